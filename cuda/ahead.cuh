@@ -66,13 +66,14 @@ static __device__ __forceinline__ void let_next_start() {
     NV_IF_TARGET(NV_PROVIDES_SM_90, (asm volatile("griddepcontrol.launch_dependents;");))
 }
 
-/* Before x is read or y written. */
+/* A kernel calls this before x is read or y written. */
 static __device__ __forceinline__ void begin_product() {
     NV_IF_TARGET(NV_PROVIDES_SM_90, (asm volatile("griddepcontrol.wait;" ::: "memory");))
 }
 
-/* Whether begin_product waits in the code that such a GPU runs. A kernel that does not wait must
- * not overlap, and what counts is what it was compiled for: sm_80's code runs on later GPUs too. */
+/* Says whether begin_product waits in the code that such a GPU runs. A kernel that does not wait
+ * must not overlap, and what counts is what it was compiled for: sm_80's code runs on later GPUs
+ * too. */
 static inline bool code_waits(int capability) {
     const int compiled_for[] = {__CUDA_ARCH_LIST__};
     for (int architecture : compiled_for)
@@ -80,7 +81,7 @@ static inline bool code_waits(int capability) {
     return false;
 }
 
-/* Of a kernel that calls begin_product. arguments: the address of each. */
+/* Launches a kernel that calls begin_product. arguments: the address of each. */
 static inline spmv_status launch_overlapping(const spmv_plan *p, cudaStream_t stream,
                                              const void *kernel, unsigned grid, dim3 block,
                                              size_t shared, void **arguments) {

@@ -126,7 +126,7 @@ static void give_memory(spmv_device *d, void *memory, size_t bytes) {
     cudaFree(memory);
 }
 
-/* At least one byte: an empty array still gets an address. */
+/* Allocates at least one byte: an empty array still gets an address. */
 static spmv_status alloc_gpu(spmv_device *d, size_t bytes, void **out) {
     if (bytes == 0) bytes = 1;
     *out = NULL;
@@ -142,14 +142,14 @@ static void release_gpu(spmv_device *d, void *memory) {
     if (memory) give_memory(d, memory, strike_block(d, memory));
 }
 
-/* What the pool has from the start and always keeps: the driver takes 1.3 us for each MB that it
- * hands out, so that room for a matrix of 100 MB would take several of its products. */
+/* Says what the pool has from the start and always keeps: the driver takes 1.3 us for each MB that
+ * it hands out, so that room for a matrix of 100 MB would take several of its products. */
 static size_t reserve_of(const spmv_device *d) {
     enum { PART = 256 }; /* of the device's memory: 550 MB on an H200 */
     return ((const gpu *)d->state)->memory / PART;
 }
 
-/* After what was asked before: memory is released in that order. */
+/* Gives unused memory of the pool back when what was asked before is done, in whose order memory is released. */
 static void trim_gpu(spmv_device *d) {
     cuda_state *s = state_of(d);
     if (!s->pool || cudaSetDevice(d->number) != cudaSuccess) return;
@@ -178,7 +178,7 @@ static cudaError_t open_pool(spmv_device *d) {
     return cudaMemPoolSetAttribute(state_of(d)->pool, cudaMemPoolAttrReleaseThreshold, &all);
 }
 
-/* Also of a device that opened half-way. */
+/* Closes a device, also one that opened half-way. */
 static void close_gpu(spmv_device *d) {
     cuda_state *s = state_of(d);
     for (int k = 0; k < MOST_LIBRARIES; k++)
@@ -270,7 +270,7 @@ static spmv_status tock(spmv_device *d, double *seconds) {
     return SPMV_OK;
 }
 
-/* In bytes; 0 where there is no pool. */
+/* Returns a property of the memory pool in bytes; 0 where there is no pool. */
 static size_t of_pool(const cuda_state *s, cudaMemPoolAttr what) {
     uint64_t bytes = 0;
     if (!s->pool || cudaMemPoolGetAttribute(s->pool, what, &bytes) != cudaSuccess) return 0;
@@ -301,7 +301,7 @@ static int attribute(spmv_device *d, cudaDeviceAttr which) {
     return value;
 }
 
-/* Once: all properties take long to gather. */
+/* Reads the GPU's name once: all properties take long to gather. */
 static bool read_name(spmv_device *d) {
     cudaDeviceProp properties;
     char *name = state_of(d)->name;

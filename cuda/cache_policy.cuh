@@ -27,7 +27,7 @@ static inline cache_policy policy_for(const spmv_plan *p) {
     return s->policy[share >= 1 ? most : share <= 0 ? 0 : (int)(share * most + 0.5)];
 }
 
-/* As many bits, whatever they mean. */
+/* Is a word of as many bits, whatever they mean. */
 template <size_t BYTES> struct as_word;
 template <> struct as_word<1> { typedef uint8_t type; };
 template <> struct as_word<2> { typedef uint16_t type; };
@@ -64,8 +64,8 @@ static __device__ __forceinline__ void load_word(const uint4 *at, cache_policy p
         : "l"(at), "l"(p));
 }
 
-/* What a product reads once, and what no kernel writes meanwhile. In the first-level cache it is
- * the first to leave, as with __ldcs. */
+/* Loads what a product reads once, and what no kernel writes meanwhile. In the first-level cache it
+ * is the first to leave, as with __ldcs. */
 template <class T> static __device__ __forceinline__ T load_once(const T *at, cache_policy policy) {
     T value;
     NV_IF_ELSE_TARGET(NV_PROVIDES_SM_80,

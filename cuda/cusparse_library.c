@@ -72,7 +72,8 @@ static void open_linker(const char *fetched) {
     if (folder && length < (int)sizeof path) dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
 }
 
-/* By its name before the other by its path: what is asked for by name is whichever is there. */
+/* Looks for a library by its name before the other by its path: what is asked for by name is
+ * whichever is there. */
 static void load_all(int major, cusparse_library *all) {
     char name[32];
     const char *fetched = getenv("SPMV_CUSPARSE_FILE");

@@ -6,13 +6,14 @@
 enum { WARP = 32 };
 static const unsigned ALL_LANES = 0xffffffffu; /* of a warp, in a shuffle */
 
-/* Whether a slot of a dense block or diagonal is padding, -0.0, which no nonzero is. */
+/* Says whether a slot of a dense block or diagonal is padding, -0.0, which no nonzero is. */
 static __device__ __forceinline__ bool is_padding(real a) {
     return a == 0 && signbit(a);
 }
 
-/* Where the sums of rows go: z <- alpha (A x) + beta y; y may be z. alpha_at, beta_at: both scalars
- * lie in device memory, and are read when the product runs; NULL: they are alpha and beta. */
+/* Says where the sums of rows go: z <- alpha (A x) + beta y; y may be z. alpha_at, beta_at: both
+ * scalars lie in device memory, and are read when the product runs; NULL: they are alpha and
+ * beta. */
 typedef struct result {
     real *z;
     const real *y, *alpha_at, *beta_at;
@@ -37,7 +38,7 @@ static __device__ __forceinline__ void put_row(const result &out, int64_t row, r
     }
 }
 
-/* To a row that was put before. */
+/* Adds to a row that was put before. */
 static __device__ __forceinline__ void add_to_row(const result &out, int64_t row, real sum) {
     out.z[row] += (out.alpha_at ? *out.alpha_at : out.alpha) * sum;
 }

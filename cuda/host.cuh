@@ -50,17 +50,17 @@ static inline bool has_wide_offsets(const spmv_plan *p) {
     return p->variant == SPMV_F64_O64 || p->variant == SPMV_F32_O64;
 }
 
-/* Where a device's own operations are. */
+/* Returns the stream where a device's own operations are. */
 static inline cudaStream_t stream_of(const spmv_device *d) {
     return ((const cuda_state *)d->state)->stream;
 }
 
-/* Where a plan is prepared. */
+/* Returns the stream where a plan is prepared. */
 static inline cudaStream_t stream_of(const spmv_plan *p) {
     return stream_of(p->device);
 }
 
-/* Where a product runs. */
+/* Returns the stream where a product runs. */
 static inline cudaStream_t stream_of(const spmv_operands *v) {
     return (cudaStream_t)v->stream;
 }
@@ -72,8 +72,8 @@ static inline double now() {
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Before the first product, which would be timed with it. A process loads a kernel's code once: it
- * is booked apart. */
+/* Is called before the first product, which would be timed with it. A process loads a kernel's code
+ * once: it is booked apart. */
 static inline spmv_status load_kernel(spmv_plan *p, const void *kernel) {
     cudaFuncAttributes loaded;
     const double start = now();
@@ -83,7 +83,7 @@ static inline spmv_status load_kernel(spmv_plan *p, const void *kernel) {
     return SPMV_OK;
 }
 
-/* After a launch: a bad configuration shows here, a fault inside the kernel at the next
+/* Is called after a launch: a bad configuration shows here, a fault inside the kernel at the next
  * synchronisation. */
 static inline spmv_status launched(const spmv_device *d) {
     CU(d->ctx, cudaGetLastError());
@@ -112,7 +112,7 @@ static inline spmv_status clear_scratch(spmv_plan *p, size_t bytes, void **out) 
     return SPMV_OK;
 }
 
-/* What the host's memory has. */
+/* Copies bytes of the host's memory into the plan's scratch. */
 static inline spmv_status put_scratch(spmv_plan *p, const void *host, size_t bytes, void **out) {
     TRY(take_scratch(p, bytes, out));
     return p->device->backend->put(p->device, *out, host, bytes);

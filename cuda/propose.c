@@ -27,7 +27,7 @@ typedef struct model {
     spmv_proposals *out;
 } model;
 
-/* What a kernel does in a product. */
+/* Describes what a kernel does in a product. */
 typedef struct work {
     double bytes;   /* of the matrix and of y */
     double reads;   /* scattered reads of x */
@@ -70,7 +70,7 @@ static spmv_proposal *propose_rows(const model *m, const char *kernel, double la
     return p;
 }
 
-/* As many lanes as have two entries each. */
+/* Proposes as many lanes as have two entries each. */
 static spmv_proposal *propose_lanes(const model *m) {
     return propose_rows(m, "csr_lanes", fmin(fmax(m->f->mean / 2, 1), WARP));
 }
@@ -143,8 +143,8 @@ static void propose_xcache(const model *m) {
     p->setting[p->nsettings++] = (spmv_setting){"height", f->xcache_height};
 }
 
-/* How many nonzeros the hot columns hold follows from how often columns repeat in a sample: up to
- * twice as many in nine graphs. The other reads of x are more scattered than those of the rows
+/* The number of nonzeros in the hot columns follows from how often columns repeat in a sample: up
+ * to twice as many in nine graphs. The other reads of x are more scattered than those of the rows
  * as they are, since rows are sorted by length. A block begins by copying x of the hot columns. */
 static void propose_hubs(const model *m) {
     const double least = 0.03, copying = 50; /* steps */
@@ -208,7 +208,7 @@ void spmv_propose_cuda(const spmv_features *f, spmv_proposals *out) {
         propose_peers(&m);
         by_rows ? propose_shares(&m) : propose_lanes(&m);
     }
-    /* Those that serve if nothing else does, the baseline first. */
+    /* These serve if nothing else does, the baseline first. */
     if (by_rows) propose_lanes(&m)->predicted_speedup = 0;
     spmv_proposal *last = propose_shares(&m);
     last->predicted_speedup = 0, last->predicted_setup = 0;

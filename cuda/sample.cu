@@ -46,7 +46,7 @@ typedef struct target { /* in the buffer */
 
 /* ---- on the GPU ------------------------------------------------------------------------------ */
 
-/* As spmv_split. */
+/* Splits like spmv_split. */
 static __device__ __forceinline__ int64_t split(int64_t n, int64_t parts, int64_t k) {
     const int64_t size = n / parts, rest = n % parts;
     return k * size + min(k, rest);
@@ -88,7 +88,7 @@ static __device__ __forceinline__ unsigned long long bits(double value) {
     return (unsigned long long)__double_as_longlong(value);
 }
 
-/* As look_up in sample.c, of the n-th entry. */
+/* Does the same as look_up in sample.c, of the n-th entry. */
 template <class P, class V>
 static __device__ void look_up(const source<P, V> &A, int64_t first, int rows, int n, totals *all) {
     const int64_t i = first + n * rows / SAMPLE_LOOKED_UP;
@@ -221,7 +221,8 @@ static spmv_status launch_any(spmv_device *d, const spmv_store *rows, const samp
                   : launch<int32_t, double>(d, rows, array, size, to);
 }
 
-/* How many entries the slices have if their rows are of the mean length, and half as many again. */
+/* Says how many entries the slices have if their rows are of the mean length, and half as many
+ * again. */
 static int64_t room_for(const spmv_store *rows, const sample_size *size) {
     const int64_t mean = rows->nnz / rows->rows + 1;
     const int64_t taken = mean < SAMPLE_TAKEN ? mean : SAMPLE_TAKEN;

@@ -54,7 +54,7 @@ typedef struct split_rows {
     real *carry;            /* [nblocks] */
 } split_rows;
 
-/* Of what split_rows_make allocates, at most. */
+/* Returns the most bytes that split_rows_make allocates. */
 static inline size_t split_rows_bytes(int64_t nblocks) {
     return (size_t)nblocks * (3 * sizeof(idx) + sizeof(real));
 }

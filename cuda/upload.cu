@@ -130,7 +130,8 @@ static cudaError_t send(upload_ring *ring, char *to, const char *from, size_t by
     return error == cudaSuccess ? last : error;
 }
 
-/* Whether threads send it: the driver did until pinning pays, or until slow threads may try. */
+/* Says whether threads send it: the driver did until pinning pays, or until slow threads may
+ * try. */
 static bool pays(upload_ring *ring, size_t bytes) {
     if (bytes < ring->plain) {
         ring->plain -= bytes;

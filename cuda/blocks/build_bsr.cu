@@ -104,7 +104,7 @@ static spmv_status fill(spmv_device *d, const csr *A, bsr *head, bsr *copy) {
     return launched(d);
 }
 
-/* Where the blocks of each block row begin, and so how many there are. */
+/* Finds where the blocks of each block row begin, and so how many there are. */
 static spmv_status begin(spmv_device *d, const spmv_csr_view *A, const spmv_store *rows,
                          const spmv_choice *c, spmv_store **head_out, spmv_store **copy_out) {
     int64_t *place = NULL;

@@ -36,7 +36,7 @@ static size_t list_bytes(int64_t block_rows, int64_t listed) {
            (size_t)listed * sizeof(idx);
 }
 
-/* As if every block that can have an entry had one. */
+/* Estimates as if every block that can have an entry had one. */
 static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
     int64_t tile = csb_tile(A->rows, A->cols, c->value[SPMV_tile]);
     int64_t block_rows = blocks_for(A->rows, tile),

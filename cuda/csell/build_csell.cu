@@ -29,7 +29,7 @@ enum { STEPS, COLUMN_BYTES, VALUE_BYTES, LONG_ROWS, LONG_NNZ }; /* of sizes */
 
 /* ---- choice ---------------------------------------------------------------------------------- */
 
-/* Whether the lanes of a step have one value. */
+/* Says whether the lanes of a step have one value. */
 static __device__ __forceinline__ bool agrees(const rows &A, const lane_row &r,
                                               const csell_step &step, int at) {
     bool on = step.mask >> (threadIdx.x % WARP) & 1;
@@ -44,7 +44,7 @@ typedef struct diagonals { /* those of a slice, as far as they were walked along
     bool agree; /* on each all values are the same */
 } diagonals;
 
-/* Up to `most` of them and one more. */
+/* Counts up to `most` of them and one more. */
 static __device__ void count_diagonals(const rows &A, int64_t most, bool codes, diagonals *d) {
     csell_step step;
     idx greatest;

@@ -155,7 +155,7 @@ static __device__ bool same_list(const csell &A, const csell_slice &s, const cse
     return true;
 }
 
-/* Who owns the slot, if nobody did now the slice. */
+/* Returns the owner of the slot; where nobody owned it, the slice owns it now. */
 static __device__ __forceinline__ int claim(int *owner, unsigned at, int slice) {
     int is = 0;
     if (threadIdx.x % WARP == 0) {
@@ -273,7 +273,7 @@ static __device__ __forceinline__ void copy_bytes(const uint8_t *from, int64_t b
         ((int4 *)to)[k] = __ldcs((const int4 *)from + k);
 }
 
-/* Where a slice, or the next one, begins in the csell store. */
+/* Finds where a slice, or the next one, begins in the csell store. */
 static __device__ __forceinline__ csell_slice end_of(const csell &A, int64_t s) {
     csell_slice end = {A.nsteps, A.column_bytes, A.value_bytes};
     return s + 1 < A.nslices ? csell_head(A.slice, s + 1) : end;

@@ -19,7 +19,7 @@ static __host__ __device__ constexpr int csell_column_size(int code) {
                                      : 4;
 }
 
-/* Of an entry; of a step for CSELL_VALUE_STEP. */
+/* Returns the bytes of an entry's value; those of a step's for CSELL_VALUE_STEP. */
 static __host__ __device__ constexpr int csell_value_size(int code) {
     return code == VALUE_CODEBOOK ? 1 : code == VALUE_F32 ? (int)sizeof(float) : (int)sizeof(real);
 }
@@ -85,7 +85,7 @@ static __device__ __forceinline__ real csell_value(csell_codes c, const uint8_t 
     }
 }
 
-/* In two loads of 16 bytes. */
+/* Reads the head in two loads of 16 bytes. */
 static __device__ __forceinline__ csell_slice csell_head(const csell_slice *slice, int64_t s) {
     union {
         int4 loaded[2];
@@ -105,7 +105,7 @@ typedef struct __align__(16) staged_step { /* read at once */
 }
 staged_step;
 
-/* Of the lanes before this one, and of all. */
+/* Sums the counts of the lanes before this one; *total is the sum of all. */
 static __device__ __forceinline__ int sum_before(int count, int *total) {
     int sum = count;
 #pragma unroll
@@ -117,7 +117,7 @@ static __device__ __forceinline__ int sum_before(int count, int *total) {
     return sum - count;
 }
 
-/* At most STAGE steps; returns how many entries they hold. */
+/* Stages at most STAGE steps; returns how many entries they hold. */
 static __device__ __forceinline__ int stage(const csell_step *step, int nsteps, cache_policy policy,
                                             staged_step *out) {
     const int lane = threadIdx.x % WARP;

@@ -181,7 +181,7 @@ static __device__ __forceinline__ real add_other(const csell_lists &A, const cse
     return sum;
 }
 
-/* That of one lane, in all. */
+/* Hands the head that one lane holds to all lanes. */
 static __device__ __forceinline__ csell_listed head_of(const csell_listed &mine, int lane) {
     return {(int64_t)__shfl_sync(ALL_LANES, (unsigned long long)mine.value, lane),
             __shfl_sync(ALL_LANES, mine.list, lane), __shfl_sync(ALL_LANES, mine.what, lane)};
@@ -194,8 +194,8 @@ static constexpr int even_blocks(int value, int steps) {
     return steps <= LISTED ? room[value][steps - 1] : LARGE_BLOCKS;
 }
 
-/* Where nearly all slices have N steps. A lane has a slice's head; slices beside each other that
- * are whole and have the same list are a run: its list stays in registers. */
+/* Is for matrices where nearly all slices have N steps. A lane has a slice's head; slices beside
+ * each other that are whole and have the same list are a run: its list stays in registers. */
 template <int VALUE, int N>
 static __global__ void __launch_bounds__(MOST_THREADS, even_blocks(VALUE, N))
     multiply_even(const __grid_constant__ csell_lists A, const __grid_constant__ way W,
@@ -288,9 +288,9 @@ static int choose_group(const csell_lists *A, int64_t resident) {
     return group;
 }
 
-/* With few values more warps of fewer registers, but not where lists are short, which are asked for
- * at once. H200, with 64 and 40 registers: poisson2d:4000 few:8 158 and 160 us, box27:120 few:8 60
- * and 54, fem3d:60 few:8 70 and 69. */
+/* Takes more warps of fewer registers where there are few values, but not where lists are short,
+ * which are asked for at once. H200, with 64 and 40 registers: poisson2d:4000 few:8 158 and 160 us,
+ * box27:120 few:8 60 and 54, fem3d:60 few:8 70 and 69. */
 static spmv_status prepare(spmv_plan *p) {
     enum { FEW_STEPS = 6 };
     spmv_device *d = p->device;

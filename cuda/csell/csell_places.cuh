@@ -9,7 +9,7 @@ typedef struct sizes { /* of a slice, or where it begins */
     int64_t of[SIZES];
 } sizes;
 
-/* Of the threads before this one; every thread of the block calls. */
+/* Sums the values of the threads before this one; every thread of the block calls. */
 static __device__ int64_t block_before(int64_t value, int64_t *total) {
     __shared__ int64_t sums[SCAN_THREADS / WARP];
     int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
@@ -29,7 +29,7 @@ static __device__ int64_t block_before(int64_t value, int64_t *total) {
     return before + sum - value;
 }
 
-/* In place; what a block's sum is goes to totals. */
+/* Scans each block's sizes in place; the block's sum goes to totals. */
 static __global__ void scan_blocks(sizes *size, int64_t n, sizes *totals) {
     int64_t k = (int64_t)blockIdx.x * SCAN_THREADS + threadIdx.x;
     for (int c = 0; c < SIZES; c++) {

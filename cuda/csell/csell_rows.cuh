@@ -78,7 +78,7 @@ static __device__ __forceinline__ walk begin_walk(const rows &A, const lane_row 
     return {r, run, 0, run ? 0 : offset_at(A, r, 0)};
 }
 
-/* Of the lanes' offsets; mostly the first lane has it. */
+/* Returns the least of the lanes' offsets; mostly the first lane has it. */
 static __device__ __forceinline__ idx least_offset(idx offset) {
     idx least = __shfl_sync(ALL_LANES, offset, 0);
     return __all_sync(ALL_LANES, least <= offset) ? least : warp_least(offset);
@@ -163,8 +163,9 @@ static __device__ idx widest_step(const rows &A, const lane_row &r, int run, int
     return widest;
 }
 
-/* Whether the slice has, for sure, more than `most` diagonals: as many offsets as hash to different
- * bits. Where columns have no order that is seen long before the diagonals are counted. */
+/* Says whether the slice has, for sure, more than `most` diagonals: as many offsets as hash to
+ * different bits. Where columns have no order that is seen long before the diagonals are
+ * counted. */
 enum { OFFSET_BITS = 1 << 14, OFFSET_WORDS = OFFSET_BITS / 32 };
 
 static __device__ __forceinline__ bool is_new_offset(unsigned *seen, idx offset) {

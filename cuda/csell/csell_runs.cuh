@@ -15,7 +15,7 @@ typedef struct csell_word {
 
 template <int DEEP> struct columns_ahead {
     csell_word column[DEEP];
-    /* Of steps k..k + DEEP - 1; behind the last, that one's again. size: bytes of a column. */
+    /* Loads steps k..k + DEEP - 1; behind the last, that one's again. size: bytes of a column. */
     __device__ __forceinline__ void load(const span &p, int k, int size) {
         const unsigned before = (1u << threadIdx.x % WARP) - 1;
 #pragma unroll

@@ -41,8 +41,9 @@ enum {
     MOST_SEGMENT = 4096 /* entries of the long part a warp takes */
 };
 
-/* What is compiled. On 22 outside matrices, H200, other kernels were 1.3 to 3.7 times as fast as
- * cut slices in f32 or of runs, and 1.25 to 5.6 times as fast as slices of runs in f32. */
+/* Says which variants are compiled. On 22 outside matrices, H200, other kernels were 1.3 to 3.7
+ * times as fast as cut slices in f32 or of runs, and 1.25 to 5.6 times as fast as slices of runs in
+ * f32. */
 static const bool CUTS = sizeof(real) > sizeof(float), HAS_RUNS = CUTS;
 
 typedef struct csell_scratch {
@@ -72,7 +73,7 @@ static __device__ __forceinline__ void put_sum(const csell &A, const csell_scrat
         put_row(r, i, sum);
 }
 
-/* What a warp works on: as csell_slice, but counted from the staged steps. */
+/* Describes what a warp works on: as csell_slice, but counted from the staged steps. */
 typedef struct __align__(16) staged_slice {
     const uint8_t *column, *value;
     int step, nsteps;
@@ -87,8 +88,8 @@ typedef struct room { /* a warp's, in shared memory */
     staged_step step[STAGE + AHEAD];
 } room;
 
-/* What lane l < count knows of slice l: of its steps those from `done` to `until` are staged, and
- * `before` entries of the first slice were staged earlier. */
+/* Returns what lane l < count knows of slice l: of its steps those from `done` to `until` are
+ * staged, and `before` entries of the first slice were staged earlier. */
 static __device__ __forceinline__ staged_slice staged_slice_of(const csell &A, const csell_slice &s,
                                                                int64_t first, int done, int until,
                                                                int before,
@@ -382,7 +383,7 @@ static spmv_status prepare_long(spmv_plan *p, const csell *A, csell_scratch *S) 
     return launched(p);
 }
 
-/* How many slices a warp should take together: they must fit the room for steps. In batches of
+/* Says how many slices a warp should take together: they must fit the room for steps. In batches of
  * AHEAD steps: a warp takes START to begin and half a batch more for each slice; of few turns of
  * warps the last one takes as long as the others. H200, mesh:300000:3: 71, 68, 64, 70 us for 1, 2,
  * 3, 4 together, which are 8.9, 4.4, 3.0 and 2.2 turns. */
@@ -424,7 +425,7 @@ static spmv_status choose_warps(spmv_plan *p, const csell *A, bool cuts, csell_s
     return SPMV_OK;
 }
 
-/* Which encodings the slices have. */
+/* Finds which encodings the slices have. */
 static spmv_status look_at_codes(spmv_plan *p, const csell *A, codes_used *used) {
     enum { THREADS = 256 };
     const spmv_backend *backend = p->device->backend;
@@ -462,7 +463,8 @@ static spmv_status prepare(spmv_plan *p) {
     return prepare_long(p, A, S);
 }
 
-/* At most: all rows that the format may cut out, of as many entries as it may leave them. */
+/* Estimates the most that it takes: all rows that the format may cut out, of as many entries as it
+ * may leave them. */
 static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
     enum { LEAST_CUT = 64 }; /* of those the format chooses */
     int64_t cut = c->value[SPMV_cut] ? c->value[SPMV_cut] : LEAST_CUT;

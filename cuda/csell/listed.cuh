@@ -12,7 +12,8 @@ typedef struct operand { /* of a lane */
     cache_policy policy;
 } operand;
 
-/* Of row i. The pointer is made opaque: x + (i + j) would be three instructions more each time. */
+/* Returns the operand of row i. The pointer is made opaque: x + (i + j) would be three instructions
+ * more each time. */
 static __device__ __forceinline__ operand operand_of(const real *x, idx i, unsigned codebook,
                                                      cache_policy policy) {
     const real *mine = x + i;

@@ -70,7 +70,7 @@ static __device__ __forceinline__ count64 warp_most(count64 n) {
     return n;
 }
 
-/* To what the block's threads share. */
+/* Adds it to what the block's threads share. */
 static __device__ __forceinline__ void add_look(const look &from, look *to) {
     atomicAdd(&to->wrong, from.wrong);
     atomicAdd(&to->descents, from.descents);

@@ -29,8 +29,8 @@ template <int HALF> static __device__ __forceinline__ void share(real *sum, int 
     }
 }
 
-/* From a sum for each row in every lane to the whole sum of row r in lane r; every lane of the warp
- * must call. */
+/* Turns a sum for each row in every lane into the whole sum of row r in lane r; every lane of the
+ * warp must call. */
 template <int HEIGHT> static __device__ __forceinline__ real sum_of_row(real *sum, int lane) {
     if (HEIGHT >= 16) share<8>(sum, lane);
     if (HEIGHT >= 8) share<4>(sum, lane);

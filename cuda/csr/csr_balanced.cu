@@ -48,7 +48,7 @@ enum { MOST_THREADS = 2048 };
 #endif
 enum { RESIDENT = sizeof(real) == sizeof(float) || MOST_THREADS < 1280 ? MOST_THREADS : 1280 };
 
-/* Where a tile begins in the list of all nonzeros and, behind those of each row, its end. */
+/* Says where a tile begins in the list of all nonzeros and, behind those of each row, its end. */
 typedef struct __align__(16) place {
     int64_t entry;
     idx row;    /* that ends behind it */
@@ -61,7 +61,7 @@ template <> struct bits<sizeof(float)> { typedef unsigned type; };
 template <> struct bits<sizeof(double)> { typedef unsigned long long type; };
 typedef bits<sizeof(real)>::type real_bits;
 
-/* What `cut` has where no sum waits; as a number it is a NaN that no sum is. */
+/* Is what `cut` has where no sum waits; as a number it is a NaN that no sum is. */
 static const real_bits NOTHING = ~(real_bits)0;
 
 typedef struct tiles { /* begin, and cut behind it, are one allocation */
@@ -159,14 +159,14 @@ static __device__ __forceinline__ real sum_before(real sum, bool has_end, real *
     return (ends & ((1u << lane) - 1)) == 0 ? before + warps_before : before;
 }
 
-/* Which tile a nonzero of that row is in. */
+/* Says which tile a nonzero of that row is in. */
 static __device__ __forceinline__ int tile_of(const tiles &all, idx row, int64_t entry) {
     int t = (int)(entry / TILE) + row / TILE_ROWS;
     while (all.begin[t + 1].entry <= entry) t++; /* which has moved in front of it */
     return t;
 }
 
-/* Of two threads that bring a sum to the same place in a product the first leaves its own there,
+/* The first of two threads that bring a sum to the same place in a product leaves its own there,
  * false; the second takes that away, true: *sum is that of both. The sum itself says that it has
  * come, so nothing else need be seen in order. */
 static __device__ __forceinline__ bool join_sums(real_bits *at, real *sum) {
@@ -212,8 +212,8 @@ static __device__ __forceinline__ place place_at(const place *at) {
     return u.p;
 }
 
-/* Of a row between these two places: behind its last nonzero in the tile that begins at `first`,
- * counted from there; 0: it has none in it. */
+/* Returns the end of a row between these two places: behind its last nonzero in the tile that
+ * begins at `first`, counted from there; 0: it has none in it. */
 static __device__ __forceinline__ int end_here(ofs begin, ofs end, ofs first) {
     return end > max(begin, first) ? (int)(end - first) : 0;
 }
@@ -224,7 +224,7 @@ template <class T> static __device__ __forceinline__ const T *held(const T *at) 
     return at;
 }
 
-/* What the threads of a block share. */
+/* Holds what the threads of a block share. */
 typedef struct shared {
     real product[TILE];
     real sum_in_front[THREADS / WARP]; /* of each warp's part */
@@ -327,7 +327,7 @@ static int64_t tiles_of(int64_t nnz, int64_t rows) {
     return blocks_for(rows, TILE_ROWS) + (nnz > 0 ? blocks_for(nnz, TILE) - 1 : 0);
 }
 
-/* On the device: the places, and behind them what waits at each. */
+/* Counts the bytes on the device: the places, and behind them what waits at each. */
 static size_t list_bytes(int64_t n) {
     return (size_t)(n + 1) * sizeof(place) + (size_t)n * sizeof(real_bits);
 }

@@ -104,7 +104,7 @@ typedef struct operands { /* of a product, in device memory */
     result out;
 } operands;
 
-/* Of a row's entries from k on, all that tile t (or the tail, which is the last) has. */
+/* Puts, of a row's entries from k on, all that tile t (or the tail, which is the last) has. */
 static __device__ __forceinline__ void put_first(const operands *o, int64_t t, int64_t k, idx row,
                                                  real sum) {
     if (o->row_ptr[row] == k)

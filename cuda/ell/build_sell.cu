@@ -90,7 +90,8 @@ static spmv_status fill(spmv_device *d, spmv_store *rows, sell *head, sell *copy
                          : fill_slices<true, true>(d, A, false, copy, widest);
 }
 
-/* With sigma: keys and the numbers, which CUB sorts from one room to another by way of a third. */
+/* Counts, with sigma, the room for keys and the numbers, which CUB sorts from one room to another
+ * by way of a third. */
 static size_t working(const spmv_csr_view *A, const spmv_choice *c) {
     enum { TEMPORARY = 1 << 22 };
     size_t rows = (size_t)A->rows, slice = (size_t)c->value[SPMV_slice];
@@ -129,7 +130,7 @@ static spmv_status measure_on(spmv_device *d, const spmv_csr_view *A, const spmv
     return SPMV_OK;
 }
 
-/* As many warps per slice as its mean width asks for. */
+/* Uses as many warps per slice as its mean width asks for. */
 static spmv_status refill_on(spmv_device *d, const void *row_ptr, const void *values,
                              spmv_store *copy) {
     const sell *B = (const sell *)copy;

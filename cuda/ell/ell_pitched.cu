@@ -15,7 +15,8 @@
 #include "cuda/device.cuh"
 #include "formats/ell_pitched/ell_pitched.h"
 
-/* What is read: with rowlens no padding; without it that of the rows, never that of the lines. */
+/* Counts what is read: with rowlens no padding; without it that of the rows, never that of the
+ * lines. */
 static spmv_status prepare(spmv_plan *p) {
     const ell_pitched *A = (const ell_pitched *)p->host;
     const bool rowlens = p->choice.value[SPMV_rowlens] != 0;

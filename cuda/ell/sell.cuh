@@ -20,9 +20,9 @@ typedef struct sell_row { /* where a stored row's slots are */
     unsigned height, count; /* slots from one entry of the row to the next; how many */
 } sell_row;
 
-/* Of stored row i, which is less than rows. Without row_len it ends with its slice. All lanes of a
- * warp within one slice ask for the same slice_ptr, which is one read per warp. Rows are 32-bit, so
- * is the division. */
+/* Describes stored row i, which is less than rows. Without row_len it ends with its slice. All
+ * lanes of a warp within one slice ask for the same slice_ptr, which is one read per warp. Rows are
+ * 32-bit, so is the division. */
 static __device__ __forceinline__ sell_row sell_row_of(unsigned i, unsigned rows, unsigned slice,
                                                        const ofs *__restrict__ slice_ptr,
                                                        const idx *__restrict__ row_len) {

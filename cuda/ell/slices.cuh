@@ -90,9 +90,9 @@ static inline spmv_status place_in(spmv_device *d, const csr *A, bool whole, sel
     return SPMV_OK;
 }
 
-/* Where slices begin (B->slice_ptr), how many slots they have (B->s.slots: if these are more than
- * ofs can count, B->slice_ptr is of no use), how long their rows are (B->row_len, unless NULL), how
- * wide the widest is. */
+/* Finds where slices begin (B->slice_ptr), how many slots they have (B->s.slots: if these are more
+ * than ofs can count, B->slice_ptr is of no use), how long their rows are (B->row_len, unless
+ * NULL), how wide the widest is. */
 static inline spmv_status place_slices(spmv_device *d, const csr *A, bool whole, sell *B,
                                        int *widest) {
     int64_t *place = NULL;
@@ -102,7 +102,7 @@ static inline spmv_status place_slices(spmv_device *d, const csr *A, bool whole,
     return status;
 }
 
-/* So that a grid of them is one that a launch takes. */
+/* Is chosen so that a grid of them is one that a launch takes. */
 static inline int64_t most_warps(int64_t nslices) {
     int64_t most = (int64_t)INT32_MAX / nslices * (THREADS / WARP);
     return most < MOST_WARPS ? most : MOST_WARPS;

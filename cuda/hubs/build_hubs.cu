@@ -419,7 +419,7 @@ static spmv_status build_on(spmv_device *d, const spmv_csr_view *A, spmv_store *
 
 /* ---- other values ---------------------------------------------------------------------------- */
 
-/* How many of the row's entries in hot columns, or of the rest, are in columns below j. */
+/* Says how many of the row's entries in hot columns, or of the rest, are in columns below j. */
 static __device__ int64_t entries_below(const hubs &B, const hubs_row &r, bool is_hot, idx j) {
     int64_t low = 0, high = is_hot ? r.hot : r.rest;
     while (low < high) {

@@ -122,7 +122,7 @@ static __device__ __forceinline__ real add_pairs(const uint32_t *word, const uin
     return sum;
 }
 
-/* What others of this grid read once they see the count. */
+/* Publishes what others of this grid read once they see the count. */
 static __device__ __forceinline__ int count_done(int *done) {
     int before;
     asm volatile("atom.release.gpu.global.add.s32 %0, [%1], 1;"

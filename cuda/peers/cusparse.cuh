@@ -136,7 +136,8 @@ static inline spmv_status make_peer(spmv_plan *p, describe_matrix describe,
     return analyse(p, t);
 }
 
-/* What only the first preparation of a process takes: opening the library, loading its code. */
+/* Does what only the first preparation of a process takes: opening the library, loading its
+ * code. */
 static inline spmv_status start_peer(spmv_plan *p, describe_matrix describe,
                                      analyse_matrix analyse) {
     const size_t traffic = p->traffic_bytes;
@@ -256,7 +257,7 @@ static inline spmv_status describe_csr(spmv_plan *p, peer *t) {
     return SPMV_OK;
 }
 
-/* As for our own formats: what is mostly padding is not worth its memory. */
+/* Refuses as for our own formats: what is mostly padding is not worth its memory. */
 static inline spmv_status check_padding(const spmv_plan *p, int64_t slots) {
     const int64_t most_times = 4, negligible = 64000000; /* entries; bytes */
     int64_t bytes = slots * (int64_t)sizeof(real);

@@ -17,7 +17,7 @@
  */
 #include "cusparse.cuh"
 
-/* What the format bsr takes: the same blocks. */
+/* Is what the format bsr takes: the same blocks. */
 SPMV_LINKAGE const spmv_format V(bsr_format);
 static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
     return V(bsr_format).estimate(A, c);

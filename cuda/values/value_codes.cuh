@@ -8,7 +8,7 @@
 /* In f32 a float is the value as it is, and no store has that code: nothing is compiled for it. */
 enum { FLOATS = sizeof(real) > sizeof(float) ? VALUE_F32 : VALUE_RAW };
 
-/* How one value is stored, and two; and what one is loaded into. */
+/* Says how one value is stored, and two; and what one is loaded into. */
 template <int CODE> struct stored {
     typedef uint8_t one;
     typedef uchar2 two;
@@ -38,7 +38,8 @@ static __device__ __forceinline__ real codebook_entry(const real *codebook, unsi
     return codebook[k];
 }
 
-/* Of the codebook in shared memory at that address: a pointer would be computed anew each time. */
+/* Reads the codebook in shared memory at that address: a pointer would be computed anew each
+ * time. */
 static __device__ __forceinline__ double codebook_entry(unsigned codebook, unsigned k, double) {
     double entry;
     asm("ld.shared.f64 %0, [%1];" : "=d"(entry) : "r"(codebook + k * 8));

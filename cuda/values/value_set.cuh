@@ -155,7 +155,7 @@ static inline spmv_status collect_codebook(spmv_device *d, const rows &A, value_
 
 /* ---- one encoding for all values of a matrix ------------------------------------------------- */
 
-/* Whether VALUE_F32 loses nothing of it. */
+/* Says whether VALUE_F32 loses nothing of it. */
 static __device__ __forceinline__ bool is_float(double value) {
     return __double_as_longlong((double)(float)value) == __double_as_longlong(value);
 }

@@ -50,7 +50,7 @@ static __device__ int64_t row_behind(const rows &A, int64_t weight, int64_t much
     return low;
 }
 
-/* As spmv_xcache_split: a thread per block. */
+/* Splits like spmv_xcache_split: a thread per block. */
 static __global__ void split_rows(rows A, int64_t weight, spmv_xcache_shape shape,
                                   xcache_block *block) {
     const int64_t b = blockIdx.x * (int64_t)blockDim.x + threadIdx.x, n = shape.nblocks;
@@ -234,7 +234,7 @@ static __global__ void __launch_bounds__(XCACHE_THREADS)
     }
 }
 
-/* As fill_blocks, without the columns. */
+/* Does the same as fill_blocks, without the columns. */
 static __global__ void __launch_bounds__(XCACHE_THREADS) refill_blocks(rows A, xcache_rows B) {
     const int64_t b = blockIdx.x;
     const xcache_block block = B.block[b];
@@ -368,7 +368,7 @@ static spmv_status build(job *j, const spmv_csr_view *A, const spmv_xcache_shape
     return fill(j, &found, head, copy);
 }
 
-/* Of a job. Nor is a height chosen that is lower: it need not be found for this. */
+/* Returns the size of a job. A lower height is never chosen: it need not be found for this. */
 static size_t room_of(const spmv_csr_view *A, const spmv_choice *c) {
     int64_t least = c->value[SPMV_height] ? c->value[SPMV_height] : XCACHE_LEAST;
     size_t blocks = (size_t)blocks_for(A->rows, least);
@@ -380,7 +380,7 @@ static size_t working(const spmv_csr_view *A, const spmv_choice *c) {
     return room_of(A, c) + TEMPORARY;
 }
 
-/* To choose the height. */
+/* Reads rows to choose the height. */
 static bool reads_rows(const spmv_choice *c) {
     return c->value[SPMV_height] == 0;
 }

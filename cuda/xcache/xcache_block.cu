@@ -191,7 +191,7 @@ static __global__ void __launch_bounds__(THREADS, RESIDENT)
 
 enum { FEW = 512, SOME = 768, MANY = 1024 }; /* threads of a block, at most */
 
-/* With 64 registers per thread, or 40 for a few more threads. */
+/* Returns the kernel with 64 registers per thread, or 40 for a few more threads. */
 template <int CODE> static const void *of_values(int64_t threads) {
     if (threads > FEW && threads <= SOME) return (const void *)multiply<CODE, SOME, 2>;
     return (const void *)multiply<CODE, MANY, 1>;
@@ -211,8 +211,9 @@ static size_t shared_bytes(const xcache_rows *A) {
     return (size_t)(A->most + codebook) * sizeof(real);
 }
 
-/* Of a block that has a multiprocessor to itself as many as there can be. Of two 64 registers each,
- * or 40 where as many threads have about a segment each; 32 are enough for encoded values. */
+/* A block that has a multiprocessor to itself gets as many threads as there can be. Where two share
+ * it a thread has 64 registers, or 40 where as many threads have about a segment each; 32 are
+ * enough for encoded values. */
 static spmv_status choose_threads(spmv_plan *p, const xcache_rows *A, int room) {
     bool is_coded = A->value_code == VALUE_CODEBOOK || A->value_code == VALUE_ONE;
     int sms = 0;
