@@ -41,14 +41,15 @@ typedef struct spmv_device_format {
      * row_ptr. */
     spmv_status (*refill)(spmv_device *d, const void *row_ptr, const void *values,
                           spmv_store *copy);
-    /* Whether building reads the arrays of A, too; NULL: it does not. */
+    /* Says whether building reads the arrays of A, too; NULL: it does not. */
     bool (*reads_rows)(const spmv_choice *c);
-    /* Of "csr" alone: makes the store of compressed rows in the device's memory, a->precision being
-     * the variant's, a->rows and a->nnz not 0: of the arrays themselves where a->flags say
-     * SPMV_BORROW and the store can have them so, else of copies, which are complete when it
-     * returns. *is_right: whether they are such rows, ascending and without duplicates, with
-     * SPMV_VALIDATE of finite values; if not, the rest of what it gives is for the caller to free,
-     * and nothing outside the arrays was read. *stats: its members that follow from row_ptr. */
+    /* The builder of "csr" alone has this: it makes the store of compressed rows in the device's
+     * memory, a->precision being the variant's, a->rows and a->nnz not 0: of the arrays themselves
+     * where a->flags say SPMV_BORROW and the store can have them so, else of copies, which are
+     * complete when it returns. *is_right: whether they are such rows, ascending and without
+     * duplicates, with SPMV_VALIDATE of finite values; if not, the rest of what it gives is for the
+     * caller to free, and nothing outside the arrays was read. *stats: its members that follow from
+     * row_ptr. */
     spmv_status (*adopt)(spmv_device *d, const spmv_arrays *a, bool *is_right, spmv_stats *stats,
                          spmv_store **head, spmv_store **copy);
     /* The first part of build, as far as it takes to know the bytes of the whole store. *head and
@@ -118,8 +119,8 @@ typedef struct spmv_features {
     double index_bytes; /* columns in the slice's cheapest code: diagonals, 8, 16 or 32 bits */
     double value_bytes; /* values in the slice's cheapest code: one per step, a dictionary of 1-byte
                            codes, f32, or f64 */
-    /* Of some slices of the sample, about 2,000 entries: entries in a block of 1, 2, 4 rows x 8
-     * columns that begins anywhere */
+    /* Taken from some slices of the sample, about 2,000 entries: entries in a block of 1, 2, 4 rows
+     * x 8 columns that begins anywhere */
     double per_block[3];
     double fill_2, fill_3; /* entries over cells of the aligned 2x2, 3x3 blocks that hold any */
     int64_t distinct;      /* values, by bits; SPMV_FEW_VALUES + 1: more; 0: not sampled */
@@ -223,7 +224,8 @@ struct spmv_backend {
     /* Sets every byte; may return before it is done; the device's next operation waits. */
     spmv_status (*fill)(spmv_device *d, void *memory, int byte, size_t bytes);
     spmv_status (*sync)(spmv_device *d);
-    /* Whether its kernels may read this memory: a device's own, managed or pinned. NULL: any. */
+    /* Says whether its kernels may read this memory: a device's own, managed or pinned. NULL:
+     * any. */
     bool (*reaches)(const void *memory);
     /* Makes it the calling thread's device, on which kernels are launched; NULL: nothing to do. */
     spmv_status (*enter)(spmv_device *d);
@@ -294,7 +296,7 @@ SPMV_LINKAGE spmv_status spmv_sample_gpu(spmv_device *d, const spmv_store *rows,
 SPMV_LINKAGE void spmv_gpu_state(spmv_device *d, spmv_device_state *out);
 /* Returns how many of that many threads this process can have at once, itself included. */
 SPMV_LINKAGE int spmv_host_try_threads(int threads);
-/* Whether this process can have that many threads just now, besides those that it has. */
+/* Says whether this process can have that many threads just now, besides those that it has. */
 SPMV_LINKAGE bool spmv_host_has_room_for(int threads);
 SPMV_LINKAGE size_t spmv_host_cache(void); /* the last-level cache's bytes; 0: unknown */
 /* Memory to be had without swapping, within what the container may still take. */

@@ -53,7 +53,7 @@ spmv_status spmv_plan_flush(const spmv_plan *plan, size_t bytes);
 
 /* Frees every format made of the matrix; no plan of it may be alive. */
 void spmv_mat_drop_stores(spmv_mat *mat);
-/* From a file's header or the arguments of gen: alone: rows, cols, nnz (an estimate) and of a file
+/* Reads a file's header or the arguments of gen: alone: rows, cols, nnz (an estimate) and of a file
  * field and symmetry; the rest is 0. */
 spmv_status spmv_mat_peek(spmv_ctx *ctx, const char *path, spmv_stats *out);
 

@@ -54,16 +54,16 @@ typedef struct spmv_format {
     /* Writes other values into a store that was built of the same pattern. NULL: it cannot be done
      * in place, or refill_rows does. */
     void (*refill)(const spmv_csr_view *A, int threads, spmv_store *store);
-    /* As refill, for rows first to end - 1 only, whose values are in a near cache; other threads
-     * refill other rows. first and end are multiples of rows_together, except that end may be the
-     * number of rows. */
+    /* Does the same as refill, for rows first to end - 1 only, whose values are in a near cache;
+     * other threads refill other rows. first and end are multiples of rows_together, except that
+     * end may be the number of rows. */
     void (*refill_rows)(const spmv_csr_view *A, int64_t first, int64_t end, spmv_store *store);
     int64_t (*rows_together)(const spmv_store *store); /* 0: refill takes all */
-    /* Whether they can be written as the store's are encoded; SPMV_E_UNSUITABLE: no. NULL: all can
-     * or, if holds_any says no, none. */
+    /* Says whether they can be written as the store's are encoded; SPMV_E_UNSUITABLE: no. NULL: all
+     * can or, if holds_any says no, none. */
     spmv_status (*holds)(spmv_ctx *ctx, const spmv_csr_view *A, int threads,
                          const spmv_store *store);
-    /* Whether all can, seen from the store's numbers alone; NULL: only holds knows. */
+    /* Says whether all can, seen from the store's numbers alone; NULL: only holds knows. */
     bool (*holds_any)(const spmv_store *store);
     /* The features from which "auto" predicts the cost of this format, and of others like it, made
      * of a sample of the matrix (spmv_sample.h). look writes what one slice adds to the sums,

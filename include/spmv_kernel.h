@@ -70,7 +70,7 @@ enum spmv_trait {
     SPMV_READS_ROWS = 256    /* of a GPU's: estimate or prepare reads row_ptr in host memory */
 };
 
-/* Of one product, z <- alpha A x + beta y, in memory of the plan's device. */
+/* The operands of one product, z <- alpha A x + beta y, in memory of the plan's device. */
 typedef struct spmv_operands {
     double alpha, beta;
     /* On a GPU both scalars may lie in its memory, in the plan's precision: they are read when the
@@ -126,8 +126,9 @@ struct spmv_plan { /* prepare sets scratch, scratch_bytes and, if not the store'
     void *one_zero; /* 1 and 0 in a GPU's memory, for scalars there that a call leaves out */
 };
 
-/* Whether kernels in a stream may write the matrix's values, so that they change between products:
- * one that reads them before the kernel in front is done would mix old and new (ahead.cuh). */
+/* Says whether kernels in a stream may write the matrix's values, so that they change between
+ * products: one that reads them before the kernel in front is done would mix old and new
+ * (ahead.cuh). */
 SPMV_LINKAGE bool spmv_values_change(const spmv_mat *mat);
 
 /* ---- shared helpers ------------------------------------------------------------------------- */
@@ -159,12 +160,14 @@ static inline int64_t spmv_split(int64_t n, int64_t nblocks, int64_t block) {
     return block * size + (block < rest ? block : rest);
 }
 
-/* How many blocks n are cut into where so many are asked for: none is empty, and one is there. */
+/* Says how many blocks n are cut into where so many are asked for: none is empty, and one is
+ * there. */
 static inline int64_t spmv_blocks_of(int64_t asked, int64_t n) {
     return asked < n ? asked : n > 0 ? n : 1;
 }
 
-/* Of row i, whose columns ascend: the first entry in column at least col, or the row's end. */
+/* Returns the first entry of row i, whose columns ascend, in column at least col, or the row's
+ * end. */
 static inline int64_t spmv_first_from(const spmv_csr_view *A, int64_t i, int64_t col) {
     int64_t low = A->row_ptr[i], high = A->row_ptr[i + 1];
     while (low < high) {
@@ -183,7 +186,7 @@ static inline int64_t spmv_find_entry(const spmv_csr_view *A, int64_t i, int64_t
     return k < A->row_ptr[i + 1] && A->col_idx[k] == j ? k : -1;
 }
 
-/* By which values are told apart: 0 from -0, and one NaN from another. */
+/* Returns the bits by which values are told apart: 0 from -0, and one NaN from another. */
 static inline uint64_t spmv_bits(double value) {
     uint64_t bits;
     memcpy(&bits, &value, sizeof bits);

@@ -20,7 +20,7 @@ enum {
  * for nobody else. */
 enum { SPMV_FOR_HOST = 1, SPMV_FOR_GPU = 2, SPMV_FOR_BOTH = 3 };
 
-/* How much is taken. */
+/* Says how much is taken. */
 typedef struct sample_size {
     int64_t slices; /* slices that the matrix has; the last one may be shorter */
     int lengths;    /* slices whose row lengths are read; sample_lengths_at() says which */
@@ -42,7 +42,7 @@ typedef struct sample_slice {
     const double *values;
 } sample_slice;
 
-/* What was taken. On a CPU it points into the matrix. */
+/* Holds what was taken. On a CPU it points into the matrix. */
 struct spmv_sample {
     sample_size size;
     int64_t entries, slots; /* of the slices whose row lengths were read: entries, and slots if
@@ -62,7 +62,8 @@ static inline int64_t sample_lengths_at(const sample_size *s, int64_t n) {
     return spmv_split(s->slices, s->lengths, n);
 }
 
-/* How many of n rows are in the middle that is taken, of which the first begins at row_ptr[0]. */
+/* Says how many of n rows are in the middle that is taken, of which the first begins at
+ * row_ptr[0]. */
 static inline int64_t sample_middle(const sample_size *s, const int64_t *row_ptr, int64_t n) {
     if (s->in_middle == 0) return 0; /* nothing was taken */
     n = n < SAMPLE_MIDDLE ? n : SAMPLE_MIDDLE;

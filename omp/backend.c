@@ -93,7 +93,7 @@ static spmv_status copy(spmv_device *d, void *to, const void *from, size_t bytes
     return SPMV_OK;
 }
 
-/* By the team that will use it: pages then lie near their threads. */
+/* Lets the team fill it that will use it: pages then lie near their threads. */
 static spmv_status fill(spmv_device *d, void *memory, int byte, size_t bytes) {
     int team = bytes > 1 << 16 ? d->threads : 1;
 #pragma omp parallel for num_threads(team) schedule(static)

@@ -28,8 +28,8 @@ static inline void free_scratch(spmv_plan *p) {
     spmv_host_give(p->device->ctx, p->scratch);
 }
 
-/* What the units of a store (slices, strips, block rows, nonzeros) before unit k cost together. It
- * ascends with k, which goes from 0 to the number of units. */
+/* Returns what the units of a store (slices, strips, block rows, nonzeros) before unit k cost
+ * together. It ascends with k, which goes from 0 to the number of units. */
 typedef int64_t cost_before(const spmv_store *A, int64_t k);
 
 /* Units first[s] .. first[s + 1] - 1 become share s: whole units, about equal costs. */

@@ -27,7 +27,7 @@ static inline size_t estimate_chunks(const spmv_csr_view *A, const spmv_choice *
     return sizeof(chunks);
 }
 
-/* How many chunks a share is cut into. A chunk has at least 64 KiB, which is still long for a
+/* Says how many chunks a share is cut into. A chunk has at least 64 KiB, which is still long for a
  * hardware prefetcher; a share that would have fewer than 8 such chunks is not cut. */
 static inline int64_t count_chunks(int64_t bytes, int64_t nshares) {
     enum { MOST_CHUNKS = 32, FEWEST_CHUNKS = 8, CHUNK_BYTES = 1 << 16 };
@@ -64,7 +64,7 @@ static inline void take_chunks(chunks *t, const product *m, int64_t nshares, int
     }
 }
 
-/* To be called before the team begins: no chunk is taken yet. */
+/* Is called before the team begins: no chunk is taken yet. */
 static inline void begin_chunks(chunks *t, int64_t nshares) {
     memset(t->taken, 0, (size_t)nshares * sizeof *t->taken);
 }

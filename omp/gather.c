@@ -13,7 +13,7 @@ typedef struct table {
     int32_t at[CELLS];
 } table;
 
-/* As kernels do it: a vector put together from loads, then one multiplication. */
+/* Loads as kernels do it: a vector put together from loads, then one multiplication. */
 AVX512_INLINE __m512d load_8(const double *x, const int32_t *at) {
     return _mm512_set_pd(x[at[7]], x[at[6]], x[at[5]], x[at[4]], x[at[3]], x[at[2]], x[at[1]],
                          x[at[0]]);

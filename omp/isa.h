@@ -12,7 +12,7 @@ enum isa { ISA_BEST, ISA_PORTABLE, ISA_AVX2, ISA_AVX512 }; /* values of the para
 #define AVX2 __attribute__((target("avx2,fma,bmi,bmi2,popcnt")))
 #define AVX512 \
     __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,bmi,bmi2,popcnt")))
-/* For what is called in inner loops: without optimisation too. */
+/* Is for what is called in inner loops: without optimisation too. */
 #define AVX2_INLINE static inline AVX2 __attribute__((always_inline))
 #define AVX512_INLINE static inline AVX512 __attribute__((always_inline))
 

@@ -30,8 +30,8 @@ static inline void scale_row(real *y, real beta) {
     *y = beta == 0 ? 0 : beta * *y;
 }
 
-/* Whether OpenMP may give a team fewer threads than the plan has: libraries that divide their work
- * by that number then leave some of it undone. */
+/* Says whether OpenMP may give a team fewer threads than the plan has: libraries that divide their
+ * work by that number then leave some of it undone. */
 static inline bool may_lack_threads(const spmv_plan *p) {
     return omp_get_dynamic() || p->device->threads > omp_get_thread_limit();
 }
@@ -66,7 +66,8 @@ static inline schedule set_schedule(const spmv_plan *p, int64_t iterations) {
     return set_schedule_or(p, iterations, (schedule){omp_sched_static, 0});
 }
 
-/* Where iterations are few and differ much in length: each goes to the next thread that is free. */
+/* Is for loops where iterations are few and differ much in length: each goes to the next thread
+ * that is free. */
 static inline schedule set_dynamic_schedule(const spmv_plan *p, int64_t iterations) {
     return set_schedule_or(p, iterations, (schedule){omp_sched_dynamic, 1});
 }

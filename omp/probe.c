@@ -27,8 +27,8 @@ static void fill(const streams *s) {
     }
 }
 
-/* How a thread goes through its part. Which way keeps memory busiest depends on the processor: its
- * prefetchers follow some streams at a time, and no further than the end of a page. */
+/* Says how a thread goes through its part. Which way keeps memory busiest depends on the processor:
+ * its prefetchers follow some streams at a time, and no further than the end of a page. */
 typedef struct way {
     int count;  /* parts of the part, side by side */
     bool ahead; /* lines are asked for before their turn */

@@ -21,7 +21,7 @@ typedef struct model { /* all but the width per nonzero */
     spmv_proposals *out;
 } model;
 
-/* What a kernel does per nonzero. */
+/* Describes what a kernel does per nonzero. */
 typedef struct work {
     double bytes; /* of the matrix and of y */
     double waits; /* for a far read of x, a mispredicted end of a row or one that moves */

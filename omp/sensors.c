@@ -8,7 +8,8 @@
 /* Older kernels take 10 ms to tell a clock. */
 enum { PATH_SIZE = 512, ALL = 1 << 20, MOST_CLOCKS = 8 };
 
-/* What fold makes of the numbers in the files that match, at most so many; how many there were. */
+/* Returns what fold makes of the numbers in the files that match, at most so many; how many there
+ * were. */
 static int fold_files(const char *root, const char *pattern, int most, double *into,
                       double (*fold)(double, double)) {
     char path[PATH_SIZE];

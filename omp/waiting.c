@@ -36,8 +36,8 @@ static bool is_crowded(const spmv_waiting *w, const spmv_usage *now, int threads
            (double)(now->cpu - w->looked.cpu) < most_used * (double)since * threads;
 }
 
-/* How long threads sleep before they try without: twice as long as before, if the others were still
- * there. */
+/* Says how long threads sleep before they try without: twice as long as before, if the others were
+ * still there. */
 static int64_t next_hold(const spmv_waiting *w, int64_t now) {
     const int64_t shortest = 500 * ms, longest = 8000 * ms, soon = 250 * ms;
     if (w->left == 0 || now - w->left > soon) return shortest;

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What the process has used up to a moment; times in nanoseconds. */
+/* Holds what the process has used up to a moment; times in nanoseconds. */
 typedef struct spmv_usage {
     int64_t now;      /* CLOCK_MONOTONIC_COARSE */
     int64_t cpu;      /* of all threads */
@@ -26,8 +26,8 @@ typedef struct spmv_waiting {
 /* The threads of this process use OpenMP's default policy of waiting: begin to look. */
 void spmv_waiting_open(spmv_waiting *w);
 void spmv_waiting_close(spmv_waiting *w);
-/* To be called after each product of that many threads: nearly always reads a clock, no more. */
+/* Is called after each product of that many threads: nearly always reads a clock, no more. */
 void spmv_waiting_look(spmv_waiting *w, int threads);
-/* Whether the threads should sleep from now on, by what the process used since the last look; for
- * tests. */
+/* Says whether the threads should sleep from now on, by what the process used since the last look;
+ * for tests. */
 bool spmv_waiting_decide(spmv_waiting *w, spmv_usage now, int threads);

@@ -66,7 +66,7 @@ AVX512_INLINE vec512 load_512(const real *from, __mmask16 mask) {
                              : (vec512)_mm512_maskz_loadu_ps(mask, from);
 }
 
-/* Which lanes hold no padding. */
+/* Says which lanes hold no padding. */
 AVX512_INLINE __mmask16 entries_512(vec512 a) {
     return sizeof(real) == 8 ? _mm512_cmpneq_epi64_mask((__m512i)a, _mm512_set1_epi64(INT64_MIN))
                              : _mm512_cmpneq_epi32_mask((__m512i)a, _mm512_set1_epi32(INT32_MIN));
@@ -216,7 +216,7 @@ static multiply_chunk *choose_way(int64_t isa, const bsr *A) {
     return blocks_portable;
 }
 
-/* What is read and written before block row b. */
+/* Counts what is read and written before block row b. */
 static int64_t bytes_before(const spmv_store *store, int64_t b) {
     const bsr *A = (const bsr *)store;
     const int64_t cells = A->shape_rows * A->shape_cols, width = (int64_t)sizeof(real);

@@ -8,8 +8,8 @@
 enum { LANES_256 = 32 / sizeof(real), VECTORS_256 = CSELL_ROWS / LANES_256 };
 typedef real vec256 __attribute__((vector_size(32)));
 
-/* What a mask of lanes stands for. AVX2 has no expanding load: entries stand together in memory,
- * and a permutation moves them to their lanes. */
+/* Holds what a mask of lanes stands for. AVX2 has no expanding load: entries stand together in
+ * memory, and a permutation moves them to their lanes. */
 typedef struct lanes_256 {
     __m256i all_ones; /* in the lanes of the mask, else 0 */
     __m256i place;    /* of each 32-bit part of a lane among the entries; 0 in other lanes */
@@ -56,7 +56,7 @@ AVX2_INLINE vec256 gather_256(const real *x, const int64_t *at) {
                                  (float)x[at[0]]);
 }
 
-/* What LANES_256 codes select of x. */
+/* Loads what LANES_256 codes select of x. */
 AVX2_INLINE vec256 select_256(const real *x, const uint8_t *codes, int code) {
     int64_t at[LANES_256];
     for (int l = 0; l < LANES_256; l++) at[l] = distance(codes, code, l);
@@ -77,7 +77,7 @@ AVX2_INLINE __m256i expand_codes_256(const uint8_t *codes, int code, uint32_t ma
     return _mm256_and_si256(_mm256_permutevar8x32_epi32(together, place), all_ones);
 }
 
-/* Of the rows in mask; 0, which is a column of the step, for others. */
+/* Returns the distances of the rows in mask; 0, which is a column of the step, for others. */
 AVX2_INLINE void distances_256(const uint8_t *codes, int code, uint32_t mask, int32_t *at) {
     for (int r = 0; r < CSELL_ROWS; r += 8) {
         uint32_t eight = mask >> r & 255;

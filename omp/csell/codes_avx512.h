@@ -37,7 +37,7 @@ AVX512_INLINE vec512 gather_512(const real *x, const int64_t *at) {
         (float)x[at[0]]);
 }
 
-/* What LANES_512 codes select of x. */
+/* Loads what LANES_512 codes select of x. */
 AVX512_INLINE vec512 select_512(const real *x, const uint8_t *codes, int code) {
     int64_t at[LANES_512];
     for (int l = 0; l < LANES_512; l++) at[l] = distance(codes, code, l);
@@ -57,7 +57,7 @@ AVX512_INLINE __m512i expand_codes_512(const uint8_t *codes, int code, __mmask16
     return _mm512_maskz_expand_epi32(mask, load_codes_512(codes, code));
 }
 
-/* Of the rows in mask; 0, which is a column of the step, for others. */
+/* Returns the distances of the rows in mask; 0, which is a column of the step, for others. */
 AVX512_INLINE void distances_512(const uint8_t *codes, int code, uint32_t mask, int32_t *at) {
     __mmask16 low = (__mmask16)mask, high = (__mmask16)(mask >> 16);
     const uint8_t *rest = codes + __builtin_popcount(low) * column_bytes(code);

@@ -23,7 +23,7 @@ struct product { /* what a slice needs besides its place */
     bool past;            /* y is written past the caches: beta = 0, and y begins a line */
 };
 
-/* Where the entries of a slice are: its rows begin at first, its steps at step. */
+/* Says where the entries of a slice are: its rows begin at first, its steps at step. */
 typedef struct slice_data {
     const csell_step *step;
     const uint8_t *columns, *values;
@@ -54,7 +54,7 @@ static inline int column_bytes(int code) {
                                      : 4;
 }
 
-/* How far column code n is from the step's base. Codes stand at any address. */
+/* Says how far column code n is from the step's base. Codes stand at any address. */
 static inline __attribute__((always_inline)) int64_t distance(const uint8_t *codes, int code,
                                                               int64_t n) {
     uint16_t two;
@@ -98,7 +98,7 @@ static inline bool is_past(const product *m, int64_t k) {
     return m->past && (k + 1) * CSELL_ROWS <= m->A->s.rows;
 }
 
-/* What is read and written before slice k. */
+/* Counts what is read and written before slice k. */
 static inline int64_t bytes_before(const spmv_store *store, int64_t k) {
     const csell *A = (const csell *)store;
     const csell_slice *slice = A->slice + k;

@@ -4,7 +4,7 @@
 #include "codes_avx2.h"
 
 #ifdef __x86_64__
-/* Where a step's codes begin, and what it adds to. */
+/* Says where a step's codes begin, and what it adds to. */
 typedef struct place_256 {
     const uint8_t *columns, *values;
     vec256 sum[VECTORS_256];
@@ -19,7 +19,7 @@ AVX2_INLINE vec256 x_256(const real *x, const uint8_t *codes, int code, bool ful
     return full ? v : (vec256)_mm256_and_ps((__m256)v, (__m256)lanes->all_ones);
 }
 
-/* As add_step_512. */
+/* Does the same as add_step_512. */
 AVX2_INLINE void add_step_256(const slice_data *d, int column_code, int value_code, bool full,
                               int64_t k, const uint8_t *codes, place_256 *p) {
     const bool diagonal = column_code == CSELL_DIAGONAL;

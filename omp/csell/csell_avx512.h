@@ -4,7 +4,7 @@
 #include "codes_avx512.h"
 
 #ifdef __x86_64__
-/* Where a step's codes begin, and what it adds to. */
+/* Says where a step's codes begin, and what it adds to. */
 typedef struct place_512 {
     const uint8_t *columns, *values;
     vec512 sum[VECTORS_512];

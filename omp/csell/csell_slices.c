@@ -55,8 +55,8 @@ static multiply_chunk *choose_way(int64_t isa) {
     return multiply_portable;
 }
 
-/* Whether the caches cannot keep y for who reads it next. Then it is written past them, and no line
- * of it is fetched: 4 to 13 % on grids whose values are few, 2 to 5 % on others. */
+/* Says whether the caches cannot keep y for who reads it next. Then it is written past them, and no
+ * line of it is fetched: 4 to 13 % on grids whose values are few, 2 to 5 % on others. */
 static bool exceeds_caches(const csell *A) {
     size_t cache = spmv_host_cache();
     return cache &&

@@ -158,7 +158,7 @@ AVX512_INLINE lanes8 gather_8(const real *x, const idx *at) {
     return out;
 }
 
-/* As dot_avx2. */
+/* Does the same as dot_avx2. */
 AVX512_INLINE real dot_avx512(const csr *A, const real *x, int64_t begin, int64_t end) {
     lanes8 a = {0};
     int64_t k = begin;

@@ -20,7 +20,7 @@ ISA_INLINE void NAME(add_steps)(NAME(lanes) * sum, const real *values, const idx
         }
 }
 
-/* Where a segment begins at step j: lanes begin anew there. */
+/* Clears the sums where a segment begins at step j: lanes begin anew there. */
 ISA_INLINE void NAME(clear_begun)(NAME(lanes) * sum, const uint32_t *desc, int j, int vectors) {
     for (int v = 0; v < vectors; v++) {
         const NAME(words) bit = *(const NAME(words) *)(desc + v * LANES) >> j & 1;

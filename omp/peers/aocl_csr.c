@@ -125,8 +125,8 @@ static void release(spmv_plan *p) {
     spmv_host_free(t);
 }
 
-/* As of oneMKL: one entry, multiplied once, makes the library start its threads; a process does so
- * once, and no plan is charged. */
+/* Does what oneMKL needs, too: one entry, multiplied once, makes the library start its threads; a
+ * process does so once, and no plan is charged. */
 static void start_library(spmv_plan *p, double start) {
     int row_ptr[] = {0, 1}, col_idx[] = {0};
     real value[] = {1}, x[] = {1}, y[] = {0}, one = 1, zero = 0;
@@ -184,7 +184,7 @@ static spmv_status run(const spmv_plan *p, const spmv_operands *v) {
     return aocl_status(p, status, "aoclsparse_mv");
 }
 
-/* Of "AOCL-Sparse 5.3.0 Build 20260507". */
+/* Reads the version of "AOCL-Sparse 5.3.0 Build 20260507". */
 static void library(const spmv_choice *c, char *text, size_t bytes) {
     (void)c;
     *text = 0;

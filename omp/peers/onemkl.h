@@ -100,7 +100,8 @@ static inline spmv_status multiply(const spmv_plan *p, const spmv_operands *v) {
     return mkl_status(p, status, "mkl_sparse_mv");
 }
 
-/* Of "... Library Version 2026.2-Product Build ...": its numbers say 2026, 0, update 2. */
+/* Reads the version of "... Library Version 2026.2-Product Build ...": its numbers say 2026, 0,
+ * update 2. */
 static inline void library(const spmv_choice *c, char *text, size_t bytes) {
     char all[256] = "";
     (void)c;

@@ -77,7 +77,7 @@ INLINE void put_any(const product *m, int64_t s, real *sum) {
     }
 }
 
-/* Whether slice s is put by eight stores of alpha times its sums. */
+/* Says whether slice s is put by eight stores of alpha times its sums. */
 INLINE bool is_plain(const product *m, int64_t s, const int32_t *length) {
     const sell16_slice *slice = m->A->slice + s;
     return m->beta == 0 && (s + 1) * SELL16_ROWS <= m->A->s.rows &&

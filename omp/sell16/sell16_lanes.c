@@ -67,7 +67,7 @@ static multiply_chunk *choose_way(int64_t isa, const sell16_slices *A) {
 
 /* ---- the kernel ----------------------------------------------------------------------------- */
 
-/* What is read and written before slice k. */
+/* Counts what is read and written before slice k. */
 static int64_t bytes_before(const spmv_store *store, int64_t k) {
     const sell16_slices *A = (const sell16_slices *)store;
     const int64_t row = 4 + 2 + 2 * (int64_t)sizeof(real); /* slice, perm, x and y */
@@ -81,7 +81,7 @@ static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
     return sizeof(lanes);
 }
 
-/* How far beyond its row the columns of a slice go. */
+/* Says how far beyond its row the columns of a slice go. */
 static int64_t reach_of(const sell16_slices *A, int64_t s) {
     const sell16_slice *slice = A->slice + s;
     uint16_t highest = 0;
@@ -95,8 +95,8 @@ static int compare_reach(const void *a, const void *b) {
     return (*p > *q) - (*p < *q);
 }
 
-/* How far ahead x is asked for: so far as all but an eighth of the slices looked at reach, and a
- * little; 0 if the columns of most are not near the diagonal, or the nearest caches hold x. */
+/* Says how far ahead x is asked for: so far as all but an eighth of the slices looked at reach, and
+ * a little; 0 if the columns of most are not near the diagonal, or the nearest caches hold x. */
 static int64_t ahead_of(const sell16_slices *A) {
     enum { LOOKS = 64, LITTLE = 1024, NEAR = 1 << 16 };
     int64_t reach[LOOKS], n = 0;

@@ -15,7 +15,7 @@ typedef struct half_slice {
     const uint8_t *columns, *values;
 } half_slice;
 
-/* Where what mirrors add to a row is added to. */
+/* Returns where the sums that mirrors add to a row go. */
 static inline real *target_of(const half_slice *h, int64_t row) {
     return row < h->s->first ? h->s->window + (row - h->s->low) : h->y + row;
 }
@@ -88,8 +88,8 @@ static inline void end_slice(const product *m, half_slice *h, int64_t *next) {
         for (int64_t r = 0; r < rest; r++) m->y[first + r] += m->alpha * h->sum[r];
 }
 
-/* Where lane 0 of a diagonal step has its mirror; NULL: the step is of both sides of the range's
- * first row. */
+/* Says where lane 0 of a diagonal step has its mirror; NULL: the step is of both sides of the
+ * range's first row. */
 static inline real *target_of_step(const half_slice *h, const csell_step *step) {
     const int64_t at = h->d.first + step->base;
     if (at + __builtin_ctz(step->mask) >= h->s->first) return h->y + at;

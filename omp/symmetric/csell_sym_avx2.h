@@ -12,7 +12,7 @@ AVX2_INLINE void store_lanes_256(real *to, vec256 v, const lanes_256 *lanes) {
         _mm256_maskstore_ps((void *)to, lanes->all_ones, (__m256)v);
 }
 
-/* As add_csell_sym_512; lanes that are not of the step have a value and an x of 0. */
+/* Does the same as add_csell_sym_512; lanes that are not of the step have a value and an x of 0. */
 AVX2_INLINE void add_csell_sym_256(half_slice *h, int value_code, bool full, int64_t k, real *to,
                                    vec256 *sum) {
     const slice_data *d = &h->d;

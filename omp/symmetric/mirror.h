@@ -42,7 +42,7 @@ static inline int64_t count_cells(const ranges *t, int64_t count) {
     return cells;
 }
 
-/* How many ranges there are per thread; threads take them dynamically, like the chunks of
+/* Says how many ranges there are per thread; threads take them dynamically, like the chunks of
  * chunks.h. */
 static inline int64_t count_ranges_per_thread(const spmv_plan *p, int64_t threads) {
     enum { MOST_PER_THREAD = 8, RANGE_BYTES = 1 << 16 };
@@ -52,8 +52,8 @@ static inline int64_t count_ranges_per_thread(const spmv_plan *p, int64_t thread
     return threads == 1 || small ? 1 : each;
 }
 
-/* How many elements of windows may be written and read before their traffic counts beside that of
- * the store. */
+/* Says how many elements of windows may be written and read before their traffic counts beside that
+ * of the store. */
 static inline int64_t few_cells(const spmv_plan *p) {
     enum { LITTLE = 64 };
     return (int64_t)(spmv_store_bytes(p->store) / LITTLE / (2 * sizeof(real)));
