@@ -55,7 +55,7 @@ static const struct command *find_command(const char *name) {
     return NULL;
 }
 
-/* Whether a first word that names no command names a matrix: a file that is there, or what no
+/* Says whether a first word that names no command names a matrix: a file that is there, or what no
  * command will ever be called. */
 static bool is_matrix(const char *word) {
     return strpbrk(word, "./:") || access(word, F_OK) == 0;

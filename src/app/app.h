@@ -68,10 +68,10 @@ typedef struct options {
 
 /* The names of all commands, NULL at the end. */
 extern const char *const command_names[];
-/* Of the named command, the word before the options; NULL: none, which is run. Exits by itself on a
- * usage error and --help. */
+/* Reads the options of the named command, the word before the options; NULL: none, which is run.
+ * Exits by itself on a usage error and --help. */
 void options_parse(int argc, char **argv, const char *command, options *out);
-/* By its long name: on the command line; there or in the environment. */
+/* Look an option up by its long name: on the command line; there or in the environment. */
 bool options_on_line(const options *o, const char *name);
 bool options_given(const options *o, const char *name);
 /* Writes the given options that say what is multiplied and how it is measured, each after a blank
@@ -100,9 +100,9 @@ void print_wrapped(FILE *file, int width, int column, int indent, const char *wo
 /* Writes control characters as \xNN, so that no name of a file commands a terminal; cuts what does
  * not fit. */
 void spell(const char *words, char *out, size_t size);
-/* As it can be typed again: what bash would read otherwise stands in quotes. */
+/* Writes a word as it can be typed again: what bash would read otherwise stands in quotes. */
 void write_word(const char *word, FILE *out);
-/* How this program was called, argv[0]: hints name it so where that is ./spmv. */
+/* Sets how this program was called, argv[0]: hints name it so where that is ./spmv. */
 void talk_as(const char *typed);
 const char *program_typed(void); /* spmv or ./spmv */
 /* stdout is for results; everything else goes to stderr through here, spelt. A line is broken at

@@ -17,8 +17,8 @@ static const spmv_param *find_param(const spmv_format *format, spmv_param_id id)
     return NULL;
 }
 
-/* What is given of the format's parameters, the others at their defaults; false, and why in reason,
- * if the format does not take it. */
+/* Finds what is given of the format's parameters, the others at their defaults; false, and why in
+ * reason, if the format does not take it. */
 static bool choose(const options *o, const spmv_format *format, spmv_choice *out, char *reason) {
     *out = (spmv_choice){{0}};
     for (const spmv_param *p = format->params; p->id != SPMV_NPARAMS; p++) {
@@ -77,7 +77,7 @@ static void print_value(const field *f, const void *of) {
     print_wrapped(stdout, page_width(stdout, PAGE_WIDTH), head, HELP, f->help);
 }
 
-/* What a run refuses, too: much, and many times what the entries take. */
+/* Says whether it is what a run refuses, too: much, and many times what the entries take. */
 static bool is_padding(const spmv_csr_view *A, size_t bytes) {
     enum { MOST_TIMES = 4, NEGLIGIBLE = 64000000, ENTRY = sizeof(double) + sizeof(idx) };
     return bytes > NEGLIGIBLE && bytes / MOST_TIMES > (size_t)A->nnz * ENTRY + (size_t)A->rows * 4;

@@ -10,7 +10,7 @@
 int cmd_tune(const options *o, const spmv_backend *backend);
 
 enum { MOST_VALUES = 24 };
-/* As a share of the time: a parameter that gains less is not worth typing. */
+/* This is a share of the time: a parameter that gains less is not worth typing. */
 static const double CLEARLY = 0.02;
 typedef struct choice { /* of a parameter, or of a pair that one option gives */
     spmv_param_id id;
@@ -161,8 +161,8 @@ static int tune_cell(session *run, spmv_mat *mat, finding *found) {
 
 /* ---- answers -------------------------------------------------------------------------------- */
 
-/* What multiplies with that cell, measured as here, as it is typed; to be freed. NULL: out of
- * memory. */
+/* Returns the command that multiplies with that cell, measured as here, as it is typed; to be
+ * freed. NULL: out of memory. */
 static char *command_of(const session *run, const cell *c) {
     const options *o = run->o;
     char flags[512], *out = NULL;
@@ -177,14 +177,14 @@ static char *command_of(const session *run, const cell *c) {
     if (options_given(o, "cache")) fprintf(file, " --cache=%s", cache_names[c->cache]);
     settings_flags(c->setting, c->nsettings, flags, sizeof flags);
     fputs(flags, file);
-    /* Those of the cell are there, and auto alone takes the last. */
+    /* The options of the cell are there, and auto alone takes the last. */
     options_write(o, "matrix kernel precision cache nondeterministic", file);
     fclose(file);
     return out;
 }
 
-/* Whether what the trials found holds: they are short, and now and then one finds a gain that is
- * not there. */
+/* Says whether what the trials found holds: they are short, and now and then one finds a gain that
+ * is not there. */
 static bool is_confirmed(const cell *before, const cell *found) {
     if (!before->ok) return found->ok;
     return found->ok && is_faster(&found->times, &before->times, CLEARLY) &&
@@ -228,7 +228,7 @@ static bool is_found(const cell *before, const finding *found) {
     return found->cell.nsettings > before->nsettings;
 }
 
-/* What the trials had found when somebody stopped them. */
+/* Says what the trials had found when somebody stopped them. */
 static void say_found(const session *run, const finding *found, int n) {
     int count = 0;
     for (int k = 0; k < n; k++) count += is_found(&run->cell[k], &found[k]);

@@ -268,7 +268,7 @@ static void take_item(options *o, spmv_param_id id, const char *item) {
         take_numbers(o, id, item);
 }
 
-/* Of a copy, since the record keeps the line as typed. */
+/* Reads a copy, since the record keeps the line as typed. */
 void take_param(options *o, spmv_param_id id, const char *arg) {
     char *rest = keep_copy(o, arg);
     o->param[id].count = 0;
@@ -303,7 +303,7 @@ int64_t param_number(const param *p, const char *word) {
     return p->values.words && p->values.words[k] ? k : p->values.number;
 }
 
-/* What sets the parameter to value, and the one that goes with it, if one does, to next. */
+/* Writes what sets the parameter to value, and the one that goes with it, if one does, to next. */
 static void param_flag(const param *p, int64_t value, int64_t next, char *out, size_t size) {
     const char *typed = param_typed(p->name, value);
     if (typed)

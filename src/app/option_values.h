@@ -5,7 +5,7 @@
 
 #include "app.h"
 
-/* From now on errors name this variable of the environment; NULL: none. */
+/* Makes errors from now on name this variable of the environment; NULL: none. */
 void usage_blame(const char *variable);
 _Noreturn void usage_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
@@ -47,17 +47,17 @@ typedef struct param { /* a line of params.def, which says what each member is *
 } param;
 extern const param params[SPMV_NPARAMS];
 
-/* What a parameter is to be; id: the first of those that the option gives. Replaces what was there:
- * the command line overrides the environment. */
+/* Sets what a parameter is to be; id: the first of those that the option gives. Replaces what was
+ * there: the command line overrides the environment. */
 void take_param(options *o, spmv_param_id id, const char *arg);
 spmv_param_id param_named(const char *name); /* SPMV_NPARAMS: none */
 bool param_is_switch(const param *p);        /* on or off */
-/* What a value that is neither number nor switch is called, or NULL. */
+/* Returns what a value that is neither number nor switch is called, or NULL. */
 const char *param_word(const char *name, int64_t value);
 int64_t param_number(const param *p, const char *word); /* of that word, which it has */
-/* What the option takes for it where that is no number, on and off too; or NULL. */
+/* Returns what the option takes for it where that is no number, on and off too; or NULL. */
 const char *param_typed(const char *name, int64_t value);
-/* What to type for them, a blank before each. */
+/* Writes what to type for them, a blank before each. */
 void settings_flags(const spmv_setting *setting, int count, char *out, size_t size);
 /* Ends the program where a matrix that was typed is a folder, of which only a sweep takes files. */
 void refuse_folders(const options *o, const char *command);

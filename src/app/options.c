@@ -87,9 +87,9 @@ static const struct argp_option *option_of(int key) {
 
 /* ---- help ----------------------------------------------------------------------------------- */
 
-/* Which options a command accepts: those of the listed groups, parameters of kernels and formats if
- * `params`, and the `others`, except those in `not`, which the command refuses itself. A command
- * without an entry accepts every option. */
+/* Says which options a command accepts: those of the listed groups, parameters of kernels and
+ * formats if `params`, and the `others`, except those in `not`, which the command refuses itself. A
+ * command without an entry accepts every option. */
 static const struct taken {
     const char *command, *groups; /* digits, as in the table */
     bool params;
@@ -144,7 +144,7 @@ static void take_options(const char *command, struct argp_option *out) {
     out[n] = (struct argp_option){0};
 }
 
-/* Of all commands together if none is named. */
+/* Describes a command; all commands together if none is named. */
 static const struct about {
     const char *command, *words, *help;
 } abouts[] = {
@@ -280,8 +280,8 @@ static void name_variable(const char *option, char *out, size_t size) {
     out[n] = 0;
 }
 
-/* Whether the environment's option counts. A sweep measures choices: it reads none from a file,
- * unless that is typed. */
+/* Says whether the environment's option counts. A sweep measures choices: it reads none from a
+ * file, unless that is typed. */
 static bool is_meant(const options *o, const struct argp_option *option, const char *value) {
     bool needs_value = option->arg && !(option->flags & OPTION_ARG_OPTIONAL);
     if (option->key == 'V' || option->key == 'h' || option->key == KEY_USAGE) return false;

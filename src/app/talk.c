@@ -73,7 +73,7 @@ static char *as_typed(char *words) {
 
 /* ---- talk ----------------------------------------------------------------------------------- */
 
-/* Those that move the cursor and clear its line, as a progress line begins and ends. */
+/* Counts the bytes that move the cursor and clear its line, as a progress line begins and ends. */
 static size_t cursor_bytes(const char *s) {
     size_t n = *s == '\r';
     return n + (strncmp(s + n, "\033[K", 3) == 0 ? 3 : 0);
@@ -102,7 +102,7 @@ static void print_line(const char *words) {
     free(spelt);
 }
 
-/* What the next piece of progress overwrites, as far as it fits into one line. */
+/* Prints what the next piece of progress overwrites, as far as it fits into one line. */
 static void print_progress(char *words) {
     size_t length = strlen(words), after = cursor_bytes_at_end(words, length),
            room = 4 * length + 16;

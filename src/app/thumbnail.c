@@ -1,7 +1,7 @@
 /* thumbnail.c: a matrix's sparsity pattern in a thousand characters, for the log. */
 #include "app.h"
 
-/* Where each of at most THUMBNAIL_EDGE bands of n ends. */
+/* Finds where each of at most THUMBNAIL_EDGE bands of n ends. */
 static int bands_of(int64_t n, int64_t *end) {
     int bands = n < THUMBNAIL_EDGE ? (int)n : THUMBNAIL_EDGE;
     for (int b = 0; b < bands; b++) end[b] = n / bands * (b + 1) + n % bands * (b + 1) / bands;

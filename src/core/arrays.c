@@ -34,7 +34,7 @@ static const char *line_name(const spmv_arrays *a) {
 
 /* ---- whether they are right ------------------------------------------------------------------ */
 
-/* Whether pointers, widths and flags could be right: nothing behind the pointers is read. */
+/* Says whether pointers, widths and flags could be right: nothing behind the pointers is read. */
 static spmv_status check_arrays(spmv_ctx *ctx, const spmv_arrays *a) {
     const unsigned known = SPMV_BORROW | SPMV_SORTED | SPMV_VALIDATE;
     if (!a->ptr || (a->nnz > 0 && !a->idx))
@@ -55,7 +55,7 @@ static spmv_status check_arrays(spmv_ctx *ctx, const spmv_arrays *a) {
     return SPMV_OK;
 }
 
-/* What all offsets and entries show, each read once, at the speed of memory. */
+/* Holds what all offsets and entries show, each read once, at the speed of memory. */
 typedef struct look {
     int64_t decreases; /* of ptr */
     int64_t outside;   /* indices that are no place */
@@ -187,7 +187,7 @@ static spmv_status check_idx(spmv_ctx *ctx, const spmv_arrays *a, const look *al
                      value_at(a, k));
 }
 
-/* Whether all entries are in one triangle, whichever it is, and those on the diagonal of a
+/* Says whether all entries are in one triangle, whichever it is, and those on the diagonal of a
  * skew-symmetric matrix are 0. All indices are places. */
 static spmv_status check_triangle(spmv_ctx *ctx, const spmv_arrays *a, int threads) {
     const bool skew = a->symmetry == SPMV_SKEW_SYMMETRIC;
@@ -215,8 +215,8 @@ static spmv_status check_triangle(spmv_ctx *ctx, const spmv_arrays *a, int threa
                      (long long)(before < behind ? before : behind));
 }
 
-/* Whether offsets and indices are right, with SPMV_VALIDATE values and triangles, too; names the
- * first entry that is not. *ascend: whether the indices do in all lines, without duplicates. */
+/* Says whether offsets and indices are right, with SPMV_VALIDATE values and triangles, too; names
+ * the first entry that is not. *ascend: whether the indices do in all lines, without duplicates. */
 static spmv_status check_entries(spmv_ctx *ctx, const spmv_arrays *a, bool *ascend) {
     TRY(check_ends(ctx, a));
     const int threads = spmv_threads_for(ctx, a->nnz + lines_of(a));
@@ -273,7 +273,7 @@ static bool lends_values(const spmv_arrays *a) {
     return a->flags & SPMV_BORROW && a->nnz > 0 && a->values && a->precision == SPMV_F64;
 }
 
-/* Of what is not lent; entries that have to be sorted take more. */
+/* Checks that there is memory for what is not lent; entries that have to be sorted take more. */
 static spmv_status check_copies_fit(spmv_ctx *ctx, const spmv_arrays *a) {
     const double row = lends_ptr(a) ? 0 : 8, index = lends_idx(a) ? 0 : 4;
     const double need =
@@ -324,8 +324,8 @@ static bool take_values(spmv_ctx *ctx, const spmv_arrays *a, int threads, spmv_c
     return true;
 }
 
-/* As they are, or in the types of the canonical CSR. By the static partition that kernels multiply
- * with: first touch places the pages. */
+/* Takes them as they are, or in the types of the canonical CSR. By the static partition that
+ * kernels multiply with: first touch places the pages. */
 static spmv_status take_rows(spmv_mat *mat, const spmv_arrays *a) {
     const int threads = spmv_threads_for(mat->ctx, a->nnz + a->rows);
     spmv_csr *A = &mat->csr;

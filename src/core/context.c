@@ -17,7 +17,7 @@ static spmv_status check_options(const spmv_ctx_opts *opts) {
     return SPMV_OK;
 }
 
-/* As many threads as can be had, and a sentence if they are fewer. */
+/* Takes as many threads as can be had, and a sentence if they are fewer. */
 static void get_threads(spmv_ctx *ctx, int wanted) {
     int most = wanted < SPMV_MOST_THREADS ? wanted : SPMV_MOST_THREADS;
     ctx->threads = spmv_host_try_threads(most);

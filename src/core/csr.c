@@ -57,7 +57,7 @@ static bool has_mirror_image(const spmv_coo *coo, int64_t k) {
     return coo->symmetry != SPMV_GENERAL && coo->row[k] != coo->col[k];
 }
 
-/* Whether the entries are in the order of the canonical CSR already: general, row after row,
+/* Says whether the entries are in the order of the canonical CSR already: general, row after row,
  * columns strictly ascending. Those of generators and of files written row by row are; then nothing
  * has to be scattered or sorted. */
 static bool is_in_row_order(const spmv_coo *coo, int threads) {
@@ -214,7 +214,7 @@ static spmv_status finish_rows(spmv_ctx *ctx, const spmv_coo *coo, int threads, 
                          "duplicates in row %lld have a sum that no double can hold (such "
                          "places: %lld)",
                          (long long)first + 1, (long long)overflows);
-    /* Of a mirrored pair only the one below the diagonal is counted: the file holds one of them. */
+    /* A mirrored pair counts once, below the diagonal: the file holds one of them. */
     stats->duplicates = coo->symmetry == SPMV_GENERAL ? merged : merged - merged_upper;
     out->nnz -= merged;
     return SPMV_OK;

@@ -18,9 +18,9 @@
 
 /* ---- control groups -------------------------------------------------------------------------- */
 
-/* How many CPUs and how much memory the process's control groups allow it, by version 1 and 2. A
- * limit may stand in the process's own group or in any above it, so all of them are read, from the
- * group that /proc/self/cgroup names up to where the hierarchy is mounted. */
+/* Says how many CPUs and how much memory the process's control groups allow it, by version 1 and 2.
+ * A limit may stand in the process's own group or in any above it, so all of them are read, from
+ * the group that /proc/self/cgroup names up to where the hierarchy is mounted. */
 enum { LINE_SIZE = 4 * PATH_MAX };
 
 typedef struct hierarchy {
@@ -29,7 +29,7 @@ typedef struct hierarchy {
     bool unified;              /* version 2 */
 } hierarchy;
 
-/* Whether a comma-separated list holds the word. */
+/* Says whether a comma-separated list holds the word. */
 static bool has_word(const char *list, const char *word) {
     size_t n = strlen(word);
     for (; list; list = strchr(list, ',')) {
@@ -62,7 +62,8 @@ static bool find_group(const char *root, const char *controller, char *path, boo
     return found;
 }
 
-/* Whether a line of mountinfo mounts the hierarchy: "... base place options - type source how". */
+/* Says whether a line of mountinfo mounts the hierarchy: "... base place options - type source
+ * how". */
 static bool is_mount(char *line, const char *controller, bool unified, char *base, char *place) {
     char type[64], how[PATH_MAX];
     char *end = strstr(line, " - ");
@@ -262,7 +263,7 @@ static int gather_team(int threads, pthread_t *other) {
     return n;
 }
 
-/* Whether stacks may not fit the addresses that the process may have. */
+/* Says whether stacks may not fit the addresses that the process may have. */
 static bool has_limited_memory(void) {
     struct rlimit limit;
     return getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;

@@ -26,7 +26,7 @@ void spmv_coo_free(spmv_coo *coo); /* frees the arrays and zeroes the struct */
 enum { SPMV_WISDOM_NOTE = 400 /* bytes of a note about the wisdom file */ };
 struct spmv_ctx {
     const spmv_backend *default_backend; /* whose kernels unprefixed names mean */
-    /* In the order of spmv_backends; opened when first needed. */
+    /* Devices stand in the order of spmv_backends; opened when first needed. */
     spmv_device device[SPMV_MOST_BACKENDS];
     bool opened[SPMV_MOST_BACKENDS];
     size_t cache[SPMV_MOST_BACKENDS]; /* last-level, of an opened device; 0: unknown */
@@ -120,7 +120,7 @@ static inline double spmv_now(void) {
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Whether entry k, of row i, has a mirror image with the same bits. */
+/* Says whether entry k, of row i, has a mirror image with the same bits. */
 static inline bool is_mirrored(const spmv_csr_view *A, int64_t i, int64_t k) {
     int64_t j = A->col_idx[k], other = j < A->rows ? spmv_find_entry(A, j, i) : -1;
     return other >= 0 && spmv_bits(A->values[other]) == spmv_bits(A->values[k]);
@@ -171,14 +171,14 @@ spmv_status spmv_mat_new(spmv_ctx *ctx, spmv_mat **out);
 /* Finishes a matrix after mat->coo was filled with this status: *out gets the matrix with its
  * canonical CSR, or it is freed. */
 spmv_status spmv_mat_finish(spmv_mat *mat, spmv_status status, spmv_mat **out);
-/* What is asked of every matrix. */
+/* Checks what is asked of every matrix. */
 spmv_status spmv_check_dimensions(spmv_ctx *ctx, int64_t rows, int64_t cols, int64_t nnz);
 spmv_status spmv_check_symmetry(spmv_ctx *ctx, spmv_symmetry symmetry, int64_t rows, int64_t cols);
 /* Brings the rows to host memory, if a device alone has them or their values: before views are
  * relied on. */
 spmv_status spmv_mat_bring(const spmv_mat *mat);
-/* As spmv_mat_free, but devices keep the released memory for later allocations, and no plan may be
- * alive. */
+/* Frees as spmv_mat_free does, but devices keep the released memory for later allocations, and no
+ * plan may be alive. */
 void spmv_mat_put_away(spmv_mat *mat);
 size_t spmv_mat_own_bytes(const spmv_mat *mat); /* in host memory, without what the caller lent */
 
@@ -226,8 +226,8 @@ typedef struct spmv_tuning { /* how a plan came to be chosen: as in spmv_plan_fa
 
 /* Finds the one kernel that the name means; NULL: the default of the context's backend. */
 spmv_status spmv_plan_kernel(spmv_ctx *ctx, const char *name, spmv_kernel_id *out);
-/* As spmv_plan_create, of options that were read and a kernel other than "auto". only_quick:
- * refuses if the device has no room to convert, so that the host would have to. */
+/* Makes a plan as spmv_plan_create does, of options that were read and a kernel other than "auto".
+ * only_quick: refuses if the device has no room to convert, so that the host would have to. */
 spmv_status spmv_plan_make(spmv_mat *mat, const spmv_plan_opts *opts, bool only_quick,
                            spmv_plan **out);
 static inline bool spmv_needs_wide_offsets(int64_t nnz) {
@@ -241,15 +241,15 @@ static inline int spmv_variant_of(spmv_precision precision, bool wide) {
 }
 /* Returns the variant (precision and width of offsets) that a plan of these options would have. */
 spmv_status spmv_plan_variant(spmv_mat *mat, const spmv_plan_opts *opts, int *out);
-/* How a backend's devices build the format in their own memory; NULL: they cannot. */
+/* Says how a backend's devices build the format in their own memory; NULL: they cannot. */
 const spmv_device_format *spmv_device_builder(const spmv_backend *backend, const char *format,
                                               int variant);
 /* Finds the plan's store where its kernel runs, or builds it if it fits. max_bytes: as in
  * spmv_plan_opts; only_quick: as above. */
 spmv_status spmv_plan_attach(spmv_plan *plan, const spmv_format *format, size_t max_bytes,
                              bool only_quick);
-/* Whether a store of that many bytes is mostly padding: one giant row makes SELL or ELL read many
- * times what CSR reads. It is refused though it would fit; with --max-mem it is built
+/* Says whether a store of that many bytes is mostly padding: one giant row makes SELL or ELL read
+ * many times what CSR reads. It is refused though it would fit; with --max-mem it is built
  * nevertheless. */
 bool spmv_is_padding(const spmv_csr_view *view, int variant, size_t store);
 void spmv_stored_free(spmv_ctx *ctx, spmv_stored *list);

@@ -151,7 +151,7 @@ size_t spmv_mat_own_bytes(const spmv_mat *mat) {
 
 /* ---- the end --------------------------------------------------------------------------------- */
 
-/* But what the caller or the compressed rows own. */
+/* Frees all but what the caller or the compressed rows own. */
 static void free_entries(spmv_mat *mat) {
     spmv_coo *coo = &mat->coo;
     coo->ctx = mat->ctx;

@@ -36,7 +36,7 @@ bool spmv_values_change(const spmv_mat *mat) {
     return mat->values_change;
 }
 
-/* Those that all entries are read for: when they are asked for. */
+/* Counts what all entries must be read for, when it is asked for. */
 static void count(spmv_mat *mat) {
     const int threads = spmv_threads_for(mat->ctx, mat->coo.nnz);
     const double *values = mat->coo.values;

@@ -99,7 +99,7 @@ static void look_up(const spmv_csr_view *A, const sample_slice *w, spmv_sample *
     }
 }
 
-/* From rows in the host's memory. */
+/* Takes it from rows in the host's memory. */
 static spmv_status take_here(spmv_ctx *ctx, const spmv_csr_view *A, const sample_size *size,
                              int threads, spmv_sample *out) {
     const size_t slices = (size_t)size->taken, columns = (size_t)size->columns;

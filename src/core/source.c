@@ -87,7 +87,7 @@ static spmv_status get_row_ptr(spmv_device *device, const spmv_mat *mat, int64_t
     return *out ? SPMV_OK : spmv_fail(device->ctx, SPMV_E_NOMEM, "out of memory for row_ptr");
 }
 
-/* Into an array that has room. */
+/* Gets them into an array that has room. */
 static spmv_status get_values(spmv_device *device, const spmv_mat *mat, double *out) {
     const int64_t n = mat->csr.nnz;
     const int threads = spmv_threads_for(mat->ctx, n);

@@ -21,7 +21,8 @@ enum { SPMV_ROW_PTR, SPMV_COL_IDX, SPMV_VALUES };
 static inline size_t spmv_source_bytes(const spmv_stored *source, int k) {
     return source->copy->array[k].bytes;
 }
-/* Whether its offsets have 64 bits; whether its values are f64; whether these are the caller's. */
+/* Says whether its offsets have 64 bits; whether its values are f64; whether these are the
+ * caller's. */
 static inline bool spmv_source_is_wide(const spmv_stored *source) {
     return spmv_source_bytes(source, SPMV_ROW_PTR) ==
            (size_t)(source->copy->rows + 1) * sizeof(int64_t);

@@ -27,7 +27,7 @@ int spmv_exit_code(spmv_status status) {
     return 3;
 }
 
-/* Of calls that had no context. */
+/* Holds the errors of calls that had no context. */
 static _Thread_local char error_without_context[256];
 
 /* Plans of one context may run in several threads, and so fail at once: one text, not a mixture. No

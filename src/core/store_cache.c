@@ -48,8 +48,8 @@ const spmv_stored *spmv_source_of(const spmv_plan *plan) {
     return source && source->device == plan->device ? source : NULL;
 }
 
-/* What is known of the rows without bringing them to the host: their sizes, and what was brought
- * before. */
+/* Says what is known of the rows without bringing them to the host: their sizes, and what was
+ * brought before. */
 static spmv_csr_view outline_of(const spmv_mat *mat) {
     const spmv_csr *A = &mat->csr;
     return (spmv_csr_view){A->rows, A->cols, A->nnz, A->row_ptr, A->col_idx, A->values};
@@ -112,8 +112,8 @@ bool spmv_is_padding(const spmv_csr_view *view, int variant, size_t store) {
     return store >= NEGLIGIBLE && store / MOST_TIMES >= plain;
 }
 
-/* What makes a store large: its longest row, or, where that explains less than half of it, what is
- * stored whole. */
+/* Says what makes a store large: its longest row, or, where that explains less than half of it,
+ * what is stored whole. */
 static void say_shape(const spmv_plan *plan, size_t store, char text[120]) {
     const spmv_stats *stats = &plan->matrix->stats;
     const double slot = (double)(sizeof(idx) + spmv_plan_width(plan));
@@ -151,8 +151,8 @@ static size_t most_of(size_t bytes) {
     return (size_t)(0.8 * (double)bytes);
 }
 
-/* What may be allocated there. To ask a host takes 0.15 ms, as long as ten products of a matrix for
- * which that little is needed; to ask a GPU's driver, up to 0.09 ms. */
+/* Says what may be allocated there. To ask a host takes 0.15 ms, as long as ten products of a
+ * matrix for which that little is needed; to ask a GPU's driver, up to 0.09 ms. */
 static size_t most_on(spmv_device *device, size_t need) {
     enum { LITTLE = 16 << 20 };
     if (need == 0 || (device->backend->host && need <= LITTLE)) return LITTLE;

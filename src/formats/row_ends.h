@@ -5,8 +5,8 @@
 
 #include "spmv_kernel.h"
 
-/* Of the ends of the rows and the entries, merged into one list: how many rows end among its first
- * `items` items. Row i ends before entry k if row_ptr[i + 1] <= k. */
+/* Says how many rows end among the first `items` items of the ends of the rows and the entries,
+ * merged into one list. Row i ends before entry k if row_ptr[i + 1] <= k. */
 static inline int64_t spmv_rows_ended(const spmv_csr_view *A, int64_t items) {
     int64_t low = items > A->nnz ? items - A->nnz : 0;
     int64_t high = items < A->rows ? items : A->rows;
@@ -20,7 +20,7 @@ static inline int64_t spmv_rows_ended(const spmv_csr_view *A, int64_t items) {
     return low;
 }
 
-/* Where the entries from k of a row that ends at `end` reach column `first`. */
+/* Finds where the entries from k of a row that ends at `end` reach column `first`. */
 static inline int64_t spmv_reach_column(const int32_t *col_idx, int64_t k, int64_t end,
                                         int64_t first) {
     while (k < end && col_idx[k] < first) k++;

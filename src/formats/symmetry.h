@@ -65,7 +65,7 @@ static inline int sign_of(const finding *f) {
     return f->same == f->below ? 1 : f->opposite == f->below ? -1 : 0;
 }
 
-/* How many entries of row i are not above the diagonal. */
+/* Says how many entries of row i are not above the diagonal. */
 static inline int64_t count_row(const spmv_csr_view *A, int64_t i) {
     return i < A->cols ? spmv_first_from(A, i, i + 1) - A->row_ptr[i]
                        : A->row_ptr[i + 1] - A->row_ptr[i];

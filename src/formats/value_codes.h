@@ -12,7 +12,7 @@ enum { VALUE_CODEBOOK_SIZE = 256 }; /* values in a dictionary, at most; csell ha
 
 #define SPMV_SAY_REFILL "a plan made with spmv_plan_opts.refill stores them as they are"
 
-/* What is stored: reals; floats; uint8_t, places in the codebook; nothing, as all values are
+/* Says what is stored: reals; floats; uint8_t, places in the codebook; nothing, as all values are
  * codebook[0]. */
 enum value_code { VALUE_RAW, VALUE_F32, VALUE_CODEBOOK, VALUE_ONE };
 /* The same in words, as plans tell their users; NULL: as they are. */

@@ -40,7 +40,8 @@ static inline int compare_bits(const void *a, const void *b) {
     return (*p > *q) - (*p < *q);
 }
 
-/* Whether all of TOGETHER values are among the first few: with vectors, where there are any. */
+/* Says whether all of TOGETHER values are among the first few: with vectors, where there are
+ * any. */
 enum { TOGETHER = 32 }; /* fewer gcc takes out of the loop, and then finds no vectors */
 static inline bool are_known(const value_set *set, const double *values) {
     typedef __typeof__(__builtin_choose_expr(sizeof(real) == 4, (uint32_t)0, (uint64_t)0)) word;
@@ -107,7 +108,7 @@ static inline void list_values(value_set *set, real *codebook) {
     }
 }
 
-/* That of a matrix; empty if no dictionary is wanted. */
+/* Makes the codebook of a matrix; empty if no dictionary is wanted. */
 static inline void make_codebook(const spmv_csr_view *A, int64_t cut, bool codes, int threads,
                                  real *codebook, value_set *set) {
     *set = (value_set){.count = 0};
@@ -115,7 +116,7 @@ static inline void make_codebook(const spmv_csr_view *A, int64_t cut, bool codes
     list_values(set, codebook);
 }
 
-/* Whether VALUE_F32 loses nothing of these. */
+/* Says whether VALUE_F32 loses nothing of these. */
 static inline bool are_floats(const double *values, int64_t n) {
     for (int64_t k = 0; k < n; k += TOGETHER) {
         uint64_t differs = 0;
@@ -153,7 +154,7 @@ static inline int choose_code(const spmv_csr_view *A, bool codes, int threads, r
                                             : VALUE_RAW;
 }
 
-/* Whether an encoding, of a dictionary of at most that many values, holds every value; their
+/* Says whether an encoding, of a dictionary of at most that many values, holds every value; their
  * codebook and set. */
 static inline bool code_holds(const spmv_csr_view *A, int code, int most, int threads,
                               real *codebook, value_set *set) {

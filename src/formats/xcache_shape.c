@@ -106,7 +106,7 @@ static int64_t height_for(const spmv_csr_view *A) {
     return spmv_xcache_height(&middle, A->rows, spmv_longest_row(A), &columns);
 }
 
-/* With a height that is given, from the sizes of A alone. */
+/* Chooses the shape with a height that is given, from the sizes of A alone. */
 spmv_xcache_shape spmv_xcache_shape_for(const spmv_csr_view *A, const spmv_choice *c) {
     spmv_xcache_shape s = {.height = c->value[SPMV_height], .cut = c->value[SPMV_cut]};
     if (s.height == 0) s.height = height_for(A);
@@ -118,8 +118,8 @@ spmv_xcache_shape spmv_xcache_shape_for(const spmv_csr_view *A, const spmv_choic
     return s;
 }
 
-/* Of a row, in entries: at least what its length and its y are, and so much that no block has more
- * rows than it may. */
+/* Returns the weight of a row in entries: at least what its length and its y are, and so much that
+ * no block has more rows than it may. */
 int64_t spmv_xcache_weight(const spmv_csr_view *A, int64_t height) {
     enum { LEAST_WEIGHT = 4, LEAST_SPARE = 32 };
     int64_t spare = XCACHE_HIGHEST - height > LEAST_SPARE ? XCACHE_HIGHEST - height : LEAST_SPARE;

@@ -219,7 +219,8 @@ static void fill_rows(const spmv_recipe *r, const values *v, int threads, int32_
     }
 }
 
-/* Before anything is allocated: Linux grants more memory than there is and kills who uses it. */
+/* Runs before anything is allocated: Linux grants more memory than there is and kills who uses
+ * it. */
 static spmv_status check_memory(spmv_ctx *ctx, const char *spec, const spmv_recipe *r,
                                 const values *v) {
     double bytes =

@@ -35,7 +35,7 @@ static bool has_falling(uint64_t h) {
     return kind == 1 || (kind > 1 && kind % 2 == 1);
 }
 
-/* To two columns right, one line up. */
+/* Says whether a point has an edge two columns to the right and one line up. */
 static bool has_long(uint64_t h) {
     return (h >> 14 & 15) == 0;
 }
@@ -205,8 +205,8 @@ static uint64_t biased_bits(uint64_t key, uint32_t p, int bits) {
     return word;
 }
 
-/* Of n edges those in the upper half: counted one by one, or when there are many, the normal
- * distribution (512 fair bits are nearly normal). */
+/* Draws how many of n edges are in the upper half: counted one by one, or when there are many, by
+ * the normal distribution (512 fair bits are nearly normal). */
 static int64_t upper_share(uint64_t key, int64_t n) {
     enum { UPPER = 15729, BITS = 16, MANY = 2048, WORDS = 8 }; /* 0.24 of 2^16 */
     int64_t share = 0;
@@ -255,8 +255,8 @@ static spmv_status prepare_rmat(spmv_ctx *ctx, spmv_recipe *r) {
     return SPMV_OK;
 }
 
-/* As biased_bits, 32 at a time and with one probability where the row's bit is 0 and another where
- * it is 1. */
+/* Draws as biased_bits does, 32 at a time and with one probability where the row's bit is 0 and
+ * another where it is 1. */
 static uint32_t rmat_column(uint64_t key, uint32_t row, uint32_t below) {
     enum { BITS = 12, OF_ZERO = 1024, OF_ONE = 853 }; /* 1/4 and 5/24 of 2^12 */
     uint32_t word = 0;

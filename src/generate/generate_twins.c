@@ -99,8 +99,8 @@ static int64_t squares_of(const profile *p) {
     return sum;
 }
 
-/* What is left to the sum of squares: a row longer by one and one of the same length shorter by one
- * add 2. Segments that are raised in part are left alone. Returns what is still missing. */
+/* Fits what is left to the sum of squares: a row longer by one and one of the same length shorter
+ * by one add 2. Segments that are raised in part are left alone. Returns what is still missing. */
 static int64_t fit_rest(profile *p, int64_t missing) {
     for (int s = 0; s < p->nsegments; s++) {
         int64_t count = p->start[s + 1] - p->start[s];
@@ -112,7 +112,7 @@ static int64_t fit_rest(profile *p, int64_t missing) {
     return missing;
 }
 
-/* Whether the extra takes the twin past what is printed of it: the longest row, or sigma. */
+/* Says whether the extra takes the twin past what is printed of it: the longest row, or sigma. */
 static bool is_past(const profile *p, int64_t squares) {
     if (p->twin->columns == REGION)
         return CI_REFERENCE + p->length[0] + (p->raised > 0) > p->twin->longest;

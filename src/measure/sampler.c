@@ -257,7 +257,7 @@ static bool is_settled(timing *t, double max_noise) {
     return !t->waiting && median_noise(&t->s) < max_noise;
 }
 
-/* Whether the next sample is to be the last. */
+/* Says whether the next sample is to be the last. */
 static bool is_last(timing *t, const sampling *how) {
     enum { MOST_SAMPLES = 20000 }; /* tiny products with beta != 0 have one product a sample */
     bool full = t->nsamples >= MOST_SAMPLES;
@@ -267,9 +267,10 @@ static bool is_last(timing *t, const sampling *how) {
            is_settled(t, how->max_noise);
 }
 
-/* How fast a GPU reads from its second level depends, for as long as products go on, on what was
- * there before: on an H100 and an H200 up to 1.8 times as fast where much was unused, since the
- * matrix was just made or the last kernel used little, as where it was full. So it is filled. */
+/* The speed at which a GPU reads from its second level depends, for as long as products go on, on
+ * what was there before: on an H100 and an H200 up to 1.8 times as fast where much was unused,
+ * since the matrix was just made or the last kernel used little, as where it was full. So it is
+ * filled. */
 spmv_status problem_fill_caches(const problem *p, size_t bytes) {
     spmv_device *device = p->plan->device;
     if (device->backend->host || bytes == 0) return SPMV_OK;

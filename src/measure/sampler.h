@@ -58,11 +58,11 @@ typedef struct problem { /* one product to verify and time: host data in the pla
     double product_s;   /* for emptying_s: of a product, about; 0: unknown */
     double launch_s;    /* the clock on an empty launch */
 } problem;
-/* Whether sleeping threads and vector units disturb a product that takes so long. */
+/* Says whether sleeping threads and vector units disturb a product that takes so long. */
 static inline bool is_sensitive(double seconds) {
     return seconds < 5e-4;
 }
-/* Of a lent vector of n elements: each begins at a cache line. */
+/* Returns the bytes of a lent vector of n elements: each begins at a cache line. */
 size_t problem_vector_bytes(spmv_precision precision, int64_t n);
 spmv_status problem_open(problem *p);
 void problem_close(problem *p);
@@ -86,7 +86,7 @@ spmv_status problem_fill_caches(const problem *p, size_t bytes);
 spmv_status problem_sample(problem *p, timing *t);
 /* A sample that was taken otherwise. */
 spmv_status timing_add(const problem *p, timing *t, double seconds);
-/* What the last timed sample left in the y of product k. */
+/* Copies what the last timed sample left in the y of product k. */
 spmv_status problem_result(problem *p, int k, void *y);
 /* spot_check.c. Of products y <- A x on a CPU, of x [cols] and y [rows] in that precision: sets x,
  * by so many threads, so that wrong columns show; marks y before a product; checks some rows of y

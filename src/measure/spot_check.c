@@ -44,8 +44,8 @@ void spot_check_wipe(const spmv_mat *mat, spmv_precision precision, void *y) {
     for (int64_t i = A->rows - 1; i >= 0; i -= step_of(A)) put(precision, y, i, NAN);
 }
 
-/* Whether v[i] of y is within twice the rounding error of any order of summation. A row whose sums
- * overflow, or that holds infinity or NaN, depends on the order and counts as right. */
+/* Says whether v[i] of y is within twice the rounding error of any order of summation. A row whose
+ * sums overflow, or that holds infinity or NaN, depends on the order and counts as right. */
 static bool is_row_right(const spmv_csr *A, spmv_precision precision, const void *v, int64_t i) {
     const bool is_f64 = precision == SPMV_F64;
     const long double unit = is_f64 ? DBL_EPSILON / 2 : FLT_EPSILON / 2;

@@ -67,8 +67,8 @@ static double ranks_around(const double *sample, int n, double median) {
     return most;
 }
 
-/* Between the samples whose ranks bound the share of a half. Of fewer than six, not even the least
- * and the greatest enclose the median in 95 of 100 cases. */
+/* Finds the interval between the samples whose ranks bound the share of a half. Of fewer than six,
+ * not even the least and the greatest enclose the median in 95 of 100 cases. */
 static void find_ends(statistics *s, const double *sample, const double *sorted, int n) {
     if (n < 6) return;
     double ranks = ranks_around(sample, n, s->median);

@@ -9,13 +9,13 @@ typedef struct statistics {
     double low, high; /* the median's 95 % confidence interval; NaN: of fewer than six samples */
 } statistics;
 void sort_samples(double *sample, int n);
-/* Of samples in the order in which they were taken. More of them make the interval narrower; those
- * that resemble those beside them, as in a drift, count for fewer. NaN if there are none. */
+/* Describes samples in the order in which they were taken. More of them make the interval narrower;
+ * those that resemble those beside them, as in a drift, count for fewer. NaN if there are none. */
 statistics statistics_of(const double *sample, int n);
 /* The distance from the median to the farther end of its interval, as a share of the median; NaN:
  * not known. */
 double median_noise(const statistics *s);
-/* Whether a is faster than b by more than that share. If not, and neither is b, they are tied: that
- * is where their quartiles overlap. */
+/* Says whether a is faster than b by more than that share. If not, and neither is b, they are tied:
+ * that is where their quartiles overlap. */
 bool is_faster(const statistics *a, const statistics *b, double share);
 #endif

@@ -58,7 +58,7 @@ static void use_small(const spmv_mat *mat, double mean, const spmv_plan_opts *op
     spmv_mat_put_away(few);
 }
 
-/* Whether the kernel was not warmed up yet; marks it as warmed up. */
+/* Says whether the kernel was not warmed up yet; marks it as warmed up. */
 static bool is_new(spmv_ctx *ctx, const spmv_backend *backend, const char *kernel, int variant) {
     int b = 0, k = 0;
     while (spmv_backends[b] != backend) b++;

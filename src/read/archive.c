@@ -75,7 +75,7 @@ static la_ssize_t read_bytes(spmv_archive *a) {
     return got;
 }
 
-/* Whether zlib has input: some that is left, or the next bytes of the file. */
+/* Says whether zlib has input: some that is left, or the next bytes of the file. */
 static bool has_input(spmv_archive *a) {
     if (a->zlib.avail_in > 0) return true;
     la_ssize_t got = read_bytes(a);

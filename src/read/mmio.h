@@ -109,8 +109,8 @@ void mm_read_entries(const reader *r, worker *w, int64_t limit);
 
 /* Reads up to the size line, leaves the text behind it in r->carry and counts its lines. */
 spmv_status mm_read_header(reader *r, worker *w);
-/* Where column j of an array file starts among its entries, and in which row: it holds all rows,
- * those from j on (symmetric) or those behind j (skew-symmetric). */
+/* Says where column j of an array file starts among its entries, and in which row: it holds all
+ * rows, those from j on (symmetric) or those behind j (skew-symmetric). */
 int64_t mm_first_row(const reader *r, int64_t j);
 int64_t mm_column_start(const reader *r, int64_t j);
 

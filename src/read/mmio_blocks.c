@@ -13,7 +13,7 @@ static void refuse_whole(worker *w, spmv_status status, const char *text) {
     w->begin = w->end = w->text;
 }
 
-/* Up to capacity bytes of a stream, fewer only at its end; -1 on failure. */
+/* Reads up to capacity bytes of a stream, fewer only at its end; -1 on failure. */
 static ptrdiff_t read_stream(reader *r, char *to, size_t capacity) {
     size_t n = 0;
     while (n < capacity) {

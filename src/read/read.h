@@ -12,7 +12,7 @@ typedef void (*spmv_progress)(void *arg, double done);
  * zeroed. */
 spmv_status spmv_read_matrix_market(spmv_ctx *ctx, const char *path, int threads,
                                     spmv_progress progress, void *arg, spmv_coo *out);
-/* What the header announces; nnz with both halves of a symmetric matrix. */
+/* Reads what the header announces; nnz with both halves of a symmetric matrix. */
 spmv_status spmv_read_header(spmv_ctx *ctx, const char *path, spmv_stats *out);
 /* Writes a general coordinate file in the narrowest field, not narrower than field, that holds the
  * values. */
@@ -27,7 +27,7 @@ spmv_status spmv_write_vector(spmv_ctx *ctx, const char *path, int64_t n, const 
 
 enum { SPMV_MAGIC_BYTES = 512 }; /* of a file's beginning, enough for spmv_is_archive */
 typedef struct spmv_archive spmv_archive;
-/* Whether a file that begins so is compressed or a tar archive. */
+/* Says whether a file that begins so is compressed or a tar archive. */
 bool spmv_is_archive(const unsigned char *head, size_t nhead);
 /* Opens what stands in fd behind head, which was read from it already (nhead <= SPMV_MAGIC_BYTES),
  * and chooses the entry of a tar archive; fd stays the caller's. */
@@ -58,8 +58,8 @@ void spmv_powers_init(spmv_powers *powers);
 /* Scans [+-] digits[.digits][e|E|d|D[+-]digits], inf, infinity or nan in any case, whatever the
  * locale. Returns the first character behind the number, or NULL when there is none. */
 const char *spmv_scan_double(const spmv_powers *powers, const char *text, double *out);
-/* Whether text begins with word, given in lower case; ASCII letters of either case match, whatever
- * the locale. */
+/* Says whether text begins with word, given in lower case; ASCII letters of either case match,
+ * whatever the locale. */
 bool spmv_begins_with(const char *text, const char *word);
 
 /* Counts the digits, at most 8, that text begins with, and puts their value in *value: no loop,

@@ -47,12 +47,12 @@ static double calls_of(const spmv_plan_opts *opts) {
     return opts->expected_calls ? (double)opts->expected_calls : unknown_calls;
 }
 
-/* In products of the baseline kernel. */
+/* Returns the budget in products of the baseline kernel. */
 static double budget_of(const spmv_plan_opts *opts) {
     return opts->expected_calls ? share * (double)opts->expected_calls : few;
 }
 
-/* Whether the clock decides. Otherwise the prediction does, since trials must be paid for. */
+/* Says whether the clock decides. Otherwise the prediction does, since trials must be paid for. */
 static bool is_timed(const spmv_backend *backend, double budget) {
     return budget >= (backend->host ? trials_host : for_trials);
 }
@@ -75,7 +75,7 @@ static double expected_product_s(const spmv_mat *mat, const spmv_plan_opts *opts
     return all.baseline_s;
 }
 
-/* As deep as its part of the budget pays for. */
+/* Samples as deep as its part of the budget pays for. */
 static spmv_sampling_depth depth_for(const spmv_mat *mat, const spmv_plan_opts *opts,
                                      const spmv_backend *backend, const spmv_features *unsampled) {
     const double quick_s = 1.5e-4, full_s = 4.5e-4; /* by one thread */
@@ -107,7 +107,7 @@ static void sort(spmv_proposals *all, double calls) {
 
 /* ---- without timing ------------------------------------------------------------------------- */
 
-/* What a set-up may take, in baseline product times: for an unknown number of products, what
+/* Says what a set-up may take, in baseline product times: for an unknown number of products, what
  * sampling left of the budget. */
 static double most_setup(const trials *c) {
     const double likely = 0.9; /* the rest is for what a slow host takes longer than predicted */
@@ -116,7 +116,8 @@ static double most_setup(const trials *c) {
     return likely * c->budget - spmv_trials_spent_s(c) / product_s;
 }
 
-/* What is predicted to be done first, if that is before the baseline kernel by the margin. */
+/* Chooses what is predicted to be done first, if that is before the baseline kernel by the
+ * margin. */
 static spmv_status choose_untimed(trials *c, const spmv_proposal *p, int n) {
     const double most = most_setup(c), calls = calls_of(c->opts);
     spmv_status status;
@@ -166,7 +167,7 @@ static spmv_status admit_candidates(trials *c, const spmv_proposal *p, int n) {
 
 /* ---- how it is timed ------------------------------------------------------------------------ */
 
-/* Whether caches could keep much of the matrix between products. */
+/* Says whether caches could keep much of the matrix between products. */
 static bool may_be_kept(const spmv_mat *mat, const spmv_plan_opts *opts, size_t cache) {
     const double much = 2; /* times the cache: of a larger matrix less than half is kept */
     double width = opts->precision == SPMV_F64 ? sizeof(double) : sizeof(float);
@@ -183,9 +184,9 @@ static size_t bytes_to_flush(const trials *c) {
     return (bytes < most ? bytes : most) / line * line;
 }
 
-/* How many copies of the data a steady sample goes through. Consecutive products on a GPU overlap,
- * which a single one does not show; for that they need data of their own. The copies take no more
- * than is needed to exceed the caches, nor than a quarter of the free memory. */
+/* Says how many copies of the data a steady sample goes through. Consecutive products on a GPU
+ * overlap, which a single one does not show; for that they need data of their own. The copies take
+ * no more than is needed to exceed the caches, nor than a quarter of the free memory. */
 static int count_copies(const trials *c) {
     const spmv_plan *baseline = c->entry[0].plan;
     if (!c->flush || c->opts->cache != SPMV_STEADY || !c->backend->record_start) return 1;
@@ -347,7 +348,8 @@ static spmv_plan *recall(spmv_mat *mat, const spmv_plan_opts *opts, const spmv_b
     return plan;
 }
 
-/* Of values that will change nothing is known but that they are symmetric if they are given so. */
+/* Forgets values that will change: nothing is known of them but that they are symmetric if they are
+ * given so. */
 static void forget_values(const spmv_mat *mat, spmv_features *f) {
     f->value_bytes = f->precision == SPMV_F64 ? sizeof(double) : sizeof(float);
     f->distinct = SPMV_FEW_VALUES + 1;

@@ -12,8 +12,8 @@ static double median_of(const candidate *e) {
     return e->t.nsamples ? e->t.sample_s[(e->t.nsamples - 1) / 2] : INFINITY;
 }
 
-/* Whether that many seconds more are within the budget, or so few that they are taken even if it
- * was spent on waiting for cores. */
+/* Says whether that many seconds more are within the budget, or so few that they are taken even if
+ * it was spent on waiting for cores. */
 static bool is_affordable(const trials *c, double seconds) {
     const double little = 0.05;
     return spmv_trials_spent_s(c) + seconds < spmv_trials_budget_s(c) ||

@@ -158,9 +158,9 @@ static double scatter_of(const candidate *e) {
     return t->nsamples < 2 ? unseen : t->sample_s[t->nsamples / 2] / t->sample_s[0] - 1;
 }
 
-/* Whether more samples could not change which candidate is fastest, since all others are behind by
- * more than their scatter and that of the best. Disqualifies those far behind. Another program that
- * takes a core for a while shows in one sample, which says little about the kernel. */
+/* Says whether more samples could not change which candidate is fastest, since all others are
+ * behind by more than their scatter and that of the best. Disqualifies those far behind. Another
+ * program that takes a core for a while shows in one sample, which says little about the kernel. */
 static bool is_decided(trials *c) {
     const candidate *best = spmv_trials_fastest(c);
     bool decided = true;
@@ -176,7 +176,7 @@ static bool is_decided(trials *c) {
     return decided;
 }
 
-/* Whether the device is unusable. One failure does not mean that: a refused launch leaves it
+/* Says whether the device is unusable. One failure does not mean that: a refused launch leaves it
  * usable. */
 static bool is_lost(const trials *c) {
     return c->backend->sync(c->device) != SPMV_OK || c->backend->nothing(c->device) != SPMV_OK ||
@@ -201,8 +201,8 @@ static spmv_status disqualify_failed(trials *c, candidate *e, spmv_status status
     return SPMV_OK;
 }
 
-/* Whether another round would take more than the rest of the budget, as far as it is for trials.
- * Time spent on flushing is free up to a limit, then it is paid for. */
+/* Says whether another round would take more than the rest of the budget, as far as it is for
+ * trials. Time spent on flushing is free up to a limit, then it is paid for. */
 static bool is_spent(const trials *c) {
     double round_s = 0, flushing_s = c->flushing_s > most_flushing_s ? c->flushing_s : 0;
     for (int k = 0; k < c->n; k++)

@@ -51,8 +51,8 @@ double spmv_trials_spent_s(const trials *c);
 double spmv_trials_budget_s(const trials *c); /* by the baseline product as timed so far */
 /* Allocates the vectors and times the baseline kernel. */
 spmv_status spmv_trials_baseline(trials *c);
-/* Whether tuning can go on after a kernel failed with this status: SPMV_OK if so, else the status.
- * The context's message stays. */
+/* Says whether tuning can go on after a kernel failed with this status: SPMV_OK if so, else the
+ * status. The context's message stays. */
 spmv_status spmv_trials_go_on(trials *c, spmv_status status);
 /* Times a candidate's first products; one that fails or is wrong is disqualified. */
 spmv_status spmv_trials_first(trials *c, candidate *e);

@@ -42,7 +42,7 @@ static void print_checksum(const char *text, size_t n, char out[9]) {
     snprintf(out, 9, "%08x", (unsigned)(spmv_mix(h) >> 32));
 }
 
-/* As print_line writes it: callers print it. */
+/* Accepts a date as print_line writes it: callers print it. */
 static bool is_date(const char *text) {
     static const char shape[] = "0000-00-00T00:00:00Z";
     for (size_t k = 0; k < sizeof shape; k++)
@@ -50,7 +50,7 @@ static bool is_date(const char *text) {
     return true;
 }
 
-/* Whether a terminal shows the text and does nothing else. */
+/* Says whether a terminal shows the text and does nothing else. */
 static bool is_plain(const char *text) {
     while (*text >= ' ' && *text <= '~') text++;
     return !*text;

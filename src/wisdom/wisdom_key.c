@@ -14,7 +14,7 @@ enum {
     MIRRORED = SAMPLED / 64 /* of every so many sampled rows the mirror image is looked up */
 };
 
-/* Not sampled_values.h's set, which formats ask whether values fit a dictionary: it stops there,
+/* Is not sampled_values.h's set, which formats ask whether values fit a dictionary: it stops there,
  * and this one holds the values of all sampled rows. */
 typedef struct sample {
     uint64_t pattern;        /* hash of where rows begin, their lengths and columns */
@@ -34,7 +34,7 @@ static void add_value(sample *s, double value) {
     s->all_f32 &= spmv_bits((double)(float)value) == bits;
 }
 
-/* Of evenly spaced rows where they begin, how long they are, and one entry. */
+/* Takes of evenly spaced rows where they begin, how long they are, and one entry. */
 static void take_sample(const spmv_csr_view *A, sample *s) {
     int64_t n = A->rows < SAMPLED ? A->rows : SAMPLED;
     *s = (sample){.all_f32 = true, .symmetric = A->rows == A->cols};
@@ -80,7 +80,7 @@ static void describe_matrix(const spmv_mat *mat, char *out, size_t size) {
            s.symmetric ? ", symmetric" : "");
 }
 
-/* Of two expected numbers up to the same power of two, the choice of one serves the other. */
+/* The choice for one expected number serves every other up to the same power of two. */
 static void describe_number(int64_t calls, char *out, size_t size) {
     int64_t power = 1;
     while (power <= calls / 2) power *= 2;
@@ -120,7 +120,8 @@ static void name_processor(char *out, size_t size) {
     if (file) fclose(file);
 }
 
-/* Not its host name: a container has another one every time, and nodes of a cluster are alike. */
+/* Describes the machine, but not its host name: a container has another one every time, and nodes
+ * of a cluster are alike. */
 static void describe_machine(spmv_ctx *ctx, const spmv_backend *backend, char *out, size_t size) {
     char processor[96];
     spmv_device_facts f;

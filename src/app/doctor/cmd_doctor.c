@@ -81,7 +81,7 @@ static int show_all(FILE *file, const options *o, const doctor_facts *facts) {
     return code;
 }
 
-/* To stdout or to the file of --output. */
+/* Writes to stdout or to the file of --output. */
 static int write_all(const options *o, const doctor_facts *facts) {
     char what[1200];
     if (!o->output_file) return show_all(stdout, o, facts);

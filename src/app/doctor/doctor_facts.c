@@ -10,7 +10,7 @@
 
 static const double WINDOW_S = 0.5; /* clock ticks are 10 ms */
 
-/* What others do, this thread being asleep. */
+/* Measures what others do, this thread being asleep. */
 static void watch(doctor_facts *f) {
     struct timespec window = {.tv_nsec = (long)(1e9 * WINDOW_S)}, up;
     noise before = noise_now();

@@ -122,7 +122,8 @@ void check_driver(const doctor_facts *f, finding *out) {
     if (driver < toolkit) advise(out, why, "update the driver, or make cuda with an older toolkit");
 }
 
-/* What -arch was. native and all-major made code for what was at hand, or for every generation. */
+/* Explains what -arch was. native and all-major made code for what was at hand, or for every
+ * generation. */
 void check_arch(const doctor_facts *f, finding *out) {
     static const char *const why =
         "code for another GPU is translated at the start, or not made for this one's SMs";

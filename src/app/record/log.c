@@ -19,7 +19,7 @@ static bool is_jsonl(const char *path) {
     return n > 6 && strcmp(path + n - 6, ".jsonl") == 0;
 }
 
-/* Where the last line of a file of so many bytes begins; -1: the file cannot be read. */
+/* Finds where the last line of a file of so many bytes begins; -1: the file cannot be read. */
 static off_t last_line(int file, off_t end) {
     char block[4096];
     while (end > 0) {
@@ -38,7 +38,7 @@ static int cannot(const char *what, const record_log *log, const char *why) {
     return complain(SPMV_E_WRITE, all);
 }
 
-/* Whether a line, or what there is of it, begins as all records of this program do. */
+/* Says whether a line, or what there is of it, begins as all records of this program do. */
 static bool begins_as_ours(const char *line, size_t n) {
     static const char mark[] = "{\"schema\":\"spmv-";
     return strncmp(line, mark, n < sizeof mark - 1 ? n : sizeof mark - 1) == 0;

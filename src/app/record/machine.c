@@ -19,7 +19,7 @@ static void first_line(const char *path, char *out, size_t size) {
     fclose(file);
 }
 
-/* What follows "key<separator>" in a file of such lines, quotes removed. */
+/* Reads what follows "key<separator>" in a file of such lines, quotes removed. */
 static void value_in(const char *path, const char *key, char separator, char *out, size_t size) {
     char line[512];
     FILE *file = fopen(path, "r");
@@ -72,7 +72,7 @@ static void read_topology(machine *m) {
     hwloc_topology_destroy(topology);
 }
 #else
-/* Without hwloc only what the C library and the kernel say in one place. */
+/* Reads without hwloc only what the C library and the kernel say in one place. */
 static void read_topology(machine *m) {
     size_t llc = spmv_host_cache();
     if (llc) m->llc = (int64_t)llc;

@@ -19,7 +19,7 @@ static json_t *real_or_null(double value) {
     return isfinite(value) ? json_real(value) : json_null();
 }
 
-/* What is not UTF-8, as names of files may be, with \xFF for its bytes: nothing is lost. */
+/* Writes what is not UTF-8, as names of files may be, with \xFF for its bytes: nothing is lost. */
 static char *printable(const char *s) {
     char *out = NULL;
     size_t size = 0;
@@ -147,7 +147,7 @@ static void read_pairs(const json_t *object, pairs *out) {
     }
 }
 
-/* What configuration_text reads; texts belong to root. */
+/* Reads what configuration_text reads; texts belong to root. */
 static void read_configuration(const json_t *root, cell_time *out) {
     record r;
     fields all = record_fields();

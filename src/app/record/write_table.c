@@ -24,7 +24,7 @@ static const char *const heads[NCOLUMNS] = {"kernel",  "alias",  "config",  "pre
                                             "",        "+/-",    "GFLOP/s", "GB/s", "MB",
                                             "padding", "stream", "gather",  "check"};
 
-/* Of the samples: what --stat shows beside the median, under its own name. */
+/* Computes what --stat shows beside the median, under its own name. */
 static double statistic(const record *r, const char *stat) {
     return strcmp(stat, "min") == 0    ? r->timing_min_s
            : strcmp(stat, "max") == 0  ? r->timing_max_s
@@ -52,7 +52,7 @@ static void share_text(double share, char *out) {
         snprintf(out, CELL, "-");
 }
 
-/* That leave three significant digits, or more: 0.00123, 1.30, 55.70, 557. */
+/* Returns the decimals that leave three significant digits, or more: 0.00123, 1.30, 55.70, 557. */
 static int decimals_of(double value) {
     if (!(value > 0)) return 2;
     if (value >= 100) return 0;
@@ -73,7 +73,7 @@ static void append(char *out, const char *prefix, const char *word) {
     snprintf(out + n, CELL - n, "%s%s%s", n ? " " : "", prefix, word);
 }
 
-/* Of the record's parameters, which one it is; -1: the kernel does not take it. */
+/* Says which of the record's parameters it is; -1: the kernel does not take it. */
 static int place_of(const record *r, const param *p) {
     int k = r->config_params.count - 1;
     while (k >= 0 && strcmp(r->config_params.name[k], p->name) != 0) k--;
@@ -85,7 +85,7 @@ static bool is_given(const record *r, const param *p) {
     return k >= 0 && r->config_params.given[k];
 }
 
-/* As it is typed; a switch with a usual state by its name alone. */
+/* Appends it as it is typed; a switch with a usual state by its name alone. */
 static void append_value(const record *r, const param *p, int64_t value, char *out) {
     const char *word = param_typed(p->name, value);
     char digits[48], prefix[24];
@@ -142,7 +142,7 @@ bool is_chosen(const record *r) {
     return r->config_requested && strcmp(r->config_requested, "auto") == 0;
 }
 
-/* Whether "auto" chose to leave some of the team out. */
+/* Says whether "auto" chose to leave some of the team out. */
 static bool has_fewer_threads(const record *r) {
     return is_chosen(r) && r->config_threads < r->omp_threads;
 }
@@ -183,7 +183,7 @@ void configuration_text(const record *r, char *out, size_t size) {
              strcmp(all, "-") ? all : "");
 }
 
-/* Of a limit: whole percents. */
+/* Writes a limit in whole percents. */
 static void limit_text(double share, char *out) {
     if (isfinite(share))
         snprintf(out, CELL, "%.0f%%", 100 * share);
@@ -288,7 +288,7 @@ static bool is_empty(const char *s) {
     return !*s || strcmp(s, "-") == 0;
 }
 
-/* Of each column; 0: nobody has anything there, and it is left out. */
+/* Finds the width of each column; 0: nobody has anything there, and it is left out. */
 static void find_widths(const table_row *rows, int count, const char *stat, int width[NCOLUMNS]) {
     char cell[NCOLUMNS][CELL];
     for (int c = 0; c < NCOLUMNS; c++) width[c] = 0;

@@ -12,13 +12,13 @@ static spmv_param_id partner_of(spmv_param_id id) {
     return params[id].values.pair ? (spmv_param_id)(id + 1) : SPMV_NPARAMS;
 }
 
-/* Whether the value was given as 32xR. */
+/* Says whether the value was given as 32xR. */
 static bool is_warp_rows(spmv_param_id id, int64_t value) {
     return params[id].values.warps && value >= BLOCK_WARP_ROWS;
 }
 
-/* Whether a value of an option is for this kernel: 32xR is for kernels with one warp per row, other
- * values are for all kernels that can take them. */
+/* Says whether a value of an option is for this kernel: 32xR is for kernels with one warp per row,
+ * other values are for all kernels that can take them. */
 static bool accepts(const spmv_kernel *kernel, const spmv_param *p, int64_t value) {
     if (is_warp_rows(p->id, value)) {
         if (!(kernel->traits & SPMV_WARP_ROW)) return false;
@@ -97,7 +97,7 @@ static int refuse(const char *format, const char *a, const char *b) {
     return complain(SPMV_E_ARG, what);
 }
 
-/* Whether some cell has the value. A kernel that its options do not fit has no cell. */
+/* Says whether some cell has the value. A kernel that its options do not fit has no cell. */
 static bool is_used(const session *r, spmv_param_id id, int64_t value) {
     bool warp_rows = is_warp_rows(id, value);
     if (warp_rows) value -= BLOCK_WARP_ROWS;
@@ -155,8 +155,8 @@ static int check_uses(const session *r, const spmv_kernel_id *kernels, int n) {
     return 0;
 }
 
-/* What runs without -k: the default backend's kernels of the first paper, which are those of these
- * formats with a short name. */
+/* Says what runs without -k: the default backend's kernels of the first paper, which are those of
+ * these formats with a short name. */
 static bool is_first_papers(const session *r, spmv_kernel_id id) {
     if (id.backend != r->backend) return false;
     static const char *const formats[] = {"csr", "csr_columns", "ell", "ell_pitched"};

@@ -122,7 +122,7 @@ static int show_results(session *run, result *results, int n) {
     return 0;
 }
 
-/* Under the table: why auto chose what it chose, and what of its time is in no figure there. */
+/* Says under the table why auto chose what it chose, and what of its time is in no figure there. */
 static void show_choices(const session *run, const result *results, int n) {
     const double least_s = 1e-4;
     if (run->o->quiet) return;
@@ -227,7 +227,7 @@ static int check_format(const options *o) {
     return jsonl_print(NULL, record_fields(), &empty);
 }
 
-/* What spmv probe found of the devices in use. */
+/* Loads what spmv probe found of the devices in use. */
 static void load_rates(session *run) {
     for (int b = 0; spmv_backends[b]; b++) {
         bool used = false;
@@ -331,8 +331,8 @@ static int run_built_in(session *run) {
     return run_matrix(run, name, true);
 }
 
-/* Who names no kernel wants to see a table soon, who names no matrix wants to see what the program
- * does at all. */
+/* A user who names no kernel wants to see a table soon, who names no matrix wants to see what the
+ * program does at all. */
 static options in_haste(const options *asked) {
     options o = *asked;
     if (options_given(asked, "min-time") || options_given(asked, "max-time")) return o;

@@ -107,7 +107,7 @@ static cell chosen_cell(const cell *asked, const spmv_plan *plan, const char *ke
     return c;
 }
 
-/* As the plan uses them: 0 may ask the kernel to choose. */
+/* Describes them as the plan uses them: 0 may ask the kernel to choose. */
 static void describe_params(const options *o, const spmv_kernel *kernel, const int64_t *value,
                             const spmv_plan *plan, pairs *all) {
     for (int id = 0; id < SPMV_NPARAMS; id++) {
@@ -162,7 +162,7 @@ static void describe_options(result *out, const spmv_kernel *kernel, const int64
     if (value[SPMV_rowlens] >= 0) r->config_rowlens = (truth)value[SPMV_rowlens];
 }
 
-/* Without a plan as asked, with defaults. f: of the plan. */
+/* Describes the configuration as asked, with defaults, where there is no plan. f: of the plan. */
 static void describe_config(const session *run, const cell *asked, const spmv_plan *plan,
                             const spmv_plan_facts *f, result *out) {
     const cell c = f->reason ? chosen_cell(asked, plan, f->kernel) : *asked;
@@ -311,7 +311,8 @@ static uint64_t hash_text(uint64_t h, const char *s) {
     return (h ^ 0xff) * 0x100000001b3u;
 }
 
-/* What makes two records the same measurement: matrix, configuration, machine and build. */
+/* Describes what makes two records the same measurement: matrix, configuration, machine and
+ * build. */
 static void describe_key(result *out) {
     const record *r = &out->r;
     /* What auto chose may differ from run to run: what was asked counts. */

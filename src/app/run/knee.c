@@ -54,7 +54,7 @@ static void fill_parts(uint64_t *memory, uint64_t words, int threads) {
     memset(memory + words * (uint64_t)omp_get_thread_num(), 0, words * WORD);
 }
 
-/* Up to twice the reported size, and to so much that it takes some tenths of a second. */
+/* Searches up to twice the reported size, and to so much that it takes some tenths of a second. */
 size_t knee_now(size_t reported, int threads) {
     size_t most = (size_t)256 << 20, part = 1 << 20;
     if ((size_t)threads << 24 > most) most = (size_t)threads << 24;

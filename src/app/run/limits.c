@@ -37,8 +37,8 @@ static int64_t walk(const spmv_csr_view *A, int64_t from, int64_t to, const bits
     return jumps;
 }
 
-/* How many lines n random reads come from when they met so many distinct ones: m (1 - exp(-n/m)) =
- * distinct, by bisection. */
+/* Says how many lines n random reads come from when they met so many distinct ones: m (1 -
+ * exp(-n/m)) = distinct, by bisection. */
 static double population(double n, double distinct, double most) {
     double low = distinct, high = most > distinct ? most : distinct;
     for (int k = 0; k < 60 && low < high; k++) {
@@ -199,8 +199,8 @@ static int64_t breakeven(const record *r, const record *csr1) {
     return more / saved < 1e18 ? (int64_t)ceil(more / saved * (1 - 1e-12)) : INT64_MIN;
 }
 
-/* Of what is slower, but needs less preparation: products up to which it has cost no more than
- * csr1; INT64_MIN: none, or there is no end. */
+/* Says for what is slower, but needs less preparation, up to how many products it has cost no more
+ * than csr1; INT64_MIN: none, or there is no end. */
 static int64_t ahead_until(const record *r, const record *csr1) {
     double less = csr1->prep_total_s - r->prep_total_s;
     double loss = r->timing_median_s - csr1->timing_median_s;
@@ -249,14 +249,14 @@ static void say_which(const result *results, int n, const record *r) {
         rows > 1 || is_chosen(r) ? all : r->config_kernel, is_chosen(r) ? " (auto)" : "");
 }
 
-/* To one digit: the preparation, measured once, is not known better. */
+/* Rounds to one digit: the preparation, measured once, is not known better. */
 static long long rounded(long long products) {
     long long unit = 1;
     while (products / unit >= 10) unit *= 10;
     return (products / unit + (products % unit >= (unit + 1) / 2)) * unit;
 }
 
-/* What is wrong with a time; "": nothing. */
+/* Says what is wrong with a time; "": nothing. */
 static const char *doubt_of(const record *r) {
     bool unsettled = r->timing_settled == 0, disturbed = r->timing_flags.count > 0;
     return unsettled && disturbed ? "disturbed and not settled"
@@ -265,15 +265,15 @@ static const char *doubt_of(const record *r) {
                                   : "";
 }
 
-/* What the samples allow, where the interval of their median cannot be relied on: it, and at least
- * the middle half of them. */
+/* Says what the samples allow, where the interval of their median cannot be relied on: it, and at
+ * least the middle half of them. */
 static void ends_of(const record *r, double *low, double *high) {
     *low = fmin(r->timing_q1_s, r->timing_median_low_s); /* of NaN and a number, the number */
     *high = fmax(r->timing_q3_s, r->timing_median_high_s);
 }
 
-/* How many times as fast as the other r is, at least and at most. False: both times are known, and
- * so is their ratio. */
+/* Says how many times as fast as the other r is, at least and at most. False: both times are known,
+ * and so is their ratio. */
 static bool ratio_is_rough(const record *r, const record *other, double *least, double *most) {
     double low, high, others_low, others_high;
     ends_of(r, &low, &high);
@@ -319,7 +319,7 @@ void say_against_csr1(const result *results, int n, const record *r) {
         say("never pays off");
 }
 
-/* For 1, 100 and 10,000 products, and for as many as are expected. Returns how many of these. */
+/* Lists 1, 100 and 10,000 products, and as many as are expected. Returns how many of these. */
 static int products_to_name(int64_t expected, int64_t *products) {
     static const int64_t usual[] = {1, 100, 10000};
     int count = 0;
@@ -345,7 +345,8 @@ static const record *fastest(const result *results, int n, const record *first, 
     return best;
 }
 
-/* Than csr1: by a ratio, or where only a range is known, by all of it. */
+/* Says whether it is surely faster than csr1: by a ratio, or where only a range is known, by all of
+ * it. */
 static bool is_surely_faster(const result *results, int n, const record *r) {
     const record *csr1 = csr1_beside(results, n, r);
     double least, most;
@@ -382,7 +383,7 @@ static void say_fastest(const result *results, int n, const record *first, bool 
     say("\n");
 }
 
-/* In every state of the caches. */
+/* Says it in every state of the caches. */
 static void say_fastest_ones(const session *run, const result *results, int n,
                              const char *precision) {
     for (int k = 0; k < n; k++) {
@@ -412,8 +413,8 @@ static int threads_words(const char *word) {
     return alone ? 2 : strncmp(word, "-t", 2) == 0 || strncmp(word, "--threads=", 10) == 0;
 }
 
-/* With flag at the end if that is not empty, which then gives the number of threads. False: it is
- * too long to be read. */
+/* Writes the command again with flag at the end if that is not empty, which then gives the number
+ * of threads. False: it is too long to be read. */
 static bool typed_again(const options *o, const char *flag, char *out, size_t size) {
     enum { READABLE = 200 };
     FILE *file = fmemopen(out, size, "w");

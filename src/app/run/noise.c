@@ -32,7 +32,7 @@ static double waited_s(void) {
     return sum;
 }
 
-/* Of all processors together. */
+/* Sums the busy and the stolen time of all processors. */
 static void processors_s(double *busy, double *stolen) {
     double user = 0, nice = 0, system = 0, idle = 0, io = 0, irq = 0, soft = 0, steal = 0;
     double tick = 1.0 / (double)sysconf(_SC_CLK_TCK);

@@ -139,7 +139,7 @@ bool rates_load(const options *o, const char *key, spmv_rates *r) {
     return fine;
 }
 
-/* Between sizes measured straight in the logarithms; beyond them as at the end. */
+/* Interpolates between sizes measured straight in the logarithms; beyond them as at the end. */
 double gather_rate(const spmv_rates *r, double bytes) {
     int k = 0, last = r->ngathers - 1;
     if (bytes <= (double)r->gather_bytes[0]) return r->gathers[0];

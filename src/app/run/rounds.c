@@ -92,7 +92,7 @@ static spmv_plan *find_plan(const group *g, const cell *c) {
     return NULL;
 }
 
-/* Of the last-level cache of a backend's device; 0: unknown. */
+/* Returns the size of the last-level cache of a backend's device; 0: unknown. */
 static size_t cache_of(const session *run, const spmv_backend *backend) {
     spmv_device_facts facts = {0};
     if (backend->host) return run->machine.llc > 0 ? (size_t)run->machine.llc : 0;
@@ -237,7 +237,7 @@ static void show_so_far(const group *g, candidate *e, int least) {
     e->shown = true;
 }
 
-/* As soon as it is final. The table follows when all are, and has the ranks. */
+/* Shows a result as soon as it is final. The table follows when all are, and has the ranks. */
 static void show_final(const group *g, int k) {
     const options *o = g->run->o;
     const record *r = &g->results[k].r;
@@ -288,7 +288,7 @@ static void show_round(const group *g, int round) {
     say("\rround %d: %d of %d final, %s left\033[K", round + 1, g->done, g->count, duration);
 }
 
-/* For who sees no progress. */
+/* Says how long it will take, for those who see no progress. */
 static void say_duration(const group *g) {
     char duration[DURATION];
     if (g->run->o->progress || g->run->o->quiet || !is_long(g)) return;
@@ -306,10 +306,10 @@ static void mind_waits(candidate *e) {
     if (e->t.waiting) e->t.settled = false;
 }
 
-/* On a CPU short, so that the turns of a round are near each other and what disturbs them is alike:
- * twenty or more make up the least time. In warm caches the first sample of a turn is lost: it
- * takes no more than a tenth of the turn, or ten turns make up the least time, as on a GPU, which
- * nobody else uses meanwhile. */
+/* A slice on a CPU is short, so that the turns of a round are near each other and what disturbs
+ * them is alike: twenty or more make up the least time. In warm caches the first sample of a turn
+ * is lost: it takes no more than a tenth of the turn, or ten turns make up the least time, as on a
+ * GPU, which nobody else uses meanwhile. */
 static double slice_of(const group *g, const candidate *e) {
     const double short_s = 0.01;
     const timing *t = &e->t;
@@ -353,8 +353,8 @@ static int time_rounds(group *g) {
     return 0;
 }
 
-/* Who waits sees soon that something is right: the first kernel has a turn before the others are
- * prepared. It is not its last, as it takes a tenth of the least time at most. */
+/* A user who waits sees soon that something is right: the first kernel has a turn before the others
+ * are prepared. It is not its last, as it takes a tenth of the least time at most. */
 static void take_first_turn(group *g) {
     candidate *e = &g->candidate[0];
     if (g->run->pass || !is_announced(g) || e->how.min_time_s == 0) return;
@@ -362,7 +362,8 @@ static void take_first_turn(group *g) {
     if (e->plan) show_so_far(g, e, 1);
 }
 
-/* Of a sweep only what has had its least time: --resume measures the rest, as the rule says. */
+/* Keeps of a sweep only what has had its least time: --resume measures the rest, as the rule
+ * says. */
 static bool is_worth_keeping(const group *g, const candidate *e) {
     return e->plan && e->t.nsamples > 0 &&
            (!g->run->pass ||
@@ -424,7 +425,7 @@ static int keep(group *g, int k) {
     return code;
 }
 
-/* Also what was measured before somebody stopped the run. Where one row cannot be logged, the
+/* Keeps also what was measured before somebody stopped the run. Where one row cannot be logged, the
  * others are kept all the same: the table shows them. */
 static int keep_group(group *g, const bool *later) {
     int code = 0;

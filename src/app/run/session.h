@@ -104,7 +104,7 @@ int choose_cells(session *s);
 void cell_label(const cell *c, char *out, size_t size);
 /* Equal but for the state of the caches. */
 bool same_configuration(const cell *a, const cell *b);
-/* How a cell in that state of the caches is sampled. */
+/* Says how a cell in that state of the caches is sampled. */
 sampling sampling_in(const options *o, spmv_cache cache);
 
 /* ---- inputs.c ------------------------------------------------------------------------------- */
@@ -143,7 +143,7 @@ void describe_limits(const session *run, result *out, const spmv_backend *backen
                      const reads_of_x *reads);
 /* An impossible time is not ranked, nor is that of a result nobody looked at. */
 bool is_ranked(const result *out);
-/* Who is fastest, tied with it, and what changing over from csr1 costs. */
+/* Finds who is fastest, tied with it, and what changing over from csr1 costs. */
 void rank_results(result *results, int n);
 /* Appends to the current line how much faster than csr1 a ranked row is and after about how many
  * products its preparation has paid off; of times in doubt a range, or nothing where that holds
@@ -173,8 +173,8 @@ const char *base_name(const char *path); /* without its folders; gen: as it is *
 void matrix_name(const char *source, const char *values, char *out, size_t size);
 const char *symmetry_name(spmv_symmetry symmetry);
 const char *field_name(spmv_field field);
-/* As typed, what the environment said first, paths cut to their last part. NULL: out of memory;
- * free each of *count, and all. */
+/* Returns it as typed, what the environment said first, paths cut to their last part. NULL: out of
+ * memory; free each of *count, and all. */
 char **command_line(const options *o, int *count);
 
 typedef struct surroundings { /* of a measurement, before or after it */

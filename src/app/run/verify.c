@@ -92,7 +92,7 @@ static int64_t gather_special(const spmv_coo_view *A, const double *x, special *
     return n;
 }
 
-/* Of duplicates only the sum multiplies infinity: each on its own, 2 and -1 would be NaN. It does
+/* Only the sum of duplicates multiplies infinity: each on its own, 2 and -1 would be NaN. It does
  * so as the precision holds it: what f32 rounds to 0 gives NaN there. */
 static spmv_status add_special(const spmv_coo_view *A, spmv_precision precision, const double *x,
                                oracle *o) {
@@ -177,7 +177,7 @@ static double error_ratio(long double r, long double mass, long double bound, do
     return error == 0 ? 0 : bound > 0 ? (double)(error / bound) : INFINITY;
 }
 
-/* What roundings of size 1 come to; before: beta y0_i. */
+/* Says what roundings of size 1 come to; before: beta y0_i. */
 static long double roundings(const oracle *o, int64_t i, double alpha, long double before,
                              long double mass) {
     long double n = o->len[i] + 2.0L, worst = SLACK * n * mass;

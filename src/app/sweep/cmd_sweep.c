@@ -118,7 +118,7 @@ static void take_report(sweep *s, const assignment *a, const report *r, outcome 
     }
 }
 
-/* Until the child closes its end, is silent for too long, or somebody stops the sweep. */
+/* Listens until the child closes its end, is silent for too long, or somebody stops the sweep. */
 static void listen_to(sweep *s, const assignment *a, pid_t child, int from, outcome *out) {
     enum { PATIENCE_S = 5 };
     double last = now_s();
@@ -162,7 +162,7 @@ static outcome run_child(sweep *s, assignment *a, child_work work, void *arg) {
     return out;
 }
 
-/* Of all cells, or of one; an assignment's count. */
+/* Chooses the cells to do, of all or of one; returns their number. */
 static int choose_todo(const sweep *s, const assignment *a, bool one, int *todo) {
     int count = 0;
     for (int k = 0; k < s->run.ncells && !(one && count); k++)
@@ -212,7 +212,7 @@ static int fail_cells(sweep *s, assignment *a, const outcome *was, const char *s
     return out.how == ENDED ? out.code : 0;
 }
 
-/* What went wrong with the child, as status and reason. */
+/* Explains what went wrong with the child, as status and reason. */
 static const char *explain(const sweep *s, const outcome *was, char *reason, size_t size) {
     const char *where = was->read ? "" : " while the matrix was read";
     if (*was->refused.status) {

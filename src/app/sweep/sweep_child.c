@@ -18,7 +18,7 @@ static void tell_step(void *arg, int k) {
 static void tell_finished(void *arg, int k, const result *out) {
     const assignment *a = arg;
     const record *of = &out->r;
-    /* As a log holds them: a sweep that is resumed ends with the same summary. */
+    /* Times are taken as a log holds them: a sweep that is resumed ends with the same summary. */
     const double median_s = jsonl_number(of->timing_median_s);
     report r = {.kind = FINISHED,
                 .cell = a->cells[k],

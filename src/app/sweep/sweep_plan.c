@@ -65,7 +65,8 @@ static int refuse(const char *path, const char *why) {
     return complain(SPMV_E_IO, what);
 }
 
-/* Of a folder: what is there but cannot be read has its status, as a link that leads nowhere. */
+/* Adds what a folder holds: what is there but cannot be read has its status, as a link that leads
+ * nowhere. */
 static int add_entry(sweep *s, const char *path) {
     if (has_mode(path, S_IFREG) || access(path, F_OK) != 0) return add_source(s, path);
     if (!s->run.o->quiet) say("note: %s is not a file and is left out\n", path);

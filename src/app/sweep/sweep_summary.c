@@ -133,8 +133,8 @@ static bool is_doubtful(const cell_time *t) {
     return t->disturbed || t->unsettled;
 }
 
-/* Who comes after the best, and how many times as long it takes: of times in doubt, what the middle
- * half of their samples allows. */
+/* Says who comes after the best, and how many times as long it takes: of times in doubt, what the
+ * middle half of their samples allows. */
 static void print_next(const ending *e, int m, int best, int next, FILE *file) {
     char label[LABEL];
     const cell_time *first = time_of(e, m, best), *second = time_of(e, m, next);
@@ -170,7 +170,7 @@ static void print_winner(const ending *e, int m, int best, FILE *file) {
     fputc('\n', file);
 }
 
-/* How many have a time. */
+/* Returns how many have a time. */
 static int print_winners(const ending *e, FILE *file) {
     int timed = 0, wide = name_width(e->s);
     fprintf(file, "%-*s  %9s   %7s  %-20s  %s\n", wide, "matrix", "median", "GFLOP/s", "fastest",

@@ -85,7 +85,7 @@ def number(node):
 
 
 class Module:
-    """What has been declared so far, and its text."""
+    """Holds what has been declared so far, and its text."""
 
     def __init__(self):
         self.enums, self.structs, self.names = set(), set(), {}
@@ -133,7 +133,7 @@ class Module:
         self.types.append("    end type\n\n")
 
     def argument(self, declared, where):
-        """How a function takes it."""
+        """Says how a function takes it."""
         node, name = declared.type, declared.name
         if not isinstance(node, c_ast.PtrDecl):
             return f"{self.of(node, where)[0]}, value :: {name}"

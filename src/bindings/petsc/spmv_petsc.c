@@ -31,7 +31,7 @@ static const PetscInt64 least_count = 30, much_more = 10;
 static const PetscLogDouble least_s = 0.02;
 enum { PREPARATIONS = 2, TRIAL = 20 }; /* TRIAL: products of a plan that are timed */
 
-/* How a matrix is multiplied; composed with it. */
+/* Says how a matrix is multiplied; composed with it. */
 typedef struct product {
     Mat owner;                        /* MatHeaderMerge gives it to another matrix */
     PetscObjectState pattern, values; /* of the matrix, when it was last multiplied */
@@ -348,7 +348,7 @@ static PetscErrorCode create(Mat A) {
 
 /* ---- the library in PETSc ------------------------------------------------------------------- */
 
-/* How many ranks of this node may run on CPUs of this one, itself included. */
+/* Counts how many ranks of this node may run on CPUs of this one, itself included. */
 static PetscErrorCode count_sharers(int *sharers) {
     MPI_Comm node;
     PetscMPIInt ranks;

@@ -14,7 +14,7 @@ SOURCES = "Makefile", "mk", "include", "src", "omp", "cuda", "test", "tables"
 
 
 def flags():
-    """For any processor of this kind: the library looks for vector instructions when it runs."""
+    """Is compiled for any processor of this kind: the library looks for vector instructions when it runs."""
     any_processor = {"x86_64": "-march=x86-64", "aarch64": "-march=armv8-a"}
     return " ".join(["-O3", any_processor.get(platform.machine(), "")])
 
@@ -26,7 +26,7 @@ def build(backend):
         if not (TREE / name).exists():
             (TREE / name).symlink_to(ROOT / name)
     library = f"build/{backend}/libspmv.so"
-    # Without optional libraries: what reads files and compares with others is of no use here.
+    # Is built without optional libraries: what reads files and compares with others is of no use here.
     command = ["make", "-s", f"-j{os.cpu_count()}", f"CFLAGS={flags()}", "LIBS_WANTED=", library]
     outer = {k: v for k, v in os.environ.items() if not k.startswith("MAKE") and k != "MFLAGS"}
     subprocess.run(command, cwd=TREE, env=outer, check=True)

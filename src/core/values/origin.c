@@ -106,7 +106,7 @@ static inline double given_value(const spmv_given *g, int64_t k) {
                                     : ((const double *)g->values)[k];
 }
 
-/* Of entry k where it stands in row i. */
+/* Returns the value of entry k where it stands in row i. */
 static double value_in_row(const spmv_mat *mat, const spmv_given *g, int64_t i, int64_t k) {
     const double value = given_value(g, k);
     return mat->coo.symmetry == SPMV_SKEW_SYMMETRIC && mat->coo.row[k] != i ? -value : value;
@@ -125,7 +125,7 @@ static int compare_bits(const void *a, const void *b, void *which) {
     return (p > q) - (p < q);
 }
 
-/* By the bits of their values, as when the matrix was made: so the sum has the same bits. */
+/* Sorts by the bits of their values, as when the matrix was made: so the sum has the same bits. */
 static void sort_duplicates(duplicates *d, uint32_t *entry, int64_t n) {
     enum { SHORT = 48 };
     if (n > SHORT) {
@@ -141,7 +141,7 @@ static void sort_duplicates(duplicates *d, uint32_t *entry, int64_t n) {
     }
 }
 
-/* Of row i, the sum of the entries in places begin..end - 1 of the list, rounded once. */
+/* Returns the sum of row i's entries in places begin..end - 1 of the list, rounded once. */
 static double sum_entries(const spmv_mat *mat, const spmv_given *g, int64_t i, int64_t begin,
                           int64_t end, int64_t *overflows) {
     uint32_t *entry = mat->origin->entry;

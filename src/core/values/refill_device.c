@@ -35,7 +35,7 @@ static spmv_status refill_source(const spmv_mat *mat, const spmv_csr_view *A, co
 
 /* ---- other values for all stores ------------------------------------------------------------- */
 
-/* Once for a store: where rows begin, which its builder had from compressed rows. */
+/* Sends once for a store: where rows begin, which its builder had from compressed rows. */
 static spmv_status send_row_ptr(const spmv_plan *plan, const int64_t *row_ptr,
                                 spmv_stored *stored) {
     spmv_device *device = plan->device;
@@ -56,7 +56,7 @@ static spmv_status send_row_ptr(const spmv_plan *plan, const int64_t *row_ptr,
     return status;
 }
 
-/* Where rows begin, on the device, if it is known there. */
+/* Says where rows begin, on the device, if it is known there. */
 static const void *row_ptr_of(const spmv_plan *plan, const spmv_stored *stored) {
     const spmv_stored *source = spmv_source_of(plan);
     const bool fits = source && source->copy->array[SPMV_ROW_PTR].bytes == spmv_row_ptr_bytes(plan);
@@ -67,8 +67,8 @@ static bool is_rows(const spmv_stored *stored) {
     return strcmp(stored->format->name, "csr") == 0;
 }
 
-/* Whether they are rows in another width of offsets, of which the source has the rest: stores of
- * other formats borrow nothing. */
+/* Says whether they are rows in another width of offsets, of which the source has the rest: stores
+ * of other formats borrow nothing. */
 static bool borrows_values(const spmv_stored *stored) {
     return stored->copy->narrays > SPMV_VALUES && stored->copy->array[SPMV_VALUES].borrowed;
 }
@@ -80,7 +80,7 @@ static spmv_status stage_narrow(const spmv_mat *mat, spmv_staging *staging) {
                            : spmv_fail(mat->ctx, SPMV_E_NOMEM, "out of memory for %zu values", nnz);
 }
 
-/* Of a store on a device alone, which is not the source. */
+/* Stages values for a store on a device alone, which is not the source. */
 static spmv_status stage_for(const spmv_plan *plan, bool there, spmv_stored *stored,
                              spmv_staging *staging) {
     spmv_mat *mat = plan->matrix;

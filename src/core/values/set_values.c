@@ -7,13 +7,13 @@
 
 /* ---- who may refuse -------------------------------------------------------------------------- */
 
-/* Whether the store, of its matrix's pattern, holds any values, f32's range apart. */
+/* Says whether the store, of its matrix's pattern, holds any values, f32's range apart. */
 static bool holds_any(const spmv_stored *stored) {
     const spmv_format *format = stored->format;
     return format->holds_any ? format->holds_any(stored->host) : !format->holds;
 }
 
-/* Whether the plan's kernel may have noted where the caller's values lie. */
+/* Says whether the plan's kernel may have noted where the caller's values lie. */
 static bool is_fixed(const spmv_plan *plan) {
     const spmv_stored *source = plan->matrix->source;
     return source && spmv_source_is_lent(source) && plan->kernel->traits & SPMV_PEER &&
@@ -32,7 +32,7 @@ bool spmv_plan_refills(const spmv_plan *plan) {
            !(plan->kernel->traits & SPMV_KEEPS_VALUES);
 }
 
-/* Whether a device can write other values into the plan's store, if it has one. */
+/* Says whether a device can write other values into the plan's store, if it has one. */
 static spmv_status store_takes_values(const spmv_plan *plan) {
     const spmv_stored *stored = spmv_stored_of(plan);
     if (!stored || !stored->only_on_device || holds_any(stored)) return SPMV_OK;
@@ -104,7 +104,7 @@ static void keep_entries(spmv_mat *mat, const spmv_given *g, int threads, double
     mat->to_count = true;
 }
 
-/* Where those of the compressed rows go: over the old ones, unless these are the caller's. */
+/* Finds where those of the compressed rows go: over the old ones, unless these are the caller's. */
 static spmv_status place_values(spmv_mat *mat, const spmv_given *g) {
     spmv_csr *A = &mat->csr;
     if (!A->lent.values) return SPMV_OK;
@@ -180,8 +180,8 @@ static spmv_status set_from_host(spmv_mat *mat, const void *values, bool stay) {
 
 /* ---- from a device's memory ------------------------------------------------------------------ */
 
-/* Whether the host has no need of the values: all stores and plans are the device's, which holds
- * them in the precision in which they were given. */
+/* Says whether the host has no need of the values: all stores and plans are the device's, which
+ * holds them in the precision in which they were given. */
 static bool can_stay(const spmv_mat *mat, const spmv_device *device) {
     bool can = mat->csr.as_given && (mat->plans || mat->source);
     for (const spmv_plan *plan = mat->plans; plan; plan = plan->next)
@@ -206,7 +206,7 @@ static spmv_status read_back(spmv_mat *mat, const spmv_stored *stored, const spm
     return has_room ? SPMV_OK : spmv_fail(mat->ctx, SPMV_E_NOMEM, "out of memory");
 }
 
-/* From any of the stores: they hold the values as they were given. */
+/* Fetches them from any of the stores: they hold the values as they were given. */
 static spmv_status fetch(spmv_mat *mat) {
     const spmv_given own = {.stay = false};
     spmv_device *device = NULL;

@@ -20,8 +20,8 @@ static inline spmv_csr_view spmv_rows_with(const spmv_mat *mat, const double *va
 
 /* ---- set_values.c: who may refuse ------------------------------------------------------------ */
 
-/* Whether other values can be written into what the plan made; SPMV_E_UNSUITABLE: not, or not into
- * its store. */
+/* Says whether other values can be written into what the plan made; SPMV_E_UNSUITABLE: not, or not
+ * into its store. */
 bool spmv_plan_refills(const spmv_plan *plan);
 spmv_status spmv_plan_takes_values(const spmv_plan *plan);
 

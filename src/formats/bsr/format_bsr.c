@@ -43,8 +43,8 @@ INLINE bool find_block(const spmv_csr_view *A, const bsr_shape *f, const front *
     return least != NO_COLUMN;
 }
 
-/* Whether all cells of the block hold entries: columns ascend, so that a row's first and last one
- * tell. */
+/* Says whether all cells of the block hold entries: columns ascend, so that a row's first and last
+ * one tell. */
 INLINE bool has_all(const spmv_csr_view *A, const bsr_shape *f, const front *at, int64_t first) {
     bool all = at->n == f->rows;
     for (int r = 0; r < f->rows && all; r++)
@@ -144,7 +144,8 @@ static int64_t fill_block_row(const spmv_csr_view *A, int64_t block_row, bsr *B)
     return fill_in(A, &f, block_row, B);
 }
 
-/* By the static partition that bsr_rows multiplies with: first touch places the pages. */
+/* Fills them by the static partition that bsr_rows multiplies with: first touch places the
+ * pages. */
 static int64_t fill_blocks(const spmv_csr_view *A, int threads, bsr *B) {
     int64_t overflows = 0;
 #pragma omp parallel for schedule(static) num_threads(threads) reduction(+ : overflows)
@@ -232,7 +233,8 @@ INLINE void refill_block_row(const spmv_csr_view *A, int64_t block_row, int64_t 
         refill_block(A->values, rows, cols, next, to);
 }
 
-/* Whether a block row of 2 x 2 has both rows and, up to row `end`, two values behind its own. */
+/* Says whether a block row of 2 x 2 has both rows and, up to row `end`, two values behind its
+ * own. */
 static bool has_two_behind(const spmv_csr_view *A, int64_t block_row, int64_t end) {
     const int64_t behind = 2 * block_row + 2;
     return behind <= end && A->row_ptr[behind] + 2 <= A->row_ptr[end];

@@ -58,7 +58,7 @@ static uint32_t digit_of(uint32_t word, uint32_t least, int shift, int bits) {
     return ((word >> CMRS_ROW_BITS) - least) >> shift & ((1u << bits) - 1);
 }
 
-/* Of each digit, where the first of its words goes: place has 2^bits. */
+/* Counts, for each digit, where the first of its words goes: place has 2^bits. */
 static void count_digits(const uint32_t *words, int64_t n, uint32_t least, int shift, int bits,
                          uint32_t *place) {
     const int digits = 1 << bits;

@@ -30,7 +30,7 @@ static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
            VALUE_CODEBOOK_SIZE * sizeof(real);
 }
 
-/* Where blocks of rows begin; first_row may be NULL. How many there are. */
+/* Finds where blocks of rows begin; first_row may be NULL. Returns how many there are. */
 static int64_t cut_rows(const spmv_csr_view *A, int64_t tile, idx *first_row) {
     const int64_t share = A->nnz / SHARES > LEAST_SHARE ? A->nnz / SHARES : LEAST_SHARE;
     int64_t n = 0;
@@ -57,7 +57,7 @@ static block_cursor begin_block(int32_t begin, int32_t end) {
     return (block_cursor){begin, begin, part, part, part ? 0 : CSB_INTERLEAVED_LANES};
 }
 
-/* Where the next entry goes. */
+/* Returns where the next entry goes. */
 static int32_t take_place(block_cursor *w) {
     int32_t place = w->next++;
     if (w->lane == CSB_INTERLEAVED_LANES) return place; /* of the rest */

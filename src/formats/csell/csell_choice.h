@@ -21,7 +21,8 @@ static inline bool same_values(const double *a, const double *b, int64_t n) {
     return !differs;
 }
 
-/* Of a group the k-th entries are in one step, so that beside them only leaders are compared. */
+/* Checks that the k-th entries of a group are in one step, so that beside them only leaders are
+ * compared. */
 static inline bool steps_agree(const slice_rows *s, walk w) {
     int64_t at[CSELL_ROWS] = {0};
     int run = w.run ? w.run : 1;

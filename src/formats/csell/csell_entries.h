@@ -33,7 +33,8 @@ static inline double value_at(int value_code, const uint8_t *values, const real 
                                is_step ? VALUE_RAW : value_code);
 }
 
-/* Of a slice of rows from first on; step, columns, values: where the slice's begin. */
+/* Finds the entries of a slice of rows from first on; step, columns, values: where the slice's
+ * begin. */
 static inline void slice_entries(const csell_slice *slice, int64_t first, const csell_step *step,
                                  const uint8_t *columns, const uint8_t *values,
                                  const real *codebook, entry_list *out) {

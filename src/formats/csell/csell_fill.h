@@ -11,8 +11,8 @@ static inline int list_rows(uint32_t mask, int *row) {
     return n;
 }
 
-/* Where the values of a slice whose steps are there come from: in steps of the same rows, one after
- * the other, they stand as if these were one step of a longer run. */
+/* Says where the values of a slice whose steps are there come from: in steps of the same rows, one
+ * after the other, they stand as if these were one step of a longer run. */
 typedef struct rows_walk {
     const double *next[CSELL_ROWS]; /* of every row */
     const double *from[CSELL_ROWS]; /* of each of n rows, that many values */
@@ -75,7 +75,7 @@ static inline uint8_t *fill_step(const double **next, uint32_t mask, int code, c
     return put_next(next, mask, VALUE_CODEBOOK, set, to);
 }
 
-/* Whether the walk's next step has a value of each row and is unlike the one behind it. */
+/* Says whether the walk's next step has a value of each row and is unlike the one behind it. */
 static inline bool is_alone(const rows_walk *w, const csell_slice *slice, const csell_step *step) {
     const int32_t k = w->step;
     return slice->run == 1 && slice->value_code != CSELL_VALUE_STEP && k < slice->nsteps &&

@@ -32,7 +32,8 @@ static inline uint32_t offset_of(const slice_rows *s, int64_t entry, int row) {
     return (uint32_t)(s->col[0][entry] - (int32_t)s->first - row);
 }
 
-/* Of the rows' lengths and a few offsets: what is wrong about it finds the comparison. */
+/* Finds a place by the rows' lengths and a few offsets: the comparison finds what is wrong about
+ * it. */
 static inline struct known_slice *place_in(known_slices *known, const slice_rows *s) {
     uint32_t hash = offset_of(s, 0, 0) + 3 * offset_of(s, s->nnz / 2, CSELL_ROWS / 2) +
                     5 * offset_of(s, s->nnz - 1, CSELL_ROWS - 1);
@@ -47,7 +48,7 @@ static inline bool same_lengths(const int64_t *a, const int64_t *b) {
     return !differs;
 }
 
-/* Whether slice s repeats the known one at its place. */
+/* Says whether slice s repeats the known one at its place. */
 static inline csell_repeat find_repeat(const spmv_csr_view *A, const slice_rows *s,
                                        const struct known_slice *known) {
     const csell_repeat none = {-1, false};

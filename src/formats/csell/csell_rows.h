@@ -5,7 +5,7 @@
 
 #include "csell.h"
 
-/* For loops over pointers to rows: the compiler would turn their loads into gather instructions,
+/* Is for loops over pointers to rows: the compiler would turn their loads into gather instructions,
  * which take several times as long on many CPUs. */
 #if __has_attribute(optimize) /* clang has none like it */
 #define BY_LOADS __attribute__((optimize("no-tree-vectorize")))
@@ -48,7 +48,8 @@ static inline bool same_shifted(const int32_t *a, const int32_t *b, int64_t n, i
     return true;
 }
 
-/* Of rows that may be in one group: alike. A row's number is subtracted from its columns. */
+/* Hashes a row so that rows that may be in one group are alike. A row's number is subtracted from
+ * its columns. */
 static inline uint64_t likeness(const slice_rows *s, int r) {
     const int64_t n = s->length[r];
     const uint32_t first = (uint32_t)(s->col[r][0] - r), last = (uint32_t)(s->col[r][n - 1] - r);
@@ -80,7 +81,7 @@ static inline void find_groups(slice_rows *s) {
     }
 }
 
-/* As if no row were like another: for steps that are gathered. */
+/* Leaves rows as if no row were like another: for steps that are gathered. */
 static inline void leave_rows_alone(slice_rows *s) {
     s->ngroups = 0;
     for (int r = 0; r < s->nrows; r++)

@@ -10,7 +10,7 @@ enum {
     HEAD_BYTES = 8 /* bytes per step besides its entries */
 };
 
-/* What is added up: numbers of entries, and bytes. */
+/* Names what is added up: numbers of entries, and bytes. */
 enum {
     NEAR_16,
     DIAGONAL,
@@ -138,7 +138,7 @@ void spmv_csell_look(const sample_slice *w, double *sum) {
     sum[CODED_BYTES] = sum[RAW_BYTES] > w->entries ? w->entries : sum[RAW_BYTES];
 }
 
-/* Whether a row may be longer than what was taken of it. */
+/* Says whether a row may be longer than what was taken of it. */
 static bool has_cut_rows(const spmv_sample *s) {
     for (int n = 0; n < s->size.taken; n++)
         for (int r = 0; r < s->slice[n].rows; r++)

@@ -126,7 +126,7 @@ static uint8_t *copy_steps(const csell *B, const csell_slice *from, const csell_
     return columns + bytes;
 }
 
-/* Of those that are too large for the variant. */
+/* Counts those that are too large for the variant. */
 static int64_t count_overflows(const slice_rows *s) {
     int64_t overflows = 0;
     for (int r = 0; sizeof(real) < sizeof(double) && r < s->nrows; r++)
@@ -215,8 +215,8 @@ static void place_long(const spmv_csr_view *A, csell *B) {
         }
 }
 
-/* Of the long rows, those from first to end - 1. A row may be most of the matrix, so it is entries
- * that are shared out. */
+/* Fills the long rows from first to end - 1. A row may be most of the matrix, so it is entries that
+ * are shared out. */
 static int64_t fill_long(const spmv_csr_view *A, int64_t first, int64_t end, int threads,
                          csell *B) {
     int64_t overflows = 0;
@@ -263,7 +263,7 @@ static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
     return bytes;
 }
 
-/* As many steps as the longest row has in every slice, or as there are entries. */
+/* Counts as many steps as the longest row has in every slice, or as there are entries. */
 static size_t bound(const spmv_csr_view *A, const spmv_choice *c, int64_t longest) {
     int64_t cut = cut_of(A, c), nslices = slices_of(A->rows), kept = longest < cut ? longest : cut;
     int64_t steps = kept && nslices > A->nnz / kept ? A->nnz : nslices * kept;
@@ -316,8 +316,8 @@ static spmv_status build(spmv_ctx *ctx, const spmv_csr_view *A, const spmv_choic
 
 /* ---- other values ---------------------------------------------------------------------------- */
 
-/* Whether the values of the walk's rows can be written in that code; those for the codebook are
- * listed. */
+/* Says whether the values of the walk's rows can be written in that code; those for the codebook
+ * are listed. */
 static bool can_hold(const rows_walk *w, int code, value_set *set) {
     bool fits = true;
     for (int j = 0; j < w->n && fits; j++) {
@@ -339,7 +339,7 @@ static bool look_at_values(const spmv_csr_view *A, int64_t k, const csell *B, va
     return fits;
 }
 
-/* Whether all values can be written as they are encoded now, and the values for the codebook;
+/* Says whether all values can be written as they are encoded now, and the values for the codebook;
  * listed_only: these alone. */
 static bool collect_values_of(const spmv_csr_view *A, bool listed_only, int threads, const csell *B,
                               value_set *all) {

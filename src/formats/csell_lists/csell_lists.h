@@ -54,7 +54,7 @@ typedef struct csell_list_step { /* zeros behind the end of a list, up to CSELL_
     uint32_t mask;
     int32_t place, zero; /* entries of the steps before */
 } csell_list_step;
-/* What a matrix with rows that are in no slice of a csell store is refused with. */
+/* Refuses a matrix with rows that are in no slice of a csell store. */
 #define CSELL_LISTS_SAY_LONG(store) \
     "csell_lists: rows of more than %lld entries, here %lld, are in no slice: -k csell_warp, or " \
     "a larger --cut", \

@@ -175,7 +175,7 @@ static void fill_list(const csell *A, const csell_slice *from, int64_t at, csell
     }
 }
 
-/* Of a padded code. */
+/* Returns the place of a padded code. */
 static int64_t code_at(int64_t nsteps, int64_t step, int row) {
     enum { WORD = 4 };
     return step < nsteps / WORD * WORD ? (step / WORD * CSELL_ROWS + row) * WORD + step % WORD
@@ -227,7 +227,7 @@ static void fill(const csell *A, const int32_t *of, int threads, csell_lists *B)
 
 /* ---- the format ------------------------------------------------------------------------------ */
 
-/* What it takes besides csell at most, which has the same values or fewer bytes of codes. */
+/* Says what it takes besides csell at most, which has the same values or fewer bytes of codes. */
 static size_t added(const spmv_csr_view *A) {
     const size_t slices = (size_t)(A->rows + CSELL_ROWS - 1) / CSELL_ROWS;
     return slices * sizeof(csell_listed) + 2 * (size_t)A->nnz + (1 << 20) +

@@ -45,8 +45,8 @@ static spmv_status take_half(spmv_ctx *ctx, const spmv_csr_view *A, int threads,
     return SPMV_OK;
 }
 
-/* Of a matrix that has a diagonal; one that has none may be cut at shorter rows, so that more of
- * them are long. */
+/* Bounds a matrix that has a diagonal; one that has none may be cut at shorter rows, so that more
+ * of them are long. */
 static size_t bound(const spmv_csr_view *A, const spmv_choice *c, int64_t longest) {
     enum { LEAST_CUT = 64 };
     const spmv_csr_view most = {.rows = A->rows, .cols = A->cols, .nnz = (A->nnz + A->rows) / 2};
@@ -75,7 +75,7 @@ static spmv_status build(spmv_ctx *ctx, const spmv_csr_view *A, const spmv_choic
     return SPMV_OK;
 }
 
-/* Of a row the diagonal and below come first, as in csell. */
+/* The diagonal and what is below it come first in a row, as in csell. */
 static void refill(const spmv_csr_view *A, int threads, spmv_store *store) {
     V(csell_format).refill(A, threads, store);
 }

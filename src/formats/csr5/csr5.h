@@ -89,7 +89,7 @@ static inline int64_t csr5_tile_size(const csr5_shape *s) {
     return (int64_t)s->lanes * s->height;
 }
 
-/* Whether all of the tile is of the row that the next begins in: the paper's fast track. */
+/* Says whether all of the tile is of the row that the next begins in: the paper's fast track. */
 static inline bool csr5_is_in_one_row(const csr5 *A, int64_t t) {
     return (A->tile_ptr[t] & ~CSR5_HAS_EMPTY) == (A->tile_ptr[t + 1] & ~CSR5_HAS_EMPTY);
 }

@@ -2,8 +2,8 @@
 #include "csr5.h"
 #include <math.h>
 
-/* As many bytes as a vector of this CPU has, at least AVX2's: what the kernel's best instructions
- * are for. */
+/* Returns as many bytes as a vector of this CPU has, at least AVX2's: what the kernel's best
+ * instructions are for. */
 static int vector_bytes(void) {
     enum { AVX2_BYTES = 32, AVX512_BYTES = 64 };
 #ifdef __x86_64__
@@ -76,8 +76,8 @@ static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
     return bytes_of(A, &shape, offsets > 0, offsets);
 }
 
-/* Of tiles with empty rows inside: segments are rows with entries, and one more for each such tile,
- * which cuts a row and has an empty row that no other has. */
+/* Counts the segments of tiles with empty rows inside: segments are rows with entries, and one more
+ * for each such tile, which cuts a row and has an empty row that no other has. */
 static size_t bound(const spmv_csr_view *A, const spmv_choice *c, int64_t longest) {
     const csr5_shape shape = csr5_shape_of(A, c, vector_bytes());
     (void)longest; /* whatever it is */
@@ -102,7 +102,7 @@ static spmv_status place_rows(spmv_ctx *ctx, const spmv_csr_view *A, int threads
     return SPMV_OK;
 }
 
-/* Where tiles begin; returns how many offsets those need that have empty rows inside. */
+/* Finds where tiles begin; returns how many offsets those need that have empty rows inside. */
 static int64_t place_tiles(const spmv_csr_view *A, int threads, csr5 *B) {
     const int64_t size = csr5_tile_size(&B->shape);
     int64_t offsets = 0;

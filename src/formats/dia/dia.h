@@ -40,8 +40,8 @@ typedef struct dia_span { /* rows, or diagonals, first..end - 1 */
     int64_t first, end;
 } dia_span;
 
-/* Those of rows first..end - 1 whose column on the diagonal is one of the matrix; none: end is not
- * above first. */
+/* Returns those of rows first..end - 1 whose column on the diagonal is one of the matrix; none: end
+ * is not above first. */
 static inline dia_span dia_rows_inside(int64_t cols, int64_t offset, int64_t first, int64_t end) {
     dia_span in = {first > -offset ? first : -offset, end < cols - offset ? end : cols - offset};
     return in;

@@ -56,7 +56,7 @@ static void look_at_rows(const spmv_csr_view *A, int threads, work *w) {
     }
 }
 
-/* By ascending key, rows of one key in their order. */
+/* Sorts by ascending key, rows of one key in their order. */
 static void sort_rows(int64_t rows, work *w, idx *order) {
     int64_t place[HUBS_KEYS + 1] = {0};
     for (int64_t i = 0; i < rows; i++) {
@@ -132,7 +132,7 @@ static void measure_slices(const spmv_csr_view *A, const work *w, const hubs_cla
 
 /* ---- the entries of a row -------------------------------------------------------------------- */
 
-/* How many rows begin in slice s; all segments of a row are where the first is. */
+/* Says how many rows begin in slice s; all segments of a row are where the first is. */
 static int rows_in(const hubs *B, int64_t s) {
     const hubs_slice *t = B->slice + s;
     return t->lanes ? t->rows : B->segment[s].first == s;

@@ -97,7 +97,7 @@ HUBS_SHARED int64_t hubs_rounded_up(int64_t n, int64_t by) {
     return (n + by - 1) / by;
 }
 
-/* How many segments a row has if a lane of them has at most so many words of either kind. */
+/* Says how many segments a row has if a lane of them has at most so many words of either kind. */
 HUBS_SHARED int64_t hubs_segments(int64_t hot, int64_t rest, int64_t by_pairs, int64_t by_steps) {
     int64_t by_hot = hubs_rounded_up(hot, HUBS_LANES * 2 * by_pairs);
     int64_t by_rest = hubs_rounded_up(rest, HUBS_LANES * by_steps);
@@ -198,7 +198,7 @@ HUBS_SHARED idx hubs_column_of(const hubs *B, const hubs_row *r, bool is_hot, in
     return place ? B->hot[place - 1] : -1;
 }
 
-/* Where the rows of each class are in the order, and their slices; class HUBS_CLASSES: behind
+/* Says where the rows of each class are in the order, and their slices; class HUBS_CLASSES: behind
  * all. */
 typedef struct hubs_classes {
     int64_t row[HUBS_CLASSES + 1], slice[HUBS_CLASSES + 1];

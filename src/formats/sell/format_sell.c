@@ -65,7 +65,8 @@ static size_t bound(const spmv_csr_view *A, const spmv_choice *c, int64_t longes
 
 /* ---- build ----------------------------------------------------------------------------------- */
 
-/* Where slices begin: first their widths, which fit any offset, then the sum, if that does. */
+/* Finds where slices begin: first their widths, which fit any offset, then the sum, if that
+ * does. */
 static spmv_status place_slices(spmv_ctx *ctx, const spmv_csr_view *A, int threads, sell *B) {
     int64_t slots = 0;
 #pragma omp parallel for schedule(static) num_threads(threads) reduction(+ : slots)
@@ -115,7 +116,8 @@ static int64_t fill_rows(const spmv_csr_view *A, int64_t i, int n, int64_t at, i
     return overflows;
 }
 
-/* By the static partition that sell_slices multiplies with: first touch places the pages. */
+/* Fills them by the static partition that sell_slices multiplies with: first touch places the
+ * pages. */
 static int64_t fill_slices(const spmv_csr_view *A, int threads, sell *B) {
     int64_t overflows = 0;
 #pragma omp parallel for schedule(static) num_threads(threads) reduction(+ : overflows)
@@ -205,7 +207,7 @@ static void entries(const spmv_store *store, int32_t *row, int32_t *col, double 
     }
 }
 
-/* Of slices of 32 rows in their order. */
+/* Describes slices of 32 rows in their order. */
 static void features(const spmv_sample *s, const double *sum, spmv_features *f) {
     (void)sum;
     f->padding_32 = s->entries ? (double)s->slots / (double)s->entries - 1 : 0;

@@ -64,7 +64,7 @@ static void look_at_slices(const spmv_csr_view *A, const idx *order, int threads
     }
 }
 
-/* From what slices take to where they begin. */
+/* Turns what slices take into where they begin. */
 static void place_slices(sell16_slices *B) {
     for (int64_t k = 0; k < B->nslices; k++) {
         sell16_slice *slice = B->slice + k;
@@ -269,7 +269,8 @@ static spmv_status build(spmv_ctx *ctx, const spmv_csr_view *A, const spmv_choic
     return status;
 }
 
-/* Where entry k of row r of a slice is: tail slots of the rows before it are behind the steps. */
+/* Says where entry k of row r of a slice is: tail slots of the rows before it are behind the
+ * steps. */
 static int64_t place_of(const sell16_slice *slice, int r, int64_t k, int64_t tail) {
     return k < slice->width ? k * SELL16_ROWS + r
                             : slice->width * SELL16_ROWS + tail + k - slice->width;

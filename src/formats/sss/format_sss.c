@@ -6,7 +6,7 @@
 #include "sss.h"
 #include <math.h>
 
-/* Whether every entry is less than 2^16 columns from the diagonal. */
+/* Says whether every entry is less than 2^16 columns from the diagonal. */
 static bool is_near(const spmv_csr_view *A) {
     for (int64_t i = 0; i < A->rows; i++)
         if (A->row_ptr[i] < A->row_ptr[i + 1] && i - A->col_idx[A->row_ptr[i]] > UINT16_MAX)
@@ -22,7 +22,7 @@ static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
            half * (sizeof(real) + (is_near(A) ? sizeof(uint16_t) : sizeof(idx)));
 }
 
-/* As if all entries were below the diagonal, and far from it. */
+/* Bounds it as if all entries were below the diagonal, and far from it. */
 static size_t bound(const spmv_csr_view *A, const spmv_choice *c, int64_t longest) {
     (void)c, (void)longest;
     return (size_t)(A->rows + 1) * sizeof(ofs) + (size_t)A->nnz * (sizeof(real) + sizeof(idx));

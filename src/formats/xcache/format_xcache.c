@@ -34,7 +34,7 @@ static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
     return most_bytes(A, &s, longest < s.cut ? longest : s.cut);
 }
 
-/* Without the matrix, which decides the height: the lower that is, the more bytes. */
+/* Bounds it without the matrix, which decides the height: the lower that is, the more bytes. */
 static size_t bound(const spmv_csr_view *A, const spmv_choice *c, int64_t longest) {
     spmv_choice least = *c;
     if (least.value[SPMV_height] == 0) least.value[SPMV_height] = XCACHE_LEAST;

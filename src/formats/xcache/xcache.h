@@ -82,15 +82,17 @@ SPMV_LINKAGE spmv_status spmv_xcache_fits(spmv_ctx *ctx, int64_t height,
  * *columns: of a block, per row; infinite: nothing is known. */
 SPMV_LINKAGE int64_t spmv_xcache_height(const spmv_csr_view *middle, int64_t rows, int64_t longest,
                                         double *columns);
-/* As asked for, or with that height and about as many segments as threads. */
+/* Returns the shape that is asked for, or one with that height and about as many segments as
+ * threads. */
 SPMV_LINKAGE spmv_xcache_shape spmv_xcache_shape_for(const spmv_csr_view *A, const spmv_choice *c);
-/* Of a row where blocks get about equal weights: so many entries, besides its own. */
+/* Returns the weight of a row where blocks get about equal weights: so many entries, besides its
+ * own. */
 SPMV_LINKAGE int64_t spmv_xcache_weight(const spmv_csr_view *A, int64_t height);
-/* Where blocks begin: row, rows, segment, cut; all else 0. */
+/* Finds where blocks begin: row, rows, segment, cut; all else 0. */
 SPMV_LINKAGE void spmv_xcache_split(const spmv_csr_view *A, const spmv_xcache_shape *shape,
                                     xcache_block *block);
-/* How many columns lie between the first and the last that rows first..end - 1 need, which ascend
- * in a row, and the first; 0: the rows are empty. */
+/* Says how many columns lie between the first and the last that rows first..end - 1 need, which
+ * ascend in a row, and the first; 0: the rows are empty. */
 SPMV_LINKAGE int64_t spmv_xcache_span(const spmv_csr_view *A, int64_t first, int64_t end,
                                       int32_t *base);
 

@@ -10,7 +10,7 @@ from ._plan import PRECISIONS, Plan, Prepared
 
 
 def is_cupys(x):
-    """Whether it is an array, or a sparse matrix, of CuPy's."""
+    """Says whether it is an array, or a sparse matrix, of CuPy's."""
     return type(x).__module__.partition(".")[0] in ("cupy", "cupyx")
 
 

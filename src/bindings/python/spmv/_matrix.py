@@ -11,7 +11,7 @@ from ._plan import PRECISIONS
 
 
 class Counts:
-    """How many products ran in the library, and how many in SciPy. One of several columns is one."""
+    """Counts how many products ran in the library, and how many in SciPy. One of several columns is one."""
 
     def __init__(self):
         self.lock, self.library, self.scipy = threading.Lock(), 0, 0
@@ -81,7 +81,7 @@ class matrix(LinearOperator):
 
     @property
     def args(self):
-        """What the operator is made of, as SciPy's operators say."""
+        """Says what the operator is made of, as SciPy's operators say."""
         return (self._own(self._transposed),)
 
     # ---- products --------------------------------------------------------------------------------------------------
@@ -188,8 +188,9 @@ class matrix(LinearOperator):
 
     @property
     def values(self):
-        """In the order of the data of SciPy's compressed rows or columns that the matrix was made of (rows, if it was
-        none of both). A.values[...] = new gives every plan of A and A.T new values; the source keeps its own."""
+        """The values are in the order of the data of SciPy's compressed rows or columns that the matrix was made of
+        (rows, if it was none of both). A.values[...] = new gives every plan of A and A.T new values; the source keeps
+        its own."""
         return Values(self._entries)
 
     def info(self):

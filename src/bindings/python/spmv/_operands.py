@@ -64,7 +64,7 @@ class Operand:
         return array.T if array.ndim == 2 else array[None]
 
     def room(self, out, shape, dtype):
-        """Where the product's vectors go: into out, unless it is None."""
+        """Says where the product's vectors go: into out, unless it is None."""
         if out is None:
             return self.empty(shape[::-1] if len(shape) == 2 else (1, *shape), dtype)
         array = self.native(out)
@@ -138,7 +138,8 @@ class OfCuPy(Operand):
         return array.data.ptr, array.data.ptr + array.nbytes
 
     def copy(self, vectors, dtype=None):
-        """In CuPy's pool, which gives the memory to others when the product has returned: a graph would not know."""
+        """Allocates in CuPy's pool, which gives the memory to others when the product has returned: a graph would not
+        know."""
         cupy = sys.modules["cupy"]
         if cupy.cuda.get_current_stream().is_capturing():
             raise ValueError("in a captured graph CuPy's operands must be contiguous by columns, of the product's type, "
