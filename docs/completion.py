@@ -39,7 +39,7 @@ class Command(NamedTuple):
 
 
 def help_of(program, command):
-    """What `spmv COMMAND --help` prints, an option and its help in one line."""
+    """Returns what `spmv COMMAND --help` prints, an option and its help in one line."""
     env = {**os.environ, "ARGP_HELP_FMT": "rmargin=500", "COLUMNS": "500"}
     done = subprocess.run([program, command, "--help"], env=env, capture_output=True, text=True, check=True)
     return re.sub(r"(\n  -.*[^ ])\n {24}(\S)", r"\1  \2", done.stdout)
@@ -81,12 +81,12 @@ def bash(commands):
 
 
 def quoted(text):
-    """As one word of zsh, in which _arguments finds no marks of its own."""
+    """Quotes it as one word of zsh, in which _arguments finds no marks of its own."""
     return re.sub(r"([\[\]:])", r"\\\1", text).replace("'", "'\\''")
 
 
 def zsh_option(option):
-    """As _arguments takes it."""
+    """Writes it as _arguments takes it."""
     action = "_spmv_kernels" if option.name == "kernel" else f"({' '.join(option.words())})" if option.words() else "_files"
     value = f":{quoted(option.value)}:{action}" if option.value else ""
     equals = "=" if option.value else ""

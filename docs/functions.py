@@ -23,7 +23,7 @@ def prose(comment):
 
 
 def pieces(text):
-    """What a header says between its guards: ("section", title), ("comment", text), ("behind", text) of a
+    """Yields what a header says between its guards: ("section", title), ("comment", text), ("behind", text) of a
     comment on the line of the declaration before it, ("declaration", C) and ("blank", "")."""
     text = text[text.index("#pragma GCC visibility push"):text.index("#pragma GCC visibility pop")]
     text = re.sub(r"^#(?:\\\n|[^\n])*\n", "", text, flags=re.M)
@@ -49,7 +49,7 @@ def pieces(text):
 
 
 def end_of_declaration(text, at):
-    """Where the declaration ends that begins here: after its semicolon outside braces and comments."""
+    """Finds where the declaration ends that begins here: after its semicolon outside braces and comments."""
     depth = 0
     while True:
         if text.startswith("/*", at):
@@ -87,7 +87,7 @@ def entries(path):
 
 
 def is_function(entry):
-    """Whether it is no type."""
+    """Says whether it is no type."""
     return not entry[2].startswith(("typedef", "enum"))
 
 

@@ -180,7 +180,7 @@ def item(term, text):
 
 
 def help_lines(program):
-    """What --help prints, one line per option."""
+    """Reads what --help prints, one line per option."""
     env = {**os.environ, "ARGP_HELP_FMT": "rmargin=500"}
     done = subprocess.run([program, "--help"], env=env, capture_output=True, text=True, check=True)
     return done.stdout.splitlines()

@@ -11,9 +11,10 @@ warnings  = $(call once,warnings,$(strip -Wall -Wextra -Wshadow -Wconversion -Wm
 cflags    = $(strip -std=gnu11 $(CFLAGS) $(hidden) -fno-semantic-interposition -fopenmp $(warnings) $(includes) \
             -D_GNU_SOURCE $(sanitize) $(if $(SAN),-fno-var-tracking))
 
-# For kernels and formats. gcc 12 makes gather instructions of loops over x[col[k]], which take two to four times as
-# long as loads since Intel's microcode against Downfall (csr_rows in f32: 24 ms instead of 11). Kernels where they may
-# pay ask gather.c and write them out. Only names that this compiler knows: none with clang and on other architectures.
+# These flags are for kernels and formats. gcc 12 makes gather instructions of loops over x[col[k]], which take two to
+# four times as long as loads since Intel's microcode against Downfall (csr_rows in f32: 24 ms instead of 11). Kernels
+# where they may pay ask gather.c and write them out. Only names that this compiler knows: none with clang and on other
+# architectures.
 gathers   = $(foreach n,_2parts _4parts _8parts :,$(call known,-mtune-ctrl=^use_gather$(n::=)))
 loads     = $(call once,loads,$(subst $(space)-mtune-ctrl=,$(comma),$(strip $(gathers))))
 
@@ -32,7 +33,7 @@ nvflags   = $(strip -std=c++14 $(OPT) -arch=$(CUDA_ARCH) \
 link_omp  = $(CC) $(cflags)
 link_cuda = $(nvcc) -arch=$(CUDA_ARCH) -Xcompiler=-fopenmp$(if $(SAN),$(comma)-fsanitize=$(SAN))
 
-# Of the library that is installed
+# The name and flags of the library that is installed
 soname       := libspmv.so.$(shell sed -n 's/^SPMV_\([0-9]*\) {/\1/p' src/install/exports.map)
 shared_flags := -shared $(addprefix -Xlinker ,-soname=$(soname) --version-script=src/install/exports.map \
                 -Bsymbolic-functions --as-needed)

@@ -1,6 +1,7 @@
 # install.mk: what leaves this folder for others.
 
-# What is built, as it is, so that nothing is compiled as root: PREFIX=/usr/local LIBDIR=lib DESTDIR= BUILD=omp.
+# Installs what is built, as it is, so that nothing is compiled as root: PREFIX=/usr/local LIBDIR=lib DESTDIR=
+# BUILD=omp.
 install uninstall:
 	$(Q)sh src/install/install.sh $@ build/$(BUILD) '$(DESTDIR)' '$(or $(PREFIX),/usr/local)' '$(or $(LIBDIR),lib)' \
 	    $(if $(filter installcuda,$@$(BUILD)),'$(nvcc)')

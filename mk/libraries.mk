@@ -17,15 +17,16 @@ mkl      = $(call once,mkl,$(if $(has_mkl),$(mkl_libs)))
 aocl_in = $(shell ls $(addprefix $(abspath $(1))/,lib/libaoclsparse.so aoclda.libs/libaoclsparse*.so*) 2>/dev/null)
 aocl    = $(call once,aocl,$(if $(call wants,aocl),$(firstword $(call aocl_in,$(or $(AOCLROOT),$(MKLROOT)/aocl)))))
 
-# Of cuSPARSE the CUDA toolkit's header. The library is opened at run time: the toolkit's, and the one that
-# make deps-peers fetched.
+# The build needs of cuSPARSE the CUDA toolkit's header. The library is opened at run time: the toolkit's, and the one
+# that make deps-peers fetched.
 has_cusparse = $(shell echo '\#include <cusparse.h>' | $(NVCC) -E -x cu - >/dev/null 2>&1 && echo y)
 cusparse     = $(call once,cusparse,$(if $(call wants,cusparse),$(has_cusparse)))
 fetched_cusparse := $(CURDIR)/.peers/cusparse/nvidia/cu13/lib/libcusparse.so.12
 
 found    = $(strip $(packages) $(if $(mkl),mkl) $(if $(aocl),aocl))
 
-# For the files that ask for a library (HAVE_NAME), and no others: another library, or none, recompiles those alone.
+# These flags are for the files that ask for a library (HAVE_NAME), and no others: another library, or none, recompiles
+# those alone.
 feature_flags = $(call once,feature_flags,$(strip \
     $(foreach l,$(packages),-DHAVE_$(shell echo $(l) | tr a-z A-Z) $(call package,cflags,$(l))) \
     $(if $(mkl),-DHAVE_MKL -isystem $(MKLROOT)/include) $(if $(aocl),-DHAVE_AOCL '-DAOCL_LIBRARY="$(aocl)"')))

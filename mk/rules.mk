@@ -48,7 +48,7 @@ $(cpp_peers:%=$(cuda)/cuda/peers/cusparse_%.%.o): private nvflags += -x c++
 
 # ---- what objects depend on besides sources: files that are written when what they hold changes ---------------------
 
-# Those of build/cuda hold the flags of C, too, which two of its files are.
+# The files of build/cuda hold the flags of C, too, which two of its files are.
 $(omp)/.flags: begin
 	$(Q)sh mk/changed.sh $@ $(call quoted,$(CC) $(cflags) $(loads)) $(omp)
 $(cuda)/.flags: begin
@@ -77,7 +77,7 @@ $(Q)$(link_$*) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(ldlibs)
 endef
 $(folders:=/spmv): build/%$(san)/spmv: $$(app_$$*) build/%$(san)/parts.a $(omp)/.features
 	$(link_program)
-# With wrong kernels in front of the library's, for tests of the check
+# Links the program with wrong kernels in front of the library's, for tests of the check
 $(folders:=/spmv-wrong): build/%$(san)/spmv-wrong: $(wrong_objects) $$(app_$$*) build/%$(san)/parts.a \
     $(omp)/.features
 	$(link_program)

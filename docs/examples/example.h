@@ -81,10 +81,10 @@ static inline void multiply(product *p, double alpha, const double *x, double be
     check(p->ctx, spmv_plan_get(p->plan, y, p->y, p->y_bytes));
 }
 
-/* After how many products the plan took less time than the baseline kernel would have, by the times
- * of the trials. Preparation is what this plan took; what a process does once, such as starting the
- * GPU, is not in it. A product of the solver is timed from call to result; those of the trials
- * follow each other without a wait. */
+/* Says after how many products the plan took less time than the baseline kernel would have, by the
+ * times of the trials. Preparation is what this plan took; what a process does once, such as
+ * starting the GPU, is not in it. A product of the solver is timed from call to result; those of
+ * the trials follow each other without a wait. */
 static inline void report(const product *p) {
     spmv_plan_facts facts;
     spmv_plan_info(p->plan, &facts);

@@ -20,7 +20,7 @@ def clock(xp):
 
 
 def worth(facts, products):
-    """Whether that many products paid for the plan: after how many it took less time than the baseline kernel would
+    """Says whether that many products paid for the plan: after how many it took less time than the baseline kernel would
     have, by the times of the trials. Preparation is what this plan took; what a process does once, such as starting the
     GPU, is not in it."""
     prepared_s = sum(facts[part] for part in ("convert_s", "upload_s", "prepare_s", "tune_s"))
@@ -38,8 +38,8 @@ def worth(facts, products):
 
 
 def report(A, facts, xp, products, name="A"):
-    """What a product takes: one of many that Python calls without a wait in between. With its result's memory a call
-    takes some microseconds, which is what is seen of shorter products; those of the trials are called from C."""
+    """Returns what a product takes: one of many that Python calls without a wait in between. With its result's memory a
+    call takes some microseconds, which is what is seen of shorter products; those of the trials are called from C."""
     x = xp.ones(A.shape[1])
     start, repeats = clock(xp), 50
     for _ in range(repeats):

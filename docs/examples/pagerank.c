@@ -35,7 +35,7 @@ static spmv_mat *make_transition(spmv_ctx *ctx, const spmv_mat *graph) {
     return P;
 }
 
-/* How far x is from d P x + (1 - d) / n, by the graph's own entries. */
+/* Says how far x is from d P x + (1 - d) / n, by the graph's own entries. */
 static double residual(const spmv_mat *graph, const double *x) {
     spmv_csr_view links;
     double most = 0;

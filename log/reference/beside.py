@@ -53,7 +53,7 @@ def counted(records):
 
 
 def shape_of(record):
-    """Of blocks; None of other kernels."""
+    """Returns the shape of blocks; None of other kernels."""
     rows, cols = record.get("config.params.shape_rows"), record.get("config.params.shape_cols")
     return f"{rows}x{cols}" if rows else None
 
@@ -82,7 +82,7 @@ def picked(records, backend, states, most):
 
 
 class Regret(NamedTuple):
-    """Of one matrix."""
+    """The facts of one matrix."""
     value: float
     is_known: bool  # the ratio, to 3 %
     chosen: str

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""How large the tuner is: lines and numbers.
+"""Counts how large the tuner is: lines and numbers.
 
     python3 log/reference/count.py
 
@@ -28,7 +28,7 @@ def read(path):
 
 
 def bare(text):
-    """Without comments, texts, includes and subscripts."""
+    """Returns the code without comments, texts, includes and subscripts."""
     text = re.sub(r"/\*.*?\*/", "", text, flags=re.DOTALL)
     text = re.sub(r'"(?:[^"\\]|\\.)*"', '""', text)
     return re.sub(r"\[[^]]*\]|^#include.*$", "", text, flags=re.MULTILINE)

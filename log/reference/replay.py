@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What `auto` would choose today, by the times of full logs: neither the device nor the matrices are needed.
+"""Says what `auto` would choose today, by the times of full logs: neither the device nor the matrices are needed.
 
     python3 log/reference/replay.py LOG... [--backend=omp] [--against PROGRAM] [--verbose]
     python3 log/reference/replay.py LOG... [--backend=omp] --fit          cost.def anew, with residuals
@@ -45,8 +45,8 @@ SAMPLING_S = {"cuda": {"none": 0, "quick": 1.5e-4, "all": 4.5e-4}, "omp": {"none
 PLAN_S = 1e-4
 TRIAL_PRODUCTS, MOST_CANDIDATES = 2, 8
 PEERS = ("cusparse", "mkl", "librsb", "aocl")
-# Of a fit: fewer samples say nothing, nor do shorter products of a CPU; seconds of a unit of the terms (on a CPU a byte, by
-# one thread); the baseline kernel.
+# A fit has limits: fewer samples say nothing, nor do shorter products of a CPU; seconds of a unit of the terms (on a CPU a
+# byte, by one thread); the baseline kernel.
 FEWEST, SHORT_S, UNIT_S, BASELINE = 8, 2e-5, {"cuda": 1, "omp": 4.5e-11}, {"cuda": "csr_lanes", "omp": "csr_balanced"}
 CALLS = (1000, None, 10, 30, 100, 300, 100000)
 KNOWN_UNSAMPLED = ("matrix", "values", "precision", "rows", "cols", "nnz", "row_max", "mean", "cv", "empty_share")
@@ -101,7 +101,7 @@ def kernels_built(backend):
 
 
 class Case:
-    """What a log holds of one matrix, precision and state."""
+    """Holds what a log holds of one matrix, precision and state."""
 
     def __init__(self, record):
         self.best = math.inf
@@ -195,11 +195,11 @@ class Policy:
         return calls or self.unknown_calls
 
     def budget(self, calls):
-        """In products of the baseline kernel."""
+        """Returns the budget in products of the baseline kernel."""
         return self.share * calls if calls else self.few
 
     def depth(self, calls, product_s):
-        """How much is sampled. product_s: what the policy expects of a product before anything is timed."""
+        """Says how much is sampled. product_s: what the policy expects of a product before anything is timed."""
         share = self.for_sampling_host if self.host else self.for_sampling
         most_s = share * self.budget(calls) * product_s
         return "none" if most_s < self.quick_s else "quick" if most_s < self.full_s else "all"

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Whether `auto` chooses kernels of the same speed in several runs of the same matrices.
+"""Says whether `auto` chooses kernels of the same speed in several runs of the same matrices.
 
     python3 log/reference/stability.py LOG LOG...
 

@@ -37,7 +37,7 @@ BROKEN = (OSError, http.client.HTTPException)  # of a connection; urllib's error
 
 
 def cache_folder():
-    """Where other caches are."""
+    """Returns where other caches are."""
     home = os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache"
     return pathlib.Path(home) / "spmv" / "matrices"
 
@@ -48,7 +48,7 @@ def address_of(path):
 
 
 def unreachable(url, error):
-    """What to say when nothing came."""
+    """Returns what to say when nothing came."""
     reason = getattr(error, "reason", None) or error
     words = getattr(reason, "strerror", None) or reason
     return Stop(EX_UNAVAILABLE, f"{url}: {words}. Is there a network here? Download the matrix elsewhere (from {ADDRESS}, "
@@ -106,7 +106,7 @@ def fetch(url, part):
 
 
 def sha256_of(path):
-    """In hexadecimal."""
+    """Returns the digest in hexadecimal."""
     digest = hashlib.sha256()
     with open(path, "rb") as file:
         while piece := file.read(PIECE):
@@ -163,7 +163,7 @@ def find_group(name):
 
 
 def is_kept(path, note):
-    """Whether the archive is there, as it was when it was checked."""
+    """Says whether the archive is there, as it was when it was checked."""
     if not path.exists() or not note.exists():
         return False
     if note.read_text(encoding="utf-8").split()[:1] == [sha256_of(path)]:

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What earns its place: our kernels, formats and parameters, removed one at a time, least useful first.
+"""Says what earns its place: our kernels, formats and parameters, removed one at a time, least useful first.
 
     python3 tables/report/ablation.py log/reference/*.jsonl [--half=tune] [--out FILE]     a Markdown page
 
@@ -45,7 +45,7 @@ PAPER_PARAMS = frozenset("grid_rows grid_cols schedule chunk simd rowlens block 
 
 
 def is_paper(backend, kernel):
-    """Whether it stays whatever it is worth."""
+    """Says whether it stays whatever it is worth."""
     return any(fnmatch.fnmatchcase(kernel, pattern) for pattern in PAPERS[backend])
 
 
@@ -85,11 +85,11 @@ class Column:
             self.ours[matrix].append(unit)
 
     def matrices(self):
-        """Those with both."""
+        """Returns the matrices with both."""
         return [matrix for matrix in self.ours if matrix in self.peer]
 
     def has_choice(self):
-        """Whether it has several of our kernels: one alone cannot be done without."""
+        """Says whether it has several of our kernels: one alone cannot be done without."""
         return len({unit.identity.kernel for matrix in self.matrices() for unit in self.ours[matrix]}) > 1
 
     def words(self):
@@ -116,7 +116,7 @@ def columns_of(units, places, half=None):
 
 
 def kernels_of(unit):
-    """Of {thing: ...} what a unit needs: its kernel, unless the papers describe it."""
+    """Returns, of {thing: ...}, what a unit needs: its kernel, unless the papers describe it."""
     kernel = unit.identity.kernel
     return () if is_paper(unit.identity.system.backend, kernel) else (kernel,)
 
@@ -141,7 +141,7 @@ def defaults_of(columns):
 
 
 def left_out(columns):
-    """Where a switch that is on by default was measured without: what it gives is what is lost when it is off."""
+    """Finds where a switch that is on by default was measured without: what it gives is what is lost when it is off."""
     found = set()
     for column in columns:
         for matrix, units in column.ours.items():
@@ -188,7 +188,7 @@ class Table:
         return next((time for time, things in entries if things <= self.left and without not in things), math.inf)
 
     def means(self):
-        """Of every column, the geometric mean over its matrices of the peer's time over ours."""
+        """Returns, for every column, the geometric mean over its matrices of the peer's time over ours."""
         return [statistics.geometric_mean([column.peer[matrix] / self.best(entries) for matrix, entries in times.items()])
                 for column, times in zip(self.columns, self.times)]
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What `-k auto` was built to reach, class by class, and what the reference's logs say it reaches.
+"""Says what `-k auto` was built to reach, class by class, and what the reference's logs say it reaches.
 
     python3 tables/report/bars.py log/reference/*.jsonl [--out FILE]     a Markdown page
 
@@ -46,7 +46,7 @@ class Bar(NamedTuple):
 
 
 class Facts(NamedTuple):
-    """Of a matrix."""
+    """The facts of a matrix."""
     name: str
     csr_bytes: float
     streams: bool  # CSR is larger than the caches
@@ -60,32 +60,32 @@ def named(pattern):
 
 
 def large(pattern):
-    """Those of them that the caches do not hold."""
+    """Takes those of them that the caches do not hold."""
     return lambda facts: facts.streams and named(pattern)(facts)
 
 
 def among(*kernels):
-    """Whether a kernel is one of these."""
+    """Says whether a kernel is one of these."""
     return lambda kernel: kernel in kernels
 
 
 def is_real(facts):
-    """From a file, of the small collections."""
+    """Is a matrix from a file, of the small collections."""
     return not facts.name.startswith("gen:") and not is_outside(facts)
 
 
 def is_outside(facts):
-    """Of the outside set."""
+    """Is a matrix of the outside set."""
     return facts.half is not None
 
 
 def is_held_out(facts):
-    """Of the half that no factor is fitted to."""
+    """Is a matrix of the half that no factor is fitted to."""
     return facts.half == HELD_OUT
 
 
 def over_100_mb(facts):
-    """In CSR."""
+    """Is larger than 100 MB in CSR."""
     return facts.csr_bytes > 100e6 and not is_outside(facts)
 
 
@@ -99,7 +99,7 @@ OWN = ("csr_rows", "csr_balanced")
 
 
 def cpu_baseline(kernel):
-    """What a matrix is measured against on a CPU."""
+    """Is what a matrix is measured against on a CPU."""
     return is_peer(kernel) or kernel in OWN
 
 

@@ -46,7 +46,7 @@ def looks(field, names, legend):
 
 
 def tooltip(*fields):
-    """What the mouse shows of a point."""
+    """Lists what the mouse shows of a point."""
     names = {"matrix": "matrix", "kernel": "kernel", "config": "config", "time": "median",
              "gflops": "GFLOP/s", "gbs": "GB/s", "limit": "of limit", "speedup": "over baseline",
              "mu": "μ", "sigma": "σ", "note": "note", "ratio": "speed-up", "peer": "over",
@@ -81,7 +81,7 @@ def domain_of(ratios):
 
 
 def beyond_text(ratios):
-    """How many are clipped."""
+    """Says how many are clipped."""
     low, high = domain_of(ratios)
     far = sum(not low <= ratio <= high for ratio in ratios)
     return f" {far} beyond the scale at its edge: the tables have their numbers." if far else ""
@@ -207,7 +207,7 @@ def gains(feature, title, points):
 
 
 def points_text(drawn, matrices):
-    """What a point is, and why there may be more or fewer than elsewhere."""
+    """Says what a point is, and why there may be more or fewer than elsewhere."""
     missing = f"; {matrices - drawn} lack a time of one side" if drawn < matrices else ""
     return f"A point is one of {drawn} matrices{missing}; also those whose noise limit was not met."
 
@@ -293,7 +293,7 @@ def charts(data, formats):
 
 
 def gains_charts(data):
-    """Those of charts() that set the speed-up against the shape of the rows."""
+    """Lists those of charts() that set the speed-up against the shape of the rows."""
     points = data["gains"]
     known = {feature for point in points for feature in ("mu", "sigma") if point[feature] is not None and point[feature] >= 0}
     if not known:
@@ -308,7 +308,7 @@ def gains_charts(data):
 
 
 def dressed(spec):
-    """What all specifications share; the page sets colours for dark and light itself."""
+    """Holds what all specifications share; the page sets colours for dark and light itself."""
     return {"$schema": "https://vega.github.io/schema/vega-lite/v6.json", "width": "container",
             **spec,
             "config": {"view": {"stroke": None}, "axis": {"gridOpacity": 0.35}, "legend": {"symbolLimit": 0}}}

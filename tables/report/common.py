@@ -1,4 +1,4 @@
-"""What the programs in this folder share: talk, exit codes, loading logs, writing files."""
+"""Holds what the programs in this folder share: talk, exit codes, loading logs, writing files."""
 
 import argparse
 import io
@@ -89,7 +89,7 @@ def say_some(complaints):
 
 
 def no_own_logs():
-    """What to type for whoever has measured nothing yet."""
+    """Says what to type for whoever has measured nothing yet."""
     reference = os.path.join(OWN, OTHERS)
     return Stop(EX_NOINPUT, f"no logs in {OWN}/ yet: 'spmv sweep FOLDER' measures and logs there, 'spmv FILE.mtx "
                 f"--log={OWN}' too" + (f". Name {reference} to see what others measured" if os.path.isdir(reference) else ""))

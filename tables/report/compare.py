@@ -135,7 +135,7 @@ def repeats_by(records, key):
 
 
 def choice_of(unit):
-    """What auto ran, in words."""
+    """Says what auto ran, in words."""
     rest = short_label(item for item in unit.identity.settings if item[0] not in ("ran", *SURROUNDINGS))
     return f"{ran_by(unit)} {rest}".rstrip() if ran_by(unit) != AUTO else "nothing"
 
@@ -146,7 +146,7 @@ def expected(units):
 
 
 def choices(a, b):
-    """What auto ran in A and in B: once if it is the same; and how many products it expected if that differs."""
+    """Says what auto ran in A and in B: once if it is the same; and how many products it expected if that differs."""
     sides = [" or ".join(sorted(set(map(choice_of, side)))) for side in (a, b)]
     products = [expected(side) for side in (a, b)]
     return ((sides[0] if sides[0] == sides[1] else " → ".join(sides)) +
@@ -154,7 +154,7 @@ def choices(a, b):
 
 
 def machine(record):
-    """What must be equal for times to be of one machine."""
+    """Returns what must be equal for times to be of one machine."""
     return record.get("host.name"), record.get("cpu.model"), record.get("gpu.name")
 
 
@@ -218,7 +218,7 @@ def pairs_of_machines(a, b):
 
 
 def describe_side(who):
-    """What a side of a comparison across machines ran."""
+    """Says what a side of a comparison across machines ran."""
     return f"{who.system.backend} {who.system.precision or ''}".strip()
 
 
@@ -292,8 +292,8 @@ def row_of(pair, verdict):
 
 
 def table_for(judged, width):
-    """For a terminal of so many columns; None: without an edge. Where lines are too long, the configuration and the
-    advice stand below the rest."""
+    """Lays lines out for a terminal of so many columns; None: without an edge. Where lines are too long, the
+    configuration and the advice stand below the rest."""
     rows = [row_of(*both) for both in judged]
     whole = text_table(HEADER, ALIGNMENT, rows)
     if not width or max(map(len, whole.splitlines())) <= width:
@@ -328,7 +328,7 @@ def csv_row(pair, verdict):
 
 
 def first_time(records):
-    """When the earliest of them began."""
+    """Says when the earliest of them began."""
     return min(str(record.get("time") or "") for record in records)
 
 
@@ -424,7 +424,7 @@ def sides_of(options):
 
 
 def never_equal(a, b):
-    """What all of A's runs have otherwise than all of B's, in words."""
+    """Says what all of A's runs have otherwise than all of B's, in words."""
     systems = [[unit_of(record).identity.system for record in side] for side in (a, b)]
     found = []
     for name in systems[0][0]._fields[3:]:

@@ -1,5 +1,5 @@
-"""What switching kernels gains and costs: speed-up over the baseline, products until it pays off,
-best kernel for 1, 100 and 10,000 products."""
+"""Says what switching kernels gains and costs: speed-up over the baseline, products until it pays off, best kernel for
+1, 100 and 10,000 products."""
 
 import json
 import math
@@ -70,7 +70,7 @@ PEERS = ("cusparse_", "mkl_", "librsb", "aocl_")  # how the kernels of other lib
 
 
 def is_peer(kernel):
-    """Whether another library's."""
+    """Says whether it is another library's."""
     return kernel.startswith(PEERS)
 
 
@@ -155,7 +155,7 @@ def speedup_table(system, matrices):
 
 
 def is_first(kernel, units):
-    """Whether the kernel is the best or tied with it."""
+    """Says whether the kernel is the best or tied with it."""
     best = fastest(units.values())
     return units[kernel] is best or kernel in tied_with(best, units)
 
@@ -190,8 +190,8 @@ def page_tex(title, head, layout, table):
 
 
 def optimal_json(layout):
-    """What Ginkgo's benchmarks call optimal: the best kernel and its parameters for every matrix,
-    a list with one entry per system."""
+    """Returns what Ginkgo's benchmarks call optimal: the best kernel and its parameters for every matrix, a list with
+    one entry per system."""
     answer = []
     for system, matrices in layout.items():
         optimal = {}

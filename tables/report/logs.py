@@ -40,7 +40,7 @@ def logs_in(folder):
 
 
 def is_finite(path):
-    """Not a pipe, a device, or a link to one; what cannot be looked at is complained about when it is read."""
+    """Is not a pipe, a device, or a link to one; what cannot be looked at is complained about when it is read."""
     return not os.path.exists(path) or os.path.isfile(path)
 
 
@@ -142,7 +142,7 @@ def types():
 
 
 def missing_fields(record):
-    """What a record cannot be used without; skipped and failed runs need no times."""
+    """Lists what a record cannot be used without; skipped and failed runs need no times."""
     needed = [name for name in ("status", "matrix.name", "config.backend", "config.kernel")
               if not (isinstance(record.get(name), str) and record[name])]
     if record.get("status") == "ok":
@@ -159,8 +159,8 @@ def quartiles_of(record):
 
 
 def missed_noise_limit(record):
-    """Whether it stopped before its noise limit was met, by the rule of its time: the interval of the
-    median (timing.settled), in logs before 2026-11-22 the quartiles (timing.converged)."""
+    """Says whether it stopped before its noise limit was met, by the rule of its time: the interval of the median
+    (timing.settled), in logs before 2026-11-22 the quartiles (timing.converged)."""
     settled = record.get("timing.settled")
     return (record.get("timing.converged") if settled is None else settled) is False
 

@@ -32,7 +32,7 @@ NUMBER = r"([-+]?\d+(?:\.\d*)?(?:[eE][-+]?\d+)?|[-+]?nan|[-+]?inf)"
 
 
 def looks_old(lines):
-    """Whether the file is such a log: no line of ours, and one of its own."""
+    """Says whether the file is such a log: no line of ours, and one of its own."""
     return (any(line.startswith("@computing") for line in lines)
             and not any(line.startswith("{") for line in lines))
 

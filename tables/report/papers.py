@@ -10,7 +10,7 @@ from texts import csv_text, markdown_table, three_digits
 from units.settings import label, order, settings_of, short_label
 
 EQUAL_ROWS = ("shyy41", "cz5108", "piston", "ML_Geer")  # the SELL paper prints no sigma
-# What a paper's column is called, and the kernels of ours that stand for it, on either backend.
+# Says what a paper's column is called, and the kernels of ours that stand for it, on either backend.
 SCALAR = ("csr_thread", "csr_rows")
 VECTOR = ("csr_warp", "csr_lanes", "csr_rows")
 HYB = ("hyb_thread", "hyb_rows")
@@ -33,7 +33,7 @@ class Run:
 
     @property
     def system(self):
-        """What a time may be compared within: the backend's machine, and how it was measured."""
+        """Says what a time may be compared within: the backend's machine, and how it was measured."""
         record = self.record
         place = ("gpu.name",) if self.backend == "cuda" else ("cpu.model", "host.name")
         words = [self.backend, *(record.get(name) for name in place)]
@@ -136,7 +136,7 @@ def millis(run):
 
 
 def ratio(slow, fast):
-    """How many times faster, or None."""
+    """Says how many times faster, or None."""
     return slow.time_s / fast.time_s if slow and fast else None
 
 
@@ -157,7 +157,7 @@ def why_not(runs):
 
 
 def machine_line(runs):
-    """What was measured on what."""
+    """Says what was measured on what."""
     seen = sorted({" · ".join(str(run.get(name)) for name in
                               ("config.backend", "gpu.name", "cpu.model", "omp.threads",
                                "config.cache", "build.commit") if run.get(name) is not None)

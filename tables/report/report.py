@@ -42,7 +42,7 @@ def note_of(unit):
 
 
 def cell_data(matrix, unit, base, best):
-    """What the charts know of one kernel on one matrix."""
+    """Holds what the charts know of one kernel on one matrix."""
     record = unit.record
     moved, limit = record.get("perf.bytes_min_B"), limit_of(record)
     rate = moved / unit.median_s if is_number(moved) and moved > 0 else None
@@ -58,7 +58,7 @@ def cell_data(matrix, unit, base, best):
 
 
 def short(value, digits=3):
-    """As many digits as the charts show; of a share, which is shown as 12.3%, round has them."""
+    """Rounds to as many digits as the charts show; of a share, which is shown as 12.3%, round has them."""
     return None if value is None else float(f"{value:.{digits}g}")
 
 
@@ -87,9 +87,8 @@ SAME = 0.03  # a ratio so near to 1 is no gain and no loss
 
 
 def named(points, feature):
-    """Which points of the chart have room for their name, above the line of 1 over the point, below
-    it under it: losses first, then what is furthest from 1; places as shares of the chart's width
-    and height."""
+    """Says which points of the chart have room for their name, above the line of 1 over the point, below it under it:
+    losses first, then what is furthest from 1; places as shares of the chart's width and height."""
     known = [point for point in points if point[feature] is not None and point[feature] >= 0]
     across = [math.log1p(point[feature] / 0.1) for point in known]
     up = [math.log(point["ratio"]) for point in known]
@@ -211,7 +210,7 @@ def parse(arguments):
 
 
 def drawing():
-    """What draws charts, or None: the page has its tables all the same."""
+    """Returns what draws charts, or None: the page has its tables all the same."""
     try:
         return library()
     except Stop as missing:

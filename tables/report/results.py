@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What auto gains over other libraries: the tables of docs/results, the sentences of README.md and the chart, from the reference's
-logs.
+"""Says what auto gains over other libraries: the tables of docs/results, the sentences of README.md and the chart, from the
+reference's logs.
 
     python3 tables/report/results.py log/reference/*.jsonl                  the tables, as Markdown
     python3 tables/report/results.py log/reference/*.jsonl --into docs/results/outside.md --short docs/results/README.md
@@ -42,7 +42,7 @@ def span(values, unit, scale):
 
 
 def machines_table(layout):
-    """What the records say of each machine, which knows its processor's name and no more."""
+    """Says what the records say of each machine, which knows its processor's name and no more."""
     found = {}
     for system, matrices in layout.items():
         caches, limits = found.setdefault(machine_of(system), (set(), set()))

@@ -26,7 +26,7 @@ class Comparison(NamedTuple):
 
 
 class Share(NamedTuple):
-    """How one value of a studied parameter did over many comparisons."""
+    """Says how one value of a studied parameter did over many comparisons."""
     value: str
     comparisons: int
     wins: float
@@ -44,7 +44,7 @@ STUDIES = (
 
 
 def may_win(unit):
-    """Whether it has a time, of a result that was checked."""
+    """Says whether it has a time, of a result that was checked."""
     return unit.status == "ok" and is_verified(unit)
 
 

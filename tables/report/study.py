@@ -30,7 +30,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 SCALES = {"small": 5e6, "medium": 30e6, "full": float("inf")}  # most nonzeros of a twin
 
 SELL = ("shyy41 cz5108 piston shipsec1 cant pwtk ldoor Hook_1498 audikw_1 ML_Geer").split()
-# Of the first paper's matrices those whose rows another paper prints.
+# The matrices of the first paper whose rows another paper prints.
 OMP_CUDA = ("mac_econ_fwd500 mc2depi cop20k_A webbase-1M FEM_3D_thermal2 cant pdb1HYS consph PR02R "
             "thermal2 asia_osm nlpkkt80").split()
 ARTIFICIAL = {"gen:permutation:10000000": 10e6, "gen:dense:10000": 100e6}  # the paper's p7, dense10000
@@ -74,7 +74,7 @@ PAGES = {"sell": papers.sell_pages, "cmrs": papers.cmrs_pages, "ci": papers.ci_p
 
 
 def output_of(spmv, *arguments):
-    """What spmv prints."""
+    """Returns what spmv prints."""
     try:
         done = subprocess.run([spmv, *arguments], capture_output=True, text=True, check=False)
     except OSError as error:

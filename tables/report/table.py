@@ -48,7 +48,7 @@ PARTS = {  # fields of the log that tell systems apart
 
 
 def table_of(unit, axes):
-    """What one table is made for: a system, but for what stands in its rows and columns; None: all."""
+    """Says what one table is made for: a system, but for what stands in its rows and columns; None: all."""
     if "system" in axes:
         return None
     return unit.identity.system._replace(**{PARTS[name]: None for name in axes if name in PARTS})

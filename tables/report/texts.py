@@ -80,7 +80,7 @@ def markdown_table(header, alignment, rows):
 
 
 def column_widths(cells, alignment, width):
-    """Of cells side by side; where they do not fit, the widest of those with words give way."""
+    """Lays cells side by side; where they do not fit, the widest of those with words give way."""
     widths = [max(map(len, column)) for column in zip(*cells)]
     while width and sum(widths) + 2 * (len(widths) - 1) > width:
         size, place = max((size, -k) for k, size in enumerate(widths) if alignment[k] == "l")

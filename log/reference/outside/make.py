@@ -54,7 +54,7 @@ def files_of(options, made):
 
 
 def facts_of(options, made):
-    """What was recorded of a matrix that is there and complete; None otherwise."""
+    """Returns what was recorded of a matrix that is there and complete; None otherwise."""
     file, facts = files_of(options, made)
     return json.loads(facts.read_text(encoding="utf-8")) if file.exists() and facts.exists() else None
 
@@ -67,7 +67,7 @@ def write(matrix, file):
 
 
 def same_pattern(matrix):
-    """Whether explicit zeros are symmetric, too."""
+    """Says whether explicit zeros are symmetric, too."""
     import numpy
     turned = matrix.T.tocsr()
     turned.sort_indices()
@@ -133,7 +133,7 @@ def line_of(facts):
 
 
 def make_all(options, chosen):
-    """Those that take longest begin first: what is large, in the order of the list's bytes."""
+    """The matrices that take longest begin first: what is large, in the order of the list's bytes."""
     options.out.mkdir(parents=True, exist_ok=True)
     rows = listed()
     missing = [made for made in chosen if facts_of(options, made) is None]

@@ -104,7 +104,7 @@ def x_jumps(col, cols):
 
 
 def distinct_values(values, most=257):
-    """How many values differ, counted up to `most`."""
+    """Counts how many values differ, counted up to `most`."""
     import numpy
     seen = numpy.empty(0, values.dtype)
     for begin in range(0, len(values), 1 << 20):

@@ -1,4 +1,4 @@
-"""Which matrices are the outside set's, by log/reference/outside/outside.csv, and which are generated."""
+"""Says which matrices are the outside set's, by log/reference/outside/outside.csv, and which are generated."""
 
 import csv
 import functools

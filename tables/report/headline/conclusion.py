@@ -1,4 +1,4 @@
-"""What the report opens with: of each machine and class of matrices the fastest kernels, and by how much, in a sentence.
+"""Says what the report opens with: of each machine and class of matrices the fastest kernels, and by how much, in a sentence.
 
 A kernel counts as the fastest on a matrix where it is tied with no other and its ratio to the next is not in doubt. A ratio is in
 doubt where nobody checked one of the results, and where one of the times stopped before the noise limit or was disturbed,
@@ -22,7 +22,7 @@ NAMED = 3  # kernels, before the others are only counted
 
 
 class Finding(NamedTuple):
-    """Of one class of matrices on one system."""
+    """The finding of one class of matrices on one system."""
     system: object
     words: str  # the class
     rows: dict  # {matrix: {kernel: Cell}}
@@ -33,7 +33,7 @@ class Finding(NamedTuple):
 
 
 class Ranks(NamedTuple):
-    """How often each kernel is the fastest."""
+    """Says how often each kernel is the fastest."""
     first: collections.Counter  # beyond doubt
     least: collections.Counter  # by its median alone
     tied: int  # matrices on which the first two are not told apart
@@ -47,7 +47,7 @@ def class_words(name, places):
 
 
 def doubt_words(pairs):
-    """What is wrong with any of them: unsettled or disturbed."""
+    """Says what is wrong with any of them: unsettled or disturbed."""
     return " or ".join(word for word, doubt in DOUBTS.items() if any(doubt(unit) for pair in pairs for unit in pair))
 
 
@@ -60,8 +60,8 @@ def fastest_by_kernel(cells):
 
 
 def quickest_first(units):
-    """Of times, the least median first: (the quickest, its Ratios to the others). Turns may tell that another is quicker,
-    when the least median is of a quieter time."""
+    """Compares times, the least median first: (the quickest, its Ratios to the others). Turns may tell that another is
+    quicker, when the least median is of a quieter time."""
     ratios = [ratio_between("", units[0], unit) for unit in units[1:]]
     quicker = min((ratio for ratio in ratios if ratio.value < 1 and not ratio.tied), key=lambda ratio: ratio.value, default=None)
     best = quicker.baseline if quicker else units[0]
@@ -112,7 +112,7 @@ def others_of(system, rows):
 
 
 def is_other(over):
-    """Whether a kernel is one that the ratios are over."""
+    """Says whether a kernel is one that the ratios are over."""
     return is_peer if over == LIBRARIES else lambda kernel: over.startswith(f"{kernel} (")
 
 
@@ -142,7 +142,7 @@ def findings(layout, places=None):
 
 
 def machine_key(system):
-    """What is left of a system without what one machine can have several of."""
+    """Returns what is left of a system without what one machine can have several of."""
     return system._replace(precision=None, alpha=None, beta=None, cache=None)
 
 
@@ -157,12 +157,13 @@ def machine_names(systems):
 
 
 def place_in(value, order):
-    """Where a value stands in an order, unknown ones last."""
+    """Says where a value stands in an order, unknown ones last."""
     return order.index(value) if value in order else len(order)
 
 
 def leading(found):
-    """Of every machine and class the Finding that speaks for it: one that has times, in double precision, from memory."""
+    """Returns, for every machine and class, the Finding that speaks for it: one that has times, in double precision,
+    from memory."""
     groups = collections.defaultdict(list)
     for finding in found:
         groups[machine_key(finding.system), finding.words].append(finding)
@@ -197,7 +198,7 @@ def kernels_clause(counts, n):
 
 
 def fastest_clause(ranks):
-    """Which kernels are the fastest, and on how many matrices nobody can say."""
+    """Says which kernels are the fastest, and on how many matrices nobody can say."""
     n = sum(ranks.least.values())
     open_ones = ", ".join(f"{count} {words}" for count, words in (
         (ranks.tied, "tied"), (len(ranks.doubtful), doubt_words(ranks.doubtful))) if count)
@@ -209,7 +210,7 @@ def fastest_clause(ranks):
 
 
 def over_words(finding):
-    """What ours is compared with, by the libraries' names where these are few."""
+    """Says what ours is compared with, by the libraries' names where these are few."""
     names = libraries_in(finding.rows)
     if finding.over != LIBRARIES:
         return f"`{finding.over.partition(' ')[0]}`"
@@ -217,7 +218,7 @@ def over_words(finding):
 
 
 def ratio_clause(finding):
-    """By how much; a mean most of which is in doubt is not said."""
+    """Says by how much; a mean most of which is in doubt is not said."""
     ratios, doubtful = finding.ours, doubtful_in(finding.ours)
     if is_mean_open(ratios):
         return f"how our fastest compares with {over_words(finding)} is open ({len(doubtful)} of {len(ratios)} {doubt_words(doubtful)})"
@@ -268,5 +269,5 @@ def states_table(found):
 
 
 def is_open(finding):
-    """Whether its sentence leaves something open that better times would tell."""
+    """Says whether its sentence leaves something open that better times would tell."""
     return 2 * len(ranks_of(finding.rows).doubtful) > len(finding.rows) or is_mean_open(finding.ours)

@@ -26,7 +26,7 @@ def rows_of(found):
 
 
 def offset(place, many):
-    """Where a mark stands in its row's height, so that few cover each other."""
+    """Says where a mark stands in its row's height, so that few cover each other."""
     return round((place * 0.618) % 1 * 0.9 - 0.45, 2) if many > 6 else 0
 
 
@@ -44,7 +44,7 @@ def ratios_by_kernel(finding):
 
 
 def best_kernels(found):
-    """Those with the best means, of kernels with a time on at least half of the matrices."""
+    """Returns the kernels with the best means among those with a time on at least half of the matrices."""
     most = max(map(len, found.values()), default=0)
     often = [kernel for kernel, ratios in found.items() if 2 * len(ratios) >= most]
     return sorted(often, key=lambda kernel: (-mean_of(found[kernel]), kernel))[:KERNELS]

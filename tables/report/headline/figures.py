@@ -25,7 +25,8 @@ DOUBTS = {  # why a time is not to be relied on
 
 
 class Ratio(NamedTuple):
-    """Of one matrix. quiet: of the two times, those that met the noise limit. paired: from turns, None without any."""
+    """A ratio of two times of one matrix. quiet: of the two times, those that met the noise limit. paired: from turns,
+    None without any."""
     matrix: str
     value: float
     tied: bool
@@ -36,8 +37,8 @@ class Ratio(NamedTuple):
 
     @property
     def known(self):
-        """Whether it is known to LIMIT: by its turns, without them by the intervals of both medians. Logs that are older
-        than these intervals say only whether a time met the noise limit."""
+        """Says whether it is known to LIMIT: by its turns, without them by the intervals of both medians. Logs that are
+        older than these intervals say only whether a time met the noise limit."""
         if self.paired:
             return self.paired.error <= LIMIT
         errors = [median_error(unit) or 0 for unit in (self.ours, self.baseline)]
@@ -45,20 +46,20 @@ class Ratio(NamedTuple):
 
 
 class Group(NamedTuple):
-    """What is averaged apart."""
+    """Names what is averaged apart."""
     system: object
     words: str  # the baselines
     known: bool  # auto was given the number of products that follow
 
 
 def median_error(unit):
-    """How far the farther end of the median's 95 % interval is, as a share; None: the log has no interval."""
+    """Says how far the farther end of the median's 95 % interval is, as a share; None: the log has no interval."""
     low, high = (unit.record.get(f"timing.median_{end}_s") for end in ("low", "high"))
     return max(high / unit.median_s - 1, 1 - low / unit.median_s) if is_number(low) and is_number(high) else None
 
 
 def machine_of(system):
-    """In words, without the marks of a trade name and the size of a GPU's memory."""
+    """Names it in words, without the marks of a trade name and the size of a GPU's memory."""
     cpu = (system.cpu or "CPU").replace("(R)", "").replace("(TM)", "")
     return re.sub(r" \d+GB.*$", "", system.gpu) if system.gpu else f"{cpu}, {system.threads} threads"
 
@@ -106,13 +107,13 @@ def groups_of(layout, takes):
 
 
 def outside_groups(layout, places=None):
-    """Of the outside set."""
+    """Returns the groups of the outside set."""
     places = outside_list() if places is None else places
     return groups_of(layout, places.__contains__)
 
 
 def generated_groups(layout, places=None):
-    """Of everything else."""
+    """Returns the groups of all other matrices."""
     places = outside_list() if places is None else places
     return groups_of(layout, lambda name: name not in places)
 
@@ -142,7 +143,7 @@ def is_as_expected(difference):
 
 
 def group_cells(group):
-    """How a group begins its line."""
+    """Says how a group begins its line."""
     system = group.system
     return [machine_of(system), system.cache or "", system.precision or "", group.words,
             "known" if group.known else "unknown"]
@@ -176,7 +177,7 @@ def counts_cell(ratios):
 
 
 def losses_of(ratios):
-    """Those that are slower and not tied, the worst first."""
+    """Returns the ratios that are slower and not tied, the worst first."""
     return sorted((ratio for ratio in ratios if ratio.value < 1 and not ratio.tied),
                   key=lambda ratio: (ratio.value, ratio.matrix))
 
@@ -190,7 +191,8 @@ def difference_cells(halves):
 
 
 def is_doubtful(ratio):
-    """Whether it is not to be relied on, for one of its times is not. What disturbed both in turns is not in their ratio."""
+    """Says whether it is not to be relied on, for one of its times is not. What disturbed both in turns is not in their
+    ratio."""
     doubts = ["unchecked"] if ratio.paired and ratio.paired.error <= LIMIT else DOUBTS
     return any(DOUBTS[doubt](unit) for unit in (ratio.ours, ratio.baseline) for doubt in doubts)
 
@@ -201,17 +203,17 @@ def doubtful_in(ratios):
 
 
 def is_mean_open(ratios):
-    """Whether most of a mean is in doubt."""
+    """Says whether most of a mean is in doubt."""
     return 2 * len(doubtful_in(ratios)) > len(ratios)
 
 
 def are_known(ratios):
-    """Whether enough of them are."""
+    """Says whether enough of the ratios are known."""
     return sum(ratio.known for ratio in ratios) >= ENOUGH_KNOWN * len(ratios)
 
 
 def doubt_mark(ratios):
-    """After a mean of which not enough is known."""
+    """Is the mark after a mean of which not enough is known."""
     return "" if are_known(ratios) else " †"
 
 
@@ -261,12 +263,12 @@ def parts_table(layout, part, names, places=None):
 
 
 def sizes_table(layout, places=None):
-    """By size."""
+    """Returns a table of the ratios by size."""
     return parts_table(layout, "size", SIZES, places)
 
 
 def families_table(layout, places=None):
-    """By family: a line for each, a column for each machine, state and precision."""
+    """Returns a table of the ratios by family: a line for each, a column for each machine, state and precision."""
     places = outside_list() if places is None else places
     groups = {group: ratios for group, ratios in outside_groups(layout, places).items()
               if group.known and group.words == BASELINES[group.system.backend][0][0]}

@@ -1,4 +1,4 @@
-"""Where the gain comes from: launch and format, bytes of indices, bytes of values; and what auto loses by its choice.
+"""Says where the gain comes from: launch and format, bytes of indices, bytes of values; and what auto loses by its choice.
 
 On one matrix, of times t: t(best peer) / t(auto) is the product of
     launch and format   t(best peer) / t(our best kernel with a 32-bit column and a full value per slot)
@@ -24,12 +24,12 @@ STEPS = ("launch and format", "index bytes", "value bytes", "choice")
 
 
 def is_coded(unit):
-    """Whether its values may be coded: it takes the parameter, which is not off."""
+    """Says whether its values may be coded: it takes the parameter, which is not off."""
     return bool(dict(unit.identity.settings).get("codes"))
 
 
 def is_full(unit):
-    """Whether it stores columns and values as CSR does."""
+    """Says whether it stores columns and values as CSR does."""
     return unit.record.get("config.format") in FULL and unit.identity.kernel not in OTHERS
 
 

@@ -1,1 +1,1 @@
-"""What the papers print, beside what their studies give here. The numbers are in the CSV files, as printed."""
+"""Shows what the papers print, beside what their studies give here. The numbers are in the CSV files, as printed."""

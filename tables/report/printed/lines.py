@@ -59,7 +59,7 @@ CRS_AHEAD = ("shipsec1", "pwtk", "audikw_1")
 
 
 def sell_facts(matrix, run, row):
-    """What the matrix is."""
+    """Says what the matrix is."""
     for name, field in (("rows", "matrix.rows"), ("nonzeros", "matrix.nnz")):
         yield judged(name, "table 2", matrix, row[name], run.get(field, math.nan), is_property, ANOTHER)
 
@@ -102,14 +102,14 @@ CMRS_SUMS = {"vendor": "1.3", "HYB": "1.0", "vector": "2.2", "scalar": "3.7"}  #
 
 
 def cmrs_facts(matrix, run, row):
-    """What the matrix is."""
+    """Says what the matrix is."""
     for name, field, unit in (("mu", "matrix.row_mean", "[nonzeros per row]"), ("sigma", "matrix.sigma_cmrs", "[√nonzeros]")):
         yield judged(f"{name} {unit}", row["where"], matrix, row[name], run.get(field, math.nan), is_property,
                      ANOTHER)
 
 
 def cmrs_gains(matrix, row, best, others):
-    """How many times faster than each of the others."""
+    """Says how many times faster than each of the others."""
     for name, column in CMRS_OVER:
         yield judged(f"CMRS over {CMRS_NAMES.get(name, name)} [×]", row["where"], matrix, row[column],
                      ratio(others[name], best), is_ahead_too,
@@ -179,7 +179,7 @@ def ci_sizes(matrix, mine, row):
 
 
 def of_block(runs, block):
-    """Those whose blocks have so many threads."""
+    """Returns the runs whose blocks have so many threads."""
     return [run for run in runs if str(run.settings.get("block")) in (str(block), f"32x{block // 32}")]
 
 
@@ -233,7 +233,7 @@ def as_in_figure(run):
 
 
 def share_of_wins(runs, name, value):
-    """In per cent of the sets of runs that differ in this alone, those that the value wins; None of none."""
+    """Counts in per cent of the sets of runs that differ in this alone, those that the value wins; None of none."""
     sets = {}
     for run in runs:
         if run.ok and name in run.settings:

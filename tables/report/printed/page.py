@@ -39,7 +39,7 @@ def as_ours(value, printed):
 
 
 def counts(found):
-    """How many agree, differ and were not measured."""
+    """Says how many agree, differ and were not measured."""
     words = collections.Counter(line.verdict.partition(",")[0] for line in found)
     return words["agrees"], words["differs"], words["not measured here"]
 

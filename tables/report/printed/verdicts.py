@@ -1,4 +1,4 @@
-"""Whether a number of ours agrees with a printed one, by a rule for each kind of number, and why not."""
+"""Says whether a number of ours agrees with a printed one, by a rule for each kind of number, and why not."""
 
 import math
 from typing import NamedTuple
@@ -38,13 +38,13 @@ def is_alike(printed, ours):
 
 
 def is_ahead_too(printed, ours):
-    """Who wins is what a paper claims; by how much belongs to its machine."""
+    """A paper claims who wins; by how much belongs to its machine."""
     paper = float(printed)
     return (paper - 1) * (ours - 1) > 0 or abs(math.log(ours / paper)) <= math.log1p(AHEAD)
 
 
 def is_half_too(printed, ours):
-    """Of shares in per cent."""
+    """Compares shares in per cent."""
     return (float(printed) - 50) * (ours - 50) >= 0
 
 
@@ -70,7 +70,7 @@ def chosen(what, where, matrix, printed, times, reason):
 
 
 def cache_of(run):
-    """What held the data of a run that no memory was behind."""
+    """Names what held the data of a run that no memory was behind."""
     size = run.get("gpu.l2_B" if run.backend == "cuda" else "cpu.llc_B")
     return f"the data stay in this machine's cache{f' of {size / 1e6:.0f} MB' if size else ''}"
 

@@ -1,4 +1,4 @@
-"""What the page opens with: the conclusion, one chart, and a table of every machine's states."""
+"""Makes what the page opens with: the conclusion, one chart, and a table of every machine's states."""
 
 import itertools
 
@@ -55,13 +55,13 @@ def first_charts(found):
 
 
 def chart_data(found, formats):
-    """What the page draws first: a chart for each sentence, to choose from."""
+    """Returns what the page draws first: a chart for each sentence, to choose from."""
     return [{"name": name, "data": {"points": columns(dots["points"]), "means": columns(dots["means"])},
              "charts": [chart_of(dots, formats)]} for name, dots in first_charts(found)]
 
 
 def chart_text(dots):
-    """What to read in the first chart."""
+    """Says what to read in the first chart."""
     text = ("A mark is a matrix; right of the dashed line the kernel is faster. Tick and number: the geometric mean of the "
             "matrices on which it has a time.")
     if any(row.startswith(AUTO) for row in dots["rows"]):

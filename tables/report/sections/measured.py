@@ -1,4 +1,4 @@
-"""What was measured, where, under which conditions, and what the words mean."""
+"""Says what was measured, where, under which conditions, and what the words mean."""
 
 import collections
 
@@ -54,7 +54,7 @@ def verdict_of(unit):
 
 
 def summary(records, units, layout):
-    """What was measured, in a line."""
+    """Says what was measured, in a line."""
     times = sorted(str(r["time"]) for r in records if r.get("time"))
     matrices = {unit.identity.matrix for unit in units}
     kernels = {(unit.identity.system.backend, unit.identity.kernel) for unit in units}
@@ -73,12 +73,12 @@ def tiles(units):
 
 
 def definitions():
-    """What the words mean."""
+    """Says what the words mean."""
     return "<dl>" + "".join(f"<dt>{escape(word)}<dd>{escape(text)}" for word, text in DEFINITIONS) + "</dl>"
 
 
 def systems_section(layout, units):
-    """Where it was measured."""
+    """Says where it was measured."""
     rows = []
     for number, (system, matrices) in enumerate(layout.items(), 1):
         mine = [unit for unit in units if unit.identity.system == system]
@@ -113,7 +113,7 @@ def span_of(records, names, scale, digits):
 
 
 def conditions_section(layout, units):
-    """What was read of the machine around the timing: nothing is thrown away for it."""
+    """Says what was read of the machine around the timing: nothing is thrown away for it."""
     rows = []
     for number, system in enumerate(layout, 1):
         mine = [unit.record for unit in units if unit.identity.system == system]

@@ -98,7 +98,7 @@ def without_sweep(argv, source):
 
 
 def command_of(unit):
-    """What to type to measure the unit again."""
+    """Says what to type to measure the unit again."""
     record, argv = unit.record, unit.record.get("argv")
     if not argv:
         return None

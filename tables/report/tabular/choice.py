@@ -1,4 +1,4 @@
-"""What a table shows: records by the values of fields, kernels and matrices by name or glob."""
+"""Says what a table shows: records by the values of fields, kernels and matrices by name or glob."""
 
 import argparse
 import difflib
@@ -20,7 +20,7 @@ def some_of(names):
 
 
 def hint(word, known):
-    """What a mistyped word may have been meant to be, as a sentence after another."""
+    """Says what a mistyped word may have been meant to be, as a sentence after another."""
     close = difflib.get_close_matches(word, sorted(known), 1)
     return f" Did you mean {close[0]}?" if close else ""
 
@@ -50,14 +50,14 @@ def with_values(records, conditions):
 
 
 def kernel_names(unit):
-    """What the unit's kernel is called: its name and its alias. auto's alias is that of the kernel it chose."""
+    """Says what the unit's kernel is called: its name and its alias. auto's alias is that of the kernel it chose."""
     kernel = unit.identity.kernel
     return [kernel, unit.alias] if unit.alias and kernel != AUTO else [kernel]
 
 
 def is_kernel(pattern, unit):
-    """Whether -k means the unit's kernel by this word, as spmv run would: all, peers, a glob; after a
-    backend, that one's."""
+    """Says whether -k means the unit's kernel by this word, as spmv run would: all, peers, a glob; after a backend,
+    that one's."""
     backend, colon, name = pattern.rpartition(":")
     if colon and backend != unit.identity.system.backend:
         return False
@@ -67,17 +67,17 @@ def is_kernel(pattern, unit):
 
 
 def matrix_names(unit):
-    """What the unit's matrix is called."""
+    """Says what the unit's matrix is called."""
     return [unit.identity.matrix.name]
 
 
 def is_matrix(pattern, unit):
-    """Whether -m means the unit's matrix by this word."""
+    """Says whether -m means the unit's matrix by this word."""
     return pattern == unit.identity.matrix.name or fnmatch.fnmatchcase(unit.identity.matrix.name, pattern)
 
 
 def is_matrix_of_log(pattern, unit):
-    """Whether -m means the unit's matrix by its name in the log, which several may have."""
+    """Says whether -m means the unit's matrix by its name in the log, which several may have."""
     return fnmatch.fnmatchcase(unit.record["matrix.name"], pattern)
 
 
@@ -85,7 +85,7 @@ KERNEL, MATRIX = (is_kernel,), (is_matrix, is_matrix_of_log)
 
 
 def meant(pattern, units, meanings):
-    """Which units a word means, by the first of its meanings that any unit has."""
+    """Says which units a word means, by the first of its meanings that any unit has."""
     for means in meanings:
         found = [means(pattern, unit) for unit in units]
         if any(found):

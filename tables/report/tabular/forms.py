@@ -24,8 +24,8 @@ class Titled(NamedTuple):
 
 
 def explanations(titled, best, star="*"):
-    """What the marks of a table mean, each said once, as sentences; a mark that all times have is said
-    of all. best, star: how the form shows the fastest and a star."""
+    """Says what the marks of a table mean, each said once, as sentences; a mark that all times have is said of all.
+    best, star: how the form shows the fastest and a star."""
     grid, entries = titled.grid, entries_of(titled.grid)
     seen, shared = shared_marks(grid)
     parts = [f"{best}: fastest of its {grid.fastest_of}"] if has_best(grid) else []
@@ -42,7 +42,7 @@ def explanations(titled, best, star="*"):
 
 
 def pooling(entries):
-    """How a cell comes of several records, as sentences."""
+    """Says how a cell comes of several records, as sentences."""
     repeats = any(entry.runs > 1 for entry in entries)
     if any(entry.configurations > 1 for entry in entries):
         return ["A cell is the fastest of its configurations" + (", each the median of its repeats" if repeats else "")]
@@ -50,7 +50,7 @@ def pooling(entries):
 
 
 def has_best(grid):
-    """Whether the fastest are marked: not where every time would be."""
+    """Says whether the fastest are marked: not where every time would be."""
     timed = [entry for entry in entries_of(grid) if entry.time_s]
     return any(entry.best for entry in timed) and not all(entry.best for entry in timed)
 
@@ -92,8 +92,8 @@ def one_line(name):
 
 
 def fitting(grid, columns, width):
-    """How many of the columns, the first of all, fit into the width; at least one. If not all do, one
-    that names the fastest stands beside them."""
+    """Says how many of the columns, the first of all, fit into the width; at least one. If not all do, one that names
+    the fastest stands beside them."""
     named = with_column(grid, fastest_head(grid), fastest_of_rows(grid))
     room = {text[0].strip(): 2 + len(text[0]) for text in text_columns(named)}
     names, last = (room.pop(one_line(name)) for name in (grid.corner, fastest_head(grid)))
@@ -123,7 +123,7 @@ def wrapped(text, width):
 
 
 def text_table(titled, width):
-    """For a terminal of so many columns; None: for a file, which has no edge."""
+    """Lays it out for a terminal of so many columns; None: for a file, which has no edge."""
     lines = [wrapped(f"{titled.system}: {titled.metric}{titled.extent}", width)]
     for k, group in enumerate(blocks(text_columns(titled.grid), width)):
         lines += ([""] if k else []) + ["  ".join(row).rstrip() for row in zip(*group)]
@@ -221,14 +221,14 @@ def tex_rows(grid, columns, width):
 
 
 def tex_caption(titled):
-    """What is shown and what its marks mean, as sentences."""
+    """Says what is shown and what its marks mean, as sentences."""
     sentences = explanations(titled, "bold")
     return latex(f"{titled.metric[:1].upper()}{titled.metric[1:]}{titled.extent}: {titled.system.replace(' · ', ', ')}. "
                  + " ".join(sentences)).strip()
 
 
 def tex_alignment(grid, count):
-    """Of the names and so many columns; marks of the last one need room."""
+    """Lists the columns of the names and so many others; marks of the last one need room."""
     gap = r"@{\hspace{1.2em}}" if any(visible(grid, entry) for entry in entries_of(grid)) else ""
     return "l" + "r" * count + gap
 
@@ -274,19 +274,19 @@ def tex_table(titled):
 
 
 def tex_packages(tables):
-    """What the preamble of a paper needs."""
+    """Says what the preamble of a paper needs."""
     long = any(r"\begin{longtable}" in table for table in tables)
     return ",".join(["booktabs", "graphicx", *(["longtable"] if long else [])])
 
 
 def tex_tables(tables):
-    """To \\input into a paper."""
+    """Writes tables to \\input into a paper."""
     texts = [tex_table(titled) for titled in tables]
     return f"% In the preamble: \\usepackage{{{tex_packages(texts)}}}\n" + "\n".join(texts)
 
 
 def tex_hint(path, text):
-    """How to use a file of LaTeX, and how to look at it alone."""
+    """Says how to use a file of LaTeX, and how to look at it alone."""
     packages, stem = re.search(r"\\usepackage\{(.*?)\}", text)[1], path.removesuffix(".tex")
     return (f"{path} is for a paper: \\usepackage{{{packages}}} and \\input{{{stem}}}. To look at it:\n"
             f"    pdflatex -jobname={stem.rpartition('/')[2]} '\\documentclass{{article}}\\usepackage{{{packages}}}"

@@ -1,4 +1,4 @@
-"""What stands in a table: cells with their marks, the columns worth showing, geometric means."""
+"""Says what stands in a table: cells with their marks, the columns worth showing, geometric means."""
 
 import collections
 import math
@@ -72,7 +72,7 @@ class Grid(NamedTuple):
 
 
 def value_of(name, unit):
-    """What a row or column is called for this unit; None: it has no such field."""
+    """Says what a row or column is called for this unit; None: it has no such field."""
     if name in NAMED:
         return NAMED[name](unit)
     value = dict(unit.identity.settings).get(name.removeprefix("config."))
@@ -87,7 +87,7 @@ def best_verified(units):
 
 
 def is_won(unit, first):
-    """Whether it ran the fastest configuration of its row."""
+    """Says whether it ran the fastest configuration of its row."""
     return first is not None and is_verified(unit) and same_configuration(unit, first)
 
 
@@ -206,7 +206,7 @@ def entries_of(grid):
 
 
 def is_blurred(grid):
-    """Whether nearly all times are tied with the fastest of their row: a mark on each would tell nothing."""
+    """Says whether nearly all times are tied with the fastest of their row: a mark on each would tell nothing."""
     others = [cells[column] for row, cells in grid.rows.items() for column in grid.columns
               if column in cells and row not in grid.means and column not in grid.means]
     tied = ["tied" in entry.marks for entry in others

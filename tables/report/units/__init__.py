@@ -1,1 +1,2 @@
-"""From records to units: what was measured (unit), repeats of it as one (merging), laid out and ranked (layout)."""
+"""Leads from records to units: what was measured (unit), repeats of it as one (merging), laid out and ranked
+(layout)."""

@@ -6,7 +6,7 @@ from texts import si_time
 from units.merging import merge, overall_status
 from units.unit import AUTO, Unit, describe, doubts, expected_products, is_verified, same_configuration, unit_of
 
-# What speed-ups are measured against: the papers' csr1, by alias or by its name on each backend.
+# Is what speed-ups are measured against: the papers' csr1, by alias or by its name on each backend.
 BASELINE_ALIAS = "csr1"
 BASELINE_KERNEL = {"omp": "csr_rows", "cuda": "csr_warp"}
 
@@ -21,7 +21,7 @@ class Cell(NamedTuple):
 
 
 def overlap(a, b):
-    """Whether the quartile ranges meet, so that the medians do not tell the two apart."""
+    """Says whether the quartile ranges meet, so that the medians do not tell the two apart."""
     return a.q1_s <= b.q3_s and b.q1_s <= a.q3_s
 
 
@@ -31,8 +31,8 @@ def fastest(units):
 
 
 def auto_expecting(cells, products=None):
-    """Of {kernel: Cell}: auto's fastest unit among those that expected so many products (None: the
-    largest number in the log); None if there is no such unit."""
+    """Returns, of {kernel: Cell}: auto's fastest unit among those that expected so many products (None: the largest
+    number in the log); None if there is no such unit."""
     timed = cells[AUTO].timed if AUTO in cells else []
     wanted = max(map(expected_products, timed), default=0) if products is None else products
     found = [unit for unit in timed if expected_products(unit) == wanted]
@@ -56,8 +56,8 @@ def winners(units):
 
 
 def cell_of(units):
-    """What a table says about one kernel on one matrix, over all its configurations; a time whose
-    result nobody looked at (--verify=off) has no rank."""
+    """Holds what a table says about one kernel on one matrix, over all its configurations; a time whose result nobody
+    looked at (--verify=off) has no rank."""
     right = [unit for unit in units if unit.status == "ok"]
     timed = [unit for unit in right if is_verified(unit)]
     wrong = [unit for unit in units if unit.status == "wrong"]
@@ -87,7 +87,7 @@ def tabulate(units):
 
 
 def layout_of(records):
-    """What the records say, repeats merged."""
+    """Lays out what the records say, repeats merged."""
     return tabulate(merge(unit_of(record) for record in records))
 
 
@@ -131,7 +131,7 @@ def marked_times(units, best):
 
 
 def peers_line(rows):
-    """What the peers of {matrix: {kernel: Cell}} are, as a sentence; nothing where no log names one."""
+    """Says what the peers of {matrix: {kernel: Cell}} are, as a sentence; nothing where no log names one."""
     found = libraries_in(rows)
     return f"Peers: {', '.join(found)}." if found else ""
 

@@ -6,7 +6,7 @@ from logs import is_number
 from texts import plural
 from units.settings import order
 
-# What tells machines of one name, processor and GPU apart, the plainest first: as a label says it.
+# Lists what tells machines of one name, processor and GPU apart, the plainest first: as a label says it.
 MACHINE = {
     "cpu.cores": lambda cores: plural(cores, "core"),
     "cpu.sockets": lambda sockets: plural(sockets, "socket"),
@@ -19,7 +19,7 @@ SAME_SIZE = 0.02  # a kernel keeps a part of a machine's memory for itself, anot
 
 
 def same_fact(one, other):
-    """Whether two values of a fact of a machine may be those of one machine; None: not logged."""
+    """Says whether two values of a fact of a machine may be those of one machine; None: not logged."""
     if one is None or other is None or one == other:
         return True
     is_size = min(one, other) > 1e6  # in bytes
@@ -51,7 +51,7 @@ def machine_labels(machines):
 
 
 def facts_of(unit):
-    """What the log says of the unit's machine."""
+    """Says what the log says of the unit's machine."""
     return tuple(value if is_number(value) else None for value in map(unit.record.get, MACHINE))
 
 

@@ -10,8 +10,8 @@ from units.unit import TIMED, Unit
 
 
 def overall_status(statuses):
-    """What a configuration that ended in several ways counts as: once wrong is wrong; a time is a
-    time although another attempt failed; a failure says more than a refusal."""
+    """Says what a configuration that ended in several ways counts as: once wrong is wrong; a time is a time although
+    another attempt failed; a failure says more than a refusal."""
     for status in ("wrong", "ok"):
         if status in statuses:
             return status
@@ -28,7 +28,7 @@ def spread(values):
 
 
 def doubt(unit):
-    """How far the interval of its median reaches, in medians; without one, further than any."""
+    """Says how far the interval of its median reaches, in medians; without one, further than any."""
     ends = [unit.record.get(f"timing.median_{end}_s") for end in ("low", "high")]
     known = unit.median_s and all(is_number(end) for end in ends)
     return (unit.noisy, max(abs(end - unit.median_s) for end in ends) / unit.median_s if known
@@ -36,8 +36,8 @@ def doubt(unit):
 
 
 def without_retried(units):
-    """Of the records of one cell of a sweep, which --retry measured again, the one whose median is
-    known best; passes are cells of their own, and repeats."""
+    """Keeps, of the records of one cell of a sweep, which --retry measured again, the one whose median is known best;
+    passes are cells of their own, and repeats."""
     cells = collections.defaultdict(list)
     for place, unit in enumerate(units):
         cells[unit.record.get("sweep.cell") or place].append(unit)

@@ -36,12 +36,12 @@ class Interval(NamedTuple):
 
     @property
     def error(self):
-        """How far the farther end is, as a share of the ratio."""
+        """Says how far the farther end is, as a share of the ratio."""
         return max(self.high / self.value - 1, 1 - self.low / self.value)
 
     @property
     def holds_one(self):
-        """Whether the two may be equally fast."""
+        """Says whether the two may be equally fast."""
         return self.low <= 1 <= self.high
 
 
@@ -53,7 +53,7 @@ STUDENT = (math.inf, 12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.
 
 
 def correlation(values):
-    """Of neighbours; 0 where all are equal."""
+    """Returns the correlation of neighbours; 0 where all are equal."""
     mean = statistics.fmean(values)
     off = [value - mean for value in values]
     squares = sum(value * value for value in off)
@@ -80,7 +80,8 @@ def interval_of(ratios):
 
 
 def is_waits(record):
-    """Whether a time on a CPU may be what threads waited for cores, which is no ratio of kernels; noise.c has the rule."""
+    """Says whether a time on a CPU may be what threads waited for cores, which is no ratio of kernels; noise.c has the
+    rule."""
     wall, waited = record.get("timing.wall_s"), record.get("timing.waited_s")
     return (record["config.backend"] != "cuda" and is_number(wall) and is_number(waited) and wall > 0
             and waited >= WAITS * wall)
@@ -98,8 +99,8 @@ def rounds_of(ours, other):
 
 
 def intervals_by_run(ours, other):
-    """Of two units: the Interval of each pass of a sweep in which both were measured next to each other. What was tried
-    again counts once, as it is known best."""
+    """Returns, of two units, the Interval of each pass of a sweep in which both were measured next to each other. What
+    was tried again counts once, as it is known best."""
     found = collections.defaultdict(list)
     for places in itertools.product(enumerate(ours.records), enumerate(other.records)):
         interval = interval_of([b / a for a, b in rounds_of(*(record for _, record in places))])

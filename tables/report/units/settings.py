@@ -1,4 +1,5 @@
-"""What was chosen for a kernel: the settings of a record as people type them (include/params.def), and in a table."""
+"""Lists what was chosen for a kernel: the settings of a record as people type them (include/params.def), and in a
+table."""
 
 import collections
 import functools

@@ -1,4 +1,4 @@
-"""From a record to a Unit: what was measured, on which system.
+"""Leads from a record to a Unit: what was measured, on which system.
 
 What may be compared: units of one System, that is the same host, processor, GPU, backend,
 precision, threads and product (alpha, beta, cache state). Nothing here ever mixes two systems. Two
@@ -23,7 +23,7 @@ TIMED = ("ok", "suspect")  # statuses with a time; only the first is ranked
 
 
 class System(NamedTuple):
-    """Where and what was measured: runs are compared only within one of these."""
+    """Says where and what was measured: runs are compared only within one of these."""
     host: Optional[str]
     cpu: Optional[str]
     gpu: Optional[str]
@@ -76,7 +76,7 @@ class Unit(NamedTuple):
 
 
 def flags_of(record):
-    """What disturbed the timing, a list again."""
+    """Says what disturbed the timing, a list again."""
     text = record.get("timing.flags")
     try:
         return shlex.split(text) if isinstance(text, str) else []
@@ -85,7 +85,7 @@ def flags_of(record):
 
 
 def disturbances(records):
-    """What disturbed their timing and how often, in words: of numbers that differ the least and the greatest."""
+    """Says what disturbed their timing and how often, in words: of numbers that differ the least and the greatest."""
     found = collections.defaultdict(list)
     for flag in (flag.partition(":")[0] for record in records for flag in flags_of(record)):
         found[NUMBER.sub("\0", flag)].append(NUMBER.findall(flag))
@@ -120,7 +120,7 @@ def system_of(record):
 
 
 def has_fewer_threads(record, system):
-    """Whether auto chose to leave some of the team out."""
+    """Says whether auto chose to leave some of the team out."""
     threads = record.get("config.threads")
     return is_number(threads) and is_number(system.threads) and threads < system.threads
 
@@ -157,7 +157,7 @@ def unit_of(record):
 
 
 def gflop_per_s(unit):
-    """From the unit's own nnz and time."""
+    """Is computed from the unit's own nnz and time."""
     return 2 * unit.identity.matrix.nnz / unit.median_s / 1e9
 
 
@@ -170,8 +170,8 @@ CHOICE = ("ran", "iters", "wisdom")  # of auto's settings, those that say how it
 
 
 def configuration_of(unit):
-    """What multiplied: the kernel and all that was chosen for it, by the user or by auto. What auto ran may have been timed
-    under its own name, too: which of the two is ahead is noise."""
+    """Says what multiplied: the kernel and all that was chosen for it, by the user or by auto. What auto ran may have been
+    timed under its own name, too: which of the two is ahead is noise."""
     return ran_by(unit), tuple((name, value) for name, value in unit.identity.settings if name not in CHOICE)
 
 
@@ -181,19 +181,19 @@ def winner_text(unit):
 
 
 def same_configuration(one, other):
-    """Whether both ran the same program's same kernel with the same settings."""
+    """Says whether both ran the same program's same kernel with the same settings."""
     a, b = one.identity, other.identity
     return ((a.system, a.matrix, a.build, a.library, *configuration_of(one))
             == (b.system, b.matrix, b.build, b.library, *configuration_of(other)))
 
 
 def settings_text(unit):
-    """What was chosen for the kernel, in words: first of all the threads."""
+    """Says what was chosen for the kernel, in words: first of all the threads."""
     return short_label(sorted(configuration_of(unit)[1], key=lambda item: item[0] != "threads"))
 
 
 def is_auto(unit):
-    """Whether auto chose it."""
+    """Says whether auto chose it."""
     return unit.identity.kernel == AUTO
 
 
@@ -203,7 +203,7 @@ def expected_products(unit):
 
 
 def is_verified(unit):
-    """Whether its result was compared with the reference; the published program's logs do not say."""
+    """Says whether its result was compared with the reference; the published program's logs do not say."""
     return unit.record.get("check.status") != "off" or unit.record.get("schema") != SCHEMA
 
 

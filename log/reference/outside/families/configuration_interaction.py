@@ -94,7 +94,8 @@ def symmetries(strings, symmetry):
 
 
 def ranks(strings):
-    """How many electrons of each string have left the lowest orbitals, which the first string of pyscf's order fills."""
+    """Counts how many electrons of each string have left the lowest orbitals, which the first string of pyscf's order
+    fills."""
     import numpy
     return numpy.array([int(string & ~strings[0]).bit_count() for string in strings])
 
@@ -124,7 +125,8 @@ def hamiltonian(inputs, most=None):
 
 
 class Spin:
-    """What concerns the strings of one spin: operators E_pq, the Hamiltonian among them, symmetries, excitation ranks."""
+    """Holds what concerns the strings of one spin: operators E_pq, the Hamiltonian among them, symmetries, excitation
+    ranks."""
 
     def __init__(self, inputs, spin, most):
         import numpy

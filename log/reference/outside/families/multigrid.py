@@ -44,7 +44,7 @@ def smoothed_aggregation(degree, matrix):
 
 
 def elastic_aggregation(matrix):
-    """With the rigid translations as vectors that are almost in the null space."""
+    """Returns the levels of a hierarchy with the rigid translations as vectors that are almost in the null space."""
     import numpy
     import pyamg
     matrix = matrix.tobsr((3, 3))

@@ -62,7 +62,8 @@ def everywhere(numbers, buses, copies):
 
 
 def by_angle_and_magnitude(S_of, Y, V, ends=None):
-    """How the powers S_of * conj(Y V) change with the voltages' angles and magnitudes (Zimmerman, MATPOWER's note 2)."""
+    """Computes how the powers S_of * conj(Y V) change with the voltages' angles and magnitudes (Zimmerman, MATPOWER's
+    note 2)."""
     import numpy
     import scipy.sparse
     unit = V / abs(V)
@@ -76,7 +77,7 @@ def by_angle_and_magnitude(S_of, Y, V, ends=None):
 
 
 def admittance(inputs):
-    """As real numbers: conductances and susceptances of real and imaginary currents."""
+    """Returns the admittances as real numbers: conductances and susceptances of real and imaginary currents."""
     import scipy.sparse
     Y, _ = joined(inputs, 80)
     return scipy.sparse.bmat([[Y.real, -Y.imag], [Y.imag, Y.real]], format="csr")

@@ -8,7 +8,7 @@ FAMILY = "random graphs"
 
 
 def adjacency(edges, vertices, weights=None, both=True):
-    """Of a list of edges, as pairs; without loops, parallel edges added up."""
+    """Makes a graph of a list of edges, as pairs; without loops, parallel edges added up."""
     import numpy
     import scipy.sparse
     edges = numpy.asarray(edges)
@@ -34,7 +34,7 @@ def laplacian(matrix):
 
 
 def of_igraph(seed, build, both=True):
-    """Of an igraph generator, with igraph's numbering. igraph draws from Python's random numbers."""
+    """Makes the graph of an igraph generator, with igraph's numbering. igraph draws from Python's random numbers."""
     import random
     import igraph
     random.seed(seed)
@@ -43,7 +43,8 @@ def of_igraph(seed, build, both=True):
 
 
 def of_networkit(seed, build, both=True):
-    """Of a networkit generator, by way of its fastest export, a list of edges in a file; one thread, so that seeds hold."""
+    """Makes the graph of a networkit generator, by way of its fastest export, a list of edges in a file; one thread, so
+    that seeds hold."""
     import pathlib
     import tempfile
     import networkit

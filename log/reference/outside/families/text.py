@@ -45,7 +45,7 @@ def hashed(inputs):
 
 
 def together(inputs):
-    """Which terms occur in the same verses, weighted: what latent semantic analysis decomposes."""
+    """Says which terms occur in the same verses, weighted: what latent semantic analysis decomposes."""
     from sklearn.feature_extraction.text import TfidfVectorizer
     terms = TfidfVectorizer(min_df=2).fit_transform(verses_of(inputs))
     return terms.T @ terms
