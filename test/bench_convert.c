@@ -35,7 +35,7 @@ static double median(double *values, int n) {
     return values[n / 2];
 }
 
-/* What conversions are measured with: products of csr_rows. */
+/* Says what conversions are measured with: products of csr_rows. */
 struct yardstick {
     spmv_plan *plan;
     double *x, *y;

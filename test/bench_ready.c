@@ -140,7 +140,7 @@ static spmv_status bench_matrix(spmv_ctx *ctx, const char *source, bench *b) {
     return status;
 }
 
-/* Whether there is such a kernel, before anything is timed. */
+/* Says whether there is such a kernel, before anything is timed. */
 static spmv_status look_for(spmv_ctx *ctx, const char *kernel) {
     const spmv_plan_opts opts = {.size = sizeof opts, .kernel = kernel};
     spmv_mat *mat = NULL;

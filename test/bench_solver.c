@@ -230,7 +230,7 @@ static double ratio_of(const beginning *one, const beginning *other, double call
     return (one->ready + calls * one->product) / (other->ready + calls * other->product);
 }
 
-/* How many conditions do not hold. */
+/* Counts how many conditions do not hold. */
 static int print_starts(const beginning *all) {
     const beginning *other = &all[PEER];
     int missed = 0;
@@ -275,7 +275,7 @@ static void print_head(int iterations) {
            "cuSP.", "auto", "without", "cuSP.", "auto", "cuSP.", "auto", "cuSP.", "auto");
 }
 
-/* How many of the four conditions do not hold. */
+/* Counts how many of the four conditions do not hold. */
 static int print_result(const char *source, const char *kernel, const result *r) {
     const double us = 1e6, ms = 1e3;
     int missed = 0;

@@ -88,7 +88,7 @@ static double multiply(call how, const spmv_plan *plan, const double *x, double 
     return taken[n / 2];
 }
 
-/* Until threads spin again, which go on sleeping for seconds when competitors are gone. */
+/* Waits until threads spin again, which go on sleeping for seconds when competitors are gone. */
 static void wake_up(const spmv_plan *plan, const double *x, double *y) {
     const double longest = 20;
     spmv_plan_facts facts = {.waits_asleep = 1};

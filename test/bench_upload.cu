@@ -75,7 +75,7 @@ static bool print_row(int buffers, int kib) {
     return true;
 }
 
-/* In a process that has not used CUDA. */
+/* Tries it in a process that has not used CUDA. */
 static bool try_setting(int buffers, int kib) {
     int status = 1;
     fflush(stdout);

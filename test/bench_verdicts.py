@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""How often `spmv compare` is wrong, and whether it finds a kernel slowed by 10 %, on this machine.
+"""Measures how often `spmv compare` is wrong, and whether it finds a kernel slowed by 10 %, on this machine.
 
     python3 test/bench_verdicts.py             100, 20 and 20 comparisons, as below
     python3 test/bench_verdicts.py --few       10, 3 and 3
@@ -66,7 +66,7 @@ def busy():
 
 
 def self_comparisons(folder, words, many):
-    """How many comparisons of the binary with itself have a false verdict, and how many rows had which."""
+    """Counts how many comparisons of the binary with itself have a false verdict, and how many rows had which."""
     false, rows = 0, []
     short = ("--min-time=0.05", "--max-time=0.3")
     paths = [os.path.join(folder, name) for name in ("a.jsonl", "b.jsonl")]

@@ -14,7 +14,7 @@ spmv=$build/spmv
 matrices=${MATRICES:-../shared/matrices}
 once='--min-time=0 --max-time=0 -n 1 --no-log -q' # no warming up, no batches: a product, checked twice
 
-# What each class runs with.
+# Lists what each class runs with.
 launches='-b 64,256,32x8,32x32 --rowlens=on,off -p f64,f32'
 scaled='--alpha=2 --beta=-1 --index=64 -p f64,f32'
 shapes='--slice=1,32,1024 --sigma=1,all --height=1,4,16,480 --sorted=off,on --boundary=auto,0,3,1000000000 --shape=1x1,2x2,8x3

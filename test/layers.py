@@ -38,7 +38,7 @@ def layer(path):
 
 
 def statements(text):
-    """What stands at a file's outermost level: (head, whether a body or a table follows it)."""
+    """Yields what stands at a file's outermost level: (head, whether a body or a table follows it)."""
     depth, head = 0, ""
     for character in re.sub(r'^\s*#.*$|extern "" \{', "", text, flags=re.M):
         if character in "{;" and depth == 0:
@@ -71,7 +71,7 @@ def words_of(text):
 
 
 def inside(text):
-    """What stands in bodies, tables and initial values, where calls are."""
+    """Returns what stands in bodies, tables and initial values, where calls are."""
     text = re.sub(r"^\s*#.*$", "", text, flags=re.M)
     depth, out = 0, re.findall(r"=([^={};]*);", text)
     for piece in re.split(r"([{}])", re.sub(r'extern "" \{', "", text)):

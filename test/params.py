@@ -8,7 +8,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 PLACES = ("src/app/**/*.[ch]", "src/app/**/*.def", "src/core/*.[ch]", "src/measure/*.[ch]", "include/*.h", "tables/report/units/*.py", "tables/report/logs.py")
-# Those with a reason: {file: names}.
+# The exceptions, each with a reason: {file: names}.
 NAMED = {
     # They have fields of their own in the log from before config.params; CMRS's metrics depend on its height.
     "src/app/run/describe.c": "grid_rows grid_cols block shape_rows shape_cols schedule chunk simd rowlens height",
@@ -23,7 +23,7 @@ NAMED = {
 
 
 def names(root):
-    """Of parameters and their options."""
+    """Reads parameters and their options."""
     lines = re.findall(r'^PARAM\((\w+), "(\w+)"', (root / "include/params.def").read_text(encoding="utf-8"), re.M)
     return sorted({name for line in lines for name in line})
 

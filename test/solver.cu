@@ -215,7 +215,7 @@ extern "C" const char *solver_time(const solver *s, solver_product product, void
     return wrong;
 }
 
-/* So that all that is timed is queued before the first of it runs: about 40 us. */
+/* Waits so that all that is timed is queued before the first of it runs: about 40 us. */
 static __global__ void hold() {
     long long start = clock64();
     while (clock64() - start < 80000) continue;

@@ -116,7 +116,7 @@ static spmv_status be_faster_in_trials(const spmv_plan *p, const spmv_operands *
     return multiply_late(p, v, in_trial != p->choice.value[SPMV_simd]);
 }
 
-/* As Ctrl-C does, once, in the trial of the window. */
+/* Stops the program as Ctrl-C does, once, in the trial of the window. */
 static spmv_status stop_the_program(const spmv_plan *p, const spmv_operands *v) {
     static bool stopped;
     if (p->choice.value[SPMV_sigma] && !stopped) stopped = raise(SIGTERM) == 0;
@@ -142,7 +142,8 @@ PLANT(csr_tiles_copied, no_params, stop_writing);
 PLANT(csr_blocks, no_params, go_wrong);
 PLANT(coo_segments, simd, be_wrong_with_simd);
 PLANT_PREPARED(hyb_rows, no_params, prepare_a_copy, be_wrong_in_copies);
-/* What auto proposes where entries are on diagonals: it times the one and finds the other wrong. */
+/* Is what auto proposes where entries are on diagonals: it times the one and finds the other
+ * wrong. */
 PLANT(csell_slices, no_params, stop_writing);
 static const spmv_param window[] = {{SPMV_sigma, 0, 0, INT32_MAX, 1, false}, SPMV_NO_MORE_PARAMS};
 PLANT(sell16_lanes, window, write_nothing);

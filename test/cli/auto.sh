@@ -15,7 +15,7 @@ done
 $SPMV -m gen:poisson2d:60 -k csr1 $quick --format=csv 2>/dev/null | columns "config.requested config.kernel config.reason config.iters"
 # The fastest kernel for as many products as are expected is named, whatever the kernels.
 $SPMV -m gen:poisson2d:60 -k omp:csr1,omp:csr_serial --iters=20000 $quick 2>&1 >/dev/null | grep "fastest incl" | grep -o "[0-9]* products" | tail -n 1
-# What only auto can use; what auto cannot.
+# Tries what only auto can use; what auto cannot.
 try() { "$SPMV" -m gen:poisson2d:5 $quick "$@"; echo "exit $?"; }
 try -k omp:csr1 --nondeterministic
 try -k auto --iters=0

@@ -1,4 +1,4 @@
-# Without -k: every kernel of the first paper, verified, one marked best unless all were disturbed.
+# Runs without -k: every kernel of the first paper, verified, one marked best unless all were disturbed.
 . "$CLI/common"
 # omp only
 $SPMV -m gen:poisson2d:40 $quick >table 2>talk || exit

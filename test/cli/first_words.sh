@@ -1,5 +1,5 @@
-# What a newcomer types: a file alone, a folder, a command's help, a misspelt word, a wrong value in the environment.
-# omp only
+# Tries what a newcomer types: a file alone, a folder, a command's help, a misspelt word, a wrong value in the
+# environment. omp only
 . "$CLI/common"
 unset COLUMNS
 try() { "$SPMV" "$@" </dev/null; echo "exit $?"; }
@@ -46,7 +46,7 @@ try info --cahce=cold a.mtx
 try info --cache=cold a.mtx
 try --dry-run a.mtx
 
-# Who typed nothing wrong learns which variable did it. What a command does not take is no error there.
+# A user who typed nothing wrong learns which variable did it. What a command does not take is no error there.
 SPMV_MAX_MEM=lots try a.mtx
 SPMV_KERNEL=crs1 SPMV_SEED=3 try a.mtx -q --no-log
 SPMV_KERNEL=crs1 try a.mtx -q --no-log -k csr9

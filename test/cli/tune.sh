@@ -1,4 +1,5 @@
-# What to type for a kernel on a matrix: blocks of one entry where entries are far apart, found by time; the flags work.
+# Checks what to type for a kernel on a matrix: blocks of one entry where entries are far apart, found by time; the
+# flags work.
 . "$CLI/common"
 unset OMP_SCHEDULE OMP_NUM_THREADS
 options="-t 1 --no-log --probe=off"

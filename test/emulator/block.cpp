@@ -111,7 +111,7 @@ static void answer(int w, unsigned group, meeting kind) {
     }
 }
 
-/* Whether the lanes that `one` waits for are here, with the same intent; they go on then. */
+/* Says whether the lanes that `one` waits for are here, with the same intent; they go on then. */
 static bool complete(int w, const thread &one) {
     warp &mine = b.warps[w];
     const unsigned group = one.mask & mine.alive;
@@ -148,7 +148,7 @@ int meet_block(int predicate, where at) {
     return b.predicates;
 }
 
-/* Until the others have run as far as they can. */
+/* Waits until the others have run as far as they can. */
 static void pause() {
     thread &x = b.all[b.running];
     x.now = PAUSES;

@@ -22,7 +22,7 @@ ASM = re.compile(r'\basm\s*(?:volatile)?\s*\(')
 
 
 def closing(text, at):
-    """Where the parenthesis ends that is open before `at`; strings are skipped."""
+    """Finds where the parenthesis ends that is open before `at`; strings are skipped."""
     depth = 1
     while depth:
         if text[at] == '"':
@@ -34,7 +34,7 @@ def closing(text, at):
 
 
 def call_of_asm(body):
-    """Of what stands between asm's parentheses: a call that is named by the first two words of each instruction."""
+    """Reads what stands between asm's parentheses: a call that is named by the first two words of each instruction."""
     template = re.match(r'\s*(?:"(?:\\.|[^"\\])*"\s*)+', body)
     words = ''.join(re.findall(r'"((?:\\.|[^"\\])*)"', template.group())).replace('\\n', ';').replace('\\t', ' ')
     opcodes = re.findall(r'(?:^|[;{])\s*(?:@\w+\s+)?([a-z]\w*(?:\.\w+)?)', words)

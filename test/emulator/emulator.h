@@ -10,7 +10,7 @@ enum { MOST_THREADS = 1024, WARP = 32, MOST_SHARED = 227 << 10, PLAIN_SHARED = 4
 
 /* Prints a message and ends the program. */
 [[noreturn]] void stop(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* What is not initialised: NaN as a float and as a double, and a large negative number as an
+/* Marks what is not initialised: NaN as a float and as a double, and a large negative number as an
  * integer. */
 void fill_with_rubbish(void *memory, size_t bytes);
 /* Runs every block of a grid, one after the other. */

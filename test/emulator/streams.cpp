@@ -188,8 +188,8 @@ static void check_kind(const void *to, const void *from, cudaMemcpyKind kind) {
         stop("a copy's kind is not where it comes from");
 }
 
-/* As of CUDA: from pageable memory it is taken at once, and to pageable memory all is done when the
- * call returns. */
+/* Copies as CUDA does: from pageable memory it is taken at once, and to pageable memory all is done
+ * when the call returns. */
 cudaError_t cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_t from_pitch,
                               size_t width, size_t height, cudaMemcpyKind kind, cudaStream_t at) {
     locked now;

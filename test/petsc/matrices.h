@@ -14,7 +14,7 @@ typedef struct row {
     PetscScalar value[MOST_IN_ROW];
 } row;
 
-/* In [0, 1), of two numbers and of which values are asked for. */
+/* Returns a number in [0, 1) that depends on two numbers and on which values are asked for. */
 static PetscReal noise(PetscInt i, PetscInt j, PetscInt which) {
     unsigned long long z = (unsigned long long)i * 0x9E3779B97F4A7C15u +
                            (unsigned long long)j * 0xD1B54A32D192ED03u +

@@ -1,5 +1,5 @@
-"""What the tests of tables/ share: records small enough to check every number by hand, and a test
-case that writes logs into a folder of its own and reads what a program made of them."""
+"""Holds what the tests of tables/ share: records small enough to check every number by hand, and a test case that
+writes logs into a folder of its own and reads what a program made of them."""
 
 import contextlib
 import copy

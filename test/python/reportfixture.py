@@ -1,4 +1,4 @@
-"""What the tests of `spmv report` share: records of every kind, and a page made of them as a user makes it."""
+"""Holds what the tests of `spmv report` share: records of every kind, and a page made of them as a user makes it."""
 
 import contextlib
 import io

@@ -41,7 +41,7 @@ for module in [m for name, m in sys.modules.items() if name.startswith("scipy.")
 
 
 def share():
-    """Of the products with sparse matrices, in percent."""
+    """The shares are of the products with sparse matrices, in percent."""
     ran = spmv.stats()
     return 100 * ran["library"] / max(ran["library"] + ran["scipy"], 1)
 

@@ -56,7 +56,8 @@ class BesideTest(TablesTest):
         self.assertFalse([kernel for kernel in missing if kernel.startswith("mkl_")])
 
     def test_regret(self):
-        # By rounds: a burst in one counts for nothing. Faster than all beside it counts as 1; other runs do not count.
+        # Counts by rounds: a burst in one counts for nothing. Faster than all beside it counts as 1; other runs do not
+        # count.
         records = [turns(TUNE, "csell_slices", 1.2e-4, config__requested="auto", config__threads=1),
                    turns(TUNE, "csr_rows", 1e-4),
                    turns(TUNE, "csr_balanced", 3e-4), turns(TUNE, "sell16_lanes", 1e-5, run_id="another"),

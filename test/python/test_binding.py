@@ -34,7 +34,7 @@ rng = np.random.default_rng(20)
 
 
 def random_matrix(shape, kind="csr", dtype=np.float64, density=0.05):
-    """With empty rows, and values of both signs."""
+    """Makes a matrix with empty rows, and values of both signs."""
     made = sparse.random(*shape, density, "coo", dtype=np.float64, random_state=7)
     made.data -= 0.5
     return made.astype(dtype).asformat(kind)
@@ -298,7 +298,7 @@ class Plans(Case):
 
 
 class Operators(Case):
-    """As SciPy's solvers use a matrix."""
+    """Uses it as SciPy's solvers use a matrix."""
 
     def test_it_is_a_linear_operator(self):
         S = random_matrix((60, 50))

@@ -235,7 +235,7 @@ class TurnsTest(CompareTest):
                 self.assertEqual(compare.main(words), 64, words)
 
     def test_the_rule_in_simulations(self):
-        """Of a machine where a tenth of the runs is disturbed: no false verdict in 300, and 10 % is found."""
+        """On a machine where a tenth of the runs is disturbed there is no false verdict in 300, and 10 % is found."""
         draw = random.Random(1)
 
         def run():

@@ -13,7 +13,7 @@ CUDA_SH = Path(__file__).resolve().parents[1] / "cuda.sh"
 TESTS = ("test_kernels", "test_kernel_rules", "test_kernels_in_turn", "test_apply", "test_streams", "test_source",
          "test_source_tuning", "test_values", "test_device_memory", "test_peak", "test_formats", "test_device_formats",
          "test_coo_csb", "test_csr_balanced", "test_upload")
-# As spmv run --format=csv: a row a matrix and status; flags hold a comma, in quotes.
+# Plays spmv run --format=csv: one row for each matrix and status; flags hold a comma, in quotes.
 SPMV = r"""#!/bin/sh
 case "$*" in '-V -v') exit;; *"$SLOW"*) [ -z "$SLOW" ] || exec sleep 60;; esac
 echo 'schema,status,build.cflags,matrix.name'; code=0

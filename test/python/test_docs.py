@@ -33,7 +33,7 @@ def prose_of(page):
 
 
 def anchors_of(page):
-    """What `#...` of a link can name: headings as GitHub spells them, and ids."""
+    """Lists what `#...` of a link can name: headings as GitHub spells them, and ids."""
     text = prose_of(page)
     heads = re.findall(r"^#+ (.*)$", text, re.M)
     slugs = {re.sub(r"[^\w\- ]", "", re.sub("<.*?>", "", head)).strip().lower().replace(" ", "-") for head in heads}

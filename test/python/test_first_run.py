@@ -20,7 +20,7 @@ HAS_LOG = "jansson" in subprocess.run([SPMV, "-V", "-v"], capture_output=True, t
 
 
 def interruptible():
-    """Who starts the tests in the background ignores SIGINT, and so would the program."""
+    """A process that starts the tests in the background ignores SIGINT, and so would the program."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 

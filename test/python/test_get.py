@@ -24,7 +24,7 @@ TINY = "/MM/HB/tiny.tar.gz"
 
 
 def archive(name, content=MATRIX):
-    """As the collection packs it."""
+    """Packs a matrix as the collection does."""
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode="w:gz") as tar:
         about = tarfile.TarInfo(f"{name}/{name}.mtx")
@@ -95,7 +95,7 @@ class Get(unittest.TestCase):
         return done.returncode, done.stdout, done.stderr
 
     def keep_part(self, content):
-        """What an earlier try left."""
+        """Plants what an earlier try left."""
         self.part.parent.mkdir(parents=True)
         self.part.write_bytes(content)
 

@@ -36,7 +36,7 @@ def drifting(name, step):
 
 
 def layout_of(*records):
-    """As the programs make it."""
+    """Lays it out as the programs do."""
     return units.layout.layout_of([dict(logs.flatten(r)) for r in records])
 
 
@@ -215,7 +215,7 @@ class ConclusionTest(TablesTest):
         self.assertEqual((rows["our fastest"], rows["auto, known"], rows["auto, unknown"]), ("1.30 †", "1.30 †", "0.50"))
 
     def test_what_auto_ran_is_one_of_ours(self):
-        """Also where the kernel was timed with other parameters under its own name, slower."""
+        """The kernel may also be timed with other parameters under its own name, slower."""
         found = layout_of(timed("a", "mkl_csr", 2), timed("a", "sell16_lanes", 1.5, config__params={"sigma": 1024}),
                           timed("a", "sell16_lanes", 1, 1000, config__params={"sigma": 4096}))
         finding, = conclusion.findings(found, PLACES)

@@ -13,7 +13,7 @@ import layers  # noqa: E402
 
 class Layers(unittest.TestCase):
     def breaches(self, **planted):
-        """What a copy of the sources breaches once files got the lines planted at their end."""
+        """Returns what a copy of the sources breaches once files got the lines planted at their end."""
         with tempfile.TemporaryDirectory() as folder:
             for part in ("src", "omp", "cuda", "include"):
                 shutil.copytree(ROOT / part, pathlib.Path(folder, part))

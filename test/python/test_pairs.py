@@ -107,9 +107,9 @@ class IntervalTest(unittest.TestCase):
         self.assertGreater(pairs.interval_of(values).error, 1.5 * pairs.interval_of(mixed).error)
 
     def test_by_hand(self):
-        """Of 0, 1, 1, 2, 2, 3 in hundredths of logarithms one falls at each end: 1, 1, 2, 2 have the mean 1.5. Held are
-        1, 1, 1, 2, 2, 2, of standard deviation 0.5477; the neighbours' correlation is -1/6 in this order, and 0 with what is
-        added. 3.182 * 0.5477 * sqrt(5 / 12) = 1.125."""
+        """One of 0, 1, 1, 2, 2, 3 in hundredths of logarithms falls at each end: 1, 1, 2, 2 have the mean 1.5. Held are 1, 1,
+        1, 2, 2, 2, of standard deviation 0.5477; the neighbours' correlation is -1/6 in this order, and 0 with what is added.
+        3.182 * 0.5477 * sqrt(5 / 12) = 1.125."""
         interval = pairs.interval_of([math.exp(k / 100) for k in (2, 0, 1, 3, 2, 1)])
         for end, hundredths in zip(interval, (1.5, 1.5 - 1.125, 1.5 + 1.125)):
             self.assertAlmostEqual(100 * math.log(end), hundredths, 3)

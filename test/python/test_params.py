@@ -118,7 +118,7 @@ def kernels_with_options():
 
 
 def shown(option, value, config):
-    """Whether a table's cell has it: named, a switch by its name, or the words alone."""
+    """Says whether a table's cell has it: named, a switch by its name, or the words alone."""
     words = config.split()
     return any(word.startswith(f"{option}=") or word in (option, f"no-{option}", value) for word in words) or (
         option == "grid" and f"{value[0]}x1" in words)

@@ -24,7 +24,7 @@ def lines_of(study, records):
 
 
 def on_gpu(name, changes=None, **more):
-    """What a record of a GPU has beside its time."""
+    """Lists what a record of a GPU has beside its time."""
     return {"gpu__name": name, "gpu__l2_B": 50 * 10**6, **(changes or {}), **more}
 
 

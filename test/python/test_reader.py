@@ -21,7 +21,8 @@ LARGEST_SHARED = 600_000  # bytes compressed: SciPy needs a second for each
 
 
 def stored_entries(path):
-    """What SciPy reads as sorted CSR with every entry the file stores, those of arrays too; duplicates summed."""
+    """Returns what SciPy reads as sorted CSR with every entry the file stores, those of arrays too; duplicates
+    summed."""
     matrix = scipy.io.mmread(path)
     if not scipy.sparse.issparse(matrix):
         rows, cols = matrix.shape

@@ -156,7 +156,7 @@ class ReplayTest(TablesTest):
         self.assertEqual(replay.least_squares([(2, 0), (4, 0)], [4, 8])[0], 0)
 
     def test_fitted_lines(self):
-        # Of each kernel of cost.def a line: fitted on what may be tuned on, or kept where the log has too few.
+        # Each kernel of cost.def has a line: fitted on what may be tuned on, or kept where the log has too few.
         names = [f"a{k}" for k in range(replay.FEWEST)]
         case = replay.Case({})
         case.kernels = {"hubs": (3e-6, 2e-3), "csr_lanes": (1e-6, 0)}

@@ -36,7 +36,7 @@ class Page(html.parser.HTMLParser):
 
 
 class HtmlTest(ReportTest):
-    """What holds without a browser, and without JavaScript."""
+    """Checks what holds without a browser, and without JavaScript."""
 
     def test_tables_stand_in_the_page_itself(self):
         text = self.report(*some_records(), options=("--no-charts",))

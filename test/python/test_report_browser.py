@@ -85,7 +85,7 @@ class BrowserTest(ReportTest):
         return done.stdout, [line for line in done.stderr.splitlines() if ":CONSOLE" in line]
 
     def found(self, text, *options):
-        """What ACTIONS found in a page."""
+        """Returns what ACTIONS found in a page."""
         path = os.path.join(self.folder, "acted.html")
         with open(path, "w", encoding="utf-8") as file:
             policy = re.escape(page.POLICY)

@@ -15,7 +15,7 @@ from sections import markup
 
 
 def layout_of(records):
-    """As the report makes it."""
+    """Lays it out as the report does."""
     return report.tabulate(report.merge([report.unit_of(dict(flatten(r))) for r in records]))
 
 

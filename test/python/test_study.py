@@ -190,7 +190,7 @@ class Pages(unittest.TestCase):
 
 
 def has_json():
-    """Whether the program under test writes logs."""
+    """Says whether the program under test writes logs."""
     return "jansson" in subprocess.run([SPMV, "-V", "-v"], capture_output=True, text=True,
                                        check=True).stdout
 

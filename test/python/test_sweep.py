@@ -154,7 +154,7 @@ class SweepTest(unittest.TestCase):
         self.assertIn("1 ok, 0 skipped, 0 wrong, 0 failed, 2 reused.", said)
 
     def child_cpu_s(self, pid):
-        """Of the process that measures; 0: there is none yet."""
+        """Returns the number of the process that measures; 0: there is none yet."""
         try:
             with open(f"/proc/{pid}/task/{pid}/children", encoding="utf-8") as file:
                 child = file.read().split()[0]

@@ -45,7 +45,7 @@ class TableCase(TablesTest):
         return [row[1:] for row in csv.reader(io.StringIO(out))]
 
     def refused(self, status, *words):
-        """What is said of a command that must fail so, without a table."""
+        """Returns what is said of a command that must fail so, without a table."""
         found, out, talk = self.table(*words)
         self.assertEqual((found, out), (status, ""), talk)
         return talk
@@ -406,7 +406,7 @@ class MachinesTest(TableCase):
 
 
 class OwnLogsTest(TableCase):
-    """What is read when no log is named."""
+    """Checks what is read when no log is named."""
 
     def setUp(self):
         super().setUp()

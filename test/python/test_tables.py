@@ -32,7 +32,7 @@ EXPECTED = os.path.join(ROOT, "tables", "reference")
 
 
 def reference_logs():
-    """Those that the documents are made of: without every other kernel on the outside set."""
+    """Returns the logs that the documents are made of: without every other kernel on the outside set."""
     return sorted(path for path in glob.glob(os.path.join(REFERENCE, "*.jsonl*"))
                   if "-every.jsonl" not in path and "-beside.jsonl" not in path)
 
@@ -431,7 +431,7 @@ class GoldenTest(unittest.TestCase):
                 self.assertEqual(file.read(), text, name)
 
     def test_none_of_them_holds_failures(self):
-        """Nor the logs of every kernel: a list of files that were not found once stood there for measurements."""
+        """The logs of every kernel hold records alone: a list of files that were not found once stood there."""
         for path in glob.glob(os.path.join(REFERENCE, "*.jsonl*")):
             opened = lzma.open if path.endswith(".xz") else open
             with opened(path, "rt", encoding="utf-8") as file:

@@ -1,5 +1,5 @@
-"""What spmv tune answers: confirmed, not confirmed, nothing faster, stopped. spmv-wrong has kernels whose times are planned for
-each of them (test/wrong.c); what tune prints is typed as a user would, and measures the same."""
+"""Checks what spmv tune answers: confirmed, not confirmed, nothing faster, stopped. spmv-wrong has kernels whose times are planned
+for each of them (test/wrong.c); what tune prints is typed as a user would, and measures the same."""
 import json
 import os
 import pathlib
@@ -11,14 +11,14 @@ import unittest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SPMV = pathlib.Path(os.environ.get("SPMV", ROOT / "build/omp/spmv")).resolve().with_name("spmv-wrong")
 MATRIX = "gen:poisson2d:40"
-# So many samples that another program's turns on the processor are not among those around the median.
+# Takes so many samples that another program's turns on the processor are not among those around the median.
 BRIEFLY = ["--samples=100", "--min-time=0.05", "--max-time=0.1", "--probe=off"]
 ASIDE = {"requested", "reason"}  # of a record's configuration: the kernel as typed
 FEATURES = subprocess.run([SPMV, "-V", "-v"], capture_output=True, text=True, check=True).stdout
 
 
 def commands_of(text):
-    """What it prints to be typed."""
+    """Returns what it prints to be typed."""
     return [line.strip() for line in text.splitlines() if line.startswith("    ")]
 
 

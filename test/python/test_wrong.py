@@ -1,4 +1,4 @@
-"""What a wrong result costs, end to end: spmv-wrong, a build of spmv in which some kernels are planted ones (test/wrong.c),
+"""Checks what a wrong result costs, end to end: spmv-wrong, a build of spmv in which some kernels are planted ones (test/wrong.c),
 is run as a user would. Exit 1, WRONG, no time, a record that says where, and no rank, in every command that takes a product."""
 import json
 import os
@@ -15,7 +15,7 @@ ROWS = 1600
 MIDDLE = ROWS // 2
 QUICK = ["--backend=omp", "--samples=3", "--min-time=0", "--max-time=0", "--probe=off"]
 RIGHT = ("csr_serial", "csr_rows")
-# What is planted: wrong rows, the first of them, and which of the two checks sees it.
+# Lists what is planted: wrong rows, the first of them, and which of the two checks sees it.
 WRONG = {"cmrs_strips": (1, MIDDLE, "first"), "csr_tiles": (ROWS, 0, "first"), "csr_tiles_copied": (ROWS, 0, "last"),
          "csr_blocks": (1, MIDDLE, "last"), "csell_slices": (ROWS, 0, "last"), "sell16_lanes": (ROWS, 0, "first")}
 # One thread: several wait for one another where other programs run, and then any kernel may look the fastest.
@@ -69,7 +69,7 @@ class Wrong(unittest.TestCase):
         self.assert_no_time(record)
 
     def assert_records(self, records, copies=1, ranked=len(RIGHT)):
-        """Of the right and the wrong kernels; the right ones are ranked among themselves alone, in a sweep not at all: it logs
+        """Both the right and the wrong kernels have a record; the right ones are ranked among themselves alone, in a sweep not at all: it logs
         a record before the others have a time."""
         self.assertEqual(len(records), copies * (len(RIGHT) + len(WRONG)))
         for record in records:

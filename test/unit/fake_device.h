@@ -177,7 +177,7 @@ static spmv_status build_csell(spmv_device *d, int variant, const spmv_csr_view 
     return build(d, "csell", variant, A, c, head, copy);
 }
 
-/* As the host does, from numbers of the variant's types. */
+/* Refills as the host does, from numbers of the variant's types. */
 static spmv_status refill(int variant, const void *row_ptr, const void *values, spmv_store *copy) {
     const bool wide = variant == SPMV_F64_O64 || variant == SPMV_F32_O64;
     const size_t rows = (size_t)copy->rows, nnz = (size_t)copy->nnz;

@@ -298,8 +298,8 @@ static inline bool is_tested(spmv_ctx *ctx, const spmv_backend *backend) {
     return (!only_backend || strcmp(only_backend, backend->name) == 0) && is_usable(ctx, backend);
 }
 
-/* What one visit of every kernel does: its backend, its number, its descriptor in the f64, 32-bit
- * variant. */
+/* Says what one visit of every kernel does: its backend, its number, its descriptor in the f64,
+ * 32-bit variant. */
 typedef void (*visit)(const spmv_backend *backend, int k, const spmv_kernel *kernel,
                       const subject *s);
 
@@ -317,7 +317,7 @@ static inline subject fixture_subject(const char *name, int threads) {
     return s;
 }
 
-/* With its context. */
+/* Frees the subject with its context. */
 static inline void fixture_subject_free(subject *s) {
     spmv_ctx *ctx = s->mat->ctx;
     subject_free(s);

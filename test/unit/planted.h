@@ -453,7 +453,7 @@ static void sum_entries(const spmv_mat *mat, double alpha, const double *x, doub
     }
 }
 
-/* As a kernel of f32 does it: everything in float, alpha and beta too. */
+/* Computes as a kernel of f32 does: everything in float, alpha and beta too. */
 static void compute_in_float(const spmv_mat *mat, double alpha, const double *x, double beta,
                              double *y) {
     spmv_csr_view A = rows_of(mat);

@@ -33,7 +33,7 @@ static void spend(double seconds) {
     spending->start = spmv_now() - paid_s - unpaid_s;
 }
 
-/* By one thread, so that no real time is lost with waking others. */
+/* Multiplies with one thread, so that no real time is lost with waking others. */
 static void multiply(const planted *k, const spmv_csr *A, const double *x, double *y) {
     for (int64_t i = 0; i < A->rows; i++) {
         if (k->fault == SKIPS_A_ROW && i == A->rows / 2) continue;

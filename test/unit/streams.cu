@@ -18,7 +18,7 @@ extern "C" const char *stream_free(void *stream) {
     return NULL;
 }
 
-/* Whether products overlap at all on a GPU of this capability, such as 90. */
+/* Says whether products overlap at all on a GPU of this capability, such as 90. */
 extern "C" bool stream_overlaps(int capability) {
     return code_waits(10 * capability);
 }

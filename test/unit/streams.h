@@ -20,7 +20,7 @@ WEAK graph_free(void *graph);
 #undef WEAK
 __attribute__((weak)) bool stream_overlaps(int capability);
 
-/* Of a function of streams.cu. */
+/* Checks the status of a function of streams.cu. */
 #define assert_done(call) \
     do { \
         const char *wrong_ = (call); \

@@ -70,7 +70,8 @@ static spmv_mat *load(spmv_ctx *ctx, const char *name) {
 
 /* ---- what is kept ---------------------------------------------------------------------------- */
 
-/* Since there were as many bytes: all that the facts say, and beside it an array's alignment. */
+/* Checks what the plan took since there were as many bytes: all that the facts say, and beside it
+ * an array's alignment. */
 static void assert_holds(const spmv_plan *plan, size_t before) {
     spmv_plan_facts facts;
     spmv_plan_info(plan, &facts);

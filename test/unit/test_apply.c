@@ -44,7 +44,7 @@ static void *inside(const bench *b, void *vector) {
     return (char *)vector + GUARD * b->w.width;
 }
 
-/* How a call gets what: y apart from z, no beta instead of 0, no alpha instead of 1. */
+/* Says how a call gets what: y apart from z, no beta instead of 0, no alpha instead of 1. */
 enum { APART = 1, NO_BETA = 2, NO_ALPHA = 4, WAYS = 8 };
 
 static void try_call(const setup *c, const subject *s, const bench *b, scaling ab, int way) {

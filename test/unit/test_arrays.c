@@ -287,7 +287,8 @@ static void host_memory_is_not_the_devices(void **state) {
     spmv_ctx_free(ctx);
 }
 
-/* Also where the device alone had the values: the array shows them when it is asked for again. */
+/* Views stay also where the device alone had the values: the array shows them when it is asked for
+ * again. */
 static void views_stay(void **state) {
     (void)state;
     spmv_ctx *ctx = gpu_context();

@@ -109,7 +109,7 @@ static void codes_do_not_change_y(void **state) {
         }
 }
 
-/* Of 2^31 nonzeros nothing but the number is read. */
+/* Nothing but the number is read of 2^31 nonzeros. */
 static void offsets_are_narrow(void **state) {
     const int64_t row_ptr[] = {0, (int64_t)1 << 31};
     const spmv_csr_view A = {1, 1, row_ptr[1], row_ptr, NULL, NULL};

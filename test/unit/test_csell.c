@@ -220,7 +220,7 @@ static void bytes_do_not_depend_on_threads(void **state) {
             }
 }
 
-/* Also those of slices that repeat others. */
+/* Those of slices that repeat others are counted, too. */
 static double too_large(int64_t i, int64_t j) {
     (void)i, (void)j;
     return 1e300;
@@ -301,7 +301,7 @@ static void runs_by_hand(void **state) {
     entries_free(&e);
 }
 
-/* Of a row of 2^31 nonzeros, of which nothing but the length is read. */
+/* Nothing but the length is read of a row of 2^31 nonzeros. */
 static void a_long_part_has_narrow_offsets(void **state) {
     const int64_t row_ptr[] = {0, (int64_t)1 << 31};
     const spmv_csr_view A = {1, 1, row_ptr[1], row_ptr, NULL, NULL};

@@ -28,7 +28,7 @@ static void shapes_are_the_paper_s(void **state) {
     }
 }
 
-/* What an automatic store gets. */
+/* Checks what an automatic store gets. */
 static void tiles_are_as_wide_as_the_best_vectors(void **state) {
     (void)state;
     spmv_ctx *ctx = context_of(2);
@@ -53,7 +53,7 @@ static void tiles_are_as_wide_as_the_best_vectors(void **state) {
 
 /* ---- descriptors ----------------------------------------------------------------------------- */
 
-/* Whether entry k begins a segment: it is the first of its row, or of its tile. */
+/* Says whether entry k begins a segment: it is the first of its row, or of its tile. */
 static bool begins_at(const spmv_csr_view *A, int64_t size, int64_t k) {
     for (int64_t i = 0; i < A->rows; i++)
         if (A->row_ptr[i] == k && A->row_ptr[i + 1] > k) return true;

@@ -71,7 +71,7 @@ static const shape shapes[] = {
     {"bsr", 0, 0, 0, 0, 0, 0, 1, 1},
 };
 
-/* Of a copy of the rows that the builder may free as it goes. */
+/* Builds from a copy of the rows that the builder may free as it goes. */
 static spmv_status build_of_passing(spmv_device *d, const spmv_device_format *own, int variant,
                                     const spmv_csr_view *A, const spmv_store *rows,
                                     const spmv_choice *c, spmv_store **head, spmv_store **copy) {
@@ -379,8 +379,8 @@ static void parts_of_a_giant_row_grow(void **state) {
     }
 }
 
-/* Of matrices whose slices share lists: some a warp; one length of nearly all, and of two in three;
- * more lists than are kept, more steps, sparser ones. */
+/* Names matrices whose slices share lists: some a warp; one length of nearly all, and of two in
+ * three; more lists than are kept, more steps, sparser ones. */
 static const char *const listed[][2] = {
     {"gen:poisson2d:800", NULL},
     {"gen:poisson2d:800", "few:8"},

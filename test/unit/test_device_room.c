@@ -19,7 +19,7 @@ static spmv_status make(spmv_mat *mat, const char *kernel, bool only_quick, spmv
     return spmv_plan_make(mat, &opts, only_quick, out);
 }
 
-/* Of one candidate against one baseline kernel. */
+/* Chooses between one candidate and one baseline kernel. */
 static spmv_status choose(spmv_mat *mat, const char *candidate, const char *baseline,
                           spmv_cache cache, spmv_plan **out) {
     spmv_proposals all = {.n = 0};
@@ -187,7 +187,7 @@ static void a_builder_that_fails_is_passed_over(void **state) {
     }
 }
 
-/* Also where the host has such a store already, and could make one. */
+/* The refusal holds also where the host has such a store already, and could make one. */
 static void what_is_made_of_narrow_offsets_alone_is_refused(void **state) {
     (void)state;
     spmv_plan_opts opts = SPMV_OPTS(spmv_plan_opts);
@@ -302,7 +302,8 @@ static void what_a_process_does_once_is_apart(void **state) {
     assert_int_equal(device.trimmed, 1);
 }
 
-/* Before anything else, so that the driver is asked once; and not when rows are there. */
+/* Room is taken before anything else, so that the driver is asked once; and not when rows are
+ * there. */
 static void room_for_all_is_taken_before_the_rows(void **state) {
     (void)state;
     spmv_mat *mat = begin(plenty, SPMV_OK);
@@ -318,8 +319,8 @@ static void room_for_all_is_taken_before_the_rows(void **state) {
     end(mat, plan[1]);
 }
 
-/* Of a matrix that caches may keep. Memory for it is given back; where there is little, or it is
- * refused, they stay as they are. */
+/* The matrix is one that caches may keep. Memory for it is given back; where there is little, or it
+ * is refused, they stay as they are. */
 static void trials_in_warm_caches_fill_them_once(void **state) {
     (void)state;
     const struct {

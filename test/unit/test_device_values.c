@@ -51,7 +51,7 @@ static void end(scene *s) {
     free(s->fresh);
 }
 
-/* In what each plan multiplies with. */
+/* Says whether all hold the values, in what each plan multiplies with. */
 static bool all_hold(const scene *s, const double *values) {
     const spmv_csr *A = &s->mat->csr;
     const spmv_csr_view rows = {A->rows, A->cols, A->nnz, A->row_ptr, A->col_idx, NULL};
@@ -110,7 +110,7 @@ static void it_is_ordered_once_whatever_the_plans(void **state) {
     end(&s);
 }
 
-/* Before anything is multiplied, not when the values change. */
+/* They are refused before anything is multiplied, not when the values change. */
 static void codes_that_the_device_cannot_write_are_refused_at_once(void **state) {
     (void)state;
     static const spmv_setting codes = {"codes", 1};

@@ -116,7 +116,7 @@ static void read_header(const char *format, letters *t) {
     fclose(file);
 }
 
-/* Whether it stands there and no number follows. */
+/* Says whether it stands there and no number follows. */
 static bool is_drawn(const letters *header, const letters *line) {
     for (const char *at = header->at; (at = strstr(at, line->at)); at++) {
         const char *behind = at + line->length;

@@ -9,7 +9,7 @@
 
 static product planted;
 
-/* Of an f32 plan the vectors are widened for the product and y is rounded behind it. */
+/* The vectors of an f32 plan are widened for the product and y is rounded behind it. */
 static spmv_status run_planted(const spmv_plan *plan, const spmv_operands *v) {
     spmv_csr_view A = rows_of(plan->matrix);
     run_count++;
@@ -75,8 +75,8 @@ static bool passes(const experiment *t, const void *y) {
     return oracle_check(&t->reference, t->precision, t->alpha, t->beta, t->y0, y).bad_rows == 0;
 }
 
-/* What spmv run does with a kernel: rounds.c; the timing is left out where it can
- * tell nothing. */
+/* Does what spmv run does with a kernel: rounds.c; the timing is left out where it can tell
+ * nothing. */
 static stage check_plan(const spmv_plan *plan, const experiment *t, bool timed) {
     const sampling quick = {.min_samples = 3, .min_time_s = 0, .max_time_s = 1e-3, .max_noise = 1};
     problem p = {.plan = plan,

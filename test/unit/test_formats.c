@@ -168,7 +168,8 @@ static void columns_come_back_through_every_kernel(void **state) {
 
 /* ---- forecasts ------------------------------------------------------------------------------ */
 
-/* Of the plan's format and of its kernel's own structures, with the settings that it took. */
+/* Checks the forecast of the plan's format and of its kernel's own structures, with the settings
+ * that it took. */
 static void assert_forecast(const spmv_plan *plan, const char *kernel, const char *matrix) {
     spmv_plan_facts facts;
     spmv_csr_view A = rows_of(plan->matrix);
@@ -183,7 +184,8 @@ static void assert_forecast(const spmv_plan *plan, const char *kernel, const cha
     assert_in_range(facts.slots, A.nnz, SIZE_MAX);
 }
 
-/* As asked for: a kernel's own parameter that is 0 unless given is chosen after the forecast. */
+/* Returns the choice as it was asked for: a kernel's own parameter that is 0 unless given is chosen
+ * after the forecast. */
 static spmv_choice asked_of(const spmv_plan *plan) {
     spmv_choice c = plan->choice;
     const spmv_param *p = plan->kernel->params;
@@ -275,7 +277,7 @@ static void formats_forecast_exactly(void **state) {
     }
 }
 
-/* By hand: 4 rows, 5 entries, the longest row 3. */
+/* Counts by hand: 4 rows, 5 entries, the longest row 3. */
 static void sizes_by_hand(void **state) {
     (void)state;
     entries e = {.rows = 4, .cols = 6};

@@ -352,7 +352,7 @@ static void long_specs_are_refused(void **state) {
     assert_int_equal(spmv_generate(ctx, "mesh:4", 1, spec, 2, &A), SPMV_E_ARG);
 }
 
-/* Also where entries times 16 bytes is over 2^64. */
+/* It is refused also where entries times 16 bytes is over 2^64. */
 static void what_does_not_fit_is_refused(void **state) {
     static const char *const cases[] = {"dense:2147483647",
                                         "dense:2000000x2000000",

@@ -186,8 +186,8 @@ static void nan_and_infinity_are_ieee(void **state) {
     spmv_ctx_free(ctx);
 }
 
-/* What a plan of these settings keeps: its store and the kernel's own structures; 0: there is none.
- */
+/* Counts what a plan of these settings keeps: its store and the kernel's own structures; 0: there
+ * is none. */
 static size_t bytes_of(const subject *s, const setup *c) {
     const spmv_plan_opts opts = {.size = sizeof opts,
                                  .kernel = c->kernel,

@@ -37,7 +37,7 @@ static void plans_share_a_matrix(void **state) {
     fixture_subject_free(&s);
 }
 
-/* How the products of a chain follow each other: waited for one at a time; launched while the
+/* Says how the products of a chain follow each other: waited for one at a time; launched while the
  * device is held, so that they queue up; recorded, as they are timed. */
 typedef enum mode { ALONE, QUEUED, RECORDED, NMODES } mode;
 
@@ -99,7 +99,7 @@ static void run_chain(const subject *s, spmv_plan *plan, const setup *c, mode ho
     spmv_plan_free(copy);
 }
 
-/* Which modes end with other bits than ALONE, as a set. Infinity and NaN would hide it. */
+/* Says which modes end with other bits than ALONE, as a set. Infinity and NaN would hide it. */
 static unsigned differing_modes(const subject *s, spmv_plan *plan, const setup *c) {
     const int turns = plan->device->backend->host ? 1 : 3; /* on a GPU it is chance */
     unsigned differing = 0;

@@ -195,7 +195,7 @@ static void empty_vectors_need_no_memory(void **state) {
 
 /* ---- options -------------------------------------------------------------------------------- */
 
-/* As a program has them that was compiled with a newer or an older header. */
+/* A program has such options that was compiled with a newer or an older header. */
 static void options_of_other_headers(void **state) {
     (void)state;
     struct {

@@ -99,7 +99,7 @@ static void one_plan_in_two_threads(void **state) {
     spmv_mat_free(mat);
 }
 
-/* Whether threads meet is chance: here a product is under way for certain. */
+/* It is chance whether threads meet: here a product is under way for certain. */
 static void a_plan_that_multiplies_refuses(void **state) {
     (void)state;
     spmv_mat *mat = grid(ctx);

@@ -247,7 +247,7 @@ static void turns_of_a_gpu_begin_with_full_caches(void **state) {
     on_gpu = false, most_s = 0;
 }
 
-/* What is spent on warming up and batches before a measurement of at most max_time_s. */
+/* Returns what is spent on warming up and batches before a measurement of at most max_time_s. */
 static timing made_ready(double max_time_s) {
     scene s;
     timing t;
@@ -330,7 +330,7 @@ static void a_flush_empties_nothing_it_should_not(void **state) {
 
 /* ---- stopping ------------------------------------------------------------------------------- */
 
-/* After `equal` samples of a clock that says a second each time. */
+/* Measures after `equal` samples of a clock that says a second each time. */
 static timing measured(bool waiting, double max_noise, int equal) {
     scene s;
     timing t;

@@ -161,7 +161,7 @@ static void try_plan(spmv_mat *mat, const char *kernel, spmv_precision precision
     if (status == SPMV_OK || plan) spmv_plan_free(plan);
 }
 
-/* From nothing to a product and back, as far as memory goes. */
+/* Goes from nothing to a product and back, as far as memory goes. */
 static void run_pipeline(const source *from, const char *kernel, spmv_precision precision,
                          int threads) {
     spmv_ctx_opts opts = {.size = sizeof opts, .threads = threads};

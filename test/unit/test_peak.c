@@ -89,8 +89,8 @@ static double in_rows(size_t bytes, const spmv_csr_view *A) {
     return (double)bytes / (12.0 * (double)A->nnz + 4.0 * (double)(A->rows + 1));
 }
 
-/* Of the matrix and the plan. So few products are expected that "auto" times nothing. The host's
- * counts what one call needs, too, of the whole process. */
+/* Returns the peak of the matrix and the plan. So few products are expected that "auto" times
+ * nothing. The host's counts what one call needs, too, of the whole process. */
 static peak peak_of(spmv_ctx *ctx, const spmv_csr_view *A, form f, const char *kernel) {
     const spmv_plan_opts opts = {.size = sizeof opts, .kernel = kernel, .expected_calls = 100};
     given g = give_as(f, A);
@@ -124,7 +124,7 @@ static void assert_peak(const char *matrix, form f, const char *kernel, peak is,
                  matrix, form_names[f], kernel, is.here, most.here, is.there, most.there);
 }
 
-/* What the matrix adds to what a plan takes: the host's rows have 64-bit offsets; entries in
+/* Says what the matrix adds to what a plan takes: the host's rows have 64-bit offsets; entries in
  * another order than that of rows are kept, 16 bytes each. */
 static peak of_matrix(form f) {
     static const double in_host_memory = 1.07, as_given = 1.35;

@@ -96,8 +96,8 @@ static double predicted_speedup_of(const spmv_proposals *all, const char *kernel
     return !p ? 0 : p->predicted_speedup > 0 ? p->predicted_speedup : 1; /* 0: a baseline kernel */
 }
 
-/* As measured on an H200 and on two cores: the first kernel is faster than the second; predictions
- * that are within a seventh of each other are as good as that, since both are timed. */
+/* The order is as measured on an H200 and on two cores: the first kernel is faster than the second;
+ * predictions that are within a seventh of each other are as good as that, since both are timed. */
 static void the_models_order_as_measured(void **state) {
     (void)state;
     static const struct {
@@ -195,7 +195,7 @@ static double half_stored(spmv_features f, double reach, int threads) {
     return predicted_speedup_of(&all, "sss_rows");
 }
 
-/* Of 16 threads only 4 get rows where the windows of more would be longer than rows + nnz / 4;
+/* Only 4 of 16 threads get rows where the windows of more would be longer than rows + nnz / 4;
  * those of two threads never are. */
 static void wide_windows_leave_threads_idle(void **state) {
     (void)state;
@@ -325,7 +325,7 @@ static void blocks_are_for_rows_that_fill_a_warp(void **state) {
     }
 }
 
-/* What a sample shows of a generated matrix, and what is proposed for a GPU. */
+/* Finds what a sample shows of a generated matrix, and what is proposed for a GPU. */
 static void sample_and_propose(const char *source, spmv_sampling_depth depth, spmv_features *f,
                                spmv_proposals *all) {
     spmv_mat *mat = NULL;
@@ -363,8 +363,8 @@ static void columns_that_blocks_share_are_seen(void **state) {
         }
 }
 
-/* As measured on H100s and H200s when memory had to come from the driver: slices of 50 million
- * nonzeros take 1.5 to 2.3 ms, of 5 million about 0.2 ms. */
+/* The times are as measured on H100s and H200s when memory had to come from the driver: slices of
+ * 50 million nonzeros take 1.5 to 2.3 ms, of 5 million about 0.2 ms. */
 static void set_ups_take_what_was_measured(void **state) {
     static const struct {
         double nnz, least_s, most_s;

@@ -109,14 +109,14 @@ static void what_was_not_measured_is_no_row(void **state) {
 
 /* ---- what is said below the table ----------------------------------------------------------- */
 
-/* Whether the table of these rows has no mark on those that are tied. */
+/* Says whether the table of these rows has no mark on those that are tied. */
 static bool is_blurred(const result *rows, int n) {
     table_row shown[16];
     for (int k = 0; k < n; k++) shown[k] = (table_row){&rows[k].r, NULL};
     return table_is_blurred(shown, n);
 }
 
-/* Of what explain_results says on stderr. */
+/* Captures what explain_results says on stderr. */
 static void explained(const session *run, const result *rows, int n, char *out, size_t size) {
     FILE *file = tmpfile();
     assert_non_null(file);

@@ -29,7 +29,7 @@ static pattern *make_pattern(void) {
     return p;
 }
 
-/* Of either precision, each with a zero of both signs now and then. */
+/* Makes values of either precision, each with a zero of both signs now and then. */
 static void *make_values(const pattern *p, spmv_precision precision, int seed) {
     const int64_t nnz = p->row_ptr[ROWS];
     void *values = malloc((size_t)nnz * sizeof(double));

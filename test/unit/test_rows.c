@@ -113,8 +113,8 @@ static void skew_symmetry_is_expanded(void **state) {
     entries_free(&e);
 }
 
-/* Of 3 x 3 with two entries in the first and in the last line: either triangle, not both; a
- * skew-symmetric diagonal is 0. Only SPMV_VALIDATE looks. */
+/* The matrix is 3 x 3 with two entries in the first and in the last line: either triangle, not
+ * both; a skew-symmetric diagonal is 0. Only SPMV_VALIDATE looks. */
 static void only_one_triangle_is_given(void **state) {
     (void)state;
     static const int32_t ptr[] = {0, 2, 2, 4}, lower[] = {0, 0, 0, 1}, upper[] = {1, 2, 2, 2},

@@ -101,7 +101,7 @@ static void what_is_wrong_is_refused(void **state) {
 
 /* ---- formats and kernels --------------------------------------------------------------------- */
 
-/* Those that the GPU builds, in each variant; the host's rows are not there afterwards. */
+/* The GPU builds these formats in each variant; the host's rows are not there afterwards. */
 static void formats_are_built_there(void **state) {
     (void)state;
     static const char *const kernels[] = {"csr_balanced", "csr_warp",   "sell_thread_ahead",
@@ -183,7 +183,7 @@ static void sizes_are_counted_there(void **state) {
 
 enum { TURNS = 5 };
 
-/* Of a turn: in an array on the device, but once in host memory. */
+/* Sets the values of a turn: in an array on the device, but once in host memory. */
 static void set_fresh(spmv_mat *mat, int turn, const double *fresh, const void *there) {
     const bool by_host = turn == 2;
     const void *from = by_host ? fresh : there;

@@ -58,7 +58,7 @@ static void few_products_are_not_timed(void **state) {
     spmv_ctx_free(ctx);
 }
 
-/* As those of the same rows in host memory, to the last bit. */
+/* Features are those of the same rows in host memory, to the last bit. */
 static void features_are_the_hosts(void **state) {
     (void)state;
     static const char *const names[] = {"gen:mesh:3000", "gen:giantrow:3000", "gen:poisson2d:200",

@@ -7,7 +7,7 @@ enum { RUNS = 1000, MOST = 5000 };
 
 static uint64_t drawn;
 
-/* Between 0 and 1, never 0. */
+/* Returns a number between 0 and 1, never 0. */
 static double uniform(void) {
     return ((double)(spmv_mix(++drawn) >> 11) + 0.5) / 9007199254740992.0;
 }

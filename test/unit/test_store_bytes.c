@@ -77,7 +77,7 @@ static uint64_t hash_of(const spmv_format *format, const spmv_csr_view *A, const
     return hash;
 }
 
-/* Of all stores of a matrix in a format. */
+/* Hashes all stores of a matrix in a format. */
 static uint64_t hash_stores(uint64_t hash, const struct expected *e, const spmv_csr_view *A,
                             const char *matrix) {
     for (int variant = 0; variant < SPMV_NVARIANTS; variant++)

@@ -21,8 +21,8 @@ static entries mirrored(int64_t rows, int64_t reach, double sign) {
     return e;
 }
 
-/* On diagonals that reach into the slice itself, others and other threads' rows (31 and 63: but for
- * the last row), all rows or most; values of one rule a csell slice has a code for. */
+/* Entries lie on diagonals that reach into the slice itself, others and other threads' rows (31 and
+ * 63: but for the last row), all rows or most; values of one rule a csell slice has a code for. */
 static double rule_any(int64_t i, int64_t j) {
     return random_entry(5, (uint64_t)(i * 70000 + j));
 }

@@ -20,7 +20,7 @@ static spmv_status planted_tock(spmv_device *d, double *seconds) {
     return SPMV_OK;
 }
 
-/* As long as it says. */
+/* Takes as long as it says. */
 static spmv_status waiting_tock(spmv_device *d, double *seconds) {
     TRY(planted_tock(d, seconds));
     for (const double start = spmv_now(); spmv_now() < start + *seconds;) continue;
@@ -37,7 +37,7 @@ typedef struct scene {
     trials c;
 } scene;
 
-/* Of a trial that a kernel with all threads has won. */
+/* Opens the scene of a trial that a kernel with all threads has won. */
 static void open_scene(scene *s, const char *kernel, int threads, double budget) {
     spmv_ctx_opts ctx_opts = {.size = sizeof ctx_opts, .threads = ALL};
     *s = (scene){.backend = spmv_omp,

@@ -231,7 +231,7 @@ static void long_flushes_are_paid_for(void **state) {
     spending = NULL, flush_s = 0, disturb = NULL;
 }
 
-/* Of three candidates only the second has a matrix that fits the caches. */
+/* Only the second of three candidates has a matrix that fits the caches. */
 static double as_caches_keep(const planted *k) {
     static const planted *last;
     double times = k != &plant[1] || k == last ? 1 : 2;

@@ -38,7 +38,7 @@ static bool try_values(const setup *c, const workplace *w, const subject *s, con
     return status == SPMV_OK;
 }
 
-/* Whether these values cannot be refused: they are stored as they are, and all of them. */
+/* Says whether these values cannot be refused: they are stored as they are, and all of them. */
 static bool must_take(const spmv_plan *plan, const setup *c) {
     const spmv_format *format = spmv_format_named(plan->kernel->format, plan->variant);
     spmv_plan_facts facts;
@@ -304,7 +304,7 @@ static spmv_status fetch_nothing(spmv_mat *mat) {
     return spmv_fail(mat->ctx, SPMV_E_NOMEM, "no memory");
 }
 
-/* As where a device alone has the values, and fails. */
+/* The call fails as where a device alone has the values, and fails. */
 static void values_that_cannot_be_fetched_fail_the_call(void **state) {
     (void)state;
     pair p = pair_of("dense", random_value, few_values);

@@ -11,8 +11,8 @@
 
 static const int64_t ms = 1000000;
 
-/* After that many milliseconds more, in which threads used a share of their cores, and lost them
- * that often. */
+/* Decides after that many milliseconds more, in which threads used a share of their cores, and lost
+ * them that often. */
 static bool decide(spmv_waiting *w, int threads, int64_t after, double share, int switches) {
     spmv_usage now = w->looked;
     w->crowded = true;
@@ -86,7 +86,7 @@ static void time_to_rest(const spmv_plan *plan, double *least, double *most) {
     }
 }
 
-/* As if the last look had been long ago, and the cores others' since. */
+/* Pretends that the last look had been long ago, and the cores others' since. */
 static void pretend_it_is_crowded(spmv_waiting *w) {
     w->crowded = true;
     w->looked.now -= 10;
@@ -95,7 +95,7 @@ static void pretend_it_is_crowded(spmv_waiting *w) {
     w->look_at = 0;
 }
 
-/* What the helper's team is for: libgomp's own threads go to sleep. */
+/* Checks what the helper's team is for: libgomp's own threads go to sleep. */
 static void waiting_threads_do_sleep(void **state) {
     (void)state;
     spmv_mat *mat = grid(ctx);
@@ -203,7 +203,7 @@ static pid_t compete(int cpu) {
     }
 }
 
-/* Whether it has been seen within a minute. */
+/* Says whether it has been seen within a minute. */
 static bool notices(call how, const spmv_plan *plan, const spmv_csr_view *A) {
     double *from = calloc((size_t)A->cols, sizeof *from);
     double *to = calloc((size_t)A->rows, sizeof *to);

@@ -117,7 +117,7 @@ static void what_auto_finds_itself_is_remembered(void **state) {
     }
 }
 
-/* Of fewer threads, too; not more than there are. */
+/* The number is remembered of fewer threads, too; not more than there are. */
 static void the_number_of_threads_is_remembered(void **state) {
     (void)state;
     const spmv_proposal choices[] = {{.kernel = "csr_rows", .threads = 1},

@@ -38,7 +38,7 @@ static void write_lines(int writer, int start) {
     _exit(0);
 }
 
-/* Also while one of them finds the file full and drops the older half. */
+/* Nothing is lost either while one of them finds the file full and drops the older half. */
 static void writers_at_once_lose_nothing(void **state) {
     (void)state;
     enum { ROUNDS = 4 };
@@ -95,7 +95,8 @@ static void a_writer_waits_for_another(void **state) {
     assert_true(has("first", "") && has("second", ""));
 }
 
-/* As one that was stopped with Ctrl-Z: whoever reads or writes says so, and goes on without. */
+/* A process that was stopped with Ctrl-Z holds such a lock: whoever reads or writes says so, and
+ * goes on without. */
 static void a_lock_that_is_never_released_does_not_hang(void **state) {
     (void)state;
     size_t before, after;
@@ -187,7 +188,7 @@ static void texts_that_are_not_plain_are_damage(void **state) {
     free(w.text);
 }
 
-/* As a process that was killed while it wrote leaves it. */
+/* A process that was killed while it wrote leaves such a line. */
 static void half_a_line_is_removed_by_the_next_writer(void **state) {
     (void)state;
     size_t bytes, after;

@@ -83,8 +83,8 @@ static inline spmv_mat *matrix_of_floats(spmv_ctx *ctx, int64_t rows) {
     return mat;
 }
 
-/* Whether the processor plays the GPU (test/emulator): what is large, is repeated often or measures
- * time is left out then. */
+/* Says whether the processor plays the GPU (test/emulator): what is large, is repeated often or
+ * measures time is left out then. */
 extern const bool emulated_gpu __attribute__((weak));
 static inline bool is_emulated(void) {
     return &emulated_gpu != NULL;
@@ -361,8 +361,8 @@ static inline void wait_without_spinning(char **argv) {
     execv("/proc/self/exe", argv);
 }
 
-/* Whether the backend is built in and its device opens. With SPMV_REQUIRE_CUDA=1 a GPU that does
- * not open fails. */
+/* Says whether the backend is built in and its device opens. With SPMV_REQUIRE_CUDA=1 a GPU that
+ * does not open fails. */
 static inline bool is_usable(spmv_ctx *ctx, const spmv_backend *backend) {
     spmv_device *device = NULL;
     const char *required = getenv("SPMV_REQUIRE_CUDA");
@@ -374,7 +374,7 @@ static inline bool is_usable(spmv_ctx *ctx, const spmv_backend *backend) {
     return false;
 }
 
-/* Whether a kernel is built in: a peer may be there by name only. */
+/* Says whether a kernel is built in: a peer may be there by name only. */
 static inline bool is_here(const spmv_backend *backend, int k) {
     return backend->kernels && !backend->kernels[k][0]->absent;
 }

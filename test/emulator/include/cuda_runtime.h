@@ -168,7 +168,7 @@ cudaError_t allocate_host(void **out, size_t bytes);
 cudaError_t allocate_managed(void **out, size_t bytes);
 cudaError_t allocate_from_pool(void **out, size_t bytes, cudaMemPool_t pool);
 
-/* What a stream does when its turn comes. */
+/* Does what a stream does when its turn comes. */
 cudaError_t submit(cudaStream_t stream, std::function<void()> work);
 
 struct launch {

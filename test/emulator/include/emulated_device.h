@@ -61,9 +61,9 @@ struct where { /* in the source */
     int line;
 };
 enum meeting { SYNCWARP, SHUFFLE, BALLOT, MATCH, ADD };
-/* Until every lane of the mask that has not ended is here. Returns what the lane gets: SHUFFLE:
- * the value of lane `source`; BALLOT: the lanes whose value is not 0; MATCH: those with the same
- * value; ADD: the sum. */
+/* Waits until every lane of the mask that has not ended is here. Returns what the lane gets:
+ * SHUFFLE: the value of lane `source`; BALLOT: the lanes whose value is not 0; MATCH: those with
+ * the same value; ADD: the sum. */
 uint64_t meet(meeting kind, unsigned mask, uint64_t value, int source, where at);
 int meet_block(int predicate, where at); /* returns how many threads have it */
 int lane_of_thread();
