@@ -11,7 +11,6 @@ sources=$(files_of '*.c' '*.h' '*.cu' '*.cuh')
 tables=$(files_of '*.def')
 if [ "${1:-}" = format ]; then exec clang-format -i $sources; fi
 
-# Who may include and call whom; no circles.
 # Checks who may include and call whom; no circles.
 # What belongs in a folder is said in one sentence.
 python3 test/folders.py || breach "folders (docs/explanation/architecture.md)"
