@@ -12,6 +12,7 @@ tables=$(files_of '*.def')
 if [ "${1:-}" = format ]; then exec clang-format -i $sources; fi
 
 # Checks who may include and call whom; no circles.
+python3 test/layers.py || breach "layers (docs/explanation/architecture.md)"
 # What belongs in a folder is said in one sentence.
 python3 test/folders.py || breach "folders (docs/explanation/architecture.md)"
 # A parameter of kernels is one line of a table.
