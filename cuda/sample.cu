@@ -248,7 +248,7 @@ static spmv_status gather_once(spmv_device *d, const spmv_store *rows, const sam
 static void describe_middle(const spmv_store *rows, const target &from, const sample_size &size,
                             spmv_csr_view *out) {
     const int64_t n = sample_middle(&size, from.ptr, rows->rows - rows->rows / 2);
-    *out = {n, rows->cols, 0, from.ptr, from.middle, NULL};
+    *out = {sizeof *out, n, rows->cols, 0, from.ptr, from.middle, NULL};
 }
 
 static void describe_slice(const spmv_store *rows, const target &from, int n, const sample_size &s,

@@ -13,17 +13,19 @@
  *     spmv_plan_free(plan);  spmv_mat_free(A);  spmv_ctx_free(ctx);
  *
  * Conventions: every function that can fail returns a status and leaves its result in the last
- * pointer, NULL on failure; the text of the failure is spmv_ctx_error(ctx). Nothing prints, exits
- * or aborts, but OpenMP's runtime may where it gets no thread (docs/howto/c.md). Option structs
- * start with their size (use SPMV_OPTS or set it by hand). Zero in every other member means the
- * default. A caller with a newer header may pass members that this library
- * does not know: it ignores them if they are zero and refuses the call if they are not. Rows,
- * columns and positions are int64_t and start at 0; bytes are size_t; times are seconds. A missing
- * or impossible argument is SPMV_E_ARG and named in the text, as far as one can see without going
- * through arrays. Different plans may execute in several threads at once, also inside a parallel
- * region of the caller's; one plan in two only if its facts say that it is concurrent, else the
- * second gets SPMV_E_ARG. Otherwise one thread at a time may use a context and the handles made
- * from it. After fork() a child may use what its parent made. */
+ * pointer, NULL on failure; the text of the failure is spmv_ctx_error(ctx). Nothing prints,
+ * exits or aborts, but OpenMP's runtime may where it gets no thread (docs/howto/c.md). Structs
+ * start with their size: spmv_plan_opts opts = SPMV_OPTS(spmv_plan_opts). In one with options
+ * zero in every other member means the default. A caller with a newer header may pass members
+ * that this library does not know: it ignores them if they are zero and refuses the call if they
+ * are not. A struct that is filled for the caller gets the members that its size covers; if the
+ * call fails they are zero. A size that is not set is SPMV_E_ARG. Rows, columns and positions
+ * are int64_t and start at 0; bytes are size_t; times are seconds. A missing or impossible
+ * argument is SPMV_E_ARG and named in the text, as far as one can see without going through
+ * arrays. Different plans may execute in several threads at once, also inside a parallel region
+ * of the caller's; one plan in two only if its facts say that it is concurrent, else the second
+ * gets SPMV_E_ARG. Otherwise one thread at a time may use a context and the handles made from
+ * it. After fork() a child may use what its parent made. */
 #ifndef SPMV_H
 #define SPMV_H
 
@@ -110,6 +112,7 @@ int spmv_ctx_threads(const spmv_ctx *ctx); /* the team's size */
 /* Entries as a file holds them: one triangle of a symmetric matrix, in any order, duplicates
  * allowed. */
 typedef struct spmv_coo_view {
+    size_t size;
     int64_t rows, cols, nnz;
     const int32_t *row, *col; /* [nnz], from 0 */
     const double *values;     /* [nnz]; NULL: every entry is 1 */
@@ -119,6 +122,7 @@ typedef struct spmv_coo_view {
 
 /* Compressed rows, columns ascending in a row, no duplicates, symmetry expanded. */
 typedef struct spmv_csr_view {
+    size_t size;
     int64_t rows, cols, nnz;
     const int64_t *row_ptr; /* [rows + 1] */
     const int32_t *col_idx; /* [nnz] */
@@ -193,11 +197,12 @@ spmv_status spmv_mat_save(const spmv_mat *mat,
 void spmv_mat_free(spmv_mat *mat);
 /* The entries the matrix was made from and its compressed rows, borrowed: the arrays stay while the
  * matrix does, or what was lent to it. After spmv_mat_set_values an array of values may have the
- * old ones until this is called again. All zero if there is no memory for them, or the device that
- * has the values failed. */
-void spmv_mat_entries(const spmv_mat *mat, spmv_coo_view *view);
-void spmv_mat_rows(const spmv_mat *mat, spmv_csr_view *view);
+ * old ones until this is called again. SPMV_E_NOMEM: there is no memory for them; SPMV_E_DEVICE:
+ * the device that has the values failed. */
+spmv_status spmv_mat_entries(const spmv_mat *mat, spmv_coo_view *view);
+spmv_status spmv_mat_rows(const spmv_mat *mat, spmv_csr_view *view);
 typedef struct spmv_stats {
+    size_t size;
     int64_t rows, cols, nnz; /* nnz: entries in use, after expansion and merging */
     int64_t nnz_file, duplicates, explicit_zeros;
     int64_t row_min, row_max, empty_rows, bandwidth; /* bandwidth: max |i - j| */
@@ -264,6 +269,7 @@ spmv_status spmv_plan_create(spmv_mat *mat, const spmv_plan_opts *opts, spmv_pla
 void spmv_plan_free(spmv_plan *plan);
 
 typedef struct spmv_plan_facts {
+    size_t size;
     const char *backend, *kernel, *format;
     const char *values; /* stored in fewer bytes than the precision's: "constant", "dictionary" or
                            "floats"; NULL: as they are, or the kernel's own affair */
@@ -307,7 +313,7 @@ typedef struct spmv_plan_facts {
     size_t peak_host_bytes, peak_device_bytes;
 } spmv_plan_facts;
 /* Strings in *out belong to the plan or the library. */
-void spmv_plan_info(const spmv_plan *plan, spmv_plan_facts *out);
+spmv_status spmv_plan_info(const spmv_plan *plan, spmv_plan_facts *out);
 int64_t spmv_plan_setting(const spmv_plan *plan,
                           const char *name); /* the value in use; -1: not taken */
 
@@ -355,11 +361,19 @@ const char *spmv_strerror(spmv_status status);
 int spmv_exit_code(spmv_status status); /* what a program should exit with (sysexits numbers) */
 const char *spmv_version(void);
 
-#define SPMV_OPTS(type) \
-    { .size = sizeof(type) }
-
 #pragma GCC visibility pop
 #ifdef __cplusplus
 }
+
+namespace spmv {
+template <typename type> inline type sized() {
+    type all = type();
+    all.size = sizeof(type);
+    return all;
+}
+} /* namespace spmv */
+#define SPMV_OPTS(type) spmv::sized<type>()
+#else
+#define SPMV_OPTS(type) ((type){.size = sizeof(type)})
 #endif
 #endif

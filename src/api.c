@@ -70,20 +70,21 @@ spmv_status spmv_mat_load(spmv_ctx *ctx, const char *path, const spmv_load_opts 
 }
 
 spmv_status spmv_mat_peek(spmv_ctx *ctx, const char *path, spmv_stats *out) {
+    spmv_stats about = {0};
     GIVEN(ctx, out);
-    *out = (spmv_stats){0};
+    TRY(spmv_fill(ctx, "spmv_stats", &about, sizeof about, out));
     GIVEN(ctx, ctx);
     GIVEN(ctx, path);
-    return strncmp(path, "gen:", 4) == 0 ? spmv_generate_peek(ctx, path + 4, out)
-                                         : spmv_read_header(ctx, path, out);
+    TRY(strncmp(path, "gen:", 4) == 0 ? spmv_generate_peek(ctx, path + 4, &about)
+                                      : spmv_read_header(ctx, path, &about));
+    return spmv_fill(ctx, "spmv_stats", &about, sizeof about, out);
 }
 
 spmv_status spmv_mat_save(const spmv_mat *mat, const char *path) {
-    spmv_csr_view view;
+    spmv_csr_view view = SPMV_OPTS(spmv_csr_view);
     GIVEN(NULL, mat);
     GIVEN(mat->ctx, path);
-    TRY(spmv_mat_bring(mat));
-    spmv_mat_rows(mat, &view);
+    TRY(spmv_mat_rows(mat, &view));
     return spmv_write_matrix_market(mat->ctx, path, &view, mat->coo.field);
 }
 

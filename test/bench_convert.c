@@ -150,8 +150,8 @@ static int bench_formats(spmv_ctx *ctx, const char *source, const spmv_csr_view 
 /* Formats over the limit; one, if the matrix cannot be had. */
 static int bench_matrix(spmv_ctx *ctx, const char *source, const char *only) {
     spmv_mat *mat = NULL;
-    spmv_stats stats;
-    spmv_csr_view A;
+    spmv_stats stats = SPMV_OPTS(spmv_stats);
+    spmv_csr_view A = SPMV_OPTS(spmv_csr_view);
     struct yardstick yard = {0};
     int over = -1;
     if (spmv_mat_load(ctx, source, NULL, &mat) == SPMV_OK) {

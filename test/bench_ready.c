@@ -70,7 +70,7 @@ static spmv_status time_products(const bench *b, const spmv_plan *plan, int64_t 
 static spmv_status measure(const bench *b, const char *kernel, int64_t expected, cost *out) {
     spmv_plan_opts opts = {.size = sizeof opts, .kernel = kernel, .expected_calls = expected};
     spmv_plan *plan = NULL;
-    spmv_plan_facts facts;
+    spmv_plan_facts facts = SPMV_OPTS(spmv_plan_facts);
     spmv_mat_drop_stores(b->mat);
     double start = now();
     spmv_status status = spmv_plan_create(b->mat, &opts, &plan);
@@ -120,7 +120,7 @@ static spmv_status bench_unknown(bench *b) {
 }
 
 static spmv_status bench_matrix(spmv_ctx *ctx, const char *source, bench *b) {
-    spmv_stats stats;
+    spmv_stats stats = SPMV_OPTS(spmv_stats);
     spmv_status status = spmv_mat_load(ctx, source, NULL, &b->mat);
     if (status != SPMV_OK) return status;
     spmv_mat_stats(b->mat, &stats);

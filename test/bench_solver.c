@@ -110,7 +110,7 @@ static const char *check(const spmv_csr_view *A, const double *b, const solver *
 static const char *make_plan(spmv_mat *mat, const char *kernel, int calls, double *seconds,
                              spmv_plan **out) {
     const spmv_plan_opts opts = {.size = sizeof opts, .kernel = kernel, .expected_calls = calls};
-    spmv_plan_facts facts;
+    spmv_plan_facts facts = SPMV_OPTS(spmv_plan_facts);
     double start = spmv_now();
     if (spmv_plan_create(mat, &opts, out) != SPMV_OK) return fail(kernel, spmv_ctx_error(mat->ctx));
     *seconds = spmv_now() - start;
@@ -136,7 +136,7 @@ static const char *time_all(const solver *s, spmv_plan *const *plan, int iterati
 /* The rows are sent before either is prepared, by csr_warp, which needs nothing else. */
 static const char *measure(spmv_mat *mat, int iterations, spmv_plan **plan, solver *s,
                            result *out) {
-    spmv_csr_view A;
+    spmv_csr_view A = SPMV_OPTS(spmv_csr_view);
     spmv_mat_rows(mat, &A);
     const int64_t longer = A.rows > A.cols ? A.rows : A.cols;
     double *b = malloc((size_t)longer * sizeof *b);
@@ -215,7 +215,7 @@ static const char *time_start(const spmv_csr_view *A, const arrays_there *t, con
 static const char *time_starts(spmv_mat *mat, const spmv_plan *plan, const solver *s,
                                beginning out[BEGINNINGS]) {
     arrays_there t = {.plan = plan};
-    spmv_csr_view A;
+    spmv_csr_view A = SPMV_OPTS(spmv_csr_view);
     spmv_mat_rows(mat, &A);
     const char *wrong = send_all(&A, &t);
     if (!wrong) wrong = time_start(&A, &t, peer, 0, s, &out[PEER]);

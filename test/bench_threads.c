@@ -91,7 +91,7 @@ static double multiply(call how, const spmv_plan *plan, const double *x, double 
 /* Waits until threads spin again, which go on sleeping for seconds when competitors are gone. */
 static void wake_up(const spmv_plan *plan, const double *x, double *y) {
     const double longest = 20;
-    spmv_plan_facts facts = {.waits_asleep = 1};
+    spmv_plan_facts facts = {.size = sizeof(spmv_plan_facts), .waits_asleep = 1};
     for (double start = now(); facts.waits_asleep && now() - start < longest;) {
         if (multiply_by(EXEC, plan, x, y) != SPMV_OK) return;
         spmv_plan_info(plan, &facts);
@@ -100,7 +100,7 @@ static void wake_up(const spmv_plan *plan, const double *x, double *y) {
 
 /* Prints a line; 1 if it is over the limit. */
 static int report(const char *when, const spmv_plan *plan, double quiet, double median) {
-    spmv_plan_facts facts;
+    spmv_plan_facts facts = SPMV_OPTS(spmv_plan_facts);
     spmv_plan_info(plan, &facts);
     bool over = !(median <= MOST * quiet);
     printf("  %-24s %-16s %2d thread%s %9.1f us %6.2f x%s%s\n", when, facts.kernel, facts.threads,
@@ -143,7 +143,7 @@ static int bench_kernel(spmv_mat *mat, const char *kernel, const double *x, doub
 
 static int bench_matrix(spmv_ctx *ctx, const char *source, const char *const *kernels, int n) {
     spmv_mat *mat = NULL;
-    spmv_stats stats;
+    spmv_stats stats = SPMV_OPTS(spmv_stats);
     int over = 0;
     if (spmv_mat_load(ctx, source, NULL, &mat) != SPMV_OK) return -1;
     spmv_mat_stats(mat, &stats);

@@ -102,7 +102,7 @@ static void bench(spmv_ctx *ctx, const char *spec, const spmv_csr_view *A, const
         printf("%-20s %-18s %s  %s\n", spec, kernel, precision == SPMV_F64 ? "f64" : "f32",
                spmv_ctx_error(ctx));
     else {
-        spmv_plan_facts facts;
+        spmv_plan_facts facts = SPMV_OPTS(spmv_plan_facts);
         spmv_plan_info(plan, &facts);
         printf("%-20s %-18s %s  product %9.1f us  new values %9.1f us  %6.1f products\n", spec,
                facts.kernel, precision == SPMV_F64 ? "f64" : "f32", 1e6 * product, 1e6 * refill,
@@ -140,7 +140,7 @@ int main(int argc, char **argv) {
         const char *spec = argc > 2 ? argv[m + 2] : usual[m];
         spmv_load_opts random = {.size = sizeof random, .values = "random"};
         spmv_mat *mat = NULL;
-        spmv_csr_view A;
+        spmv_csr_view A = SPMV_OPTS(spmv_csr_view);
         if (spmv_mat_load(ctx, spec, strncmp(spec, "gen:", 4) ? NULL : &random, &mat)) {
             fprintf(stderr, "%s\n", spmv_ctx_error(ctx));
             return 1;

@@ -182,7 +182,7 @@ static spmv_status place_given(spmv_device *d, const spmv_arrays *a, csr *head, 
 
 static spmv_status adopt(spmv_device *d, const spmv_arrays *a, bool *is_right, spmv_stats *stats,
                          spmv_store **head, spmv_store **copy) {
-    const spmv_csr_view sizes = {a->rows, a->cols, a->nnz};
+    const spmv_csr_view sizes = {sizeof(spmv_csr_view), a->rows, a->cols, a->nnz};
     look *seen = (look *)((cuda_state *)d->state)->answer;
     *is_right = false;
     if (!seen) return spmv_fail(d->ctx, SPMV_E_NOMEM, "no pinned host memory");

@@ -17,9 +17,9 @@ static double dot(int64_t n, const double *x, const double *y) {
 }
 
 /* The inverse of each diagonal entry. */
-static double *invert_diagonal(const spmv_mat *A) {
-    spmv_csr_view rows;
-    spmv_mat_rows(A, &rows);
+static double *invert_diagonal(const spmv_ctx *ctx, const spmv_mat *A) {
+    spmv_csr_view rows = SPMV_OPTS(spmv_csr_view);
+    check(ctx, spmv_mat_rows(A, &rows));
     double *inverse = vector(rows.rows);
     for (int64_t i = 0; i < rows.rows; i++)
         for (int64_t k = rows.row_ptr[i]; k < rows.row_ptr[i + 1]; k++)
@@ -55,14 +55,14 @@ int main(int argc, char **argv) {
     const char *kernel = argc > 2 ? argv[2] : "auto";
     spmv_ctx *ctx = NULL;
     spmv_mat *matrix = NULL;
-    spmv_stats of;
+    spmv_stats of = SPMV_OPTS(spmv_stats);
     double error = 0;
     check(ctx, spmv_ctx_create(NULL, &ctx));
     check(ctx, spmv_mat_load(ctx, path, NULL, &matrix));
     check(ctx, spmv_mat_stats(matrix, &of));
     product A = prepare(ctx, matrix, kernel, 500, 0);
 
-    double *x = vector(of.rows), *b = vector(of.rows), *inverse = invert_diagonal(matrix);
+    double *x = vector(of.rows), *b = vector(of.rows), *inverse = invert_diagonal(ctx, matrix);
     for (int64_t i = 0; i < of.cols; i++) x[i] = 1;
     multiply(&A, 1.0, x, 0.0, b);
     const int iterations = solve(&A, of.rows, inverse, b, 1e-10, x);

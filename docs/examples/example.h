@@ -46,11 +46,11 @@ static inline product prepare(spmv_ctx *ctx, spmv_mat *A, const char *kernel, in
     const spmv_plan_opts opts = {
         .size = sizeof opts, .kernel = kernel, .expected_calls = products, .refill = refill};
     product p = {.ctx = ctx};
-    spmv_plan_facts facts;
-    spmv_stats of;
+    spmv_plan_facts facts = SPMV_OPTS(spmv_plan_facts);
+    spmv_stats of = SPMV_OPTS(spmv_stats);
     check(ctx, spmv_mat_stats(A, &of));
     check(ctx, spmv_plan_create(A, &opts, &p.plan));
-    spmv_plan_info(p.plan, &facts);
+    check(ctx, spmv_plan_info(p.plan, &facts));
     p.x_bytes = (size_t)of.cols * sizeof(double), p.y_bytes = (size_t)of.rows * sizeof(double);
     p.on_gpu = facts.threads == 0;
     check(ctx, spmv_plan_alloc(p.plan, p.x_bytes, &p.x));
@@ -86,8 +86,8 @@ static inline void multiply(product *p, double alpha, const double *x, double be
  * starting the GPU, is not in it. A product of the solver is timed from call to result; those of
  * the trials follow each other without a wait. */
 static inline void report(const product *p) {
-    spmv_plan_facts facts;
-    spmv_plan_info(p->plan, &facts);
+    spmv_plan_facts facts = SPMV_OPTS(spmv_plan_facts);
+    check(p->ctx, spmv_plan_info(p->plan, &facts));
     const double prepared_s = facts.convert_s + facts.upload_s + facts.prepare_s + facts.tune_s;
     const double saved_s = facts.baseline_product_s - facts.chosen_product_s;
     printf("%s:%s: %lld products of %.1f us from call to result; prepared in %.1f ms, ",

@@ -57,12 +57,12 @@ int main(int argc, char **argv) {
     char name[64];
     spmv_ctx *ctx = NULL;
     spmv_mat *laplacian = NULL, *jacobian = NULL;
-    spmv_csr_view L;
+    spmv_csr_view L = SPMV_OPTS(spmv_csr_view);
     double refill_s = 0;
     snprintf(name, sizeof name, "gen:poisson2d:%lld", (long long)n);
     check(ctx, spmv_ctx_create(NULL, &ctx));
     check(ctx, spmv_mat_load(ctx, name, NULL, &laplacian));
-    spmv_mat_rows(laplacian, &L);
+    check(ctx, spmv_mat_rows(laplacian, &L));
 
     double *u = vector(unknowns), *f = vector(unknowns), *d = vector(unknowns),
            *values = vector(L.nnz);

@@ -14,9 +14,9 @@ enum { MOST_PRODUCTS = 200, PRODUCTS_PER_CHECK = 10 };
 
 /* P: its columns are the graph's rows. */
 static spmv_mat *make_transition(spmv_ctx *ctx, const spmv_mat *graph) {
-    spmv_csr_view links;
+    spmv_csr_view links = SPMV_OPTS(spmv_csr_view);
     spmv_mat *P = NULL;
-    spmv_mat_rows(graph, &links);
+    check(ctx, spmv_mat_rows(graph, &links));
     double *share = vector(links.nnz);
     for (int64_t i = 0; i < links.rows; i++)
         for (int64_t k = links.row_ptr[i]; k < links.row_ptr[i + 1]; k++)
@@ -36,10 +36,10 @@ static spmv_mat *make_transition(spmv_ctx *ctx, const spmv_mat *graph) {
 }
 
 /* Says how far x is from d P x + (1 - d) / n, by the graph's own entries. */
-static double residual(const spmv_mat *graph, const double *x) {
-    spmv_csr_view links;
+static double residual(const spmv_ctx *ctx, const spmv_mat *graph, const double *x) {
+    spmv_csr_view links = SPMV_OPTS(spmv_csr_view);
     double most = 0;
-    spmv_mat_rows(graph, &links);
+    check(ctx, spmv_mat_rows(graph, &links));
     double *next = vector(links.rows);
     for (int64_t i = 0; i < links.rows; i++)
         for (int64_t k = links.row_ptr[i]; k < links.row_ptr[i + 1]; k++)
@@ -55,7 +55,7 @@ int main(int argc, char **argv) {
     const char *kernel = argc > 2 ? argv[2] : "auto";
     spmv_ctx *ctx = NULL;
     spmv_mat *graph = NULL;
-    spmv_stats of;
+    spmv_stats of = SPMV_OPTS(spmv_stats);
     double sum = 0, rest = 1;
     check(ctx, spmv_ctx_create(NULL, &ctx));
     check(ctx, spmv_mat_load(ctx, path, NULL, &graph));
@@ -75,7 +75,7 @@ int main(int argc, char **argv) {
         y = x, x = next;
         if (P.count % PRODUCTS_PER_CHECK) continue;
         check(ctx, spmv_plan_get(P.plan, here, x, P.x_bytes));
-        rest = residual(graph, here);
+        rest = residual(ctx, graph, here);
     }
     int64_t best = 0;
     for (int64_t i = 0; i < n; i++) sum += here[i], best = here[i] > here[best] ? i : best;

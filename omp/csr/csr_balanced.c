@@ -222,9 +222,9 @@ static bool is_regular(const csr *A, int64_t rows, int64_t nnz, int threads) {
 
 static spmv_status prepare(spmv_plan *p) {
     const csr *A = (const csr *)p->store;
-    spmv_csr_view view;
+    spmv_csr_view view = SPMV_OPTS(spmv_csr_view);
     TRY(choose_isa(p));
-    spmv_mat_rows(p->matrix, &view);
+    TRY(spmv_mat_rows(p->matrix, &view));
     int64_t nshares = shares_of(p), items = A->s.rows + A->s.nnz, isa = p->choice.value[SPMV_isa];
     int64_t *gather = &p->choice.value[SPMV_gather];
     if (*gather == GATHER_FASTER)

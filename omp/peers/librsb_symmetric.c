@@ -58,11 +58,11 @@ static spmv_status take_half(const spmv_plan *p, const spmv_csr_view *view, half
 }
 
 static spmv_status prepare(spmv_plan *p) {
-    spmv_csr_view view;
+    spmv_csr_view view = SPMV_OPTS(spmv_csr_view);
     half h = {.row_ptr = NULL};
     int sign = 0;
     TRY(check_librsb(p));
-    spmv_mat_rows(p->matrix, &view);
+    TRY(spmv_mat_rows(p->matrix, &view));
     TRY(check_symmetry(p->device->ctx, &view, p->device->threads, &sign));
     if (sign < 0)
         return spmv_fail(p->device->ctx, SPMV_E_UNSUITABLE,

@@ -194,12 +194,16 @@ static int inform(spmv_ctx *ctx, const options *o, const bool wanted[MOST_PAIRS]
     spmv_load_opts opts = {.size = sizeof opts, .seed = o->seed, .values = o->values};
     spmv_status status = spmv_mat_load(ctx, source, &opts, &mat);
     if (status != SPMV_OK) return complain(status, spmv_ctx_error(ctx));
-    spmv_stats stats;
-    spmv_csr_view A;
+    spmv_stats stats = SPMV_OPTS(spmv_stats);
+    spmv_csr_view A = SPMV_OPTS(spmv_csr_view);
     matrix_facts facts;
     char hash[20], name[256], base[512];
-    spmv_mat_stats(mat, &stats);
-    spmv_mat_rows(mat, &A);
+    status = spmv_mat_stats(mat, &stats);
+    if (status == SPMV_OK) status = spmv_mat_rows(mat, &A);
+    if (status != SPMV_OK) {
+        spmv_mat_free(mat);
+        return complain(status, spmv_ctx_error(ctx));
+    }
     matrix_name(source, o->values, name, sizeof name);
     snprintf(hash, sizeof hash, "%016llx", (unsigned long long)stats.hash);
     char reason[MOST_PAIRS][REASON];

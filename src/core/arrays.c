@@ -434,6 +434,9 @@ spmv_status spmv_mat_csr(spmv_ctx *ctx, const spmv_csr_view *view, spmv_mat **ou
     *out = NULL;
     GIVEN(ctx, ctx);
     GIVEN(ctx, view);
+    spmv_csr_view known = {0};
+    TRY(spmv_read_opts(ctx, "spmv_csr_view", &known, sizeof known, view));
+    view = &known;
     const spmv_arrays arrays = {.size = sizeof arrays,
                                 .rows = view->rows,
                                 .cols = view->cols,

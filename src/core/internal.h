@@ -95,15 +95,22 @@ struct spmv_mat {
         if (!(argument)) return spmv_fail(ctx, SPMV_E_ARG, "%s: " #argument " is NULL", __func__); \
     } while (0)
 
+/* Reads the size that a caller's struct begins with. */
+static inline spmv_status spmv_read_size(spmv_ctx *ctx, const char *name, const void *theirs,
+                                         size_t *out) {
+    enum { LARGEST = 1 << 12 }; /* no struct is that large: the size is not one */
+    memcpy(out, theirs, sizeof *out);
+    if (*out >= sizeof *out && *out <= LARGEST) return SPMV_OK;
+    return spmv_fail(ctx, SPMV_E_ARG, "%s.size is %zu, not set: write %s s = SPMV_OPTS(%s)", name,
+                     *out, name, name);
+}
+
 /* Copies options to *known, which holds the defaults: members that a caller of an older header does
  * not have keep them; those that only a newer header has must be zero. from NULL: all defaults. */
 static inline spmv_status spmv_read_opts(spmv_ctx *ctx, const char *name, void *known, size_t size,
                                          const void *from) {
-    enum { LARGEST = 1 << 12 }; /* no struct is that large: the size is not one */
     size_t given = size;
-    if (from) memcpy(&given, from, sizeof given);
-    if (given < sizeof given || given > LARGEST)
-        return spmv_fail(ctx, SPMV_E_ARG, "%s.size is %zu: not set (SPMV_OPTS does)", name, given);
+    if (from) TRY(spmv_read_size(ctx, name, from, &given));
     for (size_t k = size; k < given; k++)
         if (((const char *)from)[k])
             return spmv_fail(ctx, SPMV_E_ARG,
@@ -111,6 +118,17 @@ static inline spmv_status spmv_read_opts(spmv_ctx *ctx, const char *name, void *
                              "is set: it is of a newer header",
                              name, given, size, k);
     if (from) memcpy(known, from, given < size ? given : size);
+    return SPMV_OK;
+}
+
+/* Fills a caller's struct from *known, without the members that an older header does not have; its
+ * size stays. */
+static inline spmv_status spmv_fill(spmv_ctx *ctx, const char *name, const void *known, size_t size,
+                                    void *to) {
+    size_t given;
+    TRY(spmv_read_size(ctx, name, to, &given));
+    const size_t end = given < size ? given : size;
+    memcpy((char *)to + sizeof given, (const char *)known + sizeof given, end - sizeof given);
     return SPMV_OK;
 }
 
@@ -177,6 +195,8 @@ spmv_status spmv_check_symmetry(spmv_ctx *ctx, spmv_symmetry symmetry, int64_t r
 /* Brings the rows to host memory, if a device alone has them or their values: before views are
  * relied on. */
 spmv_status spmv_mat_bring(const spmv_mat *mat);
+/* Returns the canonical CSR with values in its order. */
+spmv_csr_view spmv_rows_with(const spmv_mat *mat, const double *values);
 /* Frees as spmv_mat_free does, but devices keep the released memory for later allocations, and no
  * plan may be alive. */
 void spmv_mat_put_away(spmv_mat *mat);

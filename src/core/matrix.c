@@ -124,6 +124,9 @@ spmv_status spmv_mat_coo(spmv_ctx *ctx, const spmv_coo_view *view, unsigned flag
     *out = NULL;
     GIVEN(ctx, ctx);
     GIVEN(ctx, view);
+    spmv_coo_view known = {0};
+    TRY(spmv_read_opts(ctx, "spmv_coo_view", &known, sizeof known, view));
+    view = &known;
     if (flags & ~(unsigned)SPMV_BORROW)
         return spmv_fail(ctx, SPMV_E_ARG,
                          "spmv_mat_coo: flags %#x are neither SPMV_COPY nor SPMV_BORROW", flags);

@@ -16,20 +16,48 @@ static bool list_rows(spmv_mat *mat) {
     return mat->coo.row != NULL;
 }
 
-void spmv_mat_entries(const spmv_mat *mat, spmv_coo_view *view) {
-    if (!view) return;
-    *view = (spmv_coo_view){0};
-    if (!mat || spmv_mat_bring(mat) || !list_rows((spmv_mat *)(uintptr_t)mat)) return;
-    *view = (spmv_coo_view){mat->coo.rows, mat->coo.cols,   mat->coo.nnz,      mat->coo.row,
-                            mat->coo.col,  mat->coo.values, mat->coo.symmetry, mat->coo.field};
+spmv_status spmv_mat_entries(const spmv_mat *mat, spmv_coo_view *view) {
+    static const spmv_coo_view none;
+    spmv_ctx *ctx = mat ? mat->ctx : NULL;
+    GIVEN(ctx, view);
+    TRY(spmv_fill(ctx, "spmv_coo_view", &none, sizeof none, view));
+    GIVEN(NULL, mat);
+    TRY(spmv_mat_bring(mat));
+    if (!list_rows((spmv_mat *)(uintptr_t)mat))
+        return spmv_fail(ctx, SPMV_E_NOMEM, "out of memory for the rows of %lld entries",
+                         (long long)mat->csr.nnz);
+    const spmv_coo *A = &mat->coo;
+    const spmv_coo_view all = {.rows = A->rows,
+                               .cols = A->cols,
+                               .nnz = A->nnz,
+                               .row = A->row,
+                               .col = A->col,
+                               .values = A->values,
+                               .symmetry = A->symmetry,
+                               .field = A->field};
+    return spmv_fill(ctx, "spmv_coo_view", &all, sizeof all, view);
 }
 
-void spmv_mat_rows(const spmv_mat *mat, spmv_csr_view *view) {
-    if (!view) return;
-    *view = (spmv_csr_view){0};
-    if (!mat || spmv_mat_bring(mat)) return;
-    *view = (spmv_csr_view){mat->csr.rows,    mat->csr.cols,    mat->csr.nnz,
-                            mat->csr.row_ptr, mat->csr.col_idx, mat->csr.values};
+spmv_csr_view spmv_rows_with(const spmv_mat *mat, const double *values) {
+    const spmv_csr *A = &mat->csr;
+    return (spmv_csr_view){.size = sizeof(spmv_csr_view),
+                           .rows = A->rows,
+                           .cols = A->cols,
+                           .nnz = A->nnz,
+                           .row_ptr = A->row_ptr,
+                           .col_idx = A->col_idx,
+                           .values = values};
+}
+
+spmv_status spmv_mat_rows(const spmv_mat *mat, spmv_csr_view *view) {
+    static const spmv_csr_view none;
+    spmv_ctx *ctx = mat ? mat->ctx : NULL;
+    GIVEN(ctx, view);
+    TRY(spmv_fill(ctx, "spmv_csr_view", &none, sizeof none, view));
+    GIVEN(NULL, mat);
+    TRY(spmv_mat_bring(mat));
+    const spmv_csr_view all = spmv_rows_with(mat, mat->csr.values);
+    return spmv_fill(ctx, "spmv_csr_view", &all, sizeof all, view);
 }
 
 bool spmv_values_change(const spmv_mat *mat) {
@@ -49,13 +77,14 @@ static void count(spmv_mat *mat) {
 }
 
 spmv_status spmv_mat_stats(const spmv_mat *mat, spmv_stats *out) {
-    GIVEN(mat ? mat->ctx : NULL, out);
-    *out = (spmv_stats){0};
+    static const spmv_stats none;
+    spmv_ctx *ctx = mat ? mat->ctx : NULL;
+    GIVEN(ctx, out);
+    TRY(spmv_fill(ctx, "spmv_stats", &none, sizeof none, out));
     GIVEN(NULL, mat);
     TRY(spmv_mat_bring(mat));
     if (mat->to_count) count((spmv_mat *)(uintptr_t)mat);
-    *out = mat->stats;
-    return SPMV_OK;
+    return spmv_fill(ctx, "spmv_stats", &mat->stats, sizeof mat->stats, out);
 }
 
 int64_t spmv_longest(const spmv_mat *mat) {

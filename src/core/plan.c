@@ -246,13 +246,10 @@ spmv_status spmv_plan_flush(const spmv_plan *plan, size_t bytes) {
     return plan->device->backend->flush(plan->device, bytes);
 }
 
-void spmv_plan_info(const spmv_plan *plan, spmv_plan_facts *out) {
-    if (!out) return;
-    *out = (spmv_plan_facts){0};
-    if (!plan) return;
+static spmv_plan_facts facts_of(const spmv_plan *plan) {
     spmv_device *device = plan->device;
     const char *fewer = *device->ctx->fewer_threads ? device->ctx->fewer_threads : NULL;
-    *out = (spmv_plan_facts){
+    spmv_plan_facts facts = {
         .backend = device->backend->name,
         .kernel = plan->kernel->name,
         .format = plan->kernel->format,
@@ -278,18 +275,29 @@ void spmv_plan_info(const spmv_plan *plan, spmv_plan_facts *out) {
         .refills = spmv_plan_refills(plan),
         .waits_asleep = device->backend->waits_asleep && device->backend->waits_asleep(device),
     };
-    out->host_bytes = spmv_mat_own_bytes(plan->matrix);
-    spmv_plan_add_resident(plan, &out->host_bytes, &out->device_bytes);
+    facts.host_bytes = spmv_mat_own_bytes(plan->matrix);
+    spmv_plan_add_resident(plan, &facts.host_bytes, &facts.device_bytes);
     const spmv_tuning *t = plan->tuning;
-    if (!t) return;
-    out->reason = t->reason;
-    out->wisdom = *t->date ? t->date : NULL;
-    out->tune_s = t->tune_s;
-    out->timed = t->timed;
-    out->baseline = t->baseline;
-    out->chosen_product_s = t->chosen_product_s;
-    out->baseline_product_s = t->baseline_product_s;
-    out->flush_bytes = t->flush_bytes;
+    if (!t) return facts;
+    facts.reason = t->reason;
+    facts.wisdom = *t->date ? t->date : NULL;
+    facts.tune_s = t->tune_s;
+    facts.timed = t->timed;
+    facts.baseline = t->baseline;
+    facts.chosen_product_s = t->chosen_product_s;
+    facts.baseline_product_s = t->baseline_product_s;
+    facts.flush_bytes = t->flush_bytes;
+    return facts;
+}
+
+spmv_status spmv_plan_info(const spmv_plan *plan, spmv_plan_facts *out) {
+    spmv_ctx *ctx = plan ? plan->device->ctx : NULL;
+    spmv_plan_facts facts = {0};
+    GIVEN(ctx, out);
+    TRY(spmv_fill(ctx, "spmv_plan_facts", &facts, sizeof facts, out));
+    GIVEN(NULL, plan);
+    facts = facts_of(plan);
+    return spmv_fill(ctx, "spmv_plan_facts", &facts, sizeof facts, out);
 }
 
 int64_t spmv_plan_setting(const spmv_plan *plan, const char *name) {

@@ -153,15 +153,14 @@ static void mark_for_blocks(spmv_sample *s) {
 
 static spmv_status take(spmv_mat *mat, const sample_size *size, int threads, spmv_sample *out) {
     const spmv_stored *source = mat->fetch ? mat->source : NULL;
-    spmv_csr_view A;
+    spmv_csr_view A = SPMV_OPTS(spmv_csr_view);
     if (source && source->device->backend->sample) {
         spmv_device *device = NULL;
         TRY(spmv_ctx_device(mat->ctx, source->device->backend, &device));
         *out = (spmv_sample){.size = *size};
         return device->backend->sample(device, source->copy, out);
     }
-    TRY(spmv_mat_bring(mat));
-    spmv_mat_rows(mat, &A);
+    TRY(spmv_mat_rows(mat, &A));
     return take_here(mat->ctx, &A, size, threads, out);
 }
 

@@ -51,8 +51,7 @@ const spmv_stored *spmv_source_of(const spmv_plan *plan) {
 /* Says what is known of the rows without bringing them to the host: their sizes, and what was
  * brought before. */
 static spmv_csr_view outline_of(const spmv_mat *mat) {
-    const spmv_csr *A = &mat->csr;
-    return (spmv_csr_view){A->rows, A->cols, A->nnz, A->row_ptr, A->col_idx, A->values};
+    return spmv_rows_with(mat, mat->csr.values);
 }
 
 /* The rows, in host memory if building the store or its kernel's structures needs them there. */

@@ -182,7 +182,7 @@ static int ratio(double total, double part, int least, int most) {
 static size_t flush_bytes(const problem *p) {
     const size_t least = p->host ? (size_t)64 << 20 : (size_t)512 << 20, line = 4096;
     size_t bytes = 8 * p->cache > least ? 8 * p->cache : least;
-    spmv_plan_facts facts;
+    spmv_plan_facts facts = SPMV_OPTS(spmv_plan_facts);
     spmv_plan_info(p->plan, &facts);
     if (bytes > facts.free_bytes / 4) bytes = facts.free_bytes / 4;
     return bytes / line * line;
@@ -197,8 +197,8 @@ spmv_status problem_batch(problem *p, timing *t, int inner) {
  * each once and caches are flushed before it. */
 static spmv_status make_copies(problem *p, int most, double *covered) {
     double target = 4 * (double)p->cache, least = p->host ? 64e6 : 512e6;
-    spmv_plan_facts facts;
-    spmv_plan_info(p->plan, &facts);
+    spmv_plan_facts facts = SPMV_OPTS(spmv_plan_facts);
+    TRY(spmv_plan_info(p->plan, &facts));
     double each = (double)(facts.store_bytes + facts.scratch_bytes + bytes_of(p, p->cols) +
                            bytes_of(p, p->rows));
     if (target < least) target = least;

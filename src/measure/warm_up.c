@@ -26,7 +26,13 @@ static spmv_status make_small(spmv_ctx *ctx, double mean, spmv_mat **out) {
         r->col_idx[k] = (int32_t)(k / length + k % length);
         r->values[k] = 1 / (double)(k + 3);
     }
-    const spmv_csr_view A = {ROWS, ROWS + length, ROWS * length, r->row_ptr, r->col_idx, r->values};
+    const spmv_csr_view A = {.size = sizeof A,
+                             .rows = ROWS,
+                             .cols = ROWS + length,
+                             .nnz = ROWS * length,
+                             .row_ptr = r->row_ptr,
+                             .col_idx = r->col_idx,
+                             .values = r->values};
     spmv_status status = spmv_mat_csr(ctx, &A, out);
     free(r);
     return status;

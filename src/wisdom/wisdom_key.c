@@ -69,9 +69,9 @@ __attribute__((format(printf, 3, 4))) static void append(char *text, size_t size
 
 static void describe_matrix(const spmv_mat *mat, char *out, size_t size) {
     const spmv_stats *about = &mat->stats;
-    spmv_csr_view A;
+    spmv_csr_view A = SPMV_OPTS(spmv_csr_view);
     sample s;
-    spmv_mat_rows(mat, &A);
+    if (spmv_mat_rows(mat, &A) != SPMV_OK) append(out, size, "unread: "); /* then A is empty */
     take_sample(&A, &s);
     s.pattern = spmv_mix(s.pattern + (uint64_t)about->row_max);
     s.pattern = spmv_mix(s.pattern + (uint64_t)about->empty_rows);

@@ -78,7 +78,7 @@ static inline spmv_mat *create(spmv_ctx *ctx, const spmv_arrays *arrays) {
 /* The same matrix, in host memory, with values that f32 holds. */
 static inline spmv_mat *mat_of(spmv_ctx *ctx, const char *source) {
     spmv_mat *mat = NULL, *rounded = NULL;
-    spmv_csr_view A;
+    spmv_csr_view A = SPMV_OPTS(spmv_csr_view);
     assert_int_equal(spmv_mat_load(ctx, source, NULL, &mat), SPMV_OK);
     spmv_mat_rows(mat, &A);
     double *near = malloc((size_t)A.nnz * sizeof *near);
@@ -116,7 +116,7 @@ static inline void assert_multiplies(const spmv_plan *plan, const subject *s) {
 }
 
 static inline void assert_same_rows(const spmv_mat *mat, const spmv_csr_view *A) {
-    spmv_csr_view B;
+    spmv_csr_view B = SPMV_OPTS(spmv_csr_view);
     spmv_mat_rows(mat, &B);
     assert_int_equal(B.nnz, A->nnz);
     assert_memory_equal(B.row_ptr, A->row_ptr, (size_t)(A->rows + 1) * sizeof *A->row_ptr);

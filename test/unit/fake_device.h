@@ -188,7 +188,8 @@ static spmv_status refill(int variant, const void *row_ptr, const void *values, 
         ptr[i] = wide ? ((const int64_t *)row_ptr)[i] : ((const int32_t *)row_ptr)[i];
     for (size_t k = 0; k < nnz; k++)
         value[k] = number_at(values, variant < SPMV_F32_O32 ? SPMV_F64 : SPMV_F32, (int64_t)k);
-    const spmv_csr_view A = {copy->rows, copy->cols, copy->nnz, ptr, NULL, value};
+    const spmv_csr_view A = {
+        sizeof(spmv_csr_view), copy->rows, copy->cols, copy->nnz, ptr, NULL, value};
     spmv_format_named(copy->format, variant)->refill(&A, 1, copy);
     device.refilled++;
     free(ptr);

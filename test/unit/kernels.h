@@ -51,7 +51,7 @@ static inline void *with_guards(const double *value, int64_t n, spmv_precision p
 /* x is guarded by NaN (0xff), which spoils every sum it gets into; y by small numbers (0xa5). */
 static inline subject subject_of(spmv_mat *mat, const char *name, const double *x,
                                  const double *y0) {
-    spmv_stats stats;
+    spmv_stats stats = SPMV_OPTS(spmv_stats);
     spmv_mat_stats(mat, &stats);
     subject s = {.name = name, .mat = mat, .rows = stats.rows, .cols = stats.cols};
     for (int p = 0; p < 2; p++) {
@@ -63,7 +63,7 @@ static inline subject subject_of(spmv_mat *mat, const char *name, const double *
 }
 
 static inline subject random_subject(spmv_mat *mat, const char *name) {
-    spmv_stats stats;
+    spmv_stats stats = SPMV_OPTS(spmv_stats);
     spmv_mat_stats(mat, &stats);
     double *x = random_vector(1, stats.cols), *y0 = random_vector(2, stats.rows);
     subject s = subject_of(mat, name, x, y0);

@@ -37,7 +37,7 @@ static inline spmv_status set_values(spmv_mat *mat, const void *fresh) {
 }
 
 static inline uint64_t hash_of(const spmv_mat *mat) {
-    spmv_stats stats;
+    spmv_stats stats = SPMV_OPTS(spmv_stats);
     assert_int_equal(spmv_mat_stats(mat, &stats), SPMV_OK);
     return stats.hash;
 }

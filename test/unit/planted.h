@@ -14,7 +14,7 @@ static int run_count; /* products of the planted kernel so far, this one include
 typedef void (*product)(const spmv_mat *mat, double alpha, const double *x, double beta, double *y);
 
 static spmv_csr_view rows_of(const spmv_mat *mat) {
-    spmv_csr_view A;
+    spmv_csr_view A = SPMV_OPTS(spmv_csr_view);
     spmv_mat_rows(mat, &A);
     return A;
 }
@@ -185,7 +185,7 @@ static void multiply_transposed(const spmv_mat *mat, double alpha, const double 
 /* The product of the file's entries with mirrored ones times mirror. */
 static void put_entries(const spmv_mat *mat, double mirror, double alpha, const double *x,
                         double beta, double *y) {
-    spmv_coo_view A;
+    spmv_coo_view A = SPMV_OPTS(spmv_coo_view);
     spmv_mat_entries(mat, &A);
     for (int64_t i = 0; i < A.rows; i++) y[i] = beta == 0 ? 0 : beta * y[i];
     for (int64_t k = 0; k < A.nnz; k++) {
@@ -211,7 +211,7 @@ static void read_as_skew_symmetric(const spmv_mat *mat, double alpha, const doub
 
 static void keep_last_duplicate(const spmv_mat *mat, double alpha, const double *x, double beta,
                                 double *y) {
-    spmv_coo_view A;
+    spmv_coo_view A = SPMV_OPTS(spmv_coo_view);
     spmv_mat_entries(mat, &A);
     double *dense = calloc((size_t)(A.rows * A.cols), sizeof *dense);
     assert_non_null(dense);
@@ -442,7 +442,7 @@ static void sum_into_y(const spmv_mat *mat, double alpha, const double *x, doubl
 /* The file's entries one after the other: duplicates apart. */
 static void sum_entries(const spmv_mat *mat, double alpha, const double *x, double beta,
                         double *y) {
-    spmv_coo_view A;
+    spmv_coo_view A = SPMV_OPTS(spmv_coo_view);
     spmv_mat_entries(mat, &A);
     for (int64_t i = 0; i < A.rows; i++) y[i] = beta == 0 ? 0 : beta * y[i];
     for (int64_t k = 0; k < A.nnz; k++) {

@@ -73,7 +73,7 @@ static spmv_mat *load(spmv_ctx *ctx, const char *name) {
 /* Checks what the plan took since there were as many bytes: all that the facts say, and beside it
  * an array's alignment. */
 static void assert_holds(const spmv_plan *plan, size_t before) {
-    spmv_plan_facts facts;
+    spmv_plan_facts facts = SPMV_OPTS(spmv_plan_facts);
     spmv_plan_info(plan, &facts);
     const bool is_theirs = plan->kernel->traits & SPMV_PEER && plan->device->backend->host;
     const size_t kept = facts.host_bytes - (is_theirs ? facts.scratch_bytes : 0);
@@ -132,7 +132,7 @@ static const int32_t narrow_ptr[] = {1, 3, 4, 6}, col_idx[] = {0, 2, 1, 0, 1},
 static const double five[] = {1, 2, 3, 4, 5};
 
 static spmv_status of_rows(spmv_ctx *ctx, spmv_mat **out) {
-    const spmv_csr_view A = {3, 3, 5, row_ptr, col_idx, five};
+    const spmv_csr_view A = {sizeof(spmv_csr_view), 3, 3, 5, row_ptr, col_idx, five};
     return spmv_mat_csr(ctx, &A, out);
 }
 
@@ -164,12 +164,14 @@ static spmv_status of_borrowed_rows(spmv_ctx *ctx, spmv_mat **out) {
 }
 
 static spmv_status of_entries(spmv_ctx *ctx, spmv_mat **out) { /* a duplicate; out of order */
-    const spmv_coo_view view = {3, 3, 5, row, col, five, SPMV_SYMMETRIC, SPMV_REAL_FIELD};
+    const spmv_coo_view view = {sizeof(spmv_coo_view), 3, 3, 5, row, col, five, SPMV_SYMMETRIC,
+                                SPMV_REAL_FIELD};
     return spmv_mat_coo(ctx, &view, SPMV_COPY, out);
 }
 
 static spmv_status of_borrowed_entries(spmv_ctx *ctx, spmv_mat **out) {
-    const spmv_coo_view view = {3, 3, 5, row, col, five, SPMV_GENERAL, SPMV_REAL_FIELD};
+    const spmv_coo_view view = {sizeof(spmv_coo_view), 3, 3, 5, row, col, five, SPMV_GENERAL,
+                                SPMV_REAL_FIELD};
     return spmv_mat_coo(ctx, &view, SPMV_BORROW, out);
 }
 
@@ -225,7 +227,7 @@ static void assert_made(spmv_status status, const void *out) {
 /* New values: all products have them, or, if there is no memory for them, none. */
 static void change_values(spmv_mat *mat, const spmv_plan *plan, double before) {
     double *twice = calloc((size_t)mat->coo.nnz, sizeof *twice);
-    spmv_coo_view given;
+    spmv_coo_view given = SPMV_OPTS(spmv_coo_view);
     assert_non_null(twice);
     spmv_mat_entries(mat, &given);
     for (int64_t k = 0; k < given.nnz; k++) twice[k] = 2 * given.values[k];
@@ -234,7 +236,7 @@ static void change_values(spmv_mat *mat, const spmv_plan *plan, double before) {
     const double after = total(plan, mat);
     if (given.nnz > 0 && before >= 0 && after >= 0)
         assert_true(fabs(after - (status == SPMV_OK ? 2 : 1) * before) < 1e-9);
-    spmv_plan_facts facts;
+    spmv_plan_facts facts = SPMV_OPTS(spmv_plan_facts);
     spmv_plan_info(plan, &facts);
     assert_true(purse.out >= facts.host_bytes);
     if (given.nnz > 0 && status == SPMV_OK && mat->csr.lent.values)

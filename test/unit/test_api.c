@@ -55,7 +55,7 @@ static void a_plan_has_its_own_memory(void **state) {
     enum { N = 100 };
     spmv_mat *A = NULL;
     spmv_plan *plan = NULL;
-    spmv_plan_facts facts;
+    spmv_plan_facts facts = SPMV_OPTS(spmv_plan_facts);
     float ones[N], y[N];
     void *x_there = NULL, *y_there = NULL;
     double seconds = -1;
@@ -85,7 +85,7 @@ static void a_plan_has_its_own_memory(void **state) {
     assert_true(seconds > 0 && seconds < 10);
     assert_int_equal(spmv_plan_get(plan, y, y_there, sizeof y), SPMV_OK);
     for (int i = 0; i < N; i++) {
-        spmv_csr_view rows;
+        spmv_csr_view rows = SPMV_OPTS(spmv_csr_view);
         float sum = 0;
         spmv_mat_rows(A, &rows);
         for (int64_t k = rows.row_ptr[i]; k < rows.row_ptr[i + 1]; k++)

@@ -9,17 +9,22 @@ static const int32_t sorted[] = {1, 3, 0, 2, 3};
 static const double values[] = {5, 2, 7, -1, 3};
 
 static spmv_csr_view small_view(void) {
-    return (spmv_csr_view){
-        .rows = 3, .cols = 4, .nnz = 5, .row_ptr = row_ptr, .col_idx = sorted, .values = values};
+    return (spmv_csr_view){.size = sizeof(spmv_csr_view),
+                           .rows = 3,
+                           .cols = 4,
+                           .nnz = 5,
+                           .row_ptr = row_ptr,
+                           .col_idx = sorted,
+                           .values = values};
 }
 
 static void rows_may_be_unsorted(void **state) {
     (void)state;
     static const int32_t unsorted[] = {3, 1, 2, 3, 0};
     static const double theirs[] = {2, 5, -1, 3, 7};
-    spmv_csr_view view = small_view(), rows;
+    spmv_csr_view view = small_view(), rows = SPMV_OPTS(spmv_csr_view);
     spmv_mat *A = NULL, *B = NULL;
-    spmv_stats a, b;
+    spmv_stats a = SPMV_OPTS(spmv_stats), b = a;
     assert_int_equal(spmv_mat_csr(ctx, &view, &A), SPMV_OK);
     view.col_idx = unsorted;
     view.values = theirs;
@@ -67,13 +72,15 @@ static void wrong_sizes_are_refused(void **state) {
     const int64_t nothing[] = {0, 0, 0, 0};
     for (int k = 0; k < COUNT(wrong); k++) {
         spmv_mat *A = (spmv_mat *)&k;
-        spmv_coo_view entries = {.rows = wrong[k][0],
+        spmv_coo_view entries = {.size = sizeof(spmv_coo_view),
+                                 .rows = wrong[k][0],
                                  .cols = wrong[k][1],
                                  .nnz = wrong[k][2],
                                  .row = index,
                                  .col = index,
                                  .values = values};
-        spmv_csr_view rows = {.rows = wrong[k][0],
+        spmv_csr_view rows = {.size = sizeof(spmv_csr_view),
+                              .rows = wrong[k][0],
                               .cols = wrong[k][1],
                               .nnz = wrong[k][2],
                               .row_ptr = nothing,
@@ -95,19 +102,35 @@ static void wrong_entries_are_refused(void **state) {
         for (unsigned flags = SPMV_COPY; flags <= SPMV_BORROW; flags++) {
             const int32_t row[] = {0, wrong[k][0]}, col[] = {0, wrong[k][1]};
             spmv_mat *A = (spmv_mat *)&k;
-            spmv_coo_view view = {
-                .rows = 3, .cols = 4, .nnz = 2, .row = row, .col = col, .values = values};
+            spmv_coo_view view = {.size = sizeof(spmv_coo_view),
+                                  .rows = 3,
+                                  .cols = 4,
+                                  .nnz = 2,
+                                  .row = row,
+                                  .col = col,
+                                  .values = values};
             spmv_status status = spmv_mat_coo(ctx, &view, flags, &A);
             assert_failed(status, SPMV_E_ARG, A, "1 entry lies outside the 3 x 4 matrix");
         }
     const int32_t zero[] = {0};
     spmv_mat *A = (spmv_mat *)zero;
-    spmv_coo_view oblong = {
-        .rows = 3, .cols = 4, .nnz = 1, .row = zero, .col = zero, .symmetry = SPMV_SYMMETRIC};
+    spmv_coo_view oblong = {.size = sizeof(spmv_coo_view),
+                            .rows = 3,
+                            .cols = 4,
+                            .nnz = 1,
+                            .row = zero,
+                            .col = zero,
+                            .symmetry = SPMV_SYMMETRIC};
     spmv_status status = spmv_mat_coo(ctx, &oblong, SPMV_COPY, &A);
     assert_failed(status, SPMV_E_ARG, A, "square");
     const double one = 1;
-    spmv_coo_view odd = {.rows = 3, .cols = 4, .nnz = 1, .row = zero, .col = zero, .values = &one};
+    spmv_coo_view odd = {.size = sizeof(spmv_coo_view),
+                         .rows = 3,
+                         .cols = 4,
+                         .nnz = 1,
+                         .row = zero,
+                         .col = zero,
+                         .values = &one};
     const int unknown = 7;
     memcpy(&odd.field, &unknown, sizeof odd.field);
     A = (spmv_mat *)zero;
@@ -119,11 +142,16 @@ static void arrays_are_copied_or_borrowed(void **state) {
     (void)state;
     int32_t row[] = {2, 0, 1}, col[] = {1, 2, 0};
     double value[] = {1.5, 2.5, 3.5};
-    const spmv_coo_view view = {
-        .rows = 3, .cols = 3, .nnz = 3, .row = row, .col = col, .values = value};
+    const spmv_coo_view view = {.size = sizeof(spmv_coo_view),
+                                .rows = 3,
+                                .cols = 3,
+                                .nnz = 3,
+                                .row = row,
+                                .col = col,
+                                .values = value};
     for (unsigned flags = SPMV_COPY; flags <= SPMV_BORROW; flags++) {
         spmv_mat *A = NULL;
-        spmv_coo_view back;
+        spmv_coo_view back = SPMV_OPTS(spmv_coo_view);
         assert_int_equal(spmv_mat_coo(ctx, &view, flags, &A), SPMV_OK);
         spmv_mat_entries(A, &back);
         assert_true((back.row == row) == (flags == SPMV_BORROW));
@@ -140,10 +168,11 @@ static void arrays_are_copied_or_borrowed(void **state) {
 static void no_values_means_ones(void **state) {
     (void)state;
     const int32_t row[] = {0, 1, 1}, col[] = {1, 0, 1};
-    const spmv_coo_view view = {.rows = 2, .cols = 2, .nnz = 3, .row = row, .col = col};
+    const spmv_coo_view view = {
+        .size = sizeof(spmv_coo_view), .rows = 2, .cols = 2, .nnz = 3, .row = row, .col = col};
     spmv_mat *A = NULL;
-    spmv_stats stats;
-    spmv_csr_view rows;
+    spmv_stats stats = SPMV_OPTS(spmv_stats);
+    spmv_csr_view rows = SPMV_OPTS(spmv_csr_view);
     assert_int_equal(spmv_mat_coo(ctx, &view, SPMV_COPY, &A), SPMV_OK);
     assert_int_equal(spmv_mat_stats(A, &stats), SPMV_OK);
     assert_int_equal(stats.field, SPMV_PATTERN_FIELD);
@@ -159,7 +188,7 @@ static void a_matrix_is_saved_and_loaded(void **state) {
     assert_true(file >= 0);
     close(file);
     spmv_mat *A = NULL, *B = NULL;
-    spmv_stats a, b;
+    spmv_stats a = SPMV_OPTS(spmv_stats), b = a;
     assert_int_equal(spmv_mat_load(ctx, "gen:random:50:5:70", NULL, &A), SPMV_OK);
     assert_int_equal(spmv_mat_save(A, path), SPMV_OK);
     assert_int_equal(spmv_mat_load(ctx, path, NULL, &B), SPMV_OK);

@@ -236,7 +236,7 @@ static void no_rows_need_no_vectors(void **state) {
     (void)state;
     spmv_ctx *ctx = context_of(2);
     const int64_t row_ptr[] = {0};
-    const spmv_csr_view none = {.cols = 1, .row_ptr = row_ptr};
+    const spmv_csr_view none = {.size = sizeof(spmv_csr_view), .cols = 1, .row_ptr = row_ptr};
     spmv_mat *mat = NULL;
     spmv_plan *plan = NULL;
     double x = 1;

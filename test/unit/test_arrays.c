@@ -9,7 +9,7 @@ typedef struct rows { /* of a matrix, ascending; as a caller may have them */
 } rows;
 
 static rows rows_of(const spmv_mat *mat) {
-    spmv_csr_view A;
+    spmv_csr_view A = SPMV_OPTS(spmv_csr_view);
     spmv_mat_rows(mat, &A);
     rows r = {A.rows, A.cols, A.nnz, NULL, NULL, NULL, NULL};
     r.ptr = malloc((size_t)(A.rows + 1) * sizeof *r.ptr);
@@ -76,8 +76,8 @@ static void borrowed_rows_are_used_as_they_are(void **state) {
     rows r = rows_of(s.mat);
     spmv_arrays arrays = arrays_of(&r, SPMV_BORROW);
     spmv_mat *mat = create(s.mat->ctx, &arrays);
-    spmv_csr_view A;
-    spmv_coo_view entries_there, entries_here;
+    spmv_csr_view A = SPMV_OPTS(spmv_csr_view);
+    spmv_coo_view entries_there = SPMV_OPTS(spmv_coo_view), entries_here = entries_there;
     spmv_mat_rows(mat, &A);
     assert_ptr_equal(A.row_ptr, r.ptr);
     assert_ptr_equal(A.col_idx, r.idx);
@@ -120,7 +120,7 @@ static void borrowed_values_are_borrowed_again(void **state) {
         assert_int_equal(spmv_mat_set_values(mat, fresh, SPMV_HOST, NULL), SPMV_OK);
         if (turn == 1)
             assert_int_equal(spmv_mat_set_values(mat, set_last, SPMV_HOST, NULL), SPMV_OK);
-        spmv_csr_view A;
+        spmv_csr_view A = SPMV_OPTS(spmv_csr_view);
         spmv_mat_rows(mat, &A);
         assert_ptr_equal(A.values, set_last);
         for (int p = 0; p < COUNT(plans); p++) assert_multiplies(plans[p], &now);
@@ -136,7 +136,7 @@ static void borrowed_values_are_borrowed_again(void **state) {
 static size_t host_bytes(spmv_ctx *ctx, const spmv_arrays *arrays, const char *kernel) {
     spmv_mat *mat = create(ctx, arrays);
     spmv_plan *plan = plan_with(mat, kernel);
-    spmv_plan_facts facts;
+    spmv_plan_facts facts = SPMV_OPTS(spmv_plan_facts);
     spmv_plan_info(plan, &facts);
     assert_int_equal(facts.device_bytes, 0);
     spmv_plan_free(plan);
@@ -298,7 +298,7 @@ static void views_stay(void **state) {
     for (unsigned flags = SPMV_COPY; flags <= SPMV_BORROW; flags++) {
         there t = {.plan = keeper};
         spmv_arrays sent = send(&t, &here);
-        spmv_csr_view before, after;
+        spmv_csr_view before = SPMV_OPTS(spmv_csr_view), after = before;
         sent.flags = flags;
         spmv_mat *mat = create(ctx, &sent);
         spmv_plan *plan = plan_with(mat, "csr_lanes");

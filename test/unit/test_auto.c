@@ -18,7 +18,7 @@ static spmv_plan *choose(spmv_mat *mat, spmv_proposals *all, spmv_plan_opts opts
 }
 
 static void assert_chosen(const spmv_plan *plan, const char *kernel, const char *part) {
-    spmv_plan_facts f;
+    spmv_plan_facts f = SPMV_OPTS(spmv_plan_facts);
     spmv_plan_info(plan, &f);
     if (strcmp(f.kernel, kernel) != 0 || !strstr(f.reason, part))
         fail_msg("chosen %s, expected %s: %s (expected %s)", f.kernel, kernel, f.reason, part);
@@ -37,7 +37,7 @@ static void the_baseline_kernel_beats_a_slow_proposal(void **state) {
     (void)state;
     spmv_mat *mat = load("gen:poisson2d:40");
     spmv_proposals all = {.n = 0};
-    spmv_plan_facts f;
+    spmv_plan_facts f = SPMV_OPTS(spmv_plan_facts);
     propose_slow(&all, 100);
     spmv_propose_kernel(&all, "csr_rows", 0, 0, "baseline");
     spmv_plan *plan = choose(mat, &all, (spmv_plan_opts){.expected_calls = many});
@@ -59,7 +59,7 @@ static void a_fast_proposal_beats_the_baseline_kernel(void **state) {
     spmv_plan *plan = choose(mat, &all, (spmv_plan_opts){.expected_calls = many});
     assert_chosen(plan, "csr_rows", "csr_rows: planted well; ");
     assert_chosen(plan, "csr_rows", "; more than 10 times as fast as csr_tiles in the trials");
-    spmv_plan_facts f;
+    spmv_plan_facts f = SPMV_OPTS(spmv_plan_facts);
     spmv_plan_info(plan, &f);
     assert_true(f.chosen_product_s < f.baseline_product_s);
     spmv_plan_free(plan);
@@ -75,7 +75,7 @@ static void expected_products_decide_whether_kernels_are_timed(void **state) {
     for (int k = 0; k < COUNT(calls); k++) {
         const bool is_timed = calls[k] > 250;
         spmv_proposals all = {.n = 0};
-        spmv_plan_facts f;
+        spmv_plan_facts f = SPMV_OPTS(spmv_plan_facts);
         spmv_propose_kernel(&all, "csr_rows", 0, 0, "baseline");
         spmv_propose_kernel(&all, "csr_blocks", 0, 1.08, "second");
         spmv_propose_kernel(&all, "csr_balanced", 0, 1.2, "first");
@@ -118,7 +118,7 @@ static void what_could_not_pay_is_not_tried(void **state) {
     spmv_mat *mat = load("gen:poisson2d:1000");
     for (int k = 0; k < COUNT(cases); k++) {
         spmv_proposals all = {.n = 0};
-        spmv_plan_facts f;
+        spmv_plan_facts f = SPMV_OPTS(spmv_plan_facts);
         spmv_propose_kernel(&all, "csr_rows", 0, 0, "baseline");
         spmv_propose_kernel(&all, "csr_balanced", 0, 20, "best");
         spmv_propose_kernel(&all, "coo_segments", cases[k].setup, 10, "converted");
@@ -141,7 +141,7 @@ static void a_set_up_is_paid_in_seconds(void **state) {
         spmv_propose_kernel(&all, "csr_rows", 0, 0, "baseline");
         spmv_propose_kernel(&all, "coo_segments", k == 0 ? 1000 : .1, 2, "planted");
         spmv_plan *plan = choose(mat, &all, (spmv_plan_opts){.expected_calls = 1000});
-        spmv_plan_facts f;
+        spmv_plan_facts f = SPMV_OPTS(spmv_plan_facts);
         spmv_plan_info(plan, &f);
         bool is_refused = strstr(f.reason, "passed over coo_segments: its set-up would not pay");
         if (is_refused != (k == 1)) fail_msg("case %d: %s", k, f.reason);
@@ -175,7 +175,7 @@ static void a_late_start_leaves_cheap_candidates(void **state) {
     spmv_proposals all = {.n = 0};
     spmv_plan_opts opts = {.size = sizeof opts, .expected_calls = 1000};
     spmv_plan *plan = NULL;
-    spmv_plan_facts f;
+    spmv_plan_facts f = SPMV_OPTS(spmv_plan_facts);
     spmv_propose_kernel(&all, "csr_rows", 0, 0, "baseline");
     spmv_propose_kernel(&all, "csr_blocks", 1, 100, "first");
     spmv_propose_kernel(&all, "ell_rows", 3, 90, "second");
@@ -196,7 +196,7 @@ static void empty_rows_take_time(void **state) {
     spmv_mat *mat = matrix_of(ctx, &e);
     spmv_plan_opts opts = {.size = sizeof opts, .kernel = "auto", .expected_calls = 1000};
     spmv_plan *plan = NULL;
-    spmv_plan_facts f;
+    spmv_plan_facts f = SPMV_OPTS(spmv_plan_facts);
     assert_int_equal(spmv_plan_create(mat, &opts, &plan), SPMV_OK);
     spmv_plan_info(plan, &f);
     if (!f.baseline) fail_msg("nothing was timed: %s", f.reason);
@@ -214,7 +214,7 @@ static void long_products_pay_for_a_sample(void **state) {
         spmv_plan_opts opts = {
             .size = sizeof opts, .kernel = "omp:auto", .threads = 1, .expected_calls = 1000};
         spmv_plan *plan = NULL;
-        spmv_plan_facts f;
+        spmv_plan_facts f = SPMV_OPTS(spmv_plan_facts);
         assert_int_equal(spmv_plan_create(mat, &opts, &plan), SPMV_OK);
         spmv_plan_info(plan, &f);
         if ((f.baseline != NULL) != pays) fail_msg("%d: %s", pays, f.reason);

@@ -15,8 +15,13 @@ static spmv_ctx *ctx;
 static const int64_t row_ptr[] = {0, 2, 2, 5, 6, 8};
 static const int32_t col_idx[] = {1, 4, 0, 4, 6, 1, 0, 5};
 static const double values[] = {10, 11, 20, 21, 22, 30, 40, 41};
-static const spmv_csr_view by_hand = {
-    .rows = 5, .cols = 7, .nnz = 8, .row_ptr = row_ptr, .col_idx = col_idx, .values = values};
+static const spmv_csr_view by_hand = {.size = sizeof(spmv_csr_view),
+                                      .rows = 5,
+                                      .cols = 7,
+                                      .nnz = 8,
+                                      .row_ptr = row_ptr,
+                                      .col_idx = col_idx,
+                                      .values = values};
 
 static void assert_same(const void *got, const void *expected, size_t n, size_t width,
                         const char *what) {
@@ -112,8 +117,13 @@ static void the_papers_example(void **state) {
     static const uint32_t sorted_col[] = {0, 1, 3, 4, 2, 2, 3, 4, 4, 4};
     static const uint32_t row_in_strip[] = {0, 1, 0, 1, 0, 1, 1, 0, 1, 0};
     static const double sorted_value[] = {1, 3, 2, 4, 5, 7, 8, 6, 9, 10};
-    const spmv_csr_view M = {
-        .rows = 5, .cols = 5, .nnz = 10, .row_ptr = ptr, .col_idx = col, .values = value};
+    const spmv_csr_view M = {.size = sizeof(spmv_csr_view),
+                             .rows = 5,
+                             .cols = 5,
+                             .nnz = 10,
+                             .row_ptr = ptr,
+                             .col_idx = col,
+                             .values = value};
     spmv_store *store = store_of("cmrs", &M, strips(2, true));
     const cmrs *A = (const cmrs *)store;
     assert_int_equal(A->strips, 3);
@@ -157,8 +167,13 @@ static void columns_of_28_bits(void **state) {
     static const int64_t ptr[] = {0, 0, 1};
     static const int32_t col[] = {(1 << 28) - 1};
     static const double value[] = {3};
-    spmv_csr_view A = {
-        .rows = 2, .cols = 1 << 28, .nnz = 1, .row_ptr = ptr, .col_idx = col, .values = value};
+    spmv_csr_view A = {.size = sizeof(spmv_csr_view),
+                       .rows = 2,
+                       .cols = 1 << 28,
+                       .nnz = 1,
+                       .row_ptr = ptr,
+                       .col_idx = col,
+                       .values = value};
     spmv_choice c = strips(2, false);
     spmv_store *store = store_of("cmrs", &A, c);
     assert_int_equal(((const cmrs *)store)->packed[0], 0xfffffff1u);
@@ -234,7 +249,7 @@ static void chosen_boundary_takes_fewest_bytes(void **state) {
             shortest = n < shortest ? n : shortest;
         }
         spmv_mat *mat = matrix_of(ctx, &e);
-        spmv_csr_view A;
+        spmv_csr_view A = SPMV_OPTS(spmv_csr_view);
         spmv_mat_rows(mat, &A);
         size_t chosen = bytes_of("hybrid", &A, -1);
         int64_t largest = 0; /* of the boundaries that are as cheap */
@@ -288,7 +303,11 @@ static void the_papers_sizes(void **state) {
         others += i != LONGEST_ROW;
         ptr[i + 1] = ptr[i] + BOUNDARY + rest;
     }
-    const spmv_csr_view A = {.rows = ROWS, .cols = ROWS, .nnz = ptr[ROWS], .row_ptr = ptr};
+    const spmv_csr_view A = {.size = sizeof(spmv_csr_view),
+                             .rows = ROWS,
+                             .cols = ROWS,
+                             .nnz = ptr[ROWS],
+                             .row_ptr = ptr};
     assert_int_equal(A.nnz, 31141367);
     size_t bytes = bytes_of("hybrid", &A, BOUNDARY);
     char megabytes[32];
@@ -306,7 +325,11 @@ static void the_papers_sizes(void **state) {
 static void huge_forecasts_do_not_wrap(void **state) {
     (void)state;
     static const int64_t ptr[] = {0, INT32_MAX, INT32_MAX, INT32_MAX};
-    spmv_csr_view A = {.rows = 3, .cols = INT32_MAX, .nnz = INT32_MAX, .row_ptr = ptr};
+    spmv_csr_view A = {.size = sizeof(spmv_csr_view),
+                       .rows = 3,
+                       .cols = INT32_MAX,
+                       .nnz = INT32_MAX,
+                       .row_ptr = ptr};
     assert_int_equal(bytes_of("hybrid", &A, INT32_MAX), 12ull * 3 * INT32_MAX + 12 * 3);
 }
 
@@ -316,7 +339,7 @@ static void huge_forecasts_do_not_wrap(void **state) {
 static void metrics_by_hand(void **state) {
     (void)state;
     spmv_mat *mat = NULL;
-    spmv_stats stats;
+    spmv_stats stats = SPMV_OPTS(spmv_stats);
     assert_int_equal(spmv_mat_csr(ctx, &by_hand, &mat), SPMV_OK);
     assert_int_equal(spmv_mat_stats(mat, &stats), SPMV_OK);
     assert_true(fabs(spmv_cmrs_sigma(&stats) - sqrt(5.2 / (1.6 * 5))) < 1e-15);
@@ -324,7 +347,7 @@ static void metrics_by_hand(void **state) {
     assert_int_equal(spmv_cmrs_beta_plus(8, 5, 3), 96 + 12 + 80);
     assert_int_equal(spmv_cmrs_flop(8, 5), 11);
     assert_int_equal(spmv_flop(8), 16);
-    assert_true(spmv_cmrs_sigma(&(spmv_stats){.rows = 5}) == 0);
+    assert_true(spmv_cmrs_sigma(&(spmv_stats){.size = sizeof(spmv_stats), .rows = 5}) == 0);
     spmv_mat_free(mat);
 }
 

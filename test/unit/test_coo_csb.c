@@ -8,7 +8,7 @@
 
 static spmv_status build(const char *format, const spmv_mat *mat, spmv_param_id id, int64_t value,
                          spmv_store **out) {
-    spmv_csr_view A;
+    spmv_csr_view A = SPMV_OPTS(spmv_csr_view);
     spmv_choice c = {{0}};
     if (id < SPMV_NPARAMS) c.value[id] = value;
     spmv_mat_rows(mat, &A);
@@ -101,7 +101,7 @@ static void hyb_boundary_is_best(void **state) {
         entries e = is_listed ? two_long_rows(lengths[n][0], lengths[n][1])
                               : random_matrix((uint64_t)n, 40 + n, 60, 1 + 2 * n % 50);
         spmv_mat *mat = matrix_of(ctx, &e);
-        spmv_csr_view A;
+        spmv_csr_view A = SPMV_OPTS(spmv_csr_view);
         spmv_mat_rows(mat, &A);
         for (int variant = 0; variant < SPMV_NVARIANTS; variant++) {
             const spmv_format *format = spmv_format_named("hyb", variant);

@@ -5,7 +5,7 @@
 #include "formats/csb_interleaved/csb_interleaved.h"
 
 static csb_interleaved *store_of(spmv_mat *mat, int variant, int64_t tile) {
-    spmv_csr_view A;
+    spmv_csr_view A = SPMV_OPTS(spmv_csr_view);
     spmv_store *store = NULL;
     spmv_choice c = {{0}};
     c.value[SPMV_tile] = tile;
@@ -53,7 +53,7 @@ static void rows_are_cut_where_entries_are_many(void **state) {
     (void)state;
     for (int s = 0; s < COUNT(sources); s++) {
         spmv_mat *mat = NULL;
-        spmv_csr_view rows;
+        spmv_csr_view rows = SPMV_OPTS(spmv_csr_view);
         assert_int_equal(spmv_mat_load(ctx, sources[s], NULL, &mat), SPMV_OK);
         spmv_mat_rows(mat, &rows);
         csb_interleaved *A = store_of(mat, SPMV_F64_O32, 0);
@@ -112,7 +112,7 @@ static void codes_do_not_change_y(void **state) {
 /* Nothing but the number is read of 2^31 nonzeros. */
 static void offsets_are_narrow(void **state) {
     const int64_t row_ptr[] = {0, (int64_t)1 << 31};
-    const spmv_csr_view A = {1, 1, row_ptr[1], row_ptr, NULL, NULL};
+    const spmv_csr_view A = {sizeof(spmv_csr_view), 1, 1, row_ptr[1], row_ptr, NULL, NULL};
     const spmv_choice c = {{0}};
     (void)state;
     for (int variant = 0; variant < SPMV_NVARIANTS; variant++) {

@@ -148,7 +148,7 @@ static entries entries_like(int s, int k) {
 /* ---- stores ---------------------------------------------------------------------------------- */
 
 static csell *store_with(const spmv_mat *mat, int variant, int64_t cut, bool codes, int threads) {
-    spmv_csr_view A;
+    spmv_csr_view A = SPMV_OPTS(spmv_csr_view);
     spmv_store *store = NULL;
     spmv_choice c = {{0}};
     c.value[SPMV_cut] = cut;
@@ -231,7 +231,7 @@ static void all_overflows_are_counted(void **state) {
     entries e = {.rows = ROWS, .cols = 300};
     fill_band(&e, too_large);
     spmv_mat *mat = matrix_of(ctx, &e);
-    spmv_csr_view A;
+    spmv_csr_view A = SPMV_OPTS(spmv_csr_view);
     spmv_store *store = NULL;
     spmv_choice c = {{0}};
     c.value[SPMV_codes] = 1;
@@ -304,7 +304,7 @@ static void runs_by_hand(void **state) {
 /* Nothing but the length is read of a row of 2^31 nonzeros. */
 static void a_long_part_has_narrow_offsets(void **state) {
     const int64_t row_ptr[] = {0, (int64_t)1 << 31};
-    const spmv_csr_view A = {1, 1, row_ptr[1], row_ptr, NULL, NULL};
+    const spmv_csr_view A = {sizeof(spmv_csr_view), 1, 1, row_ptr[1], row_ptr, NULL, NULL};
     spmv_choice c = {{0}};
     (void)state;
     c.value[SPMV_cut] = 100;
@@ -340,7 +340,7 @@ static char *product_of(spmv_mat *mat, const char *kernel, spmv_precision precis
 
 static void assert_right(spmv_mat *mat, const char *kernel, spmv_precision precision,
                          const char *matrix, const char *values) {
-    spmv_stats stats;
+    spmv_stats stats = SPMV_OPTS(spmv_stats);
     spmv_mat_stats(mat, &stats);
     double *wide_x = random_vector(1, stats.cols), *wide_y0 = random_vector(2, stats.rows);
     void *x = malloc((size_t)stats.cols * sizeof(double)), *y0 = malloc(ROWS * sizeof(double));

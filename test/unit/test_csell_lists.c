@@ -12,7 +12,7 @@ static spmv_choice choice_with(int64_t cut, int64_t codes) {
 
 static csell_lists *store_with(const spmv_mat *mat, int64_t cut, int64_t codes) {
     const spmv_choice c = choice_with(cut, codes);
-    spmv_csr_view A;
+    spmv_csr_view A = SPMV_OPTS(spmv_csr_view);
     spmv_store *store = NULL;
     spmv_mat_rows(mat, &A);
     assert_int_equal(spmv_format_named("csell_lists", SPMV_F64_O32)->build(ctx, &A, &c, 2, &store),
@@ -114,7 +114,7 @@ static void long_rows_are_refused(void **state) {
     for (int64_t i = 0; i < e.rows; i++) add_row(&e, i, i == 7 ? 90 : 3);
     spmv_mat *mat = matrix_of(ctx, &e);
     const spmv_choice c = choice_with(50, 1);
-    spmv_csr_view A;
+    spmv_csr_view A = SPMV_OPTS(spmv_csr_view);
     spmv_store *store = NULL;
     spmv_mat_rows(mat, &A);
     assert_int_equal(spmv_format_named("csell_lists", SPMV_F64_O32)->build(ctx, &A, &c, 2, &store),
@@ -148,7 +148,7 @@ static void assert_devices_agree(const spmv_mat *mat, int64_t codes, const char 
     const spmv_choice c = choice_with(1 << 20, codes), none = {{0}};
     spmv_device *d = NULL;
     spmv_store *rows_head = NULL, *rows = NULL;
-    spmv_csr_view A;
+    spmv_csr_view A = SPMV_OPTS(spmv_csr_view);
     double upload_s;
     if (!is_usable(ctx, &spmv_cuda)) return;
     spmv_mat_rows(mat, &A);

@@ -18,7 +18,8 @@ static void shapes_are_the_paper_s(void **state) {
     };
     (void)state;
     for (int k = 0; k < COUNT(of); k++) {
-        const spmv_csr_view A = {.rows = of[k].rows, .cols = 1000, .nnz = of[k].nnz};
+        const spmv_csr_view A = {
+            .size = sizeof(spmv_csr_view), .rows = of[k].rows, .cols = 1000, .nnz = of[k].nnz};
         spmv_choice c = {{0}};
         c.value[SPMV_lanes] = of[k].lanes;
         const csr5_shape s = csr5_shape_of(&A, &c, of[k].vector_bytes);
@@ -38,7 +39,7 @@ static void tiles_are_as_wide_as_the_best_vectors(void **state) {
         const size_t width = variant == SPMV_F64_O32 || variant == SPMV_F64_O64 ? 8 : 4;
         const spmv_choice automatic = {{0}};
         spmv_store *store = NULL;
-        spmv_csr_view A;
+        spmv_csr_view A = SPMV_OPTS(spmv_csr_view);
         spmv_mat_rows(mat, &A);
         assert_int_equal(spmv_format_named("csr5", variant)->build(ctx, &A, &automatic, 2, &store),
                          SPMV_OK);
@@ -81,7 +82,7 @@ static void descriptors_say_where_rows_begin(void **state) {
     (void)state;
     spmv_ctx *ctx = context_of(2);
     for (uint64_t seed = 1; seed <= 24; seed++) {
-        spmv_csr_view A;
+        spmv_csr_view A = SPMV_OPTS(spmv_csr_view);
         spmv_choice c = {{0}};
         spmv_store *store = NULL;
         entries e = random_matrix(seed, 70, 90, 1 + (int64_t)seed % 9);
@@ -126,7 +127,7 @@ static void what_a_product_reads_by_hand(void **state) {
                                .settings = shape,
                                .nsettings = COUNT(shape)};
         spmv_plan *plan = NULL;
-        spmv_plan_facts facts;
+        spmv_plan_facts facts = SPMV_OPTS(spmv_plan_facts);
         assert_int_equal(spmv_plan_create(mat, &opts, &plan), SPMV_OK);
         spmv_plan_info(plan, &facts);
         assert_int_equal(facts.traffic_bytes, of[k].bytes);
@@ -147,7 +148,7 @@ static void the_bound_is_nearly_reached(void **state) {
     for (int64_t i = 0; i < e.rows; i++)
         for (int j = 0; j < (i ? length[i % PERIOD] : 1); j++) add_entry(&e, i, j, 1);
     spmv_mat *mat = matrix_of(ctx, &e);
-    spmv_csr_view A;
+    spmv_csr_view A = SPMV_OPTS(spmv_csr_view);
     spmv_choice c = {{0}};
     c.value[SPMV_lanes] = 4;
     c.value[SPMV_height] = 2;
@@ -168,7 +169,7 @@ static void all_overflows_are_counted(void **state) {
     entries e = {.rows = 5, .cols = ENTRIES};
     for (int64_t n = 0; n < ENTRIES; n++) add_entry(&e, n / 7, n, 1e300);
     spmv_mat *mat = matrix_of(ctx, &e);
-    spmv_csr_view A;
+    spmv_csr_view A = SPMV_OPTS(spmv_csr_view);
     spmv_store *store = NULL;
     spmv_choice c = {{0}};
     c.value[SPMV_lanes] = 4;

@@ -71,7 +71,8 @@ static void assert_exact(const rows *r, const char *what) {
     const int64_t cols = 12007;
     const spmv_plan_opts opts = {.size = sizeof opts, .kernel = "cuda:csr_balanced"};
     spmv_mat *mat = matrix_with(r, cols);
-    workplace w = {.x = malloc((size_t)cols * sizeof *w.x),
+    workplace w = {.A = SPMV_OPTS(spmv_csr_view),
+                   .x = malloc((size_t)cols * sizeof *w.x),
                    .y = malloc((size_t)r->n * sizeof *w.y)};
     assert_true(w.x && w.y);
     spmv_mat_rows(mat, &w.A);

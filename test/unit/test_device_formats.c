@@ -134,7 +134,7 @@ enum { MOST_FORMATS = 16 };
 /* Adds the stores compared to those of each format. */
 static void compare_variants(spmv_device *d, const spmv_mat *mat, bool are_passing,
                              const char *what, int compared[MOST_FORMATS]) {
-    spmv_csr_view A;
+    spmv_csr_view A = SPMV_OPTS(spmv_csr_view);
     spmv_mat_rows(mat, &A);
     const spmv_device_format *const(*all)[SPMV_NVARIANTS] = d->backend->formats, *first;
     for (int variant = 0; variant < SPMV_NVARIANTS; variant++) {
@@ -226,7 +226,7 @@ static double *scaled_product(spmv_mat *mat, const char *kernel, const spmv_sett
                               int nsettings, spmv_precision precision, double alpha, double beta) {
     spmv_plan_opts opts = SPMV_OPTS(spmv_plan_opts);
     spmv_plan *plan = NULL;
-    spmv_csr_view A;
+    spmv_csr_view A = SPMV_OPTS(spmv_csr_view);
     opts.kernel = kernel, opts.settings = settings, opts.nsettings = nsettings,
     opts.precision = precision;
     spmv_mat_rows(mat, &A);
@@ -278,7 +278,7 @@ static void codes_do_not_change_y(void **state) {
             for (int f32 = 0; f32 < 2; f32++) {
                 spmv_mat *mat = mat_of(specs[k][0], specs[k][1]);
                 spmv_precision precision = f32 ? SPMV_F32 : SPMV_F64;
-                spmv_csr_view A;
+                spmv_csr_view A = SPMV_OPTS(spmv_csr_view);
                 const spmv_setting on[] = {{"codes", 1}, {"warps", warps}};
                 const spmv_setting off[] = {{"codes", 0}, {"warps", warps}};
                 double *coded = product(mat, "cuda:csell_warp", on, COUNT(on), precision);
@@ -304,7 +304,7 @@ static double *product_by_hubs(spmv_mat *mat, int64_t hubs, spmv_precision preci
     const spmv_setting set[] = {{"codes", 1}, {"hubs", hubs}};
     const spmv_setting raw[] = {{"codes", 0}, {"hubs", hubs}};
     const int given = hubs ? 2 : 1; /* 0: as many as the kernel chooses */
-    spmv_csr_view A;
+    spmv_csr_view A = SPMV_OPTS(spmv_csr_view);
     spmv_mat_rows(mat, &A);
     double *coded = product(mat, "cuda:hubs", set, given, precision);
     double *again = product(mat, "cuda:hubs", set, given, precision);
@@ -420,7 +420,7 @@ static spmv_mat *band_of(int64_t rows, int64_t diagonals, int kind) {
 
 static void assert_lists_change_nothing(spmv_mat *mat, const char *name, const char *values) {
     enum { UNCUT = 1 << 20 };
-    spmv_csr_view A;
+    spmv_csr_view A = SPMV_OPTS(spmv_csr_view);
     spmv_mat_rows(mat, &A);
     for (int f32 = 0; f32 < 2; f32++)
         for (int64_t codes = 0; codes < 2; codes++) {

@@ -38,7 +38,7 @@ static void every_kernel_uses_the_callers_memory(void **state) {
     for (int k = 0; k < spmv_cuda.nkernels; k++) {
         spmv_plan_opts opts = SPMV_OPTS(spmv_plan_opts);
         spmv_plan *plan = NULL;
-        spmv_plan_facts facts;
+        spmv_plan_facts facts = SPMV_OPTS(spmv_plan_facts);
         char name[64];
         if (!is_here(&spmv_cuda, k)) continue;
         snprintf(name, sizeof name, "cuda:%s", spmv_cuda.kernels[k][0]->name);
@@ -65,7 +65,7 @@ static void every_kernel_uses_the_callers_memory(void **state) {
 static spmv_plan *converted_by_host(spmv_mat *mat, const char *kernel, int blocks) {
     spmv_plan_opts opts = SPMV_OPTS(spmv_plan_opts);
     spmv_plan *plan = NULL;
-    spmv_plan_facts facts;
+    spmv_plan_facts facts = SPMV_OPTS(spmv_plan_facts);
     opts.kernel = kernel;
     purse.refused = blocks + 1;
     spmv_status status = spmv_plan_create(mat, &opts, &plan);
@@ -87,14 +87,14 @@ static void what_the_host_converted_takes_new_values(void **state) {
     for (int n = 0; n < COUNT(kernels); n++) {
         spmv_mat *mat = few_values(ctx, "gen:poisson2d:40");
         spmv_plan *plan = NULL;
-        spmv_csr_view A;
+        spmv_csr_view A = SPMV_OPTS(spmv_csr_view);
         for (int k = 0; k < 20 && !plan; k++) plan = converted_by_host(mat, kernels[n], k);
         if (!plan) fail_msg("%s: the host never converts", kernels[n]);
         spmv_mat_rows(mat, &A);
         double *other = vector_of(A.values, A.nnz, SPMV_F64);
         for (int64_t k = 0; k < A.nnz; k++) other[k] = A.values[A.nnz - 1 - k];
         const spmv_status status = spmv_mat_set_values(mat, other, SPMV_HOST, NULL);
-        spmv_plan_facts facts;
+        spmv_plan_facts facts = SPMV_OPTS(spmv_plan_facts);
         spmv_plan_info(plan, &facts);
         assert_int_equal(status, facts.refills ? SPMV_OK : SPMV_E_UNSUITABLE);
         subject s = random_subject(mat, "new values");
@@ -120,7 +120,7 @@ static void copied_plans_of_both_sides_follow(void **state) {
     spmv_ctx *ctx = gpu_context();
     spmv_mat *mat = few_values(ctx, "gen:poisson2d:20");
     spmv_plan *plan[4] = {plan_by(mat, "omp:csr_rows"), plan_by(mat, "cuda:csr_thread")};
-    spmv_csr_view A;
+    spmv_csr_view A = SPMV_OPTS(spmv_csr_view);
     assert_ptr_equal(plan[0]->host, plan[1]->host);
     for (int k = 0; k < 2; k++) assert_int_equal(spmv_plan_copy(plan[k], &plan[2 + k]), SPMV_OK);
     spmv_mat_rows(mat, &A);
@@ -139,9 +139,9 @@ static void forecasts_that_read_rows_say_so(void **state) {
     (void)state;
     spmv_ctx *ctx = context_of(1);
     spmv_mat *mat = few_values(ctx, "gen:poisson2d:20");
-    spmv_csr_view A;
+    spmv_csr_view A = SPMV_OPTS(spmv_csr_view);
     spmv_mat_rows(mat, &A);
-    const spmv_csr_view sizes = {A.rows, A.cols, A.nnz, NULL, NULL, NULL};
+    const spmv_csr_view sizes = {sizeof(spmv_csr_view), A.rows, A.cols, A.nnz, NULL, NULL, NULL};
     int asked = 0;
     for (int k = 0; spmv_cuda.kernels && k < spmv_cuda.nkernels; k++) {
         const spmv_kernel *kernel = spmv_cuda.kernels[k][0];

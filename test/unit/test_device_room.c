@@ -37,7 +37,7 @@ static void choose_sell(spmv_mat *mat, spmv_plan **out) {
 }
 
 static const char *note_of(const spmv_plan *plan) {
-    spmv_plan_facts facts;
+    spmv_plan_facts facts = SPMV_OPTS(spmv_plan_facts);
     spmv_plan_info(plan, &facts);
     return facts.note;
 }
@@ -84,7 +84,7 @@ static double from_rows_s(spmv_mat *mat, const char *kernel, spmv_plan_facts *f)
 /* What is sent is not in it, and what the host converts does not begin on the device. */
 static void from_rows_on_the_device_until_ready(void **state) {
     (void)state;
-    spmv_plan_facts f;
+    spmv_plan_facts f = SPMV_OPTS(spmv_plan_facts);
     spmv_mat *mat = begin(plenty, SPMV_OK);
     assert_true(from_rows_s(mat, "cuda:sell_fake", &f) == f.convert_s + f.prepare_s);
     assert_true(f.convert_s > 0 && f.upload_s > 0);
@@ -128,7 +128,7 @@ static void sending_is_booked_whoever_sent(void **state) {
 }
 
 static double total_of(const spmv_plan *plan) {
-    spmv_plan_facts f;
+    spmv_plan_facts f = SPMV_OPTS(spmv_plan_facts);
     spmv_plan_info(plan, &f);
     return f.convert_s + f.upload_s + f.prepare_s + f.tune_s + f.once_s;
 }
@@ -278,7 +278,7 @@ static void what_a_process_does_once_is_apart(void **state) {
     (void)state;
     spmv_mat *mat = begin(plenty, SPMV_OK);
     spmv_plan *plan[2];
-    spmv_plan_facts f[2];
+    spmv_plan_facts f[] = {SPMV_OPTS(spmv_plan_facts), SPMV_OPTS(spmv_plan_facts)};
     memset(ctx->warmed_up, 0, sizeof ctx->warmed_up);
     device.first_s = .05;
     for (int k = 0; k < 2; k++) {

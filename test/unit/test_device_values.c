@@ -21,8 +21,8 @@ typedef struct scene {
 
 static scene begin(unsigned kinds_wanted) {
     scene s = {.mat = NULL};
-    spmv_csr_view A;
-    spmv_stats stats;
+    spmv_csr_view A = SPMV_OPTS(spmv_csr_view);
+    spmv_stats stats = SPMV_OPTS(spmv_stats);
     memset(&device, 0, sizeof device);
     device.left = plenty;
     assert_int_equal(spmv_mat_load(ctx, "gen:poisson2d:30", NULL, &s.mat), SPMV_OK);
@@ -54,7 +54,8 @@ static void end(scene *s) {
 /* Says whether all hold the values, in what each plan multiplies with. */
 static bool all_hold(const scene *s, const double *values) {
     const spmv_csr *A = &s->mat->csr;
-    const spmv_csr_view rows = {A->rows, A->cols, A->nnz, A->row_ptr, A->col_idx, NULL};
+    const spmv_csr_view rows = {
+        sizeof(spmv_csr_view), A->rows, A->cols, A->nnz, A->row_ptr, A->col_idx, NULL};
     int32_t *row = malloc((size_t)s->nnz * sizeof *row),
             *col = malloc((size_t)s->nnz * sizeof *col);
     double *value = malloc((size_t)s->nnz * sizeof *value);

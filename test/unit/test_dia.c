@@ -21,7 +21,7 @@ static int refused;
 #endif
 
 static spmv_csr_view rows_of(const spmv_mat *mat) {
-    spmv_csr_view A;
+    spmv_csr_view A = SPMV_OPTS(spmv_csr_view);
     spmv_mat_rows(mat, &A);
     return A;
 }
@@ -51,7 +51,7 @@ static spmv_mat *matrix_of_offsets(int64_t rows, int64_t cols, const int64_t *of
 static size_t bytes_read(spmv_mat *mat) {
     spmv_plan_opts opts = {.size = sizeof opts, .kernel = "omp:dia", .offset_bits = 32};
     spmv_plan *plan = NULL;
-    spmv_plan_facts facts;
+    spmv_plan_facts facts = SPMV_OPTS(spmv_plan_facts);
     assert_int_equal(spmv_plan_create(mat, &opts, &plan), SPMV_OK);
     spmv_plan_info(plan, &facts);
     spmv_plan_free(plan);

@@ -166,7 +166,7 @@ static spmv_mat *load_example(void) {
 }
 
 static void headers_draw_what_is_built(void **state) {
-    spmv_csr_view A;
+    spmv_csr_view A = SPMV_OPTS(spmv_csr_view);
     (void)state;
     spmv_mat *mat = load_example();
     spmv_mat_rows(mat, &A);

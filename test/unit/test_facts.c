@@ -8,8 +8,8 @@ static void assert_near(double found, double expected) {
 
 static matrix_facts facts_of(const entries *e) {
     spmv_mat *mat = matrix_of(ctx, e);
-    spmv_stats stats;
-    spmv_csr_view A;
+    spmv_stats stats = SPMV_OPTS(spmv_stats);
+    spmv_csr_view A = SPMV_OPTS(spmv_csr_view);
     matrix_facts facts;
     spmv_mat_stats(mat, &stats);
     spmv_mat_rows(mat, &A);

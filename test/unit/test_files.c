@@ -196,8 +196,13 @@ static void make_rows(int64_t n, int kind, spmv_csr_view *A) {
         }
     }
     row_ptr[n] = k;
-    *A = (spmv_csr_view){
-        .rows = n, .cols = 40, .nnz = k, .row_ptr = row_ptr, .col_idx = col_idx, .values = values};
+    *A = (spmv_csr_view){.size = sizeof(spmv_csr_view),
+                         .rows = n,
+                         .cols = 40,
+                         .nnz = k,
+                         .row_ptr = row_ptr,
+                         .col_idx = col_idx,
+                         .values = values};
 }
 
 static void free_rows(const spmv_csr_view *A) {
@@ -212,7 +217,7 @@ static void test_round_trip(void **state) {
     for (int kind = SPMV_REAL_FIELD; kind <= SPMV_PATTERN_FIELD; kind++)
         for (size_t s = 0; s < LENGTH(sizes); s++)
             for (int threads = 1; threads <= 4; threads++) {
-                spmv_csr_view A;
+                spmv_csr_view A = SPMV_OPTS(spmv_csr_view);
                 spmv_coo coo;
                 make_rows(sizes[s], kind, &A);
                 snprintf(name, sizeof name, "%s/out.mtx", folder);
@@ -256,7 +261,7 @@ static void test_written_text(void **state) {
     const int64_t row_ptr[] = {0, 2, 2, 4};
     const int32_t col_idx[] = {0, 2, 0, 1};
     double values[] = {0.1, -0.0, 1.0 / 3, INFINITY};
-    spmv_csr_view A = {3, 3, 4, row_ptr, col_idx, values};
+    spmv_csr_view A = {sizeof(spmv_csr_view), 3, 3, 4, row_ptr, col_idx, values};
     snprintf(name, sizeof name, "%s/out.mtx", folder);
     /* another locale must not change the point */
     if (!setlocale(LC_ALL, "de_DE.UTF-8"))
@@ -280,7 +285,7 @@ static void test_written_text(void **state) {
 
 static void test_write_errors(void **state) {
     (void)state;
-    spmv_csr_view A;
+    spmv_csr_view A = SPMV_OPTS(spmv_csr_view);
     char wanted[400];
     make_rows(30001, SPMV_REAL_FIELD, &A);
     assert_int_equal(spmv_write_matrix_market(ctx, "/dev/full", &A, SPMV_REAL_FIELD), SPMV_E_WRITE);

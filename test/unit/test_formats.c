@@ -4,7 +4,7 @@
 #include "formats/row_ends.h"
 
 static spmv_csr_view rows_of(const spmv_mat *mat) {
-    spmv_csr_view A;
+    spmv_csr_view A = SPMV_OPTS(spmv_csr_view);
     spmv_mat_rows(mat, &A);
     return A;
 }
@@ -171,7 +171,7 @@ static void columns_come_back_through_every_kernel(void **state) {
 /* Checks the forecast of the plan's format and of its kernel's own structures, with the settings
  * that it took. */
 static void assert_forecast(const spmv_plan *plan, const char *kernel, const char *matrix) {
-    spmv_plan_facts facts;
+    spmv_plan_facts facts = SPMV_OPTS(spmv_plan_facts);
     spmv_csr_view A = rows_of(plan->matrix);
     spmv_plan_info(plan, &facts);
     size_t scratch = plan->kernel->estimate ? plan->kernel->estimate(&A, &plan->choice) : 0;
@@ -215,7 +215,7 @@ static void assert_exact_budget(spmv_mat *mat, const spmv_plan_opts *like, size_
 static void assert_exact_budgets(spmv_mat *mat, const spmv_plan_opts *like, const spmv_plan *plan) {
     spmv_csr_view A = rows_of(mat);
     spmv_choice asked = asked_of(plan);
-    spmv_plan_facts facts;
+    spmv_plan_facts facts = SPMV_OPTS(spmv_plan_facts);
     spmv_mat *fresh = NULL;
     spmv_plan_info(plan, &facts);
     size_t scratch = plan->kernel->estimate ? plan->kernel->estimate(&A, &asked) : 0;
@@ -298,7 +298,7 @@ static void sizes_by_hand(void **state) {
                 for (int variant = 0; variant < SPMV_NVARIANTS; variant++) {
                     char name[64];
                     spmv_plan *plan = NULL;
-                    spmv_plan_facts facts;
+                    spmv_plan_facts facts = SPMV_OPTS(spmv_plan_facts);
                     full_name(*b, k, name);
                     spmv_plan_opts opts = {.size = sizeof opts,
                                            .kernel = name,
@@ -322,7 +322,11 @@ static void forecasts_do_not_wrap(void **state) {
     (void)state;
     enum { ROWS = 3 };
     const int64_t row_ptr[ROWS + 1] = {0, INT32_MAX, INT32_MAX, INT32_MAX};
-    const spmv_csr_view A = {.rows = ROWS, .cols = INT32_MAX, .nnz = INT32_MAX, .row_ptr = row_ptr};
+    const spmv_csr_view A = {.size = sizeof(spmv_csr_view),
+                             .rows = ROWS,
+                             .cols = INT32_MAX,
+                             .nnz = INT32_MAX,
+                             .row_ptr = row_ptr};
     const spmv_choice c = {{0}};
     for (int k = 0; k < spmv_format_count(); k++)
         if (strcmp(spmv_format_at(k, 0)->name, "ell") == 0 ||

@@ -195,7 +195,7 @@ static size_t bytes_of(const subject *s, const setup *c) {
                                  .settings = c->setting,
                                  .nsettings = c->nsettings};
     spmv_plan *plan = NULL;
-    spmv_plan_facts facts = {.kernel = NULL};
+    spmv_plan_facts facts = {.size = sizeof(spmv_plan_facts), .kernel = NULL};
     if (spmv_plan_create(s->mat, &opts, &plan) == SPMV_OK) spmv_plan_info(plan, &facts);
     spmv_plan_free(plan);
     return facts.store_bytes + facts.scratch_bytes;

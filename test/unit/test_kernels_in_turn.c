@@ -65,7 +65,7 @@ static spmv_status follow(const spmv_product *product, double alpha, mode how) {
 
 /* The largest row sum of |A|, at least 1. */
 static double norm_of(const subject *s) {
-    spmv_csr_view A;
+    spmv_csr_view A = SPMV_OPTS(spmv_csr_view);
     double most = 1;
     spmv_mat_rows(s->mat, &A);
     for (int64_t i = 0; i < A.rows; i++) {

@@ -21,14 +21,23 @@ static void missing_arguments_are_named(void **state) {
     (void)state;
     spmv_mat *mat = matrix("gen:diagonal:4"), *made = NULL;
     spmv_plan *plan = plan_of(mat, "csr_rows", 0), *other = NULL;
-    spmv_coo_view entries;
-    spmv_csr_view rows;
-    spmv_stats stats;
+    spmv_coo_view entries = SPMV_OPTS(spmv_coo_view);
+    spmv_csr_view rows = SPMV_OPTS(spmv_csr_view);
+    spmv_stats stats = SPMV_OPTS(spmv_stats);
+    spmv_plan_facts facts = SPMV_OPTS(spmv_plan_facts);
     double x[4] = {0}, y[4] = {0}, seconds, *numbers = NULL;
     void *memory = NULL;
     int64_t n;
-    spmv_mat_entries(mat, &entries);
-    spmv_mat_rows(mat, &rows);
+    assert_int_equal(spmv_mat_entries(mat, &entries), SPMV_OK);
+    assert_int_equal(spmv_mat_rows(mat, &rows), SPMV_OK);
+    assert_names(spmv_mat_entries(NULL, &entries), NULL, "mat is NULL");
+    assert_names(spmv_mat_entries(mat, NULL), ctx, "view is NULL");
+    assert_names(spmv_mat_rows(NULL, &rows), NULL, "mat is NULL");
+    assert_names(spmv_mat_rows(mat, NULL), ctx, "view is NULL");
+    assert_names(spmv_plan_info(NULL, &facts), NULL, "plan is NULL");
+    assert_names(spmv_plan_info(plan, NULL), ctx, "out is NULL");
+    assert_int_equal(spmv_mat_entries(mat, &entries), SPMV_OK); /* a failed call made them zero */
+    assert_int_equal(spmv_mat_rows(mat, &rows), SPMV_OK);
     assert_names(spmv_ctx_create(NULL, NULL), NULL, "out is NULL");
     assert_names(spmv_mat_load(NULL, "gen:diagonal:4", NULL, &made), NULL, "ctx is NULL");
     assert_names(spmv_mat_load(ctx, NULL, NULL, &made), ctx, "path is NULL");
@@ -101,16 +110,16 @@ static void impossible_counts_are_named(void **state) {
     spmv_mat_free(mat);
 }
 
-/* Functions without a status give nothing of nothing. */
+/* What is filled is zero but for its size where the call fails, and nothing comes of nothing. */
 static void nothing_has_no_facts(void **state) {
     (void)state;
-    spmv_plan_facts facts = {.kernel = "old"};
-    spmv_coo_view entries = {.nnz = 7};
-    spmv_csr_view rows = {.nnz = 7};
-    spmv_plan_info(NULL, &facts);
-    spmv_plan_info(NULL, NULL);
-    spmv_mat_entries(NULL, &entries);
-    spmv_mat_rows(NULL, &rows);
+    spmv_plan_facts facts = {.size = sizeof(spmv_plan_facts), .kernel = "old"};
+    spmv_coo_view entries = {.size = sizeof(spmv_coo_view), .nnz = 7};
+    spmv_csr_view rows = {.size = sizeof(spmv_csr_view), .nnz = 7};
+    assert_int_equal(spmv_plan_info(NULL, &facts), SPMV_E_ARG);
+    assert_int_equal(spmv_mat_entries(NULL, &entries), SPMV_E_ARG);
+    assert_int_equal(spmv_mat_rows(NULL, &rows), SPMV_E_ARG);
+    assert_int_equal(facts.size, sizeof facts);
     spmv_plan_release(NULL, NULL);
     spmv_mat_drop_stores(NULL);
     assert_null(facts.kernel);
@@ -178,7 +187,8 @@ static void empty_vectors_need_no_memory(void **state) {
     static const int64_t row_ptr[] = {0, 0, 0, 0};
     double v[3];
     for (int cols = 0; cols <= 3; cols += 3) {
-        spmv_csr_view view = {.rows = 3 - cols, .cols = cols, .row_ptr = row_ptr};
+        spmv_csr_view view = {
+            .size = sizeof(spmv_csr_view), .rows = 3 - cols, .cols = cols, .row_ptr = row_ptr};
         spmv_mat *mat = NULL;
         assert_int_equal(spmv_mat_csr(ctx, &view, &mat), SPMV_OK);
         spmv_plan *plan = plan_of(mat, "csr_rows", 0);
@@ -236,6 +246,44 @@ static void options_of_other_headers(void **state) {
     spmv_mat_free(mat);
 }
 
+/* Structs that are filled have their size, too: an older header's, a newer one's, and none. */
+static void what_is_filled_begins_with_its_size(void **state) {
+    (void)state;
+    spmv_mat *mat = matrix("gen:diagonal:5"), *made = NULL;
+    spmv_plan *plan = plan_of(mat, "csr_rows", 0);
+    spmv_plan_facts older = {.size = offsetof(spmv_plan_facts, format), .format = "mine"};
+    struct {
+        spmv_plan_facts facts;
+        int64_t newer;
+    } newer = {{.size = sizeof newer}, 7};
+    assert_int_equal(spmv_plan_info(plan, &older), SPMV_OK);
+    assert_string_equal(older.kernel, "csr_rows");
+    assert_string_equal(older.format, "mine");
+    assert_int_equal(older.size, offsetof(spmv_plan_facts, format));
+    assert_int_equal(spmv_plan_info(plan, &newer.facts), SPMV_OK);
+    assert_string_equal(newer.facts.format, "csr");
+    assert_int_equal(newer.facts.size, sizeof newer);
+    assert_int_equal(newer.newer, 7);
+    spmv_plan_facts facts = {.kernel = "mine"};
+    spmv_stats stats = {.nnz = 7};
+    spmv_coo_view entries = {.nnz = 7};
+    spmv_csr_view rows = {.nnz = 7};
+    static const char facts_said[] = "spmv_plan_facts.size is 0, not set: write spmv_plan_facts s "
+                                     "= SPMV_OPTS(spmv_plan_facts)",
+                      entries_said[] = "spmv_coo_view.size is 0", rows_said[] = "spmv_csr_view.si",
+                      stats_said[] = "spmv_stats.size is 0";
+    assert_names(spmv_plan_info(plan, &facts), ctx, facts_said);
+    assert_string_equal(facts.kernel, "mine");
+    assert_names(spmv_mat_stats(mat, &stats), ctx, stats_said);
+    assert_names(spmv_mat_peek(ctx, "gen:diagonal:5", &stats), ctx, stats_said);
+    assert_names(spmv_mat_entries(mat, &entries), ctx, entries_said);
+    assert_names(spmv_mat_coo(ctx, &entries, SPMV_COPY, &made), ctx, entries_said);
+    assert_names(spmv_mat_rows(mat, &rows), ctx, rows_said);
+    assert_names(spmv_mat_csr(ctx, &rows, &made), ctx, rows_said);
+    spmv_plan_free(plan);
+    spmv_mat_free(mat);
+}
+
 static void contexts_name_what_is_wrong(void **state) {
     (void)state;
     static const struct {
@@ -278,7 +326,7 @@ static spmv_arrays small_arrays(int ptr_bits, int base, spmv_precision precision
 
 static void assert_small(spmv_arrays a) {
     spmv_mat *mat = NULL;
-    spmv_csr_view rows;
+    spmv_csr_view rows = SPMV_OPTS(spmv_csr_view);
     if (spmv_mat_create(ctx, &a, &mat)) fail_msg("%s", spmv_ctx_error(ctx));
     spmv_mat_rows(mat, &rows);
     assert_true(rows.rows == ROWS && rows.cols == COLS && rows.nnz == NNZ);
@@ -331,7 +379,7 @@ static void one_triangle_is_enough(void **state) {
                            .ptr_bits = 32,
                            .symmetry = SPMV_SYMMETRIC};
     spmv_mat *mat = NULL;
-    spmv_csr_view rows;
+    spmv_csr_view rows = SPMV_OPTS(spmv_csr_view);
     assert_int_equal(spmv_mat_create(ctx, &a, &mat), SPMV_OK);
     spmv_mat_rows(mat, &rows);
     assert_int_equal(rows.nnz, 4);
@@ -461,6 +509,7 @@ int main(void) {
         cmocka_unit_test(what_is_wrong_in_a_batch_is_named),
         cmocka_unit_test(empty_vectors_need_no_memory),
         cmocka_unit_test(options_of_other_headers),
+        cmocka_unit_test(what_is_filled_begins_with_its_size),
         cmocka_unit_test(contexts_name_what_is_wrong),
         cmocka_unit_test(arrays_of_every_kind),
         cmocka_unit_test(one_triangle_is_enough),

@@ -83,7 +83,7 @@ static void one_plan_in_two_threads(void **state) {
     spmv_mat *mat = grid(ctx);
     for (int k = 0; k < COUNT(kernels); k++) {
         spmv_plan *plan = plan_of(mat, kernels[k]);
-        spmv_plan_facts facts;
+        spmv_plan_facts facts = SPMV_OPTS(spmv_plan_facts);
         pthread_t thread[2];
         spmv_plan_info(plan, &facts);
         assert_int_equal(facts.concurrent, k == 0);
@@ -136,7 +136,7 @@ static void concurrent_plans_are_right_in_several_threads(void **state) {
     for (int k = 0; k < spmv_omp.nkernels; k++) {
         if (spmv_omp.kernels[k][0]->absent) continue;
         spmv_plan *plan = plan_of(mat, spmv_omp.names[k]);
-        spmv_plan_facts facts;
+        spmv_plan_facts facts = SPMV_OPTS(spmv_plan_facts);
         spmv_plan_info(plan, &facts);
         for (int t = 0; t < CALLERS; t++) plans[t] = plan;
         if (facts.concurrent && ++kernels && multiply_in_pthreads())
@@ -215,7 +215,7 @@ static int ask_for_more_than_there_are(void *asked) {
     spmv_ctx *few = context_of(threads);
     spmv_mat *mat = grid(few);
     spmv_plan *plan = plan_of(mat, "csr_rows");
-    spmv_plan_facts facts;
+    spmv_plan_facts facts = SPMV_OPTS(spmv_plan_facts);
     int wrong = multiply(plan, 2);
     spmv_plan_info(plan, &facts);
     bool said =
@@ -239,7 +239,7 @@ static void threads_are_bounded(void **state) {
         spmv_ctx *large = context_of(many[k]);
         spmv_mat *mat = grid(large);
         spmv_plan *plan = plan_of(mat, "csr_balanced");
-        spmv_plan_facts facts;
+        spmv_plan_facts facts = SPMV_OPTS(spmv_plan_facts);
         char begin[64];
         spmv_plan_info(plan, &facts);
         snprintf(begin, sizeof begin, "%d threads instead of %d: ", facts.threads, many[k]);
@@ -253,7 +253,7 @@ static void threads_are_bounded(void **state) {
     }
     spmv_mat *mat = grid(ctx);
     spmv_plan *plan = plan_of(mat, "csr_rows");
-    spmv_plan_facts facts;
+    spmv_plan_facts facts = SPMV_OPTS(spmv_plan_facts);
     spmv_plan_info(plan, &facts);
     assert_null(facts.note);
     spmv_plan_free(plan);

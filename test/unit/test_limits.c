@@ -93,7 +93,7 @@ static void rates_between_sizes(void **state) {
 
 static reads_of_x reads_of(spmv_ctx *ctx, const char *source) {
     spmv_mat *mat = NULL;
-    spmv_csr_view A;
+    spmv_csr_view A = SPMV_OPTS(spmv_csr_view);
     reads_of_x reads;
     assert_int_equal(spmv_mat_load(ctx, source, NULL, &mat), SPMV_OK);
     spmv_mat_rows(mat, &A);

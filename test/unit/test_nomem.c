@@ -141,8 +141,13 @@ static spmv_status make_matrix(spmv_ctx *ctx, const source *from, spmv_mat **out
     static const int64_t row_ptr[] = {0, 2, 3, 5};
     static const int32_t col_idx[] = {2, 0, 1, 1, 0};
     static const double values[] = {1, 2, 3, 4, 5};
-    const spmv_csr_view rows = {
-        .rows = 3, .cols = 3, .nnz = 5, .row_ptr = row_ptr, .col_idx = col_idx, .values = values};
+    const spmv_csr_view rows = {.size = sizeof(spmv_csr_view),
+                                .rows = 3,
+                                .cols = 3,
+                                .nnz = 5,
+                                .row_ptr = row_ptr,
+                                .col_idx = col_idx,
+                                .values = values};
     return spmv_mat_csr(ctx, &rows, out);
 }
 

@@ -83,7 +83,7 @@ static void chunks_are_multiplied_once(void **state) {
     (void)state;
     static const char *const kernels[] = {"csell_slices", "sell16_lanes", "spc5_rows", "bsr_lanes"};
     spmv_mat *one = load(1), *many = load(THREADS);
-    spmv_stats s;
+    spmv_stats s = SPMV_OPTS(spmv_stats);
     assert_int_equal(spmv_mat_stats(one, &s), SPMV_OK);
     spmv_plan *plan = plan_of(one, "csr_serial", 0);
     double *expected = multiply(plan, s.rows, s.cols);
@@ -101,7 +101,8 @@ static spmv_mat *load_symmetric(int threads) {
     spmv_mat *mat = NULL;
     spmv_coo coo;
     assert_int_equal(spmv_generate(ctx, "poisson2d:64x5000", 1, "symmetric", 1, &coo), SPMV_OK);
-    spmv_coo_view view = {.rows = coo.rows,
+    spmv_coo_view view = {.size = sizeof(spmv_coo_view),
+                          .rows = coo.rows,
                           .cols = coo.cols,
                           .nnz = coo.nnz,
                           .row = coo.row,
@@ -126,7 +127,7 @@ static void try_ranges(spmv_mat *mat, const char *kernel, int64_t isa, const spm
 static void ranges_are_multiplied_once(void **state) {
     (void)state;
     spmv_mat *mat = load_symmetric(THREADS);
-    spmv_stats s;
+    spmv_stats s = SPMV_OPTS(spmv_stats);
     assert_int_equal(spmv_mat_stats(mat, &s), SPMV_OK);
     spmv_plan *plan = plan_of(mat, "csr_serial", 0);
     double *expected = multiply(plan, s.rows, s.cols);

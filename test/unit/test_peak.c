@@ -95,7 +95,7 @@ static peak peak_of(spmv_ctx *ctx, const spmv_csr_view *A, form f, const char *k
     const spmv_plan_opts opts = {.size = sizeof opts, .kernel = kernel, .expected_calls = 100};
     given g = give_as(f, A);
     spmv_plan *plan = NULL;
-    spmv_plan_facts facts;
+    spmv_plan_facts facts = SPMV_OPTS(spmv_plan_facts);
     const size_t here = spmv_host_watch(), there = purse.out;
     purse.most = there;
     spmv_mat *mat = create(ctx, &g.arrays);
@@ -136,7 +136,7 @@ static peak of_matrix(form f) {
 
 static void assert_peaks(spmv_ctx *ctx, const limits *all, form first, form end) {
     spmv_mat *mat = NULL;
-    spmv_csr_view A;
+    spmv_csr_view A = SPMV_OPTS(spmv_csr_view);
     assert_int_equal(spmv_mat_load(ctx, all->matrix, NULL, &mat), SPMV_OK);
     spmv_mat_rows(mat, &A);
     for (form f = first; f < end; f++)

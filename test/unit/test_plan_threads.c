@@ -7,7 +7,7 @@ static void a_plan_may_have_fewer_threads(void **state) {
     spmv_ctx_opts opts = {.size = sizeof opts, .threads = 5};
     spmv_ctx *five = NULL;
     spmv_mat *mat = NULL;
-    spmv_csr_view rows;
+    spmv_csr_view rows = SPMV_OPTS(spmv_csr_view);
     double x[N], y[N];
     for (int j = 0; j < N; j++) x[j] = sin(j);
     assert_int_equal(spmv_ctx_create(&opts, &five), SPMV_OK);
@@ -20,7 +20,7 @@ static void a_plan_may_have_fewer_threads(void **state) {
             spmv_plan_opts of = {
                 .size = sizeof of, .kernel = spmv_omp.names[k], .threads = threads};
             spmv_plan *plan[2] = {NULL};
-            spmv_plan_facts facts;
+            spmv_plan_facts facts = SPMV_OPTS(spmv_plan_facts);
             spmv_status status = spmv_plan_create(mat, &of, &plan[0]);
             if (status == SPMV_E_UNSUITABLE) break;
             if (status) fail_msg("%s: %s", of.kernel, spmv_ctx_error(five));
@@ -64,7 +64,7 @@ static void auto_with_fewer_threads_knows_the_caches(void **state) {
                              .expected_calls = 1000000,
                              .threads = threads};
         spmv_plan *plan = NULL;
-        spmv_plan_facts facts;
+        spmv_plan_facts facts = SPMV_OPTS(spmv_plan_facts);
         assert_int_equal(spmv_plan_create(mat, &of, &plan), SPMV_OK);
         spmv_plan_info(plan, &facts);
         if (threads) assert_int_equal(facts.threads, threads);

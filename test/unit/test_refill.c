@@ -109,7 +109,7 @@ static void check(spmv_precision given, spmv_precision precision) {
         assert_memory_equal(y[0], y[1], bytes);
         assert_memory_equal(y[2], y[3], bytes);
         for (int k = 0; k < COUNT(y); k++) free(y[k]);
-        spmv_csr_view A, B;
+        spmv_csr_view A = SPMV_OPTS(spmv_csr_view), B = A;
         spmv_mat_rows(mat, &A);
         spmv_mat_rows(other, &B);
         assert_memory_equal(A.values, B.values, (size_t)A.nnz * sizeof *A.values);

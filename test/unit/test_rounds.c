@@ -12,7 +12,7 @@ static void a_record_says_as_much_as_is_known(void **state) {
     static const char *const words[] = {"skipped", "wrong", "wrong", "ok"};
     static result out;
     scene s;
-    spmv_stats stats;
+    spmv_stats stats = SPMV_OPTS(spmv_stats);
     double sample_s[] = {1, 2, 3};
     const options o = {.verify = true, .keep_samples = 2, .iters = 7};
     cell auto_cell = {.kernel = {&spmv_omp, SPMV_AUTO}};
@@ -84,7 +84,7 @@ static void what_does_not_fit_beside_the_others_follows_alone(void **state) {
     cell cells[COUNT(names)] = {0};
     result results[COUNT(names)] = {0};
     session run = {.o = &o, .backend = &spmv_omp, .ctx = ctx, .log = {.file = -1}};
-    spmv_stats stats;
+    spmv_stats stats = SPMV_OPTS(spmv_stats);
     inputs in = {.name = "crowded",
                  .source = "crowded",
                  .rows = ROWS,

@@ -4,13 +4,13 @@
 #include "context.h"
 
 static spmv_csr_view rows_of(const spmv_mat *mat) {
-    spmv_csr_view A;
+    spmv_csr_view A = SPMV_OPTS(spmv_csr_view);
     spmv_mat_rows(mat, &A);
     return A;
 }
 
 static spmv_stats stats_of(const spmv_mat *mat) {
-    spmv_stats stats;
+    spmv_stats stats = SPMV_OPTS(spmv_stats);
     assert_int_equal(spmv_mat_stats(mat, &stats), SPMV_OK);
     return stats;
 }

@@ -17,7 +17,7 @@ static spmv_mat *matrix_of_lengths(const int *length, int rows, int cols) {
 }
 
 static spmv_store *store_of(const spmv_mat *mat, const char *format, const spmv_choice *c) {
-    spmv_csr_view A;
+    spmv_csr_view A = SPMV_OPTS(spmv_csr_view);
     spmv_store *store = NULL;
     const spmv_format *f = spmv_format_named(format, SPMV_F64_O32);
     spmv_mat_rows(mat, &A);
@@ -147,7 +147,8 @@ static void slots_beyond_32_bits_are_refused(void **state) {
     assert_true(col_idx && values);
     for (int32_t k = 0; k < LONG; k++) col_idx[k] = k;
     for (int i = 1; i <= TALL; i++) row_ptr[i] = LONG;
-    const spmv_csr_view A = {.rows = TALL,
+    const spmv_csr_view A = {.size = sizeof(spmv_csr_view),
+                             .rows = TALL,
                              .cols = LONG,
                              .nnz = LONG,
                              .row_ptr = row_ptr,

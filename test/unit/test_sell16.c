@@ -7,7 +7,7 @@
 #include <math.h>
 
 static sell16_slices *store_of(const entries *e, int variant, int64_t sigma, spmv_mat **mat) {
-    spmv_csr_view A;
+    spmv_csr_view A = SPMV_OPTS(spmv_csr_view);
     spmv_store *store = NULL;
     spmv_choice c = {{0}};
     c.value[SPMV_sigma] = sigma;
@@ -134,7 +134,7 @@ static void every_code_keeps_every_entry(void **state) {
         for (int turn = 0; turn < 4; turn++) {
             int variant = turn & 1 ? SPMV_F32_O32 : SPMV_F64_O32;
             spmv_mat *mat;
-            spmv_csr_view rows;
+            spmv_csr_view rows = SPMV_OPTS(spmv_csr_view);
             entries e = uneven_rows(value[c], turn & 2);
             sell16_slices *A = store_of(&e, variant, 16, &mat);
             assert_true(A->nuneven > 0 && A->s.slots > A->s.nnz);
@@ -146,7 +146,7 @@ static void every_code_keeps_every_entry(void **state) {
 }
 
 static void values_that_f32_cannot_hold_are_counted(void **state) {
-    spmv_csr_view A;
+    spmv_csr_view A = SPMV_OPTS(spmv_csr_view);
     spmv_store *store = NULL;
     spmv_choice c = {{0}};
     (void)state;

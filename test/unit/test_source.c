@@ -8,8 +8,8 @@ static void rows_stay_where_they_are(void **state) {
     (void)state;
     spmv_ctx *ctx = gpu_context();
     subject s = random_subject(mat_of(ctx, "gen:mesh:3000"), "mesh");
-    spmv_csr_view A;
-    spmv_stats here, about;
+    spmv_csr_view A = SPMV_OPTS(spmv_csr_view);
+    spmv_stats here = SPMV_OPTS(spmv_stats), about = here;
     spmv_mat_rows(s.mat, &A);
     assert_int_equal(spmv_mat_stats(s.mat, &here), SPMV_OK);
     for (int k = 0; k < 32; k++) {
@@ -20,7 +20,7 @@ static void rows_stay_where_they_are(void **state) {
         const spmv_plan_opts opts = {.precision = w.precision};
         spmv_plan *plan = plan_with(mat, &opts, "cuda:csr_lanes");
         const bool lent = w.flags & SPMV_BORROW;
-        spmv_plan_facts facts;
+        spmv_plan_facts facts = SPMV_OPTS(spmv_plan_facts);
         spmv_plan_info(plan, &facts);
         assert_ptr_equal(plan->store, mat->source->copy);
         assert_true((spmv_store_at(plan->store, 0) == t.ptr) == (lent && !w.base && w.bits == 32));
@@ -110,7 +110,7 @@ static void formats_are_built_there(void **state) {
     static const spmv_setting height = {"height", 256};
     spmv_ctx *ctx = gpu_context();
     subject s = random_subject(mat_of(ctx, "gen:mesh:5000"), "mesh");
-    spmv_csr_view A;
+    spmv_csr_view A = SPMV_OPTS(spmv_csr_view);
     lent_arrays t;
     spmv_mat_rows(s.mat, &A);
     for (int of = 0; of < 2; of++) {
@@ -151,7 +151,7 @@ static void sizes_are_counted_there(void **state) {
     static const spmv_setting sorted = {"sigma", 64};
     spmv_ctx *ctx = gpu_context();
     subject s = random_subject(mat_of(ctx, "gen:mesh:5000"), "mesh");
-    spmv_csr_view A;
+    spmv_csr_view A = SPMV_OPTS(spmv_csr_view);
     lent_arrays t;
     spmv_mat_rows(s.mat, &A);
     spmv_arrays arrays = send(&A, 32, 0, SPMV_F64, SPMV_BORROW, &t);
@@ -228,7 +228,7 @@ static void values_change_where_they_are(void **state) {
     (void)state;
     spmv_ctx *ctx = gpu_context();
     spmv_mat *here = mat_of(ctx, "gen:mesh:3000");
-    spmv_csr_view A;
+    spmv_csr_view A = SPMV_OPTS(spmv_csr_view);
     spmv_mat_rows(here, &A);
     for (unsigned flags = SPMV_COPY; flags <= SPMV_BORROW; flags++) {
         lent_arrays t;
@@ -283,8 +283,8 @@ static void memory_is_the_callers(void **state) {
     spmv_ctx *ctx = NULL;
     assert_int_equal(spmv_ctx_create(&opts, &ctx), SPMV_OK);
     subject s = random_subject(mat_of(ctx, "gen:mesh:5000"), "mesh");
-    spmv_csr_view A;
-    spmv_plan_facts facts;
+    spmv_csr_view A = SPMV_OPTS(spmv_csr_view);
+    spmv_plan_facts facts = SPMV_OPTS(spmv_plan_facts);
     lent_arrays t;
     spmv_mat_rows(s.mat, &A);
     spmv_arrays arrays = send(&A, 32, 0, SPMV_F64, SPMV_BORROW, &t);

@@ -7,7 +7,7 @@ static void choosing_leaves_them_there(void **state) {
     static const int64_t calls[] = {0, 1, 30, 100};
     spmv_ctx *ctx = gpu_context();
     subject s = random_subject(mat_of(ctx, "gen:poisson2d:60"), "grid");
-    spmv_csr_view A;
+    spmv_csr_view A = SPMV_OPTS(spmv_csr_view);
     lent_arrays t;
     spmv_mat_rows(s.mat, &A);
     for (int k = 0; k < COUNT(calls); k++) {
@@ -42,7 +42,7 @@ static void few_products_are_not_timed(void **state) {
         const spmv_plan_opts opts = {.size = sizeof opts, .expected_calls = cases[k].calls};
         spmv_proposals all = {.n = 0, .baseline_s = cases[k].baseline_s};
         spmv_plan *plan = NULL;
-        spmv_plan_facts facts;
+        spmv_plan_facts facts = SPMV_OPTS(spmv_plan_facts);
         spmv_propose_kernel(&all, "sell_thread_ahead", 20, 2, "planted");
         spmv_propose_kernel(&all, "csr_warp", 0, 1.2, "planted");
         spmv_propose_kernel(&all, "csr_lanes", 0, 0, "baseline");
@@ -68,7 +68,7 @@ static void features_are_the_hosts(void **state) {
         for (int k = 0; k < 32; k += 5) {
             const way w = way_of(k);
             spmv_mat *here = mat_of(ctx, names[n]);
-            spmv_csr_view A;
+            spmv_csr_view A = SPMV_OPTS(spmv_csr_view);
             lent_arrays t;
             spmv_mat_rows(here, &A);
             spmv_arrays arrays = send(&A, w.bits, w.base, w.precision, w.flags, &t);

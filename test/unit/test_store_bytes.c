@@ -117,7 +117,7 @@ static void stores_keep_their_bytes(void **state) {
     for (int m = 0; m < COUNT(matrices); m++) {
         spmv_load_opts opts = SPMV_OPTS(spmv_load_opts);
         spmv_mat *mat = NULL;
-        spmv_csr_view A;
+        spmv_csr_view A = SPMV_OPTS(spmv_csr_view);
         opts.values = matrices[m][1];
         assert_int_equal(spmv_mat_load(ctx, matrices[m][0], &opts, &mat), SPMV_OK);
         spmv_mat_rows(mat, &A);

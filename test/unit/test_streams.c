@@ -346,7 +346,7 @@ static int set_and_multiply(spmv_mat *mat, const char *kernel, int times, bool t
     const size_t bytes = (size_t)n * sizeof(double);
     spmv_plan_opts opts = {.size = sizeof opts, .kernel = kernel, .refill = 1};
     spmv_plan *plan = NULL;
-    spmv_csr_view A;
+    spmv_csr_view A = SPMV_OPTS(spmv_csr_view);
     if (spmv_plan_create(mat, &opts, &plan) != SPMV_OK) fail_msg("%s", spmv_ctx_error(mat->ctx));
     double *ones = random_vector(7, mat->csr.cols), *first = malloc(bytes);
     double *kept = memory_of(plan, bytes), *fresh = memory_of(plan, bytes);

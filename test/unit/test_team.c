@@ -82,7 +82,7 @@ static void close_scene(scene *s) {
 /* Threads that the winner has in the end; *said: a clause about them. */
 static int threads_of_winner(scene *s, char *said, size_t size) {
     const candidate *e = &s->c.entry[0];
-    spmv_plan_facts facts;
+    spmv_plan_facts facts = SPMV_OPTS(spmv_plan_facts);
     spmv_trials_reduce_team(&s->c, &s->c.entry[0]);
     spmv_plan_info(e->plan, &facts);
     assert_true(e->product_s == price_s[facts.threads]);

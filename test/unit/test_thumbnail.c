@@ -4,8 +4,12 @@
 
 static void draw_pattern(int64_t rows, int64_t cols, const int64_t *row_ptr, const int32_t *col_idx,
                          char *out) {
-    spmv_csr_view A = {
-        .rows = rows, .cols = cols, .nnz = row_ptr[rows], .row_ptr = row_ptr, .col_idx = col_idx};
+    spmv_csr_view A = {.size = sizeof(spmv_csr_view),
+                       .rows = rows,
+                       .cols = cols,
+                       .nnz = row_ptr[rows],
+                       .row_ptr = row_ptr,
+                       .col_idx = col_idx};
     thumbnail_of(&A, out);
 }
 

@@ -93,7 +93,7 @@ static void those_that_are_compared_follow_each_other(void **state) {
 static void who_leaves_early_holds_the_first_rounds(void **state) {
     (void)state;
     scene s;
-    spmv_stats stats;
+    spmv_stats stats = SPMV_OPTS(spmv_stats);
     static const char *const names[] = {"omp:csr_rows", "omp:csr_serial"};
     cell cells[COUNT(names)] = {0};
     result results[COUNT(names)] = {0};

@@ -28,7 +28,7 @@ static void check_product(const setup *c, const workplace *w, const subject *s,
  * refused, still that of before. Returns whether they were taken. */
 static bool try_values(const setup *c, const workplace *w, const subject *s, const subject *before,
                        const subject *after, const double *fresh) {
-    spmv_plan_facts facts;
+    spmv_plan_facts facts = SPMV_OPTS(spmv_plan_facts);
     spmv_plan_info(w->plan, &facts);
     spmv_status status = spmv_mat_set_values(s->mat, fresh, SPMV_HOST, NULL);
     if (status == SPMV_OK && !facts.refills) complain_about(c, s, "refills what it says it cannot");
@@ -41,7 +41,7 @@ static bool try_values(const setup *c, const workplace *w, const subject *s, con
 /* Says whether these values cannot be refused: they are stored as they are, and all of them. */
 static bool must_take(const spmv_plan *plan, const setup *c) {
     const spmv_format *format = spmv_format_named(plan->kernel->format, plan->variant);
-    spmv_plan_facts facts;
+    spmv_plan_facts facts = SPMV_OPTS(spmv_plan_facts);
     spmv_plan_info(plan, &facts);
     if (!facts.refills || !format->holds) return facts.refills;
     return c->nsettings && !(plan->kernel->traits & SPMV_NEEDS_SYMMETRY);
@@ -223,8 +223,8 @@ static void auto_chooses_what_can_be_refilled(void **state) {
     (void)state;
     spmv_ctx *ctx = context_of(2);
     spmv_mat *mat = NULL;
-    spmv_coo_view view;
-    spmv_plan_facts facts;
+    spmv_coo_view view = SPMV_OPTS(spmv_coo_view);
+    spmv_plan_facts facts = SPMV_OPTS(spmv_plan_facts);
     spmv_plan_opts opts = SPMV_OPTS(spmv_plan_opts);
     spmv_plan *plan = NULL;
     assert_int_equal(spmv_mat_load(ctx, "gen:poisson2d:200", NULL, &mat), SPMV_OK);
@@ -309,8 +309,8 @@ static void values_that_cannot_be_fetched_fail_the_call(void **state) {
     (void)state;
     pair p = pair_of("dense", random_value, few_values);
     spmv_plan *plan = plan_with(p.mat, "csr_rows", SPMV_F64, 0), *other = NULL;
-    spmv_stats stats;
-    spmv_csr_view rows;
+    spmv_stats stats = SPMV_OPTS(spmv_stats);
+    spmv_csr_view rows = SPMV_OPTS(spmv_csr_view);
     spmv_plan_free(plan);
     p.mat->fetch = fetch_nothing;
     assert_int_equal(spmv_plan_create(p.mat, NULL, &other), SPMV_E_NOMEM);

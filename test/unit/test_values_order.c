@@ -22,7 +22,7 @@ static void columns_keep_their_order(void **state) {
                           .by_columns = 1};
     spmv_ctx *ctx = context_of(2);
     spmv_mat *mat = NULL;
-    spmv_coo_view back;
+    spmv_coo_view back = SPMV_OPTS(spmv_coo_view);
     double y[3];
     assert_int_equal(spmv_mat_create(ctx, &arrays, &mat), SPMV_OK);
     spmv_plan *plan = plan_with(mat, "csr_rows", SPMV_F64, 0);
@@ -66,7 +66,7 @@ static void borrowed_arrays_are_only_read(void **state) {
         entries e = entries_of(fixture_named(sorted ? "dense" : "duplicates"));
         double *fresh = values_for(&e, few_values), *old = values_for(&e, random_value);
         memcpy(e.values, old, (size_t)e.nnz * sizeof *old);
-        spmv_coo_view view = view_of(&e), back;
+        spmv_coo_view view = view_of(&e), back = SPMV_OPTS(spmv_coo_view);
         spmv_mat *mat = NULL;
         assert_int_equal(spmv_mat_coo(ctx, &view, SPMV_BORROW, &mat), SPMV_OK);
         assert_int_equal(set_values(mat, fresh), SPMV_OK);

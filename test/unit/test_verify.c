@@ -107,7 +107,7 @@ static void ten_million_duplicates_are_right(void **state) {
         entries e = {.rows = 2, .cols = 2, .symmetry = both ? SPMV_SYMMETRIC : SPMV_GENERAL};
         for (int k = 0; k < MANY; k++) add_entry(&e, at, 0, value);
         spmv_mat *mat = matrix_of(ctx, &e);
-        spmv_csr_view A;
+        spmv_csr_view A = SPMV_OPTS(spmv_csr_view);
         spmv_mat_rows(mat, &A);
         oracle o = oracle_of(mat, x, 2, SPMV_F64);
         assert_true(A.values[0] == (double)exact);

@@ -207,7 +207,7 @@ static pid_t compete(int cpu) {
 static bool notices(call how, const spmv_plan *plan, const spmv_csr_view *A) {
     double *from = calloc((size_t)A->cols, sizeof *from);
     double *to = calloc((size_t)A->rows, sizeof *to);
-    spmv_plan_facts facts = {.waits_asleep = 0};
+    spmv_plan_facts facts = {.size = sizeof(spmv_plan_facts), .waits_asleep = 0};
     for (double end = spmv_now() + 60; from && to && !facts.waits_asleep && spmv_now() < end;) {
         for (int k = 0; k < 10; k++) assert_int_equal(multiply_by(how, plan, from, to), SPMV_OK);
         spmv_plan_info(plan, &facts);
@@ -232,7 +232,7 @@ static void notice_competitors(call how) {
         for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
             for (int k = 0; k < 2 && CPU_ISSET((size_t)cpu, &allowed) && n < MOST; k++)
                 others[n++] = compete(cpu);
-        spmv_csr_view A;
+        spmv_csr_view A = SPMV_OPTS(spmv_csr_view);
         spmv_mat_rows(mat, &A);
         const bool have_noticed = notices(how, plan, &A);
         while (n > 0) {

@@ -13,7 +13,7 @@ typedef struct scene { /* what a process of its own would have */
 
 static scene scene_of(const char *file, const char *source) {
     spmv_ctx_opts opts = {.size = sizeof opts, .threads = 2, .wisdom = file};
-    scene s = {.plan = NULL};
+    scene s = {.facts = SPMV_OPTS(spmv_plan_facts)};
     assert_int_equal(spmv_ctx_create(&opts, &s.ctx), SPMV_OK);
     assert_int_equal(spmv_mat_load(s.ctx, source, NULL, &s.mat), SPMV_OK);
     return s;
@@ -52,7 +52,7 @@ static void assert_same_plan(const scene *a, const scene *b) {
     assert_int_equal(a->facts.scratch_bytes, b->facts.scratch_bytes);
     for (int id = 0; id < SPMV_NPARAMS; id++)
         assert_int_equal(a->plan->choice.value[id], b->plan->choice.value[id]);
-    spmv_stats about;
+    spmv_stats about = SPMV_OPTS(spmv_stats);
     spmv_mat_stats(a->mat, &about);
     double *x = random_vector(1, about.cols);
     double *y[2] = {random_vector(2, about.rows), random_vector(3, about.rows)};
@@ -223,7 +223,7 @@ static void patterns_and_kinds_of_values_tell_matrices_apart(void **state) {
     for (int a = 0; a < COUNT(mats); a++)
         for (int b = 0; b < a; b++)
             assert_string_not_equal(key_of(mats[a], opts).request, key_of(mats[b], opts).request);
-    spmv_csr_view A;
+    spmv_csr_view A = SPMV_OPTS(spmv_csr_view);
     spmv_mat_rows(mats[0], &A);
     double *others = random_vector(99, A.nnz);
     spmv_mat *again = NULL;
@@ -288,7 +288,7 @@ static void a_copy_of_a_plan_does_not_keep_its_note(void **state) {
     (void)state;
     scene s = scene_of(folder, "gen:poisson2d:60");
     spmv_plan *copy = NULL;
-    spmv_plan_facts facts;
+    spmv_plan_facts facts = SPMV_OPTS(spmv_plan_facts);
     plan_in(&s, 100000);
     assert_says(note_of(&s), "it is no regular file");
     assert_int_equal(spmv_plan_copy(s.plan, &copy), SPMV_OK);

@@ -7,7 +7,7 @@
 
 static spmv_status build_xcache(spmv_mat *mat, int64_t height, int64_t cut, bool codes,
                                 xcache_rows **out) {
-    spmv_csr_view A;
+    spmv_csr_view A = SPMV_OPTS(spmv_csr_view);
     spmv_store *store = NULL;
     spmv_choice c = {{0}};
     c.value[SPMV_height] = height;
@@ -93,7 +93,7 @@ static void blocks_by_hand(void **state) {
 static void blocks_have_equal_shares(void **state) {
     enum { CUT = 24 };
     spmv_mat *mat = NULL;
-    spmv_csr_view A;
+    spmv_csr_view A = SPMV_OPTS(spmv_csr_view);
     xcache_rows *B;
     int64_t segments = 0, rows = 0;
     (void)state;
@@ -145,12 +145,14 @@ static void what_does_not_fit_is_refused(void **state) {
 
 static int64_t height_of(const char *spec, double *columns) {
     spmv_mat *mat = NULL;
-    spmv_csr_view A;
+    spmv_csr_view A = SPMV_OPTS(spmv_csr_view);
     assert_int_equal(spmv_mat_load(ctx, spec, NULL, &mat), SPMV_OK);
     spmv_mat_rows(mat, &A);
     const int64_t first = A.rows / 2;
-    const spmv_csr_view middle = {
-        .rows = A.rows - first, .row_ptr = A.row_ptr + first, .col_idx = A.col_idx};
+    const spmv_csr_view middle = {.size = sizeof(spmv_csr_view),
+                                  .rows = A.rows - first,
+                                  .row_ptr = A.row_ptr + first,
+                                  .col_idx = A.col_idx};
     int64_t height = spmv_xcache_height(&middle, A.rows, spmv_longest_row(&A), columns);
     spmv_mat_free(mat);
     return height;
@@ -181,7 +183,7 @@ static double *product_of(spmv_mat *mat, const char *height, int64_t value, int6
                                  .kernel = "cuda:xcache_block",
                                  .settings = settings,
                                  .nsettings = COUNT(settings)};
-    spmv_stats stats;
+    spmv_stats stats = SPMV_OPTS(spmv_stats);
     spmv_plan *plan = NULL;
     spmv_mat_stats(mat, &stats);
     size_t bytes = (size_t)stats.rows * sizeof(double);

@@ -53,7 +53,8 @@ static inline void entries_free(entries *e) {
 }
 
 static inline spmv_coo_view view_of(const entries *e) {
-    return (spmv_coo_view){.rows = e->rows,
+    return (spmv_coo_view){.size = sizeof(spmv_coo_view),
+                           .rows = e->rows,
                            .cols = e->cols,
                            .nnz = e->nnz,
                            .row = e->row,

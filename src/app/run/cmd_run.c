@@ -161,26 +161,27 @@ static int run_cells(session *run, spmv_mat *mat, inputs *in) {
 
 /* One pass over the entries, so only for those who keep it. */
 static void draw_thumbnail(const session *run, const spmv_mat *mat, inputs *in) {
-    spmv_csr_view A;
+    spmv_csr_view A = SPMV_OPTS(spmv_csr_view);
     if (run->log.file < 0 && strcmp(run->o->format, "table") == 0) return;
-    spmv_mat_rows(mat, &A);
-    thumbnail_of(&A, in->thumbnail);
+    if (spmv_mat_rows(mat, &A) == SPMV_OK) thumbnail_of(&A, in->thumbnail);
 }
 
 /* Only for limits that are known. */
 static int look_at_x(const session *run, const spmv_mat *mat, inputs *in) {
-    spmv_csr_view A;
+    spmv_csr_view A = SPMV_OPTS(spmv_csr_view);
     bool rated = false;
     for (int b = 0; spmv_backends[b]; b++) rated |= run->rated[b];
-    spmv_mat_rows(mat, &A);
+    const spmv_status status = spmv_mat_rows(mat, &A);
+    if (status != SPMV_OK) return complain(status, spmv_ctx_error(run->ctx));
     return !rated || find_reads_of_x(&A, &in->reads) ? 0 : complain(SPMV_E_NOMEM, "out of memory");
 }
 
 int run_on(session *run, spmv_mat *mat, const char *source) {
-    spmv_stats stats;
+    spmv_stats stats = SPMV_OPTS(spmv_stats);
     char name[256];
     matrix_name(source, run->o->values, name, sizeof name);
-    spmv_mat_stats(mat, &stats);
+    spmv_status status = spmv_mat_stats(mat, &stats);
+    if (status != SPMV_OK) return complain(status, spmv_ctx_error(run->ctx));
     inputs in = {.name = name,
                  .source = base_name(source),
                  .stats = &stats,
@@ -197,7 +198,7 @@ int run_on(session *run, spmv_mat *mat, const char *source) {
 
 static int run_matrix(session *run, const char *source, bool built_in) {
     spmv_mat *mat = NULL;
-    spmv_stats stats;
+    spmv_stats stats = SPMV_OPTS(spmv_stats);
     char name[256];
     int code = load_matrix(run, source, &mat);
     if (code) return code;

@@ -359,7 +359,7 @@ void describe_row(const session *run, inputs *in, candidate *e, const char *stat
     const cell *asked = &run->cell[e->cell];
     const spmv_backend *backend = asked->kernel.backend;
     bool timed = strcmp(status, "ok") == 0;
-    spmv_plan_facts f = {.reason = NULL};
+    spmv_plan_facts f = SPMV_OPTS(spmv_plan_facts);
     record *r = &out->r;
     if (e->plan) spmv_plan_info(e->plan, &f);
     record_clear(r);

@@ -103,7 +103,7 @@ static size_t cache_of(const session *run, const spmv_backend *backend) {
 static spmv_status make_plan(group *g, const cell *c, result *out, candidate *e) {
     const session *run = g->run;
     const inputs *in = g->in;
-    spmv_plan_facts facts;
+    spmv_plan_facts facts = SPMV_OPTS(spmv_plan_facts);
     snprintf(out->kernel, sizeof out->kernel, "%s:%s", c->kernel.backend->name,
              descriptor(c->kernel)->name);
     spmv_plan_opts opts = {.size = sizeof opts,
@@ -119,7 +119,7 @@ static spmv_status make_plan(group *g, const cell *c, result *out, candidate *e)
     e->plan = find_plan(g, c);
     bool is_new = !e->plan;
     if (is_new) TRY(spmv_plan_create(g->mat, &opts, &e->plan));
-    spmv_plan_info(e->plan, &facts);
+    TRY(spmv_plan_info(e->plan, &facts));
     if (facts.note && is_new && !run->o->quiet) say("  note: %s: %s\n", facts.kernel, facts.note);
     size_t width = c->precision == SPMV_F64 ? sizeof(double) : sizeof(float);
     e->p = (problem){.plan = e->plan,

@@ -119,10 +119,11 @@ static int team_for(int64_t n, int threads) {
 
 spmv_status oracle_make(const spmv_mat *mat, spmv_precision precision, const double *x, int threads,
                         oracle *out) {
-    spmv_coo_view A;
-    spmv_mat_entries(mat, &A);
+    spmv_coo_view A = SPMV_OPTS(spmv_coo_view);
+    *out = (oracle){.threads = threads, .x_max = 1};
+    TRY(spmv_mat_entries(mat, &A));
     size_t n = A.rows ? (size_t)A.rows : 1;
-    *out = (oracle){.rows = A.rows, .threads = threads, .x_max = 1};
+    out->rows = A.rows;
     bool all_finite = true;
     for (int64_t j = 0; j < A.cols; j++) {
         all_finite &= isfinite(x[j]) != 0;

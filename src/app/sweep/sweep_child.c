@@ -74,7 +74,7 @@ static int take_cells(const assignment *a, session *run) {
 int measure_cells(const assignment *a) {
     session run;
     spmv_mat *mat = NULL;
-    report read = {.kind = READ};
+    report read = {.kind = READ, .stats = SPMV_OPTS(spmv_stats)};
     const options *o = a->sweep->run.o;
     const char *path = a->sweep->source[a->m].path;
     int code = take_cells(a, &run);
@@ -84,8 +84,8 @@ int measure_cells(const assignment *a) {
                            .seed = o->seed,
                            .values = strncmp(path, "gen:", 4) == 0 ? o->values : NULL};
     spmv_status status = spmv_mat_load(run.ctx, path, &opts, &mat);
+    if (status == SPMV_OK) status = spmv_mat_stats(mat, &read.stats);
     if (status != SPMV_OK) return tell_refused(a, status, spmv_ctx_error(run.ctx));
-    spmv_mat_stats(mat, &read.stats);
     tell(a, &read);
     run.watch = (watcher){(void *)(uintptr_t)a, tell_step, tell_finished};
     return run_on(&run, mat, path);

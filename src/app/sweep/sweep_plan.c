@@ -44,7 +44,7 @@ static int add_source(sweep *s, const char *path) {
     if (!grown) return complain(SPMV_E_NOMEM, NULL);
     s->source = grown;
     source *new = &grown[s->nsources++];
-    *new = (source){.path = strdup(path)};
+    *new = (source){.path = strdup(path), .about = SPMV_OPTS(spmv_stats)};
     spmv_status status;
     if (!new->path) return complain(SPMV_E_NOMEM, NULL);
     matrix_name(path, s->run.o->values, new->name, sizeof new->name);

@@ -88,7 +88,7 @@ class Module:
     """Holds what has been declared so far, and its text."""
 
     def __init__(self):
-        self.enums, self.structs, self.names = set(), set(), {}
+        self.enums, self.structs, self.names = set(), {}, {}
         self.types, self.interfaces = [], []
 
     def take_name(self, name):
@@ -120,7 +120,6 @@ class Module:
     def struct(self, struct, name):
         """A type that begins as zero; one that begins with its size, with that."""
         self.take_name(name)
-        self.structs.add(name)
         members, at, widest = [], 0, 1
         for member in struct.decls:
             kind, size, zero = self.of(member.type, f"{name}.{member.name}")
@@ -128,6 +127,7 @@ class Module:
             widest = max(widest, size)
             members.append((kind, member.name, zero))
         total = at + -at % widest
+        self.structs[name] = struct.decls[0].name == "size"
         self.types.append(f"    type, bind(c) :: {name}\n")
         self.types += [f"        {kind} :: {member} = {total if member == 'size' else zero}\n" for kind, member, zero in members]
         self.types.append("    end type\n\n")
@@ -144,8 +144,9 @@ class Module:
         to, intent = node.type.type.names[0], "in" if "const" in node.type.quals else "out"
         if to == "char" and intent == "in":
             return f"character(kind=c_char), intent(in) :: {name}(*)"
-        if to in self.structs:
-            return f"type({to}), intent({intent}) :: {name}"
+        if to in self.structs:  # one that is filled says how much of it there is
+            filled = "inout" if self.structs[to] else "out"
+            return f"type({to}), intent({'in' if intent == 'in' else filled}) :: {name}"
         if to in NUMBERS and intent == "in":
             return f"{NUMBERS[to][0]}, intent(in) :: {name}(*)"
         if to in NUMBERS:

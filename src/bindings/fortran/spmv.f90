@@ -50,6 +50,7 @@ module spmv
     end type
 
     type, bind(c) :: spmv_coo_view
+        integer(c_size_t) :: size = 64
         integer(c_int64_t) :: rows = 0
         integer(c_int64_t) :: cols = 0
         integer(c_int64_t) :: nnz = 0
@@ -61,6 +62,7 @@ module spmv
     end type
 
     type, bind(c) :: spmv_csr_view
+        integer(c_size_t) :: size = 56
         integer(c_int64_t) :: rows = 0
         integer(c_int64_t) :: cols = 0
         integer(c_int64_t) :: nnz = 0
@@ -100,6 +102,7 @@ module spmv
     end type
 
     type, bind(c) :: spmv_stats
+        integer(c_size_t) :: size = 136
         integer(c_int64_t) :: rows = 0
         integer(c_int64_t) :: cols = 0
         integer(c_int64_t) :: nnz = 0
@@ -145,6 +148,7 @@ module spmv
     end type
 
     type, bind(c) :: spmv_plan_facts
+        integer(c_size_t) :: size = 248
         type(c_ptr) :: backend = c_null_ptr
         type(c_ptr) :: kernel = c_null_ptr
         type(c_ptr) :: format = c_null_ptr
@@ -258,20 +262,22 @@ module spmv
             import
             type(c_ptr), value :: mat
         end subroutine
-        subroutine spmv_mat_entries(mat, view) bind(c)
+        function spmv_mat_entries(mat, view) bind(c)
             import
             type(c_ptr), value :: mat
-            type(spmv_coo_view), intent(out) :: view
-        end subroutine
-        subroutine spmv_mat_rows(mat, view) bind(c)
+            type(spmv_coo_view), intent(inout) :: view
+            integer(c_int) :: spmv_mat_entries
+        end function
+        function spmv_mat_rows(mat, view) bind(c)
             import
             type(c_ptr), value :: mat
-            type(spmv_csr_view), intent(out) :: view
-        end subroutine
+            type(spmv_csr_view), intent(inout) :: view
+            integer(c_int) :: spmv_mat_rows
+        end function
         function spmv_mat_stats(mat, out) bind(c)
             import
             type(c_ptr), value :: mat
-            type(spmv_stats), intent(out) :: out
+            type(spmv_stats), intent(inout) :: out
             integer(c_int) :: spmv_mat_stats
         end function
         function spmv_vector_load(ctx, path, n, out) bind(c)
@@ -301,11 +307,12 @@ module spmv
             import
             type(c_ptr), value :: plan
         end subroutine
-        subroutine spmv_plan_info(plan, out) bind(c)
+        function spmv_plan_info(plan, out) bind(c)
             import
             type(c_ptr), value :: plan
-            type(spmv_plan_facts), intent(out) :: out
-        end subroutine
+            type(spmv_plan_facts), intent(inout) :: out
+            integer(c_int) :: spmv_plan_info
+        end function
         function spmv_plan_setting(plan, name) bind(c)
             import
             type(c_ptr), value :: plan

@@ -101,7 +101,7 @@ static spmv_status make_plan(product *p, const spmv_arrays *arrays) {
  */
 static PetscErrorCode prepare(Mat A, product *p) {
     spmv_arrays arrays;
-    spmv_plan_facts facts = {0};
+    spmv_plan_facts facts = {.size = sizeof facts};
     PetscLogDouble start, end;
     PetscFunctionBegin;
     PetscCall(PetscLogEventBegin(prepare_event, A, 0, 0, 0));

@@ -102,9 +102,12 @@ static void refill_by_rows(const spmv_given *given, int threads, const spmv_csr 
         double room[ROOM];
         const int64_t end = first + rows < A->rows ? first + rows : A->rows;
         const int64_t n = A->row_ptr[end] - A->row_ptr[first];
-        const spmv_csr_view view = {A->rows,    A->cols,
-                                    A->nnz,     A->row_ptr,
-                                    A->col_idx, bring_values(given, A->row_ptr[first], n, room, A)};
+        const spmv_csr_view view = {.rows = A->rows,
+                                    .cols = A->cols,
+                                    .nnz = A->nnz,
+                                    .row_ptr = A->row_ptr,
+                                    .col_idx = A->col_idx,
+                                    .values = bring_values(given, A->row_ptr[first], n, room, A)};
         s->format->refill_rows(&view, first, end, s->host);
     }
 }
@@ -126,7 +129,7 @@ void spmv_widen(const spmv_given *given, int64_t n, int threads, double *out) {
 
 void spmv_refill_here(const spmv_mat *mat, const spmv_given *given, int threads) {
     const spmv_csr *A = &mat->csr;
-    const spmv_csr_view view = {A->rows, A->cols, A->nnz, A->row_ptr, A->col_idx, A->values};
+    const spmv_csr_view view = spmv_rows_with(mat, A->values);
     const spmv_given own = {A->values, SPMV_F64, false};
     const spmv_stored *near = mat->stores; /* gets its values with the canonical CSR */
     while (near && !is_by_rows(near)) near = near->next;

@@ -12,12 +12,6 @@ typedef struct spmv_given { /* values in the order of the entries */
     bool stay; /* in host memory, if the matrix borrows its values: it borrows these, then */
 } spmv_given;
 
-/* The canonical CSR with values in its order. */
-static inline spmv_csr_view spmv_rows_with(const spmv_mat *mat, const double *values) {
-    const spmv_csr *A = &mat->csr;
-    return (spmv_csr_view){A->rows, A->cols, A->nnz, A->row_ptr, A->col_idx, values};
-}
-
 /* ---- set_values.c: who may refuse ------------------------------------------------------------ */
 
 /* Says whether other values can be written into what the plan made; SPMV_E_UNSUITABLE: not, or not

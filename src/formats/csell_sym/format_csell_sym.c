@@ -40,8 +40,12 @@ static spmv_status take_half(spmv_ctx *ctx, const spmv_csr_view *A, int threads,
         memcpy(h->col_idx + to, A->col_idx + from, n * sizeof *h->col_idx);
         memcpy(h->values + to, A->values + from, n * sizeof *h->values);
     }
-    *out =
-        (spmv_csr_view){A->rows, A->cols, h->row_ptr[A->rows], h->row_ptr, h->col_idx, h->values};
+    *out = (spmv_csr_view){.rows = A->rows,
+                           .cols = A->cols,
+                           .nnz = h->row_ptr[A->rows],
+                           .row_ptr = h->row_ptr,
+                           .col_idx = h->col_idx,
+                           .values = h->values};
     return SPMV_OK;
 }
 

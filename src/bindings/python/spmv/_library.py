@@ -21,33 +21,33 @@ class Error(RuntimeError):
         return type(self), (*self.args, self.status)
 
 
-class Options(ctypes.Structure):
+class Sized(ctypes.Structure):
     """A struct that begins with its size."""
 
     def __init__(self, **members):
         super().__init__(size=ctypes.sizeof(self), **members)
 
 
-class ContextOptions(Options):
+class ContextOptions(Sized):
     _fields_ = [("size", c_size_t), ("backend", c_char_p), ("device", c_int), ("threads", c_int),
                 ("wisdom", c_char_p), ("allocator", c_void_p), ("max_unpacked", c_size_t)]
 
 
-class Arrays(Options):
+class Arrays(Sized):
     _fields_ = [("size", c_size_t), ("rows", c_int64), ("cols", c_int64), ("nnz", c_int64), ("ptr", c_void_p),
                 ("idx", c_void_p), ("values", c_void_p), ("ptr_bits", c_int), ("base", c_int), ("precision", c_int),
                 ("symmetry", c_int), ("by_columns", c_int), ("flags", c_uint), ("place", c_int)]
 
 
-class PlanOptions(Options):
+class PlanOptions(Sized):
     _fields_ = [("size", c_size_t), ("kernel", c_char_p), ("precision", c_int), ("offset_bits", c_int),
                 ("max_bytes", c_size_t), ("settings", c_void_p), ("nsettings", c_int), ("expected_calls", c_int64),
                 ("nondeterministic", c_int), ("cache", c_int), ("threads", c_int),
                 ("scalars", c_int), ("refill", c_int)]
 
 
-class PlanFacts(ctypes.Structure):
-    _fields_ = [("backend", c_char_p), ("kernel", c_char_p), ("format", c_char_p), ("values", c_char_p),
+class PlanFacts(Sized):
+    _fields_ = [("size", c_size_t), ("backend", c_char_p), ("kernel", c_char_p), ("format", c_char_p), ("values", c_char_p),
                 ("offset_bits", c_int), ("slots", c_int64), ("store_bytes", c_size_t), ("host_bytes", c_size_t),
                 ("device_bytes", c_size_t), ("scratch_bytes", c_size_t), ("traffic_bytes", c_size_t),
                 ("convert_s", c_double), ("upload_s", c_double), ("prepare_s", c_double), ("from_rows_s", c_double),
@@ -58,7 +58,7 @@ class PlanFacts(ctypes.Structure):
                 ("peak_host_bytes", c_size_t), ("peak_device_bytes", c_size_t)]
 
     def as_dict(self):
-        values = {name: getattr(self, name) for name, *_ in self._fields_}
+        values = {name: getattr(self, name) for name, *_ in self._fields_[1:]}
         return {k: v.decode(errors="replace") if isinstance(v, bytes) else v for k, v in values.items()}
 
 
@@ -72,7 +72,7 @@ PROTOTYPES = {
     "spmv_mat_free": (None, c_void_p),
     "spmv_plan_create": (c_int, c_void_p, POINTER(PlanOptions), POINTER(c_void_p)),
     "spmv_plan_free": (None, c_void_p),
-    "spmv_plan_info": (None, c_void_p, POINTER(PlanFacts)),
+    "spmv_plan_info": (c_int, c_void_p, POINTER(PlanFacts)),
     "spmv_exec": (c_int, c_void_p, c_double, c_void_p, c_double, c_void_p),
     "spmv_exec_async": (c_int, c_void_p, c_double, c_void_p, c_double, c_void_p, c_void_p),
 }

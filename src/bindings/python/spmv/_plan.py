@@ -90,7 +90,7 @@ class Plan:
 
     def facts(self):
         facts = _library.PlanFacts()
-        lib.spmv_plan_info(self.handle, facts)
+        _library.check(lib.spmv_plan_info(self.handle, facts), self.prepared.context)
         return facts.as_dict()
 
     def multiply(self, x, y, multiply=lib.spmv_exec):
