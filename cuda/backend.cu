@@ -1,4 +1,5 @@
 /* backend.cu: an NVIDIA GPU as a device: its memory, its events, its kernels. */
+#include "backend.cuh"
 #include "device.cuh"
 #include <stdio.h>
 #include <stdlib.h>

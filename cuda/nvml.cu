@@ -1,6 +1,7 @@
 /* nvml.cu: clocks, heat, load and throttling of a GPU now, from the driver's management library,
  * which is looked for at run time: machines without a GPU have none. Only functions of scalars are
  * used, and of a struct of two; their types are those of nvml.h. */
+#include "backend.cuh"
 #include "device.cuh"
 #include <dlfcn.h>
 #include <stdio.h>

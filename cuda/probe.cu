@@ -1,5 +1,6 @@
 /* probe.cu: what this GPU can do at best: streams out of memory and out of the L2 cache, and reads
  * at random places. Every figure is the best of several passes, since it is to stand as a limit. */
+#include "backend.cuh"
 #include "device.cuh"
 
 enum { PASSES = 8, THREADS = 512, MOST_BLOCKS = 4096 };

@@ -4,7 +4,7 @@
  * budget; few products are not timed, and for them they alone decide. The formats named here are
  * built on the GPU. */
 #include "formats/xcache/xcache.h"
-#include "spmv_kernel.h"
+#include "spmv_propose.h"
 #include <math.h>
 
 static const spmv_cost costs[] = {

@@ -1,7 +1,11 @@
-/* spmv_format.h: what a format is, which makes stores of a matrix. Part of spmv_kernel.h, which
- * includes it after its types. */
+/* spmv_format.h: what a format is, which makes stores of a matrix. What a matrix looks like in one
+ * is in formats/NAME/NAME.h. row_ptr, col_idx, values are PSBLAS's IRP, JA, AS. */
 #ifndef SPMV_FORMAT_H
 #define SPMV_FORMAT_H
+
+#include "spmv.h"
+#include "spmv_param.h"
+#include "spmv_variant.h"
 
 /* ---- stores: a matrix in one format and precision ------------------------------------------- */
 
@@ -34,9 +38,9 @@ SPMV_LINKAGE void spmv_store_borrow(spmv_store *store, void *member, const void 
 /* Refuses (SPMV_E_UNSUITABLE) if any values, `overflows` of them, are too large for f32. */
 spmv_status spmv_fits(spmv_ctx *ctx, int64_t overflows);
 
-struct spmv_features; /* spmv_backend.h */
-struct spmv_sample;   /* spmv_sample.h */
-struct sample_slice;
+typedef struct spmv_features spmv_features; /* spmv_propose.h */
+typedef struct spmv_sample spmv_sample;     /* spmv_sample.h */
+typedef struct sample_slice sample_slice;
 typedef struct spmv_format {
     const char *name, *summary;
     const spmv_param *params; /* of the store; its kernels take these besides their own */
@@ -72,8 +76,8 @@ typedef struct spmv_format {
      * sizes of the matrix and f->sampled are already there. What none of the sample's readers
      * needs may stay 0. Neither can fail, and those of the variant SPMV_F64_O32 are called for all.
      * NULL: nothing to add up, no features. */
-    void (*look)(const struct sample_slice *slice, double *sum);
-    void (*features)(const struct spmv_sample *s, const double *sum, struct spmv_features *f);
+    void (*look)(const sample_slice *slice, double *sum);
+    void (*features)(const spmv_sample *s, const double *sum, spmv_features *f);
 } spmv_format;
 
 int spmv_format_count(void);

@@ -1,63 +1,9 @@
-/* spmv_kernel.h: for authors of kernels, formats and backends. What a matrix looks like in a format
- * is in formats/NAME/NAME.h. row_ptr, col_idx, values are PSBLAS's IRP, JA, AS. A file that
- * computes is compiled once per variant: real (double, float) x ofs (32-bit, 64-bit positions in
- * nnz), with -DSPMV_REAL -DSPMV_OFS -DSPMV_SUFFIX; V(name) is the variant's symbol. Columns and
- * rows are always 32-bit. */
+/* spmv_kernel.h: what a kernel is, and the plan that it prepares and multiplies with. */
 #ifndef SPMV_KERNEL_H
 #define SPMV_KERNEL_H
 
-#include "spmv.h"
-#include <stdbool.h>
-#include <string.h>
-
-/* C++ means a .cu file. */
-#ifdef __cplusplus
-#define SPMV_LINKAGE extern "C"
-#else
-#define SPMV_LINKAGE extern
-#endif
-
-#ifndef SPMV_SUFFIX
-#define SPMV_REAL double
-#define SPMV_OFS int32_t
-#define SPMV_SUFFIX f64_o32
-#endif
-#define SPMV_JOIN2(a, b) a##_##b
-#define SPMV_JOIN(a, b) SPMV_JOIN2(a, b)
-#define V(name) SPMV_JOIN(name, SPMV_SUFFIX)
-typedef SPMV_REAL real;
-typedef SPMV_OFS ofs;
-typedef int32_t idx;
-enum { SPMV_F64_O32, SPMV_F64_O64, SPMV_F32_O32, SPMV_F32_O64, SPMV_NVARIANTS };
-
-/* ---- parameters ----------------------------------------------------------------------------- */
-
-#define PARAM(name, ...) SPMV_##name,
-typedef enum spmv_param_id {
-#include "params.def"
-    SPMV_NPARAMS
-} spmv_param_id;
-#undef PARAM
-
-typedef struct spmv_param { /* a kernel's parameter; a list ends with SPMV_NO_MORE_PARAMS */
-    spmv_param_id id;
-    int64_t default_value, min, max, multiple; /* values: min..max, divisible by multiple */
-    bool power_of_two;                         /* values are powers of two, or 0 if min is 0 */
-} spmv_param;
-#define SPMV_NO_MORE_PARAMS \
-    { SPMV_NPARAMS, 0, 0, 0, 1, false }
-static inline bool spmv_param_takes(const spmv_param *p, int64_t value) {
-    return value >= p->min && value <= p->max && value % p->multiple == 0 &&
-           (!p->power_of_two || (value & (value - 1)) == 0);
-}
-
-typedef struct spmv_choice { /* the chosen values; 0 for parameters that a kernel does not take */
-    int64_t value[SPMV_NPARAMS];
-} spmv_choice;
-
-#include "spmv_format.h" /* stores and formats */
-
-/* ---- kernels -------------------------------------------------------------------------------- */
+#include "spmv_backend.h"
+#include "spmv_helpers.h"
 
 enum spmv_trait {
     SPMV_DETERMINISTIC = 1,   /* a plan's results have the same bits in every run */
@@ -81,7 +27,7 @@ typedef struct spmv_operands {
     void *stream; /* that the product is ordered on, a cudaStream_t; a host has none */
 } spmv_operands;
 
-typedef struct spmv_kernel {
+struct spmv_kernel {
     const char *name, *alias, *format, *summary;
     const spmv_param *params;
     unsigned traits;
@@ -95,11 +41,11 @@ typedef struct spmv_kernel {
      * as it says itself, without a device; "" where it cannot be asked. NULL: the kernel is ours.
      */
     void (*library)(const spmv_choice *c, char *text, size_t bytes);
-} spmv_kernel;
+};
 /* The parameter of a kernel or of its format; NULL: not taken. */
 SPMV_LINKAGE const spmv_param *spmv_param_of(const spmv_kernel *kernel, spmv_param_id id);
-#include "spmv_export.h"  /* the one symbol of a kernel or format file */
-#include "spmv_backend.h" /* devices, what a backend is, and what "auto" asks of it */
+/* Stands for "auto" in lists; it has no functions of its own. */
+SPMV_LINKAGE const spmv_kernel spmv_auto_kernel;
 
 /* ---- plans ---------------------------------------------------------------------------------- */
 
@@ -130,73 +76,6 @@ struct spmv_plan { /* prepare sets scratch, scratch_bytes and, if not the store'
  * products: one that reads them before the kernel in front is done would mix old and new
  * (ahead.cuh). */
 SPMV_LINKAGE bool spmv_values_change(const spmv_mat *mat);
-
-/* ---- shared helpers ------------------------------------------------------------------------- */
-
-/* Writes the context's error text and returns code: say what, which value, and what to do. */
-SPMV_LINKAGE spmv_status spmv_fail(spmv_ctx *ctx, spmv_status code, const char *format, ...)
-#ifdef __GNUC__
-    __attribute__((format(printf, 3, 4)))
-#endif
-    ;
-#define TRY(call) \
-    do { \
-        spmv_status try_status_ = (call); \
-        if (try_status_ != SPMV_OK) return try_status_; \
-    } while (0)
 SPMV_LINKAGE int64_t spmv_longest(const spmv_mat *mat); /* entries of the longest row */
-/* Host memory: 64-byte aligned, huge pages when large, not cleared; NULL when there is none. */
-SPMV_LINKAGE void *spmv_host_alloc(size_t bytes);
-SPMV_LINKAGE void spmv_host_free(void *memory);
-/* The same for what a matrix, a store or a plan keeps: from the caller's allocator, if the context
- * has one. By one thread at a time. */
-SPMV_LINKAGE void *spmv_host_take(spmv_ctx *ctx, size_t bytes);
-SPMV_LINKAGE void spmv_host_give(spmv_ctx *ctx, void *memory);
 
-/* First of the block-th of nblocks nearly equal parts of 0..n-1: sizes differ by at most one, the
- * larger first. */
-static inline int64_t spmv_split(int64_t n, int64_t nblocks, int64_t block) {
-    int64_t size = n / nblocks, rest = n % nblocks;
-    return block * size + (block < rest ? block : rest);
-}
-
-/* Says how many blocks n are cut into where so many are asked for: none is empty, and one is
- * there. */
-static inline int64_t spmv_blocks_of(int64_t asked, int64_t n) {
-    return asked < n ? asked : n > 0 ? n : 1;
-}
-
-/* Returns the first entry of row i, whose columns ascend, in column at least col, or the row's
- * end. */
-static inline int64_t spmv_first_from(const spmv_csr_view *A, int64_t i, int64_t col) {
-    int64_t low = A->row_ptr[i], high = A->row_ptr[i + 1];
-    while (low < high) {
-        int64_t middle = low + (high - low) / 2;
-        if (A->col_idx[middle] < col)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
-/* The place of entry (i, j); -1: there is none. */
-static inline int64_t spmv_find_entry(const spmv_csr_view *A, int64_t i, int64_t j) {
-    int64_t k = spmv_first_from(A, i, j);
-    return k < A->row_ptr[i + 1] && A->col_idx[k] == j ? k : -1;
-}
-
-/* Returns the bits by which values are told apart: 0 from -0, and one NaN from another. */
-static inline uint64_t spmv_bits(double value) {
-    uint64_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    return bits;
-}
-
-/* splitmix64's finaliser: every bit affects every bit. */
-static inline uint64_t spmv_mix(uint64_t h) {
-    h = (h ^ (h >> 30)) * 0xbf58476d1ce4e5b9u;
-    h = (h ^ (h >> 27)) * 0x94d049bb133111ebu;
-    return h ^ (h >> 31);
-}
 #endif

@@ -4,7 +4,8 @@
 #ifndef SPMV_SAMPLE_TYPES_H
 #define SPMV_SAMPLE_TYPES_H
 
-#include "spmv_kernel.h"
+#include "spmv_helpers.h"
+#include "spmv_propose.h"
 
 enum {
     SAMPLE_ROWS = 32,         /* rows of a slice */
@@ -43,7 +44,7 @@ typedef struct sample_slice {
 } sample_slice;
 
 /* Holds what was taken. On a CPU it points into the matrix. */
-struct spmv_sample {
+typedef struct spmv_sample {
     sample_size size;
     int64_t entries, slots; /* of the slices whose row lengths were read: entries, and slots if
                                every row is padded to the longest of its slice */
@@ -55,7 +56,7 @@ struct spmv_sample {
     spmv_csr_view middle;
     int64_t pairs, mirrored; /* entries looked up, and how many have a mirror image */
     void *owned;             /* malloc'ed; freed with the sample */
-};
+} spmv_sample;
 
 /* The n-th slice whose row lengths are read, and the n-th whose entries are taken. */
 static inline int64_t sample_lengths_at(const sample_size *s, int64_t n) {

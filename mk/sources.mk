@@ -18,7 +18,7 @@ unit_src         := $(wildcard test/unit/test_*.c)
 unit_cuda_src    := $(wildcard test/unit/*.cu) test/solver.cu
 
 # Files without offsets, or with 32-bit ones only, are compiled once per precision and export both names
-# (include/spmv_export.h).
+# (include/spmv_variant.h).
 any_offsets := $(wildcard cuda/peers/*.cu) $(shell grep -ls 'EXPORT_\(ANY_OFFSETS\|NARROW\)_' \
                src/formats/*/*.c omp/*/*.c cuda/*/*.cu)
 # Files that ask for an optional library

@@ -1,4 +1,6 @@
 /* backend.c: the host as a device: its memory, its clock, its kernels. */
+#include "backend.h"
+#include "spmv_host.h"
 #include "spmv_kernel.h"
 #include "waiting.h"
 #include <stdio.h>

@@ -2,7 +2,8 @@
  * and out of the last-level cache, and reads at random places. Every figure is the best of several
  * passes, since it is to stand as a limit; memory is read in several ways, at the start and at the
  * end, as a host that others share is not equally fast all the time. */
-#include "spmv_kernel.h"
+#include "backend.h"
+#include "spmv_helpers.h"
 #include <omp.h>
 
 enum { WORD = sizeof(double), LINE = 8 /* words */, PASSES = 8 };

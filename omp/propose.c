@@ -1,7 +1,7 @@
 /* propose.c: which OpenMP kernels should be fast on a matrix. It counts what a kernel waits for
  * per nonzero; cost.def says what that costs. Only ratios of these costs are used: where products
  * pay for trials they order the candidates, which are timed; otherwise they decide. */
-#include "spmv_kernel.h"
+#include "spmv_propose.h"
 #include <math.h>
 
 static const spmv_cost costs[] = {

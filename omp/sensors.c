@@ -1,5 +1,6 @@
 /* sensors.c: clock, temperature and throttling of the host's processors, as Linux tells them. A
  * virtual machine tells little of it. */
+#include "backend.h"
 #include "kernel.h"
 #include <glob.h>
 #include <stdio.h>

@@ -10,6 +10,7 @@
  * and sleep (libgomp's manual, GOMP_SPINCOUNT). So a helper thread gets a team of its own, large
  * enough for that, which sleeps as long as the helper does. */
 #include "waiting.h"
+#include "spmv_host.h"
 #include "spmv_kernel.h"
 #include <omp.h>
 #include <pthread.h>

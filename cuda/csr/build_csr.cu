@@ -7,6 +7,7 @@
  *            sent beside it and narrowed. What lies on the GPU is borrowed if it has the type.
  */
 #include "adopt_csr.cuh"
+#include "convert_csr.cuh"
 
 static spmv_status send_array(spmv_device *d, const void *from, size_t bytes, void **out) {
     TRY(d->backend->alloc(d, bytes, out));

@@ -22,6 +22,7 @@
 #include "csell_avx2.h"
 #include "csell_avx512.h"
 #include "csell_portable.h"
+#include "spmv_host.h"
 
 enum { LINE = 64 };
 

@@ -5,6 +5,7 @@
 
 #include "measure/sampler.h"
 #include "spmv_bench.h"
+#include "spmv_host.h"
 #include "spmv_kernel.h"
 #include <stdio.h>
 

@@ -1,7 +1,8 @@
 /* proposals.c: the list in which a backend names the kernels that should be fast on a matrix. */
-#include "spmv_kernel.h"
+#include "spmv_propose.h"
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 spmv_proposal *spmv_propose_kernel(spmv_proposals *all, const char *kernel, double setup,
                                    double speedup, const char *why, ...) {

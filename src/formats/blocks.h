@@ -2,7 +2,8 @@
 #ifndef SPMV_BLOCKS_H
 #define SPMV_BLOCKS_H
 
-#include "spmv_kernel.h"
+#include "spmv_format.h"
+#include "spmv_helpers.h"
 
 static inline int64_t parts_of(int64_t n, int64_t tile) {
     return (n + tile - 1) / tile;

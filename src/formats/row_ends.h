@@ -3,7 +3,8 @@
 #ifndef SPMV_FORMATS_ROW_ENDS_H
 #define SPMV_FORMATS_ROW_ENDS_H
 
-#include "spmv_kernel.h"
+#include "spmv_format.h"
+#include "spmv_helpers.h"
 
 /* Says how many rows end among the first `items` items of the ends of the rows and the entries,
  * merged into one list. Row i ends before entry k if row_ptr[i + 1] <= k. */

@@ -3,7 +3,8 @@
 #ifndef SPMV_ROW_ORDER_H
 #define SPMV_ROW_ORDER_H
 
-#include "spmv_kernel.h"
+#include "spmv_format.h"
+#include "spmv_helpers.h"
 
 enum { DIGIT = 8, BINS = 1 << DIGIT };
 

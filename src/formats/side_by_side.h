@@ -2,7 +2,8 @@
 #ifndef SPMV_SIDE_BY_SIDE_H
 #define SPMV_SIDE_BY_SIDE_H
 
-#include "spmv_kernel.h"
+#include "spmv_format.h"
+#include "spmv_helpers.h"
 
 enum { ABREAST = 8 }; /* rows: as many pointers as there are registers for */
 

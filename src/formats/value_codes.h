@@ -6,7 +6,8 @@
 #ifndef SPMV_FORMATS_VALUE_CODES_H
 #define SPMV_FORMATS_VALUE_CODES_H
 
-#include "spmv_kernel.h"
+#include "spmv_format.h"
+#include "spmv_helpers.h"
 
 enum { VALUE_CODEBOOK_SIZE = 256 }; /* values in a dictionary, at most; csell has one, too */
 

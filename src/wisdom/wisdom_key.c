@@ -14,7 +14,7 @@ enum {
     MIRRORED = SAMPLED / 64 /* of every so many sampled rows the mirror image is looked up */
 };
 
-/* Is not sampled_values.h's set, which formats ask whether values fit a dictionary: it stops there,
+/* Is not features_csell.c's set, which formats ask whether values fit a dictionary: it stops there,
  * and this one holds the values of all sampled rows. */
 typedef struct sample {
     uint64_t pattern;        /* hash of where rows begin, their lengths and columns */

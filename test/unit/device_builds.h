@@ -3,7 +3,38 @@
 #ifndef SPMV_TEST_DEVICE_BUILDS_H
 #define SPMV_TEST_DEVICE_BUILDS_H
 
-#include "counting.h"
+#include "context.h"
+
+/* The device's alloc and release while memory in use is counted. */
+enum { MOST_BLOCKS = 64 };
+static const spmv_backend *counted; /* the backend behind it */
+static struct {
+    void *at[MOST_BLOCKS];
+    size_t bytes[MOST_BLOCKS], now, most;
+} memory;
+
+static inline spmv_status alloc_counted(spmv_device *d, size_t bytes, void **out) {
+    TRY(counted->alloc(d, bytes, out));
+    for (int k = 0; k < MOST_BLOCKS; k++)
+        if (!memory.at[k]) {
+            memory.at[k] = *out, memory.bytes[k] = bytes;
+            memory.now += bytes;
+            if (memory.now > memory.most) memory.most = memory.now;
+            return SPMV_OK;
+        }
+    fail_msg("more than %d blocks", MOST_BLOCKS);
+    return SPMV_OK;
+}
+
+static inline void release_counted(spmv_device *d, void *block) {
+    for (int k = 0; block && k < MOST_BLOCKS; k++)
+        if (memory.at[k] == block) {
+            memory.at[k] = NULL;
+            memory.now -= memory.bytes[k];
+            break;
+        }
+    counted->release(d, block);
+}
 
 static inline void assert_same_bytes(spmv_device *d, const spmv_store *host, const spmv_store *head,
                                      const spmv_store *copy, const char *what) {

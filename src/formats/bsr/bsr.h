@@ -17,7 +17,8 @@
 #ifndef SPMV_FORMATS_BSR_H
 #define SPMV_FORMATS_BSR_H
 
-#include "spmv_kernel.h"
+#include "spmv_format.h"
+#include "spmv_helpers.h"
 
 /* Dense blocks of shape_rows x shape_cols, row-major, blocks of a block row in the order of their
  * columns. Block row b begins at row b * shape_rows; the rows its last one has too many are stored,

@@ -15,7 +15,8 @@
 #ifndef SPMV_FORMATS_CMRS_H
 #define SPMV_FORMATS_CMRS_H
 
-#include "spmv_kernel.h"
+#include "spmv_format.h"
+#include "spmv_helpers.h"
 
 /* Rows in strips of height, the last strip may have fewer; a strip's entries stand together. */
 enum { CMRS_ROW_BITS = 4, CMRS_COL_BITS = 28, CMRS_HIGHEST = 1 << CMRS_ROW_BITS };

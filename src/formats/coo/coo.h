@@ -12,7 +12,8 @@
 #ifndef SPMV_FORMATS_COO_H
 #define SPMV_FORMATS_COO_H
 
-#include "spmv_kernel.h"
+#include "spmv_format.h"
+#include "spmv_helpers.h"
 
 typedef struct V(coo) { /* entries sorted by row, then column */
     spmv_store s;

@@ -15,7 +15,8 @@
 #ifndef SPMV_FORMATS_CSB_H
 #define SPMV_FORMATS_CSB_H
 
-#include "spmv_kernel.h"
+#include "spmv_format.h"
+#include "spmv_helpers.h"
 
 enum { CSB_LEAST_TILE = 16, CSB_MOST_TILE = 1 << 15 };
 /* The tile a setting means. 0: about the square root of the dimension, as the format's authors have

@@ -21,7 +21,8 @@
 #ifndef SPMV_FORMATS_CSB_INTERLEAVED_H
 #define SPMV_FORMATS_CSB_INTERLEAVED_H
 
-#include "spmv_kernel.h"
+#include "spmv_format.h"
+#include "spmv_helpers.h"
 
 /* Blocks of tile columns and of as many rows as CSB_INTERLEAVED_ROWS tiles at most, fewer where
  * they hold many entries: from first_row[b] on. The first entry of block (b, c) is block_ptr[b *

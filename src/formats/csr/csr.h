@@ -27,7 +27,8 @@
 #ifndef SPMV_FORMATS_CSR_H
 #define SPMV_FORMATS_CSR_H
 
-#include "spmv_kernel.h"
+#include "spmv_format.h"
+#include "spmv_helpers.h"
 
 typedef struct V(csr) {
     spmv_store s;

@@ -24,7 +24,8 @@
 #ifndef SPMV_FORMATS_CSR5_H
 #define SPMV_FORMATS_CSR5_H
 
-#include "spmv_kernel.h"
+#include "spmv_format.h"
+#include "spmv_helpers.h"
 
 /* Tile t has the nonzeros t * lanes * height on; lane l of it has height of them in a row, of which
  * step j is at j * lanes + l. What is left after the last whole tile, the tail, is not transposed.

@@ -13,7 +13,8 @@
 #ifndef SPMV_FORMATS_CSR_COLUMNS_H
 #define SPMV_FORMATS_CSR_COLUMNS_H
 
-#include "spmv_kernel.h"
+#include "spmv_format.h"
+#include "spmv_helpers.h"
 
 typedef struct V(csr_columns) {
     spmv_store s;

@@ -21,7 +21,8 @@
 #ifndef SPMV_FORMATS_DIA_H
 #define SPMV_FORMATS_DIA_H
 
-#include "spmv_kernel.h"
+#include "spmv_format.h"
+#include "spmv_helpers.h"
 
 /* Column-major: row i of diagonal k, which is in column i + offsets[k], is at k * pitch + i.
  * Padding is -0.0, also where that column is outside the matrix; a stored zero, of either sign, is

@@ -17,7 +17,8 @@
 #ifndef SPMV_FORMATS_ELL_H
 #define SPMV_FORMATS_ELL_H
 
-#include "spmv_kernel.h"
+#include "spmv_format.h"
+#include "spmv_helpers.h"
 
 /* Row-major: nonzero k of row i is at i * width + k. Padding: value 0, a column of that row. */
 typedef struct V(ell) {

@@ -20,7 +20,8 @@
 #ifndef SPMV_FORMATS_ELL_PITCHED_H
 #define SPMV_FORMATS_ELL_PITCHED_H
 
-#include "spmv_kernel.h"
+#include "spmv_format.h"
+#include "spmv_helpers.h"
 
 enum { ELL_PITCH = 128 }; /* rows that the lines are padded to a multiple of */
 

@@ -18,7 +18,8 @@
 #ifndef SPMV_FORMATS_HYB_H
 #define SPMV_FORMATS_HYB_H
 
-#include "spmv_kernel.h"
+#include "spmv_format.h"
+#include "spmv_helpers.h"
 
 /* The first width entries of each row in an ELL part, what is left of longer rows in a COO part.
  * ELL is column-major: entry k of row i at k * pitch + i; padding: value 0, column -1. */

@@ -17,7 +17,8 @@
 #ifndef SPMV_FORMATS_HYBRID_H
 #define SPMV_FORMATS_HYBRID_H
 
-#include "spmv_kernel.h"
+#include "spmv_format.h"
+#include "spmv_helpers.h"
 
 /* The first boundary entries of every row in a row-major ELL part, the rest in a CSR part. */
 typedef struct V(hybrid) {

@@ -20,7 +20,8 @@
 #ifndef SPMV_FORMATS_SELL_H
 #define SPMV_FORMATS_SELL_H
 
-#include "spmv_kernel.h"
+#include "spmv_format.h"
+#include "spmv_helpers.h"
 
 /* Slices of `slice` rows, the last with the rows that are left, each padded to its own longest row
  * and column-major: slot k of row r of slice s, which has `height` rows, is at slice_ptr[s] + k *

@@ -21,7 +21,8 @@
 #ifndef SPMV_FORMATS_SELL16_H
 #define SPMV_FORMATS_SELL16_H
 
-#include "spmv_kernel.h"
+#include "spmv_format.h"
+#include "spmv_helpers.h"
 
 /* Slices of SELL16_ROWS rows (the last one's missing rows have no entries), side by side: step k
  * holds the k-th entry of each. Longest rows first inside every window of sigma rows, so that rows

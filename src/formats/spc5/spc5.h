@@ -17,7 +17,8 @@
 #ifndef SPMV_FORMATS_SPC5_H
 #define SPMV_FORMATS_SPC5_H
 
-#include "spmv_kernel.h"
+#include "spmv_format.h"
+#include "spmv_helpers.h"
 
 /* Strips of height rows (the last may have fewer), each a list of blocks of height x 8 places; only
  * entries are stored: block after block, row after row, by column. Bit j of mask[b * height + r]:

@@ -16,7 +16,8 @@
 #ifndef SPMV_FORMATS_SSS_H
 #define SPMV_FORMATS_SSS_H
 
-#include "spmv_kernel.h"
+#include "spmv_format.h"
+#include "spmv_helpers.h"
 
 /* The entries on and below the diagonal of a square matrix A, row by row in the order of columns;
  * above it a_ij = sign a_ji. Columns are distances i - j if all are below 2^16 (near). */

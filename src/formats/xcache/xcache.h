@@ -28,7 +28,8 @@
 #ifndef SPMV_FORMATS_XCACHE_H
 #define SPMV_FORMATS_XCACHE_H
 
-#include "spmv_kernel.h"
+#include "spmv_format.h"
+#include "spmv_helpers.h"
 
 /* Blocks of successive rows, `height` on average, have about equally many nonzeros each, and each
  * lists the columns that it needs, ascending; a nonzero names a place in that list. A row of more

@@ -1,7 +1,33 @@
-/* spmv_export.h: how the file of a kernel or format exports its descriptor. It is part of
- * spmv_kernel.h, which includes it after its types. */
-#ifndef SPMV_EXPORT_H
-#define SPMV_EXPORT_H
+/* spmv_variant.h: a file that computes is compiled once per variant: real (double, float) x ofs
+ * (32-bit, 64-bit positions in nnz), with -DSPMV_REAL -DSPMV_OFS -DSPMV_SUFFIX. V(name) is the
+ * variant's symbol, and a kernel or format is exported under such a symbol. Columns and rows are
+ * always 32-bit. */
+#ifndef SPMV_VARIANT_H
+#define SPMV_VARIANT_H
+
+#include <stdint.h>
+
+/* C++ means a .cu file. */
+#ifdef __cplusplus
+#define SPMV_LINKAGE extern "C"
+#else
+#define SPMV_LINKAGE extern
+#endif
+
+#ifndef SPMV_SUFFIX
+#define SPMV_REAL double
+#define SPMV_OFS int32_t
+#define SPMV_SUFFIX f64_o32
+#endif
+#define SPMV_JOIN2(a, b) a##_##b
+#define SPMV_JOIN(a, b) SPMV_JOIN2(a, b)
+#define V(name) SPMV_JOIN(name, SPMV_SUFFIX)
+typedef SPMV_REAL real;
+typedef SPMV_OFS ofs;
+typedef int32_t idx;
+enum { SPMV_F64_O32, SPMV_F64_O64, SPMV_F32_O32, SPMV_F32_O64, SPMV_NVARIANTS };
+
+/* ---- what the file of a kernel or format exports -------------------------------------------- */
 
 /* Kernels of both backends may share a name, so symbols name the backend. */
 #ifdef __cplusplus

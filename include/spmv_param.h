@@ -1,0 +1,33 @@
+/* spmv_param.h: the parameters that kernels and formats take: params.def names them all, a kernel or
+ * format says which values it takes, and a choice has one of each. */
+#ifndef SPMV_PARAM_H
+#define SPMV_PARAM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define PARAM(name, ...) SPMV_##name,
+typedef enum spmv_param_id {
+#include "params.def"
+    SPMV_NPARAMS
+} spmv_param_id;
+#undef PARAM
+
+typedef struct
+    spmv_param { /* as a kernel or format takes it; a list ends with SPMV_NO_MORE_PARAMS */
+    spmv_param_id id;
+    int64_t default_value, min, max, multiple; /* values: min..max, divisible by multiple */
+    bool power_of_two;                         /* values are powers of two, or 0 if min is 0 */
+} spmv_param;
+#define SPMV_NO_MORE_PARAMS \
+    { SPMV_NPARAMS, 0, 0, 0, 1, false }
+static inline bool spmv_param_takes(const spmv_param *p, int64_t value) {
+    return value >= p->min && value <= p->max && value % p->multiple == 0 &&
+           (!p->power_of_two || (value & (value - 1)) == 0);
+}
+
+typedef struct spmv_choice { /* the chosen values; 0 for parameters that a kernel does not take */
+    int64_t value[SPMV_NPARAMS];
+} spmv_choice;
+
+#endif
