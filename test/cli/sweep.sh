@@ -14,8 +14,8 @@ log=--log=x.jsonl
 if ! $SPMV -V -v | grep -q '^features.*jansson'; then log=--no-log; fi # the bare build has no log to resume from
 $SPMV sweep here/list $options --passes=2 $quick $log 2>err >summary
 echo "exit $?"
-# Who was fastest is chance.
-sed -E -e 's/^ *[0-9.]+(e-[0-9]+)? .*/RATE/' -e 's/ +[0-9.]+ [a-z]+[~!]* .*/ T/' summary
+# It is chance who was fastest.
+sed -E -e 's/^ *[0-9.]+(e-[0-9]+)? .*/RATE/' -e 's/ +[0-9.]+ [a-z]+[~ !]* .*/ T/' summary
 grep '^\[' err | mask
 if [ $log = --no-log ]; then
     sed -n '/^odd files/,$p' "$CLI/sweep.out"

@@ -158,8 +158,7 @@ static void the_run_says_what_to_type_against_waits(void **state) {
     run.ctx = context_of(2);
     unsetenv("OMP_WAIT_POLICY");
     explained(&run, rows, 1, said, sizeof said);
-    assert_non_null(
-        strstr(said, "1 of 1 rows: threads waited for a core 50% of the time; so none"));
+    assert_non_null(strstr(said, "1 of 1 row: threads waited for a core 50% of the time; so none"));
     assert_non_null(strstr(said,
                            "try this, with -t 1 appended if it does not help:\n"
                            "    OMP_WAIT_POLICY=passive ./spmv run -m 'a b.mtx' -k 'csr_*'\n"));
@@ -223,8 +222,8 @@ static void the_fastest_of_disturbed_times_is_called_so(void **state) {
     run.ctx = context_of(2);
     rank_results(rows, COUNT(rows));
     explained(&run, rows, COUNT(rows), said, sizeof said);
-    assert_non_null(
-        strstr(said, "preparation (f64, by disturbed times): some for 1 to 10000 products\n"));
+    assert_non_null(strstr(
+        said, "preparation (f64; all times were disturbed): some for 1 to 10000 products\n"));
     spmv_ctx_free(run.ctx);
 }
 

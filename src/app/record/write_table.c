@@ -222,19 +222,21 @@ bool table_is_blurred(const table_row *rows, int count) {
     return others >= LEAST && tied >= 0.9 * others;
 }
 
-/* Marks behind the noise: not settled, disturbed. Returns how many. */
-static int mark_noise(const record *r, char out[3]) {
+enum { MARKS = sizeof "~ !" };
+
+/* Writes the marks that stand behind the noise: not settled, disturbed. Returns their length. */
+static int mark_noise(const record *r, char out[MARKS]) {
     const statistics s = record_times(r);
-    const bool ok = strcmp(r->status, "ok") == 0;
-    return snprintf(out, 3, "%s%s",
-                    ok && isfinite(median_noise(&s)) && r->timing_settled == 0 ? "~" : "",
-                    ok && r->timing_flags.count ? "!" : "");
+    const bool ok = strcmp(r->status, "ok") == 0, disturbed = ok && r->timing_flags.count;
+    const bool unsettled = ok && isfinite(median_noise(&s)) && r->timing_settled == 0;
+    return snprintf(out, MARKS, "%s%s%s", unsettled ? "~" : "", unsettled && disturbed ? " " : "",
+                    disturbed ? "!" : "");
 }
 
 static mixture mixture_of(const table_row *rows, int count) {
     mixture found = {.ties = !table_is_blurred(rows, count)};
     for (int k = 0; k < count; k++) {
-        char marks[3];
+        char marks[MARKS];
         const int n = mark_noise(rows[k].r, marks);
         if (n > found.marks) found.marks = n;
         found.backends |= strcmp(rows[k].r->config_backend, rows[0].r->config_backend) != 0;
@@ -266,7 +268,7 @@ static void fill(const table_row *row, mixture mixed, const char *stat, char cel
     share_text(ok ? median_noise(&s) : NAN, cell[NOISE]);
     char *marks = cell[NOISE] + strlen(cell[NOISE]);
     const int n = mark_noise(r, marks);
-    snprintf(marks + n, (size_t)(3 - n), "%.*s", mixed.marks - n, "  ");
+    snprintf(marks + n, (size_t)(MARKS - n), "%.*s", mixed.marks - n, "   ");
     rate_text(ok ? r->perf_flop_per_s : NAN, cell[GFLOPS]);
     rate_text(ok ? r->perf_B_per_s : NAN, cell[GBPS]);
     double bytes = ok ? (double)r->perf_bytes_min_B : NAN;

@@ -32,7 +32,7 @@ static double cache_to_exceed(const session *run) {
             knee = (double)knee_of(&run->rates[b]);
     if (knee == 0) knee = (double)knee_now((size_t)llc, spmv_ctx_threads(run->ctx));
     if (!run->o->quiet && 4 * knee < llc)
-        say("  note: the caches are said to hold %.0f MB, but reads get slow beyond %.0f MB: "
+        say("  note: the processor reports %.0f MB of cache, but reads get slow beyond %.0f MB: "
             "the matrix is larger than that\n",
             1e-6 * llc, 1e-6 * knee);
     return knee;
@@ -85,9 +85,10 @@ static void introduce_matrix(session *run, const char *name, const spmv_stats *s
     if (s->symmetry != SPMV_GENERAL)
         snprintf(stored, sizeof stored, " (%s, %lld stored in the file)",
                  symmetry_name(s->symmetry), (long long)s->nnz_file);
-    say("matrix %s%s  %s x %s, %s nonzeros%s, %s in %.2f s\n", name,
-        built_in ? " (built in; -m FILE names another)" : "", rows, cols, nnz, stored,
-        strncmp(name, "gen:", 4) == 0 ? "made" : "read", s->read_s + s->build_s);
+    say("matrix %s%s  %s x %s, %s nonzero%s%s, %s in %.2f s\n", name,
+        built_in ? " (built in; -m FILE names another)" : "", rows, cols, nnz,
+        s->nnz == 1 ? "" : "s", stored, strncmp(name, "gen:", 4) == 0 ? "made" : "read",
+        s->read_s + s->build_s);
     if (s->duplicates)
         say("  note: duplicate entries, which were summed: %lld\n", (long long)s->duplicates);
     if (s->explicit_zeros)

@@ -363,7 +363,7 @@ static void say_fastest(const result *results, int n, const record *first, bool 
     if (ranked_with(results, n, first) < 2) return;
     say("  fastest including preparation (%s%s%s%s):", first->config_precision, states ? ", " : "",
         states ? first->config_cache : "",
-        best_beside(results, n, first) ? "" : ", by disturbed times");
+        best_beside(results, n, first) ? "" : "; all times were disturbed");
     for (int p = 0; p < count; p++) {
         const record *best = fastest(results, n, first, products[p]);
         int64_t from = products[p];
@@ -459,7 +459,7 @@ static void say_flags(const session *run, const result *results, int n) {
         if (results[k].nflags) first = k, count++;
     }
     if (first < 0) return;
-    say("  ! disturbed, %d of %d rows:", count, rows);
+    say("  ! disturbed, %d of %d row%s:", count, rows, rows == 1 ? "" : "s");
     for (int f = 0; f < results[first].nflags; f++)
         say("%s %s", f ? ";" : "", results[first].flags[f]);
     say("%s\n", count == rows ? "; so none is marked as the fastest (*)" : "");

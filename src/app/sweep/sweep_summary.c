@@ -155,8 +155,8 @@ static void print_winner(const ending *e, int m, int best, FILE *file) {
     put_label(e, m, best, label);
     time_text(first->median_s, median);
     rate_text(first->flop_per_s, rate);
-    fprintf(file, "%9s%-2s %7s  ", median,
-            first->disturbed && first->unsettled ? "~!"
+    fprintf(file, "%9s%-3s %7s  ", median,
+            first->disturbed && first->unsettled ? "~ !"
             : first->disturbed                   ? "!"
             : first->unsettled                   ? "~"
                                                  : "",
@@ -173,7 +173,7 @@ static void print_winner(const ending *e, int m, int best, FILE *file) {
 /* Returns how many have a time. */
 static int print_winners(const ending *e, FILE *file) {
     int timed = 0, wide = name_width(e->s);
-    fprintf(file, "%-*s  %9s   %7s  %-20s  %s\n", wide, "matrix", "median", "GFLOP/s", "fastest",
+    fprintf(file, "%-*s  %9s    %7s  %-20s  %s\n", wide, "matrix", "median", "GFLOP/s", "fastest",
             "second");
     for (int m = 0; m < e->s->nsources; m++) {
         char name[LONGEST_NAME + 1];
@@ -181,7 +181,7 @@ static int print_winners(const ending *e, FILE *file) {
         put_name(e->s->source[m].name, name);
         fprintf(file, "%-*s  ", wide, name);
         if (best < 0)
-            fprintf(file, "%9s   %7s  none\n", "-", "-");
+            fprintf(file, "%9s    %7s  none\n", "-", "-");
         else
             print_winner(e, m, best, file);
         timed += best >= 0;

@@ -27,7 +27,7 @@ class Finding(NamedTuple):
     words: str  # the class
     rows: dict  # {matrix: {kernel: Cell}}
     over: str  # what the ratios are over; "" if there is nothing
-    ours: list  # Ratios of our fastest kernel
+    ours: list  # Ratios of the fastest kernel of spmv
     known: list  # of auto, which was given the number of products that follow
     unknown: list  # of auto, which was not
 
@@ -93,7 +93,7 @@ def own_of(cells):
 
 
 def ours_over(matrix, cells, others):
-    """The Ratio of our fastest over the others: of the least median, and of what auto chose, whose ratio turns may know
+    """The Ratio of the fastest kernel of spmv over the others: of the least median, and of what auto chose, whose ratio turns may know
     better."""
     chosen = cells[AUTO].timed if AUTO in cells else []
     ours = [fastest(own_of(cells)), *(unit for unit in chosen if not is_peer(ran_by(unit)))]
@@ -221,10 +221,11 @@ def ratio_clause(finding):
     """Says by how much; a mean most of which is in doubt is not said."""
     ratios, doubtful = finding.ours, doubtful_in(finding.ours)
     if is_mean_open(ratios):
-        return f"how our fastest compares with {over_words(finding)} is open ({len(doubtful)} of {len(ratios)} {doubt_words(doubtful)})"
+        return (f"how the fastest kernel of spmv compares with {over_words(finding)} is not known "
+                f"({len(doubtful)} of {len(ratios)} {doubt_words(doubtful)})")
     worst = min(ratios, key=lambda ratio: ratio.value)
     name, note = worst.matrix.removeprefix("gen:"), f", {len(doubtful)} of them {doubt_words(doubtful)}" if doubtful else ""
-    return (f"our fastest is **{mean_of(ratios):.2f}** times as fast as {over_words(finding)} "
+    return (f"the fastest kernel of spmv is **{mean_of(ratios):.2f}** times as fast as {over_words(finding)} "
             + (f"(geometric mean of {len(ratios)}{note}; worst {worst.value:.2f} on {name})" if len(ratios) > 1
                else f"on {name}{note}"))
 
@@ -261,7 +262,7 @@ def states_table(found):
     names = machine_names([finding.system for finding in found])
     rows = [[names[machine_key(f.system)], state_of(f.system), f.words, len(f.rows), f.over, *marked_cells(f.ours),
              *marked_cells(f.known), *marked_cells(f.unknown)] for f in found if f.ours or f.known or f.unknown]
-    header = ["machine", "state", "matrices", "n", "over the fastest of", "our fastest", "worst",
+    header = ["machine", "state", "matrices", "n", "over the fastest of", "fastest kernel of spmv", "worst",
               "auto, products known", "worst", "auto, products unknown", "worst"]
     held = [column for column in range(len(header)) if any(row[column] != "" for row in rows)]
     return ([header[column] for column in held], "".join("lllrlrlrlrl"[column] for column in held),

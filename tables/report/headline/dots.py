@@ -7,8 +7,8 @@ from texts import si_time
 from units.layout import timed_cells
 from units.unit import AUTO, doubts, gflop_per_s, ran_by
 
-KERNELS = 12  # rows besides those of our fastest and of auto
-OURS, KNOWN, UNKNOWN = "our fastest", "auto, known", "auto, unknown"
+KERNELS = 12  # rows besides those of the fastest kernel of spmv and of auto
+OURS, KNOWN, UNKNOWN = "fastest of spmv", "auto, known", "auto, unknown"
 
 
 def point_of(row, unit, value, matrix):

@@ -35,7 +35,7 @@ def conclusion(found):
     for group in by_machine(found):
         lines = "".join(f"<li>{line_of(finding)}" for finding in group)
         parts.append(f"<h3>{escape(names[machine_key(group[0].system)])}</h3><ul>{lines}</ul>")
-    hint = ("<p>Longer runs on an idle machine would settle what is open. <code>spmv doctor</code> says what disturbs this one.</p>"
+    hint = ("<p>Longer runs on an idle machine would say what these sentences cannot. <code>spmv doctor</code> says what disturbs this one.</p>"
             if any(map(is_open, leading(found))) else "")
     return f"<div class=answer>{''.join(parts)}{hint}</div>"
 
