@@ -150,7 +150,8 @@ static size_t reserve_of(const spmv_device *d) {
     return ((const gpu *)d->state)->memory / PART;
 }
 
-/* Gives unused memory of the pool back when what was asked before is done, in whose order memory is released. */
+/* Gives unused memory of the pool back once what was asked before is done: memory is released in
+ * that order. */
 static void trim_gpu(spmv_device *d) {
     cuda_state *s = state_of(d);
     if (!s->pool || cudaSetDevice(d->number) != cudaSuccess) return;

@@ -227,9 +227,9 @@ typedef struct spmv_setting {
     int64_t value;
 } spmv_setting;
 
-/* What a product finds in the caches. WARM: what fits, as in a solver that does little else between
- * two products. COLD: nothing. STEADY: what is left by products that follow each other over more
- * data than the caches hold. */
+/* Says what a product finds in the caches. WARM: what fits, as in a solver that does little else
+ * between two products. COLD: nothing. STEADY: what is left by products that follow each other over
+ * more data than the caches hold. */
 typedef enum spmv_cache { SPMV_WARM = 0, SPMV_COLD, SPMV_STEADY } spmv_cache;
 
 typedef struct spmv_plan_opts {
@@ -283,11 +283,11 @@ typedef struct spmv_plan_facts {
     double convert_s;                /* compressed rows to format, and finding its size */
     double upload_s;                 /* matrix or format to device */
     double prepare_s;                /* the kernel's own structures (tiles, pitch) */
-    /* From compressed rows in the device's memory until ready: conversion and prepare_s; negative:
-     * the host converts, and the result is uploaded. */
+    /* The time from compressed rows in the device's memory until ready: conversion and prepare_s;
+     * negative: the host converts, and the result is uploaded. */
     double from_rows_s;
-    /* What a process does once, in none of the others: starting a library, the first-use warm-up of
-     * "auto". */
+    /* The time of what a process does once, in none of the others: starting a library, the
+     * first-use warm-up of "auto". */
     double once_s;
     /* of a plan that "auto" chose; NULL and 0 otherwise */
     const char *reason;        /* one sentence: why this kernel */
@@ -321,14 +321,14 @@ int64_t spmv_plan_setting(const spmv_plan *plan,
  * device, and do not overlap (SPMV_E_ARG). beta = 0 never reads y. Returns when y is complete. */
 spmv_status spmv_exec(const spmv_plan *plan, double alpha, const void *x, double beta, void *y);
 
-/* As spmv_exec, but ordered on a stream: a cudaStream_t of the plan's GPU, which becomes the
- * calling thread's device; NULL: CUDA's default stream. It launches kernels and does nothing else:
- * no allocation, no wait; so it may be captured in a CUDA graph. (Kernels of cuSPARSE take turns
- * with the handle that they share, and copy a y that is apart from z.) A fault while it runs is a
- * status of a later call, as in CUDA. A plan is in one stream at a time, also in graphs that are
- * replayed: products of one plan that overlap on a GPU are wrong, and so may be its later ones.
- * Different plans may be in several at once. plan, x and y stay until the product is complete. On a
- * CPU it is spmv_exec. */
+/* Multiplies as spmv_exec does, but ordered on a stream: a cudaStream_t of the plan's GPU, which
+ * becomes the calling thread's device; NULL: CUDA's default stream. It launches kernels and does
+ * nothing else: no allocation, no wait; so it may be captured in a CUDA graph. (Kernels of cuSPARSE
+ * take turns with the handle that they share, and copy a y that is apart from z.) A fault while it
+ * runs is a status of a later call, as in CUDA. A plan is in one stream at a time, also in graphs
+ * that are replayed: products of one plan that overlap on a GPU are wrong, and so may be its later
+ * ones. Different plans may be in several at once. plan, x and y stay until the product is
+ * complete. On a CPU it is spmv_exec. */
 spmv_status spmv_exec_async(const spmv_plan *plan, double alpha, const void *x, double beta,
                             void *y, void *stream);
 

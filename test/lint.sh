@@ -21,7 +21,8 @@ python3 test/params.py || breach "params (include/params.def)"
 python3 test/words.py || breach "words (docs/reference/glossary.md)"
 grep -ln 'cuda_runtime\|cuda\.h\|cusparse\.h\|cusparse[A-Z]' $(find src include -name '*.[ch]') && breach "src/ and include/ know nothing of CUDA"
 
-# Documents that can be read at first sight.
+# Comments and documents that can be read at first sight.
+python3 test/comments.py || breach "comments (test/comments.py)"
 python3 test/prose.py || breach "prose (test/prose.py)"
 
 # A kernel or format file and its line in the table come together.

@@ -31,7 +31,7 @@ spmv_status spmv_product_check(const spmv_plan *plan, const char *call, const ch
 spmv_status spmv_product_claim(const spmv_plan *plan, const char *call) {
     spmv_device *device = plan->device;
     if (device->backend->enter) TRY(device->backend->enter(device));
-    /* Of a product that a parent process had begun at a fork() the child has only the word. */
+    /* The child has only the word of a product that a parent process had begun at a fork(). */
     const int here = 1 + spmv_host_forks();
     if (plan->concurrent ||
         __atomic_exchange_n(&((spmv_plan *)(uintptr_t)plan)->busy, here, __ATOMIC_ACQUIRE) != here)

@@ -4,7 +4,8 @@
 
 #include "internal.h"
 
-/* Of y <- alpha A x + beta y where the plan's device orders its own operations. */
+/* Returns the operands of y <- alpha A x + beta y where the plan's device orders its own
+ * operations. */
 static inline spmv_operands spmv_in_place(const spmv_plan *plan, double alpha, const void *x,
                                           double beta, void *y) {
     return (spmv_operands){
