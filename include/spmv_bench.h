@@ -73,7 +73,7 @@ const spmv_twin *spmv_twin_at(int k); /* NULL: past the last */
 /* Returns the most similar of the candidates (NULL at the end) to word; NULL: none is similar. */
 const char *spmv_nearest(const char *word, const char *const *candidates);
 
-/* ---- numbers of a product ------------------------------------------------------------------*/ */
+/* ---- numbers of a product -------------------------------------------------------------------- */
 
 int64_t spmv_flop(int64_t nnz); /* 2 nnz: what this program counts as operations of a product */
 
