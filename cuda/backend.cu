@@ -223,6 +223,43 @@ static spmv_status fill(spmv_device *d, void *memory, int byte, size_t bytes) {
     return SPMV_OK;
 }
 
+enum { SIDE = 32, TURNING_ROWS = 8 }; /* a block turns squares, so many of its rows at once */
+
+/* Through shared memory, so that both sides are read and written along their lines. Blocks go
+ * through the squares, of which there may be more than a grid has blocks. */
+template <typename T>
+static __global__ void turn_squares(int64_t m, int64_t n, const T *from, int64_t from_ld, T *to,
+                                    int64_t to_ld) {
+    __shared__ T square[SIDE][SIDE + 1];
+    const int64_t across = (n + SIDE - 1) / SIDE, squares = (m + SIDE - 1) / SIDE * across;
+    for (int64_t s = blockIdx.x; s < squares; s += gridDim.x) {
+        const int64_t i0 = s / across * SIDE, j0 = s % across * SIDE;
+        for (int r = threadIdx.y; r < SIDE; r += TURNING_ROWS)
+            if (i0 + r < m && j0 + threadIdx.x < n)
+                square[r][threadIdx.x] = from[(i0 + r) * from_ld + j0 + threadIdx.x];
+        __syncthreads();
+        for (int r = threadIdx.y; r < SIDE; r += TURNING_ROWS)
+            if (j0 + r < n && i0 + threadIdx.x < m)
+                to[(j0 + r) * to_ld + i0 + threadIdx.x] = square[threadIdx.x][r];
+        __syncthreads();
+    }
+}
+
+static spmv_status turn_gpu(spmv_device *d, void *stream, size_t width, int64_t m, int64_t n,
+                            const void *from, int64_t from_ld, void *to, int64_t to_ld) {
+    const int64_t most = 1 << 16, squares = ((m + SIDE - 1) / SIDE) * ((n + SIDE - 1) / SIDE);
+    const unsigned blocks = (unsigned)(squares < most ? squares : most);
+    const dim3 threads(SIDE, TURNING_ROWS);
+    if (squares == 0) return SPMV_OK;
+    if (width == sizeof(uint32_t))
+        turn_squares<<<blocks, threads, 0, (cudaStream_t)stream>>>(m, n, (const uint32_t *)from,
+                                                                   from_ld, (uint32_t *)to, to_ld);
+    else
+        turn_squares<<<blocks, threads, 0, (cudaStream_t)stream>>>(m, n, (const uint64_t *)from,
+                                                                   from_ld, (uint64_t *)to, to_ld);
+    return launched(d);
+}
+
 static bool reaches_gpu(const void *memory) {
     return !is_pageable(memory);
 }
@@ -472,6 +509,7 @@ extern "C" const spmv_backend spmv_cuda = {
     .trim = trim_gpu,
     .put = put,
     .get = get,
+    .turn = turn_gpu,
     .fill = fill,
     .sync = sync_gpu,
     .reaches = reaches_gpu,

@@ -12,8 +12,8 @@ static __device__ __forceinline__ bool is_padding(real a) {
 }
 
 /* Says where the sums of rows go: z <- alpha (A x) + beta y; y may be z. alpha_at, beta_at: both
- * scalars lie in device memory, and are read when the product runs; NULL: they are alpha and
- * beta. */
+ * scalars lie in device memory, and are read when the product runs, alpha being the sign of the
+ * other; NULL: they are alpha and beta. */
 typedef struct result {
     real *z;
     const real *y, *alpha_at, *beta_at;
@@ -30,7 +30,7 @@ static inline result result_of(const spmv_operands *v) {
  * 4 to 8 registers per thread from every product. */
 static __device__ __forceinline__ void put_row(const result &out, int64_t row, real sum) {
     if (out.alpha_at) {
-        const real beta = *out.beta_at, scaled = *out.alpha_at * sum;
+        const real beta = *out.beta_at, scaled = out.alpha * *out.alpha_at * sum;
         out.z[row] = beta == 0 ? scaled : fma(beta, out.y[row], scaled);
     } else {
         const real scaled = out.alpha * sum;
@@ -40,7 +40,7 @@ static __device__ __forceinline__ void put_row(const result &out, int64_t row, r
 
 /* Adds to a row that was put before. */
 static __device__ __forceinline__ void add_to_row(const result &out, int64_t row, real sum) {
-    out.z[row] += (out.alpha_at ? *out.alpha_at : out.alpha) * sum;
+    out.z[row] += (out.alpha_at ? out.alpha * *out.alpha_at : out.alpha) * sum;
 }
 
 /* The sum over the 32 lanes, in lane 0; every lane of the warp must call. */

@@ -57,6 +57,11 @@ typedef enum spmv_status {
 typedef enum spmv_precision { SPMV_F64 = 0, SPMV_F32 = 1 } spmv_precision;
 typedef enum spmv_symmetry { SPMV_GENERAL, SPMV_SYMMETRIC, SPMV_SKEW_SYMMETRIC } spmv_symmetry;
 typedef enum spmv_place { SPMV_HOST = 0, SPMV_DEVICE } spmv_place; /* where numbers lie */
+/* What a plan multiplies by: A, its transpose, or either in turns. */
+typedef enum spmv_op { SPMV_AS_IS = 1, SPMV_TRANSPOSE, SPMV_BOTH } spmv_op;
+/* Says how several vectors lie. COLUMNS: the numbers of a vector are contiguous. ROWS: those of
+ * a row are, one of each vector. */
+typedef enum spmv_layout { SPMV_COLUMNS = 1, SPMV_ROWS } spmv_layout;
 typedef enum spmv_field { SPMV_REAL_FIELD, SPMV_INTEGER_FIELD, SPMV_PATTERN_FIELD } spmv_field;
 
 typedef struct spmv_ctx spmv_ctx;
@@ -260,6 +265,11 @@ typedef struct spmv_plan_opts {
                            runs. cuSPARSE's kernels refuse that (SPMV_E_UNSUITABLE) */
     int refill; /* 1: the values will change (spmv_mat_set_values): a kernel that cannot take
                     others is SPMV_E_UNSUITABLE, and values are stored as they are (codes off) */
+    /* 0: SPMV_AS_IS. The transpose is made of the matrix when the first plan needs it; a symmetric
+     * matrix needs none. In what follows rows and cols are those of op(A), of A for SPMV_BOTH. */
+    spmv_op op;
+    int64_t vectors;    /* that are multiplied at a time, about; 0: 1. Any number may be */
+    spmv_layout layout; /* of them; 0: SPMV_COLUMNS */
 } spmv_plan_opts;
 
 /* Builds the format if the matrix does not own it yet.
@@ -311,14 +321,20 @@ typedef struct spmv_plan_facts {
      * before; what the plan keeps is included. The host's counts the whole process. 0 for
      * spmv_plan_copy. */
     size_t peak_host_bytes, peak_device_bytes;
+    /* These name what multiplies by the transpose in a plan for SPMV_BOTH; NULL and 0: nothing
+     * else does, as of a symmetric matrix. Bytes, seconds and counts above are of the product by A.
+     * */
+    const char *transposed_kernel, *transposed_format;
+    size_t transposed_store_bytes, transposed_scratch_bytes;
 } spmv_plan_facts;
 /* Strings in *out belong to the plan or the library. */
 spmv_status spmv_plan_info(const spmv_plan *plan, spmv_plan_facts *out);
 int64_t spmv_plan_setting(const spmv_plan *plan,
                           const char *name); /* the value in use; -1: not taken */
 
-/* y <- alpha A x + beta y. x[cols] and y[rows] are in the plan's precision, in memory of its
- * device, and do not overlap (SPMV_E_ARG). beta = 0 never reads y. Returns when y is complete. */
+/* y <- alpha op(A) x + beta y, by A if the plan is for SPMV_BOTH. x[cols] and y[rows] are in the
+ * plan's precision, in memory of its device, and do not overlap (SPMV_E_ARG). beta = 0 never reads
+ * y. Returns when y is complete. */
 spmv_status spmv_exec(const spmv_plan *plan, double alpha, const void *x, double beta, void *y);
 
 /* Multiplies as spmv_exec does, but ordered on a stream: a cudaStream_t of the plan's GPU, which
@@ -332,20 +348,30 @@ spmv_status spmv_exec(const spmv_plan *plan, double alpha, const void *x, double
 spmv_status spmv_exec_async(const spmv_plan *plan, double alpha, const void *x, double beta,
                             void *y, void *stream);
 
-/* z <- alpha A x + beta y */
+/* z <- alpha op(A) x + beta y for k vectors at once. x is op(A)'s cols x k, y and z are rows x k,
+ * all in one layout. A leading dimension counts the numbers from one vector to the next, or from
+ * one row to the next with SPMV_ROWS. z shares no number with x; vectors of x and z may lie between
+ * each other in one array. */
 typedef struct spmv_call {
     size_t size;
     const void *alpha, *beta; /* one number each in the plan's precision, where its option `scalars`
                                  says, on a device apart from z; NULL: 1 and 0. beta = 0 never
                                  reads y */
-    const void *x;            /* [cols] */
-    const void *y;            /* [rows]: z itself, or apart from it; not read if beta is NULL, and
-                                 otherwise not NULL */
-    void *z;                  /* [rows], apart from x */
-    int64_t k;                /* vectors at a time: 0 and 1 are one; more: SPMV_E_UNSUITABLE */
+    const void *x;
+    const void *y; /* z itself, with the same leading dimension, or apart from it; not
+                                 read if beta is NULL, and otherwise not NULL */
+    void *z;
+    int64_t k;             /* vectors; 0: 1 */
+    int64_t ldx, ldy, ldz; /* leading dimensions, in numbers; 0: as small as they can be */
+    spmv_layout layout;    /* 0: the plan's. Vectors in another may take scratch memory, which
+                                 the plan keeps, and time */
+    spmv_op op;            /* 0: the plan's, A for SPMV_BOTH; another one only of a plan for
+                                 SPMV_BOTH */
 } spmv_call;
-/* Ordered on the stream, as spmv_exec_async; scalars in host memory are read before it returns. On
- * a CPU a y apart from z is copied to z first. The struct is not needed afterwards. */
+/* Ordered on the stream, as spmv_exec_async; scalars in host memory are read before it returns. The
+ * struct is not needed afterwards. A plan made for several vectors in this layout allocates
+ * nothing; one that was not may do so at its first product of several. The bits of a vector's
+ * result are the same whatever the other vectors are and, for k >= 2, whatever k is. */
 spmv_status spmv_apply(const spmv_plan *plan, const spmv_call *call, void *stream);
 
 /* Allocates memory where the plan runs, on a CPU plain host memory, or fails with SPMV_E_NOMEM.

@@ -122,6 +122,10 @@ struct spmv_backend {
     /* `from` and `host` may be host memory or the device's own. */
     spmv_status (*put)(spmv_device *d, void *device, const void *from, size_t bytes);
     spmv_status (*get)(spmv_device *d, void *host, const void *device, size_t bytes);
+    /* Transposes numbers of so many bytes, 4 or 8, on the stream:
+     * to[j * to_ld + i] <- from[i * from_ld + j] for i < m, j < n. The arrays are apart. */
+    spmv_status (*turn)(spmv_device *d, void *stream, size_t width, int64_t m, int64_t n,
+                        const void *from, int64_t from_ld, void *to, int64_t to_ld);
     /* Sets every byte; may return before it is done; the device's next operation waits. */
     spmv_status (*fill)(spmv_device *d, void *memory, int byte, size_t bytes);
     spmv_status (*sync)(spmv_device *d);

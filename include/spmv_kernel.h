@@ -16,15 +16,19 @@ enum spmv_trait {
     SPMV_READS_ROWS = 256    /* of a GPU's: estimate or prepare reads row_ptr in host memory */
 };
 
-/* The operands of one product, z <- alpha A x + beta y, in memory of the plan's device. */
+/* The operands of one product, z <- alpha A x + beta y, in memory of the plan's device, of k
+ * vectors: x is cols x k, y and z are rows x k. */
 typedef struct spmv_operands {
     double alpha, beta;
     /* On a GPU both scalars may lie in its memory, in the plan's precision: they are read when the
-     * product runs. NULL: those above hold. A host's kernels and peers get none. */
+     * product runs, and alpha above is the sign of the other. NULL: those above hold. A host's
+     * kernels and peers get none. */
     const void *alpha_at, *beta_at;
-    const void *x, *y; /* y is z or apart from it; for a host's kernels it is z */
+    const void *x, *y; /* y is z or apart from it; of a host's kernels for one vector it is z */
     void *z;
-    void *stream; /* that the product is ordered on, a cudaStream_t; a host has none */
+    void *stream;             /* that the product is ordered on, a cudaStream_t; a host has none */
+    int64_t k, ldx, ldy, ldz; /* as in spmv_call, where 0 is replaced; one vector: 1, and no ld */
+    spmv_layout layout;
 } spmv_operands;
 
 struct spmv_kernel {
@@ -34,7 +38,10 @@ struct spmv_kernel {
     size_t (*estimate)(const spmv_csr_view *A,
                        const spmv_choice *c); /* scratch bytes; NULL: none */
     spmv_status (*prepare)(spmv_plan *p); /* NULL: nothing to do; may return SPMV_E_UNSUITABLE */
-    spmv_status (*run)(const spmv_plan *p, const spmv_operands *v);
+    spmv_status (*run)(const spmv_plan *p, const spmv_operands *v); /* of one vector */
+    /* These multiply any number of vectors in that layout; NULL: it is done one by one. */
+    spmv_status (*run_columns)(const spmv_plan *p, const spmv_operands *v);
+    spmv_status (*run_rows)(const spmv_plan *p, const spmv_operands *v);
     void (*release)(spmv_plan *p); /* frees what prepare made; NULL: nothing */
     const char *absent;            /* a peer's library: how to get it; NULL: built in */
     /* Writes name and version of the library that multiplies with these values ("oneMKL 2026.2"),
@@ -69,7 +76,14 @@ struct spmv_plan { /* prepare sets scratch, scratch_bytes and, if not the store'
     spmv_place scalars;   /* as in spmv_plan_opts */
     spmv_plan *next;      /* of the matrix */
     size_t peak_host, peak_device; /* bytes, as in spmv_plan_facts */
-    void *one_zero; /* 1 and 0 in a GPU's memory, for scalars there that a call leaves out */
+    void *one_zero;   /* 1 and 0 in a GPU's memory, for scalars there that a call leaves out */
+    spmv_op op;       /* as in spmv_plan_opts; matrix is the transpose, or is its own */
+    spmv_plan *other; /* of SPMV_BOTH, by the transpose; owned. NULL: this one, or another op */
+    int64_t vectors;  /* as in spmv_plan_opts, 1 or more */
+    spmv_layout layout;
+    bool refill; /* as in spmv_plan_opts */
+    void *panel; /* some vectors of x and z, each contiguous; NULL: not needed yet */
+    size_t panel_bytes;
 };
 
 /* Says whether kernels in a stream may write the matrix's values, so that they change between

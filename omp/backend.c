@@ -107,6 +107,34 @@ static spmv_status fill(spmv_device *d, void *memory, int byte, size_t bytes) {
     return SPMV_OK;
 }
 
+/* By squares that fit the first cache, shared out in order. */
+#define TURN(type) \
+    static void turn_##type(int team, int64_t m, int64_t n, const type *from, int64_t from_ld, \
+                            type *to, int64_t to_ld) { \
+        enum { SIDE = 32 }; \
+        const int64_t across = (n + SIDE - 1) / SIDE, squares = (m + SIDE - 1) / SIDE * across; \
+        _Pragma("omp parallel for num_threads(team) schedule(static)") for (int64_t s = 0; \
+                                                                            s < squares; s++) { \
+            const int64_t i0 = s / across * SIDE, j0 = s % across * SIDE; \
+            const int64_t i1 = i0 + SIDE < m ? i0 + SIDE : m, j1 = j0 + SIDE < n ? j0 + SIDE : n; \
+            for (int64_t i = i0; i < i1; i++) \
+                for (int64_t j = j0; j < j1; j++) to[j * to_ld + i] = from[i * from_ld + j]; \
+        } \
+    }
+TURN(uint32_t)
+TURN(uint64_t)
+
+static spmv_status turn_host(spmv_device *d, void *stream, size_t width, int64_t m, int64_t n,
+                             const void *from, int64_t from_ld, void *to, int64_t to_ld) {
+    const int team = m * n > 1 << 13 ? d->threads : 1;
+    (void)stream;
+    if (width == sizeof(uint32_t))
+        turn_uint32_t(team, m, n, from, from_ld, to, to_ld);
+    else
+        turn_uint64_t(team, m, n, from, from_ld, to, to_ld);
+    return SPMV_OK;
+}
+
 /* There is nothing to wait for: a parallel region ends with a barrier. */
 static spmv_status sync_host(spmv_device *d) {
     spmv_waiting_look(&((host_state *)d->state)->waiting, d->threads);
@@ -205,6 +233,7 @@ const spmv_backend spmv_omp = {
     .release = release_host,
     .put = copy,
     .get = copy,
+    .turn = turn_host,
     .fill = fill,
     .sync = sync_host,
     .tick = tick,

@@ -114,9 +114,52 @@ static spmv_device *device_of(spmv_ctx *ctx, const spmv_backend *backend) {
     return &ctx->device[b];
 }
 
+static spmv_status create_one(spmv_mat *mat, const spmv_plan_opts *opts, spmv_kernel_id id,
+                              spmv_plan **out) {
+    *out = NULL;
+    return id.index == SPMV_AUTO ? spmv_auto_plan(mat, opts, id.backend, out)
+                                 : spmv_plan_make(mat, opts, false, out);
+}
+
+/* By the transpose. A symmetric matrix, which is its own, multiplies as it is. */
+static spmv_status create_transposed(spmv_mat *mat, const spmv_plan_opts *opts, spmv_kernel_id id,
+                                     spmv_plan **out) {
+    spmv_plan_opts as_is = *opts;
+    spmv_mat *T;
+    as_is.op = SPMV_AS_IS;
+    TRY(spmv_transpose_of(mat, &T));
+    TRY(create_one(T, &as_is, id, out));
+    (*out)->op = SPMV_TRANSPOSE;
+    return SPMV_OK;
+}
+
+static spmv_status create_both(spmv_mat *mat, const spmv_plan_opts *opts, spmv_kernel_id id,
+                               spmv_plan **out) {
+    spmv_plan_opts as_is = *opts;
+    as_is.op = SPMV_AS_IS;
+    TRY(create_one(mat, &as_is, id, out));
+    (*out)->op = SPMV_BOTH;
+    if (mat->coo.symmetry != SPMV_GENERAL) return SPMV_OK;
+    const spmv_status status = create_transposed(mat, opts, id, &(*out)->other);
+    if (status == SPMV_OK) return SPMV_OK;
+    spmv_plan_free(*out);
+    *out = NULL;
+    return status;
+}
+
+static spmv_status create(spmv_mat *mat, const spmv_plan_opts *opts, spmv_kernel_id id,
+                          spmv_plan **out) {
+    if (opts->op != SPMV_TRANSPOSE && opts->op != SPMV_BOTH) return create_one(mat, opts, id, out);
+    const spmv_status status = opts->op == SPMV_BOTH ? create_both(mat, opts, id, out)
+                                                     : create_transposed(mat, opts, id, out);
+    spmv_transpose_settle(mat);
+    return status;
+}
+
 spmv_status spmv_plan_create(spmv_mat *mat, const spmv_plan_opts *opts, spmv_plan **out) {
     spmv_plan_opts known = SPMV_OPTS(spmv_plan_opts);
     spmv_kernel_id id;
+    int variant;
     GIVEN(mat ? mat->ctx : NULL, out);
     *out = NULL;
     GIVEN(NULL, mat);
@@ -128,8 +171,8 @@ spmv_status spmv_plan_create(spmv_mat *mat, const spmv_plan_opts *opts, spmv_pla
     TRY(spmv_plan_kernel(mat->ctx, known.kernel, &id));
     spmv_device *device = device_of(mat->ctx, id.backend);
     const size_t there = device->most = device->used, here = spmv_host_watch();
-    TRY(id.index == SPMV_AUTO ? spmv_auto_plan(mat, &known, id.backend, out)
-                              : spmv_plan_make(mat, &known, false, out));
+    TRY(spmv_plan_variant(mat, &known, &variant)); /* refuses what no plan may have */
+    TRY(create(mat, &known, id, out));
     const size_t most = spmv_host_most(); /* another thread may have begun to count anew */
     (*out)->peak_host = most > here ? most - here : 0;
     (*out)->peak_device = device->most - there;

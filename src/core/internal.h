@@ -88,6 +88,9 @@ struct spmv_mat {
     struct spmv_origin *origin; /* of the values of csr in those given; NULL: not needed yet */
     spmv_stats stats;
     spmv_stored *stores;
+    spmv_mat *transpose; /* owned; NULL: not needed yet */
+    spmv_mat *base;      /* of which this is the transpose; NULL: of none, or it was freed */
+    uint32_t *turned;    /* [nnz] of a transpose: the entries of base's rows; NULL: not kept */
 };
 
 /* Refuses a call whose argument is missing, and names it. ctx NULL: see spmv_ctx_error. */
@@ -201,6 +204,8 @@ spmv_csr_view spmv_rows_with(const spmv_mat *mat, const double *values);
 /* Frees as spmv_mat_free does, but devices keep the released memory for later allocations, and no
  * plan may be alive. */
 void spmv_mat_put_away(spmv_mat *mat);
+/* Frees the transpose, if there is one, or leaves that to its last plan. */
+void spmv_mat_drop_transpose(spmv_mat *mat);
 size_t spmv_mat_own_bytes(const spmv_mat *mat); /* in host memory, without what the caller lent */
 
 /* ---- sample.c: what is sampled of a matrix for its features (spmv_sample.h) ------------------ */
@@ -301,6 +306,25 @@ void spmv_plan_add_resident(const spmv_plan *plan, size_t *host, size_t *device)
 /* The part after start of the seconds that the plan reports for its store; of these, sending it. */
 double spmv_plan_stored_since(const spmv_plan *plan, double start);
 double spmv_plan_sent_since(const spmv_plan *plan, double start);
+
+/* SPMV_E_ARG unless it is 0 or a layout; owner: the struct that has it. */
+static inline spmv_status spmv_check_layout(spmv_ctx *ctx, const char *owner, spmv_layout layout) {
+    if (layout == 0 || layout == SPMV_COLUMNS || layout == SPMV_ROWS) return SPMV_OK;
+    return spmv_fail(ctx, SPMV_E_ARG,
+                     "%s.layout is %d, must be 0, SPMV_COLUMNS (%d) or SPMV_ROWS (%d)", owner,
+                     layout, SPMV_COLUMNS, SPMV_ROWS);
+}
+
+/* ---- transpose.c ----------------------------------------------------------------------------- */
+
+/* The matrix that multiplies by the transpose: another one, which this one owns, with its rows in
+ * host memory; or, if it is symmetric or skew-symmetric, itself. */
+spmv_status spmv_transpose_of(spmv_mat *mat, spmv_mat **out);
+/* Frees what plans of the transpose, if there is one, do not need of it: rows that can be made
+ * again. */
+void spmv_transpose_settle(spmv_mat *mat);
+/* Values of the transpose, in the order of its rows, from those of mat in the order of its own. */
+spmv_status spmv_transpose_values(spmv_mat *mat, const double *values, double *out);
 
 /* ---- store.c -------------------------------------------------------------------------------- */
 

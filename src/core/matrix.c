@@ -140,7 +140,7 @@ size_t spmv_mat_own_bytes(const spmv_mat *mat) {
     const spmv_coo *coo = &mat->coo;
     const spmv_csr *A = &mat->csr;
     const size_t nnz = (size_t)A->nnz, n = (size_t)coo->nnz;
-    size_t bytes = spmv_origin_bytes(mat);
+    size_t bytes = spmv_origin_bytes(mat) + (mat->turned ? nnz * sizeof *mat->turned : 0);
     if (!A->row_ptr) return bytes; /* nothing is here */
     if (!A->lent.row_ptr) bytes += (size_t)(A->rows + 1) * sizeof *A->row_ptr;
     if (!A->lent.col_idx) bytes += nnz * sizeof *A->col_idx;
@@ -164,8 +164,19 @@ static void free_entries(spmv_mat *mat) {
     spmv_coo_free(coo);
 }
 
+void spmv_mat_drop_transpose(spmv_mat *mat) {
+    spmv_mat *T = mat->transpose;
+    mat->transpose = NULL;
+    if (!T) return;
+    T->base = NULL;
+    T->freed = true;
+    if (T->nplans == 0) spmv_mat_put_away(T);
+}
+
 void spmv_mat_put_away(spmv_mat *mat) {
     if (!mat) return;
+    spmv_mat_drop_transpose(mat);
+    spmv_host_give(mat->ctx, mat->turned);
     spmv_stored_free(mat->ctx, mat->stores);
     spmv_origin_free(mat->ctx, mat->origin);
     free_entries(mat);
@@ -178,6 +189,7 @@ void spmv_mat_free(spmv_mat *mat) {
     if (!mat) return;
     spmv_ctx *ctx = mat->ctx;
     mat->freed = true;
+    if (mat->transpose) mat->transpose->freed = true;
     if (mat->nplans > 0) return; /* the last one frees it */
     spmv_mat_put_away(mat);
     for (int b = 0; spmv_backends[b]; b++)
@@ -188,6 +200,7 @@ void spmv_mat_free(spmv_mat *mat) {
 
 void spmv_mat_drop_stores(spmv_mat *mat) {
     if (!mat || mat->nplans > 0) return;
+    if (mat->transpose && mat->transpose->nplans == 0) spmv_mat_drop_transpose(mat);
     if (!mat->source && spmv_mat_bring(mat)) return; /* only a store has them */
     spmv_stored_drop_unused(mat);
 }

@@ -1,5 +1,5 @@
 /* plan.c: a plan: a kernel, a store and parameters, ready to multiply. */
-#include "internal.h"
+#include "product.h"
 #include "values/values.h"
 #include <stdlib.h>
 
@@ -71,6 +71,15 @@ spmv_status spmv_plan_variant(spmv_mat *mat, const spmv_plan_opts *opts, int *ou
         return spmv_fail(mat->ctx, SPMV_E_ARG,
                          "scalars is %d, must be SPMV_HOST (%d) or SPMV_DEVICE (%d)", opts->scalars,
                          SPMV_HOST, SPMV_DEVICE);
+    if (opts->op < 0 || opts->op > SPMV_BOTH)
+        return spmv_fail(mat->ctx, SPMV_E_ARG,
+                         "spmv_plan_opts.op is %d, must be SPMV_AS_IS (%d), SPMV_TRANSPOSE (%d) or "
+                         "SPMV_BOTH (%d), or 0",
+                         opts->op, SPMV_AS_IS, SPMV_TRANSPOSE, SPMV_BOTH);
+    if (opts->vectors < 0)
+        return spmv_fail(mat->ctx, SPMV_E_ARG, "spmv_plan_opts.vectors is %lld, must be 0 or more",
+                         (long long)opts->vectors);
+    TRY(spmv_check_layout(mat->ctx, "spmv_plan_opts", opts->layout));
     if (opts->expected_calls < 0)
         return spmv_fail(mat->ctx, SPMV_E_ARG, "expected_calls is %lld, must be 0 or more",
                          (long long)opts->expected_calls);
@@ -96,7 +105,13 @@ spmv_status spmv_plan_kernel(spmv_ctx *ctx, const char *name, spmv_kernel_id *ou
 
 /* A kernel of ours that made nothing for itself only reads what the plan points to. */
 static bool is_concurrent(const spmv_plan *plan) {
-    return plan->device->backend->host && !plan->scratch && !(plan->kernel->traits & SPMV_PEER);
+    return plan->device->backend->host && !plan->scratch && !plan->panel &&
+           !(plan->kernel->traits & SPMV_PEER);
+}
+
+/* Says whether the vectors that the plan is made for have to be packed. */
+static bool packs(const spmv_plan *plan) {
+    return plan->vectors > 1 && plan->layout == SPMV_ROWS && !plan->kernel->run_rows;
 }
 
 /* Where cuSPARSE reads scalars is a setting of its handle, which all plans of the device share. */
@@ -128,6 +143,7 @@ static spmv_status prepare_kernel(spmv_plan *plan) {
 
 static spmv_status prepare(spmv_plan *plan) {
     TRY(prepare_kernel(plan));
+    if (packs(plan)) TRY(spmv_product_make_room(plan));
     plan->concurrent = is_concurrent(plan);
     return SPMV_OK;
 }
@@ -165,6 +181,10 @@ static spmv_status plan_init(spmv_plan *plan, const spmv_plan_opts *opts, spmv_k
     TRY(spmv_plan_variant(plan->matrix, opts, &plan->variant));
     TRY(spmv_ctx_device(ctx, id.backend, &plan->device));
     plan->kernel = id.backend->kernels[id.index][plan->variant];
+    plan->op = opts->op ? opts->op : SPMV_AS_IS;
+    plan->vectors = opts->vectors > 0 ? opts->vectors : 1;
+    plan->layout = opts->layout ? opts->layout : SPMV_COLUMNS;
+    plan->refill = opts->refill;
     TRY(narrow(plan, opts->threads));
     TRY(place_scalars(plan, opts->scalars));
     TRY(choose(ctx, plan->kernel, opts, plan->device->threads, &plan->choice));
@@ -197,11 +217,13 @@ spmv_status spmv_plan_make(spmv_mat *mat, const spmv_plan_opts *opts, bool only_
 void spmv_plan_free(spmv_plan *plan) {
     if (!plan) return;
     spmv_mat *mat = plan->matrix;
+    spmv_plan_free(plan->other);
     if (plan->kernel && plan->kernel->release && plan->scratch) plan->kernel->release(plan);
     free(plan->tuning);
     spmv_store_free_on(plan->device, plan->own);
     strike_out(plan);
     if (plan->one_zero) plan->device->backend->release(plan->device, plan->one_zero);
+    if (plan->panel) plan->device->backend->release(plan->device, plan->panel);
     free(plan);
     if (mat->freed) spmv_mat_free(mat);
 }
@@ -230,6 +252,9 @@ spmv_status spmv_plan_copy(const spmv_plan *plan, spmv_plan **out) {
     copy->tuning = NULL;
     copy->scratch = NULL;
     copy->one_zero = NULL;
+    copy->other = NULL;
+    copy->panel = NULL;
+    copy->panel_bytes = 0;
     copy->scratch_bytes = 0;
     copy->peak_host = copy->peak_device = 0;
     copy->traffic_bytes = spmv_store_bytes(plan->host);
@@ -246,6 +271,18 @@ spmv_status spmv_plan_flush(const spmv_plan *plan, size_t bytes) {
     return plan->device->backend->flush(plan->device, bytes);
 }
 
+/* Adds what a plan for both has for the transpose. */
+static void add_transposed(const spmv_plan *other, spmv_plan_facts *out) {
+    out->transposed_kernel = other->kernel->name;
+    out->transposed_format = other->kernel->format;
+    out->transposed_store_bytes = spmv_store_bytes(other->host);
+    out->transposed_scratch_bytes = other->scratch_bytes + other->panel_bytes;
+    out->host_bytes += spmv_mat_own_bytes(other->matrix);
+    spmv_plan_add_resident(other, &out->host_bytes, &out->device_bytes);
+    out->concurrent = out->concurrent && other->concurrent;
+    out->refills = out->refills && spmv_plan_refills(other);
+}
+
 static spmv_plan_facts facts_of(const spmv_plan *plan) {
     spmv_device *device = plan->device;
     const char *fewer = *device->ctx->fewer_threads ? device->ctx->fewer_threads : NULL;
@@ -257,7 +294,7 @@ static spmv_plan_facts facts_of(const spmv_plan *plan) {
         .offset_bits = spmv_plan_offset_bits(plan),
         .slots = plan->host->slots,
         .store_bytes = spmv_store_bytes(plan->host),
-        .scratch_bytes = plan->scratch_bytes,
+        .scratch_bytes = plan->scratch_bytes + plan->panel_bytes,
         .traffic_bytes = plan->traffic_bytes,
         .convert_s = plan->convert_s,
         .upload_s = plan->upload_s,
@@ -275,8 +312,10 @@ static spmv_plan_facts facts_of(const spmv_plan *plan) {
         .refills = spmv_plan_refills(plan),
         .waits_asleep = device->backend->waits_asleep && device->backend->waits_asleep(device),
     };
-    facts.host_bytes = spmv_mat_own_bytes(plan->matrix);
+    const spmv_mat *base = plan->matrix->base;
+    facts.host_bytes = spmv_mat_own_bytes(plan->matrix) + (base ? spmv_mat_own_bytes(base) : 0);
     spmv_plan_add_resident(plan, &facts.host_bytes, &facts.device_bytes);
+    if (plan->other) add_transposed(plan->other, &facts);
     const spmv_tuning *t = plan->tuning;
     if (!t) return facts;
     facts.reason = t->reason;

@@ -1,9 +1,62 @@
-/* product.c: the one door through which every product runs: of callers, samples and trials. */
+/* product.c: the one door through which every product runs: of callers, samples and trials. It
+ * alone knows of several vectors, their layouts and leading dimensions, and of transposes: a kernel
+ * that says no more multiplies one contiguous vector. */
 #include "product.h"
+
+/* ---- where numbers lie ----------------------------------------------------------------------- */
+
+typedef struct block { /* lines of numbers: vectors, or rows of them */
+    const void *at;
+    int64_t lines, length, ld; /* numbers of a line; from one to the next */
+} block;
+
+static bool is_empty(const block *b) {
+    return b->lines == 0 || b->length == 0;
+}
+
+static size_t span(const block *b) { /* in numbers */
+    return is_empty(b) ? 0 : (size_t)(b->lines - 1) * (size_t)b->ld + (size_t)b->length;
+}
 
 static inline bool overlap(const void *a, size_t a_bytes, const void *b, size_t b_bytes) {
     return (uintptr_t)a < (uintptr_t)b + b_bytes && (uintptr_t)b < (uintptr_t)a + a_bytes;
 }
+
+/* Says whether a line of b has a number in common with these bytes. */
+static bool meets_line(const block *b, size_t width, uintptr_t first, uintptr_t end) {
+    const uintptr_t at = (uintptr_t)b->at, step = (uintptr_t)b->ld * width;
+    const uintptr_t length = (uintptr_t)b->length * width;
+    if (end <= at) return false;
+    uintptr_t line = step == 0 || first < at ? 0 : (first - at) / step; /* the last not behind it */
+    if (line >= (uintptr_t)b->lines) line = (uintptr_t)b->lines - 1;
+    if (at + line * step < end && first < at + line * step + length) return true;
+    return ++line < (uintptr_t)b->lines && at + line * step < end; /* it begins behind first */
+}
+
+/* Says whether they have a number in common. Their lines may lie between each other: then each
+ * line of one is looked for in the other. */
+static bool meet(const block *a, const block *b, size_t width) {
+    if (!overlap(a->at, span(a) * width, b->at, span(b) * width)) return false;
+    if (is_empty(a) || is_empty(b)) return false;
+    for (int64_t i = 0; i < a->lines; i++) {
+        const uintptr_t first = (uintptr_t)a->at + (uintptr_t)(i * a->ld) * width;
+        if (meets_line(b, width, first, first + (uintptr_t)a->length * width)) return true;
+    }
+    return false;
+}
+
+/* n numbers of each of k vectors. */
+static block block_of(const spmv_operands *v, const void *at, int64_t n, int64_t ld) {
+    return v->layout == SPMV_ROWS ? (block){at, n, v->k, ld} : (block){at, v->k, n, ld};
+}
+
+/* Returns the least leading dimension of n numbers of each vector. */
+static int64_t least_ld(const spmv_operands *v, int64_t n) {
+    const int64_t least = v->layout == SPMV_ROWS ? v->k : n;
+    return least > 0 ? least : 1;
+}
+
+/* ---- whether a product may run --------------------------------------------------------------- */
 
 /* What is wrong with x and the vector that is written, which the call names: off the path of a
  * product. An empty vector may lie anywhere. */
@@ -16,36 +69,53 @@ static spmv_status refuse(const spmv_plan *plan, const char *call, const char *w
         return spmv_fail(ctx, SPMV_E_ARG, "%s: %s is NULL", call, v->x ? written : "x");
     if (plan->cols == 0 || plan->rows == 0) return SPMV_OK;
     return spmv_fail(ctx, SPMV_E_ARG, "%s: %s, %lld numbers at %p, overlaps x, %lld at %p", call,
-                     written, (long long)plan->rows, v->z, (long long)plan->cols, v->x);
+                     written, (long long)plan->rows * v->k, v->z, (long long)plan->cols * v->k,
+                     v->x);
 }
 
 spmv_status spmv_product_check(const spmv_plan *plan, const char *call, const char *written,
                                const spmv_operands *v) {
-    const size_t width = spmv_plan_width(plan);
-    bool meet = overlap(v->x, (size_t)plan->cols * width, v->z, (size_t)plan->rows * width);
-    return plan->matrix->freed || !v->x || !v->z || meet ? refuse(plan, call, written, v) : SPMV_OK;
+    const block x = block_of(v, v->x, plan->cols, v->ldx),
+                z = block_of(v, v->z, plan->rows, v->ldz);
+    const bool is_wrong =
+        plan->matrix->freed || !v->x || !v->z || meet(&x, &z, spmv_plan_width(plan));
+    return is_wrong ? refuse(plan, call, written, v) : SPMV_OK;
+}
+
+/* Says whether the numbers of a vector are apart. */
+static bool is_apart(const spmv_operands *v) {
+    return v->layout == SPMV_ROWS && (v->ldx > 1 || v->ldy > 1 || v->ldz > 1);
+}
+
+/* Says whether the product packs vectors into memory of the plan, since its kernel takes only
+ * those of which the numbers are contiguous. */
+static bool needs_panel(const spmv_plan *plan, const spmv_operands *v) {
+    return is_apart(v) && !plan->kernel->run_rows && plan->rows > 0;
 }
 
 /* Says that a product of the plan runs. Callers see a const plan, but it was allocated as a mutable
  * object, so the cast is valid. */
-spmv_status spmv_product_claim(const spmv_plan *plan, const char *call) {
+spmv_status spmv_product_claim(const spmv_plan *plan, const char *call, const spmv_operands *v) {
     spmv_device *device = plan->device;
     if (device->backend->enter) TRY(device->backend->enter(device));
     /* The child has only the word of a product that a parent process had begun at a fork(). */
     const int here = 1 + spmv_host_forks();
-    if (plan->concurrent ||
-        __atomic_exchange_n(&((spmv_plan *)(uintptr_t)plan)->busy, here, __ATOMIC_ACQUIRE) != here)
-        return SPMV_OK;
+    const bool packs = needs_panel(plan, v);
+    if (!packs && plan->concurrent) return SPMV_OK;
+    if (__atomic_exchange_n(&((spmv_plan *)(uintptr_t)plan)->busy, here, __ATOMIC_ACQUIRE) != here)
+        return packs ? spmv_product_make_room((spmv_plan *)(uintptr_t)plan) : SPMV_OK;
     return spmv_fail(device->ctx, SPMV_E_ARG,
                      "%s: the plan multiplies in another thread, and %s keeps structures in it: "
                      "make a plan for each thread",
-                     call, plan->kernel->name);
+                     call, packs && plan->concurrent ? "packing vectors" : plan->kernel->name);
 }
 
-void spmv_product_unclaim(const spmv_plan *plan) {
-    if (!plan->concurrent)
+void spmv_product_unclaim(const spmv_plan *plan, const spmv_operands *v) {
+    if (needs_panel(plan, v) || !plan->concurrent)
         __atomic_store_n(&((spmv_plan *)(uintptr_t)plan)->busy, 0, __ATOMIC_RELEASE);
 }
+
+/* ---- running it ------------------------------------------------------------------------------ */
 
 /* A host's kernels add to what lies where they write: so y is copied there. */
 static void bring_y(const spmv_plan *plan, spmv_operands *v) {
@@ -61,10 +131,66 @@ static void bring_y(const spmv_plan *plan, spmv_operands *v) {
     v->y = v->z;
 }
 
-spmv_status spmv_product_run(const spmv_plan *plan, const spmv_operands *v) {
+static spmv_status run_one(const spmv_plan *plan, const spmv_operands *v) {
     spmv_operands own = *v;
     bring_y(plan, &own);
     return plan->kernel->run(plan, &own);
+}
+
+static spmv_status run_columns(const spmv_plan *plan, const spmv_operands *v) {
+    const size_t width = spmv_plan_width(plan);
+    spmv_operands one = *v;
+    if (v->k == 1) return run_one(plan, v);
+    if (plan->kernel->run_columns) return plan->kernel->run_columns(plan, v);
+    one.k = 1;
+    for (int64_t j = 0; j < v->k; j++) {
+        one.x = (const char *)v->x + (size_t)(j * v->ldx) * width;
+        one.y = (const char *)v->y + (size_t)(j * v->ldy) * width;
+        one.z = (char *)v->z + (size_t)(j * v->ldz) * width;
+        TRY(run_one(plan, &one));
+    }
+    return SPMV_OK;
+}
+
+enum { PANEL = 8 }; /* vectors that are packed at a time: a cache line of f64 */
+
+spmv_status spmv_product_make_room(spmv_plan *plan) {
+    const size_t bytes = PANEL * (size_t)(plan->cols + plan->rows) * spmv_plan_width(plan);
+    if (plan->panel || bytes == 0) return SPMV_OK;
+    TRY(plan->device->backend->alloc(plan->device, bytes, &plan->panel));
+    plan->panel_bytes = bytes;
+    return plan->device->backend->sync(plan->device); /* for any stream */
+}
+
+/* Vectors of which the numbers are apart are packed, some at a time, so that each is contiguous. */
+static spmv_status run_packed(const spmv_plan *plan, const spmv_operands *v) {
+    spmv_device *device = plan->device;
+    const size_t width = spmv_plan_width(plan);
+    const int64_t rows = plan->rows, cols = plan->cols;
+    char *x = plan->panel, *z = x + PANEL * (size_t)cols * width;
+    spmv_operands packed = *v;
+    packed.layout = SPMV_COLUMNS;
+    packed.x = x, packed.y = packed.z = z;
+    packed.ldx = cols, packed.ldy = packed.ldz = rows;
+    for (int64_t j = 0; j < v->k; j += PANEL) {
+        const size_t at = (size_t)j * width;
+        packed.k = v->k - j < PANEL ? v->k - j : PANEL;
+        TRY(device->backend->turn(device, v->stream, width, cols, packed.k, (const char *)v->x + at,
+                                  v->ldx, x, cols));
+        if (v->beta_at || v->beta != 0)
+            TRY(device->backend->turn(device, v->stream, width, rows, packed.k,
+                                      (const char *)v->y + at, v->ldy, z, rows));
+        TRY(run_columns(plan, &packed));
+        TRY(device->backend->turn(device, v->stream, width, packed.k, rows, z, rows,
+                                  (char *)v->z + at, v->ldz));
+    }
+    return SPMV_OK;
+}
+
+spmv_status spmv_product_run(const spmv_plan *plan, const spmv_operands *v) {
+    if (needs_panel(plan, v)) return run_packed(plan, v);
+    if (is_apart(v) && plan->kernel->run_rows) return plan->kernel->run_rows(plan, v);
+    return run_columns(plan, v);
 }
 
 /* waits: for the end of the product. A host's has ended then in any case; its sync waits for
@@ -72,10 +198,10 @@ spmv_status spmv_product_run(const spmv_plan *plan, const spmv_operands *v) {
 static spmv_status launch(const spmv_plan *plan, const char *call, const spmv_operands *v,
                           bool waits) {
     const spmv_backend *backend = plan->device->backend;
-    TRY(spmv_product_claim(plan, call));
+    TRY(spmv_product_claim(plan, call, v));
     spmv_status status = spmv_product_run(plan, v);
     if (status == SPMV_OK && (waits || backend->host)) status = backend->sync(plan->device);
-    spmv_product_unclaim(plan);
+    spmv_product_unclaim(plan, v);
     return status;
 }
 
@@ -95,55 +221,112 @@ spmv_status spmv_exec_async(const spmv_plan *plan, double alpha, const void *x, 
     return launch(plan, __func__, &v, false);
 }
 
+/* ---- a product as the caller describes it ---------------------------------------------------- */
+
 /* A scalar in host memory; NULL: what it is then. */
 static double number_at(const spmv_plan *plan, const void *at, double otherwise) {
     if (!at) return otherwise;
     return spmv_plan_is_f32(plan) ? *(const float *)at : *(const double *)at;
 }
 
-/* On a GPU scalars of the device stay there. Where beta is known to be 0 there is no y. */
-static spmv_operands operands_of(const spmv_plan *plan, const spmv_call *call, void *stream) {
-    spmv_operands v = {.alpha = 1, .x = call->x, .y = call->z, .z = call->z, .stream = stream};
+/* On a GPU scalars of the device stay there. Where beta is known to be 0 there is no y. sign: that
+ * the matrix has in this product. */
+static spmv_operands operands_of(const spmv_plan *plan, const spmv_call *call, double sign,
+                                 void *stream) {
+    spmv_operands v = {.alpha = sign,
+                       .x = call->x,
+                       .y = call->z,
+                       .z = call->z,
+                       .stream = stream,
+                       .k = call->k > 0 ? call->k : 1,
+                       .layout = call->layout ? call->layout : plan->layout};
     if (plan->one_zero && (call->alpha || call->beta)) {
         v.alpha_at = call->alpha ? call->alpha : plan->one_zero;
         v.beta_at = call->beta ? call->beta : (const char *)plan->one_zero + spmv_plan_width(plan);
     } else {
-        v.alpha = number_at(plan, call->alpha, 1);
+        v.alpha = sign * number_at(plan, call->alpha, 1);
         v.beta = number_at(plan, call->beta, 0);
     }
     if (call->beta && (v.beta_at || v.beta != 0)) v.y = call->y;
+    v.ldx = call->ldx ? call->ldx : least_ld(&v, plan->cols);
+    v.ldz = call->ldz ? call->ldz : least_ld(&v, plan->rows);
+    v.ldy = v.y == call->z && v.y != call->y ? v.ldz
+            : call->ldy                      ? call->ldy
+                                             : least_ld(&v, plan->rows);
     return v;
 }
 
-/* On a GPU they are read while z is written. */
-static spmv_status check_scalars(const spmv_plan *plan, const spmv_call *call, size_t z_bytes) {
-    const void *const scalar[] = {call->alpha, call->beta};
-    static const char *const name[] = {"alpha", "beta"};
-    for (int k = 0; k < 2; k++)
-        if (scalar[k] && overlap(scalar[k], spmv_plan_width(plan), call->z, z_bytes))
-            return spmv_fail(plan->device->ctx, SPMV_E_ARG,
-                             "spmv_apply: %s, at %p on the device, lies in z, at %p", name[k],
-                             scalar[k], call->z);
+/* A leading dimension, of n numbers of each vector: whether vectors do not overlap, and end within
+ * the addresses there are. */
+static spmv_status check_ld(const spmv_plan *plan, const spmv_operands *v, const char *name,
+                            int64_t n, int64_t ld) {
+    const int64_t least = least_ld(v, n), lines = v->layout == SPMV_ROWS ? n : v->k;
+    const int64_t most = INT64_MAX / (int64_t)spmv_plan_width(plan);
+    int64_t numbers;
+    if (ld < least)
+        return spmv_fail(plan->device->ctx, SPMV_E_ARG,
+                         "spmv_apply: %s is %lld, must be %lld or more", name, (long long)ld,
+                         (long long)least);
+    if (lines > 0 && (__builtin_mul_overflow(lines, ld, &numbers) || numbers > most))
+        return spmv_fail(plan->device->ctx, SPMV_E_ARG,
+                         "spmv_apply: %s is %lld: %lld times that are more than memory can have",
+                         name, (long long)ld, (long long)lines);
     return SPMV_OK;
 }
 
+/* On a GPU they are read while z is written. */
+static spmv_status check_scalars(const spmv_plan *plan, const spmv_call *call, const block *z) {
+    const void *const scalar[] = {call->alpha, call->beta};
+    static const char *const name[] = {"alpha", "beta"};
+    for (int k = 0; k < 2; k++) {
+        const block one = {scalar[k], 1, 1, 1};
+        if (scalar[k] && meet(&one, z, spmv_plan_width(plan)))
+            return spmv_fail(plan->device->ctx, SPMV_E_ARG,
+                             "spmv_apply: %s, at %p on the device, lies in z, at %p", name[k],
+                             scalar[k], call->z);
+    }
+    return SPMV_OK;
+}
+
+static spmv_status check_y(const spmv_plan *plan, const spmv_call *call, const spmv_operands *v,
+                           const block *z) {
+    spmv_ctx *ctx = plan->device->ctx;
+    const block y = block_of(v, call->y, plan->rows, v->ldy);
+    if (!call->y) return spmv_fail(ctx, SPMV_E_ARG, "spmv_apply: y is NULL, and beta is not");
+    if (call->y == call->z && (v->ldy == v->ldz || z->lines == 1)) return SPMV_OK;
+    if (!meet(&y, z, spmv_plan_width(plan))) return SPMV_OK;
+    return spmv_fail(ctx, SPMV_E_ARG,
+                     "spmv_apply: y and z, %lld numbers at %p and %p, overlap in part",
+                     (long long)plan->rows * v->k, call->y, call->z);
+}
+
+/* What does not depend on where the numbers lie. */
 static spmv_status check_call(const spmv_plan *plan, const spmv_call *call) {
     spmv_ctx *ctx = plan->device->ctx;
-    const int64_t rows = plan->rows;
-    const size_t bytes = (size_t)rows * spmv_plan_width(plan);
-    if (call->k < 0 || call->k > 1)
-        return spmv_fail(ctx, call->k < 0 ? SPMV_E_ARG : SPMV_E_UNSUITABLE,
-                         "spmv_apply: k is %lld: this library multiplies one vector at a time",
+    if (call->k < 0)
+        return spmv_fail(ctx, SPMV_E_ARG, "spmv_apply: k is %lld, must be 0 or more",
                          (long long)call->k);
-    if (rows == 0) return SPMV_OK;
-    if (plan->scalars == SPMV_DEVICE) TRY(check_scalars(plan, call, bytes));
-    if (!call->beta) return SPMV_OK;
-    if (!call->y) return spmv_fail(ctx, SPMV_E_ARG, "spmv_apply: y is NULL, and beta is not");
-    if (call->y != call->z && overlap(call->y, bytes, call->z, bytes))
+    TRY(spmv_check_layout(ctx, "spmv_call", call->layout));
+    if (call->op != 0 && call->op != SPMV_AS_IS && call->op != SPMV_TRANSPOSE)
         return spmv_fail(ctx, SPMV_E_ARG,
-                         "spmv_apply: y and z, %lld numbers at %p and %p, overlap in part",
-                         (long long)rows, call->y, call->z);
-    return SPMV_OK;
+                         "spmv_apply: op is %d, must be 0, SPMV_AS_IS (%d) or SPMV_TRANSPOSE (%d)",
+                         call->op, SPMV_AS_IS, SPMV_TRANSPOSE);
+    if (call->op == 0 || call->op == plan->op || plan->op == SPMV_BOTH) return SPMV_OK;
+    return spmv_fail(ctx, SPMV_E_ARG,
+                     "spmv_apply: op is %s, but the plan was made for %s: make it for SPMV_BOTH",
+                     call->op == SPMV_TRANSPOSE ? "SPMV_TRANSPOSE" : "SPMV_AS_IS",
+                     plan->op == SPMV_TRANSPOSE ? "SPMV_TRANSPOSE" : "SPMV_AS_IS");
+}
+
+static spmv_status check_operands(const spmv_plan *plan, const spmv_call *call,
+                                  const spmv_operands *v) {
+    const block z = block_of(v, call->z, plan->rows, v->ldz);
+    TRY(check_ld(plan, v, "ldx", plan->cols, v->ldx));
+    TRY(check_ld(plan, v, "ldz", plan->rows, v->ldz));
+    if (call->beta) TRY(check_ld(plan, v, "ldy", plan->rows, v->ldy));
+    if (plan->rows == 0) return SPMV_OK;
+    if (plan->scalars == SPMV_DEVICE) TRY(check_scalars(plan, call, &z));
+    return call->beta ? check_y(plan, call, v, &z) : SPMV_OK;
 }
 
 spmv_status spmv_apply(const spmv_plan *plan, const spmv_call *call, void *stream) {
@@ -152,7 +335,10 @@ spmv_status spmv_apply(const spmv_plan *plan, const spmv_call *call, void *strea
     GIVEN(plan->device->ctx, call);
     TRY(spmv_read_opts(plan->device->ctx, "spmv_call", &known, sizeof known, call));
     TRY(check_call(plan, &known));
-    spmv_operands v = operands_of(plan, &known, stream);
-    TRY(spmv_product_check(plan, __func__, "z", &v));
-    return launch(plan, __func__, &v, false);
+    const spmv_op op = known.op ? known.op : plan->op;
+    const spmv_plan *by = op == SPMV_TRANSPOSE && plan->other ? plan->other : plan;
+    spmv_operands v = operands_of(by, &known, spmv_plan_sign(by, op), stream);
+    TRY(check_operands(by, &known, &v));
+    TRY(spmv_product_check(by, __func__, "z", &v));
+    return launch(by, __func__, &v, false);
 }

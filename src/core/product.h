@@ -4,12 +4,26 @@
 
 #include "internal.h"
 
-/* Returns the operands of y <- alpha A x + beta y where the plan's device orders its own
- * operations. */
+/* Returns the factor of a plan's matrix in a product by op: the transpose of a skew-symmetric one
+ * is its negative, and a plan of the matrix itself multiplies by it. */
+static inline double spmv_plan_sign(const spmv_plan *plan, spmv_op op) {
+    return op == SPMV_TRANSPOSE && plan->matrix->coo.symmetry == SPMV_SKEW_SYMMETRIC ? -1 : 1;
+}
+/* Returns the operands of y <- alpha op(A) x + beta y, by op of the plan, where the plan's device
+ * orders its own operations. */
 static inline spmv_operands spmv_in_place(const spmv_plan *plan, double alpha, const void *x,
                                           double beta, void *y) {
-    return (spmv_operands){
-        .alpha = alpha, .beta = beta, .x = x, .y = y, .z = y, .stream = plan->device->stream};
+    return (spmv_operands){.alpha = spmv_plan_sign(plan, plan->op) * alpha,
+                           .beta = beta,
+                           .x = x,
+                           .y = y,
+                           .z = y,
+                           .stream = plan->device->stream,
+                           .k = 1,
+                           .ldx = plan->cols,
+                           .ldy = plan->rows,
+                           .ldz = plan->rows,
+                           .layout = SPMV_COLUMNS};
 }
 
 /* Refuses operands that are missing, overlap, or belong to a freed matrix (SPMV_E_ARG). The text
@@ -18,8 +32,11 @@ spmv_status spmv_product_check(const spmv_plan *plan, const char *call, const ch
                                const spmv_operands *v);
 /* Says that products of the plan run until spmv_product_unclaim: SPMV_E_ARG if one does already in
  * another thread. */
-spmv_status spmv_product_claim(const spmv_plan *plan, const char *call);
-void spmv_product_unclaim(const spmv_plan *plan);
+spmv_status spmv_product_claim(const spmv_plan *plan, const char *call, const spmv_operands *v);
+void spmv_product_unclaim(const spmv_plan *plan, const spmv_operands *v);
+/* Allocates the panel that products of several vectors in rows need of this plan, unless it is
+ * there. */
+spmv_status spmv_product_make_room(spmv_plan *plan);
 /* Runs a product that was checked, of a plan that was claimed. On a GPU it is launched, and ends
  * later. */
 spmv_status spmv_product_run(const spmv_plan *plan, const spmv_operands *v);

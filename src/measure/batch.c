@@ -15,9 +15,9 @@ struct spmv_batch {
 
 static spmv_status launch(const spmv_batch *b, const spmv_product *p, const char *call) {
     const spmv_operands v = spmv_in_place(p->plan, b->alpha, p->x, b->beta, p->y);
-    TRY(spmv_product_claim(p->plan, call));
+    TRY(spmv_product_claim(p->plan, call, &v));
     spmv_status status = spmv_product_run(p->plan, &v);
-    spmv_product_unclaim(p->plan);
+    spmv_product_unclaim(p->plan, &v);
     return status;
 }
 
@@ -142,9 +142,9 @@ spmv_status spmv_exec_timed(const spmv_plan *plan, int count, double alpha, cons
                          __func__, count);
     const spmv_operands v = spmv_in_place(plan, alpha, x, beta, y);
     TRY(spmv_product_check(plan, __func__, "y", &v));
-    TRY(spmv_product_claim(plan, __func__));
+    TRY(spmv_product_claim(plan, __func__, &v));
     spmv_status status = run_timed(plan, count, &v, seconds);
-    spmv_product_unclaim(plan);
+    spmv_product_unclaim(plan, &v);
     return status;
 }
 

@@ -204,10 +204,24 @@ static void wrong_calls_are_refused(void **state) {
     assert_refused(&s, &call, SPMV_E_ARG, "spmv_apply: z");
     call = call_of(&s), call.y = s.y, call.z = s.y + 1;
     assert_refused(&s, &call, SPMV_E_ARG, "y and z");
-    call = call_of(&s), call.k = 2;
-    assert_refused(&s, &call, SPMV_E_UNSUITABLE, "k is 2");
     call = call_of(&s), call.k = -1;
     assert_refused(&s, &call, SPMV_E_ARG, "k is -1");
+    call = call_of(&s), call.k = 2, call.ldx = N - 1;
+    assert_refused(&s, &call, SPMV_E_ARG, "ldx is 99, must be 100 or more");
+    call = call_of(&s), call.k = 2, call.ldy = -1;
+    assert_refused(&s, &call, SPMV_E_ARG, "ldy is -1");
+    call = call_of(&s), call.k = 4, call.ldz = INT64_MAX / 16;
+    assert_refused(&s, &call, SPMV_E_ARG, "ldz is");
+    call = call_of(&s), call.k = INT64_MAX / 8;
+    assert_refused(&s, &call, SPMV_E_ARG, "ldx is");
+    call = call_of(&s), call.k = 3, call.layout = SPMV_ROWS, call.ldz = 2;
+    assert_refused(&s, &call, SPMV_E_ARG, "ldz is 2, must be 3 or more");
+    call = call_of(&s), call.layout = (spmv_layout)3;
+    assert_refused(&s, &call, SPMV_E_ARG, "layout is 3");
+    call = call_of(&s), call.op = SPMV_BOTH;
+    assert_refused(&s, &call, SPMV_E_ARG, "op is 3");
+    call = call_of(&s), call.op = SPMV_TRANSPOSE;
+    assert_refused(&s, &call, SPMV_E_ARG, "op is SPMV_TRANSPOSE");
     scene_free(&s);
 }
 

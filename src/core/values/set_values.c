@@ -262,14 +262,7 @@ static spmv_status find_device(const spmv_mat *mat, spmv_place place, spmv_devic
     return SPMV_OK;
 }
 
-spmv_status spmv_mat_set_values(spmv_mat *mat, const void *values, spmv_place place, void *stream) {
-    GIVEN(NULL, mat);
-    if (mat->freed) return spmv_fail(mat->ctx, SPMV_E_ARG, "%s: mat was freed", __func__);
-    if (mat->coo.nnz > 0) GIVEN(mat->ctx, values);
-    if (place != SPMV_HOST && place != SPMV_DEVICE)
-        return spmv_fail(mat->ctx, SPMV_E_ARG,
-                         "spmv_mat_set_values: place is %d, must be SPMV_HOST or SPMV_DEVICE",
-                         place);
+static spmv_status set(spmv_mat *mat, const void *values, spmv_place place, void *stream) {
     if (!mat->plans && !mat->source) TRY(spmv_mat_bring(mat)); /* a store has them, freed now */
     spmv_stored_drop_unused(mat);
     for (const spmv_plan *plan = mat->plans; plan; plan = plan->next)
@@ -282,4 +275,78 @@ spmv_status spmv_mat_set_values(spmv_mat *mat, const void *values, spmv_place pl
         TRY(device->backend->order(device, stream, false));
     return place == SPMV_HOST ? set_from_host(mat, values, true)
                               : set_from_device(mat, device, values, stream);
+}
+
+/* ---- those of the transpose, too ------------------------------------------------------------- */
+
+/* Copies them from a device. */
+static spmv_status read_values(const spmv_mat *mat, const void *values, void *stream, void *out) {
+    const size_t width = mat->precision == SPMV_F32 ? sizeof(float) : sizeof(double);
+    spmv_device *device = NULL;
+    TRY(find_device(mat, SPMV_DEVICE, &device));
+    TRY(spmv_check_place(device, "spmv_mat_set_values: values", values));
+    if (device->backend->order) TRY(device->backend->order(device, stream, false));
+    return device->backend->get(device, out, values, (size_t)mat->coo.nnz * width);
+}
+
+/* In the order of the rows of mat and, at the end, in that of the transpose's. */
+static spmv_status arrange_twice(spmv_mat *mat, const void *values, double *own, double *turned) {
+    const int threads = spmv_threads_for(mat->ctx, mat->coo.nnz);
+    const spmv_given g = {values, mat->precision, false};
+    TRY(spmv_mat_bring(mat));
+    TRY(spmv_origin_find(mat, threads));
+    const int64_t overflows = spmv_origin_arrange(mat, &g, threads, own);
+    if (overflows)
+        return spmv_fail(mat->ctx, SPMV_E_FORMAT,
+                         "duplicates in %lld places have a sum that no double can hold",
+                         (long long)overflows);
+    return spmv_transpose_values(mat, own, turned);
+}
+
+/* The transpose first: if it refuses, nothing has changed; if mat does, it gets its old ones. */
+static spmv_status set_in_turn(spmv_mat *mat, const void *values, spmv_place place, void *stream,
+                               double *own, double *turned) {
+    spmv_status status;
+    if (place == SPMV_DEVICE) {
+        void *here = spmv_host_alloc((size_t)mat->coo.nnz * sizeof(double));
+        if (!here) return spmv_fail(mat->ctx, SPMV_E_NOMEM, "out of memory for values");
+        status = read_values(mat, values, stream, here);
+        if (status == SPMV_OK) status = arrange_twice(mat, here, own, turned);
+        spmv_host_free(here);
+    } else
+        status = arrange_twice(mat, values, own, turned);
+    TRY(status);
+    TRY(set(mat->transpose, turned, SPMV_HOST, stream));
+    status = set(mat, values, place, stream);
+    if (status == SPMV_OK || status == SPMV_E_DEVICE) return status;
+    char why[sizeof mat->ctx->error];
+    memcpy(why, mat->ctx->error, sizeof why);
+    TRY(spmv_transpose_values(mat, mat->csr.values, turned));
+    TRY(set(mat->transpose, turned, SPMV_HOST, stream));
+    return spmv_fail(mat->ctx, status, "%s", why);
+}
+
+static spmv_status set_both(spmv_mat *mat, const void *values, spmv_place place, void *stream) {
+    const size_t bytes = (size_t)mat->csr.nnz * sizeof(double);
+    double *own = spmv_host_alloc(bytes), *turned = spmv_host_alloc(bytes);
+    spmv_status status = own && turned
+                             ? set_in_turn(mat, values, place, stream, own, turned)
+                             : spmv_fail(mat->ctx, SPMV_E_NOMEM, "out of memory for values");
+    spmv_host_free(own);
+    spmv_host_free(turned);
+    spmv_transpose_settle(mat);
+    return status;
+}
+
+spmv_status spmv_mat_set_values(spmv_mat *mat, const void *values, spmv_place place, void *stream) {
+    GIVEN(NULL, mat);
+    if (mat->freed) return spmv_fail(mat->ctx, SPMV_E_ARG, "%s: mat was freed", __func__);
+    if (mat->coo.nnz > 0) GIVEN(mat->ctx, values);
+    if (place != SPMV_HOST && place != SPMV_DEVICE)
+        return spmv_fail(mat->ctx, SPMV_E_ARG,
+                         "spmv_mat_set_values: place is %d, must be SPMV_HOST or SPMV_DEVICE",
+                         place);
+    if (mat->transpose && mat->transpose->nplans == 0) spmv_mat_drop_transpose(mat);
+    return mat->transpose && mat->coo.nnz > 0 ? set_both(mat, values, place, stream)
+                                              : set(mat, values, place, stream);
 }

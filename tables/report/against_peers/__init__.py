@@ -1,1 +1,0 @@
-"""Auto beside other libraries: its ratio to the best other library on matrices that nobody here made."""

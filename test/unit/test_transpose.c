@@ -1,0 +1,244 @@
+/* test_transpose.c: plans by the transpose, and by both: what is kept of it, new values, facts,
+ * the end of the matrix, and vectors that lie between each other. */
+#include "testing.h"
+#include "core/internal.h"
+
+/* 4 x 3, with a duplicate, an empty row and an empty column. */
+static const int32_t rows[] = {0, 0, 1, 3, 3, 3}, cols[] = {2, 0, 2, 0, 0, 2};
+static const double first[] = {1, 2, 3, 4, 5, 6}, second[] = {-1, 7, 0.5, 2, 2, 9};
+enum { ROWS = 4, COLS = 3, NNZ = 6 };
+
+static spmv_mat *small(spmv_ctx *ctx) {
+    const spmv_coo_view view = {.size = sizeof view,
+                                .rows = ROWS,
+                                .cols = COLS,
+                                .nnz = NNZ,
+                                .row = rows,
+                                .col = cols,
+                                .values = first,
+                                .field = SPMV_REAL_FIELD};
+    spmv_mat *mat = NULL;
+    assert_int_equal(spmv_mat_coo(ctx, &view, SPMV_COPY, &mat), SPMV_OK);
+    return mat;
+}
+
+static spmv_plan *plan_of(spmv_mat *mat, const char *kernel, spmv_op op, int refill) {
+    const spmv_plan_opts opts = {.size = sizeof opts, .kernel = kernel, .op = op, .refill = refill};
+    spmv_plan *plan = NULL;
+    if (spmv_plan_create(mat, &opts, &plan) != SPMV_OK)
+        fail_msg("%s: %s", kernel, spmv_ctx_error(mat->ctx));
+    return plan;
+}
+
+/* The numbers are small integers: sums are exact in any order. */
+static void assert_multiplies(const spmv_plan *plan, spmv_op op, const double *values) {
+    const double x[ROWS] = {1, 2, -1, 3};
+    double z[ROWS], expected[ROWS] = {0};
+    const int m = op == SPMV_TRANSPOSE ? COLS : ROWS;
+    for (int k = 0; k < NNZ; k++) {
+        if (op == SPMV_TRANSPOSE)
+            expected[cols[k]] += values[k] * x[rows[k]];
+        else
+            expected[rows[k]] += values[k] * x[cols[k]];
+    }
+    const spmv_call call = {.size = sizeof call, .x = x, .z = z, .op = op};
+    assert_int_equal(spmv_apply(plan, &call, NULL), SPMV_OK);
+    for (int i = 0; i < m; i++) assert_true(z[i] == expected[i]);
+}
+
+static void rows_of_the_transpose_are_freed(void **state) {
+    (void)state;
+    spmv_ctx *ctx = context_of(2);
+    spmv_mat *mat = small(ctx);
+    spmv_plan *sell = plan_of(mat, "sell_slices", SPMV_TRANSPOSE, 0);
+    assert_non_null(mat->transpose);
+    assert_null(mat->transpose->csr.row_ptr);
+    assert_multiplies(sell, SPMV_TRANSPOSE, first);
+    spmv_plan *csr = plan_of(mat, "csr_rows", SPMV_TRANSPOSE, 0); /* makes them again, to keep */
+    assert_non_null(mat->transpose->csr.row_ptr);
+    assert_multiplies(csr, SPMV_TRANSPOSE, first);
+    assert_multiplies(sell, SPMV_TRANSPOSE, first);
+    spmv_plan_free(csr);
+    spmv_plan_free(sell);
+    spmv_mat_free(mat);
+    spmv_ctx_free(ctx);
+}
+
+/* With and without refill, in the plans of both, also after plans of the old ones were freed. */
+static void new_values_reach_the_transpose(void **state) {
+    (void)state;
+    for (int refill = 0; refill < 2; refill++) {
+        spmv_ctx *ctx = context_of(2);
+        spmv_mat *mat = small(ctx);
+        spmv_plan *both = plan_of(mat, "sell_slices", SPMV_BOTH, refill);
+        spmv_plan *csr = plan_of(mat, "csr_rows", SPMV_TRANSPOSE, refill);
+        for (int turn = 0; turn < 3; turn++) {
+            const double *values = turn % 2 ? first : second;
+            assert_int_equal(spmv_mat_set_values(mat, values, SPMV_HOST, NULL), SPMV_OK);
+            assert_multiplies(both, SPMV_AS_IS, values);
+            assert_multiplies(both, SPMV_TRANSPOSE, values);
+            assert_multiplies(csr, SPMV_TRANSPOSE, values);
+        }
+        spmv_plan_free(csr);
+        spmv_plan_free(both);
+        assert_int_equal(spmv_mat_set_values(mat, first, SPMV_HOST, NULL), SPMV_OK);
+        both = plan_of(mat, "csr_rows", SPMV_BOTH, refill);
+        assert_multiplies(both, SPMV_TRANSPOSE, first);
+        spmv_plan_free(both);
+        spmv_mat_free(mat);
+        spmv_ctx_free(ctx);
+    }
+}
+
+/* f32 holds 1e300 in no plan: matrix and plans stay as they were. */
+static void refused_values_change_nothing(void **state) {
+    (void)state;
+    spmv_ctx *ctx = context_of(1);
+    spmv_mat *mat = small(ctx);
+    spmv_plan *as_is = plan_of(mat, "csr_rows", SPMV_AS_IS, 0),
+              *turned = plan_of(mat, "csr_rows", SPMV_TRANSPOSE, 0), *narrow[2];
+    double large[NNZ];
+    memcpy(large, second, sizeof large);
+    large[1] = 1e300;
+    for (int t = 0; t < 2; t++) {
+        const spmv_plan_opts opts = {.size = sizeof opts,
+                                     .kernel = "csr_rows",
+                                     .precision = SPMV_F32,
+                                     .op = t ? SPMV_TRANSPOSE : SPMV_AS_IS};
+        assert_int_equal(spmv_plan_create(mat, &opts, &narrow[t]), SPMV_OK);
+        assert_int_equal(spmv_mat_set_values(mat, large, SPMV_HOST, NULL), SPMV_E_UNSUITABLE);
+        assert_multiplies(as_is, SPMV_AS_IS, first);
+        assert_multiplies(turned, SPMV_TRANSPOSE, first);
+        spmv_plan_free(narrow[t]);
+    }
+    spmv_plan_free(turned);
+    spmv_plan_free(as_is);
+    spmv_mat_free(mat);
+    spmv_ctx_free(ctx);
+}
+
+static void facts_name_both(void **state) {
+    (void)state;
+    spmv_ctx *ctx = context_of(2);
+    spmv_mat *mat = small(ctx), *symmetric = NULL;
+    spmv_plan_facts facts = SPMV_OPTS(spmv_plan_facts);
+    spmv_plan *both = plan_of(mat, "csr_rows", SPMV_BOTH, 0);
+    assert_int_equal(spmv_plan_info(both, &facts), SPMV_OK);
+    assert_string_equal(facts.transposed_kernel, "csr_rows");
+    assert_string_equal(facts.transposed_format, "csr");
+    assert_true(facts.transposed_store_bytes > 0);
+    spmv_plan_free(both);
+    const spmv_coo_view triangle = {.size = sizeof triangle,
+                                    .rows = ROWS,
+                                    .cols = ROWS,
+                                    .nnz = 2,
+                                    .row = rows + 2,
+                                    .col = cols + 3,
+                                    .symmetry = SPMV_SYMMETRIC};
+    assert_int_equal(spmv_mat_coo(ctx, &triangle, SPMV_COPY, &symmetric), SPMV_OK);
+    both = plan_of(symmetric, "csr_rows", SPMV_BOTH, 0);
+    assert_int_equal(spmv_plan_info(both, &facts), SPMV_OK);
+    assert_null(facts.transposed_kernel);
+    spmv_plan_free(both);
+    spmv_mat_free(symmetric);
+    spmv_mat_free(mat);
+    spmv_ctx_free(ctx);
+}
+
+static void products_end_with_the_matrix(void **state) {
+    (void)state;
+    spmv_ctx *ctx = context_of(2);
+    spmv_mat *mat = small(ctx);
+    spmv_plan *turned = plan_of(mat, "csr_rows", SPMV_TRANSPOSE, 0),
+              *both = plan_of(mat, "sell_slices", SPMV_BOTH, 0);
+    double x[ROWS] = {0}, y[ROWS];
+    spmv_mat_free(mat);
+    assert_int_equal(spmv_exec(turned, 1, x, 0, y), SPMV_E_ARG);
+    assert_non_null(strstr(spmv_ctx_error(ctx), "freed"));
+    assert_int_equal(spmv_exec(both, 1, x, 0, y), SPMV_E_ARG);
+    spmv_plan_free(both);
+    spmv_ctx_free(ctx);
+    spmv_plan_free(turned);
+}
+
+/* x and z in one array: vectors by turns, and numbers of rows by turns. */
+static void vectors_may_lie_between_each_other(void **state) {
+    (void)state;
+    enum { K = 3, N = 5, LD = 2 * N };
+    spmv_ctx *ctx = context_of(2);
+    spmv_mat *mat = NULL;
+    const int64_t row_ptr[] = {0, 1, 2, 3, 4, 5};
+    const int32_t col_idx[] = {1, 2, 3, 4, 0};
+    const double values[] = {1, 2, 3, 4, 5};
+    const spmv_csr_view view = {.size = sizeof view,
+                                .rows = N,
+                                .cols = N,
+                                .nnz = N,
+                                .row_ptr = row_ptr,
+                                .col_idx = col_idx,
+                                .values = values};
+    assert_int_equal(spmv_mat_csr(ctx, &view, &mat), SPMV_OK);
+    spmv_plan *plan = plan_of(mat, "csr_rows", SPMV_AS_IS, 0);
+    double array[LD * LD];
+    spmv_call call = {.size = sizeof call,
+                      .x = array,
+                      .z = array + N,
+                      .k = K,
+                      .ldx = LD,
+                      .ldz = LD,
+                      .layout = SPMV_COLUMNS};
+    for (int k = 0; k < LD * LD; k++) array[k] = k;
+    assert_int_equal(spmv_apply(plan, &call, NULL), SPMV_OK);
+    for (int j = 0; j < K; j++)
+        for (int i = 0; i < N; i++)
+            assert_true(array[j * LD + N + i] == values[i] * (j * LD + col_idx[i]));
+    call.layout = SPMV_ROWS, call.ldx = call.ldz = 2 * K, call.z = array + K;
+    for (int k = 0; k < LD * LD; k++) array[k] = k;
+    assert_int_equal(spmv_apply(plan, &call, NULL), SPMV_OK);
+    for (int i = 0; i < N; i++)
+        for (int j = 0; j < K; j++)
+            assert_true(array[i * 2 * K + K + j] == values[i] * (col_idx[i] * 2 * K + j));
+    call.z = array + K - 1; /* one number in common */
+    assert_int_equal(spmv_apply(plan, &call, NULL), SPMV_E_ARG);
+    assert_non_null(strstr(spmv_ctx_error(ctx), "overlaps x"));
+    call.z = array + K, call.ldz = 2 * K + 1; /* meets x some rows on */
+    assert_int_equal(spmv_apply(plan, &call, NULL), SPMV_E_ARG);
+    spmv_plan_free(plan);
+    spmv_mat_free(mat);
+    spmv_ctx_free(ctx);
+}
+
+static void wrong_options_are_refused(void **state) {
+    (void)state;
+    spmv_ctx *ctx = context_of(1);
+    spmv_mat *mat = small(ctx);
+    const spmv_plan_opts wrong[] = {
+        {.size = sizeof *wrong, .op = (spmv_op)4},
+        {.size = sizeof *wrong, .vectors = -1},
+        {.size = sizeof *wrong, .layout = (spmv_layout)3},
+    };
+    static const char *const says[] = {"op is 4", "vectors is -1", "layout is 3"};
+    for (int k = 0; k < COUNT(wrong); k++) {
+        spmv_plan *plan = NULL;
+        assert_int_equal(spmv_plan_create(mat, &wrong[k], &plan), SPMV_E_ARG);
+        assert_null(plan);
+        assert_non_null(strstr(spmv_ctx_error(ctx), says[k]));
+    }
+    spmv_mat_free(mat);
+    spmv_ctx_free(ctx);
+}
+
+int main(int argc, char **argv) {
+    (void)argc;
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rows_of_the_transpose_are_freed),
+        cmocka_unit_test(new_values_reach_the_transpose),
+        cmocka_unit_test(refused_values_change_nothing),
+        cmocka_unit_test(facts_name_both),
+        cmocka_unit_test(products_end_with_the_matrix),
+        cmocka_unit_test(vectors_may_lie_between_each_other),
+        cmocka_unit_test(wrong_options_are_refused),
+    };
+    wait_without_spinning(argv);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,324 @@
+/* test_vectors.c: products of several vectors and by the transpose: every kernel of every backend
+ * at hand, in both layouts, with leading dimensions, scalars and y apart from z, against the
+ * program's own check of every column. Columns differ in their numbers, and what lies between them
+ * must stay as it was. */
+#include "kernels.h"
+
+enum { MOST = 100 /* vectors */, PADDING = 3 };
+
+/* ---- a matrix, its transpose, and the reference of every column ------------------------------ */
+
+typedef struct side { /* what multiplies: A, or its transpose */
+    int64_t rows, cols;
+    double *x, *y; /* [MOST][cols], [MOST][rows] */
+    oracle reference[2][MOST];
+} side;
+
+typedef struct pair {
+    const char *name;
+    spmv_mat *mat, *turned;
+    side of[2];
+    int vectors; /* with a reference */
+} pair;
+
+static void exchange(entries *e) {
+    int32_t *row = e->row;
+    int64_t rows = e->rows;
+    e->row = e->col, e->col = row;
+    e->rows = e->cols, e->cols = rows;
+    if (e->symmetry == SPMV_SKEW_SYMMETRIC)
+        for (int64_t k = 0; k < e->nnz; k++) e->values[k] = -e->values[k];
+    if (e->symmetry != SPMV_GENERAL) { /* the triangle that files have */
+        row = e->row, e->row = e->col, e->col = row;
+    }
+}
+
+static side side_of(const spmv_mat *mat, uint64_t seed, int vectors) {
+    spmv_stats stats = SPMV_OPTS(spmv_stats);
+    spmv_mat_stats(mat, &stats);
+    side s = {.rows = stats.rows, .cols = stats.cols};
+    s.x = random_vector(seed, MOST * s.cols);
+    s.y = random_vector(seed + 1, MOST * s.rows);
+    for (int p = 0; p < 2; p++)
+        for (int j = 0; j < vectors; j++)
+            s.reference[p][j] = oracle_of(mat, s.x + j * s.cols, s.cols, (spmv_precision)p);
+    return s;
+}
+
+static pair pair_of(const char *name, int threads, int vectors) {
+    spmv_ctx *ctx = context_of(threads);
+    entries e = entries_of(fixture_named(name));
+    pair p = {.name = name, .vectors = vectors, .mat = matrix_of(ctx, &e)};
+    exchange(&e);
+    p.turned = matrix_of(ctx, &e);
+    entries_free(&e);
+    p.of[0] = side_of(p.mat, 11, vectors);
+    p.of[1] = side_of(p.turned, 21, vectors);
+    return p;
+}
+
+static void pair_free(pair *p) {
+    spmv_ctx *ctx = p->mat->ctx;
+    for (int t = 0; t < 2; t++) {
+        for (int k = 0; k < 2 * p->vectors; k++)
+            oracle_free(&p->of[t].reference[k / p->vectors][k % p->vectors]);
+        free(p->of[t].x);
+        free(p->of[t].y);
+    }
+    spmv_mat_free(p->turned);
+    spmv_mat_free(p->mat);
+    spmv_ctx_free(ctx);
+}
+
+/* ---- one product ----------------------------------------------------------------------------- */
+
+typedef struct shape { /* how the vectors lie */
+    int64_t k;
+    spmv_layout layout;
+    int64_t padding; /* between columns or rows */
+    bool apart;      /* y lies apart from z */
+    double alpha, beta;
+} shape;
+
+static int64_t ld_of(const shape *s, int64_t n) {
+    return (s->layout == SPMV_ROWS ? s->k : n > 0 ? n : 1) + s->padding;
+}
+
+static int64_t numbers_of(const shape *s, int64_t n) { /* with what is behind the last */
+    return ld_of(s, n) * (s->layout == SPMV_ROWS ? n : s->k) + PADDING;
+}
+
+static int64_t place(const shape *s, int64_t n, int64_t i, int64_t j) {
+    return s->layout == SPMV_ROWS ? i * ld_of(s, n) + j : j * ld_of(s, n) + i;
+}
+
+/* Column after column, which begin n numbers apart; NULL: NaN. */
+static char *spread(const shape *s, int64_t n, const double *columns, spmv_precision precision,
+                    int guard) {
+    const size_t bytes = (size_t)numbers_of(s, n) * width_of(precision);
+    char *all = malloc(bytes);
+    assert_non_null(all);
+    memset(all, guard, bytes);
+    for (int64_t j = 0; j < s->k; j++)
+        for (int64_t i = 0; i < n; i++)
+            set_number(all, precision, place(s, n, i, j), columns ? columns[j * n + i] : NAN);
+    return all;
+}
+
+static void *there(const spmv_plan *plan, const void *here, size_t bytes) {
+    void *memory = NULL;
+    assert_int_equal(spmv_plan_alloc(plan, bytes, &memory), SPMV_OK);
+    assert_int_equal(spmv_plan_put(plan, memory, here, bytes), SPMV_OK);
+    return memory;
+}
+
+static void check_columns(const setup *c, const pair *p, int t, const shape *s, const char *z) {
+    const side *of = &p->of[t];
+    char what[200];
+    double *column = malloc((size_t)(of->rows + 1) * sizeof *column);
+    assert_non_null(column);
+    for (int64_t j = 0; j < s->k && j < p->vectors; j++) {
+        char *y0 = vector_of(of->y + j * of->rows, of->rows, c->precision);
+        for (int64_t i = 0; i < of->rows; i++)
+            set_number(column, c->precision, i,
+                       number_at(z, c->precision, place(s, of->rows, i, j)));
+        const verdict v = oracle_check(&of->reference[c->precision][j], c->precision, s->alpha,
+                                       s->beta, y0, column);
+        free(y0);
+        if (!v.bad_rows) continue;
+        snprintf(what, sizeof what,
+                 "%s, k %lld in %s, padding %lld, alpha %g, beta %g: column %lld has %lld wrong "
+                 "rows, row %lld is %g, not %g",
+                 t ? "transposed" : "as it is", (long long)s->k,
+                 s->layout == SPMV_ROWS ? "rows" : "columns", (long long)s->padding, s->alpha,
+                 s->beta, (long long)j, (long long)v.bad_rows, (long long)v.first_bad_row, v.got,
+                 v.expected);
+        complain_about(c, &(subject){.name = p->name, .mat = p->mat}, what);
+    }
+    free(column);
+}
+
+/* What is no number of z must hold what it did. */
+static bool guards_stay(const shape *s, int64_t n, char *z, spmv_precision precision, int guard) {
+    char *blank = spread(s, n, NULL, precision, guard);
+    for (int64_t j = 0; j < s->k; j++)
+        for (int64_t i = 0; i < n; i++) set_number(z, precision, place(s, n, i, j), NAN);
+    const bool same = memcmp(blank, z, (size_t)numbers_of(s, n) * width_of(precision)) == 0;
+    free(blank);
+    return same;
+}
+
+/* By the transpose if t is 1. Returns z, which the caller frees. */
+static char *multiply_block(const setup *c, const pair *p, const spmv_plan *plan, int t,
+                            const shape *s) {
+    const side *of = &p->of[t];
+    const size_t width = width_of(c->precision);
+    const size_t x_bytes = (size_t)numbers_of(s, of->cols) * width,
+                 z_bytes = (size_t)numbers_of(s, of->rows) * width;
+    const bool in_place = !s->apart && s->beta != 0;
+    char *x = spread(s, of->cols, of->x, c->precision, 0xff);
+    char *y = spread(s, of->rows, of->y, c->precision, 0xa5);
+    char *z = in_place ? spread(s, of->rows, of->y, c->precision, 0xa5)
+                       : spread(s, of->rows, NULL, c->precision, 0xa5);
+    void *x_there = there(plan, x, x_bytes), *y_there = there(plan, y, z_bytes),
+         *z_there = there(plan, z, z_bytes);
+    const float alpha_f32 = (float)s->alpha, beta_f32 = (float)s->beta;
+    const bool is_f32 = c->precision == SPMV_F32;
+    const spmv_call call = {.size = sizeof call,
+                            .alpha = is_f32 ? (const void *)&alpha_f32 : &s->alpha,
+                            .beta = is_f32 ? (const void *)&beta_f32 : &s->beta,
+                            .x = x_there,
+                            .y = s->apart ? y_there : z_there,
+                            .z = z_there,
+                            .k = s->k,
+                            .ldx = s->padding ? ld_of(s, of->cols) : 0,
+                            .ldy = s->padding ? ld_of(s, of->rows) : 0,
+                            .ldz = s->padding ? ld_of(s, of->rows) : 0,
+                            .layout = s->layout,
+                            .op = t ? SPMV_TRANSPOSE : SPMV_AS_IS};
+    tally.products++;
+    const subject about = {.name = p->name, .mat = p->mat};
+    if (spmv_apply(plan, &call, NULL) != SPMV_OK)
+        complain_about(c, &about, spmv_ctx_error(p->mat->ctx));
+    assert_int_equal(plan->device->backend->order
+                         ? plan->device->backend->order(plan->device, NULL, false)
+                         : SPMV_OK,
+                     SPMV_OK);
+    assert_int_equal(spmv_plan_get(plan, z, z_there, z_bytes), SPMV_OK);
+    spmv_plan_release(plan, x_there);
+    spmv_plan_release(plan, y_there);
+    spmv_plan_release(plan, z_there);
+    free(x);
+    free(y);
+    return z;
+}
+
+static void try_block(const setup *c, const pair *p, const spmv_plan *plan, int t, const shape *s) {
+    const subject about = {.name = p->name, .mat = p->mat};
+    char *z = multiply_block(c, p, plan, t, s);
+    check_columns(c, p, t, s, z);
+    if (!guards_stay(s, p->of[t].rows, z, c->precision, 0xa5))
+        complain_about(c, &about, "wrote between the vectors, or behind them");
+    free(z);
+}
+
+/* ---- every kernel ---------------------------------------------------------------------------- */
+
+static const shape shapes[] = {
+    {1, SPMV_ROWS, 4, true, 2, -1},     {1, SPMV_COLUMNS, 0, true, 1, 1},
+    {2, SPMV_COLUMNS, 0, false, 1, 0},  {3, SPMV_ROWS, 0, false, -0.5, 0},
+    {3, SPMV_COLUMNS, 5, true, 2, -1},  {7, SPMV_ROWS, 1, true, 2, -1},
+    {7, SPMV_COLUMNS, 2, false, 2, -1}, {8, SPMV_ROWS, 0, false, 1, 1},
+    {17, SPMV_ROWS, 2, false, 1, 0},    {17, SPMV_COLUMNS, 0, true, 1, 1},
+};
+
+static spmv_plan *plan_for(const setup *c, const pair *p, spmv_op op, const shape *s) {
+    const spmv_plan_opts opts = {.size = sizeof opts,
+                                 .kernel = c->kernel,
+                                 .precision = c->precision,
+                                 .offset_bits = c->offset_bits,
+                                 .max_bytes = budget,
+                                 .op = op,
+                                 .vectors = s ? s->k : 0,
+                                 .layout = s ? s->layout : 0};
+    spmv_plan *plan = NULL;
+    const spmv_status status = spmv_plan_create(p->mat, &opts, &plan);
+    if (status == SPMV_E_UNSUITABLE || status == SPMV_E_TOOBIG)
+        tally.refused++;
+    else if (status != SPMV_OK)
+        complain_about(c, &(subject){.name = p->name, .mat = p->mat}, spmv_ctx_error(p->mat->ctx));
+    return plan;
+}
+
+/* The plan is made for the first shape it multiplies, or for one vector. */
+static void try_kernel(const spmv_backend *backend, int k, const pair *p, int turn) {
+    static const spmv_op ops[] = {SPMV_AS_IS, SPMV_TRANSPOSE, SPMV_BOTH};
+    for (int variant = 0; variant < SPMV_NVARIANTS; variant++)
+        for (int o = 0; o < COUNT(ops); o++) {
+            if (backend->host && (variant + o + turn) % 2) continue; /* to save time */
+            setup c = setup_of(backend, k, variant);
+            const shape *first = &shapes[(size_t)(turn + variant) % COUNT(shapes)];
+            spmv_plan *plan = plan_for(&c, p, ops[o], (turn + o) % 3 ? first : NULL);
+            if (!plan) continue;
+            for (int t = 0; t < 2; t++)
+                for (int n = 0; n < COUNT(shapes); n++)
+                    if (ops[o] == SPMV_BOTH || (ops[o] == SPMV_TRANSPOSE) == t)
+                        try_block(&c, p, plan, t, &shapes[n]);
+            spmv_plan_free(plan);
+        }
+}
+
+static const char *const names[] = {"0 x 7",          "7 x 0",      "no entries", "one row",
+                                    "one column",     "dense row",  "empty rows", "symmetric",
+                                    "skew-symmetric", "duplicates", "pattern",    "long tail"};
+
+static void every_kernel_multiplies_blocks(void **state) {
+    (void)state;
+    tally = (struct tally){0};
+    for (int f = 0; f < COUNT(names); f++) {
+        pair p = pair_of(names[f], 1 + f % 3, 17);
+        for (const spmv_backend *const *b = spmv_backends; *b; b++)
+            for (int k = 0; is_tested(p.mat->ctx, *b) && k < (*b)->nkernels; k++)
+                if (is_here(*b, k)) try_kernel(*b, k, &p, f + k);
+        pair_free(&p);
+    }
+    print_message("%lld products, %lld refused\n", (long long)tally.products,
+                  (long long)tally.refused);
+    assert_int_equal(tally.wrong, 0);
+    assert_true(tally.products > 0 && tally.refused < tally.products / 10);
+}
+
+/* ---- bits ------------------------------------------------------------------------------------ */
+
+/* A column's bits are the same whatever the others are and, from two on, whatever k is. */
+static void try_bits(const spmv_backend *backend, int k, const pair *p, spmv_layout layout) {
+    static const int64_t counts[] = {2, 3, 7, 16, 33, 64, 100};
+    setup c = setup_of(backend, k, SPMV_F64_O32);
+    const shape most = {MOST, layout, 0, false, 1.5, 0};
+    if (!(backend->kernels[k][0]->traits & SPMV_DETERMINISTIC)) return;
+    spmv_plan *plan = plan_for(&c, p, SPMV_AS_IS, &most);
+    if (!plan) return;
+    char *widest = multiply_block(&c, p, plan, 0, &most);
+    for (int n = 0; n < COUNT(counts); n++) {
+        const shape s = {counts[n], layout, 1, false, 1.5, 0};
+        char *z = multiply_block(&c, p, plan, 0, &s);
+        int64_t different = 0;
+        for (int64_t j = 0; j < s.k; j++)
+            for (int64_t i = 0; i < p->of[0].rows; i++) {
+                const double a = ((double *)z)[place(&s, p->of[0].rows, i, j)],
+                             b = ((double *)widest)[place(&most, p->of[0].rows, i, j)];
+                different += memcmp(&a, &b, sizeof a) != 0;
+            }
+        if (different)
+            complain_about(&c, &(subject){.name = p->name, .mat = p->mat},
+                           "the bits of a column depend on how many there are");
+        free(z);
+    }
+    free(widest);
+    spmv_plan_free(plan);
+}
+
+static void bits_depend_on_no_other_column(void **state) {
+    (void)state;
+    static const char *const some[] = {"every length", "dense row"};
+    tally = (struct tally){0};
+    for (int f = 0; f < COUNT(some); f++) {
+        pair p = pair_of(some[f], 2, 0);
+        for (const spmv_backend *const *b = spmv_backends; *b; b++)
+            for (int k = 0; is_tested(p.mat->ctx, *b) && k < (*b)->nkernels; k++)
+                for (int layout = SPMV_COLUMNS; is_here(*b, k) && layout <= SPMV_ROWS; layout++)
+                    try_bits(*b, k, &p, (spmv_layout)layout);
+        pair_free(&p);
+    }
+    assert_int_equal(tally.wrong, 0);
+}
+
+int main(int argc, char **argv) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_kernel_multiplies_blocks),
+        cmocka_unit_test(bits_depend_on_no_other_column),
+    };
+    wait_without_spinning(argv);
+    take_backend(argc, argv);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
