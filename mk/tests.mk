@@ -1,4 +1,4 @@
-# tests.mk: tests, and programs that measure what a reader can check (docs/guide/first_hour.md, "Building").
+# tests.mk: tests, and programs that measure what a reader can check (docs/reference/building.md).
 
 # make test BUILD=cuda: of the CUDA build; SAN=address,undefined: under sanitizers; PART=unit, cli or python; JOBS=N.
 test: $(BUILD) $(tests_$(BUILD)) build/$(BUILD)$(san)/spmv-wrong
