@@ -26,7 +26,7 @@ static idx column(const sample_slice *w, int r, int k) {
     return w->col_idx[w->begin[r] + k];
 }
 
-/* ---- values: whether they fit a dictionary, and whether floats hold them --------------------- */
+/* ---- values: whether they fit a dictionary, and whether floats hold them -------------------- */
 
 enum { SAMPLED_SLOTS = 1 << 10 };
 typedef struct sampled_values {    /* a hash set with open addressing; at most a quarter full */
