@@ -146,7 +146,7 @@ def manual(entry, header, others, types, version):
 
 def brief(said, entry):
     """A line for `man -k`: the first sentence, if it is short."""
-    first = re.split(r"(?<=[a-z\d)])[.;:] ", said + " ")[0].rstrip(". ")
+    first = re.split(r"(?<=[\w)])[.;:] ", said + " ")[0].rstrip(". ")
     return first if 0 < len(first) <= 100 else f"{entry[0] or 'library'} of spmv"
 
 

@@ -103,14 +103,15 @@ typedef struct spmv_ctx_opts {
     size_t max_unpacked;
 } spmv_ctx_opts;
 
+/* Opens a context, with which everything begins; opts may be NULL. */
 spmv_status spmv_ctx_create(const spmv_ctx_opts *opts, spmv_ctx **out);
-/* May be called while matrices of the context are alive; its memory is freed with the last of
- * them. */
+/* Ends a context. It may be called while matrices of the context are alive; its memory is freed
+ * with the last of them. */
 void spmv_ctx_free(spmv_ctx *ctx);
-/* Text of the last failure, "" when there was none. With NULL: the text of this thread's last
- * failed call that had no context, such as a failed spmv_ctx_create. */
+/* Returns the text of the last failure, "" when there was none. With NULL: the text of this
+ * thread's last failed call that had no context, such as a failed spmv_ctx_create. */
 const char *spmv_ctx_error(const spmv_ctx *ctx);
-int spmv_ctx_threads(const spmv_ctx *ctx); /* the team's size */
+int spmv_ctx_threads(const spmv_ctx *ctx); /* returns the team's size */
 
 /* ---- matrix --------------------------------------------------------------------------------- */
 
@@ -164,27 +165,27 @@ typedef struct spmv_load_opts {
     void *progress_arg;
 } spmv_load_opts;
 
-/* path: a Matrix Market file, plain or compressed, a .tar.gz holding one of the archive's name, or
- * "gen:NAME:ARGS" (spmv_generator_list). */
+/* Loads or generates a matrix. path: a Matrix Market file, plain or compressed, a .tar.gz holding
+ * one of the archive's name, or "gen:NAME:ARGS" (spmv_generator_list). */
 spmv_status spmv_mat_load(spmv_ctx *ctx, const char *path, const spmv_load_opts *opts,
                           spmv_mat **out);
-/* flags: SPMV_COPY or SPMV_BORROW. */
+/* Makes a matrix of entries in any order. flags: SPMV_COPY or SPMV_BORROW. */
 spmv_status spmv_mat_coo(spmv_ctx *ctx, const spmv_coo_view *view, unsigned flags, spmv_mat **out);
-spmv_status spmv_mat_csr(spmv_ctx *ctx, const spmv_csr_view *view,
-                         spmv_mat **out); /* always copied */
-/* What would make the library read outside the arrays is always refused; the text names row (or
- * column) and position, counted from 0. SPMV_VALIDATE also refuses infinite values, NaN, what
- * breaks SPMV_SORTED, entries in both triangles of a symmetric matrix (without it they are added as
- * duplicates) and a skew-symmetric diagonal that is not 0. The arrays may be freed afterwards
- * unless SPMV_BORROW is among the flags: then those are used as they are where they can be, and
- * must not change but by spmv_mat_set_values: compressed rows, ascending, without duplicates, base
- * 0; in host memory ptr of 64 bits and values f64, on a device ptr of the plans' offset width (32
- * bits if nnz allows it) and values of either precision. Arrays on a device are read after what was
- * put on CUDA's default stream before, and stay there: the host gets them when something that it
- * does needs them, as spmv_mat_rows, a format that no device builds, or rows that are not
- * ascending. */
+/* Makes a matrix of compressed rows with 64-bit offsets, which are always copied. */
+spmv_status spmv_mat_csr(spmv_ctx *ctx, const spmv_csr_view *view, spmv_mat **out);
+/* Makes a matrix of arrays of many kinds, in host or device memory. What would make the library
+ * read outside the arrays is always refused; the text names row (or column) and position, counted
+ * from 0. SPMV_VALIDATE also refuses infinite values, NaN, what breaks SPMV_SORTED, entries in both
+ * triangles of a symmetric matrix (without it they are added as duplicates) and a skew-symmetric
+ * diagonal that is not 0. The arrays may be freed afterwards unless SPMV_BORROW is among the flags:
+ * then those are used as they are where they can be, and must not change but by
+ * spmv_mat_set_values: compressed rows, ascending, without duplicates, base 0; in host memory ptr
+ * of 64 bits and values f64, on a device ptr of the plans' offset width (32 bits if nnz allows it)
+ * and values of either precision. Arrays on a device are read after what was put on CUDA's default
+ * stream before, and stay there: the host gets them when something that it does needs them, as
+ * spmv_mat_rows, a format that no device builds, or rows that are not ascending. */
 spmv_status spmv_mat_create(spmv_ctx *ctx, const spmv_arrays *arrays, spmv_mat **out);
-/* Other values for the same entries: as many as were given, in that order and precision (of files
+/* Gives the same entries other values: as many as were given, in that order and precision (of files
  * and coo: f64), symmetric halves and duplicates as they were; infinite ones and NaN are taken
  * unless a store's codes cannot hold them. Every plan of the matrix multiplies with them from its
  * next product on; if one cannot, for which the text says why, the status is SPMV_E_UNSUITABLE.
@@ -196,11 +197,12 @@ spmv_status spmv_mat_create(spmv_ctx *ctx, const spmv_arrays *arrays, spmv_mat *
  * those in the same kind of memory: then these are borrowed in turn, and a product in a CUDA graph
  * that was captured before still reads the array it was captured with. */
 spmv_status spmv_mat_set_values(spmv_mat *mat, const void *values, spmv_place place, void *stream);
-spmv_status spmv_mat_save(const spmv_mat *mat,
-                          const char *path); /* Matrix Market, general, full precision */
-/* While plans of it are alive the memory stays, and their products are refused with SPMV_E_ARG. */
+/* Writes a Matrix Market file: general, with full precision. */
+spmv_status spmv_mat_save(const spmv_mat *mat, const char *path);
+/* Frees a matrix. While plans of it are alive the memory stays, and their products are refused with
+ * SPMV_E_ARG. */
 void spmv_mat_free(spmv_mat *mat);
-/* The entries the matrix was made from and its compressed rows, borrowed: the arrays stay while the
+/* Lends the entries the matrix was made from, and its compressed rows: the arrays stay while the
  * matrix does, or what was lent to it. After spmv_mat_set_values an array of values may have the
  * old ones until this is called again. SPMV_E_NOMEM: there is no memory for them; SPMV_E_DEVICE:
  * the device that has the values failed. */
@@ -218,11 +220,13 @@ typedef struct spmv_stats {
     double read_s;  /* text to entries, or generation */
     double build_s; /* entries to compressed rows */
 } spmv_stats;
+/* Says how large the matrix is and how its rows are filled. */
 spmv_status spmv_mat_stats(const spmv_mat *mat, spmv_stats *out);
 
-/* A dense vector from a file: Matrix Market array (n x 1 or 1 x n), or raw doubles if the name ends
- * in .f64. The caller frees *out with free(); *n is set on success only. */
+/* Reads a dense vector from a file: Matrix Market array (n x 1 or 1 x n), or raw doubles if the
+ * name ends in .f64. The caller frees *out with free(); *n is set on success only. */
 spmv_status spmv_vector_load(spmv_ctx *ctx, const char *path, int64_t *n, double **out);
+/* Writes a dense vector to a file of the same kinds. */
 spmv_status spmv_vector_save(spmv_ctx *ctx, const char *path, int64_t n, const double *x);
 
 /* ---- plan ----------------------------------------------------------------------------------- */
@@ -272,10 +276,11 @@ typedef struct spmv_plan_opts {
     spmv_layout layout; /* of them; 0: SPMV_COLUMNS */
 } spmv_plan_opts;
 
-/* Builds the format if the matrix does not own it yet.
+/* Prepares products: builds the format if the matrix does not own it yet, and for "auto" chooses.
  * Errors: SPMV_E_ARG, SPMV_E_NOMEM, SPMV_E_TOOBIG, SPMV_E_UNSUITABLE, SPMV_E_BACKEND,
  * SPMV_E_FEATURE, SPMV_E_DEVICE. */
 spmv_status spmv_plan_create(spmv_mat *mat, const spmv_plan_opts *opts, spmv_plan **out);
+/* Frees a plan. */
 void spmv_plan_free(spmv_plan *plan);
 
 typedef struct spmv_plan_facts {
@@ -327,14 +332,15 @@ typedef struct spmv_plan_facts {
     const char *transposed_kernel, *transposed_format;
     size_t transposed_store_bytes, transposed_scratch_bytes;
 } spmv_plan_facts;
-/* Strings in *out belong to the plan or the library. */
+/* Says which kernel a plan has and what that took. Strings in *out belong to the plan or the
+ * library. */
 spmv_status spmv_plan_info(const spmv_plan *plan, spmv_plan_facts *out);
-int64_t spmv_plan_setting(const spmv_plan *plan,
-                          const char *name); /* the value in use; -1: not taken */
+/* Returns the value in use of a parameter; -1: the kernel does not take it. */
+int64_t spmv_plan_setting(const spmv_plan *plan, const char *name);
 
-/* y <- alpha op(A) x + beta y, by A if the plan is for SPMV_BOTH. x[cols] and y[rows] are in the
- * plan's precision, in memory of its device, and do not overlap (SPMV_E_ARG). beta = 0 never reads
- * y. Returns when y is complete. */
+/* Multiplies with one vector: y <- alpha op(A) x + beta y, by A if the plan is for SPMV_BOTH.
+ * x[cols] and y[rows] are in the plan's precision, in memory of its device, and do not overlap
+ * (SPMV_E_ARG). beta = 0 never reads y. Returns when y is complete. */
 spmv_status spmv_exec(const spmv_plan *plan, double alpha, const void *x, double beta, void *y);
 
 /* Multiplies as spmv_exec does, but ordered on a stream: a cudaStream_t of the plan's GPU, which
@@ -368,23 +374,28 @@ typedef struct spmv_call {
     spmv_op op;            /* 0: the plan's, A for SPMV_BOTH; another one only of a plan for
                                  SPMV_BOTH */
 } spmv_call;
-/* Ordered on the stream, as spmv_exec_async; scalars in host memory are read before it returns. The
- * struct is not needed afterwards. A plan made for several vectors in this layout allocates
- * nothing; one that was not may do so at its first product of several. The bits of a vector's
- * result are the same whatever the other vectors are and, for k >= 2, whatever k is. */
+/* Multiplies as the call says, one vector or several, ordered on the stream as spmv_exec_async is;
+ * scalars in host memory are read before it returns. The struct is not needed afterwards. A plan
+ * made for several vectors in this layout allocates nothing; one that was not may do so at its
+ * first product of several. The bits of a vector's result are the same whatever the other vectors
+ * are and, for k >= 2, whatever k is. */
 spmv_status spmv_apply(const spmv_plan *plan, const spmv_call *call, void *stream);
 
 /* Allocates memory where the plan runs, on a CPU plain host memory, or fails with SPMV_E_NOMEM.
  * Free it with spmv_plan_release of the same plan, before the plan. */
 spmv_status spmv_plan_alloc(const spmv_plan *plan, size_t bytes, void **out);
+/* Frees memory of spmv_plan_alloc. */
 void spmv_plan_release(const spmv_plan *plan, void *memory);
 /* Copies bytes to such memory, or back (get); returns when the copy is complete. What was queued in
  * a stream, NULL too, may still run then: wait for the stream before. */
 spmv_status spmv_plan_put(const spmv_plan *plan, void *device, const void *host, size_t bytes);
 spmv_status spmv_plan_get(const spmv_plan *plan, void *host, const void *device, size_t bytes);
 
+/* Returns a text for a status. */
 const char *spmv_strerror(spmv_status status);
-int spmv_exit_code(spmv_status status); /* what a program should exit with (sysexits numbers) */
+/* Returns what a program should exit with (sysexits numbers). */
+int spmv_exit_code(spmv_status status);
+/* Returns the version of the library. */
 const char *spmv_version(void);
 
 #pragma GCC visibility pop

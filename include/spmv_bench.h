@@ -13,7 +13,7 @@ extern "C" {
 
 /* ---- time ----------------------------------------------------------------------------------- */
 
-/* spmv_exec, count times (1 or more) back to back; *seconds: the device's own time for all. A
+/* Does spmv_exec count times (1 or more) back to back; *seconds: the device's own time for all. A
  * device has one clock: one thread at a time may time products of a context's plans, in batches
  * too. */
 spmv_status spmv_exec_timed(const spmv_plan *plan, int count, double alpha, const void *x,
@@ -29,24 +29,26 @@ typedef struct spmv_product { /* of plans of one context and backend */
     void *y;
 } spmv_product;
 typedef struct spmv_batch spmv_batch;
+/* Makes a batch of products. */
 spmv_status spmv_batch_create(const spmv_product *products, int nproducts, int launches,
                               double alpha, double beta, spmv_batch **out);
-/* *seconds: the device's own time for all launches. */
+/* Runs a batch; *seconds: the device's own time for all launches. */
 spmv_status spmv_batch_time(const spmv_batch *batch, double *seconds);
-/* "graph", "loop", or "loop: " and why it could not be recorded. */
+/* Says how a batch runs: "graph", "loop", or "loop: " and why it could not be recorded. */
 const char *spmv_batch_how(const spmv_batch *batch);
+/* Frees a batch. */
 void spmv_batch_free(spmv_batch *batch);
 /* The time of one empty launch, which no sample can be shorter than. */
 spmv_status spmv_plan_time_nothing(const spmv_plan *plan, double *seconds);
 
 /* ---- caches --------------------------------------------------------------------------------- */
 
-/* A second plan over copies of the stored matrix and the kernel's structures: for measurements that
- * must not find their own data in a cache. Free it before the first. */
+/* Makes a second plan over copies of the stored matrix and the kernel's structures: for
+ * measurements that must not find their own data in a cache. Free it before the first. */
 spmv_status spmv_plan_copy(const spmv_plan *plan, spmv_plan **out);
-/* Reads `bytes` of other memory on the plan's device, so that smaller caches no longer hold the
- * plan's data. It may return before that is done; the plan's next operation waits for it. The
- * device keeps the memory for the next time; bytes = 0 gives it back. */
+/* Empties caches: reads `bytes` of other memory on the plan's device, so that smaller caches no
+ * longer hold the plan's data. It may return before that is done; the plan's next operation waits
+ * for it. The device keeps the memory for the next time; bytes = 0 gives it back. */
 spmv_status spmv_plan_flush(const spmv_plan *plan, size_t bytes);
 
 /* ---- matrices ------------------------------------------------------------------------------- */
@@ -60,13 +62,15 @@ spmv_status spmv_mat_peek(spmv_ctx *ctx, const char *path, spmv_stats *out);
 typedef struct spmv_generator {
     const char *name, *args, *summary;
 } spmv_generator;
+/* Returns the generators of matrices. */
 const spmv_generator *spmv_generator_list(int *count);
 typedef struct spmv_twin { /* of a paper's matrix: gen:twin:NAME */
     const char *name, *source;
     int64_t rows, cols, nnz;
     double sigma; /* NaN: the paper prints none */
 } spmv_twin;
-const spmv_twin *spmv_twin_at(int k); /* NULL: past the last */
+/* Returns a twin; NULL: past the last. */
+const spmv_twin *spmv_twin_at(int k);
 
 /* ---- words ---------------------------------------------------------------------------------- */
 
@@ -76,13 +80,15 @@ const char *spmv_nearest(const char *word, const char *const *candidates);
 /* ---- numbers of papers ---------------------------------------------------------------------- */
 
 /* Figures that the CMRS paper (Koza and others) reports of a matrix and a product. */
-/* sqrt(sum (n_i - mean)^2 / (mean rows)); 0 for a matrix without entries. */
+/* Returns sqrt(sum (n_i - mean)^2 / (mean rows)); 0 for a matrix without entries. */
 double spmv_cmrs_sigma(const spmv_stats *stats);
 /* Bytes of a product in double precision; x comes from memory for every entry, or once. */
 int64_t spmv_cmrs_beta_minus(int64_t nnz, int64_t rows, int64_t strips);
 int64_t spmv_cmrs_beta_plus(int64_t nnz, int64_t rows, int64_t strips);
-int64_t spmv_cmrs_flop(int64_t nnz, int64_t rows); /* a row's first product is not an addition */
-int64_t spmv_flop(int64_t nnz);                    /* 2 nnz, as this program counts */
+/* Counts operations as that paper does: a row's first product is not an addition. */
+int64_t spmv_cmrs_flop(int64_t nnz, int64_t rows);
+/* Counts operations as this program does: 2 nnz. */
+int64_t spmv_flop(int64_t nnz);
 
 #pragma GCC visibility pop
 #ifdef __cplusplus

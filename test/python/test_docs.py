@@ -104,8 +104,9 @@ class Generated(unittest.TestCase):
             self.assertGreater(len(names), 10)
             for name in names:
                 self.assertIn(f'<a id="{name}"></a>', page)
+                self.assertNotIn(" of spmv\n", pages[f"{name}.3"].partition(".SH SYNOPSIS")[0])  # a comment says what it does
                 self.assertRegex(pages[f"{name}.3"], rf"\.SH SYNOPSIS\n(.*\n)+?.*\b{name}\(")
-        self.assertIn("The value in use; -1: not taken.", page)  # a comment behind its function, and no other's
+        self.assertIn("Returns the team's size.", page)  # a comment behind its function, and no other's
 
     @unittest.skipUnless(shutil.which("groff"), "no groff")
     def test_the_manual_has_no_warnings(self):

@@ -29,6 +29,13 @@ module spmv
     integer(c_int), parameter :: SPMV_HOST = 0
     integer(c_int), parameter :: SPMV_DEVICE = 1
 
+    integer(c_int), parameter :: SPMV_AS_IS = 1
+    integer(c_int), parameter :: SPMV_TRANSPOSE = 2
+    integer(c_int), parameter :: SPMV_BOTH = 3
+
+    integer(c_int), parameter :: SPMV_COLUMNS = 1
+    integer(c_int), parameter :: SPMV_ROWS = 2
+
     integer(c_int), parameter :: SPMV_REAL_FIELD = 0
     integer(c_int), parameter :: SPMV_INTEGER_FIELD = 1
     integer(c_int), parameter :: SPMV_PATTERN_FIELD = 2
@@ -132,7 +139,7 @@ module spmv
     integer(c_int), parameter :: SPMV_STEADY = 2
 
     type, bind(c) :: spmv_plan_opts
-        integer(c_size_t) :: size = 80
+        integer(c_size_t) :: size = 96
         type(c_ptr) :: kernel = c_null_ptr
         integer(c_int) :: precision = 0
         integer(c_int) :: offset_bits = 0
@@ -145,10 +152,13 @@ module spmv
         integer(c_int) :: threads = 0
         integer(c_int) :: scalars = 0
         integer(c_int) :: refill = 0
+        integer(c_int) :: op = 0
+        integer(c_int64_t) :: vectors = 0
+        integer(c_int) :: layout = 0
     end type
 
     type, bind(c) :: spmv_plan_facts
-        integer(c_size_t) :: size = 248
+        integer(c_size_t) :: size = 280
         type(c_ptr) :: backend = c_null_ptr
         type(c_ptr) :: kernel = c_null_ptr
         type(c_ptr) :: format = c_null_ptr
@@ -181,16 +191,25 @@ module spmv
         integer(c_int) :: waits_asleep = 0
         integer(c_size_t) :: peak_host_bytes = 0
         integer(c_size_t) :: peak_device_bytes = 0
+        type(c_ptr) :: transposed_kernel = c_null_ptr
+        type(c_ptr) :: transposed_format = c_null_ptr
+        integer(c_size_t) :: transposed_store_bytes = 0
+        integer(c_size_t) :: transposed_scratch_bytes = 0
     end type
 
     type, bind(c) :: spmv_call
-        integer(c_size_t) :: size = 56
+        integer(c_size_t) :: size = 88
         type(c_ptr) :: alpha = c_null_ptr
         type(c_ptr) :: beta = c_null_ptr
         type(c_ptr) :: x = c_null_ptr
         type(c_ptr) :: y = c_null_ptr
         type(c_ptr) :: z = c_null_ptr
         integer(c_int64_t) :: k = 0
+        integer(c_int64_t) :: ldx = 0
+        integer(c_int64_t) :: ldy = 0
+        integer(c_int64_t) :: ldz = 0
+        integer(c_int) :: layout = 0
+        integer(c_int) :: op = 0
     end type
 
     interface
