@@ -132,15 +132,15 @@ static void propose_csell(const model *m) {
  * to count a block's columns it needs each at most once. */
 static void propose_xcache(const model *m) {
     const spmv_features *f = m->f;
-    const double height = (double)f->xcache_height;
-    double columns = fmin(fmin(f->xcache_columns, f->mean), (double)f->cols / height);
+    const double height = (double)f->block_rows;
+    double columns = fmin(fmin(f->block_columns, f->mean), (double)f->cols / height);
     double fetched = columns * (double)f->rows;
     if (height == 0 || f->row_max > XCACHE_COLUMNS) return;
     const double bytes = m->nnz * (2 + spmv_coded_bytes(f)) + m->vectors + 2 * fetched;
     const work w = {bytes, fetched, 0, bytes};
     spmv_proposal *p = propose(m, "xcache_block", w);
-    spmv_proposal_why(p, "%lld rows need %.1f columns each", (long long)f->xcache_height, columns);
-    p->setting[p->nsettings++] = (spmv_setting){"height", f->xcache_height};
+    spmv_proposal_why(p, "%lld rows need %.1f columns each", (long long)f->block_rows, columns);
+    p->setting[p->nsettings++] = (spmv_setting){"height", f->block_rows};
 }
 
 /* The number of nonzeros in the hot columns follows from how often columns repeat in a sample: up

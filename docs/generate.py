@@ -128,7 +128,9 @@ def log_page():
             "A run appends one JSON object for each row of its table to `log/HOST.jsonl`, one per line. Keys with a dot\n",
             "are nested: `timing.median_s` is member `median_s` of object `timing`. Units end the key and are SI units:\n",
             "`_s` seconds, `_B` bytes, `_Hz` hertz, `_Bps` bytes per second. A member that is not known is null. The\n",
-            "meaning of a published key never changes. `spmv --format=csv` has the same fields as columns.\n"]
+            "meaning of a published key never changes. `spmv --format=csv` has the same fields as columns.\n",
+            "Logs until 28 November 2026 have nine more fields, which `tables/report/cmrs.py` computes where a table needs\n"
+            "them: what the CMRS paper reports of a matrix and a product.\n"]
     groups = {}
     for kind, key, unit, meaning in fields:
         groups.setdefault(key.split(".")[0] if "." in key else "the record", []).append(

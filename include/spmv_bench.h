@@ -1,5 +1,5 @@
 /* spmv_bench.h: what a benchmark needs besides spmv.h: products under one clock, copies that do not
- * find their own data in a cache, matrices by name, and the numbers that papers report. The program
+ * find their own data in a cache, matrices by name, and the operations of a product. The program
  * spmv is a client of both. The conventions are those of spmv.h. */
 #ifndef SPMV_BENCH_H
 #define SPMV_BENCH_H
@@ -77,17 +77,9 @@ const spmv_twin *spmv_twin_at(int k);
 /* Returns the most similar of the candidates (NULL at the end) to word; NULL: none is similar. */
 const char *spmv_nearest(const char *word, const char *const *candidates);
 
-/* ---- numbers of papers ---------------------------------------------------------------------- */
+/* ---- numbers of a product -------------------------------------------------------------------- */
 
-/* Figures that the CMRS paper (Koza and others) reports of a matrix and a product. */
-/* Returns sqrt(sum (n_i - mean)^2 / (mean rows)); 0 for a matrix without entries. */
-double spmv_cmrs_sigma(const spmv_stats *stats);
-/* Bytes of a product in double precision; x comes from memory for every entry, or once. */
-int64_t spmv_cmrs_beta_minus(int64_t nnz, int64_t rows, int64_t strips);
-int64_t spmv_cmrs_beta_plus(int64_t nnz, int64_t rows, int64_t strips);
-/* Counts operations as that paper does: a row's first product is not an addition. */
-int64_t spmv_cmrs_flop(int64_t nnz, int64_t rows);
-/* Counts operations as this program does: 2 nnz. */
+/* Returns what this program counts as operations of a product: 2 nnz. */
 int64_t spmv_flop(int64_t nnz);
 
 #pragma GCC visibility pop

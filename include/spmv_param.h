@@ -1,5 +1,5 @@
-/* spmv_param.h: the parameters that kernels and formats take: params.def names them all, a
- * kernel or format says which values it takes, and a choice has one of each. */
+/* spmv_param.h: the parameters that kernels and formats take: params.def names them all, a kernel
+ * or format says which values it takes, and a choice has one of each. */
 #ifndef SPMV_PARAM_H
 #define SPMV_PARAM_H
 

@@ -43,8 +43,9 @@ typedef struct spmv_features {
     double lines;          /* cache lines of x that a slice touches, over its entries */
     double repeats;        /* share of 2^14 entries from all over the matrix that have their column
                               in common with another of them; 0: not sampled */
-    int64_t xcache_height; /* rows of a block in the format xcache; 0: not sampled */
-    double xcache_columns; /* distinct columns of such a block, per row; infinite: not known */
+    int64_t block_rows;    /* rows for a block of a GPU's threads that copies x into shared memory,
+                              so that the columns they need have room there; 0: not sampled */
+    double block_columns;  /* distinct columns of such rows, per row; infinite: not known */
     spmv_precision precision;
     int threads;
     size_t cache; /* last-level cache of the device, bytes; 0: unknown */

@@ -3,7 +3,7 @@
 # A paper's study: FILES='a.mtx b.mtx' or twins; SCALE=small|medium|full, MATRICES='cant pwtk', LIMIT=seconds,
 # CACHE=cold.
 study-sell study-cmrs study-ci study-omp-cuda: study-%: $(BUILD)
-	$(Q)$(PYTHON) tables/report/study.py $* --scale $(or $(SCALE),small) $(if $(FILES),--files $(FILES)) \
+	$(Q)$(PYTHON) tables/report/repeat_study.py $* --scale $(or $(SCALE),small) $(if $(FILES),--files $(FILES)) \
 	    $(if $(MATRICES),--matrices $(MATRICES)) $(if $(LIMIT),--limit $(LIMIT)) $(if $(CACHE),--cache $(CACHE))
 tables:
 	$(Q)$(PYTHON) tables/report/make_tables.py --out tables $(or $(LOGS),log)

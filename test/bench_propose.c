@@ -17,11 +17,14 @@ static const struct field {
 } fields[] = {
 #define WHOLE(name) {#name, offsetof(spmv_features, name), true},
 #define REAL(name) {#name, offsetof(spmv_features, name), false},
-    WHOLE(rows) WHOLE(cols) WHOLE(nnz) WHOLE(row_max) WHOLE(sampled) WHOLE(distinct)
-        WHOLE(xcache_height) REAL(mean) REAL(cv) REAL(empty_share) REAL(padding_32) REAL(near_16)
-            REAL(diagonal) REAL(index_bytes) REAL(value_bytes) REAL(per_block[0]) REAL(per_block[1])
-                REAL(per_block[2]) REAL(fill_2) REAL(fill_3) REAL(exact_f32) REAL(symmetric)
-                    REAL(reach) REAL(seen) REAL(lines) REAL(repeats) REAL(xcache_columns)};
+    WHOLE(rows) WHOLE(cols) WHOLE(nnz) WHOLE(row_max) WHOLE(sampled) WHOLE(distinct) REAL(mean)
+        REAL(cv) REAL(empty_share) REAL(padding_32) REAL(near_16) REAL(diagonal) REAL(index_bytes)
+            REAL(value_bytes) REAL(per_block[0]) REAL(per_block[1]) REAL(per_block[2]) REAL(fill_2)
+                REAL(fill_3) REAL(exact_f32) REAL(symmetric) REAL(reach) REAL(seen) REAL(lines)
+                    REAL(repeats)
+    /* the names that features.txt.xz has for them */
+    {"xcache_height", offsetof(spmv_features, block_rows), true},
+    {"xcache_columns", offsetof(spmv_features, block_columns), false}};
 enum { NFIELDS = sizeof fields / sizeof *fields, NDEPTHS = SPMV_SAMPLE_FULL + 1 };
 static const char *const precisions[] = {[SPMV_F64] = "f64", [SPMV_F32] = "f32"};
 static const char *const depths[NDEPTHS] = {"none", "quick", "all"};

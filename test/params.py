@@ -10,8 +10,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 PLACES = ("src/app/**/*.[ch]", "src/app/**/*.def", "src/core/*.[ch]", "src/measure/*.[ch]", "include/*.h", "tables/report/units/*.py", "tables/report/logs.py")
 # The exceptions, each with a reason: {file: names}.
 NAMED = {
-    # They have fields of their own in the log from before config.params; CMRS's metrics depend on its height.
-    "src/app/run/describe.c": "grid_rows grid_cols block shape_rows shape_cols schedule chunk simd rowlens height",
+    # They have fields of their own in the log from before config.params.
+    "src/app/run/describe.c": "grid_rows grid_cols block shape_rows shape_cols schedule chunk simd rowlens",
     "src/app/cmd_tune.c": "grid_rows sigma",  # which of many values it tries
     "src/core/plan.c": "grid_rows codes",  # 0 means the threads; off, if the values will change
     "src/app/cmd_list.c": "sigma",  # a twin's

@@ -21,8 +21,8 @@ from typing import NamedTuple
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from replay import FAIR, CLOSE, is_ours, kernels_built, mean  # noqa: E402
 from common import EX_DATAERR, EX_USAGE, Parser, Stop, load, run, say  # noqa: E402  (replay sets the path)
-from headline.classes import HALVES, listed_name, outside_list  # noqa: E402
-from headline.figures import machine_of  # noqa: E402
+from against_peers.classes import HALVES, listed_name, outside_list  # noqa: E402
+from against_peers.figures import machine_of  # noqa: E402
 from texts import markdown_table, percent, plural  # noqa: E402
 from units.pairs import LIMIT, interval_of, rounds_of  # noqa: E402
 from units.unit import system_of  # noqa: E402

@@ -34,7 +34,7 @@ import sys
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 sys.path.insert(0, os.path.join(ROOT, "tables", "report"))
 from common import EX_DATAERR, EX_NOINPUT, EX_UNAVAILABLE, Parser, Stop, load, run, say  # noqa: E402
-from headline.classes import HALVES, listed_name, outside_list  # noqa: E402
+from against_peers.classes import HALVES, listed_name, outside_list  # noqa: E402
 
 PROGRAM = os.path.join(ROOT, "build", "omp", "bench_propose")
 FEATURES = os.path.join(ROOT, "log", "reference", "features.txt.xz")

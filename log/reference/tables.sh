@@ -17,9 +17,9 @@ done
 mkdir -p $out
 "$python" $report/make_tables.py --out $out $main
 "$python" $report/report.py $main -o $out/report.html
-"$python" $report/bars.py $main --out $out/bars.md
-"$python" $report/results.py $main --into docs/results/outside.md --short docs/results/README.md \
-    --readme README.md --chart docs/results/headline.svg
+"$python" $report/aims.py $main --out $out/aims.md
+"$python" $report/published_results.py $main --into docs/results/outside.md --short docs/results/README.md \
+    --readme README.md --chart docs/results/speedups.svg
 [ -z "$beside" ] || "$python" log/reference/beside.py $beside >$out/choices.md
 $ablation $report/ablation.py $every --out $out/ablation.md
 PYTHON=$python sh log/reference/scaling.sh >$out/scaling.md
@@ -27,6 +27,6 @@ studies=$(mktemp -d)
 trap 'rm -rf "$studies"' EXIT
 tar -xJf log/reference/h200-studies.tar.xz -C "$studies"
 for study in sell cmrs ci omp-cuda; do
-    "$python" $report/study.py $study --no-run --log "$studies/study-$study.jsonl" --out $out/study-$study
+    "$python" $report/repeat_study.py $study --no-run --log "$studies/study-$study.jsonl" --out $out/study-$study
 done
 (cd $kept && find . -type f) | while read -r file; do cp "$out/$file" "$kept/$file"; done

@@ -169,7 +169,7 @@ bool matrix_facts_of(const spmv_csr_view *A, const spmv_stats *stats, int thread
     out->duplicates = stats->duplicates;
     out->row_mean = stats->row_mean;
     out->row_std = stats->row_std;
-    out->sigma = spmv_cmrs_sigma(stats);
+    out->sigma = stats->row_mean > 0 ? stats->row_std / sqrt(stats->row_mean) : 0;
     out->row_min = stats->row_min;
     out->row_max = stats->row_max;
     out->empty_rows = stats->empty_rows;

@@ -21,9 +21,9 @@ import statistics
 import sys
 
 from common import EX_DATAERR, Parser, Stop, emit, load, run
-from gains import is_peer
-from headline.classes import HALVES, listed_name, outside_list
-from headline.figures import machine_of
+from speedups import is_peer
+from against_peers.classes import HALVES, listed_name, outside_list
+from against_peers.figures import machine_of
 from texts import markdown_table
 from units.merging import merge
 from units.settings import params

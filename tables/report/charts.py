@@ -1,6 +1,6 @@
 """The report's charts: Vega-Lite specifications, drawn by Vega in the page and by vl-convert (the
 same Vega, in a Python package) as SVG and PDF. Each is a specification over the named data sets "cells",
-"profile", "gains" and "limits" (report.py); the first chart's are "points" and "means" (headline/dots.py)."""
+"profile", "gains" and "limits" (report.py); the first chart's are "points" and "means" (against_peers/dots.py)."""
 
 import json
 import os

@@ -10,7 +10,7 @@ import re
 import shlex
 import sys
 
-from oldlogs import looks_old, read_old_log
+from published_log import looks_old, read_old_log
 
 SCHEMA = "spmv-run/1"
 OTHER_SCHEMAS = ("spmv-probe/1",)  # lines of ours that are no runs

@@ -5,7 +5,7 @@
 
 LOG is a file, or a folder of *.jsonl and *.log; default log, without the reference in it. The path of
 a record: a line is read and checked (logs.py), becomes a unit (units/), and the units become pages
-(pages.py, studies.py, gains.py), each a pure function that returns text. Only write_files touches the
+(summary_tables.py, parameter_effects.py, speedups.py), each a pure function that returns text. Only write_files touches the
 disk.
 """
 
@@ -14,7 +14,7 @@ import sys
 
 from common import LOGS_HELP, Parser, load, run, say, write_files
 from logs import RECORD_DEF, read_fields
-from pages import make_pages
+from summary_tables import make_pages
 
 
 def make_tables(arguments):

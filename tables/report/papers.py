@@ -5,6 +5,7 @@ import collections
 import math
 
 import study_charts
+from cmrs import with_cmrs
 from logs import missed_noise_limit
 from texts import csv_text, markdown_table, three_digits
 from units.settings import label, order, settings_of, short_label
@@ -22,7 +23,7 @@ class Run:
     """One configuration's last record."""
 
     def __init__(self, record):
-        self.record = record
+        self.record = with_cmrs(record)
         self.matrix = record["matrix.name"]
         self.kernel = record["config.kernel"]
         self.backend = record["config.backend"]

@@ -13,11 +13,11 @@ import sys
 
 from charts import DATA, charts, figure, library
 from common import Parser, Stop, load, run, say, write_files
-from gains import is_peer, peers_of
-from headline.conclusion import findings, ordered
+from speedups import is_peer, peers_of
+from against_peers.conclusion import findings, ordered
 from logs import RECORD_DEF, is_number, read_fields
-from page import formats_of, page
-from pages import make_pages
+from report_page import formats_of, page
+from summary_tables import make_pages
 from sections.answer import chart_of, first_charts
 from texts import si_time
 from units.layout import (BASELINE_ALIAS, baseline_of, fastest, kernels_in, tabulate,

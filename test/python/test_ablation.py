@@ -11,7 +11,7 @@ import unittest.mock
 from logfixture import TablesTest, record
 import ablation
 import logs
-from headline.classes import Place
+from against_peers.classes import Place
 
 PLACES = {name: Place("family", "small", half, False) for name, half in
           (("a", "tune"), ("b", "held-out"), ("c", "tune"), ("d", "held-out"))}

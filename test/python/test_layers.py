@@ -69,6 +69,11 @@ class Layers(unittest.TestCase):
         found = self.breaches(**{"include/spmv.h": '#include "spmv_kernel.h"\n'})
         self.assertTrue(any(b.startswith("a circle") and "include/spmv.h" in b for b in found))
 
+    def test_lint_asks(self):
+        lint = (ROOT / "test" / "lint.sh").read_text(encoding="utf-8")
+        for check in ("layers", "folders", "params", "words", "prose", "comments"):
+            self.assertRegex(lint, rf"(?m)^python3 test/{check}\.py \|\| breach ")
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -11,7 +11,7 @@ import unittest
 import unittest.mock
 
 from logfixture import ROOT, TablesTest, record
-from headline.classes import Place
+from against_peers.classes import Place
 sys.path.insert(0, os.path.join(ROOT, "log", "reference"))
 import replay  # noqa: E402  (found only after the path is set)
 

@@ -13,7 +13,7 @@ import unittest
 
 from logfixture import record
 from reportfixture import LIBRARY, ReportTest, some_records
-import page
+import report_page
 
 BROWSER = next(filter(None, map(shutil.which, (
     "chromium", "chromium-browser", "google-chrome", "google-chrome-stable"))), None)
@@ -88,7 +88,7 @@ class BrowserTest(ReportTest):
         """Returns what ACTIONS found in a page."""
         path = os.path.join(self.folder, "acted.html")
         with open(path, "w", encoding="utf-8") as file:
-            policy = re.escape(page.POLICY)
+            policy = re.escape(report_page.POLICY)
             self.assertRegex(text, policy)
             head, end, tail = text.rpartition("</body>")
             file.write(head + ACTIONS + end + tail)

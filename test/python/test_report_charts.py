@@ -10,7 +10,7 @@ from reportfixture import LIBRARY, ReportTest, some_records
 import charts
 from logs import flatten
 import report
-from headline import conclusion, dots
+from against_peers import conclusion, dots
 from sections import markup
 
 
@@ -49,7 +49,7 @@ class DataTest(unittest.TestCase):
         points, peer = report.gains_data(system, matrices)
         self.assertEqual(peer, "the best peer")
         self.assertEqual([(p["kernel"], p["peer"], p["ratio"]) for p in points],
-                         [("sell_slices", "mkl_csr", 3.0)] * 3)
+                         [("sell_slices schedule=static", "mkl_csr", 3.0)] * 3)
 
     def test_names_have_room(self):
         points = [{"matrix": f"m{k}", "mu": float(k), "sigma": None, "ratio": ratio}

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tests of tables/report/study.py and tables/report/papers.py: the papers' tables by hand, and studies run small."""
+"""Tests of tables/report/repeat_study.py and tables/report/papers.py: the papers' tables by hand, and studies run small."""
 
 import contextlib
 import io
@@ -14,7 +14,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 sys.path.insert(0, os.path.join(ROOT, "tables", "report"))
 import common  # noqa: E402  (found only after the path is set)
 import papers  # noqa: E402
-import study  # noqa: E402
+import repeat_study  # noqa: E402
 import study_charts  # noqa: E402
 
 SPMV = os.environ.get("SPMV", os.path.join(ROOT, "spmv"))
@@ -204,7 +204,7 @@ class Studies(unittest.TestCase):
         self.out = os.path.join(self.folder, "out")
         said = io.StringIO()
         with contextlib.redirect_stderr(said):
-            code = common.run("study", study.make_study,
+            code = common.run("study", repeat_study.make_study,
                               ["--spmv", SPMV, "--log", log, "--out", self.out, "--time=0.001",
                                *arguments])
         return code, said.getvalue()
@@ -214,7 +214,7 @@ class Studies(unittest.TestCase):
             return file.read()
 
     def test_every_study_runs_on_a_twin(self):
-        for name in study.STUDIES:
+        for name in repeat_study.STUDIES:
             with self.subTest(study=name):
                 code, said = self.make(name, "--matrices", "shyy41")
                 self.assertEqual(code, 0, said)
@@ -257,7 +257,7 @@ class Studies(unittest.TestCase):
         log, folder = os.path.join(self.folder, "study.jsonl"), os.path.join(self.folder, "out")
         for more, shown in ((["--matrices", "cz5108"], False), (["--no-run"], True)):
             with contextlib.redirect_stderr(io.StringIO()):
-                code = common.run("study", study.make_study, [
+                code = common.run("study", repeat_study.make_study, [
                     "cmrs", *more, "--backend=omp", "--spmv", SPMV, "--log", log, "--out", folder,
                     "--time=0.001"])
             self.assertEqual(code, 0)
@@ -296,7 +296,7 @@ class Studies(unittest.TestCase):
     def test_the_papers_boundary_is_for_its_matrices(self):
         kernels = {"omp": {"hybrid_rows"}}
         for source, boundary in (("gen:twin:ci-3", "--boundary=655"), ("x.mtx", "--boundary=auto")):
-            self.assertIn(boundary, next(study.arguments_of("ci", kernels, source)))
+            self.assertIn(boundary, next(repeat_study.arguments_of("ci", kernels, source)))
 
     def test_ci_takes_the_hamiltonians_of_the_outside_set(self):
         folder = tempfile.mkdtemp()
@@ -305,20 +305,20 @@ class Studies(unittest.TestCase):
                 file.write("%%MatrixMarket matrix coordinate real general\n% of pyscf\n"
                            f"2 2 {nnz}\n1 1 1\n2 2 3\n" + "2 1 4\n" * (nnz == 3))
         with mock.patch.dict(os.environ, {"SPMV_OUTSIDE": folder}):
-            self.assertEqual([os.path.basename(path) for path in study.hamiltonians("small")],
+            self.assertEqual([os.path.basename(path) for path in repeat_study.hamiltonians("small")],
                              ["ci-small.mtx", "ci_large.mtx"])
-            self.assertEqual(len(study.hamiltonians("medium")), 3)
-            with mock.patch.object(study, "matrices_of", return_value=["gen:twin:shyy41"]):
+            self.assertEqual(len(repeat_study.hamiltonians("medium")), 3)
+            with mock.patch.object(repeat_study, "matrices_of", return_value=["gen:twin:shyy41"]):
                 code, said = self.make("ci", "--backend=omp")
         self.assertEqual(code, 0, said)
         for name in "gen:twin:shyy41", "ci-small", "ci_large":
             self.assertIn(f"| {name} |", self.page("ci.md"))
         with mock.patch.dict(os.environ, {"SPMV_OUTSIDE": os.path.join(folder, "none")}):
-            self.assertEqual(study.hamiltonians("full"), [])
+            self.assertEqual(repeat_study.hamiltonians("full"), [])
 
     def test_kernels_that_a_program_lacks_are_left_out(self):
         kernels = {"omp": {"hybrid_rows", "dia_rows"}}
-        self.assertEqual(next(study.arguments_of("ci", kernels, "x.mtx"))[1],
+        self.assertEqual(next(repeat_study.arguments_of("ci", kernels, "x.mtx"))[1],
                          "omp:hybrid_rows,omp:dia_rows")
 
     def test_unknown_twins_are_refused(self):
@@ -327,13 +327,13 @@ class Studies(unittest.TestCase):
         self.assertIn("no twin 'cantt'", said)
 
     def test_scale_chooses_by_size(self):
-        small = study.matrices_of("cmrs", SPMV, "small", [])
-        full = study.matrices_of("cmrs", SPMV, "full", [])
+        small = repeat_study.matrices_of("cmrs", SPMV, "small", [])
+        full = repeat_study.matrices_of("cmrs", SPMV, "full", [])
         self.assertEqual(len(full), 138 + 2)
         self.assertIn("gen:twin:cant", small)
         self.assertNotIn("gen:twin:ldoor", small)
-        self.assertEqual(study.matrices_of("ci", SPMV, "full", [])[0][:12], "gen:twin:ci-")
-        self.assertEqual(len(study.matrices_of("ci", SPMV, "full", [])), 10)
+        self.assertEqual(repeat_study.matrices_of("ci", SPMV, "full", [])[0][:12], "gen:twin:ci-")
+        self.assertEqual(len(repeat_study.matrices_of("ci", SPMV, "full", [])), 10)
 
 
 if __name__ == "__main__":

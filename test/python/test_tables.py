@@ -17,9 +17,9 @@ import unittest
 from logfixture import ROOT, TablesTest, record, skipped
 import common
 import logs
-import pages  # noqa: E402
-import bars  # noqa: E402
-import results  # noqa: E402
+import summary_tables  # noqa: E402
+import aims  # noqa: E402
+import published_results  # noqa: E402
 import table
 import texts
 from units.layout import tabulate
@@ -153,7 +153,7 @@ class ReadingTest(TablesTest):
         fields = logs.read_fields(path)
         self.assertEqual(fields, {"timing.median_s": ("s", 'middle, of "all" samples'),
                                   "status": ("", "how it (the run) ended")})
-        tables = pages.make_pages([dict(logs.flatten(record()))], fields)
+        tables = summary_tables.make_pages([dict(logs.flatten(record()))], fields)
         self.assertTrue(tables["runs.csv"].startswith("timing.median_s,status,build.commit,"))
         self.assertIn('timing.median_s,s,"middle, of ""all"" samples"', tables["columns.csv"])
 
@@ -415,7 +415,7 @@ def golden_tables():
     if not files:
         return None
     records, _, _ = logs.read_logs(files)
-    tables = pages.make_pages(records, logs.read_fields(logs.RECORD_DEF))
+    tables = summary_tables.make_pages(records, logs.read_fields(logs.RECORD_DEF))
     return {name: text for name, text in tables.items() if os.path.exists(os.path.join(EXPECTED, name))}
 
 
@@ -452,20 +452,20 @@ class GoldenTest(unittest.TestCase):
         if not files:
             self.skipTest("no log/reference/*.jsonl")
         layout = tabulate(merge(unit_of(r) for r in logs.read_logs(files)[0]))
-        for name, written in (("docs/results/outside.md", results.results), ("docs/results/README.md", results.short),
-                              ("README.md", results.readme)):
+        for name, written in (("docs/results/outside.md", published_results.results), ("docs/results/README.md", published_results.short),
+                              ("README.md", published_results.readme)):
             with open(os.path.join(ROOT, name), encoding="utf-8") as file:
                 page = file.read()
-            self.assertEqual(results.put_between(page, written(layout)), page, "run: make reference-tables")
-        with open(os.path.join(ROOT, "docs/results/headline.svg"), encoding="utf-8") as file:
+            self.assertEqual(published_results.put_between(page, written(layout)), page, "run: make reference-tables")
+        with open(os.path.join(ROOT, "docs/results/speedups.svg"), encoding="utf-8") as file:
             chart = file.read()
-        points, means = results.chart_data(layout)
+        points, means = published_results.chart_data(layout)
         self.assertGreater(len(points), 100)
         for mean in means:
             self.assertIn(mean["label"], chart, "run: make reference-tables")
             self.assertIn(mean["machine"], chart, "run: make reference-tables")
-        with open(os.path.join(EXPECTED, "bars.md"), encoding="utf-8") as file:
-            self.assertEqual(file.read(), bars.page(tabulate(merge(
+        with open(os.path.join(EXPECTED, "aims.md"), encoding="utf-8") as file:
+            self.assertEqual(file.read(), aims.page(tabulate(merge(
                 unit_of(r) for r in logs.read_logs(files)[0]))), "run: make reference-tables")
 
 

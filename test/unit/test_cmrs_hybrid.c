@@ -333,35 +333,6 @@ static void huge_forecasts_do_not_wrap(void **state) {
     assert_int_equal(bytes_of("hybrid", &A, INT32_MAX), 12ull * 3 * INT32_MAX + 12 * 3);
 }
 
-/* ---- metrics of the CMRS paper -------------------------------------------------------------- */
-
-/* Rows of 2, 0, 3, 1, 2: the mean is 1.6, the squares sum to 5.2. */
-static void metrics_by_hand(void **state) {
-    (void)state;
-    spmv_mat *mat = NULL;
-    spmv_stats stats = SPMV_OPTS(spmv_stats);
-    assert_int_equal(spmv_mat_csr(ctx, &by_hand, &mat), SPMV_OK);
-    assert_int_equal(spmv_mat_stats(mat, &stats), SPMV_OK);
-    assert_true(fabs(spmv_cmrs_sigma(&stats) - sqrt(5.2 / (1.6 * 5))) < 1e-15);
-    assert_int_equal(spmv_cmrs_beta_minus(8, 5, 3), 160 + 12 + 40);
-    assert_int_equal(spmv_cmrs_beta_plus(8, 5, 3), 96 + 12 + 80);
-    assert_int_equal(spmv_cmrs_flop(8, 5), 11);
-    assert_int_equal(spmv_flop(8), 16);
-    assert_true(spmv_cmrs_sigma(&(spmv_stats){.size = sizeof(spmv_stats), .rows = 5}) == 0);
-    spmv_mat_free(mat);
-}
-
-/* Its Table 2: dense10000 takes 7.76 ms, which is 25.8 GFLOP/s, 258 GB/s, 0.87 of 177 GB/s. */
-static void metrics_of_the_paper(void **state) {
-    (void)state;
-    const int64_t nnz = 100000000, rows = 10000, nstrips = rows / 4;
-    const double seconds = 7.76e-3, bandwidth = 177e9;
-    assert_true(fabs((double)spmv_cmrs_flop(nnz, rows) / seconds - 25.8e9) < 0.05e9);
-    assert_true(fabs((double)spmv_cmrs_beta_minus(nnz, rows, nstrips) / seconds - 258e9) < 0.5e9);
-    double efficiency = (double)spmv_cmrs_beta_plus(nnz, rows, nstrips) / seconds / bandwidth;
-    assert_true(fabs(efficiency - 0.87) < 0.005);
-}
-
 static int make_context(void **state) {
     (void)state;
     ctx = context_of(3);
@@ -388,8 +359,6 @@ int main(int argc, char **argv) {
         cmocka_unit_test(plans_tell_the_boundary),
         cmocka_unit_test(the_papers_sizes),
         cmocka_unit_test(huge_forecasts_do_not_wrap),
-        cmocka_unit_test(metrics_by_hand),
-        cmocka_unit_test(metrics_of_the_paper),
     };
     return cmocka_run_group_tests(tests, make_context, free_context);
 }

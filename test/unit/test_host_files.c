@@ -1,6 +1,7 @@
 /* test_host_files.c: limits of control groups and what sensors say, from folders that look like
  * /proc and /sys. */
 #include "testing.h"
+#include "omp/backend.h"
 #include <sys/stat.h>
 
 static char root[64];

@@ -352,14 +352,14 @@ static void columns_that_blocks_share_are_seen(void **state) {
             spmv_features f;
             spmv_proposals all;
             sample_and_propose(cases[k].source, (spmv_sampling_depth)depth, &f, &all);
-            assert_true(f.xcache_height > 0);
+            assert_true(f.block_rows > 0);
             const spmv_proposal *local = proposal_of(&all, "xcache_block");
             double others = fmax(predicted_speedup_of(&all, "sell_thread_ahead"),
                                  predicted_speedup_of(&all, "csr_balanced"));
             if ((local && local->predicted_speedup > 1.1 * others) != cases[k].is_good)
                 fail_msg("%s: %g, others %g", cases[k].source, local ? local->predicted_speedup : 0,
                          others);
-            if (local) assert_int_equal(local->setting[0].value, f.xcache_height);
+            if (local) assert_int_equal(local->setting[0].value, f.block_rows);
         }
 }
 

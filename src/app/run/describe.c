@@ -70,7 +70,6 @@ static void describe_matrix(result *out, const spmv_stats *s) {
     r->matrix_row_mean = s->row_mean;
     r->matrix_row_max = s->row_max;
     r->matrix_row_std = s->row_std;
-    r->matrix_sigma_cmrs = spmv_cmrs_sigma(s);
     r->matrix_empty_rows = s->empty_rows;
     r->matrix_bandwidth = s->bandwidth;
     r->matrix_read_s = s->read_s;
@@ -253,26 +252,9 @@ static void describe_check(const options *o, const candidate *e, record *r) {
 
 /* ---- times ---------------------------------------------------------------------------------- */
 
-/* Our own, and the CMRS paper's, so that its tables can be made of any kernel. Its formulas count
- * 8-byte values and 4-byte columns: there are none of f32. */
 void describe_rates(record *r) {
-    int64_t height = 1;
     r->perf_flop_per_s = (double)r->perf_flop / r->timing_median_s;
     r->perf_B_per_s = (double)r->perf_bytes_min_B / r->timing_median_s;
-    for (int k = 0; k < r->config_params.count; k++)
-        if (strcmp(r->config_params.name[k], "height") == 0) height = r->config_params.number[k];
-    int64_t flop = spmv_cmrs_flop(r->matrix_nnz, r->matrix_rows);
-    if (flop > 0) r->perf_flop_per_s_cmrs = (double)flop / r->timing_median_s; /* else no rate */
-    if (strcmp(r->config_precision, "f64") != 0) return;
-    r->perf_strips = (r->matrix_rows + height - 1) / height;
-    r->perf_beta_plus_B = spmv_cmrs_beta_plus(r->matrix_nnz, r->matrix_rows, r->perf_strips);
-    r->perf_beta_minus_B = spmv_cmrs_beta_minus(r->matrix_nnz, r->matrix_rows, r->perf_strips);
-    if (!(r->perf_bw_peak_Bps > 0)) return;
-    r->perf_eta_bw_Bps = r->perf_bw_peak_Bps;
-    r->perf_eta_bw_source = r->perf_bw_peak_source;
-    double moved = r->timing_median_s * r->perf_eta_bw_Bps;
-    r->perf_eta_plus = (double)r->perf_beta_plus_B / moved;
-    r->perf_eta_minus = (double)r->perf_beta_minus_B / moved;
 }
 
 void describe_timing(const options *o, result *out, timing *t, const problem *p) {

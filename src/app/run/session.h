@@ -1,7 +1,8 @@
-/* session.h: one invocation of spmv run, shared by cmd_run.c and its parts: cells.c (which kernels
- * in which configurations), inputs.c (x, y and the reference), rounds.c (checks and timing),
- * turns.c (their order and medians), stop.c (Ctrl-C), noise.c (disturbances), limits.c, rates.c and
- * knee.c (the machine's limits), describe.c (the record). */
+/* session.h: one invocation of spmv run, shared by its parts: session.c (beginning and end),
+ * cmd_run.c (matrices), cells.c (which kernels in which configurations), inputs.c (x, y and the
+ * reference), rounds.c (checks and timing), turns.c (their order and medians), stop.c (Ctrl-C),
+ * noise.c (disturbances), limits.c, rates.c and knee.c (the machine's limits), describe.c (the
+ * record). */
 #ifndef SPMV_SESSION_H
 #define SPMV_SESSION_H
 
@@ -87,14 +88,17 @@ static inline const spmv_kernel *descriptor(spmv_kernel_id id) {
     return id.index == SPMV_AUTO ? &spmv_auto_kernel : id.backend->kernels[id.index][0];
 }
 
-/* ---- cmd_run.c ------------------------------------------------------------------------------ */
+/* ---- session.c ------------------------------------------------------------------------------ */
 
 /* Each returns an exit code, after printing what is wrong. */
 int choose_session(session *run); /* context and cells; touches no device */
 int open_devices(session *run);
+void close_session(session *run);
+
+/* ---- cmd_run.c ------------------------------------------------------------------------------ */
+
 /* Every cell on one matrix; source: where it came from. */
 int run_on(session *run, spmv_mat *mat, const char *source);
-void close_session(session *run);
 
 /* ---- cells.c -------------------------------------------------------------------------------- */
 

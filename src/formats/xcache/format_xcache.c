@@ -351,7 +351,7 @@ static void entries(const spmv_store *store, int32_t *row, int32_t *col, double 
 static void features(const spmv_sample *s, const double *sum, spmv_features *f) {
     (void)sum;
     if (s->size.readers & SPMV_FOR_GPU)
-        f->xcache_height = spmv_xcache_height(&s->middle, f->rows, f->row_max, &f->xcache_columns);
+        f->block_rows = spmv_xcache_height(&s->middle, f->rows, f->row_max, &f->block_columns);
 }
 
 static const spmv_param params[] = {{SPMV_height, 0, 0, XCACHE_HIGHEST, 1, false},

@@ -3,8 +3,8 @@
 import itertools
 
 from charts import beyond_text, speedups
-from headline.conclusion import is_open, leading, machine_key, machine_names, sentence, state_of, states_table
-from headline.dots import dots_of
+from against_peers.conclusion import is_open, leading, machine_key, machine_names, sentence, state_of, states_table
+from against_peers.dots import dots_of
 from sections.markup import columns, escape, html_table, json_script, marked
 from sections.measured import verdict_of
 from texts import plural

@@ -5,7 +5,7 @@ import difflib
 import fnmatch
 
 from common import EX_DATAERR, EX_USAGE, Stop
-from gains import is_peer
+from speedups import is_peer
 from units.settings import order, text_of
 from units.unit import AUTO
 

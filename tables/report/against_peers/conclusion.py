@@ -8,9 +8,9 @@ of which is in doubt is not said."""
 import collections
 from typing import NamedTuple
 
-from gains import is_peer, peers_of
-from headline.classes import LIBRARIES, is_generated, listed_name, outside_list
-from headline.figures import (DOUBTS, doubtful_in, is_doubtful, is_mean_open, machine_of, marked_cells, mean_of,
+from speedups import is_peer, peers_of
+from against_peers.classes import LIBRARIES, is_generated, listed_name, outside_list
+from against_peers.figures import (DOUBTS, doubtful_in, is_doubtful, is_mean_open, machine_of, marked_cells, mean_of,
                               ratio_between, ratio_of, ratio_over)
 from texts import plural
 from units.layout import BASELINE_ALIAS, baseline_of, fastest, libraries_in, timed_cells

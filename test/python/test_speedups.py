@@ -9,9 +9,9 @@ import os
 import unittest
 
 from logfixture import ROOT, TablesTest, record, skipped
-import bars
+import aims
 import logs
-import results
+import published_results
 import texts
 from units.layout import tabulate
 from units.merging import merge
@@ -103,17 +103,17 @@ class GainsTest(TablesTest):
                    *on("c", 2e-3, 1e-3, perf={"verdict": "suspect"}, timing__converged=False),
                    prepared(1e-6, 0, "csr_rows", matrix__name="c", config__cache="warm")]
         layout = tabulate(merge(unit_of(dict(logs.flatten(r))) for r in records))
-        lines = results.results(layout).splitlines()
+        lines = published_results.results(layout).splitlines()
         self.assertIn("The logs hold no matrix of the outside set yet.", lines)
         found = [line.split(" | ") for line in lines if "other libraries |" in line]
         self.assertEqual([line[4:] for line in found],
                          [["unknown", "2.00 (1)", "2.00 a", "0.71 (2) †", "0.50 c", "1, 1, 1 |"]])
-        points, (mean,) = results.chart_data(layout)
+        points, (mean,) = published_results.chart_data(layout)
         self.assertEqual(sorted(round(point["ratio"], 2) for point in points), [0.5, 1, 2])
         self.assertEqual((mean["label"], mean["machine"].split(", ")[-1]), ("1.00× on 3 matrices", "cold cache"))
         self.assertTrue(all(abs(point["offset"]) <= 0.6 for point in points))
-        self.assertEqual(results.put_between(f"a\n{results.FIRST}old\n{results.LAST}b\n", "new\n"),
-                         f"a\n{results.FIRST}new\n{results.LAST}b\n")
+        self.assertEqual(published_results.put_between(f"a\n{published_results.FIRST}old\n{published_results.LAST}b\n", "new\n"),
+                         f"a\n{published_results.FIRST}new\n{published_results.LAST}b\n")
 
     def test_suspect_is_shown_and_not_ranked(self):
         self.make(record(2e-6), record(1e-9, config__kernel="hot", perf={"verdict": "suspect"}),
@@ -229,7 +229,7 @@ class BarsTest(TablesTest):
         """{class of matrices: cells after it} of the page on these records; "Not measured": the line that names the others."""
         path = self.write("log.jsonl", *records)
         found = merge(unit_of(r) for r in logs.read_logs([path])[0])
-        lines = bars.page(tabulate(found)).splitlines()
+        lines = aims.page(tabulate(found)).splitlines()
         rows = [line.split(" | ") for line in lines if line.startswith("| ")]
         return {**{row[0].removeprefix("| "): row[1:] for row in rows},
                 "Not measured": next((line for line in lines if line.startswith("Not measured: ")), "")}

@@ -1,4 +1,4 @@
-"""The headline's figures: README.md, docs/results, the report and the bars take them from here.
+"""The figures of auto beside other libraries: README.md, docs/results, the report and the aims take them from here.
 
 A ratio is the time of a baseline over that of auto on one matrix: from the turns that they took next to each other, where
 the log has them, else of their medians. Of several baselines the least ratio counts. Means are geometric."""
@@ -9,8 +9,8 @@ import re
 import statistics
 from typing import NamedTuple, Optional
 
-from gains import is_peer
-from headline.classes import BASELINES, HALVES, SIZES, SIZE_WORDS, is_generated, listed_name, outside_list
+from speedups import is_peer
+from against_peers.classes import BASELINES, HALVES, SIZES, SIZE_WORDS, is_generated, listed_name, outside_list
 from logs import is_number
 from units.layout import auto_expecting, overlap
 from units.pairs import LIMIT, Interval, paired
@@ -312,7 +312,7 @@ def libraries_table(layout):
 
 
 def known_table(layout, places=None):
-    """(header, alignment, rows): of the headline's ratios, how many rest on times that met the noise limit, and how many are
+    """(header, alignment, rows): of the ratios to other libraries, how many rest on times that met the noise limit, and how many are
     known to LIMIT."""
     rows = []
     for group, ratios in outside_groups(layout, places).items():

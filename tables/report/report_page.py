@@ -5,11 +5,11 @@ sort and filter, and the charts are drawn."""
 import collections
 
 from charts import DATA, charts
-from gains import BEST_HEAD, best_table, speedup_table
-from headline.conclusion import findings, ordered
-from headline.figures import (families_table, generated_table, known_table, libraries_table, losses_table, outside_table,
+from speedups import BEST_HEAD, best_table, speedup_table
+from against_peers.conclusion import findings, ordered
+from against_peers.figures import (families_table, generated_table, known_table, libraries_table, losses_table, outside_table,
                               sizes_table)
-from headline.split import split_tables
+from against_peers.split import split_tables
 from sections.answer import answer_section, chart_data
 from sections.markup import NUMBERS, columns, escape, fold, fold_each, html_table, json_script, marked, resource, script
 from sections.matrices import matrices_section

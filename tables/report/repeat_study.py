@@ -3,7 +3,7 @@
 log/study-NAME.jsonl, and make its tables and figures in tables/study-NAME/; paper.md there has the
 paper's numbers beside ours.
 
-    python3 tables/report/study.py sell|cmrs|ci|omp-cuda [--files FILE...] [--scale small|medium|full] ...
+    python3 tables/report/repeat_study.py sell|cmrs|ci|omp-cuda [--files FILE...] [--scale small|medium|full] ...
 
 Without files the matrices are twins, generated with the numbers that the paper prints; study ci also
 takes the Hamiltonians of the outside set that are in its cache. A time limit ends the runs, never the
@@ -23,7 +23,7 @@ import study_charts
 from common import Parser, Stop, load, run, say, write_files
 from common import EX_DATAERR, EX_NOINPUT, EX_UNAVAILABLE
 from logs import RECORD_DEF, read_fields
-from pages import make_pages
+from summary_tables import make_pages
 from printed.page import pages as printed_pages
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))

@@ -1,8 +1,8 @@
 """The report's first chart: of each sentence of the conclusion (conclusion.py), every kernel's speed-up on every matrix
 over what the sentence compares with."""
 
-from headline.conclusion import others_of
-from headline.figures import doubt_mark, mean_of, ratio_over
+from against_peers.conclusion import others_of
+from against_peers.figures import doubt_mark, mean_of, ratio_over
 from texts import si_time
 from units.layout import timed_cells
 from units.unit import AUTO, doubts, gflop_per_s, ran_by

@@ -6,7 +6,7 @@ import os
 import re
 from typing import NamedTuple
 
-from gains import is_peer
+from speedups import is_peer
 
 LIST = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..", "log", "reference", "outside",
                     "outside.csv")

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tests of tables/report/headline: figures of the outside set, worked out by hand."""
+"""Tests of tables/report/against_peers: figures of the outside set, worked out by hand."""
 
 import math
 import os
@@ -7,12 +7,12 @@ import tempfile
 import unittest
 
 from logfixture import TablesTest, record
-import bars
+import aims
 import logs
-import page
-import results
+import report_page
+import published_results
 import units.layout
-from headline import classes, conclusion, dots, figures, split
+from against_peers import classes, conclusion, dots, figures, split
 
 PLACES = {name: classes.Place(family, size, half, False) for name, family, size, half in (
     ("a", "fem", "small", "tune"), ("b", "fem", "large", "tune"), ("c", "graph", "small", "held-out"),
@@ -106,7 +106,7 @@ class HeadlineTest(TablesTest):
         rows = rows_of(figures.outside_table(layout_of(*ALL_BUT_D, *drifting("d", 1)), PLACES))
         # (2 * 1.28 * 1.5 * 0.5) ** (1 / 4), where the medians of d say 1; slower, though quartiles overlap.
         self.assertEqual((rows[KNOWN][0], rows[KNOWN][1], rows[KNOWN][-1]), ("1.18 (4)", "0.50 d", "3, 0, 1"))
-        line = next(line for line in results.results(layout_of(*ALL_BUT_D, *drifting("d", 1)), PLACES).splitlines()
+        line = next(line for line in published_results.results(layout_of(*ALL_BUT_D, *drifting("d", 1)), PLACES).splitlines()
                     if "4 (100 %)" in line)
         self.assertTrue(line.endswith("| 4 | 3 | 1 | 4 (100 %) | yes |"), line)
 
@@ -121,13 +121,13 @@ class HeadlineTest(TablesTest):
             ("a", "mkl_csr", "oneMKL 1"), ("b", "mkl_csr", "oneMKL 1"), ("b", "librsb_tuned", "librsb 2"), ("b", "csr_rows", None))]
         _, _, rows = figures.libraries_table(layout_of(*records))
         self.assertEqual(rows, [["CPU A, 4 threads", "librsb 2, oneMKL 1"]])
-        self.assertIn("| CPU A, 4 threads | librsb 2, oneMKL 1 |", results.results(layout_of(*records, *RECORDS), PLACES))
+        self.assertIn("| CPU A, 4 threads | librsb 2, oneMKL 1 |", published_results.results(layout_of(*records, *RECORDS), PLACES))
 
     def test_machines_are_what_their_records_say(self):
         records = [timed(name, "mkl_csr", 2, cpu__llc_B=37486592, perf={"bw_peak_Bps": limit, "bw_peak_source": "measured-read"})
                    for name, limit in (("a", 24.2e9), ("b", 26.9e9))]
-        self.assertEqual(results.machines_table(layout_of(*records))[2], [["CPU A, 4 threads", "37 MB", "24 to 27 GB/s"]])
-        self.assertEqual(results.machines_table(layout_of(timed("a", "mkl_csr", 2)))[2], [["CPU A, 4 threads", "", ""]])
+        self.assertEqual(published_results.machines_table(layout_of(*records))[2], [["CPU A, 4 threads", "37 MB", "24 to 27 GB/s"]])
+        self.assertEqual(published_results.machines_table(layout_of(timed("a", "mkl_csr", 2)))[2], [["CPU A, 4 threads", "", ""]])
 
     def test_parts(self):
         rows = rows_of(figures.sizes_table(layout_of(*RECORDS), PLACES))
@@ -154,19 +154,19 @@ class HeadlineTest(TablesTest):
 
     def test_all_documents_say_the_same(self):
         layout = layout_of(*RECORDS)
-        self.assertIn("| 1.30†, 0.75 | 0.50, 0.50 |", results.short(layout, PLACES))
-        self.assertEqual(results.readme(layout, PLACES), results.NOTHING_OUTSIDE)  # 1.30 is not known well enough to be told first
-        self.assertIn("| 1.30 (4) † | 0.75 d |", results.results(layout, PLACES))
-        points, (mean,) = results.chart_data(layout, PLACES)
+        self.assertIn("| 1.30†, 0.75 | 0.50, 0.50 |", published_results.short(layout, PLACES))
+        self.assertEqual(published_results.readme(layout, PLACES), published_results.NOTHING_OUTSIDE)  # 1.30 is not known well enough to be told first
+        self.assertIn("| 1.30 (4) † | 0.75 d |", published_results.results(layout, PLACES))
+        points, (mean,) = published_results.chart_data(layout, PLACES)
         self.assertEqual((len(points), mean["label"]), (4, "1.30× on 4 matrices"))
         kept = classes.outside_list
-        for module in (figures, split, bars):
+        for module in (figures, split, aims):
             module.outside_list = lambda: PLACES
             self.addCleanup(setattr, module, "outside_list", kept)
-        self.assertIn("<td>1.30 (4) †<td>0.75 d", page.headline_section(layout))
-        line = next(line for line in bars.page(layout).splitlines() if line.startswith("| outside set |"))
+        self.assertIn("<td>1.30 (4) †<td>0.75 d", report_page.headline_section(layout))
+        line = next(line for line in aims.page(layout).splitlines() if line.startswith("| outside set |"))
         self.assertEqual(line.split(" | ")[1:5], ["4", "1", "≥ 1.3 geometric mean", "1.30"])
-        self.assertIn("| all | 2 |", bars.page(layout))
+        self.assertIn("| all | 2 |", aims.page(layout))
 
     def test_the_list_is_read(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -200,12 +200,12 @@ class ConclusionTest(TablesTest):
             return timed(name, kernel, seconds, auto, timing__settled=True, timing__median_low_s=seconds * 0.999,
                          timing__median_high_s=seconds * 1.001)
         layout = layout_of(*(known(name, *words) for name in "abcd" for words in (("mkl_csr", 3), ("csell_slices", 2, 1000))))
-        self.assertTrue(results.readme(layout, PLACES).startswith(
+        self.assertTrue(published_results.readme(layout, PLACES).startswith(
             "`auto` is 1.50 times as fast as the best of oneMKL, librsb and AOCL-Sparse on CPU A with 4 threads. These"))
-        self.assertIn("over 4 matrices", results.readme(layout, PLACES).replace("\n", " "))
-        self.assertTrue(results.readme(layout, PLACES).endswith("The worst matrix has 1.50.\n"))
-        self.assertEqual(results.listed("ab"), "a and b")
-        self.assertEqual(results.listed("abc"), "a, b and c")
+        self.assertIn("over 4 matrices", published_results.readme(layout, PLACES).replace("\n", " "))
+        self.assertTrue(published_results.readme(layout, PLACES).endswith("The worst matrix has 1.50.\n"))
+        self.assertEqual(published_results.listed("ab"), "a and b")
+        self.assertEqual(published_results.listed("abc"), "a, b and c")
 
     def test_the_numbers_are_those_of_readme(self):
         found = conclusion.findings(layout_of(*RECORDS), PLACES)

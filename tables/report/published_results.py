@@ -2,13 +2,13 @@
 """Says what auto gains over other libraries: the tables of docs/results, the sentences of README.md and the chart, from the
 reference's logs.
 
-    python3 tables/report/results.py log/reference/*.jsonl                  the tables, as Markdown
-    python3 tables/report/results.py log/reference/*.jsonl --into docs/results/outside.md --short docs/results/README.md
-                                  --readme README.md: written between the two marks of each; --chart docs/results/headline.svg
+    python3 tables/report/published_results.py log/reference/*.jsonl                  the tables, as Markdown
+    python3 tables/report/published_results.py log/reference/*.jsonl --into docs/results/outside.md --short docs/results/README.md
+                                  --readme README.md: written between the two marks of each; --chart docs/results/speedups.svg
 
 The outside set comes first, generated matrices and small collections second. Every matrix counts, also where the noise
 limit was not met, and a suspect time of another kernel counts in that kernel's
-favour. The figures are those of the report and of bars.py: headline/figures.py.
+favour. The figures are those of the report and of aims.py: against_peers/figures.py.
 """
 
 import argparse
@@ -18,9 +18,9 @@ import textwrap
 
 import charts
 from common import EX_DATAERR, Parser, Stop, load, run, say, write_files
-from headline.figures import (families_table, generated_groups, generated_table, known_groups, known_table, libraries_table, losses_table,
+from against_peers.figures import (families_table, generated_groups, generated_table, known_groups, known_table, libraries_table, losses_table,
                               machine_of, mean_of, outside_groups, outside_table, short_table, sizes_table)
-from headline.split import split_tables
+from against_peers.split import split_tables
 from logs import is_number
 from texts import markdown_table
 from units.layout import layout_of
@@ -134,7 +134,7 @@ def put_between(text, new):
 
 def main_part(arguments):
     """Exit status 0, or by Stop."""
-    parser = Parser(prog="results.py", description=__doc__,
+    parser = Parser(prog="published_results.py", description=__doc__,
                     formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("logs", nargs="+", metavar="LOG")
     parser.add_argument("--into", metavar="FILE", help="a page with the two marks")
@@ -152,7 +152,7 @@ def main_part(arguments):
             with open(name, encoding="utf-8") as file:
                 page = file.read()
             write_files(".", {name: put_between(page, text)})
-            say(f"results.py: {name}")
+            say(f"published_results.py: {name}")
     if not options.into and not options.short and not options.readme:
         sys.stdout.write(results(layout))
     return 0
@@ -160,7 +160,7 @@ def main_part(arguments):
 
 def main(arguments=None):
     """Exit status, with the reason said."""
-    return run("results.py", main_part, arguments)
+    return run("published_results.py", main_part, arguments)
 
 
 if __name__ == "__main__":

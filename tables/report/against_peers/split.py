@@ -12,9 +12,9 @@ import collections
 import math
 import statistics
 
-from gains import is_peer, peers_of
-from headline.classes import listed_name, outside_list
-from headline.figures import machine_of
+from speedups import is_peer, peers_of
+from against_peers.classes import listed_name, outside_list
+from against_peers.figures import machine_of
 from units.layout import auto_expecting, fastest
 from units.unit import AUTO
 
@@ -35,7 +35,7 @@ def is_full(unit):
 
 def steps_of(cells):
     """The four factors of one matrix, or None. They are ratios of medians, since the factors are of other kernels each, so that
-    their product is not to the last digit the ratio of the headline, which is of turns."""
+    their product is not to the last digit the ratio of the tables, which is of turns."""
     own = [unit for kernel, cell in cells.items() if kernel != AUTO and not is_peer(kernel) for unit in cell.timed]
     auto, peers = auto_expecting(cells), peers_of(cells)
     full, uncoded = [unit for unit in own if is_full(unit)], [unit for unit in own if not is_coded(unit)]

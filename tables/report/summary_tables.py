@@ -4,8 +4,8 @@ import collections
 import statistics
 
 from compare import compare_csv
-from gains import gain_pages
-from studies import STUDIES, by_system, comparisons, study_csv, study_line, study_md, studies_csv
+from speedups import gain_pages
+from parameter_effects import STUDIES, by_system, comparisons, study_csv, study_line, study_md, studies_csv
 from texts import csv_cell, csv_text, latex_document, markdown_table, percent, plural, si_time, three_digits
 from units.layout import (BASELINE_ALIAS, baseline_of, caption, fastest, heading,
                           kernels_in, marked_times, overlap, tabulate, tied_with, timed_cells, winners)

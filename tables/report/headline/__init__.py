@@ -1,1 +1,0 @@
-"""The headline: auto over the best other library on matrices that nobody here made."""
