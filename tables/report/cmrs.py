@@ -6,6 +6,10 @@ import math
 
 from logs import is_number
 
+SOURCE = "perf.eta_bw_source"  # a text; all others are numbers
+LOGGED = (SOURCE, "matrix.sigma_cmrs", "perf.flop_per_s_cmrs", "perf.strips", "perf.beta_plus_B", "perf.beta_minus_B",
+          "perf.eta_plus", "perf.eta_minus", "perf.eta_bw_Bps")  # by logs that have them
+
 
 def numbers(record, *names):
     """The values of these fields, or None if one of them is no number."""
@@ -50,10 +54,16 @@ def efficiency_of(record, traffic):
         return {}
     moved = math.prod(found)
     return {"perf.eta_plus": traffic["perf.beta_plus_B"] / moved, "perf.eta_minus": traffic["perf.beta_minus_B"] / moved,
-            "perf.eta_bw_Bps": found[1], "perf.eta_bw_source": record.get("perf.bw_peak_source")}
+            "perf.eta_bw_Bps": found[1], SOURCE: record.get("perf.bw_peak_source")}
+
+
+def is_usable(name, value):
+    """Tells a field of the right kind, or null, from what a damaged log may hold."""
+    return name not in LOGGED or value is None or (isinstance(value, str) if name == SOURCE else is_number(value))
 
 
 def with_cmrs(record):
     """The record with those numbers; what a log holds of them stays as it is."""
-    traffic = traffic_of(record)
-    return {**sigma_of(record), **rate_of(record), **traffic, **efficiency_of(record, traffic), **record}
+    held = {name: value for name, value in record.items() if is_usable(name, value)}
+    traffic = traffic_of(held)
+    return {**sigma_of(held), **rate_of(held), **traffic, **efficiency_of(held, traffic), **held}

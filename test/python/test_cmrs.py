@@ -58,6 +58,10 @@ class Cmrs(unittest.TestCase):
         for name, value in (("perf.eta_plus", 0.5), ("matrix.sigma_cmrs", 7.0), ("perf.flop_per_s_cmrs", None)):
             self.assertEqual(with_cmrs({**RECORD, name: value})[name], value)
 
+    def test_what_a_damaged_log_holds_is_derived(self):
+        for name, value in (("perf.eta_plus", "fast"), ("perf.eta_bw_source", 5), ("perf.strips", True)):
+            self.assertEqual(with_cmrs({**RECORD, name: value}), with_cmrs(RECORD))
+
 
 if __name__ == "__main__":
     unittest.main()
