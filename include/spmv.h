@@ -360,12 +360,14 @@ spmv_status spmv_exec_async(const spmv_plan *plan, double alpha, const void *x, 
  * each other in one array. */
 typedef struct spmv_call {
     size_t size;
-    const void *alpha, *beta; /* one number each in the plan's precision, where its option `scalars`
-                                 says, on a device apart from z; NULL: 1 and 0. beta = 0 never
-                                 reads y */
+    /* One number each, where the plan's option `scalars` says, on a device apart from z; NULL: 1
+     * and 0. beta = 0 never reads y. Those of the other precision than the plan's are NULL, or the
+     * call is SPMV_E_ARG. */
+    const double *alpha, *beta;
+    const float *alpha_f32, *beta_f32;
     const void *x;
-    const void *y; /* z itself, with the same leading dimension, or apart from it; not
-                                 read if beta is NULL, and otherwise not NULL */
+    const void *y; /* z itself, with the same leading dimension, or apart from it; not read if there
+                      is no beta, and otherwise not NULL */
     void *z;
     int64_t k;             /* vectors; 0: 1 */
     int64_t ldx, ldy, ldz; /* leading dimensions, in numbers; 0: as small as they can be */

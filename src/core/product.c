@@ -223,6 +223,23 @@ spmv_status spmv_exec_async(const spmv_plan *plan, double alpha, const void *x, 
 
 /* ---- a product as the caller describes it ---------------------------------------------------- */
 
+typedef struct scalars { /* of a call, in the plan's precision; NULL: 1 and 0 */
+    const void *alpha, *beta;
+} scalars;
+
+/* Refuses those of the other precision. */
+static spmv_status scalars_of(const spmv_plan *plan, const spmv_call *call, scalars *out) {
+    const bool is_f32 = spmv_plan_is_f32(plan);
+    const scalars f64 = {call->alpha, call->beta}, f32 = {call->alpha_f32, call->beta_f32};
+    const scalars other = is_f32 ? f64 : f32;
+    const char *name = other.alpha ? "alpha" : "beta";
+    *out = is_f32 ? f32 : f64;
+    if (!other.alpha && !other.beta) return SPMV_OK;
+    return spmv_fail(plan->device->ctx, SPMV_E_ARG,
+                     "spmv_apply: %s%s is set, but the plan is in %s: set %s%s", name,
+                     is_f32 ? "" : "_f32", is_f32 ? "f32" : "f64", name, is_f32 ? "_f32" : "");
+}
+
 /* A scalar in host memory; NULL: what it is then. */
 static double number_at(const spmv_plan *plan, const void *at, double otherwise) {
     if (!at) return otherwise;
@@ -231,8 +248,8 @@ static double number_at(const spmv_plan *plan, const void *at, double otherwise)
 
 /* On a GPU scalars of the device stay there. Where beta is known to be 0 there is no y. sign: that
  * the matrix has in this product. */
-static spmv_operands operands_of(const spmv_plan *plan, const spmv_call *call, double sign,
-                                 void *stream) {
+static spmv_operands operands_of(const spmv_plan *plan, const spmv_call *call, scalars s,
+                                 double sign, void *stream) {
     spmv_operands v = {.alpha = sign,
                        .x = call->x,
                        .y = call->z,
@@ -240,14 +257,14 @@ static spmv_operands operands_of(const spmv_plan *plan, const spmv_call *call, d
                        .stream = stream,
                        .k = call->k > 0 ? call->k : 1,
                        .layout = call->layout ? call->layout : plan->layout};
-    if (plan->one_zero && (call->alpha || call->beta)) {
-        v.alpha_at = call->alpha ? call->alpha : plan->one_zero;
-        v.beta_at = call->beta ? call->beta : (const char *)plan->one_zero + spmv_plan_width(plan);
+    if (plan->one_zero && (s.alpha || s.beta)) {
+        v.alpha_at = s.alpha ? s.alpha : plan->one_zero;
+        v.beta_at = s.beta ? s.beta : (const char *)plan->one_zero + spmv_plan_width(plan);
     } else {
-        v.alpha = sign * number_at(plan, call->alpha, 1);
-        v.beta = number_at(plan, call->beta, 0);
+        v.alpha = sign * number_at(plan, s.alpha, 1);
+        v.beta = number_at(plan, s.beta, 0);
     }
-    if (call->beta && (v.beta_at || v.beta != 0)) v.y = call->y;
+    if (s.beta && (v.beta_at || v.beta != 0)) v.y = call->y;
     v.ldx = call->ldx ? call->ldx : least_ld(&v, plan->cols);
     v.ldz = call->ldz ? call->ldz : least_ld(&v, plan->rows);
     v.ldy = v.y == call->z && v.y != call->y ? v.ldz
@@ -275,15 +292,15 @@ static spmv_status check_ld(const spmv_plan *plan, const spmv_operands *v, const
 }
 
 /* On a GPU they are read while z is written. */
-static spmv_status check_scalars(const spmv_plan *plan, const spmv_call *call, const block *z) {
-    const void *const scalar[] = {call->alpha, call->beta};
+static spmv_status check_scalars(const spmv_plan *plan, scalars s, const block *z) {
+    const void *const scalar[] = {s.alpha, s.beta};
     static const char *const name[] = {"alpha", "beta"};
     for (int k = 0; k < 2; k++) {
         const block one = {scalar[k], 1, 1, 1};
         if (scalar[k] && meet(&one, z, spmv_plan_width(plan)))
             return spmv_fail(plan->device->ctx, SPMV_E_ARG,
                              "spmv_apply: %s, at %p on the device, lies in z, at %p", name[k],
-                             scalar[k], call->z);
+                             scalar[k], z->at);
     }
     return SPMV_OK;
 }
@@ -318,15 +335,15 @@ static spmv_status check_call(const spmv_plan *plan, const spmv_call *call) {
                      plan->op == SPMV_TRANSPOSE ? "SPMV_TRANSPOSE" : "SPMV_AS_IS");
 }
 
-static spmv_status check_operands(const spmv_plan *plan, const spmv_call *call,
+static spmv_status check_operands(const spmv_plan *plan, const spmv_call *call, scalars s,
                                   const spmv_operands *v) {
     const block z = block_of(v, call->z, plan->rows, v->ldz);
     TRY(check_ld(plan, v, "ldx", plan->cols, v->ldx));
     TRY(check_ld(plan, v, "ldz", plan->rows, v->ldz));
-    if (call->beta) TRY(check_ld(plan, v, "ldy", plan->rows, v->ldy));
+    if (s.beta) TRY(check_ld(plan, v, "ldy", plan->rows, v->ldy));
     if (plan->rows == 0) return SPMV_OK;
-    if (plan->scalars == SPMV_DEVICE) TRY(check_scalars(plan, call, &z));
-    return call->beta ? check_y(plan, call, v, &z) : SPMV_OK;
+    if (plan->scalars == SPMV_DEVICE) TRY(check_scalars(plan, s, &z));
+    return s.beta ? check_y(plan, call, v, &z) : SPMV_OK;
 }
 
 spmv_status spmv_apply(const spmv_plan *plan, const spmv_call *call, void *stream) {
@@ -334,11 +351,13 @@ spmv_status spmv_apply(const spmv_plan *plan, const spmv_call *call, void *strea
     GIVEN(NULL, plan);
     GIVEN(plan->device->ctx, call);
     TRY(spmv_read_opts(plan->device->ctx, "spmv_call", &known, sizeof known, call));
+    scalars s;
+    TRY(scalars_of(plan, &known, &s));
     TRY(check_call(plan, &known));
     const spmv_op op = known.op ? known.op : plan->op;
     const spmv_plan *by = op == SPMV_TRANSPOSE && plan->other ? plan->other : plan;
-    spmv_operands v = operands_of(by, &known, spmv_plan_sign(by, op), stream);
-    TRY(check_operands(by, &known, &v));
+    spmv_operands v = operands_of(by, &known, s, spmv_plan_sign(by, op), stream);
+    TRY(check_operands(by, &known, s, &v));
     TRY(spmv_product_check(by, __func__, "z", &v));
     return launch(by, __func__, &v, false);
 }

@@ -48,7 +48,7 @@ static void *inside(const bench *b, void *vector) {
 enum { APART = 1, NO_BETA = 2, NO_ALPHA = 4, WAYS = 8 };
 
 static void try_call(const setup *c, const subject *s, const bench *b, scaling ab, int way) {
-    char host_alpha[sizeof(double)], host_beta[sizeof(double)];
+    _Alignas(double) char host_alpha[sizeof(double)], host_beta[sizeof(double)];
     const bool on_device = b->w.plan->scalars == SPMV_DEVICE;
     bool no_alpha = way & NO_ALPHA && ab.alpha == 1, no_beta = way & NO_BETA && ab.beta == 0;
     set_number(host_alpha, c->precision, 0, ab.alpha);
@@ -58,8 +58,12 @@ static void try_call(const setup *c, const subject *s, const bench *b, scaling a
     fill_vector(b, s, c->precision, ab.beta == 0, b->w.y);
     fill_vector(b, s, c->precision, true, b->z);
     spmv_call call = SPMV_OPTS(spmv_call);
-    call.alpha = no_alpha ? NULL : on_device ? b->alpha : host_alpha;
-    call.beta = no_beta ? NULL : on_device ? b->beta : host_beta;
+    void *alpha = no_alpha ? NULL : on_device ? b->alpha : host_alpha;
+    void *beta = no_beta ? NULL : on_device ? b->beta : host_beta;
+    if (c->precision == SPMV_F32)
+        call.alpha_f32 = alpha, call.beta_f32 = beta;
+    else
+        call.alpha = alpha, call.beta = beta;
     call.x = inside(b, b->w.x);
     call.y = inside(b, b->w.y);
     call.z = way & APART ? inside(b, b->z) : inside(b, b->w.y);
@@ -225,6 +229,30 @@ static void wrong_calls_are_refused(void **state) {
     scene_free(&s);
 }
 
+/* They would be read as other numbers. */
+static void scalars_of_the_other_precision_are_refused(void **state) {
+    (void)state;
+    scene s = scene_of();
+    const float two = 2;
+    spmv_plan *wide = s.plan, *narrow = NULL;
+    spmv_plan_opts opts = {.size = sizeof opts, .kernel = "csr_rows", .precision = SPMV_F32};
+    assert_int_equal(spmv_plan_create(s.mat, &opts, &narrow), SPMV_OK);
+    spmv_call call = call_of(&s);
+    call.beta_f32 = &two;
+    assert_refused(&s, &call, SPMV_E_ARG,
+                   "spmv_apply: beta_f32 is set, but the plan is in f64: set beta");
+    call = call_of(&s), call.alpha = NULL, call.alpha_f32 = &two;
+    assert_refused(&s, &call, SPMV_E_ARG, "alpha_f32 is set, but the plan is in f64: set alpha");
+    s.plan = narrow;
+    call = call_of(&s), call.beta = NULL, call.alpha_f32 = &two;
+    assert_refused(&s, &call, SPMV_E_ARG, "alpha is set, but the plan is in f32: set alpha_f32");
+    call.alpha = NULL, call.beta = &s.half;
+    assert_refused(&s, &call, SPMV_E_ARG, "beta is set, but the plan is in f32: set beta_f32");
+    spmv_plan_free(narrow);
+    s.plan = wide;
+    scene_free(&s);
+}
+
 /* On a GPU these would be read when z may be written already. */
 static void scalars_on_the_device_lie_apart_from_z(void **state) {
     (void)state;
@@ -329,6 +357,7 @@ int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_kernel_takes_a_call),
         cmocka_unit_test(wrong_calls_are_refused),
+        cmocka_unit_test(scalars_of_the_other_precision_are_refused),
         cmocka_unit_test(scalars_on_the_device_lie_apart_from_z),
         cmocka_unit_test(no_rows_need_no_vectors),
         cmocka_unit_test(calls_of_a_newer_header_are_taken_if_they_ask_for_nothing_new),

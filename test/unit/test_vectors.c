@@ -165,8 +165,10 @@ static char *multiply_block(const setup *c, const pair *p, const spmv_plan *plan
     const float alpha_f32 = (float)s->alpha, beta_f32 = (float)s->beta;
     const bool is_f32 = c->precision == SPMV_F32;
     const spmv_call call = {.size = sizeof call,
-                            .alpha = is_f32 ? (const void *)&alpha_f32 : &s->alpha,
-                            .beta = is_f32 ? (const void *)&beta_f32 : &s->beta,
+                            .alpha = is_f32 ? NULL : &s->alpha,
+                            .beta = is_f32 ? NULL : &s->beta,
+                            .alpha_f32 = is_f32 ? &alpha_f32 : NULL,
+                            .beta_f32 = is_f32 ? &beta_f32 : NULL,
                             .x = x_there,
                             .y = s->apart ? y_there : z_there,
                             .z = z_there,

@@ -198,9 +198,11 @@ module spmv
     end type
 
     type, bind(c) :: spmv_call
-        integer(c_size_t) :: size = 88
+        integer(c_size_t) :: size = 104
         type(c_ptr) :: alpha = c_null_ptr
         type(c_ptr) :: beta = c_null_ptr
+        type(c_ptr) :: alpha_f32 = c_null_ptr
+        type(c_ptr) :: beta_f32 = c_null_ptr
         type(c_ptr) :: x = c_null_ptr
         type(c_ptr) :: y = c_null_ptr
         type(c_ptr) :: z = c_null_ptr
