@@ -134,7 +134,7 @@ static spmv_status check_ptr(spmv_ctx *ctx, const spmv_arrays *a, const look *al
     int64_t i = 0;
     if (!all->decreases) return SPMV_OK;
     while (i < lines - 1 && given_ptr(a, i) <= given_ptr(a, i + 1)) i++;
-    return spmv_fail(ctx, SPMV_E_ARG, "ptr decreases after %s %lld: ptr[%lld] is %lld",
+    return spmv_fail(ctx, SPMV_E_ARG, "ptr decreases after %s %lld (from 0): ptr[%lld] is %lld",
                      line_name(a), (long long)i, (long long)i + 1, (long long)given_ptr(a, i + 1));
 }
 
@@ -166,7 +166,8 @@ enum { WHERE = 80 };
 static int64_t find_entry(const spmv_arrays *a, int64_t k, char where[WHERE]) {
     int64_t i = 0;
     while (ptr_at(a, i + 1) <= k) i++;
-    snprintf(where, WHERE, "%s %lld, entry %lld", line_name(a), (long long)i, (long long)k);
+    snprintf(where, WHERE, "%s %lld, entry %lld (from 0)", line_name(a), (long long)i,
+             (long long)k);
     return i;
 }
 

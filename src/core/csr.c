@@ -211,9 +211,9 @@ static spmv_status finish_rows(spmv_ctx *ctx, const spmv_coo *coo, int threads, 
     if (failures) return spmv_fail(ctx, SPMV_E_NOMEM, "out of memory while sorting rows");
     if (overflows)
         return spmv_fail(ctx, SPMV_E_FORMAT,
-                         "duplicates in row %lld have a sum that no double can hold (such "
+                         "duplicates in row %lld (from 0) have a sum that no double can hold (such "
                          "places: %lld)",
-                         (long long)first + 1, (long long)overflows);
+                         (long long)first, (long long)overflows);
     /* A mirrored pair counts once, below the diagonal: the file holds one of them. */
     stats->duplicates = coo->symmetry == SPMV_GENERAL ? merged : merged - merged_upper;
     out->nnz -= merged;

@@ -1,6 +1,7 @@
 /* plan.c: a plan: a kernel, a store and parameters, ready to multiply. */
 #include "product.h"
 #include "values/values.h"
+#include <stdio.h>
 #include <stdlib.h>
 
 /* ---- parameters ----------------------------------------------------------------------------- */
@@ -28,6 +29,18 @@ static const spmv_param *find_param(const spmv_kernel *kernel, const char *name)
     return NULL;
 }
 
+/* Says which parameters the kernel takes, since that one is not among them. */
+static spmv_status refuse_param(spmv_ctx *ctx, const spmv_kernel *kernel, const char *name) {
+    char known[256] = "";
+    size_t n = 0;
+    for (int id = 0; id < SPMV_NPARAMS && n < sizeof known; id++)
+        if (spmv_param_of(kernel, (spmv_param_id)id))
+            n += (size_t)snprintf(known + n, sizeof known - n, "%s%s", n ? ", " : "",
+                                  param_names[id]);
+    return spmv_fail(ctx, SPMV_E_ARG, "%s takes no parameter '%s': it takes %s", kernel->name, name,
+                     n ? known : "none");
+}
+
 static spmv_status choose(spmv_ctx *ctx, const spmv_kernel *kernel, const spmv_plan_opts *opts,
                           int threads, spmv_choice *out) {
     *out = (spmv_choice){{0}};
@@ -41,9 +54,7 @@ static spmv_status choose(spmv_ctx *ctx, const spmv_kernel *kernel, const spmv_p
         if (!setting->name)
             return spmv_fail(ctx, SPMV_E_ARG, "spmv_plan_opts.settings[%d].name is NULL", s);
         const spmv_param *p = find_param(kernel, setting->name);
-        if (!p)
-            return spmv_fail(ctx, SPMV_E_ARG, "%s takes no parameter '%s'", kernel->name,
-                             setting->name);
+        if (!p) return refuse_param(ctx, kernel, setting->name);
         if (!spmv_param_takes(p, setting->value))
             return spmv_fail(ctx, SPMV_E_ARG, "%s: %s is %lld, must be %lld to %lld, a %s %lld",
                              kernel->name, setting->name, (long long)setting->value,

@@ -66,7 +66,7 @@ spmv_status spot_check(const spmv_mat *mat, spmv_precision precision, const void
     const spmv_csr *A = &mat->csr;
     for (int64_t i = A->rows - 1; i >= 0; i -= step_of(A))
         if (!is_row_right(A, precision, y, i))
-            return spmv_fail(mat->ctx, SPMV_E_UNSUITABLE, "its product is wrong in row %lld",
-                             (long long)i);
+            return spmv_fail(mat->ctx, SPMV_E_UNSUITABLE,
+                             "its product is wrong in row %lld (from 0)", (long long)i);
     return SPMV_OK;
 }

@@ -410,15 +410,15 @@ static void wrong_arrays_are_named(void **state) {
         {ptr64, index_1, values, 1, false,
          "ptr runs from 0 to 5, must run from 1, the base, over nnz = 5"},
         {least, index_1, values, 1, false, "ptr runs from"},
-        {falls, index_0, values, 0, false, "ptr decreases after row 1: ptr[2] is 2"},
-        {far, index_0, values, 0, false, "ptr decreases after row 1"},
-        {ptr64, beyond, values, 0, false, "row 2, entry 3: idx[3] is 4, must be 0 to 3"},
-        {ptr64, below, values, 0, false, "row 0, entry 1: idx[1] is -1"},
-        {ptr64_1, zero, values, 1, false, "row 2, entry 2: idx[2] is 0, must be 1 to 4"},
-        {ptr64, twice, values, 0, true, "row 2, entry 3: idx[3] is 0 after 0"},
-        {ptr64, back, values, 0, true, "row 2, entry 3: idx[3] is 0 after 2"},
-        {ptr64, index_0, nan_at_3, 0, true, "row 2, entry 3: values[3] is nan"},
-        {ptr64, index_0, inf_at_1, 0, true, "row 0, entry 1: values[1] is -inf"},
+        {falls, index_0, values, 0, false, "ptr decreases after row 1 (from 0): ptr[2] is 2"},
+        {far, index_0, values, 0, false, "ptr decreases after row 1 (from 0)"},
+        {ptr64, beyond, values, 0, false, "row 2, entry 3 (from 0): idx[3] is 4, must be 0 to 3"},
+        {ptr64, below, values, 0, false, "row 0, entry 1 (from 0): idx[1] is -1"},
+        {ptr64_1, zero, values, 1, false, "row 2, entry 2 (from 0): idx[2] is 0, must be 1 to 4"},
+        {ptr64, twice, values, 0, true, "row 2, entry 3 (from 0): idx[3] is 0 after 0"},
+        {ptr64, back, values, 0, true, "row 2, entry 3 (from 0): idx[3] is 0 after 2"},
+        {ptr64, index_0, nan_at_3, 0, true, "row 2, entry 3 (from 0): values[3] is nan"},
+        {ptr64, index_0, inf_at_1, 0, true, "row 0, entry 1 (from 0): values[1] is -inf"},
     };
     for (int k = 0; k < COUNT(wrong); k++)
         for (int validate = 0; validate <= 1; validate++) {
@@ -436,7 +436,8 @@ static void wrong_arrays_are_named(void **state) {
     spmv_mat *mat = (spmv_mat *)&columns;
     columns.cols = 3, columns.by_columns = 1;
     spmv_status status = spmv_mat_create(ctx, &columns, &mat);
-    assert_failed(status, SPMV_E_ARG, mat, "column 0, entry 1: idx[1] is 3, must be 0 to 2");
+    assert_failed(status, SPMV_E_ARG, mat,
+                  "column 0, entry 1 (from 0): idx[1] is 3, must be 0 to 2");
 }
 
 /* Without entries there are no indices, so that none is looked at. */
@@ -448,7 +449,7 @@ static void offsets_of_no_entries_are_checked(void **state) {
         spmv_mat *mat = (spmv_mat *)&a;
         a.ptr = base ? wild : rises, a.idx = NULL, a.values = NULL, a.nnz = 0;
         spmv_status status = spmv_mat_create(ctx, &a, &mat);
-        assert_failed(status, SPMV_E_ARG, mat, "ptr decreases after row 2: ptr[3] is ");
+        assert_failed(status, SPMV_E_ARG, mat, "ptr decreases after row 2 (from 0): ptr[3] is ");
     }
 }
 

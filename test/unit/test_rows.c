@@ -131,15 +131,17 @@ static void only_one_triangle_is_given(void **state) {
         {upper, last, SPMV_SYMMETRIC, 0, NULL},
         {both, last, SPMV_GENERAL, 0, NULL},
         {both, last, SPMV_SYMMETRIC, 0,
-         "row 2, entry 2: idx[2] is 1, in the other triangle than "
+         "row 2, entry 2 (from 0): idx[2] is 1, in the other triangle than "
          "entry 1, but the symmetry says that only one triangle is given"},
-        {mirrored, last, SPMV_SYMMETRIC, 1, "column 2, entry 2: idx[2] is 0, in the other"},
-        {mirrored, last, SPMV_SKEW_SYMMETRIC, 0, "row 2, entry 2: idx[2] is 0, in the other"},
+        {mirrored, last, SPMV_SYMMETRIC, 1,
+         "column 2, entry 2 (from 0): idx[2] is 0, in the other"},
+        {mirrored, last, SPMV_SKEW_SYMMETRIC, 0,
+         "row 2, entry 2 (from 0): idx[2] is 0, in the other"},
         {lower, zero, SPMV_SKEW_SYMMETRIC, 0, NULL},
         {lower, last, SPMV_SKEW_SYMMETRIC, 0,
-         "row 0, entry 1: 3 is on the diagonal of a skew-symmetric matrix, must be 0"},
-        {upper, zero, SPMV_SKEW_SYMMETRIC, 1, "column 2, entry 2: 5 is on the diagonal"},
-        {upper, NULL, SPMV_SKEW_SYMMETRIC, 0, "row 2, entry 2: 1 is on the diagonal"},
+         "row 0, entry 1 (from 0): 3 is on the diagonal of a skew-symmetric matrix, must be 0"},
+        {upper, zero, SPMV_SKEW_SYMMETRIC, 1, "column 2, entry 2 (from 0): 5 is on the diagonal"},
+        {upper, NULL, SPMV_SKEW_SYMMETRIC, 0, "row 2, entry 2 (from 0): 1 is on the diagonal"},
     };
     for (int k = 0; k < COUNT(cases); k++)
         for (unsigned flags = SPMV_COPY; flags <= SPMV_VALIDATE; flags += SPMV_VALIDATE) {
