@@ -20,7 +20,6 @@ static void close_absent(spmv_device *d) {
 const spmv_backend spmv_cuda = {
     .name = "cuda",
     .hint = "make cuda",
-    .default_kernel = "csr_warp",
     .names = names,
     .nkernels = sizeof names / sizeof *names,
     .open = open_absent,

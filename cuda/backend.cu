@@ -453,19 +453,25 @@ static spmv_status first_use(spmv_device *d) {
     return tock(d, &seconds);
 }
 
-static spmv_status open_gpu(spmv_device *d) {
+static bool is_present(int number, char *why, size_t size) {
     int count = 0;
     cudaError_t error = cudaGetDeviceCount(&count);
     if (error != cudaSuccess || count == 0) {
         cudaGetLastError();
-        return spmv_fail(d->ctx, SPMV_E_BACKEND,
-                         "no usable GPU (%s): check nvidia-smi, or run the OpenMP kernels with "
-                         "--backend=omp",
-                         error == cudaSuccess ? "none found" : cudaGetErrorString(error));
+        snprintf(why, size,
+                 "no usable GPU (%s): check nvidia-smi, or run the OpenMP kernels (backend omp)",
+                 error == cudaSuccess ? "none found" : cudaGetErrorString(error));
+        return false;
     }
-    if (d->number >= count)
-        return spmv_fail(d->ctx, SPMV_E_BACKEND, "no GPU %d: this machine has %d, numbered from 0",
-                         d->number, count);
+    if (number >= count)
+        snprintf(why, size, "no GPU %d: this machine has %d, numbered from 0", number, count);
+    return number < count;
+}
+
+static spmv_status open_gpu(spmv_device *d) {
+    char why[256];
+    if (!is_present(d->number, why, sizeof why))
+        return spmv_fail(d->ctx, SPMV_E_BACKEND, "%s", why);
     CU(d->ctx, cudaSetDevice(d->number));
     TRY(check_code(d));
     cuda_state *s = (cuda_state *)calloc(1, sizeof(gpu));
@@ -497,11 +503,11 @@ extern "C" const spmv_backend spmv_cuda = {
     .hint = "make cuda",
     .build = "nvcc " WORDS(__CUDACC_VER_MAJOR__, __CUDACC_VER_MINOR__,
                            __CUDACC_VER_BUILD__) " for " WORDS(__CUDA_ARCH_LIST__),
-    .default_kernel = "csr_warp",
     .names = names,
     .kernels = kernels,
     .nkernels = sizeof names / sizeof *names,
     .formats = formats,
+    .present = is_present,
     .open = open_gpu,
     .close = close_gpu,
     .alloc = alloc_gpu,

@@ -6,26 +6,27 @@
  * it. A plan is one kernel ready to multiply.
  *
  *     spmv_ctx *ctx = NULL;  spmv_mat *A = NULL;  spmv_plan *plan = NULL;
- *     if (spmv_ctx_create(NULL, &ctx) != SPMV_OK) ...
+ *     if (spmv_ctx_create(NULL, &ctx) != SPMV_OK) puts(spmv_ctx_error(NULL));
  *     if (spmv_mat_load(ctx, "thermal2.mtx", NULL, &A) != SPMV_OK) puts(spmv_ctx_error(ctx));
- *     spmv_plan_create(A, NULL, &plan);
+ *     if (spmv_plan_create(A, NULL, &plan) != SPMV_OK) puts(spmv_ctx_error(ctx));
  *     spmv_exec(plan, 1.0, x, 0.0, y);
  *     spmv_plan_free(plan);  spmv_mat_free(A);  spmv_ctx_free(ctx);
  *
  * Conventions: every function that can fail returns a status and leaves its result in the last
- * pointer, NULL on failure; the text of the failure is spmv_ctx_error(ctx). Nothing prints,
- * exits or aborts, but OpenMP's runtime may where it gets no thread (docs/howto/c.md). Structs
- * start with their size: spmv_plan_opts opts = SPMV_OPTS(spmv_plan_opts). In one with options
- * zero in every other member means the default. A caller with a newer header may pass members
- * that this library does not know: it ignores them if they are zero and refuses the call if they
- * are not. A struct that is filled for the caller gets the members that its size covers; if the
- * call fails they are zero. A size that is not set is SPMV_E_ARG. Rows, columns and positions
- * are int64_t and start at 0; bytes are size_t; times are seconds. A missing or impossible
- * argument is SPMV_E_ARG and named in the text, as far as one can see without going through
- * arrays. Different plans may execute in several threads at once, also inside a parallel region
- * of the caller's; one plan in two only if its facts say that it is concurrent, else the second
- * gets SPMV_E_ARG. Otherwise one thread at a time may use a context and the handles made from
- * it. After fork() a child may use what its parent made. */
+ * pointer, NULL on failure; the text of the failure is spmv_ctx_error(ctx). Nothing prints, exits
+ * or aborts, but OpenMP's runtime may where it gets no thread (docs/howto/c.md). Structs start
+ * with their size: spmv_plan_opts opts = SPMV_OPTS(spmv_plan_opts). In one with options zero in
+ * every other member means the default. A caller with a newer header may pass members that this
+ * library does not know: it ignores them if they are zero and refuses the call if they are not. A
+ * struct that is filled for the caller gets the members that its size covers; if the call fails
+ * they are zero. A size that is not set is SPMV_E_ARG. Rows, columns and positions are int64_t
+ * and start at 0, also in texts, which say so; lines of files start at 1, as in matrix.mtx:7.
+ * Bytes are size_t; times are seconds. A missing or impossible argument is SPMV_E_ARG and named
+ * in the text, as far as one can see without going through arrays. Different plans may execute in
+ * several threads at once, also inside a parallel region of the caller's; one plan in two only if
+ * its facts say that it is concurrent, else the second gets SPMV_E_ARG. Otherwise one thread at a
+ * time may use a context and the handles made from it. After fork() a child may use what its
+ * parent made. */
 #ifndef SPMV_H
 #define SPMV_H
 
@@ -86,7 +87,9 @@ typedef struct spmv_allocator {
 
 typedef struct spmv_ctx_opts {
     size_t size;
-    /* "omp" or "cuda": where unprefixed kernel names are looked up; NULL: "omp" */
+    /* "omp" or "cuda": where unprefixed kernel names are looked up; NULL: "omp". SPMV_E_BACKEND if
+     * it is not built in or has no such device. "cuda" starts CUDA's driver, and a child that is
+     * forked after that cannot use a GPU. */
     const char *backend;
     int device; /* GPU number */
     /* OpenMP team size; 0: OMP_NUM_THREADS, else the cores this process may use. At most 1024. If
@@ -112,6 +115,9 @@ void spmv_ctx_free(spmv_ctx *ctx);
  * thread's last failed call that had no context, such as a failed spmv_ctx_create. */
 const char *spmv_ctx_error(const spmv_ctx *ctx);
 int spmv_ctx_threads(const spmv_ctx *ctx); /* returns the team's size */
+/* Returns 1 if the backend of that name is built in and has a device, else 0. No device is opened,
+ * and no text of a failure is left; "cuda" starts CUDA's driver. */
+int spmv_backend_available(const char *name);
 
 /* ---- matrix --------------------------------------------------------------------------------- */
 
@@ -244,7 +250,7 @@ typedef enum spmv_cache { SPMV_WARM = 0, SPMV_COLD, SPMV_STEADY } spmv_cache;
 typedef struct spmv_plan_opts {
     size_t size;
     const char *kernel; /* name or alias, "omp:" or "cuda:" before it picks the backend; "auto": the
-                           fastest that the library finds; NULL: csr_rows, csr_warp */
+                           fastest that the library finds; NULL: "auto" */
     spmv_precision precision;
     int offset_bits;  /* of positions in nnz: 32 or 64; 0: 32 if nnz allows it */
     size_t max_bytes; /* limit for the stored matrix and scratch; 0: 80 % of the device's free

@@ -105,13 +105,15 @@ enum {
 struct spmv_backend {
     const char *name, *hint; /* hint: what to do when it is not built in */
     const char *build; /* the compiler of its kernels and what it compiled for; NULL: as the rest */
-    const char *default_kernel;                          /* the kernel of a plan that names none */
     const char *const *names;                            /* [nkernels] */
     const spmv_kernel *const (*kernels)[SPMV_NVARIANTS]; /* [nkernels]; NULL: not built in */
     int nkernels;
     const spmv_device_format *const (
         *formats)[SPMV_NVARIANTS]; /* those it builds; NULL at the end */
     bool host;                     /* its memory is host memory: nothing to upload */
+    /* Returns whether the machine has the device of that number, which is not opened. If not, why,
+     * [size], gets what to do. NULL: it has. */
+    bool (*present)(int number, char *why, size_t size);
     spmv_status (*open)(spmv_device *d);
     void (*close)(spmv_device *d);
     /* Operations of the device may use the memory at once, others after sync. */
@@ -177,6 +179,9 @@ SPMV_LINKAGE const spmv_backend spmv_omp;
 SPMV_LINKAGE const spmv_backend spmv_cuda;
 SPMV_LINKAGE const spmv_backend *const spmv_backends[]; /* every backend, NULL at the end */
 SPMV_LINKAGE const spmv_backend *spmv_backend_named(const char *name); /* NULL: none */
+/* Creates a context as spmv_ctx_create does, but refuses a backend without a device only when one
+ * is needed: none is to look up names of kernels, or to run those of another backend. */
+SPMV_LINKAGE spmv_status spmv_ctx_create_lazily(const spmv_ctx_opts *opts, spmv_ctx **out);
 /* Facts of a backend's device, which is opened. */
 SPMV_LINKAGE spmv_status spmv_ctx_describe(spmv_ctx *ctx, const spmv_backend *backend,
                                            spmv_device_facts *out);

@@ -222,7 +222,6 @@ static bool evict_host(spmv_device *d, const void *memory, size_t bytes) {
 const spmv_backend spmv_omp = {
     .name = "omp",
     .hint = "make omp",
-    .default_kernel = "csr_rows",
     .names = names,
     .kernels = kernels,
     .nkernels = sizeof names / sizeof *names,

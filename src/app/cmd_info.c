@@ -236,7 +236,7 @@ int cmd_info(const options *o, const spmv_backend *backend) {
         return EXIT_USAGE;
     }
     if (check_params(o)) return EXIT_USAGE;
-    if (spmv_ctx_create(&opts, &ctx) != SPMV_OK) return complain(SPMV_E_NOMEM, NULL);
+    if (spmv_ctx_create_lazily(&opts, &ctx) != SPMV_OK) return complain(SPMV_E_NOMEM, NULL);
     spmv_status status = choose_formats(ctx, o, wanted);
     int code = status == SPMV_OK ? 0 : complain(status, spmv_ctx_error(ctx));
     for (int k = 0; k < o->nmatrices && !code; k++) code = inform(ctx, o, wanted, o->matrices[k]);

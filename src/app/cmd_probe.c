@@ -164,7 +164,7 @@ int cmd_probe(const options *o, const spmv_backend *backend) {
         say("spmv: probe: unexpected argument '%s'\n", o->topic);
         return EXIT_USAGE;
     }
-    if (spmv_ctx_create(&opts, &ctx) != SPMV_OK) return complain(SPMV_E_NOMEM, NULL);
+    if (spmv_ctx_create_lazily(&opts, &ctx) != SPMV_OK) return complain(SPMV_E_NOMEM, NULL);
     machine_read(&m);
     int code = log_open(o, &m, &log), shown = 0;
     for (const spmv_backend *const *b = spmv_backends; *b && !code; b++) {

@@ -29,7 +29,21 @@ static void get_threads(spmv_ctx *ctx, int wanted) {
                  : "the most that a product is divided among");
 }
 
-spmv_status spmv_ctx_create(const spmv_ctx_opts *opts, spmv_ctx **out) {
+/* Returns whether the backend is built in and has the device. If not, why, [size], gets what to
+ * do. */
+static bool is_available(const spmv_backend *backend, int device, char *why, size_t size) {
+    if (backend->kernels) return !backend->present || backend->present(device, why, size);
+    snprintf(why, size, "%s is not built in: %s", backend->name, backend->hint);
+    return false;
+}
+
+int spmv_backend_available(const char *name) {
+    char why[256];
+    const spmv_backend *backend = name ? spmv_backend_named(name) : NULL;
+    return backend && is_available(backend, 0, why, sizeof why);
+}
+
+spmv_status spmv_ctx_create_lazily(const spmv_ctx_opts *opts, spmv_ctx **out) {
     spmv_ctx_opts known = SPMV_OPTS(spmv_ctx_opts);
     GIVEN(NULL, out);
     *out = NULL;
@@ -56,6 +70,24 @@ spmv_status spmv_ctx_create(const spmv_ctx_opts *opts, spmv_ctx **out) {
                                        .allocator = opts->allocator ? &ctx->allocator : NULL};
     *out = ctx;
     return SPMV_OK;
+}
+
+static spmv_status check_device(const spmv_ctx *ctx) {
+    const spmv_device *device = ctx->device;
+    char why[256];
+    while (device->backend != ctx->default_backend) device++;
+    if (is_available(device->backend, device->number, why, sizeof why)) return SPMV_OK;
+    return spmv_fail(NULL, SPMV_E_BACKEND, "spmv_ctx_opts.backend: %s", why);
+}
+
+spmv_status spmv_ctx_create(const spmv_ctx_opts *opts, spmv_ctx **out) {
+    GIVEN(NULL, out);
+    TRY(spmv_ctx_create_lazily(opts, out));
+    spmv_status status = check_device(*out);
+    if (status == SPMV_OK) return SPMV_OK;
+    spmv_ctx_free(*out);
+    *out = NULL;
+    return status;
 }
 
 spmv_status spmv_ctx_device(spmv_ctx *ctx, const spmv_backend *backend, spmv_device **out) {

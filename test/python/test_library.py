@@ -2,6 +2,7 @@
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import tempfile
 import unittest
@@ -50,6 +51,43 @@ class Names(unittest.TestCase):
         used = set(run("nm -u libspmv.a", PROGRAM.parent).stdout.split())
         self.assertIn("malloc", used)
         self.assertEqual(used & {"__assert_fail", "abort", "exit", "printf", "puts", "perror", "stdout", "stderr"}, set())
+
+
+@unittest.skipIf("-san" in PROGRAM.parent.name, "a program needs the sanitizers' libraries first")
+class Header(unittest.TestCase):
+    """The first example of spmv.h, as it stands, of a 3 x 3 matrix: what "auto" chose, and a product."""
+
+    AROUND = '''#include <spmv.h>
+#include <stdio.h>
+int main(void) {
+    double x[] = {1, 1, 1}, y[3];
+%s
+    printf("%%g %%g %%g\\n", y[0], y[1], y[2]);
+    return 0;
+}
+'''
+    FACTS = '''    spmv_plan_facts facts = SPMV_OPTS(spmv_plan_facts);
+    if (spmv_plan_info(plan, &facts) == SPMV_OK) puts(facts.reason ? "chosen" : "named");
+'''
+    MATRIX = "%%MatrixMarket matrix coordinate real general\n3 3 3\n1 1 5\n2 3 6\n3 1 7\n"
+
+    def assert_it_runs(self, compiler, suffix):
+        header = (ROOT / "include/spmv.h").read_text(encoding="utf-8")
+        lines = re.search(r"^ \*\n((?: \*     .*\n)+) \*\n", header, re.M)[1].replace(" *     ", "    ")
+        at = lines.index("    spmv_plan_free")
+        with tempfile.TemporaryDirectory() as folder:
+            pathlib.Path(folder, "first" + suffix).write_text(self.AROUND % (lines[:at] + self.FACTS + lines[at:]), encoding="utf-8")
+            pathlib.Path(folder, "thermal2.mtx").write_text(self.MATRIX, encoding="utf-8")
+            done = run(f"{compiler} -Wall -Wextra -pedantic -Werror -I{ROOT}/include first{suffix} -L{PROGRAM.parent} -lspmv "
+                       f"-Wl,-rpath,{PROGRAM.parent} -o first && ./first", folder)
+        self.assertEqual((done.stdout, done.stderr, done.returncode), ("chosen\n5 6 7\n", "", 0))
+
+    def test_in_c(self):
+        self.assert_it_runs(COMPILER + " -std=c11", ".c")
+
+    @unittest.skipUnless(shutil.which("g++"), "no g++")
+    def test_in_cpp(self):
+        self.assert_it_runs("g++ -std=c++17", ".cc")
 
 
 @unittest.skipUnless(PROGRAM.parent.name == "omp", "the commands are of the OpenMP build")

@@ -12,7 +12,8 @@
 static inline spmv_ctx *gpu_context(void) {
     spmv_ctx_opts opts = {.size = sizeof opts, .backend = "cuda", .threads = 2};
     spmv_ctx *ctx = NULL;
-    if (source_alloc && spmv_ctx_create(&opts, &ctx) == SPMV_OK && is_usable(ctx, &spmv_cuda))
+    if (source_alloc && spmv_ctx_create_lazily(&opts, &ctx) == SPMV_OK &&
+        is_usable(ctx, &spmv_cuda))
         return ctx;
     spmv_ctx_free(ctx);
     skip();

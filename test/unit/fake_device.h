@@ -5,6 +5,7 @@
 
 #include "context.h"
 #include "tune/tune.h"
+#include <stdio.h>
 #include <stdlib.h>
 
 static struct {
@@ -27,6 +28,7 @@ static struct {
     int flushes;    /* how often memory was read that nothing else uses, */
     size_t flushed; /* and how much of it there is now; */
     bool keeps;     /* there is none to be had */
+    bool away;      /* the machine has no such device */
 } device;
 
 static const size_t plenty = (size_t)1 << 30;
@@ -34,6 +36,11 @@ static const size_t plenty = (size_t)1 << 30;
 static spmv_status nothing(spmv_device *d) {
     (void)d;
     return SPMV_OK;
+}
+
+static bool is_present(int asked, char *why, size_t size) {
+    if (device.away) snprintf(why, size, "no fake %d: plug it in", asked);
+    return !device.away;
 }
 
 static void nothing_at_all(spmv_device *d) {
@@ -256,6 +263,7 @@ const spmv_backend spmv_cuda = {
     .kernels = kernels,
     .nkernels = sizeof names / sizeof *names,
     .formats = formats,
+    .present = is_present,
     .open = nothing,
     .close = nothing_at_all,
     .alloc = get_block,

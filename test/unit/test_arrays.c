@@ -203,7 +203,7 @@ static spmv_arrays send(there *t, const spmv_arrays *here) {
 static spmv_ctx *gpu_context(void) {
     const spmv_ctx_opts opts = {.size = sizeof opts, .backend = "cuda", .threads = 2};
     spmv_ctx *ctx = NULL;
-    if (spmv_ctx_create(&opts, &ctx) == SPMV_OK && is_usable(ctx, &spmv_cuda)) return ctx;
+    if (spmv_ctx_create_lazily(&opts, &ctx) == SPMV_OK && is_usable(ctx, &spmv_cuda)) return ctx;
     spmv_ctx_free(ctx);
     skip();
     return NULL;

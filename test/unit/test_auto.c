@@ -381,10 +381,33 @@ static void wrong_options_are_refused(void **state) {
     spmv_mat_free(mat);
 }
 
+/* "auto" need not be named, and chooses the same when it is. */
+static void a_plan_without_options_is_chosen(void **state) {
+    (void)state;
+    spmv_mat *mat = load("gen:poisson2d:40");
+    const spmv_plan_opts by_name = {.size = sizeof by_name, .kernel = "auto"};
+    const spmv_plan_opts *const ways[] = {NULL, &(spmv_plan_opts){.size = sizeof by_name},
+                                          &by_name};
+    char kernel[64];
+    for (int k = 0; k < COUNT(ways); k++) {
+        spmv_plan *plan = NULL;
+        spmv_plan_facts f = SPMV_OPTS(spmv_plan_facts);
+        assert_int_equal(spmv_plan_create(mat, ways[k], &plan), SPMV_OK);
+        assert_int_equal(spmv_plan_info(plan, &f), SPMV_OK);
+        assert_non_null(f.reason);
+        assert_int_equal(f.timed, 0);
+        if (k == 0) snprintf(kernel, sizeof kernel, "%s", f.kernel);
+        assert_string_equal(f.kernel, kernel);
+        spmv_plan_free(plan);
+    }
+    spmv_mat_free(mat);
+}
+
 int main(int argc, char **argv) {
     (void)argc;
     wait_without_spinning(argv);
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_plan_without_options_is_chosen),
         cmocka_unit_test(the_baseline_kernel_beats_a_slow_proposal),
         cmocka_unit_test(a_fast_proposal_beats_the_baseline_kernel),
         cmocka_unit_test(expected_products_decide_whether_kernels_are_timed),

@@ -8,7 +8,8 @@ static spmv_ctx *gpu_context(void) {
         .size = sizeof opts, .backend = "cuda", .threads = 1, .allocator = &allocator_of_purse};
     spmv_ctx *ctx = NULL;
     memset(&purse, 0, sizeof purse);
-    if (source_alloc && spmv_ctx_create(&opts, &ctx) == SPMV_OK && is_usable(ctx, &spmv_cuda))
+    if (source_alloc && spmv_ctx_create_lazily(&opts, &ctx) == SPMV_OK &&
+        is_usable(ctx, &spmv_cuda))
         return ctx;
     spmv_ctx_free(ctx);
     skip();

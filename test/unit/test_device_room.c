@@ -339,6 +339,31 @@ static void trials_in_warm_caches_fill_them_once(void **state) {
     }
 }
 
+/* A context asks for the device that it is for; one that names kernels of another backend, or looks
+ * up names alone, needs none. */
+static void a_context_needs_its_device(void **state) {
+    (void)state;
+    spmv_ctx_opts opts = {.size = sizeof opts, .backend = "cuda", .device = 3};
+    spmv_ctx *made = NULL;
+    assert_int_equal(spmv_backend_available("cuda"), 1);
+    assert_int_equal(spmv_ctx_create(&opts, &made), SPMV_OK);
+    spmv_ctx_free(made);
+    device.away = true;
+    assert_int_equal(spmv_ctx_create(NULL, NULL), SPMV_E_ARG); /* leaves a text */
+    assert_int_equal(spmv_backend_available("cuda"), 0);
+    assert_string_equal(spmv_ctx_error(NULL), "spmv_ctx_create: out is NULL");
+    assert_int_equal(spmv_ctx_create(&opts, &made), SPMV_E_BACKEND);
+    assert_null(made);
+    assert_string_equal(spmv_ctx_error(NULL), "spmv_ctx_opts.backend: no fake 3: plug it in");
+    opts.backend = "omp";
+    assert_int_equal(spmv_ctx_create(&opts, &made), SPMV_OK);
+    spmv_ctx_free(made);
+    opts.backend = "cuda";
+    assert_int_equal(spmv_ctx_create_lazily(&opts, &made), SPMV_OK);
+    spmv_ctx_free(made);
+    device.away = false;
+}
+
 int main(int argc, char **argv) {
     (void)argc;
     wait_without_spinning(argv);
@@ -358,6 +383,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(what_a_process_does_once_is_apart),
         cmocka_unit_test(room_for_all_is_taken_before_the_rows),
         cmocka_unit_test(trials_in_warm_caches_fill_them_once),
+        cmocka_unit_test(a_context_needs_its_device),
     };
     return cmocka_run_group_tests(tests, open_context, close_context);
 }

@@ -297,6 +297,9 @@ static void contexts_name_what_is_wrong(void **state) {
     for (int k = 0; k < COUNT(wrong); k++)
         assert_names(spmv_ctx_create(&wrong[k].opts, &other), NULL, wrong[k].text);
     assert_null(other);
+    assert_int_equal(spmv_backend_available("omp"), 1);
+    assert_int_equal(spmv_backend_available("opencl"), 0);
+    assert_int_equal(spmv_backend_available(NULL), 0);
 }
 
 /* ---- matrices from arrays ------------------------------------------------------------------- */

@@ -13,7 +13,7 @@ static spmv_ctx *context_with_purse(const spmv_backend *backend) {
     spmv_ctx *ctx = NULL;
     if (!backend->host && !source_alloc) return NULL;
     memset(&purse, 0, sizeof purse);
-    if (spmv_ctx_create(&opts, &ctx) == SPMV_OK && is_tested(ctx, backend)) return ctx;
+    if (spmv_ctx_create_lazily(&opts, &ctx) == SPMV_OK && is_tested(ctx, backend)) return ctx;
     spmv_ctx_free(ctx);
     return NULL;
 }

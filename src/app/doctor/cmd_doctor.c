@@ -102,7 +102,7 @@ int cmd_doctor(const options *o, const spmv_backend *backend) {
         return EXIT_USAGE;
     }
     doctor_facts *facts = malloc(sizeof *facts);
-    bool ready = facts && spmv_ctx_create(&opts, &ctx) == SPMV_OK;
+    bool ready = facts && spmv_ctx_create_lazily(&opts, &ctx) == SPMV_OK;
     if (ready) doctor_look_around(o, ctx, facts);
     int code = ready ? write_all(o, facts) : complain(SPMV_E_NOMEM, NULL);
     spmv_ctx_free(ctx);

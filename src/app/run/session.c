@@ -21,7 +21,7 @@ int choose_session(session *r) {
                           .threads = r->o->threads,
                           .max_unpacked = r->o->max_unpacked,
                           .wisdom = wisdom_file(r->o, wisdom, sizeof wisdom)};
-    if (spmv_ctx_create(&opts, &r->ctx) != SPMV_OK) return complain(SPMV_E_NOMEM, NULL);
+    if (spmv_ctx_create_lazily(&opts, &r->ctx) != SPMV_OK) return complain(SPMV_E_NOMEM, NULL);
     if (r->backend->kernels == NULL) {
         char what[128];
         snprintf(what, sizeof what, "--backend=%s: not built in: %s", r->backend->name,

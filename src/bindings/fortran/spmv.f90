@@ -235,6 +235,11 @@ module spmv
             type(c_ptr), value :: ctx
             integer(c_int) :: spmv_ctx_threads
         end function
+        function spmv_backend_available(name) bind(c)
+            import
+            character(kind=c_char), intent(in) :: name(*)
+            integer(c_int) :: spmv_backend_available
+        end function
         function spmv_mat_load(ctx, path, opts, out) bind(c)
             import
             type(c_ptr), value :: ctx
