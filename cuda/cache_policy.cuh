@@ -14,8 +14,8 @@
 #include "device.cuh"
 #include <nv/target>
 
-/* The lines that stay: all up to the share KEPT of the cache; none from the whole cache on, or
- * where its size is unknown. */
+/* Returns the lines that stay: all up to the share KEPT of the cache; none from the whole cache on,
+ * or where its size is unknown. */
 static inline cache_policy policy_for(const spmv_plan *p) {
     const double KEPT = 0.3; /* the rest is for what the caller's other kernels read */
     const cuda_state *s = (const cuda_state *)p->device->state;

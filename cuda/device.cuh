@@ -43,7 +43,7 @@ static __device__ __forceinline__ void add_to_row(const result &out, int64_t row
     out.z[row] += (out.alpha_at ? out.alpha * *out.alpha_at : out.alpha) * sum;
 }
 
-/* The sum over the 32 lanes, in lane 0; every lane of the warp must call. */
+/* Returns the sum over the 32 lanes, in lane 0; every lane of the warp must call. */
 static __device__ __forceinline__ real warp_sum(real sum) {
     for (int step = WARP / 2; step > 0; step /= 2) sum += __shfl_down_sync(ALL_LANES, sum, step);
     return sum;
@@ -71,8 +71,8 @@ WARP_REDUCTION(warp_least, __reduce_min_sync, min(value, other))
 WARP_REDUCTION(warp_greatest, __reduce_max_sync, max(value, other))
 #undef WARP_REDUCTION
 
-/* Shared memory that a block may have, without what the system keeps of it and 1 KB of a kernel's
- * own. */
+/* Finds how much shared memory a block may have, without what the system keeps of it and 1 KB of a
+ * kernel's own. */
 static inline spmv_status shared_room(spmv_device *d, int *bytes) {
     enum { SPARE = 2048 };
     CU(d->ctx, cudaDeviceGetAttribute(bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, d->number));
@@ -82,7 +82,7 @@ static inline spmv_status shared_room(spmv_device *d, int *bytes) {
 
 spmv_status make_cache_policies(spmv_device *d); /* of its state (cache_policy.cu) */
 
-/* Pinned host memory, for cudaFreeHost; NULL: there is none to be had. */
+/* Returns pinned host memory, for cudaFreeHost; NULL: there is none to be had. */
 void *pinned_memory(size_t bytes);
 /* Copies from memory that is not pinned (upload.cu). */
 bool is_pageable(const void *from);     /* not pinned, registered, managed or a device's */

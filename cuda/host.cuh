@@ -65,7 +65,7 @@ static inline cudaStream_t stream_of(const spmv_operands *v) {
     return (cudaStream_t)v->stream;
 }
 
-/* Seconds of a clock that only goes forward. */
+/* Returns the seconds of a clock that only goes forward. */
 static inline double now() {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
@@ -98,7 +98,8 @@ static inline int64_t blocks_for(int64_t n, int64_t per_block) {
     return (n + per_block - 1) / per_block;
 }
 
-/* Device memory, counted to the plan's scratch; the kernel frees it. Anything may be in it. */
+/* Allocates device memory, counted to the plan's scratch; the kernel frees it. Anything may be in
+ * it. */
 static inline spmv_status take_scratch(spmv_plan *p, size_t bytes, void **out) {
     TRY(p->device->backend->alloc(p->device, bytes, out));
     p->scratch_bytes += bytes;

@@ -71,7 +71,7 @@ static __device__ void read_lengths(const source<P, V> &A, const sample_size &si
     atomicAdd(&all->slots, (unsigned long long)(longest * rows));
 }
 
-/* The place of entry (i, j), whose row's columns ascend; -1: there is none. */
+/* Returns the place of entry (i, j), whose row's columns ascend; -1: there is none. */
 template <class P, class V>
 static __device__ int64_t find_entry(const source<P, V> &A, int64_t i, int64_t j) {
     int64_t low = A.ptr[i], end = A.ptr[i + 1], high = end;
@@ -245,7 +245,7 @@ static spmv_status gather_once(spmv_device *d, const spmv_store *rows, const sam
     return status;
 }
 
-/* The rows whose entries are there. */
+/* Frees the rows whose entries are there. */
 static void describe_middle(const spmv_store *rows, const target &from, const sample_size &size,
                             spmv_csr_view *out) {
     const int64_t n = sample_middle(&size, from.ptr, rows->rows - rows->rows / 2);

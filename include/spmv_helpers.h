@@ -18,16 +18,17 @@ SPMV_LINKAGE spmv_status spmv_fail(spmv_ctx *ctx, spmv_status code, const char *
         spmv_status try_status_ = (call); \
         if (try_status_ != SPMV_OK) return try_status_; \
     } while (0)
-/* Host memory: 64-byte aligned, huge pages when large, not cleared; NULL when there is none. */
+/* Returns host memory: 64-byte aligned, huge pages when large, not cleared; NULL when there is
+ * none. */
 SPMV_LINKAGE void *spmv_host_alloc(size_t bytes);
 SPMV_LINKAGE void spmv_host_free(void *memory);
-/* The same for what a matrix, a store or a plan keeps: from the caller's allocator, if the context
- * has one. By one thread at a time. */
+/* Returns the same for what a matrix, a store or a plan keeps: from the caller's allocator, if the
+ * context has one. By one thread at a time. */
 SPMV_LINKAGE void *spmv_host_take(spmv_ctx *ctx, size_t bytes);
 SPMV_LINKAGE void spmv_host_give(spmv_ctx *ctx, void *memory);
 
-/* First of the block-th of nblocks nearly equal parts of 0..n-1: sizes differ by at most one, the
- * larger first. */
+/* Returns the first of the block-th of nblocks nearly equal parts of 0..n-1: sizes differ by at
+ * most one, the larger first. */
 static inline int64_t spmv_split(int64_t n, int64_t nblocks, int64_t block) {
     int64_t size = n / nblocks, rest = n % nblocks;
     return block * size + (block < rest ? block : rest);
@@ -53,7 +54,7 @@ static inline int64_t spmv_first_from(const spmv_csr_view *A, int64_t i, int64_t
     return low;
 }
 
-/* The place of entry (i, j); -1: there is none. */
+/* Returns the place of entry (i, j); -1: there is none. */
 static inline int64_t spmv_find_entry(const spmv_csr_view *A, int64_t i, int64_t j) {
     int64_t k = spmv_first_from(A, i, j);
     return k < A->row_ptr[i + 1] && A->col_idx[k] == j ? k : -1;

@@ -49,7 +49,7 @@ struct spmv_kernel {
      */
     void (*library)(const spmv_choice *c, char *text, size_t bytes);
 };
-/* The parameter of a kernel or of its format; NULL: not taken. */
+/* Returns the parameter of a kernel or of its format; NULL: not taken. */
 SPMV_LINKAGE const spmv_param *spmv_param_of(const spmv_kernel *kernel, spmv_param_id id);
 /* Stands for "auto" in lists; it has no functions of its own. */
 SPMV_LINKAGE const spmv_kernel spmv_auto_kernel;

@@ -92,7 +92,8 @@ SPMV_LINKAGE spmv_proposal *spmv_propose_kernel(spmv_proposals *all, const char 
 SPMV_LINKAGE spmv_proposal *spmv_propose_cost(spmv_proposals *all, const spmv_cost *costs,
                                               const char *kernel, const double *term,
                                               double setup_unit);
-/* Bytes of a value, and of one in the cheapest dictionary that is common to the whole matrix. */
+/* Returns the bytes of a value, and of one in the cheapest dictionary that is common to the whole
+ * matrix. */
 SPMV_LINKAGE double spmv_value_bytes(const spmv_features *f);
 SPMV_LINKAGE double spmv_coded_bytes(const spmv_features *f);
 /* Sets the clause that says why; why is a printf format. */

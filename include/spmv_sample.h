@@ -58,7 +58,7 @@ typedef struct spmv_sample {
     void *owned;             /* malloc'ed; freed with the sample */
 } spmv_sample;
 
-/* The n-th slice whose row lengths are read, and the n-th whose entries are taken. */
+/* Returns the n-th slice whose row lengths are read, and the n-th whose entries are taken. */
 static inline int64_t sample_lengths_at(const sample_size *s, int64_t n) {
     return spmv_split(s->slices, s->lengths, n);
 }

@@ -16,7 +16,7 @@ static inline int64_t shares_of(const spmv_plan *p) {
     return p->device->threads < MOST_SHARES ? p->device->threads : MOST_SHARES;
 }
 
-/* The plan's scratch as one block, which free_scratch frees. */
+/* Allocates the plan's scratch as one block, which free_scratch frees. */
 static inline spmv_status make_scratch(spmv_plan *p, size_t bytes) {
     p->scratch = spmv_host_take(p->device->ctx, bytes);
     if (!p->scratch) return spmv_fail(p->device->ctx, SPMV_E_NOMEM, "out of memory");

@@ -76,8 +76,8 @@ static inline void restore_schedule(schedule before) {
     omp_set_schedule(before.kind, before.chunk);
 }
 
-/* The last step of a tiled product: y_i <- alpha (sum of row i's ncols partial sums, left to right)
- * + beta y_i. partial[rows x ncols], row-major. */
+/* Does the last step of a tiled product: y_i <- alpha (sum of row i's ncols partial sums, left to
+ * right) + beta y_i. partial[rows x ncols], row-major. */
 static inline void reduce_partials(const spmv_plan *p, const real *partial, int64_t ncols,
                                    real alpha, real beta, real *y) {
     int64_t rows = p->host->rows;

@@ -14,7 +14,7 @@ typedef struct streams {
     int threads;
 } streams;
 
-/* The caller's part of 0..n-1, in whole cache lines. */
+/* Returns the caller's part of 0..n-1, in whole cache lines. */
 static size_t part(size_t n, int thread, int threads) {
     return (size_t)spmv_split((int64_t)(n / LINE), threads, thread) * LINE;
 }

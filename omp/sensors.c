@@ -36,7 +36,7 @@ static double larger(double a, double b) {
     return a > b ? a : b;
 }
 
-/* The mean of what /proc/cpuinfo says, in MHz; 0: nothing. */
+/* Returns the mean of what /proc/cpuinfo says, in MHz; 0: nothing. */
 static double told_MHz(const char *root) {
     char path[PATH_SIZE], line[256];
     double total = 0, value;
@@ -49,7 +49,8 @@ static double told_MHz(const char *root) {
     return n ? total / n : 0;
 }
 
-/* The hottest sensor of the drivers that stand for processors, in thousandths of a degree. */
+/* Returns the hottest sensor of the drivers that stand for processors, in thousandths of a
+ * degree. */
 static double hottest_mC(const char *root) {
     static const char *const drivers[] = {"coretemp", "k10temp", "zenpower", "cpu_thermal"};
     char pattern[PATH_SIZE], name[32];

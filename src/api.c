@@ -107,7 +107,7 @@ spmv_status spmv_vector_save(spmv_ctx *ctx, const char *path, int64_t n, const d
 
 /* ---- plans ---------------------------------------------------------------------------------- */
 
-/* The context's, which need not be open. */
+/* Returns the device of the context, which need not be open. */
 static spmv_device *device_of(spmv_ctx *ctx, const spmv_backend *backend) {
     int b = 0;
     while (spmv_backends[b] != backend) b++;

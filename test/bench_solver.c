@@ -69,8 +69,8 @@ static const char *multiply(const solver *s, void *plan, void *stream) {
 
 /* ---- whether it is right --------------------------------------------------------------------- */
 
-/* The greatest difference between r and b - A x, over the greatest sum of terms that either is made
- * of. Serial. */
+/* Returns the greatest difference between r and b - A x, over the greatest sum of terms that either
+ * is made of. Serial. */
 static double difference(const spmv_csr_view *A, const double *b, const double *x,
                          const double *r) {
     double most = 0, mass_most = 0;
@@ -177,8 +177,9 @@ static void drop_all(arrays_there *t) {
     for (int k = 0; k < 3 && t->plan; k++) spmv_plan_release(t->plan, t->array[k]);
 }
 
-/* The least of some tries; what was made is kept until the end, as a program's memory pool would.
- * Making the matrix counts for "auto" alone: a program that calls cuSPARSE makes none of ours. */
+/* Returns the least of some tries; what was made is kept until the end, as a program's memory pool
+ * would. Making the matrix counts for "auto" alone: a program that calls cuSPARSE makes none of
+ * ours. */
 static const char *time_start(const spmv_csr_view *A, const arrays_there *t, const char *kernel,
                               int calls, const solver *s, beginning *out) {
     const spmv_arrays a = {.size = sizeof a,
@@ -225,7 +226,7 @@ static const char *time_starts(spmv_mat *mat, const spmv_plan *plan, const solve
     return wrong;
 }
 
-/* One over the other, for that many products. */
+/* Returns the ratio of the two times for that many products. */
 static double ratio_of(const beginning *one, const beginning *other, double calls) {
     return (one->ready + calls * one->product) / (other->ready + calls * other->product);
 }

@@ -74,7 +74,7 @@ static int ascending(const void *a, const void *b) {
 static const char *const beside_by[] = {"beside: spmv_exec", "beside: spmv_exec_async",
                                         "beside: spmv_apply"};
 
-/* The median; negative: a product failed. */
+/* Returns the median; negative: a product failed. */
 static double multiply(call how, const spmv_plan *plan, const double *x, double *y) {
     static double taken[MOST_PRODUCTS];
     int n = 0;
@@ -110,7 +110,7 @@ static int report(const char *when, const spmv_plan *plan, double quiet, double 
     return over;
 }
 
-/* Lines over the limit; -1: something failed. */
+/* Counts lines over the limit; -1: something failed. */
 static int bench_kernel(spmv_mat *mat, const char *kernel, const double *x, double *y) {
     spmv_plan_opts opts = {.size = sizeof opts, .kernel = kernel, .expected_calls = 1000};
     spmv_plan *plan = NULL, *later = NULL;

@@ -38,7 +38,7 @@ static bool prepare(ground *g) {
            is_done(cudaStreamCreateWithFlags(&g->stream, cudaStreamNonBlocking), "a stream");
 }
 
-/* The median of seconds; ring NULL: by the driver. Negative: it failed. */
+/* Returns the median of seconds; ring NULL: by the driver. Negative: it failed. */
 static double seconds_of(const ground *g, upload_ring *ring, size_t bytes) {
     double s[TIMES];
     for (int n = 0; n < TIMES; n++) {

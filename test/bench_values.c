@@ -63,7 +63,7 @@ static spmv_status time_both(const spmv_plan *plan, spmv_mat *mat, spmv_place pl
     return SPMV_OK;
 }
 
-/* The matrix anew from its rows, with values of that precision. */
+/* Returns the matrix anew from its rows, with values of that precision. */
 static spmv_mat *copy_of(spmv_ctx *ctx, const spmv_csr_view *A, spmv_precision precision) {
     float *narrow = calloc((size_t)A->nnz + 1, sizeof *narrow);
     spmv_arrays a = {.size = sizeof a,

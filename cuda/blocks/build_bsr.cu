@@ -140,7 +140,7 @@ static spmv_status measure_on(spmv_device *d, const spmv_csr_view *A, const spmv
     return SPMV_OK;
 }
 
-/* Places of block rows, and what CUB sums them with. */
+/* Counts the bytes of places of block rows, and of what CUB sums them with. */
 static size_t working(const spmv_csr_view *A, const spmv_choice *c) {
     enum { TEMPORARY = 1 << 22 };
     return (size_t)(bsr_shape_of(A, c).block_rows + 1) * sizeof(int64_t) + TEMPORARY;

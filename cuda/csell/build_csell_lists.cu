@@ -190,7 +190,7 @@ static __global__ void find_lists(csell A, bool pads, const kinds *of, int bits,
 
 /* ---- places ---------------------------------------------------------------------------------- */
 
-/* Padded steps of the lists that a slice is the first to have. */
+/* Writes the padded steps of the lists that a slice is the first to have. */
 static __global__ void measure_lists(csell A, const int *owner, const int *slot, int64_t *first) {
     int64_t s = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
     if (s > A.nslices) return;

@@ -144,8 +144,8 @@ static __device__ int run_of(const rows &A, const lane_row &r, int nnz) {
     return WARP - __clz((int)(common & ((1u << LONGEST_RUN) - 1)));
 }
 
-/* The greatest distance from a gathered step's base, up to any above UINT16_MAX: one lane per step,
- * so that a row's columns are read as they stand. */
+/* Returns the greatest distance from a gathered step's base, up to any above UINT16_MAX: one lane
+ * per step, so that a row's columns are read as they stand. */
 static __device__ idx widest_step(const rows &A, const lane_row &r, int run, int nsteps) {
     int lane = threadIdx.x % WARP, runs = r.length / run;
     idx widest = 0;

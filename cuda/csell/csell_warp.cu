@@ -247,7 +247,8 @@ static __device__ __forceinline__ real sum_entries(const csell &A, ofs begin, of
     return __shfl_sync(ALL_LANES, warp_sum(sum), 0);
 }
 
-/* A row that several segments hold: each leaves its part, the last to come adds them in order. */
+/* Adds a row that several segments hold: each leaves its part, the last to come adds them in
+ * order. */
 static __device__ __forceinline__ void add_part(const csell &A, const csell_scratch &S, idx row,
                                                 ofs begin, ofs end, int64_t place, real sum,
                                                 const result &r) {
@@ -349,7 +350,7 @@ static __global__ void mark_long_rows(csell A, csell_scratch S) {
     atomicOr(S.skip + row / CSELL_ROWS, 1u << row % CSELL_ROWS);
 }
 
-/* The last row that does not begin behind the segment's first entry; no long row is empty. */
+/* Finds the last row that does not begin behind the segment's first entry; no long row is empty. */
 static __global__ void find_first_rows(csell A, csell_scratch S) {
     int64_t g = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
     if (g >= S.nsegments) return;

@@ -127,7 +127,7 @@ static __device__ __forceinline__ csell_listed head_at(const csell_lists &A, int
     return u.head;
 }
 
-/* The address of the codebook in shared memory; every thread of the block calls. */
+/* Returns the address of the codebook in shared memory; every thread of the block calls. */
 static __device__ __forceinline__ unsigned take_codebook(const csell_lists &A, bool has_codebook,
                                                          real *codebook) {
     if (has_codebook) {

@@ -183,11 +183,11 @@ static __device__ __forceinline__ bool join_sums(real_bits *at, real *sum) {
     return true;
 }
 
-/* A row that the tiles first .. last have; this is tile t's sum of it. One thread of each of their
- * blocks calls. The sums are joined two by two, then these, and so on: of two blocks the one that
- * comes second goes on with both sums, and the last one writes the row. So the order of blocks does
- * not matter, none waits for another, and the same sums are added in every product. The place where
- * two groups of tiles join is that between them, cut[t] behind tile t. */
+/* Adds a row that the tiles first .. last have; this is tile t's sum of it. One thread of each of
+ * their blocks calls. The sums are joined two by two, then these, and so on: of two blocks the one
+ * that comes second goes on with both sums, and the last one writes the row. So the order of blocks
+ * does not matter, none waits for another, and the same sums are added in every product. The place
+ * where two groups of tiles join is that between them, cut[t] behind tile t. */
 static __device__ __forceinline__ void join_tiles(const operands &o, const tiles &all, int t,
                                                   idx row, real sum) {
     const int last = tile_of(all, row, (int64_t)o.row_ptr[row + 1] - 1);

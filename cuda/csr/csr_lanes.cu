@@ -36,8 +36,8 @@ typedef struct operands {
     cache_policy policy;
 } operands;
 
-/* The sum of entry k and every STEPth of the `left` from there on, DEPTH at a time. begun: x may be
- * read. */
+/* Returns the sum of entry k and every STEPth of the `left` from there on, DEPTH at a time. begun:
+ * x may be read. */
 template <int STEP, int DEPTH>
 static __device__ __forceinline__ real sum_entries(const operands &A, int64_t k, ofs left,
                                                    bool *begun) {

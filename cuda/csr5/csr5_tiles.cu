@@ -133,7 +133,7 @@ static __device__ __forceinline__ real segment_sum(real sum, int following) {
     return sum;
 }
 
-/* The products of steps j .. j + BATCH - 1 of a lane; behind the last step 0. */
+/* Computes the products of steps j .. j + BATCH - 1 of a lane; behind the last step 0. */
 static __device__ __forceinline__ void multiply_steps(const idx *__restrict__ col_idx,
                                                       const real *__restrict__ values,
                                                       const real *__restrict__ x, int j, int height,

@@ -56,7 +56,8 @@ static spmv_status sort_rows(spmv_device *d, job *j, int64_t rows, int64_t sigma
     return order_by_key(d, rows, j->key, bits ? bits : 1, perm);
 }
 
-/* All but columns and values, whose number is known then. widest: steps of the widest slice. */
+/* Builds all but columns and values, whose number is known then. widest: steps of the widest
+ * slice. */
 static spmv_status place(spmv_device *d, job *j, const spmv_choice *c, sell *head, sell *copy,
                          int *widest) {
     int64_t sigma = c->value[SPMV_sigma], rows = copy->s.rows;

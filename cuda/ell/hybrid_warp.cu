@@ -19,8 +19,8 @@
 #include "cuda/device.cuh"
 #include "formats/hybrid/hybrid.h"
 
-/* The sum over a row's LANES lanes, in its lane 0; all of them must call. They are a whole warp, or
- * all that a block has of one. */
+/* Returns the sum over a row's LANES lanes, in its lane 0; all of them must call. They are a whole
+ * warp, or all that a block has of one. */
 template <int LANES> static __device__ __forceinline__ real group_sum(real sum) {
 #pragma unroll
     for (int step = LANES / 2; step > 0; step /= 2)

@@ -108,7 +108,7 @@ static inline int64_t most_warps(int64_t nslices) {
     return most < MOST_WARPS ? most : MOST_WARPS;
 }
 
-/* Columns, values or both of what place_slices placed. */
+/* Builds columns, values or both of what place_slices placed. */
 template <bool COLUMNS, bool VALUES>
 static inline spmv_status fill_slices(spmv_device *d, const csr *A, bool whole, const sell *B,
                                       int widest) {

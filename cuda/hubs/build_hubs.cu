@@ -106,7 +106,7 @@ typedef struct fill_job {
     int nvalues;
 } fill_job;
 
-/* The row of entry k: the last that begins there or before, of low .. high. */
+/* Returns the row of entry k: the last that begins there or before, of low .. high. */
 static __device__ __forceinline__ idx row_with(const rows &A, int64_t k, idx low, idx high) {
     while (low < high) {
         idx middle = low + (high - low + 1) / 2;
@@ -433,7 +433,7 @@ static __device__ int64_t entries_below(const hubs &B, const hubs_row &r, bool i
     return low;
 }
 
-/* The lane's entries of one kind, the first of which is the row's k-th of that kind. */
+/* Adds the lane's entries of one kind, the first of which is the row's k-th of that kind. */
 static __device__ void refill_lane(const hubs &B, const hubs_row &r, bool is_hot, int64_t k,
                                    int64_t end, const real *from) {
     for (; k < end; k += r.lanes) {

@@ -160,7 +160,7 @@ static __device__ __forceinline__ hubs_slice slice_at(const parts &H, unsigned s
     return u.t;
 }
 
-/* The row whose sum this lane will have, -1: none. */
+/* Returns the row whose sum this lane will have, -1: none. */
 static __device__ __forceinline__ idx row_of_lane(const parts &H, const hubs_slice &t) {
     unsigned lane = threadIdx.x % WARP, lanes = t.lanes ? t.lanes : WARP;
     if (lane % lanes || lane / lanes >= t.rows) return -1;

@@ -5,7 +5,7 @@
 #include "cuda/values/value_codes.cuh"
 #include "formats/hubs/hubs.h"
 
-/* Bytes of a 0 and x of the hot columns, in whole units of 16. */
+/* Returns the bytes of a 0 and x of the hot columns, in whole units of 16. */
 static inline __host__ __device__ size_t hubs_bytes(int64_t nhubs) {
     return ((size_t)(nhubs + 1) * sizeof(real) / sizeof(int4) + 1) * sizeof(int4);
 }

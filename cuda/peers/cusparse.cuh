@@ -69,7 +69,7 @@ template <int which> static void close_cusparse(void *handle) {
     OF(spmv_cusparse(which, CUSPARSE_VER_MAJOR), Destroy)((cusparseHandle_t)handle);
 }
 
-/* The device's handle, which the first plan makes. */
+/* Opens the device's handle, which the first plan makes. */
 static inline spmv_status open_cusparse(const spmv_plan *p, cusparseHandle_t *out) {
     static_assert((int)CUSPARSE_LIBRARIES <= (int)MOST_LIBRARIES, "a device has no place for them");
     static void (*const close[])(void *) = {close_cusparse<CUSPARSE_TOOLKIT>,

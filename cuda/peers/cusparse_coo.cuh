@@ -10,7 +10,8 @@ static size_t estimate_coo(const spmv_csr_view *A, const spmv_choice *c) {
 }
 
 #ifdef HAVE_CUSPARSE
-/* The row of entry k, which is in first..end - 1: the last that does not begin behind it. */
+/* Returns the row of entry k, which is in first..end - 1: the last that does not begin behind
+ * it. */
 template <typename OFFSET>
 static __device__ int64_t row_of(const OFFSET *__restrict__ row_ptr, int64_t first, int64_t end,
                                  int64_t k) {

@@ -54,8 +54,8 @@ static __device__ __forceinline__ real codebook_entry(unsigned codebook, unsigne
     return codebook_entry(codebook, k, real());
 }
 
-/* The value of what was loaded. The codebook, a pointer or an address in shared memory, is read
- * with the last two codes only. */
+/* Returns the value of what was loaded. The codebook, a pointer or an address in shared memory, is
+ * read with the last two codes only. */
 template <int CODE, class T, class CODEBOOK>
 static __device__ __forceinline__ real decoded(T loaded, CODEBOOK codebook) {
     return CODE == VALUE_CODEBOOK ? codebook_entry(codebook, (unsigned)loaded)

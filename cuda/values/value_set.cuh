@@ -139,7 +139,7 @@ static __global__ void sort_codebook(value_set *set, real *codebook) {
     }
 }
 
-/* The set and, if it has no more than a codebook's, the codebook. */
+/* Makes the set and, if it has no more than a codebook's, the codebook. */
 static inline spmv_status collect_codebook(spmv_device *d, const rows &A, value_set *set,
                                            real *codebook) {
     enum { THREADS = 256, BLOCKS = 4 }; /* a multiprocessor */

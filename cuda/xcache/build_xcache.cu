@@ -37,7 +37,7 @@ static __device__ __forceinline__ void keep_most(int64_t value, int64_t *most) {
 
 /* ---- where blocks begin ---------------------------------------------------------------------- */
 
-/* The first row that has so much in front of it, its own weight for each. */
+/* Returns the first row that has so much in front of it, its own weight for each. */
 static __device__ int64_t row_behind(const rows &A, int64_t weight, int64_t much) {
     int64_t low = 0, high = A.rows;
     while (low < high) {
@@ -101,8 +101,8 @@ static __device__ void list_segments(const rows &A, int cut, xcache_block *block
     __syncthreads();
 }
 
-/* The first column that a row of the block needs and how many lie to the last; every thread of the
- * block calls. */
+/* Returns the first column that a row of the block needs and how many lie to the last; every thread
+ * of the block calls. */
 static __device__ int64_t find_span(const rows &A, const xcache_block &block, idx *base) {
     idx least = INT32_MAX, most = -1;
     for (int r = (int)threadIdx.x; r < block.rows; r += XCACHE_THREADS) {

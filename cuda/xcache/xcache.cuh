@@ -13,7 +13,7 @@ enum {
     WORD = 32 /* bits */
 };
 
-/* The sum over the threads before this one; every thread of the block calls. */
+/* Returns the sum over the threads before this one; every thread of the block calls. */
 static __device__ unsigned block_before(unsigned value, unsigned *total) {
     __shared__ unsigned sums[XCACHE_WARPS];
     int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;

@@ -107,7 +107,7 @@ static __device__ __forceinline__ void ask(const uint16_t *place, const uint8_t 
     }
 }
 
-/* A team of threads per cut row: its segments' sums, in order. */
+/* Takes a team of threads per cut row: its segments' sums, in order. */
 static __device__ __forceinline__ void add_segments(const operands &A, const xcache_block &b,
                                                     const real *sums) {
     enum { TEAM = 8 };

@@ -16,7 +16,7 @@ static double dot(int64_t n, const double *x, const double *y) {
     return sum;
 }
 
-/* The inverse of each diagonal entry. */
+/* Returns the inverse of each diagonal entry. */
 static double *invert_diagonal(const spmv_ctx *ctx, const spmv_mat *A) {
     spmv_csr_view rows = SPMV_OPTS(spmv_csr_view);
     check(ctx, spmv_mat_rows(A, &rows));

@@ -40,7 +40,7 @@ typedef struct product { /* a plan, and what its products took */
     int64_t count;
 } product;
 
-/* A plan for about that many products. refill: the matrix will get other values. */
+/* Returns a plan for about that many products. refill: the matrix will get other values. */
 static inline product prepare(spmv_ctx *ctx, spmv_mat *A, const char *kernel, int64_t products,
                               int refill) {
     const spmv_plan_opts opts = {

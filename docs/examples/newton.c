@@ -28,7 +28,7 @@ static double evaluate(int64_t n, const double *u, double *f) {
     return sqrt(dot(n * n, f, f));
 }
 
-/* The values of L - h^2 lambda diag(exp(u)), in the order of L's entries. */
+/* Computes the values of L - h^2 lambda diag(exp(u)), in the order of L's entries. */
 static void fill_jacobian(const spmv_csr_view *L, int64_t n, const double *u, double *values) {
     const double h = 1 / (double)(n + 1);
     for (int64_t i = 0; i < L->rows; i++)

@@ -12,7 +12,7 @@
 static const double damping = 0.85;
 enum { MOST_PRODUCTS = 200, PRODUCTS_PER_CHECK = 10 };
 
-/* P: its columns are the graph's rows. */
+/* Returns P: its columns are the graph's rows. */
 static spmv_mat *make_transition(spmv_ctx *ctx, const spmv_mat *graph) {
     spmv_csr_view links = SPMV_OPTS(spmv_csr_view);
     spmv_mat *P = NULL;

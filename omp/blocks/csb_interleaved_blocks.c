@@ -47,7 +47,7 @@ INLINE void add_block(const csb_interleaved *A, int64_t k, int64_t end, int code
     for (; k < end; k++) add_entry(A, k, code, x, alpha, y);
 }
 
-/* Row b of blocks. */
+/* Multiplies row b of blocks. */
 INLINE void add_blocks(const csb_interleaved *matrix, int64_t b, int code, const real *x,
                        real alpha, real *y) {
     const csb_interleaved A = *matrix; /* its own: else every y written might be of it */

@@ -3,7 +3,8 @@
 
 #include "omp/carry.h"
 
-/* The sum over entries k.. of one row, as far as they lie before end; *k moves behind them. */
+/* Returns the sum over entries k.. of one row, as far as they lie before end; *k moves behind
+ * them. */
 static inline real sum_row(const idx *row, const idx *col, const real *values, const real *x,
                            int64_t *k, int64_t end) {
     real sum = 0;

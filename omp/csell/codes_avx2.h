@@ -92,7 +92,7 @@ AVX2_INLINE void widen_256(const uint8_t *codes, int32_t *at) {
         _mm256_store_si256((void *)(at + r), load_codes_256(codes + r, CSELL_COLUMN_8));
 }
 
-/* Values from there on, in the lanes of the mask, in others 0. */
+/* Returns values from there on, in the lanes of the mask, in others 0. */
 AVX2_INLINE vec256 values_256(const slice_data *d, const uint8_t *values, int code, bool full,
                               uint32_t mask, const lanes_256 *lanes) {
     int32_t at[8] __attribute__((aligned(32)));

@@ -71,7 +71,7 @@ AVX512_INLINE void widen_512(const uint8_t *codes, int32_t *at) {
         _mm512_store_si512(at + r, load_codes_512(codes + r, CSELL_COLUMN_8));
 }
 
-/* Values of a codebook that fits two registers. */
+/* Returns values of a codebook that fits two registers. */
 AVX512_INLINE vec512 look_up_512(const codebook_512 *t, const uint8_t *codes, bool full,
                                  __mmask16 mask) {
     __m512i at;
@@ -84,7 +84,7 @@ AVX512_INLINE vec512 look_up_512(const codebook_512 *t, const uint8_t *codes, bo
     return (vec512)_mm512_permutex2var_ps((__m512)t->low, at, (__m512)t->high);
 }
 
-/* Values from there on, in the lanes of mask. */
+/* Returns values from there on, in the lanes of mask. */
 AVX512_INLINE vec512 values_512(const slice_data *d, const codebook_512 *t, const uint8_t *values,
                                 int code, bool full, __mmask16 mask) {
     int32_t at[16] __attribute__((aligned(64)));

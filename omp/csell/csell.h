@@ -84,7 +84,7 @@ static inline __attribute__((always_inline)) void put_long(const product *m, int
         sum[A->long_row[*next] - first] = m->long_sum[*next];
 }
 
-/* The rows of slice k from their sums. */
+/* Puts the rows of slice k from their sums. */
 static inline __attribute__((always_inline)) void put_slice(const product *m, int64_t k,
                                                             const real *sum) {
     int64_t first = k * CSELL_ROWS, rows = m->A->s.rows - first;

@@ -34,7 +34,7 @@ static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
     return sizeof(work) + (size_t)most * sizeof(real);
 }
 
-/* The long row that entry k of the long part is in. */
+/* Returns the long row that entry k of the long part is in. */
 static int64_t long_row_of(const csell *A, int64_t k) {
     int64_t low = 0, high = A->long_rows;
     while (low < high) {
@@ -88,7 +88,8 @@ static real sum_long(const csell *A, const real *x, int64_t begin, int64_t end) 
     return (sum[0] + sum[1]) + (sum[2] + sum[3]);
 }
 
-/* Share s of the entries of long rows: sums of the rows that end in it, a carry for the last. */
+/* Adds share s of the entries of long rows: sums of the rows that end in it, a carry for the
+ * last. */
 static void multiply_long(const csell *A, const real *x, int64_t nshares, int64_t s, work *t) {
     int64_t k = spmv_split(A->long_nnz, nshares, s), end = spmv_split(A->long_nnz, nshares, s + 1);
     int64_t row = t->first_long[s];

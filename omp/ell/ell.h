@@ -4,8 +4,8 @@
 #include "omp/kernel.h"
 #include "formats/ell/ell.h"
 
-/* Slots first..last of row i, as far as they are the row's: with rowlens it ends where its entries
- * do. */
+/* Sums slots first..last of row i, as far as they are the row's: with rowlens it ends where its
+ * entries do. */
 static inline real ell_dot(const ell *A, const real *x, int64_t i, int64_t first, int64_t last,
                            bool rowlens, bool simd) {
     if (rowlens && last > A->row_len[i]) last = A->row_len[i];

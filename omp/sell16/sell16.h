@@ -24,7 +24,7 @@ INLINE real x_at(const real *x, const uint16_t *columns, int64_t n, bool wide) {
     return x[wide ? ((const uint32_t *)(const void *)columns)[n] : columns[n]];
 }
 
-/* The lengths of a slice's rows, longest first; NULL: all have width entries. */
+/* Returns the lengths of a slice's rows, longest first; NULL: all have width entries. */
 INLINE const int32_t *lengths_of(const sell16_slices *A, const sell16_slice *slice) {
     return slice->uneven < 0 ? NULL : A->length + slice->uneven * SELL16_ROWS;
 }

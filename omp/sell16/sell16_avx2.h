@@ -14,7 +14,7 @@ typedef struct lanes8 {
     lanes4 low, high;
 } lanes8;
 
-/* Four entries of x; gcc makes loads of it, never the gather instruction. */
+/* Returns four entries of x; gcc makes loads of it, never the gather instruction. */
 AVX2_INLINE lanes4 gather_4(const real *x, const uint16_t *columns, int64_t n, bool wide) {
     uint64_t four;
     if (wide)

@@ -28,7 +28,7 @@ static inline real half_value(const half_slice *h, int64_t k, int e, int64_t n) 
     return value_of(&here, d->value_code, n);
 }
 
-/* Step k, entry by entry. */
+/* Adds step k, entry by entry. */
 static inline void add_step_portable(half_slice *h, int64_t k) {
     const slice_data *d = &h->d;
     const csell_step *step = d->step + k;
@@ -67,7 +67,7 @@ static inline void begin_slice(const product *m, int64_t k, half_slice *h) {
     for (int64_t r = 0; r < rows; r++) scale_row(m->y + first + r, m->beta);
 }
 
-/* Long row n, which is row r of the slice. */
+/* Adds long row n, which is row r of the slice. */
 static inline void add_long(const csell *A, int64_t n, int64_t r, half_slice *h) {
     for (int32_t k = A->long_ptr[n]; k < A->long_ptr[n + 1]; k++) {
         int64_t col = A->long_col[k];

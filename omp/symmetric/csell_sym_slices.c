@@ -19,7 +19,7 @@
 #include "csell_sym_avx2.h"
 #include "csell_sym_avx512.h"
 
-/* The first row that the slice has mirrors in. */
+/* Returns the first row that the slice has mirrors in. */
 static int64_t lowest_of(const csell *A, int64_t k) {
     const csell_slice *slice = A->slice + k;
     int64_t first = k * CSELL_ROWS, low = first;

@@ -78,7 +78,7 @@ static inline real add_near(const real *values, const uint16_t *distance, int64_
     return a + b;
 }
 
-/* The same by columns; y begins with row low's. */
+/* Returns the same by columns; y begins with row low's. */
 static inline real add_far(const real *values, const idx *col, int64_t begin, int64_t end,
                            const real *x, real mirror, real *y, int64_t low) {
     real a = 0;

@@ -93,7 +93,8 @@ int run_tool(const char *name, int argc, char **argv);
 /* ---- talk.c --------------------------------------------------------------------------------- */
 
 enum { NO_LIMIT = 1 << 20, LEAST_WIDTH = 40, PAGE_WIDTH = 80 };
-/* Columns of the terminal that file is, else COLUMNS of the environment, else otherwise. */
+/* Returns the columns of the terminal that file is, else COLUMNS of the environment, else
+ * otherwise. */
 int page_width(FILE *file, int otherwise);
 /* words and a newline, after `column` columns that are written already; broken at blanks before
  * `width`, and every further line begins after `indent` blanks. */
@@ -141,8 +142,8 @@ typedef struct verdict {
 verdict oracle_check(const oracle *o, spmv_precision precision, double alpha, double beta,
                      const void *y0, const void *y);
 
-/* Entry i of the random vector of a seed: in (-1, -1/16] or [1/16, 1), so that no dropped entry can
- * hide behind a tiny x, with 53 random bits. */
+/* Returns entry i of the random vector of a seed: in (-1, -1/16] or [1/16, 1), so that no dropped
+ * entry can hide behind a tiny x, with 53 random bits. */
 double random_entry(uint64_t seed, uint64_t i);
 
 /* ---- record.c, write_*.c -------------------------------------------------------------------- */
@@ -198,11 +199,11 @@ void record_clear(record *r);              /* every field null */
 void record_build(record *r);              /* what was compiled */
 statistics record_times(const record *r);
 
-/* The number that is read back from a log to which x was written. */
+/* Returns the number that is read back from a log to which x was written. */
 double jsonl_number(double x);
-/* One line of JSON with its newline; the caller frees. */
+/* Writes one line of JSON with its newline; the caller frees. */
 spmv_status jsonl_format(fields table, const void *of, char **out);
-/* The line to file, if that is not NULL; the exit code, with the reason said. */
+/* Writes the line to file, if that is not NULL; the exit code, with the reason said. */
 int jsonl_print(FILE *file, fields table, const void *of);
 void csv_write(FILE *file, fields table, const void *of, bool header);
 /* Three or four significant digits with a unit: 52.4 us, 1.34 ms; - if it is none. */
@@ -242,8 +243,8 @@ bool matrix_facts_of(const spmv_csr_view *A, const spmv_stats *stats, int thread
 /* ---- thumbnail.c ---------------------------------------------------------------------------- */
 
 enum { THUMBNAIL_EDGE = 32, THUMBNAIL_SIZE = THUMBNAIL_EDGE * (THUMBNAIL_EDGE + 1) };
-/* The pattern in at most 32 x 32 cells: one digit per cell, rows of cells separated by '/'. 9: as
- * many entries as the fullest cell; one less for each factor of 4, down to 1; 0: none. */
+/* Draws the pattern in at most 32 x 32 cells: one digit per cell, rows of cells separated by '/'.
+ * 9: as many entries as the fullest cell; one less for each factor of 4, down to 1; 0: none. */
 void thumbnail_of(const spmv_csr_view *A, char *out /* [THUMBNAIL_SIZE] */);
 
 /* ---- machine.c ------------------------------------------------------------------------------ */

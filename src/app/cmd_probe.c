@@ -77,7 +77,7 @@ static void keep_best(spmv_rates *r, const spmv_rates *seen) {
     for (int k = 0; k < r->ngathers; k++) r->gathers[k] = fmax(r->gathers[k], seen->gathers[k]);
 }
 
-/* Processors that other programs used meanwhile. */
+/* Returns how many processors other programs used meanwhile. */
 static double others_of(const noise *before, const noise *after) {
     noise n = {.wall_s = 0};
     noise_add(&n, before, after);

@@ -56,7 +56,7 @@ static void add_grids(choice *c, const spmv_param *p, int threads) {
         for (int64_t cols = 1; cols <= 16; cols *= 4) add_value(c, p, rows, cols);
 }
 
-/* All values if there are few; powers of two; or multiples and fractions of the default. A
+/* Lists all values if there are few; powers of two; or multiples and fractions of the default. A
  * parameter whose default is 0, which the kernel then chooses itself, keeps it if it could be any
  * number. */
 static void add_values(choice *c, const spmv_param *p) {

@@ -19,7 +19,7 @@ static double share(int64_t part, int64_t whole_) {
     return whole_ ? (double)part / (double)whole_ : NAN;
 }
 
-/* Gini coefficient of the row lengths, from how many rows there are of each. */
+/* Returns the Gini coefficient of the row lengths, from how many rows there are of each. */
 static bool find_gini(const spmv_csr_view *A, int64_t row_max, double *gini) {
     int64_t *rows_of = calloc((size_t)row_max + 1, sizeof *rows_of);
     if (!rows_of) return false;
@@ -65,7 +65,8 @@ static bool find_diagonals(const spmv_csr_view *A, matrix_facts *out) {
     return true;
 }
 
-/* Blocks of a row of blocks that hold an entry: its rows are merged, each being in order. */
+/* Returns the number of blocks of a row of blocks that hold an entry: its rows are merged, each
+ * being in order. */
 static int64_t count_blocks(const spmv_csr_view *A, int edge, int64_t block_row) {
     enum { HIGHEST = 8 };
     int64_t first = block_row * edge, blocks = 0, next[HIGHEST];
@@ -83,7 +84,7 @@ static int64_t count_blocks(const spmv_csr_view *A, int edge, int64_t block_row)
     }
 }
 
-/* Entries over cells of the edge x edge blocks, aligned to (0,0), that hold any. */
+/* Returns the entries over cells of the edge x edge blocks, aligned to (0,0), that hold any. */
 static double find_fill(const spmv_csr_view *A, int edge, int threads) {
     int64_t block_rows = (A->rows + edge - 1) / edge, blocks = 0;
 #pragma omp parallel for schedule(dynamic, 256) num_threads(threads) reduction(+ : blocks)

@@ -13,7 +13,7 @@ double real_of(const char *option, const char *arg, double least);
 int64_t whole_of(const char *option, const char *arg, int64_t least, int64_t most);
 double share_of(const char *option, const char *arg); /* 1% or 0.01 */
 size_t size_of(const char *option, const char *arg);  /* 4G */
-/* The place of arg among words, which end with NULL. */
+/* Returns the place of arg among words, which end with NULL. */
 int64_t word_of(const char *option, const char *arg, const char *const *words);
 bool is_on(const char *option, const char *arg, bool automatic); /* on, off, auto */
 

@@ -351,8 +351,8 @@ static const struct argp_option *option_typed(const char *word) {
     return NULL;
 }
 
-/* The long option that is most like the word; NULL: none is. Short words are like many: only one
- * with the same first letter is meant. */
+/* Returns the long option that is most like the word; NULL: none is. Short words are like many:
+ * only one with the same first letter is meant. */
 static const char *nearest_option(const char *word) {
     enum { LONG_WORD = 5 };
     const char *names[sizeof table / sizeof *table];

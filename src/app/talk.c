@@ -5,8 +5,8 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-/* Bytes of the control character that s begins with, which a terminal could obey: ASCII's, and in
- * UTF-8 those from U+0080; 0: none. */
+/* Returns the bytes of the control character that s begins with, which a terminal could obey:
+ * ASCII's, and in UTF-8 those from U+0080; 0: none. */
 static int control_bytes(const char *s) {
     unsigned char c = (unsigned char)s[0], next = (unsigned char)(c ? s[1] : 0);
     if (c == 0xc2 && next >= 0x80 && next < 0xa0) return 2;
@@ -84,8 +84,8 @@ static size_t cursor_bytes_at_end(const char *s, size_t length) {
     return length && s[length - 1] == '\r';
 }
 
-/* One line, broken at blanks where the terminal ends; but a command to type, which four blanks
- * begin, stays in one piece. Written at once: other processes may write there, too. */
+/* Prints one line, broken at blanks where the terminal ends; but a command to type, which four
+ * blanks begin, stays in one piece. Written at once: other processes may write there, too. */
 static void print_line(const char *words) {
     enum { COMMAND = 4 };
     size_t room = 4 * strlen(words) + 16, lead = strspn(words, " "), size;

@@ -150,7 +150,7 @@ static bool is_unsorted(const spmv_arrays *a, int64_t first, int64_t k) {
     return a->flags & SPMV_SORTED && k > first && a->idx[k] <= a->idx[k - 1];
 }
 
-/* The first entry that is wrong; nnz: none is. */
+/* Returns the first entry that is wrong; nnz: none is. */
 static int64_t first_wrong(const spmv_arrays *a) {
     const bool all = a->flags & SPMV_VALIDATE;
     for (int64_t i = 0; i < lines_of(a); i++)

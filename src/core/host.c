@@ -124,7 +124,8 @@ static double quota_here(const hierarchy *h) {
     return found && quota > 0 && period > 0 ? (double)quota / (double)period : INFINITY;
 }
 
-/* Bytes of file pages not used lately: the system reclaims these first, so they count as free. */
+/* Returns the bytes of file pages not used lately: the system reclaims these first, so they count
+ * as free. */
 static int64_t reclaimable_bytes(const hierarchy *h) {
     const char *key = h->unified ? "inactive_file %lld" : "total_inactive_file %lld";
     char line[256];
@@ -236,7 +237,7 @@ static void *wait_for_release(void *mutex) {
     return NULL;
 }
 
-/* The stack of a thread of OpenMP's in bytes, as the user asks for it; 0: does not. */
+/* Returns the stack of a thread of OpenMP's in bytes, as the user asks for it; 0: does not. */
 static size_t asked_stack(void) {
     const char *asked = getenv("OMP_STACKSIZE");
     unsigned long long size;
@@ -341,7 +342,8 @@ static size_t available_bytes(void) {
     return 1024 * kib;
 }
 
-/* The memory that is available without swapping, and no more than the container may still take. */
+/* Returns the memory that is available without swapping, and no more than the container may still
+ * take. */
 size_t spmv_host_free_bytes(void) {
     size_t available = available_bytes();
     spmv_cgroup allowed;

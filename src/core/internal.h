@@ -283,7 +283,7 @@ void spmv_stored_free(spmv_ctx *ctx, spmv_stored *list);
 void spmv_stored_drop(spmv_ctx *ctx, spmv_stored **at);
 /* Frees the stores that no plan uses. */
 void spmv_stored_drop_unused(spmv_mat *mat);
-/* A plan that uses the store; NULL: none does. */
+/* Returns a plan that uses the store; NULL: none does. */
 const spmv_plan *spmv_stored_plan(const spmv_mat *mat, const spmv_stored *stored);
 static inline bool spmv_plan_is_f32(const spmv_plan *plan) {
     return plan->variant == SPMV_F32_O32 || plan->variant == SPMV_F32_O64;
@@ -296,7 +296,8 @@ static inline int spmv_plan_offset_bits(const spmv_plan *plan) {
 }
 /* The plan's store. */
 const spmv_stored *spmv_stored_of(const spmv_plan *plan);
-/* The rows of which the matrix was made, if they are on the plan's device; NULL: they are not. */
+/* Returns the rows of which the matrix was made, if they are on the plan's device; NULL: they are
+ * not. */
 const spmv_stored *spmv_source_of(const spmv_plan *plan);
 static inline size_t spmv_row_ptr_bytes(const spmv_plan *plan) { /* in the plan's width */
     return (size_t)(plan->matrix->csr.rows + 1) * (size_t)spmv_plan_offset_bits(plan) / 8;

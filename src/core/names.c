@@ -17,7 +17,7 @@ static size_t smallest(size_t a, size_t b, size_t c) {
     return least < c ? least : c;
 }
 
-/* The Levenshtein distance; words of LONGEST or more characters are never similar. */
+/* Returns the Levenshtein distance; words of LONGEST or more characters are never similar. */
 static size_t edit_distance(const char *a, const char *b) {
     enum { LONGEST = 64 };
     size_t m = strlen(a), n = strlen(b), row[LONGEST];

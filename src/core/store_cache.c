@@ -42,7 +42,7 @@ static const spmv_device_format *builder_of(const spmv_plan *plan, const char *f
     return spmv_device_builder(plan->device->backend, format, plan->variant);
 }
 
-/* The rows of which the matrix was made, if they are on the plan's device. */
+/* Returns the rows of which the matrix was made, if they are on the plan's device. */
 const spmv_stored *spmv_source_of(const spmv_plan *plan) {
     const spmv_stored *source = plan->matrix->source;
     return source && source->device == plan->device ? source : NULL;
@@ -158,8 +158,8 @@ static size_t most_on(spmv_device *device, size_t need) {
     return most_of(device->backend->free_bytes(device));
 }
 
-/* Bytes that the device needs besides the store while it builds it, including compressed rows if
- * they are not there. */
+/* Returns the bytes that the device needs besides the store while it builds it, including
+ * compressed rows if they are not there. */
 static size_t working_bytes(const spmv_plan *plan, const spmv_csr_view *view,
                             const spmv_device_format *own) {
     const spmv_format *rows = rows_format(plan);

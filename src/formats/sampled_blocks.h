@@ -4,8 +4,9 @@
 
 #include "spmv_sample.h"
 
-/* The number of blocks of height x width that cover all entries of rows top..end_row - 1. A block
- * begins at the first column that is not yet covered or, if aligned, at a multiple of the width. */
+/* Returns the number of blocks of height x width that cover all entries of rows top..end_row - 1. A
+ * block begins at the first column that is not yet covered or, if aligned, at a multiple of the
+ * width. */
 static inline int64_t count_covering(const sample_slice *w, int top, int end_row, int height,
                                      int width, bool aligned) {
     const uint32_t none = UINT32_MAX;

@@ -16,21 +16,21 @@ enum { VALUE_CODEBOOK_SIZE = 256 }; /* values in a dictionary, at most; csell ha
 /* Says what is stored: reals; floats; uint8_t, places in the codebook; nothing, as all values are
  * codebook[0]. */
 enum value_code { VALUE_RAW, VALUE_F32, VALUE_CODEBOOK, VALUE_ONE };
-/* The same in words, as plans tell their users; NULL: as they are. */
+/* Returns the same in words, as plans tell their users; NULL: as they are. */
 static inline const char *code_word(int code) {
     return code == VALUE_ONE        ? "constant"
            : code == VALUE_CODEBOOK ? "dictionary"
            : code == VALUE_F32      ? "floats"
                                     : NULL;
 }
-/* Bytes of a value. */
+/* Returns the bytes of a value. */
 static inline __attribute__((always_inline)) int coded_bytes(int code) {
     return code == VALUE_RAW   ? (int)sizeof(real)
            : code == VALUE_F32 ? (int)sizeof(float)
            : code == VALUE_ONE ? 0
                                : 1;
 }
-/* The value of a slot; the codebook is read with the last two encodings only. */
+/* Returns the value of a slot; the codebook is read with the last two encodings only. */
 static inline __attribute__((always_inline)) real
 coded_value(const uint8_t *values, const real *codebook, int64_t slot, int code) {
     real raw;

@@ -144,7 +144,7 @@ static inline bool fit_float(const spmv_csr_view *A, int threads) {
     return misfits == 0;
 }
 
-/* The encoding of the fewest bytes that hold every value; its codebook and set. */
+/* Returns the encoding of the fewest bytes that hold every value; its codebook and set. */
 static inline int choose_code(const spmv_csr_view *A, bool codes, int threads, real *codebook,
                               value_set *set) {
     make_codebook(A, INT64_MAX, codes, threads, codebook, set);

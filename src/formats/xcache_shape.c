@@ -52,7 +52,8 @@ static growth count_columns(const spmv_csr_view *A) {
     return g;
 }
 
-/* Columns of a block so high: in between, and further than was looked, they grow by a power. */
+/* Returns the number of columns of a block so high: in between, and further than was looked, they
+ * grow by a power. */
 static double columns_of(const growth *g, double height) {
     int k = 0;
     while (k + 2 < g->n && ((double)rows_at(k + 1) < height || g->count[k] == 0)) k++;
@@ -127,7 +128,7 @@ int64_t spmv_xcache_weight(const spmv_csr_view *A, int64_t height) {
     return weight > LEAST_WEIGHT ? weight : LEAST_WEIGHT;
 }
 
-/* The first row from low on before which there is so much; the guess is looked at first. */
+/* Returns the first row from low on before which there is so much; the guess is looked at first. */
 static int64_t row_behind(const spmv_csr_view *A, int64_t weight, int64_t much, int64_t low,
                           int64_t step) {
     int64_t high = low;

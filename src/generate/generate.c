@@ -186,8 +186,8 @@ static void sum_counts(int64_t rows, int threads, int64_t *row_ptr, int64_t *par
     }
 }
 
-/* First row of the c-th of nchunks parts that are equal in rows + entries: a search along the merge
- * path. */
+/* Returns the first row of the c-th of nchunks parts that are equal in rows + entries: a search
+ * along the merge path. */
 static int64_t chunk_start(const int64_t *row_ptr, int64_t rows, int64_t nchunks, int64_t c) {
     int64_t target = spmv_split(row_ptr[rows] + rows, nchunks, c), low = 0, high = rows;
     while (low < high) {

@@ -70,8 +70,8 @@ spmv_status spmv_arg_decimal(const spmv_args *args, int k, int64_t default_value
 
 /* ---- generate_random.c: tools --------------------------------------------------------------- */
 
-/* The k-th number of the splitmix64 sequence that starts at key (Steele, Lea and Flood, OOPSLA'14),
- * without the numbers before it. */
+/* Returns the k-th number of the splitmix64 sequence that starts at key (Steele, Lea and Flood,
+ * OOPSLA'14), without the numbers before it. */
 static inline uint64_t spmv_hash(uint64_t key, uint64_t k) {
     uint64_t z = key + (k + 1) * 0x9E3779B97F4A7C15u;
     z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
@@ -79,7 +79,7 @@ static inline uint64_t spmv_hash(uint64_t key, uint64_t k) {
     return z ^ (z >> 31);
 }
 
-/* A uniform number of 0..n-1 from 64 random bits: the high half of the product (Lemire). */
+/* Returns a uniform number of 0..n-1 from 64 random bits: the high half of the product (Lemire). */
 static inline int64_t spmv_below(uint64_t bits, int64_t n) {
     return (int64_t)(((unsigned __int128)bits * (uint64_t)n) >> 64);
 }

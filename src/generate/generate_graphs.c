@@ -73,7 +73,7 @@ static int mesh_neighbours(const spmv_recipe *r, int64_t p, int64_t *neighbour) 
     return n;
 }
 
-/* The shuffle of the block of node p; all but the last block are alike but for the key. */
+/* Returns the shuffle of the block of node p; all but the last block are alike but for the key. */
 static spmv_shuffle block_of(const spmv_recipe *r, int64_t p, int64_t *start, uint64_t *key) {
     *start = p / BLOCK * BLOCK;
     *key = spmv_hash(~r->key, (uint64_t)*start);
@@ -152,7 +152,7 @@ static bool has_next(const spmv_recipe *r, int64_t i) {
     return i % 2 == 0 || i + 2 == r->rows || (spmv_hash(r->key, (uint64_t)i) & 1023) >= 123;
 }
 
-/* The mirror image of i if the two are linked, else -1. */
+/* Returns the mirror image of i if the two are linked, else -1. */
 static int64_t crossing(const spmv_recipe *r, int64_t i, int64_t block, uint64_t per_1024) {
     int64_t start = i / block * block, size = r->rows - start < block ? r->rows - start : block;
     uint64_t key = spmv_hash(r->key ^ (uint64_t)block, (uint64_t)start);
@@ -314,7 +314,7 @@ typedef struct powerlaw {
     int32_t guide[GUIDES + 1];     /* the segment of k / GUIDES of the weight */
 } powerlaw;
 
-/* Binary logarithm of n >= 1, times 2^40, by squaring. */
+/* Returns the binary logarithm of n >= 1, times 2^40, by squaring. */
 static int64_t log2_fixed(int64_t n) {
     int whole = 63 - __builtin_clzll((uint64_t)n);
     double x = (double)n / (double)((int64_t)1 << whole);

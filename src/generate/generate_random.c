@@ -3,7 +3,7 @@
 
 /* ---- integers ------------------------------------------------------------------------------- */
 
-/* Floor of the square root, bit by bit: the same everywhere. */
+/* Returns the floor of the square root, bit by bit: the same everywhere. */
 int64_t spmv_isqrt(int64_t n) {
     int64_t root = 0;
     for (int64_t bit = (int64_t)1 << 31; bit; bit >>= 1)

@@ -13,7 +13,7 @@ enum {
     ROWS = 1 << 14     /* and at most so many rows are looked at */
 };
 
-/* The distance between checked rows; the last row is always checked. */
+/* Returns the distance between checked rows; the last row is always checked. */
 static int64_t step_of(const spmv_csr *A) {
     const int64_t by_entries = A->nnz / ENTRIES, by_rows = A->rows / ROWS;
     return 1 + (by_entries > by_rows ? by_entries : by_rows);

@@ -54,8 +54,8 @@ static double share_error(const double *sample, int n, double median, int stretc
     return fmax(sqrt(squares / (stretches * (stretches - 1))), 0.5 / sqrt(n));
 }
 
-/* Half the number of ranks that the interval spans. The wider one by tenths and by fifths: fifths
- * notice slower changes, tenths know their scatter better. */
+/* Returns half the number of ranks that the interval spans. The wider one by tenths and by fifths:
+ * fifths notice slower changes, tenths know their scatter better. */
 static double ranks_around(const double *sample, int n, double median) {
     static const int parts[] = {10, 5};
     double most = 0;

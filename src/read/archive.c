@@ -61,7 +61,8 @@ struct spmv_archive {
     unsigned char bytes[SPMV_MAGIC_BYTES + (64 << 10)]; /* of the file */
 };
 
-/* The next bytes of the file, into a->bytes: how many, 0 at its end, -1 when it cannot be read. */
+/* Reads the next bytes of the file, into a->bytes: how many, 0 at its end, -1 when it cannot be
+ * read. */
 static la_ssize_t read_bytes(spmv_archive *a) {
     ssize_t got;
     if (a->head) {
@@ -109,7 +110,7 @@ static const char *in_plain_words(const char *why) {
     return why ? why : "zlib cannot go on";
 }
 
-/* The next decompressed bytes of a .gz file, into a->inflated; like read_bytes. */
+/* Reads the next decompressed bytes of a .gz file, into a->inflated; like read_bytes. */
 static la_ssize_t inflate_bytes(spmv_archive *a) {
     z_stream *z = &a->zlib;
     z->next_out = a->inflated;

@@ -92,12 +92,13 @@ static inline const char *skip_blanks(const char *p) {
     return p;
 }
 
-/* The newline that ends the line at p, or end. */
+/* Returns the newline that ends the line at p, or end. */
 const char *mm_end_of_line(const char *p, const char *end);
 /* Splits a line into words, of which it stores at most max, and returns how many there are. */
 int mm_split_line(const char *line, const char *end, word *words, int max);
 bool mm_word_is(word w, const char *text); /* upper or lower case */
-/* A word as it can be shown: in quotes, cut after 24 characters, what is not printable as \xNN. */
+/* Returns a word as it can be shown: in quotes, cut after 24 characters, what is not printable as
+ * \xNN. */
 quoted mm_quote(word w);
 bool mm_scan_integer(word w, int64_t *value); /* [+-]digits; values that do not fit saturate */
 /* The first error of the worker's block, in the line it is at; always SPMV_E_FORMAT. */

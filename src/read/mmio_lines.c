@@ -31,8 +31,8 @@ bool mm_word_is(word w, const char *text) {
     return w.length == strlen(text) && spmv_begins_with(w.text, text);
 }
 
-/* A word of the file as it can be shown: in quotes, cut after 24 characters, what is not printable
- * as \xNN. */
+/* Returns a word of the file as it can be shown: in quotes, cut after 24 characters, what is not
+ * printable as \xNN. */
 quoted mm_quote(word w) {
     enum { SHOWN = 24 };
     quoted q = {"'"};

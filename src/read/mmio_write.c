@@ -37,7 +37,7 @@ static char *format_index(char *to, uint64_t value) {
     return to;
 }
 
-/* The shortest of %.15g, %.16g, %.17g that reads back as value. */
+/* Returns the shortest of %.15g, %.16g, %.17g that reads back as value. */
 static char *format_value(const write_job *job, char *to, double value) {
     double magnitude = fabs(value), back;
     if (magnitude < 1e15 && magnitude == floor(magnitude)) {
@@ -150,8 +150,8 @@ static spmv_status write_file(spmv_ctx *ctx, const char *path, const char *heade
     return spmv_fail(ctx, SPMV_E_WRITE, "%s: %s", path, strerror(error));
 }
 
-/* The narrowest field, from wanted on, that holds all values: merged duplicates of a pattern are no
- * pattern. */
+/* Returns the narrowest field, from wanted on, that holds all values: merged duplicates of a
+ * pattern are no pattern. */
 static spmv_field fitting_field(const spmv_csr_view *A, spmv_field wanted) {
     for (int64_t k = 0; k < A->nnz && wanted != SPMV_REAL_FIELD; k++) {
         if (wanted == SPMV_PATTERN_FIELD && A->values[k] != 1) wanted = SPMV_INTEGER_FIELD;

@@ -171,8 +171,8 @@ static inline const char *append_digits(const char *p, uint64_t *w) {
     }
 }
 
-/* The digits of an exponent; beyond 10^15 the exact value no longer matters, no text is that long.
- * NULL: none. */
+/* Scans the digits of an exponent; beyond 10^15 the exact value no longer matters, no text is that
+ * long. NULL: none. */
 static const char *scan_exponent(const char *p, int64_t *exponent) {
     bool negative = *p == '-';
     int64_t value = 0;

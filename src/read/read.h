@@ -33,7 +33,7 @@ bool spmv_is_archive(const unsigned char *head, size_t nhead);
  * and chooses the entry of a tar archive; fd stays the caller's. */
 spmv_status spmv_archive_open(spmv_ctx *ctx, const char *path, int fd, const unsigned char *head,
                               size_t nhead, spmv_archive **out);
-/* The next bytes of the text, at most capacity; 0 at its end, -1 when it is damaged:
+/* Reads the next bytes of the text, at most capacity; 0 at its end, -1 when it is damaged:
  * spmv_archive_error says how. */
 ptrdiff_t spmv_archive_read(spmv_archive *archive, char *text, size_t capacity);
 /* Decompresses what is left: false if that shows damage, which spmv_archive_error then says. What

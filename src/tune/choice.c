@@ -88,7 +88,7 @@ static spmv_sampling_depth depth_for(const spmv_mat *mat, const spmv_plan_opts *
 
 /* ---- the order ------------------------------------------------------------------------------ */
 
-/* Set-up and products, in baseline product times; of a baseline kernel -1. */
+/* Returns the time of set-up and products, in baseline product times; of a baseline kernel -1. */
 static double predicted_total(const spmv_proposal *p, double calls) {
     return p->predicted_speedup > 0 ? p->predicted_setup + calls / p->predicted_speedup : -1;
 }
@@ -131,7 +131,7 @@ static spmv_status choose_untimed(trials *c, const spmv_proposal *p, int n) {
 
 /* ---- admission ------------------------------------------------------------------------------ */
 
-/* Seconds of a product and of trying the kernel: its set-up and the first product. */
+/* Returns the seconds of a product and of trying the kernel: its set-up and the first product. */
 static double predicted_s(const trials *c, const spmv_proposal *p, double *trying_s) {
     const double baseline_s = c->entry[0].product_s, product_s = baseline_s / p->predicted_speedup;
     *trying_s = p->predicted_setup * (c->predicted_s > 0 ? c->predicted_s : baseline_s) + product_s;
@@ -176,8 +176,8 @@ static bool may_be_kept(const spmv_mat *mat, const spmv_plan_opts *opts, size_t 
     return bytes < much * (double)cache;
 }
 
-/* Bytes that empty the caches when they are read, and no more: twice a processor's cache; four
- * times a GPU's, since an H200 keeps up to 100 MB although it reports 63. */
+/* Returns the bytes that empty the caches when they are read, and no more: twice a processor's
+ * cache; four times a GPU's, since an H200 keeps up to 100 MB although it reports 63. */
 static size_t bytes_to_flush(const trials *c) {
     size_t line = 4096, bytes = (c->backend->host ? 2 : 4) * c->cache;
     size_t most = c->backend->free_bytes(c->device) / 4;
@@ -336,7 +336,8 @@ static spmv_plan *remake(trials *c, const wisdom *w, char *note) {
     return finish(c, is_made ? &c->entry[0] : NULL, t, before);
 }
 
-/* The same of what the wisdom file has for the request; NULL, with an empty note: it has none. */
+/* Returns the same of what the wisdom file has for the request; NULL, with an empty note: it has
+ * none. */
 static spmv_plan *recall(spmv_mat *mat, const spmv_plan_opts *opts, const spmv_backend *backend,
                          char *note) {
     trials c = {

@@ -152,7 +152,7 @@ candidate *spmv_trials_fastest(trials *c) {
     return best;
 }
 
-/* The excess of the median sample over the least. */
+/* Returns the excess of the median sample over the least. */
 static double scatter_of(const candidate *e) {
     const timing *t = &e->t;
     return t->nsamples < 2 ? unseen : t->sample_s[t->nsamples / 2] / t->sample_s[0] - 1;

@@ -46,7 +46,7 @@ typedef struct trials {
     char passed[1024]; /* which kernels were passed over or disqualified, and why */
 } trials;
 
-/* The seconds that count towards the budget and were spent so far. */
+/* Returns the seconds that count towards the budget and were spent so far. */
 double spmv_trials_spent_s(const trials *c);
 double spmv_trials_budget_s(const trials *c); /* by the baseline product as timed so far */
 /* Allocates the vectors and times the baseline kernel. */
@@ -64,7 +64,8 @@ spmv_status spmv_trials_begin(trials *c, candidate *e);
 spmv_status spmv_trials_sample(const trials *c, candidate *e);
 /* candidates.c. Whether the kernel is built in and its results repeat as the caller asks. */
 bool spmv_candidate_is_allowed(const trials *c, const spmv_proposal *p);
-/* Options for a plan of the candidate; they point to it. threads: 0: as many as the caller says. */
+/* Returns options for a plan of the candidate; they point to it. threads: 0: as many as the caller
+ * says. */
 spmv_plan_opts spmv_candidate_opts(const trials *c, candidate *e, int threads);
 /* Builds the kernel's plan and makes it a candidate. Returns false if it cannot be used: then it is
  * passed over, and *status says whether building failed. */

@@ -29,7 +29,7 @@ static void add(row *r, PetscInt col, PetscScalar value) {
     r->value[r->n++] = value;
 }
 
-/* A symmetric, diagonally dominant value of an edge of a grid. */
+/* Returns a symmetric, diagonally dominant value of an edge of a grid. */
 static PetscScalar edge(shape s, PetscInt i, PetscInt j, PetscInt which) {
     const PetscReal scale = which ? 1 + 0.5 * which : 1;
     if (s == POISSON_2D || s == POISSON_3D || s == BOX_27) return -scale;

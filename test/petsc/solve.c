@@ -42,7 +42,7 @@ static PetscErrorCode make_diagonals(Mat A, Mat *out) {
     PetscFunctionReturn(0);
 }
 
-/* The norms of A x, z + A x in place and apart, and A' x. */
+/* Checks the norms of A x, z + A x in place and apart, and A' x. */
 static PetscErrorCode print_products(const char *what, Mat A) {
     Vec x, y, z;
     PetscReal norm[4];

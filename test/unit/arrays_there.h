@@ -31,7 +31,7 @@ static inline void *sent(const void *from, size_t bytes) {
     return memory;
 }
 
-/* Rows as arrays of these types. */
+/* Returns rows as arrays of these types. */
 static inline spmv_arrays send(const spmv_csr_view *A, int bits, int base, spmv_precision precision,
                                unsigned flags, lent_arrays *t) {
     const size_t n = (size_t)A->rows + 1, nnz = (size_t)A->nnz;
@@ -76,7 +76,7 @@ static inline spmv_mat *create(spmv_ctx *ctx, const spmv_arrays *arrays) {
     return mat;
 }
 
-/* The same matrix, in host memory, with values that f32 holds. */
+/* Returns the same matrix, in host memory, with values that f32 holds. */
 static inline spmv_mat *mat_of(spmv_ctx *ctx, const char *source) {
     spmv_mat *mat = NULL, *rounded = NULL;
     spmv_csr_view A = SPMV_OPTS(spmv_csr_view);

@@ -6,7 +6,8 @@
 #include "testing.h"
 #include "omp/isa.h"
 
-/* The best of this processor. The first call says which sets it lacks, as nobody tries them. */
+/* Returns the best of this processor. The first call says which sets it lacks, as nobody tries
+ * them. */
 static inline int64_t best_isa(void) {
     static const char *const names[] = {[ISA_AVX2] = "AVX2", [ISA_AVX512] = "AVX-512"};
     static bool said = false;

@@ -253,8 +253,8 @@ static inline void offer(values *v, const spmv_param *p, int64_t value) {
     v->value[v->count++] = value;
 }
 
-/* Every value of a short range; else the least, the default, an odd one, and more than there are
- * rows and columns. */
+/* Returns every value of a short range; else the least, the default, an odd one, and more than
+ * there are rows and columns. */
 static inline values values_of(const spmv_param *p, int64_t rows, int64_t cols) {
     enum { SHORT = 8 };
     values v = {.count = 0};

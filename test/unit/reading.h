@@ -81,7 +81,7 @@ static inline void assert_zeroed(const spmv_coo *coo) {
                 coo->rows == 0);
 }
 
-/* A matrix in words: "2x3 real general 1,1=1.5 2,3=-2". */
+/* Returns a matrix in words: "2x3 real general 1,1=1.5 2,3=-2". */
 static inline const char *words_of(const spmv_coo *coo) {
     static const char *const fields[] = {[SPMV_REAL_FIELD] = "real",
                                          [SPMV_INTEGER_FIELD] = "integer",
@@ -180,7 +180,7 @@ typedef struct many_text {
     size_t n;
 } many_text;
 
-/* A real file of about 9 MiB; line number line[k] (from 1) is replaced by bad[k]. */
+/* Makes a real file of about 9 MiB; line number line[k] (from 1) is replaced by bad[k]. */
 static inline many_text many_lines(int64_t entries, const int64_t line[2],
                                    const char *const bad[2]) {
     many_text t = {allocate(MANY * 48 + 1000), 0};

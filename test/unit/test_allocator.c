@@ -200,7 +200,7 @@ static void write_file(void) {
     spmv_ctx_free(ctx);
 }
 
-/* Sums of a product with ones, which all values reach; -1: it failed, as it may. */
+/* Returns sums of a product with ones, which all values reach; -1: it failed, as it may. */
 static double total(const spmv_plan *plan, const spmv_mat *mat) {
     const double ones[] = {1, 1, 1, 1, 1};
     double sums[5] = {0}, sum = 0;

@@ -188,7 +188,7 @@ static const void *sent(there *t, int k, const void *from, size_t bytes) {
     return t->array[k];
 }
 
-/* The same arrays on the device. */
+/* Returns the same arrays on the device. */
 static spmv_arrays send(there *t, const spmv_arrays *here) {
     const size_t lines = (size_t)(here->by_columns ? here->cols : here->rows);
     const size_t nnz = (size_t)here->nnz;

@@ -129,8 +129,8 @@ static void long_rows_are_refused(void **state) {
 
 /* ---- as devices build them ------------------------------------------------------------------- */
 
-/* A band of which every row lacks some entries, so that nearly every slice has a list of its own;
- * every fourth slice is the one before again. */
+/* Makes a band of which every row lacks some entries, so that nearly every slice has a list of its
+ * own; every fourth slice is the one before again. */
 static spmv_mat *band_with_holes(int64_t slices, int64_t width) {
     entries e = {.rows = slices * CSELL_ROWS, .cols = slices * CSELL_ROWS + width};
     for (int64_t i = 0; i < e.rows; i++) {

@@ -35,7 +35,7 @@ static char *multiply_into(const spmv_plan *plan, int d, spmv_precision precisio
     return y;
 }
 
-/* Rows of a few entries and long ones; only the number of columns says how long x is. */
+/* Makes rows of a few entries and long ones; only the number of columns says how long x is. */
 static spmv_mat *matrix_of_columns(int64_t cols) {
     entries e = {.rows = ROWS, .cols = USED_COLS};
     fill_some_long(&e, any_value);

@@ -195,8 +195,8 @@ bool spmv_gather_pays(int64_t isa) {
     return gather_pays;
 }
 
-/* Rows of 0 to 40 entries, nearly all empty in the middle; two of all columns, one behind the other
- * and one the last. */
+/* Makes rows of 0 to 40 entries, nearly all empty in the middle; two of all columns, one behind the
+ * other and one the last. */
 static spmv_mat *uneven_matrix(spmv_ctx *ctx) {
     entries e = {.rows = ROWS, .cols = COLS};
     for (int64_t i = 0; i < ROWS; i++) {

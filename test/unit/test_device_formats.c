@@ -400,8 +400,8 @@ static const char *const listed[][2] = {
     {"gen:poisson2d:1100x1000", "few:200"},
 };
 
-/* A band of that many diagonals; kind 0: its values differ, 1: floats hold them, 2: a table does,
- * 3: one a diagonal. Some rows lack their first entry, a few have one more. */
+/* Makes a band of that many diagonals; kind 0: its values differ, 1: floats hold them, 2: a table
+ * does, 3: one a diagonal. Some rows lack their first entry, a few have one more. */
 static spmv_mat *band_of(int64_t rows, int64_t diagonals, int kind) {
     entries e = {.rows = rows, .cols = rows + 2 * diagonals};
     for (int64_t i = 0; i < rows; i++)

@@ -63,7 +63,8 @@ static void dense_blocks_are_seen(void **state) {
     ASSERT_NEAR(f.symmetric, 0, 0);
 }
 
-/* Blocks of 3 x 3 on the diagonal in rows for which in() holds; in others, if `rest`, one entry. */
+/* Returns the features of blocks of 3 x 3 on the diagonal in rows for which in() holds; in others,
+ * if `rest`, one entry. */
 static spmv_features features_of_parts(bool (*in)(int64_t row), bool rest) {
     enum { ROWS = 3 << 13, EDGE = 3 };
     entries e = {.rows = ROWS, .cols = ROWS};

@@ -16,7 +16,7 @@ static int compare_positions(const void *a, const void *b) {
 
 /* ---- back to entries ------------------------------------------------------------------------ */
 
-/* Each parameter at its default, its least, or a small legal value drawn. */
+/* Chooses each parameter: its default, its least, or a small legal value drawn. */
 static spmv_choice draw_choice(const spmv_param *params, uint64_t seed) {
     spmv_choice c = {{0}};
     uint64_t random = seed;

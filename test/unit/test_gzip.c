@@ -59,7 +59,7 @@ static void check_damaged(const char *as, const char *expected) {
     assert_zeroed(&coo);
 }
 
-/* The place in the file of a text that stands there once. */
+/* Returns the place in the file of a text that stands there once. */
 static char *find(const char *text) {
     char *at = memmem(file, size, text, strlen(text));
     assert_non_null(at);

@@ -63,7 +63,7 @@ static spmv_status follow(const spmv_product *product, double alpha, mode how) {
     return how == QUEUED ? d->backend->tock(d, &seconds) : SPMV_OK;
 }
 
-/* The largest row sum of |A|, at least 1. */
+/* Returns the largest row sum of |A|, at least 1. */
 static double norm_of(const subject *s) {
     spmv_csr_view A = SPMV_OPTS(spmv_csr_view);
     double most = 1;

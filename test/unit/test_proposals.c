@@ -187,7 +187,8 @@ static void sparse_diagonals_are_worth_a_trial(void **state) {
     if (!(csell > 0.9 * sell16)) fail_msg("csell_slices %g, sell16_lanes %g", csell, sell16);
 }
 
-/* The predicted speed-up of sss_rows on rows that reach back over this share of the matrix. */
+/* Returns the predicted speed-up of sss_rows on rows that reach back over this share of the
+ * matrix. */
 static double half_stored(spmv_features f, double reach, int threads) {
     spmv_proposals all = {.n = 0};
     f.reach = reach, f.threads = threads, f.evicted = true;

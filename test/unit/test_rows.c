@@ -28,8 +28,8 @@ static void assert_well_formed(const spmv_csr_view *A) {
     }
 }
 
-/* The matrix as dense rows, NaN where it has no entry: a second implementation of expanding and
- * summing. */
+/* Returns the matrix as dense rows, NaN where it has no entry: a second implementation of expanding
+ * and summing. */
 static double *dense_of(const entries *e) {
     double *dense = malloc((size_t)(e->rows * e->cols + 1) * sizeof *dense);
     assert_non_null(dense);

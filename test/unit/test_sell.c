@@ -237,7 +237,7 @@ static void fill_by_hand(void **state) {
     entries_free(&e);
 }
 
-/* Entries of which some stand in blocks, the last rows and columns too; a row is empty. */
+/* Makes entries of which some stand in blocks, the last rows and columns too; a row is empty. */
 static entries blocky(int64_t rows, int64_t cols) {
     entries e = {.rows = rows, .cols = cols};
     for (int64_t i = 0; i < rows; i++)

@@ -24,7 +24,7 @@ static void drop(sell16_slices *A, spmv_mat *mat, entries *e) {
     entries_free(e);
 }
 
-/* Eight rows of 3, 1, 2, 0, 2, 1, 2 and 5 entries, from column 10 on. */
+/* Makes eight rows of 3, 1, 2, 0, 2, 1, 2 and 5 entries, from column 10 on. */
 static entries ragged_rows(void) {
     static const int lengths[SELL16_ROWS] = {3, 1, 2, 0, 2, 1, 2, 5};
     entries e = {.rows = SELL16_ROWS, .cols = 100};
@@ -99,8 +99,8 @@ static void values_get_the_fewest_bytes(void **state) {
         }
 }
 
-/* Rows of 0 to 12 entries: steps with and without padding, and tails. wide: columns too far apart
- * for 16 bits. */
+/* Makes rows of 0 to 12 entries: steps with and without padding, and tails. wide: columns too far
+ * apart for 16 bits. */
 static entries uneven_rows(double (*value)(int64_t k), bool wide) {
     entries e = {.rows = 61, .cols = 300000};
     for (int i = 0; i < e.rows; i++)

@@ -3,7 +3,7 @@
 
 static const char *const disturbed[] = {"load"};
 
-/* A record of a kernel that took a second, within 10 %. */
+/* Makes a record of a kernel that took a second, within 10 %. */
 static record timed(truth settled, int flags) {
     record r;
     record_clear(&r);

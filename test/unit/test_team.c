@@ -79,7 +79,7 @@ static void close_scene(scene *s) {
     free(s->y);
 }
 
-/* Threads that the winner has in the end; *said: a clause about them. */
+/* Returns how many threads the winner has in the end; *said: a clause about them. */
 static int threads_of_winner(scene *s, char *said, size_t size) {
     const candidate *e = &s->c.entry[0];
     spmv_plan_facts facts = SPMV_OPTS(spmv_plan_facts);

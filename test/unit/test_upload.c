@@ -199,7 +199,7 @@ static double seconds_of(const spmv_plan *plan, way how, void *to, const char *f
     return spmv_now() - start;
 }
 
-/* The median. */
+/* Returns the median. */
 static double rate_of(const spmv_plan *plan, way how, void *to, const char *from, size_t n) {
     enum { TIMES = 7 };
     double s[TIMES];

@@ -3,7 +3,7 @@
 #include "kernels.h"
 #include "new_values.h"
 
-/* The same entries with other values, in another matrix. */
+/* Returns the same entries with other values, in another matrix. */
 static subject subject_with(spmv_ctx *ctx, const entries *e, double *fresh, const char *name) {
     entries other = *e;
     other.values = fresh;

@@ -73,7 +73,7 @@ static inline spmv_mat *matrix_of(spmv_ctx *ctx, const entries *e) {
     return mat;
 }
 
-/* A band whose values are more than a table holds; floats hold them. */
+/* Makes a band whose values are more than a table holds; floats hold them. */
 static inline spmv_mat *matrix_of_floats(spmv_ctx *ctx, int64_t rows) {
     entries e = {.rows = rows, .cols = rows};
     for (int64_t i = 0; i < rows; i++)
@@ -91,7 +91,7 @@ static inline bool is_emulated(void) {
     return &emulated_gpu != NULL;
 }
 
-/* The next number of a seed's sequence: splitmix64. */
+/* Returns the next number of a seed's sequence: splitmix64. */
 static inline uint64_t draw(uint64_t *state) {
     uint64_t h = *state += 0x9e3779b97f4a7c15u;
     h = (h ^ (h >> 30)) * 0xbf58476d1ce4e5b9u;
@@ -123,7 +123,8 @@ static inline void add_row(entries *e, int64_t i, int64_t n) {
     }
 }
 
-/* Distinct entries, a row in three empty, the others of up to most entries, in random order. */
+/* Makes distinct entries, a row in three empty, the others of up to most entries, in random
+ * order. */
 static inline entries random_matrix(uint64_t seed, int64_t rows, int64_t cols, int64_t most) {
     entries e = {.rows = rows, .cols = cols};
     for (int64_t i = 0; i < rows; i++) {
@@ -332,7 +333,7 @@ static inline double *random_vector(uint64_t seed, int64_t n) {
     return v;
 }
 
-/* The reference for x rounded to the precision. */
+/* Returns the reference for x rounded to the precision. */
 static inline oracle oracle_of(const spmv_mat *mat, const double *x, int64_t cols,
                                spmv_precision precision) {
     oracle o;

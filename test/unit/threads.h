@@ -52,7 +52,7 @@ static inline bool is_right(const double *y) {
     return true;
 }
 
-/* Products that went wrong. */
+/* Counts products that went wrong. */
 static inline int multiply(const spmv_plan *plan, int times) {
     double y[N];
     int wrong = 0;
@@ -89,7 +89,7 @@ static inline int use_plan_and_make_another(void *plan) {
     return wrong;
 }
 
-/* Bytes of address space that this process has. */
+/* Returns the bytes of address space that this process has. */
 static inline size_t virtual_bytes(void) {
     size_t pages = 0;
     FILE *file = fopen("/proc/self/statm", "r");

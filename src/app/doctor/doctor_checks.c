@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Hardware threads of a core; 0: unknown. */
+/* Returns the number of hardware threads of a core; 0: unknown. */
 static int smt_of(const doctor_facts *f) {
     return f->host.smt > 0 ? (int)f->host.smt : 0;
 }

@@ -48,7 +48,7 @@ static int64_t count_or_null(int n) {
     return n > 0 ? n : INT64_MIN;
 }
 
-/* The total size of a level's caches: a vector streams through those of all its threads. */
+/* Returns the total size of a level's caches: a vector streams through those of all its threads. */
 static int64_t cache_bytes(hwloc_topology_t topology, hwloc_obj_type_t level) {
     int64_t bytes = 0;
     for (hwloc_obj_t c = NULL; (c = hwloc_get_next_obj_by_type(topology, level, c));)
@@ -96,7 +96,7 @@ static void read_environment(machine *m) {
     }
 }
 
-/* The job number of the batch system that started this process. */
+/* Returns the job number of the batch system that started this process. */
 static text job_id(void) {
     static const char *const names[] = {"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "JOB_ID"};
     for (size_t k = 0; k < sizeof names / sizeof *names; k++)

@@ -36,7 +36,7 @@ statistics record_times(const record *r) {
                         r->timing_stdev_s, r->timing_median_low_s, r->timing_median_high_s};
 }
 
-/* The words of the build's list. */
+/* Returns the words of the build's list. */
 static texts features(void) {
     enum { MOST = 16 };
     static char text_of[] = BUILD_FEATURES;

@@ -109,7 +109,7 @@ static void append_text(const record *r, const param *p, const char *words, char
     append(out, "", words);
 }
 
-/* The parameter that a field of its own in the record holds, a pair's first; NULL: none. */
+/* Returns the parameter that a field of its own in the record holds, a pair's first; NULL: none. */
 static const param *param_in(const field *f) {
     static const char group[] = "config.";
     if (strncmp(f->key, group, strlen(group)) != 0) return NULL;
@@ -316,7 +316,7 @@ static int table_width(const int width[NCOLUMNS]) {
 
 enum { LEAST_CONFIG = 12 };
 
-/* Columns by which the settings, which are the longest, can be cut short. */
+/* Returns the number of columns by which the settings, which are the longest, can be cut short. */
 static int config_to_cut(const int width[NCOLUMNS]) {
     return width[CONFIG] > LEAST_CONFIG ? width[CONFIG] - LEAST_CONFIG : 0;
 }

@@ -7,7 +7,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* The parameter whose values go with those of id (RxC is two), or SPMV_NPARAMS. */
+/* Returns the parameter whose values go with those of id (RxC is two), or SPMV_NPARAMS. */
 static spmv_param_id partner_of(spmv_param_id id) {
     return params[id].values.pair ? (spmv_param_id)(id + 1) : SPMV_NPARAMS;
 }

@@ -21,7 +21,8 @@ static void show_progress(void *arg, double done) {
     if (done >= 1) say("\r\033[K");
 }
 
-/* Bytes of cache that the built-in matrix must exceed: a GPU's as it says, a host's as measured. */
+/* Returns the bytes of cache that the built-in matrix must exceed: a GPU's as it says, a host's as
+ * measured. */
 static double cache_to_exceed(const session *run) {
     double llc = (double)(run->machine.llc > 0 ? run->machine.llc : 0), knee = 0;
     spmv_device_facts facts;

@@ -95,7 +95,7 @@ int64_t setting_of(const session *run, const cell *c, spmv_param_id id) {
     return p && id == SPMV_grid_rows && value == 0 ? spmv_ctx_threads(run->ctx) : value;
 }
 
-/* The cell that auto made of one. */
+/* Returns the cell that auto made of one. */
 static cell chosen_cell(const cell *asked, const spmv_plan *plan, const char *kernel) {
     cell c = {.kernel = asked->kernel, .precision = asked->precision, .cache = asked->cache};
     while (strcmp(c.kernel.backend->names[++c.kernel.index], kernel) != 0) continue;

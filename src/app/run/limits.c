@@ -82,8 +82,8 @@ static const double OVER = 1.1, TOO_LOW = 1.25;
 /* Warm, a cache that holds a part of the working set gives that part at its own rate. One that is
  * said to hold all of it, but was measured to hold a quarter at most, is not believed unless the
  * product is faster than memory. */
-/* The least time that memory and caches together allow. NaN: nothing is known of the cache, or it
- * is too small to help. */
+/* Returns the least time that memory and caches together allow. NaN: nothing is known of the cache,
+ * or it is too small to help. */
 static double least_time(const record *r, const spmv_rates *rates) {
     double held = 1 / r->store_llc_ratio, bytes = (double)r->perf_bytes_min_B;
     if (!(rates->cache_read > rates->read) || !(held > 0.25)) return NAN;
@@ -166,8 +166,8 @@ static const record *best_beside(const result *results, int n, const record *r) 
     return calm ? best : NULL; /* where all were disturbed, none is said to be the fastest */
 }
 
-/* The number of rows ranked with r, r included. It is less than what the log holds if a sweep was
- * resumed, or ran its cells one by one after a crash. */
+/* Returns the number of rows ranked with r, r included. It is less than what the log holds if a
+ * sweep was resumed, or ran its cells one by one after a crash. */
 static int ranked_with(const result *results, int n, const record *r) {
     int count = 0;
     for (int k = 0; k < n; k++)
@@ -175,7 +175,7 @@ static int ranked_with(const result *results, int n, const record *r) {
     return count;
 }
 
-/* The papers' csr1 on the same backend, in its fastest configuration. */
+/* Returns the papers' csr1 on the same backend, in its fastest configuration. */
 static const record *csr1_beside(const result *results, int n, const record *r) {
     const record *csr1 = NULL;
     for (int k = 0; k < n; k++) {
@@ -189,8 +189,8 @@ static const record *csr1_beside(const result *results, int n, const record *r) 
     return csr1;
 }
 
-/* Products after which r, prepared, has cost no more than csr1, prepared; INT64_MIN: never. A
- * quotient that is whole but for its rounding is not rounded up. */
+/* Returns the number of products after which r, prepared, has cost no more than csr1, prepared;
+ * INT64_MIN: never. A quotient that is whole but for its rounding is not rounded up. */
 static int64_t breakeven(const record *r, const record *csr1) {
     double more = r->prep_total_s - csr1->prep_total_s;
     double saved = csr1->timing_median_s - r->timing_median_s;
@@ -407,7 +407,8 @@ static bool any_unchecked(const result *results, int n) {
     return false;
 }
 
-/* Words from here on that give the number of threads: -t 8, -t8, --threads 8, --threads=8. */
+/* Returns how many words from here on give the number of threads: -t 8, -t8, --threads 8,
+ * --threads=8. */
 static int threads_words(const char *word) {
     bool alone = strcmp(word, "-t") == 0 || strcmp(word, "--threads") == 0;
     return alone ? 2 : strncmp(word, "-t", 2) == 0 || strncmp(word, "--threads=", 10) == 0;

@@ -15,7 +15,7 @@ static double clock_s(clockid_t which) {
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* The second number of a thread's schedstat: nanoseconds it could have run and did not. */
+/* Returns the second number of a thread's schedstat: nanoseconds it could have run and did not. */
 static double waited_s(void) {
     double sum = 0;
     DIR *tasks = opendir("/proc/self/task");

@@ -84,8 +84,8 @@ static void release(const group *g, candidate *e) {
     e->plan = NULL;
 }
 
-/* A plan that was prepared for another state of the caches; NULL: none. What auto chooses depends
- * on the state. */
+/* Returns a plan that was prepared for another state of the caches; NULL: none. What auto chooses
+ * depends on the state. */
 static spmv_plan *find_plan(const group *g, const cell *c) {
     for (int k = 0; k < g->count && c->kernel.index != SPMV_AUTO; k++)
         if (same_configuration(&g->run->cell[g->candidate[k].cell], c)) return g->candidate[k].plan;

@@ -3,7 +3,7 @@
 #include "session.h"
 #include <stdlib.h>
 
-/* The file of the choices of auto; NULL: none. */
+/* Returns the file of the choices of auto; NULL: none. */
 static const char *wisdom_file(const options *o, char *path, size_t size) {
     if (!o->wisdom || *o->wisdom) return o->wisdom;
     if (saved_path("wisdom", path, size)) return path;

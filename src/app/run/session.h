@@ -83,7 +83,7 @@ typedef struct inputs {        /* a matrix; x and y0 for it, in both precisions 
     reads_of_x reads;
 } inputs;
 
-/* The kernel's descriptor: the same in every variant. */
+/* Returns the kernel's descriptor: the same in every variant. */
 static inline const spmv_kernel *descriptor(spmv_kernel_id id) {
     return id.index == SPMV_AUTO ? &spmv_auto_kernel : id.backend->kernels[id.index][0];
 }
@@ -104,7 +104,7 @@ int run_on(session *run, spmv_mat *mat, const char *source);
 
 /* Fills s->cell from the options; returns an exit code, after printing what is wrong. */
 int choose_cells(session *s);
-/* Kernel and options, as far as they are not the usual ones. */
+/* Writes kernel and options, as far as they are not the usual ones. */
 void cell_label(const cell *c, char *out, size_t size);
 /* Equal but for the state of the caches. */
 bool same_configuration(const cell *a, const cell *b);
@@ -135,7 +135,7 @@ int stop_code(void);     /* 128 + the signal noted since the first stop_watch; 0
 
 /* ---- knee.c --------------------------------------------------------------------------------- */
 
-/* The size up to which random reads are half as fast again as from memory; 0: no rates. */
+/* Returns the size up to which random reads are half as fast again as from memory; 0: no rates. */
 size_t knee_of(const spmv_rates *r);
 /* Measured in some tenths of a second. */
 size_t knee_now(size_t reported, int threads);
@@ -207,7 +207,7 @@ typedef struct candidate { /* a cell, and what came of it: all that its record i
     bool shown;                 /* as it is so far */
 } candidate;
 
-/* A parameter as the cell sets it or by default; -1: its kernel takes none. */
+/* Returns a parameter as the cell sets it or by default; -1: its kernel takes none. */
 int64_t setting_of(const session *run, const cell *c, spmv_param_id id);
 /* Makes the record of a final row, all but its ranks (rank_results). status: a word of the log; a
  * row that is not "ok" has no times. e's plan may be freed afterwards; its samples are taken over

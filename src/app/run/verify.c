@@ -164,10 +164,10 @@ static double entry_of(const void *v, spmv_precision precision, int64_t i) {
     return precision == SPMV_F64 ? ((const double *)v)[i] : (double)((const float *)v)[i];
 }
 
-/* Error over bound: above 1 is wrong. Where IEEE arithmetic leaves no choice the result must be
- * what it says. mass: what the finite terms alone can become; when that is beyond the precision,
- * infinity and NaN are legal ends of some order of summation, but a finite result must still be
- * right. */
+/* Returns the error over the bound: above 1 is wrong. Where IEEE arithmetic leaves no choice the
+ * result must be what it says. mass: what the finite terms alone can become; when that is beyond
+ * the precision, infinity and NaN are legal ends of some order of summation, but a finite result
+ * must still be right. */
 static double error_ratio(long double r, long double mass, long double bound, double largest,
                           double y) {
     if (isnan(r)) return isnan(y) ? 0 : INFINITY;

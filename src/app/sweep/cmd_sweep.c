@@ -199,7 +199,7 @@ static int do_record(const assignment *a, void *arg) {
 
 /* ---- one matrix in one pass ----------------------------------------------------------------- */
 
-/* An exit code. Whatever happens, the assignment's cells are done after it. */
+/* Returns an exit code. Whatever happens, the assignment's cells are done after it. */
 static int fail_cells(sweep *s, assignment *a, const outcome *was, const char *status,
                       const char *reason) {
     failure f = {was->read ? &was->stats : NULL, status, reason};

@@ -37,7 +37,7 @@ static inline bool *sweep_done(const sweep *s, int pass, int m, int k) {
 /* ---- sweep_plan.c: exit codes, having said what is wrong ------------------------------------ */
 
 int find_sources(sweep *s);
-/* The hash that finds a cell's records again, without reading the matrix. */
+/* Writes the hash that finds a cell's records again, without reading the matrix. */
 void cell_identity(const sweep *s, int pass, int m, int k, char *out /* [20] */);
 int find_done(sweep *s); /* in the log */
 void print_plan(const sweep *s, FILE *file, bool details);
@@ -74,7 +74,8 @@ int record_failures(const assignment *a, const spmv_stats *stats, const char *st
 
 /* ---- sweep_summary.c ------------------------------------------------------------------------ */
 
-/* The fastest on each matrix and the geometric means of the whole sweep, and what to type next. */
+/* Prints the fastest on each matrix and the geometric means of the whole sweep, and what to type
+ * next. */
 void print_summary(const sweep *s, FILE *file);
 
 #endif

@@ -80,7 +80,7 @@ static bool is_same(const ending *e, int m, int k, int other) {
             strcmp(time_of(e, m, k)->configuration, time_of(e, m, other)->configuration) == 0);
 }
 
-/* The cell of least time, but for those of one configuration; -1: none. */
+/* Returns the cell of least time, but for those of one configuration; -1: none. */
 static int fastest(const ending *e, int m, int but) {
     int best = -1;
     for (int k = 0; k < e->s->run.ncells; k++)
@@ -92,7 +92,8 @@ static int fastest(const ending *e, int m, int but) {
 
 /* ---- text ----------------------------------------------------------------------------------- */
 
-/* The configuration as it is typed, without what its heading says; of a matrix, what auto chose. */
+/* Writes the configuration as it is typed, without what its heading says; of a matrix, what auto
+ * chose. */
 static void put_label(const ending *e, int m, int k, char *out) {
     cell plain = e->s->run.cell[k];
     char all[LABEL];

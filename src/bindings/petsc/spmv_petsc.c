@@ -178,7 +178,7 @@ static PetscErrorCode product_new(Mat A, product **out) {
     PetscFunctionReturn(0);
 }
 
-/* The matrix's product, which knows after it what has changed since the last one. */
+/* Finds the matrix's product, which knows after it what has changed since the last one. */
 static PetscErrorCode product_of(Mat A, product **out) {
     PetscContainer container;
     PetscObjectState pattern, values;

@@ -37,7 +37,7 @@ int64_t spmv_origin_arrange(const spmv_mat *mat, const spmv_given *g, int thread
 
 /* ---- refill_host.c --------------------------------------------------------------------------- */
 
-/* The first n as f64, in the order in which they were given. */
+/* Copies the first n as f64, in the order in which they were given. */
 void spmv_widen(const spmv_given *given, int64_t n, int threads, double *out);
 /* Writes values, given in the order of the canonical CSR, into that, unless they are its own, and
  * into all stores in host memory. */

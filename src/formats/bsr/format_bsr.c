@@ -184,7 +184,7 @@ INLINE bool is_full(const real *block, int64_t size) {
     return !paddings;
 }
 
-/* The cells that hold entries, as bits. */
+/* Returns the cells that hold entries, as bits. */
 INLINE uint64_t entries_in(const real *block, int64_t size) {
     uint64_t cells = 0;
     for (int64_t cell = 0; cell < size; cell++) cells |= (uint64_t)!is_padding(block[cell]) << cell;
@@ -203,7 +203,8 @@ INLINE void refill_one(const double *values, int64_t rows, int64_t cols, uint64_
     *to = (real)values[from] + 0;
 }
 
-/* The next values of its rows in a block's cells but padding. Added to 0, a zero is positive. */
+/* Writes the next values of its rows in a block's cells but padding. Added to 0, a zero is
+ * positive. */
 INLINE void refill_block(const double *values, int64_t rows, int64_t cols, int64_t *next,
                          real *to) {
     const int64_t size = rows * cols;

@@ -89,7 +89,7 @@ static int bits_of(int64_t n) {
     return bits;
 }
 
-/* The columns of a strip: least, and how many bits their distance from it has. */
+/* Returns the columns of a strip: least, and how many bits their distance from it has. */
 static int bits_of_columns(const spmv_csr_view *A, int64_t first, int64_t end, int64_t *least) {
     int64_t most = 0;
     *least = A->cols;

@@ -19,8 +19,9 @@
 #include "spmv_helpers.h"
 
 enum { CSB_LEAST_TILE = 16, CSB_MOST_TILE = 1 << 15 };
-/* The tile a setting means. 0: about the square root of the dimension, as the format's authors have
- * it: the grid then has about as many blocks as the matrix rows, and x of a block is near. */
+/* Returns the tile a setting means. 0: about the square root of the dimension, as the format's
+ * authors have it: the grid then has about as many blocks as the matrix rows, and x of a block is
+ * near. */
 static inline int64_t csb_tile(int64_t rows, int64_t cols, int64_t setting) {
     int64_t dimension = rows > cols ? rows : cols, tile = CSB_LEAST_TILE;
     while (tile < CSB_MOST_TILE && tile * tile < dimension) tile *= 2;

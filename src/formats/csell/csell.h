@@ -74,7 +74,7 @@ SPMV_LINKAGE const spmv_format V(csell_format);
 SPMV_LINKAGE void spmv_csell_look(const struct sample_slice *w, double *sum);
 SPMV_LINKAGE void spmv_csell_features(const spmv_sample *s, const double *sum, spmv_features *f);
 
-/* The first of the long rows that is not before this row. */
+/* Returns the first of the long rows that is not before this row. */
 static inline int64_t first_long_from(const csell *A, int64_t row) {
     int64_t low = 0, high = A->long_rows;
     while (low < high) {

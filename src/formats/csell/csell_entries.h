@@ -25,7 +25,7 @@ static inline int32_t column_at(const csell_slice *slice, const csell_step *step
     }
 }
 
-/* The n-th of a slice, which is in that step; values: where those of the slice begin. */
+/* Returns the n-th of a slice, which is in that step; values: where those of the slice begin. */
 static inline double value_at(int value_code, const uint8_t *values, const real *codebook,
                               int64_t n, int64_t step) {
     const bool is_step = value_code == CSELL_VALUE_STEP;

@@ -187,7 +187,7 @@ typedef struct offset_set {
     uint64_t slot[2 * MOST_OFFSETS]; /* number << 32 | offset */
 } offset_set;
 
-/* The number of diagonals of a slice, or most + 1 if there are more. */
+/* Returns the number of diagonals of a slice, or most + 1 if there are more. */
 static inline int64_t count_diagonals(const slice_rows *s, int64_t most, offset_set *set) {
     int64_t count = 0;
     if (most > MOST_OFFSETS) { /* long rows: step by step */

@@ -45,7 +45,7 @@ static void add_distinct(sampled_values *set, uint64_t value) {
     set->count++;
 }
 
-/* The number of distinct values in all slices; SPMV_FEW_VALUES + 1: more. */
+/* Returns the number of distinct values in all slices; SPMV_FEW_VALUES + 1: more. */
 static int count_distinct(const spmv_sample *s) {
     sampled_values set = {.count = 0};
     uint64_t last = 0, bits;
@@ -60,7 +60,7 @@ static int count_distinct(const spmv_sample *s) {
     return set.count;
 }
 
-/* The number of entries of a slice that survive the round trip through a float. */
+/* Returns the number of entries of a slice that survive the round trip through a float. */
 static int count_exact(const sample_slice *w) {
     int exact = 0;
     for (int r = 0; r < w->rows; r++)
@@ -147,7 +147,7 @@ static uint32_t rows_at_least(const int32_t *head) {
     return rows;
 }
 
-/* The number of steps if each holds entries of one diagonal; -1: too many for that to pay.
+/* Returns the number of steps if each holds entries of one diagonal; -1: too many for that to pay.
  * *step_values: each step has one value. */
 static int count_diagonals(const sample_slice *w, bool *step_values) {
     int32_t head[SAMPLE_ROWS];

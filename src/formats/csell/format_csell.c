@@ -243,9 +243,9 @@ static size_t fixed_bytes(const spmv_csr_view *A) {
            VALUE_CODEBOOK_SIZE * sizeof(real) + sizeof(int32_t) + (size_t)A->nnz * entry;
 }
 
-/* An upper bound: what choosing would find out takes as long as building. Gathered, with 32-bit
- * codes and raw values, a slice has as many steps as its longest row entries; what rule 4 prefers
- * to that takes less. */
+/* Returns an upper bound: what choosing would find out takes as long as building. Gathered, with
+ * 32-bit codes and raw values, a slice has as many steps as its longest row entries; what rule 4
+ * prefers to that takes less. */
 static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
     int64_t cut = cut_of(A, c), nslices = slices_of(A->rows);
     size_t bytes = fixed_bytes(A);

@@ -111,7 +111,7 @@ static int64_t padded_steps(const csell_slice *slice) {
     return (slice->nsteps + CSELL_LIST_ALIGN - 1) / CSELL_LIST_ALIGN * CSELL_LIST_ALIGN;
 }
 
-/* The slices' lists, and where these begin. */
+/* Writes the slices' lists, and where these begin. */
 static void place_lists(const csell *A, const int32_t *of, csell_lists *B) {
     int64_t end = 0; /* of all lists up to here */
     for (int64_t k = 0; k < A->nslices; k++) {

@@ -67,10 +67,10 @@ static inline int csr5_bits(int n) { /* that hold 0 .. n - 1 */
     return bits;
 }
 
-/* Lanes and height as chosen, or, where they are 0, as the paper chooses them: as many lanes as a
- * vector of vector_bytes has numbers; height 16 with vectors of 32 bytes, 12 with 64 (there AVX2
- * and Xeon Phi), and for the 32 lanes of a GPU's warp by the mean length of a row: 4 up to a mean
- * of 4, the mean up to 32, 32 up to 256, 4 beyond (there "r, s, t, u", for NVIDIA). */
+/* Returns lanes and height as chosen, or, where they are 0, as the paper chooses them: as many
+ * lanes as a vector of vector_bytes has numbers; height 16 with vectors of 32 bytes, 12 with 64
+ * (there AVX2 and Xeon Phi), and for the 32 lanes of a GPU's warp by the mean length of a row: 4 up
+ * to a mean of 4, the mean up to 32, 32 up to 256, 4 beyond (there "r, s, t, u", for NVIDIA). */
 static inline csr5_shape csr5_shape_of(const spmv_csr_view *A, const spmv_choice *c,
                                        int vector_bytes) {
     enum { R = 4, S = 32, T = 256, U = 4, OF_AVX2 = 16, OF_WIDER = 12, AVX2_BYTES = 32 };

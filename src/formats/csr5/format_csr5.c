@@ -16,7 +16,7 @@ static int vector_bytes(void) {
 
 /* ---- the rows of a tile ---------------------------------------------------------------------- */
 
-/* The row that entry k is in: the last that begins at or before it. */
+/* Returns the row that entry k is in: the last that begins at or before it. */
 static int64_t row_of(const spmv_csr_view *A, int64_t k) {
     int64_t low = 0, high = A->rows;
     while (high - low > 1) {

@@ -97,7 +97,7 @@ static hubs_slice segment_at(const hubs *B, int64_t s) {
                         .rows = 1};
 }
 
-/* Slice s of class c, as long as the longest of its rows. */
+/* Returns slice s of class c, as long as the longest of its rows. */
 static hubs_slice slice_at(const spmv_csr_view *A, const work *w, const hubs *B,
                            const hubs_classes *all, int c, int64_t s) {
     const int64_t each = HUBS_LANES / hubs_lanes_of(c);

@@ -120,12 +120,12 @@ HUBS_SHARED hubs_shape hubs_shape_of(int64_t hot, int64_t rest) {
     return s;
 }
 
-/* The first entry of segment q, if `all` entries are cut into n segments. */
+/* Returns the first entry of segment q, if `all` entries are cut into n segments. */
 HUBS_SHARED int64_t hubs_segment_begins(int64_t all, int64_t n, int64_t q) {
     return all * q / n;
 }
 
-/* The segment of entry k, if `all` entries are cut into n segments. */
+/* Returns the segment of entry k, if `all` entries are cut into n segments. */
 HUBS_SHARED int64_t hubs_segment_with(int64_t all, int64_t n, int64_t k) {
     return ((k + 1) * n - 1) / all;
 }
@@ -155,7 +155,7 @@ typedef struct hubs_row {
     int first_lane, lanes;
 } hubs_row;
 
-/* The n-th row of slice s; of a segment, the row with all its segments. */
+/* Returns the n-th row of slice s; of a segment, the row with all its segments. */
 HUBS_SHARED hubs_row hubs_row_in(const hubs *B, int64_t s, int n) {
     const hubs_slice *t = B->slice + s;
     if (t->lanes) {
@@ -174,7 +174,7 @@ typedef struct hubs_slot { /* where an entry is */
     int half; /* of the word, if its column is hot */
 } hubs_slot;
 
-/* The slot of entry k of those in hot columns, or of the others. */
+/* Returns the slot of entry k of those in hot columns, or of the others. */
 HUBS_SHARED hubs_slot hubs_slot_of(const hubs *B, const hubs_row *r, bool is_hot, int64_t k) {
     const int64_t all = is_hot ? r->hot : r->rest;
     const int64_t q = r->segments > 1 ? hubs_segment_with(all, r->segments, k) : 0;
@@ -189,7 +189,7 @@ HUBS_SHARED hubs_slot hubs_slot_of(const hubs *B, const hubs_row *r, bool is_hot
     return is_hot ? hot : rest;
 }
 
-/* The column of that entry; -1: there are not so many. */
+/* Returns the column of that entry; -1: there are not so many. */
 HUBS_SHARED idx hubs_column_of(const hubs *B, const hubs_row *r, bool is_hot, int64_t k) {
     if (k >= (is_hot ? r->hot : r->rest)) return -1;
     const hubs_slot at = hubs_slot_of(B, r, is_hot, k);
@@ -236,23 +236,25 @@ static inline hubs_rule hubs_rule_for(const uint32_t *columns, int64_t most, boo
     return rule;
 }
 
-/* Hot columns whose x fits so many bytes beside a codebook. */
+/* Returns the number of hot columns whose x fits so many bytes beside a codebook. */
 static inline int64_t hubs_fitting(int64_t bytes) {
     enum { FILL = 4 }; /* the 0 before them, and up to whole units of 16 bytes */
     return bytes / (int64_t)sizeof(real) - VALUE_CODEBOOK_SIZE - FILL;
 }
 
-/* Hot columns, at most: 0 means as many as leave a GPU enough of its first-level cache. */
+/* Returns the number of hot columns, at most: 0 means as many as leave a GPU enough of its
+ * first-level cache. */
 static inline int64_t hubs_most(const spmv_choice *c) {
     return c->value[SPMV_hubs] ? c->value[SPMV_hubs] : hubs_fitting(HUBS_ROOM);
 }
 
-/* Segments, at most. */
+/* Counts segments, at most. */
 static inline size_t hubs_most_segments(const spmv_csr_view *A) {
     return (size_t)A->nnz / (HUBS_LANES * HUBS_REST);
 }
 
-/* Slices, at most. One of rows of several lanes has 128 entries or more, unless its class ends. */
+/* Counts slices, at most. One of rows of several lanes has 128 entries or more, unless its class
+ * ends. */
 static inline size_t hubs_most_slices(const spmv_csr_view *A) {
     const size_t rows = (size_t)A->rows, nnz = (size_t)A->nnz;
     return rows / HUBS_LANES + nnz / 128 + HUBS_CLASSES + hubs_most_segments(A);

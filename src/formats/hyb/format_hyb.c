@@ -15,9 +15,9 @@ static int64_t pitch_of(const spmv_csr_view *A) {
     return (A->rows + HYB_ALIGN - 1) / HYB_ALIGN * HYB_ALIGN;
 }
 
-/* The least width that no more than `most` rows are longer than, by counting lengths: all of them
- * at first, a digit of 11 bits at a time, the highest first; then those alone that begin with the
- * digits found. One pass does unless rows are longer than 2047. */
+/* Returns the least width that no more than `most` rows are longer than, by counting lengths: all
+ * of them at first, a digit of 11 bits at a time, the highest first; then those alone that begin
+ * with the digits found. One pass does unless rows are longer than 2047. */
 static int64_t least_width(const spmv_csr_view *A, int64_t longest, int64_t most) {
     enum { DIGIT = 11, VALUES = 1 << DIGIT };
     int64_t width = 0, longer = 0; /* longer: rows counted out already, their lengths being more */

@@ -30,7 +30,7 @@ static int64_t boundary_of(const spmv_csr_view *A, const spmv_choice *c) {
     return shortest;
 }
 
-/* Entries of the CSR part; *long_rows of the rows have some. */
+/* Counts entries of the CSR part; *long_rows of the rows have some. */
 static int64_t count_rest(const spmv_csr_view *A, int64_t boundary, int64_t *long_rows) {
     int64_t nnz = 0;
     *long_rows = 0;

@@ -30,7 +30,7 @@ static slice_rows rows_of(const spmv_csr_view *A, const idx *order, const sell16
     return s;
 }
 
-/* Slots of the slice: its steps and tails. */
+/* Counts slots of the slice: its steps and tails. */
 static int64_t slots_of(const slice_rows *s, int64_t width) {
     int64_t slots = SELL16_ROWS * width;
     for (int r = 0; r < SELL16_ROWS; r++) slots += s->length[r] > width ? s->length[r] - width : 0;

@@ -69,9 +69,9 @@ static int64_t count_blocks(const spmv_csr_view *A, int64_t height, int64_t stri
     return n;
 }
 
-/* The height that takes the least time by a model of it: bytes at what a core reads, or the work on
- * a row of a block, whichever is more. From about SAMPLE strips, or, of long rows, as many as hold
- * ENTRIES. */
+/* Returns the height that takes the least time by a model of it: bytes at what a core reads, or the
+ * work on a row of a block, whichever is more. From about SAMPLE strips, or, of long rows, as many
+ * as hold ENTRIES. */
 static int64_t choose_height(const spmv_csr_view *A) {
     enum { SAMPLE = 2048, ENTRIES = 1 << 17 };
     double least = INFINITY;

@@ -78,8 +78,8 @@ typedef struct spmv_xcache_shape {
 /* xcache_shape.c. SPMV_E_UNSUITABLE if that is too much. */
 SPMV_LINKAGE spmv_status spmv_xcache_fits(spmv_ctx *ctx, int64_t height,
                                           const spmv_xcache_facts *most);
-/* The height for a matrix of so many rows whose longest row is so long, estimated from its rows
- * from the middle on, of which no more than 4,096, and than hold 2^15 entries, are looked at;
+/* Returns the height for a matrix of so many rows whose longest row is so long, estimated from its
+ * rows from the middle on, of which no more than 4,096, and than hold 2^15 entries, are looked at;
  * *columns: of a block, per row; infinite: nothing is known. */
 SPMV_LINKAGE int64_t spmv_xcache_height(const spmv_csr_view *middle, int64_t rows, int64_t longest,
                                         double *columns);
