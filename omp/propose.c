@@ -116,7 +116,8 @@ static void propose_sell(const model *m) {
     const work w = {bytes + 2 * m->width / f->mean, m->far + m->rows, 1}; /* without row_ptr */
     spmv_proposal *p = propose(m, "sell16_lanes", w);
     spmv_proposal_why(p,
-                      "rows of %.1f nonzeros ± %.0f %%, about %.1f bytes per nonzero instead of %g",
+                      "rows of %.1f nonzeros, deviation %.0f %%, about %.1f bytes per nonzero "
+                      "instead of %g",
                       f->mean, PERCENT * f->cv, bytes, m->width + INDEX);
     set(p, "sigma", sigma);
 }

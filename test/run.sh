@@ -1,7 +1,9 @@
 #!/bin/sh
-# run.sh BUILD [unit] [cli] [python]: runs the tests of a build folder, JOBS of them side by side, and ends with the counts.
+# run.sh BUILD [unit] [cli] [python]: runs the tests of a build folder, JOBS of them side by side. Then come once more what
+# tests that failed have said, those that took most processor time, and as the last line the counts.
 # UPDATE=1 rewrites what the command-line tests expect.
-# run.sh BUILD one FOLDER TEST: that test alone. FOLDER gets NAME.counts: passed, failed, skipped.
+# run.sh BUILD one FOLDER TEST: that test alone. FOLDER gets NAME.counts: passed, failed, skipped, processor seconds, the
+# test; and NAME.failed: what it said, if it failed.
 set -u
 build=$1
 shift
@@ -68,7 +70,10 @@ if [ "${1:-}" = one ]; then
     *) unit "$test" ;;
     esac >"$mine/said" 2>&1
     cat "$mine/said" # in one piece, whatever runs beside it
-    echo "$passed $failed $skipped" >"$mine.counts"
+    times >"$mine/times" # in a pipe they would be the pipe's
+    echo "$passed $failed $skipped $(tail -n 1 "$mine/times" | tr ms '  ' | awk '{printf "%.1f", 60 * ($1 + $3) + $2 + $4}') $test" \
+        >"$mine.counts"
+    [ "$failed" = 0 ] || mv "$mine/said" "$mine.failed"
     rm -rf "$mine"
     exit 0
 fi
@@ -100,10 +105,15 @@ for part in ${*:-python cli unit}; do # those with long tests first
     esac || exit 66
 done >"$work/tests"
 xargs -P "${JOBS:-$jobs}" -I '{}' sh test/run.sh "$build" one "$work" '{}' <"$work/tests"
-find "$work" -name '*.counts' -exec cat '{}' + | awk -v tests="$(wc -l <"$work/tests")" '
+find "$work" -name '*.counts' -exec cat '{}' + >"$work/counts"
+for failed in "$work"/*.failed; do
+    [ ! -e "$failed" ] || { printf '\n---- failed: %s\n' "$(basename "$failed" .failed)"; tail -n 200 "$failed"; }
+done
+awk '{print $4 " CPU s  " $5}' "$work/counts" | sort -rn | head -n 5
+awk -v tests="$(wc -l <"$work/tests")" '
     {passed += $1; failed += $2; skipped += $3}
     END {
         if (NR < tests) {failed += tests - NR; print tests - NR " tests did not come to their end"}
         printf "%d passed, %d failed, %d skipped\n", passed, failed, skipped
         exit failed || !passed
-    }'
+    }' "$work/counts"

@@ -20,6 +20,8 @@ static void proposals_name_real_kernels(void **state) {
                 assert_true(isfinite(one->predicted_speedup) && one->predicted_speedup >= 0 &&
                             one->predicted_setup >= 0);
                 assert_true(strlen(one->why) + 1 < sizeof one->why && strlen(one->why) > 5);
+                for (const char *c = one->why; *c; c++) /* or a wisdom file's line is damage */
+                    assert_in_range(*c, ' ', '~');
                 for (int n = 0; n < (*b)->nkernels; n++)
                     baselines +=
                         one->predicted_speedup == 0 && strcmp(one->kernel, (*b)->names[n]) == 0;
