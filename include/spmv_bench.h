@@ -13,21 +13,27 @@ extern "C" {
 
 /* ---- time ----------------------------------------------------------------------------------- */
 
-/* Does spmv_exec count times (1 or more) back to back; *seconds: the device's own time for all. A
- * device has one clock: one thread at a time may time products of a context's plans, in batches
- * too. */
-spmv_status spmv_exec_timed(const spmv_plan *plan, int count, double alpha, const void *x,
-                            double beta, void *y, double *seconds);
-
-/* Products launched back to back, going through a list in turn; on a GPU as one recorded graph, so
- * that the host's launches are not part of the time. launches: of all products together, 1 or more.
- * The list is copied; plans, x and y must outlive the batch. Errors: SPMV_E_ARG, SPMV_E_NOMEM. What
- * cannot be recorded is no error: spmv_batch_how says why. */
-typedef struct spmv_product { /* of plans of one context and backend */
+/* A product under a clock: y <- alpha op(A) x + beta y for k vectors, by A if the plan is for
+ * SPMV_BOTH. Leading dimensions are as small as they can be. */
+typedef struct spmv_product {
     const spmv_plan *plan;
     const void *x;
     void *y;
+    int64_t k;          /* vectors; 0: 1 */
+    spmv_layout layout; /* of them; 0: the plan's */
 } spmv_product;
+
+/* Multiplies count times (1 or more) back to back; *seconds: the device's own time for all. A
+ * device has one clock: one thread at a time may time products of a context's plans, in batches
+ * too. */
+spmv_status spmv_exec_timed(const spmv_product *product, int count, double alpha, double beta,
+                            double *seconds);
+
+/* Products launched back to back, going through a list in turn; on a GPU as one recorded graph, so
+ * that the host's launches are not part of the time. launches: of all products together, 1 or more.
+ * Plans are of one context and backend. The list is copied; plans, x and y must outlive the batch.
+ * Errors: SPMV_E_ARG, SPMV_E_NOMEM. What cannot be recorded is no error: spmv_batch_how says why.
+ */
 typedef struct spmv_batch spmv_batch;
 /* Makes a batch of products. */
 spmv_status spmv_batch_create(const spmv_product *products, int nproducts, int launches,

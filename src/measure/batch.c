@@ -13,17 +13,48 @@ struct spmv_batch {
     char how[256];
 };
 
-static spmv_status launch(const spmv_batch *b, const spmv_product *p, const char *call) {
-    const spmv_operands v = spmv_in_place(p->plan, b->alpha, p->x, b->beta, p->y);
+static spmv_operands operands_of(const spmv_product *p, double alpha, double beta) {
+    spmv_operands v = spmv_in_place(p->plan, alpha, p->x, beta, p->y);
+    v.k = p->k > 0 ? p->k : 1;
+    v.layout = p->layout ? p->layout : p->plan->layout;
+    if (v.layout == SPMV_ROWS) v.ldx = v.ldy = v.ldz = v.k;
+    return v;
+}
+
+static spmv_status check_product(const spmv_product *p, const spmv_operands *v, const char *call) {
+    spmv_ctx *ctx = p->plan->device->ctx;
+    const int64_t longest = p->plan->rows > p->plan->cols ? p->plan->rows : p->plan->cols;
+    const int64_t most = INT64_MAX / (int64_t)spmv_plan_width(p->plan);
+    if (p->k < 0)
+        return spmv_fail(ctx, SPMV_E_ARG, "%s: k is %lld, must be 0 or more", call,
+                         (long long)p->k);
+    if (longest > 0 && p->k > most / longest)
+        return spmv_fail(ctx, SPMV_E_ARG, "%s: k is %lld: more than memory can have", call,
+                         (long long)p->k);
+    TRY(spmv_check_layout(ctx, "spmv_product", p->layout));
+    return spmv_product_check(p->plan, call, "y", v);
+}
+
+/* Multiplies so many times with a plan that is claimed once for all; none: it is made ready. */
+static spmv_status launch(const spmv_batch *b, const spmv_product *p, int count, const char *call) {
+    const spmv_operands v = operands_of(p, b->alpha, b->beta);
+    spmv_status status = SPMV_OK;
     TRY(spmv_product_claim(p->plan, call, &v));
-    spmv_status status = spmv_product_run(p->plan, &v);
+    for (int n = 0; status == SPMV_OK && n < count; n++) status = spmv_product_run(p->plan, &v);
     spmv_product_unclaim(p->plan, &v);
     return status;
 }
 
 static spmv_status launch_all(const spmv_batch *b, const char *call) {
-    for (int k = 0; k < b->launches; k++) TRY(launch(b, &b->product[k % b->nproducts], call));
+    if (b->nproducts == 1) return launch(b, b->product, b->launches, call);
+    for (int k = 0; k < b->launches; k++) TRY(launch(b, &b->product[k % b->nproducts], 1, call));
     return SPMV_OK;
+}
+
+/* Nothing can be allocated while products are recorded: what they need is there before. */
+static spmv_status start_recording(const spmv_batch *b, const char *call) {
+    for (int k = 0; k < b->nproducts; k++) TRY(launch(b, &b->product[k], 0, call));
+    return b->device->backend->record_start(b->device);
 }
 
 /* A kernel that cannot be recorded (it waits, or allocates) runs in a loop; b->how says why. */
@@ -31,7 +62,7 @@ static void record(spmv_batch *b, const char *call) {
     const spmv_backend *backend = b->device->backend;
     snprintf(b->how, sizeof b->how, "loop");
     if (!backend->record_start || b->launches < 2) return;
-    spmv_status status = backend->record_start(b->device);
+    spmv_status status = start_recording(b, call);
     if (status == SPMV_OK) {
         spmv_status launched = launch_all(b, call);
         char why[200];
@@ -59,8 +90,8 @@ static spmv_status check(const spmv_batch *b, const char *call) {
             p->plan->device->backend != b->device->backend)
             return spmv_fail(b->device->ctx, SPMV_E_ARG, "%s: the plan of product %d is %s", call,
                              k, p->plan ? "of another device" : "NULL");
-        const spmv_operands v = spmv_in_place(p->plan, b->alpha, p->x, b->beta, p->y);
-        TRY(spmv_product_check(p->plan, call, "y", &v));
+        const spmv_operands v = operands_of(p, b->alpha, b->beta);
+        TRY(check_product(p, &v, call));
     }
     return SPMV_OK;
 }
@@ -132,16 +163,18 @@ static spmv_status run_timed(const spmv_plan *plan, int count, const spmv_operan
     return device->backend->tock(device, seconds);
 }
 
-spmv_status spmv_exec_timed(const spmv_plan *plan, int count, double alpha, const void *x,
-                            double beta, void *y, double *seconds) {
+spmv_status spmv_exec_timed(const spmv_product *product, int count, double alpha, double beta,
+                            double *seconds) {
+    const spmv_plan *plan = product ? product->plan : NULL;
     GIVEN(plan ? plan->device->ctx : NULL, seconds);
     *seconds = 0;
+    GIVEN(NULL, product);
     GIVEN(NULL, plan);
     if (count < 1)
         return spmv_fail(plan->device->ctx, SPMV_E_ARG, "%s: count is %d, must be 1 or more",
                          __func__, count);
-    const spmv_operands v = spmv_in_place(plan, alpha, x, beta, y);
-    TRY(spmv_product_check(plan, __func__, "y", &v));
+    const spmv_operands v = operands_of(product, alpha, beta);
+    TRY(check_product(product, &v, __func__));
     TRY(spmv_product_claim(plan, __func__, &v));
     spmv_status status = run_timed(plan, count, &v, seconds);
     spmv_product_unclaim(plan, &v);

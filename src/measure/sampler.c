@@ -5,8 +5,14 @@
 #include <math.h>
 #include <stdlib.h>
 
+/* Numbers of all vectors, of n each. */
+static int64_t numbers_of(const problem *p, int64_t n) {
+    return p->k > 1 ? p->k * n : n;
+}
+
 static size_t bytes_of(const problem *p, int64_t n) {
-    return (size_t)n * (p->precision == SPMV_F64 ? sizeof(double) : sizeof(float));
+    const size_t width = p->precision == SPMV_F64 ? sizeof(double) : sizeof(float);
+    return (size_t)numbers_of(p, n) * width;
 }
 
 size_t problem_vector_bytes(spmv_precision precision, int64_t n) {
@@ -15,14 +21,18 @@ size_t problem_vector_bytes(spmv_precision precision, int64_t n) {
     return (bytes_of(&p, n) + line - 1) / line * line;
 }
 
+static size_t lent_bytes(const problem *p, int64_t n) {
+    return problem_vector_bytes(p->precision, numbers_of(p, n));
+}
+
 /* ---- vectors, and copies of them ------------------------------------------------------------ */
 
 static spmv_status make_vectors(problem *p, int k) {
     spmv_product *product = &p->product[k];
     void *x = NULL, *y = NULL;
     if (p->lent_x) {
-        product->x = p->lent_x + (size_t)k * problem_vector_bytes(p->precision, p->cols);
-        product->y = p->lent_y + (size_t)k * problem_vector_bytes(p->precision, p->rows);
+        product->x = p->lent_x + (size_t)k * lent_bytes(p, p->cols);
+        product->y = p->lent_y + (size_t)k * lent_bytes(p, p->rows);
         return SPMV_OK;
     }
     TRY(spmv_plan_alloc(p->plan, bytes_of(p, p->cols), &x));
@@ -41,7 +51,8 @@ spmv_status problem_copies(problem *p, int count) {
         int k = p->nproducts;
         spmv_plan *copy = NULL;
         if (k > 0) TRY(spmv_plan_copy(p->plan, &copy));
-        p->product[k] = (spmv_product){.plan = copy ? copy : p->plan};
+        p->product[k] =
+            (spmv_product){.plan = copy ? copy : p->plan, .k = p->k, .layout = p->layout};
         p->nproducts++; /* problem_close frees what it got to */
         TRY(make_vectors(p, k));
     }
@@ -80,8 +91,9 @@ spmv_status problem_result(problem *p, int k, void *y) {
 }
 
 spmv_status problem_once(problem *p, void *y) {
+    double seconds;
     TRY(reset_y(p));
-    TRY(spmv_exec(p->plan, p->alpha, p->product->x, p->beta, p->product->y));
+    TRY(problem_single(p, &seconds));
     return problem_result(p, 0, y);
 }
 
@@ -94,8 +106,7 @@ static bool evict(const problem *p) {
     enum { LITTLE = 32, TABLES = 1 << 16 };
     const spmv_plan *plan = p->plan;
     const spmv_backend *backend = plan->device->backend;
-    size_t x = problem_vector_bytes(p->precision, p->cols),
-           y = problem_vector_bytes(p->precision, p->rows),
+    size_t x = lent_bytes(p, p->cols), y = lent_bytes(p, p->rows),
            all = spmv_store_bytes(plan->store) + x + y;
     if (!backend->evict || p->nproducts > 1 || all > p->flush) return false;
     if (plan->scratch_bytes > TABLES && plan->scratch_bytes > all / LITTLE) return false;
@@ -130,7 +141,7 @@ static spmv_status empty_caches(const problem *p) {
 }
 
 spmv_status problem_single(const problem *p, double *seconds) {
-    return spmv_exec_timed(p->plan, 1, p->alpha, p->product->x, p->beta, p->product->y, seconds);
+    return spmv_exec_timed(p->product, 1, p->alpha, p->beta, seconds);
 }
 
 /* With beta != 0 each product changes y: every y is multiplied into once, from y0. */

@@ -1,9 +1,10 @@
 /* sampler.h: the one way in which products are timed, for records (src/app/run, also those of spmv
  * tune and sweep) and for the kernel name "auto" (src/tune).
  *
- * A problem is one product: a plan, and vectors for it. A sample is the time per product of `inner`
- * of them under one clock, through copies of plan and vectors in turn, after the caches were
- * emptied if `flush` says so. A timing is a list of samples and what they say.
+ * A problem is one product: a plan, and vectors for it, k of them in one layout. A sample is the
+ * time per product of `inner` of them under one clock, through copies of plan and vectors in turn,
+ * after the caches were emptied if `flush` says so. A timing is a list of samples and what they
+ * say.
  *
  * Who measures opens a problem, decides what a sample is (problem_ready does by the state of the
  * caches; else problem_copies, problem_batch), takes samples and closes the problem. For a record
@@ -40,9 +41,11 @@ typedef struct timing {
 typedef struct problem { /* one product to verify and time: host data in the plan's precision */
     const spmv_plan *plan;
     spmv_precision precision;
-    int64_t rows, cols;
+    int64_t rows, cols; /* lengths of y and x */
+    int64_t k;          /* vectors that are multiplied at once; 0: 1 */
+    spmv_layout layout; /* of them, with the least leading dimensions; 0: the plan's */
     double alpha, beta;
-    const void *x, *y0;    /* y0: what y holds before, NaN when beta = 0 */
+    const void *x, *y0;    /* of k vectors; y0: what y holds before, NaN when beta = 0 */
     char *lent_x, *lent_y; /* on the device, of problem_vector_bytes for each product, to be used as
                               they are; NULL: it makes vectors of its own, from x and y0 */
     bool host;             /* it runs on the host, where a launch costs nothing */
@@ -62,7 +65,8 @@ typedef struct problem { /* one product to verify and time: host data in the pla
 static inline bool is_sensitive(double seconds) {
     return seconds < 5e-4;
 }
-/* Returns the bytes of a lent vector of n elements: each begins at a cache line. */
+/* Returns the bytes of lent vectors of n elements in all: those of each product begin at a cache
+ * line. */
 size_t problem_vector_bytes(spmv_precision precision, int64_t n);
 spmv_status problem_open(problem *p);
 void problem_close(problem *p);
@@ -88,12 +92,18 @@ spmv_status problem_sample(problem *p, timing *t);
 spmv_status timing_add(const problem *p, timing *t, double seconds);
 /* Copies what the last timed sample left in the y of product k. */
 spmv_status problem_result(problem *p, int k, void *y);
-/* spot_check.c. Of products y <- A x on a CPU, of x [cols] and y [rows] in that precision: sets x,
- * by so many threads, so that wrong columns show; marks y before a product; checks some rows of y
- * after it (SPMV_E_UNSUITABLE: one is wrong). The matrix has its rows in the host's memory. */
-void spot_check_vary(const spmv_mat *mat, spmv_precision precision, int threads, void *x);
-void spot_check_wipe(const spmv_mat *mat, spmv_precision precision, void *y);
-spmv_status spot_check(const spmv_mat *mat, spmv_precision precision, const void *y);
+/* spot_check.c. Of products y <- A x of k vectors on a CPU: sets x, by so many threads, so that
+ * wrong columns show, of the matrix and among the vectors; marks y before a product; checks some
+ * rows of y, of every vector, after it (SPMV_E_UNSUITABLE: one is wrong). */
+typedef struct spot {
+    const spmv_mat *mat; /* has its rows in the host's memory */
+    spmv_precision precision;
+    int64_t k;
+    spmv_layout layout; /* with the least leading dimensions */
+} spot;
+void spot_check_vary(const spot *s, int threads, void *x);
+void spot_check_wipe(const spot *s, void *y);
+spmv_status spot_check(const spot *s, const void *y);
 /* warm_up.c. First-use warm-up of a backend's kernel, which the options name, too ("backend:name"):
  * runs it on small matrices, one with rows of the same mean length, unless the context did so
  * before; on a GPU its code is loaded then. On a CPU nothing is done. Errors are ignored. Returns

@@ -167,12 +167,17 @@ static spmv_status admit_candidates(trials *c, const spmv_proposal *p, int n) {
 
 /* ---- how it is timed ------------------------------------------------------------------------ */
 
+/* Bytes of x and y, of all vectors that are multiplied at once. */
+static double vector_bytes(const spmv_mat *mat, const spmv_plan_opts *opts) {
+    const double width = opts->precision == SPMV_F64 ? sizeof(double) : sizeof(float);
+    return width * fmax(1, (double)opts->vectors) * (double)(mat->csr.rows + mat->csr.cols);
+}
+
 /* Says whether caches could keep much of the matrix between products. */
 static bool may_be_kept(const spmv_mat *mat, const spmv_plan_opts *opts, size_t cache) {
     const double much = 2; /* times the cache: of a larger matrix less than half is kept */
     double width = opts->precision == SPMV_F64 ? sizeof(double) : sizeof(float);
-    double bytes = (double)mat->csr.nnz * (width + sizeof(int32_t)) +
-                   (double)(mat->csr.rows + mat->csr.cols) * width;
+    double bytes = (double)mat->csr.nnz * (width + sizeof(int32_t)) + vector_bytes(mat, opts);
     return bytes < much * (double)cache;
 }
 
@@ -190,7 +195,7 @@ static size_t bytes_to_flush(const trials *c) {
 static int count_copies(const trials *c) {
     const spmv_plan *baseline = c->entry[0].plan;
     if (!c->flush || c->opts->cache != SPMV_STEADY || !c->backend->record_start) return 1;
-    double vectors = 8 * (double)(c->mat->csr.rows + c->mat->csr.cols);
+    double vectors = vector_bytes(c->mat, c->opts);
     double each = 1.5 * (double)(spmv_store_bytes(baseline->host) + baseline->scratch_bytes);
     double room = (double)c->backend->free_bytes(c->device) / 4 / MOST_CANDIDATES;
     return (int)fmax(1, fmin(fmin(4 * (double)c->cache, room) / (each + vectors), MOST_COPIES));
@@ -203,7 +208,7 @@ static void make_room(trials *c, const spmv_proposal *p, int n) {
     const spmv_csr *A = &c->mat->csr;
     double width = c->opts->precision == SPMV_F64 ? sizeof(double) : sizeof(float);
     double rows = (double)A->nnz * (width + sizeof(int32_t)) + (double)A->rows * sizeof(int32_t);
-    double all = 2.5 * rows + (double)(A->rows + A->cols) * width, start = spmv_now();
+    double all = 2.5 * rows + vector_bytes(c->mat, c->opts), start = spmv_now();
     bool converts = false;
     void *room = NULL;
     for (int k = 0; k < n; k++) converts |= p[k].predicted_setup > 0 && p[k].predicted_speedup > 1;

@@ -28,21 +28,28 @@ double spmv_trials_budget_s(const trials *c) {
 
 /* ---- samples -------------------------------------------------------------------------------- */
 
+static spot spot_of(const trials *c) {
+    const spmv_plan_opts *o = c->opts;
+    return (spot){c->mat, o->precision, o->vectors > 0 ? o->vectors : 1,
+                  o->layout ? o->layout : SPMV_COLUMNS};
+}
+
 /* The values of x do not change the time as long as they are ordinary numbers: with all bytes 0x3f
  * a double is 4.8e-4 and a float 0.75. On a CPU, where results are checked, they are set
  * properly. */
 static spmv_status make_vectors(trials *c) {
     enum { ORDINARY = 0x3f };
     size_t copies = c->copies > 1 ? (size_t)c->copies : 1;
-    size_t x = copies * problem_vector_bytes(c->opts->precision, c->mat->csr.cols);
-    size_t y = copies * problem_vector_bytes(c->opts->precision, c->mat->csr.rows);
+    const spot s = spot_of(c);
+    size_t x = copies * problem_vector_bytes(s.precision, s.k * c->mat->csr.cols);
+    size_t y = copies * problem_vector_bytes(s.precision, s.k * c->mat->csr.rows);
     double start = spmv_now();
     TRY(c->backend->alloc(c->device, x, &c->x));
     TRY(c->backend->alloc(c->device, y, &c->y));
     if (!c->backend->host) c->unpaid_s += spmv_now() - start; /* the caller's will reuse it */
     TRY(c->backend->fill(c->device, c->y, ORDINARY, y));      /* allocates its pages */
     if (!c->backend->host) return c->backend->fill(c->device, c->x, ORDINARY, x);
-    spot_check_vary(c->mat, c->opts->precision, c->device->threads, c->x);
+    spot_check_vary(&s, c->device->threads, c->x);
     return SPMV_OK;
 }
 
@@ -80,11 +87,14 @@ static spmv_status make_batch(trials *c, candidate *e, double product_s) {
 }
 
 static spmv_status open_problem(trials *c, candidate *e) {
+    const spot s = spot_of(c);
     e->t.inner = 1;
     e->p = (problem){.plan = e->plan,
-                     .precision = c->opts->precision,
+                     .precision = s.precision,
                      .rows = c->mat->csr.rows,
                      .cols = c->mat->csr.cols,
+                     .k = s.k,
+                     .layout = s.layout,
                      .alpha = 1,
                      .lent_x = c->x,
                      .lent_y = c->y,
@@ -221,11 +231,11 @@ static void assure_rounds(trials *c) {
 }
 
 spmv_status spmv_trials_first(trials *c, candidate *e) {
-    const spmv_precision precision = c->opts->precision;
-    if (c->backend->host) spot_check_wipe(c->mat, precision, c->y);
+    const spot s = spot_of(c);
+    if (c->backend->host) spot_check_wipe(&s, c->y);
     spmv_status status = spmv_trials_begin(c, e);
     if (status == SPMV_OK) status = take_first_sample(c, e);
-    if (status == SPMV_OK && c->backend->host) status = spot_check(c->mat, precision, c->y);
+    if (status == SPMV_OK && c->backend->host) status = spot_check(&s, c->y);
     return disqualify_failed(c, e, status);
 }
 

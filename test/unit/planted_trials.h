@@ -14,8 +14,9 @@ static int flushes, lost;
 typedef struct planted {
     double price_s, first_s; /* a product; the first one */
     spmv_status answer;      /* of the second and later ones */
-    enum fault { RIGHT, ROUNDS, SKIPS_A_ROW, MIXES_COLUMNS } fault;
+    enum fault { RIGHT, ROUNDS, SKIPS_A_ROW, MIXES_COLUMNS, STOPS_AT_16 } fault;
     int runs;
+    int64_t vectors; /* of the last product */
     spmv_kernel kernel;
     spmv_proposal proposal;
 } planted;
@@ -33,14 +34,18 @@ static void spend(double seconds) {
     spending->start = spmv_now() - paid_s - unpaid_s;
 }
 
-/* Multiplies with one thread, so that no real time is lost with waking others. */
-static void multiply(const planted *k, const spmv_csr *A, const double *x, double *y) {
+/* Multiplies one vector, of which the numbers are so far apart, with one thread, so that no real
+ * time is lost with waking others. */
+static void multiply(const planted *k, const spmv_csr *A, int64_t apart, const double *x,
+                     double *y) {
     for (int64_t i = 0; i < A->rows; i++) {
+        double sum = 0;
         if (k->fault == SKIPS_A_ROW && i == A->rows / 2) continue;
-        y[i] = 0;
-        for (int64_t e = A->row_ptr[i]; e < A->row_ptr[i + 1]; e++)
-            y[i] += A->values[e] * x[k->fault == MIXES_COLUMNS ? A->col_idx[e] ^ 1 : A->col_idx[e]];
-        if (k->fault == ROUNDS) y[i] *= 1 + DBL_EPSILON;
+        for (int64_t e = A->row_ptr[i]; e < A->row_ptr[i + 1]; e++) {
+            int64_t j = k->fault == MIXES_COLUMNS ? A->col_idx[e] ^ 1 : A->col_idx[e];
+            sum += A->values[e] * x[j * apart];
+        }
+        y[i * apart] = k->fault == ROUNDS ? sum * (1 + DBL_EPSILON) : sum;
     }
 }
 
@@ -51,7 +56,12 @@ static spmv_status planted_run(const spmv_plan *p, const spmv_operands *v) {
     planted_now += seconds;
     spend(seconds);
     if (k->runs > 1 && k->answer != SPMV_OK) return spmv_fail(p->device->ctx, k->answer, "planted");
-    multiply(k, &p->matrix->csr, v->x, v->z);
+    const bool in_rows = v->layout == SPMV_ROWS && v->k > 1;
+    k->vectors = v->k;
+    for (int64_t c = 0; c < v->k && !(k->fault == STOPS_AT_16 && c == 16); c++)
+        multiply(k, &p->matrix->csr, in_rows ? v->ldx : 1,
+                 (const double *)v->x + c * (in_rows ? 1 : v->ldx),
+                 (double *)v->z + c * (in_rows ? 1 : v->ldz));
     return SPMV_OK;
 }
 
@@ -134,7 +144,7 @@ static spmv_status run_trials(int n, const planted *of, double budget, size_t fl
         if (plant[k].first_s == 0) plant[k].first_s = plant[k].price_s;
         assert_int_equal(spmv_plan_create(mat, NULL, &c->entry[k].plan), SPMV_OK);
         plant[k].kernel = *c->entry[k].plan->kernel;
-        plant[k].kernel.run = planted_run;
+        plant[k].kernel.run = plant[k].kernel.run_columns = plant[k].kernel.run_rows = planted_run;
         plant[k].proposal = (spmv_proposal){.kernel = "planted"};
         c->entry[k].plan->kernel = &plant[k].kernel;
         c->entry[k].proposal = &plant[k].proposal;

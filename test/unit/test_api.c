@@ -81,7 +81,8 @@ static void a_plan_has_its_own_memory(void **state) {
     assert_int_equal(spmv_plan_alloc(plan, sizeof ones, &x_there), SPMV_OK);
     assert_int_equal(spmv_plan_alloc(plan, sizeof y, &y_there), SPMV_OK);
     assert_int_equal(spmv_plan_put(plan, x_there, ones, sizeof ones), SPMV_OK);
-    assert_int_equal(spmv_exec_timed(plan, 10, 1, x_there, 0, y_there, &seconds), SPMV_OK);
+    const spmv_product product = {.plan = plan, .x = x_there, .y = y_there};
+    assert_int_equal(spmv_exec_timed(&product, 10, 1, 0, &seconds), SPMV_OK);
     assert_true(seconds > 0 && seconds < 10);
     assert_int_equal(spmv_plan_get(plan, y, y_there, sizeof y), SPMV_OK);
     for (int i = 0; i < N; i++) {

@@ -89,7 +89,8 @@ static void run_chain(const subject *s, spmv_plan *plan, const setup *c, mode ho
         assert_int_equal(spmv_plan_alloc(plan, bytes, &v[k]), SPMV_OK);
         assert_int_equal(spmv_plan_put(plan, v[k], from, bytes), SPMV_OK);
     }
-    const spmv_product product[] = {{plan, v[0], v[1]}, {copy, v[1], v[0]}};
+    const spmv_product product[] = {{.plan = plan, .x = v[0], .y = v[1]},
+                                    {.plan = copy, .x = v[1], .y = v[0]}};
     if (follow(product, 0.5 / norm_of(s), how) != SPMV_OK)
         complain_about(c, s, spmv_ctx_error(s->mat->ctx));
     for (int k = 0; k < 2; k++) {

@@ -78,9 +78,12 @@ static void missing_arguments_are_named(void **state) {
     assert_names(spmv_exec(NULL, 1, x, 0, y), NULL, "plan is NULL");
     assert_names(spmv_exec(plan, 1, NULL, 0, y), ctx, "spmv_exec: x is NULL");
     assert_names(spmv_exec(plan, 1, x, 0, NULL), ctx, "spmv_exec: y is NULL");
-    assert_names(spmv_exec_timed(NULL, 1, 1, x, 0, y, &seconds), NULL, "plan is NULL");
-    assert_names(spmv_exec_timed(plan, 1, 1, NULL, 0, y, &seconds), ctx, "x is NULL");
-    assert_names(spmv_exec_timed(plan, 1, 1, x, 0, y, NULL), ctx, "seconds is NULL");
+    spmv_product product = {.plan = plan, .y = y};
+    assert_names(spmv_exec_timed(NULL, 1, 1, 0, &seconds), NULL, "product is NULL");
+    assert_names(spmv_exec_timed(&product, 1, 1, 0, &seconds), ctx, "x is NULL");
+    assert_names(spmv_exec_timed(&product, 1, 1, 0, NULL), ctx, "seconds is NULL");
+    product = (spmv_product){.x = x, .y = y};
+    assert_names(spmv_exec_timed(&product, 1, 1, 0, &seconds), NULL, "plan is NULL");
     assert_names(spmv_plan_alloc(NULL, 8, &memory), NULL, "plan is NULL");
     assert_names(spmv_plan_alloc(plan, 8, NULL), ctx, "out is NULL");
     assert_names(spmv_plan_put(NULL, x, y, 8), NULL, "plan is NULL");
@@ -98,12 +101,18 @@ static void impossible_counts_are_named(void **state) {
     spmv_mat *mat = matrix("gen:diagonal:4");
     spmv_plan *plan = plan_of(mat, "csr_rows", 0), *other = NULL;
     double x[4] = {0}, y[4] = {0}, seconds;
-    const spmv_product product = {plan, x, y};
+    spmv_product product = {.plan = plan, .x = x, .y = y};
     spmv_batch *batch = NULL;
     for (int count = -1; count < 1; count++) {
-        assert_names(spmv_exec_timed(plan, count, 1, x, 0, y, &seconds), ctx, "must be 1 or more");
+        assert_names(spmv_exec_timed(&product, count, 1, 0, &seconds), ctx, "must be 1 or more");
         assert_names(spmv_batch_create(&product, 1, count, 1, 0, &batch), ctx, "must be 1 or more");
     }
+    product.k = -2;
+    assert_names(spmv_exec_timed(&product, 1, 1, 0, &seconds), ctx, "k is -2");
+    product.k = INT64_MAX / 16;
+    assert_names(spmv_batch_create(&product, 1, 2, 1, 0, &batch), ctx, "more than memory can have");
+    product.k = 1, product.layout = (spmv_layout)3;
+    assert_names(spmv_exec_timed(&product, 1, 1, 0, &seconds), ctx, "layout is 3");
     spmv_plan_opts no_calls = {.size = sizeof no_calls, .kernel = "csr1", .expected_calls = -3};
     assert_names(spmv_plan_create(mat, &no_calls, &other), ctx, "expected_calls is -3");
     spmv_plan_free(plan);
@@ -140,7 +149,10 @@ static void overlapping_vectors_are_refused(void **state) {
         for (int shift = 1 - N; shift < N; shift += 7)
             assert_names(spmv_exec(plan, 1, v + N, 0, v + N + shift), ctx, "overlaps x");
         assert_names(spmv_exec(plan, 1, v, 0, v), ctx, "64 numbers at");
-        assert_names(spmv_exec_timed(plan, 1, 1, v, 0, v + 1, &seconds), ctx, "overlaps x");
+        const spmv_product product = {.plan = plan, .x = v, .y = v + 1};
+        assert_names(spmv_exec_timed(&product, 1, 1, 0, &seconds), ctx, "overlaps x");
+        const spmv_product wide = {.plan = plan, .x = v, .y = v + N, .k = 2};
+        assert_names(spmv_exec_timed(&wide, 1, 1, 0, &seconds), ctx, "overlaps x");
         assert_int_equal(spmv_exec(plan, 1, v + N, 0, v), SPMV_OK); /* they touch */
         assert_int_equal(spmv_exec(plan, 1, v + N, 0, v + 2 * N), SPMV_OK);
         spmv_plan_free(plan);
@@ -154,10 +166,11 @@ static void what_is_wrong_in_a_batch_is_named(void **state) {
     spmv_mat *mat = matrix("gen:banded:64:3");
     spmv_plan *plan = plan_of(mat, "csr_rows", 0);
     double v[128] = {0}, seconds;
-    const spmv_product good = {plan, v, v + 64}, lists[][2] = {{good, {NULL, v, v + 64}},
-                                                               {good, {plan, v, v}},
-                                                               {good, {plan, NULL, v}},
-                                                               {{plan, v, NULL}, good}};
+    const spmv_product good = {.plan = plan, .x = v, .y = v + 64};
+    const spmv_product lists[][2] = {{good, {.x = v, .y = v + 64}},
+                                     {good, {.plan = plan, .x = v, .y = v}},
+                                     {good, {.plan = plan, .y = v}},
+                                     {{.plan = plan, .x = v}, good}};
     static const char *const said[] = {"the plan of product 1 is NULL", "overlaps x", "x is NULL",
                                        "y is NULL"};
     spmv_batch *batch = (spmv_batch *)v;
@@ -169,7 +182,7 @@ static void what_is_wrong_in_a_batch_is_named(void **state) {
     spmv_mat *its = NULL;
     assert_int_equal(spmv_ctx_create(NULL, &another), SPMV_OK);
     assert_int_equal(spmv_mat_load(another, "gen:banded:64:3", NULL, &its), SPMV_OK);
-    const spmv_product mixed[] = {good, {plan_of(its, "csr_rows", 0), v, v + 64}};
+    const spmv_product mixed[] = {good, {.plan = plan_of(its, "csr_rows", 0), .x = v, .y = v + 64}};
     assert_names(spmv_batch_create(mixed, 2, 2, 1, 0, &batch), ctx, "product 1 is of another");
     spmv_plan_free((spmv_plan *)(uintptr_t)mixed[1].plan);
     spmv_mat_free(its);

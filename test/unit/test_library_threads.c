@@ -105,13 +105,13 @@ static void a_plan_that_multiplies_refuses(void **state) {
     spmv_mat *mat = grid(ctx);
     spmv_plan *plan = plan_of(mat, "csr_balanced"), *copy = NULL;
     double y[N], seconds;
-    const spmv_product product = {plan, x, y};
+    const spmv_product product = {.plan = plan, .x = x, .y = y};
     spmv_batch *batch = NULL;
     plan->busy = 1;
     assert_int_equal(spmv_exec(plan, 1, x, 0, y), SPMV_E_ARG);
     assert_non_null(strstr(spmv_ctx_error(ctx), "csr_balanced"));
     assert_non_null(strstr(spmv_ctx_error(ctx), "in another thread"));
-    assert_int_equal(spmv_exec_timed(plan, 1, 1, x, 0, y, &seconds), SPMV_E_ARG);
+    assert_int_equal(spmv_exec_timed(&product, 1, 1, 0, &seconds), SPMV_E_ARG);
     assert_int_equal(spmv_batch_create(&product, 1, 3, 1, 0, &batch), SPMV_OK);
     assert_int_equal(spmv_batch_time(batch, &seconds), SPMV_E_ARG);
     assert_non_null(strstr(spmv_ctx_error(ctx), "spmv_batch_time: the plan multiplies in another"));
@@ -119,7 +119,7 @@ static void a_plan_that_multiplies_refuses(void **state) {
     assert_int_equal(multiply(copy, 1), 0);
     plan->busy = 0;
     assert_int_equal(spmv_exec(plan, 1, NULL, 0, y), SPMV_E_ARG); /* a refused call holds nothing */
-    assert_int_equal(spmv_exec_timed(plan, 1, 1, x, 0, y, &seconds), SPMV_OK);
+    assert_int_equal(spmv_exec_timed(&product, 1, 1, 0, &seconds), SPMV_OK);
     assert_int_equal(spmv_batch_time(batch, &seconds), SPMV_OK);
     assert_int_equal(multiply(plan, 2), 0);
     spmv_batch_free(batch);

@@ -35,7 +35,8 @@ static void a_batch_launches_in_turn_as_often_as_asked(void **state) {
     spmv_batch *batch = NULL;
     scene_open(&s, "omp:csr_rows");
     for (int i = 0; i < ROWS; i++) s.y[i] = other[i] = 0;
-    spmv_product products[] = {{s.plan, s.x, s.y}, {s.plan, s.x, other}};
+    spmv_product products[] = {{.plan = s.plan, .x = s.x, .y = s.y},
+                               {.plan = s.plan, .x = s.x, .y = other}};
     assert_int_equal(spmv_batch_create(products, 2, 5, 1, 1, &batch), SPMV_OK);
     assert_int_equal(spmv_batch_time(batch, &seconds), SPMV_OK);
     assert_true(seconds >= 0 && seconds < 60);
@@ -91,7 +92,7 @@ static void a_batch_is_recorded_once_or_says_why_not(void **state) {
     recorder.forget = tape_forget;
     device->backend = &recorder;
     for (int fail = 0; fail < 2; fail++) {
-        spmv_product product = {s.plan, s.x, s.y};
+        spmv_product product = {.plan = s.plan, .x = s.x, .y = s.y};
         spmv_batch *batch = NULL, *single = NULL;
         double seconds;
         memset(&tape, 0, sizeof tape);
@@ -110,6 +111,126 @@ static void a_batch_is_recorded_once_or_says_why_not(void **state) {
         assert_memory_equal(s.y, s.once, sizeof s.y);
     }
     device->backend = real_backend;
+    scene_close(&s);
+}
+
+/* ---- several vectors ------------------------------------------------------------------------- */
+
+enum { K = 18 };
+
+static int64_t place_of(spmv_layout layout, int64_t n, int64_t i, int64_t v) {
+    return layout == SPMV_ROWS ? i * K + v : v * n + i;
+}
+
+/* Number i of vector v of x: that of the scene's, times v + 1. */
+static double *x_of(const scene *s, spmv_layout layout) {
+    double *x = malloc(COLS * K * sizeof *x);
+    assert_non_null(x);
+    for (int64_t j = 0; j < COLS; j++)
+        for (int64_t v = 0; v < K; v++) x[place_of(layout, COLS, j, v)] = (double)(v + 1) * s->x[j];
+    return x;
+}
+
+static void assert_block(const scene *s, spmv_layout layout, const double *y, double times) {
+    for (int64_t i = 0; i < ROWS; i++)
+        for (int64_t v = 0; v < K; v++)
+            assert_true(fabs(y[place_of(layout, ROWS, i, v)] -
+                             times * (double)(v + 1) * s->once[i]) <= 1e-12);
+}
+
+/* Once, as samples and as a batch over copies; the plan is made for one vector. */
+static void vectors_are_multiplied_in_both_layouts(void **state) {
+    (void)state;
+    static const char *const kernels[] = {"omp:csr_rows", "omp:csr_balanced"};
+    for (int n = 0; n < 2 * COUNT(kernels); n++) {
+        const spmv_layout layout = n % 2 ? SPMV_ROWS : SPMV_COLUMNS;
+        scene s;
+        timing t = {.inner = 0};
+        double *y0 = calloc(ROWS * K, sizeof *y0), *y = malloc(ROWS * K * sizeof *y), seconds;
+        assert_true(y0 && y);
+        scene_open(&s, kernels[n / 2]);
+        double *x = x_of(&s, layout);
+        problem p = {.plan = s.plan,
+                     .rows = ROWS,
+                     .cols = COLS,
+                     .k = K,
+                     .layout = layout,
+                     .alpha = 2,
+                     .beta = 1,
+                     .x = x,
+                     .y0 = y0};
+        assert_int_equal(problem_open(&p), SPMV_OK);
+        assert_int_equal(problem_once(&p, y), SPMV_OK);
+        assert_block(&s, layout, y, 2);
+        assert_int_equal(problem_single(&p, &seconds), SPMV_OK);
+        assert_int_equal(problem_result(&p, 0, y), SPMV_OK);
+        assert_block(&s, layout, y, 4);
+        assert_int_equal(problem_copies(&p, 3), SPMV_OK);
+        assert_int_equal(problem_batch(&p, &t, 6), SPMV_OK);
+        assert_int_equal(problem_sample(&p, &t), SPMV_OK);
+        for (int c = 0; c < 3; c++) {
+            assert_int_equal(problem_result(&p, c, y), SPMV_OK);
+            assert_block(&s, layout, y, 4);
+        }
+        problem_close(&p);
+        scene_close(&s);
+        free(t.sample_s);
+        free(x);
+        free(y0);
+        free(y);
+    }
+}
+
+static spot spot_of(const scene *s, spmv_precision precision, spmv_layout layout) {
+    return (spot){s->mat, precision, K, layout};
+}
+
+static void put_number(spmv_precision precision, void *all, int64_t at, double value) {
+    if (precision == SPMV_F64)
+        ((double *)all)[at] = value;
+    else
+        ((float *)all)[at] = (float)value;
+}
+
+/* A right product passes; one number of one vector does not, nor vectors that change places, nor
+ * one that was not written. */
+static void spot_checks_look_at_every_vector(void **state) {
+    (void)state;
+    scene s;
+    scene_open(&s, "omp:csr_rows");
+    for (int n = 0; n < 4; n++) {
+        const spmv_precision precision = (spmv_precision)(n % 2);
+        const spmv_layout layout = n / 2 ? SPMV_ROWS : SPMV_COLUMNS;
+        const spot check = spot_of(&s, precision, layout);
+        const spmv_plan_opts opts = {
+            .size = sizeof opts, .kernel = "omp:csr_serial", .precision = precision};
+        spmv_plan *plan = NULL;
+        double *x = malloc(COLS * K * sizeof *x), *y = malloc(ROWS * K * sizeof *y);
+        double *kept = malloc(ROWS * K * sizeof *kept), seconds;
+        assert_true(x && y && kept);
+        assert_int_equal(spmv_plan_create(s.mat, &opts, &plan), SPMV_OK);
+        const spmv_product product = {.plan = plan, .x = x, .y = y, .k = K, .layout = layout};
+        spot_check_vary(&check, 2, x);
+        spot_check_wipe(&check, y);
+        assert_int_equal(spot_check(&check, y), SPMV_E_UNSUITABLE);
+        assert_int_equal(spmv_exec_timed(&product, 1, 1, 0, &seconds), SPMV_OK);
+        assert_int_equal(spot_check(&check, y), SPMV_OK);
+        memcpy(kept, y, ROWS * K * sizeof *y);
+        for (int64_t v = 0; v < K; v++) {
+            put_number(precision, y, place_of(layout, ROWS, ROWS - 1, v), 0);
+            assert_int_equal(spot_check(&check, y), SPMV_E_UNSUITABLE);
+            char said[48];
+            snprintf(said, sizeof said, "row %d of vector %d", ROWS - 1, (int)v);
+            assert_non_null(strstr(spmv_ctx_error(ctx), said));
+            memcpy(y, kept, ROWS * K * sizeof *y);
+        }
+        const spot other = {s.mat, precision, K, layout == SPMV_ROWS ? SPMV_COLUMNS : SPMV_ROWS};
+        assert_int_equal(spot_check(&other, y), SPMV_E_UNSUITABLE);
+        spmv_plan_free(plan);
+        free(x);
+        free(y);
+        free(kept);
+    }
     scene_close(&s);
 }
 
@@ -404,7 +525,7 @@ static void few_rows_are_checked(void **state) {
     float *y = calloc(N, sizeof *y);
     int64_t wiped = 0;
     assert_non_null(y);
-    spot_check_wipe(&mat, SPMV_F32, y);
+    spot_check_wipe(&(spot){&mat, SPMV_F32, 1, SPMV_COLUMNS}, y);
     for (int64_t i = 0; i < N; i++) wiped += isnan(y[i]) != 0;
     assert_true(wiped > MOST / 4 && wiped <= MOST);
     assert_true(isnan(y[N - 1]));
@@ -418,6 +539,8 @@ int main(int argc, char **argv) {
         cmocka_unit_test(a_copy_multiplies_from_memory_of_its_own),
         cmocka_unit_test(a_batch_launches_in_turn_as_often_as_asked),
         cmocka_unit_test(a_batch_is_recorded_once_or_says_why_not),
+        cmocka_unit_test(vectors_are_multiplied_in_both_layouts),
+        cmocka_unit_test(spot_checks_look_at_every_vector),
         cmocka_unit_test(cold_flushes_before_every_product),
         cmocka_unit_test(warm_never_flushes),
         cmocka_unit_test(turns_of_a_gpu_begin_with_full_caches),

@@ -258,6 +258,27 @@ static void what_caches_keep_is_in_them(void **state) {
     disturb = NULL, on_host = true, is_kept = false;
 }
 
+/* Products of the trials are those of the plan: of so many vectors in that layout, of which each is
+ * looked at. */
+static void as_many_vectors_are_timed_as_are_multiplied(void **state) {
+    (void)state;
+    const planted of[] = {
+        {.price_s = 1e-4}, {.price_s = .8e-4}, {.price_s = .5e-4, .fault = STOPS_AT_16}};
+    for (int n = 0; n < 4; n++) {
+        trials c;
+        opts.vectors = n < 2 ? 17 : 16;
+        opts.layout = n % 2 ? SPMV_ROWS : SPMV_COLUMNS;
+        assert_int_equal(run_trials(3, of, endless, 0, 1, &c), SPMV_OK);
+        for (int k = 0; k < 3; k++) assert_int_equal(plant[k].vectors, opts.vectors);
+        assert_int_equal(c.entry[2].disqualified, opts.vectors > 16);
+        if (opts.vectors > 16)
+            assert_non_null(strstr(c.passed, "its product is wrong in row 15 of vector 16"));
+        assert_ptr_equal(spmv_trials_fastest(&c), &c.entry[opts.vectors > 16 ? 1 : 2]);
+        end_trials(&c);
+    }
+    opts.vectors = 0, opts.layout = 0;
+}
+
 /* A sample goes once through all copies; y of none is another's. */
 static void steady_products_have_data_of_their_own(void **state) {
     (void)state;
@@ -346,6 +367,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(conversions_leave_some_rounds),
         cmocka_unit_test(long_flushes_are_paid_for),
         cmocka_unit_test(what_caches_keep_is_in_them),
+        cmocka_unit_test(as_many_vectors_are_timed_as_are_multiplied),
         cmocka_unit_test(steady_products_have_data_of_their_own),
         cmocka_unit_test(without_room_for_copies_there_are_none),
         cmocka_unit_test(a_refused_launch_disqualifies),
