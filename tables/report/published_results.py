@@ -12,6 +12,7 @@ favour. The figures are those of the report and of aims.py: against_peers/figure
 """
 
 import argparse
+import re
 import statistics
 import sys
 import textwrap
@@ -104,6 +105,13 @@ def readme(layout, places=None):
     return textwrap.fill(text, 110, break_long_words=False, break_on_hyphens=False) + "\n"
 
 
+def as_picture(svg):
+    """An SVG that pages show as an image, whose text for readers without it is theirs: no words on each of its marks, and places to a
+    tenth of a pixel."""
+    svg = re.sub(r' (?:role|aria-[a-z]+|pointer-events)="[^"]*"', "", svg)
+    return re.sub(r"(\d+\.\d)\d\d+", r"\1", svg)
+
+
 def chart_data(layout, places=None):
     """(points, means) of the chart: the outside set, or all where there is none yet, over the first baselines, with known
     products where there are any; caches cold or steady, in f64."""
@@ -146,7 +154,7 @@ def main_part(arguments):
     layout = layout_of(records)
     if options.chart:
         spec = charts.comparisons(*chart_data(layout))
-        write_files(".", {options.chart: charts.library().vegalite_to_svg(spec)})
+        write_files(".", {options.chart: as_picture(charts.library().vegalite_to_svg(spec))})
     for name, text in ((options.into, results(layout)), (options.short, short(layout)), (options.readme, readme(layout))):
         if name:
             with open(name, encoding="utf-8") as file:
