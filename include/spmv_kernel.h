@@ -13,6 +13,7 @@ enum spmv_trait {
     SPMV_PEER = 32,           /* another library's kernel, for comparison */
     SPMV_NEEDS_SYMMETRY = 64, /* any other matrix is SPMV_E_UNSUITABLE */
     SPMV_KEEPS_VALUES = 128, /* prepare makes something of the values: other ones need a new plan */
+    SPMV_PANEL = 512,        /* run_columns needs the plan's panel */
     SPMV_READS_ROWS = 256    /* of a GPU's: estimate or prepare reads row_ptr in host memory */
 };
 
@@ -82,7 +83,7 @@ struct spmv_plan { /* prepare sets scratch, scratch_bytes and, if not the store'
     int64_t vectors;  /* as in spmv_plan_opts, 1 or more */
     spmv_layout layout;
     bool refill; /* as in spmv_plan_opts */
-    void *panel; /* some vectors of x and z, each contiguous; NULL: not needed yet */
+    void *panel; /* room for SPMV_PANEL_VECTORS of x and of z; NULL: not needed yet */
     size_t panel_bytes;
 };
 

@@ -19,15 +19,8 @@
  * Params   isa: 0 the best, 1 portable, 2 AVX2, 3 AVX-512; gather: 0 the faster, 1 loads, 2 the
  *          gather instruction.
  */
-#include "omp/carry.h"
-#include "omp/isa.h"
-#include "formats/csr/csr.h"
+#include "omp/csr/csr_vectors.h"
 #include "formats/row_ends.h"
-
-typedef struct share { /* rows first..last - 1 end in it, entries k..end - 1 */
-    int64_t first, last, k, end;
-    int64_t begun; /* the row last, if the share has some of it; else -1 */
-} share;
 
 typedef struct product {
     const csr *A;
@@ -42,6 +35,9 @@ typedef struct shares {
     share_function *run;
     share share[MOST_SHARES];
     carry carries[MOST_SHARES];
+    /* of several vectors: */
+    bool jumps; /* most entries are not beside the one in front of them */
+    bool near;  /* rows that follow each other have near columns */
 } shares;
 
 /* ---- portable ------------------------------------------------------------------------------- */
@@ -220,6 +216,27 @@ static bool is_regular(const csr *A, int64_t rows, int64_t nnz, int threads) {
     return equal >= rows - rows / 16;
 }
 
+/* Looks at some rows: whether an entry is in another line of x than the one in front of it, and
+ * whether it is near the entry of the same rank some rows before, so that x is read in streams. */
+static void look_at_rows(const csr *A, shares *t) {
+    enum { SOME = 1 << 12, BESIDE = 8, APART = 8, NEAR = 1 << 12 };
+    const int64_t step = A->s.rows / SOME + 1;
+    int64_t entries = 0, jumps = 0, near = 0;
+    for (int64_t i = APART; i < A->s.rows; i += step) {
+        const int64_t begin = A->row_ptr[i], n = A->row_ptr[i + 1] - begin;
+        const int64_t before = A->row_ptr[i - APART], m = A->row_ptr[i - APART + 1] - before;
+        for (int64_t k = 0; k < n && k < SOME; k++) {
+            const int64_t col = A->col_idx[begin + k];
+            const int64_t other = m > 0 ? A->col_idx[before + (k < m ? k : m - 1)] : col + NEAR;
+            jumps += k == 0 || col - A->col_idx[begin + k - 1] > BESIDE;
+            near += col - other < NEAR && other - col < NEAR;
+            entries++;
+        }
+    }
+    t->jumps = 4 * jumps > entries;
+    t->near = 8 * near > 7 * entries;
+}
+
 static spmv_status prepare(spmv_plan *p) {
     const csr *A = (const csr *)p->store;
     spmv_csr_view view = SPMV_OPTS(spmv_csr_view);
@@ -242,6 +259,7 @@ static spmv_status prepare(spmv_plan *p) {
         t->share[s] =
             (share){first, last, begin - first, end - last, begun < end - last ? last : -1};
     }
+    look_at_rows(A, t);
     return SPMV_OK;
 }
 
@@ -258,6 +276,102 @@ static spmv_status run(const spmv_plan *p, const spmv_operands *v) {
     return SPMV_OK;
 }
 
+/* ---- several vectors ------------------------------------------------------------------------- */
+
+enum { CARRIED_BYTES = 1 << 14 }; /* on the stack, for all shares together */
+
+static piece piece_of(const spmv_plan *p, const spmv_operands *v) {
+    return (piece){.A = (const csr *)p->store,
+                   .x = v->x,
+                   .y = v->beta == 0 ? v->z : v->y, /* not read then */
+                   .z = v->z,
+                   .ldx = v->ldx,
+                   .ldy = v->beta == 0 ? v->ldz : v->ldy,
+                   .ldz = v->ldz,
+                   .alpha = (real)v->alpha,
+                   .beta = (real)v->beta};
+}
+
+/* Adds what the shares have of rows that end in later ones: in order, so that the result
+ * repeats. */
+static void add_pieces(const shares *t, int64_t nshares, const piece *p, const real *carried) {
+    for (int64_t s = 0; s < nshares; s++, carried += p->columns) {
+        const int64_t row = t->share[s].begun;
+        for (int c = 0; row >= 0 && c < p->columns; c++)
+            p->z[p->in_columns ? c * p->ldz + row : row * p->ldz + c] += p->alpha * carried[c];
+    }
+}
+
+static void run_piece(const shares *t, int64_t nshares, const piece *p, piece_function *run) {
+    real carried[CARRIED_BYTES / sizeof(real)];
+#pragma omp parallel for schedule(static, 1) num_threads((int)nshares)
+    for (int64_t s = 0; s < nshares; s++) run(p, &t->share[s], carried + s * p->columns);
+    add_pieces(t, nshares, p, carried);
+}
+
+static bool is_beyond(double bytes, int64_t nshares) {
+    const double near_cache = 1 << 20; /* bytes of a core's own */
+    return bytes > near_cache * (double)nshares;
+}
+
+/* Whether z, which caches could not keep, is written past them: in whole vectors, one row after
+ * the other, so that lines are whole, too. */
+static bool may_stream(const piece *p, int64_t nshares, int64_t isa) {
+    const size_t vector = vector_bytes(isa, p->columns);
+    return vector > 0 && p->beta == 0 && p->ldz == p->columns && (uintptr_t)p->z % vector == 0 &&
+           (size_t)p->columns * sizeof(real) % vector == 0 &&
+           is_beyond((double)p->A->s.rows * p->columns * sizeof(real), nshares);
+}
+
+static int least(int64_t a, int64_t b) {
+    return (int)(a < b ? a : b);
+}
+
+static spmv_status run_rows(const spmv_plan *p, const spmv_operands *v) {
+    const shares *t = p->scratch;
+    const int64_t nshares = shares_of(p), isa = p->choice.value[SPMV_isa];
+    const int most = least(most_columns(isa), CARRIED_BYTES / (int64_t)sizeof(real) / nshares);
+    piece all = piece_of(p, v);
+    const bool asks = t->jumps && is_beyond((double)p->cols * (double)v->k * sizeof(real), 1);
+    for (int64_t j = 0; j < v->k; j += all.columns) {
+        all.columns = least(most, v->k - j);
+        all.streams = all.columns == v->k && may_stream(&all, nshares, isa);
+        run_piece(t, nshares, &all, rows_function(isa, all.columns, asks));
+        all.x += all.columns, all.y += all.columns, all.z += all.columns;
+    }
+    return SPMV_OK;
+}
+
+/* The next columns, read where they lie or turned into rows of the plan's panel. */
+static spmv_status run_some(const spmv_plan *p, piece *all) {
+    const shares *t = p->scratch;
+    const int64_t nshares = shares_of(p), isa = p->choice.value[SPMV_isa];
+    piece some = *all;
+    if (some.columns <= DIRECT && t->near) {
+        run_piece(t, nshares, &some, direct_function(isa, some.columns));
+        return SPMV_OK;
+    }
+    some.x = p->panel, some.ldx = some.columns;
+    TRY(p->device->backend->turn(p->device, NULL, sizeof(real), some.columns, p->cols, all->x,
+                                 all->ldx, p->panel, some.ldx));
+    const bool asks = t->jumps && is_beyond((double)p->cols * some.columns * sizeof(real), 1);
+    run_piece(t, nshares, &some, rows_function(isa, some.columns, asks));
+    return SPMV_OK;
+}
+
+static spmv_status run_columns(const spmv_plan *p, const spmv_operands *v) {
+    const int most = least(TURNED, CARRIED_BYTES / (int64_t)sizeof(real) / shares_of(p));
+    piece all = piece_of(p, v);
+    all.in_columns = true;
+    for (int64_t j = 0; j < v->k; j += all.columns) {
+        all.columns = least(most, v->k - j);
+        TRY(run_some(p, &all));
+        all.x += all.columns * all.ldx, all.y += all.columns * all.ldy;
+        all.z += all.columns * all.ldz;
+    }
+    return SPMV_OK;
+}
+
 static const spmv_param params[] = {
     PARAM_ISA,
     {SPMV_gather, GATHER_FASTER, GATHER_FASTER, GATHER_INSTRUCTION, 1, false},
@@ -268,9 +382,11 @@ SPMV_EXPORT_KERNEL(csr_balanced) = {
     .format = "csr",
     .summary = "equal shares of rows plus entries, rows summed with vector instructions",
     .params = params,
-    .traits = SPMV_DETERMINISTIC,
+    .traits = SPMV_DETERMINISTIC | SPMV_PANEL,
     .estimate = estimate,
     .prepare = prepare,
     .run = run,
+    .run_columns = run_columns,
+    .run_rows = run_rows,
     .release = free_scratch,
 };

@@ -122,7 +122,7 @@ static bool is_concurrent(const spmv_plan *plan) {
 
 /* Says whether the vectors that the plan is made for have to be packed. */
 static bool packs(const spmv_plan *plan) {
-    return plan->vectors > 1 && plan->layout == SPMV_ROWS && !plan->kernel->run_rows;
+    return plan->vectors > 1 && spmv_kernel_packs(plan->kernel, plan->layout);
 }
 
 /* Where cuSPARSE reads scalars is a setting of its handle, which all plans of the device share. */

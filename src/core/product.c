@@ -87,10 +87,12 @@ static bool is_apart(const spmv_operands *v) {
     return v->layout == SPMV_ROWS && (v->ldx > 1 || v->ldy > 1 || v->ldz > 1);
 }
 
-/* Says whether the product packs vectors into memory of the plan, since its kernel takes only
- * those of which the numbers are contiguous. */
+/* Says whether the product packs vectors into memory of the plan, for its kernel takes only those
+ * of which the numbers are contiguous, or packs them itself. */
 static bool needs_panel(const spmv_plan *plan, const spmv_operands *v) {
-    return is_apart(v) && !plan->kernel->run_rows && plan->rows > 0;
+    if (v->k == 1 && !is_apart(v)) return false;
+    return spmv_kernel_packs(plan->kernel, is_apart(v) ? SPMV_ROWS : SPMV_COLUMNS) &&
+           plan->rows > 0;
 }
 
 /* Says that a product of the plan runs. Callers see a const plan, but it was allocated as a mutable
@@ -152,7 +154,7 @@ static spmv_status run_columns(const spmv_plan *plan, const spmv_operands *v) {
     return SPMV_OK;
 }
 
-enum { PANEL = 8 }; /* vectors that are packed at a time: a cache line of f64 */
+enum { PANEL = SPMV_PANEL_VECTORS };
 
 spmv_status spmv_product_make_room(spmv_plan *plan) {
     const size_t bytes = PANEL * (size_t)(plan->cols + plan->rows) * spmv_plan_width(plan);
@@ -188,9 +190,8 @@ static spmv_status run_packed(const spmv_plan *plan, const spmv_operands *v) {
 }
 
 spmv_status spmv_product_run(const spmv_plan *plan, const spmv_operands *v) {
-    if (needs_panel(plan, v)) return run_packed(plan, v);
-    if (is_apart(v) && plan->kernel->run_rows) return plan->kernel->run_rows(plan, v);
-    return run_columns(plan, v);
+    if (!is_apart(v)) return run_columns(plan, v);
+    return plan->kernel->run_rows ? plan->kernel->run_rows(plan, v) : run_packed(plan, v);
 }
 
 /* waits: for the end of the product. A host's has ended then in any case; its sync waits for

@@ -34,6 +34,11 @@ spmv_status spmv_product_check(const spmv_plan *plan, const char *call, const ch
  * another thread. */
 spmv_status spmv_product_claim(const spmv_plan *plan, const char *call, const spmv_operands *v);
 void spmv_product_unclaim(const spmv_plan *plan, const spmv_operands *v);
+/* Says whether the kernel multiplies several vectors in that layout with the help of the plan's
+ * panel. */
+static inline bool spmv_kernel_packs(const spmv_kernel *kernel, spmv_layout layout) {
+    return layout == SPMV_ROWS ? !kernel->run_rows : (kernel->traits & SPMV_PANEL) != 0;
+}
 /* Allocates the panel that products of several vectors in rows need of this plan, unless it is
  * there. */
 spmv_status spmv_product_make_room(spmv_plan *plan);

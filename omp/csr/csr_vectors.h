@@ -1,0 +1,370 @@
+/* csr_vectors.h: several vectors at a time by csr_balanced. Each number of the matrix is read once
+ * for all columns of a piece; a row's sums are in registers. All ways that are here add the even and
+ * the odd entries of a row apart, so that a column has the same bits whichever way it is
+ * multiplied.
+ *
+ * In rows      x[col ldx ..] is loaded as vectors, the last one under a mask; where most reads jump
+ *              from line to line they are asked for some entries ahead; z is written past the
+ *              caches where these could not keep it.
+ * In columns   up to four columns of near entries are read where they lie; otherwise eight columns
+ *              of x at a time are turned into rows, in memory of the plan, and 32 rows of sums at a
+ *              time are turned back.
+ */
+#pragma once
+
+#include "omp/carry.h"
+#include "omp/isa.h"
+#include "formats/csr/csr.h"
+
+typedef struct share { /* rows first..last - 1 end in it, entries k..end - 1 */
+    int64_t first, last, k, end;
+    int64_t begun; /* the row last, if the share has some of it; else -1 */
+} share;
+
+enum {
+    TURNED = 8,       /* columns that are turned into rows at a time */
+    DIRECT = 4,       /* columns that are read where they lie, at most */
+    BACK = 32,        /* rows that are turned back at a time */
+    MOST_VECTORS = 4, /* registers for a row's even entries, as many for its odd ones */
+    MOST_PIECE = MOST_VECTORS * 64 / sizeof(real), /* columns of the widest piece */
+    ASKED = 16                                     /* entries that x is asked for ahead */
+};
+
+typedef struct piece { /* some columns of a product z <- alpha A x + beta y */
+    const csr *A;
+    const real *x, *y;
+    real *z;
+    int64_t ldx, ldy, ldz;
+    real alpha, beta;
+    int columns;
+    bool in_columns; /* y and z; x is in rows, unless it is read directly */
+    bool streams;    /* whole rows of z, aligned, go past the caches */
+} piece;
+
+/* Multiplies one share of a piece, and leaves what it has of row begun in carried. */
+typedef void piece_function(const piece *p, const share *s, real *carried);
+
+/* ---- where sums go --------------------------------------------------------------------------- */
+
+static inline __attribute__((always_inline)) real combined(real alpha, real sum, real beta,
+                                                           const real *y) {
+    return beta == 0 ? alpha * sum : alpha * sum + beta * *y;
+}
+
+static inline __attribute__((always_inline)) void put_sums(const piece *p, int64_t row,
+                                                           const real *sum) {
+    real *z = p->z + row * p->ldz;
+    const real *y = p->y + row * p->ldy;
+    for (int c = 0; c < p->columns; c++) z[c] = combined(p->alpha, sum[c], p->beta, y + c);
+}
+
+typedef struct turned_back { /* rows of sums that go into columns together */
+    real sum[BACK][TURNED];
+    int64_t first;
+    int n;
+} turned_back;
+
+static inline __attribute__((always_inline)) void put_back(const piece *p, turned_back *t) {
+    for (int c = 0; c < p->columns; c++) {
+        real *z = p->z + c * p->ldz + t->first;
+        const real *y = p->y + c * p->ldy + t->first;
+        for (int r = 0; r < t->n; r++) z[r] = combined(p->alpha, t->sum[r][c], p->beta, y + r);
+    }
+    t->first += t->n;
+    t->n = 0;
+}
+
+/* ---- columns where they lie ------------------------------------------------------------------ */
+
+static inline __attribute__((always_inline)) void sum_direct(const piece *p, int64_t k, int64_t end,
+                                                             const int columns, real *sum) {
+    const idx *col = p->A->col_idx;
+    const real *value = p->A->values, *x = p->x;
+    real even[DIRECT] = {0}, odd[DIRECT] = {0};
+    for (; k + 1 < end; k += 2)
+        for (int c = 0; c < columns; c++) {
+            even[c] += value[k] * x[c * p->ldx + col[k]];
+            odd[c] += value[k + 1] * x[c * p->ldx + col[k + 1]];
+        }
+    for (int c = 0; k < end && c < columns; c++) even[c] += value[k] * x[c * p->ldx + col[k]];
+    for (int c = 0; c < columns; c++) sum[c] = even[c] + odd[c];
+}
+
+static inline __attribute__((always_inline)) void share_direct(const piece *given, const share *s,
+                                                               real *carried, const int columns) {
+    const piece p = *given;
+    int64_t k = s->k;
+    for (int64_t i = s->first; i < s->last; k = p.A->row_ptr[++i]) {
+        real sum[DIRECT];
+        ask_ahead(p.A->values + k, HALF_PAGE);
+        ask_ahead(p.A->col_idx + k, HALF_PAGE / 2);
+        sum_direct(&p, k, p.A->row_ptr[i + 1], columns, sum);
+        for (int c = 0; c < columns; c++)
+            p.z[c * p.ldz + i] = combined(p.alpha, sum[c], p.beta, p.y + c * p.ldy + i);
+    }
+    sum_direct(&p, k, s->end, columns, carried);
+}
+
+#define DIRECT_FUNCTIONS(isa, target) \
+    static target void direct_1_##isa(const piece *p, const share *s, real *carried) { \
+        share_direct(p, s, carried, 1); \
+    } \
+    static target void direct_2_##isa(const piece *p, const share *s, real *carried) { \
+        share_direct(p, s, carried, 2); \
+    } \
+    static target void direct_3_##isa(const piece *p, const share *s, real *carried) { \
+        share_direct(p, s, carried, 3); \
+    } \
+    static target void direct_4_##isa(const piece *p, const share *s, real *carried) { \
+        share_direct(p, s, carried, 4); \
+    } \
+    static piece_function *const direct_##isa[DIRECT + 1] = {NULL, direct_1_##isa, direct_2_##isa, \
+                                                             direct_3_##isa, direct_4_##isa};
+
+/* ---- rows, in portable C --------------------------------------------------------------------- */
+
+static inline void sum_portable(const piece *p, int64_t k, int64_t end, real *sum) {
+    const idx *col = p->A->col_idx;
+    const real *value = p->A->values;
+    real odd[MOST_PIECE];
+    for (int c = 0; c < p->columns; c++) sum[c] = odd[c] = 0;
+    for (; k + 1 < end; k += 2) {
+        const real *x = p->x + col[k] * p->ldx, *other = p->x + col[k + 1] * p->ldx;
+        for (int c = 0; c < p->columns; c++) {
+            sum[c] += value[k] * x[c];
+            odd[c] += value[k + 1] * other[c];
+        }
+    }
+    if (k < end)
+        for (int c = 0; c < p->columns; c++) sum[c] += value[k] * p->x[col[k] * p->ldx + c];
+    for (int c = 0; c < p->columns; c++) sum[c] += odd[c];
+}
+
+static void rows_portable(const piece *p, const share *s, real *carried) {
+    turned_back back = {.first = s->first};
+    int64_t k = s->k;
+    for (int64_t i = s->first; i < s->last; k = p->A->row_ptr[++i]) {
+        real sum[MOST_PIECE];
+        sum_portable(p, k, p->A->row_ptr[i + 1], p->in_columns ? back.sum[back.n] : sum);
+        if (!p->in_columns)
+            put_sums(p, i, sum);
+        else if (++back.n == BACK)
+            put_back(p, &back);
+    }
+    put_back(p, &back);
+    sum_portable(p, k, s->end, carried);
+}
+
+DIRECT_FUNCTIONS(portable, )
+
+#ifdef __x86_64__
+/* ---- rows, in vectors ------------------------------------------------------------------------ */
+
+typedef real vec128 __attribute__((vector_size(16), aligned(sizeof(real))));
+typedef real vec256 __attribute__((vector_size(32), aligned(sizeof(real))));
+typedef real vec512 __attribute__((vector_size(64), aligned(sizeof(real))));
+
+/* Load as many numbers as there are; the rest is 0. */
+AVX2_INLINE vec128 load_128(int there, const real *from) {
+    vec128 out;
+    if (sizeof(real) == sizeof(double)) {
+        const __m128i mask = _mm_cmpgt_epi64(_mm_set1_epi64x(there), _mm_set_epi64x(1, 0));
+        const __m128d found = _mm_maskload_pd((const double *)(const void *)from, mask);
+        memcpy(&out, &found, sizeof out);
+    } else {
+        const __m128i mask = _mm_cmpgt_epi32(_mm_set1_epi32(there), _mm_set_epi32(3, 2, 1, 0));
+        const __m128 found = _mm_maskload_ps((const float *)(const void *)from, mask);
+        memcpy(&out, &found, sizeof out);
+    }
+    return out;
+}
+
+AVX2_INLINE vec256 load_256(int there, const real *from) {
+    vec256 out;
+    if (sizeof(real) == sizeof(double)) {
+        const __m256i mask =
+            _mm256_cmpgt_epi64(_mm256_set1_epi64x(there), _mm256_set_epi64x(3, 2, 1, 0));
+        const __m256d found = _mm256_maskload_pd((const double *)(const void *)from, mask);
+        memcpy(&out, &found, sizeof out);
+    } else {
+        const __m256i mask =
+            _mm256_cmpgt_epi32(_mm256_set1_epi32(there), _mm256_set_epi32(7, 6, 5, 4, 3, 2, 1, 0));
+        const __m256 found = _mm256_maskload_ps((const float *)(const void *)from, mask);
+        memcpy(&out, &found, sizeof out);
+    }
+    return out;
+}
+
+AVX512_INLINE vec512 load_512(int there, const real *from) {
+    const unsigned mask = (1U << there) - 1;
+    vec512 out;
+    if (sizeof(real) == sizeof(double)) {
+        const __m512d found =
+            _mm512_maskz_loadu_pd((__mmask8)mask, (const double *)(const void *)from);
+        memcpy(&out, &found, sizeof out);
+    } else {
+        const __m512 found =
+            _mm512_maskz_loadu_ps((__mmask16)mask, (const float *)(const void *)from);
+        memcpy(&out, &found, sizeof out);
+    }
+    return out;
+}
+
+AVX2_INLINE void stream_128(real *to, vec128 v) {
+    _mm_stream_si128((__m128i *)(void *)to, (__m128i)v);
+}
+AVX2_INLINE void stream_256(real *to, vec256 v) {
+    _mm256_stream_si256((__m256i *)(void *)to, (__m256i)v);
+}
+AVX512_INLINE void stream_512(real *to, vec512 v) {
+    _mm512_stream_si512((void *)to, (__m512i)v);
+}
+
+/* Functions for rows of n vectors of a width, of which the last holds `rest` numbers; asks: x is
+ * asked for ahead. */
+#define ROW_FUNCTIONS(width, INLINE) \
+    INLINE void sum_##width(const piece *p, int64_t k, int64_t end, const int n, const int rest, \
+                            const bool asks, vec##width *sum) { \
+        enum { LANES = sizeof(vec##width) / sizeof(real) }; \
+        const idx *col = p->A->col_idx; \
+        const real *value = p->A->values, *x = p->x; \
+        const int64_t ldx = p->ldx, behind = p->A->s.nnz - ASKED; \
+        vec##width odd[MOST_VECTORS]; \
+        for (int v = 0; v < n; v++) sum[v] = odd[v] = (vec##width){0}; \
+        for (; k + 1 < end; k += 2) { \
+            const real *even_x = x + col[k] * ldx, *odd_x = x + col[k + 1] * ldx; \
+            if (asks && k + 1 < behind) \
+                for (int v = 0; v < n; v += 64 / (int)sizeof(vec##width)) { \
+                    __builtin_prefetch(x + col[k + ASKED] * ldx + v * LANES); \
+                    __builtin_prefetch(x + col[k + 1 + ASKED] * ldx + v * LANES); \
+                } \
+            for (int v = 0; v < n; v++) { \
+                const int there = v == n - 1 ? rest : LANES; \
+                sum[v] += value[k] * load_##width(there, even_x + v * LANES); \
+                odd[v] += value[k + 1] * load_##width(there, odd_x + v * LANES); \
+            } \
+        } \
+        for (int v = 0; k < end && v < n; v++) \
+            sum[v] += \
+                value[k] * load_##width(v == n - 1 ? rest : LANES, x + col[k] * ldx + v * LANES); \
+        for (int v = 0; v < n; v++) sum[v] += odd[v]; \
+    } \
+    INLINE void put_##width(const piece *p, int64_t row, const int n, const int rest, \
+                            const vec##width *sum) { \
+        enum { LANES = sizeof(vec##width) / sizeof(real) }; \
+        real *z = p->z + row * p->ldz, last[LANES]; \
+        const real *y = p->y + row * p->ldy; \
+        const int full = rest == LANES ? n : n - 1; \
+        for (int v = 0; v < full; v++, z += LANES, y += LANES) { \
+            vec##width out = p->alpha * sum[v]; \
+            if (p->beta != 0) out = p->alpha * sum[v] + p->beta * *(const vec##width *)y; \
+            *(vec##width *)z = out; \
+        } \
+        memcpy(last, &sum[n - 1], sizeof last); \
+        for (int c = 0; full < n && c < rest; c++) \
+            z[c] = combined(p->alpha, last[c], p->beta, y + c); \
+    } \
+    INLINE void share_##width(const piece *given, const share *s, real *carried, const int n, \
+                              const bool asks) { \
+        enum { LANES = sizeof(vec##width) / sizeof(real) }; \
+        const piece p = *given; \
+        const int rest = p.columns - (n - 1) * LANES; \
+        turned_back back = {.first = s->first}; \
+        vec##width sum[MOST_VECTORS]; \
+        int64_t k = s->k; \
+        for (int64_t i = s->first; i < s->last; k = p.A->row_ptr[++i]) { \
+            ask_ahead(p.A->values + k, HALF_PAGE); \
+            ask_ahead(p.A->col_idx + k, HALF_PAGE / 2); \
+            sum_##width(&p, k, p.A->row_ptr[i + 1], n, rest, asks, sum); \
+            if (p.streams) { \
+                for (int v = 0; v < n; v++) \
+                    stream_##width(p.z + i * p.ldz + v * LANES, p.alpha * sum[v]); \
+            } else if (!p.in_columns) { \
+                put_##width(&p, i, n, rest, sum); \
+            } else if (n * LANES <= TURNED) { \
+                memcpy(back.sum[back.n], sum, (size_t)n * sizeof *sum); \
+                if (++back.n == BACK) put_back(&p, &back); \
+            } \
+        } \
+        if (p.in_columns) put_back(&p, &back); \
+        if (p.streams) _mm_sfence(); \
+        sum_##width(&p, k, s->end, n, rest, asks, sum); \
+        memcpy(carried, sum, (size_t)p.columns * sizeof *carried); \
+    }
+
+#define ROWS_OF(width, n, target) \
+    static target void rows_##width##_##n(const piece *p, const share *s, real *carried) { \
+        share_##width(p, s, carried, n, false); \
+    } \
+    static target void rows_##width##_##n##_ask(const piece *p, const share *s, real *carried) { \
+        share_##width(p, s, carried, n, true); \
+    }
+
+ROW_FUNCTIONS(128, AVX2_INLINE)
+ROW_FUNCTIONS(256, AVX2_INLINE)
+ROW_FUNCTIONS(512, AVX512_INLINE)
+ROWS_OF(128, 1, AVX2)
+ROWS_OF(256, 1, AVX2)
+ROWS_OF(256, 2, AVX2)
+ROWS_OF(256, 3, AVX2)
+ROWS_OF(256, 4, AVX2)
+ROWS_OF(512, 1, AVX512)
+ROWS_OF(512, 2, AVX512)
+ROWS_OF(512, 3, AVX512)
+ROWS_OF(512, 4, AVX512)
+DIRECT_FUNCTIONS(avx2, AVX2)
+
+static piece_function *const rows_256[][2] = {{rows_256_1, rows_256_1_ask},
+                                              {rows_256_2, rows_256_2_ask},
+                                              {rows_256_3, rows_256_3_ask},
+                                              {rows_256_4, rows_256_4_ask}},
+                             *const rows_512[][2] = {{rows_512_1, rows_512_1_ask},
+                                                     {rows_512_2, rows_512_2_ask},
+                                                     {rows_512_3, rows_512_3_ask},
+                                                     {rows_512_4, rows_512_4_ask}};
+
+/* The narrowest vectors that hold the columns, for the fewest lines are read then. */
+static piece_function *rows_function(int64_t isa, int columns, bool asks) {
+    const int narrow = 16 / (int)sizeof(real), middle = 32 / (int)sizeof(real),
+              wide = 64 / (int)sizeof(real);
+    if (isa == ISA_PORTABLE) return rows_portable;
+    if (columns <= narrow) return asks ? rows_128_1_ask : rows_128_1;
+    if (columns <= middle || isa == ISA_AVX2) return rows_256[(columns - 1) / middle][asks];
+    return rows_512[(columns - 1) / wide][asks];
+}
+
+static piece_function *direct_function(int64_t isa, int columns) {
+    return isa == ISA_PORTABLE ? direct_portable[columns] : direct_avx2[columns];
+}
+
+/* Columns of the widest piece. */
+static int most_columns(int64_t isa) {
+    return MOST_VECTORS * (isa == ISA_AVX512 ? 64 : 32) / (int)sizeof(real);
+}
+
+/* Bytes of the vectors in which that many columns are. */
+static size_t vector_bytes(int64_t isa, int columns) {
+    const size_t bytes = (size_t)columns * sizeof(real);
+    return bytes <= 16 ? 16 : bytes <= 32 || isa == ISA_AVX2 ? 32 : 64;
+}
+#else
+static piece_function *rows_function(int64_t isa, int columns, bool asks) {
+    (void)isa, (void)columns, (void)asks;
+    return rows_portable;
+}
+
+static piece_function *direct_function(int64_t isa, int columns) {
+    (void)isa;
+    return direct_portable[columns];
+}
+
+static int most_columns(int64_t isa) {
+    (void)isa;
+    return MOST_PIECE;
+}
+
+static size_t vector_bytes(int64_t isa, int columns) {
+    (void)isa, (void)columns;
+    return 0; /* there is no way past the caches */
+}
+#endif
