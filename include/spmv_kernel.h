@@ -32,6 +32,8 @@ typedef struct spmv_operands {
     spmv_layout layout;
 } spmv_operands;
 
+enum { SPMV_PANEL_VECTORS = 8 }; /* packed at a time: a cache line of f64 */
+
 struct spmv_kernel {
     const char *name, *alias, *format, *summary;
     const spmv_param *params;

@@ -280,8 +280,8 @@ static spmv_status run(const spmv_plan *p, const spmv_operands *v) {
 
 enum { CARRIED_BYTES = 1 << 14 }; /* on the stack, for all shares together */
 
-static piece piece_of(const spmv_plan *p, const spmv_operands *v) {
-    return (piece){.A = (const csr *)p->store,
+static panel panel_of(const spmv_plan *p, const spmv_operands *v) {
+    return (panel){.A = (const csr *)p->store,
                    .x = v->x,
                    .y = v->beta == 0 ? v->z : v->y, /* not read then */
                    .z = v->z,
@@ -294,7 +294,7 @@ static piece piece_of(const spmv_plan *p, const spmv_operands *v) {
 
 /* Adds what the shares have of rows that end in later ones: in order, so that the result
  * repeats. */
-static void add_pieces(const shares *t, int64_t nshares, const piece *p, const real *carried) {
+static void add_carried(const shares *t, int64_t nshares, const panel *p, const real *carried) {
     for (int64_t s = 0; s < nshares; s++, carried += p->columns) {
         const int64_t row = t->share[s].begun;
         for (int c = 0; row >= 0 && c < p->columns; c++)
@@ -302,11 +302,11 @@ static void add_pieces(const shares *t, int64_t nshares, const piece *p, const r
     }
 }
 
-static void run_piece(const shares *t, int64_t nshares, const piece *p, piece_function *run) {
+static void run_panel(const shares *t, int64_t nshares, const panel *p, panel_function *multiply) {
     real carried[CARRIED_BYTES / sizeof(real)];
 #pragma omp parallel for schedule(static, 1) num_threads((int)nshares)
-    for (int64_t s = 0; s < nshares; s++) run(p, &t->share[s], carried + s * p->columns);
-    add_pieces(t, nshares, p, carried);
+    for (int64_t s = 0; s < nshares; s++) multiply(p, &t->share[s], carried + s * p->columns);
+    add_carried(t, nshares, p, carried);
 }
 
 static bool is_beyond(double bytes, int64_t nshares) {
@@ -314,9 +314,9 @@ static bool is_beyond(double bytes, int64_t nshares) {
     return bytes > near_cache * (double)nshares;
 }
 
-/* Whether z, which caches could not keep, is written past them: in whole vectors, one row after
- * the other, so that lines are whole, too. */
-static bool may_stream(const piece *p, int64_t nshares, int64_t isa) {
+/* Says whether z, which caches could not keep, is written past them: in whole vectors, row after
+ * row, so that lines are whole, too. */
+static bool may_stream(const panel *p, int64_t nshares, int64_t isa) {
     const size_t vector = vector_bytes(isa, p->columns);
     return vector > 0 && p->beta == 0 && p->ldz == p->columns && (uintptr_t)p->z % vector == 0 &&
            (size_t)p->columns * sizeof(real) % vector == 0 &&
@@ -331,37 +331,37 @@ static spmv_status run_rows(const spmv_plan *p, const spmv_operands *v) {
     const shares *t = p->scratch;
     const int64_t nshares = shares_of(p), isa = p->choice.value[SPMV_isa];
     const int most = least(most_columns(isa), CARRIED_BYTES / (int64_t)sizeof(real) / nshares);
-    piece all = piece_of(p, v);
+    panel all = panel_of(p, v);
     const bool asks = t->jumps && is_beyond((double)p->cols * (double)v->k * sizeof(real), 1);
     for (int64_t j = 0; j < v->k; j += all.columns) {
         all.columns = least(most, v->k - j);
         all.streams = all.columns == v->k && may_stream(&all, nshares, isa);
-        run_piece(t, nshares, &all, rows_function(isa, all.columns, asks));
+        run_panel(t, nshares, &all, rows_function(isa, all.columns, asks));
         all.x += all.columns, all.y += all.columns, all.z += all.columns;
     }
     return SPMV_OK;
 }
 
 /* The next columns, read where they lie or turned into rows of the plan's panel. */
-static spmv_status run_some(const spmv_plan *p, piece *all) {
+static spmv_status run_some(const spmv_plan *p, panel *all) {
     const shares *t = p->scratch;
     const int64_t nshares = shares_of(p), isa = p->choice.value[SPMV_isa];
-    piece some = *all;
+    panel some = *all;
     if (some.columns <= DIRECT && t->near) {
-        run_piece(t, nshares, &some, direct_function(isa, some.columns));
+        run_panel(t, nshares, &some, direct_function(isa, some.columns));
         return SPMV_OK;
     }
     some.x = p->panel, some.ldx = some.columns;
     TRY(p->device->backend->turn(p->device, NULL, sizeof(real), some.columns, p->cols, all->x,
                                  all->ldx, p->panel, some.ldx));
     const bool asks = t->jumps && is_beyond((double)p->cols * some.columns * sizeof(real), 1);
-    run_piece(t, nshares, &some, rows_function(isa, some.columns, asks));
+    run_panel(t, nshares, &some, rows_function(isa, some.columns, asks));
     return SPMV_OK;
 }
 
 static spmv_status run_columns(const spmv_plan *p, const spmv_operands *v) {
     const int most = least(TURNED, CARRIED_BYTES / (int64_t)sizeof(real) / shares_of(p));
-    piece all = piece_of(p, v);
+    panel all = panel_of(p, v);
     all.in_columns = true;
     for (int64_t j = 0; j < v->k; j += all.columns) {
         all.columns = least(most, v->k - j);

@@ -1,6 +1,6 @@
 /* csr_vectors.h: several vectors at a time by csr_balanced. Each number of the matrix is read once
- * for all columns of a piece; a row's sums are in registers. All ways that are here add the even and
- * the odd entries of a row apart, so that a column has the same bits whichever way it is
+ * for all columns of a panel; a row's sums are in registers. All ways that are here add the even
+ * and the odd entries of a row apart, so that a column has the same bits whichever way it is
  * multiplied.
  *
  * In rows      x[col ldx ..] is loaded as vectors, the last one under a mask; where most reads jump
@@ -26,11 +26,11 @@ enum {
     DIRECT = 4,       /* columns that are read where they lie, at most */
     BACK = 32,        /* rows that are turned back at a time */
     MOST_VECTORS = 4, /* registers for a row's even entries, as many for its odd ones */
-    MOST_PIECE = MOST_VECTORS * 64 / sizeof(real), /* columns of the widest piece */
-    ASKED = 16                                     /* entries that x is asked for ahead */
+    MOST_COLUMNS = MOST_VECTORS * 64 / sizeof(real), /* columns of the widest panel */
+    ASKED = 16                                       /* entries that x is asked for ahead */
 };
 
-typedef struct piece { /* some columns of a product z <- alpha A x + beta y */
+typedef struct panel { /* some columns of a product z <- alpha A x + beta y */
     const csr *A;
     const real *x, *y;
     real *z;
@@ -39,10 +39,10 @@ typedef struct piece { /* some columns of a product z <- alpha A x + beta y */
     int columns;
     bool in_columns; /* y and z; x is in rows, unless it is read directly */
     bool streams;    /* whole rows of z, aligned, go past the caches */
-} piece;
+} panel;
 
-/* Multiplies one share of a piece, and leaves what it has of row begun in carried. */
-typedef void piece_function(const piece *p, const share *s, real *carried);
+/* Multiplies one share of a panel, and leaves what it has of row begun in carried. */
+typedef void panel_function(const panel *p, const share *s, real *carried);
 
 /* ---- where sums go --------------------------------------------------------------------------- */
 
@@ -51,7 +51,7 @@ static inline __attribute__((always_inline)) real combined(real alpha, real sum,
     return beta == 0 ? alpha * sum : alpha * sum + beta * *y;
 }
 
-static inline __attribute__((always_inline)) void put_sums(const piece *p, int64_t row,
+static inline __attribute__((always_inline)) void put_sums(const panel *p, int64_t row,
                                                            const real *sum) {
     real *z = p->z + row * p->ldz;
     const real *y = p->y + row * p->ldy;
@@ -64,7 +64,7 @@ typedef struct turned_back { /* rows of sums that go into columns together */
     int n;
 } turned_back;
 
-static inline __attribute__((always_inline)) void put_back(const piece *p, turned_back *t) {
+static inline __attribute__((always_inline)) void put_back(const panel *p, turned_back *t) {
     for (int c = 0; c < p->columns; c++) {
         real *z = p->z + c * p->ldz + t->first;
         const real *y = p->y + c * p->ldy + t->first;
@@ -76,7 +76,7 @@ static inline __attribute__((always_inline)) void put_back(const piece *p, turne
 
 /* ---- columns where they lie ------------------------------------------------------------------ */
 
-static inline __attribute__((always_inline)) void sum_direct(const piece *p, int64_t k, int64_t end,
+static inline __attribute__((always_inline)) void sum_direct(const panel *p, int64_t k, int64_t end,
                                                              const int columns, real *sum) {
     const idx *col = p->A->col_idx;
     const real *value = p->A->values, *x = p->x;
@@ -90,9 +90,9 @@ static inline __attribute__((always_inline)) void sum_direct(const piece *p, int
     for (int c = 0; c < columns; c++) sum[c] = even[c] + odd[c];
 }
 
-static inline __attribute__((always_inline)) void share_direct(const piece *given, const share *s,
+static inline __attribute__((always_inline)) void share_direct(const panel *given, const share *s,
                                                                real *carried, const int columns) {
-    const piece p = *given;
+    const panel p = *given;
     int64_t k = s->k;
     for (int64_t i = s->first; i < s->last; k = p.A->row_ptr[++i]) {
         real sum[DIRECT];
@@ -106,27 +106,27 @@ static inline __attribute__((always_inline)) void share_direct(const piece *give
 }
 
 #define DIRECT_FUNCTIONS(isa, target) \
-    static target void direct_1_##isa(const piece *p, const share *s, real *carried) { \
+    static target void direct_1_##isa(const panel *p, const share *s, real *carried) { \
         share_direct(p, s, carried, 1); \
     } \
-    static target void direct_2_##isa(const piece *p, const share *s, real *carried) { \
+    static target void direct_2_##isa(const panel *p, const share *s, real *carried) { \
         share_direct(p, s, carried, 2); \
     } \
-    static target void direct_3_##isa(const piece *p, const share *s, real *carried) { \
+    static target void direct_3_##isa(const panel *p, const share *s, real *carried) { \
         share_direct(p, s, carried, 3); \
     } \
-    static target void direct_4_##isa(const piece *p, const share *s, real *carried) { \
+    static target void direct_4_##isa(const panel *p, const share *s, real *carried) { \
         share_direct(p, s, carried, 4); \
     } \
-    static piece_function *const direct_##isa[DIRECT + 1] = {NULL, direct_1_##isa, direct_2_##isa, \
+    static panel_function *const direct_##isa[DIRECT + 1] = {NULL, direct_1_##isa, direct_2_##isa, \
                                                              direct_3_##isa, direct_4_##isa};
 
 /* ---- rows, in portable C --------------------------------------------------------------------- */
 
-static inline void sum_portable(const piece *p, int64_t k, int64_t end, real *sum) {
+static inline void sum_portable(const panel *p, int64_t k, int64_t end, real *sum) {
     const idx *col = p->A->col_idx;
     const real *value = p->A->values;
-    real odd[MOST_PIECE];
+    real odd[MOST_COLUMNS];
     for (int c = 0; c < p->columns; c++) sum[c] = odd[c] = 0;
     for (; k + 1 < end; k += 2) {
         const real *x = p->x + col[k] * p->ldx, *other = p->x + col[k + 1] * p->ldx;
@@ -140,11 +140,11 @@ static inline void sum_portable(const piece *p, int64_t k, int64_t end, real *su
     for (int c = 0; c < p->columns; c++) sum[c] += odd[c];
 }
 
-static void rows_portable(const piece *p, const share *s, real *carried) {
+static void rows_portable(const panel *p, const share *s, real *carried) {
     turned_back back = {.first = s->first};
     int64_t k = s->k;
     for (int64_t i = s->first; i < s->last; k = p->A->row_ptr[++i]) {
-        real sum[MOST_PIECE];
+        real sum[MOST_COLUMNS];
         sum_portable(p, k, p->A->row_ptr[i + 1], p->in_columns ? back.sum[back.n] : sum);
         if (!p->in_columns)
             put_sums(p, i, sum);
@@ -223,8 +223,8 @@ AVX512_INLINE void stream_512(real *to, vec512 v) {
 /* Functions for rows of n vectors of a width, of which the last holds `rest` numbers; asks: x is
  * asked for ahead. */
 #define ROW_FUNCTIONS(width, INLINE) \
-    INLINE void sum_##width(const piece *p, int64_t k, int64_t end, const int n, const int rest, \
-                            const bool asks, vec##width *sum) { \
+    INLINE void sum_row_##width(const panel *p, int64_t k, int64_t end, const int n, \
+                                const int rest, const bool asks, vec##width *sum) { \
         enum { LANES = sizeof(vec##width) / sizeof(real) }; \
         const idx *col = p->A->col_idx; \
         const real *value = p->A->values, *x = p->x; \
@@ -249,8 +249,8 @@ AVX512_INLINE void stream_512(real *to, vec512 v) {
                 value[k] * load_##width(v == n - 1 ? rest : LANES, x + col[k] * ldx + v * LANES); \
         for (int v = 0; v < n; v++) sum[v] += odd[v]; \
     } \
-    INLINE void put_##width(const piece *p, int64_t row, const int n, const int rest, \
-                            const vec##width *sum) { \
+    INLINE void put_row_##width(const panel *p, int64_t row, const int n, const int rest, \
+                                const vec##width *sum) { \
         enum { LANES = sizeof(vec##width) / sizeof(real) }; \
         real *z = p->z + row * p->ldz, last[LANES]; \
         const real *y = p->y + row * p->ldy; \
@@ -264,10 +264,10 @@ AVX512_INLINE void stream_512(real *to, vec512 v) {
         for (int c = 0; full < n && c < rest; c++) \
             z[c] = combined(p->alpha, last[c], p->beta, y + c); \
     } \
-    INLINE void share_##width(const piece *given, const share *s, real *carried, const int n, \
-                              const bool asks) { \
+    INLINE void multiply_##width(const panel *given, const share *s, real *carried, const int n, \
+                                 const bool asks) { \
         enum { LANES = sizeof(vec##width) / sizeof(real) }; \
-        const piece p = *given; \
+        const panel p = *given; \
         const int rest = p.columns - (n - 1) * LANES; \
         turned_back back = {.first = s->first}; \
         vec##width sum[MOST_VECTORS]; \
@@ -275,12 +275,12 @@ AVX512_INLINE void stream_512(real *to, vec512 v) {
         for (int64_t i = s->first; i < s->last; k = p.A->row_ptr[++i]) { \
             ask_ahead(p.A->values + k, HALF_PAGE); \
             ask_ahead(p.A->col_idx + k, HALF_PAGE / 2); \
-            sum_##width(&p, k, p.A->row_ptr[i + 1], n, rest, asks, sum); \
+            sum_row_##width(&p, k, p.A->row_ptr[i + 1], n, rest, asks, sum); \
             if (p.streams) { \
                 for (int v = 0; v < n; v++) \
                     stream_##width(p.z + i * p.ldz + v * LANES, p.alpha * sum[v]); \
             } else if (!p.in_columns) { \
-                put_##width(&p, i, n, rest, sum); \
+                put_row_##width(&p, i, n, rest, sum); \
             } else if (n * LANES <= TURNED) { \
                 memcpy(back.sum[back.n], sum, (size_t)n * sizeof *sum); \
                 if (++back.n == BACK) put_back(&p, &back); \
@@ -288,16 +288,16 @@ AVX512_INLINE void stream_512(real *to, vec512 v) {
         } \
         if (p.in_columns) put_back(&p, &back); \
         if (p.streams) _mm_sfence(); \
-        sum_##width(&p, k, s->end, n, rest, asks, sum); \
+        sum_row_##width(&p, k, s->end, n, rest, asks, sum); \
         memcpy(carried, sum, (size_t)p.columns * sizeof *carried); \
     }
 
 #define ROWS_OF(width, n, target) \
-    static target void rows_##width##_##n(const piece *p, const share *s, real *carried) { \
-        share_##width(p, s, carried, n, false); \
+    static target void rows_##width##_##n(const panel *p, const share *s, real *carried) { \
+        multiply_##width(p, s, carried, n, false); \
     } \
-    static target void rows_##width##_##n##_ask(const piece *p, const share *s, real *carried) { \
-        share_##width(p, s, carried, n, true); \
+    static target void rows_##width##_##n##_ask(const panel *p, const share *s, real *carried) { \
+        multiply_##width(p, s, carried, n, true); \
     }
 
 ROW_FUNCTIONS(128, AVX2_INLINE)
@@ -314,7 +314,7 @@ ROWS_OF(512, 3, AVX512)
 ROWS_OF(512, 4, AVX512)
 DIRECT_FUNCTIONS(avx2, AVX2)
 
-static piece_function *const rows_256[][2] = {{rows_256_1, rows_256_1_ask},
+static panel_function *const rows_256[][2] = {{rows_256_1, rows_256_1_ask},
                                               {rows_256_2, rows_256_2_ask},
                                               {rows_256_3, rows_256_3_ask},
                                               {rows_256_4, rows_256_4_ask}},
@@ -324,7 +324,7 @@ static piece_function *const rows_256[][2] = {{rows_256_1, rows_256_1_ask},
                                                      {rows_512_4, rows_512_4_ask}};
 
 /* The narrowest vectors that hold the columns, for the fewest lines are read then. */
-static piece_function *rows_function(int64_t isa, int columns, bool asks) {
+static panel_function *rows_function(int64_t isa, int columns, bool asks) {
     const int narrow = 16 / (int)sizeof(real), middle = 32 / (int)sizeof(real),
               wide = 64 / (int)sizeof(real);
     if (isa == ISA_PORTABLE) return rows_portable;
@@ -333,11 +333,11 @@ static piece_function *rows_function(int64_t isa, int columns, bool asks) {
     return rows_512[(columns - 1) / wide][asks];
 }
 
-static piece_function *direct_function(int64_t isa, int columns) {
+static panel_function *direct_function(int64_t isa, int columns) {
     return isa == ISA_PORTABLE ? direct_portable[columns] : direct_avx2[columns];
 }
 
-/* Columns of the widest piece. */
+/* Columns of the widest panel. */
 static int most_columns(int64_t isa) {
     return MOST_VECTORS * (isa == ISA_AVX512 ? 64 : 32) / (int)sizeof(real);
 }
@@ -348,19 +348,19 @@ static size_t vector_bytes(int64_t isa, int columns) {
     return bytes <= 16 ? 16 : bytes <= 32 || isa == ISA_AVX2 ? 32 : 64;
 }
 #else
-static piece_function *rows_function(int64_t isa, int columns, bool asks) {
+static panel_function *rows_function(int64_t isa, int columns, bool asks) {
     (void)isa, (void)columns, (void)asks;
     return rows_portable;
 }
 
-static piece_function *direct_function(int64_t isa, int columns) {
+static panel_function *direct_function(int64_t isa, int columns) {
     (void)isa;
     return direct_portable[columns];
 }
 
 static int most_columns(int64_t isa) {
     (void)isa;
-    return MOST_PIECE;
+    return MOST_COLUMNS;
 }
 
 static size_t vector_bytes(int64_t isa, int columns) {

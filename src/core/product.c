@@ -190,6 +190,7 @@ static spmv_status run_packed(const spmv_plan *plan, const spmv_operands *v) {
 }
 
 spmv_status spmv_product_run(const spmv_plan *plan, const spmv_operands *v) {
+    if (plan->rows == 0) return SPMV_OK;
     if (!is_apart(v)) return run_columns(plan, v);
     return plan->kernel->run_rows ? plan->kernel->run_rows(plan, v) : run_packed(plan, v);
 }

@@ -219,6 +219,8 @@ static spmv_plan *plan_for(const setup *c, const pair *p, spmv_op op, const shap
                                  .kernel = c->kernel,
                                  .precision = c->precision,
                                  .offset_bits = c->offset_bits,
+                                 .settings = c->setting,
+                                 .nsettings = c->nsettings,
                                  .max_bytes = budget,
                                  .op = op,
                                  .vectors = s ? s->k : 0,
@@ -239,6 +241,8 @@ static void try_kernel(const spmv_backend *backend, int k, const pair *p, int tu
         for (int o = 0; o < COUNT(ops); o++) {
             if (backend->host && (variant + o + turn) % 2) continue; /* to save time */
             setup c = setup_of(backend, k, variant);
+            const spmv_param *isa = spmv_param_of(backend->kernels[k][variant], SPMV_isa);
+            if (isa && o > 0) set(&c, isa, 1 + (turn + o) % best_isa()); /* 0 is the best */
             const shape *first = &shapes[(size_t)(turn + variant) % COUNT(shapes)];
             spmv_plan *plan = plan_for(&c, p, ops[o], (turn + o) % 3 ? first : NULL);
             if (!plan) continue;
@@ -273,9 +277,13 @@ static void every_kernel_multiplies_blocks(void **state) {
 /* ---- bits ------------------------------------------------------------------------------------ */
 
 /* A column's bits are the same whatever the others are and, from two on, whatever k is. */
-static void try_bits(const spmv_backend *backend, int k, const pair *p, spmv_layout layout) {
+static void try_bits(const spmv_backend *backend, int k, const pair *p, spmv_layout layout,
+                     int64_t instructions) {
     static const int64_t counts[] = {2, 3, 7, 16, 33, 64, 100};
     setup c = setup_of(backend, k, SPMV_F64_O32);
+    const spmv_param *isa = spmv_param_of(backend->kernels[k][0], SPMV_isa);
+    if (!isa && instructions > 0) return;
+    if (isa) set(&c, isa, instructions);
     const shape most = {MOST, layout, 0, false, 1.5, 0};
     if (!(backend->kernels[k][0]->traits & SPMV_DETERMINISTIC)) return;
     spmv_plan *plan = plan_for(&c, p, SPMV_AS_IS, &most);
@@ -308,8 +316,10 @@ static void bits_depend_on_no_other_column(void **state) {
         pair p = pair_of(some[f], 2, 0);
         for (const spmv_backend *const *b = spmv_backends; *b; b++)
             for (int k = 0; is_tested(p.mat->ctx, *b) && k < (*b)->nkernels; k++)
-                for (int layout = SPMV_COLUMNS; is_here(*b, k) && layout <= SPMV_ROWS; layout++)
-                    try_bits(*b, k, &p, (spmv_layout)layout);
+                for (int64_t isa = 0; is_here(*b, k) && isa <= best_isa(); isa++) {
+                    try_bits(*b, k, &p, SPMV_COLUMNS, isa);
+                    try_bits(*b, k, &p, SPMV_ROWS, isa);
+                }
         pair_free(&p);
     }
     assert_int_equal(tally.wrong, 0);
