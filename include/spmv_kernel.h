@@ -25,7 +25,7 @@ typedef struct spmv_operands {
      * product runs, and alpha above is the sign of the other. NULL: those above hold. A host's
      * kernels and peers get none. */
     const void *alpha_at, *beta_at;
-    const void *x, *y; /* y is z or apart from it; of a host's kernels for one vector it is z */
+    const void *x, *y; /* y is z or apart from it; of a host's kernels it is z but in run_rows */
     void *z;
     void *stream;             /* that the product is ordered on, a cudaStream_t; a host has none */
     int64_t k, ldx, ldy, ldz; /* as in spmv_call, where 0 is replaced; one vector: 1, and no ld */

@@ -8,6 +8,8 @@
 
 typedef struct product product;
 
+enum { KEPT = 1 << 18 }; /* bytes of units that a core's own cache keeps, beside x and y */
+
 /* Multiplies units first..end - 1. */
 typedef void multiply_chunk(const product *m, int64_t first, int64_t end);
 
@@ -17,7 +19,9 @@ typedef void multiply_chunk(const product *m, int64_t first, int64_t end);
  * share takes chunks of the others'. */
 typedef struct chunks {
     multiply_chunk *multiply;
-    int64_t per_share;              /* how many chunks a share has; 1: it is not cut */
+    int64_t per_share; /* how many chunks a share has; 1: it is not cut */
+    int64_t
+        together; /* units that a core's own cache keeps while vector after vector is multiplied */
     int64_t first[MOST_SHARES + 1]; /* each chunk's first unit; chunks of a share are adjacent */
     int64_t taken[MOST_SHARES];     /* how many chunks of each share this product has taken */
 } chunks;
@@ -43,15 +47,27 @@ static inline spmv_status make_chunks(spmv_plan *p, size_t bytes, multiply_chunk
     TRY(make_scratch(p, bytes));
     chunks *t = p->scratch;
     int64_t nshares = shares_of(p);
+    const int64_t stored = (int64_t)spmv_store_bytes(p->store);
     t->multiply = multiply;
-    t->per_share = count_chunks((int64_t)spmv_store_bytes(p->store), nshares);
+    t->per_share = count_chunks(stored, nshares);
+    t->together = units / (stored / KEPT + 1) + 1;
     cut_shares(p->store, cost, units, nshares * t->per_share, t->first);
     return SPMV_OK;
 }
 
+/* Multiplies units first..end - 1 in n products, of a vector each. Of several vectors so many units
+ * come together that they are read from memory once. */
+static inline void multiply_units(const chunks *t, const product *const *m, int n, int64_t first,
+                                  int64_t end) {
+    const int64_t step = n > 1 && t->together > 0 ? t->together : end - first;
+    for (int64_t u = first; u < end; u += step)
+        for (int c = 0; c < n; c++) t->multiply(m[c], u, u + step < end ? u + step : end);
+}
+
 /* Every thread of the team calls this: it takes the chunks of share s in order, then those that are
  * left of the other shares. */
-static inline void take_chunks(chunks *t, const product *m, int64_t nshares, int64_t s) {
+static inline void take_chunks(chunks *t, const product *const *m, int n, int64_t nshares,
+                               int64_t s) {
     for (int64_t k = 0; k < nshares; k++) {
         int64_t of = (s + k) % nshares, chunk;
         for (;;) {
@@ -59,7 +75,7 @@ static inline void take_chunks(chunks *t, const product *m, int64_t nshares, int
             chunk = t->taken[of]++;
             if (chunk >= t->per_share) break;
             const int64_t *first = t->first + of * t->per_share + chunk;
-            t->multiply(m, first[0], first[1]);
+            multiply_units(t, m, n, first[0], first[1]);
         }
     }
 }
@@ -70,18 +86,30 @@ static inline void begin_chunks(chunks *t, int64_t nshares) {
 }
 
 /* All threads of the team call this, whatever the size of the team. */
-static inline void multiply_shares(chunks *t, const product *m, int64_t nshares) {
+static inline void multiply_shares(chunks *t, const product *const *m, int n, int64_t nshares) {
     if (t->per_share > 1)
-        take_chunks(t, m, nshares, omp_get_thread_num());
+        take_chunks(t, m, n, nshares, omp_get_thread_num());
     else
 #pragma omp for schedule(static, 1) nowait
-        for (int64_t s = 0; s < nshares; s++) t->multiply(m, t->first[s], t->first[s + 1]);
+        for (int64_t s = 0; s < nshares; s++) multiply_units(t, m, n, t->first[s], t->first[s + 1]);
 }
 
-static inline spmv_status multiply_chunks(const spmv_plan *p, chunks *t, const product *m) {
+static inline spmv_status multiply_chunks(const spmv_plan *p, chunks *t, const product *const *m,
+                                          int n) {
     int64_t nshares = shares_of(p);
     begin_chunks(t, nshares);
 #pragma omp parallel num_threads((int)nshares)
-    multiply_shares(t, m, nshares);
+    multiply_shares(t, m, n, nshares);
     return SPMV_OK;
+}
+
+enum { COLUMNS = 8 }; /* vectors that are multiplied together, at most */
+
+/* The operands of vector j. */
+static inline spmv_operands column_of(const spmv_operands *v, int64_t j) {
+    spmv_operands one = *v;
+    one.k = 1;
+    one.x = (const real *)v->x + j * v->ldx;
+    one.y = one.z = (real *)v->z + j * v->ldz;
+    return one;
 }

@@ -98,24 +98,46 @@ static void multiply_long(const csell *A, const real *x, int64_t nshares, int64_
     t->carries[s] = (carry){k < end ? row : -1, sum_long(A, x, k, end)};
 }
 
-static spmv_status run(const spmv_plan *p, const spmv_operands *v) {
-    const real alpha = (real)v->alpha, beta = (real)v->beta, *x = v->x;
-    real *y = v->z;
+static product product_of(const spmv_plan *p, const spmv_operands *v) {
     const csell *A = (const csell *)p->store;
+    const work *t = p->scratch;
+    const bool past = t->past && v->beta == 0 && (uintptr_t)v->z % LINE == 0;
+    return (product){A, v->x, v->z, (real)v->alpha, (real)v->beta, t->long_sum, is_small(A), past};
+}
+
+static spmv_status run(const spmv_plan *p, const spmv_operands *v) {
+    const csell *A = (const csell *)p->store;
+    const product one = product_of(p, v), *m = &one;
     work *t = p->scratch;
-    bool past = t->past && beta == 0 && (uintptr_t)y % LINE == 0;
-    const product m = {A, x, y, alpha, beta, t->long_sum, is_small(A), past};
     int64_t nshares = shares_of(p);
     begin_chunks(&t->slices, nshares);
 #pragma omp parallel num_threads((int)nshares)
     {
         if (A->long_rows) {
 #pragma omp for schedule(static, 1)
-            for (int64_t s = 0; s < nshares; s++) multiply_long(A, x, nshares, s, t);
+            for (int64_t s = 0; s < nshares; s++) multiply_long(A, one.x, nshares, s, t);
 #pragma omp single
             add_carries(t->carries, nshares, 1, t->long_sum);
         }
-        multiply_shares(&t->slices, &m, nshares);
+        multiply_shares(&t->slices, &m, 1, nshares);
+    }
+    return SPMV_OK;
+}
+
+/* There is room for the sums of long rows of one vector: with these, one after the other. */
+static spmv_status run_columns(const spmv_plan *p, const spmv_operands *v) {
+    const int most = ((const csell *)p->store)->long_rows ? 1 : COLUMNS;
+    for (int64_t j = 0; j < v->k; j += most) {
+        product some[COLUMNS];
+        const product *m[COLUMNS];
+        int n = 0;
+        spmv_operands one = column_of(v, j);
+        for (; n < most && j + n < v->k; n++) {
+            one = column_of(v, j + n);
+            some[n] = product_of(p, &one);
+            m[n] = &some[n];
+        }
+        TRY(most == 1 ? run(p, &one) : multiply_chunks(p, p->scratch, m, n));
     }
     return SPMV_OK;
 }
@@ -131,5 +153,6 @@ SPMV_EXPORT_ANY_OFFSETS_KERNEL(csell_slices) = {
     .estimate = estimate,
     .prepare = prepare,
     .run = run,
+    .run_columns = run_columns,
     .release = free_scratch,
 };

@@ -133,6 +133,18 @@ static void bring_y(const spmv_plan *plan, spmv_operands *v) {
     v->y = v->z;
 }
 
+static void bring_columns(const spmv_plan *plan, spmv_operands *v) {
+    const size_t width = spmv_plan_width(plan);
+    if (v->y == v->z || !plan->device->backend->host) return;
+    for (int64_t j = 0; j < v->k; j++) {
+        spmv_operands one = {.y = (const char *)v->y + (size_t)(j * v->ldy) * width,
+                             .z = (char *)v->z + (size_t)(j * v->ldz) * width};
+        bring_y(plan, &one);
+    }
+    v->y = v->z;
+    v->ldy = v->ldz;
+}
+
 static spmv_status run_one(const spmv_plan *plan, const spmv_operands *v) {
     spmv_operands own = *v;
     bring_y(plan, &own);
@@ -143,7 +155,10 @@ static spmv_status run_columns(const spmv_plan *plan, const spmv_operands *v) {
     const size_t width = spmv_plan_width(plan);
     spmv_operands one = *v;
     if (v->k == 1) return run_one(plan, v);
-    if (plan->kernel->run_columns) return plan->kernel->run_columns(plan, v);
+    if (plan->kernel->run_columns) {
+        bring_columns(plan, &one);
+        return plan->kernel->run_columns(plan, &one);
+    }
     one.k = 1;
     for (int64_t j = 0; j < v->k; j++) {
         one.x = (const char *)v->x + (size_t)(j * v->ldx) * width;
