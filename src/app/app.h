@@ -32,7 +32,9 @@ typedef struct options {
     list param[SPMV_NPARAMS]; /* values to try; those of one option go together; BLOCK_WARP_ROWS is
                                  added to a block given as 32xR */
     list precision;
-    list caches; /* of spmv_cache; at least one after options_parse */
+    list vectors, layout; /* of spmv_layout */
+    spmv_op op;           /* SPMV_AS_IS or SPMV_TRANSPOSE */
+    list caches;          /* of spmv_cache; at least one after options_parse */
     int offset_bits;
     double alpha, beta;
     size_t max_mem;
@@ -117,10 +119,10 @@ int complain(spmv_status status, const char *text);
 
 /* ---- verify.c ------------------------------------------------------------------------------- */
 
-typedef struct oracle { /* of a matrix and an x */
+typedef struct oracle { /* of op(A) and an x */
     int64_t rows;
     int threads;         /* for sums and checks */
-    long double *sum;    /* [rows] (A x)_i from the file's entries */
+    long double *sum;    /* [rows] (op(A) x)_i from the file's entries */
     long double *lost;   /* [rows] what additions to sum round off, while it is made */
     long double *mass;   /* [rows] (|A| |x|)_i */
     long double *square; /* [rows] sum_j (a_ij x_j)^2 */
@@ -128,19 +130,23 @@ typedef struct oracle { /* of a matrix and an x */
     double x_max;        /* largest finite |x_j|, at least 1 */
     bool random_x;       /* x is the program's own, of random signs; the caller sets it */
 } oracle;
-/* x: already of that precision. */
-spmv_status oracle_make(const spmv_mat *mat, spmv_precision precision, const double *x, int threads,
-                        oracle *out);
+/* op: SPMV_AS_IS or SPMV_TRANSPOSE; x: already of that precision. */
+spmv_status oracle_make(const spmv_mat *mat, spmv_op op, spmv_precision precision, const double *x,
+                        int threads, oracle *out);
 void oracle_free(oracle *o);
 
 typedef struct verdict {
-    int64_t bad_rows, first_bad_row; /* -1: none */
+    int64_t bad_rows, first_bad_row; /* -1: none. Those of every vector count */
+    int64_t first_bad_vector;        /* that has it */
     double got, expected;            /* in the first bad row */
     double max_ratio;                /* of error to bound */
 } verdict;
 /* y and y0 are in the precision given; y0 is not read when beta = 0. */
 verdict oracle_check(const oracle *o, spmv_precision precision, double alpha, double beta,
                      const void *y0, const void *y);
+/* The same of k vectors in that layout, with the least leading dimension; o[v] is vector v's. */
+verdict oracle_check_all(const oracle *o, int64_t k, spmv_layout layout, spmv_precision precision,
+                         double alpha, double beta, const void *y0, const void *y);
 
 /* Returns entry i of the random vector of a seed: in (-1, -1/16] or [1/16, 1), so that no dropped
  * entry can hide behind a tiny x, with 53 random bits. */
@@ -236,6 +242,8 @@ typedef struct matrix_facts {
 #undef FIELD
 } matrix_facts;
 fields matrix_facts_fields(void);
+/* Makes the transpose a matrix of its own. */
+spmv_status transpose_of(spmv_ctx *ctx, const spmv_mat *mat, spmv_mat **out);
 /* All facts but the texts. Returns false if memory ran out for some, which are unknown then. */
 bool matrix_facts_of(const spmv_csr_view *A, const spmv_stats *stats, int threads,
                      matrix_facts *out);

@@ -53,11 +53,12 @@ static int check_params(const options *o) {
             return EXIT_USAGE;
         }
     }
-    if (o->precision.count > 1) {
-        say("spmv: info: --precision takes one value here\n");
-        return EXIT_USAGE;
-    }
-    return 0;
+    const char *several = o->precision.count > 1 ? "precision"
+                          : o->vectors.count > 1 ? "vectors"
+                          : o->layout.count > 1  ? "layout"
+                                                 : NULL;
+    if (several) say("spmv: info: --%s takes one value here\n", several);
+    return several ? EXIT_USAGE : 0;
 }
 
 static bool is_f32(const options *o) {
@@ -188,17 +189,45 @@ static int print_facts(const options *o, const matrix_facts *facts) {
     return 0;
 }
 
+/* Reads the matrix; *stats: what is of the file. By the transpose, that is the matrix. */
+static spmv_status load(spmv_ctx *ctx, const options *o, const char *source, spmv_mat **mat,
+                        spmv_stats *stats) {
+    spmv_mat *read = NULL;
+    spmv_load_opts opts = {.size = sizeof opts, .seed = o->seed, .values = o->values};
+    TRY(spmv_mat_load(ctx, source, &opts, &read));
+    *mat = read;
+    spmv_status status = spmv_mat_stats(read, stats);
+    if (status != SPMV_OK || o->op != SPMV_TRANSPOSE) return status;
+    status = transpose_of(ctx, read, mat);
+    spmv_mat_free(read);
+    spmv_stats turned = SPMV_OPTS(spmv_stats);
+    if (status == SPMV_OK) status = spmv_mat_stats(*mat, &turned);
+    turned.nnz_file = stats->nnz_file;
+    turned.explicit_zeros = stats->explicit_zeros;
+    turned.duplicates = stats->duplicates;
+    turned.field = stats->field;
+    turned.symmetry = stats->symmetry;
+    *stats = turned;
+    return status;
+}
+
+static void describe_product(const options *o, matrix_facts *facts) {
+    const int64_t k = o->vectors.value[0], width = is_f32(o) ? sizeof(float) : sizeof(double);
+    facts->op = o->op == SPMV_TRANSPOSE ? "transpose" : "as-is";
+    facts->vectors = k;
+    facts->layout = layout_names[o->layout.value[0] - SPMV_COLUMNS];
+    facts->vector_bytes = k * width * (facts->rows + facts->cols);
+    facts->flop = k * spmv_flop(facts->nnz);
+}
+
 static int inform(spmv_ctx *ctx, const options *o, const bool wanted[MOST_PAIRS],
                   const char *source) {
     spmv_mat *mat = NULL;
-    spmv_load_opts opts = {.size = sizeof opts, .seed = o->seed, .values = o->values};
-    spmv_status status = spmv_mat_load(ctx, source, &opts, &mat);
-    if (status != SPMV_OK) return complain(status, spmv_ctx_error(ctx));
     spmv_stats stats = SPMV_OPTS(spmv_stats);
     spmv_csr_view A = SPMV_OPTS(spmv_csr_view);
     matrix_facts facts;
     char hash[20], name[256], base[512];
-    status = spmv_mat_stats(mat, &stats);
+    spmv_status status = load(ctx, o, source, &mat, &stats);
     if (status == SPMV_OK) status = spmv_mat_rows(mat, &A);
     if (status != SPMV_OK) {
         spmv_mat_free(mat);
@@ -217,6 +246,7 @@ static int inform(spmv_ctx *ctx, const options *o, const bool wanted[MOST_PAIRS]
     facts.hash = hash;
     facts.field = field_name(stats.field);
     facts.symmetry = symmetry_name(stats.symmetry);
+    describe_product(o, &facts);
     int printed = print_facts(o, &facts);
     if (!code) code = printed;
     spmv_mat_free(mat);

@@ -175,10 +175,13 @@ static char *command_of(const session *run, const cell *c) {
     if (options_given(o, "precision"))
         fprintf(file, " -p %s", c->precision == SPMV_F32 ? "f32" : "f64");
     if (options_given(o, "cache")) fprintf(file, " --cache=%s", cache_names[c->cache]);
+    if (options_given(o, "vectors")) fprintf(file, " --vectors=%lld", (long long)c->vectors);
+    if (c->vectors > 1 && options_given(o, "layout"))
+        fprintf(file, " --layout=%s", layout_names[c->layout - SPMV_COLUMNS]);
     settings_flags(c->setting, c->nsettings, flags, sizeof flags);
     fputs(flags, file);
     /* The options of the cell are there, and auto alone takes the last. */
-    options_write(o, "matrix kernel precision cache nondeterministic", file);
+    options_write(o, "matrix kernel precision cache vectors layout nondeterministic", file);
     fclose(file);
     return out;
 }

@@ -158,6 +158,22 @@ static bool find_values(const spmv_csr_view *A, matrix_facts *out) {
     return true;
 }
 
+spmv_status transpose_of(spmv_ctx *ctx, const spmv_mat *mat, spmv_mat **out) {
+    spmv_csr_view A = SPMV_OPTS(spmv_csr_view);
+    TRY(spmv_mat_rows(mat, &A));
+    const spmv_arrays columns = {.size = sizeof columns,
+                                 .rows = A.cols,
+                                 .cols = A.rows,
+                                 .nnz = A.nnz,
+                                 .ptr = A.row_ptr,
+                                 .idx = A.col_idx,
+                                 .values = A.values,
+                                 .ptr_bits = 64,
+                                 .by_columns = 1,
+                                 .flags = SPMV_SORTED};
+    return spmv_mat_create(ctx, &columns, out);
+}
+
 bool matrix_facts_of(const spmv_csr_view *A, const spmv_stats *stats, int threads,
                      matrix_facts *out) {
     memset(out, 0, sizeof *out);

@@ -179,6 +179,28 @@ void take_caches(options *o, const char *arg) {
     take_words(o, "cache", arg, cache_names, &o->caches);
 }
 
+void take_vectors(options *o, const char *arg) {
+    enum { MOST = 1 << 20 };
+    char *rest = keep_copy(o, arg);
+    o->vectors.count = 0;
+    for (char *item; (item = strsep(&rest, ","));)
+        append_range("vectors", item, 1, MOST, &o->vectors);
+}
+
+const char *const layout_names[] = {"columns", "rows", NULL};
+
+void take_layouts(options *o, const char *arg) {
+    take_words(o, "layout", arg, layout_names, &o->layout);
+    for (int k = 0; k < o->layout.count; k++) o->layout.value[k] += SPMV_COLUMNS;
+}
+
+int64_t most_vectors(const options *o) {
+    int64_t most = 1;
+    for (int k = 0; k < o->vectors.count; k++)
+        if (o->vectors.value[k] > most) most = o->vectors.value[k];
+    return most;
+}
+
 /* ---- parameters of kernels ------------------------------------------------------------------ */
 
 #define NUMBER \

@@ -27,6 +27,10 @@ extern const char *const cache_names[]; /* by spmv_cache; NULL at the end */
 /* Lists replace what was there: the command line overrides the environment. */
 void take_precisions(options *o, const char *arg);
 void take_caches(options *o, const char *arg);
+extern const char *const layout_names[]; /* by spmv_layout - SPMV_COLUMNS; NULL at the end */
+void take_vectors(options *o, const char *arg);
+void take_layouts(options *o, const char *arg);
+int64_t most_vectors(const options *o); /* of the numbers to try */
 
 /* ---- parameters of kernels ------------------------------------------------------------------ */
 

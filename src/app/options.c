@@ -13,6 +13,8 @@ enum { /* options without a letter */
        KEY_BACKEND = 256,
        KEY_DEVICE,
        KEY_INDEX,
+       KEY_VECTORS,
+       KEY_LAYOUT,
        KEY_ALPHA,
        KEY_BETA,
        KEY_MAX_MEM,
@@ -100,7 +102,8 @@ static const struct taken {
     {"tune", "1235", true, "", "output result write format verify"},
     {"list", "", false, "backend quiet color", ""},
     {"info", "", true,
-     "matrix max-unpacked values seed kernel backend threads precision index max-mem format quiet",
+     "matrix max-unpacked values seed transpose kernel backend threads vectors layout precision "
+     "index max-mem format quiet",
      ""},
     {"probe", "", false, "backend device threads probe log no-log format quiet", ""},
     {"doctor", "", false, "backend device threads probe format output quiet color", ""},
@@ -226,6 +229,7 @@ static error_t parse(int key, char *arg, struct argp_state *state) {
     case 'n': o->sampling.min_samples = (int)whole_of("samples", arg, 1, 1000000); break;
     case 'q': o->quiet = true; break;
     case 'v': o->verbose = true; break;
+    case 'T': o->op = SPMV_TRANSPOSE; break;
     case 'V': o->topic = "version"; break;
     case 'h': print_help(state->root_argp, o->command, ARGP_HELP_STD_HELP & ~ARGP_HELP_EXIT_OK);
     case KEY_USAGE: print_help(state->root_argp, o->command, ARGP_HELP_USAGE);
@@ -251,6 +255,8 @@ static error_t parse(int key, char *arg, struct argp_state *state) {
     case KEY_NO_LOG: o->no_log = true; break;
     case KEY_VERIFY: o->verify = word_of("verify", arg, verify_words); break;
     case KEY_CACHE: take_caches(o, arg); break;
+    case KEY_VECTORS: take_vectors(o, arg); break;
+    case KEY_LAYOUT: take_layouts(o, arg); break;
     case KEY_PROBE: o->probe = arg; break;
     case KEY_MIN_TIME: o->sampling.min_time_s = real_of("min-time", arg, 0); break;
     case KEY_MAX_TIME: o->sampling.max_time_s = real_of("max-time", arg, 0); break;
@@ -313,8 +319,9 @@ static void parse_environment(options *o, struct argp_state *state) {
 static const char doc[] =
     "Multiply a sparse matrix by a vector with every chosen kernel, and check, time and log every "
     "result."
-    "\vGFLOP/s = 2 * nonzeros / median time; GB/s = bytes of the matrix as read + x once + y, over "
-    "the median.\n"
+    "\vGFLOP/s = 2 * nonzeros * vectors / median time; GB/s = bytes of the matrix as read + x once "
+    "+ "
+    "y, over the median.\n"
     "'spmv help COMMAND' shows the options of that command alone.\n"
     "Every long option can be set in the environment: SPMV_MAX_MEM=4G stands for --max-mem=4G.\n"
     "Exit status: 0 success, 1 wrong result, 2 compare found a loss, 3 some failed, 64 usage, "
@@ -398,7 +405,8 @@ void options_parse(int argc, char **argv, const char *command, options *o) {
         .root_argp = &argp, .name = "spmv", .input = o, .err_stream = stderr, .out_stream = stdout};
     bool terminal = isatty(STDERR_FILENO);
     fill_table();
-    *o = (options){.alpha = 1,
+    *o = (options){.op = SPMV_AS_IS,
+                   .alpha = 1,
                    .timeout_s = -1,
                    .seed = 1,
                    .verify = true,
@@ -425,6 +433,8 @@ void options_parse(int argc, char **argv, const char *command, options *o) {
         o->nmatrices -= from_environment;
     }
     if (!o->caches.count) take_caches(o, "warm");
+    if (!o->vectors.count) take_vectors(o, "1");
+    if (!o->layout.count) take_layouts(o, "columns");
     if (o->sampling.max_time_s < o->sampling.min_time_s)
         o->sampling.max_time_s = o->sampling.min_time_s;
 }
@@ -466,6 +476,8 @@ void options_check(const options *o, const char *command) {
         usage_error("%s does not take --%s; 'spmv help %s' lists what it takes", command,
                     option->name, command);
     }
+    if (options_on_line(o, "layout") && most_vectors(o) == 1)
+        usage_error("--layout is of several vectors: --vectors=K says how many");
     if (strcmp(command, "sweep") == 0) return;
     if (!o->matrix_words && o->nwords > 1) usage_error("unexpected argument '%s'", o->words[1]);
     if (o->matrix_words) refuse_folders(o, command);
@@ -495,5 +507,7 @@ void options_free(options *o) {
     free(o->copies);
     free(o->precision.value);
     free(o->caches.value);
+    free(o->vectors.value);
+    free(o->layout.value);
     for (int id = 0; id < SPMV_NPARAMS; id++) free(o->param[id].value);
 }

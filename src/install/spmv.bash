@@ -5,17 +5,17 @@ _spmv() {
     if [[ $option == = ]]; then option=${COMP_WORDS[COMP_CWORD - 2]}; fi # --option=value is three words
     if [[ $word == = ]]; then word=; fi
     case $command in
-    sweep) options='--alpha --beta --max-unpacked --matrix -m --seed --values --vector -x --backend --boundary --block -b --chunk --codes --cusparse --cut --device --gather --grid -g --height --hubs --index --isa --iters --kernel -k --lanes --max-mem --nondeterministic --precision -p --rowlens --schedule --shape --sigma --simd --slice --sorted --tile --threads -t --warps --cache --max-noise --max-time --min-time --samples -n --probe --verify --dry-run --passes --resume --retry --timeout --color --keep-samples --log --no-log --progress --quiet -q --tag --usage --verbose -v --help -h --version -V' words='' ;;
-    tune) options='--alpha --beta --max-unpacked --matrix -m --seed --values --vector -x --backend --boundary --block -b --chunk --codes --cusparse --cut --device --gather --grid -g --height --hubs --index --isa --iters --kernel -k --lanes --max-mem --nondeterministic --precision -p --rowlens --schedule --shape --sigma --simd --slice --sorted --tile --threads -t --warps --cache --max-noise --max-time --min-time --samples -n --probe --color --keep-samples --log --no-log --progress --quiet -q --stat --tag --usage --verbose -v --help -h --version -V' words='' ;;
+    sweep) options='--alpha --beta --max-unpacked --matrix -m --seed --transpose -T --values --vector -x --backend --boundary --block -b --chunk --codes --cusparse --cut --device --gather --grid -g --height --hubs --index --isa --iters --kernel -k --lanes --layout --max-mem --nondeterministic --precision -p --rowlens --schedule --shape --sigma --simd --slice --sorted --tile --threads -t --vectors --warps --cache --max-noise --max-time --min-time --samples -n --probe --verify --dry-run --passes --resume --retry --timeout --color --keep-samples --log --no-log --progress --quiet -q --tag --usage --verbose -v --help -h --version -V' words='' ;;
+    tune) options='--alpha --beta --max-unpacked --matrix -m --seed --transpose -T --values --vector -x --backend --boundary --block -b --chunk --codes --cusparse --cut --device --gather --grid -g --height --hubs --index --isa --iters --kernel -k --lanes --layout --max-mem --nondeterministic --precision -p --rowlens --schedule --shape --sigma --simd --slice --sorted --tile --threads -t --vectors --warps --cache --max-noise --max-time --min-time --samples -n --probe --color --keep-samples --log --no-log --progress --quiet -q --stat --tag --usage --verbose -v --help -h --version -V' words='' ;;
     list) options='--backend --color --quiet -q --usage --verbose -v --help -h --version -V' words='kernels formats matrices twins' ;;
-    info) options='--max-unpacked --matrix -m --seed --values --backend --boundary --block -b --chunk --codes --cusparse --cut --gather --grid -g --height --hubs --index --isa --kernel -k --lanes --max-mem --precision -p --rowlens --schedule --shape --sigma --simd --slice --sorted --tile --threads -t --warps --format --quiet -q --usage --verbose -v --help -h --version -V' words='' ;;
+    info) options='--max-unpacked --matrix -m --seed --transpose -T --values --backend --boundary --block -b --chunk --codes --cusparse --cut --gather --grid -g --height --hubs --index --isa --kernel -k --lanes --layout --max-mem --precision -p --rowlens --schedule --shape --sigma --simd --slice --sorted --tile --threads -t --vectors --warps --format --quiet -q --usage --verbose -v --help -h --version -V' words='' ;;
     probe) options='--backend --device --threads -t --probe --format --log --no-log --quiet -q --usage --verbose -v --help -h --version -V' words='' ;;
     doctor) options='--backend --device --threads -t --probe --color --format --output -o --quiet -q --usage --verbose -v --help -h --version -V' words='' ;;
     get) options='--help -h --output -o' words='' ;;
     table) options='--help -h --kernel -k --matrix -m --best --mean --transpose --as --rows -r --cols -c --metric --where --format --output -o --check' words='' ;;
     report) options='--help -h --output -o --title --no-charts --files' words='' ;;
     compare) options='--help -h --ab --fail-above --format --output -o' words='' ;;
-    *) options='--alpha --beta --max-unpacked --matrix -m --seed --values --write --vector -x --result -y --backend --boundary --block -b --chunk --codes --cusparse --cut --device --gather --grid -g --height --hubs --index --isa --iters --kernel -k --lanes --max-mem --nondeterministic --precision -p --rowlens --schedule --shape --sigma --simd --slice --sorted --tile --threads -t --warps --cache --max-noise --max-time --min-time --samples -n --probe --verify --color --format --keep-samples --log --no-log --output -o --progress --quiet -q --stat --tag --usage --verbose -v --help -h --version -V' words='' ;;
+    *) options='--alpha --beta --max-unpacked --matrix -m --seed --transpose -T --values --write --vector -x --result -y --backend --boundary --block -b --chunk --codes --cusparse --cut --device --gather --grid -g --height --hubs --index --isa --iters --kernel -k --lanes --layout --max-mem --nondeterministic --precision -p --rowlens --schedule --shape --sigma --simd --slice --sorted --tile --threads -t --vectors --warps --cache --max-noise --max-time --min-time --samples -n --probe --verify --color --format --keep-samples --log --no-log --output -o --progress --quiet -q --stat --tag --usage --verbose -v --help -h --version -V' words='' ;;
     esac
     case $command:$option in
     table:--metric) words='gbs gflops prep speedup time' ;;
@@ -29,6 +29,7 @@ _spmv() {
     *:--hubs) words='auto' ;;
     *:--index) words='32 64 auto' ;;
     *:--lanes) words='auto' ;;
+    *:--layout) words='columns rows' ;;
     *:--precision|*:-p) words='f64 f32' ;;
     *:--rowlens) words='on off' ;;
     *:--sigma) words='all' ;;

@@ -28,8 +28,9 @@ _spmv() {
             '*--max-unpacked=''[refuse a compressed file that unpacks to more, e.g. 4G (no limit)]:SIZE:_files' \
             '*'{-m,--matrix=}'[Matrix Market file, also .gz .xz .zst .bz2 .tar.gz, or gen\:NAME\:ARGS; repeatable (default\: a 3-D Poisson matrix larger than the caches, measured briefly)]:SRC:_files' \
             '*--seed=''[seed of x, y and gen\: matrices (1)]:N:_files' \
+            '*'{-T,--transpose}'[multiply by the transpose\: x has a number for each row of the matrix, y for each column]' \
             '*--values=''[values of gen\: matrices\: random, symmetric, few\:K or pattern]:KIND:_files' \
-            '*'{-x,--vector=}'[x\: Matrix Market array, or raw doubles in FILE.f64 (default\: random in \[-1,1\])]:FILE:_files' \
+            '*'{-x,--vector=}'[x\: Matrix Market array, or raw doubles in FILE.f64; of several vectors one after the other (default\: random in \[-1,1\])]:FILE:_files' \
             '*--backend=''[backend of kernel names without a prefix]:omp|cuda:(omp cuda)' \
             '*--boundary=''[nonzeros per row in the ELL part of a hybrid (auto\: fewest bytes)]:N|auto,...:(auto)' \
             '*'{-b,--block=}'[threads per CUDA block; 32xR for kernels with one warp per row]:N|32xR,...:_files' \
@@ -47,6 +48,7 @@ _spmv() {
             '*--iters=''[expected number of products\: auto spends no more on preparation than they pay back; the fastest for so many, preparation included, is named under the table (unknown)]:N:_files' \
             '*'{-k,--kernel=}'[names, the papers'\'' short names, globs, all, peers (other libraries), or auto (the fastest it finds); omp\: or cuda\: before a name picks the backend (default\: those of CSR and ELL with a short name\: spmv list)]:NAME,...:_spmv_kernels' \
             '*--lanes=''[lanes that share a row (auto\: by the mean row length), or that a csr5 tile has]:N|auto,...:(auto)' \
+            '*--layout=''[of several vectors\: columns\: the numbers of a vector follow each other; rows\: those of a row do, one of each vector (columns)]:columns|rows,...:(columns rows)' \
             '*--max-mem=''[skip kernels that need more memory, e.g. 4G (80% of what is free on the device)]:SIZE:_files' \
             '*--nondeterministic''[auto\: consider also kernels whose results differ in the last bits from run to run]' \
             '*'{-p,--precision=}'[precision of values, x and y (f64)]:f64|f32,...:(f64 f32)' \
@@ -59,6 +61,7 @@ _spmv() {
             '*--sorted=''[sort the nonzeros of a CMRS strip by column (off)]:on|off,...:(on off)' \
             '*--tile=''[columns per block; for csb rows, too]:Z|auto,...:(auto)' \
             '*'{-t,--threads=}'[OpenMP threads (OMP_NUM_THREADS, or else the cores that this process may use)]:N:_files' \
+            '*--vectors=''[vectors that a product multiplies at once (1)]:K,...:_files' \
             '*--warps=''[warps that share a csell slice (auto\: by the number of slices)]:N|auto,...:(auto)' \
             '*--cache=''[warm\: a product finds its data in the caches if they fit; cold\: caches are flushed before it; steady\: products of several copies follow each other without launch gaps (warm)]:STATE,...:_files' \
             '*--max-noise=''[noise is low if the 95% confidence interval of the median is within P of it (1%); 0%\: never]:P:_files' \
@@ -91,8 +94,9 @@ _spmv() {
             '*--max-unpacked=''[refuse a compressed file that unpacks to more, e.g. 4G (no limit)]:SIZE:_files' \
             '*'{-m,--matrix=}'[Matrix Market file, also .gz .xz .zst .bz2 .tar.gz, or gen\:NAME\:ARGS; repeatable (default\: a 3-D Poisson matrix larger than the caches, measured briefly)]:SRC:_files' \
             '*--seed=''[seed of x, y and gen\: matrices (1)]:N:_files' \
+            '*'{-T,--transpose}'[multiply by the transpose\: x has a number for each row of the matrix, y for each column]' \
             '*--values=''[values of gen\: matrices\: random, symmetric, few\:K or pattern]:KIND:_files' \
-            '*'{-x,--vector=}'[x\: Matrix Market array, or raw doubles in FILE.f64 (default\: random in \[-1,1\])]:FILE:_files' \
+            '*'{-x,--vector=}'[x\: Matrix Market array, or raw doubles in FILE.f64; of several vectors one after the other (default\: random in \[-1,1\])]:FILE:_files' \
             '*--backend=''[backend of kernel names without a prefix]:omp|cuda:(omp cuda)' \
             '*--boundary=''[nonzeros per row in the ELL part of a hybrid (auto\: fewest bytes)]:N|auto,...:(auto)' \
             '*'{-b,--block=}'[threads per CUDA block; 32xR for kernels with one warp per row]:N|32xR,...:_files' \
@@ -110,6 +114,7 @@ _spmv() {
             '*--iters=''[expected number of products\: auto spends no more on preparation than they pay back; the fastest for so many, preparation included, is named under the table (unknown)]:N:_files' \
             '*'{-k,--kernel=}'[names, the papers'\'' short names, globs, all, peers (other libraries), or auto (the fastest it finds); omp\: or cuda\: before a name picks the backend (default\: those of CSR and ELL with a short name\: spmv list)]:NAME,...:_spmv_kernels' \
             '*--lanes=''[lanes that share a row (auto\: by the mean row length), or that a csr5 tile has]:N|auto,...:(auto)' \
+            '*--layout=''[of several vectors\: columns\: the numbers of a vector follow each other; rows\: those of a row do, one of each vector (columns)]:columns|rows,...:(columns rows)' \
             '*--max-mem=''[skip kernels that need more memory, e.g. 4G (80% of what is free on the device)]:SIZE:_files' \
             '*--nondeterministic''[auto\: consider also kernels whose results differ in the last bits from run to run]' \
             '*'{-p,--precision=}'[precision of values, x and y (f64)]:f64|f32,...:(f64 f32)' \
@@ -122,6 +127,7 @@ _spmv() {
             '*--sorted=''[sort the nonzeros of a CMRS strip by column (off)]:on|off,...:(on off)' \
             '*--tile=''[columns per block; for csb rows, too]:Z|auto,...:(auto)' \
             '*'{-t,--threads=}'[OpenMP threads (OMP_NUM_THREADS, or else the cores that this process may use)]:N:_files' \
+            '*--vectors=''[vectors that a product multiplies at once (1)]:K,...:_files' \
             '*--warps=''[warps that share a csell slice (auto\: by the number of slices)]:N|auto,...:(auto)' \
             '*--cache=''[warm\: a product finds its data in the caches if they fit; cold\: caches are flushed before it; steady\: products of several copies follow each other without launch gaps (warm)]:STATE,...:_files' \
             '*--max-noise=''[noise is low if the 95% confidence interval of the median is within P of it (1%); 0%\: never]:P:_files' \
@@ -157,6 +163,7 @@ _spmv() {
             '*--max-unpacked=''[refuse a compressed file that unpacks to more, e.g. 4G (no limit)]:SIZE:_files' \
             '*'{-m,--matrix=}'[Matrix Market file, also .gz .xz .zst .bz2 .tar.gz, or gen\:NAME\:ARGS; repeatable (default\: a 3-D Poisson matrix larger than the caches, measured briefly)]:SRC:_files' \
             '*--seed=''[seed of x, y and gen\: matrices (1)]:N:_files' \
+            '*'{-T,--transpose}'[multiply by the transpose\: x has a number for each row of the matrix, y for each column]' \
             '*--values=''[values of gen\: matrices\: random, symmetric, few\:K or pattern]:KIND:_files' \
             '*--backend=''[backend of kernel names without a prefix]:omp|cuda:(omp cuda)' \
             '*--boundary=''[nonzeros per row in the ELL part of a hybrid (auto\: fewest bytes)]:N|auto,...:(auto)' \
@@ -173,6 +180,7 @@ _spmv() {
             '*--isa=''[vector instructions\: portable, avx2, avx512 (auto\: the best)]:SET,...:_files' \
             '*'{-k,--kernel=}'[names, the papers'\'' short names, globs, all, peers (other libraries), or auto (the fastest it finds); omp\: or cuda\: before a name picks the backend (default\: those of CSR and ELL with a short name\: spmv list)]:NAME,...:_spmv_kernels' \
             '*--lanes=''[lanes that share a row (auto\: by the mean row length), or that a csr5 tile has]:N|auto,...:(auto)' \
+            '*--layout=''[of several vectors\: columns\: the numbers of a vector follow each other; rows\: those of a row do, one of each vector (columns)]:columns|rows,...:(columns rows)' \
             '*--max-mem=''[skip kernels that need more memory, e.g. 4G (80% of what is free on the device)]:SIZE:_files' \
             '*'{-p,--precision=}'[precision of values, x and y (f64)]:f64|f32,...:(f64 f32)' \
             '*--rowlens=''[stop at the end of each ELL row instead of multiplying its padding (on)]:on|off,...:(on off)' \
@@ -184,6 +192,7 @@ _spmv() {
             '*--sorted=''[sort the nonzeros of a CMRS strip by column (off)]:on|off,...:(on off)' \
             '*--tile=''[columns per block; for csb rows, too]:Z|auto,...:(auto)' \
             '*'{-t,--threads=}'[OpenMP threads (OMP_NUM_THREADS, or else the cores that this process may use)]:N:_files' \
+            '*--vectors=''[vectors that a product multiplies at once (1)]:K,...:_files' \
             '*--warps=''[warps that share a csell slice (auto\: by the number of slices)]:N|auto,...:(auto)' \
             '*--format=''[result format\: table, csv or jsonl (table)]:KIND:_files' \
             '*'{-q,--quiet}'[print results and errors only]' \
@@ -267,10 +276,11 @@ _spmv() {
             '*--max-unpacked=''[refuse a compressed file that unpacks to more, e.g. 4G (no limit)]:SIZE:_files' \
             '*'{-m,--matrix=}'[Matrix Market file, also .gz .xz .zst .bz2 .tar.gz, or gen\:NAME\:ARGS; repeatable (default\: a 3-D Poisson matrix larger than the caches, measured briefly)]:SRC:_files' \
             '*--seed=''[seed of x, y and gen\: matrices (1)]:N:_files' \
+            '*'{-T,--transpose}'[multiply by the transpose\: x has a number for each row of the matrix, y for each column]' \
             '*--values=''[values of gen\: matrices\: random, symmetric, few\:K or pattern]:KIND:_files' \
             '*--write=''[write the matrix as Matrix Market, general]:FILE:_files' \
-            '*'{-x,--vector=}'[x\: Matrix Market array, or raw doubles in FILE.f64 (default\: random in \[-1,1\])]:FILE:_files' \
-            '*'{-y,--result=}'[write y of the first kernel, in full precision (.f64\: raw)]:FILE:_files' \
+            '*'{-x,--vector=}'[x\: Matrix Market array, or raw doubles in FILE.f64; of several vectors one after the other (default\: random in \[-1,1\])]:FILE:_files' \
+            '*'{-y,--result=}'[write y of the first kernel, in full precision (.f64\: raw); several vectors one after the other]:FILE:_files' \
             '*--backend=''[backend of kernel names without a prefix]:omp|cuda:(omp cuda)' \
             '*--boundary=''[nonzeros per row in the ELL part of a hybrid (auto\: fewest bytes)]:N|auto,...:(auto)' \
             '*'{-b,--block=}'[threads per CUDA block; 32xR for kernels with one warp per row]:N|32xR,...:_files' \
@@ -288,6 +298,7 @@ _spmv() {
             '*--iters=''[expected number of products\: auto spends no more on preparation than they pay back; the fastest for so many, preparation included, is named under the table (unknown)]:N:_files' \
             '*'{-k,--kernel=}'[names, the papers'\'' short names, globs, all, peers (other libraries), or auto (the fastest it finds); omp\: or cuda\: before a name picks the backend (default\: those of CSR and ELL with a short name\: spmv list)]:NAME,...:_spmv_kernels' \
             '*--lanes=''[lanes that share a row (auto\: by the mean row length), or that a csr5 tile has]:N|auto,...:(auto)' \
+            '*--layout=''[of several vectors\: columns\: the numbers of a vector follow each other; rows\: those of a row do, one of each vector (columns)]:columns|rows,...:(columns rows)' \
             '*--max-mem=''[skip kernels that need more memory, e.g. 4G (80% of what is free on the device)]:SIZE:_files' \
             '*--nondeterministic''[auto\: consider also kernels whose results differ in the last bits from run to run]' \
             '*'{-p,--precision=}'[precision of values, x and y (f64)]:f64|f32,...:(f64 f32)' \
@@ -300,6 +311,7 @@ _spmv() {
             '*--sorted=''[sort the nonzeros of a CMRS strip by column (off)]:on|off,...:(on off)' \
             '*--tile=''[columns per block; for csb rows, too]:Z|auto,...:(auto)' \
             '*'{-t,--threads=}'[OpenMP threads (OMP_NUM_THREADS, or else the cores that this process may use)]:N:_files' \
+            '*--vectors=''[vectors that a product multiplies at once (1)]:K,...:_files' \
             '*--warps=''[warps that share a csell slice (auto\: by the number of slices)]:N|auto,...:(auto)' \
             '*--cache=''[warm\: a product finds its data in the caches if they fit; cold\: caches are flushed before it; steady\: products of several copies follow each other without launch gaps (warm)]:STATE,...:_files' \
             '*--max-noise=''[noise is low if the 95% confidence interval of the median is within P of it (1%); 0%\: never]:P:_files' \

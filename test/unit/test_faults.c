@@ -439,7 +439,7 @@ static void finite_results_count_where_sums_overflow(void **state) {
     add_entry(&e, 0, 0, 1.5e308), add_entry(&e, 0, 1, 1e308);
     spmv_mat *mat = matrix_of(ctx, &e);
     oracle o;
-    assert_int_equal(oracle_make(mat, SPMV_F64, x, 1, &o), SPMV_OK);
+    assert_int_equal(oracle_make(mat, SPMV_AS_IS, SPMV_F64, x, 1, &o), SPMV_OK);
     static const struct {
         double y;
         int64_t bad_rows;

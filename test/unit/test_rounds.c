@@ -14,8 +14,8 @@ static void a_record_says_as_much_as_is_known(void **state) {
     scene s;
     spmv_stats stats = SPMV_OPTS(spmv_stats);
     double sample_s[] = {1, 2, 3};
-    const options o = {.verify = true, .keep_samples = 2, .iters = 7};
-    cell auto_cell = {.kernel = {&spmv_omp, SPMV_AUTO}};
+    const options o = {.verify = true, .keep_samples = 2, .iters = 7, .op = SPMV_TRANSPOSE};
+    cell auto_cell = {.kernel = {&spmv_omp, SPMV_AUTO}, .vectors = 3, .layout = SPMV_ROWS};
     session run = {.o = &o, .backend = &spmv_omp, .ctx = ctx, .cell = &auto_cell, .ncells = 1};
     inputs in = {.name = "scene", .source = "scene.mtx", .thumbnail = "9", .stats = &stats};
     scene_open(&s, "auto");
@@ -27,8 +27,15 @@ static void a_record_says_as_much_as_is_known(void **state) {
                                          : "last"};
         out = (result){.alias = NULL};
         if (k)
-            e.p = (problem){.plan = s.plan, .rows = ROWS, .cols = COLS, .bytes = 1000, .beta = 2};
-        if (k == 1 || k == 2) e.check = (verdict){.bad_rows = 3, .first_bad_row = 2};
+            e.p = (problem){.plan = s.plan,
+                            .rows = ROWS,
+                            .cols = COLS,
+                            .k = 3,
+                            .layout = SPMV_ROWS,
+                            .bytes = 1000,
+                            .beta = 2};
+        if (k == 1 || k == 2)
+            e.check = (verdict){.bad_rows = 3, .first_bad_row = 2, .first_bad_vector = 1};
         e.t = (timing){.nsamples = 3, .inner = 5, .s = statistics_of(sample_s, 3)};
         e.t.sample_s = malloc(sizeof sample_s);
         assert_non_null(e.t.sample_s);
@@ -42,14 +49,18 @@ static void a_record_says_as_much_as_is_known(void **state) {
         assert_true(timed ? !r->reason : strcmp(r->reason, "planted") == 0);
         assert_int_equal(strcmp(r->config_kernel, "auto") != 0, planned);
         assert_true(planned == (r->config_reason && r->config_iters == 7 && r->store_matrix_B > 0));
-        assert_int_equal(r->perf_bytes_min_B, planned ? 1000 + 8 * ROWS : INT64_MIN);
+        assert_int_equal(r->perf_bytes_min_B, planned ? 1000 + 3 * 8 * ROWS : INT64_MIN);
+        assert_int_equal(r->config_vectors, 3);
+        assert_string_equal(r->config_layout, "rows");
+        assert_string_equal(r->config_op, "transpose");
         assert_int_equal(r->matrix_thumbnail != NULL, k == 1); /* the first with a plan */
         assert_true(r->matrix_rows == ROWS && strlen(r->key) == 16);
         assert_true(planned ? strcmp(r->check_status, timed ? "ok" : "wrong") == 0
                             : !r->check_status);
         assert_int_equal(r->check_first_bad_row, planned && !timed ? 2 : INT64_MIN);
+        assert_int_equal(r->check_first_bad_vector, planned && !timed ? 1 : INT64_MIN);
         assert_true(timed ? r->tune_chosen_s > 0 : isnan(r->tune_chosen_s));
-        assert_true(timed ? r->timing_median_s == 2 && r->perf_flop_per_s == (double)stats.nnz
+        assert_true(timed ? r->timing_median_s == 2 && r->perf_flop_per_s == 3 * (double)stats.nnz
                           : isnan(r->timing_median_s) && isnan(r->perf_flop_per_s));
         assert_int_equal(r->timing_samples_s.count, timed ? 2 : 0);
         assert_true((e.t.sample_s == NULL) == timed); /* the result has them */
@@ -89,11 +100,13 @@ static void what_does_not_fit_beside_the_others_follows_alone(void **state) {
                  .source = "crowded",
                  .rows = ROWS,
                  .cols = COLS,
+                 .vectors = 1,
                  .x = s.x,
                  .stats = &stats};
     spmv_mat_stats(s.mat, &stats);
     for (int k = 0; k < COUNT(names); k++) {
         int found;
+        cells[k].vectors = 1, cells[k].layout = SPMV_COLUMNS;
         assert_int_equal(spmv_kernel_find(ctx, names[k], &cells[k].kernel, 1, &found), SPMV_OK);
     }
     run.cell = cells;

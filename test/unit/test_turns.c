@@ -69,6 +69,8 @@ static void those_that_are_compared_follow_each_other(void **state) {
         candidates[k].cell = CELLS - 1 - k;
         cells[k].cache = k % 3 == 0 ? SPMV_COLD : SPMV_STEADY;
         cells[k].precision = k % 2 ? SPMV_F32 : SPMV_F64;
+        cells[k].vectors = k < CELLS / 2 ? 1 : 8;
+        cells[k].layout = SPMV_COLUMNS;
     }
     session run = {.cell = cells, .ncells = CELLS};
     for (int round = 0; round < 1000; round++) {
@@ -78,10 +80,11 @@ static void those_that_are_compared_follow_each_other(void **state) {
         for (int k = 0; k < CELLS; k++) {
             const cell *c = &cells[candidates[order[k]].cell];
             const cell *before = &cells[candidates[order[k ? k - 1 : 0]].cell];
-            changes += c->cache != before->cache || c->precision != before->precision;
+            changes += c->cache != before->cache || c->precision != before->precision ||
+                       c->vectors != before->vectors;
             seen |= 1u << order[k];
         }
-        assert_int_equal(changes, 3); /* between four states */
+        assert_int_equal(changes, 7); /* between eight of these */
         assert_int_equal(seen, (1u << CELLS) - 1);
         first[order[0]]++;
     }
@@ -101,10 +104,13 @@ static void who_leaves_early_holds_the_first_rounds(void **state) {
     session run = {.o = &o, .backend = &spmv_omp, .ctx = ctx, .log = {.file = -1}};
     scene_open(&s, "omp:csr_rows");
     spmv_mat_stats(s.mat, &stats);
-    inputs in = {.name = "turns", .rows = ROWS, .cols = COLS, .x = s.x, .stats = &stats};
+    inputs in = {
+        .name = "turns", .rows = ROWS, .cols = COLS, .vectors = 1, .x = s.x, .stats = &stats};
     in.source = in.name;
-    for (int k = 0, found; k < COUNT(names); k++)
+    for (int k = 0, found; k < COUNT(names); k++) {
+        cells[k].vectors = 1, cells[k].layout = SPMV_COLUMNS;
         assert_int_equal(spmv_kernel_find(ctx, names[k], &cells[k].kernel, 1, &found), SPMV_OK);
+    }
     run.cell = cells;
     run.ncells = COUNT(names);
     cells[1].cache = SPMV_COLD;

@@ -14,9 +14,9 @@ static void any_number_of_threads_finds_the_same(void **state) {
     double *x = random_vector(1, N), *y = malloc(N * sizeof *y);
     oracle alone, shared;
     assert_non_null(y);
-    assert_int_equal(oracle_make(mat, SPMV_F64, x, 1, &alone), SPMV_OK);
+    assert_int_equal(oracle_make(mat, SPMV_AS_IS, SPMV_F64, x, 1, &alone), SPMV_OK);
     for (int threads = 2; threads <= 5; threads++) {
-        assert_int_equal(oracle_make(mat, SPMV_F64, x, threads, &shared), SPMV_OK);
+        assert_int_equal(oracle_make(mat, SPMV_AS_IS, SPMV_F64, x, threads, &shared), SPMV_OK);
         assert_memory_equal(alone.len, shared.len, N * sizeof *alone.len);
         for (int i = 0; i < N; i++) {
             assert_true(alone.sum[i] == shared.sum[i] && alone.mass[i] == shared.mass[i] &&

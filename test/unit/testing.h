@@ -341,7 +341,8 @@ static inline oracle oracle_of(const spmv_mat *mat, const double *x, int64_t col
     assert_non_null(rounded);
     for (int64_t j = 0; j < cols; j++)
         rounded[j] = precision == SPMV_F64 ? x[j] : (double)(float)x[j];
-    assert_int_equal(oracle_make(mat, precision, rounded, spmv_ctx_threads(mat->ctx), &o), SPMV_OK);
+    assert_int_equal(
+        oracle_make(mat, SPMV_AS_IS, precision, rounded, spmv_ctx_threads(mat->ctx), &o), SPMV_OK);
     free(rounded);
     return o;
 }

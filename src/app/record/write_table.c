@@ -161,6 +161,13 @@ static void config_text(const record *r, char *out) {
         if (!has_own_field(p) && !p->values.second)
             append_value(r, p, r->config_params.number[k], out);
     }
+    if (r->config_vectors > 1) {
+        char several[48];
+        snprintf(several, sizeof several, "vectors=%lld %s", (long long)r->config_vectors,
+                 r->config_layout);
+        append(out, "", several);
+    }
+    if (r->config_op && strcmp(r->config_op, "as-is") != 0) append(out, "", r->config_op);
     if (r->config_precision && strcmp(r->config_precision, "f64") != 0)
         append(out, "", r->config_precision);
     if (r->config_index_bits == 64) append(out, "", "ofs64");

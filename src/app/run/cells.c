@@ -29,7 +29,8 @@ static bool accepts(const spmv_kernel *kernel, const spmv_param *p, int64_t valu
 
 bool same_configuration(const cell *a, const cell *b) {
     if (a->kernel.backend != b->kernel.backend || a->kernel.index != b->kernel.index ||
-        a->precision != b->precision || a->nsettings != b->nsettings)
+        a->precision != b->precision || a->vectors != b->vectors || a->layout != b->layout ||
+        a->nsettings != b->nsettings)
         return false;
     for (int s = 0; s < a->nsettings; s++)
         if (strcmp(a->setting[s].name, b->setting[s].name) != 0 ||
@@ -38,11 +39,20 @@ bool same_configuration(const cell *a, const cell *b) {
     return true;
 }
 
+bool same_conditions(const cell *a, const cell *b) {
+    return a->precision == b->precision && a->cache == b->cache && a->vectors == b->vectors &&
+           a->layout == b->layout;
+}
+
 void cell_label(const cell *c, char *out, size_t size) {
     bool usual = c->cache == SPMV_WARM;
-    int n = snprintf(out, size, "%s:%s%s%s%s", c->kernel.backend->name, descriptor(c->kernel)->name,
-                     c->precision == SPMV_F32 ? " f32" : "", usual ? "" : " ",
-                     usual ? "" : cache_names[c->cache]);
+    char vectors[64] = "";
+    if (c->vectors > 1)
+        snprintf(vectors, sizeof vectors, " --vectors=%lld --layout=%s", (long long)c->vectors,
+                 layout_names[c->layout - SPMV_COLUMNS]);
+    int n = snprintf(out, size, "%s:%s%s%s%s%s", c->kernel.backend->name,
+                     descriptor(c->kernel)->name, c->precision == SPMV_F32 ? " f32" : "",
+                     usual ? "" : " ", usual ? "" : cache_names[c->cache], vectors);
     if (n > 0 && (size_t)n < size)
         settings_flags(c->setting, c->nsettings, out + n, size - (size_t)n);
 }
@@ -89,6 +99,17 @@ static spmv_status expand(session *r, spmv_param_id id, const cell *c) {
     }
     return p && values->count ? SPMV_OK
                               : expand(r, next_id, c); /* no value fits: this kernel has no row */
+}
+
+/* A single vector has no layout. */
+static spmv_status expand_vectors(session *r, cell c) {
+    for (int k = 0; k < r->o->vectors.count; k++)
+        for (int l = 0; l < r->o->layout.count; l++) {
+            c.vectors = r->o->vectors.value[k];
+            c.layout = c.vectors > 1 ? (spmv_layout)r->o->layout.value[l] : SPMV_COLUMNS;
+            TRY(expand(r, (spmv_param_id)0, &c));
+        }
+    return SPMV_OK;
 }
 
 static int refuse(const char *format, const char *a, const char *b) {
@@ -210,7 +231,7 @@ int choose_cells(session *r) {
     for (int k = 0; k < nkernels; k++)
         for (int p = 0; p < precisions.count; p++) {
             cell c = {.kernel = kernels[k], .precision = (spmv_precision)precisions.value[p]};
-            spmv_status status = expand(r, (spmv_param_id)0, &c);
+            spmv_status status = expand_vectors(r, c);
             if (status != SPMV_OK) return complain(status, NULL);
         }
     for (int p = 0; p < precisions.count; p++)

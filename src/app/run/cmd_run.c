@@ -1,5 +1,6 @@
 /* cmd_run.c: spmv run: prepares, multiplies with, checks, times, checks again, logs and shows every
  * chosen kernel in every chosen configuration on every chosen matrix. */
+#include "app/option_values.h"
 #include "session.h"
 #include <errno.h>
 #include <omp.h>
@@ -171,11 +172,16 @@ static void draw_thumbnail(const session *run, const spmv_mat *mat, inputs *in) 
 /* Only for limits that are known. */
 static int look_at_x(const session *run, const spmv_mat *mat, inputs *in) {
     spmv_csr_view A = SPMV_OPTS(spmv_csr_view);
+    spmv_mat *turned = NULL;
     bool rated = false;
     for (int b = 0; spmv_backends[b]; b++) rated |= run->rated[b];
-    const spmv_status status = spmv_mat_rows(mat, &A);
-    if (status != SPMV_OK) return complain(status, spmv_ctx_error(run->ctx));
-    return !rated || find_reads_of_x(&A, &in->reads) ? 0 : complain(SPMV_E_NOMEM, "out of memory");
+    spmv_status status = SPMV_OK;
+    if (rated && run->o->op == SPMV_TRANSPOSE) status = transpose_of(run->ctx, mat, &turned);
+    if (status == SPMV_OK) status = spmv_mat_rows(turned ? turned : mat, &A);
+    if (status == SPMV_OK && rated && !find_reads_of_x(&A, &in->reads)) status = SPMV_E_NOMEM;
+    const int code = status == SPMV_OK ? 0 : complain(status, spmv_ctx_error(run->ctx));
+    spmv_mat_free(turned);
+    return code;
 }
 
 int run_on(session *run, spmv_mat *mat, const char *source) {
@@ -184,11 +190,13 @@ int run_on(session *run, spmv_mat *mat, const char *source) {
     matrix_name(source, run->o->values, name, sizeof name);
     spmv_status status = spmv_mat_stats(mat, &stats);
     if (status != SPMV_OK) return complain(status, spmv_ctx_error(run->ctx));
+    const bool turned = run->o->op == SPMV_TRANSPOSE;
     inputs in = {.name = name,
                  .source = base_name(source),
                  .stats = &stats,
-                 .rows = stats.rows,
-                 .cols = stats.cols};
+                 .rows = turned ? stats.cols : stats.rows,
+                 .cols = turned ? stats.rows : stats.cols,
+                 .vectors = most_vectors(run->o)};
     int code = check_room(&in);
     if (!code) code = load_x(run, &in);
     if (!code) draw_thumbnail(run, mat, &in);

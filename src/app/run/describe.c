@@ -97,7 +97,8 @@ int64_t setting_of(const session *run, const cell *c, spmv_param_id id) {
 
 /* Returns the cell that auto made of one. */
 static cell chosen_cell(const cell *asked, const spmv_plan *plan, const char *kernel) {
-    cell c = {.kernel = asked->kernel, .precision = asked->precision, .cache = asked->cache};
+    cell c = *asked;
+    c.nsettings = 0;
     while (strcmp(c.kernel.backend->names[++c.kernel.index], kernel) != 0) continue;
     for (int id = 0; id < SPMV_NPARAMS; id++) {
         int64_t value = spmv_plan_setting(plan, params[id].name);
@@ -182,6 +183,9 @@ static void describe_config(const session *run, const cell *asked, const spmv_pl
                         : kernel->traits & SPMV_SERIAL ? 1
                                                        : spmv_ctx_threads(run->ctx);
     r->config_precision = c.precision == SPMV_F64 ? "f64" : "f32";
+    r->config_vectors = c.vectors;
+    r->config_layout = layout_names[c.layout - SPMV_COLUMNS];
+    r->config_op = run->o->op == SPMV_TRANSPOSE ? "transpose" : "as-is";
     r->config_alpha = run->o->alpha;
     r->config_beta = run->o->beta;
     r->config_cache = cache_names[c.cache];
@@ -229,9 +233,9 @@ static void describe_plan(const options *o, const spmv_plan_facts *f, const prob
     r->prep_once_s = f->once_s;
     r->prep_total_s = f->convert_s + f->prepare_s + f->upload_s + f->tune_s;
     r->prep_vectors_s = p->vectors_s;
-    r->perf_flop = spmv_flop(r->matrix_nnz);
+    r->perf_flop = p->k * spmv_flop(r->matrix_nnz);
     r->perf_bytes_min_B = (whole)p->bytes;
-    if (p->beta != 0) r->perf_bytes_min_B += p->rows * (p->precision == SPMV_F64 ? 8 : 4);
+    if (p->beta != 0) r->perf_bytes_min_B += p->k * p->rows * (p->precision == SPMV_F64 ? 8 : 4);
     r->timing_clock = strcmp(f->backend, "cuda") == 0 ? "cuda_event" : "monotonic";
 }
 
@@ -247,6 +251,7 @@ static void describe_check(const options *o, const candidate *e, record *r) {
     r->check_bad_rows = e->check.bad_rows;
     if (!e->check.bad_rows) return;
     r->check_first_bad_row = e->check.first_bad_row;
+    r->check_first_bad_vector = e->check.first_bad_vector;
     r->check_stage = e->stage;
 }
 
@@ -307,6 +312,8 @@ static void describe_key(result *out) {
                            chosen ? NULL : r->config_block,
                            chosen ? NULL : r->config_schedule,
                            r->config_precision,
+                           r->config_layout,
+                           r->config_op,
                            r->config_cache,
                            r->host_name,
                            r->cpu_model,
@@ -318,6 +325,7 @@ static void describe_key(result *out) {
                                    chosen ? -1 : r->config_simd,
                                    chosen ? -1 : r->config_rowlens,
                                    r->config_threads,
+                                   r->config_vectors,
                                    r->config_index_bits,
                                    r->config_seed};
     uint64_t h = 0xcbf29ce484222325u, bits;

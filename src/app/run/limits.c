@@ -117,8 +117,10 @@ void describe_limits(const session *run, result *out, const spmv_backend *backen
     r->perf_limit_stream_s = (double)r->perf_bytes_min_B / r->perf_bw_peak_Bps;
     r->perf_bw_fraction = r->perf_limit_stream_s / r->timing_median_s;
     if (!rates) return;
+    /* A random read brings the numbers of all vectors, which lie side by side at best. */
     double jumps = reads->jumps * (double)r->matrix_nnz,
            width = r->config_precision[1] == '6' ? 8 : 4;
+    if (r->config_vectors > 1) width *= (double)r->config_vectors;
     r->matrix_x_jumps = reads->jumps;
     r->matrix_x_jump_B = (whole)(reads->lines * LINE * width);
     r->perf_limit_gather_s =
@@ -148,18 +150,20 @@ static bool is_disturbed(const result *out) {
     return out->r.timing_flags.count > 0;
 }
 
-static bool same_conditions(const record *a, const record *b) {
+static bool are_compared(const record *a, const record *b) {
     return strcmp(a->config_precision, b->config_precision) == 0 &&
-           strcmp(a->config_cache, b->config_cache) == 0;
+           strcmp(a->config_cache, b->config_cache) == 0 &&
+           a->config_vectors == b->config_vectors &&
+           (a->config_vectors <= 1 || strcmp(a->config_layout, b->config_layout) == 0);
 }
 
-/* Single precision moves half the bytes, and cold caches are slower: each precision and state has a
- * best of its own. */
+/* Single precision moves half the bytes, cold caches are slower, and several vectors take longer:
+ * each precision, state, number of vectors and layout has a best of its own. */
 static const record *best_beside(const result *results, int n, const record *r) {
     const record *best = NULL;
     bool calm = false;
     for (int k = 0; k < n; k++) {
-        if (!is_ranked(&results[k]) || !same_conditions(&results[k].r, r)) continue;
+        if (!is_ranked(&results[k]) || !are_compared(&results[k].r, r)) continue;
         calm |= !is_disturbed(&results[k]);
         if (!best || results[k].r.timing_median_s < best->timing_median_s) best = &results[k].r;
     }
@@ -170,8 +174,7 @@ static const record *best_beside(const result *results, int n, const record *r) 
  * sweep was resumed, or ran its cells one by one after a crash. */
 static int ranked_with(const result *results, int n, const record *r) {
     int count = 0;
-    for (int k = 0; k < n; k++)
-        count += is_ranked(&results[k]) && same_conditions(&results[k].r, r);
+    for (int k = 0; k < n; k++) count += is_ranked(&results[k]) && are_compared(&results[k].r, r);
     return count;
 }
 
@@ -180,7 +183,7 @@ static const record *csr1_beside(const result *results, int n, const record *r) 
     const record *csr1 = NULL;
     for (int k = 0; k < n; k++) {
         const record *other = &results[k].r;
-        if (is_ok(&results[k]) && same_conditions(other, r) && other->config_alias &&
+        if (is_ok(&results[k]) && are_compared(other, r) && other->config_alias &&
             strcmp(other->config_alias, "csr1") == 0 &&
             strcmp(other->config_backend, r->config_backend) == 0 &&
             (!csr1 || other->timing_median_s < csr1->timing_median_s))
@@ -338,7 +341,7 @@ static const record *fastest(const result *results, int n, const record *first, 
     const record *best = NULL;
     for (int k = 0; k < n; k++) {
         const record *r = &results[k].r;
-        if (is_ranked(&results[k]) && same_conditions(r, first) &&
+        if (is_ranked(&results[k]) && are_compared(r, first) &&
             (!best || cost(r, (double)products) < cost(best, (double)products)))
             best = r;
     }
@@ -361,8 +364,12 @@ static void say_fastest(const result *results, int n, const record *first, bool 
     const int count = products_to_name(expected, products);
     const record *last = NULL;
     if (ranked_with(results, n, first) < 2) return;
-    say("  fastest including preparation (%s%s%s%s):", first->config_precision, states ? ", " : "",
-        states ? first->config_cache : "",
+    char vectors[64] = "";
+    if (first->config_vectors > 1)
+        snprintf(vectors, sizeof vectors, ", %lld vectors in %s", (long long)first->config_vectors,
+                 first->config_layout);
+    say("  fastest including preparation (%s%s%s%s%s):", first->config_precision,
+        states ? ", " : "", states ? first->config_cache : "", vectors,
         best_beside(results, n, first) ? "" : "; all times were disturbed");
     for (int p = 0; p < count; p++) {
         const record *best = fastest(results, n, first, products[p]);
@@ -390,7 +397,7 @@ static void say_fastest_ones(const session *run, const result *results, int n,
         const record *r = &results[k].r;
         bool is_first = r->status && strcmp(r->config_precision, precision) == 0;
         for (int j = 0; j < k && is_first; j++)
-            is_first = !results[j].r.status || !same_conditions(&results[j].r, r);
+            is_first = !results[j].r.status || !are_compared(&results[j].r, r);
         if (is_first) say_fastest(results, n, r, run->o->caches.count > 1, run->o->iters);
     }
 }

@@ -29,16 +29,19 @@ static bool check(group *g, candidate *e, const void *y, const char *stage) {
     double worst = e->stage ? e->check.max_ratio : NAN;
     e->stage = stage;
     if (!o->verify) return true;
-    verdict v = oracle_check(&g->in->oracle_of[precision], precision, o->alpha, o->beta,
-                             g->in->y0_of[precision], y);
+    verdict v = oracle_check_all(g->in->oracle_of[precision], e->p.k, e->p.layout, precision,
+                                 o->alpha, o->beta, e->p.y0, y);
+    char of[48] = "";
     e->check = v;
     if (worst > v.max_ratio) e->check.max_ratio = worst;
     if (!v.bad_rows) return true;
+    if (e->p.k > 1) snprintf(of, sizeof of, " of vector %lld", (long long)v.first_bad_vector);
     snprintf(out->reason, sizeof out->reason,
-             "%lld of %lld rows differ in the %s product, first row %lld (from 0): got %.17g, "
+             "%lld of %lld %s differ in the %s product, first row %lld%s (from 0): got %.17g, "
              "expected %.17g",
-             (long long)v.bad_rows, (long long)g->in->rows, stage, (long long)v.first_bad_row,
-             v.got, v.expected);
+             (long long)v.bad_rows, (long long)(e->p.k * g->in->rows),
+             e->p.k > 1 ? "numbers" : "rows", stage, (long long)v.first_bad_row, of, v.got,
+             v.expected);
     return false;
 }
 
@@ -59,14 +62,18 @@ static void settle(group *g, candidate *e, spmv_status status, bool right) {
     describe_row(g->run, g->in, e, word, out);
 }
 
-static spmv_status save_y(group *g, spmv_precision precision) {
+/* Vectors one after the other, whatever their layout is. */
+static spmv_status save_y(group *g, const problem *p) {
     const void *y = g->y;
-    int64_t rows = g->in->rows;
-    double *wide = malloc((size_t)(rows ? rows : 1) * sizeof *wide);
+    const int64_t rows = p->rows, all = p->k * rows;
+    double *wide = malloc((size_t)(all ? all : 1) * sizeof *wide);
     if (!wide) return SPMV_E_NOMEM;
-    for (int64_t i = 0; i < rows; i++)
-        wide[i] = precision == SPMV_F64 ? ((const double *)y)[i] : (double)((const float *)y)[i];
-    spmv_status status = spmv_vector_save(g->run->ctx, g->run->o->y_file, rows, wide);
+    for (int64_t n = 0; n < all; n++) {
+        const int64_t at = p->layout == SPMV_ROWS ? n % rows * p->k + n / rows : n;
+        wide[n] =
+            p->precision == SPMV_F64 ? ((const double *)y)[at] : (double)((const float *)y)[at];
+    }
+    spmv_status status = spmv_vector_save(g->run->ctx, g->run->o->y_file, all, wide);
     free(wide);
     g->run->wrote_y = status == SPMV_OK;
     return status;
@@ -104,6 +111,8 @@ static spmv_status make_plan(group *g, const cell *c, result *out, candidate *e)
     const session *run = g->run;
     const inputs *in = g->in;
     spmv_plan_facts facts = SPMV_OPTS(spmv_plan_facts);
+    const void *x, *y0;
+    if (make_layout(g->in, c, &x, &y0)) return SPMV_E_NOMEM;
     snprintf(out->kernel, sizeof out->kernel, "%s:%s", c->kernel.backend->name,
              descriptor(c->kernel)->name);
     spmv_plan_opts opts = {.size = sizeof opts,
@@ -115,24 +124,30 @@ static spmv_status make_plan(group *g, const cell *c, result *out, candidate *e)
                            .nsettings = c->nsettings,
                            .expected_calls = run->o->iters,
                            .nondeterministic = run->o->nondeterministic,
-                           .cache = c->cache};
+                           .cache = c->cache,
+                           .op = run->o->op,
+                           .vectors = c->vectors,
+                           .layout = c->layout};
     e->plan = find_plan(g, c);
     bool is_new = !e->plan;
     if (is_new) TRY(spmv_plan_create(g->mat, &opts, &e->plan));
     TRY(spmv_plan_info(e->plan, &facts));
     if (facts.note && is_new && !run->o->quiet) say("  note: %s: %s\n", facts.kernel, facts.note);
-    size_t width = c->precision == SPMV_F64 ? sizeof(double) : sizeof(float);
+    const size_t width = c->precision == SPMV_F64 ? sizeof(double) : sizeof(float),
+                 of_vectors = (size_t)c->vectors * (size_t)(in->cols + in->rows);
     e->p = (problem){.plan = e->plan,
                      .precision = c->precision,
                      .rows = in->rows,
                      .cols = in->cols,
+                     .k = c->vectors,
+                     .layout = c->layout,
                      .alpha = run->o->alpha,
                      .beta = run->o->beta,
-                     .x = in->x_of[c->precision],
-                     .y0 = in->y0_of[c->precision],
+                     .x = x,
+                     .y0 = y0,
                      .host = c->kernel.backend->host,
                      .cache = cache_of(run, c->kernel.backend),
-                     .bytes = facts.traffic_bytes + width * (size_t)(in->cols + in->rows)};
+                     .bytes = facts.traffic_bytes + width * of_vectors};
     return SPMV_OK;
 }
 
@@ -142,7 +157,7 @@ static spmv_status try_once(group *g, candidate *e, bool *right) {
     TRY(problem_once(&e->p, g->y));
     *right = check(g, e, g->y, "first");
     if (!*right) return SPMV_OK;
-    if (g->run->o->y_file && !g->run->wrote_y) TRY(save_y(g, e->p.precision));
+    if (g->run->o->y_file && !g->run->wrote_y) TRY(save_y(g, &e->p));
     return problem_ready(&e->p, &e->how, &e->t);
 }
 
@@ -484,7 +499,7 @@ int run_rounds(session *run, spmv_mat *mat, inputs *in, result *results) {
     group g = {.run = run, .mat = mat, .in = in, .results = results};
     int code = 0, left = run->ncells;
     g.candidate = calloc((size_t)run->ncells, sizeof *g.candidate);
-    g.y = malloc((size_t)(in->rows ? in->rows : 1) * sizeof(double));
+    g.y = malloc((size_t)(in->rows ? in->vectors * in->rows : 1) * sizeof(double));
     if (!g.candidate || !g.y) code = complain(SPMV_E_NOMEM, NULL);
     stop_watch();
     while (left && !code) {

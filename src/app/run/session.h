@@ -13,9 +13,11 @@ typedef struct cell { /* one row of the table: a kernel in a configuration */
     spmv_setting setting[SPMV_NPARAMS];
     int nsettings;
     spmv_precision precision;
-    spmv_cache cache; /* state of the caches that its products find */
-    bool ok;          /* its last result was right, and has a time */
-    statistics times; /* of that result, if ok */
+    int64_t vectors;    /* that are multiplied at once */
+    spmv_layout layout; /* of them; columns of a single one */
+    spmv_cache cache;   /* state of the caches that its products find */
+    bool ok;            /* its last result was right, and has a time */
+    statistics times;   /* of that result, if ok */
 } cell;
 
 enum { CELL_LABEL = 320 }; /* bytes that cell_label may fill */
@@ -70,13 +72,22 @@ typedef struct reads_of_x { /* sampled */
     double lines; /* number of lines that those are spread over */
 } reads_of_x;
 
-typedef struct inputs {        /* a matrix; x and y0 for it, in both precisions as needed */
-    const char *name, *source; /* of the matrix, as in its records */
-    const spmv_stats *stats;   /* NULL: it could not be read */
-    int64_t rows, cols;
-    double *x;
-    void *x_of[2], *y0_of[2];
-    oracle oracle_of[2];
+typedef struct in_rows { /* the first k of the vectors, in rows */
+    spmv_precision precision;
+    int64_t k;
+    void *x, *y0;
+    struct in_rows *next;
+} in_rows;
+
+typedef struct inputs {             /* a matrix; x and y0 for it, in both precisions as needed */
+    const char *name, *source;      /* of the matrix, as in its records */
+    const spmv_stats *stats;        /* NULL: it could not be read */
+    int64_t rows, cols;             /* lengths of y and x */
+    int64_t vectors;                /* the most that are multiplied at once; their numbers differ */
+    double *x;                      /* [vectors][cols] */
+    void *x_of[2], *y0_of[2];       /* likewise, in that precision */
+    in_rows *in_rows;               /* owned */
+    oracle *oracle_of[2];           /* [vectors] */
     bool infinite[2];               /* x, in that precision */
     char thumbnail[THUMBNAIL_SIZE]; /* empty: nobody logs it */
     bool drawn;                     /* a record has it */
@@ -108,6 +119,9 @@ int choose_cells(session *s);
 void cell_label(const cell *c, char *out, size_t size);
 /* Equal but for the state of the caches. */
 bool same_configuration(const cell *a, const cell *b);
+/* Says whether their times are compared: those of one precision, state of the caches, number of
+ * vectors and layout. */
+bool same_conditions(const cell *a, const cell *b);
 /* Says how a cell in that state of the caches is sampled. */
 sampling sampling_in(const options *o, spmv_cache cache);
 
@@ -115,9 +129,11 @@ sampling sampling_in(const options *o, spmv_cache cache);
 
 /* Each returns an exit code, after printing what is wrong. */
 int check_room(
-    const inputs *in); /* for the vectors of in->rows x in->cols, before they are allocated */
+    const inputs *in); /* for the vectors of in->rows and in->cols, before they are allocated */
 int load_x(session *s, inputs *in);
 int make_precision(session *s, const spmv_mat *mat, inputs *in, spmv_precision precision);
+/* Finds x and y0 of a cell, in its layout; its precision was made. */
+int make_layout(inputs *in, const cell *c, const void **x, const void **y0);
 void inputs_free(inputs *in);
 
 /* ---- rounds.c ------------------------------------------------------------------------------- */

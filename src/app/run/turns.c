@@ -15,8 +15,7 @@ static void shuffle(int *order, int n, uint64_t seed) {
 }
 
 static bool are_compared(const cell *a, const cell *b) {
-    return a->kernel.backend == b->kernel.backend && a->precision == b->precision &&
-           a->cache == b->cache;
+    return a->kernel.backend == b->kernel.backend && same_conditions(a, b);
 }
 
 void order_turns(const session *run, const candidate *candidates, int *order, int n,

@@ -1,7 +1,8 @@
 /* verify.c: the check. The reference is summed from the entries as the file holds them, in extended
  * precision and with what its additions round off, so that ten million duplicates of one entry do
  * not move it; through no format: neither a conversion nor a kernel can hide a fault in it. The
- * bound is the rounding error that any order of summation can make, a row at a time:
+ * bound is the rounding error that any order of summation can make, a row at a time, and of each
+ * vector by itself; A is the transpose in a product by it:
  *
  *     |y_i - r_i| <= c (n_i + 2) u (|alpha| |A| |x| + |beta| |y0|)_i
  *                  + c (n_i + 2) eta (1 + |alpha|) max(1, max_j |x_j|)
@@ -117,11 +118,19 @@ static int team_for(int64_t n, int threads) {
     return n < ALONE ? 1 : threads;
 }
 
-spmv_status oracle_make(const spmv_mat *mat, spmv_precision precision, const double *x, int threads,
-                        oracle *out) {
+/* Entries of the transpose: mirrored ones follow. */
+static void turn(spmv_coo_view *A) {
+    const spmv_coo_view of = *A;
+    A->rows = of.cols, A->cols = of.rows;
+    A->row = of.col, A->col = of.row;
+}
+
+spmv_status oracle_make(const spmv_mat *mat, spmv_op op, spmv_precision precision, const double *x,
+                        int threads, oracle *out) {
     spmv_coo_view A = SPMV_OPTS(spmv_coo_view);
     *out = (oracle){.threads = threads, .x_max = 1};
     TRY(spmv_mat_entries(mat, &A));
+    if (op == SPMV_TRANSPOSE) turn(&A);
     size_t n = A.rows ? (size_t)A.rows : 1;
     out->rows = A.rows;
     bool all_finite = true;
@@ -187,16 +196,19 @@ static long double roundings(const oracle *o, int64_t i, double alpha, long doub
     return fminl(worst, LUCK * sqrtl(n * square));
 }
 
+/* Number i of the vector lies at start + i step. */
 static verdict check_rows(const oracle *o, spmv_precision precision, double alpha, double beta,
-                          const void *y0, const void *y, int64_t first, int64_t end) {
+                          const void *y0, const void *y, int64_t start, int64_t step, int64_t first,
+                          int64_t end) {
     bool is_f64 = precision == SPMV_F64;
     long double u = is_f64 ? DBL_EPSILON / 2 : FLT_EPSILON / 2;
     long double eta = is_f64 ? DBL_TRUE_MIN : FLT_TRUE_MIN;
     double largest = is_f64 ? DBL_MAX : (double)FLT_MAX;
     verdict v = {.first_bad_row = -1};
     for (int64_t i = first; i < end; i++) {
-        double before = beta == 0 ? 0 : entry_of(y0, precision, i),
-               after = entry_of(y, precision, i);
+        const int64_t at = start + i * step;
+        double before = beta == 0 ? 0 : entry_of(y0, precision, at),
+               after = entry_of(y, precision, at);
         long double added = beta == 0 ? 0 : (long double)beta * before;
         long double r = (long double)alpha * o->sum[i] + added;
         long double mass = fabsl(alpha) * o->mass[i] + fabsl(added);
@@ -211,14 +223,14 @@ static verdict check_rows(const oracle *o, spmv_precision precision, double alph
     return v;
 }
 
-verdict oracle_check(const oracle *o, spmv_precision precision, double alpha, double beta,
-                     const void *y0, const void *y) {
+static verdict check_vector(const oracle *o, spmv_precision precision, double alpha, double beta,
+                            const void *y0, const void *y, int64_t start, int64_t step) {
     verdict all = {.first_bad_row = -1};
     int team = team_for(o->rows, o->threads);
 #pragma omp parallel for num_threads(team) schedule(static, 1)
     for (int t = 0; t < team; t++) {
-        verdict v = check_rows(o, precision, alpha, beta, y0, y, spmv_split(o->rows, team, t),
-                               spmv_split(o->rows, team, t + 1));
+        verdict v = check_rows(o, precision, alpha, beta, y0, y, start, step,
+                               spmv_split(o->rows, team, t), spmv_split(o->rows, team, t + 1));
 #pragma omp critical
         {
             if (v.bad_rows && (!all.bad_rows || v.first_bad_row < all.first_bad_row))
@@ -228,4 +240,27 @@ verdict oracle_check(const oracle *o, spmv_precision precision, double alpha, do
         }
     }
     return all;
+}
+
+verdict oracle_check_all(const oracle *o, int64_t k, spmv_layout layout, spmv_precision precision,
+                         double alpha, double beta, const void *y0, const void *y) {
+    verdict all = {.first_bad_row = -1};
+    for (int64_t j = 0; j < k; j++) {
+        const bool in_rows = layout == SPMV_ROWS;
+        verdict v = check_vector(&o[j], precision, alpha, beta, y0, y, in_rows ? j : j * o[j].rows,
+                                 in_rows ? k : 1);
+        v.first_bad_vector = j;
+        v.max_ratio = fmax(v.max_ratio, all.max_ratio);
+        v.bad_rows += all.bad_rows;
+        if (all.bad_rows) {
+            all.bad_rows = v.bad_rows, all.max_ratio = v.max_ratio;
+        } else
+            all = v;
+    }
+    return all;
+}
+
+verdict oracle_check(const oracle *o, spmv_precision precision, double alpha, double beta,
+                     const void *y0, const void *y) {
+    return oracle_check_all(o, 1, SPMV_COLUMNS, precision, alpha, beta, y0, y);
 }

@@ -190,6 +190,8 @@ static uint64_t mix_program(uint64_t h) {
 static uint64_t mix_cell(uint64_t h, const cell *c) {
     h = mix_text(mix_text(h, c->kernel.backend->name), descriptor(c->kernel)->name);
     h = mix_text(h, c->precision == SPMV_F32 ? "f32" : "f64");
+    h = mix_bytes(h, &c->vectors, sizeof c->vectors);
+    h = mix_bytes(h, &c->layout, sizeof c->layout);
     for (int k = 0; k < c->nsettings; k++)
         h = mix_bytes(mix_text(h, c->setting[k].name), &c->setting[k].value,
                       sizeof c->setting[k].value);
@@ -217,6 +219,7 @@ void cell_identity(const sweep *s, int pass, int m, int k, char *out) {
                               (int64_t)o->seed,
                               how.min_samples,
                               o->nondeterministic,
+                              o->op,
                               o->verify};
     uint64_t h = mix_source(0xcbf29ce484222325u, &s->source[m], o);
     if (build.build_dirty != 0) h = mix_program(h); /* the commit does not identify it */
@@ -301,17 +304,18 @@ int find_done(sweep *s) {
 
 /* ---- the plan ------------------------------------------------------------------------------- */
 
-/* A product that streams 16 bytes per nonzero at 10 GB/s. */
-static double product_s(const source *m) {
-    return 16 * (double)m->about.nnz / 10e9;
+/* A product that streams 16 bytes per nonzero at 10 GB/s, once for each vector. */
+static double product_s(const source *m, int64_t vectors) {
+    return 16 * (double)vectors * (double)m->about.nnz / 10e9;
 }
 
 /* The time that the stopping rule aims at, or that of ten slow products; preparation and checks
  * took as long as 150 products in a sweep of 23 SuiteSparse matrices with all kernels. */
 static double cell_s(const sweep *s, const source *m, int k) {
     const sampling how = sampling_in(s->run.o, s->run.cell[k].cache);
-    double least = (how.min_time_s + how.max_time_s) / 2, slow = how.min_samples * product_s(m);
-    return (least > slow ? least : slow) + 150 * product_s(m);
+    const double each_s = product_s(m, s->run.cell[k].vectors);
+    double least = (how.min_time_s + how.max_time_s) / 2, slow = how.min_samples * each_s;
+    return (least > slow ? least : slow) + 150 * each_s;
 }
 
 static double plan_s(const sweep *s) {
@@ -346,7 +350,8 @@ static double matrix_bytes(const sweep *s, const source *m) {
     double budget =
         s->run.o->max_mem ? (double)s->run.o->max_mem : 0.8 * (double)spmv_host_free_bytes();
     double stores = formats * (24 * nnz + 8 * lines);
-    return 28 * nnz + 80 * lines + (stores < budget ? stores : budget);
+    const double vectors = (double)most_vectors(s->run.o);
+    return 28 * nnz + 80 * vectors * lines + (stores < budget ? stores : budget);
 }
 
 static void count_text(double n, const char *const units[5], char *out, size_t size) {

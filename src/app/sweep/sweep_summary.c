@@ -1,5 +1,6 @@
 /* sweep_summary.c: how a sweep ends: who was fastest on each matrix, who is over all of them, and
- * what to type next. Each precision and state of the caches has an end of its own. */
+ * what to type next. Each precision, state of the caches, number of vectors and layout has an end
+ * of its own. */
 #include "sweep.h"
 #include "app/option_values.h"
 #include <math.h>
@@ -7,12 +8,11 @@
 
 enum { LABEL = 256, MOST_LISTED = 5, LONGEST_NAME = 32 };
 
-typedef struct ending { /* of cells of one precision and state */
+typedef struct ending { /* of cells under the same conditions */
     const sweep *s;
-    cell_time *time; /* [nsources][ncells] of all cells: all passes together */
-    spmv_precision precision;
-    spmv_cache cache;
-    bool backends; /* names stand for kernels of several */
+    cell_time *time;   /* [nsources][ncells] of all cells: all passes together */
+    const cell *first; /* of them */
+    bool backends;     /* names stand for kernels of several */
 } ending;
 
 /* ---- times ---------------------------------------------------------------------------------- */
@@ -64,8 +64,7 @@ static const cell_time *time_of(const ending *e, int m, int k) {
 }
 
 static bool is_here(const ending *e, int k) {
-    const cell *c = &e->s->run.cell[k];
-    return c->precision == e->precision && c->cache == e->cache;
+    return same_conditions(&e->s->run.cell[k], e->first);
 }
 
 static bool is_timed(const ending *e, int m, int k) {
@@ -97,7 +96,7 @@ static int fastest(const ending *e, int m, int but) {
 static void put_label(const ending *e, int m, int k, char *out) {
     cell plain = e->s->run.cell[k];
     char all[LABEL];
-    plain.precision = SPMV_F64, plain.cache = SPMV_WARM;
+    plain.precision = SPMV_F64, plain.cache = SPMV_WARM, plain.vectors = 1;
     cell_label(&plain, all, sizeof all);
     const char *name = e->backends ? all : strchr(all, ':') + 1;
     if (m >= 0 && plain.kernel.index == SPMV_AUTO)
@@ -260,18 +259,21 @@ static void print_means(const ending *e, int timed, FILE *file) {
 
 /* ---- the whole ------------------------------------------------------------------------------ */
 
-static bool is_first(const sweep *s, int k) { /* of its precision and state */
+static bool is_first(const sweep *s, int k) { /* under its conditions */
     for (int j = 0; j < k; j++)
-        if (s->run.cell[j].precision == s->run.cell[k].precision &&
-            s->run.cell[j].cache == s->run.cell[k].cache)
-            return false;
+        if (same_conditions(&s->run.cell[j], &s->run.cell[k])) return false;
     return true;
 }
 
 static void print_ending(const ending *e, bool several, FILE *file) {
+    char vectors[64] = "";
+    const cell *of = e->first;
+    if (of->vectors > 1)
+        snprintf(vectors, sizeof vectors, ", %lld vectors in %s", (long long)of->vectors,
+                 layout_names[of->layout - SPMV_COLUMNS]);
     if (several)
-        fprintf(file, "\n%s, %s caches\n", e->precision == SPMV_F32 ? "f32" : "f64",
-                cache_names[e->cache]);
+        fprintf(file, "\n%s, %s caches%s\n", of->precision == SPMV_F32 ? "f32" : "f64",
+                cache_names[of->cache], vectors);
     int timed = print_winners(e, file);
     if (timed > 1) print_means(e, timed, file);
 }
@@ -299,7 +301,7 @@ void print_summary(const sweep *s, FILE *file) {
     for (int k = 0; k < s->nsources * s->run.ncells; k++) timed += isfinite(e.time[k].median_s);
     for (int k = 0; k < s->run.ncells && timed; k++) {
         if (!is_first(s, k)) continue;
-        e.precision = s->run.cell[k].precision, e.cache = s->run.cell[k].cache;
+        e.first = &s->run.cell[k];
         print_ending(&e, groups > 1, file);
     }
     fflush(file);
