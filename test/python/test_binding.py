@@ -139,7 +139,7 @@ class Products(Case):
         self.assertIs(A.dot(X, out=Y), Y)
         self.assert_product(y, S, x)
         self.assert_product(Y, S, X)
-        for wrong in np.empty(59), np.empty(60, np.float32), np.empty(120)[::2], np.empty((60, 3)), [0.0] * 60:
+        for wrong in np.empty(59), np.empty(60, np.float32), np.empty(120)[::2], np.empty((60, 6))[:, ::2], [0.0] * 60:
             with self.assertRaisesRegex(ValueError, "out: must be an array where x is"):
                 A.dot(X if np.ndim(wrong) == 2 else x, out=wrong)
         square = spmv.matrix(random_matrix((50, 50)))
@@ -180,6 +180,156 @@ class Products(Case):
             imaginary.plan()
 
 
+class SeveralVectors(Case):
+    """Products of X, however it lies: by SciPy's, with nothing copied, in one call of the library."""
+
+    def calls(self):
+        """Those of spmv_apply, from now on, as (k, layout, ldx, ldz, x, z)."""
+        seen, apply = [], _library.lib.spmv_apply
+
+        def counted(plan, call, stream):
+            seen.append((call.k, call.layout, call.ldx, call.ldz, call.x, call.z))
+            return apply(plan, call, stream)
+
+        patch = unittest.mock.patch.object(_library.lib, "spmv_apply", counted)
+        patch.start()
+        self.addCleanup(patch.stop)
+        return seen
+
+    def test_they_are_read_where_they_lie(self):
+        seen = self.calls()
+        C, F = _library.ROWS, _library.COLUMNS
+        for dtype in np.float64, np.float32:
+            S = random_matrix((60, 50), dtype=dtype)
+            A, z = spmv.matrix(S), rng.standard_normal((60, 9)).astype(dtype)
+            wide, tall = rng.standard_normal((50, 12)).astype(dtype), rng.standard_normal((12, 70)).astype(dtype).T
+            fixed = wide.copy()
+            fixed.flags.writeable = False
+            for X, layout, ld in (wide, C, 12), (wide[:, 2:9], C, 12), (wide[:, 3:5], C, 12), (tall[:50], F, 70), \
+                    (tall[20:, 1:8], F, 70), (tall[5:55, ::2], F, 140), (fixed[:, 1:], C, 12):
+                with self.subTest(dtype=dtype, shape=X.shape, layout=layout, ld=ld):
+                    seen.clear()
+                    Y = A @ X
+                    self.assertEqual([call[:3] + call[4:5] for call in seen], [(X.shape[1], layout, ld, X.ctypes.data)])
+                    self.assert_product(Y, S, X, dtype)
+                    self.assertTrue(Y.flags.c_contiguous if layout == C else Y.flags.f_contiguous)
+                    self.assertEqual(seen[0][5], Y.ctypes.data)
+            for Z in z, np.asfortranarray(z):
+                self.assert_product(A.T @ Z, S.T, Z, dtype)
+                seen.clear()
+                self.assert_product((Z.T @ A).T, S.T, Z, dtype)
+                self.assertEqual([call[4] for call in seen], [Z.ctypes.data])
+            self.assertEqual(len(A._entries.prepared), 1)  # A.T shares the matrix
+
+    def test_what_cannot_be_read_where_it_lies_is_copied_once(self):
+        seen, S = self.calls(), random_matrix((60, 50))
+        A, wide = spmv.matrix(S), rng.standard_normal((50, 12))
+        unaligned = np.zeros(50 * 12 * 8 + 1, np.uint8)[1:].view(np.float64).reshape(50, 12)
+        unaligned[:] = wide
+        packed = np.zeros(50, [("value", "f8", 3), ("flag", "i4")])["value"]
+        packed[:] = wide[:, :3]
+        for X in wide[:, ::2], wide[::-1], wide[:, ::-1], np.broadcast_to(wide[:, :1], (50, 4)), np.broadcast_to(wide[0], (50, 12)), \
+                unaligned, packed, wide.astype(np.float32), wide.astype(">f8"), wide.tolist():
+            seen.clear()
+            self.assert_product(A @ X, S, X)
+            self.assertEqual([call[0] for call in seen], [np.shape(X)[1]])
+
+    def test_of_every_number_of_them(self):
+        S = random_matrix((300, 200))
+        A, wide, high = spmv.matrix(S), rng.standard_normal((200, 100)), rng.standard_normal((300, 100))
+        for k in 1, 2, 3, 7, 8, 17, 33, 64, 100:
+            for order in "CF":
+                X, Z = np.array(wide[:, :k], order=order), np.array(high[:, :k], order=order)
+                self.assert_product(A @ X, S, X)
+                self.assert_product(A.T @ Z, S.T, Z)
+
+    def test_out(self):
+        seen, S = self.calls(), random_matrix((60, 50))
+        A, X = spmv.matrix(S), rng.standard_normal((50, 5))
+        room, high = np.full((60, 9), np.nan), np.full((9, 70), np.nan).T
+        for out in room[:, 2:7], high[4:64, 3:8], np.empty((60, 5)), np.empty((60, 5), order="F"), high[:60, ::2]:
+            for x in X, np.asfortranarray(X):
+                seen.clear()
+                self.assertIs(A.dot(x, out=out), out)
+                self.assert_product(out, S, X)
+                self.assertEqual([call[5] for call in seen], [out.ctypes.data])
+        between = np.ones((70, 9), bool)
+        between[4:64, 3:8] = between[:60, ::2] = False
+        np.testing.assert_array_equal(np.isnan(high), between)
+        self.assertEqual(np.isnan(room).sum(), 60 * 4)
+        one = np.empty((60, 1))
+        self.assertIs(A.dot(X[:, :1], out=one), one)
+        self.assert_product(one, S, X[:, :1])
+        fixed = np.empty((60, 5))
+        fixed.flags.writeable = False
+        for wrong in np.empty((60, 4)), np.empty((59, 5)), np.empty((60, 5), np.float32), room[:, ::2], fixed, np.empty(60):
+            with self.assertRaisesRegex(ValueError, r"out: must be an array where x is, of shape \(60, 5\) and float64"):
+                A.dot(X, out=wrong)
+
+    def test_out_beside_x_in_one_array(self):
+        seen, S = self.calls(), random_matrix((50, 50))
+        A = spmv.matrix(S)
+        for order in "CF":
+            B = np.array(rng.standard_normal((50, 8)), order=order)
+            for into, is_read_there in (4, True), (2, False):
+                X, before = B[:, :4], B[:, :4].copy()
+                seen.clear()
+                A.dot(X, out=B[:, into:into + 4])
+                self.assert_product(B[:, into:into + 4], S, before)
+                self.assertEqual([call[4] == B.ctypes.data for call in seen], [is_read_there])
+
+    def test_shapes_that_do_not_fit_are_refused(self):
+        A = spmv.matrix(random_matrix((60, 50)))
+        for X in np.ones((60, 3)), np.ones((3, 50)), np.ones((0, 3)):
+            with self.assertRaisesRegex(ValueError, "A is 60 x 50, and the operand's shape"):
+                A @ X
+            with self.assertRaisesRegex(ValueError, "A is 50 x 60, and the operand's shape"):
+                A.T @ X[:2]
+        for x in np.ones(50), np.ones((60, 3)), np.ones((1, 1, 60)), np.array(1.0):
+            with self.assertRaisesRegex(ValueError, r"x @ A: A is 60 x 50, and the shape of x \("):
+                A.__rmatmul__(x)
+
+    def test_they_have_plans_of_their_own(self):
+        S = random_matrix((60, 50))
+        A, X = spmv.matrix(S), rng.standard_normal((50, 6))
+        A.plan(kernel="sell_slices")
+        self.assert_product(A @ X, S, X)  # by the kernel that was named for one
+        facts = A.plan(kernel="csr_rows", vectors=6, order="F")
+        self.assertEqual(facts["kernel"], "csr_rows")
+        for Z in np.asfortranarray(X), X:
+            self.assert_product(A @ Z, S, Z)
+        A.T @ np.ones((60, 2))
+        self.assertEqual([(p["transposed"], p["vectors"], p["order"], p["kernel"]) for p in A.info()["plans"]][:3],
+                         [(False, 1, "C", "sell_slices"), (False, 6, "C", "sell_slices"), (False, 6, "F", "csr_rows")])
+        self.assertEqual([(p["transposed"], p["vectors"]) for p in A.info()["plans"]][3:], [(True, 2)])
+        with self.assertRaisesRegex(ValueError, "order is 'K', must be"):
+            A.plan(vectors=2, order="K")
+        with self.assertRaisesRegex(spmv.Error, "vectors is -1"):
+            A.plan(vectors=-1)
+        S.data[:] = A.values[...] = rng.standard_normal(S.nnz)
+        self.assert_product(A @ X, S, X)
+        self.assert_product(A.T @ np.ones((60, 2)), S.T, np.ones((60, 2)))
+
+    def test_any_number_of_threads_multiply(self):
+        S = random_matrix((3000, 3000))
+        A, right = spmv.matrix(S), []
+        A.plan(kernel="csr5_tiles")
+
+        def work(order):
+            X = np.array(np.random.default_rng(3).standard_normal((3000, 5)), order=order)
+            for _ in range(20):
+                Y, y = A @ X, A @ X[:, 0]
+                Z = A.T @ X
+                right.append(np.allclose(Y, S @ X) and np.allclose(y, Y[:, 0]) and np.allclose(Z, S.T @ X))
+
+        threads = [threading.Thread(target=work, args=("CF"[t % 2],)) for t in range(4)]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+        self.assertEqual(right, [True] * 80)
+
+
 class Lives(Case):
     """Arrays are borrowed and kept; values change."""
 
@@ -187,7 +337,7 @@ class Lives(Case):
         S = random_matrix((60, 50))
         A, x, right = spmv.matrix(S), rng.standard_normal(50), S.copy()
         A.plan(kernel="csr_rows")
-        for array, of_source in zip(A._entries.prepared[False, None].arrays, (S.data, S.indices, S.indptr)):
+        for array, of_source in zip(A._entries.prepared[None].arrays, (S.data, S.indices, S.indptr)):
             self.assertTrue(np.shares_memory(array, of_source))
         del S, array, of_source
         gc.collect()
@@ -281,7 +431,7 @@ class Plans(Case):
             self.assertEqual((str(sent), sent.status), (str(caught.exception), status))
         bad = S.copy()
         bad.indices[3] = 50
-        with self.assertRaisesRegex(spmv.Error, r"entry 3: idx\[3\] is 50, must be 0 to 49"):
+        with self.assertRaisesRegex(spmv.Error, r"row 1, entry 3 \(from 0\): idx\[3\] is 50, must be 0 to 49"):
             spmv.matrix(bad) @ np.ones(50)
         with self.assertRaises(ValueError):
             spmv.matrix(sparse.csr_matrix((bad.data, bad.indices.astype(np.int64) + 2**32, bad.indptr), shape=(60, 50))) @ np.ones(50)
@@ -377,7 +527,8 @@ class Threads(Case):
 class Structs(unittest.TestCase):
     def test_they_are_those_of_the_header(self):
         pairs = {"spmv_ctx_opts": _library.ContextOptions, "spmv_arrays": _library.Arrays,
-                 "spmv_plan_opts": _library.PlanOptions, "spmv_plan_facts": _library.PlanFacts}
+                 "spmv_plan_opts": _library.PlanOptions, "spmv_plan_facts": _library.PlanFacts,
+                 "spmv_call": _library.Call}
         prints = "".join(f'printf("{c} {m} %zu\\n", offsetof({c}, {m}));' for c, s in pairs.items() for m, _ in s._fields_)
         prints += "".join(f'printf("{c} size %zu\\n", sizeof({c}));' for c in pairs)
         source = f"#include <spmv.h>\n#include <stdio.h>\nint main(void) {{ {prints} }}\n"

@@ -7,6 +7,7 @@ import os
 import pathlib
 import sys
 import unittest
+import unittest.mock
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROGRAM = pathlib.Path(os.environ.get("SPMV", ROOT / "build/omp/spmv"))
@@ -24,6 +25,7 @@ if not has("scipy") or not (has("cupy") or has("torch")) or "-san" in PROGRAM.pa
 import numpy as np
 import scipy.sparse as sparse
 import spmv
+from spmv import _library
 
 GPU = PROGRAM.parent.name == "cuda" and os.path.exists("/dev/nvidia0")
 rng = np.random.default_rng(20)
@@ -58,6 +60,31 @@ class Products:
                     self.assert_near(A.T @ self.of_numpy(z), S.T, z)
                     self.assert_near(A @ self.of_numpy(np.repeat(x, 2))[::2], S, x)
                     self.assertIsInstance(A @ x, np.ndarray)
+
+    def test_several_vectors_lie_in_rows_or_columns(self):
+        """All in one call of the library, of the memory that they are in."""
+        S, calls, apply = random_matrix((3000, 2000)), [], _library.lib.spmv_apply
+        A, wide, high = spmv.matrix(S), rng.standard_normal((2000, 12)), rng.standard_normal((3000, 7))
+
+        def counted(plan, call, stream):
+            calls.append((call.k, call.layout, call.ldx))
+            return apply(plan, call, stream)
+
+        rows, columns = self.of_numpy(wide), self.of_numpy(np.ascontiguousarray(wide.T)).T
+        with unittest.mock.patch.object(_library.lib, "spmv_apply", counted):
+            for X, layout, ld in (rows[:, 2:9], _library.ROWS, 12), (columns[:, 2:9], _library.COLUMNS, 2000):
+                calls.clear()
+                Y = A @ X
+                self.assert_near(Y, S, wide[:, 2:9])
+                self.assertEqual(calls, [(7, layout, ld)])
+                out = self.of_numpy(np.full((3000, 9), np.nan))[:, 1:8]
+                self.assertIs(A.dot(X, out=out), out)
+                self.assert_near(out, S, wide[:, 2:9])
+            self.assert_near(A @ rows[:, ::2], S, wide[:, ::2])
+            self.assert_near(A.T @ self.of_numpy(high), S.T, high)
+            calls.clear()
+            self.assert_near((self.of_numpy(high).T @ A).T, S.T, high)
+            self.assertEqual(calls, [(7, _library.ROWS, 7)])
 
     def test_types_are_joined_as_numpy_joins_them(self):
         A = spmv.matrix(random_matrix((300, 200), np.float32))
@@ -174,7 +201,7 @@ class TorchOnHost(unittest.TestCase):
         for dtype in np.float64, np.float32:
             S = random_matrix((300, 200), dtype)
             A, x, X = spmv.matrix(S), rng.standard_normal(200).astype(dtype), rng.standard_normal((200, 3)).astype(dtype)
-            for v in x, X:
+            for v in x, X, np.asfortranarray(X), X[:, 1:]:
                 y = A @ torch.from_numpy(v)
                 self.assertIsInstance(y, torch.Tensor)
                 np.testing.assert_allclose(y.numpy(), S @ v, rtol=1e-4, atol=1e-5)

@@ -43,28 +43,41 @@ def rows_of(arrays, shape):
 
 
 class Entries:
+    """What is compressed by columns is for the library the rows of its transpose, and multiplied by op."""
+
     def __init__(self, source, shape):
         self.own = compressed(source, shape)  # its arrays are never written to
         self.device = self.own.data.device.id if is_cupys(self.own) else None
         self.is_ours = self.own.dtype in PRECISIONS and max(self.own.shape) < 2**31
         self.lock = threading.RLock()
-        self.prepared = {}  # of (transposed, device)
-        self.plans = [collections.defaultdict(dict), collections.defaultdict(dict)]  # [transposed][device][dtype]
+        self.prepared = {}  # of a device
+        # [transposed][device][dtype], and of several vectors [(dtype, layout)]
+        self.plans = [collections.defaultdict(dict), collections.defaultdict(dict)]
 
-    def plan(self, transposed, device, dtype, expected=0, kernel="auto", refill=False, anew=False):
-        """The plan for such products, which is made if there is none or another one is wanted."""
+    def plan(self, transposed, device, dtype, vectors=1, layout=_library.COLUMNS):
+        """The plan for such products, which is made if there is none. What the user said of one vector's holds for
+        several, but for how many products will follow."""
+        plans = self.plans[transposed][device]
+        key = dtype if vectors == 1 else (dtype, layout)
         with self.lock:
-            plans = self.plans[transposed][device]
-            if anew or dtype not in plans:
-                plans[dtype] = Plan(self.prepare(transposed, device), dtype, expected, kernel, refill)
-            return plans[dtype]
+            if key in plans:
+                return plans[key]
+            one = plans.get(dtype)
+            said = {"kernel": one.kernel, "refill": one.refill} if one else {}
+            return self.make_plan(transposed, device, dtype, vectors=vectors, layout=layout, **said)
 
-    def prepare(self, transposed, device):
-        if (transposed, device) not in self.prepared:
-            shape = self.own.shape[::-1] if transposed else self.own.shape
-            by_columns = (self.own.format == "csc") != transposed
-            self.prepared[transposed, device] = Prepared(shape, self.arrays(device), by_columns, device)
-        return self.prepared[transposed, device]
+    def make_plan(self, transposed, device, dtype, **options):
+        with self.lock:
+            op = _library.TRANSPOSE if transposed != (self.own.format == "csc") else _library.AS_IS
+            made = Plan(self.prepare(device), dtype, op, **options)
+            self.plans[transposed][device][dtype if made.vectors == 1 else (dtype, made.layout)] = made
+            return made
+
+    def prepare(self, device):
+        if device not in self.prepared:
+            shape = self.own.shape[::-1] if self.own.format == "csc" else self.own.shape
+            self.prepared[device] = Prepared(shape, self.arrays(device), device)
+        return self.prepared[device]
 
     def arrays(self, device):
         """Values, indices and offsets for the library on a device: in its memory if they are there, else in the host's."""
@@ -89,16 +102,20 @@ class Entries:
             self.own = with_data(self.own, data)
             stale, self.prepared = self.prepared, {}
             kept = {}
-            for transposed, device in stale:
-                kept[transposed, device] = dict(self.plans[transposed][device])
-                self.plans[transposed][device].clear()
-            for where, prepared in stale.items():
-                self.refill(*where, prepared, kept[where])
+            for device in stale:
+                kept[device] = [dict(plans[device]) for plans in self.plans]
+                for plans in self.plans:
+                    plans[device].clear()
+            for device, prepared in stale.items():
+                self.refill(device, prepared, kept[device])
 
-    def refill(self, transposed, device, prepared, plans):
+    def refill(self, device, prepared, kept):
         if prepared.set_values(self.arrays(device)[0]):
-            self.prepared[transposed, device] = prepared
-            self.plans[transposed][device].update(plans)
+            self.prepared[device] = prepared
+            for plans, those in zip(self.plans, kept):
+                plans[device].update(those)
             return
-        for dtype, plan in plans.items():  # "auto" may take another kernel, which is refilled the next time
-            self.plan(transposed, device, dtype, plan.expected, plan.kernel, refill=plan.kernel == "auto")
+        for transposed, those in enumerate(kept):
+            for p in those.values():  # "auto" may take another kernel, which is refilled the next time
+                self.make_plan(bool(transposed), device, p.dtype, vectors=p.vectors, layout=p.layout, expected=p.expected,
+                               kernel=p.kernel, refill=p.refill or p.kernel == "auto")

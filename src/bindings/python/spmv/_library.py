@@ -8,6 +8,8 @@ F64, F32 = 0, 1
 HOST, DEVICE = 0, 1
 BORROW = 1
 UNSUITABLE = -7
+AS_IS, TRANSPOSE = 1, 2
+COLUMNS, ROWS = 1, 2
 
 
 class Error(RuntimeError):
@@ -43,7 +45,7 @@ class PlanOptions(Sized):
     _fields_ = [("size", c_size_t), ("kernel", c_char_p), ("precision", c_int), ("offset_bits", c_int),
                 ("max_bytes", c_size_t), ("settings", c_void_p), ("nsettings", c_int), ("expected_calls", c_int64),
                 ("nondeterministic", c_int), ("cache", c_int), ("threads", c_int),
-                ("scalars", c_int), ("refill", c_int)]
+                ("scalars", c_int), ("refill", c_int), ("op", c_int), ("vectors", c_int64), ("layout", c_int)]
 
 
 class PlanFacts(Sized):
@@ -55,11 +57,18 @@ class PlanFacts(Sized):
                 ("baseline", c_char_p), ("chosen_product_s", c_double), ("baseline_product_s", c_double),
                 ("flush_bytes", c_size_t), ("wisdom", c_char_p), ("free_bytes", c_size_t), ("note", c_char_p),
                 ("threads", c_int), ("concurrent", c_int), ("refills", c_int), ("waits_asleep", c_int),
-                ("peak_host_bytes", c_size_t), ("peak_device_bytes", c_size_t)]
+                ("peak_host_bytes", c_size_t), ("peak_device_bytes", c_size_t), ("transposed_kernel", c_char_p),
+                ("transposed_format", c_char_p), ("transposed_store_bytes", c_size_t), ("transposed_scratch_bytes", c_size_t)]
 
     def as_dict(self):
         values = {name: getattr(self, name) for name, *_ in self._fields_[1:]}
         return {k: v.decode(errors="replace") if isinstance(v, bytes) else v for k, v in values.items()}
+
+
+class Call(Sized):
+    _fields_ = [("size", c_size_t), ("alpha", c_void_p), ("beta", c_void_p), ("alpha_f32", c_void_p), ("beta_f32", c_void_p),
+                ("x", c_void_p), ("y", c_void_p), ("z", c_void_p), ("k", c_int64), ("ldx", c_int64), ("ldy", c_int64),
+                ("ldz", c_int64), ("layout", c_int), ("op", c_int)]
 
 
 PROTOTYPES = {
@@ -74,7 +83,7 @@ PROTOTYPES = {
     "spmv_plan_free": (None, c_void_p),
     "spmv_plan_info": (c_int, c_void_p, POINTER(PlanFacts)),
     "spmv_exec": (c_int, c_void_p, c_double, c_void_p, c_double, c_void_p),
-    "spmv_exec_async": (c_int, c_void_p, c_double, c_void_p, c_double, c_void_p, c_void_p),
+    "spmv_apply": (c_int, c_void_p, POINTER(Call), c_void_p),
 }
 
 

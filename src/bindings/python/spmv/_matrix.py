@@ -54,15 +54,17 @@ def is_vector(y, length, dtype):
 
 
 class matrix(LinearOperator):
-    """A sparse matrix A for products A @ x, A.T @ x and A @ X.
+    """A sparse matrix A for products A @ x, A @ X, A.T @ x, A.T @ X and x @ A.
 
     source: a sparse matrix of SciPy's or CuPy's, or (data, indices, indptr) of compressed rows counted from 0, with its
     shape. In f64 or f32 the library computes the products; in other types, and with complex operands, SciPy does, which
     stats() counts. Values in f64 and 32-bit indices of sorted rows are not copied: leave the arrays as they are while the
     matrix is in use, and set A.values instead.
 
-    x is a NumPy array, a CuPy array or a PyTorch tensor, contiguous and in A's type if nothing is to be converted; the
-    result is one of the same kind. Products with arrays on a GPU are ordered on the current stream of CuPy or PyTorch.
+    x is a NumPy array, a CuPy array or a PyTorch tensor, in A's type and contiguous, X with contiguous rows or columns,
+    if nothing is to be converted; the result is one of the same kind, and lies as X does. The columns of X are multiplied
+    all at once. A.T shares the matrix: it has plans of its own, and the transpose is made when the first needs it.
+    Products with arrays on a GPU are ordered on the current stream of CuPy or PyTorch.
     Any number of threads may multiply; values are set and plans are made while no other thread does."""
 
     __array_ufunc__ = None  # x @ A is A's
@@ -92,8 +94,8 @@ class matrix(LinearOperator):
         return self.dot(x)
 
     def dot(self, x, out=None):
-        """A @ x. out: an array as x is, of the product's shape and type, contiguous by columns: the product is written
-        to it."""
+        """A @ x. out: an array as x is, of the product's shape and type, whose rows or columns are contiguous: the
+        product is written to it."""
         if type(x) is np.ndarray and x.ndim == 1 and x.flags.carray:  # the usual case, without detours
             plan = self._on_host.get(x.dtype)
             y = np.empty(self.shape[0], x.dtype) if out is None else out
@@ -107,6 +109,8 @@ class matrix(LinearOperator):
 
     def __rmatmul__(self, x):
         x = x if hasattr(x, "ndim") else np.asarray(x)
+        if x.ndim not in (1, 2) or x.shape[-1] != self.shape[0]:
+            raise ValueError(f"x @ A: A is {self.shape[0]} x {self.shape[1]}, and the shape of x {tuple(x.shape)}")
         return self.T @ x if x.ndim == 1 else (self.T @ x.T).T
 
     def matvec(self, x):
@@ -145,16 +149,14 @@ class matrix(LinearOperator):
         if not self._entries.is_ours or dtype not in PRECISIONS:
             return self._multiply_in_scipy(operand, transposed, out)
         with operand.here():
-            vectors = operand.vectors(dtype)
-            room = operand.room(out, (rows, *operand.shape[1:]), dtype)
-            vectors = operand.apart(vectors, room)
-            plan = self._entries.plan(transposed, operand.device, dtype)
-            for k in range(len(vectors)):
-                operand.multiply(plan, vectors[k], room[k])
+            call, x, z = operand.call(rows, dtype, out)
+            if call.k > 0:
+                call.x, call.z = operand.address(x), operand.address(z)
+                operand.multiply(self._entries.plan(transposed, operand.device, dtype, call.k, call.layout), call)
         counts.add(library=1)
         if out is not None:
             return out
-        return operand.result(room.T if len(operand.shape) == 2 else room[0])
+        return operand.result(z if len(operand.shape) == 2 else z[:, 0])
 
     def _multiply_in_scipy(self, operand, transposed, out):
         if operand.device != self._entries.device:
@@ -169,22 +171,26 @@ class matrix(LinearOperator):
 
     # ---- what else there is ----------------------------------------------------------------------------------------
 
-    def plan(self, expected=0, kernel="auto", refill=False):
-        """Chooses how A @ x is computed from here on, and says what was chosen, as an entry of info()["plans"].
+    def plan(self, expected=0, kernel="auto", refill=False, vectors=1, order="C"):
+        """Chooses how A @ x is computed from here on, or A @ X, and says what was chosen, as an entry of info()["plans"].
 
         expected: number of products that will follow, of which preparation may take a share; 0: unknown. kernel: a
         name; "auto": the fastest that the library finds. "omp:" or "cuda:" before it: for operands in host memory, or
-        on the current GPU; else for those where the source's arrays are. refill: A.values will be set often. Without
-        this, the first product has "auto". A.T has plans of its own."""
+        on the current GPU; else for those where the source's arrays are. refill: A.values will be set often. vectors:
+        how many columns X has, about; order: "C" if its rows are contiguous, "F" if its columns are. Without this, the
+        first product has "auto", or of several vectors the kernel that was named for one. A.T has plans of its own."""
         if not self._entries.is_ours:
             raise TypeError(f"spmv.matrix.plan: products of {self.dtype} run in SciPy")
+        if order not in _operands.ORDERS:
+            raise ValueError(f'order is {order!r}, must be "C" or "F"')
         backend, _, name = kernel.partition(":")
         device = None if backend == "omp" else self._entries.device
         if backend == "cuda" and device is None:
             device = _operands.current_gpu()
         if backend not in ("omp", "cuda"):
             name = kernel
-        return self._entries.plan(self._transposed, device, self.dtype, expected, name, refill, anew=True).facts()
+        return self._entries.make_plan(self._transposed, device, self.dtype, expected=expected, kernel=name, refill=refill,
+                                       vectors=vectors, layout=_operands.ORDERS[order]).facts()
 
     @property
     def values(self):
@@ -196,9 +202,10 @@ class matrix(LinearOperator):
     def info(self):
         """Facts of the matrix, and of its plans: those of spmv_plan_facts in spmv.h."""
         with self._entries.lock:
-            plans = [{"transposed": transposed, "device": device, "dtype": dtype.name, **plan.facts()}
+            plans = [{"transposed": transposed, "device": device, "dtype": plan.dtype.name, "vectors": plan.vectors,
+                      "order": plan.order(), **plan.facts()}
                      for transposed in (False, True)
-                     for device, made in self._entries.plans[transposed].items() for dtype, plan in made.items()]
+                     for device, made in self._entries.plans[transposed].items() for plan in made.values()]
         return {"version": lib.spmv_version().decode(), "shape": self.shape, "nnz": self.nnz, "dtype": self.dtype.name,
                 "plans": plans}
 

@@ -1,10 +1,14 @@
 """Dense operands: NumPy arrays and what NumPy can view, CuPy arrays, PyTorch tensors, and what these take by DLPack. The
-library is given vectors that are contiguous: one, or the columns of a matrix as the rows of its transpose."""
+library is given them where they lie: as columns, or as rows, whose numbers are contiguous."""
 import contextlib
 import importlib
 import sys
 
 import numpy as np
+
+from ._library import COLUMNS, ROWS, Call
+
+ORDERS = {"C": ROWS, "F": COLUMNS}
 
 
 def of(x):
@@ -51,8 +55,28 @@ def current_gpu():
     return cupy.cuda.Device().id if cupy else 0
 
 
+def lying(shape, strides):
+    """The layouts that a matrix of these strides, in numbers, has for the library, with the leading dimension of each; the
+    one to be preferred comes first. A single vector is a column."""
+    (n, k), (row, column) = shape, strides
+    if k == 0 or n == 0:
+        return {ROWS: k, COLUMNS: 1} if k > 1 else {COLUMNS: max(n, 1)}
+    found = {}
+    if k > 1 and column == 1 and (n == 1 or row >= k):
+        found[ROWS] = row if n > 1 else k
+    if (n == 1 or row == 1) and (k == 1 or column >= n):
+        found[COLUMNS] = column if k > 1 else n
+    return found
+
+
+def least(shape, layout):
+    """The leading dimension of an array that was just made."""
+    return max(shape[1] if layout == ROWS else shape[0], 1)
+
+
 class Operand:
-    """array: of the package that computes with it; shape; dtype: NumPy's; device: a GPU's number, None: host memory."""
+    """array: of the package that computes with it; shape; dtype: NumPy's; device: a GPU's number, None: host memory.
+    A vector is a matrix of one column."""
     device = None
     here = contextlib.nullcontext  # makes its GPU the current one
 
@@ -60,23 +84,65 @@ class Operand:
         self.array, self.shape, self.dtype = array, tuple(array.shape), array.dtype
 
     @staticmethod
-    def rows(array):
-        return array.T if array.ndim == 2 else array[None]
+    def columns(array):
+        return array[:, None] if array.ndim == 1 else array
+
+    def layouts(self, array, dtype):
+        """Returns what lying says, and none if the library cannot have the array at all."""
+        strides = self.strides(array)
+        return lying(array.shape, strides) if strides and self.is_of(array, dtype) else {}
 
     def room(self, out, shape, dtype):
-        """Says where the product's vectors go: into out, unless it is None."""
-        if out is None:
-            return self.empty(shape[::-1] if len(shape) == 2 else (1, *shape), dtype)
+        """Says where the product goes: into out."""
         array = self.native(out)
-        if array is None or tuple(array.shape) != shape or not self.is_room(self.rows(array), dtype):
-            raise ValueError(f"out: must be an array where x is, of shape {shape} and {dtype}, contiguous by columns")
-        return self.rows(array)
+        if array is None or tuple(array.shape) != shape or not self.layouts(self.columns(array), dtype):
+            raise ValueError(f"out: must be an array where x is, of shape {shape} and {dtype}, with contiguous rows or columns")
+        return self.columns(array)
 
-    def apart(self, vectors, room):
-        """The vectors, copied if a product that is written to room would change the next one's operand. A single vector
-        is as it is: the library refuses one that overlaps its product."""
-        (x, x_end), (y, y_end) = self.extent(vectors), self.extent(room)
-        return self.copy(vectors) if len(vectors) > 1 and x < y_end and y < x_end else vectors
+    def call(self, rows, dtype, out):
+        """The operand's product as the library is told of it, with no address yet, x and z. x is copied if it is of
+        another type, if neither its rows nor its columns are contiguous, or if those of out are the other ones."""
+        x = self.columns(self.array)
+        of_x = self.layouts(x, dtype)
+        if out is None:
+            layout = next(iter(of_x), None) or self.nearest(x)
+            z = self.empty((rows, x.shape[1]), dtype, layout)
+            ldz = least(z.shape, layout)
+        else:
+            z = self.room(out, (rows, *self.shape[1:]), dtype)
+            of_z = self.layouts(z, dtype)
+            layout = next((each for each in of_z if each in of_x), next(iter(of_z)))
+            ldz = of_z[layout]
+        ldx = of_x.get(layout)
+        if ldx is None or out is not None and self.meet(x, ldx, z, ldz, layout):
+            x, ldx = self.copy(x, dtype, layout), least(x.shape, layout)
+        return Call(k=x.shape[1], layout=layout, ldx=ldx, ldz=ldz), x, z
+
+    def nearest(self, x):
+        """The layout of a copy of what has none."""
+        row, column = self.strides(x) or (1, 0)
+        return COLUMNS if x.shape[1] <= 1 or abs(row) < abs(column) else ROWS
+
+    def meet(self, x, ldx, z, ldz, layout):
+        """Says whether x may share numbers with several vectors of z. Of a single one that is the library's to refuse."""
+        (n, k), (rows, _) = x.shape, z.shape
+        of_x, of_z = (k, k) if layout == ROWS else (n, rows)  # numbers of a line
+        lines_x, lines_z = (n, rows) if layout == ROWS else (k, k)
+        if k <= 1 or n == 0 or rows == 0:
+            return False
+        behind = self.address(z) - self.address(x)
+        size = self.itemsize(x)
+        if behind >= ((lines_x - 1) * ldx + of_x) * size or -behind >= ((lines_z - 1) * ldz + of_z) * size:
+            return False
+        lie_between = ldx == ldz and behind % size == 0 and of_x <= behind // size % ldx <= ldx - of_z
+        return not lie_between
+
+    @staticmethod
+    def itemsize(array):
+        return array.itemsize
+
+    def result(self, y):
+        return y
 
 
 class OfNumPy(Operand):
@@ -84,27 +150,29 @@ class OfNumPy(Operand):
         super().__init__(np.asarray(x))
         self.is_matrix = isinstance(x, np.matrix)
 
-    def vectors(self, dtype):
-        return np.require(self.rows(self.array), dtype, "CA")
+    @staticmethod
+    def strides(array):
+        size = array.itemsize
+        return None if any(s % size for s in array.strides) else tuple(s // size for s in array.strides)
 
     @staticmethod
-    def extent(array):
-        return array.ctypes.data, array.ctypes.data + array.nbytes
+    def address(array):
+        return array.__array_interface__["data"][0]
 
-    def copy(self, vectors):
-        return vectors.copy()
+    def is_of(self, array, dtype):
+        return array.dtype == dtype and array.flags.aligned
 
-    def empty(self, shape, dtype):
-        return np.empty(shape, dtype)
+    def copy(self, array, dtype, layout):
+        return np.array(array, dtype, order="C" if layout == ROWS else "F")
+
+    def empty(self, shape, dtype, layout):
+        return np.empty(shape, dtype, order="C" if layout == ROWS else "F")
 
     def native(self, out):
-        return out if isinstance(out, np.ndarray) else None
+        return out if isinstance(out, np.ndarray) and out.flags.writeable else None
 
-    def is_room(self, array, dtype):
-        return array.dtype == dtype and array.flags.carray
-
-    def multiply(self, plan, x, y):
-        plan.multiply(x, y)
+    def multiply(self, plan, call):
+        plan.apply(call)
 
     def result(self, y):
         return np.asmatrix(y) if self.is_matrix else y
@@ -129,38 +197,33 @@ class OfCuPy(Operand):
     def here(self):
         return self.array.device
 
-    def vectors(self, dtype):
-        rows = self.rows(self.array)
-        return rows if self.is_room(rows, dtype) else self.copy(rows, dtype)
+    strides = staticmethod(OfNumPy.strides)
 
     @staticmethod
-    def extent(array):
-        return array.data.ptr, array.data.ptr + array.nbytes
+    def address(array):
+        return array.data.ptr
 
-    def copy(self, vectors, dtype=None):
+    def is_of(self, array, dtype):
+        return array.dtype == dtype
+
+    def copy(self, array, dtype, layout):
         """Allocates in CuPy's pool, which gives the memory to others when the product has returned: a graph would not
         know."""
         cupy = sys.modules["cupy"]
         if cupy.cuda.get_current_stream().is_capturing():
-            raise ValueError("in a captured graph CuPy's operands must be contiguous by columns, of the product's type, "
-                             "and apart from out")
-        return cupy.array(vectors, dtype, order="C")
+            raise ValueError("in a captured graph CuPy's operands must have contiguous rows or columns, as out, the product's "
+                             "type, and lie apart from out")
+        return cupy.array(array, dtype, order="C" if layout == ROWS else "F")
 
-    def empty(self, shape, dtype):
-        return sys.modules["cupy"].empty(shape, dtype)
+    def empty(self, shape, dtype, layout):
+        return sys.modules["cupy"].empty(shape, dtype, order="C" if layout == ROWS else "F")
 
     def native(self, out):
         return out if type(out) is type(self.array) and out.device.id == self.device else None
 
-    def is_room(self, array, dtype):
-        return array.dtype == dtype and array.flags.c_contiguous
-
-    def multiply(self, plan, x, y):
+    def multiply(self, plan, call):
         stream = sys.modules["cupy"].cuda.get_current_stream()
-        plan.multiply_on(stream, stream.ptr, stream.is_capturing, x.data.ptr, y.data.ptr)
-
-    def result(self, y):
-        return y
+        plan.apply_on(stream, stream.ptr, stream.is_capturing, call)
 
 
 class OfTorch(Operand):
@@ -172,31 +235,35 @@ class OfTorch(Operand):
     def here(self):
         return self.torch.cuda.device(self.device)
 
-    def vectors(self, dtype):
-        return self.rows(self.array).to(self.own_dtype(dtype)).contiguous()
+    @staticmethod
+    def strides(array):
+        return array.stride()
 
     @staticmethod
-    def extent(array):
-        return array.data_ptr(), array.data_ptr() + array.numel() * array.element_size()
+    def address(array):
+        return array.data_ptr()
 
-    def copy(self, vectors):
-        return vectors.clone()
+    @staticmethod
+    def itemsize(array):
+        return array.element_size()
 
-    def empty(self, shape, dtype):
-        return self.torch.empty(shape, dtype=self.own_dtype(dtype), device=self.array.device)
+    def is_of(self, array, dtype):
+        return array.dtype == self.own_dtype(dtype)
+
+    def copy(self, array, dtype, layout):
+        made = self.empty(tuple(array.shape), dtype, layout)
+        return made.copy_(array)
+
+    def empty(self, shape, dtype, layout):
+        like = {"dtype": self.own_dtype(dtype), "device": self.array.device}
+        return self.torch.empty(shape, **like) if layout == ROWS else self.torch.empty(shape[::-1], **like).T
 
     def native(self, out):
         return out.detach() if isinstance(out, self.torch.Tensor) and out.device == self.array.device else None
 
-    def is_room(self, array, dtype):
-        return array.dtype == self.own_dtype(dtype) and array.is_contiguous()
-
-    def multiply(self, plan, x, y):
+    def multiply(self, plan, call):
         stream, captures = self.torch.cuda.current_stream(), self.torch.cuda.is_current_stream_capturing
-        plan.multiply_on(stream, stream.cuda_stream, captures, x.data_ptr(), y.data_ptr())
-
-    def result(self, y):
-        return y
+        plan.apply_on(stream, stream.cuda_stream, captures, call)
 
     def own_dtype(self, dtype):
         return getattr(self.torch, dtype.name)

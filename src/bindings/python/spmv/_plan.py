@@ -44,11 +44,10 @@ def free_plan(handle, queue):
 
 
 class Prepared:
-    """A matrix in the library, of the arrays (values, indices, offsets) of compressed rows, or of columns with
-    by_columns: NumPy's, or CuPy's of the same device. device: a GPU's number; None: the CPU. The library may borrow
-    the arrays, which are kept."""
+    """A matrix in the library, of the arrays (values, indices, offsets) of compressed rows: NumPy's, or CuPy's of the same
+    device. device: a GPU's number; None: the CPU. The library may borrow the arrays, which are kept."""
 
-    def __init__(self, shape, arrays, by_columns, device):
+    def __init__(self, shape, arrays, device):
         self.device, self.arrays = device, arrays
         values, idx, ptr = arrays
         self.queue, self.lock = Queue(), threading.Lock()
@@ -56,8 +55,8 @@ class Prepared:
         self.context = _library.create(lib.spmv_ctx_create, None, options)
         weakref.finalize(self, lib.spmv_ctx_free, self.context)
         view = _library.Arrays(rows=shape[0], cols=shape[1], nnz=len(values), ptr=address(ptr), idx=address(idx),
-                               values=address(values), ptr_bits=8 * ptr.itemsize, by_columns=by_columns,
-                               precision=PRECISIONS[values.dtype], place=place(values), flags=_library.BORROW)
+                               values=address(values), ptr_bits=8 * ptr.itemsize, precision=PRECISIONS[values.dtype],
+                               place=place(values), flags=_library.BORROW)
         self.handle = _library.create(lib.spmv_mat_create, self.context, self.context, view)
         weakref.finalize(self, lib.spmv_mat_free, self.handle)
 
@@ -74,13 +73,15 @@ class Prepared:
 
 
 class Plan:
-    """One kernel ready to multiply vectors of dtype. It makes one product at a time, unless its facts say concurrent:
-    other threads wait."""
+    """One kernel ready to multiply by op of the matrix, about so many vectors of dtype at a time that lie in that layout.
+    It makes one product at a time, unless its facts say concurrent: other threads wait."""
 
-    def __init__(self, prepared, dtype, expected, kernel, refill):
-        self.prepared, self.dtype, self.expected, self.kernel = prepared, dtype, expected, kernel
+    def __init__(self, prepared, dtype, op=_library.AS_IS, vectors=1, layout=_library.COLUMNS, expected=0, kernel="auto",
+                 refill=False):
+        self.prepared, self.dtype, self.vectors, self.layout = prepared, dtype, vectors, layout
+        self.expected, self.kernel, self.refill = expected, kernel, refill
         options = _library.PlanOptions(kernel=kernel.encode(), precision=PRECISIONS[dtype], expected_calls=expected,
-                                       refill=refill)
+                                       refill=refill, op=op, vectors=vectors, layout=layout)
         self.handle = _library.create(lib.spmv_plan_create, prepared.context, prepared.handle, options)
         weakref.finalize(self, free_plan, self.handle, prepared.queue)
         facts = self.facts()
@@ -88,22 +89,31 @@ class Plan:
             raise ValueError(f"{kernel} is not a kernel of the device that the operands are on")
         self.lock = contextlib.nullcontext() if facts["concurrent"] else prepared.lock
 
+    def order(self):
+        return "C" if self.layout == _library.ROWS else "F"
+
     def facts(self):
         facts = _library.PlanFacts()
         _library.check(lib.spmv_plan_info(self.handle, facts), self.prepared.context)
         return facts.as_dict()
 
     def multiply(self, x, y, multiply=lib.spmv_exec):
-        """y <- A x, of contiguous NumPy arrays; an x that cannot be written is slower to pass."""
+        """y <- op(A) x, of contiguous NumPy arrays; an x that cannot be written is slower to pass."""
         at_x = numbers(x) if x.flags.writeable else x.ctypes.data
         with self.lock:
             status = multiply(self.handle, 1.0, at_x, 0.0, numbers(y))
         if status:
             _library.check(status, self.prepared.context)
 
-    def multiply_on(self, stream, address, captures, x, y):
-        """y <- A x, of addresses on the plan's GPU, ordered on the stream, which is at an address itself."""
+    def apply(self, call):
+        """The product of any vectors in host memory; several may be packed, for which the plan has room once."""
+        with self.lock if call.k == 1 else self.prepared.lock:
+            status = lib.spmv_apply(self.handle, call, None)
+        _library.check(status, self.prepared.context)
+
+    def apply_on(self, stream, address, captures, call):
+        """The product of vectors on the plan's GPU, ordered on the stream, which is at an address itself."""
         with self.lock:
             self.prepared.queue.enter(stream, address, captures)
-            status = lib.spmv_exec_async(self.handle, 1.0, x, 0.0, y, address)
+            status = lib.spmv_apply(self.handle, call, address)
         _library.check(status, self.prepared.context)
