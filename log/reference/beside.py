@@ -25,7 +25,7 @@ from against_peers.classes import HALVES, listed_name, outside_list  # noqa: E40
 from against_peers.figures import machine_of  # noqa: E402
 from texts import markdown_table, percent, plural  # noqa: E402
 from units.pairs import LIMIT, interval_of, rounds_of  # noqa: E402
-from units.unit import system_of  # noqa: E402
+from units.unit import product_of, system_of  # noqa: E402
 
 STATES, PRECISIONS = ("cold", "steady", "warm"), ("f64", "f32")
 HEAD = """# What the choice of auto costs
@@ -40,10 +40,11 @@ well is mostly too fast, so that the regret is rather too large.
 
 
 def counted(records):
-    """(matrix, (precision, state), record) of right results on the outside set."""
+    """(matrix, (precision, state), record) of right results of one vector at a time on the outside set."""
     listed = outside_list()
     for record in records:
-        if (record.get("status"), record.get("check.status")) == ("ok", "ok"):
+        right = (record.get("status"), record.get("check.status")) == ("ok", "ok")
+        if right and not product_of(system_of(record)):
             matrix = listed_name(record.get("matrix.name") or "")
             if matrix in listed:
                 yield matrix, (record.get("config.precision"), record.get("config.cache")), record

@@ -35,6 +35,7 @@ ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 sys.path.insert(0, os.path.join(ROOT, "tables", "report"))
 from common import EX_DATAERR, EX_NOINPUT, EX_UNAVAILABLE, Parser, Stop, load, run, say  # noqa: E402
 from against_peers.classes import HALVES, listed_name, outside_list  # noqa: E402
+from units.unit import product_of, system_of  # noqa: E402
 
 PROGRAM = os.path.join(ROOT, "build", "omp", "bench_propose")
 FEATURES = os.path.join(ROOT, "log", "reference", "features.txt.xz")
@@ -123,10 +124,12 @@ def state_of(record, backend):
 
 
 def cases_of(records, listed, backend):
-    """{(matrix, precision, state): Case}, by deterministic kernels of ours that are still there."""
+    """{(matrix, precision, state): Case} of one vector at a time, by deterministic kernels of ours that are still there."""
     built, cases, least = kernels_built(backend), {}, {}
     for record in records:
         if (record.get("status"), record.get("config.backend"), record.get("check.status")) != ("ok", backend, "ok"):
+            continue
+        if product_of(system_of(record)):
             continue
         kernel, seconds = record.get("config.kernel"), record.get("timing.median_s")
         matrix = listed_name(record.get("matrix.name") or "")

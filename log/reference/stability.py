@@ -15,6 +15,7 @@ import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "tables", "report"))
 from common import EX_DATAERR, Parser, Stop, load, run, say  # noqa: E402
+from units.unit import product_of, system_of  # noqa: E402
 
 CLOSE = 1.03
 
@@ -23,7 +24,8 @@ def choices(path):
     """{what auto was asked: (the kernel that it chose, seconds of a product)} of one log."""
     records, talk = load([path])
     say(f"{path}: {talk}")
-    return {tuple(record.get(name) for name in ("matrix.name", "config.precision", "config.cache", "config.iters")):
+    return {(*(record.get(name) for name in ("matrix.name", "config.precision", "config.cache", "config.iters")),
+             product_of(system_of(record))):
             (record.get("config.kernel"), record.get("timing.median_s"))
             for record in records
             if (record.get("status"), record.get("config.requested"), record.get("check.status")) == ("ok", "auto", "ok")}

@@ -80,14 +80,22 @@ static void describe_matrix(const spmv_mat *mat, char *out, size_t size) {
            s.symmetric ? ", symmetric" : "");
 }
 
-/* The choice for one expected number serves every other up to the same power of two. */
-static void describe_number(int64_t calls, char *out, size_t size) {
+static long long power_of_two_up_to(int64_t n) {
     int64_t power = 1;
-    while (power <= calls / 2) power *= 2;
-    if (calls)
-        append(out, size, ", %lld products or more", (long long)power);
+    while (power <= n / 2) power *= 2;
+    return power;
+}
+
+/* The choice for one expected number serves every other up to the same power of two; so does that
+ * for a number of vectors, of two or more. */
+static void describe_numbers(const spmv_plan_opts *opts, char *out, size_t size) {
+    if (opts->expected_calls)
+        append(out, size, ", %lld products or more", power_of_two_up_to(opts->expected_calls));
     else
         append(out, size, ", number of products unknown");
+    if (opts->vectors > 1)
+        append(out, size, ", of %lld vectors or more in %s", power_of_two_up_to(opts->vectors),
+               opts->layout == SPMV_ROWS ? "rows" : "columns");
 }
 
 static void describe_request(const spmv_mat *mat, const spmv_plan_opts *opts,
@@ -100,7 +108,8 @@ static void describe_request(const spmv_mat *mat, const spmv_plan_opts *opts,
     if (backend->host)
         append(out, size, ", %s%d thread%s", opts->threads ? "just " : "", threads,
                threads == 1 ? "" : "s");
-    describe_number(opts->expected_calls, out, size);
+    describe_numbers(opts, out, size);
+    if (mat->base) append(out, size, ", transposed");
     if (opts->offset_bits) append(out, size, ", %d-bit offsets", opts->offset_bits);
     if (opts->nondeterministic) append(out, size, ", nondeterministic");
     if (opts->refill) append(out, size, ", values that will change");

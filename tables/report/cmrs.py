@@ -4,7 +4,7 @@ these numbers under the same names."""
 
 import math
 
-from logs import is_number
+from logs import is_number, vectors_of
 
 SOURCE = "perf.eta_bw_source"  # a text; all others are numbers
 LOGGED = (SOURCE, "matrix.sigma_cmrs", "perf.flop_per_s_cmrs", "perf.strips", "perf.beta_plus_B", "perf.beta_minus_B",
@@ -63,7 +63,9 @@ def is_usable(name, value):
 
 
 def with_cmrs(record):
-    """The record with those numbers; what a log holds of them stays as it is."""
+    """The record with those numbers; what a log holds of them stays as it is. The paper multiplies one vector by the matrix."""
     held = {name: value for name, value in record.items() if is_usable(name, value)}
+    if vectors_of(held) > 1 or held.get("config.op") not in (None, "as-is"):
+        return {**sigma_of(held), **held}
     traffic = traffic_of(held)
     return {**sigma_of(held), **rate_of(held), **traffic, **efficiency_of(held, traffic), **held}

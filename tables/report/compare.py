@@ -6,7 +6,7 @@
 
 A and B are logs, or folders of logs. Runs of one machine are matched by system, matrix, kernel and
 configuration, auto with auto whatever it chose; runs of different machines by matrix, each with its
-best kernel. After a time: † its noise limit was not met, ! it was disturbed (timing.flags). The
+best kernel. Products of so many vectors, in one layout, or by the transpose meet their like alone. After a time: † its noise limit was not met, ! it was disturbed (timing.flags). The
 verdict:
 
     FASTER, SLOWER  the medians differ by 2 % or more (by 5 % where a side has one run: two processes
@@ -37,7 +37,7 @@ from units.merging import merge_repeats
 from units.pairs import interval_of
 from units.settings import order, short_label, text_of
 from units.unit import (AUTO, TIMED, Unit, describe, disturbances, doubts, expected_products, flags_of, gflop_per_s,
-                        ran_by, unit_of, winner_text)
+                        product_of, ran_by, unit_of, winner_text)
 
 SURE = 0.02  # medians closer than this are the same
 SURE_OF_ONE = 0.05  # the same where a side has one process only
@@ -183,8 +183,8 @@ def pairs_of_one_machine(a, b):
 
     of_a, of_b = repeats_by(a, key), repeats_by(b, key)
     both = sorted(of_a.keys() & of_b.keys(), key=order)
-    pairs = [Pair(k[1].name, k[2],
-                  choices(of_a[k], of_b[k]) if k[2] == AUTO else short_label(k[3]),
+    pairs = [Pair(k[1].name, k[2], " ".join(filter(None, (
+        choices(of_a[k], of_b[k]) if k[2] == AUTO else short_label(k[3]), product_of(k[0])))),
                   merge_repeats(of_a[k]), merge_repeats(of_b[k])) for k in both]
     return pairs, len(of_a) - len(both), len(of_b) - len(both)
 
@@ -201,7 +201,7 @@ def pairs_of_machines(a, b):
             system, matrix = unit.identity.system, unit.identity.matrix
             known = None if matrix.name in nameless else matrix.hash
             groups[matrix.name, matrix.nnz, known, system.precision, system.alpha, system.beta,
-                   system.cache].append(unit)
+                   system.cache, system.vectors, system.layout, system.op].append(unit)
         return {k: best_of([merge_repeats(repeats) for repeats in repeats_by(
             (unit.record for unit in group), lambda who: who).values()])
                 for k, group in groups.items()}
@@ -219,7 +219,7 @@ def pairs_of_machines(a, b):
 
 def describe_side(who):
     """Says what a side of a comparison across machines ran."""
-    return f"{who.system.backend} {who.system.precision or ''}".strip()
+    return " ".join(filter(None, (who.system.backend, who.system.precision, product_of(who.system))))
 
 
 def pairs_of(a, b):

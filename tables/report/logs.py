@@ -165,16 +165,23 @@ def missed_noise_limit(record):
     return (record.get("timing.converged") if settled is None else settled) is False
 
 
+def vectors_of(record):
+    """The number of vectors that a product multiplies at once: 1 in logs that do not say."""
+    vectors = record.get("config.vectors")
+    return vectors if is_number(vectors) and vectors >= 1 else 1
+
+
 def inconsistencies(record):
     """Complaints about an ok record whose own figures contradict each other."""
-    nnz, median = record["matrix.nnz"], record["timing.median_s"]
+    vectors, median = vectors_of(record), record["timing.median_s"]
+    count, words = 2 * record["matrix.nnz"] * vectors, "2 nnz" if vectors == 1 else f"2 nnz of {vectors} vectors"
     found = []
     flop, rate = record.get("perf.flop"), record.get("perf.flop_per_s")
-    if is_number(flop) and flop != 2 * nnz:
-        found.append(f"perf.flop is {flop}, 2 nnz is {2 * nnz}")
-    expected = 2 * nnz / median
+    if is_number(flop) and flop != count:
+        found.append(f"perf.flop is {flop}, {words} is {count}")
+    expected = count / median
     if is_number(rate) and abs(rate - expected) > FLOP_TOLERANCE * expected:
-        found.append(f"perf.flop_per_s is {rate:.6g}, 2 nnz / median_s is {expected:.6g}: "
+        found.append(f"perf.flop_per_s is {rate:.6g}, {words} / median_s is {expected:.6g}: "
                      "the latter is used")
     if quartiles_of(record) is None:
         found.append("no timing.q1_s <= median_s <= q3_s: taken as exact when looking for ties")

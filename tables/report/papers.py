@@ -6,9 +6,10 @@ import math
 
 import study_charts
 from cmrs import with_cmrs
-from logs import missed_noise_limit
+from logs import missed_noise_limit, vectors_of
 from texts import csv_text, markdown_table, three_digits
 from units.settings import label, order, settings_of, short_label
+from units.unit import product_of, system_of
 
 EQUAL_ROWS = ("shyy41", "cz5108", "piston", "ML_Geer")  # the SELL paper prints no sigma
 # Says what a paper's column is called, and the kernels of ours that stand for it, on either backend.
@@ -40,7 +41,8 @@ class Run:
         words = [self.backend, *(record.get(name) for name in place)]
         if record.get("omp.threads") and self.backend == "omp":
             words.append(f"{record['omp.threads']} threads")
-        words += [record.get("config.precision"), f"cache {record.get('config.cache', 'warm')}"]
+        words += [record.get("config.precision"), f"cache {record.get('config.cache', 'warm')}",
+                  product_of(system_of(record)) or None]
         return " · ".join(str(word) for word in words if word is not None)
 
     def get(self, name, default=None):
@@ -50,8 +52,8 @@ class Run:
 
     @property
     def gflop_per_s(self):
-        """2 nnz / t."""
-        return 2 * self.record["matrix.nnz"] / self.time_s / 1e9
+        """2 nnz vectors / t."""
+        return 2 * self.record["matrix.nnz"] * vectors_of(self.record) / self.time_s / 1e9
 
     @property
     def mb(self):

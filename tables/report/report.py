@@ -52,7 +52,7 @@ def cell_data(matrix, unit, base, best):
         "config": short_label(unit.identity.settings) or "-", "time": si_time(unit.median_s),
         "gflops": short(gflop_per_s(unit)) or None, "gbs": short(rate and rate / 1e9),
         "limit": round(rate / limit[0], 3) if rate and limit else None,
-        "intensity": short(2 * matrix.nnz / moved) if rate and matrix.nnz else None,
+        "intensity": short(2 * matrix.nnz * unit.identity.system.vectors / moved) if rate and matrix.nnz else None,
         "speedup": short(base.median_s / unit.median_s) if base else None,
         "best": ran_by(unit) if unit is best else None, "note": note_of(unit)}
 

@@ -11,8 +11,9 @@
 Without LOG these are the logs in log/, but not log/reference, which must be
 named. Rows and columns are matrix, kernel, config, system, or any field of the
 log (matrix.nnz, build.commit; -c config.threads: how it scales). Another
-machine, precision or state of the caches has a table of its own, apart from
-what stands in the rows or columns. A cell is the best of what falls into it;
+machine, precision or state of the caches, other vectors at once, another
+layout of them or the transpose has a table of its own, apart from what stands
+in the rows or columns. A cell is the best of what falls into it;
 its marks are explained below the table.
 
 Columns of kernels stand in the order of -k, else the fastest first: by
@@ -44,7 +45,8 @@ UNASKED = 8  # columns of kernels, unless the user says which or how many
 PARTS = {  # fields of the log that tell systems apart
     "host.name": "host", "cpu.model": "cpu", "gpu.name": "gpu", "config.backend": "backend",
     "config.precision": "precision", "config.threads": "threads", "omp.threads": "threads",
-    "config.alpha": "alpha", "config.beta": "beta", "config.cache": "cache"}
+    "config.alpha": "alpha", "config.beta": "beta", "config.cache": "cache",
+    "config.vectors": "vectors", "config.layout": "layout", "config.op": "op"}
 
 
 def table_of(unit, axes):

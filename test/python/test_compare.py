@@ -65,6 +65,36 @@ class WidthTest(CompareTest):
         self.assertGreater(max(map(len, self.table(300))), 100)
 
 
+class ProductTest(CompareTest):
+    """What is multiplied tells times apart, on one machine and across machines."""
+    PRODUCTS = ({}, {"config__vectors": 8, "config__layout": "columns"}, {"config__vectors": 8, "config__layout": "rows"},
+                {"config__vectors": 4, "config__layout": "rows"}, {"config__op": "transpose"})
+    WORDS = ("", "8 vectors in columns", "8 vectors in rows", "4 vectors in rows", "transpose")
+
+    def rows(self, a, b):
+        """{configuration: verdict}"""
+        return {row["config"]: row["verdict"] for row in csv.DictReader(io.StringIO(self.compare(a, b, "--format", "csv")[1]))}
+
+    def test_another_product_is_never_the_same(self):
+        for host in ("node1", "node2"):
+            for k, one in enumerate(self.PRODUCTS):
+                for n, other in enumerate(self.PRODUCTS):
+                    rows = self.rows([record(1e-3, **one)], [record(0.5e-3, host__name=host, cpu__model=host, **other)])
+                    self.assertEqual(list(rows.values()), ["FASTER"] if k == n else [], (one, other))
+                    self.assertTrue(all(self.WORDS[k] in config for config in rows))
+
+    def test_each_has_a_row(self):
+        rows = self.rows([record(1e-3, **of) for of in self.PRODUCTS],
+                         [record((0.5 + k) * 1e-3, **of) for k, of in enumerate(self.PRODUCTS)])
+        self.assertEqual(len(rows), len(self.PRODUCTS))
+        self.assertEqual(sorted(rows.values()), ["FASTER", *["SLOWER"] * 4])
+
+    def test_old_logs_are_of_one_vector_as_the_matrix_is(self):
+        rows = self.rows([record(1e-3)],
+                         [record(0.5e-3, config__vectors=1, config__layout="columns", config__op="as-is")])
+        self.assertEqual(list(rows.values()), ["FASTER"])
+
+
 class VerdictTest(CompareTest):
 
     def test_the_rule(self):

@@ -91,6 +91,22 @@ class TableTest(TableCase):
         titles = [line for line in self.table(log, "--where", "host.name=node1")[1].splitlines() if "GFLOP/s" in line]
         self.assertEqual(titles[-1], "omp · f64 · 4 threads · CPU A · cold cache: GFLOP/s")  # one host: no name
 
+    def test_other_products_are_not_mixed(self):
+        """Old logs, which say nothing of vectors, are of one vector as the matrix is."""
+        log = self.write("run.jsonl", record(2e-6),
+                         record(1e-6, config__kernel="ell_rows", config__vectors=1, config__layout="columns",
+                                config__op="as-is"),
+                         *(record(2e-6, config__vectors=8, config__layout=layout, config__op=op)
+                           for layout in ("columns", "rows") for op in ("as-is", "transpose")))
+        out = self.table(log)[1]
+        where = "omp · f64 · 4 threads · CPU A"
+        self.assertEqual([line.removesuffix(": GFLOP/s") for line in out.splitlines() if "GFLOP/s" in line],
+                         [where, *(f"{where} · 8 vectors in {words}" for words in
+                                   ("columns", "columns, transpose", "rows", "rows, transpose"))])
+        self.assertEqual((out.count("8.00"), out.count("ell_rows")), (4, 1), out)  # 2 nnz of 8 vectors in 2 us
+        self.assertEqual(self.cells(log, "-c", "config.vectors", "--where", "config.layout=rows", "--where", "config.op=as-is"),
+                         [["matrix", "8"], ["alpha", "8.0"]])
+
     def test_what_tells_systems_apart_may_be_an_axis(self):
         log = self.write("run.jsonl", *(record(8e-6 / threads, config__threads=threads) for threads in (1, 2, 16)),
                          record(9e-6, config__threads=2, host__name="node2"))

@@ -123,6 +123,16 @@ class ReadingTest(TablesTest):
         self.assertIn("a.jsonl:1: copy of an earlier line", talk)
         self.assertEqual([row["runs"] for row in self.rows("best.csv")], ["1"])
 
+    def test_gflops_count_every_vector(self):
+        eight = {"config__vectors": 8, "config__layout": "rows", "config__op": "transpose"}
+        talk = self.make(record(perf={"flop": 16000, "flop_per_s": 1.6e10}, **eight),
+                         record(matrix__name="beta", perf={"flop": 2000, "flop_per_s": 2e9}, **eight))
+        self.assertIn("run.jsonl:2: perf.flop is 2000, 2 nnz of 8 vectors is 16000", talk)
+        self.assertIn("run.jsonl:2: perf.flop_per_s is 2e+09, 2 nnz of 8 vectors / median_s is 1.6e+10", talk)
+        self.assertNotIn("run.jsonl:1", talk)
+        self.assertEqual({(row["vectors"], row["layout"], row["op"], row["gflop_per_s"]) for row in self.rows("best.csv")},
+                         {("8", "rows", "transpose", "16.0")})
+
     def test_planted_gflops_is_reported_and_not_believed(self):
         # 2 * 1000 / 1e-6 = 2e9; the planted figure is what another row's nnz would give.
         talk = self.make(record(perf={"flop": 2000, "flop_per_s": 7.5e11}),

@@ -186,17 +186,22 @@ static spmv_mat *load(spmv_ctx *ctx, const char *source, const char *values, uin
 
 static void every_question_has_a_key_of_its_own(void **state) {
     (void)state;
-    static const spmv_plan_opts asked[] = {{.expected_calls = 1000},
-                                           {.expected_calls = 2000},
-                                           {.expected_calls = 0},
-                                           {.expected_calls = 1000, .precision = SPMV_F32},
-                                           {.expected_calls = 1000, .cache = SPMV_COLD},
-                                           {.expected_calls = 1000, .cache = SPMV_STEADY},
-                                           {.expected_calls = 1000, .threads = 1},
-                                           {.expected_calls = 1000, .threads = 2}, /* all, fixed */
-                                           {.expected_calls = 1000, .offset_bits = 64},
-                                           {.expected_calls = 1000, .max_bytes = 1 << 30},
-                                           {.expected_calls = 1000, .nondeterministic = 1}};
+    static const spmv_plan_opts asked[] = {
+        {.expected_calls = 1000},
+        {.expected_calls = 2000},
+        {.expected_calls = 0},
+        {.expected_calls = 1000, .precision = SPMV_F32},
+        {.expected_calls = 1000, .cache = SPMV_COLD},
+        {.expected_calls = 1000, .cache = SPMV_STEADY},
+        {.expected_calls = 1000, .threads = 1},
+        {.expected_calls = 1000, .threads = 2}, /* all, fixed */
+        {.expected_calls = 1000, .offset_bits = 64},
+        {.expected_calls = 1000, .max_bytes = 1 << 30},
+        {.expected_calls = 1000, .nondeterministic = 1},
+        {.expected_calls = 1000, .vectors = 2},
+        {.expected_calls = 1000, .vectors = 8},
+        {.expected_calls = 1000, .vectors = 16},
+        {.expected_calls = 1000, .vectors = 8, .layout = SPMV_ROWS}};
     scene s = scene_of(NULL, "gen:mesh:3000");
     for (int a = 0; a < COUNT(asked); a++)
         for (int b = 0; b < a; b++)
@@ -206,6 +211,38 @@ static void every_question_has_a_key_of_its_own(void **state) {
                other = key_of(s.mat, asked[0]);
     assert_string_equal(near.request, other.request);
     assert_true(*near.machine && *near.build);
+    leave(&s);
+}
+
+static void vectors_count_in_powers_of_two(void **state) {
+    (void)state;
+    static const int64_t alike[][2] = {{0, 1}, {2, 3}, {8, 9}, {8, 15}, {64, 100}};
+    scene s = scene_of(NULL, "gen:mesh:3000");
+    for (int layout = SPMV_COLUMNS; layout <= SPMV_ROWS; layout++)
+        for (int k = 0; k < COUNT(alike); k++) {
+            wisdom_key of[2];
+            for (int n = 0; n < 2; n++)
+                of[n] = key_of(s.mat, (spmv_plan_opts){.expected_calls = 1000,
+                                                       .vectors = alike[k][n],
+                                                       .layout = (spmv_layout)layout});
+            assert_string_equal(of[0].request, of[1].request);
+        }
+    const spmv_plan_opts eight = {.expected_calls = 1000, .vectors = 8, .layout = SPMV_ROWS};
+    assert_says(key_of(s.mat, eight).request, "512 products or more, of 8 vectors or more in rows");
+    leave(&s);
+}
+
+/* A product by the transpose may have kernels of its own, also where the pattern is the same. */
+static void a_transpose_has_a_key_of_its_own(void **state) {
+    (void)state;
+    scene s = scene_of(NULL, "gen:mesh:3000");
+    const spmv_plan_opts asked = {.size = sizeof asked, .kernel = "csr1", .op = SPMV_TRANSPOSE};
+    const spmv_plan_opts opts = {.expected_calls = 1000};
+    spmv_plan *plan = NULL;
+    assert_int_equal(spmv_plan_create(s.mat, &asked, &plan), SPMV_OK);
+    assert_string_not_equal(key_of(s.mat, opts).request, key_of(plan->matrix, opts).request);
+    assert_says(key_of(plan->matrix, opts).request, ", transposed");
+    spmv_plan_free(plan);
     leave(&s);
 }
 
@@ -306,6 +343,8 @@ int main(void) {
         WITHOUT_FILE(untimed_choices_are_not_remembered),
         WITHOUT_FILE(what_cannot_be_made_is_noted_and_chosen_anew),
         WITHOUT_FILE(every_question_has_a_key_of_its_own),
+        WITHOUT_FILE(vectors_count_in_powers_of_two),
+        WITHOUT_FILE(a_transpose_has_a_key_of_its_own),
         WITHOUT_FILE(patterns_and_kinds_of_values_tell_matrices_apart),
         WITHOUT_FILE(other_files_are_left_alone),
         WITHOUT_FILE(a_file_that_cannot_be_opened_is_noted_once),

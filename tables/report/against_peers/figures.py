@@ -14,7 +14,7 @@ from against_peers.classes import BASELINES, HALVES, SIZES, SIZE_WORDS, is_gener
 from logs import is_number
 from units.layout import auto_expecting, overlap
 from units.pairs import LIMIT, Interval, paired
-from units.unit import expected_products
+from units.unit import expected_products, product_of
 
 ENOUGH_KNOWN = 0.9  # share of ratios that are to be known to LIMIT
 MOST_APART = 0.06  # of the two halves
@@ -59,9 +59,11 @@ def median_error(unit):
 
 
 def machine_of(system):
-    """Names it in words, without the marks of a trade name and the size of a GPU's memory."""
+    """Names it in words, without the marks of a trade name and the size of a GPU's memory, and the product if it is of
+    several vectors or by the transpose."""
     cpu = (system.cpu or "CPU").replace("(R)", "").replace("(TM)", "")
-    return re.sub(r" \d+GB.*$", "", system.gpu) if system.gpu else f"{cpu}, {system.threads} threads"
+    machine = re.sub(r" \d+GB.*$", "", system.gpu) if system.gpu else f"{cpu}, {system.threads} threads"
+    return ", ".join(filter(None, (machine, product_of(system))))
 
 
 def ratio_of(cells, is_baseline, known, matrix):

@@ -8,7 +8,7 @@ from sections.markup import escape, html_table
 from texts import plural
 from units.layout import libraries_in
 from units.settings import order, text_of
-from units.unit import disturbances, flags_of
+from units.unit import disturbances, flags_of, product_of
 
 VERDICTS = (  # in the order of what a reader should see first; the words explain the counts
     ("VALID", "checked, and the noise limit was met"),
@@ -86,7 +86,7 @@ def systems_section(layout, units):
                           + ("+" if unit.record.get("build.dirty") else "") for unit in mine})
         rows.append([f"S{number}", system.backend, system.gpu or system.cpu or "unknown",
                      system.threads or "", system.precision or "", system.cache or "",
-                     f"{system.alpha}, {system.beta}", system.host or "unknown",
+                     ", ".join(filter(None, (f"{system.alpha}, {system.beta}", product_of(system)))), system.host or "unknown",
                      ", ".join(commits[:3]) + (" …" if len(commits) > 3 else ""),
                      ", ".join(libraries_in(matrices)), len(mine)])
     return html_table(["system", "backend", "processor", "threads", "precision", "cache", "α, β",

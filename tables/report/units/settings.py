@@ -10,7 +10,8 @@ from typing import NamedTuple, Optional
 # Members of "config" that are not settings of the kernel: they name the run or are in System. A
 # seed changes the numbers in x, not the work done.
 NOT_SETTINGS = frozenset(
-    "backend kernel alias format precision threads alpha beta cache seed requested reason iters".split())
+    "backend kernel alias format precision threads alpha beta cache seed requested reason iters vectors layout "
+    "op".split())
 PARAMS_DEF = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..", "include", "params.def")
 PARAM = re.compile(r'^PARAM\((\w+), "(\w+)", [^,]+, (?:NULL|"[^"]*"), (\w+)(?:\((.*?)\))?, (\w+), ', re.MULTILINE)
 

@@ -1,10 +1,11 @@
 """Leads from a record to a Unit: what was measured, on which system.
 
 What may be compared: units of one System, that is the same host, processor, GPU, backend,
-precision, threads and product (alpha, beta, cache state). Nothing here ever mixes two systems. Two
-machines of one name ("vm") are two hosts (machines.py).
+precision, threads and product (alpha, beta, cache state, number of vectors, their layout, as it is or
+by the transpose). Nothing here ever mixes two systems. Two machines of one name ("vm") are two hosts
+(machines.py).
 
-GFLOP/s is always 2 nnz / median_s of the run's own nnz; a log's own figure is only checked.
+GFLOP/s is always 2 nnz vectors / median_s of the run's own nnz; a log's own figure is only checked.
 """
 
 import collections
@@ -12,7 +13,7 @@ import re
 import shlex
 from typing import NamedTuple, Optional
 
-from logs import SCHEMA, is_number, missed_noise_limit, quartiles_of
+from logs import SCHEMA, is_number, missed_noise_limit, quartiles_of, vectors_of
 from texts import plural
 from units.settings import settings_of, short_label
 
@@ -20,6 +21,9 @@ BUILD_KEYS = ("build.version", "build.commit", "build.dirty", "build.cc", "build
               "build.nvccflags")
 AUTO = "auto"  # what runs that it was left to choose for are called
 TIMED = ("ok", "suspect")  # statuses with a time; only the first is ranked
+
+
+COLUMNS, AS_IS = "columns", "as-is"  # what older logs, which do not say, have
 
 
 class System(NamedTuple):
@@ -33,6 +37,9 @@ class System(NamedTuple):
     alpha: Optional[float]
     beta: Optional[float]
     cache: Optional[str]
+    vectors: Optional[int]  # that a product multiplies at once; older logs have 1
+    layout: Optional[str]  # of several vectors: rows or columns; of one, and in older logs, columns
+    op: Optional[str]  # transpose or as-is, as in older logs
 
 
 class Matrix(NamedTuple):
@@ -114,9 +121,11 @@ def system_of(record):
     threads = get("omp.threads") if get("omp.threads") is not None else get("config.threads")
     if record["config.backend"] == "cuda":
         threads = None
+    vectors = vectors_of(record)
+    layout = get("config.layout") or COLUMNS
     return System(get("host.name"), get("cpu.model"), get("gpu.name"), record["config.backend"],
                   get("config.precision"), threads, get("config.alpha"), get("config.beta"),
-                  get("config.cache"))
+                  get("config.cache"), vectors, layout if vectors > 1 else COLUMNS, get("config.op") or AS_IS)
 
 
 def has_fewer_threads(record, system):
@@ -158,7 +167,7 @@ def unit_of(record):
 
 def gflop_per_s(unit):
     """Is computed from the unit's own nnz and time."""
-    return 2 * unit.identity.matrix.nnz / unit.median_s / 1e9
+    return 2 * unit.identity.matrix.nnz * unit.identity.system.vectors / unit.median_s / 1e9
 
 
 def ran_by(unit):
@@ -212,14 +221,23 @@ def doubts(unit):
     return (" †" if unit.noisy else "") + (" !" if unit.disturbed else "")
 
 
+def product_of(system):
+    """What is multiplied, in words: "8 vectors in rows", "transpose", both or nothing."""
+    several = system.vectors is not None and system.vectors > 1
+    return ", ".join(filter(None, [
+        f"{plural(system.vectors, 'vector')}" + (f" in {system.layout}" if system.layout else "") if several else "",
+        system.op if system.op not in (None, AS_IS) else ""]))
+
+
 def describe(system):
-    """A system in words; alpha, beta and cache only when they are not the usual ones."""
+    """A system in words; alpha, beta, cache and product only when they are not the usual ones."""
     words = [system.backend, system.precision,
              None if system.threads is None else plural(system.threads, "thread"),
              system.gpu, system.cpu, system.host,
              None if system.alpha in (None, 1) else f"alpha {system.alpha}",
              None if system.beta in (None, 0) else f"beta {system.beta}",
-             None if system.cache is None else f"{system.cache} cache"]
+             None if system.cache is None else f"{system.cache} cache",
+             product_of(system) or None]
     return " · ".join(str(word) for word in words if word is not None)
 
 
