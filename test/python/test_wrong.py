@@ -101,7 +101,9 @@ class Wrong(unittest.TestCase):
         for name in WRONG:
             self.assertEqual(len(rows[name]), 2)
             self.assert_shown_wrong(rows[name])
-        self.assertEqual(sorted(mark for name in RIGHT for mark, _ in rows[name] if mark == "*"), ["*", "*"])
+        calm = {r["config"]["precision"] for r in self.records() if r["status"] == "ok" and not r["timing"]["flags"]}
+        # On a busy machine all rows of a precision may be disturbed: then none is marked as the fastest.
+        self.assertEqual([mark for name in RIGHT for mark, _ in rows[name] if mark == "*"], ["*"] * len(calm))
         fastest = [line for line in talk.splitlines() if "fastest including preparation" in line]
         self.assertEqual(len(fastest), 2)
         self.assert_unranked("".join(fastest))
