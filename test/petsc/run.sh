@@ -50,6 +50,12 @@ mpirun -np 2 "$built/petsc_solve" $ours -matrix box27 -n 36 -ksp_type cg -pc_typ
     >"$work/info" 2>&1 && [ "$(grep -c 'prepare()' "$work/info")" -ge 2 ] &&
     [ "$(grep -c 'refill(): new values: written' "$work/info")" -ge 2 ] && [ "$(grep -c ', solved' "$work/info")" = 5 ]
 count $? "the library's choice"
+# Every way of multiplying has a plan: one vector or a dense matrix, by the matrix or its transpose.
+"$built/petsc_solve" $ours -mat_spmv_kernel sell_slices -products -info :mat >"$work/info" 2>&1
+for way in "" "transposed, " "of a dense matrix, " "transposed, of a dense matrix, "; do
+    grep -q "prepare(): sell_slices, threads: [0-9]*: ${way}named" "$work/info"
+    count $? "a plan: ${way:-one vector}"
+done
 # Ranks that may run on all cores divide them.
 ranks=$(nproc)
 mpirun -np "$ranks" --bind-to none "$built/petsc_solve" $ours -mat_spmv_kernel csr_balanced -info :mat >"$work/info" 2>&1 &&

@@ -42,19 +42,71 @@ static PetscErrorCode make_diagonals(Mat A, Mat *out) {
     PetscFunctionReturn(0);
 }
 
-/* Checks the norms of A x, z + A x in place and apart, and A' x. */
-static PetscErrorCode print_products(const char *what, Mat A) {
-    Vec x, y, z;
-    PetscReal norm[4];
+static PetscErrorCode fill_vector(Vec x) {
     PetscInt first, last;
     PetscFunctionBegin;
-    PetscCall(MatCreateVecs(A, &x, &y));
-    PetscCall(VecDuplicate(y, &z));
     PetscCall(VecGetOwnershipRange(x, &first, &last));
     for (PetscInt i = first; i < last; i++)
         PetscCall(VecSetValue(x, i, noise(i, 0, 9), INSERT_VALUES));
     PetscCall(VecAssemblyBegin(x));
     PetscCall(VecAssemblyEnd(x));
+    PetscFunctionReturn(0);
+}
+
+/* A dense matrix of so many local rows, with room between its columns. */
+static PetscErrorCode make_dense(PetscInt mine, PetscInt columns, Mat *out) {
+    PetscInt first, last;
+    PetscFunctionBegin;
+    PetscCall(MatCreate(PETSC_COMM_WORLD, out));
+    PetscCall(MatSetSizes(*out, mine, PETSC_DECIDE, PETSC_DETERMINE, columns));
+    PetscCall(MatSetType(*out, MATDENSE));
+    PetscCall(MatDenseSetLDA(*out, mine + 3));
+    PetscCall(MatSetUp(*out));
+    PetscCall(MatGetOwnershipRange(*out, &first, &last));
+    for (PetscInt i = first; i < last; i++)
+        for (PetscInt j = 0; j < columns; j++)
+            PetscCall(MatSetValue(*out, i, j, noise(i, j, 11), INSERT_VALUES));
+    PetscCall(MatAssemblyBegin(*out, MAT_FINAL_ASSEMBLY));
+    PetscCall(MatAssemblyEnd(*out, MAT_FINAL_ASSEMBLY));
+    PetscFunctionReturn(0);
+}
+
+enum { VECTORS = 5 };
+
+/* Checks the norms of A B, again into the same matrix, and of A' C. */
+static PetscErrorCode print_dense_products(const char *what, Mat A) {
+    Mat B, C, D;
+    PetscReal norm[3];
+    PetscInt rows, cols;
+    PetscFunctionBegin;
+    PetscCall(MatGetLocalSize(A, &rows, &cols));
+    PetscCall(make_dense(cols, VECTORS, &B));
+    PetscCall(MatMatMult(A, B, MAT_INITIAL_MATRIX, PETSC_DEFAULT, &C));
+    PetscCall(MatNorm(C, NORM_FROBENIUS, &norm[0]));
+    PetscCall(MatScale(B, 2));
+    PetscCall(MatMatMult(A, B, MAT_REUSE_MATRIX, PETSC_DEFAULT, &C));
+    PetscCall(MatNorm(C, NORM_FROBENIUS, &norm[1]));
+    PetscCall(MatDestroy(&B));
+    PetscCall(MatDestroy(&C));
+    PetscCall(make_dense(rows, VECTORS, &C));
+    PetscCall(MatTransposeMatMult(A, C, MAT_INITIAL_MATRIX, PETSC_DEFAULT, &D));
+    PetscCall(MatNorm(D, NORM_FROBENIUS, &norm[2]));
+    PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%s, dense: %.6e %.6e %.6e\n", what, (double)norm[0],
+                          (double)norm[1], (double)norm[2]));
+    PetscCall(MatDestroy(&C));
+    PetscCall(MatDestroy(&D));
+    PetscFunctionReturn(0);
+}
+
+/* Checks the norms of A x, y + A x in place and apart, and the same of A'. */
+static PetscErrorCode print_products(const char *what, Mat A) {
+    Vec x, y, z, back;
+    PetscReal norm[7];
+    PetscFunctionBegin;
+    PetscCall(MatCreateVecs(A, &x, &y));
+    PetscCall(VecDuplicate(y, &z));
+    PetscCall(VecDuplicate(x, &back));
+    PetscCall(fill_vector(x));
     PetscCall(MatMult(A, x, y));
     PetscCall(VecNorm(y, NORM_2, &norm[0]));
     PetscCall(VecSet(y, 1));
@@ -62,13 +114,38 @@ static PetscErrorCode print_products(const char *what, Mat A) {
     PetscCall(VecNorm(z, NORM_2, &norm[1]));
     PetscCall(MatMultAdd(A, x, z, z));
     PetscCall(VecNorm(z, NORM_2, &norm[2]));
-    PetscCall(MatMultTranspose(A, x, y));
-    PetscCall(VecNorm(y, NORM_2, &norm[3]));
-    PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%s: %.6e %.6e %.6e %.6e\n", what, (double)norm[0],
-                          (double)norm[1], (double)norm[2], (double)norm[3]));
+    PetscCall(fill_vector(y));
+    PetscCall(MatMultTranspose(A, y, back));
+    PetscCall(VecNorm(back, NORM_2, &norm[3]));
+    PetscCall(MatMultTransposeAdd(A, y, x, back));
+    PetscCall(VecNorm(back, NORM_2, &norm[4]));
+    PetscCall(MatMultTransposeAdd(A, y, back, back));
+    PetscCall(VecNorm(back, NORM_2, &norm[5]));
+    PetscCall(MatMultHermitianTranspose(A, y, back));
+    PetscCall(VecNorm(back, NORM_2, &norm[6]));
+    PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%s: %.6e %.6e %.6e, transposed: %.6e %.6e %.6e %.6e\n",
+                          what, (double)norm[0], (double)norm[1], (double)norm[2], (double)norm[3],
+                          (double)norm[4], (double)norm[5], (double)norm[6]));
     PetscCall(VecDestroy(&x));
     PetscCall(VecDestroy(&y));
     PetscCall(VecDestroy(&z));
+    PetscCall(VecDestroy(&back));
+    PetscFunctionReturn(0);
+}
+
+/* Every other column of A. */
+static PetscErrorCode make_oblong(Mat A, Mat *out) {
+    IS rows, columns;
+    PetscInt first, last;
+    PetscFunctionBegin;
+    PetscCall(MatGetOwnershipRange(A, &first, &last));
+    PetscCall(ISCreateStride(PETSC_COMM_WORLD, last - first, first, 1, &rows));
+    PetscCall(MatGetOwnershipRangeColumn(A, &first, &last));
+    first += first % 2;
+    PetscCall(ISCreateStride(PETSC_COMM_WORLD, (last - first + 1) / 2, first, 2, &columns));
+    PetscCall(MatCreateSubMatrix(A, rows, columns, MAT_INITIAL_MATRIX, out));
+    PetscCall(ISDestroy(&rows));
+    PetscCall(ISDestroy(&columns));
     PetscFunctionReturn(0);
 }
 
@@ -87,6 +164,12 @@ static PetscErrorCode use(Mat A, Mat other) {
     PetscInt first, rows;
     PetscFunctionBegin;
     PetscCall(print_products("as assembled", A));
+    PetscCall(print_dense_products("as assembled", A));
+    PetscCall(make_oblong(A, &B));
+    PetscCall(print_dense_products("every other column", B));
+    PetscCall(MatScale(B, 2));
+    PetscCall(print_dense_products("every other column, MatScale", B));
+    PetscCall(print_and_destroy("every other column", &B));
     PetscCall(MatDuplicate(A, MAT_COPY_VALUES, &B));
     PetscCall(print_products("MatDuplicate", B));
     PetscCall(MatScale(B, 2));

@@ -1,13 +1,15 @@
 /* spmv_petsc.c: PETSc's matrix type seqaijspmv, a SEQAIJ matrix that this library multiplies.
  *
  * PETSc loads it with -dll_append; with -mat_seqaij_type seqaijspmv every SEQAIJ matrix becomes
- * one, both blocks of an MPIAIJ matrix as well. MatMult and MatMultAdd alone are replaced:
- * assembly, factors and all else work on SEQAIJ's arrays, which stay what they are.
+ * one, both blocks of an MPIAIJ matrix as well. MatMult, MatMultTranspose, what adds to them, and
+ * products with a dense matrix (MatMatMult, MatTransposeMatMult) alone are replaced: assembly,
+ * factors and all else work on SEQAIJ's arrays, which stay what they are.
  *
  * A matrix is multiplied by SEQAIJ's own product until it was used often enough for a preparation
  * to pay. Those products are timed, and so are the first ones of the plan: the slower of the two is
  * not used again. New values are written into the plan when that pays; until then SEQAIJ's product,
- * which has them, is used. A new pattern begins anew. */
+ * which has them, is used. A new pattern begins anew. All this is so for each way of multiplying,
+ * which has a plan of its own; plans share the matrix. */
 #include <petscmat.h>
 #include <petsctime.h>
 #include <sched.h>
@@ -24,6 +26,8 @@ PETSC_EXTERN PetscErrorCode PetscObjectStateGet(PetscObject, PetscObjectState *)
 #define TYPE "seqaijspmv" /* PETSc finds factors of what begins with seqaij */
 #define KEY "spmv_product"
 #define TO_SEQAIJ "MatConvert_" TYPE "_" MATSEQAIJ "_C"
+#define TIMES_DENSE "MatProductSetFromOptions_" TYPE "_" MATSEQDENSE "_C"
+#define AIJ_TIMES_DENSE "MatProductSetFromOptions_" MATSEQAIJ "_" MATSEQDENSE "_C"
 
 /* A plan for as many more is made when this many products took this long; made again after ten
  * times as many it may cost more, which pays for trials and other formats. */
@@ -31,26 +35,50 @@ static const PetscInt64 least_count = 30, much_more = 10;
 static const PetscLogDouble least_s = 0.02;
 enum { PREPARATIONS = 2, TRIAL = 20 }; /* TRIAL: products of a plan that are timed */
 
+/* The ways of multiplying: by the matrix or its transpose, one vector or a dense matrix. */
+enum { ONE, ONE_TRANSPOSED, BLOCK, BLOCK_TRANSPOSED, WAYS };
+static const spmv_op op_of[WAYS] = {SPMV_AS_IS, SPMV_TRANSPOSE, SPMV_AS_IS, SPMV_TRANSPOSE};
+static const char *const said_of[WAYS] = {"", "transposed, ", "of a dense matrix, ",
+                                          "transposed, of a dense matrix, "};
+
+typedef struct way {
+    PetscInt64 count,
+        prepared_at;              /* vectors so far with this pattern; those before the last plan */
+    int prepared;                 /* how often a plan was made */
+    spmv_plan *plan;              /* NULL: none was made, or SEQAIJ's product is faster */
+    PetscInt64 vectors;           /* that the plan expects at a time */
+    int tried;                    /* products of the plan that were timed */
+    PetscLogDouble aij_s, plan_s; /* the shortest product of each, for a vector */
+    PetscLogDouble prepare_s;     /* what the plan cost */
+} way;
+
 /* Says how a matrix is multiplied; composed with it. */
 typedef struct product {
     Mat owner;                        /* MatHeaderMerge gives it to another matrix */
     PetscObjectState pattern, values; /* of the matrix, when it was last multiplied */
-    PetscInt64 count, prepared_at;    /* products with this pattern; those before the last plan */
-    int prepared;                     /* how often a plan was made */
-    spmv_mat *mat;
-    spmv_plan *plan; /* NULL: none was made, or SEQAIJ's product is faster */
+    spmv_mat *mat;                    /* NULL: there is no plan */
     int64_t nnz;
-    PetscBool current;                  /* the plan has the matrix's values */
-    int refill;                         /* its values change to ones that not every plan can take */
-    int tried;                          /* products of the plan that were timed */
-    PetscLogDouble aij_s, plan_s;       /* the shortest product of each */
-    PetscLogDouble prepare_s, refill_s; /* what the plan cost, and new values for it */
-    PetscLogDouble missed_s; /* what the plan would have saved since the values changed */
+    PetscBool current;       /* the plans have the matrix's values */
+    int refill;              /* its values change to ones that not every plan can take */
+    PetscLogDouble refill_s; /* what new values for the plans cost */
+    PetscLogDouble missed_s; /* what the plans would have saved since the values changed */
+    way by[WAYS];
 } product;
 
+/* A product: z <- op(A) x, plus y unless it is NULL, or of a dense matrix C <- op(A) B. */
+typedef struct job {
+    int way;
+    Vec x, y, z;
+    Mat B, C;
+    PetscInt k; /* vectors */
+} job;
+
+typedef void (*operation)(void);
 static spmv_ctx *ctx;
 static char kernel[64] = "auto"; /* -mat_spmv_kernel */
-static PetscErrorCode (*aij_mult)(Mat, Vec, Vec), (*aij_mult_add)(Mat, Vec, Vec, Vec);
+/* SEQAIJ's own products, by way; of dense matrices those that it gives a product C to run. */
+static PetscErrorCode (*aij_mult[BLOCK])(Mat, Vec, Vec), (*aij_add[BLOCK])(Mat, Vec, Vec, Vec);
+static PetscErrorCode (*aij_symbolic[WAYS])(Mat), (*aij_numeric[WAYS])(Mat);
 static PetscLogEvent prepare_event;
 
 static int is_auto(void) {
@@ -59,11 +87,17 @@ static int is_auto(void) {
 
 /* ---- the plan ------------------------------------------------------------------------------- */
 
-static void forget_plan(product *p) {
-    spmv_plan_free(p->plan);
+static void forget_plan(product *p, way *w) {
+    spmv_plan_free(w->plan);
+    w->plan = NULL;
+    for (int k = 0; k < WAYS; k++)
+        if (p->by[k].plan) return;
     spmv_mat_free(p->mat);
-    p->plan = NULL;
     p->mat = NULL;
+}
+
+static void forget_plans(product *p) {
+    for (int k = 0; k < WAYS; k++) forget_plan(p, &p->by[k]);
 }
 
 static PetscErrorCode arrays_of(Mat A, spmv_arrays *arrays) {
@@ -85,83 +119,125 @@ static PetscErrorCode arrays_of(Mat A, spmv_arrays *arrays) {
     PetscFunctionReturn(0);
 }
 
-static spmv_status make_plan(product *p, const spmv_arrays *arrays) {
+static spmv_status make_plan(product *p, way *w) {
+    const PetscInt64 calls = w->count / w->vectors;
     const spmv_plan_opts opts = {.size = sizeof opts,
                                  .kernel = kernel,
-                                 .expected_calls = is_auto() ? p->count : 0,
-                                 .refill = p->refill};
-    forget_plan(p);
+                                 .expected_calls = is_auto() ? PetscMax(calls, 1) : 0,
+                                 .refill = p->refill,
+                                 .op = op_of[w - p->by],
+                                 .vectors = w->vectors,
+                                 .layout = SPMV_COLUMNS};
+    return spmv_plan_create(p->mat, &opts, &w->plan);
+}
+
+/* Makes the matrix anew, and the plans that there were. Those that cannot be are left out. */
+static spmv_status renew(product *p, const spmv_arrays *arrays) {
+    int had[WAYS];
+    for (int k = 0; k < WAYS; k++) had[k] = p->by[k].plan != NULL;
+    forget_plans(p);
     spmv_status status = spmv_mat_create(ctx, arrays, &p->mat);
-    if (status == SPMV_OK) status = spmv_plan_create(p->mat, &opts, &p->plan);
-    if (status != SPMV_OK) forget_plan(p);
+    for (int k = 0; k < WAYS && status == SPMV_OK; k++)
+        if (had[k]) make_plan(p, &p->by[k]);
+    p->current = PETSC_TRUE;
     return status;
+}
+
+/* Writes the matrix's values into the plans. */
+static PetscErrorCode write_values(Mat A, product *p, spmv_status *status) {
+    const PetscScalar *values;
+    PetscFunctionBegin;
+    PetscCall(MatSeqAIJGetArrayRead(A, &values));
+    *status = spmv_mat_set_values(p->mat, values, SPMV_HOST, NULL);
+    PetscCall(MatSeqAIJRestoreArrayRead(A, &values));
+    PetscCheck(*status == SPMV_OK || *status == SPMV_E_UNSUITABLE, PETSC_COMM_SELF, PETSC_ERR_LIB,
+               "%s", spmv_ctx_error(ctx));
+    p->current = *status == SPMV_OK ? PETSC_TRUE : PETSC_FALSE;
+    PetscFunctionReturn(0);
+}
+
+/* Makes the plan of one way, of a matrix with the values that A has now. */
+static PetscErrorCode make(Mat A, product *p, way *w, spmv_status *status) {
+    spmv_arrays arrays;
+    PetscFunctionBegin;
+    PetscCall(arrays_of(A, &arrays));
+    p->nnz = arrays.nnz;
+    forget_plan(p, w);
+    *status = SPMV_OK;
+    if (p->mat && !p->current) PetscCall(write_values(A, p, status));
+    if (*status != SPMV_OK) p->refill = 1;
+    if (*status != SPMV_OK || !p->mat) *status = renew(p, &arrays);
+    if (*status == SPMV_OK) *status = make_plan(p, w);
+    if (*status != SPMV_OK) forget_plan(p, w);
+    PetscFunctionReturn(0);
 }
 
 /* A matrix that no kernel can hold keeps SEQAIJ's product; a kernel that nobody knows is an error.
  */
-static PetscErrorCode prepare(Mat A, product *p) {
-    spmv_arrays arrays;
+static PetscErrorCode prepare(Mat A, product *p, way *w) {
     spmv_plan_facts facts = {.size = sizeof facts};
+    spmv_status status;
     PetscLogDouble start, end;
     PetscFunctionBegin;
     PetscCall(PetscLogEventBegin(prepare_event, A, 0, 0, 0));
     PetscCall(PetscTime(&start));
-    PetscCall(arrays_of(A, &arrays));
-    p->nnz = arrays.nnz;
-    const spmv_status status = make_plan(p, &arrays);
+    PetscCall(make(A, p, w, &status));
     PetscCall(PetscTime(&end));
     PetscCall(PetscLogEventEnd(prepare_event, A, 0, 0, 0));
     PetscCheck(status != SPMV_E_ARG, PETSC_COMM_SELF, PETSC_ERR_LIB, "%s", spmv_ctx_error(ctx));
-    p->current = PETSC_TRUE;
-    p->tried = is_auto() ? 0 : TRIAL;
-    p->plan_s = PETSC_MAX_REAL;
-    p->prepare_s = end - start;
+    w->tried = is_auto() ? 0 : TRIAL;
+    w->plan_s = PETSC_MAX_REAL;
+    w->prepare_s = end - start;
     p->refill_s = 0; /* until it is known */
-    if (p->plan) spmv_plan_info(p->plan, &facts);
-    PetscCall(PetscInfo(A, "%s, threads: %d: %s (%g s after %" PetscInt64_FMT " products)\n",
-                        p->plan ? facts.kernel : MATSEQAIJ, p->plan ? facts.threads : 1,
-                        p->plan ? facts.reason ? facts.reason : "named" : spmv_ctx_error(ctx),
-                        end - start, p->count));
+    if (w->plan) spmv_plan_info(w->plan, &facts);
+    PetscCall(PetscInfo(A, "%s, threads: %d: %s%s (%g s after %" PetscInt64_FMT " products)\n",
+                        w->plan ? facts.kernel : MATSEQAIJ, w->plan ? facts.threads : 1,
+                        said_of[w - p->by],
+                        w->plan ? facts.reason ? facts.reason : "named" : spmv_ctx_error(ctx),
+                        end - start, w->count));
     PetscFunctionReturn(0);
 }
 
-/* Writes the matrix's values into the plan. If it cannot take them another is made, which can, as
- * soon as that pays. */
+/* Writes the matrix's values into the plans. If one cannot take them all are made again, and can,
+ * as soon as that pays. */
 static PetscErrorCode refill(Mat A, product *p) {
-    const PetscScalar *values;
+    spmv_status status;
+    spmv_arrays arrays;
     PetscLogDouble start, end;
     PetscFunctionBegin;
     PetscCall(PetscTime(&start));
-    PetscCall(MatSeqAIJGetArrayRead(A, &values));
-    const spmv_status status = spmv_mat_set_values(p->mat, values, SPMV_HOST, NULL);
-    PetscCall(MatSeqAIJRestoreArrayRead(A, &values));
+    PetscCall(write_values(A, p, &status));
     PetscCall(PetscTime(&end));
-    PetscCheck(status == SPMV_OK || status == SPMV_E_UNSUITABLE, PETSC_COMM_SELF, PETSC_ERR_LIB,
-               "%s", spmv_ctx_error(ctx));
-    p->current = status == SPMV_OK ? PETSC_TRUE : PETSC_FALSE;
     p->refill_s = is_auto() ? end - start : 0;
-    PetscCall(PetscInfo(A, "new values: %s (%g s after %" PetscInt64_FMT " products)\n",
-                        p->current ? "written" : spmv_ctx_error(ctx), end - start, p->count));
+    PetscCall(PetscInfo(A, "new values: %s (%g s)\n", p->current ? "written" : spmv_ctx_error(ctx),
+                        end - start));
     if (p->current) PetscFunctionReturn(0);
     const int known = p->refill;
     p->refill = 1;
-    p->refill_s = p->prepare_s;
-    if (known || !is_auto()) PetscCall(prepare(A, p));
+    for (int k = 0; k < WAYS; k++)
+        if (p->by[k].plan) p->refill_s += p->by[k].prepare_s;
+    if (!known && is_auto()) PetscFunctionReturn(0);
+    PetscCall(arrays_of(A, &arrays));
+    status = renew(p, &arrays);
+    PetscCheck(status == SPMV_OK, PETSC_COMM_SELF, PETSC_ERR_LIB, "%s", spmv_ctx_error(ctx));
+    p->refill_s = 0;
+    for (int k = 0; k < WAYS; k++)
+        if (is_auto()) p->by[k].tried = 0, p->by[k].plan_s = PETSC_MAX_REAL;
     PetscFunctionReturn(0);
 }
 
-static int is_time_to_prepare(const product *p) {
-    if (p->prepared == PREPARATIONS) return 0;
+static int is_time_to_prepare(const way *w) {
+    if (w->prepared == PREPARATIONS) return 0;
     if (!is_auto()) return 1;
-    if (p->prepared > 0) return p->count >= much_more * p->prepared_at;
-    return p->count >= least_count && (PetscLogDouble)p->count * p->aij_s >= least_s;
+    if (w->prepared > 0) return w->count >= much_more * w->prepared_at;
+    return w->count >= least_count && (PetscLogDouble)w->count * w->aij_s >= least_s;
 }
 
 /* ---- a matrix's product --------------------------------------------------------------------- */
 
 static PetscErrorCode product_free(void *memory) {
     PetscFunctionBegin;
-    forget_plan(memory);
+    forget_plans(memory);
     PetscCall(PetscFree(memory));
     PetscFunctionReturn(0);
 }
@@ -192,8 +268,9 @@ static PetscErrorCode product_of(Mat A, product **out) {
     PetscCall(MatGetNonzeroState(A, &pattern));
     PetscCall(PetscObjectStateGet((PetscObject)A, &values));
     if (p->owner != A || p->pattern != pattern) {
-        forget_plan(p);
-        *p = (product){.owner = A, .aij_s = PETSC_MAX_REAL};
+        forget_plans(p);
+        *p = (product){.owner = A};
+        for (int k = 0; k < WAYS; k++) p->by[k].aij_s = PETSC_MAX_REAL;
     } else if (p->values != values) {
         p->current = PETSC_FALSE;
         p->missed_s = 0;
@@ -204,100 +281,226 @@ static PetscErrorCode product_of(Mat A, product **out) {
     PetscFunctionReturn(0);
 }
 
-/* z <- A x, plus y unless it is NULL. */
-static PetscErrorCode multiply_by_aij(Mat A, Vec x, Vec y, Vec z) {
+static PetscErrorCode multiply_by_aij(Mat A, const job *j) {
     PetscFunctionBegin;
-    if (y)
-        PetscCall(aij_mult_add(A, x, y, z));
+    if (j->C)
+        PetscCall(aij_numeric[j->way](j->C));
+    else if (j->y)
+        PetscCall(aij_add[j->way](A, j->x, j->y, j->z));
     else
-        PetscCall(aij_mult(A, x, z));
+        PetscCall(aij_mult[j->way](A, j->x, j->z));
     PetscFunctionReturn(0);
 }
 
-static PetscErrorCode multiply_by_plan(const product *p, Vec x, Vec y, Vec z) {
+static PetscErrorCode multiply_vector(const spmv_plan *plan, const job *j) {
     const PetscScalar *x_at;
     PetscScalar *z_at;
     PetscFunctionBegin;
-    if (y && y != z) PetscCall(VecCopy(y, z));
-    PetscCall(VecGetArrayRead(x, &x_at));
-    if (y)
-        PetscCall(VecGetArray(z, &z_at));
+    if (j->y && j->y != j->z) PetscCall(VecCopy(j->y, j->z));
+    PetscCall(VecGetArrayRead(j->x, &x_at));
+    if (j->y)
+        PetscCall(VecGetArray(j->z, &z_at));
     else
-        PetscCall(VecGetArrayWrite(z, &z_at));
-    const spmv_status status = spmv_exec(p->plan, 1.0, x_at, y ? 1.0 : 0.0, z_at);
+        PetscCall(VecGetArrayWrite(j->z, &z_at));
+    const spmv_status status = spmv_exec(plan, 1.0, x_at, j->y ? 1.0 : 0.0, z_at);
     PetscCheck(status == SPMV_OK, PETSC_COMM_SELF, PETSC_ERR_LIB, "%s", spmv_ctx_error(ctx));
-    if (y)
-        PetscCall(VecRestoreArray(z, &z_at));
+    if (j->y)
+        PetscCall(VecRestoreArray(j->z, &z_at));
     else
-        PetscCall(VecRestoreArrayWrite(z, &z_at));
-    PetscCall(VecRestoreArrayRead(x, &x_at));
-    PetscCall(PetscLogFlops(2.0 * (PetscLogDouble)p->nnz));
+        PetscCall(VecRestoreArrayWrite(j->z, &z_at));
+    PetscCall(VecRestoreArrayRead(j->x, &x_at));
     PetscFunctionReturn(0);
 }
 
-static PetscErrorCode try_aij(Mat A, product *p, Vec x, Vec y, Vec z) {
+/* Multiplies all columns at once, where they lie. */
+static PetscErrorCode multiply_dense(const spmv_plan *plan, const job *j) {
+    const PetscScalar *x_at;
+    PetscScalar *z_at;
+    PetscInt ldx, ldz;
+    PetscFunctionBegin;
+    PetscCall(MatDenseGetLDA(j->B, &ldx));
+    PetscCall(MatDenseGetLDA(j->C, &ldz));
+    PetscCall(MatDenseGetArrayRead(j->B, &x_at));
+    PetscCall(MatDenseGetArrayWrite(j->C, &z_at));
+    const spmv_call call = {.size = sizeof call,
+                            .x = x_at,
+                            .z = z_at,
+                            .k = j->k,
+                            .ldx = ldx,
+                            .ldz = ldz,
+                            .layout = SPMV_COLUMNS};
+    const spmv_status status = spmv_apply(plan, &call, NULL);
+    PetscCheck(status == SPMV_OK, PETSC_COMM_SELF, PETSC_ERR_LIB, "%s", spmv_ctx_error(ctx));
+    PetscCall(MatDenseRestoreArrayWrite(j->C, &z_at));
+    PetscCall(MatDenseRestoreArrayRead(j->B, &x_at));
+    PetscFunctionReturn(0);
+}
+
+static PetscErrorCode multiply_by_plan(const product *p, const job *j) {
+    PetscFunctionBegin;
+    if (j->C)
+        PetscCall(multiply_dense(p->by[j->way].plan, j));
+    else
+        PetscCall(multiply_vector(p->by[j->way].plan, j));
+    PetscCall(PetscLogFlops(2.0 * (PetscLogDouble)p->nnz * (PetscLogDouble)j->k));
+    PetscFunctionReturn(0);
+}
+
+static PetscErrorCode try_aij(Mat A, product *p, const job *j) {
+    way *w = &p->by[j->way];
     PetscLogDouble start, end;
     PetscFunctionBegin;
     PetscCall(PetscTime(&start));
-    PetscCall(multiply_by_aij(A, x, y, z));
+    PetscCall(multiply_by_aij(A, j));
     PetscCall(PetscTime(&end));
-    p->aij_s = PetscMin(p->aij_s, end - start);
-    if (p->plan) p->missed_s += end - start - (p->tried ? p->plan_s : 0);
+    w->aij_s = PetscMin(w->aij_s, (end - start) / (PetscLogDouble)j->k);
+    if (w->plan) p->missed_s += end - start - (w->tried ? w->plan_s * (PetscLogDouble)j->k : 0);
     PetscFunctionReturn(0);
 }
 
 /* Drops the plan after its last trial if SEQAIJ's product is faster. */
-static PetscErrorCode try_plan(Mat A, product *p, Vec x, Vec y, Vec z) {
+static PetscErrorCode try_plan(Mat A, product *p, const job *j) {
+    way *w = &p->by[j->way];
     PetscLogDouble start, end;
     PetscFunctionBegin;
     PetscCall(PetscTime(&start));
-    PetscCall(multiply_by_plan(p, x, y, z));
+    PetscCall(multiply_by_plan(p, j));
     PetscCall(PetscTime(&end));
-    p->plan_s = PetscMin(p->plan_s, end - start);
-    if (++p->tried < TRIAL) PetscFunctionReturn(0);
-    PetscCall(PetscInfo(A, "a product takes %g s, SEQAIJ's %g s\n", p->plan_s, p->aij_s));
-    if (p->plan_s > p->aij_s) forget_plan(p);
+    w->plan_s = PetscMin(w->plan_s, (end - start) / (PetscLogDouble)j->k);
+    if (++w->tried < TRIAL) PetscFunctionReturn(0);
+    PetscCall(PetscInfo(A, "a product takes %g s, SEQAIJ's %g s\n", w->plan_s, w->aij_s));
+    if (w->plan_s > w->aij_s) forget_plan(p, w);
     PetscFunctionReturn(0);
 }
 
-static PetscErrorCode multiply(Mat A, Vec x, Vec y, Vec z) {
+static PetscErrorCode multiply(Mat A, const job *j) {
     product *p = NULL;
     PetscFunctionBegin;
     PetscCall(product_of(A, &p));
-    if (is_time_to_prepare(p)) {
-        PetscCall(prepare(A, p));
-        p->prepared = is_auto() ? p->prepared + 1 : PREPARATIONS;
-        p->prepared_at = p->count;
+    way *w = &p->by[j->way];
+    if (is_time_to_prepare(w)) {
+        w->vectors = j->k;
+        PetscCall(prepare(A, p, w));
+        w->prepared = is_auto() ? w->prepared + 1 : PREPARATIONS;
+        w->prepared_at = w->count;
     }
-    p->count++;
-    if (p->plan && !p->current && p->missed_s >= p->refill_s) PetscCall(refill(A, p));
-    if (p->plan && p->current) {
-        if (p->tried < TRIAL)
-            PetscCall(try_plan(A, p, x, y, z));
+    w->count += j->k;
+    if (w->plan && !p->current && p->missed_s >= p->refill_s) PetscCall(refill(A, p));
+    if (w->plan && p->current) {
+        if (w->tried < TRIAL)
+            PetscCall(try_plan(A, p, j));
         else
-            PetscCall(multiply_by_plan(p, x, y, z));
-    } else if (!p->plan && p->prepared == PREPARATIONS)
-        PetscCall(multiply_by_aij(A, x, y, z));
+            PetscCall(multiply_by_plan(p, j));
+    } else if (!w->plan && w->prepared == PREPARATIONS)
+        PetscCall(multiply_by_aij(A, j));
     else
-        PetscCall(try_aij(A, p, x, y, z));
+        PetscCall(try_aij(A, p, j));
     PetscFunctionReturn(0);
 }
 
-static PetscErrorCode mult(Mat A, Vec x, Vec y) {
+/* The way of one vector's product by the transpose: a matrix that is known to be symmetric is its
+ * own. */
+static PetscErrorCode transposed_way(Mat A, int *out) {
+    PetscBool is_known, is_symmetric;
     PetscFunctionBegin;
-    PetscCall(multiply(A, x, NULL, y));
+    PetscCall(MatIsSymmetricKnown(A, &is_known, &is_symmetric));
+    *out = is_known && is_symmetric ? ONE : ONE_TRANSPOSED;
+    PetscFunctionReturn(0);
+}
+
+static PetscErrorCode mult(Mat A, Vec x, Vec z) {
+    PetscFunctionBegin;
+    PetscCall(multiply(A, &(job){.way = ONE, .x = x, .z = z, .k = 1}));
+    PetscFunctionReturn(0);
+}
+
+static PetscErrorCode mult_add(Mat A, Vec x, Vec y, Vec z) {
+    PetscFunctionBegin;
+    PetscCall(multiply(A, &(job){.way = ONE, .x = x, .y = y, .z = z, .k = 1}));
+    PetscFunctionReturn(0);
+}
+
+static PetscErrorCode mult_transpose(Mat A, Vec x, Vec z) {
+    job j = {.x = x, .z = z, .k = 1};
+    PetscFunctionBegin;
+    PetscCall(transposed_way(A, &j.way));
+    PetscCall(multiply(A, &j));
+    PetscFunctionReturn(0);
+}
+
+static PetscErrorCode mult_transpose_add(Mat A, Vec x, Vec y, Vec z) {
+    job j = {.x = x, .y = y, .z = z, .k = 1};
+    PetscFunctionBegin;
+    PetscCall(transposed_way(A, &j.way));
+    PetscCall(multiply(A, &j));
+    PetscFunctionReturn(0);
+}
+
+/* ---- products with a dense matrix ------------------------------------------------------------ */
+
+/* Describes a product C that SEQAIJ set up; of a kind that is left to it the way is WAYS. */
+static PetscErrorCode describe(Mat C, Mat *A, job *j) {
+    MatProductType type;
+    PetscFunctionBegin;
+    PetscCall(MatProductGetMats(C, A, &j->B, NULL));
+    PetscCall(MatProductGetType(C, &type));
+    j->C = C;
+    j->way = type == MATPRODUCT_AB ? BLOCK : type == MATPRODUCT_AtB ? BLOCK_TRANSPOSED : WAYS;
+    PetscFunctionReturn(0);
+}
+
+static PetscErrorCode numeric(Mat C) {
+    Mat A;
+    job j = {.way = WAYS};
+    PetscFunctionBegin;
+    PetscCall(describe(C, &A, &j));
+    PetscCall(MatGetSize(C, NULL, &j.k));
+    if (j.k > 0) PetscCall(multiply(A, &j));
+    PetscCall(MatAssemblyBegin(C, MAT_FINAL_ASSEMBLY));
+    PetscCall(MatAssemblyEnd(C, MAT_FINAL_ASSEMBLY));
+    PetscFunctionReturn(0);
+}
+
+/* SEQAIJ makes C, and is asked for its product. */
+static PetscErrorCode symbolic(Mat C) {
+    Mat A;
+    job j = {.way = WAYS};
+    PetscFunctionBegin;
+    PetscCall(describe(C, &A, &j));
+    PetscCall(aij_symbolic[j.way](C));
+    PetscCall(MatGetOperation(C, MATOP_PRODUCTNUMERIC, (operation *)&aij_numeric[j.way]));
+    PetscCall(MatSetOperation(C, MATOP_PRODUCTNUMERIC, (operation)numeric));
+    PetscFunctionReturn(0);
+}
+
+static PetscErrorCode set_product(Mat C) {
+    PetscErrorCode (*of_aij)(Mat);
+    Mat A;
+    job j = {.way = WAYS};
+    PetscFunctionBegin;
+    PetscCall(describe(C, &A, &j));
+    PetscCall(PetscObjectQueryFunction((PetscObject)j.B, AIJ_TIMES_DENSE, &of_aij));
+    if (!of_aij) PetscFunctionReturn(0);
+    PetscCall(of_aij(C));
+    if (j.way == WAYS) PetscFunctionReturn(0);
+    PetscCall(MatGetOperation(C, MATOP_PRODUCTSYMBOLIC, (operation *)&aij_symbolic[j.way]));
+    if (aij_symbolic[j.way])
+        PetscCall(MatSetOperation(C, MATOP_PRODUCTSYMBOLIC, (operation)symbolic));
     PetscFunctionReturn(0);
 }
 
 /* ---- the type ------------------------------------------------------------------------------- */
 
-static PetscErrorCode set_operations(Mat A, PetscErrorCode (*op)(Mat, Vec, Vec),
-                                     PetscErrorCode (*op_add)(Mat, Vec, Vec, Vec)) {
-    PetscFunctionBegin;
-    PetscCall(MatSetOperation(A, MATOP_MULT, (void (*)(void))op));
-    PetscCall(MatSetOperation(A, MATOP_MULT_ADD, (void (*)(void))op_add));
-    PetscFunctionReturn(0);
-}
+static const struct replaced {
+    MatOperation op;
+    operation *aij, ours; /* SEQAIJ's, once it is known */
+} replaced[] = {
+    {MATOP_MULT, (operation *)&aij_mult[ONE], (operation)mult},
+    {MATOP_MULT_ADD, (operation *)&aij_add[ONE], (operation)mult_add},
+    {MATOP_MULT_TRANSPOSE, (operation *)&aij_mult[ONE_TRANSPOSED], (operation)mult_transpose},
+    {MATOP_MULT_TRANSPOSE_ADD, (operation *)&aij_add[ONE_TRANSPOSED],
+     (operation)mult_transpose_add}};
+enum { REPLACED = sizeof replaced / sizeof *replaced };
 
 /* *out as reuse asks for it, of A's type. */
 static PetscErrorCode copy_as_asked(Mat A, MatReuse reuse, Mat *out) {
@@ -313,9 +516,11 @@ static PetscErrorCode to_seqaij(Mat A, MatType type, MatReuse reuse, Mat *out) {
     (void)type;
     PetscFunctionBegin;
     PetscCall(copy_as_asked(A, reuse, out));
-    PetscCall(set_operations(*out, aij_mult, aij_mult_add));
+    for (int k = 0; k < REPLACED; k++)
+        PetscCall(MatSetOperation(*out, replaced[k].op, *replaced[k].aij));
     PetscCall(PetscObjectCompose((PetscObject)*out, KEY, NULL));
     PetscCall(PetscObjectComposeFunction((PetscObject)*out, TO_SEQAIJ, NULL));
+    PetscCall(PetscObjectComposeFunction((PetscObject)*out, TIMES_DENSE, NULL));
     PetscCall(PetscObjectChangeTypeName((PetscObject)*out, MATSEQAIJ));
     PetscFunctionReturn(0);
 }
@@ -328,12 +533,12 @@ static PetscErrorCode to_spmv(Mat A, MatType type, MatReuse reuse, Mat *out) {
     if (is_spmv) PetscFunctionReturn(0);
     PetscCall(PetscObjectTypeCompare((PetscObject)*out, MATSEQAIJ, &is_seqaij));
     PetscCheck(is_seqaij, PETSC_COMM_SELF, PETSC_ERR_SUP, "%s is made of %s only", type, MATSEQAIJ);
-    if (!aij_mult) {
-        PetscCall(MatGetOperation(*out, MATOP_MULT, (void (**)(void)) & aij_mult));
-        PetscCall(MatGetOperation(*out, MATOP_MULT_ADD, (void (**)(void)) & aij_mult_add));
+    for (int k = 0; k < REPLACED; k++) {
+        if (!*replaced[k].aij) PetscCall(MatGetOperation(*out, replaced[k].op, replaced[k].aij));
+        PetscCall(MatSetOperation(*out, replaced[k].op, replaced[k].ours));
     }
-    PetscCall(set_operations(*out, mult, multiply));
     PetscCall(PetscObjectComposeFunction((PetscObject)*out, TO_SEQAIJ, to_seqaij));
+    PetscCall(PetscObjectComposeFunction((PetscObject)*out, TIMES_DENSE, set_product));
     PetscCall(PetscObjectChangeTypeName((PetscObject)*out, TYPE));
     PetscFunctionReturn(0);
 }
@@ -398,6 +603,7 @@ PETSC_EXTERN PetscErrorCode PetscDLLibraryRegister_spmv_petsc(void);
 PetscErrorCode PetscDLLibraryRegister_spmv_petsc(void) {
     PetscFunctionBegin;
     PetscCall(MatRegister(TYPE, create));
+    PetscCall(MatRegisterRootName("aijspmv", TYPE, MATMPIAIJ)); /* of several ranks' blocks */
     PetscCall(MatSeqAIJRegister(TYPE, to_spmv));
     PetscCall(PetscLogEventRegister("MatSpmvPrepare", MAT_CLASSID, &prepare_event));
     PetscCall(PetscOptionsGetString(NULL, NULL, "-mat_spmv_kernel", kernel, sizeof kernel, NULL));
