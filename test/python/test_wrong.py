@@ -117,6 +117,25 @@ class Wrong(unittest.TestCase):
                 self.assert_shown_wrong(rows_of(table)[name])
                 self.assertIn("spmv: 1 WRONG result: see the table\n", talk)
 
+    def test_several_vectors(self):
+        """Every vector has the wrong row; the record says how many numbers are wrong, and where the first is."""
+        for turned in [], ["-T"]:
+            self.log.unlink(missing_ok=True)
+            table, _ = self.spmv("-m", MATRIX, "-k", "omp:csr_rows,omp:cmrs_strips", "--vectors=1,3", "--layout=rows,columns",
+                                 *turned, "--log", self.log)
+            self.assertEqual(len(rows_of(table)["cmrs_strips"]), 3)
+            for record in self.records():
+                vectors, check = record["config"]["vectors"], record["check"]
+                if record["config"]["kernel"] == "csr_rows":
+                    self.assertEqual((record["status"], record["perf"]["ranked"]), ("ok", 1))
+                    continue
+                self.assertEqual((record["status"], check["bad_rows"], check["first_bad_row"], check["first_bad_vector"]),
+                                 ("wrong", vectors, MIDDLE, 0))
+                where = f"{MIDDLE} of vector 0" if vectors > 1 else MIDDLE
+                what = f"{vectors} of {vectors * ROWS} {'numbers' if vectors > 1 else 'rows'} differ"
+                self.assertTrue(record["reason"].startswith(f"{what} in the first product, first row {where} (from 0)"))
+                self.assert_no_time(record)
+
     def test_copies_of_a_plan(self):
         for cache, code in ("warm", 0), ("steady", 1):
             self.spmv("-m", MATRIX, "-k", "hyb_rows", "--log", self.log, f"--cache={cache}", code=code)

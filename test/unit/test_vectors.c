@@ -3,6 +3,7 @@
  * program's own check of every column. Columns differ in their numbers, and what lies between them
  * must stay as it was. */
 #include "kernels.h"
+#include "planted_vectors.h"
 
 enum { MOST = 100 /* vectors */, PADDING = 3 };
 
@@ -276,7 +277,8 @@ static void every_kernel_multiplies_blocks(void **state) {
 
 /* ---- bits ------------------------------------------------------------------------------------ */
 
-/* A column's bits are the same whatever the others are and, from two on, whatever k is. */
+/* A column's bits are the same whatever the others are and, from two on, whatever k is; and each
+ * is right. */
 static void try_bits(const spmv_backend *backend, int k, const pair *p, spmv_layout layout,
                      int64_t instructions) {
     static const int64_t counts[] = {2, 3, 7, 16, 33, 64, 100};
@@ -289,6 +291,7 @@ static void try_bits(const spmv_backend *backend, int k, const pair *p, spmv_lay
     spmv_plan *plan = plan_for(&c, p, SPMV_AS_IS, &most);
     if (!plan) return;
     char *widest = multiply_block(&c, p, plan, 0, &most);
+    check_columns(&c, p, 0, &most, widest);
     for (int n = 0; n < COUNT(counts); n++) {
         const shape s = {counts[n], layout, 1, false, 1.5, 0};
         char *z = multiply_block(&c, p, plan, 0, &s);
@@ -302,6 +305,10 @@ static void try_bits(const spmv_backend *backend, int k, const pair *p, spmv_lay
         if (different)
             complain_about(&c, &(subject){.name = p->name, .mat = p->mat},
                            "the bits of a column depend on how many there are");
+        check_columns(&c, p, 0, &s, z);
+        if (!guards_stay(&s, p->of[0].rows, z, c.precision, 0xa5))
+            complain_about(&c, &(subject){.name = p->name, .mat = p->mat},
+                           "wrote between the vectors, or behind them");
         free(z);
     }
     free(widest);
@@ -313,7 +320,7 @@ static void bits_depend_on_no_other_column(void **state) {
     static const char *const some[] = {"every length", "dense row"};
     tally = (struct tally){0};
     for (int f = 0; f < COUNT(some); f++) {
-        pair p = pair_of(some[f], 2, 0);
+        pair p = pair_of(some[f], 2, MOST);
         for (const spmv_backend *const *b = spmv_backends; *b; b++)
             for (int k = 0; is_tested(p.mat->ctx, *b) && k < (*b)->nkernels; k++)
                 for (int64_t isa = 0; is_here(*b, k) && isa <= best_isa(); isa++) {
@@ -325,10 +332,45 @@ static void bits_depend_on_no_other_column(void **state) {
     assert_int_equal(tally.wrong, 0);
 }
 
+/* ---- the check is checked -------------------------------------------------------------------- */
+
+/* Returns how many complaints there are about products by a kernel with that fault. */
+static int64_t complaints_about(vector_fault fault, const pair *p, int t) {
+    setup c = {.kernel = "omp:csr_serial", .precision = SPMV_F64, .offset_bits = 32};
+    spmv_kernel kernel;
+    tally = (struct tally){.wrong = MOST_PRINTED}; /* none is printed */
+    spmv_plan *plan = plan_for(&c, p, t ? SPMV_TRANSPOSE : SPMV_AS_IS, NULL);
+    assert_non_null(plan);
+    plant_vectors(plan, &kernel, fault);
+    for (int n = 0; n < COUNT(shapes); n++) try_block(&c, p, plan, t, &shapes[n]);
+    spmv_plan_free(plan);
+    const int64_t wrong = tally.wrong - MOST_PRINTED;
+    tally = (struct tally){0};
+    return wrong;
+}
+
+static void planted_faults_are_caught(void **state) {
+    (void)state;
+    static const char *const some[] = {"every length", "duplicates", "empty rows"};
+    if (only_backend && strcmp(only_backend, "omp") != 0) skip();
+    for (int f = 0; f < COUNT(some); f++) {
+        pair p = pair_of(some[f], 1, 17);
+        for (int t = 0; t < 2; t++) assert_int_equal(complaints_about(NO_FAULT, &p, t), 0);
+        for (int fault = NO_FAULT + 1; f == 0 && fault < LEAVES_LAST_BLOCKS; fault++)
+            assert_true(complaints_about((vector_fault)fault, &p, 0) > 0);
+        for (int fault = SWAPS_VECTORS; f == 0 && fault < LOSES_DUPLICATES; fault++)
+            assert_true(complaints_about((vector_fault)fault, &p, 0) > 0);
+        if (f == 1) assert_true(complaints_about(LOSES_DUPLICATES, &p, 1) > 0);
+        if (f == 2) assert_true(complaints_about(LOSES_EMPTY_ROWS, &p, 0) > 0);
+        pair_free(&p);
+    }
+}
+
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_kernel_multiplies_blocks),
         cmocka_unit_test(bits_depend_on_no_other_column),
+        cmocka_unit_test(planted_faults_are_caught),
     };
     wait_without_spinning(argv);
     take_backend(argc, argv);
