@@ -60,7 +60,7 @@ int main(int argc, char **argv) {
     check(ctx, spmv_ctx_create(NULL, &ctx));
     check(ctx, spmv_mat_load(ctx, path, NULL, &matrix));
     check(ctx, spmv_mat_stats(matrix, &of));
-    product A = prepare(ctx, matrix, kernel, 500, 0);
+    product A = prepare(ctx, matrix, SPMV_AS_IS, kernel, 500, 0);
 
     double *x = vector(of.rows), *b = vector(of.rows), *inverse = invert_diagonal(ctx, matrix);
     for (int64_t i = 0; i < of.cols; i++) x[i] = 1;

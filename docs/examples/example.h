@@ -40,25 +40,30 @@ typedef struct product { /* a plan, and what its products took */
     int64_t count;
 } product;
 
-/* Returns a plan for about that many products. refill: the matrix will get other values. */
-static inline product prepare(spmv_ctx *ctx, spmv_mat *A, const char *kernel, int64_t products,
-                              int refill) {
-    const spmv_plan_opts opts = {
-        .size = sizeof opts, .kernel = kernel, .expected_calls = products, .refill = refill};
+/* Returns a plan for about that many products by the matrix (SPMV_AS_IS) or its transpose
+ * (SPMV_TRANSPOSE). refill: the matrix will get other values. */
+static inline product prepare(spmv_ctx *ctx, spmv_mat *A, spmv_op op, const char *kernel,
+                              int64_t products, int refill) {
+    const spmv_plan_opts opts = {.size = sizeof opts,
+                                 .op = op,
+                                 .kernel = kernel,
+                                 .expected_calls = products,
+                                 .refill = refill};
     product p = {.ctx = ctx};
     spmv_plan_facts facts = SPMV_OPTS(spmv_plan_facts);
     spmv_stats of = SPMV_OPTS(spmv_stats);
     check(ctx, spmv_mat_stats(A, &of));
     check(ctx, spmv_plan_create(A, &opts, &p.plan));
     check(ctx, spmv_plan_info(p.plan, &facts));
-    p.x_bytes = (size_t)of.cols * sizeof(double), p.y_bytes = (size_t)of.rows * sizeof(double);
+    p.x_bytes = (size_t)(op == SPMV_TRANSPOSE ? of.rows : of.cols) * sizeof(double);
+    p.y_bytes = (size_t)(op == SPMV_TRANSPOSE ? of.cols : of.rows) * sizeof(double);
     p.on_gpu = facts.threads == 0;
     check(ctx, spmv_plan_alloc(p.plan, p.x_bytes, &p.x));
     check(ctx, spmv_plan_alloc(p.plan, p.y_bytes, &p.y));
     return p;
 }
 
-/* y <- alpha A x + beta y, with x and y where the plan runs; its time is added up. */
+/* y <- alpha op(A) x + beta y, with x and y where the plan runs; its time is added up. */
 static inline void multiply_there(product *p, double alpha, const void *x, double beta, void *y) {
     const double start = now();
     check(p->ctx, spmv_exec(p->plan, alpha, x, beta, y));
@@ -66,7 +71,7 @@ static inline void multiply_there(product *p, double alpha, const void *x, doubl
     p->count++;
 }
 
-/* y <- alpha A x + beta y, with x and y in host memory. For a GPU they are copied at every product,
+/* y <- alpha op(A) x + beta y, with x and y in host memory. For a GPU they are copied at every product,
  * which usually takes longer than the product itself and is not in its time: a real solver keeps
  * all its vectors on the GPU and works on them there, between calls of spmv_exec_async. The
  * examples in Python do that, with CuPy. */

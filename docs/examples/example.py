@@ -37,10 +37,10 @@ def worth(facts, products):
     return said + f" (in the trials {chosen_s * 1e6:.1f} us, {facts['baseline']} {baseline_s * 1e6:.1f} us)"
 
 
-def report(A, facts, xp, products, name="A"):
+def report(A, facts, xp, products, name="A", vectors=1):
     """Returns what a product takes: one of many that Python calls without a wait in between. With its result's memory a
     call takes some microseconds, which is what is seen of shorter products; those of the trials are called from C."""
-    x = xp.ones(A.shape[1])
+    x = xp.ones(A.shape[1]) if vectors == 1 else xp.ones((A.shape[1], vectors))
     start, repeats = clock(xp), 50
     for _ in range(repeats):
         A @ x

@@ -69,7 +69,7 @@ int main(int argc, char **argv) {
     fill_jacobian(&L, n, u, values);
     L.values = values;
     check(ctx, spmv_mat_csr(ctx, &L, &jacobian));
-    product J = prepare(ctx, jacobian, kernel, 1000, 1);
+    product J = prepare(ctx, jacobian, SPMV_AS_IS, kernel, 1000, 1);
     int steps = 0;
     const double first = evaluate(n, u, f);
     double rest = first;

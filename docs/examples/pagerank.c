@@ -1,18 +1,19 @@
-/* pagerank.c: the PageRank of a graph by power iteration, x <- d P x + (1 - d) / n. The vectors
+/* pagerank.c: the PageRank of a graph by power iteration, x <- d P' x + (1 - d) / n. The vectors
  * stay where the plan runs, on a GPU too.
  *
  *     pagerank [MATRIX [KERNEL]]
  *
- * MATRIX has an entry (i, j) for a link from page i to page j. P's column i holds 1 / (links of i)
- * at the pages it links to. A page without links passes nothing on; dividing x by its sum at the
- * end has the same effect as passing its rank to all pages alike. KERNEL "cuda:auto": on a GPU. */
+ * MATRIX has an entry (i, j) for a link from page i to page j. P has 1 / (links of i) there, so that
+ * its transpose P' passes the ranks on, for which the plan is made. A page without links passes
+ * nothing on; dividing x by its sum at the end has the same effect as passing its rank to all pages
+ * alike. KERNEL "cuda:auto": on a GPU. */
 #include "example.h"
 #include <math.h>
 
 static const double damping = 0.85;
 enum { MOST_PRODUCTS = 200, PRODUCTS_PER_CHECK = 10 };
 
-/* Returns P: its columns are the graph's rows. */
+/* Returns P: the graph with other values. */
 static spmv_mat *make_transition(spmv_ctx *ctx, const spmv_mat *graph) {
     spmv_csr_view links = SPMV_OPTS(spmv_csr_view);
     spmv_mat *P = NULL;
@@ -21,21 +22,13 @@ static spmv_mat *make_transition(spmv_ctx *ctx, const spmv_mat *graph) {
     for (int64_t i = 0; i < links.rows; i++)
         for (int64_t k = links.row_ptr[i]; k < links.row_ptr[i + 1]; k++)
             share[k] = 1 / (double)(links.row_ptr[i + 1] - links.row_ptr[i]);
-    const spmv_arrays arrays = {.size = sizeof arrays,
-                                .rows = links.cols,
-                                .cols = links.rows,
-                                .nnz = links.nnz,
-                                .ptr = links.row_ptr,
-                                .ptr_bits = 64,
-                                .idx = links.col_idx,
-                                .values = share,
-                                .by_columns = 1};
-    check(ctx, spmv_mat_create(ctx, &arrays, &P));
+    links.values = share;
+    check(ctx, spmv_mat_csr(ctx, &links, &P));
     free(share);
     return P;
 }
 
-/* Says how far x is from d P x + (1 - d) / n, by the graph's own entries. */
+/* Says how far x is from d P' x + (1 - d) / n, by the graph's own entries. */
 static double residual(const spmv_ctx *ctx, const spmv_mat *graph, const double *x) {
     spmv_csr_view links = SPMV_OPTS(spmv_csr_view);
     double most = 0;
@@ -61,7 +54,7 @@ int main(int argc, char **argv) {
     check(ctx, spmv_mat_load(ctx, path, NULL, &graph));
     check(ctx, spmv_mat_stats(graph, &of));
     spmv_mat *transition = make_transition(ctx, graph);
-    product P = prepare(ctx, transition, kernel, MOST_PRODUCTS, 0);
+    product P = prepare(ctx, transition, SPMV_TRANSPOSE, kernel, MOST_PRODUCTS, 0);
 
     const int64_t n = of.rows;
     double *here = vector(n), *jump = vector(n);

@@ -1,6 +1,7 @@
 /* pdhg.c: a transport problem, solved as a linear program by the primal-dual hybrid gradient method
- * (PDHG): G factories supply G markets at the least cost. It multiplies with A and its transpose:
- * minimise c'x where A x = b and x >= 0, with x[G i + j] what factory i sends to market j.
+ * (PDHG): G factories supply G markets at the least cost. It multiplies by A and by its transpose,
+ * with a plan of the same matrix for each: minimise c'x where A x = b and x >= 0, with x[G i + j]
+ * what factory i sends to market j.
  *
  *     pdhg [G [KERNEL]]
  *
@@ -11,9 +12,8 @@
 
 enum { MOST_ROUNDS = 50, STEPS = 200 }; /* a round starts from the averages of the last one */
 
-/* Column G i + j has a one in row i, that of the factory, and in row G + j, that of the market.
- * What is A by columns is its transpose by rows. */
-static spmv_mat *make(spmv_ctx *ctx, int64_t g, int transposed) {
+/* Column G i + j has a one in row i, that of the factory, and in row G + j, that of the market. */
+static spmv_mat *make(spmv_ctx *ctx, int64_t g) {
     const int64_t n = g * g;
     spmv_mat *A = NULL;
     int64_t *ptr = malloc((size_t)(n + 1) * sizeof *ptr);
@@ -23,19 +23,19 @@ static spmv_mat *make(spmv_ctx *ctx, int64_t g, int transposed) {
     for (int64_t k = 0; k < n; k++)
         idx[2 * k] = (int32_t)(k / g), idx[2 * k + 1] = (int32_t)(g + k % g);
     const spmv_arrays arrays = {.size = sizeof arrays,
-                                .rows = transposed ? n : 2 * g,
-                                .cols = transposed ? 2 * g : n,
+                                .rows = 2 * g,
+                                .cols = n,
                                 .nnz = 2 * n,
                                 .ptr = ptr,
                                 .ptr_bits = 64,
                                 .idx = idx,
-                                .by_columns = !transposed};
+                                .by_columns = 1};
     check(ctx, spmv_mat_create(ctx, &arrays, &A));
     free(ptr), free(idx);
     return A;
 }
 
-/* y <- start - A x */
+/* y <- start - op(A) x */
 static void subtract(product *A, const double *start, const double *x, double *y) {
     memcpy(y, start, A->y_bytes);
     multiply(A, -1.0, x, 1.0, y);
@@ -52,9 +52,9 @@ int main(int argc, char **argv) {
     const char *kernel = argc > 2 ? argv[2] : "auto";
     spmv_ctx *ctx = NULL;
     check(ctx, spmv_ctx_create(NULL, &ctx));
-    spmv_mat *matrix = make(ctx, g, 0), *transposed = make(ctx, g, 1);
-    product A = prepare(ctx, matrix, kernel, 2000, 0);
-    product At = prepare(ctx, transposed, kernel, 2000, 0);
+    spmv_mat *matrix = make(ctx, g);
+    product A = prepare(ctx, matrix, SPMV_AS_IS, kernel, 2000, 0);
+    product At = prepare(ctx, matrix, SPMV_TRANSPOSE, kernel, 2000, 0);
 
     double *b = vector(m), *c = vector(n), least = 0;
     for (int64_t k = 0; k < n; k++) {
@@ -94,6 +94,6 @@ int main(int argc, char **argv) {
 
     free(b), free(c), free(x), free(y), free(next), free(z), free(row), free(sum_x), free(sum_y);
     finish(&A), finish(&At);
-    spmv_mat_free(matrix), spmv_mat_free(transposed), spmv_ctx_free(ctx);
+    spmv_mat_free(matrix), spmv_ctx_free(ctx);
     return fabs(cost - least) < 1e-4 * least ? 0 : 1;
 }
