@@ -47,6 +47,8 @@ typedef struct spmv_features {
                               so that the columns they need have room there; 0: not sampled */
     double block_columns;  /* distinct columns of such rows, per row; infinite: not known */
     spmv_precision precision;
+    int64_t vectors;    /* that are multiplied at a time, about; 0: 1 */
+    spmv_layout layout; /* of them; 0: SPMV_COLUMNS */
     int threads;
     size_t cache; /* last-level cache of the device, bytes; 0: unknown */
     bool evicted; /* products find nothing in that cache, though the data might fit */

@@ -1,6 +1,7 @@
 /* propose.c: which OpenMP kernels should be fast on a matrix. It counts what a kernel waits for
  * per nonzero; cost.def says what that costs. Only ratios of these costs are used: where products
  * pay for trials they order the candidates, which are timed; otherwise they decide. */
+#include "spmv_kernel.h"
 #include "spmv_propose.h"
 #include <math.h>
 
@@ -10,14 +11,18 @@ static const spmv_cost costs[] = {
 #undef COST
 };
 
-enum { INDEX = sizeof(int32_t), PERCENT = 100 };
+enum { INDEX = sizeof(int32_t), PERCENT = 100, LINE = 64 /* bytes of a cache line */ };
 
 typedef struct model { /* all but the width per nonzero */
     const spmv_features *f;
     double width; /* bytes of a value */
     double far;   /* reads of x that no near cache answers */
-    double y;     /* bytes of a row's own data: y is fetched and written */
+    double z;     /* bytes of y, which is fetched and written */
+    double y;     /* bytes of a row's own data: z, and where the row begins */
     double rows;  /* whose ends branch prediction misses, or that sorting by length moves */
+    double k;     /* vectors that are multiplied at a time */
+    bool in_rows; /* they, and there are several */
+    double setup_products; /* of k vectors, that the shortest usual set-up takes */
     spmv_proposals *out;
 } model;
 
@@ -28,6 +33,12 @@ typedef struct work {
     double steps;
 } work;
 
+/* Says how a kernel multiplies several vectors. */
+typedef enum manner {
+    ONE_BY_ONE, /* each reads the matrix */
+    IN_CHUNKS   /* some after each other, while a cache has a chunk of the matrix */
+} manner;
+
 /* Columns within 2^16 of those of the rows around them count as near, and so does a whole x that
  * the near cache of a core holds, unless it starts empty: each thread reads all of x. Of rows of
  * almost equal length few ends are mispredicted, and sorting moves few rows. */
@@ -36,17 +47,61 @@ static model model_of(const spmv_features *f, spmv_proposals *out) {
     model m = {.f = f, .width = spmv_value_bytes(f), .out = out};
     bool is_far = f->evicted || m.width * (double)f->cols > near_cache;
     m.far = is_far ? f->lines * (1 - f->near_16) : 0;
-    m.y = (INDEX + 2 * m.width) / f->mean;
+    m.z = 2 * m.width / f->mean;
+    m.y = INDEX / f->mean + m.z;
     m.rows = fmin(2 * f->padding_32, 1) * (1 - f->empty_share) / f->mean;
+    m.k = fmax(1, (double)f->vectors);
+    m.in_rows = f->vectors > 1 && f->layout == SPMV_ROWS;
+    m.setup_products = 6;
     return m;
 }
 
+/* Where numbers of several vectors change their order, by columns or by rows, each takes as long as
+ * so many bytes. */
+static const double turning_bytes = 24;
+
 /* Waits are worth the fewer bytes the more threads share the memory: each thread waits as long as
  * before, but gets fewer bytes in that time. */
-static spmv_proposal *propose(const model *m, const char *kernel, work w) {
-    const double wait_bytes = 100 / fmax(m->f->threads, 2), step_bytes = 8, setup_products = 6;
-    const double term[] = {w.bytes + wait_bytes * w.waits, step_bytes * w.steps};
-    return spmv_propose_cost(m->out, costs, kernel, term, setup_products);
+static double wait_bytes(const model *m) {
+    return 100 / fmax(m->f->threads, 2);
+}
+
+static const double step_bytes = 8;
+
+/* Says what a product of all vectors is, by a kernel that multiplies each as w says, in columns.
+ * What a cache keeps of the matrix comes faster than from memory. */
+static work of_all(const model *m, manner how, work w) {
+    const double k = m->k, panels = ceil(k / SPMV_PANEL_VECTORS), kept = 0.4;
+    const double reads = how == ONE_BY_ONE ? k : panels + kept * (k - panels);
+    return (work){reads * (w.bytes - m->z) + k * m->z, k * w.waits, k * w.steps};
+}
+
+/* Vectors in rows are turned into columns, and back. */
+static spmv_proposal *propose(const model *m, const char *kernel, manner how, work w) {
+    const spmv_features *f = m->f;
+    const work all = of_all(m, how, w);
+    const double turned = m->in_rows ? m->k * (double)(f->rows + f->cols) / (double)f->nnz : 0;
+    const double term[] = {all.bytes + wait_bytes(m) * all.waits + turning_bytes * turned,
+                           step_bytes * all.steps};
+    return spmv_propose_cost(m->out, costs, kernel, term, m->setup_products);
+}
+
+/* Compressed rows read the matrix once for all vectors, or once for each panel of columns, which
+ * turn x into rows. A nonzero loads the lines that its row of x has, which is then far more often:
+ * fewer columns share a line. */
+static spmv_proposal *propose_rows(const model *m) {
+    const spmv_features *f = m->f;
+    const work one = {m->width + INDEX + m->y, m->far + 2 * m->rows, 1};
+    if (m->k == 1) return propose(m, "csr_balanced", ONE_BY_ONE, one);
+    const double most = m->in_rows ? 4 * LINE / m->width : SPMV_PANEL_VECTORS;
+    const double panels = ceil(m->k / most), columns = fmin(m->k, most);
+    const double lines = ceil(columns * m->width / LINE), per_line = 1.5;
+    const double far = fmin(1, columns * m->far);
+    const double turned = m->in_rows ? 0 : m->k * (double)f->cols / (double)f->nnz;
+    const double bytes = panels * (one.bytes - m->z) + m->k * m->z + turning_bytes * turned;
+    const double term[] = {bytes + wait_bytes(m) * panels * (lines * far + 2 * m->rows),
+                           step_bytes * panels * (1 + per_line * lines)};
+    return spmv_propose_cost(m->out, costs, "csr_balanced", term, m->setup_products);
 }
 
 static void set(spmv_proposal *p, const char *name, int64_t value) {
@@ -90,7 +145,7 @@ static void propose_csell(const model *m) {
                  diagonal = f->seen * f->diagonal, bytes = index + fmin(f->value_bytes, m->width);
     work w = {bytes + m->y, m->far,
               0.4 * diagonal * (1 + f->index_bytes) + (1 - diagonal) * (1 + f->padding_32)};
-    spmv_proposal *p = propose(m, "csell_slices", w);
+    spmv_proposal *p = propose(m, "csell_slices", IN_CHUNKS, w);
     p->predicted_setup *= 1 - f->seen * (1 - fmin(2 * f->index_bytes, 1));
     spmv_proposal_why(
         p,
@@ -99,7 +154,7 @@ static void propose_csell(const model *m) {
     if (!is_symmetric(f) || diagonal < mostly) return;
     w.bytes = halves_of(m) * (1 + 1 / f->mean) / 2 * bytes + 2 * m->y;
     w = with_windows(f, m->width, w);
-    spmv_proposal_why(propose(m, "csell_sym_slices", w),
+    spmv_proposal_why(propose(m, "csell_sym_slices", ONE_BY_ONE, w),
                       "symmetric as far as seen, %.0f %% on diagonals: half of it stored",
                       PERCENT * diagonal);
 }
@@ -113,8 +168,8 @@ static void propose_sell(const model *m) {
     const int64_t sigma = f->cv > 1 ? 4096 : 1024;
     const double near = f->cols <= 1 << 16 ? 1 : f->near_16,
                  bytes = 2 * near + INDEX * (1 - near) + spmv_coded_bytes(f);
-    const work w = {bytes + 2 * m->width / f->mean, m->far + m->rows, 1}; /* without row_ptr */
-    spmv_proposal *p = propose(m, "sell16_lanes", w);
+    const work w = {bytes + m->z, m->far + m->rows, 1}; /* without row_ptr */
+    spmv_proposal *p = propose(m, "sell16_lanes", IN_CHUNKS, w);
     spmv_proposal_why(p,
                       "rows of %.1f nonzeros, deviation %.0f %%, about %.1f bytes per nonzero "
                       "instead of %g",
@@ -133,7 +188,7 @@ static void propose_spc5(const model *m) {
         if (bytes[k] < bytes[best]) best = k;
     }
     const work w = {m->width + bytes[best] + m->y, m->far + 2 * m->rows, 1 / f->per_block[0]};
-    spmv_proposal_why(propose(m, "spc5_rows", w), "%.1f nonzeros in a block of %d x 8",
+    spmv_proposal_why(propose(m, "spc5_rows", IN_CHUNKS, w), "%.1f nonzeros in a block of %d x 8",
                       f->per_block[best], 1 << best);
 }
 
@@ -146,7 +201,7 @@ static void propose_blocks(const model *m) {
                  stored = m->width + INDEX / (double)(side * side);
     if (fill < full) return;
     const work w = {stored / fill + m->y, m->far / (double)side, 1 / fill};
-    spmv_proposal *p = propose(m, "bsr_lanes", w);
+    spmv_proposal *p = propose(m, "bsr_lanes", IN_CHUNKS, w);
     spmv_proposal_why(p, "blocks of %lld x %lld, %.0f %% full", (long long)side, (long long)side,
                       PERCENT * fill);
     set(p, "shape_rows", side);
@@ -159,7 +214,8 @@ static void propose_sss(const model *m) {
     if (!is_symmetric(f)) return;
     work w = {halves_of(m) * (m->width + INDEX) / 2 + 2 * m->y, 2 * m->far + m->rows, 1};
     w = with_windows(f, m->width, w);
-    spmv_proposal_why(propose(m, "sss_rows", w), "symmetric as far as seen: half of it stored");
+    spmv_proposal_why(propose(m, "sss_rows", ONE_BY_ONE, w),
+                      "symmetric as far as seen: half of it stored");
 }
 
 /* The cache of a core holds the x and y of a block, so that no read of x is far, at the price of
@@ -168,18 +224,30 @@ static void propose_csb(const model *m) {
     const spmv_features *f = m->f;
     if (m->far == 0) return;
     const work w = {spmv_coded_bytes(f) + INDEX + 2 * m->y, 0, 1};
-    spmv_proposal_why(propose(m, "csb_interleaved_blocks", w),
+    spmv_proposal_why(propose(m, "csb_interleaved_blocks", ONE_BY_ONE, w),
                       "%.2f cache lines of x per nonzero, and no cache for x", f->lines);
+}
+
+/* Products of a vector by csr_balanced that one of all vectors takes. */
+static double products_of_one(const model *m) {
+    spmv_proposals one = {.n = 0}, all = {.n = 0};
+    model single = *m, several = *m;
+    single.k = 1, single.in_rows = false;
+    single.out = &one, several.out = &all;
+    return propose_rows(&single)->predicted_speedup / propose_rows(&several)->predicted_speedup;
 }
 
 void spmv_propose_omp(const spmv_features *f, spmv_proposals *out) {
     enum { FEW = 4000 };
-    const model m = model_of(f, out);
-    const work rows = {m.width + INDEX + m.y, m.far + 2 * m.rows, 1};
+    model m = model_of(f, out);
+    double one_by_one = 1; /* how fast rows are that are read for each vector */
     spmv_proposal baseline = {.kernel = "csr_balanced"};
     out->baseline = out->baseline_s = 0;
     if (f->nnz) {
-        baseline = *propose(&m, "csr_balanced", rows);
+        const double products = products_of_one(&m);
+        one_by_one = products / m.k;
+        m.setup_products /= products;
+        baseline = *propose_rows(&m);
         out->baseline = 1 / baseline.predicted_speedup, out->n = 0;
         if (f->sampled) { /* otherwise only the lengths of the rows are known */
             propose_csell(&m);
@@ -189,10 +257,11 @@ void spmv_propose_omp(const spmv_features *f, spmv_proposals *out) {
             propose_sss(&m);
             propose_csb(&m);
         }
-        spmv_propose_kernel(out, "csr_rows", 0, 1, "rows in equal shares");
+        spmv_propose_kernel(out, "csr_rows", 0, one_by_one, "rows in equal shares");
     }
     if (f->nnz < FEW && f->rows < FEW) /* takes less time than waking the threads */
-        spmv_propose_kernel(out, "csr_serial", 0, 2, "%lld nonzeros", (long long)f->nnz);
+        spmv_propose_kernel(out, "csr_serial", 0, 2 * one_by_one, "%lld nonzeros",
+                            (long long)f->nnz);
     baseline.predicted_speedup = 0;
     spmv_proposal_why(&baseline, "compressed rows in equal shares of nonzeros");
     out->list[out->n++] = baseline;

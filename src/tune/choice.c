@@ -58,10 +58,11 @@ static bool is_timed(const spmv_backend *backend, double budget) {
 }
 
 /* Seconds of a product on a CPU before anything is timed: a nonzero in caches takes a thread half a
- * nanosecond, and so does a row. */
+ * nanosecond, and so does a row; each vector besides the first takes half as long. */
 static double host_product_s(const spmv_mat *mat, const spmv_plan_opts *opts) {
     const double entry_s = 5e-10;
-    return entry_s * (double)(mat->csr.nnz + mat->csr.rows) /
+    const double vectors = fmax(1, (1 + (double)opts->vectors) / 2);
+    return entry_s * vectors * (double)(mat->csr.nnz + mat->csr.rows) /
            (opts->threads ? opts->threads : mat->ctx->threads);
 }
 
@@ -379,6 +380,7 @@ static spmv_status choose(spmv_mat *mat, const spmv_plan_opts *opts, const spmv_
                          threads, &features));
     if (opts->refill) forget_values(mat, &features);
     if (backend->host && opts->threads) features.threads = opts->threads;
+    features.vectors = opts->vectors, features.layout = opts->layout;
     features.cache = mat->ctx->cache[device - mat->ctx->device];
     features.evicted = opts->cache != SPMV_WARM && may_be_kept(mat, opts, features.cache);
     backend->propose(&features, &proposals);

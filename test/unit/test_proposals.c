@@ -465,6 +465,87 @@ static void grids_are_converted_fast(void **state) {
     assert_true(setup[1] < 0.58 * setup[2] && setup[1] > setup[0]);
 }
 
+/* What is proposed for k vectors of a grid. */
+static void grid_for(int64_t vectors, spmv_layout layout, spmv_proposals *all) {
+    spmv_features f = features_for(SPMV_FOR_HOST, "gen:poisson3d:24", NULL);
+    f.threads = 2, f.evicted = true;
+    f.vectors = vectors, f.layout = layout;
+    all->n = 0;
+    spmv_propose_omp(&f, all);
+}
+
+static void one_vector_is_the_same_in_any_layout(void **state) {
+    (void)state;
+    spmv_proposals unsaid, one;
+    grid_for(0, 0, &unsaid);
+    for (int layout = SPMV_COLUMNS; layout <= SPMV_ROWS; layout++) {
+        grid_for(1, (spmv_layout)layout, &one);
+        assert_int_equal(one.n, unsaid.n);
+        for (int p = 0; p < one.n; p++) {
+            assert_string_equal(one.list[p].kernel, unsaid.list[p].kernel);
+            ASSERT_NEAR(one.list[p].predicted_speedup, unsaid.list[p].predicted_speedup, 1e-12);
+            ASSERT_NEAR(one.list[p].predicted_setup, unsaid.list[p].predicted_setup, 1e-12);
+        }
+    }
+}
+
+/* Fewer bytes of the matrix are worth the less the more vectors share them; kernels of chunks read
+ * it once for a panel of columns, and in rows pay for turning them. Set-ups are counted in products
+ * of all vectors. */
+static void several_vectors_share_the_matrix(void **state) {
+    static const int64_t vectors[] = {1, 2, 8, 9, 32};
+    double set_up = INFINITY;
+    (void)state;
+    for (int k = 0; k < COUNT(vectors); k++) {
+        spmv_proposals all[2];
+        double chunks[2];
+        for (int layout = SPMV_COLUMNS; layout <= SPMV_ROWS; layout++) {
+            const int rows = layout == SPMV_ROWS;
+            grid_for(vectors[k], (spmv_layout)layout, &all[rows]);
+            chunks[rows] = predicted_speedup_of(&all[rows], "csell_slices");
+            const double looped = predicted_speedup_of(&all[rows], "csell_sym_slices");
+            if (!(looped < chunks[rows] || vectors[k] == 1))
+                fail_msg("%lld: looped %g, in chunks %g", (long long)vectors[k], looped,
+                         chunks[rows]);
+        }
+        if (vectors[k] == 2) assert_true(chunks[0] > 1.2 && chunks[1] < chunks[0]);
+        if (vectors[k] >= 8) assert_true(chunks[0] > 0.8 && chunks[1] < 0.6);
+        const double setup = proposal_of(&all[0], "csell_slices")->predicted_setup;
+        assert_true(setup < set_up);
+        set_up = setup;
+        /* Compressed rows by another kernel read the matrix for each vector. */
+        const spmv_proposal *again = proposal_of(&all[1], "csr_rows");
+        if (vectors[k] == 1) assert_true(again->predicted_speedup == 1);
+        if (vectors[k] >= 8) assert_true(again->predicted_speedup < 0.6);
+    }
+}
+
+/* The cost of what is predicted to be fastest, in products of one vector by csr_balanced, is that
+ * of as many single products at most. */
+static void several_vectors_cost_no_more_than_one_by_one(void **state) {
+    static const char *const sources[] = {"gen:poisson3d:24", "gen:rmat:14", "gen:fem3d:8",
+                                          "gen:random:60000:3", "gen:diagonal:40000"};
+    (void)state;
+    for (int s = 0; s < COUNT(sources); s++) {
+        spmv_features f = features_for(SPMV_FOR_HOST, sources[s], NULL);
+        double single = 0;
+        f.evicted = true, f.threads = 2, f.layout = SPMV_COLUMNS;
+        for (f.vectors = 1; f.vectors <= 34; f.vectors++) {
+            spmv_proposals all = {.n = 0};
+            double fastest = INFINITY;
+            spmv_propose_omp(&f, &all);
+            for (int p = 0; p < all.n; p++)
+                if (all.list[p].predicted_speedup > 0)
+                    fastest = fmin(fastest, all.baseline / all.list[p].predicted_speedup);
+            fastest = fmin(fastest, all.baseline);
+            if (f.vectors == 1) single = fastest;
+            if (!(fastest <= 1.02 * single * (double)f.vectors))
+                fail_msg("%s, %lld: %g, one by one %g", sources[s], (long long)f.vectors, fastest,
+                         single * (double)f.vectors);
+        }
+    }
+}
+
 int main(int argc, char **argv) {
     (void)argc;
     wait_without_spinning(argv);
@@ -486,6 +567,9 @@ int main(int argc, char **argv) {
         cmocka_unit_test(hot_columns_are_seen),
         cmocka_unit_test(almost_equal_rows_are_worth_converting),
         cmocka_unit_test(grids_are_converted_fast),
+        cmocka_unit_test(one_vector_is_the_same_in_any_layout),
+        cmocka_unit_test(several_vectors_share_the_matrix),
+        cmocka_unit_test(several_vectors_cost_no_more_than_one_by_one),
     };
     return cmocka_run_group_tests(tests, open_context, close_context);
 }
