@@ -71,9 +71,9 @@ static inline void multiply_there(product *p, double alpha, const void *x, doubl
     p->count++;
 }
 
-/* y <- alpha op(A) x + beta y, with x and y in host memory. For a GPU they are copied at every product,
- * which usually takes longer than the product itself and is not in its time: a real solver keeps
- * all its vectors on the GPU and works on them there, between calls of spmv_exec_async. The
+/* y <- alpha op(A) x + beta y, with x and y in host memory. For a GPU they are copied at every
+ * product, which usually takes longer than the product itself and is not in its time: a real solver
+ * keeps all its vectors on the GPU and works on them there, between calls of spmv_exec_async. The
  * examples in Python do that, with CuPy. */
 static inline void multiply(product *p, double alpha, const double *x, double beta, double *y) {
     if (!p->on_gpu) {

@@ -3,8 +3,8 @@
  *
  *     pagerank [MATRIX [KERNEL]]
  *
- * MATRIX has an entry (i, j) for a link from page i to page j. P has 1 / (links of i) there, so that
- * its transpose P' passes the ranks on, for which the plan is made. A page without links passes
+ * MATRIX has an entry (i, j) for a link from page i to page j. P has 1 / (links of i) there: its
+ * transpose P' passes the ranks on, and the plan is made for it. A page without links passes
  * nothing on; dividing x by its sum at the end has the same effect as passing its rank to all pages
  * alike. KERNEL "cuda:auto": on a GPU. */
 #include "example.h"
