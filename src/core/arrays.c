@@ -3,6 +3,7 @@
  * instructions of; only if something is, the entries are gone through one by one for the first.
  * Lines are the rows, or with by_columns the columns; places are where their entries lie. */
 #include "source.h"
+#include "turn.h"
 #include <math.h>
 #include <stdio.h>
 
@@ -230,7 +231,7 @@ static spmv_status check_entries(spmv_ctx *ctx, const spmv_arrays *a, bool *asce
     return SPMV_OK;
 }
 
-/* ---- from compressed rows or columns --------------------------------------------------------- */
+/* ---- from any compressed rows or columns ----------------------------------------------------- */
 
 /* The lines' entries as a file would hold them: they may be unsorted, and this way sorting is
  * written once. */
@@ -325,24 +326,75 @@ static bool take_values(spmv_ctx *ctx, const spmv_arrays *a, int threads, spmv_c
     return true;
 }
 
+static spmv_status lack_room(spmv_ctx *ctx, const spmv_arrays *a) {
+    return spmv_fail(ctx, SPMV_E_NOMEM, "out of memory for compressed rows: %.1f GB",
+                     1e-9 * (12.0 * (double)a->nnz + 8.0 * (double)a->rows));
+}
+
+static void describe(spmv_mat *mat, const spmv_arrays *a) {
+    mat->precision = a->precision;
+    mat->by_columns = a->by_columns;
+    mat->coo = (spmv_coo){.rows = a->rows,
+                          .cols = a->cols,
+                          .nnz = a->nnz,
+                          .field = a->values ? SPMV_REAL_FIELD : SPMV_PATTERN_FIELD};
+    mat->csr =
+        (spmv_csr){.rows = a->rows, .cols = a->cols, .nnz = a->nnz, .as_given = !a->by_columns};
+}
+
 /* Takes them as they are, or in the types of the canonical CSR. By the static partition that
  * kernels multiply with: first touch places the pages. */
 static spmv_status take_rows(spmv_mat *mat, const spmv_arrays *a) {
     const int threads = spmv_threads_for(mat->ctx, a->nnz + a->rows);
     spmv_csr *A = &mat->csr;
-    mat->precision = a->precision;
-    mat->coo = (spmv_coo){.rows = a->rows,
-                          .cols = a->cols,
-                          .nnz = a->nnz,
-                          .field = a->values ? SPMV_REAL_FIELD : SPMV_PATTERN_FIELD};
-    *A = (spmv_csr){.rows = a->rows, .cols = a->cols, .nnz = a->nnz, .as_given = true};
+    describe(mat, a);
     bool taken = take_ptr(mat->ctx, a, threads, A) && take_idx(mat->ctx, a, threads, A) &&
                  take_values(mat->ctx, a, threads, A);
     mat->coo.col = A->col_idx;
     mat->coo.values = a->values ? A->values : NULL;
-    if (taken) return SPMV_OK;
-    return spmv_fail(mat->ctx, SPMV_E_NOMEM, "out of memory for compressed rows: %.1f GB",
-                     1e-9 * (12.0 * (double)a->nnz + 8.0 * (double)a->rows));
+    return taken ? SPMV_OK : lack_room(mat->ctx, a);
+}
+
+/* ---- from compressed columns that are ------------------------------------------------------- */
+
+/* Returns the offsets as a counting sort takes them: those given, or copies, which are to be
+ * freed. */
+static const int64_t *wide_ptr(const spmv_arrays *a, int64_t **copy) {
+    const int64_t lines = lines_of(a);
+    *copy = NULL;
+    if (a->ptr_bits == 64 && a->base == 0) return a->ptr;
+    *copy = spmv_host_alloc((size_t)(lines + 1) * sizeof **copy);
+    for (int64_t i = 0; *copy && i <= lines; i++) (*copy)[i] = ptr_at(a, i);
+    return *copy;
+}
+
+static spmv_status take_columns(spmv_mat *mat, const spmv_arrays *a) {
+    spmv_csr *A = &mat->csr;
+    int64_t *copy;
+    describe(mat, a);
+    A->row_ptr = spmv_host_take(mat->ctx, (size_t)(A->rows + 1) * sizeof *A->row_ptr);
+    A->col_idx = spmv_host_take(mat->ctx, (size_t)A->nnz * sizeof *A->col_idx);
+    A->values = spmv_host_take(mat->ctx, (size_t)A->nnz * sizeof *A->values);
+    const spmv_turn t = {.lines = a->cols,
+                         .places = a->rows,
+                         .nnz = a->nnz,
+                         .ptr = wide_ptr(a, &copy),
+                         .idx = a->idx,
+                         .base = a->base,
+                         .values = a->values,
+                         .precision = a->precision,
+                         .out_ptr = A->row_ptr,
+                         .out_idx = A->col_idx,
+                         .out_values = A->values};
+    const bool has_room = t.ptr && A->row_ptr && A->col_idx && A->values;
+    const spmv_status status = has_room ? spmv_turn_lines(mat->ctx, &t) : lack_room(mat->ctx, a);
+    spmv_host_free(copy);
+    return status;
+}
+
+static spmv_status take(spmv_mat *mat, const spmv_arrays *a, bool is_canonical) {
+    if (!is_canonical) return take_arrays(mat, a);
+    return a->by_columns ? take_columns(mat, a) : take_rows(mat, a);
 }
 
 static spmv_status create(spmv_ctx *ctx, const spmv_arrays *a, spmv_mat **out) {
@@ -351,8 +403,7 @@ static spmv_status create(spmv_ctx *ctx, const spmv_arrays *a, spmv_mat **out) {
     TRY(check_copies_fit(ctx, a));
     TRY(check_entries(ctx, a, &ascend));
     TRY(spmv_mat_new(ctx, &mat));
-    const bool canonical = ascend && a->symmetry == SPMV_GENERAL && !a->by_columns;
-    return spmv_mat_finish(mat, canonical ? take_rows(mat, a) : take_arrays(mat, a), out);
+    return spmv_mat_finish(mat, take(mat, a, ascend && a->symmetry == SPMV_GENERAL), out);
 }
 
 /* ---- from a device's memory ------------------------------------------------------------------ */

@@ -77,6 +77,8 @@ struct spmv_mat {
     spmv_csr csr;
     bool borrowed, borrowed_values; /* the caller owns the entries' places; their values */
     bool freed;                     /* by its owner: the last plan frees the memory */
+    bool by_columns;                /* its entries are those of csr, but in the order of columns:
+                                       coo has them once they were asked for */
     bool values_change;             /* as spmv_values_change: before new ones are first written */
     bool to_count;                  /* stats that all entries are read for are not there yet */
     int nplans;                     /* alive, and in need of this matrix */

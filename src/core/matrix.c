@@ -146,7 +146,7 @@ size_t spmv_mat_own_bytes(const spmv_mat *mat) {
     if (!A->lent.col_idx) bytes += nnz * sizeof *A->col_idx;
     if (!A->lent.values) bytes += nnz * sizeof *A->values;
     if (coo->row && !mat->borrowed) bytes += n * sizeof *coo->row;
-    if (coo->col != A->col_idx && !mat->borrowed) bytes += n * sizeof *coo->col;
+    if (coo->col && coo->col != A->col_idx && !mat->borrowed) bytes += n * sizeof *coo->col;
     if (coo->values && coo->values != A->values && !mat->borrowed_values)
         bytes += n * sizeof *coo->values;
     return bytes;

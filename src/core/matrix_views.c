@@ -1,15 +1,37 @@
 /* matrix_views.c: views of a matrix: borrowed arrays, and its numbers. */
-#include "internal.h"
+#include "turn.h"
 
 spmv_status spmv_mat_bring(const spmv_mat *mat) {
     spmv_mat *own = (spmv_mat *)(uintptr_t)mat; /* no matrix is const where it is made */
     return mat->fetch ? mat->fetch(own) : SPMV_OK;
 }
 
-/* The rows of entries that were given as compressed rows: when they are asked for. */
-static bool list_rows(spmv_mat *mat) {
+/* The entries of compressed columns, in the order in which they were given. */
+static bool list_columns(spmv_mat *mat) {
+    const spmv_csr *A = &mat->csr;
+    const bool has_values = mat->coo.field != SPMV_PATTERN_FIELD;
+    spmv_coo all = mat->coo;
+    spmv_turn t = spmv_turn_of(A, A->values);
+    int64_t *ptr = t.out_ptr = spmv_host_alloc((size_t)(A->cols + 1) * sizeof *ptr);
+    bool listed = spmv_coo_alloc(mat->ctx, &all, has_values) == SPMV_OK;
+    t.out_idx = all.row, t.out_values = all.values;
+    listed = listed && ptr && spmv_turn_lines(mat->ctx, &t) == SPMV_OK;
+    for (int64_t j = 0; j < (listed ? A->cols : 0); j++)
+        for (int64_t k = ptr[j]; k < ptr[j + 1]; k++) all.col[k] = (int32_t)j;
+    spmv_host_free(ptr);
+    if (listed)
+        mat->coo = all;
+    else
+        spmv_coo_free(&all);
+    return listed;
+}
+
+/* The rows of entries that were given as compressed rows, or all of those that were given as
+ * compressed columns: when they are asked for. */
+static bool list_entries(spmv_mat *mat) {
     const spmv_csr *A = &mat->csr;
     if (mat->coo.row || A->nnz == 0) return true;
+    if (mat->by_columns) return list_columns(mat);
     mat->coo.row = spmv_host_take(mat->ctx, (size_t)A->nnz * sizeof *mat->coo.row);
     for (int64_t i = 0; mat->coo.row && i < A->rows; i++)
         for (int64_t k = A->row_ptr[i]; k < A->row_ptr[i + 1]; k++) mat->coo.row[k] = (int32_t)i;
@@ -23,8 +45,8 @@ spmv_status spmv_mat_entries(const spmv_mat *mat, spmv_coo_view *view) {
     TRY(spmv_fill(ctx, "spmv_coo_view", &none, sizeof none, view));
     GIVEN(NULL, mat);
     TRY(spmv_mat_bring(mat));
-    if (!list_rows((spmv_mat *)(uintptr_t)mat))
-        return spmv_fail(ctx, SPMV_E_NOMEM, "out of memory for the rows of %lld entries",
+    if (!list_entries((spmv_mat *)(uintptr_t)mat))
+        return spmv_fail(ctx, SPMV_E_NOMEM, "out of memory for a list of %lld entries",
                          (long long)mat->csr.nnz);
     const spmv_coo *A = &mat->coo;
     const spmv_coo_view all = {.rows = A->rows,
@@ -67,7 +89,8 @@ bool spmv_values_change(const spmv_mat *mat) {
 /* Counts what all entries must be read for, when it is asked for. */
 static void count(spmv_mat *mat) {
     const int threads = spmv_threads_for(mat->ctx, mat->coo.nnz);
-    const double *values = mat->coo.values;
+    const bool is_pattern = mat->coo.field == SPMV_PATTERN_FIELD;
+    const double *values = !mat->by_columns ? mat->coo.values : is_pattern ? NULL : mat->csr.values;
     int64_t zeros = 0;
 #pragma omp parallel for schedule(static) num_threads(threads) reduction(+ : zeros)
     for (int64_t k = 0; k < (values ? mat->coo.nnz : 0); k++) zeros += values[k] == 0;

@@ -36,6 +36,90 @@ static void columns_keep_their_order(void **state) {
     spmv_ctx_free(ctx);
 }
 
+enum { ROWS = 70, COLS = 50, MOST = ROWS * COLS };
+
+typedef struct columns { /* ascending, without duplicates, counted from `base` */
+    int32_t narrow[COLS + 1], row[MOST];
+    int64_t wide[COLS + 1];
+    double f64[2][MOST];
+    float f32[2][MOST];
+    spmv_arrays arrays;
+} columns;
+
+/* Bits of the case: offsets of 64 bits, base 1, f64, values at all. */
+static void make_columns(int is, columns *c) {
+    const int base = is >> 1 & 1, f64 = is >> 2 & 1;
+    int64_t n = 0;
+    for (int j = 0; j < COLS; j++) {
+        c->wide[j] = c->narrow[j] = (int32_t)n + base;
+        for (int i = 0; i < ROWS; i++)
+            if (j % 7 && (i * 31 + j * 17) % 5 == 0) c->row[n++] = i + base;
+    }
+    c->wide[COLS] = c->narrow[COLS] = (int32_t)n + base;
+    for (int64_t k = 0; k < n; k++)
+        for (int v = 0; v < 2; v++) c->f64[v][k] = c->f32[v][k] = (float)(1 + k + 10000 * v);
+    c->arrays = (spmv_arrays){.size = sizeof c->arrays,
+                              .rows = ROWS,
+                              .cols = COLS,
+                              .nnz = n,
+                              .ptr = is & 1 ? (void *)c->wide : c->narrow,
+                              .idx = c->row,
+                              .values = !(is >> 3) ? NULL
+                                        : f64      ? (void *)c->f64[0]
+                                                   : c->f32[0],
+                              .ptr_bits = is & 1 ? 64 : 32,
+                              .base = base,
+                              .precision = f64 ? SPMV_F64 : SPMV_F32,
+                              .by_columns = 1};
+}
+
+/* Checks the entries, in their order, and the rows; values NULL: all are 1. */
+static void check_columns(const spmv_mat *mat, const columns *c, bool lists, const double *values) {
+    spmv_coo_view all = SPMV_OPTS(spmv_coo_view);
+    spmv_csr_view A = SPMV_OPTS(spmv_csr_view);
+    spmv_stats stats = SPMV_OPTS(spmv_stats);
+    const int base = c->arrays.base;
+    assert_int_equal(spmv_mat_stats(mat, &stats), SPMV_OK);
+    assert_int_equal(stats.explicit_zeros, 0);
+    assert_int_equal(spmv_mat_rows(mat, &A), SPMV_OK);
+    if (lists) assert_int_equal(spmv_mat_entries(mat, &all), SPMV_OK);
+    if (lists) assert_true(all.nnz == c->arrays.nnz && (all.values != NULL) == (values != NULL));
+    for (int64_t j = 0; j < COLS; j++)
+        for (int64_t k = c->wide[j] - base; k < c->wide[j + 1] - base; k++) {
+            const int64_t i = c->row[k] - base, at = spmv_find_entry(&A, i, (int32_t)j);
+            assert_true(at >= 0 && A.values[at] == (values ? values[k] : 1));
+            if (!lists) continue;
+            assert_true(all.row[k] == i && all.col[k] == j);
+            if (values) assert_true(all.values[k] == values[k]);
+        }
+}
+
+/* Columns that ascend become rows without a list of their entries, which is made when it is asked
+ * for: before new values, after them, or never. */
+static void sorted_columns_keep_their_order(void **state) {
+    (void)state;
+    spmv_ctx *ctx = context_of(2);
+    columns *c = malloc(sizeof *c);
+    for (int is = 0; is < 16; is++)
+        for (int listed = 0; listed < 4; listed++) {
+            spmv_mat *mat = NULL;
+            make_columns(is, c);
+            const double *old = c->arrays.values ? c->f64[0] : NULL;
+            assert_int_equal(spmv_mat_create(ctx, &c->arrays, &mat), SPMV_OK);
+            const size_t n = (size_t)c->arrays.nnz, bytes = spmv_mat_own_bytes(mat);
+            assert_int_equal(bytes, 8 * (ROWS + 1) + 12 * n);
+            check_columns(mat, c, listed & 1, old);
+            const void *new = is >> 2 & 1 ? (void *)c->f64[1] : c->f32[1];
+            assert_int_equal(spmv_mat_set_values(mat, new, SPMV_HOST, NULL), SPMV_OK);
+            if (!listed) assert_int_equal(spmv_mat_own_bytes(mat), bytes + 4 * n);
+            check_columns(mat, c, listed & 2, c->f64[1]);
+            check_columns(mat, c, listed & 1, c->f64[1]);
+            spmv_mat_free(mat);
+        }
+    free(c);
+    spmv_ctx_free(ctx);
+}
+
 /* The bits of a sum depend on its order even in extended precision, and those of a zero on how it
  * begins: setting the same values changes none, however many duplicates there are. */
 static void the_same_values_keep_their_bits(void **state) {
@@ -109,6 +193,7 @@ int main(int argc, char **argv) {
     wait_without_spinning(argv);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(columns_keep_their_order),
+        cmocka_unit_test(sorted_columns_keep_their_order),
         cmocka_unit_test(the_same_values_keep_their_bits),
         cmocka_unit_test(borrowed_arrays_are_only_read),
         cmocka_unit_test(no_entries_have_no_values),

@@ -1,5 +1,6 @@
 /* origin.c: which of the given values make the values of the canonical CSR: its entries are in the
  * order of rows, mirrored ones stand twice, and duplicates are sums. */
+#include "core/turn.h"
 #include "core/values/values.h"
 #include <math.h>
 #include <stdlib.h>
@@ -83,6 +84,19 @@ static spmv_status fill_origin(spmv_mat *mat, int threads, struct spmv_origin *o
     return SPMV_OK;
 }
 
+/* Of compressed columns: where a counting sort puts the entries of the rows. */
+static spmv_status fill_from_columns(spmv_mat *mat, struct spmv_origin *out) {
+    const spmv_csr *A = &mat->csr;
+    spmv_turn t = spmv_turn_of(A, NULL);
+    int64_t *ptr = t.out_ptr = spmv_host_alloc((size_t)(A->cols + 1) * sizeof *ptr);
+    t.to = out->entry = spmv_host_take(mat->ctx, (size_t)A->nnz * sizeof *out->entry);
+    spmv_status status = ptr && out->entry
+                             ? spmv_turn_lines(mat->ctx, &t)
+                             : spmv_fail(mat->ctx, SPMV_E_NOMEM, "out of memory for new values");
+    spmv_host_free(ptr);
+    return status;
+}
+
 spmv_status spmv_origin_find(spmv_mat *mat, int threads) {
     if (mat->csr.as_given || mat->origin) return SPMV_OK;
     if (mat->coo.nnz > UINT32_MAX / 2)
@@ -92,7 +106,8 @@ spmv_status spmv_origin_find(spmv_mat *mat, int threads) {
                          (long long)mat->coo.nnz);
     mat->origin = calloc(1, sizeof *mat->origin);
     if (!mat->origin) return spmv_fail(mat->ctx, SPMV_E_NOMEM, "out of memory");
-    spmv_status status = fill_origin(mat, threads, mat->origin);
+    spmv_status status = mat->by_columns ? fill_from_columns(mat, mat->origin)
+                                         : fill_origin(mat, threads, mat->origin);
     if (status == SPMV_OK) return SPMV_OK;
     spmv_origin_free(mat->ctx, mat->origin);
     mat->origin = NULL;

@@ -83,10 +83,11 @@ static spmv_status check_stores(const spmv_mat *mat, const spmv_csr_view *A, int
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-/* Room for the entries' own values, where they are not those of the rows; NULL: they are. */
+/* Room for the entries' own values, where they are not those of the rows; NULL: they are, or nobody
+ * has asked for the entries. */
 static spmv_status make_room(const spmv_mat *mat, double **out) {
     *out = NULL;
-    if (mat->csr.as_given) return SPMV_OK;
+    if (mat->csr.as_given || (mat->by_columns && !mat->coo.row)) return SPMV_OK;
     *out = mat->coo.values && !mat->borrowed_values
                ? mat->coo.values
                : spmv_host_take(mat->ctx, (size_t)mat->coo.nnz * sizeof **out);
@@ -98,7 +99,7 @@ static spmv_status make_room(const spmv_mat *mat, double **out) {
 static void keep_entries(spmv_mat *mat, const spmv_given *g, int threads, double *room) {
     mat->fetch = NULL;
     if (room) spmv_widen(g, mat->coo.nnz, threads, room);
-    mat->coo.values = room ? room : mat->csr.values;
+    mat->coo.values = room || mat->by_columns ? room : mat->csr.values;
     mat->coo.field = mat->stats.field = SPMV_REAL_FIELD;
     mat->borrowed_values = false;
     mat->to_count = true;
