@@ -223,40 +223,57 @@ static spmv_status fill(spmv_device *d, void *memory, int byte, size_t bytes) {
     return SPMV_OK;
 }
 
-enum { SIDE = 32, TURNING_ROWS = 8 }; /* a block turns squares, so many of its rows at once */
+enum { STRIP = 256, NARROW = 8 }; /* lines and numbers of a strip that a block turns */
 
-/* Through shared memory, so that both sides are read and written along their lines. Blocks go
- * through the squares, of which there may be more than a grid has blocks. */
+/* Turns n lines of w numbers, at most NARROW, through shared memory, so that both sides are read and
+ * written along their contiguous dimension. Line i has its number j at from[i * from_line +
+ * j * from_number]; one of the two is 1. Blocks go through the strips, of which there may be more
+ * than a grid has blocks. */
 template <typename T>
-static __global__ void turn_squares(int64_t m, int64_t n, const T *from, int64_t from_ld, T *to,
-                                    int64_t to_ld) {
-    __shared__ T square[SIDE][SIDE + 1];
-    const int64_t across = (n + SIDE - 1) / SIDE, squares = (m + SIDE - 1) / SIDE * across;
-    for (int64_t s = blockIdx.x; s < squares; s += gridDim.x) {
-        const int64_t i0 = s / across * SIDE, j0 = s % across * SIDE;
-        for (int r = threadIdx.y; r < SIDE; r += TURNING_ROWS)
-            if (i0 + r < m && j0 + threadIdx.x < n)
-                square[r][threadIdx.x] = from[(i0 + r) * from_ld + j0 + threadIdx.x];
+static __global__ void turn_strips(int64_t n, int w, const T *from, int64_t from_line,
+                                   int64_t from_number, T *to, int64_t to_line, int64_t to_number) {
+    __shared__ T strip[STRIP][NARROW + 1];
+    for (int64_t first = (int64_t)blockIdx.x * STRIP; first < n; first += gridDim.x * STRIP) {
+        const int lines = (int)min((int64_t)STRIP, n - first);
+        for (int e = threadIdx.x; e < lines * w; e += STRIP) {
+            const int i = from_line == 1 ? e % lines : e / w,
+                      j = from_line == 1 ? e / lines : e % w;
+            strip[i][j] = from[(first + i) * from_line + j * from_number];
+        }
         __syncthreads();
-        for (int r = threadIdx.y; r < SIDE; r += TURNING_ROWS)
-            if (j0 + r < n && i0 + threadIdx.x < m)
-                to[(j0 + r) * to_ld + i0 + threadIdx.x] = square[threadIdx.x][r];
+        for (int e = threadIdx.x; e < lines * w; e += STRIP) {
+            const int i = to_line == 1 ? e % lines : e / w, j = to_line == 1 ? e / lines : e % w;
+            to[(first + i) * to_line + j * to_number] = strip[i][j];
+        }
         __syncthreads();
+    }
+}
+
+template <typename T>
+static void turn_all(cudaStream_t stream, int64_t m, int64_t n, const T *from, int64_t from_ld,
+                     T *to, int64_t to_ld) {
+    const int64_t most = 1 << 16, strips = blocks_for(m < n ? n : m, STRIP);
+    const unsigned blocks = (unsigned)(strips < most ? strips : most);
+    for (int64_t k = 0; k < (m < n ? m : n); k += NARROW) { /* of the narrow side */
+        const int w = (int)min((int64_t)NARROW, (m < n ? m : n) - k);
+        if (m < n)
+            turn_strips<T><<<blocks, STRIP, 0, stream>>>(n, w, from + k * from_ld, 1, from_ld,
+                                                         to + k, to_ld, 1);
+        else
+            turn_strips<T><<<blocks, STRIP, 0, stream>>>(m, w, from + k, from_ld, 1, to + k * to_ld,
+                                                         1, to_ld);
     }
 }
 
 static spmv_status turn_gpu(spmv_device *d, void *stream, size_t width, int64_t m, int64_t n,
                             const void *from, int64_t from_ld, void *to, int64_t to_ld) {
-    const int64_t most = 1 << 16, squares = ((m + SIDE - 1) / SIDE) * ((n + SIDE - 1) / SIDE);
-    const unsigned blocks = (unsigned)(squares < most ? squares : most);
-    const dim3 threads(SIDE, TURNING_ROWS);
-    if (squares == 0) return SPMV_OK;
+    if (m == 0 || n == 0) return SPMV_OK;
     if (width == sizeof(uint32_t))
-        turn_squares<<<blocks, threads, 0, (cudaStream_t)stream>>>(m, n, (const uint32_t *)from,
-                                                                   from_ld, (uint32_t *)to, to_ld);
+        turn_all((cudaStream_t)stream, m, n, (const uint32_t *)from, from_ld, (uint32_t *)to,
+                 to_ld);
     else
-        turn_squares<<<blocks, threads, 0, (cudaStream_t)stream>>>(m, n, (const uint64_t *)from,
-                                                                   from_ld, (uint64_t *)to, to_ld);
+        turn_all((cudaStream_t)stream, m, n, (const uint64_t *)from, from_ld, (uint64_t *)to,
+                 to_ld);
     return launched(d);
 }
 

@@ -17,13 +17,15 @@ enum { INDEX = sizeof(int32_t), WARP = 32, LONG = 128 /* csr_lanes.cu */, PERCEN
 
 typedef struct model {
     const spmv_features *f;
-    double width;   /* bytes of a value */
-    double nnz;     /* nonzeros */
-    double vectors; /* bytes of y, written and read, and of the ends of rows */
-    double csr;     /* bytes of compressed rows and of these */
-    double entries; /* bytes of the nonzeros as if in double precision: lanes that wait or decode
+    double width;     /* bytes of a value */
+    double nnz;       /* nonzeros */
+    double vectors;   /* bytes of y, written and read, and of the ends of rows */
+    double csr;       /* bytes of compressed rows and of these */
+    double entries;   /* bytes of the nonzeros as if in double precision: lanes that wait or decode
                        lose as much time in single precision */
-    double lines;   /* reads of x that meet another cache line than those of the rows near by */
+    double lines;     /* reads of x that meet another cache line than those of the rows near by */
+    double k;         /* vectors that are multiplied at a time */
+    double packing_s; /* to make contiguous vectors of them, and back */
     spmv_proposals *out;
 } model;
 
@@ -47,7 +49,8 @@ static spmv_proposal *propose(const model *m, const char *kernel, work w) {
                  entry_s = 3.5e-11;
     const double moving_s = hypot(w.bytes / bytes_per_s, w.reads / reads_per_s(m)),
                  setup_s = start_s + m->nnz * entry_s, baseline_s = m->out->baseline_s;
-    const double term[] = {launches_s + moving_s + w.longest * step_s, w.idle / bytes_per_s};
+    const double once_s = launches_s + moving_s + w.longest * step_s; /* a vector */
+    const double term[] = {m->k * once_s + m->packing_s, m->k * w.idle / bytes_per_s};
     return spmv_propose_cost(m->out, costs, kernel, term,
                              baseline_s > 0 ? setup_s / baseline_s : setup_s);
 }
@@ -88,6 +91,35 @@ static spmv_proposal *propose_shares(const model *m) {
     spmv_proposal *p = propose(m, "csr_balanced", (work){m->csr, m->lines, once, m->entries});
     spmv_proposal_why(p, "rows of %.1f nonzeros, %lld at most", m->f->mean,
                       (long long)m->f->row_max);
+    return p;
+}
+
+/* ---- several vectors ------------------------------------------------------------------------- */
+
+/* Both ways of vectors that are packed or turned, at the rate of copies. */
+static double turning_s(const spmv_features *f, double width) {
+    const double bytes_per_s = 2e12;
+    return 2 * width * (double)f->vectors * (double)(f->rows + f->cols) / bytes_per_s;
+}
+
+/* A row of x of up to 64 bytes is read like a number. What of x no first-level cache has comes from
+ * the second at another rate. Columns that are read where they lie are reads for each. */
+static spmv_proposal *propose_vectors(const model *m, bool turned) {
+    const double launches_s = 5e-6, bytes_per_s = 4e12, second_per_s = 6e12, at_once = 64;
+    const spmv_features *f = m->f;
+    const bool in_rows = f->layout == SPMV_ROWS;
+    const double row = m->k * m->width, passes = ceil(in_rows ? row / 512 : m->k / 8);
+    const double x_rows = fmax(in_rows ? row / at_once : passes, 1);
+    const double reads = m->lines * (in_rows || turned ? x_rows : m->k);
+    const double bytes = passes * m->nnz * (m->width + INDEX) + passes * (double)f->rows * INDEX +
+                         row * (double)(f->rows + f->cols);
+    const double moving_s = hypot(bytes / bytes_per_s, reads / reads_per_s(m));
+    const double term[] = {passes * launches_s + moving_s + m->nnz * row / second_per_s +
+                               (turned ? turning_s(f, m->width) : 0),
+                           0};
+    spmv_proposal *p = spmv_propose_cost(m->out, costs, "csr_vectors", term, 0);
+    spmv_proposal_why(p, "%.0f vectors at a time%s", m->k, turned ? ", turned into rows" : "");
+    if (turned) p->setting[p->nsettings++] = (spmv_setting){"turned", 1};
     return p;
 }
 
@@ -192,12 +224,18 @@ void spmv_propose_cuda(const spmv_features *f, spmv_proposals *out) {
     m.csr = m.nnz * (m.width + INDEX) + m.vectors;
     m.entries = m.nnz * (sizeof(double) + INDEX);
     m.lines = m.nnz * f->lines;
+    m.k = f->vectors > 1 ? (double)f->vectors : 1;
+    m.packing_s = m.k > 1 && f->layout == SPMV_ROWS ? turning_s(f, m.width) : 0;
     out->baseline = out->baseline_s = 0;
     const double by_rows_s = 1 / propose_lanes(&m)->predicted_speedup,
                  by_shares_s = 1 / propose_shares(&m)->predicted_speedup;
-    const bool by_rows = by_rows_s < by_shares_s;
-    out->baseline = out->baseline_s = by_rows ? by_rows_s : by_shares_s;
+    const bool by_rows = by_rows_s<by_shares_s, is_several = m.k> 1 && f->nnz > 0;
+    out->baseline = by_rows ? by_rows_s : by_shares_s;
     out->n = 0;
+    if (is_several) out->baseline = 1 / propose_vectors(&m, false)->predicted_speedup;
+    out->baseline_s = out->baseline;
+    out->n = 0;
+    if (is_several && f->layout != SPMV_ROWS) propose_vectors(&m, true);
     if (f->nnz) {
         if (f->sampled) propose_csell(&m);
         propose_xcache(&m);
@@ -209,6 +247,7 @@ void spmv_propose_cuda(const spmv_features *f, spmv_proposals *out) {
         by_rows ? propose_shares(&m) : propose_lanes(&m);
     }
     /* These serve if nothing else does, the baseline first. */
+    if (is_several) propose_vectors(&m, false)->predicted_speedup = 0;
     if (by_rows) propose_lanes(&m)->predicted_speedup = 0;
     spmv_proposal *last = propose_shares(&m);
     last->predicted_speedup = 0, last->predicted_setup = 0;

@@ -60,6 +60,7 @@ _spmv() {
             '*--slice=''[rows per slice of SELL (32)]:S,...:_files' \
             '*--sorted=''[sort the nonzeros of a CMRS strip by column (off)]:on|off,...:(on off)' \
             '*--tile=''[columns per block; for csb rows, too]:Z|auto,...:(auto)' \
+            '*--turned=''[columns of several vectors are turned into rows on the way]:on|off,...:(on off)' \
             '*'{-t,--threads=}'[OpenMP threads (OMP_NUM_THREADS, or else the cores that this process may use)]:N:_files' \
             '*--vectors=''[vectors that a product multiplies at once (1)]:K,...:_files' \
             '*--warps=''[warps that share a csell slice (auto\: by the number of slices)]:N|auto,...:(auto)' \
@@ -126,6 +127,7 @@ _spmv() {
             '*--slice=''[rows per slice of SELL (32)]:S,...:_files' \
             '*--sorted=''[sort the nonzeros of a CMRS strip by column (off)]:on|off,...:(on off)' \
             '*--tile=''[columns per block; for csb rows, too]:Z|auto,...:(auto)' \
+            '*--turned=''[columns of several vectors are turned into rows on the way]:on|off,...:(on off)' \
             '*'{-t,--threads=}'[OpenMP threads (OMP_NUM_THREADS, or else the cores that this process may use)]:N:_files' \
             '*--vectors=''[vectors that a product multiplies at once (1)]:K,...:_files' \
             '*--warps=''[warps that share a csell slice (auto\: by the number of slices)]:N|auto,...:(auto)' \
@@ -191,6 +193,7 @@ _spmv() {
             '*--slice=''[rows per slice of SELL (32)]:S,...:_files' \
             '*--sorted=''[sort the nonzeros of a CMRS strip by column (off)]:on|off,...:(on off)' \
             '*--tile=''[columns per block; for csb rows, too]:Z|auto,...:(auto)' \
+            '*--turned=''[columns of several vectors are turned into rows on the way]:on|off,...:(on off)' \
             '*'{-t,--threads=}'[OpenMP threads (OMP_NUM_THREADS, or else the cores that this process may use)]:N:_files' \
             '*--vectors=''[vectors that a product multiplies at once (1)]:K,...:_files' \
             '*--warps=''[warps that share a csell slice (auto\: by the number of slices)]:N|auto,...:(auto)' \
@@ -310,6 +313,7 @@ _spmv() {
             '*--slice=''[rows per slice of SELL (32)]:S,...:_files' \
             '*--sorted=''[sort the nonzeros of a CMRS strip by column (off)]:on|off,...:(on off)' \
             '*--tile=''[columns per block; for csb rows, too]:Z|auto,...:(auto)' \
+            '*--turned=''[columns of several vectors are turned into rows on the way]:on|off,...:(on off)' \
             '*'{-t,--threads=}'[OpenMP threads (OMP_NUM_THREADS, or else the cores that this process may use)]:N:_files' \
             '*--vectors=''[vectors that a product multiplies at once (1)]:K,...:_files' \
             '*--warps=''[warps that share a csell slice (auto\: by the number of slices)]:N|auto,...:(auto)' \
