@@ -225,8 +225,8 @@ static spmv_status fill(spmv_device *d, void *memory, int byte, size_t bytes) {
 
 enum { STRIP = 256, NARROW = 8 }; /* lines and numbers of a strip that a block turns */
 
-/* Turns n lines of w numbers, at most NARROW, through shared memory, so that both sides are read and
- * written along their contiguous dimension. Line i has its number j at from[i * from_line +
+/* Turns n lines of w numbers, at most NARROW, through shared memory, so that both sides are read
+ * and written along their contiguous dimension. Line i has its number j at from[i * from_line +
  * j * from_number]; one of the two is 1. Blocks go through the strips, of which there may be more
  * than a grid has blocks. */
 template <typename T>
