@@ -9,12 +9,12 @@
  * Work     A group of lanes has a row. In rows of vectors a lane has 16 bytes of each row of x, as
  *          many lanes as that takes stand side by side, and up to four such sets take nonzeros in
  *          turn; shuffles add their sums. In columns a lane has up to eight vectors' sums. A row of
- *          more than 128 nonzeros is cut into parts of 128, and another launch adds what they have,
- *          in order.
+ *          256 nonzeros or more is cut into parts of 128 or more, and another launch adds what they
+ *          have, in order.
  * Cost     2 k nnz flop; nnz (sizeof real + 4) + (rows + 1) sizeof ofs + k (cols + rows) sizeof
  *          real bytes if x is read once, again for every 512 bytes of a row of x, or eight columns.
  * Weak     One vector, where csr_lanes has more loads in flight; rows of very different lengths up
- *          to 128, which keep other rows of their warp waiting.
+ *          to 255, which keep other rows of their warp waiting.
  * Repeats  bitwise: yes.
  * Params   lanes: that take a row's nonzeros in turn, 1, 2 or 4 (0: by the mean row and k); turned:
  *          columns of x become rows in memory of the plan, and those of z come from there: faster
@@ -25,7 +25,8 @@
 
 enum {
     THREADS = 256,
-    PART = 128,                /* nonzeros of a part of a long row */
+    LONG_ROW = 256,            /* nonzeros of a row that is cut, at least */
+    PART = 128,                /* nonzeros of a part of a long row, at least */
     SIDE = 16 / sizeof(real),  /* numbers that a lane loads at once */
     TOGETHER = 8,              /* threads that add the parts of a row */
     APART = 4,                 /* sums of a row that are added at the end */
@@ -35,6 +36,7 @@ enum {
 
 typedef struct part { /* of a long row */
     ofs begin;
+    int entries;
     idx row;
     int of_row; /* the first one's: how many the row has; else 0 */
 } part;
@@ -141,7 +143,7 @@ static __global__ void __launch_bounds__(THREADS)
     const int lane = threadIdx.x % lanes, c = lane * SUMS;
     const bool is_row = row < o.rows;
     const int64_t begin = is_row ? o.row_ptr[row] : 0, end = is_row ? o.row_ptr[row + 1] : 0;
-    const bool leaves = leaves_long && end - begin > PART;
+    const bool leaves = leaves_long && end - begin >= LONG_ROW;
     real sum[SUMS];
     sum_entries<SUMS, IN_TURN, WHOLE>(o, begin, leaves ? begin : end, lane, sum);
     if (!is_row || leaves || lane >= o.side_by_side) return;
@@ -159,7 +161,7 @@ static __global__ void __launch_bounds__(THREADS)
     int64_t begin = 0, end = 0;
     if (p < all.n) {
         begin = all.list[p].begin;
-        end = min(begin + PART, (int64_t)o.row_ptr[all.list[p].row + 1]);
+        end = begin + all.list[p].entries;
     }
     real sum[SUMS];
     sum_entries<SUMS, IN_TURN, WHOLE>(o, begin, end, lane, sum);
@@ -194,16 +196,19 @@ static __global__ void count_parts(const ofs *row_ptr, int64_t rows, int64_t *co
     const int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x;
     if (i > rows) return;
     const int64_t n = i < rows ? row_ptr[i + 1] - row_ptr[i] : 0;
-    count[i] = n > PART ? (n + PART - 1) / PART : 0;
+    count[i] = n >= LONG_ROW ? n / PART : 0;
 }
 
 static __global__ void list_parts(const ofs *row_ptr, int64_t rows, const int64_t *before,
                                   part *out) {
     const int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x;
     if (i >= rows) return;
-    for (int64_t p = before[i]; p < before[i + 1]; p++)
-        out[p] = {(ofs)(row_ptr[i] + (p - before[i]) * PART), (idx)i,
-                  p == before[i] ? (int)(before[i + 1] - p) : 0};
+    const int64_t n = before[i + 1] - before[i], length = row_ptr[i + 1] - row_ptr[i];
+    for (int64_t q = 0; q < n; q++) {
+        const int64_t begin = length * q / n, end = length * (q + 1) / n;
+        out[before[i] + q] = {(ofs)(row_ptr[i] + begin), (int)(end - begin), (idx)i,
+                              q == 0 ? (int)n : 0};
+    }
 }
 
 static spmv_status find_parts(spmv_plan *p, parts *all, int64_t *before) {
@@ -222,15 +227,10 @@ static spmv_status find_parts(spmv_plan *p, parts *all, int64_t *before) {
     return launched(p);
 }
 
-/* Where the host has no row_ptr it is an upper bound, as if all nonzeros were in long rows. */
+/* An upper bound, as if all nonzeros were in long rows. */
 static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
-    size_t n = A->row_ptr ? 0 : 2 * (size_t)(A->nnz / PART);
     (void)c;
-    for (int64_t i = 0; A->row_ptr && i < A->rows; i++) {
-        const int64_t length = A->row_ptr[i + 1] - A->row_ptr[i];
-        n += length > PART ? (size_t)blocks_for(length, PART) : 0;
-    }
-    return sizeof(parts) + n * (sizeof(part) + MOST_COLUMNS * sizeof(real));
+    return sizeof(parts) + (size_t)(A->nnz / PART) * (sizeof(part) + MOST_COLUMNS * sizeof(real));
 }
 
 static spmv_status prepare(spmv_plan *p) {
@@ -239,7 +239,7 @@ static spmv_status prepare(spmv_plan *p) {
     p->scratch = all;
     if (!all) return spmv_fail(p->device->ctx, SPMV_E_NOMEM, "out of memory");
     p->scratch_bytes = sizeof *all;
-    if (spmv_longest(p->matrix) <= PART) return SPMV_OK;
+    if (spmv_longest(p->matrix) < LONG_ROW) return SPMV_OK;
     TRY(p->device->backend->alloc(p->device, (size_t)(p->host->rows + 1) * sizeof(int64_t),
                                   &before));
     const spmv_status status = find_parts(p, all, (int64_t *)before);
@@ -292,7 +292,7 @@ static spmv_status launch_rows(const spmv_plan *p, const operands &o, cudaStream
     }
 }
 
-/* Of few sums a lane can have those of every fourth nonzero. */
+/* A lane that has few sums can have those of every fourth nonzero. */
 static spmv_status launch_columns(const spmv_plan *p, const operands &o, cudaStream_t stream) {
     const bool short_rows = lanes_in_turn(p, 1, APART) < APART;
     switch (power_of_two(o.columns)) {
