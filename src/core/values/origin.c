@@ -84,7 +84,7 @@ static spmv_status fill_origin(spmv_mat *mat, int threads, struct spmv_origin *o
     return SPMV_OK;
 }
 
-/* Of compressed columns: where a counting sort puts the entries of the rows. */
+/* Finds it for compressed columns: where a counting sort puts the entries of the rows. */
 static spmv_status fill_from_columns(spmv_mat *mat, struct spmv_origin *out) {
     const spmv_csr *A = &mat->csr;
     spmv_turn t = spmv_turn_of(A, NULL);
