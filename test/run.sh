@@ -22,11 +22,15 @@ unit() {
     if [ $code != 0 ] && [ "$failed" = 0 ]; then failed=1; echo "$1: exit $code"; fi
 }
 
-# A command line: NAME.sh beside NAME.out, NAME.err and NAME.exit, run in an empty folder. "# omp only" and "# needs
-# FEATURE" in it say which builds it is for.
+# A command line: NAME.sh beside NAME.out, NAME.err and NAME.exit, run in an empty folder. "# omp only", "# needs FEATURE"
+# and "# not sanitized: WHY" in it say which builds it is for.
 cli() {
-    base=${1%.sh}
+    base=${1%.sh} why=$(sed -n 's/^# not sanitized: //p' "$1")
     if grep -q '^# omp only' "$1" && [ "$build" != "${build#*cuda}" ]; then skipped=1; return; fi
+    if [ -n "$why" ] && [ "$build" != "${build%-san}" ]; then
+        echo "skip cli/$name: not under sanitizers: $why"
+        skipped=1; return
+    fi
     for feature in $(sed -n 's/^# needs //p' "$1"); do
         if ! "$build/spmv" -V -v | grep '^features' | grep -qw "$feature"; then
             echo "skip cli/$name: built without $feature"

@@ -27,7 +27,6 @@ done
 without 1 sweep $SPMV sweep a.mtx -k omp:csr1 $quick --log=sweep1.jsonl
 without 2 sweep $SPMV sweep a.mtx -k omp:csr1 $quick --log=sweep2.jsonl
 without 1 tune $SPMV tune -m gen:diagonal:300 -k omp:csr_serial -t 1 --max-time=0 --probe=off --log=tune.jsonl
-without 2 probe $SPMV probe -t 1 --probe=here --log=probe.jsonl
 ${PYTHON:-python3} - <<'END'
 import glob, json
 for name in sorted(glob.glob("*.jsonl")):

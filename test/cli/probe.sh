@@ -1,5 +1,6 @@
 # The probe's figures are kept, shown as JSON, and stand beside every row of a run; without them a run says where they come from.
 # omp only
+# not sanitized: a probe times memory of many times the caches, for minutes then; test_limits probes a small one
 . "$CLI/common"
 if $SPMV -V -v | grep -q '^features.*jansson'; then format=jsonl; else format=csv; fi
 short="-m gen:poisson2d:200 -k csr1,coo_segments --min-time=0 --max-time=0 --samples=3 --no-log -t 2 --probe=here"
@@ -50,3 +51,6 @@ $SPMV probe -t 2 --probe=here --no-log 2>&1 >/dev/null | sed -n 's/used [0-9.]* 
 kill $!
 grep '^read' "$kept"
 $SPMV probe -m gen:poisson2d:9
+# Where the caller has closed stderr, the log is not what takes its place.
+[ $format = csv ] || { $SPMV probe -t 1 --probe=there --log=probe.jsonl >/dev/null 2>&- && [ "$(cut -c 1-24 probe.jsonl)" = '{"schema":"spmv-probe/1"' ]; }
+echo "without stderr: $?"
