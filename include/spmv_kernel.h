@@ -14,7 +14,10 @@ enum spmv_trait {
     SPMV_NEEDS_SYMMETRY = 64, /* any other matrix is SPMV_E_UNSUITABLE */
     SPMV_KEEPS_VALUES = 128, /* prepare makes something of the values: other ones need a new plan */
     SPMV_PANEL = 512,        /* run_columns needs the plan's panel */
-    SPMV_READS_ROWS = 256    /* of a GPU's: estimate or prepare reads row_ptr in host memory */
+    SPMV_READS_ROWS = 256,   /* of a GPU's: estimate or prepare reads row_ptr in host memory */
+    /* A plan with transposes multiplies by the transpose of its own matrix, as the kernel's library
+     * does it: none is made. Other kernels get the transpose as their matrix. */
+    SPMV_TRANSPOSES = 1024
 };
 
 /* The operands of one product, z <- alpha A x + beta y, in memory of the plan's device, of k
@@ -25,7 +28,8 @@ typedef struct spmv_operands {
      * product runs, and alpha above is the sign of the other. NULL: those above hold. A host's
      * kernels and peers get none. */
     const void *alpha_at, *beta_at;
-    const void *x, *y; /* y is z or apart from it; of a host's kernels it is z but in run_rows */
+    const void *x, *y; /* y is z or apart from it; of a host's kernels it is z but in run_rows of
+                          those that are ours */
     void *z;
     void *stream;             /* that the product is ordered on, a cudaStream_t; a host has none */
     int64_t k, ldx, ldy, ldz; /* as in spmv_call, where 0 is replaced; one vector: 1, and no ld */
@@ -80,12 +84,14 @@ struct spmv_plan { /* prepare sets scratch, scratch_bytes and, if not the store'
     spmv_plan *next;      /* of the matrix */
     size_t peak_host, peak_device; /* bytes, as in spmv_plan_facts */
     void *one_zero;   /* 1 and 0 in a GPU's memory, for scalars there that a call leaves out */
-    spmv_op op;       /* as in spmv_plan_opts; matrix is the transpose, or is its own */
+    spmv_op op;       /* as in spmv_plan_opts; matrix is the transpose, unless it is its own or the
+                         plan transposes */
     spmv_plan *other; /* of SPMV_BOTH, by the transpose; owned. NULL: this one, or another op */
     int64_t vectors;  /* as in spmv_plan_opts, 1 or more */
     spmv_layout layout;
-    bool refill; /* as in spmv_plan_opts */
-    void *panel; /* room for SPMV_PANEL_VECTORS of x and of z; NULL: not needed yet */
+    bool refill;     /* as in spmv_plan_opts */
+    bool transposes; /* the kernel multiplies by the transpose of matrix: SPMV_TRANSPOSES */
+    void *panel;     /* room for SPMV_PANEL_VECTORS of x and of z; NULL: not needed yet */
     size_t panel_bytes;
 };
 

@@ -121,12 +121,17 @@ static spmv_status create_one(spmv_mat *mat, const spmv_plan_opts *opts, spmv_ke
                                  : spmv_plan_make(mat, opts, false, out);
 }
 
-/* By the transpose. A symmetric matrix, which is its own, multiplies as it is. */
+/* By the transpose. A symmetric matrix, which is its own, multiplies as it is, and for a library
+ * that can multiply by the transpose none is made. */
 static spmv_status create_transposed(spmv_mat *mat, const spmv_plan_opts *opts, spmv_kernel_id id,
                                      spmv_plan **out) {
-    spmv_plan_opts as_is = *opts;
+    spmv_plan_opts as_is = *opts, transposed = *opts;
     spmv_mat *T;
     as_is.op = SPMV_AS_IS;
+    transposed.op = SPMV_TRANSPOSE;
+    if (mat->coo.symmetry == SPMV_GENERAL && id.index != SPMV_AUTO &&
+        id.backend->kernels[id.index][0]->traits & SPMV_TRANSPOSES)
+        return spmv_plan_make(mat, &transposed, false, out);
     TRY(spmv_transpose_of(mat, &T));
     TRY(create_one(T, &as_is, id, out));
     (*out)->op = SPMV_TRANSPOSE;

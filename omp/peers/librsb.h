@@ -47,11 +47,25 @@ static inline void release(spmv_plan *p) {
     rsb_mtx_free(p->scratch);
 }
 
+/* The library multiplies by the transpose of the blocks that it has. */
+static inline rsb_trans_t operation_of(const spmv_plan *p) {
+    return p->transposes ? RSB_TRANSPOSITION_T : RSB_TRANSPOSITION_N;
+}
+
+static inline rsb_flags_t order_of(spmv_layout layout) {
+    return layout == SPMV_ROWS ? RSB_FLAG_WANT_ROW_MAJOR_ORDER : RSB_FLAG_WANT_COLUMN_MAJOR_ORDER;
+}
+
+static inline bool are_counted(int64_t k, int64_t ldx, int64_t ldz) {
+    return k <= INT32_MAX && ldx <= INT32_MAX && ldz <= INT32_MAX;
+}
+
+/* For as many vectors as the plan is made for. */
 static inline spmv_status tune(spmv_plan *p) {
     struct rsb_mtx_t *matrix = p->scratch;
-    rsb_err_t error =
-        rsb_tune_spmm(&matrix, NULL, NULL, ROUNDS, most_s, RSB_TRANSPOSITION_N, NULL, NULL, 1,
-                      RSB_FLAG_WANT_COLUMN_MAJOR_ORDER, NULL, 0, NULL, NULL, 0);
+    const rsb_coo_idx_t vectors = are_counted(p->vectors, 0, 0) ? (rsb_coo_idx_t)p->vectors : 1;
+    rsb_err_t error = rsb_tune_spmm(&matrix, NULL, NULL, ROUNDS, most_s, operation_of(p), NULL,
+                                    NULL, vectors, order_of(p->layout), NULL, 0, NULL, NULL, 0);
     p->scratch = matrix;
     return rsb_status(p, error, "rsb_tune_spmm");
 }
@@ -93,8 +107,22 @@ static inline spmv_status make_matrix(spmv_plan *p, const ofs *row_ptr, const id
 static inline spmv_status multiply(const spmv_plan *p, const spmv_operands *v) {
     const real alpha = (real)v->alpha, beta = (real)v->beta;
     TRY(set_threads(p));
-    return rsb_status(p, rsb_spmv(RSB_TRANSPOSITION_N, &alpha, p->scratch, v->x, 1, &beta, v->z, 1),
+    return rsb_status(p, rsb_spmv(operation_of(p), &alpha, p->scratch, v->x, 1, &beta, v->z, 1),
                       "rsb_spmv");
+}
+
+static inline spmv_status multiply_many(const spmv_plan *p, const spmv_operands *v) {
+    const real alpha = (real)v->alpha, beta = (real)v->beta;
+    if (!are_counted(v->k, v->ldx, v->ldz))
+        return spmv_fail(p->device->ctx, SPMV_E_UNSUITABLE,
+                         "%s: librsb counts vectors and leading dimensions with 32 bits",
+                         p->kernel->name);
+    TRY(set_threads(p));
+    return rsb_status(p,
+                      rsb_spmm(operation_of(p), &alpha, p->scratch, (rsb_coo_idx_t)v->k,
+                               order_of(v->layout), v->x, (rsb_nnz_idx_t)v->ldx, &beta, v->z,
+                               (rsb_nnz_idx_t)v->ldz),
+                      "rsb_spmm");
 }
 
 /* The library has no call that tells its version: this is its header's, "librsb version 1.3.0.2 -

@@ -2,7 +2,7 @@
  * autotuned once: a peer.
  *
  * Source   Martone, librsb 1.3, rsb_mtx_alloc_from_csr_const with RSB_FLAG_LOWER_SYMMETRIC,
- *          rsb_tune_spmm, rsb_spmv.
+ *          rsb_tune_spmm, rsb_spmv, rsb_spmm for several vectors in either layout.
  * Reads    librsb's own copy of the entries not above the diagonal; x[cols]; y[rows] only if
  *          beta != 0.
  * Writes   y[rows].
@@ -73,7 +73,9 @@ static spmv_status prepare(spmv_plan *p) {
     half_free(&h);
     return status;
 }
-#define HOOKS .prepare = prepare, .run = multiply, .release = release, .library = library
+#define HOOKS \
+    .prepare = prepare, .run = multiply, .run_columns = multiply_many, .run_rows = multiply_many, \
+    .release = release, .library = library
 #else
 #define HOOKS .absent = "librsb: make deps-peers (Debian: librsb-dev), then make again"
 #endif
@@ -85,6 +87,6 @@ SPMV_EXPORT_KERNEL(librsb_symmetric) = {
     .format = "csr",
     .summary = "peer: librsb's recursive sparse blocks of the lower half, autotuned once",
     .params = params,
-    .traits = SPMV_PEER | SPMV_NEEDS_SYMMETRY | SPMV_KEEPS_VALUES,
+    .traits = SPMV_PEER | SPMV_NEEDS_SYMMETRY | SPMV_KEEPS_VALUES | SPMV_TRANSPOSES,
     HOOKS,
 };

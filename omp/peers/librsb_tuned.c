@@ -1,6 +1,8 @@
 /* librsb_tuned: librsb's recursive sparse blocks, autotuned once: a peer to compare with.
  *
- * Source   Martone, librsb 1.3, rsb_mtx_alloc_from_csr_const, rsb_tune_spmm, rsb_spmv.
+ * Source   Martone, librsb 1.3, rsb_mtx_alloc_from_csr_const, rsb_tune_spmm, rsb_spmv,
+ *          rsb_spmm for several vectors in either layout. By the transpose it has the same blocks
+ *          and the library's transposed operation.
  * Reads    librsb's own copy of the csr matrix; x[cols]; y[rows] only if beta != 0.
  * Writes   y[rows].
  * Work     that of the library: quadtree of COO and CSR blocks, shared out among the plan's
@@ -20,7 +22,9 @@ static spmv_status prepare(spmv_plan *p) {
     TRY(check_librsb(p));
     return make_matrix(p, A->row_ptr, A->col_idx, A->values, RSB_FLAG_NOFLAGS);
 }
-#define HOOKS .prepare = prepare, .run = multiply, .release = release, .library = library
+#define HOOKS \
+    .prepare = prepare, .run = multiply, .run_columns = multiply_many, .run_rows = multiply_many, \
+    .release = release, .library = library
 #else
 #define HOOKS .absent = "librsb: make deps-peers (Debian: librsb-dev), then make again"
 #endif
@@ -32,6 +36,6 @@ SPMV_EXPORT_KERNEL(librsb_tuned) = {
     .format = "csr",
     .summary = "peer: librsb's recursive sparse blocks, autotuned once",
     .params = params,
-    .traits = SPMV_PEER | SPMV_KEEPS_VALUES,
+    .traits = SPMV_PEER | SPMV_KEEPS_VALUES | SPMV_TRANSPOSES,
     HOOKS,
 };

@@ -1,6 +1,8 @@
 /* mkl_csr: oneMKL's inspector-executor on this project's CSR matrix: a peer to compare with.
  *
- * Source   Intel oneMKL, "Inspector-executor Sparse BLAS": create_csr, set_mv_hint, optimize, mv.
+ * Source   Intel oneMKL, "Inspector-executor Sparse BLAS": create_csr, set_mv_hint or
+ *          set_mm_hint, optimize, mv, mm for several vectors in either layout. By the transpose it
+ *          has the same rows and the library's transposed operation.
  * Reads    csr: row_ptr[rows + 1], col_idx[nnz], values[nnz], or what optimize made of them;
  *          x[cols]; y[rows] only if beta != 0.
  * Writes   y[rows].
@@ -16,19 +18,18 @@
 #ifdef HAVE_MKL
 #include "onemkl.h"
 
-enum { EXPECTED_CALLS = 1000 };
-
 static spmv_status prepare(spmv_plan *p) {
     TRY(create_matrix(p));
     team before = take_team(p);
-    sparse_status_t status =
-        mkl_sparse_set_mv_hint(p->scratch, SPARSE_OPERATION_NON_TRANSPOSE, general, EXPECTED_CALLS);
+    sparse_status_t status = give_hint(p);
     if (status == SPARSE_STATUS_SUCCESS) status = mkl_sparse_optimize(p->scratch);
     restore_team(before);
     return mkl_status(p, status, "mkl_sparse_optimize");
 }
 
-#define HOOKS .prepare = prepare, .run = multiply, .release = release, .library = library
+#define HOOKS \
+    .prepare = prepare, .run = multiply, .run_columns = multiply_many, .run_rows = multiply_many, \
+    .release = release, .library = library
 #else
 #define HOOKS .absent = "oneMKL: make deps-peers (or set MKLROOT), then make again"
 #endif
@@ -40,6 +41,6 @@ SPMV_EXPORT_KERNEL(mkl_csr) = {
     .format = "csr",
     .summary = "peer: oneMKL's inspector-executor, told to expect 1000 products",
     .params = params,
-    .traits = SPMV_PEER | SPMV_KEEPS_VALUES,
+    .traits = SPMV_PEER | SPMV_KEEPS_VALUES | SPMV_TRANSPOSES,
     HOOKS,
 };

@@ -1,6 +1,8 @@
 /* mkl_csr_plain: oneMKL on this project's CSR matrix as it is, without its inspector: a peer.
  *
- * Source   Intel oneMKL, "Inspector-executor Sparse BLAS": create_csr, mv.
+ * Source   Intel oneMKL, "Inspector-executor Sparse BLAS": create_csr, mv, mm for several
+ *          vectors in either layout. By the transpose it has the same rows and the library's
+ *          transposed operation.
  * Reads    csr: row_ptr[rows + 1], col_idx[nnz], values[nnz]; x[cols]; y[rows] only if beta != 0.
  * Writes   y[rows].
  * Work     that of the library, which is given the plan's threads.
@@ -15,7 +17,9 @@
 #ifdef HAVE_MKL
 #include "onemkl.h"
 
-#define HOOKS .prepare = create_matrix, .run = multiply, .release = release, .library = library
+#define HOOKS \
+    .prepare = create_matrix, .run = multiply, .run_columns = multiply_many, \
+    .run_rows = multiply_many, .release = release, .library = library
 #else
 #define HOOKS .absent = "oneMKL: make deps-peers (or set MKLROOT), then make again"
 #endif
@@ -27,6 +31,6 @@ SPMV_EXPORT_KERNEL(mkl_csr_plain) = {
     .format = "csr",
     .summary = "peer: oneMKL on CSR as it is, without its inspector",
     .params = params,
-    .traits = SPMV_PEER | SPMV_KEEPS_VALUES,
+    .traits = SPMV_PEER | SPMV_KEEPS_VALUES | SPMV_TRANSPOSES,
     HOOKS,
 };

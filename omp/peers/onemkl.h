@@ -10,10 +10,12 @@
 #include <stdio.h>
 #include <time.h>
 
+enum { EXPECTED_CALLS = 1000 };
 static const struct matrix_descr general = {.type = SPARSE_MATRIX_TYPE_GENERAL};
 
 #define CREATE _Generic((real)0, double : mkl_sparse_d_create_csr, float : mkl_sparse_s_create_csr)
 #define MULTIPLY _Generic((real)0, double : mkl_sparse_d_mv, float : mkl_sparse_s_mv)
+#define MULTIPLY_MANY _Generic((real)0, double : mkl_sparse_d_mm, float : mkl_sparse_s_mm)
 
 static inline spmv_status mkl_status(const spmv_plan *p, sparse_status_t status, const char *what) {
     static const char *const text[] = {"success",       "not initialized",  "out of memory",
@@ -92,12 +94,43 @@ static inline spmv_status create_matrix(spmv_plan *p) {
     return SPMV_OK;
 }
 
+/* The library multiplies by the transpose of the rows that it has. */
+static inline sparse_operation_t operation_of(const spmv_plan *p) {
+    return p->transposes ? SPARSE_OPERATION_TRANSPOSE : SPARSE_OPERATION_NON_TRANSPOSE;
+}
+
 static inline spmv_status multiply(const spmv_plan *p, const spmv_operands *v) {
     team before = take_team(p);
-    sparse_status_t status = MULTIPLY(SPARSE_OPERATION_NON_TRANSPOSE, (real)v->alpha, p->scratch,
-                                      general, v->x, (real)v->beta, v->z);
+    sparse_status_t status =
+        MULTIPLY(operation_of(p), (real)v->alpha, p->scratch, general, v->x, (real)v->beta, v->z);
     restore_team(before);
     return mkl_status(p, status, "mkl_sparse_mv");
+}
+
+static inline sparse_layout_t layout_of(spmv_layout layout) {
+    return layout == SPMV_ROWS ? SPARSE_LAYOUT_ROW_MAJOR : SPARSE_LAYOUT_COLUMN_MAJOR;
+}
+
+static inline spmv_status multiply_many(const spmv_plan *p, const spmv_operands *v) {
+    if (v->k > INT32_MAX || v->ldx > INT32_MAX || v->ldz > INT32_MAX)
+        return spmv_fail(p->device->ctx, SPMV_E_UNSUITABLE,
+                         "%s: oneMKL counts vectors and leading dimensions with 32 bits",
+                         p->kernel->name);
+    team before = take_team(p);
+    sparse_status_t status =
+        MULTIPLY_MANY(operation_of(p), (real)v->alpha, p->scratch, general, layout_of(v->layout),
+                      v->x, (MKL_INT)v->k, (MKL_INT)v->ldx, (real)v->beta, v->z, (MKL_INT)v->ldz);
+    restore_team(before);
+    return mkl_status(p, status, "mkl_sparse_mm");
+}
+
+/* Tells the library what the plan is for; it looks at the matrix when it optimizes. */
+static inline sparse_status_t give_hint(const spmv_plan *p) {
+    if (p->vectors <= 1)
+        return mkl_sparse_set_mv_hint(p->scratch, operation_of(p), general, EXPECTED_CALLS);
+    const MKL_INT vectors = p->vectors < INT32_MAX ? (MKL_INT)p->vectors : INT32_MAX;
+    return mkl_sparse_set_mm_hint(p->scratch, operation_of(p), general, layout_of(p->layout),
+                                  vectors, EXPECTED_CALLS);
 }
 
 /* Reads the version of "... Library Version 2026.2-Product Build ...": its numbers say 2026, 0,

@@ -254,7 +254,8 @@ typedef struct spmv_tuning { /* how a plan came to be chosen: as in spmv_plan_fa
 
 /* Finds the one kernel that the name means; NULL: "auto". */
 spmv_status spmv_plan_kernel(spmv_ctx *ctx, const char *name, spmv_kernel_id *out);
-/* Makes a plan as spmv_plan_create does, of options that were read and a kernel other than "auto".
+/* Makes a plan as spmv_plan_create does, of options that were read and a kernel other than "auto";
+ * by the transpose only of a kernel that transposes (SPMV_TRANSPOSES).
  * only_quick: refuses if the device has no room to convert, so that the host would have to. */
 spmv_status spmv_plan_make(spmv_mat *mat, const spmv_plan_opts *opts, bool only_quick,
                            spmv_plan **out);

@@ -214,8 +214,9 @@ spmv_status spmv_plan_make(spmv_mat *mat, const spmv_plan_opts *opts, bool only_
     spmv_plan *plan = calloc(1, sizeof *plan);
     if (!plan) return spmv_fail(mat->ctx, SPMV_E_NOMEM, "out of memory");
     plan->matrix = mat;
-    plan->rows = mat->csr.rows;
-    plan->cols = mat->csr.cols;
+    plan->transposes = opts->op == SPMV_TRANSPOSE;
+    plan->rows = plan->transposes ? mat->csr.cols : mat->csr.rows;
+    plan->cols = plan->transposes ? mat->csr.rows : mat->csr.cols;
     enlist(plan);
     spmv_status status = plan_init(plan, opts, id, only_quick);
     if (status == SPMV_OK)
@@ -282,14 +283,24 @@ spmv_status spmv_plan_flush(const spmv_plan *plan, size_t bytes) {
     return plan->device->backend->flush(plan->device, bytes);
 }
 
+/* Adds what is kept for a product by the transpose: of the same store, the kernel's own alone. */
+static void add_resident_of(const spmv_plan *other, spmv_plan_facts *out) {
+    size_t *here = other->device->backend->host ? &out->host_bytes : &out->device_bytes;
+    if (other->transposes) {
+        *here += other->scratch_bytes + other->panel_bytes;
+        return;
+    }
+    out->host_bytes += spmv_mat_own_bytes(other->matrix);
+    spmv_plan_add_resident(other, &out->host_bytes, &out->device_bytes);
+}
+
 /* Adds what a plan for both has for the transpose. */
 static void add_transposed(const spmv_plan *other, spmv_plan_facts *out) {
     out->transposed_kernel = other->kernel->name;
     out->transposed_format = other->kernel->format;
     out->transposed_store_bytes = spmv_store_bytes(other->host);
     out->transposed_scratch_bytes = other->scratch_bytes + other->panel_bytes;
-    out->host_bytes += spmv_mat_own_bytes(other->matrix);
-    spmv_plan_add_resident(other, &out->host_bytes, &out->device_bytes);
+    add_resident_of(other, out);
     out->concurrent = out->concurrent && other->concurrent;
     out->refills = out->refills && spmv_plan_refills(other);
 }

@@ -145,6 +145,25 @@ static void bring_columns(const spmv_plan *plan, spmv_operands *v) {
     v->ldy = v->ldz;
 }
 
+static void bring_rows(const spmv_plan *plan, spmv_operands *v) {
+    const size_t width = spmv_plan_width(plan);
+    const int threads = plan->device->threads;
+    if (v->y == v->z || !plan->device->backend->host) return;
+#pragma omp parallel for schedule(static) num_threads(threads)
+    for (int64_t i = 0; i < plan->rows; i++)
+        memcpy((char *)v->z + (size_t)(i * v->ldz) * width,
+               (const char *)v->y + (size_t)(i * v->ldy) * width, (size_t)v->k * width);
+    v->y = v->z;
+    v->ldy = v->ldz;
+}
+
+/* Another library's kernels on a host add to z in place, too. */
+static spmv_status run_rows(const spmv_plan *plan, const spmv_operands *v) {
+    spmv_operands own = *v;
+    if (plan->kernel->traits & SPMV_PEER) bring_rows(plan, &own);
+    return plan->kernel->run_rows(plan, &own);
+}
+
 static spmv_status run_one(const spmv_plan *plan, const spmv_operands *v) {
     spmv_operands own = *v;
     bring_y(plan, &own);
@@ -207,7 +226,7 @@ static spmv_status run_packed(const spmv_plan *plan, const spmv_operands *v) {
 spmv_status spmv_product_run(const spmv_plan *plan, const spmv_operands *v) {
     if (plan->rows == 0) return SPMV_OK;
     if (!is_apart(v)) return run_columns(plan, v);
-    return plan->kernel->run_rows ? plan->kernel->run_rows(plan, v) : run_packed(plan, v);
+    return plan->kernel->run_rows ? run_rows(plan, v) : run_packed(plan, v);
 }
 
 /* waits: for the end of the product. A host's has ended then in any case; its sync waits for

@@ -145,6 +145,37 @@ static void facts_name_both(void **state) {
     spmv_ctx_free(ctx);
 }
 
+/* Other libraries multiply by the transpose of the rows that they have. */
+static void libraries_get_no_transpose(void **state) {
+    (void)state;
+    int tried = 0;
+    for (int k = 0; k < spmv_omp.nkernels; k++) {
+        const spmv_kernel *kernel = spmv_omp.kernels[k][SPMV_F64_O32];
+        if (!(kernel->traits & SPMV_TRANSPOSES) || kernel->traits & SPMV_NEEDS_SYMMETRY ||
+            kernel->absent)
+            continue;
+        spmv_ctx *ctx = context_of(1);
+        spmv_mat *mat = small(ctx);
+        spmv_plan *plan = plan_of(mat, kernel->name, SPMV_BOTH, 0);
+        spmv_plan *turned = plan_of(mat, kernel->name, SPMV_TRANSPOSE, 0);
+        spmv_plan_facts one = SPMV_OPTS(spmv_plan_facts), both = SPMV_OPTS(spmv_plan_facts);
+        assert_null(mat->transpose);
+        assert_multiplies(plan, SPMV_AS_IS, first);
+        assert_multiplies(plan, SPMV_TRANSPOSE, first);
+        assert_multiplies(turned, SPMV_TRANSPOSE, first);
+        assert_int_equal(spmv_plan_info(turned, &one), SPMV_OK);
+        assert_int_equal(spmv_plan_info(plan, &both), SPMV_OK);
+        assert_string_equal(both.transposed_kernel, kernel->name);
+        assert_true(both.host_bytes == one.host_bytes + both.transposed_scratch_bytes);
+        spmv_plan_free(turned);
+        spmv_plan_free(plan);
+        spmv_mat_free(mat);
+        spmv_ctx_free(ctx);
+        tried++;
+    }
+    if (tried == 0) skip();
+}
+
 static void products_end_with_the_matrix(void **state) {
     (void)state;
     spmv_ctx *ctx = context_of(2);
@@ -235,6 +266,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(new_values_reach_the_transpose),
         cmocka_unit_test(refused_values_change_nothing),
         cmocka_unit_test(facts_name_both),
+        cmocka_unit_test(libraries_get_no_transpose),
         cmocka_unit_test(products_end_with_the_matrix),
         cmocka_unit_test(vectors_may_lie_between_each_other),
         cmocka_unit_test(wrong_options_are_refused),
