@@ -1,5 +1,5 @@
-/* bench_values.c: what spmv_mat_set_values takes, in products of the same plan: bench_values
- * [BACKEND [MATRIX...]]. Values lie where the plan does. */
+/* bench_values.c: what spmv_mat_set_values takes, in products of the same plan, as it is or by the
+ * transpose (-T): bench_values [BACKEND [MATRIX...]]. Values lie where the plan does. */
 #include "spmv_bench.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,7 +30,8 @@ typedef struct vectors { /* where the plan runs */
 
 static spmv_status make_vectors(const spmv_plan *plan, const spmv_csr_view *A, size_t width,
                                 vectors *v) {
-    const size_t n = (size_t)(A->cols > A->nnz ? A->cols : A->nnz);
+    const int64_t longest = A->cols > A->rows ? A->cols : A->rows;
+    const size_t n = (size_t)(longest > A->nnz ? longest : A->nnz);
     void *host = calloc(n ? n : 1, width);
     spmv_status status = host ? SPMV_OK : SPMV_E_NOMEM;
     for (size_t k = 0; host && k < (size_t)A->nnz; k++)
@@ -38,10 +39,10 @@ static spmv_status make_vectors(const spmv_plan *plan, const spmv_csr_view *A, s
             ((double *)host)[k] = 1 + 1e-3 * (double)(k % 1009);
         else
             ((float *)host)[k] = 1 + 1e-3f * (float)(k % 1009);
-    if (!status) status = spmv_plan_alloc(plan, (size_t)A->cols * width, &v->x);
-    if (!status) status = spmv_plan_alloc(plan, (size_t)A->rows * width, &v->y);
+    if (!status) status = spmv_plan_alloc(plan, (size_t)longest * width, &v->x);
+    if (!status) status = spmv_plan_alloc(plan, (size_t)longest * width, &v->y);
     if (!status) status = spmv_plan_alloc(plan, (size_t)A->nnz * width, &v->values);
-    if (!status) status = spmv_plan_put(plan, v->x, host, (size_t)A->cols * width);
+    if (!status) status = spmv_plan_put(plan, v->x, host, (size_t)longest * width);
     if (!status) status = spmv_plan_put(plan, v->values, host, (size_t)A->nnz * width);
     free(host);
     return status;
@@ -85,13 +86,14 @@ static spmv_mat *copy_of(spmv_ctx *ctx, const spmv_csr_view *A, spmv_precision p
 }
 
 static void bench(spmv_ctx *ctx, const char *spec, const spmv_csr_view *A, const char *kernel,
-                  spmv_precision precision, spmv_place place) {
+                  spmv_op op, spmv_precision precision, spmv_place place) {
     spmv_plan_opts opts = SPMV_OPTS(spmv_plan_opts);
     vectors v = {NULL, NULL, NULL};
     spmv_plan *plan = NULL;
     double product = 0, refill = 0;
     spmv_mat *mat = copy_of(ctx, A, precision);
     opts.kernel = kernel;
+    opts.op = op;
     opts.precision = precision;
     opts.refill = 1;
     opts.expected_calls = 10000;
@@ -100,13 +102,14 @@ static void bench(spmv_ctx *ctx, const char *spec, const spmv_csr_view *A, const
         status = make_vectors(plan, A, precision == SPMV_F64 ? sizeof(double) : sizeof(float), &v);
     if (!status) status = time_both(plan, mat, place, &v, &product, &refill);
     if (status)
-        printf("%-20s %-18s %s  %s\n", spec, kernel, precision == SPMV_F64 ? "f64" : "f32",
-               spmv_ctx_error(ctx));
+        printf("%-20s %-18s %s %s  %s\n", spec, kernel, op == SPMV_TRANSPOSE ? "-T" : "  ",
+               precision == SPMV_F64 ? "f64" : "f32", spmv_ctx_error(ctx));
     else {
         spmv_plan_facts facts = SPMV_OPTS(spmv_plan_facts);
         spmv_plan_info(plan, &facts);
-        printf("%-20s %-18s %s  product %9.1f us  new values %9.1f us  %6.1f products\n", spec,
-               facts.kernel, precision == SPMV_F64 ? "f64" : "f32", 1e6 * product, 1e6 * refill,
+        printf("%-20s %-18s %s %s  product %9.1f us  new values %9.1f us  %6.1f products\n", spec,
+               facts.kernel, op == SPMV_TRANSPOSE ? "-T" : "  ",
+               precision == SPMV_F64 ? "f64" : "f32", 1e6 * product, 1e6 * refill,
                refill / product);
     }
     if (plan) {
@@ -148,9 +151,10 @@ int main(int argc, char **argv) {
         }
         spmv_mat_rows(mat, &A);
         for (int k = 0; k < nkernels; k++)
-            for (int p = SPMV_F64; p <= SPMV_F32; p++)
-                bench(ctx, spec, &A, on_gpu ? cuda[k] : omp[k], (spmv_precision)p,
-                      on_gpu ? SPMV_DEVICE : SPMV_HOST);
+            for (int op = SPMV_AS_IS; op <= SPMV_TRANSPOSE; op++)
+                for (int p = SPMV_F64; p <= SPMV_F32; p++)
+                    bench(ctx, spec, &A, on_gpu ? cuda[k] : omp[k], (spmv_op)op, (spmv_precision)p,
+                          on_gpu ? SPMV_DEVICE : SPMV_HOST);
         spmv_mat_free(mat);
     }
     spmv_ctx_free(ctx);

@@ -327,8 +327,6 @@ spmv_status spmv_transpose_of(spmv_mat *mat, spmv_mat **out);
 /* Frees what plans of the transpose, if there is one, do not need of it: rows that can be made
  * again. */
 void spmv_transpose_settle(spmv_mat *mat);
-/* Values of the transpose, in the order of its rows, from those of mat in the order of its own. */
-spmv_status spmv_transpose_values(spmv_mat *mat, const double *values, double *out);
 
 /* ---- store.c -------------------------------------------------------------------------------- */
 

@@ -52,7 +52,7 @@ static spmv_status fetch(spmv_mat *T) {
 static void describe(spmv_mat *T, const spmv_mat *base) {
     const spmv_csr *A = &base->csr;
     T->base = (spmv_mat *)(uintptr_t)base;
-    T->precision = SPMV_F64; /* of its base's rows, where its values come from */
+    T->precision = A->as_given ? base->precision : SPMV_F64; /* its values are those of A */
     T->coo = (spmv_coo){.rows = A->cols, .cols = A->rows, .nnz = A->nnz, .field = base->coo.field};
     T->csr = (spmv_csr){.rows = A->cols, .cols = A->rows, .nnz = A->nnz, .as_given = true};
     T->fetch = fetch;
@@ -109,18 +109,17 @@ static spmv_status keep_entries(spmv_mat *T) {
     return spmv_turn_lines(T->ctx, &t);
 }
 
-spmv_status spmv_transpose_values(spmv_mat *mat, const double *values, double *out) {
+spmv_status spmv_transpose_turned(spmv_mat *mat, const uint32_t **out) {
     spmv_mat *T = mat->transpose;
-    const int64_t nnz = T->csr.nnz;
-    const int threads = spmv_threads_for(mat->ctx, nnz);
     TRY(spmv_mat_bring(T));
     TRY(keep_entries(T));
-    if (!T->turned) {
-        spmv_turn t = spmv_turn_of(&mat->csr, values);
-        t.out_ptr = T->csr.row_ptr, t.out_values = out;
-        return spmv_turn_lines(mat->ctx, &t);
-    }
-#pragma omp parallel for schedule(static) num_threads(threads)
-    for (int64_t k = 0; k < nnz; k++) out[k] = values[T->turned[k]];
+    *out = T->turned;
     return SPMV_OK;
+}
+
+spmv_status spmv_transpose_values(spmv_mat *mat, const spmv_given *own, double *out) {
+    spmv_turn t = spmv_turn_of(&mat->csr, own->values);
+    t.precision = own->precision;
+    t.out_ptr = mat->transpose->csr.row_ptr, t.out_values = out;
+    return spmv_turn_lines(mat->ctx, &t);
 }

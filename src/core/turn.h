@@ -19,7 +19,7 @@ typedef struct spmv_turn {
     uint32_t *to;       /* [nnz] which entry of the result each entry is */
 } spmv_turn;
 /* Returns one of the rows, without results. */
-static inline spmv_turn spmv_turn_of(const spmv_csr *A, const double *values) {
+static inline spmv_turn spmv_turn_of(const spmv_csr *A, const void *values) {
     return (spmv_turn){.lines = A->rows,
                        .places = A->cols,
                        .nnz = A->nnz,

@@ -259,11 +259,61 @@ static void wrong_options_are_refused(void **state) {
     spmv_ctx_free(ctx);
 }
 
+/* More entries than are gathered together; the caller's order is that of rows. */
+static void many_new_values_reach_the_transpose(void **state) {
+    (void)state;
+    static const char *const kernels[] = {"csr_balanced", "sell16_lanes", "csr_tiles_copied"};
+    enum { N = 3000 };
+    spmv_ctx *ctx = context_of(2);
+    spmv_mat *from = NULL;
+    spmv_csr_view A = SPMV_OPTS(spmv_csr_view);
+    assert_int_equal(spmv_mat_load(ctx, "gen:random:3000:9", NULL, &from), SPMV_OK);
+    spmv_mat_rows(from, &A);
+    double *x = random_vector(5, N), y[N], *f64 = random_vector(7, A.nnz);
+    float *f32 = malloc((size_t)A.nnz * sizeof *f32);
+    for (int64_t k = 0; k < A.nnz; k++) f64[k] = f32[k] = (float)f64[k];
+    for (int p = SPMV_F64; p <= SPMV_F32; p++)
+        for (int k = 0; k < COUNT(kernels); k++) {
+            const void *values = p == SPMV_F32 ? (void *)f32 : f64;
+            double *zero = calloc((size_t)A.nnz, sizeof *zero);
+            const spmv_arrays a = {.size = sizeof a,
+                                   .rows = N,
+                                   .cols = N,
+                                   .nnz = A.nnz,
+                                   .ptr = A.row_ptr,
+                                   .idx = A.col_idx,
+                                   .values = zero,
+                                   .ptr_bits = 64,
+                                   .precision = (spmv_precision)p};
+            const spmv_plan_opts opts = {
+                .size = sizeof opts, .kernel = kernels[k], .op = SPMV_TRANSPOSE, .refill = 1};
+            spmv_mat *mat = NULL;
+            spmv_plan *plan = NULL;
+            assert_int_equal(spmv_mat_create(ctx, &a, &mat), SPMV_OK);
+            assert_int_equal(spmv_plan_create(mat, &opts, &plan), SPMV_OK);
+            assert_int_equal(spmv_mat_set_values(mat, values, SPMV_HOST, NULL), SPMV_OK);
+            assert_int_equal(spmv_exec(plan, 1, x, 0, y), SPMV_OK);
+            for (int64_t i = 0; i < N; i++)
+                for (int64_t e = A.row_ptr[i]; e < A.row_ptr[i + 1]; e++)
+                    y[A.col_idx[e]] -= f64[e] * x[i];
+            for (int j = 0; j < N; j++) assert_true(fabs(y[j]) < 1e-12);
+            spmv_plan_free(plan);
+            spmv_mat_free(mat);
+            free(zero);
+        }
+    free(f32);
+    free(f64);
+    free(x);
+    spmv_mat_free(from);
+    spmv_ctx_free(ctx);
+}
+
 int main(int argc, char **argv) {
     (void)argc;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows_of_the_transpose_are_freed),
         cmocka_unit_test(new_values_reach_the_transpose),
+        cmocka_unit_test(many_new_values_reach_the_transpose),
         cmocka_unit_test(refused_values_change_nothing),
         cmocka_unit_test(facts_name_both),
         cmocka_unit_test(libraries_get_no_transpose),

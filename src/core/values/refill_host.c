@@ -53,6 +53,28 @@ static void widen_past(const float *from, int64_t n, double *near, double *to) {
     for (; n > 0; n--) *to++ = *near++ = *from++;
 }
 
+/* Gathers those of n entries. */
+static void gather(const spmv_given *given, int64_t first, int64_t n, double *to) {
+    const float *narrow = given->values;
+    const double *wide = given->values;
+    const uint32_t *from = given->from + first;
+    enum { AHEAD = 128 }; /* entries whose values are asked for before */
+    const int64_t asked = n > AHEAD ? n - AHEAD : 0;
+    if (given->precision == SPMV_F32) {
+        for (int64_t k = 0; k < asked; k++) {
+            __builtin_prefetch(narrow + from[k + AHEAD]);
+            to[k] = narrow[from[k]];
+        }
+        for (int64_t k = asked; k < n; k++) to[k] = narrow[from[k]];
+    } else {
+        for (int64_t k = 0; k < asked; k++) {
+            __builtin_prefetch(wide + from[k + AHEAD]);
+            to[k] = wide[from[k]];
+        }
+        for (int64_t k = asked; k < n; k++) to[k] = wide[from[k]];
+    }
+}
+
 static void copy_to_rows(const double *from, int64_t first, int64_t n, const spmv_csr *A) {
     if (n == 0) return; /* there may be no array */
     if (A->nnz > LARGE)
@@ -71,6 +93,13 @@ static const double *bring_values(const spmv_given *given, int64_t first, int64_
         enum { LINE = 8 };
         for (int64_t k = first; k < first + n; k += LINE) __builtin_prefetch(wide + k);
         return wide;
+    }
+    if (given->from) {
+        double *to = n > ROOM ? A->values + first : room;
+        gather(given, first, n, to);
+        if (n > ROOM) return A->values;
+        copy_to_rows(room, first, n, A);
+        return (const double *)((uintptr_t)room - (uintptr_t)first * sizeof *room);
     }
     if (given->precision == SPMV_F64) {
         copy_to_rows(wide + first, first, n, A);
@@ -112,11 +141,25 @@ static void refill_by_rows(const spmv_given *given, int threads, const spmv_csr 
     }
 }
 
+/* Gathers all, past the caches if there are many. */
+static void gather_all(const spmv_given *given, int64_t n, int threads, double *out) {
+    const spmv_csr to = {.nnz = n, .values = out};
+#pragma omp parallel for schedule(static) num_threads(threads)
+    for (int64_t first = 0; first < n; first += CHUNK) {
+        double room[CHUNK];
+        const int64_t some = n - first < CHUNK ? n - first : CHUNK;
+        gather(given, first, some, room);
+        copy_to_rows(room, first, some, &to);
+    }
+}
+
 void spmv_widen(const spmv_given *given, int64_t n, int threads, double *out) {
     const float *narrow = given->values;
     const double *wide = given->values;
     if (n == 0) return;
-    if (given->precision == SPMV_F32)
+    if (given->from)
+        gather_all(given, n, threads, out);
+    else if (given->precision == SPMV_F32)
 #pragma omp parallel for schedule(static) num_threads(threads)
         for (int64_t k = 0; k < n; k++) out[k] = narrow[k];
     else if (wide != out)
@@ -130,7 +173,7 @@ void spmv_widen(const spmv_given *given, int64_t n, int threads, double *out) {
 void spmv_refill_here(const spmv_mat *mat, const spmv_given *given, int threads) {
     const spmv_csr *A = &mat->csr;
     const spmv_csr_view view = spmv_rows_with(mat, A->values);
-    const spmv_given own = {A->values, SPMV_F64, false};
+    const spmv_given own = {.values = A->values, .precision = SPMV_F64};
     const spmv_stored *near = mat->stores; /* gets its values with the canonical CSR */
     while (near && !is_by_rows(near)) near = near->next;
     if (near)

@@ -147,8 +147,8 @@ static spmv_status write_all(spmv_mat *mat, const spmv_given *g, const double *b
     return status;
 }
 
-static bool is_plain(const spmv_mat *mat) {
-    return mat->csr.as_given && mat->precision == SPMV_F64;
+static bool is_plain(const spmv_mat *mat, const spmv_given *g) {
+    return mat->csr.as_given && g->precision == SPMV_F64 && !g->from;
 }
 
 static spmv_status check_and_write(spmv_mat *mat, const spmv_given *g, int threads) {
@@ -156,7 +156,7 @@ static spmv_status check_and_write(spmv_mat *mat, const spmv_given *g, int threa
     double *beside = NULL;
     spmv_status status = SPMV_OK;
     int64_t overflows = 0;
-    if (!is_plain(mat)) {
+    if (!is_plain(mat, g)) {
         A.values = beside = spmv_host_alloc((size_t)A.nnz * sizeof *beside);
         if (!beside) return spmv_fail(mat->ctx, SPMV_E_NOMEM, "out of memory");
         overflows = spmv_origin_arrange(mat, g, threads, beside);
@@ -171,12 +171,16 @@ static spmv_status check_and_write(spmv_mat *mat, const spmv_given *g, int threa
     return status;
 }
 
-static spmv_status set_from_host(spmv_mat *mat, const void *values, bool stay) {
+static spmv_status set_given(spmv_mat *mat, const spmv_given *g) {
     const int threads = spmv_threads_for(mat->ctx, mat->coo.nnz);
-    const spmv_given g = {values, mat->precision, stay};
     if (mat->source) TRY(spmv_mat_bring(mat)); /* the pattern */
     TRY(spmv_origin_find(mat, threads));
-    return may_refuse(mat) ? check_and_write(mat, &g, threads) : write_all(mat, &g, NULL, threads);
+    return may_refuse(mat) ? check_and_write(mat, g, threads) : write_all(mat, g, NULL, threads);
+}
+
+static spmv_status set_from_host(spmv_mat *mat, const void *values, bool stay) {
+    const spmv_given g = {.values = values, .precision = mat->precision, .stay = stay};
+    return set_given(mat, &g);
 }
 
 /* ---- from a device's memory ------------------------------------------------------------------ */
@@ -263,17 +267,23 @@ static spmv_status find_device(const spmv_mat *mat, spmv_place place, spmv_devic
     return SPMV_OK;
 }
 
-static spmv_status set(spmv_mat *mat, const void *values, spmv_place place, void *stream) {
+static spmv_status begin(spmv_mat *mat, const void *values, spmv_place place, void *stream,
+                         spmv_device **device) {
     if (!mat->plans && !mat->source) TRY(spmv_mat_bring(mat)); /* a store has them, freed now */
     spmv_stored_drop_unused(mat);
     for (const spmv_plan *plan = mat->plans; plan; plan = plan->next)
         TRY(spmv_plan_takes_values(plan));
-    spmv_device *device = NULL;
-    TRY(find_device(mat, place, &device));
+    TRY(find_device(mat, place, device));
     if (place == SPMV_DEVICE && mat->coo.nnz > 0)
-        TRY(spmv_check_place(device, "spmv_mat_set_values: values", values));
-    if (device && device->backend->order) /* products put on the stream before have the old ones */
-        TRY(device->backend->order(device, stream, false));
+        TRY(spmv_check_place(*device, "spmv_mat_set_values: values", values));
+    if (!*device || !(*device)->backend->order) return SPMV_OK;
+    return (*device)->backend->order(*device, stream,
+                                     false); /* products before have the old ones */
+}
+
+static spmv_status set(spmv_mat *mat, const void *values, spmv_place place, void *stream) {
+    spmv_device *device = NULL;
+    TRY(begin(mat, values, place, stream, &device));
     return place == SPMV_HOST ? set_from_host(mat, values, true)
                               : set_from_device(mat, device, values, stream);
 }
@@ -290,51 +300,71 @@ static spmv_status read_values(const spmv_mat *mat, const void *values, void *st
     return device->backend->get(device, out, values, (size_t)mat->coo.nnz * width);
 }
 
-/* In the order of the rows of mat and, at the end, in that of the transpose's. */
-static spmv_status arrange_twice(spmv_mat *mat, const void *values, double *own, double *turned) {
+/* Room for values in the order of rows, given back by spmv_host_give. */
+static spmv_status take_room(const spmv_mat *mat, double **out) {
+    *out = spmv_host_take(mat->ctx, (size_t)mat->csr.nnz * sizeof **out);
+    return *out ? SPMV_OK : spmv_fail(mat->ctx, SPMV_E_NOMEM, "out of memory for values");
+}
+
+/* Brings values, in host memory, to the order of mat's rows, in room if it is another. */
+static spmv_status arrange(spmv_mat *mat, const void *values, double **room, spmv_given *out) {
     const int threads = spmv_threads_for(mat->ctx, mat->coo.nnz);
-    const spmv_given g = {values, mat->precision, false};
+    *out = (spmv_given){.values = values, .precision = mat->precision};
     TRY(spmv_mat_bring(mat));
     TRY(spmv_origin_find(mat, threads));
-    const int64_t overflows = spmv_origin_arrange(mat, &g, threads, own);
-    if (overflows)
-        return spmv_fail(mat->ctx, SPMV_E_FORMAT,
-                         "duplicates in %lld places have a sum that no double can hold",
-                         (long long)overflows);
-    return spmv_transpose_values(mat, own, turned);
+    if (mat->csr.as_given) return SPMV_OK;
+    TRY(take_room(mat, room));
+    const int64_t overflows = spmv_origin_arrange(mat, out, threads, *room);
+    *out = (spmv_given){.values = *room, .precision = SPMV_F64};
+    return overflows ? spmv_fail(mat->ctx, SPMV_E_FORMAT,
+                                 "duplicates in %lld places have a sum that no double can hold",
+                                 (long long)overflows)
+                     : SPMV_OK;
+}
+
+/* Gives the transpose values in the order of mat's rows. */
+static spmv_status set_turned(spmv_mat *mat, const spmv_given *own, void *stream) {
+    spmv_mat *T = mat->transpose;
+    spmv_given g = *own;
+    spmv_device *device = NULL;
+    double *room = NULL;
+    TRY(begin(T, NULL, SPMV_HOST, stream, &device));
+    TRY(spmv_transpose_turned(mat, &g.from));
+    if (!g.from) TRY(take_room(mat, &room));
+    spmv_status status = room ? spmv_transpose_values(mat, own, room) : SPMV_OK;
+    if (room) g = (spmv_given){.values = room, .precision = SPMV_F64};
+    if (status == SPMV_OK) status = set_given(T, &g);
+    spmv_host_give(mat->ctx, room);
+    return status;
 }
 
 /* The transpose first: if it refuses, nothing has changed; if mat does, it gets its old ones. */
 static spmv_status set_in_turn(spmv_mat *mat, const void *values, spmv_place place, void *stream,
-                               double *own, double *turned) {
-    spmv_status status;
-    if (place == SPMV_DEVICE) {
-        void *here = spmv_host_alloc((size_t)mat->coo.nnz * sizeof(double));
-        if (!here) return spmv_fail(mat->ctx, SPMV_E_NOMEM, "out of memory for values");
-        status = read_values(mat, values, stream, here);
-        if (status == SPMV_OK) status = arrange_twice(mat, here, own, turned);
-        spmv_host_free(here);
-    } else
-        status = arrange_twice(mat, values, own, turned);
-    TRY(status);
-    TRY(set(mat->transpose, turned, SPMV_HOST, stream));
-    status = set(mat, values, place, stream);
+                               const spmv_given *own) {
+    TRY(set_turned(mat, own, stream));
+    spmv_status status = set(mat, values, place, stream);
     if (status == SPMV_OK || status == SPMV_E_DEVICE) return status;
+    const spmv_given old = {.values = mat->csr.values, .precision = SPMV_F64};
     char why[sizeof mat->ctx->error];
     memcpy(why, mat->ctx->error, sizeof why);
-    TRY(spmv_transpose_values(mat, mat->csr.values, turned));
-    TRY(set(mat->transpose, turned, SPMV_HOST, stream));
+    TRY(set_turned(mat, &old, stream));
     return spmv_fail(mat->ctx, status, "%s", why);
 }
 
 static spmv_status set_both(spmv_mat *mat, const void *values, spmv_place place, void *stream) {
-    const size_t bytes = (size_t)mat->csr.nnz * sizeof(double);
-    double *own = spmv_host_alloc(bytes), *turned = spmv_host_alloc(bytes);
-    spmv_status status = own && turned
-                             ? set_in_turn(mat, values, place, stream, own, turned)
-                             : spmv_fail(mat->ctx, SPMV_E_NOMEM, "out of memory for values");
-    spmv_host_free(own);
-    spmv_host_free(turned);
+    spmv_status status = SPMV_OK;
+    double *room = NULL;
+    void *here = NULL;
+    spmv_given own;
+    if (place == SPMV_DEVICE) {
+        here = spmv_host_alloc((size_t)mat->coo.nnz * sizeof(double));
+        status = here ? read_values(mat, values, stream, here)
+                      : spmv_fail(mat->ctx, SPMV_E_NOMEM, "out of memory for values");
+    }
+    if (status == SPMV_OK) status = arrange(mat, here ? here : values, &room, &own);
+    if (status == SPMV_OK) status = set_in_turn(mat, values, place, stream, &own);
+    spmv_host_give(mat->ctx, room);
+    spmv_host_free(here);
     spmv_transpose_settle(mat);
     return status;
 }

@@ -9,6 +9,7 @@
 typedef struct spmv_given { /* values in the order of the entries */
     const void *values;
     spmv_precision precision;
+    const uint32_t *from; /* the entries' values are values[from[0]], ...; NULL: values[0], ... */
     bool stay; /* in host memory, if the matrix borrows its values: it borrows these, then */
 } spmv_given;
 
@@ -37,11 +38,20 @@ int64_t spmv_origin_arrange(const spmv_mat *mat, const spmv_given *g, int thread
 
 /* ---- refill_host.c --------------------------------------------------------------------------- */
 
-/* Copies the first n as f64, in the order in which they were given. */
+/* Copies the first n entries' as f64, in the order in which they were given. */
 void spmv_widen(const spmv_given *given, int64_t n, int threads, double *out);
 /* Writes values, given in the order of the canonical CSR, into that, unless they are its own, and
  * into all stores in host memory. */
 void spmv_refill_here(const spmv_mat *mat, const spmv_given *given, int threads);
+
+/* ---- transpose.c ----------------------------------------------------------------------------- */
+
+/* Brings the rows of mat's transpose. *out: the entries of mat's rows that its entries are; NULL:
+ * that is not kept, since no plan says that values change. */
+spmv_status spmv_transpose_turned(spmv_mat *mat, const uint32_t **out);
+/* Writes values for the transpose in the order of its rows, which are here; own: in that of mat's
+ * rows. */
+spmv_status spmv_transpose_values(spmv_mat *mat, const spmv_given *own, double *out);
 
 /* ---- refill_device.c ------------------------------------------------------------------------- */
 
