@@ -14,14 +14,14 @@ test-deb test-python-binding: test-%:
 	$(Q)PYTHON=$(PYTHON) sh test/$*.sh
 test-petsc bench-petsc: $(BUILD)
 	$(Q)sh test/petsc/run.sh build/$(BUILD) $(filter bench-%,$@)
-bench-read bench-convert bench-threads bench-ready: bench-%: build/omp/bench_%
-	$(Q)$< $(if $(filter bench-read,$@),build/bench-read.mtx,$(FILES))
+bench-read bench-convert bench-threads bench-ready bench-vectors: bench-%: build/omp/bench_%
+	$(Q)$< $(if $(filter bench-read,$@),build/bench-read.mtx,$(if $(filter bench-vectors,$@),auto) $(FILES))
 bench-solver bench-upload: bench-%: build/cuda/bench_%
 	$(Q)$< $(FILES)
 bench-values: build/$(BUILD)/bench_values
 	$(Q)$< $(BUILD) $(FILES)
 .PHONY: test check check-update test-cuda test-emulated test-deb test-python-binding test-petsc bench-petsc \
-        bench-read bench-convert bench-threads bench-ready bench-solver bench-upload bench-values
+        bench-read bench-convert bench-threads bench-ready bench-solver bench-upload bench-values bench-vectors
 
 # ---- the programs --------------------------------------------------------------------------------------------------
 
