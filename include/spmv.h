@@ -224,7 +224,7 @@ typedef struct spmv_stats {
     spmv_field field;
     spmv_symmetry symmetry;
     double read_s;  /* text to entries, or generation */
-    double build_s; /* entries to compressed rows */
+    double build_s; /* entries to compressed rows, and checking them */
 } spmv_stats;
 /* Says how large the matrix is and how its rows are filled. */
 spmv_status spmv_mat_stats(const spmv_mat *mat, spmv_stats *out);

@@ -2,7 +2,7 @@
 #include "backend.h"
 #include "spmv_host.h"
 #include "spmv_kernel.h"
-#include "waiting.h"
+#include "spmv_waiting.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -59,21 +59,18 @@ typedef struct host_state {
     char *flushed; /* [nflushed] */
     size_t nflushed;
     bool puts_out; /* the processor can put single lines out of its caches */
-    spmv_waiting waiting;
 } host_state;
 
 static spmv_status open_host(spmv_device *d) {
     host_state *s = d->state = calloc(1, sizeof *s);
     if (!s) return spmv_fail(d->ctx, SPMV_E_NOMEM, "out of memory");
     s->puts_out = can_put_out();
-    spmv_waiting_open(&s->waiting);
     return SPMV_OK;
 }
 
 static void close_host(spmv_device *d) {
     host_state *s = d->state;
     if (!s) return;
-    spmv_waiting_close(&s->waiting);
     spmv_host_free(s->flushed);
     free(s);
     d->state = NULL;
@@ -137,12 +134,12 @@ static spmv_status turn_host(spmv_device *d, void *stream, size_t width, int64_t
 
 /* There is nothing to wait for: a parallel region ends with a barrier. */
 static spmv_status sync_host(spmv_device *d) {
-    spmv_waiting_look(&((host_state *)d->state)->waiting, d->threads);
+    spmv_waiting_look(spmv_ctx_waiting(d->ctx), d->threads);
     return SPMV_OK;
 }
 
 static bool waits_asleep(spmv_device *d) {
-    return __atomic_load_n(&((host_state *)d->state)->waiting.asleep, __ATOMIC_RELAXED);
+    return __atomic_load_n(&spmv_ctx_waiting(d->ctx)->asleep, __ATOMIC_RELAXED);
 }
 
 static spmv_status tick(spmv_device *d) {

@@ -244,9 +244,10 @@ static spmv_status take_arrays(spmv_mat *mat, const spmv_arrays *a) {
                       .symmetry = a->symmetry,
                       .field = a->values ? SPMV_REAL_FIELD : SPMV_PATTERN_FIELD};
     TRY(spmv_coo_alloc(mat->ctx, coo, a->values));
+    const int threads = spmv_threads_for(mat->ctx, a->nnz);
     int32_t *line = a->by_columns ? coo->col : coo->row,
             *place = a->by_columns ? coo->row : coo->col;
-#pragma omp parallel for schedule(static) num_threads(mat->ctx->threads)
+#pragma omp parallel for schedule(static) num_threads(threads)
     for (int64_t i = 0; i < lines_of(a); i++)
         for (int64_t k = ptr_at(a, i); k < ptr_at(a, i + 1); k++) {
             line[k] = (int32_t)i;
@@ -400,9 +401,11 @@ static spmv_status take(spmv_mat *mat, const spmv_arrays *a, bool is_canonical) 
 static spmv_status create(spmv_ctx *ctx, const spmv_arrays *a, spmv_mat **out) {
     spmv_mat *mat = NULL;
     bool ascend = false;
+    const double begun = spmv_now();
     TRY(check_copies_fit(ctx, a));
     TRY(check_entries(ctx, a, &ascend));
     TRY(spmv_mat_new(ctx, &mat));
+    mat->begun = begun;
     return spmv_mat_finish(mat, take(mat, a, ascend && a->symmetry == SPMV_GENERAL), out);
 }
 

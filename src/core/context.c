@@ -53,6 +53,7 @@ spmv_status spmv_ctx_create_lazily(const spmv_ctx_opts *opts, spmv_ctx **out) {
     spmv_ctx *ctx = calloc(1, sizeof *ctx);
     if (!ctx) return spmv_fail(NULL, SPMV_E_NOMEM, "out of memory");
     spmv_host_allow_fork();
+    spmv_waiting_open(&ctx->waiting);
     ctx->wisdom = opts->wisdom ? strdup(opts->wisdom) : NULL;
     if (opts->wisdom && !ctx->wisdom) {
         free(ctx);
@@ -132,6 +133,7 @@ void spmv_ctx_free(spmv_ctx *ctx) {
     if (ctx->matrices > 0) return; /* the last one frees it */
     for (int b = 0; spmv_backends[b]; b++)
         if (ctx->opened[b]) spmv_backends[b]->close(&ctx->device[b]);
+    spmv_waiting_close(&ctx->waiting);
     free(ctx->wisdom);
     free(ctx);
 }

@@ -276,32 +276,27 @@ spmv_status spmv_csr_build(spmv_ctx *ctx, const spmv_coo *coo, int threads, spmv
 
 void spmv_csr_lengths(const spmv_csr *A, int threads, spmv_stats *stats) {
     int64_t row_min = A->rows ? INT64_MAX : 0, row_max = 0, empty = 0;
-    double squares = 0; /* summed block after block, to be the same for any number of threads */
-    enum { BLOCK = 4096 };
-    int64_t nblocks = (A->rows + BLOCK - 1) / BLOCK;
-    double mean = A->rows ? (double)A->nnz / (double)A->rows : 0;
-#pragma omp parallel for ordered schedule(static, 1) num_threads(threads) reduction(min : row_min) \
-    reduction(max : row_max) reduction(+ : empty)
-    for (int64_t b = 0; b < nblocks; b++) {
-        double block_squares = 0;
-        int64_t end = (b + 1) * BLOCK < A->rows ? (b + 1) * BLOCK : A->rows;
-        for (int64_t i = b * BLOCK; i < end; i++) {
-            int64_t n = A->row_ptr[i + 1] - A->row_ptr[i];
-            if (n < row_min) row_min = n;
-            if (n > row_max) row_max = n;
-            empty += n == 0;
-            block_squares += ((double)n - mean) * ((double)n - mean);
-        }
-#pragma omp ordered
-        squares += block_squares;
+    const int64_t middle = A->rows ? A->nnz / A->rows : 0;
+    const double mean = A->rows ? (double)A->nnz / (double)A->rows : 0;
+    long double squares = 0; /* of integers: the same for any number of threads */
+#pragma omp parallel for schedule(static) num_threads(threads) reduction(min : row_min) \
+    reduction(max : row_max) reduction(+ : empty, squares)
+    for (int64_t i = 0; i < A->rows; i++) {
+        const int64_t n = A->row_ptr[i + 1] - A->row_ptr[i], apart = n - middle;
+        if (n < row_min) row_min = n;
+        if (n > row_max) row_max = n;
+        empty += n == 0;
+        squares += (long double)(apart * apart);
     }
+    const double off = mean - (double)middle;
     stats->rows = A->rows;
     stats->cols = A->cols;
     stats->nnz = A->nnz;
     stats->row_min = row_min;
     stats->row_max = row_max;
     stats->row_mean = mean;
-    stats->row_std = A->rows ? sqrt(squares / (double)A->rows) : 0;
+    stats->row_std =
+        A->rows ? sqrt(fmax((double)(squares / (long double)A->rows) - off * off, 0)) : 0;
     stats->empty_rows = empty;
 }
 

@@ -5,6 +5,7 @@
 #include "spmv_bench.h"
 #include "spmv_host.h"
 #include "spmv_kernel.h"
+#include "spmv_waiting.h"
 #include <math.h>
 #include <time.h>
 
@@ -37,6 +38,7 @@ struct spmv_ctx {
     char *wisdom;            /* file, as in spmv_ctx_opts; owned */
     size_t max_unpacked;     /* as in spmv_ctx_opts */
     spmv_allocator allocator;
+    spmv_waiting waiting;      /* how its teams wait */
     struct spmv_block *blocks; /* of host memory, from the allocator: few */
     char wisdom_notes[800];    /* what was noted about it */
     int matrices;              /* alive, and in need of this context */
@@ -88,6 +90,7 @@ struct spmv_mat {
     spmv_status (*fetch)(spmv_mat *mat);
     spmv_stored *source; /* one of stores: the rows on a device, of which the matrix was made */
     struct spmv_origin *origin; /* of the values of csr in those given; NULL: not needed yet */
+    double begun;               /* when it was, by spmv_now */
     spmv_stats stats;
     spmv_stored *stores;
     spmv_mat *transpose; /* owned; NULL: not needed yet */
@@ -181,14 +184,13 @@ int spmv_default_threads(void);
 void spmv_host_allow_fork(void);
 int spmv_host_forks(void); /* since then, between the first process and this one */
 
-/* ---- matrix.c ------------------------------------------------------------------------------- */
+/* ---- waiting.c ------------------------------------------------------------------------------ */
 
-/* Few rows and entries are made and sorted before a team is awake; where cores are shared, each
- * parallel region may wait for them: 2 ms became 400. */
-static inline int spmv_threads_for(const spmv_ctx *ctx, int64_t items) {
-    enum { FEW = 1 << 17 };
-    return items < FEW ? 1 : ctx->threads;
-}
+/* Returns how many threads prepare that many rows and entries. A team that comes waits asleep where
+ * cores are shared. */
+int spmv_threads_for(spmv_ctx *ctx, int64_t items);
+
+/* ---- matrix.c ------------------------------------------------------------------------------- */
 
 /* Allocates a matrix without entries. */
 spmv_status spmv_mat_new(spmv_ctx *ctx, spmv_mat **out);

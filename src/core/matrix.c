@@ -8,6 +8,7 @@ spmv_status spmv_mat_new(spmv_ctx *ctx, spmv_mat **out) {
     *out = mat;
     if (!mat) return spmv_fail(ctx, SPMV_E_NOMEM, "out of memory");
     mat->ctx = ctx;
+    mat->begun = spmv_now();
     ctx->matrices++;
     return SPMV_OK;
 }
@@ -31,14 +32,13 @@ static spmv_status build_rows(spmv_mat *mat, int threads) {
 
 static spmv_status finish_matrix(spmv_mat *mat) {
     const int threads = spmv_threads_for(mat->ctx, mat->coo.nnz + mat->coo.rows);
-    double start = spmv_now();
     if (!mat->csr.row_ptr) TRY(build_rows(mat, threads));
-    mat->stats.build_s = spmv_now() - start;
     mat->stats.nnz_file = mat->coo.nnz;
     mat->stats.field = mat->coo.field;
     mat->stats.symmetry = mat->coo.symmetry;
     mat->to_count = true;
     spmv_csr_lengths(&mat->csr, threads, &mat->stats);
+    mat->stats.build_s = spmv_now() - mat->begun - mat->stats.read_s;
     return SPMV_OK;
 }
 
@@ -131,8 +131,10 @@ spmv_status spmv_mat_coo(spmv_ctx *ctx, const spmv_coo_view *view, unsigned flag
         return spmv_fail(ctx, SPMV_E_ARG,
                          "spmv_mat_coo: flags %#x are neither SPMV_COPY nor SPMV_BORROW", flags);
     TRY(spmv_check_dimensions(ctx, view->rows, view->cols, view->nnz));
-    TRY(check_entries(ctx, view, ctx->threads));
+    const double begun = spmv_now();
+    TRY(check_entries(ctx, view, spmv_threads_for(ctx, view->nnz)));
     TRY(spmv_mat_new(ctx, &mat));
+    mat->begun = begun;
     return spmv_mat_finish(mat, take_entries(mat, view, flags), out);
 }
 

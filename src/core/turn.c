@@ -69,7 +69,7 @@ static void place_lines(const counting *c, int thread) {
 }
 
 /* Threads count places apart, for which the memory is limited to that of the entries. */
-static int team_for(const spmv_ctx *ctx, const spmv_turn *t) {
+static int team_for(spmv_ctx *ctx, const spmv_turn *t) {
     const int most = spmv_threads_for(ctx, t->nnz + t->places);
     const int64_t fit = 1 + 3 * t->nnz / (t->places + 1);
     return fit < most ? (int)fit : most;

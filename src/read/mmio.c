@@ -228,6 +228,7 @@ static spmv_status read_file(reader *r, int threads,
     r->status = reserve(r, plausible ? r->entries : FIRST_CAPACITY);
     if (r->status != SPMV_OK) goto done;
 
+    spmv_waiting_prepare(&r->ctx->waiting, threads);
     read_blocks(r, workers, threads, progress, arg);
     if (r->status == SPMV_OK && r->published < r->entries) {
         mm_refuse(workers,

@@ -7,6 +7,7 @@
 #include <locale.h>
 #include <math.h>
 #include <omp.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -101,11 +102,69 @@ static int write_all(int fd, const char *bytes, size_t n) {
     return 0;
 }
 
+typedef struct write_queue { /* batches, which threads format at once and write in order */
+    const write_job *job;
+    int fd, error; /* errno of the first failure, or 0 */
+    int64_t next;  /* batch to be formatted */
+    int64_t turn;  /* batch to be written */
+    int64_t end;   /* batches */
+    pthread_mutex_t mutex;
+    pthread_cond_t moved; /* turn, or there is an error */
+} write_queue;
+
+/* Takes the next batch; returns false when there is none, or writing failed. */
+static bool take_batch(write_queue *q, int64_t *batch) {
+    pthread_mutex_lock(&q->mutex);
+    const bool taken = q->error == 0 && q->next < q->end;
+    if (taken) *batch = q->next++;
+    pthread_mutex_unlock(&q->mutex);
+    return taken;
+}
+
+/* Writes a batch when all before it are written: until then the thread sleeps. */
+static void write_batch(write_queue *q, int64_t batch, const char *text, size_t n) {
+    pthread_mutex_lock(&q->mutex);
+    while (q->turn != batch) pthread_cond_wait(&q->moved, &q->mutex);
+    const bool failed = q->error != 0;
+    pthread_mutex_unlock(&q->mutex);
+    const int error = failed ? 0 : write_all(q->fd, text, n);
+    pthread_mutex_lock(&q->mutex);
+    if (error) q->error = error;
+    q->turn++;
+    pthread_cond_broadcast(&q->moved);
+    pthread_mutex_unlock(&q->mutex);
+}
+
+static void format_batches(write_queue *q, char *text) {
+    const write_job *job = q->job;
+    for (int64_t batch; take_batch(q, &batch);) {
+        const int64_t first = batch * BATCH, last = first + BATCH < job->n ? first + BATCH : job->n;
+        write_batch(q, batch, text, (size_t)(job->format(job, first, last, text) - text));
+    }
+}
+
+/* Returns errno of a failure, or 0. buffers: one for each thread. */
+static int write_batches(const write_job *job, int fd, int threads, char *buffers, size_t bytes,
+                         locale_t plain) {
+    write_queue q = {.job = job,
+                     .fd = fd,
+                     .end = (job->n + BATCH - 1) / BATCH,
+                     .mutex = PTHREAD_MUTEX_INITIALIZER,
+                     .moved = PTHREAD_COND_INITIALIZER};
+#pragma omp parallel num_threads(threads)
+    {
+        const locale_t before = uselocale(plain);
+        format_batches(&q, buffers + (size_t)omp_get_thread_num() * bytes);
+        uselocale(before);
+    }
+    return q.error;
+}
+
 /* Creates the file: header, then the job's items. What could not be finished is removed, unless it
  * is a device. */
 static spmv_status write_file(spmv_ctx *ctx, const char *path, const char *header,
                               const write_job *job) {
-    int threads = ctx->threads, error = 0;
+    int threads = spmv_threads_for(ctx, job->n), error = 0;
     int64_t batches = (job->n + BATCH - 1) / BATCH;
     const size_t buffer_bytes = (size_t)BATCH * LONGEST_ENTRY + SPMV_TEXT_PAD;
     struct stat facts = {0};
@@ -118,28 +177,7 @@ static spmv_status write_file(spmv_ctx *ctx, const char *path, const char *heade
     buffers = calloc((size_t)threads, buffer_bytes);
     plain = newlocale(LC_NUMERIC_MASK, "C", (locale_t)0);
     error = buffers && plain ? write_all(fd, header, strlen(header)) : ENOMEM;
-
-#pragma omp parallel num_threads(threads) if (error == 0)
-    {
-        locale_t before = uselocale(plain);
-        char *text = buffers + (size_t)omp_get_thread_num() * buffer_bytes;
-#pragma omp for ordered schedule(static, 1)
-        for (int64_t b = 0; b < batches; b++) {
-            char *end = text;
-            int64_t last = (b + 1) * BATCH < job->n ? (b + 1) * BATCH : job->n;
-            int failed;
-#pragma omp atomic read
-            failed = error;
-            if (!failed) end = job->format(job, b * BATCH, last, text);
-#pragma omp ordered
-            if (!error) {
-                failed = write_all(fd, text, (size_t)(end - text));
-#pragma omp atomic write
-                error = failed;
-            }
-        }
-        uselocale(before);
-    }
+    if (error == 0) error = write_batches(job, fd, threads, buffers, buffer_bytes, plain);
 
     if (plain) freelocale(plain);
     free(buffers);

@@ -102,6 +102,28 @@ static void borrowed_rows_are_used_as_they_are(void **state) {
     fixture_subject_free(&s);
 }
 
+/* The statistics count what making a matrix takes, also where its rows are taken as they are. */
+static void making_is_timed(void **state) {
+    (void)state;
+    subject s = fixture_subject("long tail", 2);
+    rows r = rows_of(s.mat);
+    spmv_arrays arrays = arrays_of(&r, SPMV_BORROW);
+    const double start = spmv_now();
+    spmv_mat *mat = create(s.mat->ctx, &arrays);
+    const double took = spmv_now() - start;
+    spmv_stats stats = SPMV_OPTS(spmv_stats);
+    assert_int_equal(spmv_mat_stats(mat, &stats), SPMV_OK);
+    assert_true(stats.build_s > 0 && stats.build_s <= took);
+    double checking_s = spmv_now(); /* is most of it here: reading every index */
+    int64_t sum = 0;
+    for (int64_t k = 0; k < r.nnz; k++) sum += r.idx[k];
+    checking_s = spmv_now() - checking_s;
+    assert_true(sum >= 0 && stats.build_s > checking_s / 100);
+    spmv_mat_free(mat);
+    rows_free(&r);
+    subject_free(&s);
+}
+
 /* Other values in another array, then in the same one. */
 static void borrowed_values_are_borrowed_again(void **state) {
     (void)state;
@@ -344,6 +366,7 @@ int main(int argc, char **argv) {
     wait_without_spinning(argv);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(borrowed_rows_are_used_as_they_are),
+        cmocka_unit_test(making_is_timed),
         cmocka_unit_test(borrowed_values_are_borrowed_again),
         cmocka_unit_test(copies_of_borrowed_arrays_must_fit),
         cmocka_unit_test(facts_say_what_is_kept),

@@ -1,8 +1,8 @@
 /* test_waiting.c: how threads wait for work where other processes use the same cores: when they go
  * to sleep, what this costs, and that products notice it. */
-#include "threads.h"
+#include "spmv_waiting.h"
 #include "test/calls.h"
-#include "omp/waiting.h"
+#include "threads.h"
 #include <dirent.h>
 #include <pthread.h>
 #include <sched.h>
@@ -56,6 +56,20 @@ static void threads_sleep_where_cores_are_shared(void **state) {
         assert_false(decide(&w, 4, longest / ms + 1, 0.5, 6));
     }
     assert_true(longest == 8000 * ms);
+}
+
+/* What came since the last time counts, if it is enough; otherwise all that the thread did. */
+static void thread_that_waits_for_its_core_shares_it(void **state) {
+    (void)state;
+    spmv_waiting w = {.ran = 0};
+    assert_false(spmv_waiting_shares_core(&w, 100 * ms, 0));
+    assert_false(spmv_waiting_shares_core(&w, 200 * ms, 1 * ms)); /* a system's own threads */
+    assert_true(spmv_waiting_shares_core(&w, 210 * ms, 9 * ms));
+    assert_false(spmv_waiting_shares_core(&w, 220 * ms, 9 * ms)); /* the other one has ended */
+    assert_false(spmv_waiting_shares_core(&w, 220 * ms, 9 * ms + 1));
+    spmv_waiting young = {.ran = 0};
+    assert_true(spmv_waiting_shares_core(&young, ms / 2, ms / 4));
+    assert_true(spmv_waiting_shares_core(&w, 10 * ms, 10 * ms)); /* another thread */
 }
 
 static int count_threads(void) {
@@ -265,6 +279,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(a_process_without_room_for_a_helper_goes_on),
 #endif
         cmocka_unit_test(threads_sleep_where_cores_are_shared),
+        cmocka_unit_test(thread_that_waits_for_its_core_shares_it),
         cmocka_unit_test(waiting_threads_do_sleep),
         cmocka_unit_test(a_child_has_a_helper_of_its_own),
         cmocka_unit_test(a_chosen_policy_stands),

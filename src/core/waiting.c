@@ -9,9 +9,9 @@
  * whether libgomp has more threads than processors: then its threads spin 100 times, about 3 us,
  * and sleep (libgomp's manual, GOMP_SPINCOUNT). So a helper thread gets a team of its own, large
  * enough for that, which sleeps as long as the helper does. */
-#include "waiting.h"
-#include "spmv_host.h"
-#include "spmv_kernel.h"
+#include "spmv_waiting.h"
+#include "internal.h"
+#include <fcntl.h>
 #include <omp.h>
 #include <pthread.h>
 #include <semaphore.h>
@@ -95,8 +95,8 @@ static void end_quiet(quiet *q) {
     free(q);
 }
 
-static quiet *begin_quiet(int threads) {
-    int team = team_to_exceed(omp_get_num_procs(), threads);
+static quiet *begin_quiet(const spmv_waiting *w, int threads) {
+    int team = team_to_exceed(omp_get_num_procs(), w->has_team ? threads : 1);
     if (!spmv_host_has_room_for(team)) return NULL; /* libgomp would end the process */
     quiet *q = calloc(1, sizeof *q);
     if (!q) return NULL;
@@ -147,8 +147,9 @@ static void look(spmv_waiting *w, int64_t now, int threads) {
     int64_t next = now + period;
     quiet *q = w->quiet;
     if (q && q->pid != getpid()) spmv_waiting_close(w); /* forked */
+    w->has_team = true;
     bool sleep = spmv_waiting_decide(w, usage_at(now), threads);
-    if (sleep && !w->quiet && !(w->quiet = begin_quiet(threads))) next = INT64_MAX;
+    if (sleep && !w->quiet && !(w->quiet = begin_quiet(w, threads))) next = INT64_MAX;
     if (!sleep) spmv_waiting_close(w);
     __atomic_store_n(&w->asleep, w->quiet != NULL, __ATOMIC_RELAXED);
     __atomic_store_n(&w->look_at, next, __ATOMIC_RELAXED);
@@ -161,4 +162,68 @@ void spmv_waiting_look(spmv_waiting *w, int threads) {
     if (__atomic_exchange_n(&w->looking, 1, __ATOMIC_ACQUIRE)) return;
     if (now >= __atomic_load_n(&w->look_at, __ATOMIC_RELAXED)) look(w, now, threads);
     __atomic_store_n(&w->looking, 0, __ATOMIC_RELEASE);
+}
+
+/* ---- before a team prepares something -------------------------------------------------------- */
+
+/* A product is soon followed by others, which show how it went; what prepares is done once, with a
+ * handful of teams, and each of them can wait for a core as long as it takes in all. But its caller
+ * ran before, and the system has counted how long that thread was ready to run and did not. */
+bool spmv_waiting_shares_core(spmv_waiting *w, int64_t ran, int64_t waited) {
+    const int64_t enough = ms, few = 8; /* a core that is the thread's own: 1 in 100 */
+    const int64_t r = ran - w->ran, q = waited - w->waited;
+    const bool is_recent = r >= 0 && q >= 0 && r + q >= enough; /* of this thread, not another */
+    const bool shares = is_recent ? q * few > r : waited * few > ran;
+    if (is_recent || r < 0 || q < 0) w->ran = ran, w->waited = waited;
+    return shares;
+}
+
+/* Reads how long the calling thread ran and waited for a core, in ns; false: the system does not
+ * say. */
+static bool read_schedule(int64_t *ran, int64_t *waited) {
+    char text[80];
+    const int file = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
+    if (file < 0) return false;
+    const ssize_t n = read(file, text, sizeof text - 1);
+    close(file);
+    if (n <= 0) return false;
+    text[n] = 0;
+    char *end;
+    *ran = strtoll(text, &end, 10);
+    *waited = strtoll(end, NULL, 10);
+    return *ran > 0;
+}
+
+/* Sleeping costs little here, so that the hold is short, and products that follow try without. */
+static void prepare(spmv_waiting *w, int threads) {
+    const int64_t hold = 500 * ms, now = coarse_now();
+    int64_t ran, waited;
+    quiet *q = w->quiet;
+    if (q && q->pid != getpid()) spmv_waiting_close(w); /* forked */
+    if (w->quiet && now < w->until) return;
+    if (!read_schedule(&ran, &waited) || !spmv_waiting_shares_core(w, ran, waited)) return;
+    if (!w->quiet && !(w->quiet = begin_quiet(w, threads))) return;
+    w->hold = hold;
+    w->until = now + hold;
+    __atomic_store_n(&w->asleep, 1, __ATOMIC_RELAXED);
+}
+
+void spmv_waiting_prepare(spmv_waiting *w, int threads) {
+    const bool chosen = __atomic_load_n(&w->look_at, __ATOMIC_RELAXED) == INT64_MAX;
+    if (threads < 2 || chosen || __atomic_exchange_n(&w->looking, 1, __ATOMIC_ACQUIRE)) return;
+    prepare(w, threads);
+    w->has_team = true; /* in a moment */
+    __atomic_store_n(&w->looking, 0, __ATOMIC_RELEASE);
+}
+
+spmv_waiting *spmv_ctx_waiting(spmv_ctx *ctx) {
+    return &ctx->waiting;
+}
+
+/* Few rows and entries are made and sorted before a team is awake. */
+int spmv_threads_for(spmv_ctx *ctx, int64_t items) {
+    enum { FEW = 1 << 17 };
+    if (items < FEW) return 1;
+    spmv_waiting_prepare(&ctx->waiting, ctx->threads);
+    return ctx->threads;
 }
