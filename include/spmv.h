@@ -114,6 +114,9 @@ void spmv_ctx_free(spmv_ctx *ctx);
 /* Returns the text of the last failure, "" when there was none. With NULL: the text of this
  * thread's last failed call that had no context, such as a failed spmv_ctx_create. */
 const char *spmv_ctx_error(const spmv_ctx *ctx);
+/* Returns what the last file that was read holds in another spelling than the format's and was
+ * taken for what it means, a line for each kind; "": nothing. */
+const char *spmv_ctx_note(const spmv_ctx *ctx);
 int spmv_ctx_threads(const spmv_ctx *ctx); /* returns the team's size */
 /* Returns 1 if the backend of that name is built in and has a device, else 0. No device is opened,
  * and no text of a failure is left; "cuda" starts CUDA's driver. */
@@ -172,7 +175,7 @@ typedef struct spmv_load_opts {
 } spmv_load_opts;
 
 /* Loads or generates a matrix. path: a Matrix Market file, plain or compressed, a .tar.gz holding
- * one of the archive's name, or "gen:NAME:ARGS" (spmv_generator_list). */
+ * one of the archive's name, "-" for standard input, or "gen:NAME:ARGS" (spmv_generator_list). */
 spmv_status spmv_mat_load(spmv_ctx *ctx, const char *path, const spmv_load_opts *opts,
                           spmv_mat **out);
 /* Makes a matrix of entries in any order. flags: SPMV_COPY or SPMV_BORROW. */
@@ -229,8 +232,9 @@ typedef struct spmv_stats {
 /* Says how large the matrix is and how its rows are filled. */
 spmv_status spmv_mat_stats(const spmv_mat *mat, spmv_stats *out);
 
-/* Reads a dense vector from a file: Matrix Market array (n x 1 or 1 x n), or raw doubles if the
- * name ends in .f64. The caller frees *out with free(); *n is set on success only. */
+/* Reads a dense vector from a file: Matrix Market (n x 1 or 1 x n; what a coordinate file leaves
+ * out is 0), or raw doubles if the name ends in .f64. The caller frees *out with free(); *n is set
+ * on success only. */
 spmv_status spmv_vector_load(spmv_ctx *ctx, const char *path, int64_t *n, double **out);
 /* Writes a dense vector to a file of the same kinds. */
 spmv_status spmv_vector_save(spmv_ctx *ctx, const char *path, int64_t n, const double *x);

@@ -54,6 +54,7 @@ spmv_status spmv_mat_load(spmv_ctx *ctx, const char *path, const spmv_load_opts 
     GIVEN(ctx, path);
     TRY(spmv_read_opts(ctx, "spmv_load_opts", &known, sizeof known, opts));
     opts = &known;
+    *ctx->note = 0;
     TRY(spmv_mat_new(ctx, &mat));
     double start = spmv_now();
     spmv_status status;
@@ -64,7 +65,8 @@ spmv_status spmv_mat_load(spmv_ctx *ctx, const char *path, const spmv_load_opts 
     else
         status = spmv_read_matrix_market(ctx, path, ctx->threads, opts->progress,
                                          opts->progress_arg, &mat->coo);
-    if (status == SPMV_E_IO && access(path, F_OK) != 0) suggest_file(ctx, path);
+    if (status == SPMV_E_IO && strcmp(path, "-") != 0 && access(path, F_OK) != 0)
+        suggest_file(ctx, path);
     mat->stats.read_s = spmv_now() - start;
     return spmv_mat_finish(mat, status, out);
 }

@@ -24,6 +24,7 @@ typedef struct options {
     const char **matrices;
     int nmatrices;
     const char *kernels; /* as typed; NULL: the first paper's */
+    bool kernels_typed;  /* on the command line */
     const char *backend; /* NULL: the build's */
     int device, threads;
     int64_t iters;            /* expected number of products; 0: unknown */
@@ -114,6 +115,8 @@ const char *program_typed(void); /* spmv or ./spmv */
  * What begins with a carriage return and ends no line is progress: shown at once, and cut; no line
  * is continued from it. */
 void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* Says the lines of spmv_ctx_note; nothing if quiet. */
+void say_note(const char *note, bool quiet);
 /* "spmv: TEXT" on stderr; returns the exit code of the status. */
 int complain(spmv_status status, const char *text);
 

@@ -233,6 +233,7 @@ static int inform(spmv_ctx *ctx, const options *o, const bool wanted[MOST_PAIRS]
         spmv_mat_free(mat);
         return complain(status, spmv_ctx_error(ctx));
     }
+    say_note(spmv_ctx_note(ctx), o->quiet);
     matrix_name(source, o->values, name, sizeof name);
     snprintf(hash, sizeof hash, "%016llx", (unsigned long long)stats.hash);
     char reason[MOST_PAIRS][REASON];

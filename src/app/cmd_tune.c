@@ -287,6 +287,7 @@ static int tune(session *run) {
     if (!found) return complain(SPMV_E_NOMEM, NULL);
     spmv_status status = spmv_mat_load(run->ctx, o->matrices[0], &opts, &mat);
     int code = status == SPMV_OK ? 0 : complain(status, spmv_ctx_error(run->ctx)), tuned = 0;
+    if (!code) say_note(spmv_ctx_note(run->ctx), o->quiet);
     stop_watch(); /* also between trials */
     for (; tuned < run->ncells && !code; tuned++) {
         found[tuned] = (finding){run->cell[tuned], 1};

@@ -205,6 +205,17 @@ static void take_word(options *o, const char *word) {
     keep_typed(o, option_of('m'), word, &o->given, &o->ngiven);
 }
 
+static const struct argp_option *option_typed(const char *word);
+
+/* Kernels of -k: all that are typed count, and replace those of the environment. */
+static void add_kernels(options *o, char *names, bool typed) {
+    char *all = NULL;
+    if (typed && o->kernels_typed && asprintf(&all, "%s,%s", o->kernels, names) < 0) all = NULL;
+    o->kernels = all ? keep_copy(o, all) : names;
+    o->kernels_typed = typed;
+    free(all);
+}
+
 static error_t parse(int key, char *arg, struct argp_state *state) {
     static const char *const format_words[] = {"table", "csv", "jsonl", NULL};
     static const char *const stat_words[] = {"median", "min", "max", "mean", NULL};
@@ -217,10 +228,14 @@ static error_t parse(int key, char *arg, struct argp_state *state) {
     if (arg && !*arg)
         usage_error("%s%s: the value is empty", option ? "--" : "",
                     option ? option->name : "argument");
+    if (state->argv && option && arg && arg == state->argv[state->next - 1] && arg[0] == '-' &&
+        arg[1] && option_typed(arg))
+        usage_error("--%s requires a value, and '%s' is an option; --%s=%s takes it for the value",
+                    option->name, arg, option->name, arg);
     if (state->argv && option) keep_typed(o, option, arg, &o->given, &o->ngiven);
     switch (key) {
     case 'm': add_text(&o->matrices, &o->nmatrices, arg); break;
-    case 'k': o->kernels = arg; break;
+    case 'k': add_kernels(o, arg, state->argv != NULL); break;
     case 't': o->threads = (int)whole_of("threads", arg, 1, SPMV_MOST_THREADS); break;
     case 'p': take_precisions(o, arg); break;
     case 'x': o->x_file = arg; break;
@@ -468,6 +483,16 @@ void options_write(const options *o, const char *without, FILE *out) {
     }
 }
 
+/* '-' is standard input, which can be read once. */
+static void check_standard_input(const options *o, const char *command) {
+    int readers = o->x_file && strcmp(o->x_file, "-") == 0;
+    for (int k = 0; k < o->nmatrices; k++) readers += strcmp(o->matrices[k], "-") == 0;
+    if (readers > 1) usage_error("'-' is standard input, which is read once");
+    for (int k = 0; k < o->nwords; k++) readers += strcmp(o->words[k], "-") == 0;
+    if (readers && strcmp(command, "sweep") == 0)
+        usage_error("'-': a sweep reads its matrices more than once, and standard input only once");
+}
+
 void options_check(const options *o, const char *command) {
     for (int g = 0; g < o->ngiven; g++) {
         const struct argp_option *option = option_typed(o->given[g]);
@@ -476,6 +501,7 @@ void options_check(const options *o, const char *command) {
         usage_error("%s does not take --%s; 'spmv help %s' lists what it takes", command,
                     option->name, command);
     }
+    check_standard_input(o, command);
     if (options_on_line(o, "layout") && most_vectors(o) == 1)
         usage_error("--layout is of several vectors: --vectors=K says how many");
     if (strcmp(command, "sweep") == 0) return;

@@ -147,6 +147,14 @@ void say(const char *format, ...) {
     free(words);
 }
 
+void say_note(const char *note, bool quiet) {
+    const char *line = note;
+    for (size_t n; !quiet && *line; line += n + (line[n] == '\n')) {
+        n = strcspn(line, "\n");
+        say("  note: %.*s\n", (int)n, line);
+    }
+}
+
 int complain(spmv_status status, const char *what) {
     say("spmv: %s\n", what && *what ? what : spmv_strerror(status));
     return spmv_exit_code(status);

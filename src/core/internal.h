@@ -44,6 +44,7 @@ struct spmv_ctx {
     int matrices;              /* alive, and in need of this context */
     bool freed;                /* by its owner: the last matrix frees the memory */
     char error[1024];
+    char note[1024]; /* of spmv_ctx_note */
 };
 /* Returns the device of a backend, which is opened if needed. */
 spmv_status spmv_ctx_device(spmv_ctx *ctx, const spmv_backend *backend, spmv_device **out);

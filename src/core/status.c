@@ -63,6 +63,10 @@ const char *spmv_ctx_error(const spmv_ctx *ctx) {
     return ctx ? ctx->error : error_without_context;
 }
 
+const char *spmv_ctx_note(const spmv_ctx *ctx) {
+    return ctx ? ctx->note : "";
+}
+
 const char *spmv_version(void) {
     return SPMV_VERSION;
 }

@@ -26,11 +26,11 @@ _spmv() {
             '*--alpha=''[y <- A * matrix * x + B * y (1)]:A:_files' \
             '*--beta=''[factor of y; if 0, y is not read (0)]:B:_files' \
             '*--max-unpacked=''[refuse a compressed file that unpacks to more, e.g. 4G (no limit)]:SIZE:_files' \
-            '*'{-m,--matrix=}'[Matrix Market file, also .gz .xz .zst .bz2 .tar.gz, or gen\:NAME\:ARGS; repeatable (default\: a 3-D Poisson matrix larger than the caches, measured briefly)]:SRC:_files' \
+            '*'{-m,--matrix=}'[Matrix Market file, also .gz .xz .zst .bz2 .tar.gz, - for standard input, or gen\:NAME\:ARGS; repeatable (default\: a 3-D Poisson matrix larger than the caches, measured briefly)]:SRC:_files' \
             '*--seed=''[seed of x, y and gen\: matrices (1)]:N:_files' \
             '*'{-T,--transpose}'[multiply by the transpose\: x has a number for each row of the matrix, y for each column]' \
             '*--values=''[values of gen\: matrices\: random, symmetric, few\:K or pattern]:KIND:_files' \
-            '*'{-x,--vector=}'[x\: Matrix Market array, or raw doubles in FILE.f64; of several vectors one after the other (default\: random in \[-1,1\])]:FILE:_files' \
+            '*'{-x,--vector=}'[x\: Matrix Market file of one column, or raw doubles in FILE.f64; of several vectors one after the other (default\: random in \[-1,1\])]:FILE:_files' \
             '*--backend=''[backend of kernel names without a prefix]:omp|cuda:(omp cuda)' \
             '*--boundary=''[nonzeros per row in the ELL part of a hybrid (auto\: fewest bytes)]:N|auto,...:(auto)' \
             '*'{-b,--block=}'[threads per CUDA block; 32xR for kernels with one warp per row]:N|32xR,...:_files' \
@@ -93,11 +93,11 @@ _spmv() {
             '*--alpha=''[y <- A * matrix * x + B * y (1)]:A:_files' \
             '*--beta=''[factor of y; if 0, y is not read (0)]:B:_files' \
             '*--max-unpacked=''[refuse a compressed file that unpacks to more, e.g. 4G (no limit)]:SIZE:_files' \
-            '*'{-m,--matrix=}'[Matrix Market file, also .gz .xz .zst .bz2 .tar.gz, or gen\:NAME\:ARGS; repeatable (default\: a 3-D Poisson matrix larger than the caches, measured briefly)]:SRC:_files' \
+            '*'{-m,--matrix=}'[Matrix Market file, also .gz .xz .zst .bz2 .tar.gz, - for standard input, or gen\:NAME\:ARGS; repeatable (default\: a 3-D Poisson matrix larger than the caches, measured briefly)]:SRC:_files' \
             '*--seed=''[seed of x, y and gen\: matrices (1)]:N:_files' \
             '*'{-T,--transpose}'[multiply by the transpose\: x has a number for each row of the matrix, y for each column]' \
             '*--values=''[values of gen\: matrices\: random, symmetric, few\:K or pattern]:KIND:_files' \
-            '*'{-x,--vector=}'[x\: Matrix Market array, or raw doubles in FILE.f64; of several vectors one after the other (default\: random in \[-1,1\])]:FILE:_files' \
+            '*'{-x,--vector=}'[x\: Matrix Market file of one column, or raw doubles in FILE.f64; of several vectors one after the other (default\: random in \[-1,1\])]:FILE:_files' \
             '*--backend=''[backend of kernel names without a prefix]:omp|cuda:(omp cuda)' \
             '*--boundary=''[nonzeros per row in the ELL part of a hybrid (auto\: fewest bytes)]:N|auto,...:(auto)' \
             '*'{-b,--block=}'[threads per CUDA block; 32xR for kernels with one warp per row]:N|32xR,...:_files' \
@@ -163,7 +163,7 @@ _spmv() {
     info)
         _arguments -s \
             '*--max-unpacked=''[refuse a compressed file that unpacks to more, e.g. 4G (no limit)]:SIZE:_files' \
-            '*'{-m,--matrix=}'[Matrix Market file, also .gz .xz .zst .bz2 .tar.gz, or gen\:NAME\:ARGS; repeatable (default\: a 3-D Poisson matrix larger than the caches, measured briefly)]:SRC:_files' \
+            '*'{-m,--matrix=}'[Matrix Market file, also .gz .xz .zst .bz2 .tar.gz, - for standard input, or gen\:NAME\:ARGS; repeatable (default\: a 3-D Poisson matrix larger than the caches, measured briefly)]:SRC:_files' \
             '*--seed=''[seed of x, y and gen\: matrices (1)]:N:_files' \
             '*'{-T,--transpose}'[multiply by the transpose\: x has a number for each row of the matrix, y for each column]' \
             '*--values=''[values of gen\: matrices\: random, symmetric, few\:K or pattern]:KIND:_files' \
@@ -277,12 +277,12 @@ _spmv() {
             '*--alpha=''[y <- A * matrix * x + B * y (1)]:A:_files' \
             '*--beta=''[factor of y; if 0, y is not read (0)]:B:_files' \
             '*--max-unpacked=''[refuse a compressed file that unpacks to more, e.g. 4G (no limit)]:SIZE:_files' \
-            '*'{-m,--matrix=}'[Matrix Market file, also .gz .xz .zst .bz2 .tar.gz, or gen\:NAME\:ARGS; repeatable (default\: a 3-D Poisson matrix larger than the caches, measured briefly)]:SRC:_files' \
+            '*'{-m,--matrix=}'[Matrix Market file, also .gz .xz .zst .bz2 .tar.gz, - for standard input, or gen\:NAME\:ARGS; repeatable (default\: a 3-D Poisson matrix larger than the caches, measured briefly)]:SRC:_files' \
             '*--seed=''[seed of x, y and gen\: matrices (1)]:N:_files' \
             '*'{-T,--transpose}'[multiply by the transpose\: x has a number for each row of the matrix, y for each column]' \
             '*--values=''[values of gen\: matrices\: random, symmetric, few\:K or pattern]:KIND:_files' \
             '*--write=''[write the matrix as Matrix Market, general]:FILE:_files' \
-            '*'{-x,--vector=}'[x\: Matrix Market array, or raw doubles in FILE.f64; of several vectors one after the other (default\: random in \[-1,1\])]:FILE:_files' \
+            '*'{-x,--vector=}'[x\: Matrix Market file of one column, or raw doubles in FILE.f64; of several vectors one after the other (default\: random in \[-1,1\])]:FILE:_files' \
             '*'{-y,--result=}'[write y of the first kernel, in full precision (.f64\: raw); several vectors one after the other]:FILE:_files' \
             '*--backend=''[backend of kernel names without a prefix]:omp|cuda:(omp cuda)' \
             '*--boundary=''[nonzeros per row in the ELL part of a hybrid (auto\: fewest bytes)]:N|auto,...:(auto)' \

@@ -280,14 +280,15 @@ spmv_status spmv_archive_open(spmv_ctx *ctx, const char *path, int fd, const uns
                               size_t nhead, spmv_archive **out) {
     struct archive_entry *entry = NULL;
     bool found = false;
-    const char *why;
+    const char *why, *advice;
     const archive_library *lib = spmv_archive_library(&why);
     *out = NULL;
     if (!lib)
-        return spmv_fail(ctx, SPMV_E_FEATURE,
-                         "%s: compressed input needs libarchive (Debian: libarchive13, Fedora: "
-                         "libarchive): %s",
-                         path, why);
+        return spmv_fail(
+            ctx, SPMV_E_FEATURE,
+            "%s: compressed input (%s) needs libarchive (Debian: libarchive13, Fedora: "
+            "libarchive): %s",
+            path, spmv_name_of_kind(head, nhead, &advice), why);
     spmv_archive *a = calloc(1, sizeof *a);
     if (!a) return spmv_fail(ctx, SPMV_E_NOMEM, "out of memory while opening %s", path);
     a->ctx = ctx;
@@ -343,12 +344,14 @@ void spmv_archive_close(spmv_archive *a) {
 
 spmv_status spmv_archive_open(spmv_ctx *ctx, const char *path, int fd, const unsigned char *head,
                               size_t nhead, spmv_archive **out) {
-    (void)fd, (void)head, (void)nhead;
+    const char *advice;
+    (void)fd;
     *out = NULL;
-    return spmv_fail(ctx, SPMV_E_FEATURE,
-                     "%s: compressed input is not built in: install libarchive-dev and zlib1g-dev "
-                     "(Debian) or libarchive-devel and zlib-devel (Fedora), then make again",
-                     path);
+    return spmv_fail(
+        ctx, SPMV_E_FEATURE,
+        "%s: compressed input (%s) is not built in: install libarchive-dev and zlib1g-dev "
+        "(Debian) or libarchive-devel and zlib-devel (Fedora), then make again",
+        path, spmv_name_of_kind(head, nhead, &advice));
 }
 
 ptrdiff_t spmv_archive_read(spmv_archive *a, char *text, size_t capacity) {

@@ -92,9 +92,24 @@ static void copy_entries(reader *r, const worker *w, int64_t first) {
 
 /* The text of the reader's failure, from the worker that met it. */
 static spmv_status report(reader *r, const worker *w) {
+    char column[16] = "";
+    if (w->column) snprintf(column, sizeof column, "%d:", w->column);
     if (w->located)
-        return spmv_fail(r->ctx, w->status, "%s:%" PRId64 ": %s", r->path, r->lines, w->error);
+        return spmv_fail(r->ctx, w->status, "%s:%" PRId64 ":%s %s", r->path, r->lines, column,
+                         w->error);
     return spmv_fail(r->ctx, w->status, "%s: %s", r->path, w->error);
+}
+
+/* Adds notes about what a block is the first to hold; before its lines are counted. */
+static void note_oddities(reader *r, const worker *w) {
+    static const char *const texts[ODDITIES] = {
+        [NOT_FINITE] = "a word is read as the value inf or nan, here first",
+        [NO_LETTER] = "an exponent as Fortran writes it, 1.5+100 or 1.5Q+100, is read, here first",
+        [COMMENT_BEHIND] = "a comment behind an entry is passed over, here first"};
+    for (int k = 0; k < ODDITIES; k++)
+        if (w->oddities & ~r->noted & 1u << k)
+            mm_note(r, r->lines + w->odd_line[k], "%s", texts[k]);
+    r->noted |= w->oddities;
 }
 
 /* Waits for the block's turn, checks it against what stood before and copies its entries. */
@@ -107,6 +122,7 @@ static void publish_block(reader *r, worker *w, double *done) {
         if (w->count > r->entries - r->published) /* again, to stop at the first line too many */
             mm_read_entries(r, w, r->entries - r->published);
         first = r->published;
+        note_oddities(r, w);
         r->lines += w->located || w->status == SPMV_OK ? w->lines : 0;
         r->status = w->status == SPMV_OK ? reserve(r, first + w->count) : report(r, w);
         if (r->status == SPMV_OK) {
@@ -161,8 +177,11 @@ static void read_blocks(reader *r, worker *workers, int threads, spmv_progress p
 
 static spmv_status open_source(reader *r) {
     struct stat facts;
+    const bool standard = strcmp(r->path, "-") == 0;
     r->bytes = -1;
-    r->fd = open(r->path, O_RDONLY | O_CLOEXEC);
+    r->fd =
+        standard ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0) : open(r->path, O_RDONLY | O_CLOEXEC);
+    if (standard) r->path = "standard input";
     if (r->fd < 0 || fstat(r->fd, &facts) != 0)
         return spmv_fail(r->ctx, SPMV_E_IO, "%s: %s", r->path, strerror(errno));
     if (S_ISDIR(facts.st_mode))
@@ -178,7 +197,7 @@ static spmv_status open_source(reader *r) {
     if (S_ISREG(facts.st_mode)) r->packed = facts.st_size;
     if (spmv_is_archive(r->head, r->nhead))
         return spmv_archive_open(r->ctx, r->path, r->fd, r->head, r->nhead, &r->archive);
-    if (r->packed > 0) r->bytes = r->packed; /* files of /proc have 0, and text */
+    if (r->packed > 0 && !standard) r->bytes = r->packed; /* files of /proc have 0, and text */
     return SPMV_OK;
 }
 
@@ -191,6 +210,7 @@ static spmv_status read_file(reader *r, int threads,
     bool plausible; /* the announced number of entries; otherwise it is believed only as entries
                        come */
     if (threads < 1) threads = 1;
+    if (!r->header_only) *r->ctx->note = 0;
     r->fd = -1;
     pthread_mutex_init(&r->source, NULL);
     pthread_mutex_init(&r->order, NULL);
@@ -295,13 +315,24 @@ spmv_status spmv_read_header(spmv_ctx *ctx, const char *path, spmv_stats *out) {
 /* ---- vectors -------------------------------------------------------------------------------- */
 
 static spmv_status accept_vector(const reader *r, worker *w) {
-    if (!r->coordinate && r->symmetry == SPMV_GENERAL && (r->rows == 1 || r->cols == 1))
-        return SPMV_OK;
+    if (r->symmetry == SPMV_GENERAL && (r->rows == 1 || r->cols == 1)) return SPMV_OK;
     return mm_refuse(w,
                      "found %s of %" PRId64 " rows and %" PRId64
-                     " columns, expected a vector: a general array of one "
-                     "column or one row",
+                     " columns, expected a vector: general, of one column or one row",
                      r->coordinate ? "a coordinate matrix" : "an array", r->rows, r->cols);
+}
+
+/* Returns the vector whose entries were read: *n numbers, 0 where there is no entry. NULL: out of
+ * memory. */
+static double *dense(const reader *r, int64_t *n) {
+    const bool column = r->cols == 1;
+    const spmv_coo *coo = &r->coo;
+    *n = column ? r->rows : r->cols;
+    double *x = calloc((size_t)(*n ? *n : 1), sizeof *x);
+    if (x && !r->coordinate && *n) memcpy(x, coo->values, (size_t)*n * sizeof *x);
+    for (int64_t k = 0; x && r->coordinate && k < coo->nnz; k++)
+        x[column ? coo->row[k] : coo->col[k]] += coo->values ? coo->values[k] : 1;
+    return x;
 }
 
 bool mm_is_raw_name(const char *path) {
@@ -364,14 +395,12 @@ spmv_status spmv_read_vector(spmv_ctx *ctx, const char *path, int64_t *n, double
     r->path = path;
     spmv_status status = read_file(r, ctx->threads, accept_vector, NULL, NULL);
     if (status == SPMV_OK) {
-        size_t bytes = (size_t)r->coo.nnz * sizeof **out;
-        *out = malloc(bytes ? bytes : 1);
-        if (*out) {
-            memcpy(*out, r->coo.values, bytes);
-            *n = r->coo.nnz;
-        } else {
+        int64_t numbers;
+        *out = dense(r, &numbers);
+        if (*out)
+            *n = numbers;
+        else
             status = spmv_fail(ctx, SPMV_E_NOMEM, "out of memory while reading %s", path);
-        }
         spmv_coo_free(&r->coo);
     }
     free(r);

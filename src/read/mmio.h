@@ -17,6 +17,8 @@ enum {
     USUAL_RATIO =
         64 /* compression up to which an announced number of entries is believed at once */
 };
+/* What entries are read with a note about. */
+enum { NOT_FINITE, NO_LETTER, COMMENT_BEHIND, ODDITIES };
 #define BANNER "'%%MatrixMarket matrix coordinate real general'" /* an example for messages */
 
 typedef struct worker { /* one thread's block */
@@ -31,7 +33,10 @@ typedef struct worker { /* one thread's block */
     int64_t count, lines;    /* entries and lines found */
     spmv_status status;      /* of the first error, with its text */
     bool located;            /* it stands in line `lines` of the block; else in the whole file */
+    int column;              /* of that line, from 1, counted in bytes; 0: all of it */
     char error[512];
+    unsigned oddities;          /* a bit for each oddity that the block holds */
+    int64_t odd_line[ODDITIES]; /* of the block, from 1, with the first of each */
 } worker;
 
 typedef struct reader {
@@ -49,6 +54,8 @@ typedef struct reader {
     bool header_only; /* read no entries */
 
     bool coordinate; /* else array */
+    bool vector;     /* so says the banner */
+    bool one_index;  /* a vector's entries name their row alone */
     spmv_field field;
     spmv_symmetry symmetry;
     int64_t rows, cols, entries, size_line;
@@ -66,6 +73,7 @@ typedef struct reader {
     pthread_cond_t turned;
     int64_t turn;             /* index of the block to be published next */
     int64_t published, lines; /* entries and lines in the blocks before it */
+    unsigned noted;           /* oddities that have a note */
     spmv_coo coo;
     int64_t capacity; /* entries coo has room for */
     spmv_status status;
@@ -100,9 +108,22 @@ bool mm_word_is(word w, const char *text); /* upper or lower case */
 /* Returns a word as it can be shown: in quotes, cut after 24 characters, what is not printable as
  * \xNN. */
 quoted mm_quote(word w);
+/* Returns what people cannot see in a line, or take for something else: the first byte that is not
+ * printable ASCII, a blank or at the line's end; NULL: there is none. */
+const char *mm_find_odd_byte(const char *line, const char *end);
+/* Refuses a line for that byte, with its name and place. */
+spmv_status mm_refuse_odd_byte(worker *w, const char *line, const char *end, const char *at);
+/* Returns a carriage return that ends a comment, with more of the line behind it; NULL: none. */
+const char *mm_find_return(const char *line, const char *end);
 bool mm_scan_integer(word w, int64_t *value); /* [+-]digits; values that do not fit saturate */
 /* The first error of the worker's block, in the line it is at; always SPMV_E_FORMAT. */
 spmv_status mm_refuse(worker *w, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* The same, at a place in that line. */
+spmv_status mm_refuse_at(worker *w, const char *line, const char *at, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+/* Adds a line to the context's note, "path:line: ...". */
+void mm_note(const reader *r, int64_t line, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 /* Turns the lines of the worker's block into entries, at most limit of them. */
 void mm_read_entries(const reader *r, worker *w, int64_t limit);
 

@@ -2,6 +2,7 @@
  * commonest spelling; everything else, errors included, is for read_odd_line, the only place that
  * decides what is legal. */
 #include "mmio.h"
+#include <float.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
@@ -46,6 +47,77 @@ quoted mm_quote(word w) {
     return q;
 }
 
+static bool is_visible(char c) {
+    return (c > ' ' && c < 127) || c == ' ' || c == '\t';
+}
+
+const char *mm_find_odd_byte(const char *line, const char *end) {
+    while (end > line && is_blank(end[-1])) end--;
+    while (line < end && is_blank(*line)) line++; /* also the second byte of LF CR */
+    while (line < end && is_visible(*line)) line++;
+    return line < end ? line : NULL;
+}
+
+const char *mm_find_return(const char *line, const char *end) {
+    for (const char *p = line; (p = memchr(p, '\r', (size_t)(end - p))) != NULL;) {
+        const char *at = p;
+        while (p < end && is_blank(*p)) p++;
+        if (p < end && *p != '%') return at;
+    }
+    return NULL;
+}
+
+/* The code point that UTF-8 text begins with; -1: that is no UTF-8. */
+static long code_point(const char *text, const char *end) {
+    const unsigned char *p = (const unsigned char *)text;
+    const int more = *p < 0x80 ? 0 : *p >= 0xc2 && *p < 0xe0 ? 1 : *p < 0xf0 ? 2 : 3;
+    if (*p >= 0xf5 || (*p >= 0x80 && *p < 0xc2) || end - text <= more) return -1;
+    long point = more ? *p & (0x3f >> more) : *p;
+    for (int k = 1; k <= more; k++) {
+        if ((p[k] & 0xc0) != 0x80) return -1;
+        point = point << 6 | (p[k] & 0x3f);
+    }
+    return point;
+}
+
+spmv_status mm_refuse_odd_byte(worker *w, const char *line, const char *end, const char *at) {
+    static const struct {
+        long point;
+        const char *name;
+    } known[] = {{0, "a NUL"},
+                 {0x0b, "a vertical tab"},
+                 {0x0c, "a form feed"},
+                 {0x1a, "Ctrl-Z, DOS's end of a file"},
+                 {0x85, "a next-line character"},
+                 {0xa0, "a no-break space"},
+                 {0xad, "a soft hyphen"},
+                 {0x200b, "a zero-width space"},
+                 {0x2013, "a dash"},
+                 {0x2028, "a line separator"},
+                 {0x202f, "a narrow no-break space"},
+                 {0x2212, "a minus sign that is not '-'"},
+                 {0x3000, "an ideographic space"},
+                 {0xfeff, "a byte order mark"}};
+    const long point = code_point(at, end);
+    char which[64];
+    if (point == '\r')
+        return mm_refuse_at(w, line, at,
+                            "found a carriage return (byte 0x0D) that no line feed follows, "
+                            "expected lines that end in LF or CR LF: tr '\\r' '\\n' <FILE "
+                            "mends old Mac line ends");
+    const char *name = point < 0     ? "not ASCII or UTF-8"
+                       : point < 128 ? "a control character"
+                                     : "not ASCII";
+    for (size_t k = 0; k < sizeof known / sizeof *known; k++)
+        if (known[k].point == point) name = known[k].name;
+    if (point < 128)
+        snprintf(which, sizeof which, "the byte 0x%02X", (unsigned char)*at);
+    else
+        snprintf(which, sizeof which, "the character U+%04lX", (unsigned long)point);
+    return mm_refuse_at(w, line, at, "found %s (%s), expected digits, blanks and line ends", which,
+                        name);
+}
+
 /* [+-]digits; values that do not fit saturate. */
 bool mm_scan_integer(word w, int64_t *value) {
     size_t k = 0;
@@ -70,38 +142,109 @@ spmv_status mm_refuse(worker *w, const char *format, ...) {
     vsnprintf(w->error, sizeof w->error, format, args);
     va_end(args);
     w->located = true;
+    w->column = 0;
     return w->status = SPMV_E_FORMAT;
 }
 
-static spmv_status read_index(worker *w, word text, const char *what, int64_t size, int32_t *out) {
-    int64_t value;
+spmv_status mm_refuse_at(worker *w, const char *line, const char *at, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    vsnprintf(w->error, sizeof w->error, format, args);
+    va_end(args);
+    w->located = true;
+    w->column = (int)(at - line) + 1;
+    return w->status = SPMV_E_FORMAT;
+}
+
+void mm_note(const reader *r, int64_t line, const char *format, ...) {
+    char *note = r->ctx->note;
+    size_t n = strlen(note), size = sizeof r->ctx->note;
+    va_list args;
+    if (r->header_only) return;
+    va_start(args, format);
+    if (n + 1 < size)
+        n += (size_t)snprintf(note + n, size - n, "%s%s:%" PRId64 ": ", n ? "\n" : "", r->path,
+                              line);
+    if (n < size) vsnprintf(note + n, size - n, format, args);
+    va_end(args);
+}
+
+/* Says of the block's line that it has an oddity. */
+static void notice(worker *w, int oddity, int64_t line) {
+    if (!(w->oddities & 1u << oddity)) w->odd_line[oddity] = line;
+    w->oddities |= 1u << oddity;
+}
+
+static spmv_status read_index(worker *w, const char *line, word text, const char *what,
+                              int64_t size, int32_t *out) {
+    int64_t value = 1;
     if (!mm_scan_integer(text, &value) || value < 1 || value > size)
-        return mm_refuse(w, "found %s as the %s, expected an integer from 1 to %" PRId64,
-                         mm_quote(text).text, what, size);
+        return mm_refuse_at(
+            w, line, text.text, "found %s as the %s, expected an integer from 1 to %" PRId64 "%s",
+            mm_quote(text).text, what, size, value == 0 ? ": rows and columns count from 1" : "");
     *out = (int32_t)(value - 1);
     return SPMV_OK;
 }
 
-static spmv_status read_value(const reader *r, worker *w, word text, double *out) {
+/* Why text is no number, where that has a usual reason. */
+static const char *reason(word text) {
+    if (text.text[0] == '*') return ": Fortran prints stars where a number has no room";
+    if (memchr(text.text, ',', text.length)) return ", with a point and no comma";
+    if (text.length > 1 && (text.text[1] | 0x20) == 'x') return " in decimal";
+    return "";
+}
+
+/* The value of a line that has number `number` of the block. */
+static spmv_status read_value(const reader *r, worker *w, const char *line, int64_t number,
+                              word text, double *out) {
     int64_t integer;
-    const char *stop = spmv_scan_double(&r->powers, text.text, out);
+    const char *end = text.text + text.length, *stop = spmv_scan_double(&r->powers, text.text, out);
+    const bool has_letter = stop == end;
     if (r->field == SPMV_INTEGER_FIELD && !mm_scan_integer(text, &integer))
-        return mm_refuse(w, "found %s as the value, expected an integer", mm_quote(text).text);
-    if (stop != text.text + text.length)
-        return mm_refuse(w, "found %s as the value, expected a number", mm_quote(text).text);
+        return mm_refuse_at(w, line, text.text, "found %s as the value, expected an integer",
+                            mm_quote(text).text);
+    if (!has_letter) stop = spmv_scan_fortran(&r->powers, text.text, out);
+    if (stop != end)
+        return mm_refuse_at(w, line, text.text, "found %s as the value, expected a number%s",
+                            mm_quote(text).text, reason(text));
+    if (!isfinite(*out) && text.text[strcspn(text.text, "0123456789iInN")] <= '9')
+        return mm_refuse_at(w, line, text.text,
+                            "found %s as the value, expected at most %.5g: it is too large for a "
+                            "double",
+                            mm_quote(text).text, DBL_MAX);
+    if (!isfinite(*out)) notice(w, NOT_FINITE, number);
+    if (!has_letter) notice(w, NO_LETTER, number);
     return SPMV_OK;
 }
 
-/* Any line: blank, a comment, an entry or an error. Returns the line behind it. */
-static const char *read_odd_line(const reader *r, worker *w, const char *line, int64_t limit) {
+/* Counts the words before a comment. */
+static int words_before_comment(const word *words, int n, int stored) {
+    for (int k = 0; k < n && k < stored; k++)
+        if (words[k].text[0] == '%') return k;
+    return n;
+}
+
+/* Any line: blank, a comment, an entry or an error; number says which of the block it is. Returns
+ * the line behind it. */
+static const char *read_odd_line(const reader *r, worker *w, const char *line, int64_t number,
+                                 int64_t limit) {
+    enum { MOST = 4 }; /* an entry's, and what a comment begins with */
     static const char *const shapes[] = {"'value'", "'row column'", "'row column value'"};
-    const char *stop = mm_end_of_line(line, w->end), *next = stop < w->end ? stop + 1 : stop;
-    word words[3] = {{0}};
-    int nwords = mm_split_line(line, stop, words, 3), expected = 1;
+    const char *stop = mm_end_of_line(line, w->end), *next = stop < w->end ? stop + 1 : stop, *odd;
+    word words[MOST] = {{0}};
+    int all = mm_split_line(line, stop, words, MOST), expected = 1;
+    int nwords = words_before_comment(words, all, MOST), indices = 0;
     int32_t row = 0, col = 0;
     double value = 0;
 
-    if (nwords == 0 || words[0].text[0] == '%') return next;
+    odd = nwords ? mm_find_odd_byte(line,
+                                    nwords < MOST && words[nwords].text ? words[nwords].text : stop)
+                 : mm_find_return(line, stop);
+    if (odd) {
+        mm_refuse_odd_byte(w, line, stop, odd);
+        return next;
+    }
+    if (nwords == 0) return next;
     if (w->count >= limit) {
         mm_refuse(w,
                   "found an entry more than the %" PRId64 " of line %" PRId64
@@ -109,25 +252,28 @@ static const char *read_odd_line(const reader *r, worker *w, const char *line, i
                   r->entries, r->size_line);
         return next;
     }
-    if (r->coordinate) expected = r->field == SPMV_PATTERN_FIELD ? 2 : 3;
+    if (r->coordinate) indices = r->one_index ? 1 : 2;
+    expected = indices + (r->field != SPMV_PATTERN_FIELD);
     if (nwords != expected) {
         mm_refuse(w, "found %d word%s, expected %s", nwords, nwords == 1 ? "" : "s",
-                  shapes[expected - 1]);
+                  r->one_index ? expected == 1 ? "'row'" : "'row value'" : shapes[expected - 1]);
         return next;
     }
-    if (r->coordinate && read_index(w, words[0], "row", r->rows, &row)) return next;
-    if (r->coordinate && read_index(w, words[1], "column", r->cols, &col)) return next;
-    if (expected != 2 && read_value(r, w, words[expected - 1], &value)) return next;
+    if (indices > 0 && read_index(w, line, words[0], "row", r->rows, &row)) return next;
+    if (indices > 1 && read_index(w, line, words[1], "column", r->cols, &col)) return next;
+    if (expected > indices && read_value(r, w, line, number, words[indices], &value)) return next;
     if (r->coordinate && r->symmetry == SPMV_SKEW_SYMMETRIC && row == col && value != 0) {
-        mm_refuse(w, "found %s on the diagonal, expected 0 in a skew-symmetric matrix",
-                  mm_quote(words[2]).text);
+        mm_refuse_at(w, line, words[2].text,
+                     "found %s on the diagonal, expected 0 in a skew-symmetric matrix",
+                     mm_quote(words[2]).text);
         return next;
     }
     if (r->coordinate) {
         w->row[w->count] = row;
         w->col[w->count] = col;
     }
-    if (expected != 2) w->values[w->count] = value;
+    if (expected > indices) w->values[w->count] = value;
+    if (all > nwords) notice(w, COMMENT_BEHIND, number);
     w->count++;
     return next;
 }
@@ -186,6 +332,7 @@ read_entries(const reader *r, worker *w, int64_t limit, bool coordinate, spmv_fi
             p = spmv_scan_double(&r->powers, p, &value);
             if (!p) goto odd;
             if (field == SPMV_INTEGER_FIELD && !is_integer(number, p)) goto odd;
+            if (!(fabs(value) <= DBL_MAX)) goto odd;
             if (skew && row == col && value != 0) goto odd;
             w->values[n] = value;
         }
@@ -196,7 +343,7 @@ read_entries(const reader *r, worker *w, int64_t limit, bool coordinate, spmv_fi
         continue;
     odd:
         w->count = n;
-        p = read_odd_line(r, w, line, limit);
+        p = read_odd_line(r, w, line, lines, limit);
         n = w->count;
         if (w->status != SPMV_OK) break;
     }
@@ -205,7 +352,9 @@ read_entries(const reader *r, worker *w, int64_t limit, bool coordinate, spmv_fi
 }
 
 void mm_read_entries(const reader *r, worker *w, int64_t limit) {
+    const char *odd = w->endless ? memchr(w->end, '\r', LOOK_AHEAD) : NULL;
     w->status = SPMV_OK;
+    w->oddities = 0;
     if (!r->coordinate)
         read_entries(r, w, limit, false, r->field);
     else if (r->field == SPMV_REAL_FIELD)
@@ -216,6 +365,9 @@ void mm_read_entries(const reader *r, worker *w, int64_t limit) {
         read_entries(r, w, limit, true, SPMV_PATTERN_FIELD);
     if (w->status == SPMV_OK && w->endless) {
         w->lines++;
-        mm_refuse(w, "found a line longer than %d bytes, expected an entry", LONGEST_LINE);
+        if (odd)
+            mm_refuse_odd_byte(w, w->end, odd + 1, odd);
+        else
+            mm_refuse(w, "found a line longer than %d bytes, expected an entry", LONGEST_LINE);
     }
 }

@@ -203,7 +203,9 @@ static const char *scan_word(const char *p, double *out) {
     return NULL;
 }
 
-const char *spmv_scan_double(const spmv_powers *powers, const char *text, double *out) {
+/* fortran: also exponents that begin with q, or behind a point with their sign. */
+static inline __attribute__((always_inline)) const char *
+scan_number(const spmv_powers *powers, const char *text, double *out, bool fortran) {
     static const double exact_ten[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
                                        1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
                                        1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
@@ -214,10 +216,12 @@ const char *spmv_scan_double(const spmv_powers *powers, const char *text, double
     uint64_t w = 0;
     int64_t q = 0, exponent = 0, ndigits;
     double value;
+    bool point;
 
     p = append_digits(p, &w);
     ndigits = p - digits;
-    if (*p == '.') {
+    point = *p == '.';
+    if (point) {
         const char *fraction = ++p;
         p = append_digits(p, &w);
         q = fraction - p;
@@ -228,8 +232,9 @@ const char *spmv_scan_double(const spmv_powers *powers, const char *text, double
         if (p) *out = negative ? -value : value;
         return p;
     }
-    if ((*p | 0x20) == 'e' || (*p | 0x20) == 'd') {
-        p = scan_exponent(p + 1, &exponent);
+    const bool letter = (*p | 0x20) == 'e' || (*p | 0x20) == 'd' || (fortran && (*p | 0x20) == 'q');
+    if (letter || (fortran && point && (*p == '+' || *p == '-'))) {
+        p = scan_exponent(p + letter, &exponent);
         if (!p) return NULL;
         q += exponent;
     }
@@ -250,4 +255,12 @@ const char *spmv_scan_double(const spmv_powers *powers, const char *text, double
     }
     *out = negative ? -value : value;
     return p;
+}
+
+const char *spmv_scan_double(const spmv_powers *powers, const char *text, double *out) {
+    return scan_number(powers, text, out, false);
+}
+
+const char *spmv_scan_fortran(const spmv_powers *powers, const char *text, double *out) {
+    return scan_number(powers, text, out, true);
 }

@@ -29,6 +29,9 @@ enum { SPMV_MAGIC_BYTES = 512 }; /* of a file's beginning, enough for spmv_is_ar
 typedef struct spmv_archive spmv_archive;
 /* Says whether a file that begins so is compressed or a tar archive. */
 bool spmv_is_archive(const unsigned char *head, size_t nhead);
+/* Says what a file that begins so is, if it is no text: "a zip archive"; *advice is what to do
+ * about it. NULL: it may be text, or nothing that is known. */
+const char *spmv_name_of_kind(const void *head, size_t nhead, const char **advice);
 /* Opens what stands in fd behind head, which was read from it already (nhead <= SPMV_MAGIC_BYTES),
  * and chooses the entry of a tar archive; fd stays the caller's. */
 spmv_status spmv_archive_open(spmv_ctx *ctx, const char *path, int fd, const unsigned char *head,
@@ -58,6 +61,9 @@ void spmv_powers_init(spmv_powers *powers);
 /* Scans [+-] digits[.digits][e|E|d|D[+-]digits], inf, infinity or nan in any case, whatever the
  * locale. Returns the first character behind the number, or NULL when there is none. */
 const char *spmv_scan_double(const spmv_powers *powers, const char *text, double *out);
+/* The same, and exponents as Fortran also writes and reads them: 1.5q10, and 1.5+100 without a
+ * letter. */
+const char *spmv_scan_fortran(const spmv_powers *powers, const char *text, double *out);
 /* Says whether text begins with word, given in lower case; ASCII letters of either case match,
  * whatever the locale. */
 bool spmv_begins_with(const char *text, const char *word);

@@ -104,7 +104,7 @@ class Reader(unittest.TestCase):
             env = {**os.environ, "LD_LIBRARY_PATH": folder}
             subprocess.run([SPMV, "info", plain], check=True, capture_output=True, env=env)
             done = subprocess.run([SPMV, "info", packed], check=False, capture_output=True, text=True, env=env)
-            self.assertIn(f"{packed}: compressed input needs libarchive (Debian: libarchive13", done.stderr)
+            self.assertIn(f"{packed}: compressed input (gzip data) needs libarchive (Debian: libarchive13", done.stderr)
             self.assertEqual(done.returncode, 69)
 
 

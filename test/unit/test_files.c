@@ -95,7 +95,7 @@ static void test_compressed(void **state) {
                     1);
         assert_int_equal(read_matrix(name, 3, &coo), SPMV_E_FORMAT);
         assert_non_null(
-            strstr(spmv_ctx_error(ctx), ":399990: found 'x' as the value, expected a number"));
+            strstr(spmv_ctx_error(ctx), ":399990:5: found 'x' as the value, expected a number"));
         unlink(name);
     }
     compress_to("empty.mtx.gz", "gzip", &(member){.bytes = "", .n = 0}, 1);
@@ -340,14 +340,13 @@ static void test_vectors(void **state) {
     static const struct {
         const char *text, *expected;
     } bad[] = {
-        {REAL "3 1 1\n1 1 1\n", ":2: found a coordinate matrix of 3 rows and 1 columns, expected a "
-                                "vector: a general array "
-                                "of one column or one row"},
+        {REAL "3 2 1\n1 1 1\n", ":2: found a coordinate matrix of 3 rows and 2 columns, expected a "
+                                "vector: general, of one column or one row"},
         {"%%MatrixMarket matrix array real general\n2 2\n1\n2\n3\n4\n",
-         ":2: found an array of 2 rows and 2 columns, expected a vector: a general array of one "
-         "column or one row"},
+         ":2: found an array of 2 rows and 2 columns, expected a vector: general, of one column "
+         "or one row"},
         {"%%MatrixMarket matrix array real general\n2 1\n1\nx\n",
-         ":4: found 'x' as the value, expected a number"},
+         ":4:1: found 'x' as the value, expected a number"},
     };
     for (size_t k = 0; k < LENGTH(bad); k++) {
         write_bytes("x.mtx", bad[k].text, strlen(bad[k].text));

@@ -61,9 +61,11 @@ static void check_late(int64_t entries, int64_t line0, const char *bad0, int64_t
 static void test_late_errors(void **state) {
     (void)state;
     int64_t all = MANY - MANY / 1000;
-    check_late(all, 399990, "1 2 x", 0, NULL, ":399990: found 'x' as the value, expected a number");
+    check_late(all, 399990, "1 2 x", 0, NULL,
+               ":399990:5: found 'x' as the value, expected a number");
     check_late(all, 399001, "0 1 1", 399002, "1 0 1",
-               ":399001: found '0' as the row, expected an integer from 1 to 1000000");
+               ":399001:1: found '0' as the row, expected an integer from 1 to 1000000: rows and "
+               "columns count from 1");
     check_late(all, 1234, "1 1", 399002, "1 0 1",
                ":1234: found 2 words, expected 'row column value'");
     check_late(all, 7, "1 1", 8, "1 0 1", ":7: found 2 words, expected 'row column value'");
@@ -77,7 +79,7 @@ static void test_late_errors(void **state) {
         ":400003: found an entry more than the 399599 of line 3, expected the end of the file");
     /* too many entries, and before that a bad line; a bad line behind the one too many */
     check_late(200000, 150001, "1 1 z", 0, NULL,
-               ":150001: found 'z' as the value, expected a number");
+               ":150001:5: found 'z' as the value, expected a number");
     check_late(
         199800, 200300, "1 1 z", 0, NULL,
         ":200004: found an entry more than the 199800 of line 3, expected the end of the file");

@@ -6,6 +6,7 @@
 #include <omp.h>
 #include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
 
 int cmd_run(const options *o, const spmv_backend *backend);
 
@@ -65,6 +66,8 @@ static int load_matrix(session *run, const char *source, spmv_mat **mat) {
                            .values = run->o->values,
                            .progress_arg = &start};
     if (run->o->progress && !run->o->quiet) opts.progress = show_progress;
+    if (strcmp(source, "-") == 0 && isatty(STDIN_FILENO) && !run->o->quiet)
+        say("reading a matrix from the terminal: Ctrl-D ends it\n");
     spmv_status status = spmv_mat_load(run->ctx, source, &opts, mat);
     return status == SPMV_OK ? 0 : complain(status, spmv_ctx_error(run->ctx));
 }
@@ -215,6 +218,7 @@ static int run_matrix(session *run, const char *source, bool built_in) {
     matrix_name(source, run->o->values, name, sizeof name);
     spmv_mat_stats(mat, &stats);
     introduce_matrix(run, name, &stats, built_in);
+    say_note(spmv_ctx_note(run->ctx), run->o->quiet);
     if (run->o->write_file && spmv_mat_save(mat, run->o->write_file) != SPMV_OK)
         code = complain(SPMV_E_WRITE, spmv_ctx_error(run->ctx));
     if (!code) code = run_on(run, mat, source);

@@ -37,7 +37,7 @@ char **command_line(const options *o, int *count) {
 void matrix_name(const char *source, const char *values, char *out, size_t size) {
     bool made = strncmp(source, "gen:", 4) == 0;
     char base[512];
-    spell(base_name(source), base, sizeof base);
+    spell(strcmp(source, "-") == 0 ? "stdin" : base_name(source), base, sizeof base);
     snprintf(out, size, "%s%s%s", base, made && values ? " " : "", made && values ? values : "");
     char *suffix = made ? NULL : strstr(out, ".mtx");
     if (!made && !suffix) suffix = strstr(out, ".tar");

@@ -38,6 +38,7 @@ int load_x(session *r, inputs *in) {
     int64_t n = 0;
     spmv_status status = spmv_vector_load(r->ctx, r->o->x_file, &n, &in->x);
     if (status != SPMV_OK) return complain(status, spmv_ctx_error(r->ctx));
+    say_note(spmv_ctx_note(r->ctx), r->o->quiet);
     if (n == all) return 0;
     char what[512], each[48] = "";
     if (in->vectors > 1)

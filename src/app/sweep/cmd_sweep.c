@@ -102,6 +102,9 @@ static void take_report(sweep *s, const assignment *a, const report *r, outcome 
     case READ:
         out->read = true;
         out->stats = r->stats;
+        if (*r->note && s->run.o->progress && !s->run.o->quiet) say("\r\033[K");
+        say_note(r->note, s->run.o->quiet || s->source[a->m].noted);
+        s->source[a->m].noted = true;
         break;
     case REFUSED: out->refused = *r; break;
     case FINISHED: {

@@ -11,6 +11,7 @@ typedef struct source {
     char name[256];    /* without folder and suffix */
     spmv_stats about;  /* what its header says */
     char trouble[512]; /* why it says nothing */
+    bool noted;        /* what was to be noted of it was said */
 } source;
 
 enum { REASON_SIZE = 1024 };
@@ -49,8 +50,11 @@ typedef struct report { /* what a child reports, in one write to the pipe, which
     enum { STEP, READ, FINISHED, REFUSED } kind;
     int cell; /* of STEP and FINISHED: of all */
     union {
-        spmv_stats stats; /* READ */
-        struct {          /* FINISHED; REFUSED: the matrix */
+        struct { /* READ */
+            spmv_stats stats;
+            char note[REASON_SIZE]; /* of spmv_ctx_note */
+        };
+        struct { /* FINISHED; REFUSED: the matrix */
             char status[STATUS_SIZE], reason[REASON_SIZE];
             double median_s;
             cell_time time;

@@ -86,6 +86,7 @@ int measure_cells(const assignment *a) {
     spmv_status status = spmv_mat_load(run.ctx, path, &opts, &mat);
     if (status == SPMV_OK) status = spmv_mat_stats(mat, &read.stats);
     if (status != SPMV_OK) return tell_refused(a, status, spmv_ctx_error(run.ctx));
+    snprintf(read.note, sizeof read.note, "%s", spmv_ctx_note(run.ctx));
     tell(a, &read);
     run.watch = (watcher){(void *)(uintptr_t)a, tell_step, tell_finished};
     return run_on(&run, mat, path);

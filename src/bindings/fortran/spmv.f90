@@ -230,6 +230,11 @@ module spmv
             type(c_ptr), value :: ctx
             type(c_ptr) :: spmv_ctx_error
         end function
+        function spmv_ctx_note(ctx) bind(c)
+            import
+            type(c_ptr), value :: ctx
+            type(c_ptr) :: spmv_ctx_note
+        end function
         function spmv_ctx_threads(ctx) bind(c)
             import
             type(c_ptr), value :: ctx
