@@ -14,8 +14,13 @@ test-deb test-python-binding: test-%:
 	$(Q)PYTHON=$(PYTHON) sh test/$*.sh
 test-petsc bench-petsc: $(BUILD)
 	$(Q)sh test/petsc/run.sh build/$(BUILD) $(filter bench-%,$@)
-bench-read bench-convert bench-threads bench-ready bench-vectors: bench-%: build/omp/bench_%
+bench-read bench-convert bench-ready bench-vectors: bench-%: build/omp/bench_%
 	$(Q)$< $(if $(filter bench-read,$@),build/bench-read.mtx,$(if $(filter bench-vectors,$@),auto) $(FILES))
+# Beside a competing process on each core: products of KERNELS, choices for MATRICES. Each program prints its bars.
+bench-threads: build/omp/bench_threads build/omp/bench_choices
+	$(Q)ok=true; build/omp/bench_threads $(KERNELS) || ok=false; build/omp/bench_choices $(MATRICES) || ok=false; $$ok
+MATRICES ?= $(wildcard $(patsubst %,../shared/matrices/%.mtx.gz,bcsstk25 c-62 mip_map10 mip_rail507 NotreDame_www \
+                       soc-Slashdot0902 trilinos_nsjac wave xenon1))
 bench-solver bench-upload: bench-%: build/cuda/bench_%
 	$(Q)$< $(FILES)
 bench-values: build/$(BUILD)/bench_values

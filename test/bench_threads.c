@@ -8,68 +8,19 @@
  * Exit 1 if a median beside competitors is over MOST times the quiet one. */
 #include "spmv_bench.h"
 #include "test/calls.h"
-#include <sched.h>
+#include "test/competitors.h"
 #include <stdbool.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
 
-enum { MOST = 5, MOST_CPUS = 512, MOST_PRODUCTS = 1 << 18 };
+enum { MOST = 5, MOST_PRODUCTS = 1 << 18 };
 static const double SECONDS = 2;
 static const char *const usual[] = {"auto", "csr_rows", "csr_balanced"};
 static const char *const matrices[] = {"gen:mesh:10000", "gen:mesh:200000", "gen:random:200000:16"};
 
-static double now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-/* ---- competitors ---------------------------------------------------------------------------- */
-
-static pid_t competitor[MOST_CPUS];
-static int ncompetitors;
-
-static void compete(size_t cpu) {
-    pid_t parent = getpid(), child = fork();
-    if (child < 0) return;
-    if (child > 0) {
-        competitor[ncompetitors++] = child;
-        return;
-    }
-    cpu_set_t one;
-    CPU_ZERO(&one);
-    CPU_SET(cpu, &one);
-    sched_setaffinity(0, sizeof one, &one);
-    while (getppid() == parent) /* until it ends, however */
-        for (volatile int k = 0; k < 1 << 24; k = k + 1) continue;
-    _exit(0);
-}
-
-static void begin_competition(void) {
-    cpu_set_t allowed;
-    if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return;
-    for (size_t cpu = 0; cpu < CPU_SETSIZE && ncompetitors < MOST_CPUS; cpu++)
-        if (CPU_ISSET(cpu, &allowed)) compete(cpu);
-}
-
-static void end_competition(void) {
-    while (ncompetitors > 0) {
-        kill(competitor[--ncompetitors], SIGKILL);
-        waitpid(competitor[ncompetitors], NULL, 0);
-    }
-}
-
 /* ---- products ------------------------------------------------------------------------------- */
-
-static int ascending(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
 
 static const char *const beside_by[] = {"beside: spmv_exec", "beside: spmv_exec_async",
                                         "beside: spmv_apply"};

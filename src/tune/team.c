@@ -1,15 +1,17 @@
 /* team.c: how many threads a product has, where "auto" may choose: all of the context's unless half
- * of them, or one, are not slower, as where there is little to do, other processes use the cores,
- * or fewer threads read as much from memory. The winner with fewer threads is timed in turns with
- * it. Medians count: the least sample with all threads is one in which nobody was in the way. */
+ * of them, or one, are not slower, as where there is little to do or fewer threads read as much
+ * from memory. The winner with fewer threads is timed in turns with it. Beside other processes
+ * nothing is compared: while they have a core, one thread does the work of all in the same time,
+ * but they come and go, and the plan stays. */
 #include "trials.h"
 #include <math.h>
 #include <stdio.h>
 
 enum { SAMPLES = 5, FEWEST = 2 };
+static const double far = 0.25; /* excess that no further sample is expected to undo */
 
-static double median_of(const candidate *e) {
-    return e->t.nsamples ? e->t.sample_s[(e->t.nsamples - 1) / 2] : INFINITY;
+static double least_of(const candidate *e) {
+    return e->t.nsamples ? e->t.sample_s[0] : INFINITY;
 }
 
 /* Says whether that many seconds more are within the budget, or so few that they are taken even if
@@ -20,32 +22,30 @@ static bool is_affordable(const trials *c, double seconds) {
            seconds < little * spmv_trials_budget_s(c);
 }
 
-/* Takes samples of both in turns until there are enough of e or, if all of them are longer than
+/* Takes samples of both in turns until there are enough of e or, if all of them are far longer than
  * those of the winner, a few. round_s: what one of each may take. */
 static spmv_status compare(const trials *c, candidate *winner, candidate *e, double round_s) {
     while (e->t.nsamples < SAMPLES && is_affordable(c, round_s)) {
-        if (e->t.nsamples >= FEWEST && e->t.sample_s[0] > (1 + tie) * median_of(winner)) break;
+        if (e->t.nsamples >= FEWEST && least_of(e) > (1 + far) * least_of(winner)) break;
         TRY(spmv_trials_sample(c, winner));
         TRY(spmv_trials_sample(c, e));
     }
     return SPMV_OK;
 }
 
-/* Puts the winner with that many threads, of the same store, in its place if that is not slower,
- * nor than in the trials: others may use a core for no longer than the comparison takes. Returns
- * the new time over the old one; 0: it was slower, or that is not known. */
+/* Puts the winner with that many threads, of the same store, in its place if that is not slower.
+ * Returns the new time over the old one; 0: it was slower, or that is not known. */
 static double replace(trials *c, candidate *winner, int threads) {
     double slower = (double)winner->plan->device->threads / threads;
     double round_s = (1 + slower) * (winner->t.inner + c->is_kept) * winner->product_s;
-    const double in_trials = median_of(winner);
     candidate e = {.proposal = winner->proposal};
     const spmv_plan_opts opts = spmv_candidate_opts(c, &e, threads);
     if (!is_affordable(c, FEWEST * round_s)) return 0;
     spmv_status status = spmv_plan_make(c->mat, &opts, true, &e.plan);
     if (status == SPMV_OK) status = spmv_trials_begin(c, &e);
     if (status == SPMV_OK) status = compare(c, winner, &e, round_s);
-    double ratio = winner->t.nsamples ? median_of(&e) / median_of(winner) : INFINITY;
-    bool replaces = status == SPMV_OK && fmax(ratio, e.product_s / in_trials) <= 1 + tie;
+    double ratio = winner->t.nsamples ? least_of(&e) / least_of(winner) : INFINITY;
+    bool replaces = status == SPMV_OK && ratio <= 1 + tie;
     if (replaces) {
         candidate with_more = *winner;
         *winner = e;
@@ -59,7 +59,7 @@ void spmv_trials_reduce_team(trials *c, candidate *winner) {
     const spmv_plan *plan = winner->plan;
     int all = plan->device->threads, half = all > 3 ? all / 2 : 1;
     if (!c->backend->host || all == 1 || c->opts->threads || !(winner->product_s > 0)) return;
-    if (plan->kernel->traits & SPMV_SERIAL) return;
+    if (plan->kernel->traits & SPMV_SERIAL || spmv_trials_are_disturbed(c)) return;
     const double of_all = replace(c, winner, half),
                  of_half = of_all > 0 && half > 1 ? replace(c, winner, 1) : 0;
     if (of_all > 0)

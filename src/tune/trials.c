@@ -6,7 +6,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { MOST_ROUNDS = 20, MOST_INNER = 20 /* products of a sample */ };
+enum {
+    MOST_ROUNDS = 20,
+    MOST_INNER = 20, /* products of a sample */
+    MOST_FIRST = 6,  /* first products of a kernel */
+    FEWEST = 3       /* samples on a CPU before a kernel is disqualified */
+};
 static const double sample_s = 5e-5;        /* seconds that a sample takes at least */
 static const double most_flushing_s = 0.05; /* seconds of flushing that are not paid for */
 static const double most_assured_s = 3e-3;  /* seconds of rounds after dear conversions, at most */
@@ -18,8 +23,19 @@ void spmv_trials_note(trials *c, const char *what, const spmv_proposal *p, const
     snprintf(c->passed + used, sizeof c->passed - used, "; %s %s: %s", what, p->kernel, why);
 }
 
+static double waited_s(const trials *c) {
+    if (c->wall == 0) return 0;
+    return fmax(spmv_now() - c->wall - (spmv_thread_now() - c->cpu), 0);
+}
+
 double spmv_trials_spent_s(const trials *c) {
-    return spmv_now() - c->start - c->flushing_s - c->unpaid_s - c->once_s;
+    return spmv_now() - c->start - waited_s(c) - c->flushing_s - c->unpaid_s - c->once_s;
+}
+
+bool spmv_trials_are_disturbed(const trials *c) {
+    const double part = 0.125; /* of the time that the thread had a core */
+    if (c->backend->waits_asleep && c->backend->waits_asleep(c->device)) return true;
+    return c->wall > 0 && waited_s(c) > part * (spmv_thread_now() - c->cpu);
 }
 
 double spmv_trials_budget_s(const trials *c) {
@@ -104,14 +120,27 @@ static spmv_status open_problem(trials *c, candidate *e) {
 }
 
 /* The first product meets cold pages and sleeping threads, and on a GPU it may take half as long
- * again even after the warm-up: so there are two. The lesser time counts as a sample where a sample
- * is one product and caches are not emptied. */
+ * again even after the warm-up: so there are two. On a CPU another process may have had a core in
+ * both: there are more until the two least are about the same. */
+static spmv_status time_first(const trials *c, candidate *e) {
+    const double same = 1.1;
+    double least_s = INFINITY, second_s = INFINITY, next_s;
+    e->is_steady = false;
+    for (int n = 0; n < 2 || (c->backend->host && n < MOST_FIRST && !e->is_steady); n++) {
+        TRY(problem_single(&e->p, &next_s));
+        second_s = fmin(second_s, fmax(least_s, next_s));
+        least_s = fmin(least_s, next_s);
+        e->is_steady = second_s <= same * least_s;
+    }
+    e->product_s = least_s;
+    return SPMV_OK;
+}
+
+/* The least time of the first products counts as a sample where a sample is one product and caches
+ * are not emptied. */
 spmv_status spmv_trials_begin(trials *c, candidate *e) {
-    double first_s, second_s;
     TRY(open_problem(c, e));
-    TRY(problem_single(&e->p, &first_s));
-    TRY(problem_single(&e->p, &second_s));
-    e->product_s = fmin(first_s, second_s);
+    TRY(time_first(c, e));
     TRY(make_batch(c, e, e->product_s));
     if (e->t.inner > 1 || c->flush || (c->is_kept && !c->backend->host)) return SPMV_OK;
     TRY(timing_add(&e->p, &e->t, e->product_s));
@@ -168,9 +197,14 @@ static double scatter_of(const candidate *e) {
     return t->nsamples < 2 ? unseen : t->sample_s[t->nsamples / 2] / t->sample_s[0] - 1;
 }
 
+/* Says whether there are samples enough to disqualify a candidate. On a CPU another process may have
+ * had a core in some, which says nothing about the kernel. */
+static bool is_known(const trials *c, const candidate *e) {
+    return !c->backend->host || e->is_steady || e->t.nsamples >= FEWEST;
+}
+
 /* Says whether more samples could not change which candidate is fastest, since all others are
- * behind by more than their scatter and that of the best. Disqualifies those far behind. Another
- * program that takes a core for a while shows in one sample, which says little about the kernel. */
+ * behind by more than their scatter and that of the best. Disqualifies those far behind. */
 static bool is_decided(trials *c) {
     const candidate *best = spmv_trials_fastest(c);
     bool decided = true;
@@ -179,7 +213,7 @@ static bool is_decided(trials *c) {
         if (e == best || e->disqualified) continue;
         double behind = e->product_s / best->product_s - 1;
         double scatter = scatter_of(e) + scatter_of(best);
-        e->disqualified = behind > hopeless + scatter;
+        e->disqualified = behind > hopeless + scatter && is_known(c, e);
         bool settled = behind > 2 * tie + scatter || scatter < tie;
         decided &= e->disqualified || (e->t.nsamples > 2 && best->t.nsamples > 2 && settled);
     }

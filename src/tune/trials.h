@@ -18,6 +18,7 @@ typedef struct candidate {
     problem p;         /* all are lent the same vectors */
     timing t;          /* its samples are ascending */
     double product_s;  /* on a CPU the least sample, on a GPU the lower quartile */
+    bool is_steady;    /* its two fastest first products took about the same */
     bool disqualified; /* far behind, failed or wrong: it is not timed any more */
 } candidate;
 
@@ -26,7 +27,10 @@ typedef struct trials {
     const spmv_plan_opts *opts;
     const spmv_backend *backend;
     spmv_device *device;
-    double start;       /* when tuning began, by spmv_now */
+    double start; /* when tuning began, by spmv_now */
+    /* On a CPU, when trials began, by spmv_now and spmv_thread_now: what the thread waited since
+     * then, mostly for a core, is not paid for. 0: all time is. */
+    double wall, cpu;
     bool is_timed;      /* otherwise the prediction decides */
     double budget;      /* in baseline product times */
     double predicted_s; /* a product of the baseline kernel, as proposals count; 0: as timed */
@@ -48,6 +52,8 @@ typedef struct trials {
 
 /* Returns the seconds that count towards the budget and were spent so far. */
 double spmv_trials_spent_s(const trials *c);
+/* Says whether other processes had the cores meanwhile. */
+bool spmv_trials_are_disturbed(const trials *c);
 double spmv_trials_budget_s(const trials *c); /* by the baseline product as timed so far */
 /* Allocates the vectors and times the baseline kernel. */
 spmv_status spmv_trials_baseline(trials *c);
