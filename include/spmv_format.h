@@ -38,6 +38,14 @@ SPMV_LINKAGE void spmv_store_borrow(spmv_store *store, void *member, const void 
 /* Refuses (SPMV_E_UNSUITABLE) if any values, `overflows` of them, are too large for f32. */
 spmv_status spmv_fits(spmv_ctx *ctx, int64_t overflows);
 
+/* An array of a store where each place holds the value of an entry, as it is, or padding. */
+typedef struct spmv_places {
+    void *values; /* [n] of width bytes each */
+    int64_t n, width;
+    double padding; /* 0; or -0, where values are added to 0, so that none is padding */
+} spmv_places;
+enum { SPMV_MOST_PLACES = 2 }; /* such arrays of a store */
+
 typedef struct spmv_features spmv_features; /* spmv_propose.h */
 typedef struct spmv_sample spmv_sample;     /* spmv_sample.h */
 typedef struct sample_slice sample_slice;
@@ -63,6 +71,9 @@ typedef struct spmv_format {
      * end may be the number of rows. */
     void (*refill_rows)(const spmv_csr_view *A, int64_t first, int64_t end, spmv_store *store);
     int64_t (*rows_together)(const spmv_store *store); /* 0: refill takes all */
+    /* Fills in the arrays that have all values of the store, in host memory, and returns how many
+     * there are; 0: values are encoded. NULL: they may be. */
+    int (*places)(const spmv_store *store, spmv_places out[SPMV_MOST_PLACES]);
     /* Says whether they can be written as the store's are encoded; SPMV_E_UNSUITABLE: no. NULL: all
      * can or, if holds_any says no, none. */
     spmv_status (*holds)(spmv_ctx *ctx, const spmv_csr_view *A, int threads,

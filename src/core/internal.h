@@ -62,11 +62,15 @@ typedef struct spmv_csr { /* the canonical CSR: as spmv_csr_view, but owned */
 
 typedef struct spmv_stored { /* a store made of a matrix, and its copy on a device */
     const spmv_format *format;
-    spmv_choice choice;         /* only the format's own parameters matter */
-    const spmv_device *device;  /* of copy; NULL: none yet */
-    spmv_store *host, *copy;    /* copy: on a device with memory of its own; else NULL */
-    bool only_on_device;        /* host describes the store, without arrays */
-    void *row_ptr;              /* on the device, for new values; NULL: not needed yet */
+    spmv_choice choice;        /* only the format's own parameters matter */
+    const spmv_device *device; /* of copy; NULL: none yet */
+    spmv_store *host, *copy;   /* copy: on a device with memory of its own; else NULL */
+    bool only_on_device;       /* host describes the store, without arrays */
+    void *row_ptr;             /* on the device, for new values; NULL: not needed yet */
+    /* For each place of its values: which given value it holds, from 1; 0: padding. NULL: not
+     * known. */
+    uint32_t *given[SPMV_MOST_PLACES];
+    size_t given_bytes;
     const char *note;           /* as in spmv_plan_facts */
     double convert_s, upload_s; /* as if built alone, including rows_s */
     double rows_s;              /* seconds of the rows on the device that it was built from */

@@ -202,7 +202,7 @@ void spmv_mat_free(spmv_mat *mat) {
 
 void spmv_mat_drop_stores(spmv_mat *mat) {
     if (!mat || mat->nplans > 0) return;
-    if (mat->transpose && mat->transpose->nplans == 0) spmv_mat_drop_transpose(mat);
     if (!mat->source && spmv_mat_bring(mat)) return; /* only a store has them */
+    if (mat->transpose && mat->transpose->nplans == 0) spmv_mat_drop_transpose(mat);
     spmv_stored_drop_unused(mat);
 }

@@ -82,6 +82,7 @@ void spmv_stored_free(spmv_ctx *ctx, spmv_stored *list) {
                 device->backend->release(device, list->row_ptr);
             }
         }
+        for (int k = 0; k < SPMV_MOST_PLACES; k++) spmv_host_give(ctx, list->given[k]);
         spmv_store_free(list->host);
         free(list);
         list = next;
@@ -428,7 +429,7 @@ void spmv_stored_drop_unused(spmv_mat *mat) {
 void spmv_plan_add_resident(const spmv_plan *plan, size_t *host, size_t *device) {
     const spmv_stored *s = spmv_stored_of(plan);
     size_t *here = plan->device->backend->host ? host : device;
-    if (!s->only_on_device) *host += spmv_store_own_bytes(s->host);
+    if (!s->only_on_device) *host += spmv_store_own_bytes(s->host) + s->given_bytes;
     const spmv_stored *source = spmv_source_of(plan);
     if (s->copy) *device += spmv_store_own_bytes(s->copy);
     if (source && source != s) *device += spmv_store_own_bytes(source->copy);

@@ -28,11 +28,22 @@ static spmv_status take_rows(spmv_mat *T) {
                      1e-9 * (12.0 * (double)A->nnz + 8.0 * (double)A->rows));
 }
 
-/* Makes rows and values of those of its base: as mat->fetch. */
+static void name_values(spmv_mat *T) {
+    T->coo.values = T->coo.field == SPMV_PATTERN_FIELD ? NULL : T->csr.values;
+    T->fetch = NULL;
+}
+
+/* Makes rows and values of those of its base, or values alone: as mat->fetch. */
 static spmv_status fetch(spmv_mat *T) {
     spmv_csr *A = &T->csr;
     if (!T->base) return spmv_fail(T->ctx, SPMV_E_ARG, "the plan's matrix was freed");
     TRY(spmv_mat_bring(T->base));
+    if (has_rows(T)) {
+        const spmv_given own = {.values = T->base->csr.values, .precision = SPMV_F64};
+        TRY(spmv_transpose_values(T->base, &own, A->values));
+        name_values(T);
+        return SPMV_OK;
+    }
     TRY(spmv_host_fits(T->ctx, A->rows, A->cols, A->nnz,
                        16.0 * (double)A->rows + 12.0 * (double)A->nnz));
     spmv_status status = take_rows(T);
@@ -44,8 +55,7 @@ static spmv_status fetch(spmv_mat *T) {
         return status;
     }
     T->coo.col = A->col_idx;
-    T->coo.values = T->coo.field == SPMV_PATTERN_FIELD ? NULL : A->values;
-    T->fetch = NULL;
+    name_values(T);
     return SPMV_OK;
 }
 
@@ -81,7 +91,7 @@ spmv_status spmv_transpose_of(spmv_mat *mat, spmv_mat **out) {
 
 static bool is_needed(const spmv_mat *T) {
     for (const spmv_plan *plan = T->plans; plan; plan = plan->next)
-        if (plan->refill) return true;
+        if (plan->refill && !spmv_stored_of(plan)->given[0]) return true;
     for (const spmv_stored *s = T->stores; s; s = s->next)
         for (int k = 0; s->host && k < s->host->narrays; k++)
             if (s->host->array[k].borrowed) return true;
@@ -115,6 +125,14 @@ spmv_status spmv_transpose_turned(spmv_mat *mat, const uint32_t **out) {
     TRY(keep_entries(T));
     *out = T->turned;
     return SPMV_OK;
+}
+
+void spmv_transpose_has_values(spmv_mat *T, bool has) {
+    T->coo.field = T->stats.field = SPMV_REAL_FIELD;
+    T->to_count = true;
+    if (!has_rows(T)) return;
+    name_values(T);
+    if (!has) T->fetch = fetch;
 }
 
 spmv_status spmv_transpose_values(spmv_mat *mat, const spmv_given *own, double *out) {

@@ -170,10 +170,22 @@ void spmv_widen(const spmv_given *given, int64_t n, int threads, double *out) {
         }
 }
 
+void spmv_refill_one(const spmv_csr *A, int threads, const spmv_stored *s) {
+    const spmv_given own = {.values = A->values, .precision = SPMV_F64};
+    const spmv_csr_view view = {.rows = A->rows,
+                                .cols = A->cols,
+                                .nnz = A->nnz,
+                                .row_ptr = A->row_ptr,
+                                .col_idx = A->col_idx,
+                                .values = A->values};
+    if (is_by_rows(s))
+        refill_by_rows(&own, threads, A, s);
+    else
+        s->format->refill(&view, threads, s->host);
+}
+
 void spmv_refill_here(const spmv_mat *mat, const spmv_given *given, int threads) {
     const spmv_csr *A = &mat->csr;
-    const spmv_csr_view view = spmv_rows_with(mat, A->values);
-    const spmv_given own = {.values = A->values, .precision = SPMV_F64};
     const spmv_stored *near = mat->stores; /* gets its values with the canonical CSR */
     while (near && !is_by_rows(near)) near = near->next;
     if (near)
@@ -181,8 +193,5 @@ void spmv_refill_here(const spmv_mat *mat, const spmv_given *given, int threads)
     else
         spmv_widen(given, A->nnz, threads, A->values);
     for (const spmv_stored *s = mat->stores; s; s = s->next)
-        if (s != near && is_by_rows(s))
-            refill_by_rows(&own, threads, A, s);
-        else if (s != near && !s->only_on_device)
-            s->format->refill(&view, threads, s->host);
+        if (s != near && !s->only_on_device) spmv_refill_one(A, threads, s);
 }

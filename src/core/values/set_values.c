@@ -267,12 +267,17 @@ static spmv_status find_device(const spmv_mat *mat, spmv_place place, spmv_devic
     return SPMV_OK;
 }
 
-static spmv_status begin(spmv_mat *mat, const void *values, spmv_place place, void *stream,
-                         spmv_device **device) {
-    if (!mat->plans && !mat->source) TRY(spmv_mat_bring(mat)); /* a store has them, freed now */
+static spmv_status ask_plans(spmv_mat *mat) {
     spmv_stored_drop_unused(mat);
     for (const spmv_plan *plan = mat->plans; plan; plan = plan->next)
         TRY(spmv_plan_takes_values(plan));
+    return SPMV_OK;
+}
+
+static spmv_status begin(spmv_mat *mat, const void *values, spmv_place place, void *stream,
+                         spmv_device **device) {
+    if (!mat->plans && !mat->source) TRY(spmv_mat_bring(mat)); /* a store has them, freed now */
+    TRY(ask_plans(mat));
     TRY(find_device(mat, place, device));
     if (place == SPMV_DEVICE && mat->coo.nnz > 0)
         TRY(spmv_check_place(*device, "spmv_mat_set_values: values", values));
@@ -351,11 +356,49 @@ static spmv_status set_in_turn(spmv_mat *mat, const void *values, spmv_place pla
     return spmv_fail(mat->ctx, status, "%s", why);
 }
 
+/* Brings to a matrix without plans what the stores of its transpose alone have. */
+static spmv_status fetch_places(spmv_mat *mat) {
+    void *values = spmv_places_collect(mat);
+    if (!values) return spmv_fail(mat->ctx, SPMV_E_NOMEM, "out of memory for the matrix's values");
+    mat->fetch = NULL;
+    const spmv_status status = set_from_host(mat, values, false);
+    if (status != SPMV_OK) mat->fetch = fetch_places;
+    spmv_host_free(values);
+    return status;
+}
+
+/* The same before these stores are dropped, if no plan uses them. */
+static spmv_status keep_values(spmv_mat *mat) {
+    const bool are_kept = mat->fetch != fetch_places || spmv_places_of(mat->transpose, true);
+    return are_kept ? SPMV_OK : spmv_mat_bring(mat);
+}
+
+/* Nothing can be refused once they are written. The matrix gets them when they are asked for; one
+ * that borrows its values borrows these. */
+static spmv_status set_places(spmv_mat *mat, const void *values) {
+    const spmv_status status = spmv_places_find(mat);
+    if (status == SPMV_OK) {
+        spmv_stored_drop_unused(mat);
+        spmv_places_set(mat, values);
+        mat->fetch = fetch_places;
+        mat->coo.field = mat->stats.field = SPMV_REAL_FIELD;
+        mat->to_count = true;
+        if (mat->csr.lent.values) set_from_host(mat, values, true); /* which allocates nothing */
+    }
+    spmv_transpose_settle(mat);
+    return status;
+}
+
 static spmv_status set_both(spmv_mat *mat, const void *values, spmv_place place, void *stream) {
     spmv_status status = SPMV_OK;
     double *room = NULL;
     void *here = NULL;
     spmv_given own;
+    TRY(ask_plans(mat->transpose));
+    if (place == SPMV_HOST && !mat->source) {
+        TRY(spmv_origin_find(mat, spmv_threads_for(mat->ctx, mat->coo.nnz)));
+        if (spmv_places_fit(mat)) return set_places(mat, values);
+    }
     if (place == SPMV_DEVICE) {
         here = spmv_host_alloc((size_t)mat->coo.nnz * sizeof(double));
         status = here ? read_values(mat, values, stream, here)
@@ -377,6 +420,7 @@ spmv_status spmv_mat_set_values(spmv_mat *mat, const void *values, spmv_place pl
         return spmv_fail(mat->ctx, SPMV_E_ARG,
                          "spmv_mat_set_values: place is %d, must be SPMV_HOST or SPMV_DEVICE",
                          place);
+    TRY(keep_values(mat));
     if (mat->transpose && mat->transpose->nplans == 0) spmv_mat_drop_transpose(mat);
     return mat->transpose && mat->coo.nnz > 0 ? set_both(mat, values, place, stream)
                                               : set(mat, values, place, stream);

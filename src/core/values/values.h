@@ -40,15 +40,34 @@ int64_t spmv_origin_arrange(const spmv_mat *mat, const spmv_given *g, int thread
 
 /* Copies the first n entries' as f64, in the order in which they were given. */
 void spmv_widen(const spmv_given *given, int64_t n, int threads, double *out);
+/* Writes A's values into a store that the host has. */
+void spmv_refill_one(const spmv_csr *A, int threads, const spmv_stored *s);
 /* Writes values, given in the order of the canonical CSR, into that, unless they are its own, and
  * into all stores in host memory. */
 void spmv_refill_here(const spmv_mat *mat, const spmv_given *given, int threads);
+
+/* ---- places.c: values that go where they are multiplied, from where they were given -------- */
+
+/* Says whether those of all plans of mat's transpose can, so that nothing can refuse them. */
+bool spmv_places_fit(const spmv_mat *mat);
+/* Finds, for all stores of its transpose, which given values their places hold. */
+spmv_status spmv_places_find(spmv_mat *mat);
+/* Writes values, given in the order of mat's entries, into all stores of its transpose. */
+void spmv_places_set(spmv_mat *mat, const void *values);
+/* Returns a store of the transpose where given values have known places, and that a plan uses if it
+ * must; NULL: there is none. */
+const spmv_stored *spmv_places_of(const spmv_mat *T, bool used);
+/* Returns what was given, in its precision, from such a store: spmv_host_free frees it. NULL: out
+ * of memory. */
+void *spmv_places_collect(const spmv_mat *mat);
 
 /* ---- transpose.c ----------------------------------------------------------------------------- */
 
 /* Brings the rows of mat's transpose. *out: the entries of mat's rows that its entries are; NULL:
  * that is not kept, since no plan says that values change. */
 spmv_status spmv_transpose_turned(spmv_mat *mat, const uint32_t **out);
+/* The stores have new values; has: the rows of T have them, too, if they are here. */
+void spmv_transpose_has_values(spmv_mat *T, bool has);
 /* Writes values for the transpose in the order of its rows, which are here; own: in that of mat's
  * rows. */
 spmv_status spmv_transpose_values(spmv_mat *mat, const spmv_given *own, double *out);

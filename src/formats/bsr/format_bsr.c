@@ -289,6 +289,12 @@ static void refill_rows(const spmv_csr_view *A, int64_t first, int64_t end, spmv
             refill_block_row(A, b, rows, cols, B);
 }
 
+static int places(const spmv_store *store, spmv_places *out) {
+    const bsr *B = (const bsr *)store;
+    *out = (spmv_places){B->values, store->slots, sizeof(real), -0.0};
+    return 1;
+}
+
 static void entries(const spmv_store *store, int32_t *row, int32_t *col, double *values) {
     const bsr *A = (const bsr *)store;
     int64_t n = 0;
@@ -315,6 +321,7 @@ SPMV_EXPORT_FORMAT(bsr_format) = {
     .bound = bound,
     .build = build,
     .entries = entries,
+    .places = places,
     .refill_rows = refill_rows,
     .rows_together = rows_together,
     .look = spmv_bsr_look,

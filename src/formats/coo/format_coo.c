@@ -42,6 +42,12 @@ static void refill_rows(const spmv_csr_view *A, int64_t first, int64_t end, spmv
     for (int64_t k = A->row_ptr[first]; k < A->row_ptr[end]; k++) B->values[k] = (real)A->values[k];
 }
 
+static int places(const spmv_store *store, spmv_places *out) {
+    const sorted_coo *B = (const sorted_coo *)store;
+    *out = (spmv_places){B->values, store->nnz, sizeof(real), 0};
+    return 1;
+}
+
 static void entries(const spmv_store *store, int32_t *row, int32_t *col, double *values) {
     const sorted_coo *A = (const sorted_coo *)store;
     for (int64_t k = 0; k < store->nnz; k++) {
@@ -60,6 +66,7 @@ SPMV_EXPORT_ANY_OFFSETS_FORMAT(coo_format) = {
     .estimate = estimate,
     .build = build,
     .entries = entries,
+    .places = places,
     .refill_rows = refill_rows,
     .rows_together = rows_together,
 };

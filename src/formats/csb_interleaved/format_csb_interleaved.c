@@ -185,6 +185,12 @@ static spmv_status holds(spmv_ctx *ctx, const spmv_csr_view *A, int threads,
     return check_code(ctx, A, B->value_code, VALUE_CODEBOOK_SIZE, threads);
 }
 
+static int places(const spmv_store *store, spmv_places *out) {
+    const csb_interleaved *B = (const csb_interleaved *)store;
+    *out = (spmv_places){B->values, store->nnz, sizeof(real), 0};
+    return B->value_code == VALUE_RAW;
+}
+
 static void entries(const spmv_store *store, int32_t *row, int32_t *col, double *values) {
     const csb_interleaved *A = (const csb_interleaved *)store;
     for (int64_t block = 0; block < A->block_rows * A->block_cols; block++)
@@ -207,6 +213,7 @@ SPMV_EXPORT_ANY_OFFSETS_FORMAT(csb_interleaved_format) = {
     .estimate = estimate,
     .build = build,
     .entries = entries,
+    .places = places,
     .refill = refill,
     .holds = holds,
     .holds_any = holds_any,

@@ -401,6 +401,14 @@ static void refill_rows(const spmv_csr_view *A, int64_t first, int64_t end, spmv
     fill_long(A, first_long_from(B, first), first_long_from(B, end), 1, B);
 }
 
+static int places(const spmv_store *store, spmv_places *out) {
+    const csell *B = (const csell *)store;
+    const int64_t n = B->value_bytes / (int64_t)sizeof(real);
+    out[0] = (spmv_places){B->values, n, sizeof(real), 0};
+    out[1] = (spmv_places){B->long_values, B->long_nnz, sizeof(real), 0};
+    return B->codes ? 0 : 2;
+}
+
 static void entries(const spmv_store *store, int32_t *row, int32_t *col, double *values) {
     const csell *A = (const csell *)store;
     entry_list out = {row, col, values, 0};
@@ -430,6 +438,7 @@ SPMV_EXPORT_ANY_OFFSETS_FORMAT(csell_format) = {
     .bound = bound,
     .build = build,
     .entries = entries,
+    .places = places,
     .refill = refill,
     .refill_rows = refill_rows,
     .rows_together = rows_together,

@@ -68,6 +68,12 @@ static void refill(const spmv_csr_view *A, int threads, spmv_store *store) {
         for (int64_t k = 0; k < A->nnz; k++) B->values[k] = (real)A->values[k];
 }
 
+static int places(const spmv_store *store, spmv_places *out) {
+    const csr *B = (const csr *)store;
+    *out = (spmv_places){B->values, store->nnz, sizeof(real), 0};
+    return 1;
+}
+
 static void entries(const spmv_store *store, int32_t *row, int32_t *col, double *values) {
     const csr *A = (const csr *)store;
     for (int64_t i = 0; i < store->rows; i++)
@@ -87,6 +93,7 @@ SPMV_EXPORT_FORMAT(csr_format) = {
     .estimate = estimate,
     .build = build,
     .entries = entries,
+    .places = places,
     .refill = refill,
     .refill_rows = refill_rows,
     .rows_together = rows_together,

@@ -66,6 +66,11 @@ static void refill(const spmv_csr_view *A, int threads, spmv_store *store) {
     copy_entries(A, threads, (csr_columns *)store);
 }
 
+static int places(const spmv_store *store, spmv_places *out) {
+    *out = (spmv_places){((const csr_columns *)store)->values, store->nnz, sizeof(real), 0};
+    return 1;
+}
+
 static void entries(const spmv_store *store, int32_t *row, int32_t *col, double *values) {
     const csr_columns *A = (const csr_columns *)store;
     for (int64_t j = 0; j < A->ncols; j++)
@@ -88,5 +93,6 @@ SPMV_EXPORT_FORMAT(csr_columns_format) = {
     .estimate = estimate,
     .build = build,
     .entries = entries,
+    .places = places,
     .refill = refill,
 };

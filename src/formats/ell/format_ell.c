@@ -55,6 +55,12 @@ static void refill_rows(const spmv_csr_view *A, int64_t first, int64_t end, spmv
             B->values[at] = (real)A->values[k];
 }
 
+static int places(const spmv_store *store, spmv_places *out) {
+    const ell *B = (const ell *)store;
+    *out = (spmv_places){B->values, store->slots, sizeof(real), 0};
+    return 1;
+}
+
 static void entries(const spmv_store *store, int32_t *row, int32_t *col, double *values) {
     const ell *A = (const ell *)store;
     for (int64_t i = 0, n = 0; i < store->rows; i++)
@@ -74,6 +80,7 @@ SPMV_EXPORT_ANY_OFFSETS_FORMAT(ell_format) = {
     .estimate = estimate,
     .build = build,
     .entries = entries,
+    .places = places,
     .refill_rows = refill_rows,
     .rows_together = rows_together,
 };

@@ -193,6 +193,12 @@ static void refill(const spmv_csr_view *A, int threads, spmv_store *store) {
     for (int64_t s = 0; s < B->nslices; s++) refill_slice(A, s, B);
 }
 
+static int places(const spmv_store *store, spmv_places *out) {
+    const sell *B = (const sell *)store;
+    *out = (spmv_places){B->values, store->slots, sizeof(real), 0};
+    return 1;
+}
+
 static void entries(const spmv_store *store, int32_t *row, int32_t *col, double *values) {
     const sell *A = (const sell *)store;
     for (int64_t i = 0, n = 0; i < store->rows; i++) {
@@ -226,6 +232,7 @@ SPMV_EXPORT_FORMAT(sell_format) = {
     .bound = bound,
     .build = build,
     .entries = entries,
+    .places = places,
     .refill = refill,
     .refill_rows = refill_rows,
     .rows_together = rows_together,

@@ -284,6 +284,12 @@ static int32_t column_at(const sell16_slices *A, const sell16_slice *slice, int6
     return slice->base + (int32_t)distance;
 }
 
+static int places(const spmv_store *store, spmv_places *out) {
+    const sell16_slices *B = (const sell16_slices *)store;
+    *out = (spmv_places){B->values, store->slots, sizeof(real), 0};
+    return B->value_code == VALUE_RAW;
+}
+
 static void entries(const spmv_store *store, int32_t *row, int32_t *col, double *values) {
     const sell16_slices *A = (const sell16_slices *)store;
     int64_t n = 0;
@@ -318,6 +324,7 @@ SPMV_EXPORT_ANY_OFFSETS_FORMAT(sell16_format) = {
     .estimate = estimate,
     .build = build,
     .entries = entries,
+    .places = places,
     .refill = refill,
     .holds = holds,
     .holds_any = holds_any,

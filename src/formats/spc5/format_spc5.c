@@ -222,6 +222,12 @@ static spmv_status build(spmv_ctx *ctx, const spmv_csr_view *A, const spmv_choic
     return spmv_fits(ctx, count_overflows(A, threads));
 }
 
+static int places(const spmv_store *store, spmv_places *out) {
+    const spc5 *B = (const spc5 *)store;
+    *out = (spmv_places){B->values, store->nnz, sizeof(real), 0};
+    return 1;
+}
+
 static void entries(const spmv_store *store, int32_t *row, int32_t *col, double *values) {
     const spc5 *A = (const spc5 *)store;
     int64_t n = 0;
@@ -248,6 +254,7 @@ SPMV_EXPORT_FORMAT(spc5_format) = {
     .bound = bound,
     .build = build,
     .entries = entries,
+    .places = places,
     .refill_rows = refill_rows,
     .rows_together = rows_together,
     .look = spmv_spc5_look,
