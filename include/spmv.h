@@ -146,8 +146,9 @@ typedef struct spmv_csr_view {
 
 /* SPMV_COPY: the arrays are copied and may be freed at once. SPMV_BORROW: the caller keeps them
  * until the matrix is freed. SPMV_SORTED: the caller vouches that columns ascend in every row,
- * without duplicates. SPMV_VALIDATE: order, triangles and values are checked. */
-enum { SPMV_COPY = 0, SPMV_BORROW = 1, SPMV_SORTED = 2, SPMV_VALIDATE = 4 };
+ * without duplicates. SPMV_VALIDATE: order, triangles and values are checked. SPMV_VOLATILE: they
+ * are borrowed, may change between two products, and are read anew by each. */
+enum { SPMV_COPY = 0, SPMV_BORROW = 1, SPMV_SORTED = 2, SPMV_VALIDATE = 4, SPMV_VOLATILE = 8 };
 
 /* Compressed rows as a caller has them: unsorted and with duplicates (they are
  * added) unless the flags say otherwise. */
@@ -163,6 +164,11 @@ typedef struct spmv_arrays {
     int by_columns;         /* 1: compressed columns (CSC) */
     unsigned flags;         /* of those above */
     spmv_place place;       /* where all three lie: SPMV_DEVICE, on the context's */
+    /* with SPMV_VOLATILE only: */
+    const int32_t *line; /* [nnz] rows (columns with by_columns) of entries in any order; then ptr
+                            is NULL */
+    /* Entries are dense blocks of that size, row after row, which nnz, ptr and idx count; 0: 1 */
+    int block_rows, block_cols;
 } spmv_arrays;
 
 typedef struct spmv_load_opts {
@@ -192,7 +198,16 @@ spmv_status spmv_mat_csr(spmv_ctx *ctx, const spmv_csr_view *view, spmv_mat **ou
  * of 64 bits and values f64, on a device ptr of the plans' offset width (32 bits if nnz allows it)
  * and values of either precision. Arrays on a device are read after what was put on CUDA's default
  * stream before, and stay there: the host gets them when something that it does needs them, as
- * spmv_mat_rows, a format that no device builds, or rows that are not ascending. */
+ * spmv_mat_rows, a format that no device builds, or rows that are not ascending.
+ * With SPMV_VOLATILE (in host memory, base 0, not symmetric, with values) nothing is made of the
+ * arrays. Whatever they hold when a product begins is multiplied: values, indices and offsets may
+ * have changed, ptr may end anywhere up to nnz, and rows need not ascend. They must not change
+ * while a product runs. Indices are checked here and never again: who writes wrong ones later makes
+ * a product read outside of x, or write outside of y. Ends of ptr that became wrong are SPMV_E_ARG
+ * of the product. Plans are made for "auto" alone, in the arrays' precision, and are concurrent;
+ * sums of a row are added in the order of its entries. What needs a matrix that stays
+ * (spmv_mat_rows, spmv_mat_stats, spmv_mat_save, spmv_mat_set_values, other kernels) is
+ * SPMV_E_UNSUITABLE. */
 spmv_status spmv_mat_create(spmv_ctx *ctx, const spmv_arrays *arrays, spmv_mat **out);
 /* Gives the same entries other values: as many as were given, in that order and precision (of files
  * and coo: f64), symmetric halves and duplicates as they were; infinite ones and NaN are taken

@@ -108,6 +108,9 @@ struct spmv_backend {
     const char *const *names;                            /* [nkernels] */
     const spmv_kernel *const (*kernels)[SPMV_NVARIANTS]; /* [nkernels]; NULL: not built in */
     int nkernels;
+    const spmv_kernel *const
+        *in_place; /* [SPMV_NVARIANTS] that multiply arrays that may change, and
+                                           are in no list; NULL: none */
     const spmv_device_format *const (
         *formats)[SPMV_NVARIANTS]; /* those it builds; NULL at the end */
     bool host;                     /* its memory is host memory: nothing to upload */

@@ -61,6 +61,22 @@ SPMV_LINKAGE const spmv_param *spmv_param_of(const spmv_kernel *kernel, spmv_par
 /* Stands for "auto" in lists; it has no functions of its own. */
 SPMV_LINKAGE const spmv_kernel spmv_auto_kernel;
 
+/* ---- arrays that may change ------------------------------------------------------------------ */
+
+typedef struct spmv_room { /* from malloc */
+    size_t bytes;
+    unsigned char memory[] __attribute__((aligned(64)));
+} spmv_room;
+typedef struct spmv_live { /* the store of a matrix of such arrays (SPMV_VOLATILE): they alone */
+    spmv_store s;
+    spmv_arrays arrays; /* block_rows and block_cols are 1 or more */
+    spmv_room *room;    /* memory that a product left for the next one; NULL: there is none */
+} spmv_live;
+/* Returns how many lines ptr is of, or how many entries have coordinates. */
+static inline int64_t spmv_live_lines(const spmv_arrays *a) {
+    return a->line ? a->nnz : a->by_columns ? a->cols : a->rows / a->block_rows;
+}
+
 /* ---- plans ---------------------------------------------------------------------------------- */
 
 struct spmv_plan { /* prepare sets scratch, scratch_bytes and, if not the store's, traffic_bytes */
@@ -90,7 +106,8 @@ struct spmv_plan { /* prepare sets scratch, scratch_bytes and, if not the store'
     int64_t vectors;  /* as in spmv_plan_opts, 1 or more */
     spmv_layout layout;
     bool refill;     /* as in spmv_plan_opts */
-    bool transposes; /* the kernel multiplies by the transpose of matrix: SPMV_TRANSPOSES */
+    bool transposes; /* the kernel multiplies by the transpose of matrix: SPMV_TRANSPOSES; of arrays
+                        that may change: by that of the lines that they are compressed to */
     void *panel;     /* room for SPMV_PANEL_VECTORS of x and of z; NULL: not needed yet */
     size_t panel_bytes;
 };

@@ -54,6 +54,11 @@ static const char *const names[] = {
 #undef KERNEL
 _Static_assert(sizeof names / sizeof *names <= SPMV_MOST_KERNELS, "sets of kernels have no room");
 
+extern const spmv_kernel omp_in_place_f64_o32, omp_in_place_f64_o64, omp_in_place_f32_o32,
+    omp_in_place_f32_o64;
+static const spmv_kernel *const in_place[SPMV_NVARIANTS] = {
+    &omp_in_place_f64_o32, &omp_in_place_f64_o64, &omp_in_place_f32_o32, &omp_in_place_f32_o64};
+
 typedef struct host_state {
     struct timespec start;
     char *flushed; /* [nflushed] */
@@ -220,6 +225,7 @@ const spmv_backend spmv_omp = {
     .name = "omp",
     .hint = "make omp",
     .names = names,
+    .in_place = in_place,
     .kernels = kernels,
     .nkernels = sizeof names / sizeof *names,
     .host = true,

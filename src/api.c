@@ -119,8 +119,8 @@ static spmv_device *device_of(spmv_ctx *ctx, const spmv_backend *backend) {
 static spmv_status create_one(spmv_mat *mat, const spmv_plan_opts *opts, spmv_kernel_id id,
                               spmv_plan **out) {
     *out = NULL;
-    return id.index == SPMV_AUTO ? spmv_auto_plan(mat, opts, id.backend, out)
-                                 : spmv_plan_make(mat, opts, false, out);
+    return id.index == SPMV_AUTO && !mat->live ? spmv_auto_plan(mat, opts, id.backend, out)
+                                               : spmv_plan_make(mat, opts, false, out);
 }
 
 /* By the transpose. A symmetric matrix, which is its own, multiplies as it is, and for a library
@@ -131,8 +131,8 @@ static spmv_status create_transposed(spmv_mat *mat, const spmv_plan_opts *opts, 
     spmv_mat *T;
     as_is.op = SPMV_AS_IS;
     transposed.op = SPMV_TRANSPOSE;
-    if (mat->coo.symmetry == SPMV_GENERAL && id.index != SPMV_AUTO &&
-        id.backend->kernels[id.index][0]->traits & SPMV_TRANSPOSES)
+    if (mat->live || (mat->coo.symmetry == SPMV_GENERAL && id.index != SPMV_AUTO &&
+                      id.backend->kernels[id.index][0]->traits & SPMV_TRANSPOSES))
         return spmv_plan_make(mat, &transposed, false, out);
     TRY(spmv_transpose_of(mat, &T));
     TRY(create_one(T, &as_is, id, out));
@@ -156,6 +156,7 @@ static spmv_status create_both(spmv_mat *mat, const spmv_plan_opts *opts, spmv_k
 
 static spmv_status create(spmv_mat *mat, const spmv_plan_opts *opts, spmv_kernel_id id,
                           spmv_plan **out) {
+    if (mat->live) TRY(spmv_live_check(mat, opts, id));
     if (opts->op != SPMV_TRANSPOSE && opts->op != SPMV_BOTH) return create_one(mat, opts, id, out);
     const spmv_status status = opts->op == SPMV_BOTH ? create_both(mat, opts, id, out)
                                                      : create_transposed(mat, opts, id, out);

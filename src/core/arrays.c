@@ -21,12 +21,17 @@ static double value_at(const spmv_arrays *a, int64_t k) {
                                     : ((const double *)a->values)[k];
 }
 
+/* One number: a block of one. */
+static int64_t blocks_of(int64_t numbers, int size) {
+    return size > 1 ? numbers / size : numbers;
+}
+
 static int64_t lines_of(const spmv_arrays *a) {
-    return a->by_columns ? a->cols : a->rows;
+    return a->by_columns ? a->cols : blocks_of(a->rows, a->block_rows);
 }
 
 static int64_t places_of(const spmv_arrays *a) {
-    return a->by_columns ? a->rows : a->cols;
+    return a->by_columns ? a->rows : blocks_of(a->cols, a->block_cols);
 }
 
 static const char *line_name(const spmv_arrays *a) {
@@ -37,9 +42,10 @@ static const char *line_name(const spmv_arrays *a) {
 
 /* Says whether pointers, widths and flags could be right: nothing behind the pointers is read. */
 static spmv_status check_arrays(spmv_ctx *ctx, const spmv_arrays *a) {
-    const unsigned known = SPMV_BORROW | SPMV_SORTED | SPMV_VALIDATE;
-    if (!a->ptr || (a->nnz > 0 && !a->idx))
-        return spmv_fail(ctx, SPMV_E_ARG, "spmv_arrays.%s is NULL", a->ptr ? "idx" : "ptr");
+    const unsigned known = SPMV_BORROW | SPMV_SORTED | SPMV_VALIDATE | SPMV_VOLATILE;
+    const bool has_lines = a->ptr || (a->line && a->flags & SPMV_VOLATILE);
+    if (!has_lines || (a->nnz > 0 && !a->idx))
+        return spmv_fail(ctx, SPMV_E_ARG, "spmv_arrays.%s is NULL", has_lines ? "idx" : "ptr");
     if (a->ptr_bits != 32 && a->ptr_bits != 64)
         return spmv_fail(ctx, SPMV_E_ARG, "spmv_arrays.ptr_bits is %d, must be 32 or 64",
                          a->ptr_bits);
@@ -409,6 +415,59 @@ static spmv_status create(spmv_ctx *ctx, const spmv_arrays *a, spmv_mat **out) {
     return spmv_mat_finish(mat, take(mat, a, ascend && a->symmetry == SPMV_GENERAL), out);
 }
 
+/* ---- arrays that may change ------------------------------------------------------------------ */
+
+static spmv_status refuse_volatile(spmv_ctx *ctx, const char *member, const char *must) {
+    return spmv_fail(ctx, SPMV_E_UNSUITABLE, "SPMV_VOLATILE: spmv_arrays.%s must be %s", member,
+                     must);
+}
+
+static spmv_status check_volatile(spmv_ctx *ctx, const spmv_arrays *a) {
+    const bool blocks = a->block_rows > 1 || a->block_cols > 1;
+    if (a->place != SPMV_HOST) return refuse_volatile(ctx, "place", "SPMV_HOST");
+    if (a->base != 0) return refuse_volatile(ctx, "base", "0");
+    if (a->symmetry != SPMV_GENERAL) return refuse_volatile(ctx, "symmetry", "SPMV_GENERAL");
+    if (!a->values && a->nnz > 0) return refuse_volatile(ctx, "values", "given");
+    if (a->flags & SPMV_VALIDATE) return refuse_volatile(ctx, "flags", "without SPMV_VALIDATE");
+    if (a->line && a->ptr) return refuse_volatile(ctx, "ptr", "NULL where line is given");
+    if (blocks && (a->line || a->by_columns))
+        return refuse_volatile(ctx, "block_rows", "0 or 1 for coordinates and columns");
+    if (a->block_rows < 0 || a->block_cols < 0 ||
+        blocks_of(a->rows, a->block_rows) * (a->block_rows > 1 ? a->block_rows : 1) != a->rows ||
+        blocks_of(a->cols, a->block_cols) * (a->block_cols > 1 ? a->block_cols : 1) != a->cols)
+        return spmv_fail(ctx, SPMV_E_ARG,
+                         "spmv_arrays: %lld x %lld cannot be cut into blocks of %d x %d",
+                         (long long)a->rows, (long long)a->cols, a->block_rows, a->block_cols);
+    return SPMV_OK;
+}
+
+static spmv_status check_coordinates(spmv_ctx *ctx, const spmv_arrays *a) {
+    const int threads = spmv_threads_for(ctx, a->nnz);
+    const int64_t lines = lines_of(a);
+    int64_t outside = 0;
+#pragma omp parallel for schedule(static) num_threads(threads) reduction(+ : outside)
+    for (int64_t k = 0; k < a->nnz; k++)
+        outside += is_outside(a, k) || a->line[k] < 0 || a->line[k] >= lines;
+    if (!outside) return SPMV_OK;
+    return spmv_fail(ctx, SPMV_E_ARG, "%lld entr%s outside the %lld x %lld matrix",
+                     (long long)outside, outside == 1 ? "y lies" : "ies lie", (long long)a->rows,
+                     (long long)a->cols);
+}
+
+/* There may be room behind the last entry. */
+static spmv_status create_volatile(spmv_ctx *ctx, const spmv_arrays *a, spmv_mat **out) {
+    spmv_arrays used = *a;
+    bool ascend;
+    TRY(check_volatile(ctx, a));
+    if (!a->line) {
+        const int64_t end = ptr_at(a, lines_of(a));
+        used.nnz = end < a->nnz ? end : a->nnz;
+        TRY(check_entries(ctx, &used, &ascend));
+    } else
+        TRY(check_coordinates(ctx, a));
+    return spmv_live_create(ctx, a, out);
+}
+
 /* ---- from a device's memory ------------------------------------------------------------------ */
 
 static spmv_status fetch(spmv_device *device, const void *from, size_t bytes, void **out) {
@@ -481,6 +540,11 @@ spmv_status spmv_mat_create(spmv_ctx *ctx, const spmv_arrays *arrays, spmv_mat *
     TRY(spmv_check_dimensions(ctx, a.rows, a.cols, a.nnz));
     TRY(check_arrays(ctx, &a));
     TRY(spmv_check_symmetry(ctx, a.symmetry, a.rows, a.cols));
+    if (a.flags & SPMV_VOLATILE) return create_volatile(ctx, &a, out);
+    if (a.line || a.block_rows > 1 || a.block_cols > 1)
+        return spmv_fail(ctx, SPMV_E_ARG,
+                         "spmv_arrays.%s is for arrays that may change (SPMV_VOLATILE)",
+                         a.line ? "line" : "block_rows");
     return a.place == SPMV_DEVICE ? create_from_device(ctx, &a, out) : create(ctx, &a, out);
 }
 

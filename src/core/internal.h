@@ -98,9 +98,10 @@ struct spmv_mat {
     double begun;               /* when it was, by spmv_now */
     spmv_stats stats;
     spmv_stored *stores;
-    spmv_mat *transpose; /* owned; NULL: not needed yet */
-    spmv_mat *base;      /* of which this is the transpose; NULL: of none, or it was freed */
-    uint32_t *turned;    /* [nnz] of a transpose: the entries of base's rows; NULL: not kept */
+    spmv_mat *transpose;   /* owned; NULL: not needed yet */
+    spmv_mat *base;        /* of which this is the transpose; NULL: of none, or it was freed */
+    uint32_t *turned;      /* [nnz] of a transpose: the entries of base's rows; NULL: not kept */
+    const spmv_live *live; /* one of stores: arrays that may change; NULL: they do not */
 };
 
 /* Refuses a call whose argument is missing, and names it. ctx NULL: see spmv_ctx_error. */
@@ -341,6 +342,17 @@ spmv_status spmv_transpose_of(spmv_mat *mat, spmv_mat **out);
 /* Frees what plans of the transpose, if there is one, do not need of it: rows that can be made
  * again. */
 void spmv_transpose_settle(spmv_mat *mat);
+
+/* ---- live.c: matrices of arrays that may change --------------------------------------------- */
+
+/* Makes one of arrays that were checked. */
+spmv_status spmv_live_create(spmv_ctx *ctx, const spmv_arrays *arrays, spmv_mat **out);
+/* Refuses plans that there are not of such a matrix. */
+spmv_status spmv_live_check(const spmv_mat *mat, const spmv_plan_opts *opts, spmv_kernel_id id);
+spmv_status spmv_live_variant(const spmv_mat *mat, const spmv_plan_opts *opts, int *out);
+void spmv_live_attach(spmv_plan *plan); /* gives the plan its store */
+/* Returns SPMV_E_UNSUITABLE with a text: what was asked for needs a matrix that stays. */
+spmv_status spmv_live_refuse(spmv_mat *mat);
 
 /* ---- store.c -------------------------------------------------------------------------------- */
 

@@ -179,6 +179,7 @@ void spmv_mat_put_away(spmv_mat *mat) {
     if (!mat) return;
     spmv_mat_drop_transpose(mat);
     spmv_host_give(mat->ctx, mat->turned);
+    if (mat->live) free(mat->live->room);
     spmv_stored_free(mat->ctx, mat->stores);
     spmv_origin_free(mat->ctx, mat->origin);
     free_entries(mat);

@@ -94,6 +94,7 @@ spmv_status spmv_plan_variant(spmv_mat *mat, const spmv_plan_opts *opts, int *ou
     if (opts->expected_calls < 0)
         return spmv_fail(mat->ctx, SPMV_E_ARG, "expected_calls is %lld, must be 0 or more",
                          (long long)opts->expected_calls);
+    if (mat->live) return spmv_live_variant(mat, opts, out);
     bool wide = spmv_needs_wide_offsets(mat->csr.nnz) || opts->offset_bits == 64;
     if (opts->offset_bits != 0 && opts->offset_bits != 32 && opts->offset_bits != 64)
         return spmv_fail(mat->ctx, SPMV_E_ARG, "offsets have 32 or 64 bits, not %d",
@@ -191,7 +192,8 @@ static spmv_status plan_init(spmv_plan *plan, const spmv_plan_opts *opts, spmv_k
     spmv_ctx *ctx = plan->matrix->ctx;
     TRY(spmv_plan_variant(plan->matrix, opts, &plan->variant));
     TRY(spmv_ctx_device(ctx, id.backend, &plan->device));
-    plan->kernel = id.backend->kernels[id.index][plan->variant];
+    plan->kernel = plan->matrix->live ? id.backend->in_place[plan->variant]
+                                      : id.backend->kernels[id.index][plan->variant];
     plan->op = opts->op ? opts->op : SPMV_AS_IS;
     plan->vectors = opts->vectors > 0 ? opts->vectors : 1;
     plan->layout = opts->layout ? opts->layout : SPMV_COLUMNS;
@@ -199,6 +201,10 @@ static spmv_status plan_init(spmv_plan *plan, const spmv_plan_opts *opts, spmv_k
     TRY(narrow(plan, opts->threads));
     TRY(place_scalars(plan, opts->scalars));
     TRY(choose(ctx, plan->kernel, opts, plan->device->threads, &plan->choice));
+    if (plan->matrix->live) {
+        spmv_live_attach(plan);
+        return prepare(plan);
+    }
     if (opts->refill) TRY(spmv_plan_takes_values(plan));
     const spmv_format *format = spmv_format_named(plan->kernel->format, plan->variant);
     TRY(spmv_plan_attach(plan, format, opts->max_bytes, only_quick));
@@ -217,6 +223,7 @@ spmv_status spmv_plan_make(spmv_mat *mat, const spmv_plan_opts *opts, bool only_
     plan->transposes = opts->op == SPMV_TRANSPOSE;
     plan->rows = plan->transposes ? mat->csr.cols : mat->csr.rows;
     plan->cols = plan->transposes ? mat->csr.rows : mat->csr.cols;
+    if (mat->live && mat->live->arrays.by_columns) plan->transposes = !plan->transposes;
     enlist(plan);
     spmv_status status = plan_init(plan, opts, id, only_quick);
     if (status == SPMV_OK)

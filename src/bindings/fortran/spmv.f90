@@ -82,9 +82,10 @@ module spmv
     integer(c_int), parameter :: SPMV_BORROW = 1
     integer(c_int), parameter :: SPMV_SORTED = 2
     integer(c_int), parameter :: SPMV_VALIDATE = 4
+    integer(c_int), parameter :: SPMV_VOLATILE = 8
 
     type, bind(c) :: spmv_arrays
-        integer(c_size_t) :: size = 88
+        integer(c_size_t) :: size = 104
         integer(c_int64_t) :: rows = 0
         integer(c_int64_t) :: cols = 0
         integer(c_int64_t) :: nnz = 0
@@ -98,6 +99,9 @@ module spmv
         integer(c_int) :: by_columns = 0
         integer(c_int) :: flags = 0
         integer(c_int) :: place = 0
+        type(c_ptr) :: line = c_null_ptr
+        integer(c_int) :: block_rows = 0
+        integer(c_int) :: block_cols = 0
     end type
 
     type, bind(c) :: spmv_load_opts

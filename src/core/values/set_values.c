@@ -25,6 +25,7 @@ static bool format_refills(const spmv_format *format) {
 }
 
 bool spmv_plan_refills(const spmv_plan *plan) {
+    if (plan->matrix->live) return false;
     const spmv_stored *stored = plan->host ? spmv_stored_of(plan) : NULL;
     if (stored && is_fixed(plan)) return false;
     if (stored && !stored->format->holds && !holds_any(stored)) return false;
@@ -415,6 +416,7 @@ static spmv_status set_both(spmv_mat *mat, const void *values, spmv_place place,
 spmv_status spmv_mat_set_values(spmv_mat *mat, const void *values, spmv_place place, void *stream) {
     GIVEN(NULL, mat);
     if (mat->freed) return spmv_fail(mat->ctx, SPMV_E_ARG, "%s: mat was freed", __func__);
+    if (mat->live) return spmv_live_refuse(mat);
     if (mat->coo.nnz > 0) GIVEN(mat->ctx, values);
     if (place != SPMV_HOST && place != SPMV_DEVICE)
         return spmv_fail(mat->ctx, SPMV_E_ARG,

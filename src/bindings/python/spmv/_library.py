@@ -6,7 +6,7 @@ from ctypes import POINTER, byref, c_char_p, c_double, c_int, c_int64, c_size_t,
 
 F64, F32 = 0, 1
 HOST, DEVICE = 0, 1
-BORROW = 1
+BORROW, VOLATILE = 1, 8
 UNSUITABLE = -7
 AS_IS, TRANSPOSE = 1, 2
 COLUMNS, ROWS = 1, 2
@@ -38,7 +38,8 @@ class ContextOptions(Sized):
 class Arrays(Sized):
     _fields_ = [("size", c_size_t), ("rows", c_int64), ("cols", c_int64), ("nnz", c_int64), ("ptr", c_void_p),
                 ("idx", c_void_p), ("values", c_void_p), ("ptr_bits", c_int), ("base", c_int), ("precision", c_int),
-                ("symmetry", c_int), ("by_columns", c_int), ("flags", c_uint), ("place", c_int)]
+                ("symmetry", c_int), ("by_columns", c_int), ("flags", c_uint), ("place", c_int), ("line", c_void_p),
+                ("block_rows", c_int), ("block_cols", c_int)]
 
 
 class PlanOptions(Sized):

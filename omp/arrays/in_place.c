@@ -1,0 +1,439 @@
+/* in_place: a caller's arrays that may change between two products (SPMV_VOLATILE) are multiplied
+ * as they are: nothing is kept of what they hold, and where the work is cut is found anew each
+ * time.
+ *
+ * Source   our own: the plain loops over compressed rows, columns, blocks and coordinates.
+ * Reads    arrays: ptr[lines + 1] or line[nnz], idx[nnz], values[nnz], as they were given; x[cols];
+ *          y[rows] only if beta != 0.
+ * Writes   y[rows]. Lines that are the product's rows are gathered: each entry once, by the thread
+ *          that owns the row. Other lines, and coordinates, are scattered: each share of entries
+ *          adds into an array of its own, and these are added in order.
+ * Work     one running sum per row, to which the entries are added one after another as they lie;
+ *          no multiplication is fused with an addition. Of several vectors in rows, up to a cache
+ *          line of sums at a time.
+ * Cost     2 nnz flop; nnz (sizeof real + 4) + (lines + 1) sizeof ofs + (cols + rows) sizeof real
+ *          bytes if x is read once; scattered, up to 3 rows sizeof real more for each share.
+ * Weak     no fewer bytes than CSR; a long row is not shared; a row of which several threads have
+ *          entries to scatter is added up twice.
+ * Repeats  bitwise: yes, gathered for any number of threads, scattered for an equal one.
+ * Params   none.
+ */
+#include "omp/isa.h"
+#include "omp/kernel.h"
+
+typedef struct product {
+    const spmv_arrays *a;
+    const ofs *ptr;
+    const idx *at, *line;
+    const real *values, *x, *y;
+    real *z, alpha, beta;
+    int64_t k, ldx, ldy, ldz;
+    bool in_rows;       /* the vectors lie so */
+    bool turned;        /* the product is by the transpose of what is compressed */
+    int64_t lines;      /* compressed; entries of coordinates */
+    int64_t tall, wide; /* rows and columns of a block */
+    int64_t out;        /* rows of the product */
+    int threads;
+} product;
+
+/* ---- what may have changed ------------------------------------------------------------------- */
+
+static product product_of(const spmv_plan *p, const spmv_operands *v) {
+    const spmv_arrays *a = &((const spmv_live *)p->store)->arrays;
+    return (product){.a = a,
+                     .ptr = a->ptr,
+                     .at = a->idx,
+                     .line = a->line,
+                     .values = a->values,
+                     .x = v->x,
+                     .y = v->beta == 0 ? v->z : v->y,
+                     .z = v->z,
+                     .alpha = (real)v->alpha,
+                     .beta = (real)v->beta,
+                     .k = v->k,
+                     .ldx = v->ldx,
+                     .ldy = v->ldy,
+                     .ldz = v->ldz,
+                     .in_rows = v->layout == SPMV_ROWS,
+                     .turned = p->transposes,
+                     .lines = spmv_live_lines(a),
+                     .tall = a->block_rows,
+                     .wide = a->block_cols,
+                     .out = p->rows,
+                     .threads = p->device->threads};
+}
+
+/* Offsets between the ends are the caller's affair, as indices are. */
+static spmv_status check_ends(const spmv_plan *p, const product *m) {
+    if (m->line || (m->ptr[0] == 0 && m->ptr[m->lines] >= 0 && m->ptr[m->lines] <= m->a->nnz))
+        return SPMV_OK;
+    return spmv_fail(p->device->ctx, SPMV_E_ARG,
+                     "ptr runs from %lld to %lld by now, must run from 0 to at most nnz = %lld",
+                     (long long)m->ptr[0], (long long)m->ptr[m->lines], (long long)m->a->nnz);
+}
+
+/* ---- shares ---------------------------------------------------------------------------------- */
+
+static int64_t entries_before(const product *m, int64_t i) {
+    return m->line ? i : (int64_t)m->ptr[i];
+}
+
+/* The first line of share s: lines and entries before it are about s parts of all. */
+static int64_t cut(const product *m, int shares, int s) {
+    const int64_t part = spmv_split(m->lines + entries_before(m, m->lines), shares, s);
+    int64_t low = 0, high = m->lines;
+    if (s == 0) return 0;
+    if (s == shares) return m->lines;
+    while (low < high) {
+        const int64_t middle = (low + high) / 2;
+        if (middle + entries_before(m, middle) < part)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* What takes less time than a team needs to start is done by one thread. */
+static int shares_for(const product *m) {
+    enum { FEW = 1 << 13 };
+    const int64_t entries = entries_before(m, m->lines) * m->tall * m->wide;
+    return entries * m->k + m->lines < FEW ? 1 : m->threads;
+}
+
+/* ---- gathering ------------------------------------------------------------------------------- */
+
+#define INLINE static inline __attribute__((always_inline))
+
+INLINE real combined(const product *m, real sum, int64_t at_y) {
+    return m->beta == 0 ? m->alpha * sum : m->alpha * sum + m->beta * m->y[at_y];
+}
+
+/* One vector. */
+static void gather_lines(const product *given, int64_t first, int64_t last) {
+    const product m = *given;
+    for (int64_t i = first; i < last; i++) {
+        real sum = 0;
+        for (int64_t k = m.ptr[i]; k < m.ptr[i + 1]; k++) sum += m.values[k] * m.x[m.at[k]];
+        m.z[i] = combined(&m, sum, i);
+    }
+}
+
+enum { PANEL = 64 / sizeof(real), ASKED = 16 };
+
+/* n columns of a product, from column c on, in the rows of some lines. */
+INLINE void gather_panel(const product *given, int64_t first, int64_t last, int64_t c, const int n,
+                         const bool in_rows, const bool blocks) {
+    const product m = *given;
+    const int64_t tall = blocks ? m.tall : 1, wide = blocks ? m.wide : 1;
+    const int64_t step_x = in_rows ? m.ldx : 1, next_x = in_rows ? 1 : m.ldx;
+    const int64_t step_y = in_rows ? m.ldy : 1, next_y = in_rows ? 1 : m.ldy;
+    const int64_t step_z = in_rows ? m.ldz : 1, next_z = in_rows ? 1 : m.ldz;
+    const real *x = m.x + c * next_x;
+    for (int64_t row = first * tall; row < last * tall; row++) {
+        const int64_t i = blocks ? row / tall : row, r = blocks ? row % tall : 0;
+        real sum[PANEL] = {0};
+        for (int64_t k = m.ptr[i]; k < m.ptr[i + 1]; k++) {
+            if (in_rows && k + ASKED < m.a->nnz)
+                __builtin_prefetch(x + m.at[k + ASKED] * wide * step_x);
+            for (int64_t b = 0; b < wide; b++) {
+                const real value = m.values[blocks ? (k * tall + r) * wide + b : k];
+                const real *from = x + (m.at[k] * wide + b) * step_x;
+                for (int j = 0; j < n; j++) sum[j] += value * from[j * next_x];
+            }
+        }
+        for (int j = 0; j < n; j++)
+            m.z[row * step_z + (c + j) * next_z] =
+                combined(&m, sum[j], row * step_y + (c + j) * next_y);
+    }
+}
+
+/* All columns: panels of constant width, whose sums are in registers, and the rest. */
+INLINE void gather_all(const product *m, int64_t first, int64_t last, const bool blocks) {
+    int64_t c = 0;
+    if (m->in_rows) {
+        for (; c + PANEL <= m->k; c += PANEL) gather_panel(m, first, last, c, PANEL, true, blocks);
+        if (c + PANEL / 2 <= m->k) {
+            gather_panel(m, first, last, c, PANEL / 2, true, blocks);
+            c += PANEL / 2;
+        }
+        if (c < m->k) gather_panel(m, first, last, c, (int)(m->k - c), true, blocks);
+        return;
+    }
+    for (; c + 4 <= m->k; c += 4) gather_panel(m, first, last, c, 4, false, blocks);
+    for (; c < m->k; c++) gather_panel(m, first, last, c, 1, false, blocks);
+}
+
+static void gather_portable(const product *m, int64_t first, int64_t last) {
+    gather_all(m, first, last, false);
+}
+
+#ifdef __x86_64__
+static AVX2 void gather_avx2(const product *m, int64_t first, int64_t last) {
+    gather_all(m, first, last, false);
+}
+
+static AVX512 void gather_avx512(const product *m, int64_t first, int64_t last) {
+    gather_all(m, first, last, false);
+}
+#else
+#define gather_avx2 gather_portable
+#define gather_avx512 gather_portable
+#endif
+
+static void gather_blocks(const product *m, int64_t first, int64_t last) {
+    gather_all(m, first, last, true);
+}
+
+enum { TALLEST = 8 };
+
+/* One vector times block rows: the rows of a block are summed at once. */
+INLINE void sum_blocks(const product *given, int64_t first, int64_t last, const int64_t tall,
+                       const int64_t wide) {
+    const product m = *given;
+    for (int64_t i = first; i < last; i++) {
+        real sum[TALLEST] = {0};
+        for (int64_t k = m.ptr[i]; k < m.ptr[i + 1]; k++) {
+            const real *value = m.values + k * tall * wide, *x = m.x + m.at[k] * wide;
+            for (int64_t r = 0; r < tall; r++)
+                for (int64_t c = 0; c < wide; c++) sum[r] += value[r * wide + c] * x[c];
+        }
+        for (int64_t r = 0; r < tall; r++) m.z[i * tall + r] = combined(&m, sum[r], i * tall + r);
+    }
+}
+
+/* Sizes that are constants in the loops. */
+static void gather_blocks_of_one(const product *m, int64_t first, int64_t last) {
+    const int64_t tall = m->tall, wide = m->wide;
+    if (tall > TALLEST)
+        gather_blocks(m, first, last);
+    else if (tall != wide)
+        sum_blocks(m, first, last, tall, wide);
+    else
+        switch (tall) {
+        case 2: sum_blocks(m, first, last, 2, 2); break;
+        case 3: sum_blocks(m, first, last, 3, 3); break;
+        case 4: sum_blocks(m, first, last, 4, 4); break;
+        case 6: sum_blocks(m, first, last, 6, 6); break;
+        default: sum_blocks(m, first, last, tall, wide);
+        }
+}
+
+typedef void gather_function(const product *m, int64_t first, int64_t last);
+
+static gather_function *function_of(const product *m) {
+    const int64_t isa = isa_of_cpu();
+    const bool one = m->k == 1 && !m->in_rows;
+    if (m->tall * m->wide > 1) return one ? gather_blocks_of_one : gather_blocks;
+    if (one) return gather_lines;
+    return isa == ISA_AVX512 ? gather_avx512 : isa == ISA_AVX2 ? gather_avx2 : gather_portable;
+}
+
+static void gather(const product *m) {
+    gather_function *run = function_of(m);
+    const int shares = shares_for(m);
+    if (shares == 1) {
+        run(m, 0, m->lines);
+        return;
+    }
+#pragma omp parallel for schedule(static, 1) num_threads(shares)
+    for (int s = 0; s < shares; s++) run(m, cut(m, shares, s), cut(m, shares, s + 1));
+}
+
+/* ---- scattering ------------------------------------------------------------------------------ */
+
+enum { CHUNK_BITS = 10 }; /* rows of the product that are cleared together, when one is added to */
+
+typedef struct target { /* where a share adds */
+    real *sum;          /* [rows x k] */
+    int64_t rows, k;
+    unsigned char *touched; /* [chunks] */
+} target;
+
+static int64_t chunks_of(const product *m) {
+    return (m->out + (1 << CHUNK_BITS) - 1) >> CHUNK_BITS;
+}
+
+static void clear(const target *t, int64_t chunk) {
+    const int64_t first = chunk << CHUNK_BITS;
+    const int64_t rows = t->rows - first, all = rows >> CHUNK_BITS ? 1 << CHUNK_BITS : rows;
+    t->touched[chunk] = 1;
+    memset(t->sum + first * t->k, 0, (size_t)(all * t->k) * sizeof *t->sum);
+}
+
+/* Clears what entries first .. end - 1 are added to, unless it is: all from the first chunk to the
+ * last one. */
+static void clear_for(const target *t, const idx *row, int64_t first, int64_t end) {
+    idx low = INT32_MAX, high = -1;
+    for (int64_t e = first; e < end; e++) {
+        low = row[e] < low ? row[e] : low;
+        high = row[e] > high ? row[e] : high;
+    }
+    for (int64_t chunk = low >> CHUNK_BITS; first < end && chunk <= high >> CHUNK_BITS; chunk++)
+        if (!t->touched[chunk]) clear(t, chunk);
+}
+
+INLINE void add_entry(real *sum, real value, const real *x, const int64_t k) {
+    for (int64_t j = 0; j < k; j++) sum[j] += value * x[j];
+}
+
+/* Lines whose entries are cleared for together; at least one. */
+static int64_t some_lines(const product *m, int64_t first, int64_t last) {
+    enum { SOME = 1 << 12 };
+    int64_t end = first + 1;
+    while (end < last && m->ptr[end + 1] - m->ptr[first] <= SOME) end++;
+    return end;
+}
+
+/* Compressed lines: x belongs to the lines. */
+INLINE void add_lines(const product *given, int64_t first, int64_t last, const target *t,
+                      const int64_t k) {
+    const product m = *given;
+    real *sum = t->sum;
+    for (int64_t i = first; i < last;) {
+        const int64_t end = some_lines(given, i, last);
+        clear_for(t, m.at, m.ptr[i], m.ptr[end]);
+        for (; i < end; i++) {
+            const real *x = m.x + i * m.ldx;
+            if (k == 1) {
+                const real factor = *x;
+                for (int64_t e = m.ptr[i]; e < m.ptr[i + 1]; e++)
+                    sum[m.at[e]] += m.values[e] * factor;
+            } else
+                for (int64_t e = m.ptr[i]; e < m.ptr[i + 1]; e++) {
+                    if (e + ASKED < m.a->nnz) __builtin_prefetch(sum + m.at[e + ASKED] * k, 1);
+                    add_entry(sum + m.at[e] * k, m.values[e], x, k);
+                }
+        }
+    }
+}
+
+INLINE void add_coordinates(const product *given, int64_t first, int64_t last, const target *t,
+                            const int64_t k) {
+    enum { SOME = 1 << 12 };
+    const product m = *given;
+    real *sum = t->sum;
+    const idx *row = m.turned ? m.at : m.line, *col = m.turned ? m.line : m.at;
+    for (int64_t e = first; e < last;) {
+        const int64_t end = e + SOME < last ? e + SOME : last;
+        clear_for(t, row, e, end);
+        for (; e < end; e++) add_entry(sum + row[e] * k, m.values[e], m.x + col[e] * m.ldx, k);
+    }
+}
+
+INLINE void add_share(const product *m, int64_t first, int64_t last, const target *t,
+                      const int64_t k) {
+    if (m->line)
+        add_coordinates(m, first, last, t, k);
+    else
+        add_lines(m, first, last, t, k);
+}
+
+/* Numbers of vectors that are constants in the loops. */
+static void scatter_share(const product *m, int64_t first, int64_t last, const target *t) {
+    switch (m->k) {
+    case 1: add_share(m, first, last, t, 1); break;
+    case 4: add_share(m, first, last, t, 4); break;
+    case 8: add_share(m, first, last, t, 8); break;
+    case 16: add_share(m, first, last, t, 16); break;
+    default: add_share(m, first, last, t, m->k);
+    }
+}
+
+/* Adds what the shares have of a chunk to what the first one has, and puts that where it goes. */
+static void collect(const product *m, const target *t, int shares, int64_t chunk) {
+    const int64_t first = chunk << CHUNK_BITS, behind = (chunk + 1) << CHUNK_BITS;
+    const int64_t end = behind < m->out ? behind : m->out;
+    if (!t->touched[chunk]) clear(t, chunk);
+    for (int s = 1; s < shares; s++)
+        for (int64_t n = first * m->k; t[s].touched[chunk] && n < end * m->k; n++)
+            t->sum[n] += t[s].sum[n];
+    for (int64_t i = first; t->sum != m->z && i < end; i++)
+        for (int64_t j = 0; j < m->k; j++)
+            m->z[i * m->ldz + j] = combined(m, t->sum[i * m->k + j], i * m->ldy + j);
+}
+
+static void scatter_shares(const product *m, const target *t, int shares) {
+    const int64_t chunks = chunks_of(m);
+#pragma omp parallel num_threads(shares) if (shares > 1)
+    {
+#pragma omp for schedule(static, 1)
+        for (int s = 0; s < shares; s++)
+            scatter_share(m, cut(m, shares, s), cut(m, shares, s + 1), &t[s]);
+#pragma omp for schedule(static)
+        for (int64_t chunk = 0; chunk < chunks; chunk++) collect(m, t, shares, chunk);
+    }
+}
+
+/* Memory for sums: what the last product left, if that is enough. Several products may run. */
+static void *take_room(spmv_live *A, size_t bytes) {
+    spmv_room *room = __atomic_exchange_n(&A->room, NULL, __ATOMIC_ACQ_REL);
+    if (room && room->bytes >= bytes) return room;
+    free(room);
+    room = malloc(sizeof *room + bytes);
+    if (room) room->bytes = bytes;
+    return room;
+}
+
+static void leave_room(spmv_live *A, spmv_room *room) {
+    free(__atomic_exchange_n(&A->room, room, __ATOMIC_ACQ_REL));
+}
+
+/* Shares add into arrays of their own, the first one into z if sums go there as they are. There are
+ * no more shares than each has entries to add for every row. */
+static spmv_status scatter(const spmv_plan *p, const product *m) {
+    enum { MOST_SHARES = 64 };
+    const int64_t entries = entries_before(m, m->lines), most = 1 + entries / (m->out + 1);
+    const int wanted = shares_for(m), few = most < MOST_SHARES ? (int)most : MOST_SHARES;
+    const int shares = wanted < few ? wanted : few;
+    const bool plain = m->alpha == 1 && m->beta == 0 && m->ldz == m->k;
+    const size_t numbers = (size_t)(m->out * m->k), chunks = (size_t)chunks_of(m);
+    const size_t direct = plain ? 1 : 0, own = (size_t)shares - direct;
+    spmv_live *A = (spmv_live *)(uintptr_t)p->store; /* of which only the room is written */
+    spmv_room *room = take_room(A, own * numbers * sizeof(real) + (size_t)shares * chunks);
+    target t[MOST_SHARES];
+    if (!room) return spmv_fail(p->device->ctx, SPMV_E_NOMEM, "out of memory for a product");
+    real *sums = (real *)(void *)room->memory;
+    unsigned char *touched = room->memory + own * numbers * sizeof(real);
+    memset(touched, 0, (size_t)shares * chunks);
+    for (int s = 0; s < shares; s++)
+        t[s] = (target){s == 0 && plain ? m->z : sums + ((size_t)s - direct) * numbers, m->out,
+                        m->k, touched + (size_t)s * chunks};
+    scatter_shares(m, t, shares);
+    leave_room(A, room);
+    return SPMV_OK;
+}
+
+/* Vectors whose numbers are contiguous come one by one. */
+static spmv_status scatter_columns(const spmv_plan *p, const product *all) {
+    for (int64_t j = 0; j < all->k; j++) {
+        product m = *all;
+        m.x += j * all->ldx, m.y += j * all->ldy, m.z += j * all->ldz;
+        m.k = m.ldx = m.ldy = m.ldz = 1;
+        TRY(scatter(p, &m));
+    }
+    return SPMV_OK;
+}
+
+/* ---- the kernel ------------------------------------------------------------------------------ */
+
+static spmv_status multiply(const spmv_plan *p, const spmv_operands *v) {
+    const product m = product_of(p, v);
+    TRY(check_ends(p, &m));
+    if (m.line || m.turned) return m.in_rows ? scatter(p, &m) : scatter_columns(p, &m);
+    gather(&m);
+    return SPMV_OK;
+}
+
+static const spmv_param params[] = {SPMV_NO_MORE_PARAMS};
+
+SPMV_EXPORT_KERNEL(in_place) = {
+    .name = "in_place",
+    .format = "csr",
+    .summary = "arrays that may change, read as they are",
+    .params = params,
+    .traits = SPMV_DETERMINISTIC,
+    .run = multiply,
+    .run_columns = multiply,
+    .run_rows = multiply,
+};

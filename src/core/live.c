@@ -1,0 +1,86 @@
+/* live.c: a matrix of arrays that may change between two products: it is these arrays, and its
+ * plans multiply with them as they are. */
+#include "internal.h"
+#include <stdlib.h>
+
+spmv_status spmv_live_refuse(spmv_mat *mat) {
+    return spmv_fail(mat->ctx, SPMV_E_UNSUITABLE,
+                     "the arrays of this matrix may change (SPMV_VOLATILE): products alone are "
+                     "made of it");
+}
+
+static spmv_status attach_arrays(spmv_mat *mat, const spmv_arrays *arrays) {
+    spmv_stored *stored = calloc(1, sizeof *stored);
+    spmv_live *live = calloc(1, sizeof *live);
+    if (!stored || !live) {
+        free(stored);
+        free(live);
+        return spmv_fail(mat->ctx, SPMV_E_NOMEM, "out of memory");
+    }
+    live->s = (spmv_store){.format = "csr",
+                           .rows = arrays->rows,
+                           .cols = arrays->cols,
+                           .nnz = arrays->nnz,
+                           .slots = arrays->nnz,
+                           .size = sizeof *live,
+                           .ctx = mat->ctx};
+    live->arrays = *arrays;
+    if (arrays->block_rows < 1) live->arrays.block_rows = 1;
+    if (arrays->block_cols < 1) live->arrays.block_cols = 1;
+    *stored = (spmv_stored){.format = spmv_format_named("csr", 0), .host = &live->s};
+    mat->stores = stored;
+    mat->live = live;
+    return SPMV_OK;
+}
+
+spmv_status spmv_live_create(spmv_ctx *ctx, const spmv_arrays *arrays, spmv_mat **out) {
+    spmv_mat *mat;
+    TRY(spmv_mat_new(ctx, &mat));
+    mat->precision = arrays->precision;
+    mat->coo = (spmv_coo){.rows = arrays->rows, .cols = arrays->cols, .nnz = arrays->nnz};
+    mat->csr = (spmv_csr){.rows = arrays->rows, .cols = arrays->cols, .nnz = arrays->nnz};
+    mat->fetch = spmv_live_refuse;
+    const spmv_status status = attach_arrays(mat, arrays);
+    if (status == SPMV_OK)
+        *out = mat;
+    else
+        spmv_mat_put_away(mat);
+    return status;
+}
+
+spmv_status spmv_live_check(const spmv_mat *mat, const spmv_plan_opts *opts, spmv_kernel_id id) {
+    const spmv_arrays *a = &mat->live->arrays;
+    const bool blocks = a->block_rows > 1 || a->block_cols > 1;
+    if (id.index != SPMV_AUTO || !id.backend->in_place)
+        return spmv_fail(mat->ctx, SPMV_E_UNSUITABLE,
+                         "the arrays of this matrix may change (SPMV_VOLATILE): its kernel is "
+                         "\"omp:auto\", which reads them at every product");
+    if (blocks && (opts->op == SPMV_TRANSPOSE || opts->op == SPMV_BOTH))
+        return spmv_fail(mat->ctx, SPMV_E_UNSUITABLE,
+                         "SPMV_VOLATILE: there is no product by the transpose of blocks");
+    return SPMV_OK;
+}
+
+spmv_status spmv_live_variant(const spmv_mat *mat, const spmv_plan_opts *opts, int *out) {
+    const spmv_arrays *a = &mat->live->arrays;
+    const int bits = a->line ? 32 : a->ptr_bits;
+    if (opts->precision != a->precision)
+        return spmv_fail(mat->ctx, SPMV_E_UNSUITABLE,
+                         "SPMV_VOLATILE: the plan's precision must be that of the values");
+    if (opts->offset_bits != 0 && opts->offset_bits != bits)
+        return spmv_fail(mat->ctx, SPMV_E_UNSUITABLE,
+                         "SPMV_VOLATILE: the plan's offsets must have the %d bits of ptr", bits);
+    *out = spmv_variant_of(opts->precision, bits == 64);
+    return SPMV_OK;
+}
+
+void spmv_live_attach(spmv_plan *plan) {
+    const spmv_live *live = plan->matrix->live;
+    const spmv_arrays *a = &live->arrays;
+    const size_t lines = a->line ? 0 : (size_t)spmv_live_lines(a) + 1;
+    const size_t numbers = (size_t)a->block_rows * (size_t)a->block_cols;
+    const size_t index = a->line ? 2 * sizeof(int32_t) : sizeof(int32_t);
+    plan->host = plan->store = &live->s;
+    plan->traffic_bytes = lines * (size_t)(a->ptr_bits / 8) +
+                          (size_t)a->nnz * (index + numbers * spmv_plan_width(plan));
+}

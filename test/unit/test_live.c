@@ -1,0 +1,398 @@
+/* test_live.c: matrices of arrays that may change (SPMV_VOLATILE): every product is of what the
+ * arrays hold when it begins. All numbers are small integers, so that sums are exact in any order,
+ * in both precisions. */
+#include "context.h"
+#include <pthread.h>
+
+enum { ROWS = 600, COLS = 420, NNZ = 17000, MOST_VECTORS = 9, BLOCK = 3 };
+
+typedef enum kind { BY_ROWS, BY_COLUMNS, COORDINATES, BLOCKS, NKINDS } kind;
+
+typedef struct arrays { /* of a kind, a precision and a width of offsets */
+    kind kind;
+    spmv_precision precision;
+    int bits;
+    int64_t nnz;
+    int32_t ptr32[ROWS + 1], idx[NNZ], line[NNZ];
+    int64_t ptr64[ROWS + 1];
+    double f64[NNZ * BLOCK * 2];
+    float f32[NNZ * BLOCK * 2];
+    uint64_t seed;
+} arrays;
+
+static int64_t tall(const arrays *a) {
+    return a->kind == BLOCKS ? BLOCK : 1;
+}
+
+static int64_t wide(const arrays *a) {
+    return a->kind == BLOCKS ? 2 : 1;
+}
+
+static int64_t lines_of(const arrays *a) {
+    return a->kind == BY_COLUMNS ? COLS : ROWS / tall(a);
+}
+
+static int64_t places_of(const arrays *a) {
+    return a->kind == BY_COLUMNS ? ROWS : COLS / wide(a);
+}
+
+/* Makes everything anew: offsets that end before nnz, indices in any order, also twice in a row. */
+static void change(arrays *a) {
+    const int64_t lines = lines_of(a), end = a->nnz - draw_below(&a->seed, 40);
+    for (int64_t i = 0; i <= lines; i++) a->ptr64[i] = draw_below(&a->seed, end + 1);
+    a->ptr64[0] = 0, a->ptr64[lines] = end;
+    for (int64_t i = 1; i < lines; i++) { /* sorts */
+        const int64_t offset = a->ptr64[i];
+        int64_t j = i;
+        for (; j > 1 && a->ptr64[j - 1] > offset; j--) a->ptr64[j] = a->ptr64[j - 1];
+        a->ptr64[j] = offset;
+    }
+    for (int64_t i = 0; i <= lines; i++) a->ptr32[i] = (int32_t)a->ptr64[i];
+    for (int64_t k = 0; k < a->nnz; k++) {
+        a->idx[k] = (int32_t)draw_below(&a->seed, places_of(a));
+        a->line[k] = (int32_t)draw_below(&a->seed, lines);
+    }
+    for (int64_t k = 0; k < a->nnz * tall(a) * wide(a); k++)
+        a->f64[k] = a->f32[k] = (float)(draw_below(&a->seed, 9) - 4);
+}
+
+static spmv_arrays view_of_arrays(const arrays *a) {
+    return (spmv_arrays){.size = sizeof(spmv_arrays),
+                         .rows = ROWS,
+                         .cols = COLS,
+                         .nnz = a->nnz,
+                         .ptr = a->kind == COORDINATES ? NULL
+                                : a->bits == 32        ? (const void *)a->ptr32
+                                                       : a->ptr64,
+                         .idx = a->idx,
+                         .line = a->kind == COORDINATES ? a->line : NULL,
+                         .values = a->precision == SPMV_F32 ? (const void *)a->f32 : a->f64,
+                         .ptr_bits = a->bits,
+                         .precision = a->precision,
+                         .by_columns = a->kind == BY_COLUMNS,
+                         .flags = SPMV_VOLATILE,
+                         .block_rows = a->kind == BLOCKS ? BLOCK : 0,
+                         .block_cols = a->kind == BLOCKS ? 2 : 0};
+}
+
+static spmv_mat *matrix(const arrays *a) {
+    const spmv_arrays view = view_of_arrays(a);
+    spmv_mat *mat = NULL;
+    if (spmv_mat_create(ctx, &view, &mat) != SPMV_OK) fail_msg("%s", spmv_ctx_error(ctx));
+    return mat;
+}
+
+static spmv_plan *plan_for(spmv_mat *mat, const arrays *a, spmv_op op) {
+    const spmv_plan_opts opts = {.size = sizeof opts, .precision = a->precision, .op = op};
+    spmv_plan *plan = NULL;
+    if (spmv_plan_create(mat, &opts, &plan) != SPMV_OK) fail_msg("%s", spmv_ctx_error(ctx));
+    return plan;
+}
+
+/* Dense, by the definition: D[i * COLS + j]. */
+static double *dense_of(const arrays *a) {
+    double *D = calloc(ROWS * COLS, sizeof *D);
+    assert_non_null(D);
+    for (int64_t i = 0; a->kind != COORDINATES && i < lines_of(a); i++)
+        for (int64_t k = a->ptr64[i]; k < a->ptr64[i + 1]; k++)
+            for (int64_t r = 0; r < tall(a); r++)
+                for (int64_t c = 0; c < wide(a); c++) {
+                    const int64_t line = i * tall(a) + r, place = a->idx[k] * wide(a) + c;
+                    D[a->kind == BY_COLUMNS ? place * COLS + line : line * COLS + place] +=
+                        a->f64[(k * tall(a) + r) * wide(a) + c];
+                }
+    for (int64_t k = 0; a->kind == COORDINATES && k < a->nnz; k++)
+        D[a->line[k] * COLS + a->idx[k]] += a->f64[k];
+    return D;
+}
+
+typedef struct operand { /* numbers of k vectors that lie in a layout */
+    int64_t n, k, ld;
+    spmv_layout layout;
+} operand;
+
+static int64_t at(const operand *o, int64_t i, int64_t j) {
+    return o->layout == SPMV_ROWS ? i * o->ld + j : j * o->ld + i;
+}
+
+/* z <- 2 op(A) x - y, or op(A) x. */
+static void assert_multiplies(const arrays *a, const spmv_plan *plan, spmv_op op, int64_t k,
+                              spmv_layout layout, bool scaled) {
+    const bool turned = op == SPMV_TRANSPOSE;
+    const int64_t n = turned ? ROWS : COLS, m = turned ? COLS : ROWS;
+    const operand X = {n, k, (layout == SPMV_ROWS ? k : n) + 2, layout};
+    const operand Z = {m, k, (layout == SPMV_ROWS ? k : m) + (scaled ? 3 : 0), layout};
+    double *x = random_vector(1, (n + 2) * (MOST_VECTORS + 3)), *D = dense_of(a);
+    double *z = random_vector(2, (m + 3) * (MOST_VECTORS + 3));
+    for (int64_t i = 0; i < (n + 2) * (MOST_VECTORS + 3); i++) x[i] = (double)(i * 7 % 11 - 5);
+    for (int64_t i = 0; i < (m + 3) * (MOST_VECTORS + 3); i++) z[i] = (double)(i % 5);
+    void *own_x = vector_of(x, (n + 2) * (MOST_VECTORS + 3), a->precision);
+    void *own_z = vector_of(z, (m + 3) * (MOST_VECTORS + 3), a->precision);
+    const double alpha = 2, beta = -1;
+    const float alpha_f32 = 2, beta_f32 = -1;
+    const bool is_f32 = a->precision == SPMV_F32;
+    const spmv_call call = {.size = sizeof call,
+                            .alpha = scaled && !is_f32 ? &alpha : NULL,
+                            .beta = scaled && !is_f32 ? &beta : NULL,
+                            .alpha_f32 = scaled && is_f32 ? &alpha_f32 : NULL,
+                            .beta_f32 = scaled && is_f32 ? &beta_f32 : NULL,
+                            .x = own_x,
+                            .y = own_z,
+                            .z = own_z,
+                            .k = k,
+                            .ldx = X.ld,
+                            .ldy = Z.ld,
+                            .ldz = Z.ld,
+                            .layout = layout,
+                            .op = op};
+    if (spmv_apply(plan, &call, NULL) != SPMV_OK) fail_msg("%s", spmv_ctx_error(ctx));
+    for (int64_t j = 0; j < k; j++)
+        for (int64_t i = 0; i < m; i++) {
+            double sum = 0;
+            for (int64_t l = 0; l < n; l++)
+                sum += D[turned ? l * COLS + i : i * COLS + l] * x[at(&X, l, j)];
+            if (scaled) sum = 2 * sum - z[at(&Z, i, j)];
+            if (number_at(own_z, a->precision, at(&Z, i, j)) != sum)
+                fail_msg("kind %d, op %d, %lld vectors, layout %d: row %lld of vector %lld is %g, "
+                         "not %g",
+                         a->kind, op, (long long)k, layout, (long long)i, (long long)j,
+                         number_at(own_z, a->precision, at(&Z, i, j)), sum);
+        }
+    free(x), free(z), free(own_x), free(own_z), free(D);
+}
+
+static arrays a;
+
+static void start(kind of, spmv_precision precision, int bits) {
+    a = (arrays){.kind = of, .precision = precision, .bits = bits, .seed = 5};
+    a.nnz = of == BLOCKS ? 4000 : NNZ;
+    change(&a);
+}
+
+static void every_product_is_of_the_arrays_as_they_are(void **state) {
+    static const int64_t vectors[] = {1, 3, 8, MOST_VECTORS};
+    (void)state;
+    for (int variant = 0; variant < 4 * NKINDS; variant++) {
+        start((kind)(variant / 4), variant & 1 ? SPMV_F32 : SPMV_F64, variant & 2 ? 64 : 32);
+        spmv_mat *mat = matrix(&a);
+        spmv_plan *plan = plan_for(mat, &a, a.kind == BLOCKS ? SPMV_AS_IS : SPMV_BOTH);
+        for (int turn = 0; turn < 8; turn++) {
+            const spmv_layout layout = turn & 1 ? SPMV_ROWS : SPMV_COLUMNS;
+            assert_multiplies(&a, plan, SPMV_AS_IS, vectors[turn / 2], layout, turn & 2);
+            if (a.kind != BLOCKS)
+                assert_multiplies(&a, plan, SPMV_TRANSPOSE, vectors[turn / 2], layout, turn & 2);
+            change(&a);
+        }
+        spmv_plan_free(plan);
+        spmv_mat_free(mat);
+    }
+}
+
+static const spmv_plan *shared;
+
+/* turned: NULL: by the matrix, else by its transpose. Returns NULL if all is well. */
+static void *multiply_often(void *turned) {
+    double x[ROWS], z[ROWS], first[ROWS];
+    for (int i = 0; i < ROWS; i++) x[i] = i % 3;
+    for (int n = 0; n < 200; n++) {
+        const spmv_call call = {.size = sizeof call,
+                                .x = x,
+                                .z = n ? z : first,
+                                .op = turned ? SPMV_TRANSPOSE : SPMV_AS_IS};
+        if (spmv_apply(shared, &call, NULL) != SPMV_OK) return &a;
+        if (n && memcmp(z, first, (turned ? COLS : ROWS) * sizeof *z) != 0) return &a;
+    }
+    return NULL;
+}
+
+static void several_threads_multiply_at_once(void **state) {
+    (void)state;
+    start(BY_ROWS, SPMV_F64, 32);
+    spmv_mat *mat = matrix(&a);
+    spmv_plan *plan = plan_for(mat, &a, SPMV_BOTH);
+    spmv_plan_facts facts = {.size = sizeof facts};
+    assert_int_equal(spmv_plan_info(plan, &facts), SPMV_OK);
+    assert_true(facts.concurrent);
+    assert_string_equal(facts.kernel, "in_place");
+    shared = plan;
+    pthread_t thread[4];
+    for (int t = 0; t < 4; t++)
+        assert_int_equal(pthread_create(&thread[t], NULL, multiply_often, t % 2 ? &a : NULL), 0);
+    for (int t = 0; t < 4; t++) {
+        void *wrong = NULL;
+        assert_int_equal(pthread_join(thread[t], &wrong), 0);
+        assert_null(wrong);
+    }
+    spmv_plan_free(plan);
+    spmv_mat_free(mat);
+}
+
+/* The entries of a row are added in their order, and nothing is fused: with these, any other way
+ * gives other bits. */
+static void a_row_is_summed_in_the_order_of_its_entries(void **state) {
+    (void)state;
+    start(BY_ROWS, SPMV_F64, 64);
+    double x[COLS], z[ROWS], *values = random_vector(3, NNZ);
+    for (int j = 0; j < COLS; j++) x[j] = random_entry(4, (uint64_t)j);
+    memcpy(a.f64, values, NNZ * sizeof *values);
+    spmv_mat *mat = matrix(&a);
+    spmv_plan *plan = plan_for(mat, &a, SPMV_AS_IS);
+    assert_int_equal(spmv_exec(plan, 1, x, 0, z), SPMV_OK);
+    for (int i = 0; i < ROWS; i++) {
+        volatile double sum = 0;
+        for (int64_t k = a.ptr64[i]; k < a.ptr64[i + 1]; k++) {
+            volatile double term = a.f64[k] * x[a.idx[k]];
+            sum = sum + term;
+        }
+        assert_true(sum == z[i]);
+    }
+    free(values);
+    spmv_plan_free(plan);
+    spmv_mat_free(mat);
+}
+
+static void ends_that_became_wrong_are_refused(void **state) {
+    (void)state;
+    double x[ROWS] = {0}, z[ROWS];
+    start(BY_ROWS, SPMV_F64, 32);
+    spmv_mat *mat = matrix(&a);
+    for (int op = SPMV_AS_IS; op <= SPMV_TRANSPOSE; op++) {
+        spmv_plan *plan = plan_for(mat, &a, (spmv_op)op);
+        static const int64_t wrong[] = {NNZ + 1, INT32_MAX, -1};
+        for (int n = 0; n < COUNT(wrong); n++) {
+            a.ptr32[ROWS] = (int32_t)wrong[n];
+            assert_int_equal(spmv_exec(plan, 1, x, 0, z), SPMV_E_ARG);
+            assert_non_null(strstr(spmv_ctx_error(ctx), "ptr runs from 0 to"));
+        }
+        a.ptr32[ROWS] = NNZ, a.ptr32[0] = 1;
+        assert_int_equal(spmv_exec(plan, 1, x, 0, z), SPMV_E_ARG);
+        a.ptr32[0] = 0;
+        assert_int_equal(spmv_exec(plan, 1, x, 0, z), SPMV_OK);
+        spmv_plan_free(plan);
+    }
+    spmv_mat_free(mat);
+}
+
+/* Offsets that decrease in between make empty rows, as in a plain loop. */
+static void offsets_may_decrease(void **state) {
+    (void)state;
+    double x[COLS], z[ROWS];
+    start(BY_ROWS, SPMV_F64, 64);
+    for (int j = 0; j < COLS; j++) x[j] = j % 5;
+    spmv_mat *mat = matrix(&a);
+    spmv_plan *plan = plan_for(mat, &a, SPMV_AS_IS);
+    for (int i = 3; i < ROWS; i += 50) a.ptr64[i] = NNZ - a.ptr64[i];
+    assert_int_equal(spmv_exec(plan, 1, x, 0, z), SPMV_OK);
+    for (int i = 0; i < ROWS; i++) {
+        double sum = 0;
+        for (int64_t k = a.ptr64[i]; k < a.ptr64[i + 1]; k++) sum += a.f64[k] * x[a.idx[k]];
+        assert_true(sum == z[i]);
+    }
+    spmv_plan_free(plan);
+    spmv_mat_free(mat);
+}
+
+static spmv_status try_arrays(spmv_arrays view) {
+    spmv_mat *mat = NULL;
+    const spmv_status status = spmv_mat_create(ctx, &view, &mat);
+    assert_true((status == SPMV_OK) == (mat != NULL));
+    spmv_mat_free(mat);
+    return status;
+}
+
+static void what_there_is_not_is_refused(void **state) {
+    (void)state;
+    start(BY_ROWS, SPMV_F64, 32);
+    spmv_arrays view = view_of_arrays(&a);
+    assert_int_equal(try_arrays(view), SPMV_OK);
+#define REFUSED(change, wanted) \
+    do { \
+        spmv_arrays other = view; \
+        change; \
+        assert_int_equal(try_arrays(other), wanted); \
+    } while (0)
+    REFUSED(other.base = 1, SPMV_E_UNSUITABLE);
+    REFUSED(other.values = NULL, SPMV_E_UNSUITABLE);
+    REFUSED(other.flags |= SPMV_VALIDATE, SPMV_E_UNSUITABLE);
+    REFUSED((other.rows = other.cols = COLS, other.symmetry = SPMV_SYMMETRIC), SPMV_E_UNSUITABLE);
+    REFUSED((other.block_rows = 2, other.block_cols = 11), SPMV_E_ARG);
+    REFUSED((other.block_rows = 2, other.by_columns = 1), SPMV_E_UNSUITABLE);
+    REFUSED(other.line = a.line, SPMV_E_UNSUITABLE);
+    REFUSED((other.line = a.line, other.flags = 0), SPMV_E_ARG);
+    REFUSED((other.block_rows = 2, other.flags = 0), SPMV_E_ARG);
+    a.idx[5] = COLS;
+    REFUSED((void)0, SPMV_E_ARG);
+    a.idx[5] = 0, a.line[7] = -1;
+    REFUSED((other.line = a.line, other.ptr = NULL), SPMV_E_ARG);
+}
+
+static void other_uses_of_the_matrix_are_refused(void **state) {
+    (void)state;
+    start(BY_COLUMNS, SPMV_F64, 32);
+    spmv_mat *mat = matrix(&a);
+    spmv_csr_view rows = {.size = sizeof rows};
+    spmv_coo_view coo = {.size = sizeof coo};
+    spmv_stats stats = {.size = sizeof stats};
+    spmv_plan *plan = NULL;
+    assert_int_equal(spmv_mat_rows(mat, &rows), SPMV_E_UNSUITABLE);
+    assert_int_equal(spmv_mat_entries(mat, &coo), SPMV_E_UNSUITABLE);
+    assert_int_equal(spmv_mat_stats(mat, &stats), SPMV_E_UNSUITABLE);
+    assert_int_equal(spmv_mat_save(mat, "never.mtx"), SPMV_E_UNSUITABLE);
+    assert_int_equal(spmv_mat_set_values(mat, a.f64, SPMV_HOST, NULL), SPMV_E_UNSUITABLE);
+    spmv_plan_opts opts = {.size = sizeof opts, .kernel = "csr_rows"};
+    assert_int_equal(spmv_plan_create(mat, &opts, &plan), SPMV_E_UNSUITABLE);
+    opts = (spmv_plan_opts){.size = sizeof opts, .precision = SPMV_F32};
+    assert_int_equal(spmv_plan_create(mat, &opts, &plan), SPMV_E_UNSUITABLE);
+    opts = (spmv_plan_opts){.size = sizeof opts, .offset_bits = 64};
+    assert_int_equal(spmv_plan_create(mat, &opts, &plan), SPMV_E_UNSUITABLE);
+    assert_null(plan);
+    spmv_mat_free(mat);
+    start(BLOCKS, SPMV_F64, 32);
+    mat = matrix(&a);
+    opts = (spmv_plan_opts){.size = sizeof opts, .op = SPMV_TRANSPOSE};
+    assert_int_equal(spmv_plan_create(mat, &opts, &plan), SPMV_E_UNSUITABLE);
+    spmv_mat_free(mat);
+}
+
+/* A matrix without rows, columns or entries, and the copy of a plan. */
+static void empty_matrices_and_copies_multiply(void **state) {
+    (void)state;
+    const int32_t none[] = {0, 0, 0};
+    double x[3] = {1, 2, 3}, z[3];
+    for (int n = 0; n < 8; n++) {
+        const spmv_arrays view = {.size = sizeof view,
+                                  .rows = n & 1 ? 2 : 0,
+                                  .cols = n & 2 ? 2 : 0,
+                                  .ptr = none,
+                                  .ptr_bits = 32,
+                                  .by_columns = n & 4,
+                                  .flags = SPMV_VOLATILE};
+        spmv_mat *mat = NULL;
+        spmv_plan *plan = NULL, *copy = NULL;
+        assert_int_equal(spmv_mat_create(ctx, &view, &mat), SPMV_OK);
+        assert_int_equal(spmv_plan_create(mat, NULL, &plan), SPMV_OK);
+        assert_int_equal(spmv_plan_copy(plan, &copy), SPMV_OK);
+        z[0] = z[1] = 7;
+        assert_int_equal(spmv_exec(copy, 1, x, 0, z), SPMV_OK);
+        for (int i = 0; i < 2; i++) assert_true(z[i] == (n & 1 ? 0 : 7));
+        spmv_plan_free(copy);
+        spmv_plan_free(plan);
+        spmv_mat_free(mat);
+    }
+}
+
+int main(int argc, char **argv) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_product_is_of_the_arrays_as_they_are),
+        cmocka_unit_test(several_threads_multiply_at_once),
+        cmocka_unit_test(a_row_is_summed_in_the_order_of_its_entries),
+        cmocka_unit_test(ends_that_became_wrong_are_refused),
+        cmocka_unit_test(offsets_may_decrease),
+        cmocka_unit_test(what_there_is_not_is_refused),
+        cmocka_unit_test(other_uses_of_the_matrix_are_refused),
+        cmocka_unit_test(empty_matrices_and_copies_multiply),
+    };
+    (void)argc;
+    wait_without_spinning(argv);
+    return cmocka_run_group_tests(tests, open_context, close_context);
+}
