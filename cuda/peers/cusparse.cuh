@@ -25,6 +25,15 @@
 #undef SPMVOP
 #define OF(library, name) ((type_of_##name)(library)->function[CUSPARSE_AT_##name])
 
+/* What products of several vectors in one layout have. The library is prepared for a number of
+ * them, and asks for other descriptors and buffers where there are fewer. */
+typedef struct several {
+    int64_t width; /* that it is prepared for; 0: for none yet. More are multiplied in shares */
+    cusparseConstSpMatDescr_t matrix, matrix_of_fewer;
+    void *buffer, *buffer_of_fewer;
+    size_t bytes; /* of each buffer */
+} several;
+
 typedef struct peer { /* a plan's scratch */
     const cusparse_library *library;
     cusparseHandle_t handle; /* the device's */
@@ -35,6 +44,7 @@ typedef struct peer { /* a plan's scratch */
     ofs *ptr; /* device memory of the formats that cuSPARSE wants laid out otherwise */
     idx *row_idx, *col_idx;
     real *values;
+    several in_columns, in_rows;
 } peer;
 
 static const cudaDataType real_type = sizeof(real) == sizeof(double) ? CUDA_R_64F : CUDA_R_32F;
@@ -95,6 +105,13 @@ static inline void name_library(const spmv_choice *c, char *text, size_t bytes) 
     snprintf(text, bytes, "%s", library_of(c)->name);
 }
 
+static inline void release_several(spmv_plan *p, const peer *t, const several *s) {
+    if (s->matrix) OF(t->library, DestroySpMat)(s->matrix);
+    if (s->matrix_of_fewer) OF(t->library, DestroySpMat)(s->matrix_of_fewer);
+    p->device->backend->release(p->device, s->buffer);
+    p->device->backend->release(p->device, s->buffer_of_fewer);
+}
+
 static inline void release_peer(spmv_plan *p) {
     peer *t = (peer *)p->scratch;
     const spmv_backend *backend = p->device->backend;
@@ -103,6 +120,8 @@ static inline void release_peer(spmv_plan *p) {
     if (t->x) OF(t->library, DestroyDnVec)(t->x);
     if (t->y) OF(t->library, DestroyDnVec)(t->y);
     if (t->matrix) OF(t->library, DestroySpMat)(t->matrix);
+    release_several(p, t, &t->in_columns);
+    release_several(p, t, &t->in_rows);
     backend->release(p->device, t->buffer);
     backend->release(p->device, t->ptr);
     backend->release(p->device, t->row_idx);
@@ -131,8 +150,8 @@ static inline spmv_status make_peer(spmv_plan *p, describe_matrix describe,
     TRY(open_cusparse(p, &t->handle));
     TRY(describe(p, t));
     void *nowhere = ((const csr *)p->store)->row_ptr;
-    CUSPARSE(p, t->library, CreateDnVec, &t->x, p->host->cols, nowhere, real_type);
-    CUSPARSE(p, t->library, CreateDnVec, &t->y, p->host->rows, nowhere, real_type);
+    CUSPARSE(p, t->library, CreateDnVec, &t->x, p->cols, nowhere, real_type);
+    CUSPARSE(p, t->library, CreateDnVec, &t->y, p->rows, nowhere, real_type);
     return analyse(p, t);
 }
 
@@ -165,14 +184,20 @@ static spmv_status prepare_peer(spmv_plan *p) {
 
 /* ---- cusparseSpMV ---------------------------------------------------------------------------- */
 
+/* By the transpose a kernel that transposes has the rows of the matrix, and the library's own
+ * transposed operation. */
+static inline cusparseOperation_t operation_of(const spmv_plan *p) {
+    return p->transposes ? CUSPARSE_OPERATION_TRANSPOSE : CUSPARSE_OPERATION_NON_TRANSPOSE;
+}
+
 template <cusparseSpMVAlg_t algorithm> static spmv_status preprocess(spmv_plan *p, peer *t) {
     const real one = 1, zero = 0;
     size_t bytes = 0;
-    CUSPARSE(p, t->library, SpMV_bufferSize, t->handle, CUSPARSE_OPERATION_NON_TRANSPOSE, &one,
-             t->matrix, t->x, &zero, t->y, real_type, algorithm, &bytes);
+    CUSPARSE(p, t->library, SpMV_bufferSize, t->handle, operation_of(p), &one, t->matrix, t->x,
+             &zero, t->y, real_type, algorithm, &bytes);
     TRY(take_scratch(p, bytes, &t->buffer));
-    CUSPARSE(p, t->library, SpMV_preprocess, t->handle, CUSPARSE_OPERATION_NON_TRANSPOSE, &one,
-             t->matrix, t->x, &zero, t->y, real_type, algorithm, t->buffer);
+    CUSPARSE(p, t->library, SpMV_preprocess, t->handle, operation_of(p), &one, t->matrix, t->x,
+             &zero, t->y, real_type, algorithm, t->buffer);
     return SPMV_OK;
 }
 
@@ -181,7 +206,7 @@ static inline spmv_status point_vectors(const spmv_plan *p, const peer *t, const
     CUSPARSE(p, t->library, DnVecSetValues, t->x, (void *)v->x);
     CUSPARSE(p, t->library, DnVecSetValues, t->y, v->z);
     if (v->y != v->z)
-        CU(p->device->ctx, cudaMemcpyAsync(v->z, v->y, (size_t)p->host->rows * sizeof(real),
+        CU(p->device->ctx, cudaMemcpyAsync(v->z, v->y, (size_t)p->rows * sizeof(real),
                                            cudaMemcpyDeviceToDevice, stream_of(v)));
     return SPMV_OK;
 }
@@ -194,7 +219,6 @@ static spmv_status multiply_on_stream(const spmv_plan *p, const spmv_operands *v
     cuda_state *s = (cuda_state *)p->device->state;
     const bool is_own = stream_of(v) == s->stream;
     cusparseStatus_t status = CUSPARSE_STATUS_SUCCESS;
-    TRY(point_vectors(p, t, v));
     pthread_mutex_lock(&s->turn);
     if (!is_own) status = OF(t->library, SetStream)(t->handle, stream_of(v));
     if (status == CUSPARSE_STATUS_SUCCESS) status = multiply(t, (real)v->alpha, (real)v->beta);
@@ -206,9 +230,10 @@ static spmv_status multiply_on_stream(const spmv_plan *p, const spmv_operands *v
 
 template <cusparseSpMVAlg_t algorithm>
 static spmv_status run_peer(const spmv_plan *p, const spmv_operands *v) {
-    return multiply_on_stream(p, v, [](const peer *t, real alpha, real beta) {
-        return OF(t->library, SpMV)(t->handle, CUSPARSE_OPERATION_NON_TRANSPOSE, &alpha, t->matrix,
-                                    t->x, &beta, t->y, real_type, algorithm, t->buffer);
+    TRY(point_vectors(p, (const peer *)p->scratch, v));
+    return multiply_on_stream(p, v, [p](const peer *t, real alpha, real beta) {
+        return OF(t->library, SpMV)(t->handle, operation_of(p), &alpha, t->matrix, t->x, &beta,
+                                    t->y, real_type, algorithm, t->buffer);
     });
 }
 
@@ -233,6 +258,7 @@ template <int algorithm> static spmv_status plan_spmvop(spmv_plan *p, peer *t) {
 }
 
 static inline spmv_status run_spmvop(const spmv_plan *p, const spmv_operands *v) {
+    TRY(point_vectors(p, (const peer *)p->scratch, v));
     return multiply_on_stream(p, v, [](const peer *t, real alpha, real beta) {
         return OF(t->library, SpMVOp)(t->handle, t->plan, &alpha, &beta, t->x, t->y, t->y);
     });
@@ -248,13 +274,18 @@ static inline spmv_status check_offsets(const spmv_plan *p) {
                      p->kernel->name);
 }
 
-static inline spmv_status describe_csr(spmv_plan *p, peer *t) {
+static inline spmv_status make_csr(const spmv_plan *p, const peer *t,
+                                   cusparseConstSpMatDescr_t *out) {
     const csr *A = (const csr *)p->store;
-    TRY(check_offsets(p));
-    CUSPARSE(p, t->library, CreateConstCsr, &t->matrix, A->s.rows, A->s.cols, A->s.nnz, A->row_ptr,
+    CUSPARSE(p, t->library, CreateConstCsr, out, A->s.rows, A->s.cols, A->s.nnz, A->row_ptr,
              A->col_idx, A->values, CUSPARSE_INDEX_32I, CUSPARSE_INDEX_32I,
              CUSPARSE_INDEX_BASE_ZERO, real_type);
     return SPMV_OK;
+}
+
+static inline spmv_status describe_csr(spmv_plan *p, peer *t) {
+    TRY(check_offsets(p));
+    return make_csr(p, t, &t->matrix);
 }
 
 /* Refuses as for our own formats: what is mostly padding is not worth its memory. */
@@ -267,16 +298,171 @@ static inline spmv_status check_padding(const spmv_plan *p, int64_t slots) {
                      p->kernel->name, 1e-6 * (double)bytes, (double)slots / (double)p->host->nnz);
 }
 
-#define HOOKS(describe, analyse, multiply) \
-    .prepare = prepare_peer<describe, analyse>, .run = multiply, .release = release_peer, \
+/* ---- cusparseSpMM, of compressed rows -------------------------------------------------------- */
+
+enum { MOST_VECTORS = 256 }; /* multiplied at a time, so that buffers have an end */
+
+/* The numbers of x and z of some vectors. */
+typedef struct block {
+    cusparseDnMatDescr_t x, z;
+} block;
+
+static inline cusparseSpMMAlg_t spmm_algorithm(const spmv_plan *p, spmv_layout layout) {
+    static const cusparseSpMMAlg_t algorithm[] = {CUSPARSE_SPMM_CSR_ALG1, CUSPARSE_SPMM_CSR_ALG2,
+                                                  CUSPARSE_SPMM_CSR_ALG3};
+    const int64_t asked = p->choice.value[SPMV_spmm];
+    return algorithm[asked > 0 ? asked - 1 : layout == SPMV_ROWS];
+}
+
+static inline void block_free(const peer *t, const block *b) {
+    if (b->x) OF(t->library, DestroyDnMat)(b->x);
+    if (b->z) OF(t->library, DestroyDnMat)(b->z);
+}
+
+static inline cusparseStatus_t block_of(const spmv_plan *p, const peer *t, const spmv_operands *v,
+                                        block *out) {
+    const cusparseOrder_t order = v->layout == SPMV_ROWS ? CUSPARSE_ORDER_ROW : CUSPARSE_ORDER_COL;
+    *out = {NULL, NULL};
+    cusparseStatus_t status =
+        OF(t->library, CreateDnMat)(&out->x, p->cols, v->k, v->ldx, (void *)v->x, real_type, order);
+    if (status == CUSPARSE_STATUS_SUCCESS)
+        status =
+            OF(t->library, CreateDnMat)(&out->z, p->rows, v->k, v->ldz, v->z, real_type, order);
+    return status;
+}
+
+static inline cusparseStatus_t spmm_bytes(const spmv_plan *p, const peer *t,
+                                          cusparseConstSpMatDescr_t matrix, const block *b,
+                                          spmv_layout layout, size_t *bytes) {
+    const real one = 1, zero = 0;
+    return OF(t->library, SpMM_bufferSize)(
+        t->handle, operation_of(p), CUSPARSE_OPERATION_NON_TRANSPOSE, &one, matrix, b->x, &zero,
+        b->z, real_type, spmm_algorithm(p, layout), bytes);
+}
+
+static inline spmv_status prepare_block(spmv_plan *p, const peer *t, spmv_layout layout,
+                                        const block *b, several *s) {
+    const real one = 1, zero = 0;
+    TRY(make_csr(p, t, &s->matrix));
+    TRY(make_csr(p, t, &s->matrix_of_fewer));
+    cusparseStatus_t status = spmm_bytes(p, t, s->matrix, b, layout, &s->bytes);
+    if (status != CUSPARSE_STATUS_SUCCESS)
+        return cusparse_fail(p, t->library, status, "cusparseSpMM_bufferSize");
+    TRY(take_scratch(p, s->bytes, &s->buffer));
+    TRY(take_scratch(p, s->bytes, &s->buffer_of_fewer));
+    CUSPARSE(p, t->library, SpMM_preprocess, t->handle, operation_of(p),
+             CUSPARSE_OPERATION_NON_TRANSPOSE, &one, s->matrix, b->x, &zero, b->z, real_type,
+             spmm_algorithm(p, layout), s->buffer);
+    return SPMV_OK;
+}
+
+/* Lets the library look at the matrix for k vectors in that layout. They have no address yet but
+ * one of the device's that nothing reads. */
+static inline spmv_status prepare_several(spmv_plan *p, peer *t, spmv_layout layout, int64_t k) {
+    several *s = layout == SPMV_ROWS ? &t->in_rows : &t->in_columns;
+    void *nowhere = ((const csr *)p->store)->row_ptr;
+    const int64_t width = k < MOST_VECTORS ? k : MOST_VECTORS;
+    spmv_operands v = {};
+    v.x = v.y = v.z = nowhere;
+    v.k = width;
+    v.ldx = layout == SPMV_ROWS ? width : p->cols;
+    v.ldy = v.ldz = layout == SPMV_ROWS ? width : p->rows;
+    v.layout = layout;
+    block b;
+    cusparseStatus_t made = block_of(p, t, &v, &b);
+    spmv_status status = made == CUSPARSE_STATUS_SUCCESS
+                             ? prepare_block(p, t, layout, &b, s)
+                             : cusparse_fail(p, t->library, made, "cusparseCreateDnMat");
+    block_free(t, &b);
+    if (status == SPMV_OK) s->width = width;
+    return status;
+}
+
+/* Does what preprocess does, and the same for the vectors that the plan is made for. */
+template <cusparseSpMVAlg_t algorithm> static spmv_status preprocess_all(spmv_plan *p, peer *t) {
+    TRY(preprocess<algorithm>(p, t));
+    return p->vectors > 1 ? prepare_several(p, t, p->layout, p->vectors) : SPMV_OK;
+}
+
+/* Multiplies at most as many vectors as the library was prepared for. */
+static inline spmv_status multiply_share(const spmv_plan *p, const several *s,
+                                         const spmv_operands *v) {
+    const peer *t = (const peer *)p->scratch;
+    const bool is_whole = v->k == s->width;
+    cusparseConstSpMatDescr_t matrix = is_whole ? s->matrix : s->matrix_of_fewer;
+    void *buffer = is_whole ? s->buffer : s->buffer_of_fewer;
+    block b;
+    size_t bytes = 0;
+    cusparseStatus_t made = block_of(p, t, v, &b);
+    if (made == CUSPARSE_STATUS_SUCCESS && !is_whole)
+        made = spmm_bytes(p, t, matrix, &b, v->layout, &bytes);
+    spmv_status status;
+    if (made != CUSPARSE_STATUS_SUCCESS)
+        status = cusparse_fail(p, t->library, made, "describing the vectors");
+    else if (bytes > s->bytes)
+        status = spmv_fail(p->device->ctx, SPMV_E_UNSUITABLE,
+                           "%s: cuSPARSE needs a larger buffer for %lld vectors than for %lld",
+                           p->kernel->name, (long long)v->k, (long long)s->width);
+    else
+        status = multiply_on_stream(p, v, [&](const peer *peer, real alpha, real beta) {
+            return OF(peer->library, SpMM)(
+                peer->handle, operation_of(p), CUSPARSE_OPERATION_NON_TRANSPOSE, &alpha, matrix,
+                b.x, &beta, b.z, real_type, spmm_algorithm(p, v->layout), buffer);
+        });
+    block_free(t, &b);
+    return status;
+}
+
+/* A y that is apart from z is copied there: the library adds in place. */
+static inline spmv_status bring_block(const spmv_plan *p, const spmv_operands *v) {
+    const bool in_rows = v->layout == SPMV_ROWS;
+    const size_t length = (size_t)(in_rows ? v->k : p->rows);
+    const size_t lines = (size_t)(in_rows ? p->rows : v->k);
+    if (v->y != v->z)
+        CU(p->device->ctx, cudaMemcpy2DAsync(v->z, (size_t)v->ldz * sizeof(real), v->y,
+                                             (size_t)v->ldy * sizeof(real), length * sizeof(real),
+                                             lines, cudaMemcpyDeviceToDevice, stream_of(v)));
+    return SPMV_OK;
+}
+
+/* A plan that was not made for several vectors in this layout is prepared at the first product of
+ * them: callers see a const plan, but it was allocated as a mutable object. */
+static inline spmv_status run_several(const spmv_plan *p, const spmv_operands *v) {
+    peer *t = (peer *)p->scratch;
+    several *s = v->layout == SPMV_ROWS ? &t->in_rows : &t->in_columns;
+    if (s->width == 0) {
+        TRY(prepare_several((spmv_plan *)(uintptr_t)p, t, v->layout, v->k));
+        TRY(p->device->backend->sync(p->device)); /* for any stream */
+    }
+    TRY(bring_block(p, v));
+    for (int64_t j = 0; j < v->k; j += s->width) {
+        spmv_operands share = *v;
+        share.k = v->k - j < s->width ? v->k - j : s->width;
+        share.x = (const real *)v->x + (v->layout == SPMV_ROWS ? j : j * v->ldx);
+        share.z = (real *)v->z + (v->layout == SPMV_ROWS ? j : j * v->ldz);
+        TRY(multiply_share(p, s, &share));
+    }
+    return SPMV_OK;
+}
+
+typedef spmv_status (*run_vectors)(const spmv_plan *p, const spmv_operands *v);
+static constexpr run_vectors one_of(run_vectors several = NULL) {
+    return several;
+}
+
+/* The last, if it is given, multiplies several vectors in either layout. */
+#define HOOKS(describe, analyse, multiply, ...) \
+    .prepare = prepare_peer<describe, analyse>, .run = multiply, \
+    .run_columns = one_of(__VA_ARGS__), .run_rows = one_of(__VA_ARGS__), .release = release_peer, \
     .library = name_library
 #else
-#define HOOKS(describe, analyse, multiply) \
+#define HOOKS(describe, analyse, multiply, ...) \
     .absent = "cuSPARSE: install libcusparse-dev of the CUDA toolkit, then make cuda"
 #endif
 
 /* its_library: the default of --cusparse, the kernel's only parameter; _PARAMS_: of a kernel with
- * more. Then what describes the matrix, what analyses it, what multiplies. */
+ * more. Then what describes the matrix, what analyses it, and what multiplies one vector; if there
+ * is one more, it multiplies several. */
 #define CUSPARSE_KERNEL(symbol, its_format, its_summary, its_traits, its_library, its_estimate, \
                         ...) \
     static const spmv_param symbol##_params[] = {PARAM_CUSPARSE(its_library), \

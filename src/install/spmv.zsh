@@ -59,6 +59,7 @@ _spmv() {
             '*--simd=''[SIMD reduction in the dot product (off)]:on|off,...:(on off)' \
             '*--slice=''[rows per slice of SELL (32)]:S,...:_files' \
             '*--sorted=''[sort the nonzeros of a CMRS strip by column (off)]:on|off,...:(on off)' \
+            '*--spmm=''[algorithm of cuSPARSE for several vectors, 1 to 3 (auto\: 1 in columns, 2 in rows)]:N|auto,...:(auto)' \
             '*--tile=''[columns per block; for csb rows, too]:Z|auto,...:(auto)' \
             '*--turned=''[columns of several vectors are turned into rows on the way]:on|off,...:(on off)' \
             '*'{-t,--threads=}'[OpenMP threads (OMP_NUM_THREADS, or else the cores that this process may use)]:N:_files' \
@@ -126,6 +127,7 @@ _spmv() {
             '*--simd=''[SIMD reduction in the dot product (off)]:on|off,...:(on off)' \
             '*--slice=''[rows per slice of SELL (32)]:S,...:_files' \
             '*--sorted=''[sort the nonzeros of a CMRS strip by column (off)]:on|off,...:(on off)' \
+            '*--spmm=''[algorithm of cuSPARSE for several vectors, 1 to 3 (auto\: 1 in columns, 2 in rows)]:N|auto,...:(auto)' \
             '*--tile=''[columns per block; for csb rows, too]:Z|auto,...:(auto)' \
             '*--turned=''[columns of several vectors are turned into rows on the way]:on|off,...:(on off)' \
             '*'{-t,--threads=}'[OpenMP threads (OMP_NUM_THREADS, or else the cores that this process may use)]:N:_files' \
@@ -192,6 +194,7 @@ _spmv() {
             '*--simd=''[SIMD reduction in the dot product (off)]:on|off,...:(on off)' \
             '*--slice=''[rows per slice of SELL (32)]:S,...:_files' \
             '*--sorted=''[sort the nonzeros of a CMRS strip by column (off)]:on|off,...:(on off)' \
+            '*--spmm=''[algorithm of cuSPARSE for several vectors, 1 to 3 (auto\: 1 in columns, 2 in rows)]:N|auto,...:(auto)' \
             '*--tile=''[columns per block; for csb rows, too]:Z|auto,...:(auto)' \
             '*--turned=''[columns of several vectors are turned into rows on the way]:on|off,...:(on off)' \
             '*'{-t,--threads=}'[OpenMP threads (OMP_NUM_THREADS, or else the cores that this process may use)]:N:_files' \
@@ -312,6 +315,7 @@ _spmv() {
             '*--simd=''[SIMD reduction in the dot product (off)]:on|off,...:(on off)' \
             '*--slice=''[rows per slice of SELL (32)]:S,...:_files' \
             '*--sorted=''[sort the nonzeros of a CMRS strip by column (off)]:on|off,...:(on off)' \
+            '*--spmm=''[algorithm of cuSPARSE for several vectors, 1 to 3 (auto\: 1 in columns, 2 in rows)]:N|auto,...:(auto)' \
             '*--tile=''[columns per block; for csb rows, too]:Z|auto,...:(auto)' \
             '*--turned=''[columns of several vectors are turned into rows on the way]:on|off,...:(on off)' \
             '*'{-t,--threads=}'[OpenMP threads (OMP_NUM_THREADS, or else the cores that this process may use)]:N:_files' \
