@@ -102,6 +102,11 @@ static double turning_s(const spmv_features *f, double width) {
     return 2 * width * (double)f->vectors * (double)(f->rows + f->cols) / bytes_per_s;
 }
 
+/* Making rows of the columns of x, at the rate of copies. */
+static double turning_x_s(const spmv_features *f, double width) {
+    return turning_s(f, width) * (double)f->cols / fmax((double)(f->rows + f->cols), 1);
+}
+
 /* A row of x of up to 64 bytes is read like a number. What of x no first-level cache has comes from
  * the second at another rate. Columns that are read where they lie are reads for each. */
 static spmv_proposal *propose_vectors(const model *m, bool turned) {
@@ -115,12 +120,38 @@ static spmv_proposal *propose_vectors(const model *m, bool turned) {
                          row * (double)(f->rows + f->cols);
     const double moving_s = hypot(bytes / bytes_per_s, reads / reads_per_s(m));
     const double term[] = {passes * launches_s + moving_s + m->nnz * row / second_per_s +
-                               (turned ? turning_s(f, m->width) : 0),
+                               (turned ? turning_x_s(f, m->width) : 0),
                            0};
     spmv_proposal *p = spmv_propose_cost(m->out, costs, "csr_vectors", term, 0);
     spmv_proposal_why(p, "%.0f vectors at a time%s", m->k, turned ? ", turned into rows" : "");
     if (turned) p->setting[p->nsettings++] = (spmv_setting){"turned", 1};
     return p;
+}
+
+/* Counts what csr_vectors does, but all rows of a block share what is read of x. */
+static void propose_block_vectors(const model *m) {
+    const double launches_s = 5e-6, bytes_per_s = 4e12, second_per_s = 6e12, at_once = 64;
+    const double least = 0.5;
+    const spmv_features *f = m->f;
+    const int64_t side = f->fill_3 >= f->fill_2 ? 3 : 2, cells = side * side;
+    const double fill = fmax(f->fill_2, f->fill_3), row = m->k * m->width;
+    if (fill < least) return;
+    const bool in_rows = f->layout == SPMV_ROWS;
+    const double passes = ceil(in_rows ? row / 512 : m->k / 16), slots = m->nnz / fill;
+    const double bytes =
+        passes * slots * (m->width + INDEX / (double)cells) + row * (double)(f->rows + f->cols);
+    const double reads = m->lines * fmax(row / at_once, 1) / (double)side;
+    const double term[] = {
+        passes * launches_s + hypot(bytes / bytes_per_s, reads / reads_per_s(m)) +
+            slots / (double)side * row / second_per_s + (in_rows ? 0 : turning_x_s(f, m->width)),
+        0};
+    const double setup_s = 5e-5 + m->nnz * 3.5e-11, baseline_s = m->out->baseline_s;
+    spmv_proposal *p = spmv_propose_cost(m->out, costs, "bsr_vectors", term,
+                                         baseline_s > 0 ? setup_s / baseline_s : setup_s);
+    spmv_proposal_why(p, "blocks of %lld x %lld, %.0f %% full, share rows of x", (long long)side,
+                      (long long)side, PERCENT * fill);
+    p->setting[p->nsettings++] = (spmv_setting){"shape_rows", side};
+    p->setting[p->nsettings++] = (spmv_setting){"shape_cols", side};
 }
 
 /* ---- formats --------------------------------------------------------------------------------- */
@@ -236,6 +267,7 @@ void spmv_propose_cuda(const spmv_features *f, spmv_proposals *out) {
     out->baseline_s = out->baseline;
     out->n = 0;
     if (is_several && f->layout != SPMV_ROWS) propose_vectors(&m, true);
+    if (is_several) propose_block_vectors(&m);
     if (f->nnz) {
         if (f->sampled) propose_csell(&m);
         propose_xcache(&m);

@@ -8,26 +8,32 @@
  * Writes   y[rows x k], each entry once.
  * Work     A group of lanes has a row. In rows of vectors a lane has 16 bytes of each row of x, as
  *          many lanes as that takes stand side by side, and up to four such sets take nonzeros in
- *          turn; shuffles add their sums. In columns a lane has up to eight vectors' sums. A row of
- *          256 nonzeros or more is cut into parts of 128 or more, and another launch adds what they
- *          have, in order.
+ *          turn; shuffles add their sums. From four lanes side by side on a group takes up to four
+ *          rows. In columns a lane has up to eight vectors' sums, or 16 columns of x become rows
+ *          first. A row of 256 nonzeros or more is cut into parts of 128 or more, and another
+ *          launch adds what they have, in order.
  * Cost     2 k nnz flop; nnz (sizeof real + 4) + (rows + 1) sizeof ofs + k (cols + rows) sizeof
  *          real bytes if x is read once, again for every 512 bytes of a row of x, or eight columns.
+ *          On an H100 the second level binds from 16 vectors on: 75 to 85 percent of what it can.
  * Weak     One vector, where csr_lanes has more loads in flight; rows of very different lengths up
  *          to 255, which keep other rows of their warp waiting.
  * Repeats  bitwise: yes.
  * Params   lanes: that take a row's nonzeros in turn, 1, 2 or 4 (0: by the mean row and k); turned:
- *          columns of x become rows in memory of the plan, and those of z come from there: faster
- *          where a vector's reads are far from each other (0).
+ *          columns of x become rows in memory of the plan, which is faster where a vector's reads
+ *          are far from each other (0).
  */
 #include "cuda/build.cuh"
+#include "cuda/vectors.cuh"
 #include "formats/csr/csr.h"
 
 enum {
     THREADS = 256,
+    SHORT = 12,                /* nonzeros of a row, in the mean: fewer than its lanes */
     LONG_ROW = 256,            /* nonzeros of a row that is cut, at least */
     PART = 128,                /* nonzeros of a part of a long row, at least */
-    SIDE = 16 / sizeof(real),  /* numbers that a lane loads at once */
+    MANY_LANES = 4,            /* along the vectors: few rows share a block */
+    MOST_STEPS = 4,            /* rows of a group of lanes, one after the other */
+    BLOCKS_PER_SM = 32,        /* eight turns of those that it holds at once */
     TOGETHER = 8,              /* threads that add the parts of a row */
     APART = 4,                 /* sums of a row that are added at the end */
     MOST_SUMS = 8,             /* vectors of a lane */
@@ -42,90 +48,32 @@ typedef struct part { /* of a long row */
 } part;
 
 typedef struct parts {
-    int64_t n;     /* of all long rows */
-    part *list;    /* [n] */
-    real *partial; /* [n x MOST_COLUMNS] its sums */
+    int64_t n;      /* of all long rows */
+    part *list;     /* [n] */
+    real *partial;  /* [n x MOST_COLUMNS] its sums */
+    int64_t blocks; /* that keep the GPU busy, about */
 } parts;
 
-typedef struct strides { /* numbers from row to row and from vector to vector */
-    int64_t row, vector;
-} strides;
-
-typedef struct operands {
+typedef struct operands { /* of a launch */
     const ofs *row_ptr;
     const idx *col;
-    const real *value, *x;
-    result out;
-    strides at_x, at_y, at_z;
+    const real *value;
+    vectors v;
     idx rows;
-    int columns;      /* of this launch */
-    int side_by_side; /* lanes along the vectors */
+    int side; /* 2^side lanes stand along the vectors */
 } operands;
 
-static __device__ __forceinline__ void put_number(const operands &o, int64_t row, int c, real sum) {
-    const result &out = o.out;
-    real *z = out.z + row * o.at_z.row + c * o.at_z.vector;
-    const real *y = out.y + row * o.at_y.row + c * o.at_y.vector;
-    const real alpha = out.alpha_at ? out.alpha * *out.alpha_at : out.alpha;
-    const real beta = out.alpha_at ? *out.beta_at : out.beta;
-    const real scaled = alpha * sum;
-    *z = beta == 0 ? scaled : fma(beta, *y, scaled);
-}
-
-/* Loads what is there of SUMS numbers of a row of x; WHOLE: all are, and aligned. */
-template <int SUMS, bool WHOLE>
-static __device__ __forceinline__ void load_numbers(const operands &o, idx j, int c, real *out) {
-    const real *x = o.x + j * o.at_x.row + c * o.at_x.vector;
-    if (WHOLE) {
-        *(int4 *)out = *(const int4 *)x;
-    } else {
-#pragma unroll
-        for (int s = 0; s < SUMS; s++) out[s] = c + s < o.columns ? x[s * o.at_x.vector] : 0;
-    }
-}
-
-/* Sums nonzeros begin .. end - 1 of a row, in the group's first lanes. Every lane of the warp
- * calls. A row has four sums, of every fourth nonzero: lanes IN_TURN have one or more of them. They
- * are added in the same order whatever the number of vectors. */
-template <int SUMS, int IN_TURN, bool WHOLE>
-static __device__ __forceinline__ void sum_entries(const operands &o, int64_t begin, int64_t end,
-                                                   int lane, real *out) {
-    enum {
-        EACH = APART / IN_TURN,
-        DEPTH = SUMS > SIDE && EACH < 4 ? 2 : 4
-    }; /* asked for at once */
-    const int c = lane % o.side_by_side * SUMS;
-    real sum[EACH][SUMS];
-#pragma unroll
-    for (int n = 0; n < EACH * SUMS; n++) sum[n / SUMS][n % SUMS] = 0;
-    for (int64_t k = begin + lane / o.side_by_side; k < end; k += DEPTH * IN_TURN) {
-        idx j[DEPTH];
-        real a[DEPTH];
-        __align__(16) real xj[DEPTH][SUMS];
-#pragma unroll
-        for (int u = 0; u < DEPTH; u++) {
-            const bool is_there = k + u * IN_TURN < end;
-            j[u] = is_there ? __ldg(o.col + k + u * IN_TURN) : -1;
-            a[u] = is_there ? __ldg(o.value + k + u * IN_TURN) : 0;
-        }
-#pragma unroll
-        for (int u = 0; u < DEPTH; u++) {
-            if (j[u] >= 0) load_numbers<SUMS, WHOLE>(o, j[u], c, xj[u]);
-        }
-#pragma unroll
-        for (int u = 0; u < DEPTH; u++) {
-            real *const mine = sum[u % EACH];
-            if (j[u] < 0) continue;
-#pragma unroll
-            for (int s = 0; s < SUMS; s++) mine[s] = fma(a[u], xj[u][s], mine[s]);
-        }
-    }
+/* Adds the sums of a row's lanes in turn, and the four sums of each vector. */
+template <int SUMS, int IN_TURN>
+static __device__ __forceinline__ void add_up(real (&sum)[APART / IN_TURN][SUMS], int side,
+                                              real *out) {
+    enum { EACH = APART / IN_TURN };
 #pragma unroll
     for (int apart = 1; apart < IN_TURN; apart *= 2) {
 #pragma unroll
         for (int n = 0; n < EACH * SUMS; n++)
             sum[n / SUMS][n % SUMS] +=
-                __shfl_xor_sync(ALL_LANES, sum[n / SUMS][n % SUMS], apart * o.side_by_side);
+                __shfl_xor_sync(ALL_LANES, sum[n / SUMS][n % SUMS], apart << side);
     }
 #pragma unroll
     for (int s = 0; s < SUMS; s++)
@@ -135,40 +83,89 @@ static __device__ __forceinline__ void sum_entries(const operands &o, int64_t be
                      : (sum[0][s] + sum[1 % EACH][s]) + (sum[2 % EACH][s] + sum[3 % EACH][s]);
 }
 
-template <int SUMS, int IN_TURN, bool WHOLE>
-static __global__ void __launch_bounds__(THREADS)
-    multiply(const __grid_constant__ operands o, bool leaves_long) {
-    const int lanes = o.side_by_side * IN_TURN;
-    const int64_t row = ((int64_t)blockIdx.x * THREADS + threadIdx.x) / lanes;
-    const int lane = threadIdx.x % lanes, c = lane * SUMS;
-    const bool is_row = row < o.rows;
-    const int64_t begin = is_row ? o.row_ptr[row] : 0, end = is_row ? o.row_ptr[row + 1] : 0;
-    const bool leaves = leaves_long && end - begin >= LONG_ROW;
-    real sum[SUMS];
-    sum_entries<SUMS, IN_TURN, WHOLE>(o, begin, leaves ? begin : end, lane, sum);
-    if (!is_row || leaves || lane >= o.side_by_side) return;
+/* Adds DEPTH entries of a row, IN_TURN apart. ALL: they are there; else `left` are. */
+template <int SUMS, int IN_TURN, loading HOW, bool ALL, int DEPTH>
+static __device__ __forceinline__ void add_entries(const vectors &v, const idx *col,
+                                                   const real *value, int left, const real *x,
+                                                   int c, real (&sum)[APART / IN_TURN][SUMS]) {
+    idx j[DEPTH];
+    real a[DEPTH];
+    __align__(16) real xj[DEPTH][SUMS];
 #pragma unroll
-    for (int s = 0; s < SUMS; s++)
-        if (c + s < o.columns) put_number(o, row, c + s, sum[s]);
+    for (int u = 0; u < DEPTH; u++) {
+        if (!ALL && u * IN_TURN >= left) continue;
+        j[u] = __ldg(col + u * IN_TURN);
+        a[u] = __ldg(value + u * IN_TURN);
+    }
+#pragma unroll
+    for (int u = 0; u < DEPTH; u++)
+        if (ALL || u * IN_TURN < left) load_numbers<SUMS, HOW>(v, x, j[u], c, xj[u]);
+#pragma unroll
+    for (int u = 0; u < DEPTH; u++) {
+        if (!ALL && u * IN_TURN >= left) continue;
+        real *const mine = sum[u % (APART / IN_TURN)];
+#pragma unroll
+        for (int s = 0; s < SUMS; s++) mine[s] = fma(a[u], xj[u][s], mine[s]);
+    }
 }
 
-template <int SUMS, int IN_TURN, bool WHOLE>
+/* Sums n entries of a row, from `begin` on, in the group's first lanes. Every lane of the warp
+ * calls. A row has four sums, of every fourth entry: lanes IN_TURN have one or more of them. They
+ * are added in the same order whatever the number of vectors. */
+template <int SUMS, int IN_TURN, loading HOW>
+static __device__ __forceinline__ void sum_entries(const operands &o, ofs begin, int n, int lane,
+                                                   real *out) {
+    enum {
+        EACH = APART / IN_TURN,
+        DEPTH = SUMS > SIDE && EACH < 4 ? 2 : 4
+    }; /* asked for at once */
+    const int turn = lane >> o.side, c = (lane & ((1 << o.side) - 1)) * SUMS;
+    const idx *col = o.col + begin + turn;
+    const real *value = o.value + begin + turn, *x = o.v.x + c * o.v.at_x.vector;
+    real sum[EACH][SUMS];
+#pragma unroll
+    for (int m = 0; m < EACH * SUMS; m++) sum[m / SUMS][m % SUMS] = 0;
+    int left = n - turn;
+#pragma unroll 1
+    for (; left > (DEPTH - 1) * IN_TURN; left -= DEPTH * IN_TURN) {
+        add_entries<SUMS, IN_TURN, HOW, true, DEPTH>(o.v, col, value, left, x, c, sum);
+        col += DEPTH * IN_TURN, value += DEPTH * IN_TURN;
+    }
+    if (left > 0) add_entries<SUMS, IN_TURN, HOW, false, DEPTH>(o.v, col, value, left, x, c, sum);
+    add_up<SUMS, IN_TURN>(sum, o.side, out);
+}
+
+template <int SUMS, int IN_TURN, loading HOW>
+static __global__ void __launch_bounds__(THREADS)
+    multiply(const __grid_constant__ operands o, bool leaves_long, int steps) {
+    const int log_lanes = o.side + (IN_TURN == 4 ? 2 : IN_TURN - 1), teams = THREADS >> log_lanes;
+    const int lane = threadIdx.x & ((1 << log_lanes) - 1), c = lane * SUMS;
+    int64_t row = (int64_t)blockIdx.x * teams * steps + (threadIdx.x >> log_lanes);
+#pragma unroll 1
+    for (int step = 0; step < steps; step++, row += teams) {
+        const bool is_row = row < o.rows;
+        const ofs begin = is_row ? o.row_ptr[row] : 0, end = is_row ? o.row_ptr[row + 1] : 0;
+        const bool leaves = leaves_long && end - begin >= LONG_ROW;
+        real sum[SUMS];
+        sum_entries<SUMS, IN_TURN, HOW>(o, begin, leaves ? 0 : (int)(end - begin), lane, sum);
+        if (is_row && !leaves && lane >> o.side == 0) put_numbers<SUMS>(o.v, row, c, sum);
+    }
+}
+
+template <int SUMS, int IN_TURN, loading HOW>
 static __global__ void __launch_bounds__(THREADS)
     multiply_parts(const __grid_constant__ operands o, parts all) {
-    const int lanes = o.side_by_side * IN_TURN;
-    const int64_t p = ((int64_t)blockIdx.x * THREADS + threadIdx.x) / lanes;
-    const int lane = threadIdx.x % lanes, c = lane * SUMS;
-    int64_t begin = 0, end = 0;
-    if (p < all.n) {
-        begin = all.list[p].begin;
-        end = begin + all.list[p].entries;
-    }
+    const int log_lanes = o.side + (IN_TURN == 4 ? 2 : IN_TURN - 1);
+    const int lane = threadIdx.x & ((1 << log_lanes) - 1), c = lane * SUMS;
+    const int64_t p = (int64_t)blockIdx.x * (THREADS >> log_lanes) + (threadIdx.x >> log_lanes);
+    const ofs begin = p < all.n ? all.list[p].begin : 0;
+    const int n = p < all.n ? all.list[p].entries : 0;
     real sum[SUMS];
-    sum_entries<SUMS, IN_TURN, WHOLE>(o, begin, end, lane, sum);
-    if (p >= all.n || lane >= o.side_by_side) return;
+    sum_entries<SUMS, IN_TURN, HOW>(o, begin, n, lane, sum);
+    if (p >= all.n || lane >> o.side) return;
 #pragma unroll
     for (int s = 0; s < SUMS; s++)
-        if (c + s < o.columns) all.partial[p * MOST_COLUMNS + c + s] = sum[s];
+        if (c + s < o.v.count) all.partial[p * MOST_COLUMNS + c + s] = sum[s];
 }
 
 /* A block adds the parts of a row, TOGETHER threads for each vector: always in the same order. */
@@ -178,16 +175,16 @@ static __global__ void join_parts(const __grid_constant__ operands o, parts all)
     const int c = threadIdx.x, t = threadIdx.y;
     if (first.of_row == 0) return; /* the whole block */
     real sum = 0;
-    if (c < o.columns) {
+    if (c < o.v.count) {
         const real *from = all.partial + (int64_t)blockIdx.x * MOST_COLUMNS + c;
 #pragma unroll 8
         for (int q = t; q < first.of_row; q += TOGETHER) sum += from[(int64_t)q * MOST_COLUMNS];
         some[t][c] = sum;
     }
     __syncthreads();
-    if (t > 0 || c >= o.columns) return;
+    if (t > 0 || c >= o.v.count) return;
     for (int q = 1; q < TOGETHER; q++) sum += some[q][c];
-    put_number(o, first.row, c, sum);
+    put_number(o.v, first.row, c, sum);
 }
 
 /* ---- on the host ----------------------------------------------------------------------------- */
@@ -239,6 +236,10 @@ static spmv_status prepare(spmv_plan *p) {
     p->scratch = all;
     if (!all) return spmv_fail(p->device->ctx, SPMV_E_NOMEM, "out of memory");
     p->scratch_bytes = sizeof *all;
+    int sms;
+    CU(p->device->ctx,
+       cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, p->device->number));
+    all->blocks = (int64_t)sms * BLOCKS_PER_SM;
     if (spmv_longest(p->matrix) < LONG_ROW) return SPMV_OK;
     TRY(p->device->backend->alloc(p->device, (size_t)(p->host->rows + 1) * sizeof(int64_t),
                                   &before));
@@ -254,119 +255,98 @@ static void release(spmv_plan *p) {
     free(all);
 }
 
-template <int SUMS, int IN_TURN, bool WHOLE>
-static spmv_status launch(const spmv_plan *p, const operands &o, cudaStream_t stream) {
-    const parts all = *(const parts *)p->scratch;
-    const int64_t lanes = o.side_by_side * IN_TURN;
-    multiply<SUMS, IN_TURN, WHOLE>
-        <<<(unsigned)blocks_for(o.rows * lanes, THREADS), THREADS, 0, stream>>>(o, all.n > 0);
-    if (all.n > 0) {
-        multiply_parts<SUMS, IN_TURN, WHOLE>
-            <<<(unsigned)blocks_for(all.n * lanes, THREADS), THREADS, 0, stream>>>(o, all);
-        join_parts<<<(unsigned)all.n, dim3(o.columns, TOGETHER), 0, stream>>>(o, all);
-    }
-    return launched(p);
+/* Returns how many rows a group of lanes takes, one after the other: where many lanes leave a block
+ * few rows, some more share what the first-level cache holds of x, as long as blocks are enough. */
+static int steps_of(const operands &o, int64_t lanes, int64_t enough) {
+    const int64_t blocks = o.rows * lanes / THREADS;
+    if (1 << o.side < MANY_LANES) return 1;
+    return (int)max(min(blocks / enough, (int64_t)MOST_STEPS), (int64_t)1);
 }
 
-static int power_of_two(int64_t at_least) {
-    int n = 1;
-    while (n < at_least) n *= 2;
-    return n;
+template <int SUMS, int IN_TURN, loading HOW>
+static spmv_status launch(const spmv_plan *p, const operands &o, cudaStream_t stream) {
+    const parts all = *(const parts *)p->scratch;
+    const int64_t lanes = (int64_t)IN_TURN << o.side;
+    const int steps = steps_of(o, lanes, all.blocks);
+    multiply<SUMS, IN_TURN, HOW>
+        <<<(unsigned)blocks_for(o.rows * lanes, (int64_t)THREADS * steps), THREADS, 0, stream>>>(
+            o, all.n > 0, steps);
+    if (all.n > 0) {
+        multiply_parts<SUMS, IN_TURN, HOW>
+            <<<(unsigned)blocks_for(all.n * lanes, THREADS), THREADS, 0, stream>>>(o, all);
+        join_parts<<<(unsigned)all.n, dim3(o.v.count, TOGETHER), 0, stream>>>(o, all);
+    }
+    return launched(p);
 }
 
 /* Returns the lanes that take a row's nonzeros in turn, at most a warp's: short rows leave more
  * than one without work, and so do many lanes along the vectors. */
 static int lanes_in_turn(const spmv_plan *p, int side_by_side, int of_long) {
-    enum { SHORT = 12 };
     const int64_t asked = p->choice.value[SPMV_lanes], fit = WARP / side_by_side;
     const int64_t lanes = asked > 0 ? asked : p->host->nnz < SHORT * p->host->rows ? 1 : of_long;
     return (int)min(min(lanes, fit), (int64_t)APART);
 }
 
-template <bool WHOLE>
+template <loading HOW>
 static spmv_status launch_rows(const spmv_plan *p, const operands &o, cudaStream_t stream) {
-    switch (lanes_in_turn(p, o.side_by_side, o.side_by_side > 4 ? 1 : 2)) {
-    case 1: return launch<SIDE, 1, WHOLE>(p, o, stream);
-    case 2: return launch<SIDE, 2, WHOLE>(p, o, stream);
-    default: return launch<SIDE, APART, WHOLE>(p, o, stream);
+    switch (lanes_in_turn(p, 1 << o.side, o.side > 2 ? 1 : 2)) {
+    case 1: return launch<SIDE, 1, HOW>(p, o, stream);
+    case 2: return launch<SIDE, 2, HOW>(p, o, stream);
+    default: return launch<SIDE, APART, HOW>(p, o, stream);
     }
 }
 
 /* A lane that has few sums can have those of every fourth nonzero. */
+template <loading HOW>
 static spmv_status launch_columns(const spmv_plan *p, const operands &o, cudaStream_t stream) {
     const bool short_rows = lanes_in_turn(p, 1, APART) < APART;
-    switch (power_of_two(o.columns)) {
-    case 1: return launch<1, APART, false>(p, o, stream);
+    switch (exponent_of(o.v.count)) {
+    case 0: return launch<1, APART, HOW>(p, o, stream);
+    case 1:
+        return short_rows ? launch<2, 1, HOW>(p, o, stream) : launch<2, APART, HOW>(p, o, stream);
     case 2:
-        return short_rows ? launch<2, 1, false>(p, o, stream)
-                          : launch<2, APART, false>(p, o, stream);
-    case 4:
-        return short_rows ? launch<4, 1, false>(p, o, stream)
-                          : launch<4, APART, false>(p, o, stream);
+        return short_rows ? launch<4, 1, HOW>(p, o, stream) : launch<4, APART, HOW>(p, o, stream);
     default:
-        return short_rows ? launch<MOST_SUMS, 2, false>(p, o, stream)
-                          : launch<MOST_SUMS, APART, false>(p, o, stream);
+        return short_rows ? launch<MOST_SUMS, 2, HOW>(p, o, stream)
+                          : launch<MOST_SUMS, APART, HOW>(p, o, stream);
     }
 }
 
-static operands operands_of(const spmv_plan *p, const spmv_operands *v) {
+static operands operands_of(const spmv_plan *p, const vectors &v, int side) {
     const csr *A = (const csr *)p->store;
-    const bool in_rows = v->layout == SPMV_ROWS;
-    const auto at = [in_rows](int64_t ld) { return in_rows ? strides{ld, 1} : strides{1, ld}; };
-    return {A->row_ptr,     A->col_idx, A->values,  (const real *)v->x,
-            result_of(v),   at(v->ldx), at(v->ldy), at(v->ldz),
-            (idx)A->s.rows, 0,          1};
+    return {A->row_ptr, A->col_idx, A->values, v, (idx)A->s.rows, side};
 }
 
-static void go_on(operands *o) {
-    o->x += o->columns * o->at_x.vector;
-    o->out.y += o->columns * o->at_y.vector;
-    o->out.z += o->columns * o->at_z.vector;
+/* Multiplies the vectors that v counts, whose rows of x are rows in memory. */
+static spmv_status run_some_rows(const spmv_plan *p, const vectors &v, cudaStream_t stream) {
+    const operands o = operands_of(p, v, exponent_of(blocks_for(v.count, SIDE)));
+    return v.x_whole ? launch_rows<AT_ONCE>(p, o, stream)
+                     : launch_rows<WHAT_IS_THERE>(p, o, stream);
 }
 
-static spmv_status run_rows(const spmv_plan *p, const spmv_operands *v) {
-    operands o = operands_of(p, v);
-    const bool whole = v->k % SIDE == 0 && v->ldx % SIDE == 0 && (uintptr_t)v->x % 16 == 0;
-    for (int64_t j = 0; o.rows > 0 && j < v->k; j += o.columns, go_on(&o)) {
-        o.columns = (int)min(v->k - j, (int64_t)MOST_COLUMNS);
-        o.side_by_side = power_of_two(blocks_for(o.columns, SIDE));
-        TRY(whole ? launch_rows<true>(p, o, stream_of(v)) : launch_rows<false>(p, o, stream_of(v)));
+static spmv_status run_rows(const spmv_plan *p, const spmv_operands *operands) {
+    vectors v = vectors_of(operands);
+    for (int64_t j = 0; p->rows > 0 && j < operands->k; j += v.count, go_on(&v)) {
+        v.count = (int)min(operands->k - j, (int64_t)MOST_COLUMNS);
+        TRY(run_some_rows(p, v, stream_of(operands)));
     }
     return SPMV_OK;
 }
 
-static spmv_status run_direct(const spmv_plan *p, const spmv_operands *v) {
-    operands o = operands_of(p, v);
-    for (int64_t j = 0; o.rows > 0 && j < v->k; j += o.columns, go_on(&o)) {
-        o.columns = (int)min(v->k - j, (int64_t)MOST_SUMS);
-        TRY(launch_columns(p, o, stream_of(v)));
-    }
-    return SPMV_OK;
-}
-
-/* In the plan's panel some columns of x become rows, and those of z come from there. */
-static spmv_status run_turned(const spmv_plan *p, const spmv_operands *v) {
-    const auto turn = p->device->backend->turn;
-    const int64_t rows = p->rows, cols = p->cols;
-    real *x = (real *)p->panel, *z = x + SPMV_PANEL_VECTORS * cols;
-    spmv_operands some = *v;
-    some.layout = SPMV_ROWS, some.x = x, some.y = some.z = z;
-    for (int64_t j = 0; j < v->k; j += some.k) {
-        some.k = some.ldx = some.ldy = some.ldz = min(v->k - j, (int64_t)SPMV_PANEL_VECTORS);
-        TRY(turn(p->device, v->stream, sizeof(real), some.k, cols, (const real *)v->x + j * v->ldx,
-                 v->ldx, x, some.k));
-        if (v->beta_at || v->beta != 0)
-            TRY(turn(p->device, v->stream, sizeof(real), some.k, rows,
-                     (const real *)v->y + j * v->ldy, v->ldy, z, some.k));
-        TRY(run_rows(p, &some));
-        TRY(turn(p->device, v->stream, sizeof(real), rows, some.k, z, some.k,
-                 (real *)v->z + j * v->ldz, v->ldz));
+static spmv_status run_direct(const spmv_plan *p, const spmv_operands *all) {
+    vectors v = vectors_of(all);
+    for (int64_t j = 0; p->rows > 0 && j < all->k; j += v.count, go_on(&v)) {
+        v.count = (int)min(all->k - j, (int64_t)MOST_SUMS);
+        const operands o = operands_of(p, v, 0);
+        TRY((v.count & (v.count - 1)) == 0 ? launch_columns<EACH_ONE>(p, o, stream_of(all))
+                                           : launch_columns<WHAT_IS_THERE>(p, o, stream_of(all)));
     }
     return SPMV_OK;
 }
 
 static spmv_status run_columns(const spmv_plan *p, const spmv_operands *v) {
-    return p->choice.value[SPMV_turned] && v->k > 1 ? run_turned(p, v) : run_direct(p, v);
+    return p->choice.value[SPMV_turned] && v->k > 1 ? run_turned(p, v, run_some_rows)
+                                                    : run_direct(p, v);
 }
 
 static const spmv_param params[] = {

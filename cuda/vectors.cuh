@@ -1,0 +1,127 @@
+/* vectors.cuh: several vectors in a kernel: where their numbers lie, and the result of a row. */
+#pragma once
+
+#include "device.cuh"
+
+enum { SIDE = 16 / sizeof(real) /* numbers of a row of x that a lane loads at once */ };
+
+typedef struct strides { /* numbers from row to row and from vector to vector */
+    int64_t row, vector;
+} strides;
+
+typedef struct vectors { /* of one launch */
+    const real *x;
+    result out;
+    strides at_x, at_y, at_z;
+    uint32_t row_bytes; /* from row to row of x, if x_whole */
+    bool x_whole;       /* SIDE numbers of a row of x lie together, at a multiple of 16 bytes */
+    bool whole;         /* so do those of y and of z */
+    int count;
+} vectors;
+
+static __device__ __forceinline__ void put_number(const vectors &v, int64_t row, int c, real sum) {
+    const result &out = v.out;
+    real *z = out.z + row * v.at_z.row + c * v.at_z.vector;
+    const real *y = out.y + row * v.at_y.row + c * v.at_y.vector;
+    const real alpha = out.alpha_at ? out.alpha * *out.alpha_at : out.alpha;
+    const real beta = out.alpha_at ? *out.beta_at : out.beta;
+    const real scaled = alpha * sum;
+    *z = beta == 0 ? scaled : fma(beta, *y, scaled);
+}
+
+/* Puts what is there of SUMS numbers of a row, 16 bytes at a time where that can be: stores of half
+ * a sector take the second level as much time as whole ones. */
+template <int SUMS>
+static __device__ __forceinline__ void put_numbers(const vectors &v, int64_t row, int c,
+                                                   const real *sum) {
+    if (SUMS == SIDE && v.whole && c + SIDE <= v.count) {
+        const result &out = v.out;
+        const real alpha = out.alpha_at ? out.alpha * *out.alpha_at : out.alpha;
+        const real beta = out.alpha_at ? *out.beta_at : out.beta;
+        __align__(16) real z[SIDE], y[SIDE];
+        if (beta != 0) *(int4 *)y = *(const int4 *)(out.y + row * v.at_y.row + c);
+#pragma unroll
+        for (int s = 0; s < SIDE; s++) {
+            z[s] = alpha * sum[s];
+            if (beta != 0) z[s] = fma(beta, y[s], z[s]);
+        }
+        *(int4 *)(out.z + row * v.at_z.row + c) = *(const int4 *)z;
+    } else {
+#pragma unroll
+        for (int s = 0; s < SUMS; s++)
+            if (c + s < v.count) put_number(v, row, c + s, sum[s]);
+    }
+}
+
+/* Says how a lane loads its numbers of a row of x: SIDE of them at once; all one by one; or those
+ * that are there. */
+enum loading { AT_ONCE, EACH_ONE, WHAT_IS_THERE };
+
+/* Loads SUMS numbers of row j. x: those of row 0. */
+template <int SUMS, loading HOW>
+static __device__ __forceinline__ void load_numbers(const vectors &v, const real *x, idx j, int c,
+                                                    real *out) {
+    if (HOW == AT_ONCE) {
+        *(int4 *)out = *(const int4 *)((const char *)x + (uint64_t)(uint32_t)j * v.row_bytes);
+    } else {
+        x += j * v.at_x.row;
+#pragma unroll
+        for (int s = 0; s < SUMS; s++)
+            out[s] = HOW == EACH_ONE || c + s < v.count ? x[s * v.at_x.vector] : 0;
+    }
+}
+
+/* Says that x lies in rows, ld numbers from each other. */
+static inline void set_rows(vectors *v, const real *x, int64_t ld) {
+    const uint64_t bytes = (uint64_t)ld * sizeof(real);
+    v->x = x;
+    v->at_x = {ld, 1};
+    v->row_bytes = (uint32_t)bytes;
+    v->x_whole = bytes <= UINT32_MAX && (bytes | (uintptr_t)x) % 16 == 0;
+}
+
+/* Returns the operands of a product, none of them counted yet. */
+static inline vectors vectors_of(const spmv_operands *o) {
+    const bool in_rows = o->layout == SPMV_ROWS;
+    const auto at = [in_rows](int64_t ld) { return in_rows ? strides{ld, 1} : strides{1, ld}; };
+    vectors v = {(const real *)o->x, result_of(o), at(o->ldx), at(o->ldy), at(o->ldz)};
+    if (in_rows) set_rows(&v, (const real *)o->x, o->ldx);
+    v.x_whole = v.x_whole && o->k % SIDE == 0; /* no lane reads past a row's end */
+    v.whole = in_rows && ((o->ldy | o->ldz) % SIDE | ((uintptr_t)o->y | (uintptr_t)o->z) % 16) == 0;
+    return v;
+}
+
+/* Passes over those that were multiplied. */
+static inline void go_on(vectors *v) {
+    v->x += v->count * v->at_x.vector;
+    v->out.y += v->count * v->at_y.vector;
+    v->out.z += v->count * v->at_z.vector;
+}
+
+/* Returns the exponent of the least power of two that is not less. */
+static inline int exponent_of(int64_t n) {
+    int exponent = 0;
+    while (((int64_t)1 << exponent) < n) exponent++;
+    return exponent;
+}
+
+/* In the plan's panel some columns of x become rows. */
+static inline spmv_status run_turned(const spmv_plan *p, const spmv_operands *v,
+                                     spmv_status (*run)(const spmv_plan *, const vectors &,
+                                                        cudaStream_t)) {
+    const int64_t cols = p->cols, panel = SPMV_PANEL_VECTORS;
+    const int64_t most = p->rows < cols ? panel : 2 * panel, panels = blocks_for(v->k, most);
+    vectors some = vectors_of(v);
+    for (int64_t j = 0, n = 0; n < panels; n++, j += some.count) {
+        some.count = (int)min(v->k - j, most);
+        const int64_t row = blocks_for(some.count, SIDE) * SIDE;
+        TRY(p->device->backend->turn(p->device, v->stream, sizeof(real), some.count, cols,
+                                     (const real *)v->x + j * v->ldx, v->ldx, (real *)p->panel,
+                                     row));
+        set_rows(&some, (const real *)p->panel, row);
+        TRY(run(p, some, stream_of(v)));
+        some.out.y += some.count * some.at_y.vector;
+        some.out.z += some.count * some.at_z.vector;
+    }
+    return SPMV_OK;
+}
