@@ -114,8 +114,8 @@ void spmv_ctx_free(spmv_ctx *ctx);
 /* Returns the text of the last failure, "" when there was none. With NULL: the text of this
  * thread's last failed call that had no context, such as a failed spmv_ctx_create. */
 const char *spmv_ctx_error(const spmv_ctx *ctx);
-/* Returns what the last file that was read holds in another spelling than the format's and was
- * taken for what it means, a line for each kind; "": nothing. */
+/* Returns what the last file that was read spells in a way that its format does not know. The text
+ * says what that was taken for, a line for each kind; "": nothing. */
 const char *spmv_ctx_note(const spmv_ctx *ctx);
 int spmv_ctx_threads(const spmv_ctx *ctx); /* returns the team's size */
 /* Returns 1 if the backend of that name is built in and has a device, else 0. No device is opened,
