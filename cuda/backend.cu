@@ -474,10 +474,14 @@ static bool is_present(int number, char *why, size_t size) {
     int count = 0;
     cudaError_t error = cudaGetDeviceCount(&count);
     if (error != cudaSuccess || count == 0) {
+        int driver = 0;
+        cudaDriverGetVersion(&driver); /* 0: there is none */
         cudaGetLastError();
         snprintf(why, size,
                  "no usable GPU (%s): check nvidia-smi, or run the OpenMP kernels (backend omp)",
-                 error == cudaSuccess ? "none found" : cudaGetErrorString(error));
+                 driver == 0            ? "there is no NVIDIA driver"
+                 : error == cudaSuccess ? "none found"
+                                        : cudaGetErrorString(error));
         return false;
     }
     if (number >= count)

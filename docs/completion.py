@@ -11,6 +11,11 @@ ARGP = re.compile(r" {2,6}(?:-(?P<letter>\w), )?--(?P<name>[\w-]+)(?:=(?P<value>
 ARGPARSE = re.compile(r"  (?:-(?P<letter>\w)(?: \S+)?, )?--(?P<name>[\w-]+)(?: (?P<value>\S+))?(?:\s+(?P<help>.*))?")
 
 
+with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "include", "params.def"), encoding="utf-8") as lines:
+    PARAMS = {option: re.findall(r'"(\w+)"', words)
+              for option, words in re.findall(r'^PARAM\(\w+, "(\w+)", .*?, WORDS\((.*?)\)', lines.read(), re.M)}
+
+
 class Option(NamedTuple):
     """An option of one command; value: what --help calls its value, None if it takes none."""
     letter: str
@@ -22,7 +27,14 @@ class Option(NamedTuple):
         return [f"--{self.name}"] + ([f"-{self.letter}"] if self.letter else [])
 
     def words(self):
-        """Its values, if they are few: omp|cuda, {md,csv}."""
+        """Its values, if they are few: omp|cuda, {md,csv}; words that params.def lists, or that the help does: table, csv or
+        jsonl; warm: ...; cold: ..."""
+        if self.name in PARAMS:
+            return PARAMS[self.name]
+        if self.value in ("KIND", "STATE,..."):
+            listed = re.search(r"(\w+(?:, [\w:]+)+) or (\w+)", self.help)
+            found = [*listed[1].split(", "), listed[2]] if listed else re.findall(r"(?:^|; )(\w+):", self.help)
+            return [word for word in found if word.isalpha()]
         words = re.split(r"[|,]", (self.value or "").removesuffix(",...").strip("{}"))
         return [word for word in words if re.fullmatch(r"[a-z0-9]+", word)]
 
@@ -42,7 +54,7 @@ def help_of(program, command):
     """Returns what `spmv COMMAND --help` prints, an option and its help in one line."""
     env = {**os.environ, "ARGP_HELP_FMT": "rmargin=500", "COLUMNS": "500"}
     done = subprocess.run([program, command, "--help"], env=env, capture_output=True, text=True, check=True)
-    return re.sub(r"(\n  -.*[^ ])\n {24}(\S)", r"\1  \2", done.stdout)
+    return re.sub(r"(\n +-.*[^ ])\n {24,29}(\S)", r"\1  \2", done.stdout)
 
 
 def options_of(program, command):

@@ -82,6 +82,9 @@ const spmv_twin *spmv_twin_at(int k);
 
 /* Returns the most similar of the candidates (NULL at the end) to word; NULL: none is similar. */
 const char *spmv_nearest(const char *word, const char *const *candidates);
+/* Puts up to most of the names that are equally near into out: those that begin with the word, else
+ * that hold it, else spelt nearly so, else with the same beginning; returns how many. */
+int spmv_nearest_names(const char *word, const char *const *candidates, int most, const char **out);
 
 /* ---- numbers of a product -------------------------------------------------------------------- */
 

@@ -21,6 +21,11 @@ typedef struct
 } spmv_param;
 #define SPMV_NO_MORE_PARAMS \
     { SPMV_NPARAMS, 0, 0, 0, 1, false }
+/* Returns the first of a list; NULL, of a kernel that names none, is one that ends at once. */
+static inline const spmv_param *spmv_param_list(const spmv_param *list) {
+    static const spmv_param none = SPMV_NO_MORE_PARAMS;
+    return list ? list : &none;
+}
 static inline bool spmv_param_takes(const spmv_param *p, int64_t value) {
     return value >= p->min && value <= p->max && value % p->multiple == 0 &&
            (!p->power_of_two || (value & (value - 1)) == 0);

@@ -1,6 +1,7 @@
 /* app.c: picks the command. */
 #include "app.h"
 #include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -61,14 +62,42 @@ static bool is_matrix(const char *word) {
     return strpbrk(word, "./:") || access(word, F_OK) == 0;
 }
 
+static bool stdout_was_closed;
+
 /* Opens /dev/null for each of stdin, stdout and stderr that the caller has closed. Else the next
  * file that is opened, a log perhaps, would get its number, and what is printed would go into that
- * file. Who closes stdout wants no results there: that is no failure. */
+ * file. Stdout's cannot be written to: results that go nowhere are a failure, unless a log has
+ * them. */
 static void replace_closed_streams(void) {
+    stdout_was_closed = fcntl(STDOUT_FILENO, F_GETFD) < 0;
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
         if (fcntl(fd, F_GETFD) < 0 &&
-            open("/dev/null", fd == STDIN_FILENO ? O_RDONLY : O_WRONLY) < 0)
+            open("/dev/null", fd == STDERR_FILENO ? O_WRONLY : O_RDONLY) < 0)
             _exit(spmv_exit_code(SPMV_E_IO)); /* nobody can be told */
+}
+
+/* ---- SIGINT and SIGTERM ---------------------------------------------------------------------- */
+
+static bool on_terminal; /* where a line of progress may stand */
+
+/* What is printed and logged by then is whole lines, and stays. */
+static void end_interrupted(int which) {
+    static const char said[] = "\r\033[Kspmv: interrupted\n";
+    const size_t cursor = on_terminal ? 0 : 4;
+    if (write(STDERR_FILENO, said + cursor, sizeof said - 1 - cursor) < 0) _exit(128 + which);
+    _exit(128 + which);
+}
+
+/* Where nothing watches for them (run/stop.c), as while a matrix is read. A program started in the
+ * background by a shell without job control ignores SIGINT, and goes on to. */
+static void watch_for_interrupts(void) {
+    static const int signals[] = {SIGINT, SIGTERM};
+    struct sigaction before, mine = {.sa_handler = end_interrupted};
+    on_terminal = isatty(STDERR_FILENO);
+    setvbuf(stdout, NULL, _IOLBF, BUFSIZ);
+    for (int k = 0; k < 2; k++)
+        if (sigaction(signals[k], NULL, &before) == 0 && before.sa_handler != SIG_IGN)
+            sigaction(signals[k], &mine, NULL);
 }
 
 int spmv_app(int argc, char **argv, const spmv_backend *backend);
@@ -82,9 +111,10 @@ static int run_command(const struct command *command, const options *o,
     else
         code = command->run(o, backend);
     if (code >= EXIT_USAGE) options_name_environment(o);
-    if (fflush(stdout) != 0 || ferror(stdout))
-        return complain(SPMV_E_WRITE, "cannot write to stdout");
-    return code;
+    if ((fflush(stdout) == 0 && !ferror(stdout)) || (stdout_was_closed && log_has_records()))
+        return code;
+    return complain(SPMV_E_WRITE, stdout_was_closed ? "cannot write to stdout: it is closed"
+                                                    : "cannot write to stdout");
 }
 
 int spmv_app(int argc, char **argv, const spmv_backend *backend) {
@@ -92,6 +122,7 @@ int spmv_app(int argc, char **argv, const spmv_backend *backend) {
     char *first = argc > 1 && argv[1][0] != '-' ? argv[1] : NULL, *of_help[3];
     options o;
     replace_closed_streams();
+    watch_for_interrupts();
     talk_as(argv[0]);
     if (first && strcmp(first, "help") == 0) { /* help CMD is CMD --help */
         first = argc > 2 && strcmp(argv[2], "help") != 0 ? argv[2] : NULL;

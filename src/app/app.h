@@ -300,6 +300,10 @@ void log_name(const options *o, const machine *m, record_log *log);
 int log_open(const options *o, const machine *m, record_log *log);
 int log_append(record_log *log, fields table, const void *of); /* closes a log that fails */
 void log_close(record_log *log);
+/* Says how many records it took; or that nothing is logged, where nobody asked for that. */
+void log_say(const options *o, const record_log *log);
+void log_count(int records);                          /* that a child has appended */
+bool log_has_records(void);                           /* some log of this invocation has */
 bool jsonl_is_whole(const char *line, size_t length); /* one object, and nothing else? */
 
 enum { STATUS_SIZE = 16 };

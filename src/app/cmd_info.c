@@ -12,7 +12,7 @@ enum { HELP = 46, INDENT = 4 };            /* the columns where texts begin: of 
 enum { REASON = 256, WIDEST_STEP = 4096 }; /* the step: as of plan.c, where 64-bit offsets begin */
 
 static const spmv_param *find_param(const spmv_format *format, spmv_param_id id) {
-    for (const spmv_param *p = format->params; p->id != SPMV_NPARAMS; p++)
+    for (const spmv_param *p = spmv_param_list(format->params); p->id != SPMV_NPARAMS; p++)
         if (p->id == id) return p;
     return NULL;
 }
@@ -21,7 +21,7 @@ static const spmv_param *find_param(const spmv_format *format, spmv_param_id id)
  * reason, if the format does not take it. */
 static bool choose(const options *o, const spmv_format *format, spmv_choice *out, char *reason) {
     *out = (spmv_choice){{0}};
-    for (const spmv_param *p = format->params; p->id != SPMV_NPARAMS; p++) {
+    for (const spmv_param *p = spmv_param_list(format->params); p->id != SPMV_NPARAMS; p++) {
         const list *given = &o->param[p->id];
         out->value[p->id] = given->count ? given->value[0] : p->default_value;
         if (given->count && !spmv_param_takes(p, given->value[0])) {

@@ -172,8 +172,7 @@ int cmd_probe(const options *o, const spmv_backend *backend) {
         if (asked || (!o->backend && has_device(ctx, *b)))
             code = probe_device(ctx, o, &m, *b, &log, shown++ == 0);
     }
-    if (log.records && !o->quiet)
-        say("logged %d record%s to %s\n", log.records, log.records == 1 ? "" : "s", log.path);
+    if (log.records) log_say(o, &log);
     log_close(&log);
     spmv_ctx_free(ctx);
     return code;

@@ -328,6 +328,7 @@ int cmd_tune(const options *o, const spmv_backend *backend) {
     if (!code) code = open_devices(&run);
     if (!code) code = log_open(o, &run.machine, &run.log);
     if (!code) code = tune(&run);
+    if (!code) log_say(o, &run.log);
     close_session(&run);
     return code;
 }

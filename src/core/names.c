@@ -2,6 +2,7 @@
  * name must not run another kernel. */
 #include "internal.h"
 #include <fnmatch.h>
+#include <stdio.h>
 
 static const spmv_param no_params[] = {SPMV_NO_MORE_PARAMS};
 const spmv_kernel spmv_auto_kernel = {
@@ -43,6 +44,31 @@ const char *spmv_nearest(const char *word, const char *const *candidates) {
         if (distance < best_distance) best = *candidates, best_distance = distance;
     }
     return best;
+}
+
+/* Says how far a name is from a word; as spmv_nearest_names orders them. NONE: it is not near. */
+enum { BEGINS = 0, HOLDS = 1, SPELT = 2, SHARES = 100, NONE = 1000 };
+static int distance_of(const char *word, const char *name) {
+    const size_t length = strlen(word);
+    size_t common = 0, edits = edit_distance(word, name);
+    while (word[common] && word[common] == name[common]) common++;
+    if (common == length && length > 1) return BEGINS;
+    if (length > 2 && strstr(name, word)) return HOLDS;
+    if (edits < length / 3 + 2 && edits < length) return SPELT + (int)edits;
+    return common > 2 ? SHARES - (int)common : NONE;
+}
+
+int spmv_nearest_names(const char *word, const char *const *candidates, int most,
+                       const char **out) {
+    int n = 0, best = NONE;
+    for (const char *const *c = candidates; *c; c++) {
+        const int distance = distance_of(word, *c);
+        bool known = distance > best || distance == NONE;
+        if (distance < best) n = 0, best = distance;
+        for (int k = 0; k < n && !known; k++) known = strcmp(out[k], *c) == 0;
+        if (!known && n < most) out[n++] = *c;
+    }
+    return n;
 }
 
 static const char *alias_of(spmv_kernel_id id) {
@@ -93,21 +119,31 @@ static spmv_status no_peers(spmv_ctx *ctx) {
 }
 
 static spmv_status unknown_kernel(spmv_ctx *ctx, const spmv_backend *only, const char *name) {
-    enum { MOST = 256 };
+    enum { MOST = 256, SHOWN = 4 };
     const char *candidates[MOST + 1] = {spmv_auto_kernel.name};
     int n = 1;
     for (const spmv_backend *const *b = spmv_backends; *b; b++)
-        for (int k = 0; (!only || *b == only) && k < (*b)->nkernels && n + 1 < MOST; k++) {
-            const char *alias = alias_of((spmv_kernel_id){*b, k});
+        for (int k = 0; (!only || *b == only) && k < (*b)->nkernels && n < MOST; k++)
             candidates[n++] = (*b)->names[k];
-            if (alias && (only || *b == ctx->default_backend)) candidates[n++] = alias;
+    for (const spmv_backend *const *b = spmv_backends; *b; b++)
+        for (int k = 0; *b == (only ? only : ctx->default_backend) && k < (*b)->nkernels; k++) {
+            const char *alias = alias_of((spmv_kernel_id){*b, k});
+            if (alias && n < MOST) candidates[n++] = alias;
         }
     candidates[n] = NULL;
-    const char *nearest = spmv_nearest(name, candidates);
-    return spmv_fail(ctx, SPMV_E_ARG,
-                     "no kernel '%s'%s%s%s%s%s ('spmv list kernels' names them all)", name,
-                     only ? " on " : "", only ? only->name : "", nearest ? ": did you mean '" : "",
-                     nearest ? nearest : "", nearest ? "'?" : "");
+    const char *nearest[SHOWN];
+    char list[SHOWN * 40] = "";
+    const int found = spmv_nearest_names(name, candidates, SHOWN, nearest);
+    for (int k = 0; k < found; k++) {
+        const size_t length = strlen(list);
+        snprintf(list + length, sizeof list - length, "%s'%s'",
+                 k == 0           ? ": did you mean "
+                 : k == found - 1 ? " or "
+                                  : ", ",
+                 nearest[k]);
+    }
+    return spmv_fail(ctx, SPMV_E_ARG, "no kernel '%s'%s%s%s%s ('spmv list kernels' names them all)",
+                     name, only ? " on " : "", only ? only->name : "", list, found ? "?" : "");
 }
 
 spmv_status spmv_kernel_find(spmv_ctx *ctx, const char *pattern, spmv_kernel_id *found,

@@ -13,7 +13,7 @@ static const char *const param_names[] = {
     NULL};
 
 static const spmv_param *in_list(const spmv_param *list, spmv_param_id id) {
-    for (; list->id != SPMV_NPARAMS; list++)
+    for (list = spmv_param_list(list); list->id != SPMV_NPARAMS; list++)
         if (list->id == id) return list;
     return NULL;
 }

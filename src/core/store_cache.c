@@ -9,7 +9,7 @@ static const char host_converted[] = "converted by the host: the device has no r
 /* Stores differ by format, variant and the parameters of the format, but not by those of the
  * kernel. */
 static bool same_shape(const spmv_format *format, const spmv_choice *a, const spmv_choice *b) {
-    for (const spmv_param *p = format->params; p->id != SPMV_NPARAMS; p++)
+    for (const spmv_param *p = spmv_param_list(format->params); p->id != SPMV_NPARAMS; p++)
         if (a->value[p->id] != b->value[p->id]) return false;
     return true;
 }

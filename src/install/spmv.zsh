@@ -29,22 +29,22 @@ _spmv() {
             '*'{-m,--matrix=}'[Matrix Market file, also .gz .xz .zst .bz2 .tar.gz, - for standard input, or gen\:NAME\:ARGS; repeatable (default\: a 3-D Poisson matrix larger than the caches, measured briefly)]:SRC:_files' \
             '*--seed=''[seed of x, y and gen\: matrices (1)]:N:_files' \
             '*'{-T,--transpose}'[multiply by the transpose\: x has a number for each row of the matrix, y for each column]' \
-            '*--values=''[values of gen\: matrices\: random, symmetric, few\:K or pattern]:KIND:_files' \
+            '*--values=''[values of gen\: matrices\: random, symmetric, few\:K or pattern]:KIND:(random symmetric pattern)' \
             '*'{-x,--vector=}'[x\: Matrix Market file of one column, or raw doubles in FILE.f64; of several vectors one after the other (default\: random in \[-1,1\])]:FILE:_files' \
             '*--backend=''[backend of kernel names without a prefix]:omp|cuda:(omp cuda)' \
             '*--boundary=''[nonzeros per row in the ELL part of a hybrid (auto\: fewest bytes)]:N|auto,...:(auto)' \
             '*'{-b,--block=}'[threads per CUDA block; 32xR for kernels with one warp per row]:N|32xR,...:_files' \
             '*--chunk=''[chunk size of the schedule; 0\: its default, for dynamic iterations / (4 threads)]:N,...:_files' \
-            '*--codes=''[store values in the fewest bytes that lose nothing (on); off\: as they are]:on|off,...:(on off)' \
-            '*--cusparse=''[which version of cuSPARSE\: toolkit, or fetched by make deps-peers (toolkit)]:WHICH,...:_files' \
+            '*--codes=''[store values in the fewest bytes that lose nothing (on); off\: as they are]:on|off,...:(off on)' \
+            '*--cusparse=''[which version of cuSPARSE\: toolkit, or fetched by make deps-peers (toolkit)]:WHICH,...:(toolkit fetched)' \
             '*--cut=''[longest row of a csell slice, longest segment of a row of xcache (auto\: from the mean)]:N|auto,...:(auto)' \
             '*--device=''[GPU number (0)]:N:_files' \
-            '*--gather=''[read x by loads or by gather instructions (auto\: what is faster here)]:HOW,...:_files' \
+            '*--gather=''[read x by loads or by gather instructions (auto\: what is faster here)]:HOW,...:(auto loads instruction)' \
             '*'{-g,--grid=}'[row x column blocks of kernels that partition; auto\: one row block per thread]:RxC,...:_files' \
             '*--height=''[rows per CMRS strip (1, 2, 4, 8, 16), spc5 block (1, 2, 4) or xcache block; steps per csr5 tile]:N|auto,...:(auto)' \
             '*--hubs=''[columns whose x a GPU keeps in shared memory (auto\: as many as fit)]:N|auto,...:(auto)' \
             '*--index=''[bits of offsets into the nonzeros (auto\: by nnz)]:32|64|auto:(32 64 auto)' \
-            '*--isa=''[vector instructions\: portable, avx2, avx512 (auto\: the best)]:SET,...:_files' \
+            '*--isa=''[vector instructions\: portable, avx2, avx512 (auto\: the best)]:SET,...:(auto portable avx2 avx512)' \
             '*--iters=''[expected number of products\: auto spends no more on preparation than they pay back; the fastest for so many, preparation included, is named under the table (unknown)]:N:_files' \
             '*'{-k,--kernel=}'[names, the papers'\'' short names, globs, all, peers (other libraries), or auto (the fastest it finds); omp\: or cuda\: before a name picks the backend (default\: those of CSR and ELL with a short name\: spmv list)]:NAME,...:_spmv_kernels' \
             '*--lanes=''[lanes that share a row (auto\: by the mean row length), or that a csr5 tile has]:N|auto,...:(auto)' \
@@ -52,20 +52,20 @@ _spmv() {
             '*--max-mem=''[skip kernels that need more memory, e.g. 4G (80% of what is free on the device)]:SIZE:_files' \
             '*--nondeterministic''[auto\: consider also kernels whose results differ in the last bits from run to run]' \
             '*'{-p,--precision=}'[precision of values, x and y (f64)]:f64|f32,...:(f64 f32)' \
-            '*--rowlens=''[stop at the end of each ELL row instead of multiplying its padding (on)]:on|off,...:(on off)' \
-            '*--schedule=''[static, dynamic, guided or auto (auto\: OMP_SCHEDULE, else static, for CSB dynamic with chunk 1)]:KIND,...:_files' \
+            '*--rowlens=''[stop at the end of each ELL row instead of multiplying its padding (on)]:on|off,...:(off on)' \
+            '*--schedule=''[static, dynamic, guided or auto (auto\: OMP_SCHEDULE, else static, for CSB dynamic with chunk 1)]:KIND,...:(auto static dynamic guided)' \
             '*--shape=''[size of BSR blocks]:RxC,...:_files' \
             '*--sigma=''[rows per sorting window of SELL (1\: none)]:N|all,...:(all)' \
-            '*--simd=''[SIMD reduction in the dot product (off)]:on|off,...:(on off)' \
+            '*--simd=''[SIMD reduction in the dot product (off)]:on|off,...:(off on)' \
             '*--slice=''[rows per slice of SELL (32)]:S,...:_files' \
-            '*--sorted=''[sort the nonzeros of a CMRS strip by column (off)]:on|off,...:(on off)' \
+            '*--sorted=''[sort the nonzeros of a CMRS strip by column (off)]:on|off,...:(off on)' \
             '*--spmm=''[algorithm of cuSPARSE for several vectors, 1 to 3 (auto\: 1 in columns, 2 in rows)]:N|auto,...:(auto)' \
             '*--tile=''[columns per block; for csb rows, too]:Z|auto,...:(auto)' \
-            '*--turned=''[columns of several vectors are turned into rows on the way]:on|off,...:(on off)' \
+            '*--turned=''[columns of several vectors are turned into rows on the way]:on|off,...:(off on)' \
             '*'{-t,--threads=}'[OpenMP threads (OMP_NUM_THREADS, or else the cores that this process may use)]:N:_files' \
             '*--vectors=''[vectors that a product multiplies at once (1)]:K,...:_files' \
             '*--warps=''[warps that share a csell slice (auto\: by the number of slices)]:N|auto,...:(auto)' \
-            '*--cache=''[warm\: a product finds its data in the caches if they fit; cold\: caches are flushed before it; steady\: products of several copies follow each other without launch gaps (warm)]:STATE,...:_files' \
+            '*--cache=''[warm\: a product finds its data in the caches if they fit; cold\: caches are flushed before it; steady\: products of several copies follow each other without launch gaps (warm)]:STATE,...:(warm cold steady)' \
             '*--max-noise=''[noise is low if the 95% confidence interval of the median is within P of it (1%); 0%\: never]:P:_files' \
             '*--max-time=''[then continue until the noise is low or S seconds are over (5; 1 without -k, 0.5 without -m)]:S:_files' \
             '*--min-time=''[measure at least S seconds per kernel, cache flushes included (0.5; 0.1 without -m)]:S:_files' \
@@ -97,22 +97,22 @@ _spmv() {
             '*'{-m,--matrix=}'[Matrix Market file, also .gz .xz .zst .bz2 .tar.gz, - for standard input, or gen\:NAME\:ARGS; repeatable (default\: a 3-D Poisson matrix larger than the caches, measured briefly)]:SRC:_files' \
             '*--seed=''[seed of x, y and gen\: matrices (1)]:N:_files' \
             '*'{-T,--transpose}'[multiply by the transpose\: x has a number for each row of the matrix, y for each column]' \
-            '*--values=''[values of gen\: matrices\: random, symmetric, few\:K or pattern]:KIND:_files' \
+            '*--values=''[values of gen\: matrices\: random, symmetric, few\:K or pattern]:KIND:(random symmetric pattern)' \
             '*'{-x,--vector=}'[x\: Matrix Market file of one column, or raw doubles in FILE.f64; of several vectors one after the other (default\: random in \[-1,1\])]:FILE:_files' \
             '*--backend=''[backend of kernel names without a prefix]:omp|cuda:(omp cuda)' \
             '*--boundary=''[nonzeros per row in the ELL part of a hybrid (auto\: fewest bytes)]:N|auto,...:(auto)' \
             '*'{-b,--block=}'[threads per CUDA block; 32xR for kernels with one warp per row]:N|32xR,...:_files' \
             '*--chunk=''[chunk size of the schedule; 0\: its default, for dynamic iterations / (4 threads)]:N,...:_files' \
-            '*--codes=''[store values in the fewest bytes that lose nothing (on); off\: as they are]:on|off,...:(on off)' \
-            '*--cusparse=''[which version of cuSPARSE\: toolkit, or fetched by make deps-peers (toolkit)]:WHICH,...:_files' \
+            '*--codes=''[store values in the fewest bytes that lose nothing (on); off\: as they are]:on|off,...:(off on)' \
+            '*--cusparse=''[which version of cuSPARSE\: toolkit, or fetched by make deps-peers (toolkit)]:WHICH,...:(toolkit fetched)' \
             '*--cut=''[longest row of a csell slice, longest segment of a row of xcache (auto\: from the mean)]:N|auto,...:(auto)' \
             '*--device=''[GPU number (0)]:N:_files' \
-            '*--gather=''[read x by loads or by gather instructions (auto\: what is faster here)]:HOW,...:_files' \
+            '*--gather=''[read x by loads or by gather instructions (auto\: what is faster here)]:HOW,...:(auto loads instruction)' \
             '*'{-g,--grid=}'[row x column blocks of kernels that partition; auto\: one row block per thread]:RxC,...:_files' \
             '*--height=''[rows per CMRS strip (1, 2, 4, 8, 16), spc5 block (1, 2, 4) or xcache block; steps per csr5 tile]:N|auto,...:(auto)' \
             '*--hubs=''[columns whose x a GPU keeps in shared memory (auto\: as many as fit)]:N|auto,...:(auto)' \
             '*--index=''[bits of offsets into the nonzeros (auto\: by nnz)]:32|64|auto:(32 64 auto)' \
-            '*--isa=''[vector instructions\: portable, avx2, avx512 (auto\: the best)]:SET,...:_files' \
+            '*--isa=''[vector instructions\: portable, avx2, avx512 (auto\: the best)]:SET,...:(auto portable avx2 avx512)' \
             '*--iters=''[expected number of products\: auto spends no more on preparation than they pay back; the fastest for so many, preparation included, is named under the table (unknown)]:N:_files' \
             '*'{-k,--kernel=}'[names, the papers'\'' short names, globs, all, peers (other libraries), or auto (the fastest it finds); omp\: or cuda\: before a name picks the backend (default\: those of CSR and ELL with a short name\: spmv list)]:NAME,...:_spmv_kernels' \
             '*--lanes=''[lanes that share a row (auto\: by the mean row length), or that a csr5 tile has]:N|auto,...:(auto)' \
@@ -120,20 +120,20 @@ _spmv() {
             '*--max-mem=''[skip kernels that need more memory, e.g. 4G (80% of what is free on the device)]:SIZE:_files' \
             '*--nondeterministic''[auto\: consider also kernels whose results differ in the last bits from run to run]' \
             '*'{-p,--precision=}'[precision of values, x and y (f64)]:f64|f32,...:(f64 f32)' \
-            '*--rowlens=''[stop at the end of each ELL row instead of multiplying its padding (on)]:on|off,...:(on off)' \
-            '*--schedule=''[static, dynamic, guided or auto (auto\: OMP_SCHEDULE, else static, for CSB dynamic with chunk 1)]:KIND,...:_files' \
+            '*--rowlens=''[stop at the end of each ELL row instead of multiplying its padding (on)]:on|off,...:(off on)' \
+            '*--schedule=''[static, dynamic, guided or auto (auto\: OMP_SCHEDULE, else static, for CSB dynamic with chunk 1)]:KIND,...:(auto static dynamic guided)' \
             '*--shape=''[size of BSR blocks]:RxC,...:_files' \
             '*--sigma=''[rows per sorting window of SELL (1\: none)]:N|all,...:(all)' \
-            '*--simd=''[SIMD reduction in the dot product (off)]:on|off,...:(on off)' \
+            '*--simd=''[SIMD reduction in the dot product (off)]:on|off,...:(off on)' \
             '*--slice=''[rows per slice of SELL (32)]:S,...:_files' \
-            '*--sorted=''[sort the nonzeros of a CMRS strip by column (off)]:on|off,...:(on off)' \
+            '*--sorted=''[sort the nonzeros of a CMRS strip by column (off)]:on|off,...:(off on)' \
             '*--spmm=''[algorithm of cuSPARSE for several vectors, 1 to 3 (auto\: 1 in columns, 2 in rows)]:N|auto,...:(auto)' \
             '*--tile=''[columns per block; for csb rows, too]:Z|auto,...:(auto)' \
-            '*--turned=''[columns of several vectors are turned into rows on the way]:on|off,...:(on off)' \
+            '*--turned=''[columns of several vectors are turned into rows on the way]:on|off,...:(off on)' \
             '*'{-t,--threads=}'[OpenMP threads (OMP_NUM_THREADS, or else the cores that this process may use)]:N:_files' \
             '*--vectors=''[vectors that a product multiplies at once (1)]:K,...:_files' \
             '*--warps=''[warps that share a csell slice (auto\: by the number of slices)]:N|auto,...:(auto)' \
-            '*--cache=''[warm\: a product finds its data in the caches if they fit; cold\: caches are flushed before it; steady\: products of several copies follow each other without launch gaps (warm)]:STATE,...:_files' \
+            '*--cache=''[warm\: a product finds its data in the caches if they fit; cold\: caches are flushed before it; steady\: products of several copies follow each other without launch gaps (warm)]:STATE,...:(warm cold steady)' \
             '*--max-noise=''[noise is low if the 95% confidence interval of the median is within P of it (1%); 0%\: never]:P:_files' \
             '*--max-time=''[then continue until the noise is low or S seconds are over (5; 1 without -k, 0.5 without -m)]:S:_files' \
             '*--min-time=''[measure at least S seconds per kernel, cache flushes included (0.5; 0.1 without -m)]:S:_files' \
@@ -168,39 +168,39 @@ _spmv() {
             '*'{-m,--matrix=}'[Matrix Market file, also .gz .xz .zst .bz2 .tar.gz, - for standard input, or gen\:NAME\:ARGS; repeatable (default\: a 3-D Poisson matrix larger than the caches, measured briefly)]:SRC:_files' \
             '*--seed=''[seed of x, y and gen\: matrices (1)]:N:_files' \
             '*'{-T,--transpose}'[multiply by the transpose\: x has a number for each row of the matrix, y for each column]' \
-            '*--values=''[values of gen\: matrices\: random, symmetric, few\:K or pattern]:KIND:_files' \
+            '*--values=''[values of gen\: matrices\: random, symmetric, few\:K or pattern]:KIND:(random symmetric pattern)' \
             '*--backend=''[backend of kernel names without a prefix]:omp|cuda:(omp cuda)' \
             '*--boundary=''[nonzeros per row in the ELL part of a hybrid (auto\: fewest bytes)]:N|auto,...:(auto)' \
             '*'{-b,--block=}'[threads per CUDA block; 32xR for kernels with one warp per row]:N|32xR,...:_files' \
             '*--chunk=''[chunk size of the schedule; 0\: its default, for dynamic iterations / (4 threads)]:N,...:_files' \
-            '*--codes=''[store values in the fewest bytes that lose nothing (on); off\: as they are]:on|off,...:(on off)' \
-            '*--cusparse=''[which version of cuSPARSE\: toolkit, or fetched by make deps-peers (toolkit)]:WHICH,...:_files' \
+            '*--codes=''[store values in the fewest bytes that lose nothing (on); off\: as they are]:on|off,...:(off on)' \
+            '*--cusparse=''[which version of cuSPARSE\: toolkit, or fetched by make deps-peers (toolkit)]:WHICH,...:(toolkit fetched)' \
             '*--cut=''[longest row of a csell slice, longest segment of a row of xcache (auto\: from the mean)]:N|auto,...:(auto)' \
-            '*--gather=''[read x by loads or by gather instructions (auto\: what is faster here)]:HOW,...:_files' \
+            '*--gather=''[read x by loads or by gather instructions (auto\: what is faster here)]:HOW,...:(auto loads instruction)' \
             '*'{-g,--grid=}'[row x column blocks of kernels that partition; auto\: one row block per thread]:RxC,...:_files' \
             '*--height=''[rows per CMRS strip (1, 2, 4, 8, 16), spc5 block (1, 2, 4) or xcache block; steps per csr5 tile]:N|auto,...:(auto)' \
             '*--hubs=''[columns whose x a GPU keeps in shared memory (auto\: as many as fit)]:N|auto,...:(auto)' \
             '*--index=''[bits of offsets into the nonzeros (auto\: by nnz)]:32|64|auto:(32 64 auto)' \
-            '*--isa=''[vector instructions\: portable, avx2, avx512 (auto\: the best)]:SET,...:_files' \
+            '*--isa=''[vector instructions\: portable, avx2, avx512 (auto\: the best)]:SET,...:(auto portable avx2 avx512)' \
             '*'{-k,--kernel=}'[names, the papers'\'' short names, globs, all, peers (other libraries), or auto (the fastest it finds); omp\: or cuda\: before a name picks the backend (default\: those of CSR and ELL with a short name\: spmv list)]:NAME,...:_spmv_kernels' \
             '*--lanes=''[lanes that share a row (auto\: by the mean row length), or that a csr5 tile has]:N|auto,...:(auto)' \
             '*--layout=''[of several vectors\: columns\: the numbers of a vector follow each other; rows\: those of a row do, one of each vector (columns)]:columns|rows,...:(columns rows)' \
             '*--max-mem=''[skip kernels that need more memory, e.g. 4G (80% of what is free on the device)]:SIZE:_files' \
             '*'{-p,--precision=}'[precision of values, x and y (f64)]:f64|f32,...:(f64 f32)' \
-            '*--rowlens=''[stop at the end of each ELL row instead of multiplying its padding (on)]:on|off,...:(on off)' \
-            '*--schedule=''[static, dynamic, guided or auto (auto\: OMP_SCHEDULE, else static, for CSB dynamic with chunk 1)]:KIND,...:_files' \
+            '*--rowlens=''[stop at the end of each ELL row instead of multiplying its padding (on)]:on|off,...:(off on)' \
+            '*--schedule=''[static, dynamic, guided or auto (auto\: OMP_SCHEDULE, else static, for CSB dynamic with chunk 1)]:KIND,...:(auto static dynamic guided)' \
             '*--shape=''[size of BSR blocks]:RxC,...:_files' \
             '*--sigma=''[rows per sorting window of SELL (1\: none)]:N|all,...:(all)' \
-            '*--simd=''[SIMD reduction in the dot product (off)]:on|off,...:(on off)' \
+            '*--simd=''[SIMD reduction in the dot product (off)]:on|off,...:(off on)' \
             '*--slice=''[rows per slice of SELL (32)]:S,...:_files' \
-            '*--sorted=''[sort the nonzeros of a CMRS strip by column (off)]:on|off,...:(on off)' \
+            '*--sorted=''[sort the nonzeros of a CMRS strip by column (off)]:on|off,...:(off on)' \
             '*--spmm=''[algorithm of cuSPARSE for several vectors, 1 to 3 (auto\: 1 in columns, 2 in rows)]:N|auto,...:(auto)' \
             '*--tile=''[columns per block; for csb rows, too]:Z|auto,...:(auto)' \
-            '*--turned=''[columns of several vectors are turned into rows on the way]:on|off,...:(on off)' \
+            '*--turned=''[columns of several vectors are turned into rows on the way]:on|off,...:(off on)' \
             '*'{-t,--threads=}'[OpenMP threads (OMP_NUM_THREADS, or else the cores that this process may use)]:N:_files' \
             '*--vectors=''[vectors that a product multiplies at once (1)]:K,...:_files' \
             '*--warps=''[warps that share a csell slice (auto\: by the number of slices)]:N|auto,...:(auto)' \
-            '*--format=''[result format\: table, csv or jsonl (table)]:KIND:_files' \
+            '*--format=''[result format\: table, csv or jsonl (table)]:KIND:(table csv jsonl)' \
             '*'{-q,--quiet}'[print results and errors only]' \
             '*--usage''[print every option on a few lines and exit]' \
             '*'{-v,--verbose}'[print more detail]' \
@@ -213,7 +213,7 @@ _spmv() {
             '*--device=''[GPU number (0)]:N:_files' \
             '*'{-t,--threads=}'[OpenMP threads (OMP_NUM_THREADS, or else the cores that this process may use)]:N:_files' \
             '*--probe=''[folder where '\''spmv probe'\'' saves this machine'\''s limits and runs read them (~/.cache/spmv)]:DIR|off:(off)' \
-            '*--format=''[result format\: table, csv or jsonl (table)]:KIND:_files' \
+            '*--format=''[result format\: table, csv or jsonl (table)]:KIND:(table csv jsonl)' \
             '*--log=''[append one record per row to DIR/HOST.jsonl (default\: log/, if it exists)]:DIR|FILE.jsonl:_files' \
             '*--no-log''[log nothing]' \
             '*'{-q,--quiet}'[print results and errors only]' \
@@ -229,7 +229,7 @@ _spmv() {
             '*'{-t,--threads=}'[OpenMP threads (OMP_NUM_THREADS, or else the cores that this process may use)]:N:_files' \
             '*--probe=''[folder where '\''spmv probe'\'' saves this machine'\''s limits and runs read them (~/.cache/spmv)]:DIR|off:(off)' \
             '*--color=''[mark the best in the table (auto\: on a terminal, unless NO_COLOR)]:auto|on|off:(auto on off)' \
-            '*--format=''[result format\: table, csv or jsonl (table)]:KIND:_files' \
+            '*--format=''[result format\: table, csv or jsonl (table)]:KIND:(table csv jsonl)' \
             '*'{-o,--output=}'[write results to FILE instead of stdout]:FILE:_files' \
             '*'{-q,--quiet}'[print results and errors only]' \
             '*--usage''[print every option on a few lines and exit]' \
@@ -283,7 +283,7 @@ _spmv() {
             '*'{-m,--matrix=}'[Matrix Market file, also .gz .xz .zst .bz2 .tar.gz, - for standard input, or gen\:NAME\:ARGS; repeatable (default\: a 3-D Poisson matrix larger than the caches, measured briefly)]:SRC:_files' \
             '*--seed=''[seed of x, y and gen\: matrices (1)]:N:_files' \
             '*'{-T,--transpose}'[multiply by the transpose\: x has a number for each row of the matrix, y for each column]' \
-            '*--values=''[values of gen\: matrices\: random, symmetric, few\:K or pattern]:KIND:_files' \
+            '*--values=''[values of gen\: matrices\: random, symmetric, few\:K or pattern]:KIND:(random symmetric pattern)' \
             '*--write=''[write the matrix as Matrix Market, general]:FILE:_files' \
             '*'{-x,--vector=}'[x\: Matrix Market file of one column, or raw doubles in FILE.f64; of several vectors one after the other (default\: random in \[-1,1\])]:FILE:_files' \
             '*'{-y,--result=}'[write y of the first kernel, in full precision (.f64\: raw); several vectors one after the other]:FILE:_files' \
@@ -291,16 +291,16 @@ _spmv() {
             '*--boundary=''[nonzeros per row in the ELL part of a hybrid (auto\: fewest bytes)]:N|auto,...:(auto)' \
             '*'{-b,--block=}'[threads per CUDA block; 32xR for kernels with one warp per row]:N|32xR,...:_files' \
             '*--chunk=''[chunk size of the schedule; 0\: its default, for dynamic iterations / (4 threads)]:N,...:_files' \
-            '*--codes=''[store values in the fewest bytes that lose nothing (on); off\: as they are]:on|off,...:(on off)' \
-            '*--cusparse=''[which version of cuSPARSE\: toolkit, or fetched by make deps-peers (toolkit)]:WHICH,...:_files' \
+            '*--codes=''[store values in the fewest bytes that lose nothing (on); off\: as they are]:on|off,...:(off on)' \
+            '*--cusparse=''[which version of cuSPARSE\: toolkit, or fetched by make deps-peers (toolkit)]:WHICH,...:(toolkit fetched)' \
             '*--cut=''[longest row of a csell slice, longest segment of a row of xcache (auto\: from the mean)]:N|auto,...:(auto)' \
             '*--device=''[GPU number (0)]:N:_files' \
-            '*--gather=''[read x by loads or by gather instructions (auto\: what is faster here)]:HOW,...:_files' \
+            '*--gather=''[read x by loads or by gather instructions (auto\: what is faster here)]:HOW,...:(auto loads instruction)' \
             '*'{-g,--grid=}'[row x column blocks of kernels that partition; auto\: one row block per thread]:RxC,...:_files' \
             '*--height=''[rows per CMRS strip (1, 2, 4, 8, 16), spc5 block (1, 2, 4) or xcache block; steps per csr5 tile]:N|auto,...:(auto)' \
             '*--hubs=''[columns whose x a GPU keeps in shared memory (auto\: as many as fit)]:N|auto,...:(auto)' \
             '*--index=''[bits of offsets into the nonzeros (auto\: by nnz)]:32|64|auto:(32 64 auto)' \
-            '*--isa=''[vector instructions\: portable, avx2, avx512 (auto\: the best)]:SET,...:_files' \
+            '*--isa=''[vector instructions\: portable, avx2, avx512 (auto\: the best)]:SET,...:(auto portable avx2 avx512)' \
             '*--iters=''[expected number of products\: auto spends no more on preparation than they pay back; the fastest for so many, preparation included, is named under the table (unknown)]:N:_files' \
             '*'{-k,--kernel=}'[names, the papers'\'' short names, globs, all, peers (other libraries), or auto (the fastest it finds); omp\: or cuda\: before a name picks the backend (default\: those of CSR and ELL with a short name\: spmv list)]:NAME,...:_spmv_kernels' \
             '*--lanes=''[lanes that share a row (auto\: by the mean row length), or that a csr5 tile has]:N|auto,...:(auto)' \
@@ -308,20 +308,20 @@ _spmv() {
             '*--max-mem=''[skip kernels that need more memory, e.g. 4G (80% of what is free on the device)]:SIZE:_files' \
             '*--nondeterministic''[auto\: consider also kernels whose results differ in the last bits from run to run]' \
             '*'{-p,--precision=}'[precision of values, x and y (f64)]:f64|f32,...:(f64 f32)' \
-            '*--rowlens=''[stop at the end of each ELL row instead of multiplying its padding (on)]:on|off,...:(on off)' \
-            '*--schedule=''[static, dynamic, guided or auto (auto\: OMP_SCHEDULE, else static, for CSB dynamic with chunk 1)]:KIND,...:_files' \
+            '*--rowlens=''[stop at the end of each ELL row instead of multiplying its padding (on)]:on|off,...:(off on)' \
+            '*--schedule=''[static, dynamic, guided or auto (auto\: OMP_SCHEDULE, else static, for CSB dynamic with chunk 1)]:KIND,...:(auto static dynamic guided)' \
             '*--shape=''[size of BSR blocks]:RxC,...:_files' \
             '*--sigma=''[rows per sorting window of SELL (1\: none)]:N|all,...:(all)' \
-            '*--simd=''[SIMD reduction in the dot product (off)]:on|off,...:(on off)' \
+            '*--simd=''[SIMD reduction in the dot product (off)]:on|off,...:(off on)' \
             '*--slice=''[rows per slice of SELL (32)]:S,...:_files' \
-            '*--sorted=''[sort the nonzeros of a CMRS strip by column (off)]:on|off,...:(on off)' \
+            '*--sorted=''[sort the nonzeros of a CMRS strip by column (off)]:on|off,...:(off on)' \
             '*--spmm=''[algorithm of cuSPARSE for several vectors, 1 to 3 (auto\: 1 in columns, 2 in rows)]:N|auto,...:(auto)' \
             '*--tile=''[columns per block; for csb rows, too]:Z|auto,...:(auto)' \
-            '*--turned=''[columns of several vectors are turned into rows on the way]:on|off,...:(on off)' \
+            '*--turned=''[columns of several vectors are turned into rows on the way]:on|off,...:(off on)' \
             '*'{-t,--threads=}'[OpenMP threads (OMP_NUM_THREADS, or else the cores that this process may use)]:N:_files' \
             '*--vectors=''[vectors that a product multiplies at once (1)]:K,...:_files' \
             '*--warps=''[warps that share a csell slice (auto\: by the number of slices)]:N|auto,...:(auto)' \
-            '*--cache=''[warm\: a product finds its data in the caches if they fit; cold\: caches are flushed before it; steady\: products of several copies follow each other without launch gaps (warm)]:STATE,...:_files' \
+            '*--cache=''[warm\: a product finds its data in the caches if they fit; cold\: caches are flushed before it; steady\: products of several copies follow each other without launch gaps (warm)]:STATE,...:(warm cold steady)' \
             '*--max-noise=''[noise is low if the 95% confidence interval of the median is within P of it (1%); 0%\: never]:P:_files' \
             '*--max-time=''[then continue until the noise is low or S seconds are over (5; 1 without -k, 0.5 without -m)]:S:_files' \
             '*--min-time=''[measure at least S seconds per kernel, cache flushes included (0.5; 0.1 without -m)]:S:_files' \
@@ -329,7 +329,7 @@ _spmv() {
             '*--probe=''[folder where '\''spmv probe'\'' saves this machine'\''s limits and runs read them (~/.cache/spmv)]:DIR|off:(off)' \
             '*--verify=''[check every row against extended-precision sums (full)]:full|off:(full off)' \
             '*--color=''[mark the best in the table (auto\: on a terminal, unless NO_COLOR)]:auto|on|off:(auto on off)' \
-            '*--format=''[result format\: table, csv or jsonl (table)]:KIND:_files' \
+            '*--format=''[result format\: table, csv or jsonl (table)]:KIND:(table csv jsonl)' \
             '*--keep-samples=''[samples kept per record, evenly thinned (1000)]:N:_files' \
             '*--log=''[append one record per row to DIR/HOST.jsonl (default\: log/, if it exists)]:DIR|FILE.jsonl:_files' \
             '*--no-log''[log nothing]' \

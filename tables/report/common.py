@@ -1,12 +1,14 @@
 """Holds what the programs in this folder share: talk, exit codes, loading logs, writing files."""
 
 import argparse
+import contextlib
 import io
 import itertools
 import os
 import sys
 import textwrap
 
+from interrupts import EX_INTERRUPTED, INTERRUPTED
 from logs import OTHERS, OWN, find_logs, read_logs, spelt_out
 from texts import plural, without_tags
 
@@ -115,6 +117,26 @@ def load(paths):
                      f"{plural(len(complaints), 'problem')}")
 
 
+def write_whole(path, content):
+    """Bytes into a file: all of them or none, so that a full disk or Ctrl-C leaves what was there before."""
+    if os.path.exists(path) and not os.path.isfile(path):  # a device or a pipe
+        with open(path, "wb") as file:
+            file.write(content)
+        return
+    whole = os.path.realpath(path)
+    part = f"{whole}.{os.getpid()}"
+    try:
+        with open(part, "wb") as file:
+            file.write(content)
+        os.replace(part, whole)
+    except BaseException as error:
+        with contextlib.suppress(OSError):
+            os.unlink(part)
+        if isinstance(error, OSError):
+            error.filename, error.filename2 = path, None
+        raise
+
+
 def write_files(folder, files):
     """{name: text or bytes} into a folder. Text from a log may hold what UTF-8 cannot, and in
     Markdown tags: both are escaped."""
@@ -124,9 +146,7 @@ def write_files(folder, files):
             os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
             if name.endswith(".md"):
                 content = without_tags(content)
-            with open(path, "wb") as file:
-                file.write(content if isinstance(content, bytes)
-                           else content.encode("utf-8", errors="backslashreplace"))
+            write_whole(path, content if isinstance(content, bytes) else content.encode("utf-8", errors="backslashreplace"))
         except OSError as error:
             raise Stop(EX_CANTCREAT, f"{error.filename or path}: {error.strerror}") from None
 
@@ -158,6 +178,10 @@ def run(program, main, arguments):
     except Stop as stop:
         say(f"{program}: {stop}")
         return stop.code
+    except KeyboardInterrupt:
+        give_up_stdout()
+        say(f"{program}: {INTERRUPTED}")
+        return EX_INTERRUPTED
     except BrokenPipeError:  # the reader of stdout went away, as head does
         give_up_stdout()
         return 0

@@ -21,6 +21,7 @@ turns, until every row has a verdict: what disturbs the machine meets both alike
 SLOWER where the 95 % interval of its ratio, taken twice as wide, is beyond 2 %.
 """
 
+import interrupts  # noqa: F401  pylint: disable=unused-import,wrong-import-order
 import argparse
 import collections
 import itertools

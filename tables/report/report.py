@@ -5,6 +5,7 @@
     spmv report log/ -o tables/r.html --files   also tables/*.csv *.md *.tex, tables/fig/*.svg *.pdf
 """
 
+import interrupts  # noqa: F401  pylint: disable=unused-import,wrong-import-order
 import argparse
 import math
 import os

@@ -24,6 +24,7 @@ them; CSV has all. What was asked for and is too wide for the terminal goes on
 below. --mean is over the rows that have a value in every column.
 """
 
+import interrupts  # noqa: F401  pylint: disable=unused-import,wrong-import-order
 import argparse
 import collections
 import os

@@ -242,9 +242,8 @@ static spmv_status run(const spmv_plan *p, const spmv_operands *v) {
     return SPMV_OK;
 }
 
-static const spmv_param none[] = {SPMV_NO_MORE_PARAMS};
 #define FAKE(kernel, of) \
-    { .name = kernel, .format = of, .params = none, .run = run, .traits = SPMV_DETERMINISTIC }
+    { .name = kernel, .format = of, .params = NULL, .run = run, .traits = SPMV_DETERMINISTIC }
 static const spmv_kernel of_csr = FAKE("csr_fake", "csr"), of_csr_too = FAKE("csr_fast", "csr"),
                          of_sell = FAKE("sell_fake", "sell"),
                          of_csell = FAKE("csell_fake", "csell");

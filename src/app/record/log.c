@@ -14,6 +14,26 @@ static bool is_folder(const char *path) {
     return stat(path, &s) == 0 && S_ISDIR(s.st_mode);
 }
 
+static int kept; /* records, in all logs */
+
+void log_count(int records) {
+    kept += records;
+}
+
+bool log_has_records(void) {
+    return kept > 0;
+}
+
+void log_say(const options *o, const record_log *log) {
+    if (o->quiet) return;
+    if (log->records)
+        say("logged %d record%s to %s\n", log->records, log->records == 1 ? "" : "s", log->path);
+    else if (!o->no_log && !o->log && log->file < 0 && !is_folder("log"))
+        say("  nothing is logged, since there is no folder 'log' here: --log=log makes it, "
+            "--no-log "
+            "says no more about it\n");
+}
+
 static bool is_jsonl(const char *path) {
     size_t n = strlen(path);
     return n > 6 && strcmp(path + n - 6, ".jsonl") == 0;
@@ -154,6 +174,7 @@ int log_append(record_log *log, fields table, const void *of) {
         return failed;
     }
     log->records++;
+    log_count(1);
     return 0;
 }
 

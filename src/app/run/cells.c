@@ -132,8 +132,38 @@ static bool is_used(const session *r, spmv_param_id id, int64_t value) {
     return false;
 }
 
+static bool takes(const spmv_backend *backend, spmv_param_id id) {
+    for (int k = 0; backend->kernels && k < backend->nkernels; k++)
+        if (spmv_param_of(backend->kernels[k][0], id)) return true;
+    return false;
+}
+
+/* A parameter that none of the chosen kernels has: of another backend, if none here has it. */
+static int refuse_foreign(const session *r, spmv_param_id id) {
+    char what[512], why[256] = "";
+    const char *option = params[id].option;
+    for (const spmv_backend *const *b = spmv_backends; *b; b++) {
+        if (takes(r->backend, id) || *b == r->backend || ((*b)->kernels && !takes(*b, id)))
+            continue;
+        if (!(*b)->kernels)
+            return refuse("--%s belongs to kernels of CUDA, which is not built in: %s", option,
+                          (*b)->hint);
+        if ((*b)->present && !(*b)->present(r->o->device, why, sizeof why)) {
+            snprintf(what, sizeof what, "--%s belongs to kernels of %s: %s", option, (*b)->name,
+                     why);
+            return complain(SPMV_E_BACKEND, what);
+        }
+        return refuse("--%s belongs to kernels of %s, which a prefix names: -k cuda:NAME", option,
+                      (*b)->name);
+    }
+    return refuse("--%s applies to none of the chosen kernels; 'spmv list kernels -v' "
+                  "shows what each takes%s",
+                  option, "");
+}
+
 /* A value that no kernel takes: out of range, if it is a number and one of them has the option. */
-static int refuse_value(const spmv_kernel_id *kernels, int n, spmv_param_id id, int64_t value) {
+static int refuse_value(const session *r, const spmv_kernel_id *kernels, int n, spmv_param_id id,
+                        int64_t value) {
     char range[256], step[48] = "";
     const spmv_kernel *kernel = NULL;
     const spmv_param *p = NULL;
@@ -146,7 +176,8 @@ static int refuse_value(const spmv_kernel_id *kernels, int n, spmv_param_id id, 
         return refuse("--%s: auto chooses the kernel and its parameters; -k with the kernel's name "
                       "sets one of them%s",
                       params[id].option, "");
-    if (!p || param_typed(params[id].name, p->max) || is_warp_rows(id, value))
+    if (!p) return refuse_foreign(r, id);
+    if (param_typed(params[id].name, p->max) || is_warp_rows(id, value))
         return refuse("--%s applies to none of the chosen kernels; 'spmv list kernels -v' "
                       "shows what each takes%s",
                       params[id].option, "");
@@ -171,7 +202,7 @@ static int check_uses(const session *r, const spmv_kernel_id *kernels, int n) {
         if (params[id].values.second) continue;
         for (int v = 0; v < values->count; v++)
             if (!is_used(r, (spmv_param_id)id, values->value[v]))
-                return refuse_value(kernels, n, (spmv_param_id)id, values->value[v]);
+                return refuse_value(r, kernels, n, (spmv_param_id)id, values->value[v]);
     }
     return 0;
 }

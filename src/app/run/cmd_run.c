@@ -276,9 +276,7 @@ static void warn_of_noise(const session *r) {
 }
 
 static void conclude(const session *r) {
-    if (r->log.records)
-        say("logged %d record%s to %s\n", r->log.records, r->log.records == 1 ? "" : "s",
-            r->log.path);
+    if (r->log.records || r->nok) log_say(r->o, &r->log);
     if (r->nwrong)
         say("spmv: %d WRONG result%s: see the table\n", r->nwrong, r->nwrong == 1 ? "" : "s");
 }

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 enum { PATH = 1024 };
 
@@ -69,7 +70,7 @@ bool saved_path(const char *name, char *out, size_t size) {
 }
 
 int rates_save(const options *o, const char *key, const spmv_rates *r) {
-    char path[PATH], what[PATH + 128];
+    char path[PATH], part[PATH + 32], what[PATH + 128];
     if (!path_of(o, key, path)) {
         say("  note: these limits were not saved (--probe=off, or no home folder); --probe=DIR "
             "names a "
@@ -77,7 +78,9 @@ int rates_save(const options *o, const char *key, const spmv_rates *r) {
         return 0;
     }
     make_folder(path);
-    FILE *file = fopen(path, "w");
+    /* Whole or not at all: a full disk must not leave limits of nothing. */
+    snprintf(part, sizeof part, "%s.%ld", path, (long)getpid());
+    FILE *file = fopen(part, "w");
     if (file) {
         fprintf(file, "spmv-probe/1 %s\n", key);
         fprintf(file, "read %.6g\ncopy %.6g\ntriad %.6g\ncache %zu %.6g\n", r->read, r->copy,
@@ -86,10 +89,14 @@ int rates_save(const options *o, const char *key, const spmv_rates *r) {
             fprintf(file, "gather %zu %.6g\n", r->gather_bytes[k], r->gathers[k]);
     }
     bool wrote = file && !ferror(file);
-    if (file && fclose(file) == 0 && wrote) {
+    wrote = file && fclose(file) == 0 && wrote;
+    if (wrote && rename(part, path) == 0) {
         say("saved in %s\n", path);
         return 0;
     }
+    const int error = errno;
+    if (file) unlink(part);
+    errno = error;
     snprintf(what, sizeof what, "%s: cannot save the limits: %s", path, strerror(errno));
     return complain(SPMV_E_WRITE, what);
 }

@@ -103,6 +103,9 @@ static inline const spmv_kernel *descriptor(spmv_kernel_id id) {
 
 /* Each returns an exit code, after printing what is wrong. */
 int choose_session(session *run); /* context and cells; touches no device */
+/* Returns the backend, or the host's, with a note, if it has no device: a build for GPUs runs where
+ * there is none. */
+const spmv_backend *backend_that_works(const spmv_backend *usual, const options *o);
 int open_devices(session *run);
 void close_session(session *run);
 

@@ -116,6 +116,7 @@ static void take_report(sweep *s, const assignment *a, const report *r, outcome 
         *sweep_done(s, a->pass, a->m, r->cell) = true;
         s->time[sweep_place(s, a->pass, a->m, r->cell)] = r->time;
         s->run.log.records += r->logged;
+        log_count(r->logged);
         say_finished(s, a->m, r);
     }
     }
