@@ -10,7 +10,7 @@ test-cuda: cuda $(tests_cuda)
 	$(Q)sh test/cuda.sh $(cuda)
 test-emulated: emulated $(tests_emulated)
 	$(Q)sh test/cuda.sh $(emulated)
-test-deb test-python-binding: test-%:
+test-deb test-python-binding test-python-accelerate: test-%:
 	$(Q)PYTHON=$(PYTHON) sh test/$*.sh
 test-petsc bench-petsc: $(BUILD)
 	$(Q)sh test/petsc/run.sh build/$(BUILD) $(filter bench-%,$@)
@@ -25,8 +25,9 @@ bench-solver bench-upload: bench-%: build/cuda/bench_%
 	$(Q)$< $(FILES)
 bench-values: build/$(BUILD)/bench_values
 	$(Q)$< $(BUILD) $(FILES)
-.PHONY: test check check-update test-cuda test-emulated test-deb test-python-binding test-petsc bench-petsc \
-        bench-read bench-convert bench-threads bench-ready bench-solver bench-upload bench-values bench-vectors
+.PHONY: test check check-update test-cuda test-emulated test-deb test-python-binding test-python-accelerate test-petsc \
+        bench-petsc bench-read bench-convert bench-threads bench-ready bench-solver bench-upload bench-values \
+        bench-vectors
 
 # ---- the programs --------------------------------------------------------------------------------------------------
 

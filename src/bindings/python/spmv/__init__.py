@@ -1,6 +1,7 @@
-"""Sparse matrix-vector products by libspmv: spmv.matrix(A) @ x."""
+"""Sparse matrix-vector products by libspmv: spmv.matrix(A) @ x, or spmv.accelerate() for SciPy's own."""
+from ._accelerate import accelerate
 from ._library import Error, lib
 from ._matrix import matrix, stats
 
-__all__ = ["Error", "matrix", "stats"]
+__all__ = ["Error", "accelerate", "matrix", "stats"]
 __version__ = lib.spmv_version().decode()

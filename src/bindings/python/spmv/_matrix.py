@@ -4,7 +4,7 @@ import threading
 import numpy as np
 from scipy.sparse.linalg import LinearOperator
 
-from . import _operands
+from . import _accelerate, _operands
 from ._entries import Entries, is_sparse
 from ._library import lib
 from ._plan import PRECISIONS
@@ -26,8 +26,10 @@ counts = Counts()
 
 
 def stats():
-    """Products of this process so far: {"library": those that the library computed, "scipy": those that SciPy did}."""
-    return {"library": counts.library, "scipy": counts.scipy}
+    """Products of this process so far: {"library": those that the library computed, "scipy": those that SciPy did, of
+    spmv.matrix and under spmv.accelerate, "why": of the latter, {reason: products in SciPy}}."""
+    why = dict(_accelerate.why)
+    return {"library": counts.library + _accelerate.ran[0], "scipy": counts.scipy + sum(why.values()), "why": why}
 
 
 class Values:

@@ -1,0 +1,374 @@
+"""spmv.accelerate(): products of scipy.sparse in the library, with the arrays of the matrices where they are.
+
+Nothing that these arrays hold is kept: a plan reads values, indices and offsets anew in every product (SPMV_VOLATILE in
+spmv.h). It belongs to their addresses, sizes and types, which are looked up in every product: so it fits whatever the
+arrays hold by then, and arrays that were exchanged, resized or freed have another one. Matrices are not touched."""
+import collections
+import ctypes
+import functools
+import operator
+import os
+import threading
+import time
+import weakref
+
+import numpy as np
+import scipy.sparse as sparse
+
+from . import _library
+from ._library import ROWS, VOLATILE, Call, lib
+from ._plan import PRECISIONS, numbers
+
+THRESHOLD = 4_000_000  # entries: SciPy multiplies so many in the time that a plan takes, some milliseconds
+SMALL = 1 << 15  # entries: products of fewer are over in SciPy before threads have begun
+MOST_PLANS = 256
+WINDOW, REST = 32, 50  # products that are judged together; thresholds that SciPy then multiplies
+METHODS = ("_matmul_vector", "_mul_vector"), ("_matmul_multivector", "_mul_multivector")  # of SciPy from 1.11 on; before
+
+where, now = ctypes.addressof, time.perf_counter
+why = collections.Counter()  # products that SciPy computed, by reason
+ran = [0]  # products that the library computed
+
+
+# ---- matrices ----------------------------------------------------------------------------------------------------------
+
+def is_index(array):
+    return type(array) is np.ndarray and array.dtype == np.int32 and array.ndim == 1
+
+
+class Compressed:
+    """How the library is told of compressed rows or columns."""
+    parts = operator.attrgetter("data", "indices", "indptr")
+
+    def __init__(self, by_columns):
+        self.by_columns = by_columns
+
+    def arrays(self, shape, data, places, lines):
+        """The members of spmv_arrays, without addresses; None: the library has no such matrix."""
+        count = shape[1] if self.by_columns else shape[0]
+        if data.ndim == 1 and is_index(places) and is_index(lines) and len(lines) == count + 1:
+            return {"nnz": min(len(data), len(places)), "by_columns": self.by_columns}
+
+    @staticmethod
+    def addresses(data, places, lines):
+        return {"values": data, "idx": places, "ptr": lines}
+
+
+class Blocks(Compressed):
+    def arrays(self, shape, data, places, lines):
+        if data.ndim == 3 and is_index(places) and is_index(lines) and 0 not in data.shape:
+            nblocks, tall, wide = data.shape
+            if len(lines) == shape[0] // tall + 1 and shape[0] % tall == 0 and shape[1] % wide == 0:
+                return {"nnz": min(nblocks, len(places)), "block_rows": tall, "block_cols": wide}
+
+
+class Coordinates:
+    @staticmethod
+    def parts(A):
+        return A.data, A.col, A.row
+
+    @staticmethod
+    def arrays(shape, data, places, lines):
+        one_row = shape[0] == 1  # of which SciPy's product may be a number, not an array
+        if data.ndim == 1 and is_index(places) and is_index(lines) and len(data) == len(places) == len(lines) and not one_row:
+            return {"nnz": len(data)}
+
+    @staticmethod
+    def addresses(data, places, lines):
+        return {"values": data, "idx": places, "line": lines}
+
+
+FORMATS = {"csr": Compressed(False), "csc": Compressed(True), "bsr": Blocks(False), "coo": Coordinates()}
+
+
+def classes():
+    """SciPy's own: what a subclass does is its own affair."""
+    for name, format in FORMATS.items():
+        for kind in "_matrix", "_array":
+            if hasattr(sparse, name + kind):
+                yield getattr(sparse, name + kind), format
+
+
+OWN = dict(classes())
+
+
+# ---- plans -------------------------------------------------------------------------------------------------------------
+
+def free(plan, matrix, context):
+    lib.spmv_plan_free(plan)
+    lib.spmv_mat_free(matrix)
+    lib.spmv_ctx_free(context)
+
+
+class Seen:
+    """Arrays of which products were made: their plan, or why there is none. It runs while it is faster than SciPy was: if
+    other processes or threads use the cores, it may not be."""
+
+    def __init__(self):
+        self.work, self.plan, self.runs, self.reason = 0, None, False, None
+        self.scipys = {}  # seconds of its fastest product, by the number of vectors
+        self.count, self.least = 0, float("inf")
+
+    def scipy_took(self, vectors, seconds):
+        self.scipys[vectors] = min(seconds, self.scipys.get(vectors, seconds))
+
+    def library_took(self, vectors, seconds, rest):
+        """rest: for so many entries SciPy has its turn if none of some products was faster than SciPy's."""
+        if vectors not in self.scipys:
+            return
+        self.count, self.least = self.count + 1, min(self.least, seconds / self.scipys[vectors])
+        if self.count == WINDOW:
+            if self.least > 1:
+                self.runs, self.work = False, -rest
+            self.count, self.least = 0, float("inf")
+
+    def decide(self, work, threshold, *arrays):
+        """Says whether the library multiplies. work: the entries of this product; arrays: as for make."""
+        self.work += work
+        if self.work > threshold and not self.reason:
+            if self.plan is None:
+                self.make(*arrays)
+            self.runs = self.plan is not None
+        return self.runs
+
+    def why_not(self):
+        return self.reason or ("not yet worth it" if self.plan is None else "no faster")
+
+    def make(self, format, shape, dtype, parts, at):
+        """at: where the arrays lie."""
+        arrays = format.arrays(shape, *parts) if dtype in PRECISIONS else None
+        if arrays is None or max(shape) >= 2**31 or at[0] % dtype.itemsize or (at[1] | at[2]) % 4:
+            self.reason = "types"
+            return
+        try:
+            self.create(shape, dtype, arrays | format.addresses(*at))
+        except _library.Error:  # its indices are wrong, or there is no memory: SciPy will say so
+            self.reason = "refused"
+
+    def create(self, shape, dtype, arrays):
+        context = _library.create(lib.spmv_ctx_create, None, _library.ContextOptions(backend=b"omp"))
+        matrix = None
+        try:
+            view = _library.Arrays(rows=shape[0], cols=shape[1], ptr_bits=32, precision=PRECISIONS[dtype], flags=VOLATILE,
+                                   **arrays)
+            matrix = _library.create(lib.spmv_mat_create, context, context, view)
+            options = _library.PlanOptions(precision=PRECISIONS[dtype])
+            plan = _library.create(lib.spmv_plan_create, context, matrix, options)
+        except _library.Error:
+            lib.spmv_mat_free(matrix)
+            lib.spmv_ctx_free(context)
+            raise
+        self.plan, self.rows, self.dtype = plan, shape[0], dtype
+        weakref.finalize(self, free, plan, matrix, context).atexit = False  # a thread may multiply until the very end
+
+
+def key_of(at, format, shape, data, places, lines):
+    """What a plan belongs to: all that it relies on, but what the arrays hold."""
+    return at, format, shape, data.shape, places.shape, lines.shape, data.dtype, places.dtype, lines.dtype
+
+
+class Plans:
+    """The plans of all arrays that were seen lately, and one product at a time: while another thread multiplies, SciPy
+    does, too, for there are no more cores."""
+
+    def __init__(self):
+        self.seen, self.busy = {}, threading.Lock()
+        self.threshold = self.small = float("inf")
+
+    def forget(self):
+        self.seen, self.busy = {}, threading.Lock()
+
+    def find(self, A, vectors):
+        """What is known of a matrix, which says whether the library multiplies; None: it has no such matrix."""
+        format = OWN.get(type(A))
+        if format is None or len(A.shape) != 2:
+            why["another class"] += 1
+            return None
+        parts = data, places, lines = format.parts(A)
+        try:
+            at = where(numbers(data)), where(numbers(places)), where(numbers(lines))
+        except (TypeError, ValueError):  # read-only, or with gaps
+            at = address(data), address(places), address(lines)
+            if None in at:
+                why["types"] += 1
+                return None
+        key = key_of(at, format, A.shape, data, places, lines)
+        seen = self.seen.get(key)
+        if seen is None:
+            self.make_room()
+            seen = self.seen[key] = Seen()
+        if not seen.runs and not seen.decide(data.size * vectors, self.threshold, format, A.shape, data.dtype, parts, at):
+            why[seen.why_not()] += 1
+            if seen.reason == "refused":
+                del self.seen[key]  # other indices may be there the next time
+        return seen
+
+    def make_room(self):
+        if len(self.seen) >= MOST_PLANS:
+            cold = (key for key, seen in self.seen.items() if seen.plan is None)
+            del self.seen[next(cold, None) or next(iter(self.seen))]
+
+
+plans = Plans()
+os.register_at_fork(after_in_child=plans.forget)  # another thread may have been multiplying
+
+
+def address(array):
+    """Of an array that may be read-only; None: the library cannot have it."""
+    return array.ctypes.data if type(array) is np.ndarray and array.flags.c_contiguous and array.dtype.isnative else None
+
+
+# ---- products ----------------------------------------------------------------------------------------------------------
+
+def at_operand(x):
+    try:
+        return where(numbers(x))
+    except (TypeError, ValueError):
+        return x.ctypes.data
+
+
+def multiply_vector(seen, x):
+    y = np.empty(seen.rows, seen.dtype)
+    return lib.spmv_exec(seen.plan, 1.0, at_operand(x), 0.0, where(numbers(y))), y
+
+
+def multiply_vectors(seen, X):
+    Y = np.empty((seen.rows, X.shape[1]), seen.dtype)  # in C order, as SciPy's
+    return lib.spmv_apply(seen.plan, Call(k=X.shape[1], layout=ROWS, x=at_operand(X), z=where(numbers(Y))), None), Y
+
+
+MULTIPLY = {1: multiply_vector, 2: multiply_vectors}  # for x of so many dimensions
+
+
+def product(A, x, ndim, vectors, scipys):
+    """A @ x, in the library or by SciPy's method."""
+    seen = plans.find(A, vectors)
+    if seen is None:
+        return scipys(A, x)
+    start = now()
+    if not seen.runs:
+        y = scipys(A, x)
+        seen.scipy_took(vectors, now() - start)
+        return y
+    if type(x) is not np.ndarray or x.dtype != seen.dtype or x.ndim != ndim or x.shape[0] != A.shape[1]:
+        why["types"] += 1
+        return scipys(A, x)
+    status, y = MULTIPLY[ndim](seen, x if x.flags.carray else np.require(x, None, "CA"))
+    if status:  # offsets that the caller changed end elsewhere: SciPy does what it does then
+        why["refused"] += 1
+        return scipys(A, x)
+    ran[0] += 1
+    seen.library_took(vectors, now() - start, REST * plans.threshold)
+    return y
+
+
+def one_at_a_time(A, x, ndim, vectors, scipys):
+    if not plans.busy.acquire(blocking=False):
+        why["another thread multiplies"] += 1
+        return scipys(A, x)
+    try:
+        return product(A, x, ndim, vectors, scipys)
+    finally:
+        plans.busy.release()
+
+
+def before_vector(scipys):
+    """SciPy's method for one vector, with the library's product in front of it."""
+    @functools.wraps(scipys)
+    def method(self, other):
+        size = self.data.size
+        if size < plans.small:
+            why["small" if size else "empty"] += 1
+            return scipys(self, other)
+        return one_at_a_time(self, other, 1, 1, scipys)
+    return method
+
+
+def before_vectors(scipys):
+    """SciPy's method for several vectors."""
+    @functools.wraps(scipys)
+    def method(self, other):
+        vectors = other.shape[-1]
+        size = self.data.size * vectors
+        if size < plans.small:
+            why["small" if size else "empty"] += 1
+            return scipys(self, other)
+        return one_at_a_time(self, other, 2, vectors, scipys)
+    return method
+
+
+# ---- switching ---------------------------------------------------------------------------------------------------------
+
+def owners(names):
+    """(class, method) that define one of these names for SciPy's own classes."""
+    found = set()
+    for kind in OWN:
+        for owner in kind.__mro__:
+            name = next((n for n in names if n in vars(owner)), None)
+            if name:
+                found.add((owner, name))
+                break
+    return sorted(found, key=str)
+
+
+class Switch:
+    """What was exchanged in SciPy's classes, to be put back."""
+
+    def __init__(self):
+        self.exchanged, self.lock = [], threading.RLock()
+
+    @property
+    def state(self):
+        return (plans.threshold, plans.small) if self.exchanged else None
+
+    def set(self, state):
+        with self.lock:
+            if state is None:
+                return self.off()
+            if not self.exchanged:
+                self.on()
+            plans.threshold, plans.small = state
+
+    def on(self):
+        for names, in_front in zip(METHODS, (before_vector, before_vectors)):
+            for owner, name in owners(names):
+                scipys = vars(owner)[name]
+                method = in_front(scipys)
+                setattr(owner, name, method)
+                self.exchanged.append((owner, name, scipys, method))
+
+    def off(self):
+        plans.threshold = plans.small = float("inf")  # for who kept one of the methods
+        for owner, name, scipys, method in self.exchanged:
+            if vars(owner).get(name) is method:  # else another package has put its own there
+                setattr(owner, name, scipys)
+        self.exchanged = []
+        plans.forget()
+
+
+switch = Switch()
+
+
+class Block:
+    """The `with` block of accelerate."""
+
+    def __init__(self, before):
+        self.before = before
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        switch.set(self.before)
+
+
+def accelerate(on=True, threshold=None):
+    """Lets the library compute products of scipy.sparse matrices and arrays from here on, or in a `with` block.
+
+    on: False: as before the first call. threshold: a matrix is multiplied by SciPy until so many entries were, its own
+    times the vectors; 0: all products that the library has are its own, also of small matrices. stats() says what ran
+    where, and why not in the library."""
+    before = switch.state
+    small = SMALL if threshold is None else min(SMALL, max(threshold, 1))
+    switch.set((THRESHOLD if threshold is None else threshold, small) if on else None)
+    return Block(before)

@@ -1,0 +1,47 @@
+"""python -m spmv.accelerate [--stats] [--threshold=ENTRIES] script.py [arguments], or -m module [arguments]: runs a program
+whose products of scipy.sparse the library computes (spmv.accelerate)."""
+import atexit
+import os
+import runpy
+import sys
+
+from ._accelerate import accelerate
+
+USAGE = "usage: python -m spmv.accelerate [--stats] [--threshold=ENTRIES] (script.py | -m module) [arguments]"
+
+
+def tell():
+    from ._matrix import stats
+    told = stats()
+    reasons = ", ".join(f"{reason}: {count}" for reason, count in sorted(told["why"].items()))
+    print(f"spmv.accelerate: {told['library']} products in the library, {told['scipy']} in SciPy"
+          + (f" ({reasons})" if reasons else ""), file=sys.stderr)
+
+
+def main(arguments):
+    threshold = None
+    while arguments and arguments[0].startswith("--"):
+        option, _, value = arguments.pop(0).partition("=")
+        if option == "--stats":
+            atexit.register(tell)
+        elif option == "--threshold" and value.isdigit():
+            threshold = int(value)
+        else:
+            sys.exit(USAGE)
+    if not arguments or arguments == ["-m"]:
+        sys.exit(USAGE)
+    accelerate(threshold=threshold)
+    if arguments[0] == "-m":
+        sys.argv[:] = arguments[1:]
+        sys.path.insert(0, os.getcwd())
+        runpy.run_module(arguments[1], run_name="__main__", alter_sys=True)
+    else:
+        sys.argv[:] = arguments
+        sys.path[0] = os.path.dirname(os.path.abspath(arguments[0]))
+        runpy.run_path(arguments[0], run_name="__main__")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
+else:
+    sys.modules[__name__] = accelerate  # import spmv.accelerate: the function, not this file

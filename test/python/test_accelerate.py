@@ -1,0 +1,326 @@
+"""spmv.accelerate: products of SciPy's own matrices are SciPy's, whatever happens to their arrays, and everything is put back."""
+import copy
+import importlib.util
+import os
+import pathlib
+import pickle
+import subprocess
+import sys
+import tempfile
+import textwrap
+import threading
+import unittest
+import unittest.mock
+import warnings
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PROGRAM = pathlib.Path(os.environ.get("SPMV", ROOT / "build/omp/spmv"))
+if "-san" in PROGRAM.parent.name or not importlib.util.find_spec("scipy"):
+    sys.exit(print("Ran 0 tests: there is no SciPy, or the library needs a sanitizer's runtime, which Python has not"))
+os.environ["SPMV_LIBRARY"] = str(PROGRAM.parent / "libspmv.so")
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+sys.path[:0] = [str(ROOT / "src/bindings/python"), str(ROOT / "test/python")]
+
+import accelerate_programs
+import numpy as np
+import scipy.sparse as sparse
+import scipy.sparse.linalg as linalg
+import spmv
+from spmv import _accelerate
+
+rng = np.random.default_rng(49)
+
+
+def random_matrix(shape=(300, 200), kind="csr", dtype=np.float64, density=0.1):
+    return sparse.random(*shape, density, "csr", dtype=dtype, random_state=3).asformat(kind)
+
+
+def library(product):
+    """How many products of it ran in the library."""
+    before = spmv.stats()["library"]
+    product()
+    return spmv.stats()["library"] - before
+
+
+class Programs(unittest.TestCase):
+    def setUp(self):
+        warnings.simplefilter("ignore")
+
+    def test_random_programs_are_scipys(self):
+        ran, share = accelerate_programs.run(0, 150)
+        self.assertGreater(ran, 1000)
+        self.assertGreaterEqual(share, 95)
+
+    def assert_caught(self, name, planted):
+        """Programs see that a fault was planted in _accelerate. What a plan reads then must be there: nothing is freed."""
+        kept, arrays_of = [], _accelerate.Compressed.parts
+
+        def keep(A):
+            parts = arrays_of(A)
+            kept.append(parts)
+            return parts
+
+        with unittest.mock.patch.object(_accelerate, name, planted), \
+                unittest.mock.patch.object(_accelerate.Compressed, "parts", staticmethod(keep)):
+            with self.assertRaises(accelerate_programs.Wrong):
+                accelerate_programs.run(0, 150)
+
+    def planted_copy(self, which):
+        """A plan whose arrays of that number are copies."""
+        class Stale(_accelerate.Seen):
+            def make(self, format, shape, dtype, parts, at):
+                copies = [np.array(part, order="C") for part in parts]
+                self.kept = copies
+                at = tuple(copies[k].ctypes.data if k in which else at[k] for k in range(3))
+                super().make(format, shape, dtype, parts, at)
+        return Stale
+
+    def test_a_stale_value_is_caught(self):
+        self.assert_caught("Seen", self.planted_copy([0]))
+
+    def test_a_stale_pattern_is_caught(self):
+        self.assert_caught("Seen", self.planted_copy([1]))
+        self.assert_caught("Seen", self.planted_copy([2]))
+
+    def test_exchanged_or_freed_arrays_are_caught(self):
+        def without_addresses(at, *rest):
+            return key_of((), *rest)
+        key_of = _accelerate.key_of
+        self.assert_caught("key_of", without_addresses)
+
+    def test_an_exchanged_type_is_caught(self):
+        def without_types(*arguments):
+            return key_of(*arguments)[:-3]
+        key_of = _accelerate.key_of
+        self.assert_caught("key_of", without_types)
+
+
+class InTheLibrary(unittest.TestCase):
+    def setUp(self):
+        block = spmv.accelerate(threshold=0)
+        self.addCleanup(block.__exit__)
+
+    def test_products_of_all_formats_have_scipys_bits_or_nearly(self):
+        for kind in "csr", "csc", "bsr", "coo":
+            for dtype in np.float64, np.float32:
+                for of in sparse.csr_matrix, sparse.csr_array:
+                    A = of(random_matrix(dtype=dtype)).asformat(kind)
+                    x, X = rng.standard_normal(200).astype(dtype), rng.standard_normal((200, 5)).astype(dtype)
+                    z = rng.standard_normal(300).astype(dtype)
+                    for product in (lambda: A @ x, lambda: A @ X, lambda: A @ np.asfortranarray(X), lambda: A.T @ z,
+                                    lambda: z @ A, lambda: linalg.aslinearoperator(A).matmat(X)):
+                        y = product()
+                        self.assertEqual(library(product), 1, (kind, dtype))
+                        right, _ = accelerate_programs.by_scipy(product)
+                        self.assertEqual((type(y), y.dtype, y.shape, y.flags.c_contiguous),
+                                         (type(right), right.dtype, right.shape, right.flags.c_contiguous))
+                        np.testing.assert_allclose(y, right, rtol=0, atol=300 * np.finfo(dtype).eps)
+                        if kind in ("csr", "bsr") and product() is not None and os.uname().machine == "x86_64" \
+                                and y.shape[0] == 300:
+                            np.testing.assert_array_equal(y, right)
+
+    def test_solvers_multiply_in_the_library(self):
+        A = random_matrix((200, 200), density=0.02)
+        A = (A @ A.T + 10 * sparse.eye(200)).tocsr()
+        b = np.ones(200)
+        self.assertGreater(library(lambda: linalg.cg(A, b)), 3)
+        self.assertGreater(library(lambda: linalg.lsqr(A, b)), 6)
+        self.assertGreater(library(lambda: linalg.eigsh(A, 2)), 3)
+
+    def test_other_types_and_classes_stay_scipys(self):
+        class Mine(sparse.csr_matrix):
+            def _matmul_vector(self, other):
+                return 42 * super()._matmul_vector(other)
+
+        A, x = random_matrix(), np.ones(200)
+        np.testing.assert_allclose(Mine(A) @ x, 42 * (A @ x))
+        odd = np.zeros(8 * A.nnz + 1, np.uint8)[1:].view(np.float64)
+        odd[:] = A.data
+        unaligned = sparse.csr_matrix(A)
+        unaligned.data = odd
+        wide = sparse.csr_array(A)
+        wide.indices, wide.indptr = wide.indices.astype(np.int64), wide.indptr.astype(np.int64)
+        for of in [A.astype(t) for t in (complex, np.int32, bool, np.longdouble)] + [Mine(A), unaligned, wide]:
+            self.assertEqual(library(lambda: of @ x), 0)
+        for other in x.astype(np.float32), x * 1j, x.astype(int), A.T:
+            self.assertEqual(library(lambda: A @ other), 0)
+        why = spmv.stats()["why"]
+        self.assertGreater(why["types"], 7)
+        self.assertGreater(why["another class"], 0)
+
+    def test_errors_are_scipys(self):
+        A = random_matrix()
+        for wrong in np.ones(199), np.ones((199, 2)), "x", None, [1, 2]:
+            ours = accelerate_programs.outcome(lambda: A @ wrong)[1]
+            theirs = accelerate_programs.by_scipy(lambda: A @ wrong)[1]
+            self.assertEqual((type(ours), str(ours)), (type(theirs), str(theirs)))
+
+    def test_indices_that_are_wrong_at_first_are_not_ours(self):
+        A, x = random_matrix(), np.ones(200)
+        right = A @ x
+        B = A.copy()
+        B.indices[3] = 10**6  # SciPy would read outside of x
+        seen = _accelerate.Seen()
+        seen.make(_accelerate.FORMATS["csr"], B.shape, B.dtype, (B.data, B.indices, B.indptr),
+                  tuple(a.ctypes.data for a in (B.data, B.indices, B.indptr)))
+        self.assertEqual((seen.plan, seen.reason), (None, "refused"))
+        B.indices[3] = A.indices[3]
+        np.testing.assert_array_equal(B @ x, right)
+        self.assertEqual(library(lambda: B @ x), 1)
+
+    def test_offsets_that_end_behind_the_arrays_are_not_ours(self):
+        A, x = random_matrix(), np.ones(200)
+        A.data, A.indices = A.data[:-50].copy(), A.indices[:-50].copy()
+        A.indptr[:] = np.minimum(A.indptr, len(A.data))
+        self.assertEqual(library(lambda: A @ x), 1)
+        A.indptr[-1] += 1
+        with unittest.mock.patch.object(_accelerate.sparse._sparsetools, "csr_matvec", create=True):
+            self.assertEqual(library(lambda: A @ x), 0)
+
+    def test_copies_and_pickles_know_nothing_of_it(self):
+        A, x = random_matrix(), np.ones(200)
+        before = dict(vars(A))
+        y = A @ x
+        self.assertEqual(sorted(vars(A)), sorted(before))
+        for B in copy.copy(A), copy.deepcopy(A), pickle.loads(pickle.dumps(A)):
+            np.testing.assert_array_equal(B @ x, y)
+        A.data.resize(A.nnz)  # NumPy refuses if something else holds the array
+
+    def test_threads_get_right_products(self):
+        A, X = random_matrix((2000, 2000), density=0.01), rng.standard_normal((6, 2000))
+        right, wrong = [A @ x for x in X], []
+
+        def multiply(k):
+            for _ in range(100):
+                if not np.array_equal(A @ X[k], right[k]):
+                    wrong.append(k)
+        threads = [threading.Thread(target=multiply, args=(k,)) for k in range(len(X))]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(wrong, [])
+
+    def test_a_forked_child_multiplies(self):
+        A, x = random_matrix((3000, 3000), density=0.02), np.ones(3000)
+        y = A @ x
+        with _accelerate.plans.busy:  # as if another thread was multiplying
+            child = os.fork()
+            if child == 0:
+                right = np.array_equal(A @ x, y) and library(lambda: A @ x) == 1
+                os._exit(0 if right else 1)
+        self.assertEqual(os.waitpid(child, 0)[1], 0)
+
+    def test_plans_of_many_matrices_do_not_pile_up(self):
+        x = np.ones(200)
+        for _ in range(3 * _accelerate.MOST_PLANS):
+            random_matrix(density=0.01).copy() @ x
+        self.assertLessEqual(len(_accelerate.plans.seen), _accelerate.MOST_PLANS)
+
+
+class Deciding(unittest.TestCase):
+    def setUp(self):
+        self.addCleanup(spmv.accelerate(False).__exit__)
+
+    def test_small_products_and_first_ones_stay_in_scipy(self):
+        A, small = random_matrix((2000, 2000), density=0.02), random_matrix()
+        with spmv.accelerate(threshold=10 * A.nnz):
+            self.assertEqual(library(lambda: [A @ np.ones(2000) for _ in range(10)]), 0)
+            self.assertGreater(library(lambda: [A @ np.ones(2000) for _ in range(10)]), 0)
+            self.assertEqual(library(lambda: [small @ np.ones(200) for _ in range(100)]), 0)
+
+    def test_what_is_no_faster_goes_back_to_scipy_for_a_while(self):
+        seen = _accelerate.Seen()
+        seen.scipy_took(1, 2.0)
+        seen.runs, seen.plan = True, 1
+        for _ in range(5 * _accelerate.WINDOW):
+            seen.library_took(1, 1.5, 100)
+        self.assertTrue(seen.runs)
+        for _ in range(_accelerate.WINDOW):
+            seen.library_took(1, 2.5, 100)
+        self.assertFalse(seen.runs)
+        self.assertEqual(seen.why_not(), "no faster")
+        self.assertFalse(seen.decide(100, 0))
+        self.assertTrue(seen.decide(1, 0))
+
+    def test_another_thread_that_multiplies_has_the_cores(self):
+        A, x = random_matrix(), np.ones(200)
+        with spmv.accelerate(threshold=0):
+            with _accelerate.plans.busy:
+                self.assertEqual(library(lambda: A @ x), 0)
+            self.assertEqual(library(lambda: A @ x), 1)
+        self.assertGreater(spmv.stats()["why"]["another thread multiplies"], 0)
+
+
+class Switching(unittest.TestCase):
+    def classes(self):
+        return {(kind, name): method for own in _accelerate.OWN for kind in own.__mro__ for name, method in vars(kind).items()}
+
+    def test_everything_is_put_back(self):
+        before = self.classes()
+        with spmv.accelerate():
+            self.assertNotEqual(self.classes(), before)
+            with spmv.accelerate(threshold=0):
+                pass
+            self.assertEqual(_accelerate.plans.threshold, _accelerate.THRESHOLD)
+        self.assertEqual(self.classes(), before)
+        spmv.accelerate()
+        spmv.accelerate(threshold=0)
+        spmv.accelerate(False)
+        self.assertEqual(self.classes(), before)
+        with self.assertRaises(ZeroDivisionError), spmv.accelerate():
+            1 / 0
+        self.assertEqual(self.classes(), before)
+
+    def test_another_packages_method_stays(self):
+        kind, name = next((kind, name) for kind, name in _accelerate.owners(_accelerate.METHODS[0]))
+        own = vars(kind)[name]
+        with spmv.accelerate(threshold=0):
+            ours = vars(kind)[name]
+
+            def theirs(self, other):
+                return ours(self, other)
+            setattr(kind, name, theirs)
+        self.assertIs(vars(kind)[name], theirs)
+        A = random_matrix(kind="coo" if "coo" in kind.__name__ else "csr")
+        self.assertEqual(library(lambda: A @ np.ones(200)), 0)
+        setattr(kind, name, own)
+
+    def run_program(self, text, *arguments):
+        with tempfile.TemporaryDirectory() as folder:
+            script = pathlib.Path(folder, "script.py")
+            script.write_text(textwrap.dedent(text))
+            pathlib.Path(folder, "beside.py").write_text("name = 'beside'\n")
+            path = os.pathsep.join([str(ROOT / "src/bindings/python"), os.environ.get("PYTHONPATH", "")])
+            return subprocess.run([sys.executable, "-W", "error::RuntimeWarning", "-m", "spmv.accelerate", *arguments,
+                                   str(script), "one", "--two"], capture_output=True, text=True, check=False,
+                                  env={**os.environ, "PYTHONPATH": path})
+
+    def test_an_unchanged_program_is_accelerated(self):
+        program = """
+            import sys
+            import beside
+            import numpy as np
+            import scipy.sparse as sparse
+            A = sparse.random(300, 300, 0.1, "csr")
+            for _ in range(5):
+                A @ np.ones(300)
+            print(__name__, beside.name, sys.argv[1:], __file__ == sys.argv[0])
+            """
+        ran = self.run_program(program, "--stats", "--threshold=0")
+        self.assertEqual((ran.stdout, ran.returncode), ("__main__ beside ['one', '--two'] True\n", 0), ran.stderr)
+        self.assertEqual(ran.stderr, "spmv.accelerate: 5 products in the library, 0 in SciPy\n")
+        ran = self.run_program(program, "--stats")
+        self.assertIn("0 products in the library, 5 in SciPy (small: 5)", ran.stderr)
+        self.assertEqual(self.run_program("raise SystemExit(7)").returncode, 7)
+        self.assertIn("usage", self.run_program("", "--unknown").stderr)
+
+    def test_importing_the_file_gives_the_function(self):
+        code = "import spmv.accelerate, spmv; spmv.accelerate(False); from spmv import accelerate; accelerate(False)"
+        path = str(ROOT / "src/bindings/python")
+        ran = subprocess.run([sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": path}, check=False)
+        self.assertEqual(ran.returncode, 0)
+
+
+if __name__ == "__main__":
+    unittest.main()
