@@ -123,7 +123,7 @@ static spmv_status create_one(spmv_mat *mat, const spmv_plan_opts *opts, spmv_ke
                                                : spmv_plan_make(mat, opts, false, out);
 }
 
-/* By the transpose. A symmetric matrix, which is its own, multiplies as it is, and for a library
+/* By the transpose. A symmetric matrix, which is its own, multiplies as it is, and for a kernel
  * that can multiply by the transpose none is made. */
 static spmv_status create_transposed(spmv_mat *mat, const spmv_plan_opts *opts, spmv_kernel_id id,
                                      spmv_plan **out) {
@@ -134,6 +134,9 @@ static spmv_status create_transposed(spmv_mat *mat, const spmv_plan_opts *opts, 
     if (mat->live || (mat->coo.symmetry == SPMV_GENERAL && id.index != SPMV_AUTO &&
                       id.backend->kernels[id.index][0]->traits & SPMV_TRANSPOSES))
         return spmv_plan_make(mat, &transposed, false, out);
+    if (mat->coo.symmetry == SPMV_GENERAL && id.index == SPMV_AUTO &&
+        spmv_auto_unturned(mat, &transposed, id.backend, out))
+        return SPMV_OK;
     TRY(spmv_transpose_of(mat, &T));
     TRY(create_one(T, &as_is, id, out));
     (*out)->op = SPMV_TRANSPOSE;

@@ -17,4 +17,8 @@ spmv_status spmv_auto_plan(spmv_mat *mat, const spmv_plan_opts *opts, const spmv
  * spmv_now. */
 spmv_status spmv_auto_select(spmv_mat *mat, const spmv_plan_opts *opts, const spmv_backend *backend,
                              spmv_proposals *all, double start, spmv_plan **out);
+/* Makes a plan by the transpose that converts nothing, and says so, if it does: where too few
+ * products follow to pay for making the transpose. */
+bool spmv_auto_unturned(spmv_mat *mat, const spmv_plan_opts *opts, const spmv_backend *backend,
+                        spmv_plan **out);
 #endif

@@ -176,6 +176,49 @@ static void libraries_get_no_transpose(void **state) {
     if (tried == 0) skip();
 }
 
+static spmv_plan *auto_of(spmv_mat *mat, spmv_op op, int64_t calls, int64_t vectors) {
+    const spmv_plan_opts opts = {
+        .size = sizeof opts, .op = op, .expected_calls = calls, .vectors = vectors, .refill = 1};
+    spmv_plan *plan = NULL;
+    assert_int_equal(spmv_plan_create(mat, &opts, &plan), SPMV_OK);
+    return plan;
+}
+
+/* What few products take longer without is decided by their number, not by the clock. */
+static void few_products_convert_nothing(void **state) {
+    (void)state;
+    spmv_ctx *ctx = context_of(1); /* no thread adds anything apart */
+    spmv_mat *mat = NULL;
+    spmv_plan_facts facts = SPMV_OPTS(spmv_plan_facts);
+    assert_int_equal(spmv_mat_load(ctx, "gen:random:8000:40", NULL, &mat), SPMV_OK);
+    spmv_plan *few = auto_of(mat, SPMV_TRANSPOSE, 10, 1);
+    assert_null(mat->transpose);
+    assert_int_equal(spmv_plan_info(few, &facts), SPMV_OK);
+    assert_string_equal(facts.kernel, "csr_scatter");
+    assert_non_null(strstr(facts.reason, "10 products with"));
+    assert_true(facts.scratch_bytes > 0);
+    spmv_plan *both = auto_of(mat, SPMV_BOTH, 3, 1);
+    assert_null(mat->transpose);
+    spmv_plan_free(both);
+    spmv_plan_free(few);
+    spmv_plan *several = auto_of(mat, SPMV_TRANSPOSE, 10, 8);
+    assert_non_null(mat->transpose);
+    few = auto_of(mat, SPMV_TRANSPOSE, 10, 1); /* the transpose is there */
+    assert_int_equal(spmv_plan_info(few, &facts), SPMV_OK);
+    assert_string_not_equal(facts.kernel, "csr_scatter");
+    spmv_plan_free(few);
+    spmv_plan_free(several);
+    spmv_plan *unknown = auto_of(mat, SPMV_TRANSPOSE, 0, 1), *many = auto_of(mat, SPMV_BOTH, 60, 1);
+    assert_int_equal(spmv_plan_info(unknown, &facts), SPMV_OK);
+    assert_string_not_equal(facts.kernel, "csr_scatter");
+    assert_int_equal(spmv_plan_info(many, &facts), SPMV_OK);
+    assert_string_not_equal(facts.transposed_kernel, "csr_scatter");
+    spmv_plan_free(many);
+    spmv_plan_free(unknown);
+    spmv_mat_free(mat);
+    spmv_ctx_free(ctx);
+}
+
 static void products_end_with_the_matrix(void **state) {
     (void)state;
     spmv_ctx *ctx = context_of(2);
@@ -482,6 +525,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(refused_values_change_nothing),
         cmocka_unit_test(facts_name_both),
         cmocka_unit_test(libraries_get_no_transpose),
+        cmocka_unit_test(few_products_convert_nothing),
         cmocka_unit_test(products_end_with_the_matrix),
         cmocka_unit_test(vectors_may_lie_between_each_other),
         cmocka_unit_test(wrong_options_are_refused),
