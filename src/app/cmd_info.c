@@ -158,7 +158,31 @@ static void find_formats(spmv_ctx *ctx, const options *o, const bool wanted[MOST
     }
 }
 
-static void print_formats(const matrix_facts *facts, const char *size) {
+/* Names the square blocks that take the fewest bytes, if those are not the usual ones; a size that
+ * was given is kept. */
+static void print_best_block(const options *o, const matrix_facts *facts) {
+    enum { USUAL = 2, INDEX = 4 };
+    const struct {
+        int edge;
+        double fill;
+    } known[] = {{2, facts->fill_2}, {3, facts->fill_3}, {4, facts->fill_4}, {8, facts->fill_8}};
+    const double width = is_f32(o) ? sizeof(float) : sizeof(double);
+    double least = INFINITY;
+    int best = 0;
+    for (size_t k = 0; k < sizeof known / sizeof *known; k++) {
+        const double cells = known[k].edge * known[k].edge;
+        const double bytes = (double)facts->nnz / known[k].fill * (width + INDEX / cells);
+        if (bytes < least) least = bytes, best = known[k].edge;
+    }
+    for (const spmv_param *p = spmv_param_list(spmv_format_named("bsr", 0)->params);
+         p->id != SPMV_NPARAMS; p++)
+        if (o->param[p->id].count) return;
+    if (best == 0 || best == USUAL) return;
+    printf("%*sof square blocks, %dx%d take the fewest bytes, about %.2f MB: --shape=%dx%d\n",
+           INDENT, "", best, best, 1e-6 * least, best, best);
+}
+
+static void print_formats(const options *o, const matrix_facts *facts, const char *size) {
     printf("  %-15s %12s %10s %9s\n", "format", size, "bytes/nnz", "padding");
     for (int f = 0; f < facts->format_bytes.count; f++) {
         double nnz = (double)facts->nnz, bytes = (double)facts->format_bytes.number[f];
@@ -171,6 +195,7 @@ static void print_formats(const matrix_facts *facts, const char *size) {
             snprintf(padding, sizeof padding, "%.1f%%",
                      100 * ((double)facts->format_slots.number[f] / nnz - 1));
         printf("  %-15s %12s %10s %9s\n", facts->format_bytes.name[f], size_MB, share, padding);
+        if (strcmp(facts->format_bytes.name[f], "bsr") == 0) print_best_block(o, facts);
         if (!reason) continue;
         printf("%*s", INDENT, "");
         print_wrapped(stdout, page_width(stdout, PAGE_WIDTH), INDENT, INDENT, reason);
@@ -185,7 +210,7 @@ static int print_facts(const options *o, const matrix_facts *facts) {
         return 0;
     }
     for (int k = 0; k < table.count; k++) print_value(&table.field[k], facts);
-    print_formats(facts, is_f32(o) ? "MB (f32)" : "MB (f64)");
+    print_formats(o, facts, is_f32(o) ? "MB (f32)" : "MB (f64)");
     return 0;
 }
 

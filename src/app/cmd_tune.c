@@ -227,6 +227,36 @@ static void print_answer(const session *run, const cell *before, const cell *fou
     }
 }
 
+/* Says which of several kernels in the same conditions won the last comparison, which are not
+ * surely slower, and what to type. chosen [n]: each as it is best; NULL: without a right result. */
+static void print_winner(const session *run, const cell *const *chosen, int n, bool disturbed) {
+    enum { MOST_NAMED = 3 };
+    const cell *best = NULL;
+    char flags[512], median[TIME_TEXT];
+    int tied = 0;
+    for (int k = 1; k < n; k++)
+        if (!same_conditions(&run->cell[k], &run->cell[0])) return;
+    for (int k = 0; k < n; k++)
+        if (chosen[k] && (!best || chosen[k]->times.median < best->times.median)) best = chosen[k];
+    if (!best || n < 2) return;
+    settings_flags(best->setting, best->nsettings, flags, sizeof flags);
+    time_text(best->times.median, median);
+    printf("%s of %d: %s%s, %s", disturbed ? "all were disturbed; the least median" : "fastest", n,
+           descriptor(best->kernel)->name, flags, median);
+    for (int k = 0; k < n; k++) {
+        if (!chosen[k] || chosen[k] == best || is_faster(&best->times, &chosen[k]->times, 0))
+            continue;
+        if (tied < MOST_NAMED)
+            printf("%s%s", tied ? ", " : "; not surely faster than ",
+                   descriptor(chosen[k]->kernel)->name);
+        tied++;
+    }
+    if (tied > MOST_NAMED) printf(" and %d more", tied - MOST_NAMED);
+    char *command = command_of(run, best);
+    printf("; to type:\n    %s\n", command ? command : spmv_strerror(SPMV_E_NOMEM));
+    free(command);
+}
+
 static bool is_found(const cell *before, const finding *found) {
     return found->cell.nsettings > before->nsettings;
 }
@@ -259,12 +289,16 @@ static int compare(session *run, spmv_mat *mat, const finding *found, int n) {
         if (is_found(&run->cell[k], &found[k])) all[last.ncells++] = untimed(&found[k].cell);
     }
     int code = run_on(&last, mat, run->o->matrices[0]);
-    const cell *first = all;
+    const cell *first = all, **chosen = calloc((size_t)(n > 0 ? n : 1), sizeof *chosen);
+    if (!chosen && !code) code = complain(SPMV_E_NOMEM, NULL);
     for (int k = 0; k < n && !code; k++) {
         const cell *second = first + is_found(&run->cell[k], &found[k]);
         print_answer(run, first, second, found[k].looked);
+        chosen[k] = second->ok && is_confirmed(first, second) ? second : first->ok ? first : NULL;
         first = second + 1;
     }
+    if (!code) print_winner(run, chosen, n, last.ndisturbed == last.nok);
+    free(chosen);
     if (!code && last.nwrong && !run->o->quiet)
         say("spmv: tune: %d WRONG result%s\n", last.nwrong, last.nwrong == 1 ? "" : "s");
     if (!code && last.ndisturbed)

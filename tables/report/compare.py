@@ -168,6 +168,15 @@ def names_of_settings(records):
     return names
 
 
+CONDITIONS = (("precision", ""), ("cache", ""), ("threads", "threads="), ("alpha", "alpha="), ("beta", "beta="))
+
+
+def conditions(system, systems):
+    """What is not the same in all systems, in words: rows of one kernel may differ in nothing else."""
+    return [prefix + text_of(getattr(system, name)) for name, prefix in CONDITIONS
+            if len({getattr(other, name) for other in systems}) > 1]
+
+
 def pairs_of_one_machine(a, b):
     """(pairs, how many configurations only one side has). A setting that only one side's records
     know, since the log grew a field, does not keep two runs apart; nor does what auto chose: a worse
@@ -185,7 +194,7 @@ def pairs_of_one_machine(a, b):
     of_a, of_b = repeats_by(a, key), repeats_by(b, key)
     both = sorted(of_a.keys() & of_b.keys(), key=order)
     pairs = [Pair(k[1].name, k[2], " ".join(filter(None, (
-        choices(of_a[k], of_b[k]) if k[2] == AUTO else short_label(k[3]), product_of(k[0])))),
+        choices(of_a[k], of_b[k]) if k[2] == AUTO else short_label(k[3]), *conditions(k[0], {key[0] for key in both}), product_of(k[0])))),
                   merge_repeats(of_a[k]), merge_repeats(of_b[k])) for k in both]
     return pairs, len(of_a) - len(both), len(of_b) - len(both)
 

@@ -89,6 +89,15 @@ class ProductTest(CompareTest):
         self.assertEqual(len(rows), len(self.PRODUCTS))
         self.assertEqual(sorted(rows.values()), ["FASTER", *["SLOWER"] * 4])
 
+    def test_precisions_and_caches_tell_rows_apart(self):
+        several = ({"config__precision": "f64"}, {"config__precision": "f32"}, {"config__precision": "f32", "config__cache": "cold"},
+                   {"config__precision": "f64", "config__threads": 2})
+        rows = self.rows([record(1e-3, **{"config__cache": "warm", **of}) for of in several],
+                         [record(1e-3, **{"config__cache": "warm", **of}) for of in several])
+        self.assertEqual(len(rows), len(several))
+        self.assertTrue(any("f32 cold threads=4" in config for config in rows), rows)
+        self.assertNotIn("f64", " ".join(self.rows([record(1e-3)], [record(1e-3)])))
+
     def test_old_logs_are_of_one_vector_as_the_matrix_is(self):
         rows = self.rows([record(1e-3)],
                          [record(0.5e-3, config__vectors=1, config__layout="columns", config__op="as-is")])

@@ -149,6 +149,22 @@ class NothingKept(Ends):
         self.assertIn("logged 1 record", self.spmv(*RUN).stderr)
 
 
+class Announced(Ends):
+
+    def test_a_time_that_does_not_hold_is_corrected(self):
+        """The program is stopped for longer than it said that it takes."""
+        words = ["gen:poisson2d:50", "-k", "omp:csr_rows,omp:csr_serial", "-t1", "--min-time=1", "--max-time=1", "--max-noise=0%",
+                 "--probe=off", "--no-log", "--progress=off"]
+        with subprocess.Popen([SPMV, *words], cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
+            for line in process.stderr:
+                if line.startswith("timing 2 kernels in turns: "):
+                    break
+            process.send_signal(signal.SIGSTOP)
+            time.sleep(4.5)
+            process.send_signal(signal.SIGCONT)
+            self.assertRegex(process.stderr.read(), r"  longer than announced: [01] of 2 final after \d+ s, ")
+
+
 class Names(Ends):
 
     def test_the_nearest_are_named(self):

@@ -3,6 +3,7 @@
 
 import csv
 import os
+import re
 import subprocess
 import tempfile
 import unittest
@@ -35,6 +36,15 @@ def made(lengths, cols):
 
 
 class Info(unittest.TestCase):
+    def test_the_best_block_is_named(self):
+        talk = subprocess.run([SPMV, "info", "gen:fem3d:6", "-k", "bsr_rows"], capture_output=True, text=True, check=True).stdout
+        self.assertRegex(talk, r"\n  bsr .*\n    of square blocks, 3x3 take the fewest bytes, about \d+\.\d\d MB: --shape=3x3\n")
+        megabytes = re.search(r"about (\S+) MB", talk)[1]
+        talk = subprocess.run([SPMV, "info", "gen:fem3d:6", "-k", "bsr_rows", "--shape=3x3"], capture_output=True, text=True,
+                              check=True).stdout
+        self.assertRegex(talk, rf"\n  bsr +{megabytes}")
+        self.assertNotIn("of square blocks", talk)
+
     def test_entries_are_those_that_the_first_paper_prints(self):
         if not os.path.isdir(SHARED):
             self.skipTest("no ../shared/matrices beside this checkout")

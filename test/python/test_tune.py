@@ -42,6 +42,12 @@ class Tune(unittest.TestCase):
         self.assertRegex(said, r"\nell_tiles: confirmed: --simd=on took \d\d\.\d% less time in the last comparison; to type:\n"
                                rf"    spmv -m {MATRIX} -k omp:ell_tiles --simd=on {' '.join(BRIEFLY)}\n$")
 
+    def test_of_several_the_winner_is_the_end(self):
+        said, _ = self.tune("-k", "ell_blocks,ell_tiles", "--no-log")
+        last = said.splitlines()[-2:]
+        self.assertRegex(last[0], r"^(fastest|all were disturbed; the least median) of 2: ell_\w+.*; to type:$")
+        self.assertRegex(last[1], rf"^    spmv -m {MATRIX} -k omp:ell_(tiles|blocks)")
+
     def test_faster_in_trials_alone(self):
         said, _ = self.tune("-k", "csb_blocks", "--no-log")
         self.assertRegex(said, r"\ncsb_blocks: not confirmed: --simd=on took \d\d\.\d% less time in short trials; "

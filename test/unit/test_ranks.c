@@ -202,7 +202,7 @@ static void unchecked_results_are_named_and_not_ranked(void **state) {
     explained(&run, rows, COUNT(rows), said, sizeof said);
     assert_string_equal(
         said, "  fastest including preparation (f64): quick for 1 to 10000 products\n"
-              "  for many products: quick, 2.00 times as fast as csr1; pays off at once\n");
+              "  for many products: quick, 2.00 times as fast as slow; pays off at once\n");
     for (int k = 0; k < COUNT(rows); k++) rows[k].r.check_status = "off";
     rank_results(rows, COUNT(rows));
     explained(&run, rows, COUNT(rows), said, sizeof said);
@@ -245,8 +245,8 @@ static void a_ratio_of_times_in_doubt_is_a_range_or_nothing(void **state) {
         rank_results(rows, COUNT(rows));
         explained(&run, rows, COUNT(rows), said, sizeof said);
         assert_non_null(
-            strstr(said, settled ? "quick, about 5.0 to 18 times as fast as csr1, disturbed\n"
-                                 : " csr1, disturbed and not settled\n"));
+            strstr(said, settled ? "quick, about 5.0 to 18 times as fast as slow, disturbed\n"
+                                 : " slow, disturbed and not settled\n"));
         assert_null(strstr(said, "pays off"));
     }
     rows[1].r.timing_q3_s = 61; /* perhaps it is slower */
@@ -254,7 +254,7 @@ static void a_ratio_of_times_in_doubt_is_a_range_or_nothing(void **state) {
     assert_null(strstr(said, "as fast as"));
     rows[1].r.timing_flags = (texts){NULL, 0}; /* settled, to the 30 % of its interval */
     explained(&run, rows, COUNT(rows), said, sizeof said);
-    assert_non_null(strstr(said, "quick, 11 times as fast as csr1; pays off at once\n"));
+    assert_non_null(strstr(said, "quick, 11 times as fast as slow; pays off at once\n"));
     spmv_ctx_free(run.ctx);
 }
 

@@ -34,7 +34,38 @@ static void noise_is_aligned(void **state) {
     }
 }
 
+/* At 80 columns the choice of auto is named, and its threads and rates are there. */
+static void what_matters_fits_80_columns(void **state) {
+    (void)state;
+    record records[] = {timed(1, 0), timed(0, 1)};
+    table_row rows[COUNT(records)];
+    char page[2000] = "";
+    for (int k = 0; k < COUNT(records); k++) {
+        record *r = &records[k];
+        r->config_kernel = k ? "csb_interleaved_blocks" : "sell16_lanes";
+        r->config_requested = k ? "csb_interleaved_blocks" : "auto";
+        r->config_threads = k ? 16 : 1, r->omp_threads = 16;
+        r->config_params.count = 1;
+        r->config_params.name[0] = "sigma", r->config_params.number[0] = 4096;
+        r->perf_flop_per_s = 1.23e9, r->perf_B_per_s = 9e9, r->prep_total_s = 0.0123;
+        rows[k] = (table_row){r, k ? NULL : "auto"};
+    }
+    setenv("COLUMNS", "80", 1);
+    FILE *out = fmemopen(page, sizeof page, "w");
+    assert_non_null(out);
+    table_write(out, rows, COUNT(rows), "median", false, false);
+    fclose(out);
+    unsetenv("COLUMNS");
+    assert_non_null(strstr(page, "sell16_lanes (auto)"));
+    if (!strstr(page, "threads=1")) fail_msg("%s", page);
+    assert_non_null(strstr(page, "GFLOP/s"));
+    assert_non_null(strstr(page, " 1.23 "));
+    for (const char *line = page; *line; line += strcspn(line, "\n") + 1)
+        assert_true(strcspn(line, "\n") <= 80);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(noise_is_aligned)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(noise_is_aligned),
+                                       cmocka_unit_test(what_matters_fits_80_columns)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -214,6 +214,7 @@ typedef struct mixture { /* what a row must say because it is not the same in al
     bool backends;       /* names stand for kernels of both */
     bool states;         /* of the caches */
     bool ties;           /* some are tied, and not nearly all */
+    bool choices;        /* of auto, which no other column tells */
     int marks;           /* behind the noise, at most */
 } mixture;
 
@@ -240,8 +241,8 @@ static int mark_noise(const record *r, char out[MARKS]) {
                     disturbed ? "!" : "");
 }
 
-static mixture mixture_of(const table_row *rows, int count) {
-    mixture found = {.ties = !table_is_blurred(rows, count)};
+static mixture mixture_of(const table_row *rows, int count, bool choices) {
+    mixture found = {.ties = !table_is_blurred(rows, count), .choices = choices};
     for (int k = 0; k < count; k++) {
         char marks[MARKS];
         const int n = mark_noise(rows[k].r, marks);
@@ -260,11 +261,12 @@ static void add_state(const record *r, char *out) {
 static void fill(const table_row *row, mixture mixed, const char *stat, char cell[NCOLUMNS][CELL]) {
     const record *r = row->r;
     bool ok = strcmp(r->status, "ok") == 0;
-    snprintf(cell[KERNEL], CELL, "%s%s%s%s",
+    snprintf(cell[KERNEL], CELL, "%s%s%s%s%s",
              r->perf_best == 1                 ? "* "
              : mixed.ties && r->perf_tied == 1 ? "= "
                                                : "  ",
-             mixed.backends ? r->config_backend : "", mixed.backends ? ":" : "", r->config_kernel);
+             mixed.backends ? r->config_backend : "", mixed.backends ? ":" : "", r->config_kernel,
+             mixed.choices && is_chosen(r) ? " (auto)" : "");
     snprintf(cell[ALIAS], CELL, "%s", row->alias ? row->alias : "");
     config_text(r, cell[CONFIG]);
     if (mixed.states) add_state(r, cell[CONFIG]);
@@ -298,11 +300,12 @@ static bool is_empty(const char *s) {
 }
 
 /* Finds the width of each column; 0: nobody has anything there, and it is left out. */
-static void find_widths(const table_row *rows, int count, const char *stat, int width[NCOLUMNS]) {
+static void find_widths(const table_row *rows, int count, mixture mixed, const char *stat,
+                        int width[NCOLUMNS]) {
     char cell[NCOLUMNS][CELL];
     for (int c = 0; c < NCOLUMNS; c++) width[c] = 0;
     for (int k = 0; k < count; k++) {
-        fill(&rows[k], mixture_of(rows, count), stat, cell);
+        fill(&rows[k], mixed, stat, cell);
         for (int c = 0; c < NCOLUMNS; c++)
             if (!is_empty(cell[c]) && (int)strlen(cell[c]) > width[c])
                 width[c] = (int)strlen(cell[c]);
@@ -321,21 +324,22 @@ static int table_width(const int width[NCOLUMNS]) {
     return sum;
 }
 
-enum { LEAST_CONFIG = 12 };
+enum { LEAST_CONFIG = 10 }; /* threads=16 */
 
 /* Returns the number of columns by which the settings, which are the longest, can be cut short. */
 static int config_to_cut(const int width[NCOLUMNS]) {
     return width[CONFIG] > LEAST_CONFIG ? width[CONFIG] - LEAST_CONFIG : 0;
 }
 
-/* Leaves out columns until the table fits, those first that follow from others: the rate does from
- * the median, the preparation from nothing, and is kept at the cost of settings. What remains is
- * needed: who, how fast, and whether it is right. */
+/* Leaves out columns until the table fits, those first that follow from others. Then settings are
+ * cut short. What remains is needed: who, with how many threads, how fast, and whether it is
+ * right. */
 static void fit_widths(int most, int width[NCOLUMNS], bool left_out[NCOLUMNS]) {
     static const column least[] = {ALIAS, PADDING, MEGABYTES, GATHER, STREAM,
-                                   GBPS,  GFLOPS,  PREP,      NOISE};
+                                   GBPS,  PREP,    NOISE,     GFLOPS};
     for (size_t k = 0; k < sizeof least / sizeof *least; k++) {
-        int cut = least[k] == PREP || least[k] == NOISE ? config_to_cut(width) : 0;
+        bool last = least[k] == PREP || least[k] == NOISE || least[k] == GFLOPS;
+        int cut = last ? config_to_cut(width) : 0;
         if (table_width(width) - cut <= most) break;
         left_out[least[k]] = width[least[k]] > 0;
         width[least[k]] = 0;
@@ -344,9 +348,15 @@ static void fit_widths(int most, int width[NCOLUMNS], bool left_out[NCOLUMNS]) {
     if (over > 0) width[CONFIG] -= over < cut ? over : cut;
 }
 
-/* Longer cells end with two dots. */
+/* Longer cells end with two dots; but the first setting, as the number of threads, stays whole
+ * where it fits. */
 static void cut(char *cell, int width) {
-    if ((int)strlen(cell) > width && width > 2) snprintf(cell + width - 2, 3, "..");
+    const int first = (int)strcspn(cell, " ");
+    if ((int)strlen(cell) <= width || width <= 2) return;
+    if (first > width - 2 && first <= width)
+        cell[first] = 0;
+    else
+        snprintf(cell + width - 2, 3, "..");
 }
 
 static void name_left_out(FILE *file, const bool left_out[NCOLUMNS]) {
@@ -381,14 +391,21 @@ void table_write(FILE *file, const table_row *rows, int count, const char *stat,
     char cell[NCOLUMNS][CELL];
     int width[NCOLUMNS], most = all ? NO_LIMIT : page_width(file, NO_LIMIT);
     bool left_out[NCOLUMNS] = {false};
-    find_widths(rows, count, stat, width);
+    mixture mixed = mixture_of(rows, count, false);
+    find_widths(rows, count, mixed, stat, width);
     fit_widths(most, width, left_out);
+    if (left_out[ALIAS]) { /* which would have named the choices of auto */
+        mixed.choices = true;
+        memset(left_out, 0, sizeof left_out);
+        find_widths(rows, count, mixed, stat, width);
+        fit_widths(most, width, left_out);
+    }
     for (int c = 0; c < NCOLUMNS; c++)
         snprintf(cell[c], CELL, "%s%s", c == KERNEL ? "  " : "", c == STAT ? stat : heads[c]);
     put_row(file, cell, width);
     fputc('\n', file);
     for (int k = 0; k < count; k++) {
-        fill(&rows[k], mixture_of(rows, count), stat, cell);
+        fill(&rows[k], mixed, stat, cell);
         cut(cell[CONFIG], width[CONFIG]);
         bool bold = color && rows[k].r->perf_best == 1;
         if (bold) fputs("\033[1m", file);

@@ -306,11 +306,12 @@ void say_against_csr1(const result *results, int n, const record *r) {
     if (!csr1 || r == csr1) return;
     if (ratio_is_rough(r, csr1, &least, &most)) {
         if (least > 1 || most < 1)
-            say(", about %.*f to %.*f times as fast as csr1, %s", least < 10, least, most < 10,
-                most, *doubt_of(r) ? doubt_of(r) : doubt_of(csr1));
+            say(", about %.*f to %.*f times as fast as %s, %s", least < 10, least, most < 10, most,
+                csr1->config_kernel, *doubt_of(r) ? doubt_of(r) : doubt_of(csr1));
         return;
     }
-    say(", %.*f times as fast as csr1; ", digits_of(r, csr1), r->perf_speedup_csr1);
+    say(", %.*f times as fast as %s; ", digits_of(r, csr1), r->perf_speedup_csr1,
+        csr1->config_kernel);
     if (products > 0)
         say("pays off after about %lld product%s", rounded(products), products == 1 ? "" : "s");
     else if (products == 0)

@@ -4,6 +4,7 @@
 #include "session.h"
 #include <math.h>
 #include <stdlib.h>
+#include <time.h>
 
 typedef struct group { /* candidates whose plans are in memory together */
     session *run;
@@ -14,7 +15,9 @@ typedef struct group { /* candidates whose plans are in memory together */
     int count, done;
     bool in_rounds; /* not before all are prepared */
     void *y;
-    int code; /* of the first row that could not be logged */
+    int code;                  /* of the first row that could not be logged */
+    double started_s, spent_s; /* when the turns began; what candidates had been measured by then */
+    double announced_s;        /* seconds after started_s by which all was to be final */
 } group;
 
 static int keep(group *g, int k);
@@ -214,8 +217,23 @@ static surroundings look_around(const group *g, const spmv_backend *backend) {
     return now;
 }
 
-/* Seconds that the candidates still in turn take at least and at most. */
+static double now_s(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static double spent(const group *g) {
+    double sum = 0;
+    for (int k = 0; k < g->count; k++) sum += g->candidate[k].t.spent_s;
+    return sum;
+}
+
+/* Seconds that the candidates still in turn take at least and at most. What turns take besides
+ * their samples, as waiting for a core, is taken to go on. */
 static void time_left(const group *g, double *least, double *most) {
+    const double measured = spent(g) - g->spent_s, elapsed = now_s() - g->started_s;
+    const double stretch = g->in_rounds && measured > 0 ? fmax(1, elapsed / measured) : 1;
     *least = *most = 0;
     for (int k = 0; k < g->count; k++) {
         const candidate *e = &g->candidate[k];
@@ -223,6 +241,8 @@ static void time_left(const group *g, double *least, double *most) {
         *least += fmax(0, e->how.min_time_s - e->t.spent_s);
         *most += fmax(0, e->how.max_time_s - e->t.spent_s);
     }
+    *least *= stretch;
+    *most *= stretch;
 }
 
 /* A table that comes at once needs no announcement. */
@@ -303,12 +323,21 @@ static void show_round(const group *g, int round) {
     say("\rround %d: %d of %d final, %s left\033[K", round + 1, g->done, g->count, duration);
 }
 
-/* Says how long it will take, for those who see no progress. */
-static void say_duration(const group *g) {
+/* Says how long it will take, for those who see no progress; and again when that does not hold. */
+static void say_duration(group *g) {
     char duration[DURATION];
+    double least, most;
+    const double late = 1.25, elapsed = g->in_rounds ? now_s() - g->started_s : 0;
     if (g->run->o->progress || g->run->o->quiet || !is_long(g)) return;
+    if (g->in_rounds && (g->done == g->count || elapsed < late * g->announced_s + 1)) return;
+    time_left(g, &least, &most);
     duration_text(g, duration);
-    say("timing %d kernel%s: %s\n", g->count, g->count == 1 ? "" : "s in turns", duration);
+    if (g->in_rounds)
+        say("  longer than announced: %d of %d final after %.0f s, %s left\n", g->done, g->count,
+            elapsed, duration);
+    else
+        say("timing %d kernel%s: %s\n", g->count, g->count == 1 ? "" : "s in turns", duration);
+    g->announced_s = elapsed + most;
 }
 
 static void watch_step(const session *run, int k) {
@@ -361,6 +390,7 @@ static int time_rounds(group *g) {
         uint64_t seed = spmv_mix(g->run->o->seed + (uint64_t)g->run->pass);
         order_turns(g->run, g->candidate, order, g->count, seed + ((uint64_t)round << 32));
         show_round(g, round);
+        say_duration(g);
         for (int k = 0; k < g->count && !stop_code(); k++)
             if (g->candidate[order[k]].plan) take_turn(g, &g->candidate[order[k]]);
     }
@@ -401,6 +431,8 @@ static int time_rounds_watched(group *g) {
         while (backend_of(g, &g->candidate[same]) != backend_of(g, e)) same++;
         e->before = same < k ? g->candidate[same].before : look_around(g, backend_of(g, e));
     }
+    g->started_s = now_s();
+    g->spent_s = spent(g);
     say_duration(g);
     g->in_rounds = true;
     int code = time_rounds(g);
