@@ -25,9 +25,12 @@ bench-solver bench-upload: bench-%: build/cuda/bench_%
 	$(Q)$< $(FILES)
 bench-values: build/$(BUILD)/bench_values
 	$(Q)$< $(BUILD) $(FILES)
+# How often spmv compare is wrong, and finds 10 %; FEW=1 tries it a few times.
+bench-verdicts: $(BUILD)
+	$(Q)SPMV=build/$(BUILD)/spmv $(PYTHON) test/bench_verdicts.py $(if $(FEW),--few)
 .PHONY: test check check-update test-cuda test-emulated test-deb test-python-binding test-python-accelerate test-petsc \
         bench-petsc bench-read bench-convert bench-threads bench-ready bench-solver bench-upload bench-values \
-        bench-vectors
+        bench-vectors bench-verdicts
 
 # ---- the programs --------------------------------------------------------------------------------------------------
 
