@@ -23,6 +23,28 @@ static __global__ void count_up(int64_t n, idx *out) {
     if (k < n) out[k] = (idx)k;
 }
 
+spmv_status order_columns(spmv_device *d, int64_t n, const idx *column, int bits, idx *sorted,
+                          uint32_t *out) {
+    void *room[2] = {NULL}; /* CUB's, the numbers */
+    size_t bytes = 0;
+    if (n == 0) return SPMV_OK;
+    CU(d->ctx,
+       cub::DeviceRadixSort::SortPairs(NULL, bytes, (const uint32_t *)column, (uint32_t *)sorted,
+                                       out, out, n, 0, bits, stream_of(d)));
+    spmv_status status = d->backend->alloc(d, bytes, &room[0]);
+    if (status == SPMV_OK) status = d->backend->alloc(d, (size_t)n * sizeof *out, &room[1]);
+    if (status == SPMV_OK) {
+        uint32_t *number = (uint32_t *)room[1];
+        count_up<<<(unsigned)blocks_for(n, THREADS), THREADS, 0, stream_of(d)>>>(n, (idx *)number);
+        const cudaError_t error = cub::DeviceRadixSort::SortPairs(
+            room[0], bytes, (const uint32_t *)column, (uint32_t *)sorted, number, out, n, 0, bits,
+            stream_of(d));
+        if (error != cudaSuccess) status = cuda_fail(d->ctx, error, "sorting columns");
+    }
+    for (int k = 0; k < 2; k++) d->backend->release(d, room[k]);
+    return status;
+}
+
 spmv_status order_by_key(spmv_device *d, int64_t n, uint64_t *key, int bits, idx *out) {
     void *room[3] = {NULL}; /* CUB's, sorted keys, the numbers */
     size_t bytes = 0;

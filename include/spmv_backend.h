@@ -56,6 +56,15 @@ typedef struct spmv_device_format {
      * row_ptr. */
     spmv_status (*adopt)(spmv_device *d, const spmv_arrays *a, bool *is_right, spmv_stats *stats,
                          spmv_store **head, spmv_store **copy);
+    /* It also makes the rows of the transpose, of less than 2^32 nonzeros; *stats as above. */
+    spmv_status (*transpose)(spmv_device *d, const spmv_store *rows, spmv_stats *stats,
+                             spmv_store **head, spmv_store **copy);
+    /* Writes into order, [nnz] in the device's memory, which entry of the rows each of the
+     * transpose's is. */
+    spmv_status (*order_turned)(spmv_device *d, const spmv_store *rows, uint32_t *order);
+    /* Sets out[k] = values[order[k]] for k < n, all in the device's memory. */
+    spmv_status (*arrange)(spmv_device *d, int64_t n, const void *values, const uint32_t *order,
+                           void *out);
     /* The first part of build, as far as it takes to know the bytes of the whole store. *head and
      * *copy, NULL before, hold the arrays that were built for it; the caller frees them, also on
      * failure. NULL: the format's bound is close enough. */

@@ -8,6 +8,7 @@
  */
 #include "adopt_csr.cuh"
 #include "convert_csr.cuh"
+#include "transpose_csr.cuh"
 
 static spmv_status send_array(spmv_device *d, const void *from, size_t bytes, void **out) {
     TRY(d->backend->alloc(d, bytes, out));
@@ -130,4 +131,7 @@ EXPORT_BUILDER(csr) = {
     .build = build_on,
     .refill = refill_on,
     .adopt = adopt,
+    .transpose = transpose,
+    .order_turned = order_turned,
+    .arrange = arrange,
 };

@@ -101,6 +101,7 @@ struct spmv_mat {
     spmv_mat *transpose;   /* owned; NULL: not needed yet */
     spmv_mat *base;        /* of which this is the transpose; NULL: of none, or it was freed */
     uint32_t *turned;      /* [nnz] of a transpose: the entries of base's rows; NULL: not kept */
+    void *turned_there;    /* the same in the memory of source's device; NULL: not asked for yet */
     const spmv_live *live; /* one of stores: arrays that may change; NULL: they do not */
 };
 

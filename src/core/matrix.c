@@ -1,5 +1,6 @@
 /* matrix.c: makes a matrix from entries in memory, and frees it. */
 #include "internal.h"
+#include "source.h"
 #include "values/values.h"
 #include <stdlib.h>
 
@@ -179,6 +180,7 @@ void spmv_mat_put_away(spmv_mat *mat) {
     if (!mat) return;
     spmv_mat_drop_transpose(mat);
     spmv_host_give(mat->ctx, mat->turned);
+    spmv_source_forget_order(mat);
     if (mat->live) free(mat->live->room);
     spmv_stored_free(mat->ctx, mat->stores);
     spmv_origin_free(mat->ctx, mat->origin);

@@ -20,20 +20,44 @@ spmv_status spmv_arrays_check_place(const spmv_device *device, const spmv_arrays
 
 /* ---- making it ------------------------------------------------------------------------------- */
 
-static void describe(spmv_mat *mat, const spmv_arrays *a) {
+static void describe(spmv_mat *mat, const spmv_store *rows, spmv_precision precision,
+                     spmv_field field) {
     spmv_stats *stats = &mat->stats;
-    mat->precision = a->precision;
-    mat->csr = (spmv_csr){.rows = a->rows, .cols = a->cols, .nnz = a->nnz, .as_given = true};
-    mat->coo = (spmv_coo){.rows = a->rows,
-                          .cols = a->cols,
-                          .nnz = a->nnz,
-                          .field = a->values ? SPMV_REAL_FIELD : SPMV_PATTERN_FIELD};
-    stats->rows = a->rows;
-    stats->cols = a->cols;
-    stats->nnz = stats->nnz_file = a->nnz;
-    stats->field = mat->coo.field;
+    mat->precision = precision;
+    mat->csr =
+        (spmv_csr){.rows = rows->rows, .cols = rows->cols, .nnz = rows->nnz, .as_given = true};
+    mat->coo = (spmv_coo){.rows = rows->rows, .cols = rows->cols, .nnz = rows->nnz, .field = field};
+    stats->rows = rows->rows;
+    stats->cols = rows->cols;
+    stats->nnz = stats->nnz_file = rows->nnz;
+    stats->field = field;
     mat->to_count = true;
     mat->fetch = spmv_source_fetch;
+}
+
+static spmv_stored *new_source(spmv_mat *mat, spmv_device *device, int variant) {
+    spmv_stored *source = calloc(1, sizeof *source);
+    if (!source) return NULL;
+    source->next = mat->stores;
+    mat->stores = source;
+    source->format = spmv_format_named("csr", variant);
+    source->device = device;
+    source->only_on_device = true;
+    return source;
+}
+
+static void take_out(spmv_mat *mat, spmv_stored *source) {
+    spmv_stored **at = &mat->stores;
+    while (*at != source) at = &(*at)->next;
+    *at = source->next;
+    source->next = NULL;
+    spmv_stored_free(mat->ctx, source);
+}
+
+static void is_built(spmv_mat *mat, spmv_stored *source, double start) {
+    mat->source = source;
+    source->built = source->placed = spmv_now();
+    mat->stats.build_s = source->built - start;
 }
 
 static bool may_adopt(const spmv_device_format *own, const spmv_arrays *a) {
@@ -47,20 +71,79 @@ spmv_status spmv_source_adopt(spmv_mat *mat, spmv_device *device, const spmv_arr
     const double start = spmv_now();
     bool is_right = false;
     if (!may_adopt(own, a)) return SPMV_OK;
-    spmv_stored *source = mat->stores = calloc(1, sizeof *source);
+    spmv_stored *source = new_source(mat, device, variant);
     if (!source) return spmv_fail(device->ctx, SPMV_E_NOMEM, "out of memory for a store");
-    source->format = spmv_format_named("csr", variant);
-    source->device = device;
-    source->only_on_device = true;
     spmv_status status =
         own->adopt(device, a, &is_right, &mat->stats, &source->host, &source->copy);
     if (status == SPMV_E_NOMEM) return SPMV_OK; /* the host may have more */
     if (status != SPMV_OK || !is_right) return status;
-    mat->source = source;
-    describe(mat, a);
-    source->built = source->placed = spmv_now();
-    mat->stats.build_s = source->built - start;
+    describe(mat, source->host, a->precision, a->values ? SPMV_REAL_FIELD : SPMV_PATTERN_FIELD);
+    is_built(mat, source, start);
     return SPMV_OK;
+}
+
+/* ---- its transpose --------------------------------------------------------------------------- */
+
+static const spmv_device_format *builder_of(const spmv_mat *mat) {
+    const int variant = spmv_variant_of(mat->precision, spmv_needs_wide_offsets(mat->csr.nnz));
+    return spmv_device_builder(mat->source->device->backend, "csr", variant);
+}
+
+spmv_status spmv_source_transpose(const spmv_mat *mat, spmv_mat *T) {
+    const double start = spmv_now();
+    spmv_device *device = NULL;
+    const int variant = spmv_variant_of(mat->precision, spmv_needs_wide_offsets(mat->csr.nnz));
+    if (!mat->source || mat->csr.cols == 0 || mat->csr.nnz > UINT32_MAX) return SPMV_OK;
+    const spmv_device_format *own = builder_of(mat);
+    if (!own || !own->transpose) return SPMV_OK;
+    TRY(spmv_source_device(mat, &device));
+    spmv_stored *source = new_source(T, device, variant);
+    if (!source) return spmv_fail(device->ctx, SPMV_E_NOMEM, "out of memory for a store");
+    const spmv_status status =
+        own->transpose(device, mat->source->copy, &T->stats, &source->host, &source->copy);
+    if (status != SPMV_OK) {
+        take_out(T, source);
+        return status == SPMV_E_NOMEM ? SPMV_OK : status; /* the host may have more */
+    }
+    describe(T, source->host, mat->precision, mat->coo.field);
+    is_built(T, source, start);
+    return SPMV_OK;
+}
+
+void spmv_source_forget_order(spmv_mat *T) {
+    spmv_device *device = NULL; /* open: the rows are on it */
+    if (!T->turned_there) return;
+    if (spmv_source_device(T, &device) == SPMV_OK)
+        device->backend->release(device, T->turned_there);
+    T->turned_there = NULL;
+}
+
+void spmv_source_drop(spmv_mat *T) {
+    spmv_stored *source = (spmv_stored *)(uintptr_t)T->source;
+    spmv_source_forget_order(T);
+    T->source = NULL;
+    take_out(T, source);
+}
+
+/* Finds which entry of mat's rows each of its transpose's is. */
+static spmv_status order_turned(const spmv_mat *mat, spmv_device *device) {
+    spmv_mat *T = mat->transpose;
+    void *order = NULL;
+    if (T->turned_there) return SPMV_OK;
+    TRY(device->backend->alloc(device, (size_t)mat->csr.nnz * sizeof(uint32_t), &order));
+    const spmv_status status = builder_of(mat)->order_turned(device, mat->source->copy, order);
+    if (status == SPMV_OK)
+        T->turned_there = order;
+    else
+        device->backend->release(device, order);
+    return status;
+}
+
+spmv_status spmv_source_arrange(const spmv_mat *mat, spmv_device *device, const void *values,
+                                void *out) {
+    TRY(order_turned(mat, device));
+    return builder_of(mat)->arrange(device, mat->csr.nnz, values, mat->transpose->turned_there,
+                                    out);
 }
 
 /* ---- the rows in host memory ----------------------------------------------------------------- */

@@ -9,6 +9,17 @@
  * content. mat->source is NULL afterwards: the host has to look at them, since they are not what
  * kernels multiply with, and the matrix is to be put away. */
 spmv_status spmv_source_adopt(spmv_mat *mat, spmv_device *device, const spmv_arrays *a);
+/* Makes T, empty or without rows, the transpose of a matrix whose rows lie on a device, there.
+ * T->source is NULL afterwards if the device cannot, or lacks the memory. */
+spmv_status spmv_source_transpose(const spmv_mat *mat, spmv_mat *T);
+/* Brings values in mat's order to that of its transpose, which was made so: both [nnz], of mat's
+ * precision, in the memory of that device. */
+spmv_status spmv_source_arrange(const spmv_mat *mat, spmv_device *device, const void *values,
+                                void *out);
+/* Frees what spmv_source_arrange keeps, if anything. */
+void spmv_source_forget_order(spmv_mat *T);
+/* Frees the rows of such a transpose, which no store or plan may read. */
+void spmv_source_drop(spmv_mat *T);
 /* SPMV_E_ARG if memory that is said to be the device's, and that name names, is the host's. */
 spmv_status spmv_check_place(const spmv_device *device, const char *name, const void *memory);
 spmv_status spmv_arrays_check_place(const spmv_device *device, const spmv_arrays *a);

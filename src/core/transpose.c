@@ -1,5 +1,6 @@
 /* transpose.c: the transpose of a matrix, which the matrix owns: a matrix like any other, made of
  * the compressed rows read as columns when a plan first needs it. */
+#include "source.h"
 #include "turn.h"
 #include "values/values.h"
 #include <stdlib.h>
@@ -68,23 +69,38 @@ static void describe(spmv_mat *T, const spmv_mat *base) {
     T->fetch = fetch;
 }
 
-spmv_status spmv_transpose_of(spmv_mat *mat, spmv_mat **out) {
-    spmv_mat *T = mat->transpose;
-    spmv_status status = SPMV_OK;
-    *out = mat;
-    if (mat->coo.symmetry != SPMV_GENERAL) return SPMV_OK;
-    if (!T) {
-        TRY(spmv_mat_new(mat->ctx, &T));
+/* Where rows lie on a device it transposes them, if it has the memory; else the host does. */
+static spmv_status make(spmv_mat *mat, spmv_mat **out) {
+    spmv_mat *T;
+    TRY(spmv_mat_new(mat->ctx, &T));
+    spmv_status status = spmv_source_transpose(mat, T);
+    if (status == SPMV_OK && T->source) {
+        T->base = mat;
+        *out = T;
+        return SPMV_OK;
+    }
+    if (status == SPMV_OK) {
         describe(T, mat);
         status = fetch(T);
-        if (status == SPMV_OK)
-            status = spmv_mat_finish(T, status, &mat->transpose);
-        else
-            spmv_mat_put_away(T);
-    } else
-        status = spmv_mat_bring(T);
-    *out = mat->transpose;
+    }
+    if (status == SPMV_OK) return spmv_mat_finish(T, status, out);
+    spmv_mat_put_away(T);
     return status;
+}
+
+/* Makes rows again that were freed. */
+static spmv_status make_again(spmv_mat *mat, spmv_mat *T) {
+    if (T->source) return SPMV_OK;
+    if (!has_rows(T)) TRY(spmv_source_transpose(mat, T));
+    return T->source ? SPMV_OK : spmv_mat_bring(T);
+}
+
+spmv_status spmv_transpose_of(spmv_mat *mat, spmv_mat **out) {
+    *out = mat;
+    if (mat->coo.symmetry != SPMV_GENERAL) return SPMV_OK;
+    TRY(mat->transpose ? make_again(mat, mat->transpose) : make(mat, &mat->transpose));
+    *out = mat->transpose;
+    return SPMV_OK;
 }
 
 /* ---- what is kept of it ---------------------------------------------------------------------- */
@@ -98,11 +114,25 @@ static bool is_needed(const spmv_mat *T) {
     return false;
 }
 
+/* Says whether a plan multiplies by the rows on a device, or says that values will change: then
+ * stores are written anew by these rows. */
+static bool source_is_needed(const spmv_mat *T) {
+    bool is = false;
+    for (const spmv_plan *plan = T->plans; plan; plan = plan->next)
+        is |= plan->refill || spmv_stored_of(plan) == T->source;
+    return is || is_needed(T);
+}
+
 void spmv_transpose_settle(spmv_mat *mat) {
     spmv_mat *T = mat->transpose;
-    if (!T || !has_rows(T) || is_needed(T)) return;
+    if (!T) return;
+    if (T->source && !source_is_needed(T)) {
+        spmv_source_drop(T);
+        T->fetch = fetch;
+    }
+    if (!has_rows(T) || is_needed(T)) return;
     free_rows(T);
-    T->fetch = fetch;
+    T->fetch = T->source ? spmv_source_fetch : fetch;
 }
 
 /* ---- other values ---------------------------------------------------------------------------- */

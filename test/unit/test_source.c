@@ -257,6 +257,104 @@ static void values_change_where_they_are(void **state) {
     spmv_ctx_free(ctx);
 }
 
+/* ---- the transpose --------------------------------------------------------------------------- */
+
+/* Returns the transpose of rows in host memory. */
+static spmv_mat *turned_here(spmv_ctx *ctx, const spmv_csr_view *A) {
+    const spmv_arrays arrays = {.size = sizeof arrays,
+                                .rows = A->cols,
+                                .cols = A->rows,
+                                .nnz = A->nnz,
+                                .ptr = A->row_ptr,
+                                .idx = A->col_idx,
+                                .values = A->values,
+                                .ptr_bits = 64,
+                                .by_columns = 1};
+    return create(ctx, &arrays);
+}
+
+/* Without refill its rows there are freed when no plan multiplies by them, and made again. */
+static void try_rows_there(spmv_mat *mat, const subject *turned, spmv_precision precision) {
+    const spmv_plan_opts opts = {.precision = precision, .op = SPMV_TRANSPOSE};
+    spmv_plan *csr = plan_with(mat, &opts, "cuda:csr_balanced");
+    assert_non_null(mat->transpose->source);
+    assert_ptr_equal(csr->store, mat->transpose->source->copy);
+    assert_multiplies(csr, turned);
+    spmv_plan_free(csr);
+    spmv_plan *sell = plan_with(mat, &opts, "cuda:sell_thread_ahead");
+    assert_null(mat->transpose->source);
+    assert_multiplies(sell, turned);
+    csr = plan_with(mat, &opts, "cuda:csr_lanes");
+    assert_non_null(mat->transpose->source);
+    assert_multiplies(csr, turned);
+    assert_multiplies(sell, turned);
+    assert_null(mat->transpose->csr.row_ptr);
+    spmv_plan_free(csr);
+    spmv_plan_free(sell);
+}
+
+/* Values of the device stay there; those of the host bring the rows. */
+static void try_values_there(spmv_mat *mat, const spmv_csr_view *A, spmv_precision precision) {
+    const spmv_plan_opts opts = {.precision = precision, .op = SPMV_BOTH, .refill = 1};
+    spmv_plan *both[] = {plan_with(mat, &opts, "cuda:sell_thread_ahead"),
+                         plan_with(mat, &opts, "cuda:csr_balanced")};
+    void *there[3];
+    for (int turn = 0; turn < 3; turn++) {
+        double *fresh = random_vector(31 + (uint64_t)turn, A->nnz);
+        const bool from_host = turn == 1;
+        spmv_csr_view B = *A;
+        spmv_mat *now = NULL;
+        float *narrow = (float *)random_vector(1, A->nnz);
+        for (int64_t k = 0; k < A->nnz; k++) narrow[k] = (float)fresh[k], fresh[k] = narrow[k];
+        const void *given = precision == SPMV_F32 ? (void *)narrow : (void *)fresh;
+        there[turn] = sent(given, (size_t)A->nnz * width_of(precision));
+        B.values = fresh;
+        assert_int_equal(spmv_mat_csr(mat->ctx, &B, &now), SPMV_OK);
+        subject changed = random_subject(now, "other values"),
+                turned = random_subject(turned_here(mat->ctx, &B), "transposed");
+        assert_int_equal(spmv_mat_set_values(mat, from_host ? given : there[turn],
+                                             from_host ? SPMV_HOST : SPMV_DEVICE, NULL),
+                         SPMV_OK);
+        if (turn == 0) assert_null(mat->transpose->csr.row_ptr);
+        for (int p = 0; p < COUNT(both); p++) {
+            assert_multiplies(both[p], &changed);
+            assert_multiplies(both[p]->other, &turned);
+        }
+        subject_free(&changed);
+        subject_free(&turned);
+        free(fresh);
+        free(narrow);
+    }
+    for (int p = 0; p < COUNT(both); p++) spmv_plan_free(both[p]);
+    spmv_mat_free(mat);
+    for (int turn = 0; turn < 3; turn++) source_free(ON_DEVICE, there[turn]);
+}
+
+/* Of rows in either precision and width, some columns being empty. */
+static void transposes_are_made_there(void **state) {
+    (void)state;
+    spmv_ctx *ctx = gpu_context();
+    spmv_mat *here = mat_of(ctx, "gen:mesh:3000");
+    spmv_csr_view A = SPMV_OPTS(spmv_csr_view);
+    spmv_mat_rows(here, &A);
+    A.rows = 1900, A.nnz = A.row_ptr[A.rows];
+    for (int k = 0; k < 4; k++) {
+        const spmv_precision precision = k & 1 ? SPMV_F32 : SPMV_F64;
+        lent_arrays t;
+        spmv_arrays arrays = send(&A, k & 2 ? 64 : 32, 0, precision, SPMV_BORROW, &t);
+        spmv_mat *mat = create(ctx, &arrays);
+        subject turned = random_subject(turned_here(ctx, &A), "transposed");
+        try_rows_there(mat, &turned, precision);
+        assert_null(mat->csr.row_ptr);
+        subject_free(&turned);
+        spmv_mat_free(mat);
+        try_values_there(create(ctx, &arrays), &A, precision);
+        lent_free(&t);
+    }
+    spmv_mat_free(here);
+    spmv_ctx_free(ctx);
+}
+
 /* ---- the caller's allocator ------------------------------------------------------------------ */
 
 typedef struct purse {
@@ -335,7 +433,8 @@ int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows_stay_where_they_are),     cmocka_unit_test(what_is_wrong_is_refused),
         cmocka_unit_test(formats_are_built_there),      cmocka_unit_test(sizes_are_counted_there),
-        cmocka_unit_test(values_change_where_they_are), cmocka_unit_test(memory_is_the_callers),
+        cmocka_unit_test(values_change_where_they_are), cmocka_unit_test(transposes_are_made_there),
+        cmocka_unit_test(memory_is_the_callers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

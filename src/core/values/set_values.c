@@ -390,6 +390,24 @@ static spmv_status set_places(spmv_mat *mat, const void *values) {
     return status;
 }
 
+/* Says whether values of a device need not come to the host: mat and its transpose are there. */
+static bool both_can_stay(const spmv_mat *mat, const spmv_device *device) {
+    const spmv_mat *T = mat->transpose;
+    return device->backend->order && mat->source && T->source && can_stay(mat, device) &&
+           can_stay(T, device);
+}
+
+static spmv_status set_both_there(spmv_mat *mat, spmv_device *device, const void *values,
+                                  void *stream) {
+    const size_t width = mat->precision == SPMV_F32 ? sizeof(float) : sizeof(double);
+    void *turned = NULL;
+    TRY(device->backend->alloc(device, (size_t)mat->coo.nnz * width, &turned));
+    spmv_status status = spmv_source_arrange(mat, device, values, turned);
+    if (status == SPMV_OK) status = stay(mat->transpose, device, turned, stream);
+    device->backend->release(device, turned);
+    return status == SPMV_OK ? stay(mat, device, values, stream) : status;
+}
+
 static spmv_status set_both(spmv_mat *mat, const void *values, spmv_place place, void *stream) {
     spmv_status status = SPMV_OK;
     double *room = NULL;
@@ -401,6 +419,9 @@ static spmv_status set_both(spmv_mat *mat, const void *values, spmv_place place,
         if (spmv_places_fit(mat)) return set_places(mat, values);
     }
     if (place == SPMV_DEVICE) {
+        spmv_device *device = NULL;
+        TRY(begin(mat, values, place, stream, &device));
+        if (both_can_stay(mat, device)) return set_both_there(mat, device, values, stream);
         here = spmv_host_alloc((size_t)mat->coo.nnz * sizeof(double));
         status = here ? read_values(mat, values, stream, here)
                       : spmv_fail(mat->ctx, SPMV_E_NOMEM, "out of memory for values");
