@@ -114,6 +114,8 @@ static void gather_lines(const product *given, int64_t first, int64_t last) {
     const product m = *given;
     for (int64_t i = first; i < last; i++) {
         real sum = 0;
+        ask_ahead(m.values + m.ptr[i], HALF_PAGE);
+        ask_ahead(m.at + m.ptr[i], HALF_PAGE / 2);
         for (int64_t k = m.ptr[i]; k < m.ptr[i + 1]; k++) sum += m.values[k] * m.x[m.at[k]];
         m.z[i] = combined(&m, sum, i);
     }

@@ -36,7 +36,7 @@ def random_matrix(shape=(300, 200), kind="csr", dtype=np.float64, density=0.1):
 
 
 def library(product):
-    """How many products of it ran in the library."""
+    """Counts the products of it that ran in the library."""
     before = spmv.stats()["library"]
     product()
     return spmv.stats()["library"] - before

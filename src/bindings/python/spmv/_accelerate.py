@@ -30,6 +30,11 @@ why = collections.Counter()  # products that SciPy computed, by reason
 ran = [0]  # products that the library computed
 
 
+def told():
+    """Products that the library computed, and those that SciPy did, by reason."""
+    return ran[0], {**why, **({"small": plans.few} if plans.few else {})}
+
+
 # ---- matrices ----------------------------------------------------------------------------------------------------------
 
 def is_index(array):
@@ -106,29 +111,30 @@ class Seen:
 
     def __init__(self):
         self.work, self.plan, self.runs, self.reason = 0, None, False, None
-        self.scipys = {}  # seconds of its fastest product, by the number of vectors
+        self.scipys = {}  # seconds of its fastest product, by the number of vectors, and whether they are in C order
         self.count, self.least = 0, float("inf")
 
-    def scipy_took(self, vectors, seconds):
-        self.scipys[vectors] = min(seconds, self.scipys.get(vectors, seconds))
+    def scipy_took(self, form, seconds):
+        self.scipys[form] = min(seconds, self.scipys.get(form, seconds))
 
-    def library_took(self, vectors, seconds, rest):
+    def library_took(self, form, seconds, rest):
         """rest: for so many entries SciPy has its turn if none of some products was faster than SciPy's."""
-        if vectors not in self.scipys:
+        if form not in self.scipys:
             return
-        self.count, self.least = self.count + 1, min(self.least, seconds / self.scipys[vectors])
+        self.count, self.least = self.count + 1, min(self.least, seconds / self.scipys[form])
         if self.count == WINDOW:
             if self.least > 1:
                 self.runs, self.work = False, -rest
             self.count, self.least = 0, float("inf")
 
     def decide(self, work, threshold, *arrays):
-        """Says whether the library multiplies. work: the entries of this product; arrays: as for make."""
-        self.work += work
-        if self.work > threshold and not self.reason:
+        """Says whether the library multiplies, as it does after enough work of SciPy's. work: the entries of this product;
+        arrays: as for make."""
+        if self.work >= threshold and not self.reason:
             if self.plan is None:
                 self.make(*arrays)
             self.runs = self.plan is not None
+        self.work += work
         return self.runs
 
     def why_not(self):
@@ -174,6 +180,7 @@ class Plans:
     def __init__(self):
         self.seen, self.busy = {}, threading.Lock()
         self.threshold = self.small = float("inf")
+        self.few = 0  # products of few entries, which are counted fast
 
     def forget(self):
         self.seen, self.busy = {}, threading.Lock()
@@ -248,17 +255,18 @@ def product(A, x, ndim, vectors, scipys):
     start = now()
     if not seen.runs:
         y = scipys(A, x)
-        seen.scipy_took(vectors, now() - start)
+        seen.scipy_took((vectors, x.flags.c_contiguous), now() - start)
         return y
     if type(x) is not np.ndarray or x.dtype != seen.dtype or x.ndim != ndim or x.shape[0] != A.shape[1]:
         why["types"] += 1
         return scipys(A, x)
+    form = vectors, x.flags.c_contiguous
     status, y = MULTIPLY[ndim](seen, x if x.flags.carray else np.require(x, None, "CA"))
     if status:  # offsets that the caller changed end elsewhere: SciPy does what it does then
         why["refused"] += 1
         return scipys(A, x)
     ran[0] += 1
-    seen.library_took(vectors, now() - start, REST * plans.threshold)
+    seen.library_took(form, now() - start, REST * plans.threshold)
     return y
 
 
@@ -276,9 +284,8 @@ def before_vector(scipys):
     """SciPy's method for one vector, with the library's product in front of it."""
     @functools.wraps(scipys)
     def method(self, other):
-        size = self.data.size
-        if size < plans.small:
-            why["small" if size else "empty"] += 1
+        if self.data.size < plans.small:
+            plans.few += 1
             return scipys(self, other)
         return one_at_a_time(self, other, 1, 1, scipys)
     return method
@@ -289,9 +296,8 @@ def before_vectors(scipys):
     @functools.wraps(scipys)
     def method(self, other):
         vectors = other.shape[-1]
-        size = self.data.size * vectors
-        if size < plans.small:
-            why["small" if size else "empty"] += 1
+        if self.data.size * vectors < plans.small:
+            plans.few += 1
             return scipys(self, other)
         return one_at_a_time(self, other, 2, vectors, scipys)
     return method

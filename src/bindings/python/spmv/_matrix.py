@@ -28,8 +28,8 @@ counts = Counts()
 def stats():
     """Products of this process so far: {"library": those that the library computed, "scipy": those that SciPy did, of
     spmv.matrix and under spmv.accelerate, "why": of the latter, {reason: products in SciPy}}."""
-    why = dict(_accelerate.why)
-    return {"library": counts.library + _accelerate.ran[0], "scipy": counts.scipy + sum(why.values()), "why": why}
+    ran, why = _accelerate.told()
+    return {"library": counts.library + ran, "scipy": counts.scipy + sum(why.values()), "why": why}
 
 
 class Values:
