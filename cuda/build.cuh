@@ -45,6 +45,8 @@ static inline void done_with(spmv_device *d, spmv_store *rows, const void *array
 
 /* scan.cu. In place: each number becomes the sum of those before it. */
 spmv_status sum_before(spmv_device *d, int64_t n, int64_t *number);
+/* In place: each number becomes the greatest of those up to it. */
+spmv_status greatest_until(spmv_device *d, int64_t n, idx *number);
 /* Sorts the numbers 0 .. n - 1 by ascending key, of which `bits` count; stable. The keys are
  * lost. */
 spmv_status order_by_key(spmv_device *d, int64_t n, uint64_t *key, int bits, idx *out);

@@ -18,6 +18,28 @@ spmv_status sum_before(spmv_device *d, int64_t n, int64_t *number) {
     return SPMV_OK;
 }
 
+namespace {
+struct greater {
+    __device__ __forceinline__ idx operator()(idx a, idx b) const {
+        return a > b ? a : b;
+    }
+};
+} // namespace
+
+spmv_status greatest_until(spmv_device *d, int64_t n, idx *number) {
+    void *room = NULL;
+    size_t bytes = 0;
+    if (n == 0) return SPMV_OK;
+    CU(d->ctx,
+       cub::DeviceScan::InclusiveScan(NULL, bytes, number, number, greater(), n, stream_of(d)));
+    TRY(d->backend->alloc(d, bytes, &room));
+    cudaError_t error =
+        cub::DeviceScan::InclusiveScan(room, bytes, number, number, greater(), n, stream_of(d));
+    d->backend->release(d, room);
+    CU(d->ctx, error);
+    return SPMV_OK;
+}
+
 static __global__ void count_up(int64_t n, idx *out) {
     int64_t k = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
     if (k < n) out[k] = (idx)k;

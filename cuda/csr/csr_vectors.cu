@@ -136,7 +136,7 @@ static __device__ __forceinline__ void sum_entries(const operands &o, ofs begin,
 }
 
 template <int SUMS, int IN_TURN, loading HOW>
-static __global__ void __launch_bounds__(THREADS)
+static __global__ void __launch_bounds__(THREADS, SUMS > SIDE ? 1 : 4)
     multiply(const __grid_constant__ operands o, bool leaves_long, int steps) {
     const int log_lanes = o.side + (IN_TURN == 4 ? 2 : IN_TURN - 1), teams = THREADS >> log_lanes;
     const int lane = threadIdx.x & ((1 << log_lanes) - 1), c = lane * SUMS;
@@ -153,7 +153,7 @@ static __global__ void __launch_bounds__(THREADS)
 }
 
 template <int SUMS, int IN_TURN, loading HOW>
-static __global__ void __launch_bounds__(THREADS)
+static __global__ void __launch_bounds__(THREADS, SUMS > SIDE ? 1 : 4)
     multiply_parts(const __grid_constant__ operands o, parts all) {
     const int log_lanes = o.side + (IN_TURN == 4 ? 2 : IN_TURN - 1);
     const int lane = threadIdx.x & ((1 << log_lanes) - 1), c = lane * SUMS;

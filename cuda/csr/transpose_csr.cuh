@@ -4,13 +4,10 @@
 
 #include "adopt_csr.cuh"
 
-enum { EXPANDING = 8 /* lanes of a row */ };
-
-static __global__ void expand_rows(csr A, idx *row) {
-    const int64_t i = ((int64_t)blockIdx.x * THREADS + threadIdx.x) / EXPANDING;
-    if (i >= A.s.rows) return;
-    for (int64_t k = A.row_ptr[i] + threadIdx.x % EXPANDING; k < A.row_ptr[i + 1]; k += EXPANDING)
-        row[k] = (idx)i;
+/* Writes each row where its entries begin; there are zeros. */
+static __global__ void mark_rows(csr A, idx *row) {
+    const int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x;
+    if (i < A.s.rows && A.row_ptr[i] < A.row_ptr[i + 1]) row[A.row_ptr[i]] = (idx)i;
 }
 
 /* A thread finds where a column begins in the sorted ones. */
@@ -51,8 +48,10 @@ static spmv_status turn_rows(spmv_device *d, const csr *A, const turning *t, csr
     const int64_t rows = A->s.rows, cols = A->s.cols, nnz = A->s.nnz;
     cudaStream_t stream = stream_of(d);
     TRY(order_columns(d, nnz, A->col_idx, bits_of_columns(cols), t->sorted, t->order));
-    expand_rows<<<blocks_of(rows * EXPANDING), THREADS, 0, stream>>>(*A, t->row);
+    CU(d->ctx, cudaMemsetAsync(t->row, 0, (size_t)nnz * sizeof *t->row, stream));
+    mark_rows<<<blocks_of(rows), THREADS, 0, stream>>>(*A, t->row);
     TRY(launched(d));
+    TRY(greatest_until(d, nnz, t->row));
     find_ends<<<blocks_of(cols + 1), THREADS, 0, stream>>>(cols, nnz, t->sorted, out->row_ptr);
     TRY(launched(d));
     gather<idx><<<blocks_of(nnz), THREADS, 0, stream>>>(nnz, t->row, t->order, out->col_idx);

@@ -330,7 +330,7 @@ static void try_values_there(spmv_mat *mat, const spmv_csr_view *A, spmv_precisi
     for (int turn = 0; turn < 3; turn++) source_free(ON_DEVICE, there[turn]);
 }
 
-/* Of rows in either precision and width, some columns being empty. */
+/* Rows of either precision and width are turned; some columns are empty. */
 static void transposes_are_made_there(void **state) {
     (void)state;
     spmv_ctx *ctx = gpu_context();

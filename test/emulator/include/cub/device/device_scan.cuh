@@ -21,6 +21,17 @@ struct DeviceScan {
             }
         });
     }
+    template <class T, class Add, class N>
+    static cudaError_t InclusiveScan(void *room, size_t &bytes, const T *in, T *out, Add add, N n,
+                                     cudaStream_t stream) {
+        if (!room) {
+            bytes = 1;
+            return cudaSuccess;
+        }
+        return emulated::submit(stream, [=] {
+            for (N k = 0; k < n; k++) out[k] = k == 0 ? in[0] : add(out[k - 1], in[k]);
+        });
+    }
 };
 } // namespace cub
 #endif
