@@ -19,9 +19,11 @@ from . import _library
 from ._library import ROWS, VOLATILE, Call, lib
 from ._plan import PRECISIONS, numbers
 
-THRESHOLD = 4_000_000  # entries: SciPy multiplies so many in the time that a plan takes, some milliseconds
+THRESHOLD = 4_000_000  # entries: SciPy multiplies so many in the time that a plan takes, some milliseconds. The first half of
+# them is only counted, the second one timed
 SMALL = 1 << 15  # entries: products of fewer are over in SciPy before threads have begun
-MOST_PLANS = 256
+MOST_PLANS, MOST_COUNTED = 256, 4096
+MOST_ROOM = 1 << 28  # bytes that are kept for operands in another order
 WINDOW, REST = 32, 50  # products that are judged together; thresholds that SciPy then multiplies
 METHODS = ("_matmul_vector", "_mul_vector"), ("_matmul_multivector", "_mul_multivector")  # of SciPy from 1.11 on; before
 
@@ -32,7 +34,8 @@ ran = [0]  # products that the library computed
 
 def told():
     """Products that the library computed, and those that SciPy did, by reason."""
-    return ran[0], {**why, **({"small": plans.few} if plans.few else {})}
+    counted = {"small": plans.few, "not yet worth it": why["not yet worth it"] + plans.early}
+    return ran[0], {reason: count for reason, count in {**why, **counted}.items() if count}
 
 
 # ---- matrices ----------------------------------------------------------------------------------------------------------
@@ -42,7 +45,7 @@ def is_index(array):
 
 
 class Compressed:
-    """How the library is told of compressed rows or columns."""
+    """Compressed rows or columns, as the library is told of them."""
     parts = operator.attrgetter("data", "indices", "indptr")
 
     def __init__(self, by_columns):
@@ -178,12 +181,38 @@ class Plans:
     does, too, for there are no more cores."""
 
     def __init__(self):
-        self.seen, self.busy = {}, threading.Lock()
+        self.forget()
         self.threshold = self.small = float("inf")
-        self.few = 0  # products of few entries, which are counted fast
+        self.few = self.early = 0  # products of few entries, and the first ones of a matrix, which are counted fast
 
     def forget(self):
         self.seen, self.busy = {}, threading.Lock()
+        self.counted = {}  # entries by the identity of an array of values: if another one gets it, little is lost
+        self.room = np.empty(0, np.uint8)
+
+    def is_early(self, data, work):
+        """Says whether the matrix of these values had few entries multiplied until now."""
+        half = self.threshold // 2
+        before = self.counted.get(id(data), 0)
+        if work >= half or before >= half:
+            return False
+        if len(self.counted) >= MOST_COUNTED:
+            self.counted.clear()
+        self.counted[id(data)] = before + work
+        self.early += 1
+        return True
+
+    def contiguous(self, x):
+        """The same numbers in C order, in memory that stays."""
+        if x.flags.c_contiguous and x.flags.aligned:
+            return x
+        if x.nbytes > MOST_ROOM:
+            return np.require(x, None, "CA")
+        if len(self.room) < x.nbytes:
+            self.room = np.empty(x.nbytes, np.uint8)
+        own = self.room[:x.nbytes].view(x.dtype).reshape(x.shape)
+        np.copyto(own, x)
+        return own
 
     def find(self, A, vectors):
         """What is known of a matrix, which says whether the library multiplies; None: it has no such matrix."""
@@ -204,7 +233,7 @@ class Plans:
         if seen is None:
             self.make_room()
             seen = self.seen[key] = Seen()
-        if not seen.runs and not seen.decide(data.size * vectors, self.threshold, format, A.shape, data.dtype, parts, at):
+        if not seen.runs and not seen.decide(data.size * vectors, self.threshold // 2, format, A.shape, data.dtype, parts, at):
             why[seen.why_not()] += 1
             if seen.reason == "refused":
                 del self.seen[key]  # other indices may be there the next time
@@ -221,7 +250,7 @@ os.register_at_fork(after_in_child=plans.forget)  # another thread may have been
 
 
 def address(array):
-    """Of an array that may be read-only; None: the library cannot have it."""
+    """Says where an array lies that may be read-only; None: the library cannot have it."""
     return array.ctypes.data if type(array) is np.ndarray and array.flags.c_contiguous and array.dtype.isnative else None
 
 
@@ -261,7 +290,7 @@ def product(A, x, ndim, vectors, scipys):
         why["types"] += 1
         return scipys(A, x)
     form = vectors, x.flags.c_contiguous
-    status, y = MULTIPLY[ndim](seen, x if x.flags.carray else np.require(x, None, "CA"))
+    status, y = MULTIPLY[ndim](seen, plans.contiguous(x))
     if status:  # offsets that the caller changed end elsewhere: SciPy does what it does then
         why["refused"] += 1
         return scipys(A, x)
@@ -287,6 +316,8 @@ def before_vector(scipys):
         if self.data.size < plans.small:
             plans.few += 1
             return scipys(self, other)
+        if plans.is_early(self.data, self.data.size):
+            return scipys(self, other)
         return one_at_a_time(self, other, 1, 1, scipys)
     return method
 
@@ -298,6 +329,8 @@ def before_vectors(scipys):
         vectors = other.shape[-1]
         if self.data.size * vectors < plans.small:
             plans.few += 1
+            return scipys(self, other)
+        if plans.is_early(self.data, self.data.size * vectors):
             return scipys(self, other)
         return one_at_a_time(self, other, 2, vectors, scipys)
     return method
