@@ -85,6 +85,17 @@ class DLPackTest(Case):
             self.assert_product(A @ x, S, x.array)
             self.assertEqual(x.exports, 1)
 
+    def test_the_product_goes_back_to_a_package_that_says_how(self):
+        class Back(Foreign):
+            def __array_namespace__(self):
+                return type("namespace", (), {"from_dlpack": staticmethod(Back)})
+        S = random_matrix((40, 1000))
+        for shape in (1000,), (1000, 3):
+            x = Back(np.asfortranarray(rng.standard_normal(shape)))
+            y = spmv.matrix(S) @ x
+            self.assertIsInstance(y, Back)
+            self.assert_product(y.array, S, x.array)
+
     def test_a_foreign_array_on_a_gpu_takes_a_package_for_it(self):
         with unittest.mock.patch.dict(sys.modules, {"cupy": None, "torch": None}):
             with self.assertRaisesRegex(TypeError, "CuPy or PyTorch"):
@@ -92,7 +103,74 @@ class DLPackTest(Case):
 
 
 
+class Protocol(Case):
+    """What SciPy asks of a sparse matrix."""
+
+    def setUp(self):
+        self.S = (random_matrix((60, 60)) + 10 * sparse.eye(60)).tocsr()
+        self.A, self.b = spmv.matrix(self.S), np.ones(60)
+        warnings.simplefilter("ignore", sparse.SparseEfficiencyWarning)
+
+    def test_solvers_that_factorise_take_it(self):
+        right = linalg.spsolve(self.S.tocsc(), self.b)
+        for x in (linalg.splu(self.A).solve(self.b), linalg.factorized(self.A)(self.b), linalg.spsolve(self.A, self.b),
+                  linalg.inv(self.A) @ self.b, linalg.spilu(self.A, 1e-9).solve(self.b)):
+            np.testing.assert_allclose(x, right)
+        trace = self.A.trace()
+        np.testing.assert_allclose(linalg.expm_multiply(self.A, self.b, traceA=trace), linalg.expm_multiply(self.S, self.b))
+        self.assertEqual(linalg.norm(self.A), linalg.norm(self.S))
+        most = abs(self.S).sum(axis=0).max()
+        self.assertTrue(0.3 * most < linalg.onenormest(self.A) < 1.001 * most)  # it begins with random numbers
+        self.assertIs(linalg.aslinearoperator(self.A), self.A)
+
+    def test_its_entries_are_scipys_and_not_those_that_are_multiplied(self):
+        A, S = self.A, self.S
+        self.assertTrue(sparse.issparse(A))
+        for B, right in ((A, S), (A.T, S.T)):
+            made = [sparse.csr_matrix(B), sparse.csc_matrix(B), sparse.coo_matrix(B, copy=True), B.tocsr(), B.tobsr(), B.copy(),
+                    B.asformat("csc"), B.astype(float), B.tocoo(), sparse.csr_matrix(B, copy=True)]
+            for each in made:
+                np.testing.assert_array_equal(each.toarray(), right.toarray())
+                each.data[...] = 7
+            B.data[...] = 7
+            self.assert_product(B @ self.b, right, self.b)
+            np.testing.assert_array_equal(B.toarray(), right.toarray())
+            np.testing.assert_array_equal(B.diagonal(), right.diagonal())
+            np.testing.assert_array_equal(B.sum(axis=0), right.sum(axis=0))
+            self.assertEqual((B.sum(), B.trace(), B.max(), B[3, 4], abs(B).sum(), B.count_nonzero()),
+                             (right.sum(), right.diagonal().sum(), right.max(), right[3, 4], abs(right).sum(),
+                              right.count_nonzero()))
+
+    def test_it_is_added_to_matrices(self):
+        A, S = self.A, self.S
+        for made, right in ((A + S, 2 * S), (S + A, 2 * S), (A - 2 * S, -S), (2 * S - A, S), (S @ A, S @ S), (A @ S, S @ S)):
+            np.testing.assert_allclose(made.toarray(), right.toarray())
+        self.assert_product((A + A) @ self.b, 2 * S, self.b)
+        self.assert_product((-A) @ self.b, -S, self.b)
+
+
 class Products(Case):
+    def test_operands_that_are_copied_take_no_detour(self):
+        S = random_matrix((60, 50))
+        A, x = spmv.matrix(S), rng.standard_normal(50)
+        A @ x
+        A @ x.astype(np.float32)  # from the second product on
+        with unittest.mock.patch.object(A, "_multiply", side_effect=AssertionError):
+            for of in x, x[:, None], np.repeat(x, 2)[::2], np.repeat(x[:, None], 3, axis=1)[:, 1:2], x.astype(np.float32):
+                y = A @ of
+                self.assert_product(y, S, of)
+
+    def test_what_is_wrong_is_said(self):
+        A = spmv.matrix(random_matrix((60, 50)))
+        fixed = np.empty(60)
+        fixed.flags.writeable = False
+        with self.assertRaisesRegex(ValueError, "out: is read-only"):
+            A.dot(np.ones(50), out=fixed)
+        with self.assertRaisesRegex(ValueError, "expected is -1"):
+            A.plan(expected=-1)
+        with self.assertRaises(TypeError):
+            A.plan(expected="many")
+
     def test_of_every_shape_kind_and_type(self):
         for shape in SHAPES:
             for kind in KINDS:
@@ -263,7 +341,7 @@ class SeveralVectors(Case):
         fixed = np.empty((60, 5))
         fixed.flags.writeable = False
         for wrong in np.empty((60, 4)), np.empty((59, 5)), np.empty((60, 5), np.float32), room[:, ::2], fixed, np.empty(60):
-            with self.assertRaisesRegex(ValueError, r"out: must be an array where x is, of shape \(60, 5\) and float64"):
+            with self.assertRaisesRegex(ValueError, r"out: (must be an array where x is, of shape \(60, 5\) and float64|is read)"):
                 A.dot(X, out=wrong)
 
     def test_out_beside_x_in_one_array(self):
@@ -443,7 +521,7 @@ class Plans(Case):
 
     @unittest.skipUnless(PROGRAM.parent.name == "omp", "of a build without CUDA")
     def test_without_cuda_its_kernels_are_refused(self):
-        with self.assertRaisesRegex(spmv.Error, "make cuda"):
+        with self.assertRaisesRegex(spmv.Error, "built without CUDA, or finds no GPU. SPMV_CUDA=1 pip install"):
             spmv.matrix(random_matrix((60, 50))).plan(kernel="cuda:auto")
 
 

@@ -7,7 +7,7 @@ from ctypes import POINTER, byref, c_char_p, c_double, c_int, c_int64, c_size_t,
 F64, F32 = 0, 1
 HOST, DEVICE = 0, 1
 BORROW, VOLATILE = 1, 8
-UNSUITABLE = -7
+UNSUITABLE, NO_BACKEND = -7, -8
 AS_IS, TRANSPOSE = 1, 2
 COLUMNS, ROWS = 1, 2
 
@@ -77,6 +77,7 @@ PROTOTYPES = {
     "spmv_ctx_create": (c_int, POINTER(ContextOptions), POINTER(c_void_p)),
     "spmv_ctx_free": (None, c_void_p),
     "spmv_ctx_error": (c_char_p, c_void_p),
+    "spmv_backend_available": (c_int, c_char_p),
     "spmv_mat_create": (c_int, c_void_p, POINTER(Arrays), POINTER(c_void_p)),
     "spmv_mat_set_values": (c_int, c_void_p, c_void_p, c_int, c_void_p),
     "spmv_mat_free": (None, c_void_p),

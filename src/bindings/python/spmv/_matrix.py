@@ -1,7 +1,10 @@
 """spmv.matrix: a sparse matrix whose products the library computes."""
+import abc
+import operator
 import threading
 
 import numpy as np
+import scipy.sparse
 from scipy.sparse.linalg import LinearOperator
 
 from . import _accelerate, _operands
@@ -55,6 +58,11 @@ def is_vector(y, length, dtype):
     return type(y) is np.ndarray and y.shape == (length,) and y.dtype == dtype and y.flags.carray
 
 
+def vector_of(x, dtype):
+    """The same numbers, contiguous and of that type."""
+    return np.require(x.reshape(-1), dtype, "CAW")
+
+
 class matrix(LinearOperator):
     """A sparse matrix A for products A @ x, A @ X, A.T @ x, A.T @ X and x @ A.
 
@@ -78,6 +86,7 @@ class matrix(LinearOperator):
         super().__init__(entries.own.dtype, entries.own.shape[::-1] if transposed else entries.own.shape)
         self._entries, self._transposed = entries, transposed
         self._on_host = entries.plans[transposed][None]
+        self._joined = {}  # the type of a product with an operand of that type
 
     @property
     def nnz(self):
@@ -98,13 +107,17 @@ class matrix(LinearOperator):
     def dot(self, x, out=None):
         """A @ x. out: an array as x is, of the product's shape and type, whose rows or columns are contiguous: the
         product is written to it."""
-        if type(x) is np.ndarray and x.ndim == 1 and x.flags.carray:  # the usual case, without detours
-            plan = self._on_host.get(x.dtype)
-            y = np.empty(self.shape[0], x.dtype) if out is None else out
-            if plan is not None and len(x) == self.shape[1] and is_vector(y, self.shape[0], x.dtype):
-                plan.multiply(x, y)
-                counts.add(library=1)
-                return y
+        if type(x) is np.ndarray and (x.ndim == 1 or x.shape[1:] == (1,)):  # the usual case, without detours
+            dtype = self._joined.get(x.dtype)
+            plan = self._on_host.get(dtype)
+            if plan is not None and len(x) == self.shape[1]:
+                y = np.empty(self.shape[0], dtype) if out is None else out
+                if is_vector(y, self.shape[0], dtype) and (out is None or x.ndim == 1 and x.flags.carray):
+                    plan.multiply(x if x.ndim == 1 and x.flags.carray and x.dtype == dtype else vector_of(x, dtype), y)
+                    counts.add(library=1)
+                    return y if x.ndim == 1 else y[:, None]
+            elif x.dtype not in self._joined and x.dtype.kind in "biuf":
+                self._joined[x.dtype] = np.result_type(self.dtype, x.dtype)
         if isinstance(x, LinearOperator) or np.isscalar(x):
             return super().dot(x)
         return self._multiply(x, self._transposed, out)
@@ -171,6 +184,28 @@ class matrix(LinearOperator):
         out[...] = operand.result(y)
         return out
 
+    # ---- as a sparse matrix of SciPy's -----------------------------------------------------------------------------
+
+    format = "coo"  # who wants another one converts it: nobody gets the arrays that the library reads
+
+    @property
+    def _shape(self):
+        return self.shape
+
+    _shape_as_2d = _shape
+
+    def __getitem__(self, key):
+        return self._own(self._transposed)[key]
+
+    def __abs__(self):
+        return abs(self._own(self._transposed))
+
+    def __add__(self, other):
+        return self._own(self._transposed) + other if is_sparse(other) else super().__add__(other)
+
+    def __sub__(self, other):
+        return self._own(self._transposed) - other if is_sparse(other) else super().__sub__(other)
+
     # ---- what else there is ----------------------------------------------------------------------------------------
 
     def plan(self, expected=0, kernel="auto", refill=False, vectors=1, order="C"):
@@ -183,6 +218,8 @@ class matrix(LinearOperator):
         first product has "auto", or of several vectors the kernel that was named for one. A.T has plans of its own."""
         if not self._entries.is_ours:
             raise TypeError(f"spmv.matrix.plan: products of {self.dtype} run in SciPy")
+        if operator.index(expected) < 0:
+            raise ValueError(f"expected is {expected}, must be the number of products that will follow, or 0")
         if order not in _operands.ORDERS:
             raise ValueError(f'order is {order!r}, must be "C" or "F"')
         backend, _, name = kernel.partition(":")
@@ -213,3 +250,25 @@ class matrix(LinearOperator):
 
     def __reduce__(self):
         return matrix, (self._own(self._transposed),)
+
+
+def forward(name, copies):
+    """Gives the class a method of SciPy's matrices. copies: what comes back may share arrays with the matrix."""
+    def method(self, *arguments, **options):
+        own = self._own(self._transposed)
+        return getattr(own.copy() if copies else own, name)(*arguments, **options)
+    method.__name__, method.__doc__ = name, f"As {name} of SciPy's sparse matrices{', with arrays of its own' if copies else ''}."
+    setattr(matrix, name, method)
+
+
+for name in ("count_nonzero", "diagonal", "max", "mean", "min", "multiply", "nonzero", "power", "sum", "toarray", "todense",
+             "todok", "tolil", "trace"):
+    forward(name, False)
+for name in "_deduped_data", "asformat", "astype", "copy", "tobsr", "tocoo", "tocsc", "tocsr", "todia":
+    forward(name, True)
+for name in "col", "coords", "data", "has_canonical_format", "row":
+    setattr(matrix, name, property(lambda self, name=name: getattr(self.tocoo(), name)))
+for base in scipy.sparse.csr_matrix.__mro__:
+    if isinstance(base, abc.ABCMeta) and base is not abc.ABC:
+        base.register(matrix)  # issparse says so, and constructors take it
+        break

@@ -21,8 +21,17 @@ def of(x):
     if hasattr(x, "__cuda_array_interface__"):
         return of(as_gpu_array(x))
     if hasattr(x, "__dlpack__") and not isinstance(x, np.ndarray):
-        return of(from_dlpack(x))
+        return foreign(x)
     return OfNumPy(x)
+
+
+def foreign(x):
+    """The operand of another package that is known by the Python array API alone. The product goes back to it."""
+    operand = of(from_dlpack(x))
+    if hasattr(x, "__array_namespace__"):
+        result, back = operand.result, x.__array_namespace__().from_dlpack
+        operand.result = lambda y: back(result(y))
+    return operand
 
 
 def gpu_package():
@@ -94,6 +103,8 @@ class Operand:
 
     def room(self, out, shape, dtype):
         """Says where the product goes: into out."""
+        if isinstance(out, np.ndarray) and not out.flags.writeable:
+            raise ValueError("out: is read-only")
         array = self.native(out)
         if array is None or tuple(array.shape) != shape or not self.layouts(self.columns(array), dtype):
             raise ValueError(f"out: must be an array where x is, of shape {shape} and {dtype}, with contiguous rows or columns")
@@ -180,6 +191,7 @@ class OfNumPy(Operand):
 
 class OfTorchOnHost(OfNumPy):
     def __init__(self, x):
+        dtype_of(x)
         super().__init__(x.detach().numpy())
 
     def native(self, out):
@@ -226,11 +238,20 @@ class OfCuPy(Operand):
         plan.apply_on(stream, stream.ptr, stream.is_capturing, call)
 
 
+def dtype_of(tensor):
+    """NumPy's name for the type of a tensor's numbers."""
+    name = str(tensor.dtype).partition(".")[2]
+    try:
+        return np.dtype(name)
+    except TypeError:
+        raise TypeError(f"spmv.matrix: PyTorch's {name} is no type of NumPy's; products are in float64 and float32") from None
+
+
 class OfTorch(Operand):
     def __init__(self, x):
         super().__init__(x.detach())
-        self.device, self.dtype = x.device.index, np.dtype(str(x.dtype).partition(".")[2])
         self.torch = sys.modules["torch"]
+        self.device, self.dtype = x.device.index, dtype_of(x)
 
     def here(self):
         return self.torch.cuda.device(self.device)

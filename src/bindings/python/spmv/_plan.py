@@ -52,6 +52,9 @@ class Prepared:
         values, idx, ptr = arrays
         self.queue, self.lock = Queue(), threading.Lock()
         options = _library.ContextOptions(backend=b"omp" if device is None else b"cuda", device=device or 0)
+        if device is not None and not lib.spmv_backend_available(b"cuda"):
+            raise _library.Error("operands on a GPU: the library was built without CUDA, or finds no GPU. "
+                                 "SPMV_CUDA=1 pip install … builds it with CUDA", _library.NO_BACKEND)
         self.context = _library.create(lib.spmv_ctx_create, None, options)
         weakref.finalize(self, lib.spmv_ctx_free, self.context)
         view = _library.Arrays(rows=shape[0], cols=shape[1], nnz=len(values), ptr=address(ptr), idx=address(idx),
