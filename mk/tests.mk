@@ -27,7 +27,7 @@ bench-accelerate: $(BUILD)
 	$(Q)SPMV_LIBRARY=build/$(BUILD)/libspmv.so PYTHONPATH=src/bindings/python $(PYTHON) test/bench_accelerate.py
 bench-values: build/$(BUILD)/bench_values
 	$(Q)$< $(BUILD) $(FILES)
-# How often spmv compare is wrong, and finds 10 %; FEW=1 tries it a few times.
+# Counts how often spmv compare is wrong, and finds 10 %; FEW=1 tries it a few times.
 bench-verdicts: $(BUILD)
 	$(Q)SPMV=build/$(BUILD)/spmv $(PYTHON) test/bench_verdicts.py $(if $(FEW),--few)
 .PHONY: test check check-update test-cuda test-emulated test-deb test-python-binding test-python-accelerate test-petsc \

@@ -25,7 +25,6 @@ import interrupts  # noqa: F401  pylint: disable=unused-import,wrong-import-orde
 import argparse
 import collections
 import itertools
-import statistics
 import sys
 import textwrap
 from typing import NamedTuple, Optional
@@ -34,6 +33,7 @@ from common import EX_ABOVE, EX_DATAERR, Parser, Stop, edge, load, run, say, wri
 from texts import csv_text, markdown_table, plural, si_time, text_rows, text_table
 from units.layout import best_of, overlap
 from turns import program, take_turns, word_of
+from units.means import MEANING, are_enough, is_known, mean_text
 from units.merging import merge_repeats
 from units.pairs import interval_of
 from units.settings import order, short_label, text_of
@@ -367,17 +367,15 @@ def compare_csv(records):
 
 
 def summary(judged, in_turns=False):
-    """Geometric mean with what it rests on and what it leaves out, and the counts of verdicts. Turns meet alike what would
-    leave a row out."""
+    """The mean by the one rule for means, and the counts of verdicts. Turns meet alike what would leave a time in doubt."""
     timed = [(pair, verdict) for pair, verdict in judged if verdict.change is not None]
     sound = [(pair, verdict) for pair, verdict in timed
              if pair.a.status == pair.b.status == "ok"]
-    quiet = [1 + verdict.change for pair, verdict in sound 
-             if in_turns or not (pair.a.noisy or pair.b.noisy)]
-    note = "".join(f"; {count} {why}" for count, why in (
-        (len(sound) - len(quiet), "† left out: noise limit not met"),
-        (len(timed) - len(sound), "suspect left out")) if count)
-    mean = (f"geomean B/A {statistics.geometric_mean(quiet):.3f} (n={len(quiet)}{note})" if quiet
+    known = len(sound) if in_turns else sum(is_known(pair.a, pair.b) for pair, _ in sound)
+    note = f"; {len(timed) - len(sound)} suspect left out" if len(timed) > len(sound) else ""
+    if not are_enough(known, len(sound)):
+        note += f"; {MEANING}"
+    mean = (f"geomean B/A {mean_text([1 + verdict.change for _, verdict in sound], known, 3)} (n={len(sound)}{note})" if sound
             else f"no geomean (n=0{note})")
     counts = collections.Counter(verdict.word for _, verdict in judged)
     return f"{mean}; " + ", ".join(f"{count} {word}" for word, count in counts.most_common())

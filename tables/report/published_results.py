@@ -19,12 +19,13 @@ import textwrap
 
 import charts
 from common import EX_DATAERR, Parser, Stop, load, run, say, write_files
-from against_peers.figures import (families_table, generated_groups, generated_table, known_groups, known_table, libraries_table, losses_table,
+from against_peers.figures import (CHART_LIMIT, families_table, generated_groups, generated_table, known_groups, known_table, libraries_table, losses_table,
                               machine_of, mean_of, outside_groups, outside_table, short_table, sizes_table)
 from against_peers.split import split_tables
 from logs import is_number
 from texts import markdown_table
 from units.layout import layout_of
+from units.means import are_enough
 from units.unit import limit_of
 
 FIRST, LAST = "<!-- results: make reference-tables writes them -->\n", "<!-- end of results -->\n"
@@ -114,7 +115,7 @@ def as_picture(svg):
 
 def chart_data(layout, places=None):
     """(points, means) of the chart: the outside set, or all where there is none yet, over the first baselines, with known
-    products where there are any; caches cold or steady, in f64."""
+    products where there are any; caches cold or steady, in f64. A system whose mean is not known is left out."""
     outside = outside_groups(layout, places)
     points, means, seen = [], [], set()
     for group, found in (outside or generated_groups(layout, places)).items():  # known products come first
@@ -122,6 +123,8 @@ def chart_data(layout, places=None):
         if system in seen or system.cache == "warm" or system.precision == "f32":
             continue
         seen.add(system)
+        if not are_enough(sum(ratio.known_to(CHART_LIMIT) for ratio in found), len(found)):
+            continue  # the chart shows what is known
         machine = f"{machine_of(system)}, {system.cache} cache"
         mean = statistics.geometric_mean([ratio.value for ratio in found])
         means.append({"machine": machine, "mean": mean,

@@ -5,7 +5,7 @@ sort and filter, and the charts are drawn."""
 import collections
 
 from charts import DATA, charts
-from speedups import BEST_HEAD, best_table, speedup_table
+from speedups import BEST_HEAD, best_table, peers_of, speedup_table
 from against_peers.conclusion import findings, ordered
 from against_peers.figures import (families_table, generated_table, known_table, libraries_table, losses_table, outside_table,
                               sizes_table)
@@ -28,23 +28,35 @@ def titled(title, table):
     return f"<h3>{escape(title)}</h3>" + html_table(*table) if table[-1] else ""
 
 
+HELD_OUT = (" Half of the outside set is held out: no factor of a kernel is fitted to it. The difference of the halves has its "
+            "standard error, and is as expected within two of them and 6 %.")
+GAIN = (" The gain of a matrix is the product of four factors, each with its best kernel: full 32-bit columns and values (launch "
+        "and format); values still full (index bytes); any of ours (value bytes); what auto takes (choice).")
+
+
+def has_peers(layout):
+    """Says whether a kernel of another library was timed."""
+    return any(peers_of(cells) for matrices in layout.values() for cells in matrices.values())
+
+
 def headline_section(layout):
     """auto over other libraries: the figures of docs/results and README.md. Empty without any."""
+    if not has_peers(layout):
+        return ""
+    outside, split = outside_table(layout), split_tables(layout)
     tables = "".join((
-        titled("The outside set: auto over the fastest of other libraries' kernels on each matrix", outside_table(layout)),
+        titled("The outside set: auto over the fastest of other libraries' kernels on each matrix", outside),
         titled("Losses", losses_table(layout)), titled("By size", sizes_table(layout)),
         titled("By family, with known products", families_table(layout)),
         titled("Other libraries", libraries_table(layout)),
         titled("How well these ratios are known", known_table(layout)),
         titled("Generated matrices and small collections", generated_table(layout)),
-        *(titled(f"Where the gain comes from: {title}", table) for title, *table in split_tables(layout))))
+        *(titled(f"Where the gain comes from: {title}", table) for title, *table in split)))
     return tables and tables + (
         "<p>Geometric means, with the number of matrices in brackets, and the worst matrix. Every matrix counts; † where fewer "
         "than 90 % of the ratios are known to 3 %. A ratio is known from the turns that the two kernels took next to each other, "
-        "without them from the intervals of both medians. A suspect time of another library counts for it. Half of the outside set is held out: no factor "
-        "of a kernel is fitted to it. The difference of the halves has its standard error, and is as expected within two of them and 6 %. The gain "
-        "of a matrix is the product of four factors, each with its best kernel: full 32-bit columns and values (launch and "
-        "format); values still full (index bytes); any of ours (value bytes); what auto takes (choice).</p>")
+        "without them from the intervals of both medians. A suspect time of another library counts for it."
+        + HELD_OUT * bool(outside[-1]) + GAIN * bool(split) + "</p>")
 
 
 def systems_named(layout):

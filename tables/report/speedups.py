@@ -3,11 +3,11 @@
 
 import json
 import math
-import statistics
 
 from texts import csv_text, latex_document, markdown_table, percent, plural, si_time, three_digits
 from units.layout import (BASELINE_ALIAS, baseline_of, caption, fastest, heading,
                           kernels_in, overlap, tied_with, timed_cells, winners)
+from units.means import MEANING, is_known, mean_text
 from units.settings import short_label
 from units.unit import (AUTO, System, configuration_of, doubts, gflop_per_s, is_auto, ran_by, settings_text,
                         winner_text)
@@ -119,22 +119,20 @@ def best_table(system, matrices):
 
 
 def speedups(system, matrices):
-    """{kernel: [(matrix, speed-up, quiet)]} over the baseline on every matrix that has both."""
+    """{kernel: [(matrix, speed-up, known)]} over the baseline on every matrix that has both."""
     found = {}
     for matrix, cells in matrices.items():
         units = timed_cells(cells)
         base = baseline_of(system, units)
         for kernel, unit in units.items() if base else ():
             found.setdefault(kernel, []).append(
-                (matrix, base.median_s / unit.median_s, not (unit.noisy or base.noisy)))
+                (matrix, base.median_s / unit.median_s, is_known(unit, base)))
     return found
 
 
 def geomean_cell(found):
-    """Geometric mean of the quiet ones, with n of how many."""
-    quiet = [ratio for _, ratio, is_quiet in found if is_quiet]
-    many = f"n = {len(quiet)} of {len(found)}"
-    return f"{statistics.geometric_mean(quiet):.2f} ({many})" if quiet else f"— ({many})"
+    """The mean by the one rule for means, with its n."""
+    return f"{mean_text([ratio for _, ratio, _ in found], sum(known for *_, known in found))} (n = {len(found)})"
 
 
 def speedup_table(system, matrices):
@@ -168,9 +166,8 @@ BEST_HEAD = (f"Best kernel of every matrix. over {BASELINE_ALIAS}: its time divi
              "products. †: stopped before its noise limit was met. !: disturbed while "
              "timed.\n\\*: the data fit in the last-level cache.\n")
 SPEEDUP_HEAD = (f"Speed-up of every kernel's best configuration over {BASELINE_ALIAS}. The "
-                "geometric mean is of the n matrices on which\nneither run is † (stopped before "
-                "its noise limit was met), out of those both have a time on; least, most and\n"
-                "shares are of all.\n")
+                "geometric mean, least, most and\nshares are of the n matrices on which both have a time. "
+                f"{MEANING}.\n")
 
 
 def page_md(title, head, layout, table):

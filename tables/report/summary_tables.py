@@ -1,7 +1,6 @@
 """The tables: each is a pure function of records or units and returns text."""
 
 import collections
-import statistics
 
 from compare import compare_csv
 from speedups import gain_pages
@@ -9,6 +8,7 @@ from parameter_effects import STUDIES, by_system, comparisons, study_csv, study_
 from texts import csv_cell, csv_text, latex_document, markdown_table, percent, plural, si_time, three_digits
 from units.layout import (BASELINE_ALIAS, baseline_of, caption, fastest, heading,
                           kernels_in, marked_times, overlap, tabulate, tied_with, timed_cells, winners)
+from units.means import MEANING, are_enough, is_known, mean_text
 from units.merging import merge
 from units.settings import label
 from units.unit import BUILD_KEYS, System, gflop_per_s, ran_by, unit_of, winner_text
@@ -166,21 +166,20 @@ def kernel_rows(matrices):
 
 
 def speedup_line(system, matrices):
-    """Geometric mean of best over baseline, with the n it rests on and what it leaves out."""
-    quiet, noisy = [], []
+    """Geometric mean of best over baseline, by the one rule for means, with its n."""
+    ratios, known = [], 0
     for cells in matrices.values():
         units = timed_cells(cells)
         base = baseline_of(system, units)
         if base:
             best = fastest(units.values())
-            (noisy if base.noisy or best.noisy else quiet).append(base.median_s / best.median_s)
-    if not quiet and not noisy:
+            ratios.append(base.median_s / best.median_s)
+            known += is_known(base, best)
+    if not ratios:
         return f"No speed-up: {BASELINE_ALIAS} was not timed.\n"
-    mean = (f"geometric mean {statistics.geometric_mean(quiet):.3f} (n = {len(quiet)})" if quiet
-            else "no geometric mean (n = 0)")
-    left_out = (f"; {plural(len(noisy), 'matrix', 'matrices')} left out, noise limit not met: "
-                f"{min(noisy):.3f} to {max(noisy):.3f}") if noisy else ""
-    return f"Best kernel over {BASELINE_ALIAS}: {mean}{left_out}.\n"
+    meaning = "" if are_enough(known, len(ratios)) else f"; {MEANING}"
+    return (f"Best kernel over {BASELINE_ALIAS}: geometric mean {mean_text(ratios, known, 3)} (n = {len(ratios)}; "
+            f"{min(ratios):.3f} to {max(ratios):.3f}{meaning}).\n")
 
 
 def summary_md(records, layout, outcome):

@@ -157,8 +157,7 @@ class HeadlineTest(TablesTest):
         self.assertIn("| 1.30†, 0.75 | 0.50, 0.50 |", published_results.short(layout, PLACES))
         self.assertEqual(published_results.readme(layout, PLACES), published_results.NOTHING_OUTSIDE)  # 1.30 is not known well enough to be told first
         self.assertIn("| 1.30 (4) † | 0.75 d |", published_results.results(layout, PLACES))
-        points, (mean,) = published_results.chart_data(layout, PLACES)
-        self.assertEqual((len(points), mean["label"]), (4, "1.30× on 4 matrices"))
+        self.assertEqual(published_results.chart_data(layout, PLACES), ([], []))
         kept = classes.outside_list
         for module in (figures, split, aims):
             module.outside_list = lambda: PLACES

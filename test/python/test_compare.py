@@ -137,14 +137,15 @@ class VerdictTest(CompareTest):
         self.assertEqual(self.verdict(wrong, record(1e-6)), "FIXED")
         self.assertEqual(self.verdict(skipped("x"), wrong), "—")
 
-    def test_change_and_geomean_of_quiet_rows(self):
+    def test_change_and_geomean_of_all_rows(self):
         def both(scale):
             return [record(1e-3 * scale[0]), record(2e-3 * scale[1], config__kernel="ell_rows"),
                     record(5e-3 * scale[2], config__kernel="hyb", timing__converged=False)]
         status, out, talk = self.compare(both((1, 1, 1)), both((2, 0.5, 8)))
         self.assertEqual(status, 0)
-        self.assertIn("geomean B/A 1.000 (n=2; 1 † left out: noise limit not met); "
+        self.assertIn("geomean B/A 2.000 † (n=3; †: fewer than 90 % of its times were settled and undisturbed); "
                       "1 SLOWER, 1 FASTER, 1 UNSURE", talk)
+        self.assertIn("geomean B/A 1.000 (n=2); ", self.compare(both((1, 1, 1))[:2], both((2, 0.5, 1))[:2])[2])
         self.assertRegex(out, r"alpha +csr_rows +.* 1\.00 ms +2\.00 ms +\+100\.0% +SLOWER")
         self.assertRegex(out, r"alpha +ell_rows +.* 2\.00 ms +1\.00 ms +−50\.0% +FASTER")
         self.assertRegex(out, r"hyb .* 5\.00 ms † +40\.0 ms † +\+700\.0% +UNSURE")

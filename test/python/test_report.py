@@ -58,6 +58,16 @@ class HtmlTest(ReportTest):
         self.assertIn("<p><code>./spmv -m MATRIX -k &#x27;a b&#x27;</code> with MATRIX one of</p>"
                       "<ol class=commands><li id=c1>alpha.mtx<li id=c2>beta.mtx<li id=c3>gamma.mtx</ol>", text)
 
+    def test_without_other_libraries_nothing_is_said_of_them(self):
+        ours = [record(scale * 1e-3, matrix__name="gen:mesh:9", config__kernel=kernel, config__requested=asked)
+                for scale, kernel, asked in ((2, "csr_rows", "csr_rows"), (1, "sell_slices", "auto"))]
+        text = self.report(*ours, options=("--no-charts",))
+        for words in ("auto over other libraries", "held out", "outside set", "other libraries"):
+            self.assertNotIn(words, text)
+        text = self.report(*ours, record(3e-3, matrix__name="gen:mesh:9", config__kernel="mkl_csr"), options=("--no-charts",))
+        self.assertIn("auto over other libraries", text)
+        self.assertNotIn("held out", text)
+
     def test_names_in_wide_tables_may_break(self):
         text = self.report(record(matrix__name="gen:a_b"), options=("--no-charts",))
         best = text[text.index("<details id=best"):text.index("<details id=matrices")]

@@ -193,7 +193,7 @@ static int print_winners(const ending *e, FILE *file) {
 
 typedef struct standing { /* of a configuration */
     int cell, timed, wins;
-    bool doubtful;     /* some of these times are */
+    int doubtful;      /* of these times, or of the fastest beside them */
     double slower;     /* geometric mean of its time over the fastest */
     double flop_per_s; /* geometric mean; NaN: it has not all times */
 } standing;
@@ -218,10 +218,11 @@ static standing standing_of(const ending *e, int k) {
         slower += log((timed ? time_of(e, m, k)->median_s : missing_s(e, m, least)) / least);
         if (timed) rate += log(time_of(e, m, k)->flop_per_s);
         of.timed += timed;
-        of.doubtful |= is_doubtful(time_of(e, m, best)) || (timed && is_doubtful(time_of(e, m, k)));
+        of.doubtful += is_doubtful(time_of(e, m, best)) || (timed && is_doubtful(time_of(e, m, k)));
         of.wins += timed && is_same(e, m, k, best);
         n++;
     }
+    of.doubtful = 10 * of.doubtful > n ? of.doubtful : 0; /* as units/means.py has it */
     of.slower = exp(slower / n);
     of.flop_per_s = of.timed == n ? exp(rate / n) : NAN;
     return of;

@@ -13,10 +13,11 @@ from speedups import is_peer
 from against_peers.classes import BASELINES, HALVES, SIZES, SIZE_WORDS, is_generated, listed_name, outside_list
 from logs import is_number
 from units.layout import auto_expecting, overlap
+from units.means import ENOUGH_KNOWN, are_enough
 from units.pairs import LIMIT, Interval, paired
 from units.unit import expected_products, product_of
 
-ENOUGH_KNOWN = 0.9  # share of ratios that are to be known to LIMIT
+CHART_LIMIT = 0.05  # to which ratios of the first chart are known, as far as means ask for it
 MOST_APART = 0.06  # of the two halves
 UNKNOWN = 0  # expected products
 DOUBTS = {  # why a time is not to be relied on
@@ -37,12 +38,16 @@ class Ratio(NamedTuple):
 
     @property
     def known(self):
-        """Says whether it is known to LIMIT: by its turns, without them by the intervals of both medians. Logs that are
-        older than these intervals say only whether a time met the noise limit."""
+        """Says whether it is known to LIMIT."""
+        return self.known_to(LIMIT)
+
+    def known_to(self, limit):
+        """By its turns, without them by the intervals of both medians. Logs that are older than these intervals say only
+        whether a time met the noise limit."""
         if self.paired:
-            return self.paired.error <= LIMIT
+            return self.paired.error <= limit
         errors = [median_error(unit) or 0 for unit in (self.ours, self.baseline)]
-        return all(self.quiet) and math.hypot(*errors) <= LIMIT
+        return all(self.quiet) and math.hypot(*errors) <= limit
 
 
 class Group(NamedTuple):
@@ -211,7 +216,7 @@ def is_mean_open(ratios):
 
 def are_known(ratios):
     """Says whether enough of the ratios are known."""
-    return sum(ratio.known for ratio in ratios) >= ENOUGH_KNOWN * len(ratios)
+    return are_enough(sum(ratio.known for ratio in ratios), len(ratios))
 
 
 def doubt_mark(ratios):

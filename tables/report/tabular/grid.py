@@ -8,6 +8,7 @@ from typing import NamedTuple, Optional
 from logs import is_number
 from texts import si_time, three_digits
 from units.layout import BASELINE_ALIAS, baseline_of, best_of, overlap, tabulate, timed_cells
+from units.means import are_enough
 from units.settings import order, short_label, text_of
 from units.unit import describe, gflop_per_s, is_verified, same_configuration, winner_text
 
@@ -171,9 +172,10 @@ def with_column(grid, head, entries):
 
 
 def mean_entry(entries, metric):
-    """The geometric mean of cells that have all a value; whatever mark one of them has, it has."""
+    """The geometric mean of cells that have all a value; a mark that more than a tenth of them have, it has."""
     mean = statistics.geometric_mean([entry.value for entry in entries])
-    marks = tuple(mark for mark in MARKS if mark != "tied" and any(mark in entry.marks for entry in entries))
+    marks = tuple(mark for mark in MARKS if mark != "tied"
+                  and not are_enough(sum(mark not in entry.marks for entry in entries), len(entries)))
     return Entry(mean, METRICS[metric][1](mean), marks,
                  time_s=statistics.geometric_mean([entry.time_s for entry in entries]))
 
