@@ -24,6 +24,7 @@ typedef struct options {
     const char **matrices;
     int nmatrices;
     const char *kernels; /* as typed; NULL: the first paper's */
+    const char *export;  /* language of --export; NULL: it is not asked for */
     bool kernels_typed;  /* on the command line */
     const char *backend; /* NULL: the build's */
     int device, threads;
@@ -214,6 +215,9 @@ double jsonl_number(double x);
 spmv_status jsonl_format(fields table, const void *of, char **out);
 /* Writes the line to file, if that is not NULL; the exit code, with the reason said. */
 int jsonl_print(FILE *file, fields table, const void *of);
+/* Writes it as item k of an array; json_end ends an array of n items. */
+int json_item(FILE *file, fields table, const void *of, int k);
+void json_end(FILE *file, int n);
 void csv_write(FILE *file, fields table, const void *of, bool header);
 /* Three or four significant digits with a unit: 52.4 us, 1.34 ms; - if it is none. */
 enum { TIME_TEXT = 16 };

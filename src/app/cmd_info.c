@@ -202,9 +202,12 @@ static void print_formats(const options *o, const matrix_facts *facts, const cha
     }
 }
 
+static int shown; /* matrices, of --format=json */
+
 static int print_facts(const options *o, const matrix_facts *facts) {
     fields table = matrix_facts_fields();
     if (strcmp(o->format, "jsonl") == 0) return jsonl_print(stdout, table, facts);
+    if (strcmp(o->format, "json") == 0) return json_item(stdout, table, facts, shown++);
     if (strcmp(o->format, "csv") == 0) {
         csv_write(stdout, table, facts, true);
         return 0;
@@ -296,6 +299,7 @@ int cmd_info(const options *o, const spmv_backend *backend) {
     spmv_status status = choose_formats(ctx, o, wanted);
     int code = status == SPMV_OK ? 0 : complain(status, spmv_ctx_error(ctx));
     for (int k = 0; k < o->nmatrices && !code; k++) code = inform(ctx, o, wanted, o->matrices[k]);
+    if (strcmp(o->format, "json") == 0 && (shown || !code)) json_end(stdout, shown);
     spmv_ctx_free(ctx);
     return code;
 }

@@ -1,5 +1,6 @@
 /* cmd_list.c: spmv list: prints the tables of kernels, formats, generators and twins. */
 #include "option_values.h"
+#include <math.h>
 #include <stdlib.h>
 
 int cmd_list(const options *o, const spmv_backend *backend);
@@ -149,9 +150,137 @@ static void list_formats(void) {
     for (int f = 0; f < spmv_format_count(); f++) list_format(spmv_format_at(f, 0));
 }
 
+/* ---- as JSON -------------------------------------------------------------------------------- */
+
+typedef struct listed { /* a kernel, format, generator or twin */
+    text backend, name, alias, format, summary, not_built_in, arguments, paper;
+    truth repeats, peer;
+    whole rows, cols, nnz;
+    number sigma;
+    pairs parameters; /* with their values and meanings, as the terminal shows them */
+} listed;
+#define OF(type, member, key) \
+    { TYPE_##type, offsetof(listed, member), key, "", "" }
+static const field of_kernel[] = {
+    OF(text, backend, "backend"),
+    OF(text, name, "name"),
+    OF(text, alias, "alias"),
+    OF(text, format, "format"),
+    OF(text, summary, "summary"),
+    OF(truth, repeats, "repeats"),
+    OF(truth, peer, "other_library"),
+    OF(text, not_built_in, "not_built_in"),
+    OF(pairs, parameters, "parameters"),
+};
+static const field of_format[] = {OF(text, name, "name"), OF(text, summary, "summary")};
+static const field of_generator[] = {OF(text, name, "name"), OF(text, arguments, "arguments"),
+                                     OF(text, summary, "summary")};
+static const field of_twin[] = {OF(text, name, "name"),     OF(whole, rows, "rows"),
+                                OF(whole, cols, "cols"),    OF(whole, nnz, "nnz"),
+                                OF(number, sigma, "sigma"), OF(text, paper, "paper")};
+#undef OF
+#define ALL_OF(table) ((fields){table, sizeof(table) / sizeof *(table)})
+
+static int put_kernel(const spmv_backend *backend, const spmv_kernel *kernel, int k) {
+    static char values[MOST_PAIRS][512];
+    listed l = {.backend = backend->name,
+                .name = kernel->name,
+                .alias = kernel->alias,
+                .format = kernel->format,
+                .summary = kernel->summary,
+                .not_built_in = kernel->absent,
+                .repeats = (kernel->traits & SPMV_DETERMINISTIC) != 0,
+                .peer = (kernel->traits & SPMV_PEER) != 0};
+    for (int id = 0; id < SPMV_NPARAMS && l.parameters.count < MOST_PAIRS; id++) {
+        const spmv_param *p = spmv_param_of(kernel, (spmv_param_id)id);
+        FILE *out = p ? fmemopen(values[l.parameters.count], sizeof *values, "w") : NULL;
+        if (!out) continue;
+        list_values(out, params[id].name, p);
+        fprintf(out, ": %s", params[id].meaning);
+        fclose(out);
+        l.parameters.name[l.parameters.count] = params[id].name;
+        l.parameters.text[l.parameters.count] = values[l.parameters.count];
+        l.parameters.count++;
+    }
+    return json_item(stdout, ALL_OF(of_kernel), &l, k);
+}
+
+static int put_kernels(void) {
+    int code = 0, n = 0;
+    for (const spmv_backend *const *b = spmv_backends; *b; b++)
+        for (int k = 0; (*b)->kernels && k < (*b)->nkernels && !code; k++)
+            code = put_kernel(*b, (*b)->kernels[k][0], n++);
+    json_end(stdout, n);
+    return code;
+}
+
+static int put_formats(void) {
+    int code = 0, n = 0;
+    for (; n < spmv_format_count() && !code; n++) {
+        const spmv_format *f = spmv_format_at(n, 0);
+        code = json_item(stdout, ALL_OF(of_format),
+                         &(listed){.name = f->name, .summary = f->summary}, n);
+    }
+    json_end(stdout, n);
+    return code;
+}
+
+static int put_generators(void) {
+    int code = 0, n = 0, count = 0;
+    const spmv_generator *g = spmv_generator_list(&count);
+    for (; n < count && !code; n++)
+        code = json_item(
+            stdout, ALL_OF(of_generator),
+            &(listed){.name = g[n].name, .arguments = g[n].args, .summary = g[n].summary}, n);
+    json_end(stdout, n);
+    return code;
+}
+
+static int put_twins(void) {
+    int code = 0, n = 0;
+    const spmv_twin *t;
+    for (; !code && (t = spmv_twin_at(n)); n++)
+        code = json_item(stdout, ALL_OF(of_twin),
+                         &(listed){.name = t->name,
+                                   .rows = t->rows,
+                                   .cols = t->cols,
+                                   .nnz = t->nnz,
+                                   .sigma = t->sigma >= 0 ? t->sigma : NAN,
+                                   .paper = t->source},
+                         n);
+    json_end(stdout, n);
+    return code;
+}
+
+/* An array for a topic; without one an object of three. */
+static int list_as_json(const char *topic) {
+    static const struct {
+        const char *topic;
+        int (*put)(void);
+    } known[] = {{"kernels", put_kernels},
+                 {"formats", put_formats},
+                 {"matrices", put_generators},
+                 {"twins", put_twins}};
+    enum { WITHOUT_TOPIC = 3 };
+    int code = jsonl_print(NULL, ALL_OF(of_format), &(listed){.name = ""});
+    for (size_t k = 0; k < sizeof known / sizeof *known; k++)
+        if (topic && !code && strcmp(topic, known[k].topic) == 0) return known[k].put();
+    if (topic || code) return code ? code : -1;
+    for (int k = 0; k < WITHOUT_TOPIC && !code; k++) {
+        printf("%s\"%s\":", k ? "," : "{", known[k].topic);
+        code = known[k].put();
+    }
+    printf("}\n");
+    return code;
+}
+
 int cmd_list(const options *o, const spmv_backend *backend) {
     const char *topic = o->topic;
     bool all = !topic, known = all;
+    if (strcmp(o->format, "json") == 0) {
+        const int code = list_as_json(topic);
+        if (code >= 0) return code;
+    }
     if (all || strcmp(topic, "kernels") == 0) known = true, list_kernels(o, backend);
     if (all) printf("\n");
     if (all || strcmp(topic, "formats") == 0) known = true, list_formats();

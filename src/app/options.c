@@ -26,6 +26,7 @@ enum { /* options without a letter */
        KEY_VALUES,
        KEY_WRITE,
        KEY_FORMAT,
+       KEY_EXPORT,
        KEY_STAT,
        KEY_LOG,
        KEY_NO_LOG,
@@ -98,9 +99,9 @@ static const struct taken {
     const char *others, *not ;
 } taken[] = {
     {"run", "1235", true, "", ""},
-    {"sweep", "12345", true, "", "output result write format stat"},
-    {"tune", "1235", true, "", "output result write format verify"},
-    {"list", "", false, "backend quiet color", ""},
+    {"sweep", "12345", true, "", "output result write format stat export"},
+    {"tune", "1235", true, "", "output result write format verify export"},
+    {"list", "", false, "backend format quiet color", ""},
     {"info", "", true,
      "matrix max-unpacked values seed transpose kernel backend threads vectors layout precision "
      "index max-mem format quiet",
@@ -217,7 +218,8 @@ static void add_kernels(options *o, char *names, bool typed) {
 }
 
 static error_t parse(int key, char *arg, struct argp_state *state) {
-    static const char *const format_words[] = {"table", "csv", "jsonl", NULL};
+    static const char *const format_words[] = {"table", "csv", "jsonl", "json", NULL};
+    static const char *const export_words[] = {"c", "python", "json", NULL};
     static const char *const stat_words[] = {"median", "min", "max", "mean", NULL};
     static const char *const index_words[] = {"auto", "32", "64", NULL};
     static const char *const verify_words[] = {"off", "full", NULL};
@@ -262,6 +264,7 @@ static error_t parse(int key, char *arg, struct argp_state *state) {
     case KEY_VALUES: o->values = arg; break;
     case KEY_WRITE: o->write_file = arg; break;
     case KEY_FORMAT: o->format = format_words[word_of("format", arg, format_words)]; break;
+    case KEY_EXPORT: o->export = export_words[word_of("export", arg, export_words)]; break;
     case KEY_STAT: o->stat = stat_words[word_of("stat", arg, stat_words)]; break;
     case KEY_LOG:
         o->log = arg;
@@ -502,6 +505,12 @@ void options_check(const options *o, const char *command) {
                     option->name, command);
     }
     check_standard_input(o, command);
+    if (strcmp(o->format, "json") == 0 && !is_among(command, "list info doctor"))
+        usage_error("--format=json is of list, info and doctor; jsonl has a record in each line");
+    if (strcmp(command, "list") == 0 && !is_among(o->format, "table json"))
+        usage_error("list: --format is table or json");
+    if (o->export && (!o->kernels || !strstr(o->kernels, "auto")))
+        usage_error("--export is of what auto chooses: -k auto");
     if (options_on_line(o, "layout") && most_vectors(o) == 1)
         usage_error("--layout is of several vectors: --vectors=K says how many");
     if (strcmp(command, "sweep") == 0) return;

@@ -156,6 +156,7 @@ _spmv() {
         _arguments -s \
             '*--backend=''[backend of kernel names without a prefix]:omp|cuda:(omp cuda)' \
             '*--color=''[mark the best in the table (auto\: on a terminal, unless NO_COLOR)]:auto|on|off:(auto on off)' \
+            '*--format=''[result format\: table, csv, jsonl or json (table); json, one array, is of list, info and doctor]:KIND:(table csv jsonl json)' \
             '*'{-q,--quiet}'[print results and errors only]' \
             '*--usage''[print every option on a few lines and exit]' \
             '*'{-v,--verbose}'[print more detail]' \
@@ -200,7 +201,7 @@ _spmv() {
             '*'{-t,--threads=}'[OpenMP threads (OMP_NUM_THREADS, or else the cores that this process may use)]:N:_files' \
             '*--vectors=''[vectors that a product multiplies at once (1)]:K,...:_files' \
             '*--warps=''[warps that share a csell slice (auto\: by the number of slices)]:N|auto,...:(auto)' \
-            '*--format=''[result format\: table, csv or jsonl (table)]:KIND:(table csv jsonl)' \
+            '*--format=''[result format\: table, csv, jsonl or json (table); json, one array, is of list, info and doctor]:KIND:(table csv jsonl json)' \
             '*'{-q,--quiet}'[print results and errors only]' \
             '*--usage''[print every option on a few lines and exit]' \
             '*'{-v,--verbose}'[print more detail]' \
@@ -213,7 +214,7 @@ _spmv() {
             '*--device=''[GPU number (0)]:N:_files' \
             '*'{-t,--threads=}'[OpenMP threads (OMP_NUM_THREADS, or else the cores that this process may use)]:N:_files' \
             '*--probe=''[folder where '\''spmv probe'\'' saves this machine'\''s limits and runs read them (~/.cache/spmv)]:DIR|off:(off)' \
-            '*--format=''[result format\: table, csv or jsonl (table)]:KIND:(table csv jsonl)' \
+            '*--format=''[result format\: table, csv, jsonl or json (table); json, one array, is of list, info and doctor]:KIND:(table csv jsonl json)' \
             '*--log=''[append one record per row to DIR/HOST.jsonl (default\: log/, if it exists)]:DIR|FILE.jsonl:_files' \
             '*--no-log''[log nothing]' \
             '*'{-q,--quiet}'[print results and errors only]' \
@@ -229,7 +230,7 @@ _spmv() {
             '*'{-t,--threads=}'[OpenMP threads (OMP_NUM_THREADS, or else the cores that this process may use)]:N:_files' \
             '*--probe=''[folder where '\''spmv probe'\'' saves this machine'\''s limits and runs read them (~/.cache/spmv)]:DIR|off:(off)' \
             '*--color=''[mark the best in the table (auto\: on a terminal, unless NO_COLOR)]:auto|on|off:(auto on off)' \
-            '*--format=''[result format\: table, csv or jsonl (table)]:KIND:(table csv jsonl)' \
+            '*--format=''[result format\: table, csv, jsonl or json (table); json, one array, is of list, info and doctor]:KIND:(table csv jsonl json)' \
             '*'{-o,--output=}'[write results to FILE instead of stdout]:FILE:_files' \
             '*'{-q,--quiet}'[print results and errors only]' \
             '*--usage''[print every option on a few lines and exit]' \
@@ -329,7 +330,8 @@ _spmv() {
             '*--probe=''[folder where '\''spmv probe'\'' saves this machine'\''s limits and runs read them (~/.cache/spmv)]:DIR|off:(off)' \
             '*--verify=''[check every row against extended-precision sums (full)]:full|off:(full off)' \
             '*--color=''[mark the best in the table (auto\: on a terminal, unless NO_COLOR)]:auto|on|off:(auto on off)' \
-            '*--format=''[result format\: table, csv or jsonl (table)]:KIND:(table csv jsonl)' \
+            '*--export=''[after -k auto\: write the lines that make this plan in a program]:c|python|json:(c python json)' \
+            '*--format=''[result format\: table, csv, jsonl or json (table); json, one array, is of list, info and doctor]:KIND:(table csv jsonl json)' \
             '*--keep-samples=''[samples kept per record, evenly thinned (1000)]:N:_files' \
             '*--log=''[append one record per row to DIR/HOST.jsonl (default\: log/, if it exists)]:DIR|FILE.jsonl:_files' \
             '*--no-log''[log nothing]' \

@@ -55,7 +55,8 @@ class Generated(unittest.TestCase):
                                   capture_output=True, text=True, check=False)
             self.assertEqual((done.stderr, done.returncode), ("", 0))
             names = [str(path.relative_to(folder)) for path in sorted(pathlib.Path(folder).rglob("*.*"))]
-            self.assertEqual(names, [*(f"docs/reference/{name}" for name in ("formats.md", "functions.md", "kernels.md", "log.md", "man/spmv.1", "options.md")),
+            self.assertEqual(names, [*(f"docs/reference/{name}" for name in ("formats.md", "functions.md", "kernels.md", "log.md", "man/spmv.1", "options.md",
+                                                                    "record.schema.json")),
                                      "src/install/spmv.bash", "src/install/spmv.zsh"])
             for name in names:
                 new = pathlib.Path(folder, name).read_text(encoding="utf-8")

@@ -46,7 +46,7 @@ static void print_finding(FILE *file, const char *name, const finding *f, bool c
 }
 
 static int show(FILE *file, const options *o, const doctor_facts *facts, const check *c,
-                const finding *f) {
+                const finding *f, int shown) {
     doctor_record r = {.schema = "spmv-doctor/1",
                        .time = facts->host.time,
                        .host_name = *facts->host.hostname ? facts->host.hostname : NULL,
@@ -59,6 +59,7 @@ static int show(FILE *file, const options *o, const doctor_facts *facts, const c
         print_finding(file, c->name, f, o->color && file == stdout);
         return 0;
     }
+    if (strcmp(o->format, "json") == 0) return json_item(file, doctor_fields, &r, shown);
     if (strcmp(o->format, "csv") == 0) {
         csv_write(file, doctor_fields, &r, c == doctor_checks);
         return 0;
@@ -67,14 +68,15 @@ static int show(FILE *file, const options *o, const doctor_facts *facts, const c
 }
 
 static int show_all(FILE *file, const options *o, const doctor_facts *facts) {
-    int code = 0, count[3] = {0};
+    int code = 0, shown = 0, count[3] = {0};
     for (const check *c = doctor_checks; c->name && !code; c++) {
         finding found = {.level = LEVEL_OK};
         c->look(facts, &found);
         if (!*found.found) continue;
         count[found.level]++;
-        code = show(file, o, facts, c, &found);
+        code = show(file, o, facts, c, &found, shown++);
     }
+    if (!code && strcmp(o->format, "json") == 0) json_end(file, shown);
     if (!code && strcmp(o->format, "table") == 0)
         fprintf(file, "warnings: %d, notes: %d, ok: %d\n", count[LEVEL_WARNING], count[LEVEL_NOTE],
                 count[LEVEL_OK]);

@@ -210,10 +210,19 @@ int jsonl_print(FILE *file, fields table, const void *of) {
     char *line = NULL;
     spmv_status status = jsonl_format(table, of, &line);
     if (status == SPMV_E_FEATURE)
-        return complain(status, "--format=jsonl is not built in: install libjansson-dev (Debian) "
+        return complain(status, "JSON is not built in: install libjansson-dev (Debian) "
                                 "or jansson-devel (Fedora), then make again");
     if (status != SPMV_OK) return complain(status, NULL);
     if (file) fputs(line, file);
     free(line);
     return 0;
+}
+
+int json_item(FILE *file, fields table, const void *of, int k) {
+    fputs(k ? "," : "[\n", file);
+    return jsonl_print(file, table, of);
+}
+
+void json_end(FILE *file, int n) {
+    fputs(n ? "]\n" : "[]\n", file);
 }

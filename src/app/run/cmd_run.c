@@ -131,10 +131,11 @@ static int show_results(session *run, result *results, int n) {
 /* Says under the table why auto chose what it chose, and what of its time is in no figure there. */
 static void show_choices(const session *run, const result *results, int n) {
     const double least_s = 1e-4;
-    if (run->o->quiet) return;
     for (int k = 0; k < n; k++) {
         const record *r = &results[k].r;
         if (!results[k].finished || !r->config_reason || strcmp(r->status, "wrong") == 0) continue;
+        if (run->o->export) export_choice(run->o->export, r, run->output);
+        if (run->o->quiet) continue;
         say("  auto: %s\n", r->config_reason);
         if (r->prep_once_s >= least_s)
             say("  auto: not included in prep: %.1f ms that a process spends once\n",

@@ -118,4 +118,4 @@ class Entries:
         for transposed, those in enumerate(kept):
             for p in those.values():  # "auto" may take another kernel, which is refilled the next time
                 self.make_plan(bool(transposed), device, p.dtype, vectors=p.vectors, layout=p.layout, expected=p.expected,
-                               kernel=p.kernel, refill=p.refill or p.kernel == "auto")
+                               kernel=p.kernel, refill=p.refill or p.kernel == "auto", settings=p.settings, threads=p.threads)

@@ -49,6 +49,10 @@ class PlanOptions(Sized):
                 ("scalars", c_int), ("refill", c_int), ("op", c_int), ("vectors", c_int64), ("layout", c_int)]
 
 
+class Setting(ctypes.Structure):
+    _fields_ = [("name", c_char_p), ("value", c_int64)]
+
+
 class PlanFacts(Sized):
     _fields_ = [("size", c_size_t), ("backend", c_char_p), ("kernel", c_char_p), ("format", c_char_p), ("values", c_char_p),
                 ("offset_bits", c_int), ("slots", c_int64), ("store_bytes", c_size_t), ("host_bytes", c_size_t),

@@ -208,13 +208,15 @@ class matrix(LinearOperator):
 
     # ---- what else there is ----------------------------------------------------------------------------------------
 
-    def plan(self, expected=0, kernel="auto", refill=False, vectors=1, order="C"):
+    def plan(self, expected=0, kernel="auto", refill=False, vectors=1, order="C", settings=None, threads=0):
         """Chooses how A @ x is computed from here on, or A @ X, and says what was chosen, as an entry of info()["plans"].
 
         expected: number of products that will follow, of which preparation may take a share; 0: unknown. kernel: a
         name; "auto": the fastest that the library finds. "omp:" or "cuda:" before it: for operands in host memory, or
         on the current GPU; else for those where the source's arrays are. refill: A.values will be set often. vectors:
-        how many columns X has, about; order: "C" if its rows are contiguous, "F" if its columns are. Without this, the
+        how many columns X has, about; order: "C" if its rows are contiguous, "F" if its columns are. settings: {name: value} of
+        the named kernel's parameters; threads: of a product on a CPU, 0: the usual number; `spmv FILE -k auto --export=python`
+        prints both for a choice of "auto". Without this, the
         first product has "auto", or of several vectors the kernel that was named for one. A.T has plans of its own."""
         if not self._entries.is_ours:
             raise TypeError(f"spmv.matrix.plan: products of {self.dtype} run in SciPy")
@@ -229,7 +231,8 @@ class matrix(LinearOperator):
         if backend not in ("omp", "cuda"):
             name = kernel
         return self._entries.make_plan(self._transposed, device, self.dtype, expected=expected, kernel=name, refill=refill,
-                                       vectors=vectors, layout=_operands.ORDERS[order]).facts()
+                                       vectors=vectors, layout=_operands.ORDERS[order], settings=settings,
+                                       threads=threads).facts()
 
     @property
     def values(self):

@@ -80,11 +80,15 @@ class Plan:
     It makes one product at a time, unless its facts say concurrent: other threads wait."""
 
     def __init__(self, prepared, dtype, op=_library.AS_IS, vectors=1, layout=_library.COLUMNS, expected=0, kernel="auto",
-                 refill=False):
+                 refill=False, settings=None, threads=0):
+        self.settings, self.threads = dict(settings or {}), threads
+        pairs = (_library.Setting * len(self.settings))(*((name.encode(), value) for name, value in self.settings.items()))
         self.prepared, self.dtype, self.vectors, self.layout = prepared, dtype, vectors, layout
         self.expected, self.kernel, self.refill = expected, kernel, refill
         options = _library.PlanOptions(kernel=kernel.encode(), precision=PRECISIONS[dtype], expected_calls=expected,
-                                       refill=refill, op=op, vectors=vectors, layout=layout)
+                                       refill=refill, op=op, vectors=vectors, layout=layout, threads=threads,
+                                       settings=ctypes.cast(pairs, ctypes.c_void_p) if self.settings else None,
+                                       nsettings=len(self.settings))
         self.handle = _library.create(lib.spmv_plan_create, prepared.context, prepared.handle, options)
         weakref.finalize(self, free_plan, self.handle, prepared.queue)
         facts = self.facts()
