@@ -74,11 +74,35 @@ static __global__ void gather_all(const double *x, const uint4 *at, size_t n, do
     if (sum == 0 && n > first()) *sink = sum; /* never: x holds ones */
 }
 
+/* Rows of LANES * 16 bytes: lanes side by side read one, and each group asks for MANY at once. */
+template <int LANES>
+static __global__ void gather_rows(const double2 *x, const unsigned *at, size_t n, double *sink) {
+    enum { MANY = 8 };
+    const size_t groups = stride() / LANES;
+    const unsigned lane = threadIdx.x % LANES;
+    double sum = 0;
+    for (size_t k = first() / LANES * MANY; k + MANY <= n; k += groups * MANY) {
+        double2 row[MANY];
+#pragma unroll
+        for (int u = 0; u < MANY; u++) row[u] = __ldg(x + (size_t)at[k + u] * LANES + lane);
+#pragma unroll
+        for (int u = 0; u < MANY; u++) sum += row[u].x + row[u].y;
+    }
+    if (sum == 0 && n > first() * MANY) *sink = sum; /* never: x holds ones */
+}
+
 /* ---- the clock ------------------------------------------------------------------------------ */
 
-typedef enum pass { READ, COPY, TRIAD, GATHER } pass;
+typedef enum pass { READ, COPY, TRIAD, GATHER, ROWS } pass; /* ROWS + k: of 16 << k bytes */
 
-static void launch(cudaStream_t stream, const streams *s, pass what, size_t n, int times) {
+static void launch_rows(cudaStream_t stream, const streams *s, int width, size_t n) {
+    static decltype(&gather_rows<1>)
+        const of[SPMV_ROW_WIDTHS] = {gather_rows<1>, gather_rows<2>,  gather_rows<4>,
+                                     gather_rows<8>, gather_rows<16>, gather_rows<32>};
+    of[width]<<<MOST_BLOCKS, THREADS, 0, stream>>>(s->a, (const unsigned *)s->at, n, s->sink);
+}
+
+static void launch(cudaStream_t stream, const streams *s, int what, size_t n, int times) {
     unsigned blocks =
         (unsigned)(n < (size_t)THREADS * MOST_BLOCKS ? (n + THREADS - 1) / THREADS : MOST_BLOCKS);
     switch (what) {
@@ -88,10 +112,11 @@ static void launch(cudaStream_t stream, const streams *s, pass what, size_t n, i
     case GATHER:
         gather_all<<<blocks, THREADS, 0, stream>>>((const double *)s->a, s->at, n, s->sink);
         break;
+    default: launch_rows(stream, s, what - ROWS, n);
     }
 }
 
-static spmv_status best_of(spmv_device *d, const streams *s, pass what, size_t n, int times,
+static spmv_status best_of(spmv_device *d, const streams *s, int what, size_t n, int times,
                            double *out) {
     *out = 0;
     for (int k = 0; k < PASSES; k++) {
@@ -134,6 +159,37 @@ static spmv_status measure_gathers(spmv_device *d, const streams *s, size_t plac
     return SPMV_OK;
 }
 
+/* The largest power of two that is not above. */
+static size_t power_below(size_t n) {
+    size_t power = 1;
+    while (2 * power <= n) power *= 2;
+    return power;
+}
+
+/* Rows of a table of so many bytes, a power of two. Wide rows are read fewer times. */
+static spmv_status measure_rows(spmv_device *d, const streams *s, size_t places, size_t table,
+                                double *rates) {
+    const size_t most = (size_t)1 << 32; /* bytes */
+    for (int k = 0; k < SPMV_ROW_WIDTHS; k++) {
+        const size_t bytes = (size_t)16 << k, n = places < most / bytes ? places : most / bytes;
+        double seconds;
+        choose_places<<<MOST_BLOCKS, THREADS, 0, ((cuda_state *)d->state)->stream>>>(
+            s->at, n / 4, table / bytes - 1);
+        TRY(best_of(d, s, ROWS + k, n, 1, &seconds));
+        rates[k] = (double)n / seconds;
+    }
+    return SPMV_OK;
+}
+
+static spmv_status measure_all_rows(spmv_device *d, const streams *s, size_t places,
+                                    spmv_rates *out) {
+    TRY(measure_rows(d, s, places, power_below(out->cache_bytes), out->rows_near));
+    TRY(measure_rows(d, s, places, power_below(s->n * sizeof(double2)), out->rows_far));
+    out->nrows = SPMV_ROW_WIDTHS;
+    for (int k = 0; k < out->nrows; k++) out->row_bytes[k] = (size_t)16 << k;
+    return SPMV_OK;
+}
+
 static spmv_status measure(spmv_device *d, streams *s, size_t places, spmv_rates *out) {
     size_t bytes = s->n * sizeof(double2);
     CU(d->ctx, cudaSetDevice(d->number));
@@ -145,7 +201,8 @@ static spmv_status measure(spmv_device *d, streams *s, size_t places, spmv_rates
     fill_all<<<MOST_BLOCKS, THREADS, 0, ((cuda_state *)d->state)->stream>>>(s->a, s->b, s->c, s->n);
     TRY(launched(d));
     TRY(measure_streams(d, s, out));
-    return measure_gathers(d, s, places, out);
+    TRY(measure_gathers(d, s, places, out));
+    return measure_all_rows(d, s, places, out);
 }
 
 spmv_status spmv_probe_gpu(spmv_device *d, size_t cache, spmv_rates *out) {

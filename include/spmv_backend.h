@@ -93,7 +93,7 @@ typedef struct spmv_device_state { /* at this moment; 0: unknown */
     unsigned long long slowed; /* NVML's reasons why clocks are not at their highest */
 } spmv_device_state;
 
-enum { SPMV_GATHERS = 16 };
+enum { SPMV_GATHERS = 16, SPMV_ROW_WIDTHS = 6 };
 typedef struct spmv_rates {   /* the measured best rates of a device */
     double read, copy, triad; /* memory, bytes per second; copy counts two, triad three streams */
     double cache_read;        /* of a buffer of cache_bytes, which the last-level cache holds */
@@ -101,6 +101,10 @@ typedef struct spmv_rates {   /* the measured best rates of a device */
     int ngathers;
     size_t gather_bytes[SPMV_GATHERS]; /* sizes of x, ascending */
     double gathers[SPMV_GATHERS]; /* random 8-byte reads of it, and their indices, per second */
+    int nrows;                    /* 0: not measured */
+    size_t row_bytes[SPMV_ROW_WIDTHS]; /* of a row of x with several vectors, ascending */
+    /* Such rows read at random places per second: of what the last-level cache holds, and not. */
+    double rows_near[SPMV_ROW_WIDTHS], rows_far[SPMV_ROW_WIDTHS];
 } spmv_rates;
 
 /* ---- backends ------------------------------------------------------------------------------- */

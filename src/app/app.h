@@ -287,8 +287,9 @@ void rates_key(const machine *m, const spmv_backend *backend, const char *gpu, i
 /* Returns an exit code, after printing what is wrong. */
 int rates_save(const options *o, const char *key, const spmv_rates *r);
 bool rates_load(const options *o, const char *key, spmv_rates *r); /* false: there are none */
-/* Random reads per second of an x of so many bytes. */
-double gather_rate(const spmv_rates *r, double bytes);
+/* Returns how many rows of row_bytes are read per second at random places of an x of so many
+ * bytes. */
+double gather_rate(const spmv_rates *r, double bytes, double row_bytes);
 
 /* ---- log.c ---------------------------------------------------------------------------------- */
 

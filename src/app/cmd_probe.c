@@ -50,6 +50,11 @@ static void print_rates(const probe_record *r, const spmv_rates *rates) {
         print_size((double)rates->gather_bytes[k]);
         printf("  %8.3f\n", 1e-9 * rates->gathers[k]);
     }
+    if (rates->nrows)
+        printf("  rows of x at random places, 10^9 per second: in the cache, and beyond it\n");
+    for (int k = 0; k < rates->nrows; k++)
+        printf("       %4zu bytes  %8.3f  %8.3f\n", rates->row_bytes[k], 1e-9 * rates->rows_near[k],
+               1e-9 * rates->rows_far[k]);
 }
 
 static int show(const options *o, const probe_record *r, const spmv_rates *rates, bool first) {
@@ -75,6 +80,10 @@ static void keep_best(spmv_rates *r, const spmv_rates *seen) {
     r->triad = fmax(r->triad, seen->triad);
     r->cache_read = fmax(r->cache_read, seen->cache_read);
     for (int k = 0; k < r->ngathers; k++) r->gathers[k] = fmax(r->gathers[k], seen->gathers[k]);
+    for (int k = 0; k < r->nrows && r->nrows == seen->nrows; k++) {
+        r->rows_near[k] = fmax(r->rows_near[k], seen->rows_near[k]);
+        r->rows_far[k] = fmax(r->rows_far[k], seen->rows_far[k]);
+    }
 }
 
 /* Returns how many processors other programs used meanwhile. */
@@ -114,7 +123,7 @@ static int probe_device(spmv_ctx *ctx, const options *o, const machine *m,
     spmv_rates rates;
     spmv_device_facts facts = {0};
     char key[1024];
-    double start = now(), sizes[SPMV_GATHERS], others = 0;
+    double start = now(), sizes[SPMV_GATHERS], widths[SPMV_ROW_WIDTHS], others = 0;
     spmv_status status = spmv_ctx_describe(ctx, backend, &facts);
     int64_t cache = backend->host ? m->llc : (int64_t)facts.l2;
     rates_key(m, backend, facts.name, spmv_ctx_threads(ctx), key, sizeof key);
@@ -123,6 +132,7 @@ static int probe_device(spmv_ctx *ctx, const options *o, const machine *m,
             measure_rates(ctx, o, backend, cache > 0 ? (size_t)cache : 0, key, &rates, &others);
     if (status != SPMV_OK) return complain(status, spmv_ctx_error(ctx));
     for (int k = 0; k < rates.ngathers; k++) sizes[k] = (double)rates.gather_bytes[k];
+    for (int k = 0; k < rates.nrows; k++) widths[k] = (double)rates.row_bytes[k];
     probe_record r;
     memset(&r, 0, sizeof r);
     fields_clear(probe_fields, &r);
@@ -141,6 +151,11 @@ static int probe_device(spmv_ctx *ctx, const options *o, const machine *m,
     r.cache_read_B = (whole)rates.cache_bytes;
     r.gather_B = (numbers){sizes, rates.ngathers};
     r.gather_per_s = (numbers){rates.gathers, rates.ngathers};
+    if (rates.nrows) {
+        r.row_B = (numbers){widths, rates.nrows};
+        r.row_near_per_s = (numbers){rates.rows_near, rates.nrows};
+        r.row_far_per_s = (numbers){rates.rows_far, rates.nrows};
+    }
     r.seconds = now() - start;
     if (backend->host) r.others = others;
     int code = show(o, &r, &rates, first);

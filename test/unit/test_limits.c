@@ -27,7 +27,11 @@ static spmv_rates sample_rates(void) {
                         .cache_bytes = 1 << 24,
                         .ngathers = 3,
                         .gather_bytes = {1000, 100000, 10000000},
-                        .gathers = {4e9, 1e9, 1e8}};
+                        .gathers = {4e9, 1e9, 1e8},
+                        .nrows = 2,
+                        .row_bytes = {16, 64},
+                        .rows_near = {8e9, 2e9},
+                        .rows_far = {3e9, 1e9}};
 }
 
 /* Under sanitizers a probe of this machine's caches would take minutes: one of 1 MB does not. */
@@ -73,6 +77,7 @@ static void damaged_rates_are_none(void **state) {
         "spmv-probe/1 omp here\nread nan\ngather 8 1e9\n",
         "spmv-probe/1 omp here\nread 1e10\nspeed 3\ngather 8 1e9\n",
         "spmv-probe/1 omp here\nread 1e10\ngather 80 1e9\ngather 8 1e9\n",
+        "spmv-probe/1 omp here\nread 1e10\ngather 8 1e9\nrows 64 1e9 1e9\nrows 16 1e9 1e9\n",
         "",
         "\n"};
     char folder[] = "/tmp/spmv-test-XXXXXX";
@@ -99,10 +104,21 @@ static void damaged_rates_are_none(void **state) {
 static void rates_between_sizes(void **state) {
     (void)state;
     spmv_rates r = sample_rates();
-    assert_true(fabs(gather_rate(&r, 10) - 4e9) < 1);
-    assert_true(fabs(gather_rate(&r, 1e9) - 1e8) < 1);
-    assert_true(fabs(gather_rate(&r, 10000) - 2e9) < 1); /* half way in both logarithms */
-    assert_true(fabs(gather_rate(&r, 100000) - 1e9) < 1);
+    assert_true(fabs(gather_rate(&r, 10, 8) - 4e9) < 1);
+    assert_true(fabs(gather_rate(&r, 1e9, 8) - 1e8) < 1);
+    assert_true(fabs(gather_rate(&r, 10000, 8) - 2e9) < 1); /* half way in both logarithms */
+    assert_true(fabs(gather_rate(&r, 100000, 8) - 1e9) < 1);
+}
+
+static void wide_rows_take_longer(void **state) {
+    (void)state;
+    spmv_rates r = sample_rates();
+    assert_true(fabs(gather_rate(&r, 10, 8) - 4e9) < 1); /* a number costs what a short row does */
+    assert_true(fabs(gather_rate(&r, 10, 32) - 2e9) < 1);
+    assert_true(fabs(gather_rate(&r, 10, 640) - 1e9) < 1);
+    assert_true(fabs(gather_rate(&r, 1e9, 64) - 1e8 / 3) < 1); /* beyond the cache */
+    r.nrows = 0;
+    assert_true(fabs(gather_rate(&r, 10, 512) - 4e9) < 1); /* rows were not measured */
 }
 
 /* ---- reads of x ----------------------------------------------------------------------------- */
@@ -239,6 +255,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(rates_are_kept_and_found_again),
         cmocka_unit_test(damaged_rates_are_none),
         cmocka_unit_test(rates_between_sizes),
+        cmocka_unit_test(wide_rows_take_longer),
         cmocka_unit_test(stencils_read_near_and_random_matrices_far),
         cmocka_unit_test(faster_than_memory_is_cached_or_suspect),
         cmocka_unit_test(a_cache_is_believed_as_measured),

@@ -124,7 +124,7 @@ void describe_limits(const session *run, result *out, const spmv_backend *backen
     r->matrix_x_jumps = reads->jumps;
     r->matrix_x_jump_B = (whole)(reads->lines * LINE * width);
     r->perf_limit_gather_s =
-        jumps > 0 ? jumps / gather_rate(rates, reads->lines * LINE * width) : 0;
+        jumps > 0 ? jumps / gather_rate(rates, reads->lines * LINE * width, width) : 0;
     r->perf_limit_binds = r->perf_limit_gather_s > r->perf_limit_stream_s ? "gather" : "stream";
     r->perf_gather_fraction = r->perf_limit_gather_s / r->timing_median_s;
     if (r->timing_median_s >= 0) r->perf_verdict = verdict_of(r, rates, backend->host);

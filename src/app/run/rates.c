@@ -87,6 +87,8 @@ int rates_save(const options *o, const char *key, const spmv_rates *r) {
                 r->triad, r->cache_bytes, r->cache_read);
         for (int k = 0; k < r->ngathers; k++)
             fprintf(file, "gather %zu %.6g\n", r->gather_bytes[k], r->gathers[k]);
+        for (int k = 0; k < r->nrows; k++)
+            fprintf(file, "rows %zu %.6g %.6g\n", r->row_bytes[k], r->rows_near[k], r->rows_far[k]);
     }
     bool wrote = file && !ferror(file);
     wrote = file && fclose(file) == 0 && wrote;
@@ -105,11 +107,23 @@ static bool is_rate(double value) {
     return value >= 1 && value < 1e18;
 }
 
+static bool take_rows(spmv_rates *r, size_t bytes, double near, double far) {
+    const bool ascending = !r->nrows || bytes > r->row_bytes[r->nrows - 1];
+    if (r->nrows == SPMV_ROW_WIDTHS || !bytes || !ascending || !is_rate(near) || !is_rate(far))
+        return false;
+    r->row_bytes[r->nrows] = bytes;
+    r->rows_near[r->nrows] = near;
+    r->rows_far[r->nrows++] = far;
+    return true;
+}
+
 /* A line other than the first. */
 static bool take_line(const char *line, spmv_rates *r) {
-    double value;
+    double value, far;
     size_t bytes;
     char name[16];
+    if (sscanf(line, "rows %zu %lf %lf", &bytes, &value, &far) == 3)
+        return take_rows(r, bytes, value, far);
     if (sscanf(line, "cache %zu %lf", &bytes, &value) == 2) {
         r->cache_bytes = bytes;
         r->cache_read = value;
@@ -147,12 +161,19 @@ bool rates_load(const options *o, const char *key, spmv_rates *r) {
 }
 
 /* Interpolates between sizes measured straight in the logarithms; beyond them as at the end. */
-double gather_rate(const spmv_rates *r, double bytes) {
-    int k = 0, last = r->ngathers - 1;
-    if (bytes <= (double)r->gather_bytes[0]) return r->gathers[0];
-    if (bytes >= (double)r->gather_bytes[last]) return r->gathers[last];
-    while (bytes > (double)r->gather_bytes[k + 1]) k++;
-    double low = (double)r->gather_bytes[k], high = (double)r->gather_bytes[k + 1];
+static double between(const size_t *size, const double *rate, int n, double bytes) {
+    int k = 0, last = n - 1;
+    if (bytes <= (double)size[0]) return rate[0];
+    if (bytes >= (double)size[last]) return rate[last];
+    while (bytes > (double)size[k + 1]) k++;
+    double low = (double)size[k], high = (double)size[k + 1];
     double at = log(bytes / low) / log(high / low);
-    return r->gathers[k] * pow(r->gathers[k + 1] / r->gathers[k], at);
+    return rate[k] * pow(rate[k + 1] / rate[k], at);
+}
+
+double gather_rate(const spmv_rates *r, double bytes, double row_bytes) {
+    const double one = between(r->gather_bytes, r->gathers, r->ngathers, bytes);
+    if (!r->nrows) return one;
+    const double *rows = bytes <= (double)r->cache_bytes ? r->rows_near : r->rows_far;
+    return one * between(r->row_bytes, rows, r->nrows, row_bytes) / rows[0];
 }
