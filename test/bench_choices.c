@@ -22,10 +22,10 @@ static const char *const kernels[] = {
     "spc5_rows", "bsr_lanes",    "sss_rows",     "csb_interleaved_blocks", "sell_slices"};
 enum { KERNELS = sizeof kernels / sizeof *kernels };
 
-typedef struct contender {
+typedef struct candidate {
     spmv_plan *plan;
     double least_s;
-} contender;
+} candidate;
 
 typedef struct totals {
     int choices, good, matrices;
@@ -39,7 +39,7 @@ static spmv_plan *plan_of(spmv_mat *mat, const char *kernel, int64_t calls) {
 }
 
 /* A sample is as many products as the clock needs, after one that is none. */
-static void sample(contender *c, const double *x, double *y) {
+static void sample(candidate *c, const double *x, double *y) {
     const double shortest = 2e-5;
     int n = 0;
     if (!c->plan || spmv_exec(c->plan, 1, x, 0, y) != SPMV_OK) return;
@@ -49,18 +49,18 @@ static void sample(contender *c, const double *x, double *y) {
     c->least_s = fmin(c->least_s, (end - start) / n);
 }
 
-static void take_turns(contender *c, int n, const double *x, double *y) {
+static void take_turns(candidate *c, int n, const double *x, double *y) {
     for (int k = 0; k < n; k++) c[k].least_s = INFINITY;
     for (int r = 0; r < SAMPLES; r++)
         for (int k = 0; k < n; k++) sample(&c[(k + r) % n], x, y);
 }
 
 static int by_time(const void *a, const void *b) {
-    return ascending(&((const contender *)a)->least_s, &((const contender *)b)->least_s);
+    return ascending(&((const candidate *)a)->least_s, &((const candidate *)b)->least_s);
 }
 
 /* Leaves the BEST in front; frees the others. */
-static void find_best(spmv_mat *mat, contender *all, const double *x, double *y) {
+static void find_best(spmv_mat *mat, candidate *all, const double *x, double *y) {
     for (int k = 0; k < KERNELS; k++) all[k].plan = plan_of(mat, kernels[k], 0);
     take_turns(all, KERNELS, x, y);
     qsort(all, KERNELS, sizeof *all, by_time);
@@ -68,8 +68,8 @@ static void find_best(spmv_mat *mat, contender *all, const double *x, double *y)
 }
 
 /* One choice; its time over the best. */
-static double choose(spmv_mat *mat, contender *all, const double *x, double *y, totals *t) {
-    contender turns[BEST + 1];
+static double choose(spmv_mat *mat, candidate *all, const double *x, double *y, totals *t) {
+    candidate turns[BEST + 1];
     spmv_plan_facts facts = SPMV_OPTS(spmv_plan_facts);
     const double cpu = clock_s(CLOCK_PROCESS_CPUTIME_ID), start = now();
     spmv_plan *chosen = plan_of(mat, "auto", CALLS);
@@ -104,7 +104,7 @@ static int bench_file(const char *file, int runs, int threads, totals *t) {
     spmv_ctx *ctx = NULL;
     spmv_mat *mat = NULL;
     spmv_stats stats = SPMV_OPTS(spmv_stats);
-    contender all[KERNELS];
+    candidate all[KERNELS];
     if (spmv_ctx_create(&opts, &ctx) != SPMV_OK) return -1;
     if (spmv_mat_load(ctx, file, NULL, &mat) != SPMV_OK) {
         fprintf(stderr, "bench_choices: %s\n", spmv_ctx_error(ctx));

@@ -197,8 +197,8 @@ static double scatter_of(const candidate *e) {
     return t->nsamples < 2 ? unseen : t->sample_s[t->nsamples / 2] / t->sample_s[0] - 1;
 }
 
-/* Says whether there are samples enough to disqualify a candidate. On a CPU another process may have
- * had a core in some, which says nothing about the kernel. */
+/* Says whether there are samples enough to disqualify a candidate. On a CPU another process may
+ * have had a core in some, which says nothing about the kernel. */
 static bool is_known(const trials *c, const candidate *e) {
     return !c->backend->host || e->is_steady || e->t.nsamples >= FEWEST;
 }
