@@ -23,10 +23,10 @@
  * and start at 0, also in texts, which say so; lines of files start at 1, as in matrix.mtx:7.
  * Bytes are size_t; times are seconds. A missing or impossible argument is SPMV_E_ARG and named
  * in the text, as far as one can see without going through arrays. Different plans may execute in
- * several threads at once, also inside a parallel region of the caller's; one plan in two only if
- * its facts say that it is concurrent, else the second gets SPMV_E_ARG. Otherwise one thread at a
- * time may use a context and the handles made from it. After fork() a child may use what its
- * parent made. */
+ * several threads at once, also inside a parallel region of the caller's. So may one plan on a
+ * CPU, where products take turns if its kernel keeps structures in it; on a GPU the second gets
+ * SPMV_E_ARG. Otherwise one thread at a time may use a context and the handles made from it. After
+ * fork() a child may use what its parent made. */
 #ifndef SPMV_H
 #define SPMV_H
 
@@ -299,6 +299,14 @@ typedef struct spmv_plan_opts {
     spmv_op op;
     int64_t vectors;    /* that are multiplied at a time, about; 0: 1. Any number may be */
     spmv_layout layout; /* of them; 0: SPMV_COLUMNS */
+    /* 1: products of up to eight threads at once do not wait for each other: the plan has memory
+     * for each where a product needs any. A kernel that has it for one, and any on a GPU, is
+     * SPMV_E_UNSUITABLE. 0: they may take turns on a CPU. */
+    int concurrent;
+    /* 1: the same bits in every run and for every number of threads, on one build and backend:
+     * "auto" chooses by what the matrix is, not by the clock, among kernels whose sums do not
+     * depend on the number of threads; one whose sums do is SPMV_E_UNSUITABLE. */
+    int reproducible;
 } spmv_plan_opts;
 
 /* Prepares products: builds the format if the matrix does not own it yet, and for "auto" chooses.
@@ -343,7 +351,7 @@ typedef struct spmv_plan_facts {
     size_t free_bytes;  /* on the device, now */
     const char *note;   /* what was done otherwise than usual; NULL: nothing */
     int threads;        /* of a product; 0: it runs on a GPU */
-    int concurrent;     /* 1: several threads may multiply with this plan at once */
+    int concurrent;     /* 1: several threads may multiply with this plan at once, maybe in turns */
     int refills;        /* 1: spmv_mat_set_values writes new values into what the plan made */
     int waits_asleep; /* 1: just now the threads of a product sleep while they wait for each other,
                           because other processes use the same cores */
@@ -356,6 +364,11 @@ typedef struct spmv_plan_facts {
      * */
     const char *transposed_kernel, *transposed_format;
     size_t transposed_store_bytes, transposed_scratch_bytes;
+    /* 1 and 2: results have the same bits in every run and for every number of threads, 1 with the
+     * same vector instructions, 2 with any. 0: they may differ with the number of threads or, of
+     * kernels that say so, every time. */
+    int reproducible;
+    double made_s; /* spmv_plan_create as a whole, waits for a core included */
 } spmv_plan_facts;
 /* Says which kernel a plan has and what that took. Strings in *out belong to the plan or the
  * library. */

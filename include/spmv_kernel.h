@@ -17,7 +17,8 @@ enum spmv_trait {
     SPMV_READS_ROWS = 256,   /* of a GPU's: estimate or prepare reads row_ptr in host memory */
     /* A plan with transposes multiplies by the transpose of its own matrix, as the kernel's library
      * does it: none is made. Other kernels get the transpose as their matrix. */
-    SPMV_TRANSPOSES = 1024
+    SPMV_TRANSPOSES = 1024,
+    SPMV_ANY_THREADS = 2048 /* of a host's: the bits of results do not depend on how many threads */
 };
 
 /* The operands of one product, z <- alpha A x + beta y, in memory of the plan's device, of k
@@ -34,7 +35,12 @@ typedef struct spmv_operands {
     void *stream;             /* that the product is ordered on, a cudaStream_t; a host has none */
     int64_t k, ldx, ldy, ldz; /* as in spmv_call, where 0 is replaced; one vector: 1, and no ld */
     spmv_layout layout;
+    int slot;    /* of the plan that this caller has, for what a product needs for itself */
+    void *panel; /* of this slot; NULL: the product needs none */
 } spmv_operands;
+
+/* Callers at a time for which a plan has memory of their own, if it is to be concurrent. */
+enum { SPMV_SLOTS = 8 };
 
 enum { SPMV_PANEL_VECTORS = 8 }; /* packed at a time: a cache line of f64 */
 
@@ -90,14 +96,19 @@ struct spmv_plan { /* prepare sets scratch, scratch_bytes and, if not the store'
     void *scratch;
     size_t scratch_bytes, traffic_bytes;
     double convert_s, upload_s, prepare_s, once_s; /* once_s: as in spmv_plan_facts */
+    double made_s;                                 /* as in spmv_plan_facts */
     double rows_to_store_s; /* of convert_s, what begins with rows on the device; < 0: the host */
     const char *note;       /* what was done otherwise than usual; NULL: nothing */
     struct spmv_tuning *tuning; /* how "auto" chose this plan; NULL: its kernel was named */
     spmv_store *own;            /* a copied plan's store, which it owns; NULL: the matrix owns it */
     spmv_device narrowed;       /* device, if the plan has fewer threads than the context */
-    int concurrent, busy; /* as in spmv_plan_facts; 1 + forks of the process in which it runs */
-    spmv_place scalars;   /* as in spmv_plan_opts */
-    spmv_plan *next;      /* of the matrix */
+    int concurrent;             /* as in spmv_plan_opts */
+    /* For how many callers at a time the scratch has memory that a product writes to; 0: products
+     * only read it. 1 before prepare, which may set it, to `most` with a part for each. */
+    int slots, most_slots;
+    int busy[SPMV_SLOTS];          /* of slots in use: 1 + forks of the process in which it runs */
+    spmv_place scalars;            /* as in spmv_plan_opts */
+    spmv_plan *next;               /* of the matrix */
     size_t peak_host, peak_device; /* bytes, as in spmv_plan_facts */
     void *one_zero;   /* 1 and 0 in a GPU's memory, for scalars there that a call leaves out */
     spmv_op op;       /* as in spmv_plan_opts; matrix is the transpose, unless it is its own or the
@@ -108,8 +119,10 @@ struct spmv_plan { /* prepare sets scratch, scratch_bytes and, if not the store'
     bool refill;     /* as in spmv_plan_opts */
     bool transposes; /* the kernel multiplies by the transpose of matrix: SPMV_TRANSPOSES; of arrays
                         that may change: by that of the lines that they are compressed to */
-    void *panel;     /* room for SPMV_PANEL_VECTORS of x and of z; NULL: not needed yet */
-    size_t panel_bytes;
+    void *panel; /* for each slot that has one, SPMV_PANEL_VECTORS of x and of z; NULL: not needed
+                    yet */
+    int panels;
+    size_t panel_bytes; /* all */
 };
 
 /* Says whether kernels in a stream may write the matrix's values, so that they change between

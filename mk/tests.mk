@@ -16,9 +16,11 @@ test-petsc bench-petsc: $(BUILD)
 	$(Q)sh test/petsc/run.sh build/$(BUILD) $(filter bench-%,$@)
 bench-read bench-convert bench-ready bench-vectors: bench-%: build/omp/bench_%
 	$(Q)$< $(if $(filter bench-read,$@),build/bench-read.mtx,$(if $(filter bench-vectors,$@),auto) $(FILES))
-# Beside a competing process on each core: products of KERNELS, choices for MATRICES. Each program prints its bars.
-bench-threads: build/omp/bench_threads build/omp/bench_choices
-	$(Q)ok=true; build/omp/bench_threads $(KERNELS) || ok=false; build/omp/bench_choices $(MATRICES) || ok=false; $$ok
+# Beside a competing process on each core: products of KERNELS, making, choices for MATRICES; and sharing a plan.
+# Each program prints its bars.
+bench-threads: $(addprefix build/omp/bench_,threads preparing choices sharing)
+	$(Q)ok=true; build/omp/bench_threads $(KERNELS) || ok=false; build/omp/bench_preparing || ok=false; \
+	build/omp/bench_choices $(MATRICES) || ok=false; build/omp/bench_sharing $(MATRICES) || ok=false; $$ok
 MATRICES ?= $(wildcard $(patsubst %,../shared/matrices/%.mtx.gz,bcsstk25 c-62 mip_map10 mip_rail507 NotreDame_www \
                        soc-Slashdot0902 trilinos_nsjac wave xenon1))
 bench-solver bench-upload: bench-%: build/cuda/bench_%

@@ -23,8 +23,12 @@ typedef struct chunks {
     int64_t
         together; /* units that a core's own cache keeps while vector after vector is multiplied */
     int64_t first[MOST_SHARES + 1]; /* each chunk's first unit; chunks of a share are adjacent */
-    int64_t taken[MOST_SHARES];     /* how many chunks of each share this product has taken */
 } chunks;
+
+/* Counts how many chunks of each share a product has taken, on its caller's stack. */
+typedef struct taken_chunks {
+    int64_t of[MOST_SHARES];
+} taken_chunks;
 
 static inline size_t estimate_chunks(const spmv_csr_view *A, const spmv_choice *c) {
     (void)A, (void)c; /* the same for all */
@@ -45,6 +49,7 @@ static inline int64_t count_chunks(int64_t bytes, int64_t nshares) {
 static inline spmv_status make_chunks(spmv_plan *p, size_t bytes, multiply_chunk *multiply,
                                       cost_before *cost, int64_t units) {
     TRY(make_scratch(p, bytes));
+    p->slots = 0;
     chunks *t = p->scratch;
     int64_t nshares = shares_of(p);
     const int64_t stored = (int64_t)spmv_store_bytes(p->store);
@@ -66,13 +71,13 @@ static inline void multiply_units(const chunks *t, const product *const *m, int 
 
 /* Every thread of the team calls this: it takes the chunks of share s in order, then those that are
  * left of the other shares. */
-static inline void take_chunks(chunks *t, const product *const *m, int n, int64_t nshares,
-                               int64_t s) {
+static inline void take_chunks(const chunks *t, taken_chunks *taken, const product *const *m, int n,
+                               int64_t nshares, int64_t s) {
     for (int64_t k = 0; k < nshares; k++) {
         int64_t of = (s + k) % nshares, chunk;
         for (;;) {
 #pragma omp atomic capture
-            chunk = t->taken[of]++;
+            chunk = taken->of[of]++;
             if (chunk >= t->per_share) break;
             const int64_t *first = t->first + of * t->per_share + chunk;
             multiply_units(t, m, n, first[0], first[1]);
@@ -81,25 +86,27 @@ static inline void take_chunks(chunks *t, const product *const *m, int n, int64_
 }
 
 /* Is called before the team begins: no chunk is taken yet. */
-static inline void begin_chunks(chunks *t, int64_t nshares) {
-    memset(t->taken, 0, (size_t)nshares * sizeof *t->taken);
+static inline void begin_chunks(taken_chunks *taken, int64_t nshares) {
+    memset(taken->of, 0, (size_t)nshares * sizeof *taken->of);
 }
 
 /* All threads of the team call this, whatever the size of the team. */
-static inline void multiply_shares(chunks *t, const product *const *m, int n, int64_t nshares) {
+static inline void multiply_shares(const chunks *t, taken_chunks *taken, const product *const *m,
+                                   int n, int64_t nshares) {
     if (t->per_share > 1)
-        take_chunks(t, m, n, nshares, omp_get_thread_num());
+        take_chunks(t, taken, m, n, nshares, omp_get_thread_num());
     else
 #pragma omp for schedule(static, 1) nowait
         for (int64_t s = 0; s < nshares; s++) multiply_units(t, m, n, t->first[s], t->first[s + 1]);
 }
 
-static inline spmv_status multiply_chunks(const spmv_plan *p, chunks *t, const product *const *m,
-                                          int n) {
+static inline spmv_status multiply_chunks(const spmv_plan *p, const chunks *t,
+                                          const product *const *m, int n) {
     int64_t nshares = shares_of(p);
-    begin_chunks(t, nshares);
+    taken_chunks taken;
+    begin_chunks(&taken, nshares);
 #pragma omp parallel num_threads((int)nshares)
-    multiply_shares(t, m, n, nshares);
+    multiply_shares(t, &taken, m, n, nshares);
     return SPMV_OK;
 }
 

@@ -168,6 +168,7 @@ static spmv_status create(spmv_mat *mat, const spmv_plan_opts *opts, spmv_kernel
 }
 
 spmv_status spmv_plan_create(spmv_mat *mat, const spmv_plan_opts *opts, spmv_plan **out) {
+    const double start = spmv_now();
     spmv_plan_opts known = SPMV_OPTS(spmv_plan_opts);
     spmv_kernel_id id;
     int variant;
@@ -187,5 +188,6 @@ spmv_status spmv_plan_create(spmv_mat *mat, const spmv_plan_opts *opts, spmv_pla
     const size_t most = spmv_host_most(); /* another thread may have begun to count anew */
     (*out)->peak_host = most > here ? most - here : 0;
     (*out)->peak_device = device->most - there;
+    (*out)->made_s = spmv_now() - start;
     return SPMV_OK;
 }

@@ -101,6 +101,6 @@ SPMV_EXPORT_KERNEL(bsr_rows) = {
     .format = "bsr",
     .summary = "parallel for over block rows, blocks unrolled",
     .params = params,
-    .traits = SPMV_DETERMINISTIC,
+    .traits = SPMV_DETERMINISTIC | SPMV_ANY_THREADS,
     .run = run,
 };

@@ -83,7 +83,7 @@ SPMV_EXPORT_ANY_OFFSETS_KERNEL(csb_interleaved_blocks) = {
     .format = "csb_interleaved",
     .summary = "parallel for over rows of blocks, in an order that does not wait for y",
     .params = params,
-    .traits = SPMV_DETERMINISTIC,
+    .traits = SPMV_DETERMINISTIC | SPMV_ANY_THREADS,
     .prepare = prepare,
     .run = run,
 };

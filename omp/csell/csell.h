@@ -6,13 +6,22 @@
 #include "formats/csell/csell.h"
 #include "formats/value_codes.h"
 
-typedef struct work { /* the plan's scratch: what each thread does, and what it found */
+/* Long rows are cut into as many parts whatever the number of threads, so that their sums do not
+ * depend on it. */
+enum { PARTS = 128 };
+
+typedef struct work { /* the plan's scratch: what each thread does */
     chunks slices;
     bool past; /* the caches cannot keep y: it is written past them where it may be */
-    int64_t first_long[MOST_SHARES + 1];
-    carry carries[MOST_SHARES];
-    real long_sum[]; /* [long_rows] */
+    int64_t first_long[PARTS + 1]; /* row of each part */
+    real long_sum[];               /* [slots][long_rows]; few are on the stack */
 } work;
+
+/* What a product found of the long rows. */
+typedef struct long_sums {
+    carry carries[PARTS];
+    real *sum; /* [long_rows] */
+} long_sums;
 
 struct product { /* what a slice needs besides its place */
     const csell *A;

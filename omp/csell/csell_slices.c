@@ -8,14 +8,14 @@
  *          y[rows] only if beta != 0.
  * Writes   y[rows], each entry once, by the thread that takes the slice; past the caches if they
  *          could not hold what a product moves and beta = 0.
- * Work     The long rows come first, in shares of equally many nonzeros; the sums that several
- *          shares have of one row are added in order. Then each thread goes through slices step by
+ * Work     The long rows come first, in 128 parts of equally many nonzeros; the sums that several
+ *          parts have of one row are added in order. Then each thread goes through slices step by
  *          step with one sum for each of the 32 rows, in vector registers where the CPU has AVX2 or
  *          AVX-512. Diagonals need no gather.
  * Cost     2 nnz flop; the encoded columns and values + 32 bytes per slice + 8 per step + (cols +
  *          rows) sizeof real bytes.
  * Weak     rows of very different lengths in a slice: its last steps hold few nonzeros.
- * Repeats  bitwise: yes, for an equal number of threads and isa; the same with and without a
+ * Repeats  bitwise: yes, for any number of threads and an equal isa; the same with and without a
  *          dictionary.
  * Params   isa: vector instructions (0: the best there are).
  */
@@ -24,14 +24,19 @@
 #include "csell_portable.h"
 #include "spmv_host.h"
 
-enum { LINE = 64 };
+enum { LINE = 64, STACKED = 2048 /* sums of long rows, at most */ };
+
+/* The sums of long rows that the scratch has for each slot. */
+static int64_t sums_of(int64_t long_rows) {
+    return long_rows > STACKED ? long_rows : 0;
+}
 
 /* No more rows are long than fit the entries. */
 static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
     enum { LEAST_CUT = 64 }; /* of those the format chooses */
     int64_t cut = c->value[SPMV_cut] ? c->value[SPMV_cut] : LEAST_CUT;
     int64_t most = A->nnz / (cut + 1) < A->rows ? A->nnz / (cut + 1) : A->rows;
-    return sizeof(work) + (size_t)most * sizeof(real);
+    return sizeof(work) + (size_t)sums_of(most) * sizeof(real);
 }
 
 /* Returns the long row that entry k of the long part is in. */
@@ -66,14 +71,15 @@ static bool exceeds_caches(const csell *A) {
 
 static spmv_status prepare(spmv_plan *p) {
     const csell *A = (const csell *)p->store;
-    int64_t nshares = shares_of(p);
     TRY(choose_isa(p));
-    TRY(make_chunks(p, sizeof(work) + (size_t)A->long_rows * sizeof(real),
-                    choose_way(p->choice.value[SPMV_isa]), bytes_before, A->nslices));
+    const size_t sums = (size_t)p->most_slots * (size_t)sums_of(A->long_rows);
+    TRY(make_chunks(p, sizeof(work) + sums * sizeof(real), choose_way(p->choice.value[SPMV_isa]),
+                    bytes_before, A->nslices));
+    if (sums > 0) p->slots = p->most_slots;
     work *t = p->scratch;
     t->past = exceeds_caches(A);
-    for (int64_t s = 0; s <= nshares; s++)
-        t->first_long[s] = long_row_of(A, spmv_split(A->long_nnz, nshares, s));
+    for (int64_t s = 0; s <= PARTS; s++)
+        t->first_long[s] = long_row_of(A, spmv_split(A->long_nnz, PARTS, s));
     return SPMV_OK;
 }
 
@@ -88,38 +94,42 @@ static real sum_long(const csell *A, const real *x, int64_t begin, int64_t end) 
     return (sum[0] + sum[1]) + (sum[2] + sum[3]);
 }
 
-/* Adds share s of the entries of long rows: sums of the rows that end in it, a carry for the
+/* Adds part s of the entries of long rows: sums of the rows that end in it, a carry for the
  * last. */
-static void multiply_long(const csell *A, const real *x, int64_t nshares, int64_t s, work *t) {
-    int64_t k = spmv_split(A->long_nnz, nshares, s), end = spmv_split(A->long_nnz, nshares, s + 1);
+static void multiply_long(const csell *A, const real *x, int64_t s, const work *t, long_sums *out) {
+    int64_t k = spmv_split(A->long_nnz, PARTS, s), end = spmv_split(A->long_nnz, PARTS, s + 1);
     int64_t row = t->first_long[s];
     for (; row < t->first_long[s + 1]; k = A->long_ptr[++row])
-        t->long_sum[row] = sum_long(A, x, k, A->long_ptr[row + 1]);
-    t->carries[s] = (carry){k < end ? row : -1, sum_long(A, x, k, end)};
+        out->sum[row] = sum_long(A, x, k, A->long_ptr[row + 1]);
+    out->carries[s] = (carry){k < end ? row : -1, sum_long(A, x, k, end)};
 }
 
-static product product_of(const spmv_plan *p, const spmv_operands *v) {
+static product product_of(const spmv_plan *p, const spmv_operands *v, const real *long_sum) {
     const csell *A = (const csell *)p->store;
     const work *t = p->scratch;
     const bool past = t->past && v->beta == 0 && (uintptr_t)v->z % LINE == 0;
-    return (product){A, v->x, v->z, (real)v->alpha, (real)v->beta, t->long_sum, is_small(A), past};
+    return (product){A, v->x, v->z, (real)v->alpha, (real)v->beta, long_sum, is_small(A), past};
 }
 
 static spmv_status run(const spmv_plan *p, const spmv_operands *v) {
     const csell *A = (const csell *)p->store;
-    const product one = product_of(p, v), *m = &one;
     work *t = p->scratch;
+    real stacked[STACKED];
+    long_sums sums;
+    sums.sum = A->long_rows > STACKED ? t->long_sum + v->slot * A->long_rows : stacked;
+    const product one = product_of(p, v, sums.sum), *m = &one;
     int64_t nshares = shares_of(p);
-    begin_chunks(&t->slices, nshares);
+    taken_chunks taken;
+    begin_chunks(&taken, nshares);
 #pragma omp parallel num_threads((int)nshares)
     {
         if (A->long_rows) {
-#pragma omp for schedule(static, 1)
-            for (int64_t s = 0; s < nshares; s++) multiply_long(A, one.x, nshares, s, t);
+#pragma omp for schedule(static)
+            for (int64_t s = 0; s < PARTS; s++) multiply_long(A, one.x, s, t, &sums);
 #pragma omp single
-            add_carries(t->carries, nshares, 1, t->long_sum);
+            add_carries(sums.carries, PARTS, 1, sums.sum);
         }
-        multiply_shares(&t->slices, &m, 1, nshares);
+        multiply_shares(&t->slices, &taken, &m, 1, nshares);
     }
     return SPMV_OK;
 }
@@ -134,7 +144,7 @@ static spmv_status run_columns(const spmv_plan *p, const spmv_operands *v) {
         spmv_operands one = column_of(v, j);
         for (; n < most && j + n < v->k; n++) {
             one = column_of(v, j + n);
-            some[n] = product_of(p, &one);
+            some[n] = product_of(p, &one, NULL);
             m[n] = &some[n];
         }
         TRY(most == 1 ? run(p, &one) : multiply_chunks(p, p->scratch, m, n));
@@ -149,7 +159,7 @@ SPMV_EXPORT_ANY_OFFSETS_KERNEL(csell_slices) = {
     .format = "csell",
     .summary = "32 rows side by side in vector registers, columns and values decoded on the way",
     .params = params,
-    .traits = SPMV_DETERMINISTIC,
+    .traits = SPMV_DETERMINISTIC | SPMV_ANY_THREADS,
     .estimate = estimate,
     .prepare = prepare,
     .run = run,

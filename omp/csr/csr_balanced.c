@@ -34,7 +34,6 @@ typedef real share_function(const product *p, const share *s);
 typedef struct shares {
     share_function *run;
     share share[MOST_SHARES];
-    carry carries[MOST_SHARES];
     /* of several vectors: */
     bool jumps; /* most entries are not beside the one in front of them */
     bool near;  /* rows that follow each other have near columns */
@@ -247,6 +246,7 @@ static spmv_status prepare(spmv_plan *p) {
     if (*gather == GATHER_FASTER)
         *gather = spmv_gather_pays(isa) ? GATHER_INSTRUCTION : GATHER_LOADS;
     TRY(make_scratch(p, sizeof(shares)));
+    p->slots = 0;
     shares *t = p->scratch;
     t->run = function_of(isa, *gather == GATHER_INSTRUCTION);
     if (t->run == function_of(isa, false) && is_regular(A, A->s.rows, A->s.nnz, p->device->threads))
@@ -267,12 +267,13 @@ static spmv_status run(const spmv_plan *p, const spmv_operands *v) {
     const real alpha = (real)v->alpha, beta = (real)v->beta, *x = v->x;
     real *y = v->z;
     const product all = {(const csr *)p->store, x, alpha, beta, y};
-    shares *t = p->scratch;
+    const shares *t = p->scratch;
     int64_t nshares = shares_of(p);
+    carry carries[MOST_SHARES];
 #pragma omp parallel for schedule(static, 1) num_threads((int)nshares)
     for (int64_t s = 0; s < nshares; s++)
-        t->carries[s] = (carry){t->share[s].begun, t->run(&all, &t->share[s])};
-    add_carries(t->carries, nshares, alpha, y);
+        carries[s] = (carry){t->share[s].begun, t->run(&all, &t->share[s])};
+    add_carries(carries, nshares, alpha, y);
     return SPMV_OK;
 }
 
@@ -343,7 +344,7 @@ static spmv_status run_rows(const spmv_plan *p, const spmv_operands *v) {
 }
 
 /* The next columns, read where they lie or turned into rows of the plan's panel. */
-static spmv_status run_some(const spmv_plan *p, panel *all) {
+static spmv_status run_some(const spmv_plan *p, panel *all, real *turned) {
     const shares *t = p->scratch;
     const int64_t nshares = shares_of(p), isa = p->choice.value[SPMV_isa];
     panel some = *all;
@@ -351,9 +352,9 @@ static spmv_status run_some(const spmv_plan *p, panel *all) {
         run_panel(t, nshares, &some, direct_function(isa, some.columns));
         return SPMV_OK;
     }
-    some.x = p->panel, some.ldx = some.columns;
+    some.x = turned, some.ldx = some.columns;
     TRY(p->device->backend->turn(p->device, NULL, sizeof(real), some.columns, p->cols, all->x,
-                                 all->ldx, p->panel, some.ldx));
+                                 all->ldx, turned, some.ldx));
     const bool asks = t->jumps && is_beyond((double)p->cols * some.columns * sizeof(real), 1);
     run_panel(t, nshares, &some, rows_function(isa, some.columns, asks));
     return SPMV_OK;
@@ -365,7 +366,7 @@ static spmv_status run_columns(const spmv_plan *p, const spmv_operands *v) {
     all.in_columns = true;
     for (int64_t j = 0; j < v->k; j += all.columns) {
         all.columns = least(most, v->k - j);
-        TRY(run_some(p, &all));
+        TRY(run_some(p, &all, v->panel));
         all.x += all.columns * all.ldx, all.y += all.columns * all.ldy;
         all.z += all.columns * all.ldz;
     }

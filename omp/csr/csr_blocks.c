@@ -42,6 +42,6 @@ SPMV_EXPORT_KERNEL(csr_blocks) = {
     .format = "csr",
     .summary = "parallel for over blocks of rows",
     .params = params,
-    .traits = SPMV_DETERMINISTIC,
+    .traits = SPMV_DETERMINISTIC | SPMV_ANY_THREADS,
     .run = run,
 };

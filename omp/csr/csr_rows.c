@@ -37,6 +37,6 @@ SPMV_EXPORT_KERNEL(csr_rows) = {
     .format = "csr",
     .summary = "parallel for over rows",
     .params = params,
-    .traits = SPMV_DETERMINISTIC,
+    .traits = SPMV_DETERMINISTIC | SPMV_ANY_THREADS,
     .run = run,
 };

@@ -33,6 +33,6 @@ SPMV_EXPORT_KERNEL(csr_serial) = {
     .format = "csr",
     .summary = "rows one after the other, by one thread",
     .params = params,
-    .traits = SPMV_DETERMINISTIC | SPMV_SERIAL,
+    .traits = SPMV_DETERMINISTIC | SPMV_ANY_THREADS | SPMV_SERIAL,
     .run = run,
 };

@@ -74,7 +74,7 @@ SPMV_EXPORT_ANY_OFFSETS_KERNEL(dia_rows) = {
     .format = "dia",
     .summary = "parallel for over blocks of rows, diagonal by diagonal",
     .params = params,
-    .traits = SPMV_DETERMINISTIC,
+    .traits = SPMV_DETERMINISTIC | SPMV_ANY_THREADS,
     .prepare = prepare,
     .run = run,
 };

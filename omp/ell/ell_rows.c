@@ -36,7 +36,7 @@ SPMV_EXPORT_ANY_OFFSETS_KERNEL(ell_rows) = {
     .format = "ell",
     .summary = "parallel for over ELL rows",
     .params = params,
-    .traits = SPMV_DETERMINISTIC | SPMV_PADS,
+    .traits = SPMV_DETERMINISTIC | SPMV_ANY_THREADS | SPMV_PADS,
     .prepare = ell_prepare,
     .run = run,
 };

@@ -83,7 +83,7 @@ static spmv_status run(const spmv_plan *p, const spmv_operands *v) {
     const csell *A = (const csell *)p->store;
     const product m = {A, x, y, alpha, beta, NULL, is_small(A), false};
     return multiply_ranges(p->scratch, &m, p->device->threads,
-                           choose_way(p->choice.value[SPMV_isa]), y);
+                           choose_way(p->choice.value[SPMV_isa]), v->slot, y);
 }
 
 static const spmv_param params[] = {PARAM_ISA, SPMV_NO_MORE_PARAMS};

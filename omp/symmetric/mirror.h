@@ -10,11 +10,11 @@ enum { MOST_RANGES = 1024 };
 typedef struct range { /* rows first..last - 1; their columns begin at low */
     int64_t first, last, low;
     int64_t begin, end; /* slices, if the kernel takes slices */
-    real *window;       /* [first - low] what they add to rows low..first - 1 */
+    real *window;       /* [first - low] what they add to rows low..first - 1, of slot 0 */
 } range;
 
 typedef struct ranges {
-    int64_t count;
+    int64_t count, cells; /* cells: of the windows of a slot */
     range range[MOST_RANGES];
     real windows[];
 } ranges;
@@ -72,7 +72,9 @@ static inline spmv_status prepare_ranges(spmv_plan *p, cut_ranges *cut) {
     for (; count_cells(&planned, count) > most; cut(p->store, count, planned.range))
         count = (count + 1) / 2; /* 1: no cells */
     planned.count = count;
-    p->scratch_bytes = sizeof planned + (size_t)count_cells(&planned, count) * sizeof(real);
+    planned.cells = count_cells(&planned, count);
+    p->slots = planned.cells > 0 ? p->most_slots : 0;
+    p->scratch_bytes = sizeof planned + (size_t)(p->slots * planned.cells) * sizeof(real);
     ranges *t = spmv_host_take(p->device->ctx, p->scratch_bytes);
     p->scratch = t;
     if (!t) return spmv_fail(p->device->ctx, SPMV_E_NOMEM, "out of memory");
@@ -89,26 +91,32 @@ static inline void release_ranges(spmv_plan *p) {
     spmv_host_give(p->device->ctx, p->scratch);
 }
 
-/* Adds what later ranges have for the rows of this one, in their order. */
-static inline void add_windows(const ranges *t, int64_t own, real *y) {
+/* Adds what later ranges have for the rows of this one, in their order. apart: from the windows of
+ * slot 0 to those of the product's. */
+static inline void add_windows(const ranges *t, int64_t own, int64_t apart, real *y) {
     const range *s = &t->range[own];
     for (int64_t n = own + 1; n < t->count; n++) {
         const range *w = &t->range[n];
         int64_t begin = w->low > s->first ? w->low : s->first;
         int64_t end = w->first < s->last ? w->first : s->last;
-        for (int64_t i = begin; i < end; i++) y[i] += w->window[i - w->low];
+        for (int64_t i = begin; i < end; i++) y[i] += w->window[apart + i - w->low];
     }
 }
 
 static inline spmv_status multiply_ranges(const ranges *t, const product *m, int64_t threads,
-                                          multiply_range *multiply, real *y) {
+                                          multiply_range *multiply, int slot, real *y) {
     int64_t team = t->count < threads ? t->count : threads;
+    const int64_t apart = slot * t->cells;
 #pragma omp parallel num_threads((int)team)
     {
 #pragma omp for schedule(dynamic, 1)
-        for (int64_t s = 0; s < t->count; s++) multiply(m, &t->range[s]);
+        for (int64_t s = 0; s < t->count; s++) {
+            range own = t->range[s];
+            own.window += apart;
+            multiply(m, &own);
+        }
 #pragma omp for schedule(static, 1)
-        for (int64_t s = 0; s < t->count; s++) add_windows(t, s, y);
+        for (int64_t s = 0; s < t->count; s++) add_windows(t, s, apart, y);
     }
     return SPMV_OK;
 }

@@ -132,7 +132,7 @@ static spmv_status run(const spmv_plan *p, const spmv_operands *v) {
     real *y = v->z;
     const product all = {(const sss *)p->store, x, alpha, beta, y};
     return multiply_ranges(p->scratch, &all, p->device->threads, all.A->near ? put_near : put_far,
-                           y);
+                           v->slot, y);
 }
 
 static const spmv_param params[] = {SPMV_NO_MORE_PARAMS};

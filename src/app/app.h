@@ -29,6 +29,7 @@ typedef struct options {
     const char *backend; /* NULL: the build's */
     int device, threads;
     int64_t iters;            /* expected number of products; 0: unknown */
+    bool reproducible;        /* the same bits for any number of threads, whatever auto chooses */
     bool nondeterministic;    /* auto may choose kernels that give other bits every time */
     const char *wisdom;       /* file of the choices of auto; "": the user's; NULL: none */
     list param[SPMV_NPARAMS]; /* values to try; those of one option go together; BLOCK_WARP_ROWS is

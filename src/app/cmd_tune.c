@@ -181,7 +181,8 @@ static char *command_of(const session *run, const cell *c) {
     settings_flags(c->setting, c->nsettings, flags, sizeof flags);
     fputs(flags, file);
     /* The options of the cell are there, and auto alone takes the last. */
-    options_write(o, "matrix kernel precision cache vectors layout nondeterministic", file);
+    options_write(o, "matrix kernel precision cache vectors layout nondeterministic reproducible",
+                  file);
     fclose(file);
     return out;
 }

@@ -21,6 +21,7 @@ enum { /* options without a letter */
        KEY_MAX_UNPACKED,
        KEY_ITERS,
        KEY_NONDETERMINISTIC,
+       KEY_REPRODUCIBLE,
        KEY_WISDOM,
        KEY_SEED,
        KEY_VALUES,
@@ -257,6 +258,7 @@ static error_t parse(int key, char *arg, struct argp_state *state) {
     case KEY_BETA: o->beta = real_of("beta", arg, -1e300); break;
     case KEY_ITERS: o->iters = whole_of("iters", arg, 1, INT64_MAX / 4); break;
     case KEY_NONDETERMINISTIC: o->nondeterministic = true; break;
+    case KEY_REPRODUCIBLE: o->reproducible = true; break;
     case KEY_WISDOM: o->wisdom = arg ? arg : ""; break;
     case KEY_MAX_MEM: o->max_mem = size_of("max-mem", arg); break;
     case KEY_MAX_UNPACKED: o->max_unpacked = size_of("max-unpacked", arg); break;

@@ -268,6 +268,8 @@ typedef struct spmv_tuning { /* how a plan came to be chosen: as in spmv_plan_fa
     char note[2 * SPMV_WISDOM_NOTE]; /* what the plan's note points to, if that is about wisdom */
 } spmv_tuning;
 
+/* Says whether the kernel's results are the same in every run, as spmv_plan_facts.reproducible. */
+int spmv_repeats(const spmv_backend *backend, const spmv_kernel *kernel);
 /* Finds the one kernel that the name means; NULL: "auto". */
 spmv_status spmv_plan_kernel(spmv_ctx *ctx, const char *name, spmv_kernel_id *out);
 /* Makes a plan as spmv_plan_create does, of options that were read and a kernel other than "auto";

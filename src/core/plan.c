@@ -115,10 +115,21 @@ spmv_status spmv_plan_kernel(spmv_ctx *ctx, const char *name, spmv_kernel_id *ou
     return SPMV_OK;
 }
 
-/* A kernel of ours that made nothing for itself only reads what the plan points to. */
-static bool is_concurrent(const spmv_plan *plan) {
-    return plan->device->backend->host && !plan->scratch && !plan->panel &&
-           !(plan->kernel->traits & SPMV_PEER);
+int spmv_repeats(const spmv_backend *backend, const spmv_kernel *kernel) {
+    const unsigned needed = SPMV_DETERMINISTIC | (backend->host ? SPMV_ANY_THREADS : 0);
+    if ((kernel->traits & needed) != needed) return 0;
+    return backend->host && !spmv_param_of(kernel, SPMV_isa) ? 2 : 1;
+}
+
+/* Holds a plan that is to be concurrent to it: products of several threads do not wait for each
+ * other. */
+static spmv_status check_slots(const spmv_plan *plan) {
+    if (!plan->concurrent || plan->slots == 0 || plan->slots == SPMV_SLOTS) return SPMV_OK;
+    return spmv_fail(
+        plan->device->ctx, SPMV_E_UNSUITABLE,
+        "%s keeps structures in the plan for one product at a time, and the plan is to "
+        "be concurrent",
+        plan->kernel->name);
 }
 
 /* Says whether the vectors that the plan is made for have to be packed. */
@@ -153,10 +164,16 @@ static spmv_status prepare_kernel(spmv_plan *plan) {
     return SPMV_OK;
 }
 
+/* A kernel of ours that made nothing for itself only reads what the plan points to. */
 static spmv_status prepare(spmv_plan *plan) {
+    const bool host = plan->device->backend->host;
+    plan->slots = 1;
+    plan->most_slots = plan->panels = host && plan->concurrent ? SPMV_SLOTS : 1;
     TRY(prepare_kernel(plan));
-    if (packs(plan)) TRY(spmv_product_make_room(plan));
-    plan->concurrent = is_concurrent(plan);
+    if (host && !plan->scratch && !(plan->kernel->traits & SPMV_PEER)) plan->slots = 0;
+    TRY(check_slots(plan));
+    if (packs(plan)) return spmv_product_make_room(plan);
+    plan->panels = 1;
     return SPMV_OK;
 }
 
@@ -198,6 +215,12 @@ static spmv_status plan_init(spmv_plan *plan, const spmv_plan_opts *opts, spmv_k
     plan->vectors = opts->vectors > 0 ? opts->vectors : 1;
     plan->layout = opts->layout ? opts->layout : SPMV_COLUMNS;
     plan->refill = opts->refill;
+    plan->concurrent = opts->concurrent;
+    if (opts->reproducible && !spmv_repeats(id.backend, plan->kernel))
+        return spmv_fail(ctx, SPMV_E_UNSUITABLE,
+                         "%s is not reproducible: its results depend on the number of threads, or "
+                         "on chance",
+                         plan->kernel->name);
     TRY(narrow(plan, opts->threads));
     TRY(place_scalars(plan, opts->scalars));
     TRY(choose(ctx, plan->kernel, opts, plan->device->threads, &plan->choice));
@@ -265,7 +288,7 @@ spmv_status spmv_plan_copy(const spmv_plan *plan, spmv_plan **out) {
     *copy = *plan;
     enlist(copy);
     if (plan->device == &plan->narrowed) copy->device = &copy->narrowed;
-    copy->busy = 0;
+    memset(copy->busy, 0, sizeof copy->busy);
     copy->own = NULL;
     if (plan->tuning && plan->note == plan->tuning->note) copy->note = NULL;
     copy->tuning = NULL;
@@ -308,8 +331,9 @@ static void add_transposed(const spmv_plan *other, spmv_plan_facts *out) {
     out->transposed_store_bytes = spmv_store_bytes(other->host);
     out->transposed_scratch_bytes = other->scratch_bytes + other->panel_bytes;
     add_resident_of(other, out);
-    out->concurrent = out->concurrent && other->concurrent;
     out->refills = out->refills && spmv_plan_refills(other);
+    const int repeats = spmv_repeats(other->device->backend, other->kernel);
+    if (repeats < out->reproducible) out->reproducible = repeats;
 }
 
 static spmv_plan_facts facts_of(const spmv_plan *plan) {
@@ -335,10 +359,12 @@ static spmv_plan_facts facts_of(const spmv_plan *plan) {
         .threads = !device->backend->host               ? 0
                    : plan->kernel->traits & SPMV_SERIAL ? 1
                                                         : device->threads,
-        .concurrent = plan->concurrent,
+        .concurrent = device->backend->host,
         .peak_host_bytes = plan->peak_host,
         .peak_device_bytes = plan->peak_device,
         .refills = spmv_plan_refills(plan),
+        .reproducible = spmv_repeats(device->backend, plan->kernel),
+        .made_s = plan->made_s,
         .waits_asleep = device->backend->waits_asleep && device->backend->waits_asleep(device),
     };
     const spmv_mat *base = plan->matrix->base;

@@ -2,6 +2,7 @@
  * alone knows of several vectors, their layouts and leading dimensions, and of transposes: a kernel
  * that says no more multiplies one contiguous vector. */
 #include "product.h"
+#include <sched.h>
 
 /* ---- where numbers lie ----------------------------------------------------------------------- */
 
@@ -95,26 +96,65 @@ static bool needs_panel(const spmv_plan *plan, const spmv_operands *v) {
            plan->rows > 0;
 }
 
+/* Bytes of a slot's panel. */
+static size_t panel_bytes(const spmv_plan *plan) {
+    return SPMV_PANEL_VECTORS * (size_t)(plan->cols + plan->rows) * spmv_plan_width(plan);
+}
+
+/* Returns of how many slots a product takes one; 0: it needs none. A panel that was not made with
+ * the plan is for one caller at a time. */
+static int slots_for(const spmv_plan *plan, const spmv_operands *v) {
+    if (!needs_panel(plan, v)) return plan->slots;
+    const int panels = plan->panels > 1 ? plan->panels : 1;
+    return plan->slots > 0 && plan->slots < panels ? plan->slots : panels;
+}
+
+/* Returns a slot that was free; -1: none is. The child has only the word of a product that a parent
+ * process had begun at a fork(). */
+static int take_slot(spmv_plan *plan, int slots, int here) {
+    for (int s = 0; s < slots; s++)
+        if (__atomic_exchange_n(&plan->busy[s], here, __ATOMIC_ACQUIRE) != here) return s;
+    return -1;
+}
+
+/* A product may be short, or its caller may have lost its core. */
+static void rest(int tries) {
+    enum { SHORT = 64 };
+    const struct timespec pause = {.tv_nsec = 20000};
+    if (tries < SHORT)
+        sched_yield();
+    else
+        nanosleep(&pause, NULL);
+}
+
 /* Says that a product of the plan runs. Callers see a const plan, but it was allocated as a mutable
  * object, so the cast is valid. */
-spmv_status spmv_product_claim(const spmv_plan *plan, const char *call, const spmv_operands *v) {
+spmv_status spmv_product_claim(const spmv_plan *plan, const char *call, spmv_operands *v) {
     spmv_device *device = plan->device;
     if (device->backend->enter) TRY(device->backend->enter(device));
-    /* The child has only the word of a product that a parent process had begun at a fork(). */
     const int here = 1 + spmv_host_forks();
-    const bool packs = needs_panel(plan, v);
-    if (!packs && plan->concurrent) return SPMV_OK;
-    if (__atomic_exchange_n(&((spmv_plan *)(uintptr_t)plan)->busy, here, __ATOMIC_ACQUIRE) != here)
-        return packs ? spmv_product_make_room((spmv_plan *)(uintptr_t)plan) : SPMV_OK;
-    return spmv_fail(device->ctx, SPMV_E_ARG,
-                     "%s: the plan multiplies in another thread, and %s keeps structures in it: "
-                     "make a plan for each thread",
-                     call, packs && plan->concurrent ? "packing vectors" : plan->kernel->name);
+    spmv_plan *own = (spmv_plan *)(uintptr_t)plan;
+    const int slots = slots_for(plan, v);
+    if (slots == 0) return SPMV_OK;
+    for (int tries = 0; (v->slot = take_slot(own, slots, here)) < 0; tries++) {
+        if (!device->backend->host)
+            return spmv_fail(
+                device->ctx, SPMV_E_ARG,
+                "%s: the plan multiplies in another thread, and %s keeps structures in "
+                "it: make a plan for each thread",
+                call, plan->kernel->name);
+        rest(tries);
+    }
+    if (!needs_panel(plan, v)) return SPMV_OK;
+    const spmv_status status = spmv_product_make_room(own);
+    v->panel = plan->panel ? (char *)plan->panel + (size_t)v->slot * panel_bytes(plan) : NULL;
+    if (status != SPMV_OK) spmv_product_unclaim(plan, v);
+    return status;
 }
 
 void spmv_product_unclaim(const spmv_plan *plan, const spmv_operands *v) {
-    if (needs_panel(plan, v) || !plan->concurrent)
-        __atomic_store_n(&((spmv_plan *)(uintptr_t)plan)->busy, 0, __ATOMIC_RELEASE);
+    if (slots_for(plan, v) > 0)
+        __atomic_store_n(&((spmv_plan *)(uintptr_t)plan)->busy[v->slot], 0, __ATOMIC_RELEASE);
 }
 
 /* ---- running it ------------------------------------------------------------------------------ */
@@ -191,7 +231,7 @@ static spmv_status run_columns(const spmv_plan *plan, const spmv_operands *v) {
 enum { PANEL = SPMV_PANEL_VECTORS };
 
 spmv_status spmv_product_make_room(spmv_plan *plan) {
-    const size_t bytes = PANEL * (size_t)(plan->cols + plan->rows) * spmv_plan_width(plan);
+    const size_t bytes = (size_t)(plan->panels > 1 ? plan->panels : 1) * panel_bytes(plan);
     if (plan->panel || bytes == 0) return SPMV_OK;
     TRY(plan->device->backend->alloc(plan->device, bytes, &plan->panel));
     plan->panel_bytes = bytes;
@@ -203,7 +243,7 @@ static spmv_status run_packed(const spmv_plan *plan, const spmv_operands *v) {
     spmv_device *device = plan->device;
     const size_t width = spmv_plan_width(plan);
     const int64_t rows = plan->rows, cols = plan->cols;
-    char *x = plan->panel, *z = x + PANEL * (size_t)cols * width;
+    char *x = v->panel, *z = x + PANEL * (size_t)cols * width;
     spmv_operands packed = *v;
     packed.layout = SPMV_COLUMNS;
     packed.x = x, packed.y = packed.z = z;
@@ -231,8 +271,7 @@ spmv_status spmv_product_run(const spmv_plan *plan, const spmv_operands *v) {
 
 /* waits: for the end of the product. A host's has ended then in any case; its sync waits for
  * nothing, but looks whether other processes use the cores. */
-static spmv_status launch(const spmv_plan *plan, const char *call, const spmv_operands *v,
-                          bool waits) {
+static spmv_status launch(const spmv_plan *plan, const char *call, spmv_operands *v, bool waits) {
     const spmv_backend *backend = plan->device->backend;
     TRY(spmv_product_claim(plan, call, v));
     spmv_status status = spmv_product_run(plan, v);

@@ -30,9 +30,9 @@ static inline spmv_operands spmv_in_place(const spmv_plan *plan, double alpha, c
  * names the call and what it calls the vector that is written. */
 spmv_status spmv_product_check(const spmv_plan *plan, const char *call, const char *written,
                                const spmv_operands *v);
-/* Says that products of the plan run until spmv_product_unclaim: SPMV_E_ARG if one does already in
- * another thread. */
-spmv_status spmv_product_claim(const spmv_plan *plan, const char *call, const spmv_operands *v);
+/* Says that products of the plan run until spmv_product_unclaim, with what they need for
+ * themselves: where other threads have all there is of it, waits; on a GPU SPMV_E_ARG. */
+spmv_status spmv_product_claim(const spmv_plan *plan, const char *call, spmv_operands *v);
 void spmv_product_unclaim(const spmv_plan *plan, const spmv_operands *v);
 /* Says whether the kernel multiplies several vectors in that layout with the help of the plan's
  * panel. */

@@ -37,7 +37,7 @@ static spmv_status check_product(const spmv_product *p, const spmv_operands *v, 
 
 /* Multiplies so many times with a plan that is claimed once for all; none: it is made ready. */
 static spmv_status launch(const spmv_batch *b, const spmv_product *p, int count, const char *call) {
-    const spmv_operands v = operands_of(p, b->alpha, b->beta);
+    spmv_operands v = operands_of(p, b->alpha, b->beta);
     spmv_status status = SPMV_OK;
     TRY(spmv_product_claim(p->plan, call, &v));
     for (int n = 0; status == SPMV_OK && n < count; n++) status = spmv_product_run(p->plan, &v);
@@ -173,7 +173,7 @@ spmv_status spmv_exec_timed(const spmv_product *product, int count, double alpha
     if (count < 1)
         return spmv_fail(plan->device->ctx, SPMV_E_ARG, "%s: count is %d, must be 1 or more",
                          __func__, count);
-    const spmv_operands v = operands_of(product, alpha, beta);
+    spmv_operands v = operands_of(product, alpha, beta);
     TRY(check_product(product, &v, __func__));
     TRY(spmv_product_claim(plan, __func__, &v));
     spmv_status status = run_timed(plan, count, &v, seconds);

@@ -12,7 +12,8 @@ static const spmv_kernel *kernel_named(const spmv_backend *backend, const char *
 bool spmv_candidate_is_allowed(const trials *c, const spmv_proposal *p) {
     const spmv_kernel *kernel = kernel_named(c->backend, p->kernel);
     return kernel && !kernel->absent &&
-           (kernel->traits & SPMV_DETERMINISTIC || c->opts->nondeterministic);
+           (kernel->traits & SPMV_DETERMINISTIC || c->opts->nondeterministic) &&
+           (!c->opts->reproducible || spmv_repeats(c->backend, kernel));
 }
 
 /* Padding times an infinite x is NaN: only a kernel that never multiplies padding is right for

@@ -57,13 +57,20 @@ static bool is_timed(const spmv_backend *backend, double budget) {
     return budget >= (backend->host ? trials_host : for_trials);
 }
 
+/* What a choice goes by that is to be the same in every run: not what this machine has. */
+enum { USUAL_THREADS = 2, USUAL_CACHE = 1 << 25 };
+
+static int threads_of(const spmv_mat *mat, const spmv_plan_opts *opts) {
+    if (opts->reproducible) return USUAL_THREADS;
+    return opts->threads ? opts->threads : mat->ctx->threads;
+}
+
 /* Seconds of a product on a CPU before anything is timed: a nonzero in caches takes a thread half a
  * nanosecond, and so does a row; each vector besides the first takes half as long. */
 static double host_product_s(const spmv_mat *mat, const spmv_plan_opts *opts) {
     const double entry_s = 5e-10;
     const double vectors = fmax(1, (1 + (double)opts->vectors) / 2);
-    return entry_s * vectors * (double)(mat->csr.nnz + mat->csr.rows) /
-           (opts->threads ? opts->threads : mat->ctx->threads);
+    return entry_s * vectors * (double)(mat->csr.nnz + mat->csr.rows) / threads_of(mat, opts);
 }
 
 /* Seconds of a product before anything is sampled: on a GPU what its model says of the sizes, as if
@@ -113,6 +120,7 @@ static void sort(spmv_proposals *all, double calls) {
 static double most_setup(const trials *c) {
     const double likely = 0.9; /* the rest is for what a slow host takes longer than predicted */
     if (c->opts->expected_calls) return INFINITY;
+    if (c->opts->reproducible) return likely * c->budget;
     const double product_s = c->predicted_s > 0 ? c->predicted_s : host_product_s(c->mat, c->opts);
     return likely * c->budget - spmv_trials_spent_s(c) / product_s;
 }
@@ -317,7 +325,7 @@ spmv_status spmv_auto_select(spmv_mat *mat, const spmv_plan_opts *opts, const sp
                 .start = start,
                 .predicted_s = all->baseline_s,
                 .budget = budget,
-                .is_timed = is_timed(backend, budget)};
+                .is_timed = is_timed(backend, budget) && !opts->reproducible};
     if (backend->host) c.wall = spmv_now(), c.cpu = spmv_thread_now();
     const spmv_stored *before = mat->stores;
     spmv_tuning *tuning = calloc(1, sizeof *tuning);
@@ -358,6 +366,8 @@ static spmv_plan *recall(spmv_mat *mat, const spmv_plan_opts *opts, const spmv_b
     trials c = {
         .mat = mat, .opts = opts, .backend = backend, .start = spmv_now(), .is_timed = true};
     wisdom w;
+    *note = 0;
+    if (opts->reproducible) return NULL; /* whatever a file says */
     bool found = spmv_wisdom_recall(mat, opts, backend, &w, note);
     spmv_plan *plan = found ? remake(&c, &w, note) : NULL;
     free(w.text);
@@ -391,9 +401,11 @@ static spmv_status choose(spmv_mat *mat, const spmv_plan_opts *opts, const spmv_
     TRY(spmv_features_of(mat, opts->precision, depth, backend->host ? SPMV_FOR_HOST : SPMV_FOR_GPU,
                          threads, &features));
     if (opts->refill) forget_values(mat, &features);
-    if (backend->host && opts->threads) features.threads = opts->threads;
+    if (backend->host) features.threads = threads_of(mat, opts);
     features.vectors = opts->vectors, features.layout = opts->layout;
-    features.cache = mat->ctx->cache[device - mat->ctx->device];
+    features.cache = backend->host && opts->reproducible
+                         ? USUAL_CACHE
+                         : mat->ctx->cache[device - mat->ctx->device];
     features.evicted = opts->cache != SPMV_WARM && may_be_kept(mat, opts, features.cache);
     backend->propose(&features, &proposals);
     if (backend->host) start = fmax(start, spmv_now() - (spmv_thread_now() - cpu)); /* no waits */

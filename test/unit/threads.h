@@ -28,11 +28,11 @@ static inline spmv_plan *plan_of(spmv_mat *mat, const char *kernel) {
 
 static inline int setup_all(void **state) {
     (void)state;
-    ctx = context_of(2);
-    spmv_mat *mat = grid(ctx);
     setenv("GOMP_SPINCOUNT", "", 1); /* this context does not look for competitors */
-    spmv_plan *plan = plan_of(mat, "csr_serial");
+    ctx = context_of(2);
     unsetenv("GOMP_SPINCOUNT");
+    spmv_mat *mat = grid(ctx);
+    spmv_plan *plan = plan_of(mat, "csr_serial");
     for (int j = 0; j < N; j++) x[j] = cos(j);
     assert_int_equal(spmv_exec(plan, 1, x, 0, wanted), SPMV_OK);
     spmv_plan_free(plan);

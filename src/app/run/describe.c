@@ -231,6 +231,8 @@ static void describe_plan(const options *o, const spmv_plan_facts *f, const prob
     r->prep_h2d_s = f->upload_s;
     if (f->from_rows_s >= 0) r->prep_from_rows_s = f->from_rows_s;
     r->prep_once_s = f->once_s;
+    r->prep_made_s = f->made_s;
+    if (f->reproducible) r->config_repeats = f->reproducible == 2 ? "instructions" : "threads";
     r->prep_total_s = f->convert_s + f->prepare_s + f->upload_s + f->tune_s;
     r->prep_vectors_s = p->vectors_s;
     r->perf_flop = p->k * spmv_flop(r->matrix_nnz);

@@ -127,6 +127,7 @@ static spmv_status make_plan(group *g, const cell *c, result *out, candidate *e)
                            .nsettings = c->nsettings,
                            .expected_calls = run->o->iters,
                            .nondeterministic = run->o->nondeterministic,
+                           .reproducible = run->o->reproducible,
                            .cache = c->cache,
                            .op = run->o->op,
                            .vectors = c->vectors,

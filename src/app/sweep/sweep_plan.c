@@ -218,7 +218,7 @@ void cell_identity(const sweep *s, int pass, int m, int k, char *out) {
                               (int64_t)o->max_mem,
                               (int64_t)o->seed,
                               how.min_samples,
-                              o->nondeterministic,
+                              o->nondeterministic + 2 * o->reproducible,
                               o->op,
                               o->verify};
     uint64_t h = mix_source(0xcbf29ce484222325u, &s->source[m], o);

@@ -143,7 +143,7 @@ module spmv
     integer(c_int), parameter :: SPMV_STEADY = 2
 
     type, bind(c) :: spmv_plan_opts
-        integer(c_size_t) :: size = 96
+        integer(c_size_t) :: size = 104
         type(c_ptr) :: kernel = c_null_ptr
         integer(c_int) :: precision = 0
         integer(c_int) :: offset_bits = 0
@@ -159,10 +159,12 @@ module spmv
         integer(c_int) :: op = 0
         integer(c_int64_t) :: vectors = 0
         integer(c_int) :: layout = 0
+        integer(c_int) :: concurrent = 0
+        integer(c_int) :: reproducible = 0
     end type
 
     type, bind(c) :: spmv_plan_facts
-        integer(c_size_t) :: size = 280
+        integer(c_size_t) :: size = 296
         type(c_ptr) :: backend = c_null_ptr
         type(c_ptr) :: kernel = c_null_ptr
         type(c_ptr) :: format = c_null_ptr
@@ -199,6 +201,8 @@ module spmv
         type(c_ptr) :: transposed_format = c_null_ptr
         integer(c_size_t) :: transposed_store_bytes = 0
         integer(c_size_t) :: transposed_scratch_bytes = 0
+        integer(c_int) :: reproducible = 0
+        real(c_double) :: made_s = 0
     end type
 
     type, bind(c) :: spmv_call

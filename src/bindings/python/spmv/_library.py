@@ -46,7 +46,8 @@ class PlanOptions(Sized):
     _fields_ = [("size", c_size_t), ("kernel", c_char_p), ("precision", c_int), ("offset_bits", c_int),
                 ("max_bytes", c_size_t), ("settings", c_void_p), ("nsettings", c_int), ("expected_calls", c_int64),
                 ("nondeterministic", c_int), ("cache", c_int), ("threads", c_int),
-                ("scalars", c_int), ("refill", c_int), ("op", c_int), ("vectors", c_int64), ("layout", c_int)]
+                ("scalars", c_int), ("refill", c_int), ("op", c_int), ("vectors", c_int64), ("layout", c_int),
+                ("concurrent", c_int), ("reproducible", c_int)]
 
 
 class Setting(ctypes.Structure):
@@ -63,7 +64,8 @@ class PlanFacts(Sized):
                 ("flush_bytes", c_size_t), ("wisdom", c_char_p), ("free_bytes", c_size_t), ("note", c_char_p),
                 ("threads", c_int), ("concurrent", c_int), ("refills", c_int), ("waits_asleep", c_int),
                 ("peak_host_bytes", c_size_t), ("peak_device_bytes", c_size_t), ("transposed_kernel", c_char_p),
-                ("transposed_format", c_char_p), ("transposed_store_bytes", c_size_t), ("transposed_scratch_bytes", c_size_t)]
+                ("transposed_format", c_char_p), ("transposed_store_bytes", c_size_t), ("transposed_scratch_bytes", c_size_t),
+                ("reproducible", c_int), ("made_s", c_double)]
 
     def as_dict(self):
         values = {name: getattr(self, name) for name, *_ in self._fields_[1:]}
