@@ -24,6 +24,7 @@ typedef struct options {
     const char **matrices;
     int nmatrices;
     const char *kernels; /* as typed; NULL: the first paper's */
+    int cells;           /* of --cells; 0: not asked for */
     const char *export;  /* language of --export; NULL: it is not asked for */
     bool kernels_typed;  /* on the command line */
     const char *backend; /* NULL: the build's */
@@ -262,6 +263,8 @@ enum { THUMBNAIL_EDGE = 32, THUMBNAIL_SIZE = THUMBNAIL_EDGE * (THUMBNAIL_EDGE + 
 /* Draws the pattern in at most 32 x 32 cells: one digit per cell, rows of cells separated by '/'.
  * 9: as many entries as the fullest cell; one less for each factor of 4, down to 1; 0: none. */
 void thumbnail_of(const spmv_csr_view *A, char *out /* [THUMBNAIL_SIZE] */);
+/* The same in at most edge x edge cells, malloc'd; NULL: out of memory. */
+char *pattern_of(const spmv_csr_view *A, int edge);
 
 /* ---- machine.c ------------------------------------------------------------------------------ */
 

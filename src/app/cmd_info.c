@@ -68,7 +68,8 @@ static bool is_f32(const options *o) {
 static void print_value(const field *f, const void *of) {
     const void *at = (const char *)of + f->offset;
     char value[64] = "-";
-    if (f->type == TYPE_pairs) return; /* the table of formats */
+    if (f->type == TYPE_pairs) return;                        /* the table of formats */
+    if (f->offset == offsetof(matrix_facts, pattern)) return; /* a picture */
     if (f->type == TYPE_whole && *(const whole *)at != INT64_MIN)
         snprintf(value, sizeof value, "%" PRId64, *(const whole *)at);
     if (f->type == TYPE_number && isfinite(*(const number *)at))
@@ -276,7 +277,10 @@ static int inform(spmv_ctx *ctx, const options *o, const bool wanted[MOST_PAIRS]
     facts.field = field_name(stats.field);
     facts.symmetry = symmetry_name(stats.symmetry);
     describe_product(o, &facts);
+    char *pattern = o->cells ? pattern_of(&A, o->cells) : NULL;
+    facts.pattern = pattern;
     int printed = print_facts(o, &facts);
+    free(pattern);
     if (!code) code = printed;
     spmv_mat_free(mat);
     return code;

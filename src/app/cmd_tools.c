@@ -40,6 +40,10 @@ int run_tool(const char *name, int argc, char **argv) {
     words[1] = script;
     for (int k = 1; k < argc; k++) words[k + 1] = argv[k];
     setenv("SPMV_PROGRAM", program_typed(), 1); /* what its hints call this program */
+    char self[PATH_MAX];
+    length = readlink("/proc/self/exe", self, sizeof self - 1);
+    self[length > 0 ? length : 0] = 0;
+    if (length > 0) setenv("SPMV_EXECUTABLE", self, 1); /* which it may start */
     /* Until the script can answer: tables/report/interrupts.py lets it through. */
     sigset_t held;
     sigemptyset(&held);

@@ -28,6 +28,7 @@ enum { /* options without a letter */
        KEY_WRITE,
        KEY_FORMAT,
        KEY_EXPORT,
+       KEY_CELLS,
        KEY_STAT,
        KEY_LOG,
        KEY_NO_LOG,
@@ -105,7 +106,7 @@ static const struct taken {
     {"list", "", false, "backend format quiet color", ""},
     {"info", "", true,
      "matrix max-unpacked values seed transpose kernel backend threads vectors layout precision "
-     "index max-mem format quiet",
+     "index max-mem format cells quiet",
      ""},
     {"probe", "", false, "backend device threads probe log no-log format quiet", ""},
     {"doctor", "", false, "backend device threads probe format output quiet color", ""},
@@ -266,6 +267,7 @@ static error_t parse(int key, char *arg, struct argp_state *state) {
     case KEY_VALUES: o->values = arg; break;
     case KEY_WRITE: o->write_file = arg; break;
     case KEY_FORMAT: o->format = format_words[word_of("format", arg, format_words)]; break;
+    case KEY_CELLS: o->cells = (int)whole_of("cells", arg, 1, 1024); break;
     case KEY_EXPORT: o->export = export_words[word_of("export", arg, export_words)]; break;
     case KEY_STAT: o->stat = stat_words[word_of("stat", arg, stat_words)]; break;
     case KEY_LOG:

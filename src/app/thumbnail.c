@@ -1,9 +1,11 @@
-/* thumbnail.c: a matrix's sparsity pattern in a thousand characters, for the log. */
+/* thumbnail.c: the pattern of a matrix, a digit for each cell: a thousand characters for the log,
+ * or as many as spmv info is asked for. */
 #include "app.h"
+#include <stdlib.h>
 
-/* Finds where each of at most THUMBNAIL_EDGE bands of n ends. */
-static int bands_of(int64_t n, int64_t *end) {
-    int bands = n < THUMBNAIL_EDGE ? (int)n : THUMBNAIL_EDGE;
+/* Finds where each of at most edge bands of n ends. */
+static int bands_of(int64_t n, int edge, int64_t *end) {
+    int bands = n < edge ? (int)n : edge;
     for (int b = 0; b < bands; b++) end[b] = n / bands * (b + 1) + n % bands * (b + 1) / bands;
     return bands;
 }
@@ -24,18 +26,32 @@ static char digit_of(int64_t count, int64_t most) {
     return digit;
 }
 
-void thumbnail_of(const spmv_csr_view *A, char *out) {
-    int64_t row_end[THUMBNAIL_EDGE], col_end[THUMBNAIL_EDGE], most = 0;
-    int64_t count[THUMBNAIL_EDGE][THUMBNAIL_EDGE] = {{0}};
-    int rows = bands_of(A->rows, row_end), cols = bands_of(A->cols, col_end);
+char *pattern_of(const spmv_csr_view *A, int edge) {
+    const size_t n = (size_t)edge;
+    int64_t *ends = malloc(2 * n * sizeof *ends), *count = calloc(n * n, sizeof *count), most = 0;
+    char *out = malloc(n * (n + 1) + 1), *at = out;
+    if (!ends || !count || !out) {
+        free(ends), free(count), free(out);
+        return NULL;
+    }
+    const int64_t *row_end = ends, *col_end = ends + n;
+    int rows = bands_of(A->rows, edge, ends), cols = bands_of(A->cols, edge, ends + n);
     for (int r = 0; r < rows; r++)
         for (int64_t i = r ? row_end[r - 1] : 0; i < row_end[r]; i++)
-            count_row(A, i, col_end, count[r]);
-    for (int r = 0; r < rows; r++)
-        for (int c = 0; c < cols; c++) most = count[r][c] > most ? count[r][c] : most;
+            count_row(A, i, col_end, count + (size_t)r * n);
+    for (size_t k = 0; k < n * n; k++) most = count[k] > most ? count[k] : most;
     for (int r = 0; r < rows; r++) {
-        if (r) *out++ = '/';
-        for (int c = 0; c < cols; c++) *out++ = digit_of(count[r][c], most);
+        if (r) *at++ = '/';
+        for (int c = 0; c < cols; c++) *at++ = digit_of(count[(size_t)r * n + (size_t)c], most);
     }
-    *out = 0;
+    *at = 0;
+    free(ends);
+    free(count);
+    return out;
+}
+
+void thumbnail_of(const spmv_csr_view *A, char *out) {
+    char *pattern = pattern_of(A, THUMBNAIL_EDGE);
+    snprintf(out, THUMBNAIL_SIZE, "%s", pattern ? pattern : "");
+    free(pattern);
 }

@@ -13,6 +13,7 @@ _spmv() {
             'get:download matrices of the SuiteSparse Matrix Collection\: spmv get thermal2'
             'table:print a table of your logs, also for a paper\: spmv table --best=5 --mean -o t.tex'
             'report:write one HTML page of the logs, with charts\: spmv report log -o report.html'
+            'plot:draw a matrix'\''s pattern, or rates under the limit of memory, as SVG or PNG\: spmv plot spy FILE -o spy.svg'
             'compare:print which configurations became faster or slower\: spmv compare A.jsonl B.jsonl'
             'run:multiply, verify, time and log (default)\: spmv FILE.mtx'
         )
@@ -205,6 +206,7 @@ _spmv() {
             '*'{-q,--quiet}'[print results and errors only]' \
             '*--usage''[print every option on a few lines and exit]' \
             '*'{-v,--verbose}'[print more detail]' \
+            '*--cells=''[info\: also the pattern, in N x N cells (none)]:N:_files' \
             '*'{-h,--help}'[print this and exit]' \
             '*'{-V,--version}'[print the version; with -v also what was compiled in]' \
             '*:file:_files' ;;
@@ -267,6 +269,12 @@ _spmv() {
             '*--title=''[]:TEXT:_files' \
             '*--no-charts''[tables only]' \
             '*--files''[also the tables and the charts, as files beside the page]' \
+            '*:file:_files' ;;
+    plot)
+        _arguments -s \
+            '*'{-h,--help}'[show this help message and exit]' \
+            '*'{-o,--output=}'[FILE.svg, FILE.png or FILE.pdf (default\: spy.svg or roofline.svg)]:FILE:_files' \
+            '*--system=''[of a log with several, as the report numbers them]:N:_files' \
             '*:file:_files' ;;
     compare)
         _arguments -s \

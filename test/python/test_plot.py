@@ -1,0 +1,88 @@
+#!/usr/bin/env python3
+"""Tests of spmv plot: a pattern drawn where its entries are, a roofline of records that know a limit, files by their suffix."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+from logfixture import record
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+SPMV = os.path.abspath(os.environ.get("SPMV", os.path.join(ROOT, "spmv")))
+sys.path.insert(0, os.path.join(ROOT, "tables", "report"))
+import charts  # noqa: E402
+import common  # noqa: E402
+import plot  # noqa: E402
+
+try:
+    charts.library()
+    LIBRARY = True
+except common.Stop:
+    LIBRARY = False
+FEATURES = subprocess.run([SPMV, "-V", "-v"], capture_output=True, text=True, check=True).stdout
+
+
+class Pattern(unittest.TestCase):
+
+    @unittest.skipUnless("jansson" in FEATURES, "built without jansson: no JSON")
+    def test_cells_of_info(self):
+        done = subprocess.run([SPMV, "info", "gen:diagonal:6", "--cells=3", "--format=json"], capture_output=True, text=True, check=True)
+        self.assertEqual(json.loads(done.stdout)[0]["structure"]["pattern"], "900/090/009")
+        done = subprocess.run([SPMV, "gen:diagonal:6", "--cells=3"], capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 64)
+
+    def test_a_cell_is_where_its_entries_are(self):
+        spec = plot.spy({"matrix": {"name": "a", "rows": 20, "cols": 10, "nnz": 3}, "structure": {"pattern": "90/00/01/10"}})
+        self.assertEqual([tuple(cell[k] for k in ("x", "x2", "y", "y2", "digit")) for cell in spec["data"]["values"]],
+                         [(0, 5, 0, 5, 9), (5, 10, 10, 15, 1), (0, 5, 15, 20, 1)])
+        self.assertEqual((spec["width"], spec["height"]), (256, 512))
+        empty = plot.spy({"matrix": {"name": "a", "rows": 0, "cols": 4, "nnz": 0}, "structure": {"pattern": ""}})
+        self.assertEqual(empty["data"]["values"], [])
+
+
+class Files(unittest.TestCase):
+
+    def setUp(self):
+        made = tempfile.TemporaryDirectory()
+        self.addCleanup(made.cleanup)
+        self.folder = made.name
+
+    def plot(self, *words, code=0):
+        done = subprocess.run([SPMV, "plot", *words], cwd=self.folder, capture_output=True, text=True, timeout=120, check=False)
+        self.assertEqual(done.returncode, code, done.stderr)
+        return done.stderr
+
+    def bytes_of(self, name):
+        with open(os.path.join(self.folder, name), "rb") as file:
+            return file.read()
+
+    @unittest.skipUnless(LIBRARY and "jansson" in FEATURES, "vl-convert or jansson is missing: make deps")
+    def test_spy(self):
+        self.plot("spy", "gen:diagonal:4", "-o", "a.svg")
+        self.assertEqual(len(re.findall(rb'fill="#0072B2"', self.bytes_of("a.svg"))), 4)
+        self.plot("spy", "gen:diagonal:4", "-o", "a.png")
+        self.assertTrue(self.bytes_of("a.png").startswith(b"\x89PNG"))
+        self.assertIn("nowhere.mtx: No such file", self.plot("spy", "nowhere.mtx", code=66))
+
+    @unittest.skipUnless(LIBRARY, "vl-convert is missing: make deps")
+    def test_roofline(self):
+        def log(name, **perf):
+            with open(os.path.join(self.folder, name), "w", encoding="utf-8") as file:
+                for k, kernel in enumerate(("csr_rows", "ell_rows"), 1):
+                    file.write(json.dumps(record(k * 1e-6, config__kernel=kernel, perf={"bytes_min_B": 12000 * k, **perf})) + "\n")
+            return name
+        self.plot("roofline", log("x.jsonl", bw_peak_Bps=5e10, bw_peak_source="measured-read"), "-o", "r.svg")
+        self.assertIn(b"arithmetic intensity", self.bytes_of("r.svg"))
+        self.assertIn("'spmv probe' measures it", self.plot("roofline", log("y.jsonl"), code=65))
+
+    def test_usage(self):
+        for words in (["spy", "a", "b"], ["spy", "a", "-o", "a.gif"], ["pie", "a"], []):
+            self.plot(*words, code=64)
+
+
+if __name__ == "__main__":
+    unittest.main()
