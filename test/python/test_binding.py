@@ -103,6 +103,59 @@ class DLPackTest(Case):
 
 
 
+@unittest.skipUnless(importlib.util.find_spec("torch"), "there is no PyTorch")
+class Gradients(Case):
+    """PyTorch's pass through products."""
+
+    def setUp(self):
+        import torch
+        self.torch = torch
+        torch.manual_seed(0)
+
+    def tensor(self, *shape):
+        return self.torch.randn(*shape, dtype=self.torch.float64, requires_grad=True)
+
+    def test_of_operands(self):
+        check = self.torch.autograd.gradcheck
+        for kind in "csr", "csc":
+            A = spmv.matrix(random_matrix((13, 9), kind, density=0.4))
+            self.assertTrue(check(lambda x: A @ x, self.tensor(9)))
+            self.assertTrue(check(lambda X: A @ X, self.tensor(9, 3)))
+            self.assertTrue(check(lambda X: A.T @ X, self.tensor(13, 3)))
+            self.assertTrue(check(lambda X: A @ X.T, self.tensor(3, 9)))
+            self.assertTrue(check(lambda z: z @ A, self.tensor(13)))
+            self.assertTrue(self.torch.autograd.gradgradcheck(lambda x: (A @ x) ** 2, self.tensor(9)))
+
+    def test_of_values(self):
+        check = self.torch.autograd.gradcheck
+        for kind in "csr", "csc":
+            S = random_matrix((13, 9), kind, density=0.4)
+            A = spmv.matrix(S)
+            self.assertTrue(check(lambda v, x: A.dot(x, values=v), (self.tensor(S.nnz), self.tensor(9))))
+            self.assertTrue(check(lambda v, X: A.dot(X, values=v), (self.tensor(S.nnz), self.tensor(9, 3))))
+            self.assertTrue(check(lambda v, Z: A.T.dot(Z, values=v), (self.tensor(S.nnz), self.tensor(13, 3))))
+            first, second, x = self.tensor(S.nnz), self.tensor(S.nnz), self.tensor(9)
+            self.assertTrue(check(lambda v, w, x: A.T.dot(A.dot(x, values=v), values=w), (first, second, x)))
+
+    def test_values_that_changed_are_seen(self):
+        A, x = spmv.matrix(random_matrix((13, 9), density=0.4)), self.tensor(9)
+        y = A @ x
+        A.values[...] = np.ones(len(A.values))
+        with self.assertRaisesRegex(RuntimeError, "values were changed"):
+            y.sum().backward()
+        with self.assertRaisesRegex(ValueError, "no gradients pass"):
+            A.dot(x, out=self.torch.empty(13, dtype=self.torch.float64))
+
+    def test_without_gradients_nothing_is_recorded(self):
+        A, x = spmv.matrix(random_matrix((13, 9))), self.tensor(9)
+        with self.torch.no_grad():
+            self.assertFalse((A @ x).requires_grad)
+        self.assertFalse((A @ x.detach()).requires_grad)
+        self.assertIs(type(A @ x.detach()), self.torch.Tensor)
+        with self.assertRaisesRegex(TypeError, "bfloat16"):
+            A @ x.detach().to(self.torch.bfloat16)
+
+
 class Protocol(Case):
     """What SciPy asks of a sparse matrix."""
 

@@ -52,7 +52,14 @@ class Examples(unittest.TestCase):
 
     def test_every_example_is_here(self):
         names = {path.stem for path in EXAMPLES.glob("*.[cp]*")}
-        self.assertEqual(names, {"example", *EXPECTED})
+        self.assertEqual(names, {"example", "gcn", *EXPECTED})
+
+    @unittest.skipUnless(importlib.util.find_spec("torch"), "there is no PyTorch")
+    def test_a_graph_network_learns(self):
+        done = run([sys.executable, EXAMPLES / "gcn.py", "1000"], self.folder, PYTHONPATH=str(BINDING),
+                   SPMV_LIBRARY=os.path.join(self.folder, "stage/lib/libspmv.so"), PYTHONDONTWRITEBYTECODE="1")
+        self.assertEqual((done.stderr, done.returncode), ("", 0), done.stdout)
+        self.assertRegex(done.stdout, r"1000 nodes, 60 steps, loss 0\.\d+, [6-9]\d % of the other nodes' groups found")
 
     def test_in_c(self):
         for name, (argument, _, _) in EXPECTED.items():

@@ -51,6 +51,8 @@ class Entries:
         self.is_ours = self.own.dtype in PRECISIONS and max(self.own.shape) < 2**31
         self.lock = threading.RLock()
         self.prepared = {}  # of a device
+        self.count = 0  # of times that values were set
+        self.places = {}  # of the values, on a device, for gradients
         # [transposed][device][dtype], and of several vectors [(dtype, layout)]
         self.plans = [collections.defaultdict(dict), collections.defaultdict(dict)]
 
@@ -100,6 +102,7 @@ class Entries:
             data = self.own.data.copy()
             data[key] = new
             self.own = with_data(self.own, data)
+            self.count += 1
             stale, self.prepared = self.prepared, {}
             kept = {}
             for device in stale:

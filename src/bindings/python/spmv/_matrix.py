@@ -104,9 +104,12 @@ class matrix(LinearOperator):
             return super().__matmul__(x)
         return self.dot(x)
 
-    def dot(self, x, out=None):
+    def dot(self, x, out=None, values=None):
         """A @ x. out: an array as x is, of the product's shape and type, whose rows or columns are contiguous: the
-        product is written to it."""
+        product is written to it. values: those that A has from here on, as A.values[...] = values; gradients of a
+        PyTorch tensor of them, and of x, pass through the product."""
+        if values is not None:
+            self._entries.set_values(..., _operands.numbers_of(values))
         if type(x) is np.ndarray and (x.ndim == 1 or x.shape[1:] == (1,)):  # the usual case, without detours
             dtype = self._joined.get(x.dtype)
             plan = self._on_host.get(dtype)
@@ -120,6 +123,12 @@ class matrix(LinearOperator):
                 self._joined[x.dtype] = np.result_type(self.dtype, x.dtype)
         if isinstance(x, LinearOperator) or np.isscalar(x):
             return super().dot(x)
+        if type(x).__module__.partition(".")[0] == "torch":
+            from . import _gradients
+            if _gradients.wanted(x, values):
+                if out is not None:
+                    raise ValueError("out: no gradients pass through a product that is written to an array")
+                return _gradients.product(self, x, values if isinstance(values, type(x)) else None)
         return self._multiply(x, self._transposed, out)
 
     def __rmatmul__(self, x):

@@ -56,6 +56,13 @@ def from_dlpack(x):
     return (np if x.__dlpack_device__()[0] == host else gpu_package()).from_dlpack(x)
 
 
+def numbers_of(values):
+    """Values as NumPy or CuPy know them, of a PyTorch tensor, too."""
+    if type(values).__module__.partition(".")[0] != "torch":
+        return values
+    return as_gpu_array(values.detach()) if values.is_cuda else values.detach().numpy()
+
+
 def current_gpu():
     """The number of the GPU that PyTorch or CuPy, if they are in use, work on just now."""
     torch, cupy = sys.modules.get("torch"), sys.modules.get("cupy")

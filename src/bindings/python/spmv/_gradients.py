@@ -1,0 +1,56 @@
+"""PyTorch's gradients through products: by the transposed matrix for the operand, and entry by entry for the values."""
+import numpy as np
+import torch
+
+from . import _operands
+
+
+def wanted(x, values=None):
+    """Says whether PyTorch records what is done with them."""
+    tensors = [t for t in (x, values) if isinstance(t, torch.Tensor)]
+    return torch.is_grad_enabled() and any(t.requires_grad for t in tensors)
+
+
+def places_of(A, device):
+    """Row and column of each value of A, on a device."""
+    cache = A._entries.places
+    if device not in cache:
+        own = A._entries.on_host()
+        lines = np.repeat(np.arange(len(own.indptr) - 1), np.diff(own.indptr))
+        rows, cols = (own.indices, lines) if own.format == "csc" else (lines, own.indices)
+        cache[device] = [torch.as_tensor(np.asarray(at, np.int64), device=device) for at in (rows, cols)]
+    rows, cols = cache[device]
+    return (cols, rows) if A._transposed else (rows, cols)
+
+
+class Product(torch.autograd.Function):
+    """A @ x. values: of A, in their order; None: those that it has."""
+
+    @staticmethod
+    def forward(ctx, A, values, x):
+        ctx.A, ctx.count = A, A._entries.count
+        ctx.save_for_backward(values, x if values is not None else None)
+        return A._multiply(x.detach(), A._transposed)
+
+    @staticmethod
+    def backward(ctx, gradient):
+        A, (values, x) = ctx.A, ctx.saved_tensors
+        of_values = of_x = None
+        if ctx.needs_input_grad[2]:
+            if A._entries.count != ctx.count:
+                if values is None:
+                    raise RuntimeError("spmv.matrix: its values were changed after a product whose gradient is asked for")
+                A.values[...] = _operands.numbers_of(values)
+                ctx.count = A._entries.count
+            of_x = product(A.T, gradient, values)
+        if ctx.needs_input_grad[1]:
+            rows, cols = places_of(A, gradient.device)
+            of_values = (gradient[rows] * x[cols]).reshape(len(rows), -1).sum(1)
+        return None, of_values, of_x
+
+
+def product(A, x, values=None):
+    """A @ x with its gradients."""
+    if not isinstance(x, torch.Tensor):
+        raise TypeError("spmv.matrix: gradients take a PyTorch tensor as operand")
+    return Product.apply(A, values, x)
