@@ -328,16 +328,58 @@ static int least(int64_t a, int64_t b) {
     return (int)(a < b ? a : b);
 }
 
+/* Returns a part of the share, from row `first` on: whole rows that a core's own cache keeps, or
+ * all that is left. */
+static share next_rows(const csr *A, const share *s, int64_t first) {
+    enum { KEPT = 1 << 14 }; /* entries */
+    share part = *s;
+    part.first = first;
+    if (first > s->first) part.k = A->row_ptr[first];
+    int64_t low = first + 1, high = s->last;
+    while (low < high) {
+        const int64_t middle = low + (high - low) / 2;
+        if (A->row_ptr[middle] - part.k < KEPT)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low < s->last) part.last = low, part.end = A->row_ptr[low];
+    return part;
+}
+
+/* Multiplies a share by all columns: some rows by one panel after the other, while the matrix and x
+ * are near. most: columns of a panel. */
+static void share_rows(const panel *all, const share *s, int most, int64_t isa, bool asks,
+                       real *carried) {
+    share part;
+    int64_t first = s->first;
+    do {
+        part = next_rows(all->A, s, first);
+        panel some = *all;
+        for (int j = 0; j < all->columns; j += some.columns) {
+            some.columns = least(most, all->columns - j);
+            some.x = all->x + j, some.y = all->y + j, some.z = all->z + j;
+            rows_function(isa, some.columns, asks)(&some, &part, carried + j);
+        }
+        first = part.last;
+    } while (first < s->last);
+}
+
 static spmv_status run_rows(const spmv_plan *p, const spmv_operands *v) {
+    real carried[CARRIED_BYTES / sizeof(real)];
     const shares *t = p->scratch;
     const int64_t nshares = shares_of(p), isa = p->choice.value[SPMV_isa];
-    const int most = least(most_columns(isa), CARRIED_BYTES / (int64_t)sizeof(real) / nshares);
+    const int together = CARRIED_BYTES / (int)sizeof(real) / (int)nshares;
+    const int most = least(most_columns(isa), together);
     panel all = panel_of(p, v);
     const bool asks = t->jumps && is_beyond((double)p->cols * (double)v->k * sizeof(real), 1);
     for (int64_t j = 0; j < v->k; j += all.columns) {
-        all.columns = least(most, v->k - j);
-        all.streams = all.columns == v->k && may_stream(&all, nshares, isa);
-        run_panel(t, nshares, &all, rows_function(isa, all.columns, asks));
+        all.columns = least(together, v->k - j);
+        all.streams = all.columns == v->k && v->k <= most && may_stream(&all, nshares, isa);
+#pragma omp parallel for schedule(static, 1) num_threads((int)nshares)
+        for (int64_t s = 0; s < nshares; s++)
+            share_rows(&all, &t->share[s], most, isa, asks, carried + s * all.columns);
+        add_carried(t, nshares, &all, carried);
         all.x += all.columns, all.y += all.columns, all.z += all.columns;
     }
     return SPMV_OK;

@@ -349,6 +349,43 @@ static int64_t complaints_about(vector_fault fault, const pair *p, int t) {
     return wrong;
 }
 
+/* Rows are multiplied some at a time where several panels are: shares of many entries have several
+ * such parts, one of which begins within a row. All columns are the same, and so are their bits. */
+static void many_rows_have_the_same_bits_in_all_panels(void **state) {
+    (void)state;
+    enum { N = 2000, K = 33 };
+    spmv_ctx *ctx = context_of(3);
+    spmv_mat *mat = NULL;
+    assert_int_equal(spmv_mat_load(ctx, "gen:random:2000:60", NULL, &mat), SPMV_OK);
+    spmv_csr_view A = SPMV_OPTS(spmv_csr_view);
+    assert_int_equal(spmv_mat_rows(mat, &A), SPMV_OK);
+    const spmv_plan_opts opts = {
+        .size = sizeof opts, .kernel = "csr_balanced", .vectors = K, .layout = SPMV_ROWS};
+    spmv_plan *plan = NULL;
+    assert_int_equal(spmv_plan_create(mat, &opts, &plan), SPMV_OK);
+    double *one = random_vector(3, N), *x = malloc(sizeof *x * N * K),
+           *z = malloc(sizeof *z * N * K);
+    for (int i = 0; i < N * K; i++) x[i] = one[i / K];
+    for (int k = 1; k <= K; k += 8) {
+        spmv_call call = {.size = sizeof call, .x = x, .z = z, .k = k, .ldx = K, .ldz = K};
+        memset(z, 0xff, sizeof *z * N * K);
+        assert_int_equal(spmv_apply(plan, &call, NULL), SPMV_OK);
+        for (int i = 0; i < N; i++) {
+            double sum = 0;
+            for (int64_t e = A.row_ptr[i]; e < A.row_ptr[i + 1]; e++)
+                sum += A.values[e] * one[A.col_idx[e]];
+            assert_true(fabs(z[i * K] - sum) <= 1e-12 * (1 + fabs(sum)));
+            for (int c = 1; c < k; c++) assert_memory_equal(z + i * K, z + i * K + c, sizeof *z);
+        }
+    }
+    free(one);
+    free(x);
+    free(z);
+    spmv_plan_free(plan);
+    spmv_mat_free(mat);
+    spmv_ctx_free(ctx);
+}
+
 static void planted_faults_are_caught(void **state) {
     (void)state;
     static const char *const some[] = {"every length", "duplicates", "empty rows"};
@@ -370,6 +407,7 @@ int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_kernel_multiplies_blocks),
         cmocka_unit_test(bits_depend_on_no_other_column),
+        cmocka_unit_test(many_rows_have_the_same_bits_in_all_panels),
         cmocka_unit_test(planted_faults_are_caught),
     };
     wait_without_spinning(argv);
