@@ -20,7 +20,7 @@ ON_GPU = "SPMV_REQUIRE_CUDA" in os.environ  # test/cuda.sh: the same with device
 KERNELS = ("cuda:csr_thread", "cuda:csr_warp", "cuda:ell_thread") if ON_GPU else (
     "omp:csr_serial", "omp:csr_rows", "omp:coo_segments")  # cells 0, 1, 2
 SECOND = KERNELS[1].split(":")[1]
-OPTIONS = ["-k", ",".join(KERNELS), "-t", "2", "--min-time=0", "--max-time=0", "--samples=3"]
+OPTIONS = ["-t", "2", "--min-time=0", "--max-time=0", "--samples=3"]
 MATRICES = ["gen:poisson2d:20", "gen:poisson2d:30"]
 FEATURES = subprocess.run([SPMV, "-V", "-v"], capture_output=True, text=True, check=True).stdout
 
@@ -52,7 +52,8 @@ class SweepTest(unittest.TestCase):
         if plant:
             environment.update(LD_PRELOAD=self.plant, PLANT=plant, PLANT_CELL=str(cell),
                                PLANT_AFTER=str(after), PLANT_PID=self.pid)
-        return subprocess.Popen([SPMV, "sweep", *self.matrices, *OPTIONS, "--log", self.log, *words],
+        kernels = [] if "-k" in words else ["-k", ",".join(KERNELS)]
+        return subprocess.Popen([SPMV, "sweep", *self.matrices, *kernels, *OPTIONS, "--log", self.log, *words],
                                 env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
     def sweep(self, *words, plant=None, cell=1):
@@ -110,7 +111,7 @@ class SweepTest(unittest.TestCase):
         def small_files():
             signal.signal(signal.SIGXFSZ, signal.SIG_IGN)  # a write past the limit fails, as on a full disk
             resource.setrlimit(resource.RLIMIT_FSIZE, (10000, 10000))
-        done = subprocess.run([SPMV, "sweep", *self.matrices, *OPTIONS, "--log", self.log], preexec_fn=small_files,
+        done = subprocess.run([SPMV, "sweep", *self.matrices, "-k", ",".join(KERNELS), *OPTIONS, "--log", self.log], preexec_fn=small_files,
                               capture_output=True, text=True, check=False)
         self.assertEqual(done.returncode, 73, done.stderr)
         with open(self.log, encoding="utf-8") as file:
@@ -216,7 +217,7 @@ class SweepTest(unittest.TestCase):
     def test_a_command_repeats_what_the_environment_said(self):
         environment = {**os.environ, "SPMV_CACHE": "cold", "SPMV_MATRIX": "gen:poisson2d:9",
                        "SPMV_VALUES": "few:4"}
-        subprocess.run([SPMV, *OPTIONS, "-m", MATRICES[0], "--log", self.log, "-q"],
+        subprocess.run([SPMV, "-k", ",".join(KERNELS), *OPTIONS, "-m", MATRICES[0], "--log", self.log, "-q"],
                        env=environment, check=True, stdout=subprocess.DEVNULL)
         for r in self.records():
             self.assertEqual(r["argv"][1:3], ["--values=few:4", "--cache=cold"])
