@@ -99,7 +99,8 @@ static void launch_rows(cudaStream_t stream, const streams *s, int width, size_t
     static decltype(&gather_rows<1>)
         const of[SPMV_ROW_WIDTHS] = {gather_rows<1>, gather_rows<2>,  gather_rows<4>,
                                      gather_rows<8>, gather_rows<16>, gather_rows<32>};
-    of[width]<<<MOST_BLOCKS, THREADS, 0, stream>>>(s->a, (const unsigned *)s->at, n, s->sink);
+    auto kernel = of[width];
+    kernel<<<MOST_BLOCKS, THREADS, 0, stream>>>(s->a, (const unsigned *)s->at, n, s->sink);
 }
 
 static void launch(cudaStream_t stream, const streams *s, int what, size_t n, int times) {
