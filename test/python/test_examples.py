@@ -1,6 +1,7 @@
 """The examples of docs/examples, built against what `make install` brings, find the right result and say what a product and the
 preparation took."""
 import importlib.util
+import json
 import os
 import pathlib
 import re
@@ -79,6 +80,19 @@ class Examples(unittest.TestCase):
                     done = run([sys.executable, EXAMPLES / f"{name}.py", argument, kernel], self.folder, PYTHONPATH=str(BINDING),
                                SPMV_LIBRARY=os.path.join(self.folder, "stage/lib/libspmv.so"), PYTHONDONTWRITEBYTECODE="1")
                     self.assert_it_solves(name, kernel, done)
+
+    @unittest.skipUnless(importlib.util.find_spec("scipy"), "there is no SciPy")
+    def test_the_notebook_runs(self):
+        cells = json.loads((EXAMPLES / "tour.ipynb").read_text())["cells"]
+        self.assertFalse([cell for cell in cells if cell.get("outputs")])
+        program = pathlib.Path(self.folder, "tour.py")
+        program.write_text("\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"))
+        done = run([sys.executable, program], self.folder, PYTHONPATH=str(BINDING), SIZE="120", PYTHONDONTWRITEBYTECODE="1",
+                   SPMV_LIBRARY=os.path.join(self.folder, "stage/lib/libspmv.so"))
+        self.assertEqual((done.stderr, done.returncode), ("", 0), done.stdout)
+        for line in ("14,400 x 14,400, 71,520 nonzeros", "csr_balanced   csr     12.8 bytes per nonzero", "flop/byte: at most",
+                     "1000 products: ", r"before \d+ ms, after \d+ ms, difference 0.0e\+00; .*'library': [1-9]"):
+            self.assertRegex(done.stdout, line)
 
     @unittest.skipUnless(importlib.util.find_spec("numpy"), "there is no NumPy")
     def test_what_a_plan_was_worth(self):
