@@ -201,6 +201,26 @@ class InTheLibrary(unittest.TestCase):
             thread.join()
         self.assertEqual(wrong, [])
 
+    def test_a_thread_may_exchange_arrays_that_are_being_multiplied(self):
+        A, x = random_matrix((3000, 3000), density=0.02), np.ones(3000)
+        A.data[:] = 1
+        right, done, wrong = A @ x, [], []
+
+        def multiply():
+            for _ in range(200):
+                y = A @ x
+                if not np.array_equal(y, y[0] / right[0] * right):
+                    wrong.append(y)
+            done.append(1)
+        threads = [threading.Thread(target=multiply) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        count = 0
+        while len(done) < 2:
+            count += 1
+            A.data = np.full(A.nnz, float(count % 8 + 1))  # the old array is freed, and its memory returned
+        self.assertEqual(wrong, [])
+
     def test_a_forked_child_multiplies(self):
         A, x = random_matrix((3000, 3000), density=0.02), np.ones(3000)
         y = A @ x

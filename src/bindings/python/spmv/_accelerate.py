@@ -216,11 +216,12 @@ class Plans:
         return own
 
     def find(self, A, vectors):
-        """What is known of a matrix, which says whether the library multiplies; None: it has no such matrix."""
+        """What is known of a matrix, which says whether the library multiplies; None: it has no such matrix. With it come
+        the arrays, to be kept during the product: another thread may exchange those of the matrix."""
         format = OWN.get(type(A))
         if format is None or len(A.shape) != 2:
             why["another class"] += 1
-            return None
+            return None, None
         parts = data, places, lines = format.parts(A)
         try:
             at = where(numbers(data)), where(numbers(places)), where(numbers(lines))
@@ -228,7 +229,7 @@ class Plans:
             at = address(data), address(places), address(lines)
             if None in at:
                 why["types"] += 1
-                return None
+                return None, None
         key = key_of(at, format, A.shape, data, places, lines)
         seen = self.seen.get(key)
         if seen is None:
@@ -238,7 +239,7 @@ class Plans:
             why[seen.why_not()] += 1
             if seen.reason == "refused":
                 del self.seen[key]  # other indices may be there the next time
-        return seen
+        return seen, parts
 
     def make_room(self):
         if len(self.seen) >= MOST_PLANS:
@@ -279,7 +280,7 @@ MULTIPLY = {1: multiply_vector, 2: multiply_vectors}  # for x of so many dimensi
 
 def product(A, x, ndim, vectors, scipys):
     """A @ x, in the library or by SciPy's method."""
-    seen = plans.find(A, vectors)
+    seen, _arrays = plans.find(A, vectors)
     if seen is None:
         return scipys(A, x)
     start = now()
