@@ -59,6 +59,12 @@ static bool find_meaning(const reader *r, word w, const spelling *known, size_t 
     return true;
 }
 
+/* Returns where a comment behind the first words of a line begins, or the line's end. */
+static const char *before_comment(const char *line, const char *first_end, const char *end) {
+    const char *mark = memchr(first_end, '%', (size_t)(end - first_end));
+    return mark && mark > line && is_blank(mark[-1]) ? mark : end;
+}
+
 /* Finds the banner's words in a line, 5 at most, the first "%%MatrixMarket" with any number of %,
  * from the others by blanks or not; 0: it is no banner. */
 static int split_banner(const char *line, const char *end, word words[5]) {
@@ -69,6 +75,7 @@ static int split_banner(const char *line, const char *end, word words[5]) {
     p += strlen(name);
     if (p < end && !is_blank(*p)) return 0;
     words[0] = (word){line, (size_t)(p - line)};
+    end = before_comment(line, p, end);
     return 1 + mm_split_line(p, end, words + 1, 4);
 }
 
@@ -135,7 +142,8 @@ static spmv_status read_size(reader *r, worker *w, const char *line, const char 
     static const char *const names[] = {"number of rows", "number of columns", "number of entries"};
     word words[3] = {{0}};
     int64_t sizes[3] = {0};
-    int n = mm_split_line(line, end, words, 3), expected = r->coordinate ? 3 : 2;
+    int n = mm_split_line(line, before_comment(line, line, end), words, 3);
+    const int expected = r->coordinate ? 3 : 2;
     const char *odd = mm_find_odd_byte(line, end);
     if (odd) return mm_refuse_odd_byte(w, line, end, odd);
     if (r->vector && n == expected - 1) { /* a vector need not say that it has one column */

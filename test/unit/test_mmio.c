@@ -389,6 +389,8 @@ static const struct {
     {REAL "1 3 3\n1 1 1\n1 2 NaN\n1 3 -inf % no end\n", "1x3 real general 1,1=1 1,2=nan 1,3=-inf",
      ":4: a word is read as the value inf or nan, here first|:5: a comment behind an entry is "
      "passed over, here first"},
+    {"%%MatrixMarket matrix coordinate real general % by hand\n1 1 1 % sizes\n1 1 5\n",
+     "1x1 real general 1,1=5", ""},
     {PATTERN "1 2 2\r\n1 1\r\r\n\n\r1 2 %c\r\n", "1x2 pattern general 1,1 1,2",
      ":5: a comment behind an entry is passed over, here first"},
 };
