@@ -121,7 +121,7 @@ static void making_is_timed(void **state) {
     assert_true(sum >= 0 && stats.build_s > checking_s / 100);
     spmv_mat_free(mat);
     rows_free(&r);
-    subject_free(&s);
+    fixture_subject_free(&s);
 }
 
 /* Other values in another array, then in the same one. */
