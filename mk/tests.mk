@@ -25,6 +25,8 @@ MATRICES ?= $(wildcard $(patsubst %,../shared/matrices/%.mtx.gz,bcsstk25 c-62 mi
                        soc-Slashdot0902 trilinos_nsjac wave xenon1))
 bench-solver bench-upload: bench-%: build/cuda/bench_%
 	$(Q)$< $(FILES)
+bench-python: $(BUILD)
+	$(Q)SPMV_LIBRARY=build/$(BUILD)/libspmv.so PYTHONPATH=src/bindings/python $(PYTHON) test/bench_python.py
 wheels:
 	$(Q)PYTHON=$(PYTHON) sh src/bindings/python/wheels.sh
 bench-accelerate: $(BUILD)
@@ -36,7 +38,7 @@ bench-verdicts: $(BUILD)
 	$(Q)SPMV=build/$(BUILD)/spmv $(PYTHON) test/bench_verdicts.py $(if $(FEW),--few)
 .PHONY: test check check-update test-cuda test-emulated test-deb test-python-binding test-python-accelerate test-petsc \
         bench-petsc bench-read bench-convert bench-threads bench-ready bench-solver bench-upload bench-values \
-        bench-vectors bench-verdicts bench-accelerate wheels
+        bench-vectors bench-verdicts bench-accelerate bench-python wheels
 
 # ---- the programs --------------------------------------------------------------------------------------------------
 

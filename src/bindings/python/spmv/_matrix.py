@@ -129,6 +129,9 @@ class matrix(LinearOperator):
                 if out is not None:
                     raise ValueError("out: no gradients pass through a product that is written to an array")
                 return _gradients.product(self, x, values if isinstance(values, type(x)) else None)
+            if out is None and not x.is_cuda and x.ndim == 1:
+                _operands.dtype_of(x)
+                return _gradients.torch.from_numpy(self.dot(x.detach().numpy()))
         return self._multiply(x, self._transposed, out)
 
     def __rmatmul__(self, x):

@@ -214,7 +214,8 @@ class OfCuPy(Operand):
         self.device = x.device.id
 
     def here(self):
-        return self.array.device
+        is_current = sys.modules["cupy"].cuda.runtime.getDevice() == self.device
+        return contextlib.nullcontext() if is_current else self.array.device
 
     strides = staticmethod(OfNumPy.strides)
 
@@ -245,13 +246,19 @@ class OfCuPy(Operand):
         plan.apply_on(stream, stream.ptr, stream.is_capturing, call)
 
 
+types = {}  # NumPy's, of PyTorch's
+
+
 def dtype_of(tensor):
     """NumPy's name for the type of a tensor's numbers."""
-    name = str(tensor.dtype).partition(".")[2]
-    try:
-        return np.dtype(name)
-    except TypeError:
-        raise TypeError(f"spmv.matrix: PyTorch's {name} is no type of NumPy's; products are in float64 and float32") from None
+    found = types.get(tensor.dtype)
+    if found is None:
+        name = str(tensor.dtype).partition(".")[2]
+        try:
+            found = types[tensor.dtype] = np.dtype(name)
+        except TypeError:
+            raise TypeError(f"spmv.matrix: PyTorch's {name} is no type of NumPy's; products are in float64 and float32") from None
+    return found
 
 
 class OfTorch(Operand):
@@ -261,7 +268,8 @@ class OfTorch(Operand):
         self.device, self.dtype = x.device.index, dtype_of(x)
 
     def here(self):
-        return self.torch.cuda.device(self.device)
+        cuda = self.torch.cuda
+        return contextlib.nullcontext() if cuda.current_device() == self.device else cuda.device(self.device)
 
     @staticmethod
     def strides(array):
