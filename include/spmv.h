@@ -413,11 +413,20 @@ typedef struct spmv_call {
                                  the plan keeps, and time */
     spmv_op op;            /* 0: the plan's, A for SPMV_BOTH; another one only of a plan for
                                  SPMV_BOTH */
+    /* Sums on the way, of each vector with the z that the call writes. They are added up in double
+     * precision, in an order that depends on the length of z alone. */
+    const void *w; /* as z lies; z itself, or what shares no number with it, such as x, or a y that
+                      is apart from z */
+    int64_t ldw;   /* 0: as small as it can be */
+    void *dot_wz;  /* [k] w'z, in the plan's precision and where it runs, apart from z, w and the
+                      other; NULL: not wanted */
+    void *dot_zz;  /* [k] z'z, likewise */
 } spmv_call;
 /* Multiplies as the call says, one vector or several, ordered on the stream as spmv_exec_async is;
  * scalars in host memory are read before it returns. The struct is not needed afterwards. A plan
  * made for several vectors in this layout allocates nothing; one that was not may do so at its
- * first product of several. The bits of a vector's result are the same whatever the other vectors
+ * first product of several, and a GPU's plan at its first product with sums: neither can be
+ * captured in a graph. The bits of a vector's result are the same whatever the other vectors
  * are and, for k >= 2, whatever k is. */
 spmv_status spmv_apply(const spmv_plan *plan, const spmv_call *call, void *stream);
 

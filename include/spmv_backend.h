@@ -107,6 +107,16 @@ typedef struct spmv_rates {   /* the measured best rates of a device */
     double rows_near[SPMV_ROW_WIDTHS], rows_far[SPMV_ROW_WIDTHS];
 } spmv_rates;
 
+/* Sums w'z and z'z of k vectors. Number i of vector j of w is w[i * w_row + j * w_vector]. */
+typedef struct spmv_sums {
+    size_t width; /* bytes of a number: 4 or 8 */
+    int64_t n, k; /* numbers of a vector; vectors */
+    const void *w, *z;
+    int64_t w_row, w_vector, z_row, z_vector;
+    void *wz, *zz; /* [k]; NULL: not wanted; w is not read if wz is */
+    void *room;    /* [sums_bytes] of the backend's, zeros before the first sums that use it */
+} spmv_sums;
+
 /* ---- backends ------------------------------------------------------------------------------- */
 
 enum {
@@ -144,6 +154,10 @@ struct spmv_backend {
      * to[j * to_ld + i] <- from[i * from_ld + j] for i < m, j < n. The arrays are apart. */
     spmv_status (*turn)(spmv_device *d, void *stream, size_t width, int64_t m, int64_t n,
                         const void *from, int64_t from_ld, void *to, int64_t to_ld);
+    /* Adds up in double precision, ordered on the stream, in an order that depends on n alone:
+     * neither on threads nor on k. Sums that share their room do not overlap in time. */
+    spmv_status (*sums)(spmv_device *d, void *stream, const spmv_sums *s);
+    size_t sums_bytes; /* that they need; 0: none */
     /* Sets every byte; may return before it is done; the device's next operation waits. */
     spmv_status (*fill)(spmv_device *d, void *memory, int byte, size_t bytes);
     spmv_status (*sync)(spmv_device *d);

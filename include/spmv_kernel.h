@@ -123,6 +123,7 @@ struct spmv_plan { /* prepare sets scratch, scratch_bytes and, if not the store'
                     yet */
     int panels;
     size_t panel_bytes; /* all */
+    void *sums_room;    /* of the backend's sums; NULL: none needs it yet */
 };
 
 /* Says whether kernels in a stream may write the matrix's values, so that they change between

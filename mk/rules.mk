@@ -34,11 +34,11 @@ $(cuda)/%.f64_o64.o: %.cu $(cuda)/.flags ; $(compile_cuda)
 $(cuda)/%.f32_o32.o: %.cu $(cuda)/.flags ; $(compile_cuda)
 $(cuda)/%.f32_o64.o: %.cu $(cuda)/.flags ; $(compile_cuda)
 
-# Files that are compiled otherwise than those beside them. Sums of in_place.c are those of a plain loop: no
+# Files that are compiled otherwise than those beside them. Sums of in_place.c and sums.c are those of a plain loop: no
 # multiplication is fused with an addition. main.c asks for __CUDACC__, which -x cu defines.
 $(cuda)/src/app/main.o: src/app/main.c $(cuda)/.flags
 	$(call compile,NVCC,$(nvcc) $(nvflags) -x cu)
-$(variants:%=$(omp)/omp/arrays/in_place.%.o): private cflags += -ffp-contract=off
+$(variants:%=$(omp)/omp/arrays/in_place.%.o) $(omp)/omp/sums.o: private cflags += -ffp-contract=off
 $(asking): $(omp)/.features
 $(asking): private features = $(feature_flags)
 $(omp)/cuda/cusparse_library.o: private features = -DFETCHED_CUSPARSE='"$(fetched_cusparse)"'

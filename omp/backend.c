@@ -236,6 +236,7 @@ const spmv_backend spmv_omp = {
     .put = copy,
     .get = copy,
     .turn = turn_host,
+    .sums = spmv_sum_host,
     .fill = fill,
     .sync = sync_host,
     .tick = tick,

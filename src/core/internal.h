@@ -315,6 +315,11 @@ static inline size_t spmv_plan_width(const spmv_plan *plan) { /* bytes of a valu
 static inline int spmv_plan_offset_bits(const spmv_plan *plan) {
     return plan->variant == SPMV_F64_O64 || plan->variant == SPMV_F32_O64 ? 64 : 32;
 }
+/* Bytes of a plan's own memory where it runs. */
+static inline size_t spmv_plan_scratch(const spmv_plan *plan) {
+    return plan->scratch_bytes + plan->panel_bytes +
+           (plan->sums_room ? plan->device->backend->sums_bytes : 0);
+}
 /* The plan's store. */
 const spmv_stored *spmv_stored_of(const spmv_plan *plan);
 /* Returns the rows of which the matrix was made, if they are on the plan's device; NULL: they are

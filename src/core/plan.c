@@ -266,6 +266,7 @@ void spmv_plan_free(spmv_plan *plan) {
     strike_out(plan);
     if (plan->one_zero) plan->device->backend->release(plan->device, plan->one_zero);
     if (plan->panel) plan->device->backend->release(plan->device, plan->panel);
+    if (plan->sums_room) plan->device->backend->release(plan->device, plan->sums_room);
     free(plan);
     if (mat->freed) spmv_mat_free(mat);
 }
@@ -297,6 +298,7 @@ spmv_status spmv_plan_copy(const spmv_plan *plan, spmv_plan **out) {
     copy->other = NULL;
     copy->panel = NULL;
     copy->panel_bytes = 0;
+    copy->sums_room = NULL;
     copy->scratch_bytes = 0;
     copy->peak_host = copy->peak_device = 0;
     copy->traffic_bytes = spmv_store_bytes(plan->host);
@@ -317,7 +319,7 @@ spmv_status spmv_plan_flush(const spmv_plan *plan, size_t bytes) {
 static void add_resident_of(const spmv_plan *other, spmv_plan_facts *out) {
     size_t *here = other->device->backend->host ? &out->host_bytes : &out->device_bytes;
     if (other->transposes) {
-        *here += other->scratch_bytes + other->panel_bytes;
+        *here += spmv_plan_scratch(other);
         return;
     }
     out->host_bytes += spmv_mat_own_bytes(other->matrix);
@@ -329,7 +331,7 @@ static void add_transposed(const spmv_plan *other, spmv_plan_facts *out) {
     out->transposed_kernel = other->kernel->name;
     out->transposed_format = other->kernel->format;
     out->transposed_store_bytes = spmv_store_bytes(other->host);
-    out->transposed_scratch_bytes = other->scratch_bytes + other->panel_bytes;
+    out->transposed_scratch_bytes = spmv_plan_scratch(other);
     add_resident_of(other, out);
     out->refills = out->refills && spmv_plan_refills(other);
     const int repeats = spmv_repeats(other->device->backend, other->kernel);
@@ -347,7 +349,7 @@ static spmv_plan_facts facts_of(const spmv_plan *plan) {
         .offset_bits = spmv_plan_offset_bits(plan),
         .slots = plan->host->slots,
         .store_bytes = spmv_store_bytes(plan->host),
-        .scratch_bytes = plan->scratch_bytes + plan->panel_bytes,
+        .scratch_bytes = spmv_plan_scratch(plan),
         .traffic_bytes = plan->traffic_bytes,
         .convert_s = plan->convert_s,
         .upload_s = plan->upload_s,

@@ -269,22 +269,46 @@ spmv_status spmv_product_run(const spmv_plan *plan, const spmv_operands *v) {
     return plan->kernel->run_rows ? run_rows(plan, v) : run_packed(plan, v);
 }
 
+/* Allocates what sums on the plan's device need, unless it is there. */
+static spmv_status make_room_for_sums(spmv_plan *plan) {
+    spmv_device *device = plan->device;
+    const size_t bytes = device->backend->sums_bytes;
+    if (plan->sums_room || bytes == 0) return SPMV_OK;
+    TRY(device->backend->alloc(device, bytes, &plan->sums_room));
+    TRY(device->backend->fill(device, plan->sums_room, 0, bytes));
+    return device->backend->sync(device); /* for any stream */
+}
+
+/* No kernel adds up what it writes, so that sums are a pass of their own over w and z. */
+static spmv_status run_with_sums(const spmv_plan *plan, const spmv_operands *v,
+                                 const spmv_sums *wanted) {
+    spmv_sums sums = *wanted;
+    if (!sums.wz && !sums.zz) return spmv_product_run(plan, v);
+    TRY(make_room_for_sums((spmv_plan *)(uintptr_t)plan));
+    TRY(spmv_product_run(plan, v));
+    sums.room = plan->sums_room;
+    return plan->device->backend->sums(plan->device, v->stream, &sums);
+}
+
 /* waits: for the end of the product. A host's has ended then in any case; its sync waits for
  * nothing, but looks whether other processes use the cores. */
-static spmv_status launch(const spmv_plan *plan, const char *call, spmv_operands *v, bool waits) {
+static spmv_status launch(const spmv_plan *plan, const char *call, spmv_operands *v,
+                          const spmv_sums *sums, bool waits) {
     const spmv_backend *backend = plan->device->backend;
     TRY(spmv_product_claim(plan, call, v));
-    spmv_status status = spmv_product_run(plan, v);
+    spmv_status status = run_with_sums(plan, v, sums);
     if (status == SPMV_OK && (waits || backend->host)) status = backend->sync(plan->device);
     spmv_product_unclaim(plan, v);
     return status;
 }
 
+static const spmv_sums no_sums = {0};
+
 spmv_status spmv_exec(const spmv_plan *plan, double alpha, const void *x, double beta, void *y) {
     GIVEN(NULL, plan);
     spmv_operands v = spmv_in_place(plan, alpha, x, beta, y);
     TRY(spmv_product_check(plan, __func__, "y", &v));
-    return launch(plan, __func__, &v, true);
+    return launch(plan, __func__, &v, &no_sums, true);
 }
 
 spmv_status spmv_exec_async(const spmv_plan *plan, double alpha, const void *x, double beta,
@@ -293,7 +317,7 @@ spmv_status spmv_exec_async(const spmv_plan *plan, double alpha, const void *x, 
     spmv_operands v = spmv_in_place(plan, alpha, x, beta, y);
     v.stream = stream;
     TRY(spmv_product_check(plan, __func__, "y", &v));
-    return launch(plan, __func__, &v, false);
+    return launch(plan, __func__, &v, &no_sums, false);
 }
 
 /* ---- a product as the caller describes it ---------------------------------------------------- */
@@ -421,6 +445,62 @@ static spmv_status check_operands(const spmv_plan *plan, const spmv_call *call, 
     return s.beta ? check_y(plan, call, v, &z) : SPMV_OK;
 }
 
+static int64_t ldw_of(const spmv_plan *plan, const spmv_call *call, const spmv_operands *v) {
+    return call->ldw ? call->ldw : least_ld(v, plan->rows);
+}
+
+static spmv_sums sums_of(const spmv_plan *plan, const spmv_call *call, const spmv_operands *v) {
+    const bool in_rows = v->layout == SPMV_ROWS;
+    const int64_t ldw = ldw_of(plan, call, v);
+    return (spmv_sums){.width = spmv_plan_width(plan),
+                       .n = plan->rows,
+                       .k = v->k,
+                       .w = call->w,
+                       .z = v->z,
+                       .w_row = in_rows ? ldw : 1,
+                       .w_vector = in_rows ? 1 : ldw,
+                       .z_row = in_rows ? v->ldz : 1,
+                       .z_vector = in_rows ? 1 : v->ldz,
+                       .wz = call->dot_wz,
+                       .zz = call->dot_zz};
+}
+
+static spmv_status check_w(const spmv_plan *plan, const spmv_call *call, const spmv_operands *v,
+                           const block *w, const block *z) {
+    spmv_ctx *ctx = plan->device->ctx;
+    if (!call->w && plan->rows > 0)
+        return spmv_fail(ctx, SPMV_E_ARG, "spmv_apply: w is NULL, and dot_wz is not");
+    TRY(check_ld(plan, v, "ldw", plan->rows, w->ld));
+    if (call->w == call->z && (w->ld == v->ldz || z->lines == 1)) return SPMV_OK;
+    if (!meet(w, z, spmv_plan_width(plan))) return SPMV_OK;
+    return spmv_fail(ctx, SPMV_E_ARG,
+                     "spmv_apply: w and z, %lld numbers at %p and %p, overlap in part",
+                     (long long)plan->rows * v->k, call->w, call->z);
+}
+
+/* They are written while w and z are read. */
+static spmv_status check_sums(const spmv_plan *plan, const spmv_call *call,
+                              const spmv_operands *v) {
+    const size_t width = spmv_plan_width(plan);
+    const block z = block_of(v, call->z, plan->rows, v->ldz),
+                w = block_of(v, call->w, plan->rows, ldw_of(plan, call, v)),
+                dots[] = {{call->dot_wz, 1, v->k, v->k}, {call->dot_zz, 1, v->k, v->k}};
+    static const char *const name[] = {"dot_wz", "dot_zz"};
+    if (call->dot_wz) TRY(check_w(plan, call, v, &w, &z));
+    for (int d = 0; d < 2; d++) {
+        const char *other = !dots[d].at                                               ? NULL
+                            : meet(&dots[d], &z, width)                               ? "z"
+                            : call->dot_wz && meet(&dots[d], &w, width)               ? "w"
+                            : d == 1 && dots[0].at && meet(&dots[0], &dots[1], width) ? "dot_wz"
+                                                                                      : NULL;
+        if (other)
+            return spmv_fail(plan->device->ctx, SPMV_E_ARG,
+                             "spmv_apply: %s, %lld numbers at %p, overlaps %s", name[d],
+                             (long long)v->k, dots[d].at, other);
+    }
+    return SPMV_OK;
+}
+
 spmv_status spmv_apply(const spmv_plan *plan, const spmv_call *call, void *stream) {
     spmv_call known = SPMV_OPTS(spmv_call);
     GIVEN(NULL, plan);
@@ -434,5 +514,7 @@ spmv_status spmv_apply(const spmv_plan *plan, const spmv_call *call, void *strea
     spmv_operands v = operands_of(by, &known, s, spmv_plan_sign(by, op), stream);
     TRY(check_operands(by, &known, s, &v));
     TRY(spmv_product_check(by, __func__, "z", &v));
-    return launch(by, __func__, &v, false);
+    TRY(check_sums(by, &known, &v));
+    const spmv_sums sums = sums_of(by, &known, &v);
+    return launch(by, __func__, &v, &sums, false);
 }

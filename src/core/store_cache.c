@@ -435,5 +435,5 @@ void spmv_plan_add_resident(const spmv_plan *plan, size_t *host, size_t *device)
     if (source && source != s) *device += spmv_store_own_bytes(source->copy);
     if (s->row_ptr) *device += spmv_row_ptr_bytes(plan);
     if (plan->own) *here += spmv_store_bytes(plan->own);
-    *here += plan->scratch_bytes + plan->panel_bytes;
+    *here += spmv_plan_scratch(plan);
 }

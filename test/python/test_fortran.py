@@ -24,6 +24,7 @@ program several
     integer, parameter :: m = 3, n = 4, k = 5
     integer(c_int32_t), target :: ptr(m + 1) = [1, 3, 3, 6], idx(5) = [1, 3, 2, 3, 4]
     real(c_double), target :: values(5) = [1, 2, 3, 4, 5], x(n, k), wide(m, k + 2), back(n, k), turned(k, n), rows(k, m)
+    real(c_double), target :: squares(k)
     real(c_double) :: dense(m, n) = 0
     type(c_ptr) :: ctx, matrix, plan
     type(spmv_ctx_opts) :: ctx_opts
@@ -74,8 +75,10 @@ program several
     product%ldx = size(turned, 1)
     product%z = c_loc(rows)
     product%ldz = size(rows, 1)
+    product%dot_zz = c_loc(squares)
     call check(spmv_apply(plan, product, c_null_ptr))
     call expect(all(abs(transpose(rows) - wide(:, 2:k + 1)) < 1e-14))
+    call expect(all(abs(squares - sum(rows**2, 2)) < 1e-13))
     call spmv_plan_free(plan)
     call spmv_mat_free(matrix)
     call spmv_ctx_free(ctx)

@@ -206,7 +206,7 @@ module spmv
     end type
 
     type, bind(c) :: spmv_call
-        integer(c_size_t) :: size = 104
+        integer(c_size_t) :: size = 136
         type(c_ptr) :: alpha = c_null_ptr
         type(c_ptr) :: beta = c_null_ptr
         type(c_ptr) :: alpha_f32 = c_null_ptr
@@ -220,6 +220,10 @@ module spmv
         integer(c_int64_t) :: ldz = 0
         integer(c_int) :: layout = 0
         integer(c_int) :: op = 0
+        type(c_ptr) :: w = c_null_ptr
+        integer(c_int64_t) :: ldw = 0
+        type(c_ptr) :: dot_wz = c_null_ptr
+        type(c_ptr) :: dot_zz = c_null_ptr
     end type
 
     interface

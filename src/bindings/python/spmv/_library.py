@@ -76,7 +76,8 @@ class PlanFacts(Sized):
 class Call(Sized):
     _fields_ = [("size", c_size_t), ("alpha", c_void_p), ("beta", c_void_p), ("alpha_f32", c_void_p), ("beta_f32", c_void_p),
                 ("x", c_void_p), ("y", c_void_p), ("z", c_void_p), ("k", c_int64), ("ldx", c_int64), ("ldy", c_int64),
-                ("ldz", c_int64), ("layout", c_int), ("op", c_int)]
+                ("ldz", c_int64), ("layout", c_int), ("op", c_int), ("w", c_void_p), ("ldw", c_int64), ("dot_wz", c_void_p),
+                ("dot_zz", c_void_p)]
 
 
 PROTOTYPES = {

@@ -1,0 +1,94 @@
+/* sums.cu: sums of products of vectors' numbers, which have the same bits each time: every thread
+ * has its numbers, and the last block joins what all blocks have, in order. Compiled once. */
+#include "backend.cuh"
+#include "device.cuh"
+
+enum { THREADS = 256, WARPS = THREADS / WARP, EACH = 4 /* numbers of a thread, at least */ };
+
+/* Adds up the sums of all threads of a block: sum q is in thread q, of those below n. */
+template <int n> static __device__ __forceinline__ double over_block(const double (&own)[n]) {
+    __shared__ double of_warp[WARPS][n];
+    double all = 0;
+    __syncthreads(); /* of_warp was read */
+#pragma unroll
+    for (int q = 0; q < n; q++) {
+        double sum = own[q];
+        for (int step = WARP / 2; step > 0; step /= 2)
+            sum += __shfl_down_sync(ALL_LANES, sum, step);
+        if (threadIdx.x % WARP == 0) of_warp[threadIdx.x / WARP][q] = sum;
+    }
+    __syncthreads();
+    for (int warp = 0; warp < WARPS && threadIdx.x < n; warp++) all += of_warp[warp][threadIdx.x];
+    return all;
+}
+
+/* Adds up m vectors, at most M: sum q is w'z of vector q, or z'z of vector q - M. part: room for
+ * the sums of all blocks, one kind after the other; *done: how many blocks are, 0 before and
+ * after. */
+template <class T, int M>
+static __global__ void __launch_bounds__(THREADS)
+    add_up(spmv_sums s, int m, double *part, unsigned *done) {
+    __shared__ bool is_last;
+    const T *w = (const T *)s.w, *z = (const T *)s.z;
+    double own[2 * M] = {};
+#pragma unroll 4
+    for (int64_t i = blockIdx.x * (int64_t)THREADS + threadIdx.x; i < s.n;
+         i += (int64_t)gridDim.x * THREADS)
+#pragma unroll
+        for (int j = 0; j < M; j++)
+            if (M == 1 || j < m) {
+                const double a = (double)w[i * s.w_row + j * s.w_vector],
+                             b = (double)z[i * s.z_row + j * s.z_vector];
+                own[j] = fma(a, b, own[j]);
+                own[M + j] = fma(b, b, own[M + j]);
+            }
+    const double of_block = over_block<2 * M>(own);
+    if (threadIdx.x < 2 * M) {
+        part[threadIdx.x * gridDim.x + blockIdx.x] = of_block;
+        __threadfence();
+    }
+    __syncthreads();
+    if (threadIdx.x == 0) is_last = atomicAdd(done, 1u) == gridDim.x - 1;
+    __syncthreads();
+    if (!is_last) return;
+    __threadfence();
+#pragma unroll
+    for (int q = 0; q < 2 * M; q++) {
+        own[q] = 0;
+        for (unsigned b = threadIdx.x; b < gridDim.x; b += THREADS)
+            own[q] += __ldcg(part + q * gridDim.x + b);
+    }
+    const double all = over_block<2 * M>(own);
+    const int q = (int)threadIdx.x, j = q % M;
+    void *to = q < M ? s.wz : s.zz;
+    if (q < 2 * M && j < m && to) ((T *)to)[j] = (T)all;
+    if (q == 0) *done = 0;
+}
+
+template <class T> static void add_all(cudaStream_t stream, spmv_sums s) {
+    const int64_t whole = blocks_for(s.n, THREADS * EACH);
+    const unsigned blocks = (unsigned)max((int64_t)1, min(whole, (int64_t)SUMS_BLOCKS));
+    double *part = (double *)s.room;
+    unsigned *done = (unsigned *)(part + 2 * SUMS_VECTORS * SUMS_BLOCKS);
+    for (int64_t left = s.k; left > 0; left -= SUMS_VECTORS) {
+        const int m = (int)min(left, (int64_t)SUMS_VECTORS);
+        if (m == 1)
+            add_up<T, 1><<<blocks, THREADS, 0, stream>>>(s, m, part, done);
+        else
+            add_up<T, SUMS_VECTORS><<<blocks, THREADS, 0, stream>>>(s, m, part, done);
+        s.w = (const T *)s.w + SUMS_VECTORS * s.w_vector;
+        s.z = (const T *)s.z + SUMS_VECTORS * s.z_vector;
+        if (s.wz) s.wz = (T *)s.wz + SUMS_VECTORS;
+        if (s.zz) s.zz = (T *)s.zz + SUMS_VECTORS;
+    }
+}
+
+spmv_status spmv_sum_gpu(spmv_device *d, void *stream, const spmv_sums *wanted) {
+    spmv_sums s = *wanted;
+    if (!s.wz) s.w = s.z, s.w_row = s.z_row, s.w_vector = s.z_vector;
+    if (s.width == sizeof(float))
+        add_all<float>((cudaStream_t)stream, s);
+    else
+        add_all<double>((cudaStream_t)stream, s);
+    return launched(d);
+}

@@ -1,0 +1,107 @@
+/* sums.c: sums of products of vectors' numbers, which have the same bits whatever the number of
+ * threads is and however many vectors there are: blocks of rows, as many as the length says, are
+ * added up in lanes, and then joined in pairs. */
+#include "backend.h"
+#include "spmv_kernel.h"
+
+enum {
+    LANES = 8,
+    STRIP =
+        64, /* rows that are added up of one vector before the next, where vectors lie in rows */
+    BLOCK = 2048,
+    MOST_BLOCKS = 512,           /* rows of a block at least; blocks */
+    AT_ONCE = SPMV_PANEL_VECTORS /* vectors that are added up at once */
+};
+
+typedef struct lanes { /* of one vector in a block */
+    double wz[LANES], zz[LANES];
+} lanes;
+
+#define ADD(type) \
+    static inline __attribute__((always_inline)) void add_by_##type( \
+        int64_t n, const type *w, int64_t w_row, const type *z, int64_t z_row, lanes *out) { \
+        lanes sum = *out; \
+        int64_t i = 0; \
+        for (; i + LANES <= n; i += LANES) \
+            for (int l = 0; l < LANES; l++) { \
+                const double a = (double)w[(i + l) * w_row], b = (double)z[(i + l) * z_row]; \
+                sum.wz[l] += a * b; \
+                sum.zz[l] += b * b; \
+            } \
+        for (int l = 0; i + l < n; l++) { \
+            const double a = (double)w[(i + l) * w_row], b = (double)z[(i + l) * z_row]; \
+            sum.wz[l] += a * b; \
+            sum.zz[l] += b * b; \
+        } \
+        *out = sum; \
+    } \
+    /* The compiler takes vector registers where numbers are contiguous. */ \
+    static void add_##type(const spmv_sums *s, int64_t begin, int64_t end, int64_t j, \
+                           lanes *out) { \
+        const type *w = (const type *)s->w + begin * s->w_row + j * s->w_vector; \
+        const type *z = (const type *)s->z + begin * s->z_row + j * s->z_vector; \
+        if (s->w_row == 1 && s->z_row == 1) \
+            add_by_##type(end - begin, w, 1, z, 1, out); \
+        else \
+            add_by_##type(end - begin, w, s->w_row, z, s->z_row, out); \
+    }
+ADD(float)
+ADD(double)
+
+static double join(double *part, int64_t n) {
+    for (int64_t step = 1; step < n; step *= 2)
+        for (int64_t i = 0; i + step < n; i += 2 * step) part[i] += part[i + step];
+    return n > 0 ? part[0] : 0;
+}
+
+/* Adds up m vectors, the first of which is j0, in a block of rows; the sums are a blocks' length
+ * apart. */
+static void add_block(const spmv_sums *s, int64_t begin, int64_t end, int64_t j0, int64_t m,
+                      double *wz, double *zz) {
+    const bool in_rows = s->z_row != 1 || s->w_row != 1;
+    const int64_t strip = in_rows ? STRIP : end - begin;
+    lanes sum[AT_ONCE] = {{{0}, {0}}};
+    for (int64_t i = begin; i < end; i += strip)
+        for (int64_t j = 0; j < m; j++) {
+            const int64_t stop = end - i < strip ? end : i + strip;
+            if (s->width == sizeof(float))
+                add_float(s, i, stop, j0 + j, &sum[j]);
+            else
+                add_double(s, i, stop, j0 + j, &sum[j]);
+        }
+    for (int64_t j = 0; j < m; j++) {
+        wz[j * MOST_BLOCKS] = join(sum[j].wz, LANES);
+        zz[j * MOST_BLOCKS] = join(sum[j].zz, LANES);
+    }
+}
+
+static void put(const spmv_sums *s, void *to, int64_t j, double sum) {
+    if (!to) return;
+    if (s->width == sizeof(float))
+        ((float *)to)[j] = (float)sum;
+    else
+        ((double *)to)[j] = sum;
+}
+
+spmv_status spmv_sum_host(spmv_device *d, void *stream, const spmv_sums *wanted) {
+    enum { FEW = 1 << 13 }; /* numbers, which one thread adds up before a team is there */
+    double wz[AT_ONCE][MOST_BLOCKS], zz[AT_ONCE][MOST_BLOCKS];
+    spmv_sums s = *wanted;
+    const int64_t whole = (s.n + BLOCK - 1) / BLOCK;
+    const int blocks = whole < MOST_BLOCKS ? (int)whole : MOST_BLOCKS;
+    (void)stream;
+    if (!s.wz) s.w = s.z, s.w_row = s.z_row, s.w_vector = s.z_vector;
+    for (int64_t j0 = 0; j0 < s.k; j0 += AT_ONCE) {
+        const int64_t m = s.k - j0 < AT_ONCE ? s.k - j0 : AT_ONCE;
+        const int team = s.n * m > FEW ? d->threads : 1;
+#pragma omp parallel for schedule(static) num_threads(team)
+        for (int b = 0; b < blocks; b++)
+            add_block(&s, spmv_split(s.n, blocks, b), spmv_split(s.n, blocks, b + 1), j0, m,
+                      &wz[0][b], &zz[0][b]);
+        for (int64_t j = 0; j < m; j++) {
+            put(&s, s.wz, j0 + j, join(wz[j], blocks));
+            put(&s, s.zz, j0 + j, join(zz[j], blocks));
+        }
+    }
+    return SPMV_OK;
+}
