@@ -277,6 +277,26 @@ class Products(Case):
         with self.assertRaisesRegex(spmv.Error, "overlap"):
             square.dot(x, out=x)
 
+    def test_sums_come_with_the_product(self):
+        S = random_matrix((50, 50))
+        A, x, X = spmv.matrix(S), rng.standard_normal(50), np.asfortranarray(rng.standard_normal((50, 3)))
+        w, W = rng.standard_normal(50), rng.standard_normal((50, 3))
+        for operand, other in (x, x), (x, w), (X, X), (X, W), (np.ascontiguousarray(X), W), (x.astype(np.float32), w):
+            y, wy, yy = A.dot(operand, w=other)
+            self.assert_product(y, S, operand)
+            np.testing.assert_allclose(wy, (other * y).sum(axis=0), rtol=1e-12, atol=1e-12)
+            np.testing.assert_allclose(yy, (y * y).sum(axis=0), rtol=1e-12)
+            self.assertEqual(np.shape(wy), operand.shape[1:])
+        out = np.empty(50)
+        y, wy, _ = A.T.dot(x, out=out, w=x)
+        self.assertIs(y, out)
+        np.testing.assert_allclose(wy, x @ (S.T @ x), rtol=1e-12, atol=1e-12)
+        y, wy, yy = A.dot(x * 1j, w=x)  # in SciPy
+        np.testing.assert_allclose((wy, yy), (x @ y, np.vdot(y, y)))
+        for wrong in np.ones(49), W:
+            with self.assertRaisesRegex(ValueError, "w: must be an array where x is"):
+                A.dot(x, w=wrong)
+
     def test_out_may_overlap_other_columns(self):
         S = random_matrix((50, 50))
         for first, into in ((0, 1), (1, 0)):

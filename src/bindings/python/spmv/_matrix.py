@@ -104,13 +104,14 @@ class matrix(LinearOperator):
             return super().__matmul__(x)
         return self.dot(x)
 
-    def dot(self, x, out=None, values=None):
+    def dot(self, x, out=None, values=None, w=None):
         """A @ x. out: an array as x is, of the product's shape and type, whose rows or columns are contiguous: the
         product is written to it. values: those that A has from here on, as A.values[...] = values; gradients of a
-        PyTorch tensor of them, and of x, pass through the product."""
+        PyTorch tensor of them, and of x, pass through the product. w: an array of the product's shape where x is, or x
+        itself: then the result is y = A @ x, w'y and y'y, each of which is a number for every vector, where x is."""
         if values is not None:
             self._entries.set_values(..., _operands.numbers_of(values))
-        if type(x) is np.ndarray and (x.ndim == 1 or x.shape[1:] == (1,)):  # the usual case, without detours
+        if w is None and type(x) is np.ndarray and (x.ndim == 1 or x.shape[1:] == (1,)):  # the usual case, without detours
             dtype = self._joined.get(x.dtype)
             plan = self._on_host.get(dtype)
             if plan is not None and len(x) == self.shape[1]:
@@ -128,11 +129,13 @@ class matrix(LinearOperator):
             if _gradients.wanted(x, values):
                 if out is not None:
                     raise ValueError("out: no gradients pass through a product that is written to an array")
+                if w is not None:
+                    raise ValueError("w: no gradients pass through sums")
                 return _gradients.product(self, x, values if isinstance(values, type(x)) else None)
-            if out is None and not x.is_cuda and x.ndim == 1:
+            if out is None and w is None and not x.is_cuda and x.ndim == 1:
                 _operands.dtype_of(x)
                 return _gradients.torch.from_numpy(self.dot(x.detach().numpy()))
-        return self._multiply(x, self._transposed, out)
+        return self._multiply(x, self._transposed, out, w)
 
     def __rmatmul__(self, x):
         x = x if hasattr(x, "ndim") else np.asarray(x)
@@ -164,7 +167,7 @@ class matrix(LinearOperator):
     def _own(self, transposed):
         return self._entries.own.T if transposed else self._entries.own
 
-    def _multiply(self, x, transposed, out=None):
+    def _multiply(self, x, transposed, out=None, w=None):
         if is_sparse(x):
             counts.add(scipy=1)
             return self._own(transposed) @ x
@@ -174,16 +177,20 @@ class matrix(LinearOperator):
             raise ValueError(f"A is {rows} x {cols}, and the operand's shape {operand.shape}")
         dtype = np.result_type(self.dtype, operand.dtype)
         if not self._entries.is_ours or dtype not in PRECISIONS:
-            return self._multiply_in_scipy(operand, transposed, out)
+            y = self._multiply_in_scipy(operand, transposed, out)
+            return y if w is None else (y, (w.conj() * y).sum(axis=0), (y.conj() * y).sum(axis=0))
         with operand.here():
             call, x, z = operand.call(rows, dtype, out)
+            w, sums = operand.sums(call, w, z, dtype) if w is not None else (None, None)
             if call.k > 0:
                 call.x, call.z = operand.address(x), operand.address(z)
                 operand.multiply(self._entries.plan(transposed, operand.device, dtype, call.k, call.layout), call)
         counts.add(library=1)
-        if out is not None:
-            return out
-        return operand.result(z if len(operand.shape) == 2 else z[:, 0])
+        y = out if out is not None else operand.result(z if len(operand.shape) == 2 else z[:, 0])
+        if w is None:
+            return y
+        sums = sums if getattr(operand, "is_matrix", False) else operand.result(sums)
+        return (y, sums[0], sums[1]) if len(operand.shape) == 2 else (y, sums[0, 0], sums[1, 0])
 
     def _multiply_in_scipy(self, operand, transposed, out):
         if operand.device != self._entries.device:

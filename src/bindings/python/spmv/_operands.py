@@ -136,6 +136,20 @@ class Operand:
             x, ldx = self.copy(x, dtype, layout), least(x.shape, layout)
         return Call(k=x.shape[1], layout=layout, ldx=ldx, ldz=ldz), x, z
 
+    def sums(self, call, w, z, dtype):
+        """Asks for w'z and z'z; returns w as it is read, and the array that gets both."""
+        other = of(w)
+        w = self.columns(other.array)
+        if type(other) is not type(self) or other.device != self.device or tuple(w.shape) != tuple(z.shape):
+            raise ValueError(f"w: must be an array where x is, of the product's shape {tuple(z.shape)}")
+        ldw = self.layouts(w, dtype).get(call.layout)
+        if ldw is None:
+            w, ldw = self.copy(w, dtype, call.layout), least(w.shape, call.layout)
+        sums = self.empty((2, call.k), dtype, ROWS)
+        call.w, call.ldw, call.dot_wz = self.address(w), ldw, self.address(sums)
+        call.dot_zz = call.dot_wz + call.k * self.itemsize(sums)
+        return w, sums
+
     def nearest(self, x):
         """The layout of a copy of what has none."""
         row, column = self.strides(x) or (1, 0)
