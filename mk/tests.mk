@@ -23,7 +23,9 @@ bench-threads: $(addprefix build/omp/bench_,threads preparing choices sharing)
 	build/omp/bench_choices $(MATRICES) || ok=false; build/omp/bench_sharing $(MATRICES) || ok=false; $$ok
 MATRICES ?= $(wildcard $(patsubst %,../shared/matrices/%.mtx.gz,bcsstk25 c-62 mip_map10 mip_rail507 NotreDame_www \
                        soc-Slashdot0902 trilinos_nsjac wave xenon1))
-bench-solver bench-upload: bench-%: build/cuda/bench_%
+bench-solver: build/cuda/bench_solver build/cuda/bench_loops
+	$(Q)ok=true; build/cuda/bench_solver $(FILES) || ok=false; build/cuda/bench_loops $(FILES) || ok=false; $$ok
+bench-upload: build/cuda/bench_upload
 	$(Q)$< $(FILES)
 bench-python: $(BUILD)
 	$(Q)SPMV_LIBRARY=build/$(BUILD)/libspmv.so PYTHONPATH=src/bindings/python $(PYTHON) test/bench_python.py
@@ -54,10 +56,12 @@ $(cuda)/bench_%:    $(omp)/test/bench_%.o $(cuda)/parts.a ; $(Q)$(link_cuda) -o 
 $(cuda)/bench_upload: $(cuda)/test/bench_upload.o $(cuda)/parts.a
 	$(Q)$(link_cuda) -o $@ $^ $(ldlibs)
 $(cuda)/bench_solver: $(cuda)/test/solver.o
+$(cuda)/bench_loops: $(cuda)/test/bench_loops.o $(cuda)/parts.a
+	$(Q)$(link_cuda) -o $@ $^ $(ldlibs) -lcublas -lcusparse
 
 # What tests of the CUDA build, and of its emulation, have besides: files of CUDA C++.
 on_device = $(addprefix $(cuda)/test/test_,$(1)) $(addprefix $(emulated)/test/test_,$(1))
 $(call on_device,kernels_in_turn streams): $$(@D)/unit/hasty.o
-$(call on_device,apply streams): $$(@D)/unit/streams.o
+$(call on_device,apply streams sums): $$(@D)/unit/streams.o
 $(call on_device,streams): $$(@D)/solver.o
 $(call on_device,allocator device_memory peak source source_tuning upload): $$(@D)/unit/sources.o

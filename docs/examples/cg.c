@@ -9,13 +9,6 @@
 
 enum { MOST_ITERATIONS = 2000 };
 
-static double dot(int64_t n, const double *x, const double *y) {
-    double sum = 0;
-#pragma omp parallel for reduction(+ : sum)
-    for (int64_t i = 0; i < n; i++) sum += x[i] * y[i];
-    return sum;
-}
-
 /* Returns the inverse of each diagonal entry. */
 static double *invert_diagonal(const spmv_ctx *ctx, const spmv_mat *A) {
     spmv_csr_view rows = SPMV_OPTS(spmv_csr_view);
@@ -27,26 +20,54 @@ static double *invert_diagonal(const spmv_ctx *ctx, const spmv_mat *A) {
     return inverse;
 }
 
+/* What follows the product in an iteration are two loops, which move eight vectors from or to
+ * memory, and the preconditioner twice. */
+typedef struct sums {
+    double rr, rho; /* r'r; r'z, where z is the preconditioned r */
+} sums;
+
+/* r -= alpha q */
+static sums update_residual(int64_t n, double alpha, const double *q, const double *inverse,
+                            double *r) {
+    double rr = 0, rho = 0;
+#pragma omp parallel for simd reduction(+ : rr, rho)
+    for (int64_t i = 0; i < n; i++) {
+        const double now = r[i] - alpha * q[i];
+        r[i] = now;
+        rr += now * now;
+        rho += inverse[i] * now * now;
+    }
+    return (sums){rr, rho};
+}
+
+/* x += alpha p, p = z + beta p */
+static void update_x_and_p(int64_t n, double alpha, double beta, const double *r,
+                           const double *inverse, double *x, double *p) {
+#pragma omp parallel for simd
+    for (int64_t i = 0; i < n; i++) {
+        const double before = p[i];
+        x[i] += alpha * before;
+        p[i] = inverse[i] * r[i] + beta * before;
+    }
+}
+
 /* Solves to a relative residual; returns the number of iterations. */
 static int solve(product *A, int64_t n, const double *inverse, const double *b, double tolerance,
                  double *x) {
-    double *r = vector(n), *z = vector(n), *p = vector(n), *q = vector(n);
-    const double limit = tolerance * sqrt(dot(n, b, b));
-    double rho = 0;
+    double *r = vector(n), *p = vector(n), *q = vector(n);
     int iterations = 0;
-    for (int64_t i = 0; i < n; i++) x[i] = 0, r[i] = b[i];
-    while (sqrt(dot(n, r, r)) > limit && iterations < MOST_ITERATIONS) {
-        for (int64_t i = 0; i < n; i++) z[i] = inverse[i] * r[i];
-        const double last = rho;
-        rho = dot(n, r, z);
-        const double beta = iterations ? rho / last : 0;
-        for (int64_t i = 0; i < n; i++) p[i] = z[i] + beta * p[i];
-        multiply(A, 1.0, p, 0.0, q); /* q = A p */
+    for (int64_t i = 0; i < n; i++) x[i] = 0, r[i] = b[i], p[i] = inverse[i] * b[i];
+    sums now = update_residual(n, 0, q, inverse, r); /* q is 0 */
+    const double limit = tolerance * tolerance * now.rr;
+    while (now.rr > limit && iterations < MOST_ITERATIONS) {
+        const double pq = multiply_with_sum(A, p, q); /* q = A p */
+        if (!(pq > 0)) break;                         /* A is not positive definite, or NaN */
+        const double alpha = now.rho / pq, last = now.rho;
+        now = update_residual(n, alpha, q, inverse, r);
+        update_x_and_p(n, alpha, now.rho / last, r, inverse, x, p);
         iterations++;
-        const double alpha = rho / dot(n, p, q);
-        for (int64_t i = 0; i < n; i++) x[i] += alpha * p[i], r[i] -= alpha * q[i];
     }
-    free(r), free(z), free(p), free(q);
+    free(r), free(p), free(q);
     return iterations;
 }
 

@@ -86,6 +86,23 @@ static inline void multiply(product *p, double alpha, const double *x, double be
     check(p->ctx, spmv_plan_get(p->plan, y, p->y, p->y_bytes));
 }
 
+/* Multiplies by a square matrix as multiply does with alpha 1 and beta 0; returns x'y,
+ * which on a CPU comes with the product. */
+static inline double multiply_with_sum(product *p, const double *x, double *y) {
+    double sum = 0;
+    if (p->on_gpu) {
+        multiply(p, 1.0, x, 0.0, y);
+        for (size_t i = 0; i < p->y_bytes / sizeof *y; i++) sum += x[i] * y[i];
+        return sum;
+    }
+    const spmv_call call = {.size = sizeof call, .x = x, .z = y, .w = x, .dot_wz = &sum};
+    const double start = now();
+    check(p->ctx, spmv_apply(p->plan, &call, NULL));
+    p->seconds += now() - start;
+    p->count++;
+    return sum;
+}
+
 /* Says after how many products the plan took less time than the baseline kernel would have, by the
  * times of the trials. Preparation is what this plan took; what a process does once, such as
  * starting the GPU, is not in it. A product of the solver is timed from call to result; those of

@@ -1,0 +1,203 @@
+/* bicgstab_gpu.cu: solves A x = b on a GPU by BiCGStab, for matrices that are not symmetric, with
+ * Jacobi's preconditioner from the right as an option. b is such that every entry of x is 1. An
+ * iteration is two products, which make their sums, and three kernels; one graph holds the loop.
+ *
+ *     bicgstab_gpu [-j] [MATRIX [KERNEL [TOLERANCE [MOST]]]]
+ *
+ *     nvcc -std=c++17 -O3 -arch=native bicgstab_gpu.cu -lspmv -o bicgstab_gpu */
+#include "loop_gpu.cuh"
+#include <string.h>
+
+typedef struct state {       /* in device memory */
+    double shadow_v, st, tt; /* of the products */
+    double rho, rr, alpha, omega, beta, limit;
+    int iterations, most;
+    end status;
+    sums_room room;
+} state;
+
+typedef struct bicgstab {
+    const problem *of;
+    int64_t n;
+    const double *b, *inverse;
+    double *x, *r, *shadow, *p, *v, *t; /* r is also s, half-way */
+    double *p_hat, *s_hat; /* what is multiplied: p and r, or what Jacobi makes of them */
+    state *s;
+    double tolerance;
+} bicgstab;
+
+/* r is b - A x. */
+static __global__ void begin(bicgstab c) {
+    double rr = 0, bb = 0;
+    for (ROWS(i, c.n)) {
+        const double r = c.r[i];
+        c.p[i] = c.shadow[i] = r;
+        if (c.inverse) c.p_hat[i] = c.inverse[i] * r;
+        rr += r * r;
+        bb += c.b[i] * c.b[i];
+    }
+    if (!add_grid(&c.s->room, &rr, &bb)) return;
+    c.s->rho = c.s->rr = rr;
+    c.s->limit = c.tolerance * c.tolerance * bb;
+    c.s->iterations = 0;
+    c.s->status = !(rr == rr) ? NOT_A_NUMBER : rr <= c.s->limit ? CONVERGED : RUNNING;
+}
+
+/* s = r - alpha v, in the place of r. */
+static __global__ void __launch_bounds__(THREADS) half_way(bicgstab c) {
+    state *s = c.s;
+    const double alpha = s->rho / s->shadow_v;
+    const double *__restrict__ v = c.v, *__restrict__ inverse = c.inverse;
+    double *__restrict__ r = c.r, *__restrict__ s_hat = c.s_hat, ss = 0, unused = 0;
+    if (s->status != RUNNING) {
+        if (blockIdx.x == 0 && threadIdx.x == 0) s->alpha = 0;
+        return;
+    }
+    if (!isfinite(alpha) || alpha == 0) { /* all threads see the same */
+        if (add_grid(&s->room, &ss, &unused)) {
+            s->alpha = 0;
+            s->status = s->shadow_v == s->shadow_v && s->rho == s->rho ? BROKEN_DOWN : NOT_A_NUMBER;
+        }
+        return;
+    }
+#pragma unroll 4
+    for (ROWS(i, c.n)) {
+        const double now = r[i] - alpha * v[i];
+        r[i] = now;
+        if (inverse) s_hat[i] = inverse[i] * now;
+        ss += now * now;
+    }
+    if (!add_grid(&s->room, &ss, &unused)) return;
+    s->alpha = alpha;
+    s->rr = ss;
+    if (!(ss == ss)) s->status = NOT_A_NUMBER, s->alpha = 0;
+    if (ss <= s->limit) s->status = CONVERGED; /* x still gets alpha p */
+}
+
+/* x += alpha p + omega s, r = s - omega t, with r'r and the shadow's sum on the way. */
+static __global__ void __launch_bounds__(THREADS)
+    update_x_r(bicgstab c, cudaGraphConditionalHandle goes_on) {
+    state *s = c.s;
+    const bool is_running = s->status == RUNNING;
+    const double alpha = s->alpha, ratio = s->st / s->tt,
+                 omega = is_running && isfinite(ratio) ? ratio : 0;
+    const double *__restrict__ p = c.p_hat, *__restrict__ t = c.t, *__restrict__ shadow = c.shadow;
+    const double *s_hat = c.s_hat; /* may be r */
+    double *r = c.r, *__restrict__ x = c.x, rr = 0, rho = 0;
+    if (alpha == 0) {
+        if (blockIdx.x == 0 && threadIdx.x == 0) cudaGraphSetConditional(goes_on, 0);
+        return;
+    }
+#pragma unroll 4
+    for (ROWS(i, c.n)) {
+        const double half = r[i], now = half - omega * t[i];
+        x[i] += alpha * p[i] + omega * s_hat[i];
+        r[i] = now;
+        rr += now * now;
+        rho += now * shadow[i];
+    }
+    if (!add_grid(&s->room, &rr, &rho)) return;
+    const int done = ++s->iterations;
+    if (is_running)
+        s->status = !(rr == rr)       ? NOT_A_NUMBER
+                    : rr <= s->limit  ? CONVERGED
+                    : omega == 0      ? BROKEN_DOWN
+                    : done >= s->most ? TOO_MANY
+                                      : RUNNING;
+    s->rr = rr;
+    s->beta = rho / s->rho * (alpha / omega);
+    s->omega = omega;
+    s->rho = rho;
+    if (s->status != RUNNING) cudaGraphSetConditional(goes_on, 0);
+}
+
+/* p = r + beta (p - omega v) */
+static __global__ void __launch_bounds__(THREADS) update_p(bicgstab c) {
+    const state *s = c.s;
+    const double beta = s->beta, omega = s->omega;
+    const double *__restrict__ r = c.r, *__restrict__ v = c.v, *__restrict__ inverse = c.inverse;
+    double *__restrict__ p = c.p, *__restrict__ p_hat = c.p_hat;
+    if (s->status != RUNNING) return;
+#pragma unroll 4
+    for (ROWS(i, c.n)) {
+        const double now = r[i] + beta * (p[i] - omega * v[i]);
+        p[i] = now;
+        if (inverse) p_hat[i] = inverse[i] * now;
+    }
+}
+
+/* z = A x, with w'z, and z'z unless that is NULL. */
+static void multiply(const bicgstab *c, const double *x, double *z, const double *w, double *wz,
+                     double *zz, cudaStream_t stream) {
+    spmv_call call = SPMV_OPTS(spmv_call);
+    call.x = x, call.z = z, call.w = w;
+    call.dot_wz = wz, call.dot_zz = zz;
+    check(c->of->ctx, spmv_apply(c->of->plan, &call, stream));
+}
+
+static void first(const void *solver, cudaStream_t stream) {
+    const bicgstab *c = (const bicgstab *)solver;
+    const double minus = -1, one = 1;
+    spmv_call call = SPMV_OPTS(spmv_call);
+    call.alpha = &minus, call.beta = &one;
+    call.x = c->x, call.y = c->b, call.z = c->r;
+    check(c->of->ctx, spmv_apply(c->of->plan, &call, stream));
+    begin<<<blocks_of(c->n), THREADS, 0, stream>>>(*c);
+    CUDA(cudaGetLastError());
+}
+
+static void iterate(const void *solver, cudaGraphConditionalHandle goes_on, cudaStream_t stream) {
+    const bicgstab *c = (const bicgstab *)solver;
+    const unsigned blocks = blocks_of(c->n);
+    multiply(c, c->p_hat, c->v, c->shadow, &c->s->shadow_v, NULL, stream);
+    half_way<<<blocks, THREADS, 0, stream>>>(*c);
+    multiply(c, c->s_hat, c->t, c->r, &c->s->st, &c->s->tt, stream);
+    update_x_r<<<blocks, THREADS, 0, stream>>>(*c, goes_on);
+    update_p<<<blocks, THREADS, 0, stream>>>(*c);
+    CUDA(cudaGetLastError());
+}
+
+static bicgstab make(const problem *of, double tolerance, int most) {
+    bicgstab c = {};
+    c.of = of, c.n = of->n, c.b = of->b, c.inverse = of->inverse, c.x = of->x;
+    c.r = vector_there(of), c.shadow = vector_there(of), c.p = vector_there(of);
+    c.v = vector_there(of), c.t = vector_there(of);
+    c.p_hat = c.inverse ? vector_there(of) : c.p;
+    c.s_hat = c.inverse ? vector_there(of) : c.r;
+    c.tolerance = tolerance;
+    CUDA(cudaMalloc((void **)&c.s, sizeof *c.s));
+    CUDA(cudaMemset(c.s, 0, sizeof *c.s));
+    CUDA(cudaMemcpy(&c.s->most, &most, sizeof most, cudaMemcpyHostToDevice));
+    multiply(&c, c.p_hat, c.v, c.shadow, &c.s->shadow_v, NULL, NULL); /* allocates, once */
+    CUDA(cudaDeviceSynchronize());
+    return c;
+}
+
+static void free_all(bicgstab *c) {
+    if (c->inverse) cudaFree(c->p_hat), cudaFree(c->s_hat);
+    cudaFree(c->r), cudaFree(c->shadow), cudaFree(c->p), cudaFree(c->v), cudaFree(c->t);
+    cudaFree(c->s);
+}
+
+int main(int argc, char **argv) {
+    const int j = argc > 1 && strcmp(argv[1], "-j") == 0, given = argc - j;
+    char **arg = argv + j;
+    const char *path = given > 1 ? arg[1] : "gen:banded:60000:31";
+    const char *kernel = given > 2 ? arg[2] : "cuda:auto";
+    const double tolerance = given > 3 ? strtod(arg[3], NULL) : 1e-8;
+    const int most = given > 4 ? (int)strtol(arg[4], NULL, 10) : 10000;
+    problem p = problem_of(path, kernel, j != 0, 1000);
+    bicgstab solver = make(&p, tolerance, most);
+    loop l = loop_make(first, iterate, &solver);
+    state result;
+
+    CUDA(cudaMemset(p.x, 0, (size_t)p.n * sizeof *p.x));
+    CUDA(cudaDeviceSynchronize());
+    const double seconds = loop_run(&l);
+    CUDA(cudaMemcpy(&result, solver.s, sizeof result, cudaMemcpyDeviceToHost));
+    const double relative = tolerance * sqrt(result.rr / result.limit);
+    const int code = report(&p, result.status, result.iterations, relative, seconds);
+
+    loop_free(&l), free_all(&solver), problem_free(&p);
+    return code;
+}

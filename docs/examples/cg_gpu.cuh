@@ -1,0 +1,149 @@
+/* cg_gpu.cuh: conjugate gradients on a GPU, with Jacobi's preconditioner as an option. An iteration
+ * is a product, which makes p'Ap, and two kernels. Scalars never leave the device, and a graph goes
+ * on until a kernel sees that it is done: the host launches once and waits once. */
+#ifndef CG_GPU_CUH
+#define CG_GPU_CUH
+
+#include "loop_gpu.cuh"
+
+typedef struct cg_state {      /* in device memory */
+    double pq;                 /* p'Ap, of the product */
+    double rho, rr;            /* r'z, z being r or what Jacobi makes of it; r'r */
+    double alpha, beta, limit; /* limit: of r'r */
+    int iterations, most;
+    end status;
+    sums_room room;
+} cg_state;
+
+typedef struct cg {
+    const problem *of;
+    int64_t n;
+    const double *b, *inverse; /* inverse: of the diagonal, or NULL */
+    double *x, *r, *p, *q;
+    cg_state *state;
+    double tolerance; /* of |r|, over |b| */
+    double *residual; /* [most] r'r of every iteration, or NULL */
+    bool is_timed;    /* only the limit of iterations ends it, whatever the matrix is */
+} cg;
+
+/* r is b - A x: p = z. The limit comes from b'b. */
+static __global__ void cg_first(cg c) {
+    double rho = 0, bb = 0;
+    for (ROWS(i, c.n)) {
+        const double r = c.r[i], z = c.inverse ? c.inverse[i] * r : r;
+        c.p[i] = z;
+        rho += r * z;
+        bb += c.b[i] * c.b[i];
+    }
+    if (!add_grid(&c.state->room, &rho, &bb)) return;
+    cg_state *s = c.state;
+    s->rho = rho;
+    s->limit = c.tolerance * c.tolerance * bb;
+    s->iterations = 0;
+    s->status = c.is_timed      ? RUNNING
+                : !(rho == rho) ? NOT_A_NUMBER
+                : rho == 0      ? CONVERGED
+                                : RUNNING;
+    s->rr = rho;
+}
+
+/* r -= alpha q, with r'r and r'z on the way. */
+static __global__ void __launch_bounds__(THREADS)
+    cg_update_r(cg c, cudaGraphConditionalHandle goes_on) {
+    cg_state *s = c.state;
+    const double pq = s->pq, before = s->rho, alpha = pq > 0 || c.is_timed ? before / pq : 0;
+    const double *__restrict__ q = c.q, *__restrict__ inverse = c.inverse;
+    double *__restrict__ r = c.r, rho = 0, rr = 0;
+    if (s->status != RUNNING) {
+        if (blockIdx.x == 0 && threadIdx.x == 0) {
+            s->alpha = 0; /* x and p stay as they are */
+            cudaGraphSetConditional(goes_on, 0);
+        }
+        return;
+    }
+#pragma unroll 4
+    for (ROWS(i, c.n)) {
+        const double now = r[i] - alpha * q[i];
+        r[i] = now;
+        rr += now * now;
+        if (inverse) rho += now * now * inverse[i];
+    }
+    if (!add_grid(&s->room, &rr, &rho)) return;
+    if (!inverse) rho = rr;
+    const int done = ++s->iterations;
+    const end status = c.is_timed                   ? (done >= s->most ? TOO_MANY : RUNNING)
+                       : !(pq == pq) || !(rr == rr) ? NOT_A_NUMBER
+                       : !(pq > 0)                  ? INDEFINITE
+                       : rr <= s->limit             ? CONVERGED
+                       : done >= s->most            ? TOO_MANY
+                                                    : RUNNING;
+    if (c.residual) c.residual[done - 1] = rr;
+    s->rr = rr;
+    s->rho = rho;
+    s->beta = rho / before;
+    s->alpha = status == NOT_A_NUMBER ? 0 : alpha;
+    s->status = status;
+    if (status != RUNNING) cudaGraphSetConditional(goes_on, 0);
+}
+
+/* x += alpha p, p = z + beta p */
+static __global__ void __launch_bounds__(THREADS) cg_update_x_p(cg c) {
+    const double alpha = c.state->alpha, beta = c.state->beta;
+    const double *__restrict__ r = c.r, *__restrict__ inverse = c.inverse;
+    double *__restrict__ x = c.x, *__restrict__ p = c.p;
+    if (alpha == 0 && !c.is_timed) return;
+#pragma unroll 4
+    for (ROWS(i, c.n)) {
+        const double before = p[i], z = inverse ? inverse[i] * r[i] : r[i];
+        x[i] += alpha * before;
+        p[i] = z + beta * before;
+    }
+}
+
+static inline void cg_multiply(const cg *c, cudaStream_t stream) {
+    spmv_call call = SPMV_OPTS(spmv_call);
+    call.x = call.w = c->p;
+    call.z = c->q;
+    call.dot_wz = &c->state->pq; /* an address on the device: nothing is read here */
+    check(c->of->ctx, spmv_apply(c->of->plan, &call, stream));
+}
+
+static inline void cg_begin(const void *solver, cudaStream_t stream) {
+    const cg *c = (const cg *)solver;
+    const double minus = -1, one = 1;
+    spmv_call call = SPMV_OPTS(spmv_call);
+    call.alpha = &minus, call.beta = &one;
+    call.x = c->x, call.y = c->b, call.z = c->r;
+    check(c->of->ctx, spmv_apply(c->of->plan, &call, stream));
+    cg_first<<<blocks_of(c->n), THREADS, 0, stream>>>(*c);
+    CUDA(cudaGetLastError());
+}
+
+static inline void cg_iterate(const void *solver, cudaGraphConditionalHandle goes_on,
+                              cudaStream_t stream) {
+    const cg *c = (const cg *)solver;
+    cg_multiply(c, stream);
+    cg_update_r<<<blocks_of(c->n), THREADS, 0, stream>>>(*c, goes_on);
+    cg_update_x_p<<<blocks_of(c->n), THREADS, 0, stream>>>(*c);
+    CUDA(cudaGetLastError());
+}
+
+/* most: iterations. */
+static inline cg cg_make(const problem *of, double tolerance, int most) {
+    cg c = {};
+    c.of = of, c.n = of->n, c.b = of->b, c.inverse = of->inverse, c.x = of->x;
+    c.r = vector_there(of), c.p = vector_there(of), c.q = vector_there(of);
+    c.tolerance = tolerance;
+    CUDA(cudaMalloc((void **)&c.state, sizeof *c.state));
+    CUDA(cudaMemset(c.state, 0, sizeof *c.state));
+    CUDA(cudaMemcpy(&c.state->most, &most, sizeof most, cudaMemcpyHostToDevice));
+    cg_multiply(&c, NULL); /* allocates what sums need, once */
+    CUDA(cudaDeviceSynchronize());
+    return c;
+}
+
+static inline void cg_free(cg *c) {
+    cudaFree(c->r), cudaFree(c->p), cudaFree(c->q), cudaFree(c->state), cudaFree(c->residual);
+}
+
+#endif
