@@ -372,7 +372,8 @@ static void *take_room(spmv_live *A, size_t bytes) {
     spmv_room *room = __atomic_exchange_n(&A->room, NULL, __ATOMIC_ACQ_REL);
     if (room && room->bytes >= bytes) return room;
     free(room);
-    room = malloc(sizeof *room + bytes);
+    const size_t lines = 1 + (bytes + sizeof *room - 1) / sizeof *room;
+    room = aligned_alloc(sizeof *room, lines * sizeof *room);
     if (room) room->bytes = bytes;
     return room;
 }
