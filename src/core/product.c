@@ -67,7 +67,8 @@ static spmv_status refuse(const spmv_plan *plan, const char *call, const char *w
     if (plan->matrix->freed)
         return spmv_fail(ctx, SPMV_E_ARG, "%s: the plan's matrix was freed", call);
     if ((!v->x && plan->cols > 0) || (!v->z && plan->rows > 0))
-        return spmv_fail(ctx, SPMV_E_ARG, "%s: %s is NULL", call, v->x ? written : "x");
+        return spmv_fail(ctx, SPMV_E_ARG, "%s: %s is NULL", call,
+                         !v->x && plan->cols > 0 ? "x" : written);
     if (plan->cols == 0 || plan->rows == 0) return SPMV_OK;
     return spmv_fail(ctx, SPMV_E_ARG, "%s: %s, %lld numbers at %p, overlaps x, %lld at %p", call,
                      written, (long long)plan->rows * v->k, v->z, (long long)plan->cols * v->k,
@@ -345,6 +346,11 @@ static double number_at(const spmv_plan *plan, const void *at, double otherwise)
     return spmv_plan_is_f32(plan) ? *(const float *)at : *(const double *)at;
 }
 
+/* Returns that of the caller's y. */
+static int64_t ldy_of(const spmv_plan *plan, const spmv_call *call, const spmv_operands *v) {
+    return call->ldy ? call->ldy : least_ld(v, plan->rows);
+}
+
 /* On a GPU scalars of the device stay there. Where beta is known to be 0 there is no y. sign: that
  * the matrix has in this product. */
 static spmv_operands operands_of(const spmv_plan *plan, const spmv_call *call, scalars s,
@@ -366,9 +372,7 @@ static spmv_operands operands_of(const spmv_plan *plan, const spmv_call *call, s
     if (s.beta && (v.beta_at || v.beta != 0)) v.y = call->y;
     v.ldx = call->ldx ? call->ldx : least_ld(&v, plan->cols);
     v.ldz = call->ldz ? call->ldz : least_ld(&v, plan->rows);
-    v.ldy = v.y == call->z && v.y != call->y ? v.ldz
-            : call->ldy                      ? call->ldy
-                                             : least_ld(&v, plan->rows);
+    v.ldy = v.y != call->y ? v.ldz : ldy_of(plan, call, &v);
     return v;
 }
 
@@ -407,9 +411,10 @@ static spmv_status check_scalars(const spmv_plan *plan, scalars s, const block *
 static spmv_status check_y(const spmv_plan *plan, const spmv_call *call, const spmv_operands *v,
                            const block *z) {
     spmv_ctx *ctx = plan->device->ctx;
-    const block y = block_of(v, call->y, plan->rows, v->ldy);
+    const int64_t ldy = ldy_of(plan, call, v);
+    const block y = block_of(v, call->y, plan->rows, ldy);
     if (!call->y) return spmv_fail(ctx, SPMV_E_ARG, "spmv_apply: y is NULL, and beta is not");
-    if (call->y == call->z && (v->ldy == v->ldz || z->lines == 1)) return SPMV_OK;
+    if (call->y == call->z && (ldy == v->ldz || z->lines == 1)) return SPMV_OK;
     if (!meet(&y, z, spmv_plan_width(plan))) return SPMV_OK;
     return spmv_fail(ctx, SPMV_E_ARG,
                      "spmv_apply: y and z, %lld numbers at %p and %p, overlap in part",
@@ -439,7 +444,7 @@ static spmv_status check_operands(const spmv_plan *plan, const spmv_call *call, 
     const block z = block_of(v, call->z, plan->rows, v->ldz);
     TRY(check_ld(plan, v, "ldx", plan->cols, v->ldx));
     TRY(check_ld(plan, v, "ldz", plan->rows, v->ldz));
-    if (s.beta) TRY(check_ld(plan, v, "ldy", plan->rows, v->ldy));
+    if (s.beta) TRY(check_ld(plan, v, "ldy", plan->rows, ldy_of(plan, call, v)));
     if (plan->rows == 0) return SPMV_OK;
     if (plan->scalars == SPMV_DEVICE) TRY(check_scalars(plan, s, &z));
     return s.beta ? check_y(plan, call, v, &z) : SPMV_OK;

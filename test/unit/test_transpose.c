@@ -277,6 +277,22 @@ static void vectors_may_lie_between_each_other(void **state) {
     assert_non_null(strstr(spmv_ctx_error(ctx), "overlaps x"));
     call.z = array + K, call.ldz = 2 * K + 1; /* meets x some rows on */
     assert_int_equal(spmv_apply(plan, &call, NULL), SPMV_E_ARG);
+    /* y has its own leading dimension, also where beta is 0 and nothing reads it. */
+    const double zero = 0;
+    double x[2 * N] = {0};
+    call = (spmv_call){.size = sizeof call,
+                       .x = x,
+                       .beta = &zero,
+                       .y = array,
+                       .ldy = N,
+                       .z = array + 2 * N,
+                       .ldz = LD,
+                       .k = 2,
+                       .layout = SPMV_COLUMNS};
+    assert_int_equal(spmv_apply(plan, &call, NULL), SPMV_OK);
+    call.ldy = N - 1;
+    assert_int_equal(spmv_apply(plan, &call, NULL), SPMV_E_ARG);
+    assert_non_null(strstr(spmv_ctx_error(ctx), "ldy"));
     spmv_plan_free(plan);
     spmv_mat_free(mat);
     spmv_ctx_free(ctx);
