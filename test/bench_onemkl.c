@@ -1,11 +1,11 @@
-/* bench_onemkl.c: products of several vectors and by the transpose beside oneMKL's: make
- * bench-onemkl, or bench_onemkl [MATRIX...].
+/* bench_onemkl.c: products of several vectors and by the transpose beside oneMKL's:
+ * make bench-onemkl, or bench_onemkl [MATRIX...].
  *
  * auto is told of 1,000 products, oneMKL of as many. Both and, by the transpose, auto on the
  * transpose as a matrix of its own take turns, a product each; the least of ROUNDS counts. A line
  * has a matrix, a form, k, both times and their ratio, with LOSS where that is below 1. Then come
- * the geometric means. Exit 1 where one is under its bar, 69 without oneMKL, whose times are missing
- * then, and all bars but that of the transpose as a matrix. */
+ * the geometric means. Exit 1 where one is under its bar. Without oneMKL its times are missing, and
+ * the exit is 69. */
 #include "spmv_bench.h"
 #include <math.h>
 #include <stdbool.h>
@@ -16,13 +16,30 @@
 enum { MOST = 32, ROUNDS = 15, CALLS = 1000, NO_PEER = 69 };
 
 /* Named before anything was measured. Files are looked for in FOLDERS. */
-static const char *const usual[] = {
-    "bcsstk25",         "c-62",         "cavity10",         "delaunay_n14",
-    "memplus",          "mip_map10",    "mip_rail507",      "NotreDame_www",
-    "rdist2",           "roads_rome",   "soc-Slashdot0902", "trilinos_nsjac",
-    "wave",             "xenon1",       "gen:poisson3d:64", "gen:poisson2d:600",
-    "gen:box27:40",     "gen:fem3d:22", "gen:mesh:200000",  "gen:road:300000",
-    "gen:rmat:15",      "gen:random:100000:16", "gen:powerlaw:200000:8", "gen:banded:20000:51"};
+static const char *const usual[] = {"bcsstk25",
+                                    "c-62",
+                                    "cavity10",
+                                    "delaunay_n14",
+                                    "memplus",
+                                    "mip_map10",
+                                    "mip_rail507",
+                                    "NotreDame_www",
+                                    "rdist2",
+                                    "roads_rome",
+                                    "soc-Slashdot0902",
+                                    "trilinos_nsjac",
+                                    "wave",
+                                    "xenon1",
+                                    "gen:poisson3d:64",
+                                    "gen:poisson2d:600",
+                                    "gen:box27:40",
+                                    "gen:fem3d:22",
+                                    "gen:mesh:200000",
+                                    "gen:road:300000",
+                                    "gen:rmat:15",
+                                    "gen:random:100000:16",
+                                    "gen:powerlaw:200000:8",
+                                    "gen:banded:20000:51"};
 static const char *const folders[] = {"../shared/matrices", "shared/matrices"};
 
 typedef struct form {

@@ -318,9 +318,10 @@ static bool is_beyond(double bytes, int64_t nshares) {
 /* Says whether z, which caches could not keep, is written past them: in whole vectors, row after
  * row, so that lines are whole, too. */
 static bool may_stream(const panel *p, int64_t nshares, int64_t isa) {
-    const size_t vector = vector_bytes(isa, p->columns);
-    return vector > 0 && p->beta == 0 && p->ldz == p->columns && (uintptr_t)p->z % vector == 0 &&
-           (size_t)p->columns * sizeof(real) % vector == 0 &&
+    enum { LINE = 64 };
+    const size_t vector = vector_bytes(isa, p->columns), row = (size_t)p->columns * sizeof(real);
+    return vector > 0 && row >= LINE && row % vector == 0 && p->beta == 0 && p->ldz == p->columns &&
+           (uintptr_t)p->z % vector == 0 &&
            is_beyond((double)p->A->s.rows * p->columns * sizeof(real), nshares);
 }
 

@@ -220,6 +220,21 @@ AVX512_INLINE void stream_512(real *to, vec512 v) {
     _mm512_stream_si512((void *)to, (__m512i)v);
 }
 
+/* Returns one of two, without a branch. */
+#define CHOOSE(width, INLINE) \
+    INLINE vec##width chosen_##width(int first, vec##width a, vec##width b) { \
+        typedef int64_t bits __attribute__((vector_size(width / 8))); \
+        bits p, q; \
+        memcpy(&p, &a, sizeof p); \
+        memcpy(&q, &b, sizeof q); \
+        p = (p & -(int64_t)first) | (q & ((int64_t)first - 1)); \
+        memcpy(&a, &p, sizeof a); \
+        return a; \
+    }
+CHOOSE(128, AVX2_INLINE)
+CHOOSE(256, AVX2_INLINE)
+CHOOSE(512, AVX512_INLINE)
+
 /* Functions for rows of n vectors of a width, of which the last holds `rest` numbers; asks: x is
  * asked for ahead. */
 #define ROW_FUNCTIONS(width, INLINE) \
@@ -244,9 +259,19 @@ AVX512_INLINE void stream_512(real *to, vec512 v) {
                 odd[v] += value[k + 1] * load_##width(there, odd_x + v * LANES); \
             } \
         } \
-        for (int v = 0; k < end && v < n; v++) \
-            sum[v] += \
-                value[k] * load_##width(v == n - 1 ? rest : LANES, x + col[k] * ldx + v * LANES); \
+        if (n == 1) { /* no branch, which none could guess: what is no entry is masked */ \
+            const int is_odd = k < end; \
+            const int64_t at = k - (k > 0 && !is_odd); \
+            if (at < end) { \
+                const vec##width more = \
+                    sum[0] + value[at] * load_##width(rest, x + col[at] * ldx); \
+                sum[0] = chosen_##width(is_odd, more, sum[0]); \
+            } \
+        } else { \
+            for (int v = 0; k < end && v < n; v++) \
+                sum[v] += value[k] * \
+                          load_##width(v == n - 1 ? rest : LANES, x + col[k] * ldx + v * LANES); \
+        } \
         for (int v = 0; v < n; v++) sum[v] += odd[v]; \
     } \
     INLINE void put_row_##width(const panel *p, int64_t row, const int n, const int rest, \
@@ -264,11 +289,10 @@ AVX512_INLINE void stream_512(real *to, vec512 v) {
         for (int c = 0; full < n && c < rest; c++) \
             z[c] = combined(p->alpha, last[c], p->beta, y + c); \
     } \
-    INLINE void multiply_##width(const panel *given, const share *s, real *carried, const int n, \
-                                 const bool asks) { \
+    INLINE void multiply_as_##width(const panel *given, const share *s, real *carried, \
+                                    const int n, const int rest, const bool asks) { \
         enum { LANES = sizeof(vec##width) / sizeof(real) }; \
         const panel p = *given; \
-        const int rest = p.columns - (n - 1) * LANES; \
         turned_back back = {.first = s->first}; \
         vec##width sum[MOST_VECTORS]; \
         int64_t k = s->k; \
@@ -290,6 +314,14 @@ AVX512_INLINE void stream_512(real *to, vec512 v) {
         if (p.streams) _mm_sfence(); \
         sum_row_##width(&p, k, s->end, n, rest, asks, sum); \
         memcpy(carried, sum, (size_t)p.columns * sizeof *carried); \
+    } \
+    INLINE void multiply_##width(const panel *p, const share *s, real *carried, const int n, \
+                                 const bool asks) { \
+        enum { LANES = sizeof(vec##width) / sizeof(real) }; \
+        if (n == 1 && p->columns == LANES) \
+            multiply_as_##width(p, s, carried, n, LANES, asks); \
+        else \
+            multiply_as_##width(p, s, carried, n, p->columns - (n - 1) * LANES, asks); \
     }
 
 #define ROWS_OF(width, n, target) \
