@@ -53,7 +53,7 @@ _spmv() {
             '*--max-mem=''[skip kernels that need more memory, e.g. 4G (80% of what is free on the device)]:SIZE:_files' \
             '*--nondeterministic''[auto\: consider also kernels whose results differ in the last bits from run to run]' \
             '*'{-p,--precision=}'[precision of values, x and y (f64)]:f64|f32,...:(f64 f32)' \
-            '*--reproducible''[the same bits in every run and for every number of threads\: auto does not go by the clock; kernels whose sums depend on threads or chance are refused]' \
+            '*--reproducible''[the same bits in every run and for every number of threads\: auto does not go by the clock; kernels whose sums depend on threads or on chance are refused]' \
             '*--rowlens=''[stop at the end of each ELL row instead of multiplying its padding (on)]:on|off,...:(off on)' \
             '*--schedule=''[static, dynamic, guided or auto (auto\: OMP_SCHEDULE, else static, for CSB dynamic with chunk 1)]:KIND,...:(auto static dynamic guided)' \
             '*--shape=''[size of BSR blocks]:RxC,...:_files' \
@@ -122,7 +122,7 @@ _spmv() {
             '*--max-mem=''[skip kernels that need more memory, e.g. 4G (80% of what is free on the device)]:SIZE:_files' \
             '*--nondeterministic''[auto\: consider also kernels whose results differ in the last bits from run to run]' \
             '*'{-p,--precision=}'[precision of values, x and y (f64)]:f64|f32,...:(f64 f32)' \
-            '*--reproducible''[the same bits in every run and for every number of threads\: auto does not go by the clock; kernels whose sums depend on threads or chance are refused]' \
+            '*--reproducible''[the same bits in every run and for every number of threads\: auto does not go by the clock; kernels whose sums depend on threads or on chance are refused]' \
             '*--rowlens=''[stop at the end of each ELL row instead of multiplying its padding (on)]:on|off,...:(off on)' \
             '*--schedule=''[static, dynamic, guided or auto (auto\: OMP_SCHEDULE, else static, for CSB dynamic with chunk 1)]:KIND,...:(auto static dynamic guided)' \
             '*--shape=''[size of BSR blocks]:RxC,...:_files' \
@@ -319,7 +319,7 @@ _spmv() {
             '*--max-mem=''[skip kernels that need more memory, e.g. 4G (80% of what is free on the device)]:SIZE:_files' \
             '*--nondeterministic''[auto\: consider also kernels whose results differ in the last bits from run to run]' \
             '*'{-p,--precision=}'[precision of values, x and y (f64)]:f64|f32,...:(f64 f32)' \
-            '*--reproducible''[the same bits in every run and for every number of threads\: auto does not go by the clock; kernels whose sums depend on threads or chance are refused]' \
+            '*--reproducible''[the same bits in every run and for every number of threads\: auto does not go by the clock; kernels whose sums depend on threads or on chance are refused]' \
             '*--rowlens=''[stop at the end of each ELL row instead of multiplying its padding (on)]:on|off,...:(off on)' \
             '*--schedule=''[static, dynamic, guided or auto (auto\: OMP_SCHEDULE, else static, for CSB dynamic with chunk 1)]:KIND,...:(auto static dynamic guided)' \
             '*--shape=''[size of BSR blocks]:RxC,...:_files' \

@@ -17,6 +17,9 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROGRAM = pathlib.Path(os.environ.get("SPMV", ROOT / "build/omp/spmv"))
 if "-san" in PROGRAM.parent.name or not importlib.util.find_spec("scipy"):
     sys.exit(print("Ran 0 tests: there is no SciPy, or the library needs a sanitizer's runtime, which Python has not"))
+import scipy
+if tuple(int(part) for part in scipy.__version__.split(".")[:2]) < (1, 11):
+    sys.exit(print("Ran 0 tests: spmv.accelerate leaves a SciPy before 1.11 alone"))
 os.environ["SPMV_LIBRARY"] = str(PROGRAM.parent / "libspmv.so")
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 sys.path[:0] = [str(ROOT / "src/bindings/python"), str(ROOT / "test/python")]

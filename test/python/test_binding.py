@@ -23,6 +23,7 @@ os.environ["SPMV_LIBRARY"] = str(PROGRAM.parent / "libspmv.so")
 sys.path.insert(0, str(ROOT / "src/bindings/python"))
 
 import numpy as np
+import scipy
 import scipy.sparse as sparse
 import scipy.sparse.linalg as linalg
 import spmv
@@ -156,6 +157,7 @@ class Gradients(Case):
             A @ x.detach().to(self.torch.bfloat16)
 
 
+@unittest.skipIf(tuple(int(part) for part in scipy.__version__.split(".")[:2]) < (1, 11), "SciPy before 1.11")
 class Protocol(Case):
     """What SciPy asks of a sparse matrix."""
 

@@ -172,7 +172,9 @@ class Wrong(unittest.TestCase):
 
     def assert_auto_is_wrong(self, record):
         self.assertEqual(record["config"]["requested"], "auto")
-        self.assertIn(f"; disqualified sell16_lanes: its product is wrong in row {ROWS - 1}", record["config"]["reason"])
+        # A kernel that is predicted to be far behind the first is not tried; test_trials plants one that is.
+        if "sell16_lanes" in record["config"]["reason"]:
+            self.assertIn(f"; disqualified sell16_lanes: its product is wrong in row {ROWS - 1}", record["config"]["reason"])
         self.assert_wrong(record, "csell_slices", (ROWS, 0, "first"))
 
     def test_auto(self):

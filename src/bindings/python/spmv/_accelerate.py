@@ -10,9 +10,11 @@ import operator
 import os
 import threading
 import time
+import warnings
 import weakref
 
 import numpy as np
+import scipy
 import scipy.sparse as sparse
 
 from . import _library
@@ -403,6 +405,11 @@ class Block:
         switch.set(self.before)
 
 
+def is_known():
+    """Says whether products of this SciPy have the layout and the methods that were tried."""
+    return tuple(int(part) for part in scipy.__version__.split(".")[:2]) >= (1, 11)
+
+
 def accelerate(on=True, threshold=None):
     """Lets the library compute products of scipy.sparse matrices and arrays from here on, or in a `with` block.
 
@@ -410,6 +417,10 @@ def accelerate(on=True, threshold=None):
     times the vectors; 0: all products that the library has are its own, also of small matrices. stats() says what ran
     where, and why not in the library."""
     before = switch.state
+    if on and not is_known():
+        warnings.warn(f"spmv.accelerate knows SciPy from 1.11 on, and this is {scipy.__version__}: it multiplies itself",
+                      RuntimeWarning, stacklevel=2)
+        on = False
     small = SMALL if threshold is None else min(SMALL, max(threshold, 1))
     switch.set((THRESHOLD if threshold is None else threshold, small) if on else None)
     return Block(before)
