@@ -367,9 +367,10 @@ static void scatter_shares(const product *m, const target *t, int shares) {
     }
 }
 
-/* Memory for sums: what the last product left, if that is enough. Several products may run. */
+/* Memory for sums: what the last product left, if that is enough. Several products may run. A NULL:
+ * nothing is kept. */
 static void *take_room(spmv_live *A, size_t bytes) {
-    spmv_room *room = __atomic_exchange_n(&A->room, NULL, __ATOMIC_ACQ_REL);
+    spmv_room *room = A ? __atomic_exchange_n(&A->room, NULL, __ATOMIC_ACQ_REL) : NULL;
     if (room && room->bytes >= bytes) return room;
     free(room);
     const size_t lines = 1 + (bytes + sizeof *room - 1) / sizeof *room;
@@ -379,7 +380,7 @@ static void *take_room(spmv_live *A, size_t bytes) {
 }
 
 static void leave_room(spmv_live *A, spmv_room *room) {
-    free(__atomic_exchange_n(&A->room, room, __ATOMIC_ACQ_REL));
+    free(A ? __atomic_exchange_n(&A->room, room, __ATOMIC_ACQ_REL) : room);
 }
 
 /* Shares add into arrays of their own, the first one into z if sums go there as they are. There are
@@ -392,7 +393,8 @@ static spmv_status scatter(const spmv_plan *p, const product *m) {
     const bool plain = m->alpha == 1 && m->beta == 0 && m->ldz == m->k;
     const size_t numbers = (size_t)(m->out * m->k), chunks = (size_t)chunks_of(m);
     const size_t direct = plain ? 1 : 0, own = (size_t)shares - direct;
-    spmv_live *A = (spmv_live *)(uintptr_t)p->store; /* of which only the room is written */
+    /* Of the store only the room is written; a copy of it has none of its own. */
+    spmv_live *A = p->own ? NULL : (spmv_live *)(uintptr_t)p->store;
     spmv_room *room = take_room(A, own * numbers * sizeof(real) + (size_t)shares * chunks);
     target t[MOST_SHARES];
     if (!room) return spmv_fail(p->device->ctx, SPMV_E_NOMEM, "out of memory for a product");
