@@ -393,7 +393,7 @@ static spmv_status scatter(const spmv_plan *p, const product *m) {
     const bool plain = m->alpha == 1 && m->beta == 0 && m->ldz == m->k;
     const size_t numbers = (size_t)(m->out * m->k), chunks = (size_t)chunks_of(m);
     const size_t direct = plain ? 1 : 0, own = (size_t)shares - direct;
-    /* Of the store only the room is written; a copy of it has none of its own. */
+    /* Only the room of the store is written; a copy of the store has none of its own. */
     spmv_live *A = p->own ? NULL : (spmv_live *)(uintptr_t)p->store;
     spmv_room *room = take_room(A, own * numbers * sizeof(real) + (size_t)shares * chunks);
     target t[MOST_SHARES];
