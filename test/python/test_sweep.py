@@ -398,7 +398,7 @@ class SweepTest(unittest.TestCase):
         marks of doubt follow a time, and least and most differ."""
         found = {}
         for line in text.splitlines():
-            row = re.match(r"(gen:\S+) +([0-9.]+) ([num]?s)[~!]* +[0-9.e-]+  (\S+) *(?: (?:=|([0-9.]+)(?: to ([0-9.]+))?x) (\S+))?$", line)
+            row = re.match(r"(gen:\S+) +([0-9.]+) ([num]?s)[~!]*(?: !)? +[0-9.e-]+  (\S+) *(?: (?:=|([0-9.]+)(?: to ([0-9.]+))?x) (\S+))?$", line)
             if row:
                 matrix, median, unit, first, least, most, second = row.groups()
                 scale = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1}[unit]
