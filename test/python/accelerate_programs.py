@@ -51,7 +51,7 @@ class Program:
         rows, cols = (int(n) for n in self.rng.integers(1, 40, 2))
         if self.rng.random() < 0.3:
             rows, cols = 2 * rows, 2 * cols
-        made = sparse.random_array((rows, cols), density=self.rng.random() * 0.3, rng=self.rng).tocsr()
+        made = sparse.random(rows, cols, density=self.rng.random() * 0.3, random_state=int(self.rng.integers(2**31))).tocsr()
         made.data = self.numbers(made.nnz, self.choose([np.float64, np.float64, np.float32]))
         kind = self.choose(["csr", "csr", "csc", "coo", "bsr"])
         if kind == "bsr":

@@ -88,7 +88,6 @@ class Examples(unittest.TestCase):
         program = pathlib.Path(self.folder, "tour.py")
         program.write_text("\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"))
         done = run([sys.executable, program], self.folder, PYTHONPATH=str(BINDING), SIZE="120", PYTHONDONTWRITEBYTECODE="1",
-                   PYTHONWARNINGS="ignore",  # that an old SciPy is left alone
                    SPMV_LIBRARY=os.path.join(self.folder, "stage/lib/libspmv.so"))
         self.assertEqual((done.stderr, done.returncode), ("", 0), done.stdout)
         for line in ("14,400 x 14,400, 71,520 nonzeros", "csr_balanced   csr     12.8 bytes per nonzero", "flop/byte: at most",

@@ -10,11 +10,9 @@ import operator
 import os
 import threading
 import time
-import warnings
 import weakref
 
 import numpy as np
-import scipy
 import scipy.sparse as sparse
 
 from . import _library
@@ -102,6 +100,12 @@ def classes():
 OWN = dict(classes())
 
 
+@functools.cache
+def coordinates_make_columns():
+    """Says whether this SciPy's products of coordinates with several vectors are in F order, as they were before 1.11."""
+    return not (sparse.coo_matrix(np.eye(2)) @ np.eye(2)).flags.c_contiguous
+
+
 # ---- plans -------------------------------------------------------------------------------------------------------------
 
 def free(plan, matrix, context):
@@ -171,6 +175,7 @@ class Seen:
             lib.spmv_ctx_free(context)
             raise
         self.plan, self.rows, self.dtype = plan, shape[0], dtype
+        self.in_columns = "line" in arrays and coordinates_make_columns()
         weakref.finalize(self, free, plan, matrix, context).atexit = False  # a thread may multiply until the very end
 
 
@@ -273,8 +278,9 @@ def multiply_vector(seen, x):
 
 
 def multiply_vectors(seen, X):
-    Y = np.empty((seen.rows, X.shape[1]), seen.dtype)  # in C order, as SciPy's
-    return lib.spmv_apply(seen.plan, Call(k=X.shape[1], layout=ROWS, x=at_operand(X), z=where(numbers(Y))), None), Y
+    Y = np.empty((seen.rows, X.shape[1]), seen.dtype)
+    status = lib.spmv_apply(seen.plan, Call(k=X.shape[1], layout=ROWS, x=at_operand(X), z=where(numbers(Y))), None)
+    return status, np.asfortranarray(Y) if seen.in_columns else Y
 
 
 MULTIPLY = {1: multiply_vector, 2: multiply_vectors}  # for x of so many dimensions
@@ -405,11 +411,6 @@ class Block:
         switch.set(self.before)
 
 
-def is_known():
-    """Says whether products of this SciPy have the layout and the methods that were tried."""
-    return tuple(int(part) for part in scipy.__version__.split(".")[:2]) >= (1, 11)
-
-
 def accelerate(on=True, threshold=None):
     """Lets the library compute products of scipy.sparse matrices and arrays from here on, or in a `with` block.
 
@@ -417,10 +418,6 @@ def accelerate(on=True, threshold=None):
     times the vectors; 0: all products that the library has are its own, also of small matrices. stats() says what ran
     where, and why not in the library."""
     before = switch.state
-    if on and not is_known():
-        warnings.warn(f"spmv.accelerate knows SciPy from 1.11 on, and this is {scipy.__version__}: it multiplies itself",
-                      RuntimeWarning, stacklevel=2)
-        on = False
     small = SMALL if threshold is None else min(SMALL, max(threshold, 1))
     switch.set((THRESHOLD if threshold is None else threshold, small) if on else None)
     return Block(before)
