@@ -47,9 +47,8 @@ static inline void done_with(spmv_device *d, spmv_store *rows, const void *array
 spmv_status sum_before(spmv_device *d, int64_t n, int64_t *number);
 /* In place: each number becomes the greatest of those up to it. */
 spmv_status greatest_until(spmv_device *d, int64_t n, idx *number);
-/* Sorts the numbers 0 .. n - 1 by ascending key, of which `bits` count; stable. The keys are
- * lost. */
-spmv_status order_by_key(spmv_device *d, int64_t n, uint64_t *key, int bits, idx *out);
+/* Sorts the numbers 0 .. n - 1 by ascending key, of which `bits` count; stable. */
+spmv_status order_by_key(spmv_device *d, int64_t n, const uint64_t *key, int bits, idx *out);
 /* Orders n < 2^32 columns of `bits` bits, stably: sorted[k] is column[out[k]]. */
 spmv_status order_columns(spmv_device *d, int64_t n, const idx *column, int bits, idx *sorted,
                           uint32_t *out);
