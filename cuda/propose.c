@@ -44,15 +44,20 @@ static double reads_per_s(const model *m) {
     return 2 * m->width * (double)m->f->cols < (double)m->f->cache ? second : memory;
 }
 
+/* Returns what making a format costs, in products of the baseline kernel once it is known, before
+ * cost.def scales it. */
+static double setup_of(const model *m) {
+    const double start_s = 5e-5, entry_s = 3.5e-11;
+    const double setup_s = start_s + m->nnz * entry_s, baseline_s = m->out->baseline_s;
+    return baseline_s > 0 ? setup_s / baseline_s : setup_s;
+}
+
 static spmv_proposal *propose(const model *m, const char *kernel, work w) {
-    const double launches_s = 5e-6, bytes_per_s = 4e12, step_s = 7e-8, start_s = 5e-5,
-                 entry_s = 3.5e-11;
-    const double moving_s = hypot(w.bytes / bytes_per_s, w.reads / reads_per_s(m)),
-                 setup_s = start_s + m->nnz * entry_s, baseline_s = m->out->baseline_s;
+    const double launches_s = 5e-6, bytes_per_s = 4e12, step_s = 7e-8;
+    const double moving_s = hypot(w.bytes / bytes_per_s, w.reads / reads_per_s(m));
     const double once_s = launches_s + moving_s + w.longest * step_s; /* a vector */
     const double term[] = {m->k * once_s + m->packing_s, m->k * w.idle / bytes_per_s};
-    return spmv_propose_cost(m->out, costs, kernel, term,
-                             baseline_s > 0 ? setup_s / baseline_s : setup_s);
+    return spmv_propose_cost(m->out, costs, kernel, term, setup_of(m));
 }
 
 /* ---- compressed rows ------------------------------------------------------------------------- */
@@ -107,21 +112,38 @@ static double turning_x_s(const spmv_features *f, double width) {
     return turning_s(f, width) * (double)f->cols / fmax((double)(f->rows + f->cols), 1);
 }
 
-/* A row of x of up to 64 bytes is read like a number. What of x no first-level cache has comes from
- * the second at another rate. Columns that are read where they lie are reads for each. */
+typedef struct together { /* what a product of several vectors does */
+    double passes;        /* over the matrix */
+    double matrix;        /* its bytes, in one */
+    double reads;         /* scattered, of rows of x */
+    double loads;         /* of rows of x, by all lanes */
+    bool turned;          /* columns of x become rows first */
+} together;
+
+/* What of x no first-level cache has comes from the second at another rate. */
+static double together_s(const model *m, together t) {
+    const double launches_s = 5e-6, bytes_per_s = 4e12, second_per_s = 6e12;
+    const spmv_features *f = m->f;
+    const double row = m->k * m->width;
+    const double bytes = t.passes * t.matrix + row * (double)(f->rows + f->cols);
+    return t.passes * launches_s + hypot(bytes / bytes_per_s, t.reads / reads_per_s(m)) +
+           t.loads * row / second_per_s + (t.turned ? turning_x_s(f, m->width) : 0);
+}
+
+/* A row of x of up to 64 bytes is read like a number. Columns that are read where they lie are
+ * reads for each. */
 static spmv_proposal *propose_vectors(const model *m, bool turned, int lanes) {
-    const double launches_s = 5e-6, bytes_per_s = 4e12, second_per_s = 6e12, at_once = 64;
+    const double at_once = 64;
     const spmv_features *f = m->f;
     const bool in_rows = f->layout == SPMV_ROWS;
     const double row = m->k * m->width, passes = ceil(in_rows ? row / 512 : m->k / 8);
     const double x_rows = fmax(in_rows ? row / at_once : passes, 1);
-    const double reads = m->lines * (in_rows || turned ? x_rows : m->k);
-    const double bytes = passes * m->nnz * (m->width + INDEX) + passes * (double)f->rows * INDEX +
-                         row * (double)(f->rows + f->cols);
-    const double moving_s = hypot(bytes / bytes_per_s, reads / reads_per_s(m));
-    const double term[] = {passes * launches_s + moving_s + m->nnz * row / second_per_s +
-                               (turned ? turning_x_s(f, m->width) : 0),
-                           0};
+    const together t = {.passes = passes,
+                        .matrix = m->nnz * (m->width + INDEX) + (double)f->rows * INDEX,
+                        .reads = m->lines * (in_rows || turned ? x_rows : m->k),
+                        .loads = m->nnz,
+                        .turned = turned};
+    const double term[] = {together_s(m, t), 0};
     spmv_proposal *p = spmv_propose_cost(m->out, costs, "csr_vectors", term, 0);
     spmv_proposal_why(p, "%.0f vectors at a time%s", m->k, turned ? ", turned into rows" : "");
     if (turned) p->setting[p->nsettings++] = (spmv_setting){"turned", 1};
@@ -139,24 +161,20 @@ static void propose_two_lanes(const model *m) {
 
 /* Counts what csr_vectors does, but all rows of a block share what is read of x. */
 static void propose_block_vectors(const model *m) {
-    const double launches_s = 5e-6, bytes_per_s = 4e12, second_per_s = 6e12, at_once = 64;
-    const double least = 0.5;
+    const double least = 0.5, at_once = 64;
     const spmv_features *f = m->f;
     const int64_t side = f->fill_3 >= f->fill_2 ? 3 : 2, cells = side * side;
     const double fill = fmax(f->fill_2, f->fill_3), row = m->k * m->width;
-    if (fill < least) return;
     const bool in_rows = f->layout == SPMV_ROWS;
-    const double passes = ceil(in_rows ? row / 512 : m->k / 16), slots = m->nnz / fill;
-    const double bytes =
-        passes * slots * (m->width + INDEX / (double)cells) + row * (double)(f->rows + f->cols);
-    const double reads = m->lines * fmax(row / at_once, 1) / (double)side;
-    const double term[] = {
-        passes * launches_s + hypot(bytes / bytes_per_s, reads / reads_per_s(m)) +
-            slots / (double)side * row / second_per_s + (in_rows ? 0 : turning_x_s(f, m->width)),
-        0};
-    const double setup_s = 5e-5 + m->nnz * 3.5e-11, baseline_s = m->out->baseline_s;
-    spmv_proposal *p = spmv_propose_cost(m->out, costs, "bsr_vectors", term,
-                                         baseline_s > 0 ? setup_s / baseline_s : setup_s);
+    if (fill < least) return;
+    const double slots = m->nnz / fill;
+    const together t = {.passes = ceil(in_rows ? row / 512 : m->k / 16),
+                        .matrix = slots * (m->width + INDEX / (double)cells),
+                        .reads = m->lines * fmax(row / at_once, 1) / (double)side,
+                        .loads = slots / (double)side,
+                        .turned = !in_rows};
+    const double term[] = {together_s(m, t), 0};
+    spmv_proposal *p = spmv_propose_cost(m->out, costs, "bsr_vectors", term, setup_of(m));
     spmv_proposal_why(p, "blocks of %lld x %lld, %.0f %% full, share rows of x", (long long)side,
                       (long long)side, PERCENT * fill);
     p->setting[p->nsettings++] = (spmv_setting){"shape_rows", side};
