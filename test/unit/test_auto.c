@@ -166,47 +166,42 @@ static void a_budget_is_not_overdrawn(void **state) {
     spmv_mat_free(mat);
 }
 
+/* Says how many are timed where much time was spent before. */
+static void assert_timed_late(spmv_proposals *all, int timed) {
+    const double late_s = 100;
+    spmv_mat *mat = load("gen:poisson2d:40");
+    spmv_plan_opts opts = {.size = sizeof opts, .expected_calls = 1000};
+    spmv_plan *plan = NULL;
+    spmv_plan_facts f = SPMV_OPTS(spmv_plan_facts);
+    assert_int_equal(spmv_auto_select(mat, &opts, &spmv_omp, all, spmv_now() - late_s, &plan),
+                     SPMV_OK);
+    spmv_plan_info(plan, &f);
+    if (f.timed != timed) fail_msg("%d timed: %s", f.timed, f.reason);
+    spmv_plan_free(plan);
+    spmv_mat_free(mat);
+}
+
 /* What was spent before, as on waking threads, keeps no first candidate from being tried that takes
  * little of the budget, nor one without a set-up. */
 static void a_late_start_leaves_cheap_candidates(void **state) {
     (void)state;
-    const double late_s = 100;
-    spmv_mat *mat = load("gen:poisson2d:40");
     spmv_proposals all = {.n = 0};
-    spmv_plan_opts opts = {.size = sizeof opts, .expected_calls = 1000};
-    spmv_plan *plan = NULL;
-    spmv_plan_facts f = SPMV_OPTS(spmv_plan_facts);
     spmv_propose_kernel(&all, "csr_rows", 0, 0, "baseline");
     spmv_propose_kernel(&all, "csr_blocks", 1, 100, "first");
     spmv_propose_kernel(&all, "ell_rows", 3, 90, "second");
     spmv_propose_kernel(&all, "csr_serial", 0, 80, "without a set-up");
-    assert_int_equal(spmv_auto_select(mat, &opts, &spmv_omp, &all, spmv_now() - late_s, &plan),
-                     SPMV_OK);
-    spmv_plan_info(plan, &f);
-    if (f.timed != 3) fail_msg("%d timed: %s", f.timed, f.reason);
-    spmv_plan_free(plan);
-    spmv_mat_free(mat);
+    assert_timed_late(&all, 3);
 }
 
 /* The clock decides between the two that are predicted to be the best, whatever was spent. */
 static void the_two_best_are_both_tried(void **state) {
     (void)state;
-    const double late_s = 100;
-    spmv_mat *mat = load("gen:poisson2d:40");
     spmv_proposals all = {.n = 0};
-    spmv_plan_opts opts = {.size = sizeof opts, .expected_calls = 1000};
-    spmv_plan *plan = NULL;
-    spmv_plan_facts f = SPMV_OPTS(spmv_plan_facts);
     spmv_propose_kernel(&all, "csr_rows", 0, 0, "baseline");
     spmv_propose_kernel(&all, "csr_blocks", 20, 100, "first");
     spmv_propose_kernel(&all, "ell_rows", 30, 90, "second");
     spmv_propose_kernel(&all, "sell_slices", 40, 80, "third");
-    assert_int_equal(spmv_auto_select(mat, &opts, &spmv_omp, &all, spmv_now() - late_s, &plan),
-                     SPMV_OK);
-    spmv_plan_info(plan, &f);
-    if (f.timed != 3) fail_msg("%d timed: %s", f.timed, f.reason);
-    spmv_plan_free(plan);
-    spmv_mat_free(mat);
+    assert_timed_late(&all, 3);
 }
 
 /* A product of many empty rows takes long, however few nonzeros there are. */
