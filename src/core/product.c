@@ -57,6 +57,11 @@ static int64_t least_ld(const spmv_operands *v, int64_t n) {
     return least > 0 ? least : 1;
 }
 
+/* Returns the one that a call gives; 0: the least. */
+static int64_t ld_of(const spmv_operands *v, int64_t n, int64_t given) {
+    return given ? given : least_ld(v, n);
+}
+
 /* ---- whether a product may run --------------------------------------------------------------- */
 
 /* What is wrong with x and the vector that is written, which the call names: off the path of a
@@ -346,11 +351,6 @@ static double number_at(const spmv_plan *plan, const void *at, double otherwise)
     return spmv_plan_is_f32(plan) ? *(const float *)at : *(const double *)at;
 }
 
-/* Returns that of the caller's y. */
-static int64_t ldy_of(const spmv_plan *plan, const spmv_call *call, const spmv_operands *v) {
-    return call->ldy ? call->ldy : least_ld(v, plan->rows);
-}
-
 /* On a GPU scalars of the device stay there. Where beta is known to be 0 there is no y. sign: that
  * the matrix has in this product. */
 static spmv_operands operands_of(const spmv_plan *plan, const spmv_call *call, scalars s,
@@ -370,9 +370,9 @@ static spmv_operands operands_of(const spmv_plan *plan, const spmv_call *call, s
         v.beta = number_at(plan, s.beta, 0);
     }
     if (s.beta && (v.beta_at || v.beta != 0)) v.y = call->y;
-    v.ldx = call->ldx ? call->ldx : least_ld(&v, plan->cols);
-    v.ldz = call->ldz ? call->ldz : least_ld(&v, plan->rows);
-    v.ldy = v.y != call->y ? v.ldz : ldy_of(plan, call, &v);
+    v.ldx = ld_of(&v, plan->cols, call->ldx);
+    v.ldz = ld_of(&v, plan->rows, call->ldz);
+    v.ldy = v.y != call->y ? v.ldz : ld_of(&v, plan->rows, call->ldy);
     return v;
 }
 
@@ -411,7 +411,7 @@ static spmv_status check_scalars(const spmv_plan *plan, scalars s, const block *
 static spmv_status check_y(const spmv_plan *plan, const spmv_call *call, const spmv_operands *v,
                            const block *z) {
     spmv_ctx *ctx = plan->device->ctx;
-    const int64_t ldy = ldy_of(plan, call, v);
+    const int64_t ldy = ld_of(v, plan->rows, call->ldy);
     const block y = block_of(v, call->y, plan->rows, ldy);
     if (!call->y) return spmv_fail(ctx, SPMV_E_ARG, "spmv_apply: y is NULL, and beta is not");
     if (call->y == call->z && (ldy == v->ldz || z->lines == 1)) return SPMV_OK;
@@ -444,19 +444,15 @@ static spmv_status check_operands(const spmv_plan *plan, const spmv_call *call, 
     const block z = block_of(v, call->z, plan->rows, v->ldz);
     TRY(check_ld(plan, v, "ldx", plan->cols, v->ldx));
     TRY(check_ld(plan, v, "ldz", plan->rows, v->ldz));
-    if (s.beta) TRY(check_ld(plan, v, "ldy", plan->rows, ldy_of(plan, call, v)));
+    if (s.beta) TRY(check_ld(plan, v, "ldy", plan->rows, ld_of(v, plan->rows, call->ldy)));
     if (plan->rows == 0) return SPMV_OK;
     if (plan->scalars == SPMV_DEVICE) TRY(check_scalars(plan, s, &z));
     return s.beta ? check_y(plan, call, v, &z) : SPMV_OK;
 }
 
-static int64_t ldw_of(const spmv_plan *plan, const spmv_call *call, const spmv_operands *v) {
-    return call->ldw ? call->ldw : least_ld(v, plan->rows);
-}
-
 static spmv_sums sums_of(const spmv_plan *plan, const spmv_call *call, const spmv_operands *v) {
     const bool in_rows = v->layout == SPMV_ROWS;
-    const int64_t ldw = ldw_of(plan, call, v);
+    const int64_t ldw = ld_of(v, plan->rows, call->ldw);
     return (spmv_sums){.width = spmv_plan_width(plan),
                        .n = plan->rows,
                        .k = v->k,
@@ -488,7 +484,7 @@ static spmv_status check_sums(const spmv_plan *plan, const spmv_call *call,
                               const spmv_operands *v) {
     const size_t width = spmv_plan_width(plan);
     const block z = block_of(v, call->z, plan->rows, v->ldz),
-                w = block_of(v, call->w, plan->rows, ldw_of(plan, call, v)),
+                w = block_of(v, call->w, plan->rows, ld_of(v, plan->rows, call->ldw)),
                 dots[] = {{call->dot_wz, 1, v->k, v->k}, {call->dot_zz, 1, v->k, v->k}};
     static const char *const name[] = {"dot_wz", "dot_zz"};
     if (call->dot_wz) TRY(check_w(plan, call, v, &w, &z));

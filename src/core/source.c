@@ -84,20 +84,22 @@ spmv_status spmv_source_adopt(spmv_mat *mat, spmv_device *device, const spmv_arr
 
 /* ---- its transpose --------------------------------------------------------------------------- */
 
+static int variant_of(const spmv_mat *mat) {
+    return spmv_variant_of(mat->precision, spmv_needs_wide_offsets(mat->csr.nnz));
+}
+
 static const spmv_device_format *builder_of(const spmv_mat *mat) {
-    const int variant = spmv_variant_of(mat->precision, spmv_needs_wide_offsets(mat->csr.nnz));
-    return spmv_device_builder(mat->source->device->backend, "csr", variant);
+    return spmv_device_builder(mat->source->device->backend, "csr", variant_of(mat));
 }
 
 spmv_status spmv_source_transpose(const spmv_mat *mat, spmv_mat *T) {
     const double start = spmv_now();
     spmv_device *device = NULL;
-    const int variant = spmv_variant_of(mat->precision, spmv_needs_wide_offsets(mat->csr.nnz));
     if (!mat->source || mat->csr.cols == 0 || mat->csr.nnz > UINT32_MAX) return SPMV_OK;
     const spmv_device_format *own = builder_of(mat);
     if (!own || !own->transpose) return SPMV_OK;
     TRY(spmv_source_device(mat, &device));
-    spmv_stored *source = new_source(T, device, variant);
+    spmv_stored *source = new_source(T, device, variant_of(mat));
     if (!source) return spmv_fail(device->ctx, SPMV_E_NOMEM, "out of memory for a store");
     const spmv_status status =
         own->transpose(device, mat->source->copy, &T->stats, &source->host, &source->copy);

@@ -101,9 +101,9 @@ static inline const spmv_kernel *descriptor(spmv_kernel_id id) {
 
 /* ---- session.c ------------------------------------------------------------------------------ */
 
-/* Each returns an exit code, after printing what is wrong. */
 /* Writes the lines that make the plan of a row that auto chose; language: c, python or json. */
 void export_choice(const char *language, const record *r, FILE *file);
+/* Each that is an int returns an exit code, after printing what is wrong. */
 int choose_session(session *run); /* context and cells; touches no device */
 /* Returns the backend, or the host's, with a note, if it has no device: a build for GPUs runs where
  * there is none. */

@@ -239,10 +239,15 @@ static spmv_status stay(spmv_mat *mat, spmv_device *device, const void *values, 
     return device->backend->order(device, stream, true);
 }
 
+/* Bytes of the values of all entries, as they are given. */
+static size_t values_bytes(const spmv_mat *mat) {
+    const size_t width = mat->precision == SPMV_F32 ? sizeof(float) : sizeof(double);
+    return (size_t)mat->coo.nnz * width;
+}
+
 static spmv_status set_from_device(spmv_mat *mat, spmv_device *device, const void *values,
                                    void *stream) {
-    const size_t width = mat->precision == SPMV_F32 ? sizeof(float) : sizeof(double);
-    const size_t bytes = (size_t)mat->coo.nnz * width;
+    const size_t bytes = values_bytes(mat);
     const spmv_backend *backend = device->backend;
     if (backend->host) return set_from_host(mat, values, true);
     if (backend->order && can_stay(mat, device)) return stay(mat, device, values, stream);
@@ -295,16 +300,6 @@ static spmv_status set(spmv_mat *mat, const void *values, spmv_place place, void
 }
 
 /* ---- those of the transpose, too ------------------------------------------------------------- */
-
-/* Copies them from a device. */
-static spmv_status read_values(const spmv_mat *mat, const void *values, void *stream, void *out) {
-    const size_t width = mat->precision == SPMV_F32 ? sizeof(float) : sizeof(double);
-    spmv_device *device = NULL;
-    TRY(find_device(mat, SPMV_DEVICE, &device));
-    TRY(spmv_check_place(device, "spmv_mat_set_values: values", values));
-    if (device->backend->order) TRY(device->backend->order(device, stream, false));
-    return device->backend->get(device, out, values, (size_t)mat->coo.nnz * width);
-}
 
 /* Room for values in the order of rows, given back by spmv_host_give. */
 static spmv_status take_room(const spmv_mat *mat, double **out) {
@@ -399,9 +394,8 @@ static bool both_can_stay(const spmv_mat *mat, const spmv_device *device) {
 
 static spmv_status set_both_there(spmv_mat *mat, spmv_device *device, const void *values,
                                   void *stream) {
-    const size_t width = mat->precision == SPMV_F32 ? sizeof(float) : sizeof(double);
     void *turned = NULL;
-    TRY(device->backend->alloc(device, (size_t)mat->coo.nnz * width, &turned));
+    TRY(device->backend->alloc(device, values_bytes(mat), &turned));
     spmv_status status = spmv_source_arrange(mat, device, values, turned);
     if (status == SPMV_OK) status = stay(mat->transpose, device, turned, stream);
     device->backend->release(device, turned);
@@ -423,7 +417,7 @@ static spmv_status set_both(spmv_mat *mat, const void *values, spmv_place place,
         TRY(begin(mat, values, place, stream, &device));
         if (both_can_stay(mat, device)) return set_both_there(mat, device, values, stream);
         here = spmv_host_alloc((size_t)mat->coo.nnz * sizeof(double));
-        status = here ? read_values(mat, values, stream, here)
+        status = here ? device->backend->get(device, here, values, values_bytes(mat))
                       : spmv_fail(mat->ctx, SPMV_E_NOMEM, "out of memory for values");
     }
     if (status == SPMV_OK) status = arrange(mat, here ? here : values, &room, &own);
