@@ -25,8 +25,8 @@
 #undef SPMVOP
 #define OF(library, name) ((type_of_##name)(library)->function[CUSPARSE_AT_##name])
 
-/* What products of several vectors in one layout have. The library is prepared for a number of
- * them, and asks for other descriptors and buffers where there are fewer. */
+/* Holds descriptors and buffers of products of several vectors in one layout. The library is
+ * prepared for a number of them, and asks for others where there are fewer. */
 typedef struct several {
     int64_t width; /* that it is prepared for; 0: for none yet. More are multiplied in shares */
     cusparseConstSpMatDescr_t matrix, matrix_of_fewer;
@@ -184,8 +184,7 @@ static spmv_status prepare_peer(spmv_plan *p) {
 
 /* ---- cusparseSpMV ---------------------------------------------------------------------------- */
 
-/* By the transpose a kernel that transposes has the rows of the matrix, and the library's own
- * transposed operation. */
+/* Returns the operation on the rows of the matrix, which a plan by the transpose has, too. */
 static inline cusparseOperation_t operation_of(const spmv_plan *p) {
     return p->transposes ? CUSPARSE_OPERATION_TRANSPOSE : CUSPARSE_OPERATION_NON_TRANSPOSE;
 }

@@ -20,8 +20,8 @@ static double *invert_diagonal(const spmv_ctx *ctx, const spmv_mat *A) {
     return inverse;
 }
 
-/* What follows the product in an iteration are two loops, which move eight vectors from or to
- * memory, and the preconditioner twice. */
+/* Two loops follow the product in an iteration. They move eight vectors from or to memory, and the
+ * preconditioner twice. */
 typedef struct sums {
     double rr, rho; /* r'r; r'z, where z is the preconditioned r */
 } sums;

@@ -94,7 +94,7 @@ static int64_t cut(const product *m, int shares, int s) {
     return low;
 }
 
-/* What takes less time than a team needs to start is done by one thread. */
+/* Returns the shares of a product: one thread does what a team takes longer to start than to do. */
 static int shares_for(const product *m) {
     enum { FEW = 1 << 13 };
     const int64_t entries = entries_before(m, m->lines) * m->tall * m->wide;
