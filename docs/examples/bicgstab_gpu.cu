@@ -6,7 +6,6 @@
  *
  *     nvcc -std=c++17 -O3 -arch=native bicgstab_gpu.cu -lspmv -o bicgstab_gpu */
 #include "loop_gpu.cuh"
-#include <string.h>
 
 typedef struct state {       /* in device memory */
     double shadow_v, st, tt; /* of the products */
@@ -180,14 +179,9 @@ static void free_all(bicgstab *c) {
 }
 
 int main(int argc, char **argv) {
-    const int j = argc > 1 && strcmp(argv[1], "-j") == 0, given = argc - j;
-    char **arg = argv + j;
-    const char *path = given > 1 ? arg[1] : "gen:banded:60000:31";
-    const char *kernel = given > 2 ? arg[2] : "cuda:auto";
-    const double tolerance = given > 3 ? strtod(arg[3], NULL) : 1e-8;
-    const int most = given > 4 ? (int)strtol(arg[4], NULL, 10) : 10000;
-    problem p = problem_of(path, kernel, j != 0, 1000);
-    bicgstab solver = make(&p, tolerance, most);
+    const arguments a = arguments_of(argc, argv, "gen:banded:60000:31");
+    problem p = problem_of(a.path, a.kernel, a.has_jacobi, 1000);
+    bicgstab solver = make(&p, a.tolerance, a.most);
     loop l = loop_make(first, iterate, &solver);
     state result;
 
@@ -195,7 +189,7 @@ int main(int argc, char **argv) {
     CUDA(cudaDeviceSynchronize());
     const double seconds = loop_run(&l);
     CUDA(cudaMemcpy(&result, solver.s, sizeof result, cudaMemcpyDeviceToHost));
-    const double relative = tolerance * sqrt(result.rr / result.limit);
+    const double relative = a.tolerance * sqrt(result.rr / result.limit);
     const int code = report(&p, result.status, result.iterations, relative, seconds);
 
     loop_free(&l), free_all(&solver), problem_free(&p);

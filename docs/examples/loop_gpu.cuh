@@ -8,6 +8,7 @@
 #include <spmv.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define ROWS(i, n) \
     int64_t i = blockIdx.x * (int64_t)THREADS + threadIdx.x; \
@@ -198,6 +199,21 @@ static inline double *inverse_diagonal(const problem *p) {
     CUDA(cudaMemcpy(there, here, (size_t)p->n * sizeof *here, cudaMemcpyHostToDevice));
     free(here);
     return there;
+}
+
+typedef struct arguments { /* [-j] [MATRIX [KERNEL [TOLERANCE [MOST]]]] */
+    bool has_jacobi;
+    const char *path, *kernel;
+    double tolerance;
+    int most; /* iterations */
+} arguments;
+
+static inline arguments arguments_of(int argc, char **argv, const char *usual_path) {
+    const int j = argc > 1 && strcmp(argv[1], "-j") == 0, given = argc - j;
+    char **arg = argv + j;
+    return {j != 0, given > 1 ? arg[1] : usual_path, given > 2 ? arg[2] : "cuda:auto",
+            given > 3 ? strtod(arg[3], NULL) : 1e-8,
+            given > 4 ? (int)strtol(arg[4], NULL, 10) : 10000};
 }
 
 /* Opens path, and makes a plan by that kernel for about so many products. */
