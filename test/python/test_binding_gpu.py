@@ -25,7 +25,7 @@ if not has("scipy") or not (has("cupy") or has("torch")) or "-san" in PROGRAM.pa
 import numpy as np
 import scipy.sparse as sparse
 import spmv
-from spmv import _library
+from spmv import _library, _operands
 
 GPU = PROGRAM.parent.name == "cuda" and os.path.exists("/dev/nvidia0")
 rng = np.random.default_rng(20)
@@ -37,8 +37,59 @@ def random_matrix(shape, dtype=np.float64):
     return made.astype(dtype)
 
 
-class Products:
-    """of_numpy, to_numpy and kind are the package's; values on the GPU."""
+def steps(array):
+    return array.stride() if hasattr(array, "stride") else array.strides
+
+
+class ShortWay:
+    """of_numpy, to_numpy and kind are the package's. What needs no conversion is multiplied with nothing asked twice."""
+
+    def in_columns(self, x):
+        return self.of_numpy(x.T.copy()).T if x.ndim == 2 else self.of_numpy(x)
+
+    def without_detours(self):
+        return unittest.mock.patch.object(_operands, "of", side_effect=AssertionError("the long way"))
+
+    def test_the_short_way(self):
+        for dtype in np.float64, np.float32:
+            S = random_matrix((300, 200), dtype)
+            A = spmv.matrix(S)
+            for shape in (200,), (200, 3):
+                x = rng.standard_normal(shape).astype(dtype)
+                z = np.zeros((300, *shape[1:]), dtype)
+                for at, out in ((self.of_numpy(x), self.of_numpy(z)), (self.in_columns(x), self.in_columns(z))):
+                    right = A @ at
+                    with self.without_detours():
+                        before = spmv.stats()["library"]
+                        y = A @ at
+                        self.assertIs(A.dot(at, out=out), out)
+                    self.assertEqual(spmv.stats()["library"], before + 2)
+                    self.assertIs(type(y), self.kind)
+                    for each in y, out:
+                        np.testing.assert_array_equal(self.to_numpy(each), self.to_numpy(right))
+                    np.testing.assert_allclose(self.to_numpy(y), S @ x, rtol=1e-4, atol=1e-5)
+                    self.assertEqual(steps(y), steps(right))
+
+    def test_what_does_not_fit_takes_the_long_way(self):
+        S = random_matrix((200, 200))
+        A, x, X = spmv.matrix(S), rng.standard_normal(200), rng.standard_normal((200, 4))
+        for of, other in (self.of_numpy(x), x), (self.of_numpy(X), X):
+            A @ of
+            np.testing.assert_allclose(self.to_numpy(A @ self.of_numpy(np.repeat(other, 2, 0))[::2]), S @ other, atol=1e-12)
+            np.testing.assert_allclose(self.to_numpy(A @ self.of_numpy(other.astype(np.float32))), S @ other, atol=1e-4)
+            with self.assertRaises(ValueError):
+                A @ of[1:]
+            with self.assertRaisesRegex(ValueError, "out: must be"):
+                A.dot(of, out=of[1:])
+        wide = self.of_numpy(np.concatenate([X, X]))
+        A.dot(wide[:200], out=wide[100:300])  # they share numbers
+        np.testing.assert_allclose(self.to_numpy(wide[100:300]), S @ X, atol=1e-12)
+        A.values[...] = 2 * S.data
+        np.testing.assert_allclose(self.to_numpy(A @ self.of_numpy(x)), 2 * (S @ x), atol=1e-12)
+
+
+class Products(ShortWay):
+    """Values on the GPU."""
 
     def assert_near(self, y, S, x):
         self.assertIsInstance(y, self.kind)
@@ -195,9 +246,20 @@ class CuPy(Products, unittest.TestCase):
 
 
 @unittest.skipUnless(has("torch"), "no PyTorch")
-class TorchOnHost(unittest.TestCase):
-    def test_products(self):
+class TorchOnHost(ShortWay, unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
         import torch
+        cls.torch, cls.kind = torch, torch.Tensor
+
+    def of_numpy(self, x):
+        return self.torch.from_numpy(np.ascontiguousarray(x))
+
+    def to_numpy(self, y):
+        return y.numpy()
+
+    def test_products(self):
+        torch = self.torch
         for dtype in np.float64, np.float32:
             S = random_matrix((300, 200), dtype)
             A, x, X = spmv.matrix(S), rng.standard_normal(200).astype(dtype), rng.standard_normal((200, 3)).astype(dtype)
@@ -206,7 +268,7 @@ class TorchOnHost(unittest.TestCase):
                 self.assertIsInstance(y, torch.Tensor)
                 np.testing.assert_allclose(y.numpy(), S @ v, rtol=1e-4, atol=1e-5)
             y = torch.full((300,), float("nan"), dtype=y.dtype)
-            self.assertIs(A.dot(torch.from_numpy(x).requires_grad_(), out=y), y)
+            self.assertIs(A.dot(torch.from_numpy(x), out=y), y)
             np.testing.assert_allclose(y.numpy(), S @ x, rtol=1e-4, atol=1e-5)
             z = torch.ones(300, dtype=y.dtype)
             np.testing.assert_allclose((z @ A).numpy(), S.T @ np.ones(300, dtype), rtol=1e-4, atol=1e-5)

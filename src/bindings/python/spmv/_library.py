@@ -93,6 +93,7 @@ PROTOTYPES = {
     "spmv_plan_free": (None, c_void_p),
     "spmv_plan_info": (c_int, c_void_p, POINTER(PlanFacts)),
     "spmv_exec": (c_int, c_void_p, c_double, c_void_p, c_double, c_void_p),
+    "spmv_exec_async": (c_int, c_void_p, c_double, c_void_p, c_double, c_void_p, c_void_p),
     "spmv_apply": (c_int, c_void_p, POINTER(Call), c_void_p),
 }
 

@@ -7,10 +7,11 @@ import numpy as np
 import scipy.sparse
 from scipy.sparse.linalg import LinearOperator
 
-from . import _accelerate, _operands
+from . import _accelerate, _operands, _short
 from ._entries import Entries, is_sparse
 from ._library import lib
 from ._plan import PRECISIONS
+from ._short import ways
 
 
 class Counts:
@@ -85,7 +86,8 @@ class matrix(LinearOperator):
     def _attach(self, entries, transposed):
         super().__init__(entries.own.dtype, entries.own.shape[::-1] if transposed else entries.own.shape)
         self._entries, self._transposed = entries, transposed
-        self._on_host = entries.plans[transposed][None]
+        self._plans = entries.plans[transposed]
+        self._on_host = self._plans[None]
         self._joined = {}  # the type of a product with an operand of that type
 
     @property
@@ -100,7 +102,7 @@ class matrix(LinearOperator):
     # ---- products --------------------------------------------------------------------------------------------------
 
     def __matmul__(self, x):
-        if type(x) is not np.ndarray and np.isscalar(x):
+        if type(x) is not np.ndarray and ways.get(type(x)) is None and np.isscalar(x):
             return super().__matmul__(x)
         return self.dot(x)
 
@@ -111,6 +113,9 @@ class matrix(LinearOperator):
         itself: then the result is y = A @ x, w'y and y'y, each of which is a number for every vector, where x is."""
         if values is not None:
             self._entries.set_values(..., _operands.numbers_of(values))
+        elif w is None and (way := ways.get(type(x))) is not None and (y := way(self, x, out)) is not None:
+            counts.add(library=1)
+            return y
         if w is None and type(x) is np.ndarray and (x.ndim == 1 or x.shape[1:] == (1,)):  # the usual case, without detours
             dtype = self._joined.get(x.dtype)
             plan = self._on_host.get(dtype)
@@ -172,6 +177,7 @@ class matrix(LinearOperator):
             counts.add(scipy=1)
             return self._own(transposed) @ x
         operand = _operands.of(x)
+        _short.learn(type(x))
         rows, cols = self.shape if transposed == self._transposed else self.shape[::-1]
         if len(operand.shape) not in (1, 2) or operand.shape[0] != cols:
             raise ValueError(f"A is {rows} x {cols}, and the operand's shape {operand.shape}")

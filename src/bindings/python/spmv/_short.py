@@ -1,0 +1,112 @@
+"""The short way of a product of CuPy's arrays and PyTorch's tensors: of those that the library reads where they are, by a plan
+that was made, on the stream that the matrix is on. Whatever else there is to do takes the long way, by _operands.py."""
+import sys
+
+from . import _operands
+from ._library import COLUMNS, ROWS, Call, check, lib
+
+ways = {}  # a function(A, x, out) for each type of x: the product; None: it takes the long way
+
+
+def learn(kind):
+    """From here on operands of this type are tried."""
+    if kind not in ways:
+        package = kind.__module__.partition(".")[0]
+        found = {"cupy": CuPy, "torch": PyTorch}.get(package)
+        own = getattr(sys.modules.get(package), {"cupy": "ndarray", "torch": "Tensor"}.get(package, ""), None)
+        ways[kind] = way_of(found(sys.modules[package])) if kind is own else None  # a subclass has its own ideas
+
+
+class CuPy:
+    def __init__(self, cupy):
+        self.ndarray = cupy.ndarray
+        self.current, self.stream_of_thread = cupy.cuda.runtime.getDevice, cupy.cuda.get_current_stream
+
+    @staticmethod
+    def facts(x):
+        """Device, type, shape and layout, which is None if there are gaps, and the address. A vector's layout is ROWS."""
+        memory, flags = x.data, x.flags
+        layout = ROWS if flags.c_contiguous else COLUMNS if flags.f_contiguous else None
+        return memory.device_id, x.dtype, x.shape, layout, memory.ptr
+
+    def empty(self, like, shape, layout):
+        """An array on the current device, and its address."""
+        made = self.ndarray(shape, like.dtype, order="C" if layout == ROWS else "F")
+        return made, made.data.ptr
+
+    def stream(self, device):
+        return self.stream_of_thread().ptr
+
+    @staticmethod
+    def is_recorded(x):
+        return False
+
+
+class PyTorch:
+    def __init__(self, torch):
+        self.is_grad_enabled, self.dtypes = torch.is_grad_enabled, _operands.types
+        internal = torch._C  # its names may change: the others do the same, and are slower
+        self.current = getattr(internal, "_cuda_getDevice", torch.cuda.current_device)
+        self.stream = getattr(internal, "_cuda_getCurrentRawStream", lambda device: torch.cuda.current_stream(device).cuda_stream)
+
+    def facts(self, x):
+        device, shape = x.get_device(), x.shape
+        layout = ROWS if x.is_contiguous() else COLUMNS if len(shape) == 2 and x.T.is_contiguous() else None
+        return device if device >= 0 else None, self.dtypes.get(x.dtype), shape, layout, x.data_ptr()
+
+    @staticmethod
+    def empty(like, shape, layout):
+        made = like.new_empty(shape) if layout == ROWS else like.new_empty(shape[::-1]).T
+        return made, made.data_ptr()
+
+    def is_recorded(self, x):
+        return x.requires_grad and self.is_grad_enabled()
+
+
+def share_bytes(at_x, numbers_x, at_y, numbers_y, size):
+    return at_x < at_y + numbers_y * size and at_y < at_x + numbers_x * size
+
+
+def way_of(package):
+    facts, empty, current, stream_on = package.facts, package.empty, package.current, package.stream
+    is_recorded, one, one_on, several = package.is_recorded, lib.spmv_exec, lib.spmv_exec_async, lib.spmv_apply
+
+    def multiply(A, x, out=None):
+        if is_recorded(x):
+            return None
+        device, dtype, shape, layout, at_x = facts(x)
+        rows, cols = A.shape
+        is_vector = len(shape) == 1
+        if layout is None or (not is_vector and (len(shape) != 2 or shape[1] < 2)) or shape[0] != cols:
+            return None
+        plan = A._plans[device].get(dtype if is_vector else (dtype, layout))
+        if plan is None or (device is not None and current() != device):
+            return None
+        of_y = (rows,) if is_vector else (rows, shape[1])
+        if out is None:
+            y, at_y = empty(x, of_y, layout)
+        else:
+            y = out
+            if type(y) is not type(x) or is_recorded(y):
+                return None
+            *same, at_y = facts(y)
+            if same != [device, dtype, of_y, layout] or (
+                    not is_vector and share_bytes(at_x, cols * shape[1], at_y, rows * shape[1], dtype.itemsize)):
+                return None
+        stream = None
+        with plan.lock if is_vector else plan.prepared.lock:
+            if device is not None:
+                stream = stream_on(device)
+                if stream != plan.prepared.queue.address:
+                    return None  # there may be products to wait for
+            if not is_vector:
+                status = several(plan.handle, Call(k=shape[1], layout=layout, x=at_x, z=at_y), stream)
+            elif device is None:
+                status = one(plan.handle, 1.0, at_x, 0.0, at_y)
+            else:
+                status = one_on(plan.handle, 1.0, at_x, 0.0, at_y, stream)
+        if status:
+            check(status, plan.prepared.context)
+        return y
+
+    return multiply
