@@ -97,6 +97,7 @@ struct spmv_plan { /* prepare sets scratch, scratch_bytes and, if not the store'
     size_t scratch_bytes, traffic_bytes;
     double convert_s, upload_s, prepare_s, once_s; /* once_s: as in spmv_plan_facts */
     double made_s;                                 /* as in spmv_plan_facts */
+    size_t free_bytes;                             /* as in spmv_plan_facts */
     double rows_to_store_s; /* of convert_s, what begins with rows on the device; < 0: the host */
     const char *note;       /* what was done otherwise than usual; NULL: nothing */
     struct spmv_tuning *tuning; /* how "auto" chose this plan; NULL: its kernel was named */

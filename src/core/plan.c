@@ -356,7 +356,7 @@ static spmv_plan_facts facts_of(const spmv_plan *plan) {
         .prepare_s = plan->prepare_s,
         .from_rows_s = plan->rows_to_store_s < 0 ? -1 : plan->rows_to_store_s + plan->prepare_s,
         .once_s = plan->once_s,
-        .free_bytes = device->backend->free_bytes(device),
+        .free_bytes = plan->free_bytes,
         .note = plan->note ? plan->note : fewer,
         .threads = !device->backend->host               ? 0
                    : plan->kernel->traits & SPMV_SERIAL ? 1

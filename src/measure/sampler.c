@@ -189,14 +189,18 @@ static int ratio(double total, double part, int least, int most) {
     return n < least ? least : n > most ? most : (int)n;
 }
 
+static size_t free_bytes(const problem *p) {
+    spmv_device *device = p->plan->device;
+    return device->backend->free_bytes(device);
+}
+
 /* Eight times the caches forget what was there, whatever they keep first. The H200's keeps what
  * is read up to about 100 MB although it says 63. No more than a quarter of what is free. */
 static size_t flush_bytes(const problem *p) {
     const size_t least = p->host ? (size_t)64 << 20 : (size_t)512 << 20, line = 4096;
     size_t bytes = 8 * p->cache > least ? 8 * p->cache : least;
-    spmv_plan_facts facts = SPMV_OPTS(spmv_plan_facts);
-    spmv_plan_info(p->plan, &facts);
-    if (bytes > facts.free_bytes / 4) bytes = facts.free_bytes / 4;
+    const size_t quarter = free_bytes(p) / 4;
+    if (bytes > quarter) bytes = quarter;
     return bytes / line * line;
 }
 
@@ -215,8 +219,8 @@ static spmv_status make_copies(problem *p, int most, double *covered) {
                            bytes_of(p, p->rows));
     if (target < least) target = least;
     int count = ratio(target, (double)p->bytes, 1, most);
-    if (each * count > 0.5 * (double)facts.free_bytes)
-        count = ratio(0.5 * (double)facts.free_bytes, each, 2, count) - 1;
+    const double half = 0.5 * (double)free_bytes(p);
+    if (each * count > half) count = ratio(half, each, 2, count) - 1;
     *covered = (double)p->bytes * count / target;
     return problem_copies(p, count);
 }

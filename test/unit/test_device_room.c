@@ -81,6 +81,23 @@ static double from_rows_s(spmv_mat *mat, const char *kernel, spmv_plan_facts *f)
     return f->from_rows_s;
 }
 
+/* To ask a plan for its facts again reads nothing of the device, and no file on a host. */
+static void what_was_free_is_known_of_a_plan(void **state) {
+    (void)state;
+    spmv_plan_opts opts = SPMV_OPTS(spmv_plan_opts);
+    spmv_plan_facts f = SPMV_OPTS(spmv_plan_facts);
+    spmv_plan *plan = NULL;
+    spmv_mat *mat = begin(plenty, SPMV_OK);
+    opts.kernel = "cuda:csr_fake";
+    assert_int_equal(spmv_plan_create(mat, &opts, &plan), SPMV_OK);
+    const size_t left = device.left;
+    device.left = 1;
+    spmv_plan_info(plan, &f);
+    assert_int_equal(f.free_bytes, left);
+    device.left = left;
+    end(mat, plan);
+}
+
 /* What is sent is not in it, and what the host converts does not begin on the device. */
 static void from_rows_on_the_device_until_ready(void **state) {
     (void)state;
@@ -371,6 +388,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(rows_are_sent_for_it_and_given_up),
         cmocka_unit_test(rows_that_are_there_are_taken),
         cmocka_unit_test(from_rows_on_the_device_until_ready),
+        cmocka_unit_test(what_was_free_is_known_of_a_plan),
         cmocka_unit_test(sending_is_booked_whoever_sent),
         cmocka_unit_test(all_of_the_trials_is_booked_once),
         cmocka_unit_test(a_builder_that_fails_is_passed_over),
