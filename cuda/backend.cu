@@ -23,6 +23,11 @@ static const char *const names[] = {
 #undef KERNEL
 static_assert(sizeof names / sizeof *names <= SPMV_MOST_KERNELS, "sets of kernels have no room");
 
+extern "C" const spmv_kernel cuda_in_place_f64_o32, cuda_in_place_f64_o64, cuda_in_place_f32_o32,
+    cuda_in_place_f32_o64;
+static const spmv_kernel *const in_place[SPMV_NVARIANTS] = {
+    &cuda_in_place_f64_o32, &cuda_in_place_f64_o64, &cuda_in_place_f32_o32, &cuda_in_place_f32_o64};
+
 #define FORMAT(name) \
     extern "C" const spmv_device_format cuda_build_##name##_f64_o32, cuda_build_##name##_f64_o64, \
         cuda_build_##name##_f32_o32, cuda_build_##name##_f32_o64;
@@ -527,6 +532,7 @@ extern "C" const spmv_backend spmv_cuda = {
     .names = names,
     .kernels = kernels,
     .nkernels = sizeof names / sizeof *names,
+    .in_place = in_place,
     .formats = formats,
     .present = is_present,
     .open = open_gpu,

@@ -199,15 +199,17 @@ spmv_status spmv_mat_csr(spmv_ctx *ctx, const spmv_csr_view *view, spmv_mat **ou
  * and values of either precision. Arrays on a device are read after what was put on CUDA's default
  * stream before, and stay there: the host gets them when something that it does needs them, as
  * spmv_mat_rows, a format that no device builds, or rows that are not ascending.
- * With SPMV_VOLATILE (in host memory, base 0, not symmetric, with values) nothing is made of the
- * arrays. Whatever they hold when a product begins is multiplied: values, indices and offsets may
- * have changed, ptr may end anywhere up to nnz, and rows need not ascend. They must not change
- * while a product runs. Indices are checked here and never again: who writes wrong ones later makes
- * a product read outside of x, or write outside of y. Ends of ptr that became wrong are SPMV_E_ARG
- * of the product. Plans are made for "auto" alone, in the arrays' precision, and are concurrent;
- * sums of a row are added in the order of its entries. What needs a matrix that stays
- * (spmv_mat_rows, spmv_mat_stats, spmv_mat_save, spmv_mat_set_values, other kernels) is
- * SPMV_E_UNSUITABLE. */
+ * With SPMV_VOLATILE (base 0, not symmetric, with values) nothing is made of the arrays. Whatever
+ * they hold when a product begins is multiplied: values, indices and offsets may have changed, ptr
+ * may end anywhere up to nnz, and rows need not ascend. They must not change while a product runs.
+ * Indices are checked here, on a device when a plan is made, and never again: who writes wrong ones
+ * later makes a product read outside of x, or write outside of y. Ends of ptr that became wrong are
+ * SPMV_E_ARG of the product; on a device, entries that would lie behind nnz are left out. Plans are
+ * made for "auto" alone, where the arrays are, in their precision, and are concurrent, on a device
+ * on any number of streams. In host memory sums of a row are added in the order of its entries. On
+ * a device there are no blocks, and products by columns and coordinates, and by the transpose of
+ * rows, add in any order. What needs a matrix that stays (spmv_mat_rows, spmv_mat_stats,
+ * spmv_mat_save, spmv_mat_set_values, other kernels) is SPMV_E_UNSUITABLE. */
 spmv_status spmv_mat_create(spmv_ctx *ctx, const spmv_arrays *arrays, spmv_mat **out);
 /* Gives the same entries other values: as many as were given, in that order and precision (of files
  * and coo: f64), symmetric halves and duplicates as they were; infinite ones and NaN are taken

@@ -10,7 +10,7 @@ test-cuda: cuda $(tests_cuda)
 	$(Q)sh test/cuda.sh $(cuda)
 test-emulated: emulated $(tests_emulated)
 	$(Q)sh test/cuda.sh $(emulated)
-test-deb test-python-binding test-python-accelerate: test-%:
+test-deb test-python-binding test-python-accelerate test-python-cupy: test-%:
 	$(Q)PYTHON=$(PYTHON) sh test/$*.sh
 test-petsc bench-petsc: $(BUILD)
 	$(Q)sh test/petsc/run.sh build/$(BUILD) $(filter bench-%,$@)
@@ -32,13 +32,15 @@ bench-python: $(BUILD)
 wheels:
 	$(Q)PYTHON=$(PYTHON) sh src/bindings/python/wheels.sh
 bench-accelerate: $(BUILD)
-	$(Q)SPMV_LIBRARY=build/$(BUILD)/libspmv.so PYTHONPATH=src/bindings/python $(PYTHON) test/bench_accelerate.py
+	$(Q)SPMV_LIBRARY=build/$(BUILD)/libspmv.so PYTHONPATH=src/bindings/python \
+	$(PYTHON) test/bench_accelerate$(if $(filter cuda,$(BUILD)),_cupy).py
 bench-values: build/$(BUILD)/bench_values
 	$(Q)$< $(BUILD) $(FILES)
 # Counts how often spmv compare is wrong, and finds 10 %; FEW=1 tries it a few times.
 bench-verdicts: $(BUILD)
 	$(Q)SPMV=build/$(BUILD)/spmv $(PYTHON) test/bench_verdicts.py $(if $(FEW),--few)
-.PHONY: test check check-update test-cuda test-emulated test-deb test-python-binding test-python-accelerate test-petsc \
+.PHONY: test check check-update test-cuda test-emulated test-deb test-python-binding test-python-accelerate \
+        test-python-cupy test-petsc \
         bench-petsc bench-read bench-convert bench-threads bench-ready bench-solver bench-upload bench-values \
         bench-vectors bench-onemkl bench-verdicts bench-accelerate bench-python wheels
 
@@ -64,4 +66,4 @@ on_device = $(addprefix $(cuda)/test/test_,$(1)) $(addprefix $(emulated)/test/te
 $(call on_device,kernels_in_turn streams): $$(@D)/unit/hasty.o
 $(call on_device,apply streams sums): $$(@D)/unit/streams.o
 $(call on_device,streams): $$(@D)/solver.o
-$(call on_device,allocator device_memory peak source source_tuning upload): $$(@D)/unit/sources.o
+$(call on_device,allocator device_memory live peak source source_tuning upload): $$(@D)/unit/sources.o

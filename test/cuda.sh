@@ -6,7 +6,8 @@
 # the products; and one job at a time (JOBS), since two that share a GPU take twice as long together as in turn. The last
 # line is the count of all, also when it is interrupted: what was not run is named then, and the exit status is not 0.
 # FEW=1: a class in three and no sanitizer.
-# Of build/emulated (make test-emulated) no GPU is needed, and the classes are small.
+# Of build/emulated (make test-emulated) no GPU is needed, and the classes are small. Python's products of CuPy's matrices come
+# with either, if there are SciPy and CuPy.
 set -u
 build=$1
 case $build in *emulated*) emulated=1 ;; *) emulated= ;; esac
@@ -27,7 +28,7 @@ small='powerlaw:600:8 rmat:8 poisson2d:30 dense:70x90 random:300:40:900 mesh:900
 sanitized='giantrow:900:700 mesh:5000 random:400:33:5000'
 [ -n "$emulated" ] && classes=${CLASSES:-$small} matrices=${MATRICES:-/none} || classes=${CLASSES:-$large}
 quickly='poisson2d:60 box27:9 ci:500 rmat:10 powerlaw:3000:8 diagonal:4000 banded:500:41 dense:70x90 mesh:1500:3 road:3000'
-tests=${TESTS:-'test_kernels test_kernel_rules test_kernels_in_turn test_apply test_streams test_source test_source_tuning test_values test_device_memory test_peak test_formats test_device_formats test_coo_csb test_csr_balanced test_upload'}
+tests=${TESTS:-'test_kernels test_kernel_rules test_kernels_in_turn test_apply test_streams test_source test_source_tuning test_values test_device_memory test_peak test_formats test_device_formats test_coo_csb test_csr_balanced test_upload test_live'}
 
 # ---- one job, in its own process: cuda.sh BUILD WORK NUMBER JOB... -------------------------------------------------------
 if [ $# -gt 1 ]; then
@@ -78,6 +79,9 @@ if [ $# -gt 1 ]; then
         cat "$work/err" >>"$work/out"
         if [ $code = 0 ]; then said=$(grep -E 'products|PASSED|forecasts' "$work/out"); else said=$(tail -n 40 "$work/out"); fi
         verdict "$test" $code "$said" ;;
+    python)
+        SPMV=$spmv run "${PYTHON:-python3}" -W ignore "test/python/$1.py"; code=$?
+        verdict "$1" $code "$(tail -n 40 "$work/err" | grep -v '^-*$')" ;;
     class)
         with=$1; shift
         count_matrices "$@"
@@ -122,6 +126,7 @@ list() {
     for t in $tests; do
         case $t in test_kernel* | test_apply | test_streams) echo "unit $t cuda" ;; *) echo "unit $t" ;; esac
     done
+    echo 'python test_accelerate_cupy'
     n=0 some=
     for g in $classes; do
         n=$((n + 1))

@@ -29,7 +29,7 @@ python3 test/prose.py || breach "prose (test/prose.py)"
 for folder in omp cuda; do
     for f in $(ls $folder/*/*.c $folder/*/*.cu 2>/dev/null | grep -v /build_); do
         name=$(basename "${f%.*}")
-        [ $name = in_place ] || # is in no list: omp/backend.c names it
+        [ $name = in_place ] || # is in no list: each backend names it
             grep -q "^KERNEL($name)" $folder/kernels.def || breach "$f has no line KERNEL($name) in $folder/kernels.def"
         labels='Source Reads Writes Work Cost Weak Repeats Params'
         found=$(sed -n '1,/\*\//s/^ \* \([A-Z][a-z]*\) .*/\1/p' "$f" | grep -E "^($(echo $labels | tr ' ' '|'))\$" | tr '\n' ' ')

@@ -424,14 +424,14 @@ static spmv_status refuse_volatile(spmv_ctx *ctx, const char *member, const char
 
 static spmv_status check_volatile(spmv_ctx *ctx, const spmv_arrays *a) {
     const bool blocks = a->block_rows > 1 || a->block_cols > 1;
-    if (a->place != SPMV_HOST) return refuse_volatile(ctx, "place", "SPMV_HOST");
     if (a->base != 0) return refuse_volatile(ctx, "base", "0");
     if (a->symmetry != SPMV_GENERAL) return refuse_volatile(ctx, "symmetry", "SPMV_GENERAL");
     if (!a->values && a->nnz > 0) return refuse_volatile(ctx, "values", "given");
     if (a->flags & SPMV_VALIDATE) return refuse_volatile(ctx, "flags", "without SPMV_VALIDATE");
     if (a->line && a->ptr) return refuse_volatile(ctx, "ptr", "NULL where line is given");
-    if (blocks && (a->line || a->by_columns))
-        return refuse_volatile(ctx, "block_rows", "0 or 1 for coordinates and columns");
+    if (blocks && (a->line || a->by_columns || a->place == SPMV_DEVICE))
+        return refuse_volatile(ctx, "block_rows",
+                               "0 or 1 for coordinates, columns and arrays on a device");
     if (a->block_rows < 0 || a->block_cols < 0 ||
         blocks_of(a->rows, a->block_rows) * (a->block_rows > 1 ? a->block_rows : 1) != a->rows ||
         blocks_of(a->cols, a->block_cols) * (a->block_cols > 1 ? a->block_cols : 1) != a->cols)
@@ -454,11 +454,28 @@ static spmv_status check_coordinates(spmv_ctx *ctx, const spmv_arrays *a) {
                      (long long)a->cols);
 }
 
-/* There may be room behind the last entry. */
+/* Finds the device of the context, where the arrays shall be. */
+static spmv_status device_of_arrays(spmv_ctx *ctx, const spmv_arrays *a, spmv_device **out) {
+    const spmv_backend *backend = ctx->default_backend;
+    if (backend->host)
+        return spmv_fail(ctx, SPMV_E_ARG,
+                         "spmv_arrays.place is SPMV_DEVICE, and the context's backend, %s, has no "
+                         "device",
+                         backend->name);
+    TRY(spmv_ctx_device(ctx, backend, out));
+    return spmv_arrays_check_place(*out, a);
+}
+
+/* There may be room behind the last entry. Indices on a device are checked when a plan is made. */
 static spmv_status create_volatile(spmv_ctx *ctx, const spmv_arrays *a, spmv_mat **out) {
     spmv_arrays used = *a;
     bool ascend;
     TRY(check_volatile(ctx, a));
+    if (a->place == SPMV_DEVICE) {
+        spmv_device *device = NULL;
+        TRY(device_of_arrays(ctx, a, &device));
+        return spmv_live_create(ctx, a, out);
+    }
     if (!a->line) {
         const int64_t end = ptr_at(a, lines_of(a));
         used.nnz = end < a->nnz ? end : a->nnz;
@@ -506,13 +523,7 @@ static spmv_status create_from_device(spmv_ctx *ctx, const spmv_arrays *there, s
     spmv_device *device = NULL;
     void *ptr = NULL, *index = NULL, *values = NULL;
     spmv_arrays a = *there;
-    if (backend->host)
-        return spmv_fail(ctx, SPMV_E_ARG,
-                         "spmv_arrays.place is SPMV_DEVICE, and the context's backend, %s, has no "
-                         "device",
-                         backend->name);
-    TRY(spmv_ctx_device(ctx, backend, &device));
-    TRY(spmv_arrays_check_place(device, there));
+    TRY(device_of_arrays(ctx, there, &device));
     if (backend->order) TRY(backend->order(device, NULL, false));
     TRY(adopt(device, there, out));
     if (*out) return SPMV_OK;

@@ -51,10 +51,12 @@ spmv_status spmv_live_create(spmv_ctx *ctx, const spmv_arrays *arrays, spmv_mat 
 spmv_status spmv_live_check(const spmv_mat *mat, const spmv_plan_opts *opts, spmv_kernel_id id) {
     const spmv_arrays *a = &mat->live->arrays;
     const bool blocks = a->block_rows > 1 || a->block_cols > 1;
-    if (id.index != SPMV_AUTO || !id.backend->in_place)
+    const bool is_there = a->place == SPMV_DEVICE;
+    if (id.index != SPMV_AUTO || !id.backend->in_place || id.backend->host == is_there)
         return spmv_fail(mat->ctx, SPMV_E_UNSUITABLE,
                          "the arrays of this matrix may change (SPMV_VOLATILE): its kernel is "
-                         "\"omp:auto\", which reads them at every product");
+                         "\"%s:auto\", which reads them at every product",
+                         is_there ? mat->ctx->default_backend->name : "omp");
     if (blocks && (opts->op == SPMV_TRANSPOSE || opts->op == SPMV_BOTH))
         return spmv_fail(mat->ctx, SPMV_E_UNSUITABLE,
                          "SPMV_VOLATILE: there is no product by the transpose of blocks");

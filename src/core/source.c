@@ -12,7 +12,8 @@ spmv_status spmv_check_place(const spmv_device *device, const char *name, const 
 }
 
 spmv_status spmv_arrays_check_place(const spmv_device *device, const spmv_arrays *a) {
-    TRY(spmv_check_place(device, "spmv_arrays.ptr", a->ptr));
+    if (a->ptr) TRY(spmv_check_place(device, "spmv_arrays.ptr", a->ptr));
+    if (a->nnz > 0 && a->line) TRY(spmv_check_place(device, "spmv_arrays.line", a->line));
     if (a->nnz > 0) TRY(spmv_check_place(device, "spmv_arrays.idx", a->idx));
     return a->nnz > 0 && a->values ? spmv_check_place(device, "spmv_arrays.values", a->values)
                                    : SPMV_OK;

@@ -2,7 +2,12 @@
  * arrays hold when it begins. All numbers are small integers, so that sums are exact in any order,
  * in both precisions. */
 #include "context.h"
+#include "sources.h"
 #include <pthread.h>
+
+#pragma weak source_alloc
+#pragma weak source_free
+#pragma weak plain_copy
 
 enum { ROWS = 600, COLS = 420, NNZ = 17000, MOST_VECTORS = 9, BLOCK = 3 };
 
@@ -75,8 +80,62 @@ static spmv_arrays view_of_arrays(const arrays *a) {
                          .block_cols = a->kind == BLOCKS ? 2 : 0};
 }
 
+/* is_there: arrays and vectors are in a GPU's memory. lent: the arrays there. */
+static bool is_there;
+static spmv_arrays lent;
+
+static void *sent(const void *from, size_t bytes) {
+    void *memory = is_there && from ? source_alloc(ON_DEVICE, bytes + 1) : (void *)(uintptr_t)from;
+    if (is_there && from) assert_true(memory && plain_copy(memory, from, bytes));
+    return memory;
+}
+
+static void give_back(void *memory) {
+    if (is_there && memory) source_free(ON_DEVICE, memory);
+}
+
+typedef struct sizes { /* in bytes */
+    size_t ptr, idx, values;
+} sizes;
+
+static sizes sizes_of(const arrays *a) {
+    const size_t n = (size_t)a->nnz, width = a->precision == SPMV_F32 ? 4 : 8;
+    return (sizes){(size_t)(lines_of(a) + 1) * (size_t)a->bits / 8, 4 * n, width * n};
+}
+
+/* Sends what the arrays hold by now to where the matrix has them. */
+static void send_again(const arrays *a) {
+    const spmv_arrays here = view_of_arrays(a);
+    const sizes bytes = sizes_of(a);
+    if (!is_there) return;
+    assert_true(plain_copy((void *)(uintptr_t)lent.idx, here.idx, bytes.idx));
+    assert_true(plain_copy((void *)(uintptr_t)lent.values, here.values, bytes.values));
+    if (here.ptr) assert_true(plain_copy((void *)(uintptr_t)lent.ptr, here.ptr, bytes.ptr));
+    if (here.line) assert_true(plain_copy((void *)(uintptr_t)lent.line, here.line, bytes.idx));
+}
+
+static void give_back_arrays(void) {
+    give_back((void *)(uintptr_t)lent.ptr);
+    give_back((void *)(uintptr_t)lent.idx);
+    give_back((void *)(uintptr_t)lent.line);
+    give_back((void *)(uintptr_t)lent.values);
+}
+
+/* The arrays as the matrix has them. */
+static spmv_arrays lend(const arrays *a) {
+    const sizes bytes = sizes_of(a);
+    lent = view_of_arrays(a);
+    if (!is_there) return lent;
+    lent.ptr = sent(lent.ptr, bytes.ptr);
+    lent.idx = sent(lent.idx, bytes.idx);
+    lent.line = sent(lent.line, bytes.idx);
+    lent.values = sent(lent.values, bytes.values);
+    lent.place = SPMV_DEVICE;
+    return lent;
+}
+
 static spmv_mat *matrix(const arrays *a) {
-    const spmv_arrays view = view_of_arrays(a);
+    const spmv_arrays view = lend(a);
     spmv_mat *mat = NULL;
     if (spmv_mat_create(ctx, &view, &mat) != SPMV_OK) fail_msg("%s", spmv_ctx_error(ctx));
     return mat;
@@ -131,14 +190,17 @@ static void assert_multiplies(const arrays *a, const spmv_plan *plan, spmv_op op
     const double alpha = 2, beta = -1;
     const float alpha_f32 = 2, beta_f32 = -1;
     const bool is_f32 = a->precision == SPMV_F32;
+    const size_t width = is_f32 ? 4 : 8, z_bytes = width * (size_t)((m + 3) * (MOST_VECTORS + 3));
+    void *x_there = sent(own_x, width * (size_t)((n + 2) * (MOST_VECTORS + 3)));
+    void *z_there = sent(own_z, z_bytes);
     const spmv_call call = {.size = sizeof call,
                             .alpha = scaled && !is_f32 ? &alpha : NULL,
                             .beta = scaled && !is_f32 ? &beta : NULL,
                             .alpha_f32 = scaled && is_f32 ? &alpha_f32 : NULL,
                             .beta_f32 = scaled && is_f32 ? &beta_f32 : NULL,
-                            .x = own_x,
-                            .y = own_z,
-                            .z = own_z,
+                            .x = x_there,
+                            .y = z_there,
+                            .z = z_there,
                             .k = k,
                             .ldx = X.ld,
                             .ldy = Z.ld,
@@ -146,6 +208,8 @@ static void assert_multiplies(const arrays *a, const spmv_plan *plan, spmv_op op
                             .layout = layout,
                             .op = op};
     if (spmv_apply(plan, &call, NULL) != SPMV_OK) fail_msg("%s", spmv_ctx_error(ctx));
+    if (is_there) assert_true(plain_copy(own_z, z_there, z_bytes));
+    give_back(x_there), give_back(z_there);
     for (int64_t j = 0; j < k; j++)
         for (int64_t i = 0; i < m; i++) {
             double sum = 0;
@@ -169,10 +233,17 @@ static void start(kind of, spmv_precision precision, int bits) {
     change(&a);
 }
 
-static void every_product_is_of_the_arrays_as_they_are(void **state) {
+static spmv_status try_arrays(spmv_arrays view) {
+    spmv_mat *mat = NULL;
+    const spmv_status status = spmv_mat_create(ctx, &view, &mat);
+    assert_true((status == SPMV_OK) == (mat != NULL));
+    spmv_mat_free(mat);
+    return status;
+}
+
+static void assert_products_follow(int kinds) {
     static const int64_t vectors[] = {1, 3, 8, MOST_VECTORS};
-    (void)state;
-    for (int variant = 0; variant < 4 * NKINDS; variant++) {
+    for (int variant = 0; variant < 4 * kinds; variant++) {
         start((kind)(variant / 4), variant & 1 ? SPMV_F32 : SPMV_F64, variant & 2 ? 64 : 32);
         spmv_mat *mat = matrix(&a);
         spmv_plan *plan = plan_for(mat, &a, a.kind == BLOCKS ? SPMV_AS_IS : SPMV_BOTH);
@@ -182,10 +253,91 @@ static void every_product_is_of_the_arrays_as_they_are(void **state) {
             if (a.kind != BLOCKS)
                 assert_multiplies(&a, plan, SPMV_TRANSPOSE, vectors[turn / 2], layout, turn & 2);
             change(&a);
+            send_again(&a);
         }
         spmv_plan_free(plan);
         spmv_mat_free(mat);
+        give_back_arrays();
     }
+}
+
+static void every_product_is_of_the_arrays_as_they_are(void **state) {
+    (void)state;
+    assert_products_follow(NKINDS);
+}
+
+/* Returns the context of all other tests, which end_on_gpu takes. */
+static spmv_ctx *begin_on_gpu(void) {
+    const spmv_ctx_opts opts = {.size = sizeof opts, .backend = "cuda"};
+    spmv_ctx *host = ctx, *there = NULL;
+    if (!source_alloc || spmv_ctx_create_lazily(&opts, &there) != SPMV_OK ||
+        !is_usable(there, &spmv_cuda)) {
+        spmv_ctx_free(there);
+        skip();
+    }
+    ctx = there, is_there = true;
+    return host;
+}
+
+static void end_on_gpu(spmv_ctx *host) {
+    spmv_ctx_free(ctx);
+    ctx = host, is_there = false;
+}
+
+static void on_a_gpu_too(void **state) {
+    (void)state;
+    spmv_ctx *host = begin_on_gpu();
+    assert_products_follow(BLOCKS);
+    end_on_gpu(host);
+}
+
+/* One row has most of the entries; offsets that lead outside, for which nothing is read there. */
+static void long_lines_and_wrong_offsets_on_a_gpu(void **state) {
+    (void)state;
+    spmv_ctx *host = begin_on_gpu();
+    for (int64_t k = 1; k <= MOST_VECTORS; k += 4) {
+        start(BY_ROWS, SPMV_F64, 64);
+        for (int64_t i = 1; i < ROWS; i++) a.ptr64[i] = i < 7 ? i * 200 : NNZ - 600 + i;
+        a.ptr64[ROWS] = NNZ;
+        spmv_mat *mat = matrix(&a);
+        spmv_plan *plan = plan_for(mat, &a, SPMV_AS_IS);
+        assert_multiplies(&a, plan, SPMV_AS_IS, k, SPMV_ROWS, true);
+        assert_multiplies(&a, plan, SPMV_AS_IS, k, SPMV_COLUMNS, false);
+        a.ptr64[0] = -9, a.ptr64[ROWS] = INT64_MAX;
+        send_again(&a);
+        a.ptr64[0] = 0, a.ptr64[ROWS] = NNZ;
+        assert_multiplies(&a, plan, SPMV_AS_IS, k, SPMV_ROWS, true);
+        spmv_plan_free(plan);
+        spmv_mat_free(mat);
+        give_back_arrays();
+    }
+    end_on_gpu(host);
+}
+
+static void what_is_wrong_on_a_gpu_is_refused(void **state) {
+    (void)state;
+    spmv_ctx *host = begin_on_gpu();
+    for (int of = BY_ROWS; of < BLOCKS; of++) {
+        start((kind)of, SPMV_F64, 32);
+        a.idx[5] = (int32_t)places_of(&a);
+        const spmv_arrays view = lend(&a);
+        spmv_mat *mat = NULL;
+        spmv_plan *plan = NULL;
+        assert_int_equal(spmv_mat_create(ctx, &view, &mat), SPMV_OK);
+        assert_int_equal(spmv_plan_create(mat, NULL, &plan), SPMV_E_ARG);
+        assert_non_null(strstr(spmv_ctx_error(ctx), "1 entry lies outside the 600 x 420 matrix"));
+        const spmv_plan_opts opts = {.size = sizeof opts, .kernel = "omp:auto"};
+        assert_int_equal(spmv_plan_create(mat, &opts, &plan), SPMV_E_UNSUITABLE);
+        assert_non_null(strstr(spmv_ctx_error(ctx), "\"cuda:auto\""));
+        spmv_mat_free(mat);
+        give_back_arrays();
+    }
+    is_there = false;
+    start(BY_ROWS, SPMV_F64, 32);
+    spmv_arrays view = view_of_arrays(&a);
+    view.place = SPMV_DEVICE;
+    assert_int_equal(try_arrays(view), SPMV_E_ARG);
+    end_on_gpu(host);
 }
 
 static const spmv_plan *shared;
@@ -292,14 +444,6 @@ static void offsets_may_decrease(void **state) {
     spmv_mat_free(mat);
 }
 
-static spmv_status try_arrays(spmv_arrays view) {
-    spmv_mat *mat = NULL;
-    const spmv_status status = spmv_mat_create(ctx, &view, &mat);
-    assert_true((status == SPMV_OK) == (mat != NULL));
-    spmv_mat_free(mat);
-    return status;
-}
-
 static void what_there_is_not_is_refused(void **state) {
     (void)state;
     start(BY_ROWS, SPMV_F64, 32);
@@ -384,6 +528,9 @@ static void empty_matrices_and_copies_multiply(void **state) {
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_product_is_of_the_arrays_as_they_are),
+        cmocka_unit_test(on_a_gpu_too),
+        cmocka_unit_test(long_lines_and_wrong_offsets_on_a_gpu),
+        cmocka_unit_test(what_is_wrong_on_a_gpu_is_refused),
         cmocka_unit_test(several_threads_multiply_at_once),
         cmocka_unit_test(a_row_is_summed_in_the_order_of_its_entries),
         cmocka_unit_test(ends_that_became_wrong_are_refused),

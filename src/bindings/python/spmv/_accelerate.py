@@ -40,8 +40,11 @@ def told():
 
 # ---- matrices ----------------------------------------------------------------------------------------------------------
 
+index_arrays = {np.ndarray}  # their types, to which CuPy's comes when it is in use
+
+
 def is_index(array):
-    return type(array) is np.ndarray and array.dtype == np.int32 and array.ndim == 1
+    return type(array) in index_arrays and array.dtype == np.int32 and array.ndim == 1
 
 
 class Compressed:
@@ -364,7 +367,7 @@ class Switch:
     """What was exchanged in SciPy's classes, to be put back."""
 
     def __init__(self):
-        self.exchanged, self.lock = [], threading.RLock()
+        self.exchanged, self.lock, self.cupys = [], threading.RLock(), None
 
     @property
     def state(self):
@@ -385,6 +388,9 @@ class Switch:
                 method = in_front(scipys)
                 setattr(owner, name, method)
                 self.exchanged.append((owner, name, scipys, method))
+        from ._accelerate_cupy import exchange
+        self.cupys = exchange
+        exchange.on()
 
     def off(self):
         plans.threshold = plans.small = float("inf")  # for who kept one of the methods
@@ -392,6 +398,8 @@ class Switch:
             if vars(owner).get(name) is method:  # else another package has put its own there
                 setattr(owner, name, scipys)
         self.exchanged = []
+        if self.cupys:
+            self.cupys.off()
         plans.forget()
 
 

@@ -1,0 +1,232 @@
+"""spmv.accelerate() on a GPU: products of cupyx.scipy.sparse in the library, with the arrays of the matrices where they are.
+
+As on a CPU (_accelerate.py) nothing that the arrays hold is kept: a plan reads them anew in every product, and belongs to their
+addresses, sizes and types, which are looked up in every product. It keeps no memory of its own, so that products on any streams
+may overlap; arrays that are freed behind a product stay CuPy's affair, whose pool hands memory on in the order of a stream."""
+import functools
+import importlib.abc
+import importlib.machinery
+import sys
+import weakref
+
+from . import _library
+from ._accelerate import FORMATS, MOST_PLANS, index_arrays, plans, ran, why
+from ._library import DEVICE, ROWS, VOLATILE, Call, lib
+from ._plan import PRECISIONS
+
+PACKAGE = "cupyx.scipy.sparse"
+FIRST = 4  # products of a matrix: from then on a plan, which takes as long as some of them, pays
+KINDS = [(name + kind, FORMATS[name]) for name in ("csr", "csc", "coo") for kind in ("_matrix", "_array")]
+
+
+def free(plan, matrix):
+    lib.spmv_plan_free(plan)
+    lib.spmv_mat_free(matrix)
+
+
+@functools.cache
+def context_on(device):
+    """Stays until the process ends."""
+    return _library.create(lib.spmv_ctx_create, None, _library.ContextOptions(backend=b"cuda", device=device))
+
+
+class Seen:
+    """Arrays of which products were made: their plan, or why there is none."""
+
+    def __init__(self):
+        self.products, self.plan, self.reason = 0, None, None
+        self.faster = {}  # whether the library's products are, of so many vectors; else they are CuPy's
+
+    def make(self, device, shape, dtype, format, parts):
+        members = format.arrays(shape, *parts)
+        if members is None:
+            self.reason = "types"
+            return
+        members |= format.addresses(*(part.data.ptr for part in parts))
+        context, matrix = context_on(device), None
+        try:
+            view = _library.Arrays(rows=shape[0], cols=shape[1], ptr_bits=32, precision=PRECISIONS[dtype], flags=VOLATILE,
+                                   place=DEVICE, **members)
+            matrix = _library.create(lib.spmv_mat_create, context, context, view)
+            options = _library.PlanOptions(precision=PRECISIONS[dtype])
+            self.plan = _library.create(lib.spmv_plan_create, context, matrix, options)
+        except _library.Error:  # its indices are wrong, or there is no memory
+            lib.spmv_mat_free(matrix)
+            self.reason = "refused"
+            return
+        weakref.finalize(self, free, self.plan, matrix).atexit = False
+
+
+class Products:
+    """Products of CuPy's matrices. An object of it belongs to the module cupy."""
+
+    no_plans = dict
+
+    def __init__(self, cupy):
+        self.cupy, self.ndarray = cupy, cupy.ndarray
+        self.device, self.stream = cupy.cuda.runtime.getDevice, cupy.cuda.get_current_stream
+        self.seen = self.no_plans()
+        index_arrays.add(cupy.ndarray)
+
+    def of(self, A, x, format, cupys):
+        """A @ x, in the library or by CuPy's method."""
+        data, places, lines = parts = format.parts(A)
+        vectors = 1 if x.ndim == 1 else x.shape[1]
+        if x.shape[0] != A.shape[1] or x.size == 0 or data.size == 0 or A.shape[0] == 0:
+            return cupys(A, x)  # which says what is wrong, or has nothing to do
+        device = data.data.device_id
+        if x.dtype != data.dtype or data.dtype not in PRECISIONS or not all(part.flags.c_contiguous for part in parts):
+            why["types"] += 1
+            return cupys(A, x)
+        if device != x.data.device_id or device != self.device():
+            why["another GPU"] += 1
+            return cupys(A, x)
+        at = data.data.ptr, places.data.ptr, lines.data.ptr
+        key = (at, device, format, A.shape, data.shape, places.shape, lines.shape, data.dtype, places.dtype, lines.dtype)
+        seen = self.seen.get(key)
+        if seen is None:
+            self.make_room()
+            seen = self.seen[key] = Seen()
+        if not seen.faster.get(vectors):
+            return self.by_cupy(seen, A, x, vectors, format, parts, cupys)
+        status, y = self.multiply(seen.plan, A, x, vectors)
+        if status:
+            why["refused"] += 1
+            return cupys(A, x)
+        ran[0] += 1
+        return y
+
+    def make_room(self):
+        if len(self.seen) >= MOST_PLANS:
+            cold = (key for key, seen in self.seen.items() if seen.plan is None)
+            del self.seen[next(cold, None) or next(iter(self.seen))]
+
+    def multiply(self, plan, A, x, vectors):
+        """Several vectors are multiplied in C order, and the product is in F order, as CuPy's is."""
+        rows, stream = A.shape[0], self.stream().ptr
+        x = x if x.flags.c_contiguous else self.cupy.ascontiguousarray(x)
+        if vectors == 1:
+            y = self.ndarray((rows, *x.shape[1:]), x.dtype)
+            return lib.spmv_exec_async(plan, 1.0, x.data.ptr, 0.0, y.data.ptr, stream), y
+        y = self.ndarray((rows, vectors), x.dtype)
+        call = Call(k=vectors, layout=ROWS, x=x.data.ptr, z=y.data.ptr)
+        return lib.spmv_apply(plan, call, stream), self.cupy.asfortranarray(y)
+
+    def by_cupy(self, seen, A, x, vectors, format, parts, cupys):
+        """A product that CuPy makes; behind some of them the library's is timed beside it. With a threshold of 0 it is the
+        library's at once."""
+        work = parts[0].size * vectors
+        seen.products += 1
+        if seen.reason or vectors in seen.faster:
+            why[seen.reason or "no faster"] += 1
+            return cupys(A, x)
+        at_once = plans.threshold < 1
+        if not at_once and seen.products < FIRST and seen.products * work < plans.threshold or self.stream().is_capturing():
+            why["not yet worth it"] += 1
+            return cupys(A, x)
+        if seen.plan is None:
+            self.stream().synchronize()  # the arrays are complete
+            seen.make(x.data.device_id, A.shape, x.dtype, format, parts)
+            if seen.reason:
+                why[seen.reason] += 1
+                return cupys(A, x)
+        if at_once:
+            seen.faster[vectors] = True
+            seen.products -= 1
+            return self.of(A, x, format, cupys)
+        why["not yet worth it"] += 1
+        times, y = self.times(lambda: cupys(A, x), lambda: self.multiply(seen.plan, A, x, vectors))
+        seen.faster[vectors] = times[1] <= times[0]
+        return y
+
+    def times(self, *ways):
+        """Milliseconds of each way on the current stream, which has run before, and the result of the first."""
+        event, results, ends = self.cupy.cuda.Event, [], []
+        for way in ways:
+            results.append(way())
+            begin, end = event(), event()
+            begin.record()
+            way()
+            end.record()
+            ends.append((begin, end))
+        ends[-1][1].synchronize()
+        return [self.cupy.cuda.get_elapsed_time(*both) for both in ends], results[0]
+
+
+def before(kind, cupys, format, products):
+    """CuPy's method for whatever is on the right, with the library's product of dense arrays in front of it."""
+    ndarray, is_compressed = products.ndarray, hasattr(kind, "indptr") or format is not FORMATS["coo"]
+
+    @functools.wraps(cupys)
+    def method(self, other):
+        if type(other) is not ndarray or other.ndim not in (1, 2) or len(self.shape) != 2:
+            return cupys(self, other)
+        if type(self) is not kind:
+            why["another class"] += 1
+            return cupys(self, other)
+        if is_compressed:
+            self.sum_duplicates()  # as CuPy's method does
+        return products.of(self, other, format, cupys)
+    return method
+
+
+class WhenImported(importlib.abc.MetaPathFinder):
+    """Tells when CuPy's sparse matrices are imported: that is not done for somebody who has no use for them."""
+
+    def __init__(self, then):
+        self.then = then
+
+    def find_spec(self, name, path, target=None):
+        if name != PACKAGE:
+            return None
+        spec = importlib.machinery.PathFinder.find_spec(name, path, target)
+        if spec is None or spec.loader is None:
+            return spec
+        execute = spec.loader.exec_module
+
+        def exec_module(module):
+            execute(module)
+            self.then()
+        spec.loader.exec_module = exec_module
+        return spec
+
+
+class Exchange:
+    """What was exchanged in CuPy's classes, to be put back."""
+
+    def __init__(self):
+        self.exchanged, self.products, self.finder = [], None, None
+
+    def on(self):
+        if PACKAGE in sys.modules:
+            return self.exchange()
+        self.finder = WhenImported(self.exchange)
+        sys.meta_path.insert(0, self.finder)
+
+    def exchange(self):
+        cupy, sparse = sys.modules.get("cupy"), sys.modules.get(PACKAGE)
+        if self.exchanged or not sparse or not lib.spmv_backend_available(b"cuda"):
+            return
+        self.products = Products(cupy)
+        for name, format in KINDS:
+            kind = getattr(sparse, name, None)
+            method = next((n for n in ("_matmul_dispatch", "__mul__") if hasattr(kind, n)), None)
+            if method:
+                own = vars(kind).get(method)
+                setattr(kind, method, before(kind, own or getattr(kind, method), format, self.products))
+                self.exchanged.append((kind, method, own, vars(kind)[method]))
+
+    def off(self):
+        if self.finder in sys.meta_path:
+            sys.meta_path.remove(self.finder)
+        for kind, name, own, ours in self.exchanged:
+            if vars(kind).get(name) is not ours:
+                continue  # another package has put its own there
+            if own is None:
+                delattr(kind, name)
+            else:
+                setattr(kind, name, own)
+        self.exchanged, self.products, self.finder = [], None, None
+
+
+exchange = Exchange()
