@@ -81,10 +81,11 @@ static inline bool code_waits(int capability) {
     return false;
 }
 
-/* Launches a kernel that calls begin_product. arguments: the address of each. */
-static inline spmv_status launch_overlapping(const spmv_plan *p, cudaStream_t stream,
-                                             const void *kernel, unsigned grid, dim3 block,
-                                             size_t shared, void **arguments) {
+/* Launches a kernel that calls begin_product, and may start before what is in front of it in the
+ * stream has ended if `overlaps`. arguments: the address of each. */
+static inline spmv_status launch_early(spmv_device *d, bool overlaps, cudaStream_t stream,
+                                       const void *kernel, unsigned grid, dim3 block, size_t shared,
+                                       void **arguments) {
     cudaLaunchAttribute overlap = {};
     cudaLaunchConfig_t config = {};
     overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
@@ -94,8 +95,15 @@ static inline spmv_status launch_overlapping(const spmv_plan *p, cudaStream_t st
     config.dynamicSmemBytes = shared;
     config.stream = stream;
     config.attrs = &overlap;
-    config.numAttrs = code_waits(((const cuda_state *)p->device->state)->capability) &&
-                      !spmv_values_change(p->matrix);
-    CU(p->device->ctx, cudaLaunchKernelExC(&config, kernel, arguments));
+    config.numAttrs = overlaps && code_waits(((const cuda_state *)d->state)->capability);
+    CU(d->ctx, cudaLaunchKernelExC(&config, kernel, arguments));
     return SPMV_OK;
+}
+
+/* Launches a product's kernel. */
+static inline spmv_status launch_overlapping(const spmv_plan *p, cudaStream_t stream,
+                                             const void *kernel, unsigned grid, dim3 block,
+                                             size_t shared, void **arguments) {
+    return launch_early(p->device, !spmv_values_change(p->matrix), stream, kernel, grid, block,
+                        shared, arguments);
 }

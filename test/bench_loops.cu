@@ -7,8 +7,14 @@
  * and adds up on the way; and cuSPARSE's without a product. Only the number of iterations ends
  * them, so that any square matrix will do. The ratio is that of the first to the third. Of a
  * matrix on which conjugate gradients converge, the third's first residuals are compared with the
- * second's: "differ" says by how much of the first one, at most. */
+ * second's: "differ" says by how much of the first one, at most.
+ *
+ * "one": the same iterations in one kernel (cg_small_gpu.cuh), where the matrix is small enough.
+ *
+ * Beside them a product followed by cuBLAS' dot, and a product with that sum on the way, ten of
+ * them a graph: what is saved, over what a launch and one reading of z from memory take. */
 #include "docs/examples/cg_gpu.cuh"
+#include "docs/examples/cg_small_gpu.cuh"
 #include <algorithm>
 #include <cublas_v2.h>
 #include <cusparse.h>
@@ -107,9 +113,8 @@ template <class product> static void iterate(const calls *c, const product &mult
     CUDA(cudaGetLastError());
 }
 
-/* Returns the seconds of an iteration. */
-template <class product>
-static double time_calls(const calls *c, int iterations, const product &multiply) {
+/* Returns the seconds of a body, of which a graph has AS_GRAPH; each round restarts. */
+template <class part> static double time_graph(const calls *c, int iterations, const part &body) {
     cudaGraph_t graph;
     cudaGraphExec_t ready;
     cudaEvent_t start, stop;
@@ -117,10 +122,10 @@ static double time_calls(const calls *c, int iterations, const product &multiply
     CUDA(cudaEventCreate(&start));
     CUDA(cudaEventCreate(&stop));
     restart(c);
-    iterate(c, multiply); /* what a first call allocates */
+    body(); /* what a first call allocates */
     CUDA(cudaStreamSynchronize(c->stream));
     CUDA(cudaStreamBeginCapture(c->stream, cudaStreamCaptureModeThreadLocal));
-    for (int k = 0; k < AS_GRAPH; k++) iterate(c, multiply);
+    for (int k = 0; k < AS_GRAPH; k++) body();
     CUDA(cudaStreamEndCapture(c->stream, &graph));
     CUDA(cudaGraphInstantiate(&ready, graph, 0));
     CUDA(cudaGraphUpload(ready, c->stream));
@@ -140,14 +145,42 @@ static double time_calls(const calls *c, int iterations, const product &multiply
     return least;
 }
 
-/* ---- cuSPARSE's product ---------------------------------------------------------------------- */
-
-static void *sent(const void *from, size_t bytes) {
-    void *there;
-    CUDA(cudaMalloc(&there, bytes + 1));
-    CUDA(cudaMemcpy(there, from, bytes, cudaMemcpyHostToDevice));
-    return there;
+/* Returns the seconds of an iteration. */
+template <class product>
+static double time_calls(const calls *c, int iterations, const product &multiply) {
+    return time_graph(c, iterations, [&] { iterate(c, multiply); });
 }
+
+/* ---- a product and its sum ------------------------------------------------------------------- */
+
+static __global__ void nothing() {
+}
+
+typedef struct sum_times { /* seconds */
+    double by_cublas;      /* q = A p, then cuBLAS' p'q */
+    double on_the_way;     /* both by spmv_apply */
+    double predicted;      /* what should be saved: a launch, and the reading of q */
+} sum_times;
+
+static sum_times time_sums(const calls *c, int iterations) {
+    const double read_rate = 4.65e12; /* of an H200, bytes per second */
+    spmv_call call = SPMV_OPTS(spmv_call);
+    call.x = call.w = c->p;
+    call.z = c->q;
+    call.dot_wz = &c->s->pq;
+    sum_times t;
+    t.by_cublas = time_graph(c, iterations, [&] {
+        check(c->of->ctx, spmv_exec_async(c->of->plan, 1, c->p, 0, c->q, c->stream));
+        LIBRARY(cublasDdot(c->blas, (int)c->of->n, c->p, 1, c->q, 1, &c->s->pq));
+    });
+    t.on_the_way = time_graph(
+        c, iterations, [&] { check(c->of->ctx, spmv_apply(c->of->plan, &call, c->stream)); });
+    const double launch = time_graph(c, iterations, [&] { nothing<<<1, 1, 0, c->stream>>>(); });
+    t.predicted = launch + (double)c->of->n * sizeof *c->q / read_rate;
+    return t;
+}
+
+/* ---- cuSPARSE's product ---------------------------------------------------------------------- */
 
 static double time_cusparse(const calls *c, int iterations) {
     spmv_csr_view A = SPMV_OPTS(spmv_csr_view);
@@ -205,6 +238,21 @@ static double time_example(const problem *p, int iterations, double *residual) {
     return least;
 }
 
+/* Returns 0 where the matrix does not fit. */
+static double time_in_one(const problem *p, int iterations) {
+    if (!cg_small_fits(p)) return 0;
+    cg_small solver = cg_small_make(p, 0, iterations);
+    double least = INFINITY;
+    solver.is_timed = true;
+    for (int round = 0; round < ROUNDS; round++) {
+        CUDA(cudaMemset(p->x, 0, (size_t)p->n * sizeof *p->x));
+        CUDA(cudaDeviceSynchronize());
+        least = std::min(least, cg_small_run(&solver) / iterations);
+    }
+    cg_small_free(&solver);
+    return least;
+}
+
 /* ---- what it says ---------------------------------------------------------------------------- */
 
 /* Returns the greatest difference of two courses of |r|, over the first of them; negative: they do
@@ -229,10 +277,19 @@ static double bench(const char *path, int iterations) {
     });
     CUDA(cudaMemcpy(first, c.residual, sizeof first, cudaMemcpyDeviceToHost));
     const double without = time_calls(&c, iterations, [](double *, double *, cudaStream_t) {});
+    const sum_times sums = time_sums(&c, iterations);
     const double now = time_example(&p, iterations, ours), gap = differ(first, ours);
-    printf("%-28.28s %-16s %8.1f %8.1f %8.1f %8.1f  %5.2f %5.2f", path, facts.kernel,
-           1e6 * cusparse, 1e6 * before, 1e6 * now, 1e6 * without, cusparse / now, now / before);
-    if (gap >= 0) printf("  %.1e", gap);
+    const double in_one = time_in_one(&p, iterations);
+    const char *name = strrchr(path, '/');
+    printf("%-28.28s %-17s %6.1f %6.1f %6.1f %6.1f  %5.2f %5.2f  %6.1f %6.1f %5.2f",
+           name ? name + 1 : path, facts.kernel, 1e6 * cusparse, 1e6 * before, 1e6 * now,
+           1e6 * without, cusparse / now, now / before, 1e6 * sums.by_cublas, 1e6 * sums.on_the_way,
+           (sums.by_cublas - sums.on_the_way) / sums.predicted);
+    if (gap >= 0)
+        printf("  %.1e", gap);
+    else
+        printf("  %7s", "");
+    if (in_one > 0) printf(" %6.1f", 1e6 * in_one);
     printf("\n");
     fflush(stdout);
     calls_free(&c);
@@ -252,9 +309,11 @@ int main(int argc, char **argv) {
     paths.insert(paths.end(), argv + first, argv + argc);
     printf("Microseconds of an iteration of conjugate gradients: cuSPARSE and cuBLAS, \"auto\" and "
            "cuBLAS, the loop of\ncg_gpu, and cuBLAS without a product; the first over the third, "
-           "and the third over the second\n");
-    printf("%-28s %-16s %8s %8s %8s %8s  %5s %5s  differ\n", "matrix", "auto", "cuSP.", "auto",
-           "loop", "without", "gain", "time");
+           "and the third over the second; a product and cuBLAS' dot, with its sum on the\n"
+           "way, and what that saves over what a launch and the reading of z take\n");
+    printf("%-28s %-17s %6s %6s %6s %6s  %5s %5s  %6s %6s %5s  %-7s %6s\n", "matrix", "auto",
+           "cuSP.", "auto", "loop", "w/o", "ratio", "time", "+dot", "sums", "saved", "differ",
+           "one");
     for (const char *path : paths) {
         const double gain = bench(path, iterations);
         logs += log(gain), count++;

@@ -28,13 +28,18 @@ typedef struct bicgstab {
 /* r is b - A x. */
 static __global__ void begin(bicgstab c) {
     double rr = 0, bb = 0;
-    for (ROWS(i, c.n)) {
-        const double r = c.r[i];
-        c.p[i] = c.shadow[i] = r;
-        if (c.inverse) c.p_hat[i] = c.inverse[i] * r;
-        rr += r * r;
-        bb += c.b[i] * c.b[i];
-    }
+    begin_early();
+    for_rows(
+        c.n,
+        [&](int64_t i) {
+            return double2{c.r[i], c.b[i]};
+        },
+        [&](int64_t i, double2 of) {
+            c.p[i] = c.shadow[i] = of.x;
+            if (c.inverse) c.p_hat[i] = c.inverse[i] * of.x;
+            rr += of.x * of.x;
+            bb += of.y * of.y;
+        });
     if (!add_grid(&c.s->room, &rr, &bb)) return;
     c.s->rho = c.s->rr = rr;
     c.s->limit = c.tolerance * c.tolerance * bb;
@@ -43,11 +48,11 @@ static __global__ void begin(bicgstab c) {
 }
 
 /* s = r - alpha v, in the place of r. */
-static __global__ void __launch_bounds__(THREADS) half_way(bicgstab c) {
+static __global__ void __launch_bounds__(THREADS, RESIDENT) half_way(bicgstab c) {
     state *s = c.s;
+    double ss = 0, unused = 0;
+    begin_early();
     const double alpha = s->rho / s->shadow_v;
-    const double *__restrict__ v = c.v, *__restrict__ inverse = c.inverse;
-    double *__restrict__ r = c.r, *__restrict__ s_hat = c.s_hat, ss = 0, unused = 0;
     if (s->status != RUNNING) {
         if (blockIdx.x == 0 && threadIdx.x == 0) s->alpha = 0;
         return;
@@ -59,13 +64,17 @@ static __global__ void __launch_bounds__(THREADS) half_way(bicgstab c) {
         }
         return;
     }
-#pragma unroll 4
-    for (ROWS(i, c.n)) {
-        const double now = r[i] - alpha * v[i];
-        r[i] = now;
-        if (inverse) s_hat[i] = inverse[i] * now;
-        ss += now * now;
-    }
+    for_rows(
+        c.n,
+        [&](int64_t i) {
+            return double3{c.r[i], c.v[i], c.inverse ? c.inverse[i] : 0};
+        },
+        [&](int64_t i, double3 of) {
+            const double now = of.x - alpha * of.y;
+            c.r[i] = now;
+            if (c.inverse) c.s_hat[i] = of.z * now;
+            ss += now * now;
+        });
     if (!add_grid(&s->room, &ss, &unused)) return;
     s->alpha = alpha;
     s->rr = ss;
@@ -74,27 +83,33 @@ static __global__ void __launch_bounds__(THREADS) half_way(bicgstab c) {
 }
 
 /* x += alpha p + omega s, r = s - omega t, with r'r and the shadow's sum on the way. */
-static __global__ void __launch_bounds__(THREADS)
+static __global__ void __launch_bounds__(THREADS, RESIDENT)
     update_x_r(bicgstab c, cudaGraphConditionalHandle goes_on) {
     state *s = c.s;
+    double rr = 0, rho = 0;
+    begin_early();
     const bool is_running = s->status == RUNNING;
     const double alpha = s->alpha, ratio = s->st / s->tt,
                  omega = is_running && isfinite(ratio) ? ratio : 0;
-    const double *__restrict__ p = c.p_hat, *__restrict__ t = c.t, *__restrict__ shadow = c.shadow;
-    const double *s_hat = c.s_hat; /* may be r */
-    double *r = c.r, *__restrict__ x = c.x, rr = 0, rho = 0;
     if (alpha == 0) {
         if (blockIdx.x == 0 && threadIdx.x == 0) cudaGraphSetConditional(goes_on, 0);
         return;
     }
-#pragma unroll 4
-    for (ROWS(i, c.n)) {
-        const double half = r[i], now = half - omega * t[i];
-        x[i] += alpha * p[i] + omega * s_hat[i];
-        r[i] = now;
-        rr += now * now;
-        rho += now * shadow[i];
-    }
+    typedef struct row {
+        double x, p, s_hat, r, t, shadow;
+    } row;
+    for_rows<2>(/* more would not fit the registers */
+                c.n,
+                [&](int64_t i) {
+                    return row{c.x[i], c.p_hat[i], c.s_hat[i], c.r[i], c.t[i], c.shadow[i]};
+                },
+                [&](int64_t i, const row &of) {
+                    const double now = of.r - omega * of.t;
+                    c.x[i] = of.x + alpha * of.p + omega * of.s_hat;
+                    c.r[i] = now;
+                    rr += now * now;
+                    rho += now * of.shadow;
+                });
     if (!add_grid(&s->room, &rr, &rho)) return;
     const int done = ++s->iterations;
     if (is_running)
@@ -110,19 +125,24 @@ static __global__ void __launch_bounds__(THREADS)
     if (s->status != RUNNING) cudaGraphSetConditional(goes_on, 0);
 }
 
-/* p = r + beta (p - omega v) */
-static __global__ void __launch_bounds__(THREADS) update_p(bicgstab c) {
+/* p = r + beta (p - omega v): the last rows first, as the caches still have what was written
+ * last. */
+static __global__ void __launch_bounds__(THREADS, RESIDENT) update_p(bicgstab c) {
     const state *s = c.s;
+    const int64_t last = c.n - 1;
+    begin_early();
     const double beta = s->beta, omega = s->omega;
-    const double *__restrict__ r = c.r, *__restrict__ v = c.v, *__restrict__ inverse = c.inverse;
-    double *__restrict__ p = c.p, *__restrict__ p_hat = c.p_hat;
     if (s->status != RUNNING) return;
-#pragma unroll 4
-    for (ROWS(i, c.n)) {
-        const double now = r[i] + beta * (p[i] - omega * v[i]);
-        p[i] = now;
-        if (inverse) p_hat[i] = inverse[i] * now;
-    }
+    for_rows(
+        c.n,
+        [&](int64_t k) {
+            return double3{c.r[last - k], c.p[last - k], c.v[last - k]};
+        },
+        [&](int64_t k, double3 of) {
+            const double now = of.x + beta * (of.y - omega * of.z);
+            c.p[last - k] = now;
+            if (c.inverse) c.p_hat[last - k] = c.inverse[last - k] * now;
+        });
 }
 
 /* z = A x, with w'z, and z'z unless that is NULL. */
@@ -141,19 +161,17 @@ static void first(const void *solver, cudaStream_t stream) {
     call.alpha = &minus, call.beta = &one;
     call.x = c->x, call.y = c->b, call.z = c->r;
     check(c->of->ctx, spmv_apply(c->of->plan, &call, stream));
-    begin<<<blocks_of(c->n), THREADS, 0, stream>>>(*c);
-    CUDA(cudaGetLastError());
+    launch_early(begin, blocks_of(c->n), stream, *c);
 }
 
 static void iterate(const void *solver, cudaGraphConditionalHandle goes_on, cudaStream_t stream) {
     const bicgstab *c = (const bicgstab *)solver;
     const unsigned blocks = blocks_of(c->n);
     multiply(c, c->p_hat, c->v, c->shadow, &c->s->shadow_v, NULL, stream);
-    half_way<<<blocks, THREADS, 0, stream>>>(*c);
+    launch_early(half_way, blocks, stream, *c);
     multiply(c, c->s_hat, c->t, c->r, &c->s->st, &c->s->tt, stream);
-    update_x_r<<<blocks, THREADS, 0, stream>>>(*c, goes_on);
-    update_p<<<blocks, THREADS, 0, stream>>>(*c);
-    CUDA(cudaGetLastError());
+    launch_early(update_x_r, blocks, stream, *c, goes_on);
+    launch_early(update_p, blocks, stream, *c);
 }
 
 static bicgstab make(const problem *of, double tolerance, int most) {

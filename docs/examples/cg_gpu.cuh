@@ -29,12 +29,18 @@ typedef struct cg {
 /* r is b - A x: p = z. The limit comes from b'b. */
 static __global__ void cg_first(cg c) {
     double rho = 0, bb = 0;
-    for (ROWS(i, c.n)) {
-        const double r = c.r[i], z = c.inverse ? c.inverse[i] * r : r;
-        c.p[i] = z;
-        rho += r * z;
-        bb += c.b[i] * c.b[i];
-    }
+    begin_early();
+    for_rows(
+        c.n,
+        [&](int64_t i) {
+            return double2{c.r[i], c.b[i]};
+        },
+        [&](int64_t i, double2 of) {
+            const double z = c.inverse ? c.inverse[i] * of.x : of.x;
+            c.p[i] = z;
+            rho += of.x * z;
+            bb += of.y * of.y;
+        });
     if (!add_grid(&c.state->room, &rho, &bb)) return;
     cg_state *s = c.state;
     s->rho = rho;
@@ -48,12 +54,12 @@ static __global__ void cg_first(cg c) {
 }
 
 /* r -= alpha q, with r'r and r'z on the way. */
-static __global__ void __launch_bounds__(THREADS)
+static __global__ void __launch_bounds__(THREADS, RESIDENT)
     cg_update_r(cg c, cudaGraphConditionalHandle goes_on) {
     cg_state *s = c.state;
+    double rho = 0, rr = 0;
+    begin_early();
     const double pq = s->pq, before = s->rho, alpha = pq > 0 || c.is_timed ? before / pq : 0;
-    const double *__restrict__ q = c.q, *__restrict__ inverse = c.inverse;
-    double *__restrict__ r = c.r, rho = 0, rr = 0;
     if (s->status != RUNNING) {
         if (blockIdx.x == 0 && threadIdx.x == 0) {
             s->alpha = 0; /* x and p stay as they are */
@@ -61,15 +67,19 @@ static __global__ void __launch_bounds__(THREADS)
         }
         return;
     }
-#pragma unroll 4
-    for (ROWS(i, c.n)) {
-        const double now = r[i] - alpha * q[i];
-        r[i] = now;
-        rr += now * now;
-        if (inverse) rho += now * now * inverse[i];
-    }
+    for_rows(
+        c.n,
+        [&](int64_t i) {
+            return double3{c.r[i], c.q[i], c.inverse ? c.inverse[i] : 0};
+        },
+        [&](int64_t i, double3 of) {
+            const double now = of.x - alpha * of.y;
+            c.r[i] = now;
+            rr += now * now;
+            rho += now * now * of.z;
+        });
     if (!add_grid(&s->room, &rr, &rho)) return;
-    if (!inverse) rho = rr;
+    if (!c.inverse) rho = rr;
     const int done = ++s->iterations;
     const end status = c.is_timed                   ? (done >= s->most ? TOO_MANY : RUNNING)
                        : !(pq == pq) || !(rr == rr) ? NOT_A_NUMBER
@@ -86,18 +96,23 @@ static __global__ void __launch_bounds__(THREADS)
     if (status != RUNNING) cudaGraphSetConditional(goes_on, 0);
 }
 
-/* x += alpha p, p = z + beta p */
-static __global__ void __launch_bounds__(THREADS) cg_update_x_p(cg c) {
+/* x += alpha p, p = z + beta p: the last rows first, since the caches still have what cg_update_r
+ * wrote last. */
+static __global__ void __launch_bounds__(THREADS, RESIDENT) cg_update_x_p(cg c) {
+    begin_early();
     const double alpha = c.state->alpha, beta = c.state->beta;
-    const double *__restrict__ r = c.r, *__restrict__ inverse = c.inverse;
-    double *__restrict__ x = c.x, *__restrict__ p = c.p;
+    const int64_t last = c.n - 1;
     if (alpha == 0 && !c.is_timed) return;
-#pragma unroll 4
-    for (ROWS(i, c.n)) {
-        const double before = p[i], z = inverse ? inverse[i] * r[i] : r[i];
-        x[i] += alpha * before;
-        p[i] = z + beta * before;
-    }
+    for_rows(
+        c.n,
+        [&](int64_t k) {
+            const int64_t i = last - k;
+            return double3{c.x[i], c.p[i], c.inverse ? c.inverse[i] * c.r[i] : c.r[i]};
+        },
+        [&](int64_t k, double3 of) {
+            c.x[last - k] = of.x + alpha * of.y;
+            c.p[last - k] = of.z + beta * of.y;
+        });
 }
 
 static inline void cg_multiply(const cg *c, cudaStream_t stream) {
@@ -115,17 +130,15 @@ static inline void cg_begin(const void *solver, cudaStream_t stream) {
     call.alpha = &minus, call.beta = &one;
     call.x = c->x, call.y = c->b, call.z = c->r;
     check(c->of->ctx, spmv_apply(c->of->plan, &call, stream));
-    cg_first<<<blocks_of(c->n), THREADS, 0, stream>>>(*c);
-    CUDA(cudaGetLastError());
+    launch_early(cg_first, blocks_of(c->n), stream, *c);
 }
 
 static inline void cg_iterate(const void *solver, cudaGraphConditionalHandle goes_on,
                               cudaStream_t stream) {
     const cg *c = (const cg *)solver;
     cg_multiply(c, stream);
-    cg_update_r<<<blocks_of(c->n), THREADS, 0, stream>>>(*c, goes_on);
-    cg_update_x_p<<<blocks_of(c->n), THREADS, 0, stream>>>(*c);
-    CUDA(cudaGetLastError());
+    launch_early(cg_update_r, blocks_of(c->n), stream, *c, goes_on);
+    launch_early(cg_update_x_p, blocks_of(c->n), stream, *c);
 }
 
 /* most: iterations. */

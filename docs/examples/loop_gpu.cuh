@@ -1,5 +1,6 @@
-/* loop_gpu.cuh: what the solvers on a GPU share: sums over vectors, and a graph that runs a loop
- * until a kernel ends it, so that the host waits once. Needs CUDA 12.4 or later. */
+/* loop_gpu.cuh: what the solvers on a GPU share: kernels that start early, sums over vectors, and a
+ * graph that runs a loop until a kernel ends it, so that the host waits once. Needs CUDA 12.4 or
+ * later. */
 #ifndef LOOP_GPU_CUH
 #define LOOP_GPU_CUH
 
@@ -9,11 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define ROWS(i, n) \
-    int64_t i = blockIdx.x * (int64_t)THREADS + threadIdx.x; \
-    i < n; \
-    i += (int64_t)gridDim.x * THREADS
 
 #define CUDA(call) \
     do { \
@@ -30,6 +26,13 @@ static inline void check(const spmv_ctx *ctx, spmv_status status) {
     exit(spmv_exit_code(status));
 }
 
+enum {
+    THREADS = 256,     /* of a block */
+    RESIDENT = 4,      /* blocks that a multiprocessor has room for, at least */
+    MOST_BLOCKS = 512, /* of a grid: all at once on 128 multiprocessors */
+    SOME = 4           /* rows that a thread has, at least */
+};
+
 typedef enum end { RUNNING, CONVERGED, TOO_MANY, INDEFINITE, BROKEN_DOWN, NOT_A_NUMBER } end;
 
 static const char *const ends[] = {"still running",
@@ -39,12 +42,56 @@ static const char *const ends[] = {"still running",
                                    "broke down",
                                    "not a number"};
 
+/* ---- kernels that start early ---------------------------------------------------------------- */
+
+/* A kernel calls this first. Compiled for sm_90 or later it was started while the kernel in front
+ * of it was ending, and waits here until that has ended; and the next one may start. */
+static __device__ inline void begin_early() {
+#if __CUDA_ARCH__ >= 900
+    cudaGridDependencySynchronize();
+    cudaTriggerProgrammaticLaunchCompletion();
+#endif
+}
+
+/* Launches a kernel that calls begin_early, with so many blocks of THREADS. */
+template <class... parameters, class... arguments>
+static void launch_early(void (*kernel)(parameters...), unsigned blocks, cudaStream_t stream,
+                         const arguments &...with) {
+    cudaFuncAttributes code;
+    cudaLaunchAttribute early = {};
+    cudaLaunchConfig_t how = {};
+    CUDA(cudaFuncGetAttributes(&code, kernel));
+    early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    early.val.programmaticStreamSerializationAllowed = 1;
+    how.gridDim = dim3(blocks);
+    how.blockDim = dim3(THREADS);
+    how.stream = stream;
+    how.attrs = &early;
+    how.numAttrs = code.binaryVersion >= 90;
+    CUDA(cudaLaunchKernelEx(&how, kernel, with...));
+}
+
+/* Calls use(i, get(i)) for the rows i of n that are this thread's, AT_A_TIME of them together: it
+ * reads for all of them first. No array is __restrict__: that would say that nobody writes it
+ * while the kernel runs, and the kernel in front still may when this one starts. */
+template <int AT_A_TIME = SOME, class getter, class user>
+static __device__ inline void for_rows(int64_t n, const getter &get, const user &use) {
+    const int64_t step = (int64_t)gridDim.x * THREADS;
+    for (int64_t i = blockIdx.x * (int64_t)THREADS + threadIdx.x; i < n; i += AT_A_TIME * step) {
+        decltype(get(i)) got[AT_A_TIME];
+#pragma unroll
+        for (int u = 0; u < AT_A_TIME; u++)
+            if (i + u * step < n) got[u] = get(i + u * step);
+#pragma unroll
+        for (int u = 0; u < AT_A_TIME; u++)
+            if (i + u * step < n) use(i + u * step, got[u]);
+    }
+}
+
 /* ---- sums ------------------------------------------------------------------------------------ */
 
-enum { THREADS = 256, MOST_BLOCKS = 1024, EACH = 4 /* numbers of a thread, at least */ };
-
 static inline unsigned blocks_of(int64_t n) {
-    const int64_t blocks = (n + THREADS * EACH - 1) / (THREADS * EACH);
+    const int64_t blocks = (n + THREADS * SOME - 1) / (THREADS * SOME);
     return (unsigned)(blocks < 1                      ? 1
                       : blocks < (int64_t)MOST_BLOCKS ? blocks
                                                       : (int64_t)MOST_BLOCKS);
