@@ -288,10 +288,11 @@ void spmv_propose_cuda(const spmv_features *f, spmv_proposals *out) {
     const double by_rows_s = 1 / propose_lanes(&m)->predicted_speedup,
                  by_shares_s = 1 / propose_shares(&m)->predicted_speedup;
     const bool by_rows = by_rows_s<by_shares_s, is_several = m.k> 1 && f->nnz > 0;
-    out->baseline = by_rows ? by_rows_s : by_shares_s;
-    out->n = 0;
-    if (is_several) out->baseline = 1 / propose_vectors(&m, false, 0)->predicted_speedup;
-    out->baseline_s = out->baseline;
+    out->n = 0; /* nothing is compared with a baseline yet: a speedup is one over seconds */
+    out->baseline_s = is_several ? 1 / propose_vectors(&m, false, 0)->predicted_speedup
+                      : by_rows  ? by_rows_s
+                                 : by_shares_s;
+    out->baseline = out->baseline_s;
     out->n = 0;
     if (is_several && f->layout != SPMV_ROWS) propose_vectors(&m, true, 0);
     if (is_several && f->layout == SPMV_ROWS) propose_two_lanes(&m);

@@ -520,6 +520,25 @@ static void several_vectors_share_the_matrix(void **state) {
     }
 }
 
+/* On a GPU sixteen vectors in rows take less time than sixteen products, and kernels that pack them
+ * take longer than the one that does not. */
+static void several_vectors_on_a_gpu_are_not_packed(void **state) {
+    (void)state;
+    spmv_features f = features_for(SPMV_FOR_GPU, "gen:poisson2d:450", NULL);
+    spmv_proposals one = {.n = 0}, all = {.n = 0};
+    f.cache = 60 << 20;
+    spmv_propose_cuda(&f, &one);
+    f.vectors = 16, f.layout = SPMV_ROWS;
+    spmv_propose_cuda(&f, &all);
+    if (!(all.baseline_s > one.baseline_s && all.baseline_s < 16 * one.baseline_s))
+        fail_msg("%g s, one vector %g", all.baseline_s, one.baseline_s);
+    static const char *const packing[] = {"csell_warp", "sell_thread_ahead"};
+    for (int k = 0; k < COUNT(packing); k++) {
+        const double speedup = predicted_speedup_of(&all, packing[k]);
+        if (!(speedup > 0 && speedup < 1)) fail_msg("%s: %g", packing[k], speedup);
+    }
+}
+
 /* The cost of what is predicted to be fastest, in products of one vector by csr_balanced, is that
  * of as many single products at most. */
 static void several_vectors_cost_no_more_than_one_by_one(void **state) {
@@ -569,6 +588,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(grids_are_converted_fast),
         cmocka_unit_test(one_vector_is_the_same_in_any_layout),
         cmocka_unit_test(several_vectors_share_the_matrix),
+        cmocka_unit_test(several_vectors_on_a_gpu_are_not_packed),
         cmocka_unit_test(several_vectors_cost_no_more_than_one_by_one),
     };
     return cmocka_run_group_tests(tests, open_context, close_context);
