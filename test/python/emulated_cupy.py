@@ -43,6 +43,7 @@ class Pointer:
 
 
 class ndarray(np.ndarray):
+    __module__ = "cupy"
     plan = None
 
     def __new__(cls, shape, dtype=float, order="C"):
@@ -146,10 +147,11 @@ class coo_matrix(matrix):
 
 def install():
     cupy, here = types.ModuleType("cupy"), globals()
+    cupy.empty = ndarray
     for name in "ndarray", "array", "asarray", "ascontiguousarray", "asfortranarray", "asnumpy":
         setattr(cupy, name, here[name])
     runtime = types.SimpleNamespace(getDevice=lambda: 0, deviceSynchronize=lambda: None)
-    cupy.cuda = types.SimpleNamespace(runtime=runtime, get_current_stream=Stream, Event=Event,
+    cupy.cuda = types.SimpleNamespace(runtime=runtime, Device=Device, get_current_stream=Stream, Event=Event,
                                       get_elapsed_time=lambda begin, end: 1e3 * (end.at - begin.at))
     cupyx, scipys, sparse = (types.ModuleType(name) for name in ("cupyx", "cupyx.scipy", "cupyx.scipy.sparse"))
     cupyx.scipy, scipys.sparse = scipys, sparse

@@ -25,8 +25,8 @@ class CuPy:
     @staticmethod
     def facts(x):
         """Device, type, shape and layout, which is None if there are gaps, and the address. A vector's layout is ROWS."""
-        memory, flags = x.data, x.flags
-        layout = ROWS if flags.c_contiguous else COLUMNS if flags.f_contiguous else None
+        memory = x.data
+        layout = ROWS if x.flags.c_contiguous else COLUMNS if x.flags.f_contiguous else None
         return memory.device_id, x.dtype, x.shape, layout, memory.ptr
 
     def empty(self, like, shape, layout):
@@ -37,9 +37,7 @@ class CuPy:
     def stream(self, device):
         return self.stream_of_thread().ptr
 
-    @staticmethod
-    def is_recorded(x):
-        return False
+    is_recorded = None
 
 
 class PyTorch:
@@ -69,44 +67,65 @@ def share_bytes(at_x, numbers_x, at_y, numbers_y, size):
 
 def way_of(package):
     facts, empty, current, stream_on = package.facts, package.empty, package.current, package.stream
-    is_recorded, one, one_on, several = package.is_recorded, lib.spmv_exec, lib.spmv_exec_async, lib.spmv_apply
+    is_recorded, one, one_on = package.is_recorded, lib.spmv_exec, lib.spmv_exec_async
 
-    def multiply(A, x, out=None):
-        if is_recorded(x):
-            return None
-        device, dtype, shape, layout, at_x = facts(x)
+    def several(A, x, out, device, dtype, shape, layout, at_x):
+        """A @ X, as vectors lie."""
         rows, cols = A.shape
-        is_vector = len(shape) == 1
-        if layout is None or (not is_vector and (len(shape) != 2 or shape[1] < 2)) or shape[0] != cols:
+        if layout is None or len(shape) != 2 or shape[1] < 2 or shape[0] != cols:
             return None
-        plan = A._plans[device].get(dtype if is_vector else (dtype, layout))
+        plan = A._plans[device].get((dtype, layout))
         if plan is None or (device is not None and current() != device):
             return None
-        of_y = (rows,) if is_vector else (rows, shape[1])
         if out is None:
-            y, at_y = empty(x, of_y, layout)
+            y, at_y = empty(x, (rows, shape[1]), layout)
         else:
             y = out
-            if type(y) is not type(x) or is_recorded(y):
-                return None
             *same, at_y = facts(y)
-            if same != [device, dtype, of_y, layout] or (
-                    not is_vector and share_bytes(at_x, cols * shape[1], at_y, rows * shape[1], dtype.itemsize)):
+            if same != [device, dtype, (rows, shape[1]), layout] or \
+                    share_bytes(at_x, cols * shape[1], at_y, rows * shape[1], dtype.itemsize):
                 return None
-        stream = None
-        with plan.lock if is_vector else plan.prepared.lock:
+        prepared, stream = plan.prepared, None
+        with prepared.lock:
             if device is not None:
                 stream = stream_on(device)
-                if stream != plan.prepared.queue.address:
-                    return None  # there may be products to wait for
-            if not is_vector:
-                status = several(plan.handle, Call(k=shape[1], layout=layout, x=at_x, z=at_y), stream)
-            elif device is None:
+                if stream != prepared.queue.address:
+                    return None
+            status = lib.spmv_apply(plan.handle, Call(k=shape[1], layout=layout, x=at_x, z=at_y), stream)
+        if status:
+            check(status, prepared.context)
+        return y
+
+    def multiply(A, x, out=None):
+        if is_recorded is not None and (is_recorded(x) or out is not None and is_recorded(out)):
+            return None
+        if out is not None and type(out) is not type(x):
+            return None
+        device, dtype, shape, layout, at_x = facts(x)
+        if len(shape) != 1:
+            return several(A, x, out, device, dtype, shape, layout, at_x)
+        rows, cols = A.shape
+        plan = A._plans[device].get(dtype)
+        if plan is None or layout is None or shape[0] != cols or (device is not None and current() != device):
+            return None
+        if out is None:
+            y, at_y = empty(x, (rows,), layout)
+        else:
+            y = out
+            of_device, of_dtype, of_shape, of_layout, at_y = facts(y)
+            if of_device != device or of_dtype != dtype or of_shape != (rows,) or of_layout is None:
+                return None
+        prepared = plan.prepared
+        with plan.lock:
+            if device is None:
                 status = one(plan.handle, 1.0, at_x, 0.0, at_y)
             else:
+                stream = stream_on(device)
+                if stream != prepared.queue.address:
+                    return None  # there may be products to wait for
                 status = one_on(plan.handle, 1.0, at_x, 0.0, at_y, stream)
         if status:
-            check(status, plan.prepared.context)
+            check(status, prepared.context)
         return y
 
     return multiply
