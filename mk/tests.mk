@@ -58,6 +58,8 @@ $(cuda)/bench_%:    $(omp)/test/bench_%.o $(cuda)/parts.a ; $(Q)$(link_cuda) -o 
 $(cuda)/bench_upload: $(cuda)/test/bench_upload.o $(cuda)/parts.a
 	$(Q)$(link_cuda) -o $@ $^ $(ldlibs)
 $(cuda)/bench_solver: $(cuda)/test/solver.o
+# The examples need C++17, as cooperative groups do.
+$(cuda)/test/bench_loops.o: private nvflags := $(subst c++14,c++17,$(nvflags))
 $(cuda)/bench_loops: $(cuda)/test/bench_loops.o $(cuda)/parts.a
 	$(Q)$(link_cuda) -o $@ $^ $(ldlibs) -lcublas -lcusparse
 
