@@ -1,10 +1,12 @@
 /* backend.c: the host as a device: its memory, its clock, its kernels. */
 #include "backend.h"
+#include "omp/squares.h"
 #include "spmv_host.h"
 #include "spmv_kernel.h"
 #include "spmv_waiting.h"
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 #ifdef __x86_64__
@@ -109,18 +111,82 @@ static spmv_status fill(spmv_device *d, void *memory, int byte, size_t bytes) {
     return SPMV_OK;
 }
 
-/* By squares that fit the first cache, shared out in order. */
+typedef struct turning { /* m lines of n numbers become n lines of m */
+    int64_t m, n;
+    const void *from;
+    int64_t from_ld;
+    void *to;
+    int64_t to_ld;
+    bool past; /* whole lines of the result, which caches could not keep, go past them */
+} turning;
+
+enum { SIDE = 32 /* of squares that fit the first cache */ };
+
+/* Turns numbers [i0, i1) of lines [j0, j1) of the result. */
+#define TURN_PART(type) \
+    static void turn_part_##type(const turning *t, int64_t i0, int64_t i1, int64_t j0, \
+                                 int64_t j1) { \
+        const type *from = t->from; \
+        type *to = t->to; \
+        for (int64_t i = i0; i < i1; i++) \
+            for (int64_t j = j0; j < j1; j++) to[j * t->to_ld + i] = from[i * t->from_ld + j]; \
+    }
+TURN_PART(uint32_t)
+TURN_PART(uint64_t)
+
+#ifdef __x86_64__
+SQUARES(uint32_t)
+SQUARES(uint64_t)
+
+#define TURN_AVX2(type) \
+    static AVX2 void turn_avx2_##type(const turning *t, int64_t i0, int64_t i1, int64_t j0, \
+                                      int64_t j1) { \
+        const type *from = t->from; \
+        type *to = t->to; \
+        const int64_t i2 = i1 - (i1 - i0) % 4, j2 = j1 - (j1 - j0) % 4; \
+        for (int64_t j = j0; j < j2; j += 4) \
+            for (int64_t i = i0; i < i2; i += 4) { \
+                four_##type v[4]; \
+                for (int l = 0; l < 4; l++) \
+                    v[l] = *(const four_##type *)(from + (i + l) * t->from_ld + j); \
+                turn_square_##type(v); \
+                for (int l = 0; l < 4; l++) { \
+                    type *line = to + (j + l) * t->to_ld + i; \
+                    if (t->past) \
+                        put_past_##type(line, v[l]); \
+                    else \
+                        *(four_##type *)line = v[l]; \
+                } \
+            } \
+        turn_part_##type(t, i2, i1, j0, j1); \
+        turn_part_##type(t, i0, i2, j2, j1); \
+        if (t->past) _mm_sfence(); \
+    }
+TURN_AVX2(uint32_t)
+TURN_AVX2(uint64_t)
+
+static bool has_squares(void) {
+    return isa_of_cpu() != ISA_PORTABLE;
+}
+#else
+static bool has_squares(void) {
+    return false;
+}
+#define turn_avx2_uint32_t turn_part_uint32_t
+#define turn_avx2_uint64_t turn_part_uint64_t
+#endif
+
+/* Shares squares out in order. */
 #define TURN(type) \
-    static void turn_##type(int team, int64_t m, int64_t n, const type *from, int64_t from_ld, \
-                            type *to, int64_t to_ld) { \
-        enum { SIDE = 32 }; \
-        const int64_t across = (n + SIDE - 1) / SIDE, squares = (m + SIDE - 1) / SIDE * across; \
+    static void turn_##type(int team, const turning *t, bool squares_of_four) { \
+        const int64_t across = (t->n + SIDE - 1) / SIDE, \
+                      squares = (t->m + SIDE - 1) / SIDE * across; \
         _Pragma("omp parallel for num_threads(team) schedule(static)") for (int64_t s = 0; \
                                                                             s < squares; s++) { \
             const int64_t i0 = s / across * SIDE, j0 = s % across * SIDE; \
-            const int64_t i1 = i0 + SIDE < m ? i0 + SIDE : m, j1 = j0 + SIDE < n ? j0 + SIDE : n; \
-            for (int64_t i = i0; i < i1; i++) \
-                for (int64_t j = j0; j < j1; j++) to[j * to_ld + i] = from[i * from_ld + j]; \
+            const int64_t i1 = i0 + SIDE < t->m ? i0 + SIDE : t->m, \
+                          j1 = j0 + SIDE < t->n ? j0 + SIDE : t->n; \
+            (squares_of_four ? turn_avx2_##type : turn_part_##type)(t, i0, i1, j0, j1); \
         } \
     }
 TURN(uint32_t)
@@ -128,12 +194,16 @@ TURN(uint64_t)
 
 static spmv_status turn_host(spmv_device *d, void *stream, size_t width, int64_t m, int64_t n,
                              const void *from, int64_t from_ld, void *to, int64_t to_ld) {
+    enum { LINE = 64 };
     const int team = m * n > 1 << 13 ? d->threads : 1;
+    const bool whole = m == to_ld && (size_t)m * width % LINE == 0 && (uintptr_t)to % LINE == 0;
+    const bool past = whole && 2 * (size_t)(m * n) * width > spmv_host_cache();
+    const turning t = {m, n, from, from_ld, to, to_ld, past};
     (void)stream;
     if (width == sizeof(uint32_t))
-        turn_uint32_t(team, m, n, from, from_ld, to, to_ld);
+        turn_uint32_t(team, &t, has_squares());
     else
-        turn_uint64_t(team, m, n, from, from_ld, to, to_ld);
+        turn_uint64_t(team, &t, has_squares());
     return SPMV_OK;
 }
 

@@ -93,7 +93,9 @@ static spmv_proposal *propose_rows(const model *m) {
     const spmv_features *f = m->f;
     const work one = {m->width + INDEX + m->y, m->far + 2 * m->rows, 1};
     if (m->k == 1) return propose(m, "csr_balanced", ONE_BY_ONE, one);
-    const double most = m->in_rows ? 4 * LINE / m->width : SPMV_PANEL_VECTORS;
+    const double turned_at_a_time =
+        SPMV_PANEL_VECTORS * fmin(2, 1 + (double)f->rows / (double)f->cols);
+    const double most = m->in_rows ? 4 * LINE / m->width : floor(turned_at_a_time);
     const double panels = ceil(m->k / most), columns = fmin(m->k, most);
     const double lines = ceil(columns * m->width / LINE), per_line = 1.5;
     const double far = fmin(1, columns * m->far);

@@ -315,14 +315,21 @@ static bool is_beyond(double bytes, int64_t nshares) {
     return bytes > near_cache * (double)nshares;
 }
 
-/* Says whether z, which caches could not keep, is written past them: in whole vectors, row after
- * row, so that lines are whole, too. */
+/* Says whether rows of z, which caches could not keep, are written past them: in whole vectors, row
+ * after row, so that lines are whole, too. */
 static bool may_stream(const panel *p, int64_t nshares, int64_t isa) {
     enum { LINE = 64 };
     const size_t vector = vector_bytes(isa, p->columns), row = (size_t)p->columns * sizeof(real);
     return vector > 0 && row >= LINE && row % vector == 0 && p->beta == 0 && p->ldz == p->columns &&
            (uintptr_t)p->z % vector == 0 &&
            is_beyond((double)p->A->s.rows * p->columns * sizeof(real), nshares);
+}
+
+/* Returns how columns of z, which caches could not keep, are written past them; or NULL. */
+static put_lines_function *past_caches(const panel *all, int64_t nshares, int64_t isa) {
+    const double bytes = (double)all->A->s.rows * all->columns * sizeof(real);
+    const bool may = all->beta == 0 && (uintptr_t)all->z % sizeof(real) == 0;
+    return may && is_beyond(bytes, nshares) ? way_past(isa) : NULL;
 }
 
 static int least(int64_t a, int64_t b) {
@@ -403,10 +410,19 @@ static spmv_status run_some(const spmv_plan *p, panel *all, real *turned) {
     return SPMV_OK;
 }
 
+/* Returns how many columns of x the plan's panel has room for: z needs none. */
+static int columns_turned(const spmv_plan *p) {
+    const int64_t room = SPMV_PANEL_VECTORS * (p->cols + p->rows);
+    return p->cols > 0 ? least(TURNED, room / p->cols) : TURNED;
+}
+
 static spmv_status run_columns(const spmv_plan *p, const spmv_operands *v) {
-    const int most = least(TURNED, CARRIED_BYTES / (int64_t)sizeof(real) / shares_of(p));
+    const int64_t nshares = shares_of(p), carried = CARRIED_BYTES / (int64_t)sizeof(real) / nshares;
+    const int most = least(columns_turned(p), carried);
     panel all = panel_of(p, v);
     all.in_columns = true;
+    all.columns = least(INT32_MAX, v->k);
+    all.past = past_caches(&all, nshares, p->choice.value[SPMV_isa]);
     for (int64_t j = 0; j < v->k; j += all.columns) {
         all.columns = least(most, v->k - j);
         TRY(run_some(p, &all, v->panel));

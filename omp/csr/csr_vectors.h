@@ -13,7 +13,7 @@
 #pragma once
 
 #include "omp/carry.h"
-#include "omp/isa.h"
+#include "omp/squares.h"
 #include "formats/csr/csr.h"
 
 typedef struct share { /* rows first..last - 1 end in it, entries k..end - 1 */
@@ -22,13 +22,16 @@ typedef struct share { /* rows first..last - 1 end in it, entries k..end - 1 */
 } share;
 
 enum {
-    TURNED = 8,       /* columns that are turned into rows at a time */
+    TURNED = 16,      /* columns that are turned into rows at a time, at most */
     DIRECT = 4,       /* columns that are read where they lie, at most */
     BACK = 32,        /* rows that are turned back at a time */
     MOST_VECTORS = 4, /* registers for a row's even entries, as many for its odd ones */
     MOST_COLUMNS = MOST_VECTORS * 64 / sizeof(real), /* columns of the widest panel */
     ASKED = 16                                       /* entries that x is asked for ahead */
 };
+
+typedef struct lines lines;
+typedef void put_lines_function(lines *l); /* writes whole lines */
 
 typedef struct panel { /* some columns of a product z <- alpha A x + beta y */
     const csr *A;
@@ -37,8 +40,9 @@ typedef struct panel { /* some columns of a product z <- alpha A x + beta y */
     int64_t ldx, ldy, ldz;
     real alpha, beta;
     int columns;
-    bool in_columns; /* y and z; x is in rows, unless it is read directly */
-    bool streams;    /* whole rows of z, aligned, go past the caches */
+    bool in_columns;          /* y and z; x is in rows, unless it is read directly */
+    bool streams;             /* whole rows of z, aligned, go past the caches */
+    put_lines_function *past; /* how columns of z go past the caches; NULL: they do not */
 } panel;
 
 /* Multiplies one share of a panel, and leaves what it has of row begun in carried. */
@@ -210,6 +214,92 @@ AVX512_INLINE vec512 load_512(int there, const real *from) {
     return out;
 }
 
+/* ---- whole lines past the caches ------------------------------------------------------------- */
+
+SQUARES(real)
+
+enum { LINE_NUMBERS = 64 / sizeof(real) };
+
+/* Numbers of a column on their way: those of whole lines are written, and the rest is kept. */
+struct lines {
+    real kept[BACK + 2 * LINE_NUMBERS] __attribute__((aligned(64)));
+    uintptr_t to; /* the line in which the first one belongs */
+    int skip;     /* numbers in front of it in that line */
+    int n;        /* with these */
+};
+
+AVX2_INLINE void begin_lines(lines *l, const real *z) {
+    l->skip = l->n = (int)((uintptr_t)z % 64 / sizeof(real));
+    l->to = (uintptr_t)z - (uintptr_t)z % 64;
+}
+
+AVX2_INLINE int finish_first_line(lines *l) {
+    real *to = (real *)l->to;
+    if (l->skip == 0) return 0;
+    for (int n = l->skip; n < LINE_NUMBERS; n++) to[n] = l->kept[n];
+    l->skip = 0;
+    return LINE_NUMBERS;
+}
+
+#define PUT_LINES(isa, target, put) \
+    static target void put_lines_##isa(lines *l) { \
+        const int whole = l->n / LINE_NUMBERS * LINE_NUMBERS; \
+        real *to = (real *)l->to; \
+        if (whole == 0) return; \
+        for (int n = finish_first_line(l); n < whole; n += LINE_NUMBERS) put(to + n, l->kept + n); \
+        memcpy(l->kept, l->kept + whole, 64); \
+        l->to += (size_t)whole * sizeof(real); \
+        l->n -= whole; \
+    }
+
+AVX2_INLINE void put_line_256(void *to, const void *from) {
+    const __m256i first = _mm256_load_si256(from),
+                  second = _mm256_load_si256((const void *)((const char *)from + 32));
+    _mm256_stream_si256(to, first);
+    _mm256_stream_si256((void *)((char *)to + 32), second);
+}
+
+AVX512_INLINE void put_line_512(void *to, const void *from) {
+    _mm512_stream_si512(to, _mm512_load_si512(from));
+}
+
+PUT_LINES(avx2, AVX2, put_line_256)
+PUT_LINES(avx512, AVX512, put_line_512)
+
+AVX2_INLINE void end_lines(lines *l, put_lines_function *put) {
+    put(l);
+    real *to = (real *)l->to;
+    for (int n = l->skip; n < l->n; n++) to[n] = l->kept[n];
+}
+
+/* Turns all that there is, in whole squares, into columns of lines: past the caches, or where they
+ * lie. Squares that are not full have sums of earlier rows, or none, behind their rows. */
+AVX2_INLINE void put_squares(const panel *p, turned_back *t, lines *out) {
+    if (!p->past && t->n < BACK) {
+        put_back(p, t);
+        return;
+    }
+    for (int c = 0; c < p->columns; c += 4)
+        for (int r = 0; r < t->n; r += 4) {
+            four_real v[4];
+            for (int l = 0; l < 4; l++) v[l] = *(const four_real *)(t->sum[r + l] + c);
+            turn_square_real(v);
+            for (int l = 0; l < 4 && c + l < p->columns; l++) {
+                real *z = p->z + (c + l) * p->ldz + t->first + r;
+                const real *y = p->y + (c + l) * p->ldy + t->first + r;
+                four_real sum = p->alpha * v[l];
+                if (p->beta != 0) sum = p->alpha * v[l] + p->beta * *(const four_real *)y;
+                *(four_real *)(p->past ? out[c + l].kept + out[c + l].n + r : z) = sum;
+            }
+        }
+    for (int c = 0; p->past && c < p->columns; c++) {
+        out[c].n += t->n;
+        p->past(&out[c]);
+    }
+    t->first += t->n;
+    t->n = 0;
+}
+
 AVX2_INLINE void stream_128(real *to, vec128 v) {
     _mm_stream_si128((__m128i *)(void *)to, (__m128i)v);
 }
@@ -244,8 +334,8 @@ CHOOSE(512, AVX512_INLINE)
         const idx *col = p->A->col_idx; \
         const real *value = p->A->values, *x = p->x; \
         const int64_t ldx = p->ldx, behind = p->A->s.nnz - ASKED; \
-        vec##width odd[MOST_VECTORS]; \
-        for (int v = 0; v < n; v++) sum[v] = odd[v] = (vec##width){0}; \
+        vec##width even[MOST_VECTORS], odd[MOST_VECTORS]; \
+        for (int v = 0; v < n; v++) even[v] = odd[v] = (vec##width){0}; \
         for (; k + 1 < end; k += 2) { \
             const real *even_x = x + col[k] * ldx, *odd_x = x + col[k + 1] * ldx; \
             if (asks && k + 1 < behind) \
@@ -253,9 +343,9 @@ CHOOSE(512, AVX512_INLINE)
                     __builtin_prefetch(x + col[k + ASKED] * ldx + v * LANES); \
                     __builtin_prefetch(x + col[k + 1 + ASKED] * ldx + v * LANES); \
                 } \
-            for (int v = 0; v < n; v++) { \
+            _Pragma("GCC unroll 4") for (int v = 0; v < n; v++) { \
                 const int there = v == n - 1 ? rest : LANES; \
-                sum[v] += value[k] * load_##width(there, even_x + v * LANES); \
+                even[v] += value[k] * load_##width(there, even_x + v * LANES); \
                 odd[v] += value[k + 1] * load_##width(there, odd_x + v * LANES); \
             } \
         } \
@@ -264,15 +354,15 @@ CHOOSE(512, AVX512_INLINE)
             const int64_t at = k - (k > 0 && !is_odd); \
             if (at < end) { \
                 const vec##width more = \
-                    sum[0] + value[at] * load_##width(rest, x + col[at] * ldx); \
-                sum[0] = chosen_##width(is_odd, more, sum[0]); \
+                    even[0] + value[at] * load_##width(rest, x + col[at] * ldx); \
+                even[0] = chosen_##width(is_odd, more, even[0]); \
             } \
-        } else { \
-            for (int v = 0; k < end && v < n; v++) \
-                sum[v] += value[k] * \
-                          load_##width(v == n - 1 ? rest : LANES, x + col[k] * ldx + v * LANES); \
+        } else if (k < end) { \
+            const real *even_x = x + col[k] * ldx; \
+            _Pragma("GCC unroll 4") for (int v = 0; v < n; v++) even[v] += \
+                value[k] * load_##width(v == n - 1 ? rest : LANES, even_x + v * LANES); \
         } \
-        for (int v = 0; v < n; v++) sum[v] += odd[v]; \
+        _Pragma("GCC unroll 4") for (int v = 0; v < n; v++) sum[v] = even[v] + odd[v]; \
     } \
     INLINE void put_row_##width(const panel *p, int64_t row, const int n, const int rest, \
                                 const vec##width *sum) { \
@@ -293,10 +383,16 @@ CHOOSE(512, AVX512_INLINE)
                                     const int n, const int rest, const bool asks) { \
         enum { LANES = sizeof(vec##width) / sizeof(real) }; \
         const panel p = *given; \
-        turned_back back = {.first = s->first}; \
-        vec##width sum[MOST_VECTORS]; \
+        turned_back back; \
+        lines out[TURNED]; \
+        vec##width begun[MOST_VECTORS]; \
         int64_t k = s->k; \
+        if (p.in_columns) memset(&back, 0, sizeof back); \
+        back.first = s->first, back.n = 0; \
+        for (int c = 0; p.past && c < p.columns; c++) \
+            begin_lines(&out[c], p.z + c * p.ldz + s->first); \
         for (int64_t i = s->first; i < s->last; k = p.A->row_ptr[++i]) { \
+            vec##width sum[MOST_VECTORS]; \
             ask_ahead(p.A->values + k, HALF_PAGE); \
             ask_ahead(p.A->col_idx + k, HALF_PAGE / 2); \
             sum_row_##width(&p, k, p.A->row_ptr[i + 1], n, rest, asks, sum); \
@@ -307,13 +403,14 @@ CHOOSE(512, AVX512_INLINE)
                 put_row_##width(&p, i, n, rest, sum); \
             } else if (n * LANES <= TURNED) { \
                 memcpy(back.sum[back.n], sum, (size_t)n * sizeof *sum); \
-                if (++back.n == BACK) put_back(&p, &back); \
+                if (++back.n == BACK) put_squares(&p, &back, out); \
             } \
         } \
-        if (p.in_columns) put_back(&p, &back); \
-        if (p.streams) _mm_sfence(); \
-        sum_row_##width(&p, k, s->end, n, rest, asks, sum); \
-        memcpy(carried, sum, (size_t)p.columns * sizeof *carried); \
+        if (p.in_columns) put_squares(&p, &back, out); \
+        for (int c = 0; p.past && c < p.columns; c++) end_lines(&out[c], p.past); \
+        if (p.past || p.streams) _mm_sfence(); \
+        sum_row_##width(&p, k, s->end, n, rest, asks, begun); \
+        memcpy(carried, begun, (size_t)p.columns * sizeof *carried); \
     } \
     INLINE void multiply_##width(const panel *p, const share *s, real *carried, const int n, \
                                  const bool asks) { \
@@ -369,6 +466,10 @@ static panel_function *direct_function(int64_t isa, int columns) {
     return isa == ISA_PORTABLE ? direct_portable[columns] : direct_avx2[columns];
 }
 
+static put_lines_function *way_past(int64_t isa) {
+    return isa == ISA_AVX512 ? put_lines_avx512 : isa == ISA_AVX2 ? put_lines_avx2 : NULL;
+}
+
 /* Columns of the widest panel. */
 static int most_columns(int64_t isa) {
     return MOST_VECTORS * (isa == ISA_AVX512 ? 64 : 32) / (int)sizeof(real);
@@ -388,6 +489,11 @@ static panel_function *rows_function(int64_t isa, int columns, bool asks) {
 static panel_function *direct_function(int64_t isa, int columns) {
     (void)isa;
     return direct_portable[columns];
+}
+
+static put_lines_function *way_past(int64_t isa) {
+    (void)isa;
+    return NULL;
 }
 
 static int most_columns(int64_t isa) {

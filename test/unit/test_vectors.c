@@ -402,12 +402,66 @@ static void planted_faults_are_caught(void **state) {
         pair_free(&p);
     }
 }
+/* Columns together take more room than the caches that are nearest, two of them do not: then the
+ * first are written in another way, to places that begin anywhere in a cache line. */
+static void columns_beyond_the_caches_have_the_same_bits(const spmv_mat *mat, int64_t isa,
+                                                         spmv_precision precision) {
+    enum { N = 20011, K = 35, LD = N + 3, MARK = 0x5a };
+    const spmv_setting set = {"isa", isa};
+    const spmv_plan_opts opts = {.size = sizeof opts,
+                                 .kernel = "csr_balanced",
+                                 .vectors = K,
+                                 .layout = SPMV_COLUMNS,
+                                 .precision = precision,
+                                 .settings = &set,
+                                 .nsettings = 1};
+    const size_t width = width_of(precision), bytes = (size_t)LD * K * width;
+    spmv_plan *plan = NULL;
+    assert_int_equal(spmv_plan_create((spmv_mat *)(uintptr_t)mat, &opts, &plan), SPMV_OK);
+    double *random = random_vector(5, N * K);
+    char *x = malloc(bytes), *all = malloc(bytes + width), *z = all + width, *two = malloc(bytes);
+    for (int64_t i = 0; i < N * K; i++) set_number(x, precision, i, random[i]);
+    memset(all, MARK, bytes + width);
+    spmv_call call = {.size = sizeof call, .x = x, .z = z, .k = K, .ldx = N, .ldz = LD};
+    assert_int_equal(spmv_apply(plan, &call, NULL), SPMV_OK);
+    call.k = 2, call.z = two;
+    for (int64_t j = 0; j < K; j++) {
+        const int64_t first = j < K - 1 ? j : j - 1; /* of two columns, this one among them */
+        call.x = x + (size_t)(first * N) * width;
+        if (j == first) assert_int_equal(spmv_apply(plan, &call, NULL), SPMV_OK);
+        assert_memory_equal(z + (size_t)(j * LD) * width, two + (size_t)((j - first) * LD) * width,
+                            N * width);
+        for (size_t b = 0; b < (LD - N) * width; b++)
+            assert_int_equal(z[(size_t)(j * LD + N) * width + b], MARK);
+    }
+    for (size_t b = 0; b < width; b++) assert_int_equal(all[b], MARK);
+    free(random);
+    free(x);
+    free(all);
+    free(two);
+    spmv_plan_free(plan);
+}
+
+static void many_rows_have_the_same_bits_in_all_columns(void **state) {
+    (void)state;
+    for (int threads = 1; threads <= 3; threads += 2) {
+        spmv_ctx *ctx = context_of(threads);
+        spmv_mat *mat = NULL;
+        assert_int_equal(spmv_mat_load(ctx, "gen:random:20011:5", NULL, &mat), SPMV_OK);
+        for (int64_t isa = 1; isa <= best_isa(); isa++)
+            for (int p = 0; p < 2; p++)
+                columns_beyond_the_caches_have_the_same_bits(mat, isa, (spmv_precision)p);
+        spmv_mat_free(mat);
+        spmv_ctx_free(ctx);
+    }
+}
 
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_kernel_multiplies_blocks),
         cmocka_unit_test(bits_depend_on_no_other_column),
         cmocka_unit_test(many_rows_have_the_same_bits_in_all_panels),
+        cmocka_unit_test(many_rows_have_the_same_bits_in_all_columns),
         cmocka_unit_test(planted_faults_are_caught),
     };
     wait_without_spinning(argv);
