@@ -26,12 +26,19 @@ variant_flags = $(if $(variant),-DSPMV_SUFFIX=$(variant) \
 
 nvcc      = $(or $(NVCC),$(error make cuda: no nvcc in PATH, CUDA_HOME or /usr/local/cuda. \
             Install the CUDA toolkit, or name it: make cuda NVCC=/path/to/nvcc. 'make omp' needs none))
-nvflags   = $(strip -std=c++14 $(OPT) -arch=$(CUDA_ARCH) \
+
+# Of several architectures the last one's PTX is kept, too, which newer GPUs translate.
+arch_code  = -gencode=arch=compute_$(1),code=$(2)_$(1)
+arch_codes = $(foreach a,$(CUDA_ARCH:sm_%=%),$(call arch_code,$(a),sm)) \
+             $(call arch_code,$(patsubst sm_%,%,$(lastword $(CUDA_ARCH))),compute)
+arch_flags = $(if $(word 2,$(CUDA_ARCH)),$(arch_codes),-arch=$(CUDA_ARCH))
+
+nvflags   = $(strip -std=c++14 $(OPT) $(arch_flags) \
             -Xcompiler=-fopenmp,-Wall,$(subst $(space),$(comma),$(hidden)) \
             $(if $(WERROR),-Werror all-warnings) $(includes))
 
 link_omp  = $(CC) $(cflags)
-link_cuda = $(nvcc) -arch=$(CUDA_ARCH) -Xcompiler=-fopenmp$(if $(SAN),$(comma)-fsanitize=$(SAN))
+link_cuda = $(nvcc) $(arch_flags) -Xcompiler=-fopenmp$(if $(SAN),$(comma)-fsanitize=$(SAN))
 
 # The name and flags of the library that is installed
 soname       := libspmv.so.$(shell sed -n 's/^SPMV_\([0-9]*\) {/\1/p' src/install/exports.map)

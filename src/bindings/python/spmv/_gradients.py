@@ -30,7 +30,7 @@ class Product(torch.autograd.Function):
     def forward(ctx, A, values, x):
         ctx.A, ctx.count = A, A._entries.count
         ctx.save_for_backward(values, x if values is not None else None)
-        return A._multiply(x.detach(), A._transposed)
+        return A.dot(x.detach())
 
     @staticmethod
     def backward(ctx, gradient):
@@ -42,7 +42,7 @@ class Product(torch.autograd.Function):
                     raise RuntimeError("spmv.matrix: its values were changed after a product whose gradient is asked for")
                 A.values[...] = _operands.numbers_of(values)
                 ctx.count = A._entries.count
-            of_x = product(A.T, gradient, values)
+            of_x = product(A.T, gradient, values) if torch.is_grad_enabled() else A.T.dot(gradient)
         if ctx.needs_input_grad[1]:
             rows, cols = places_of(A, gradient.device)
             of_values = (gradient[rows] * x[cols]).reshape(len(rows), -1).sum(1)

@@ -85,7 +85,7 @@ class matrix(LinearOperator):
 
     def _attach(self, entries, transposed):
         super().__init__(entries.own.dtype, entries.own.shape[::-1] if transposed else entries.own.shape)
-        self._entries, self._transposed = entries, transposed
+        self._entries, self._transposed, self._other = entries, transposed, None
         self._plans = entries.plans[transposed]
         self._on_host = self._plans[None]
         self._joined = {}  # the type of a product with an operand of that type
@@ -163,9 +163,11 @@ class matrix(LinearOperator):
     rmatmat = rmatvec
 
     def _transpose(self):
-        other = matrix.__new__(matrix)
-        other._attach(self._entries, not self._transposed)
-        return other
+        """Is kept, and does not keep this one in turn."""
+        if self._other is None:
+            self._other = matrix.__new__(matrix)
+            self._other._attach(self._entries, not self._transposed)
+        return self._other
 
     def _adjoint(self):
         return matrix(self._own(self._transposed).conj().T) if self.dtype.kind == "c" else self.T
