@@ -27,7 +27,7 @@ variant_flags = $(if $(variant),-DSPMV_SUFFIX=$(variant) \
 nvcc      = $(or $(NVCC),$(error make cuda: no nvcc in PATH, CUDA_HOME or /usr/local/cuda. \
             Install the CUDA toolkit, or name it: make cuda NVCC=/path/to/nvcc. 'make omp' needs none))
 
-# Of several architectures the last one's PTX is kept, too, which newer GPUs translate.
+# The last of several architectures is there as PTX, too, which newer GPUs translate.
 arch_code  = -gencode=arch=compute_$(1),code=$(2)_$(1)
 arch_codes = $(foreach a,$(CUDA_ARCH:sm_%=%),$(call arch_code,$(a),sm)) \
              $(call arch_code,$(patsubst sm_%,%,$(lastword $(CUDA_ARCH))),compute)
