@@ -6,7 +6,7 @@
  * In rows      x[col ldx ..] is loaded as vectors, the last one under a mask; where most reads jump
  *              from line to line they are asked for some entries ahead; z is written past the
  *              caches where these could not keep it.
- * In columns   up to four columns of near entries are read where they lie; otherwise eight columns
+ * In columns   one or two columns of near entries are read where they lie; otherwise eight columns
  *              of x at a time are turned into rows, in memory of the plan, and 32 rows of sums at a
  *              time are turned back.
  */
@@ -23,7 +23,7 @@ typedef struct share { /* rows first..last - 1 end in it, entries k..end - 1 */
 
 enum {
     TURNED = 16,      /* columns that are turned into rows at a time, at most */
-    DIRECT = 4,       /* columns that are read where they lie, at most */
+    DIRECT = 2,       /* columns that are read where they lie, at most */
     BACK = 32,        /* rows that are turned back at a time */
     MOST_VECTORS = 4, /* registers for a row's even entries, as many for its odd ones */
     MOST_COLUMNS = MOST_VECTORS * 64 / sizeof(real), /* columns of the widest panel */
@@ -116,14 +116,7 @@ static inline __attribute__((always_inline)) void share_direct(const panel *give
     static target void direct_2_##isa(const panel *p, const share *s, real *carried) { \
         share_direct(p, s, carried, 2); \
     } \
-    static target void direct_3_##isa(const panel *p, const share *s, real *carried) { \
-        share_direct(p, s, carried, 3); \
-    } \
-    static target void direct_4_##isa(const panel *p, const share *s, real *carried) { \
-        share_direct(p, s, carried, 4); \
-    } \
-    static panel_function *const direct_##isa[DIRECT + 1] = {NULL, direct_1_##isa, direct_2_##isa, \
-                                                             direct_3_##isa, direct_4_##isa};
+    static panel_function *const direct_##isa[DIRECT + 1] = {NULL, direct_1_##isa, direct_2_##isa};
 
 /* ---- rows, in portable C --------------------------------------------------------------------- */
 
