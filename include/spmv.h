@@ -169,6 +169,7 @@ typedef struct spmv_arrays {
                             is NULL */
     /* Entries are dense blocks of that size, row after row, which nnz, ptr and idx count; 0: 1 */
     int block_rows, block_cols;
+    int idx_bits; /* 64, in host memory: idx and line are arrays of int64_t; 0: 32 */
 } spmv_arrays;
 
 typedef struct spmv_load_opts {

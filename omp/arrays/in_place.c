@@ -25,6 +25,7 @@ typedef struct product {
     const spmv_arrays *a;
     const ofs *ptr;
     const idx *at, *line;
+    int wide_idx; /* 1: indices have 64 bits, of which the lower half is read; bytes lie so */
     const real *values, *x, *y;
     real *z, alpha, beta;
     int64_t k, ldx, ldy, ldz;
@@ -44,6 +45,7 @@ static product product_of(const spmv_plan *p, const spmv_operands *v) {
                      .ptr = a->ptr,
                      .at = a->idx,
                      .line = a->line,
+                     .wide_idx = a->idx_bits == 64,
                      .values = a->values,
                      .x = v->x,
                      .y = v->beta == 0 ? v->z : v->y,
@@ -109,23 +111,31 @@ INLINE real combined(const product *m, real sum, int64_t at_y) {
     return m->beta == 0 ? m->alpha * sum : m->alpha * sum + m->beta * m->y[at_y];
 }
 
-/* One vector. */
-static void gather_lines(const product *given, int64_t first, int64_t last) {
+/* One vector. w: wide_idx. */
+INLINE void gather_lines_of(const product *given, int64_t first, int64_t last, const int w) {
     const product m = *given;
     for (int64_t i = first; i < last; i++) {
         real sum = 0;
         ask_ahead(m.values + m.ptr[i], HALF_PAGE);
-        ask_ahead(m.at + m.ptr[i], HALF_PAGE / 2);
-        for (int64_t k = m.ptr[i]; k < m.ptr[i + 1]; k++) sum += m.values[k] * m.x[m.at[k]];
+        ask_ahead(m.at + ((int64_t)m.ptr[i] << w), HALF_PAGE / 2);
+        for (int64_t k = m.ptr[i]; k < m.ptr[i + 1]; k++) sum += m.values[k] * m.x[m.at[k << w]];
         m.z[i] = combined(&m, sum, i);
     }
+}
+
+static void gather_lines(const product *m, int64_t first, int64_t last) {
+    gather_lines_of(m, first, last, 0);
+}
+
+static void gather_wide_lines(const product *m, int64_t first, int64_t last) {
+    gather_lines_of(m, first, last, 1);
 }
 
 enum { PANEL = 64 / sizeof(real), ASKED = 16 };
 
 /* n columns of a product, from column c on, in the rows of some lines. */
 INLINE void gather_panel(const product *given, int64_t first, int64_t last, int64_t c, const int n,
-                         const bool in_rows, const bool blocks) {
+                         const bool in_rows, const bool blocks, const int w) {
     const product m = *given;
     const int64_t tall = blocks ? m.tall : 1, wide = blocks ? m.wide : 1;
     const int64_t step_x = in_rows ? m.ldx : 1, next_x = in_rows ? 1 : m.ldx;
@@ -137,10 +147,10 @@ INLINE void gather_panel(const product *given, int64_t first, int64_t last, int6
         real sum[PANEL] = {0};
         for (int64_t k = m.ptr[i]; k < m.ptr[i + 1]; k++) {
             if (in_rows && k + ASKED < m.a->nnz)
-                __builtin_prefetch(x + m.at[k + ASKED] * wide * step_x);
+                __builtin_prefetch(x + m.at[(k + ASKED) << w] * wide * step_x);
             for (int64_t b = 0; b < wide; b++) {
                 const real value = m.values[blocks ? (k * tall + r) * wide + b : k];
-                const real *from = x + (m.at[k] * wide + b) * step_x;
+                const real *from = x + (m.at[k << w] * wide + b) * step_x;
                 for (int j = 0; j < n; j++) sum[j] += value * from[j * next_x];
             }
         }
@@ -151,19 +161,26 @@ INLINE void gather_panel(const product *given, int64_t first, int64_t last, int6
 }
 
 /* All columns: panels of constant width, whose sums are in registers, and the rest. */
-INLINE void gather_all(const product *m, int64_t first, int64_t last, const bool blocks) {
+INLINE void gather_all_of(const product *m, int64_t first, int64_t last, const bool blocks,
+                          const int w) {
     int64_t c = 0;
     if (m->in_rows) {
-        for (; c + PANEL <= m->k; c += PANEL) gather_panel(m, first, last, c, PANEL, true, blocks);
+        for (; c + PANEL <= m->k; c += PANEL)
+            gather_panel(m, first, last, c, PANEL, true, blocks, w);
         if (c + PANEL / 2 <= m->k) {
-            gather_panel(m, first, last, c, PANEL / 2, true, blocks);
+            gather_panel(m, first, last, c, PANEL / 2, true, blocks, w);
             c += PANEL / 2;
         }
-        if (c < m->k) gather_panel(m, first, last, c, (int)(m->k - c), true, blocks);
+        if (c < m->k) gather_panel(m, first, last, c, (int)(m->k - c), true, blocks, w);
         return;
     }
-    for (; c + 4 <= m->k; c += 4) gather_panel(m, first, last, c, 4, false, blocks);
-    for (; c < m->k; c++) gather_panel(m, first, last, c, 1, false, blocks);
+    for (; c + 4 <= m->k; c += 4) gather_panel(m, first, last, c, 4, false, blocks, w);
+    for (; c < m->k; c++) gather_panel(m, first, last, c, 1, false, blocks, w);
+}
+
+INLINE void gather_all(const product *m, int64_t first, int64_t last, const bool blocks) {
+    m->wide_idx ? gather_all_of(m, first, last, blocks, 1)
+                : gather_all_of(m, first, last, blocks, 0);
 }
 
 static void gather_portable(const product *m, int64_t first, int64_t last) {
@@ -196,7 +213,7 @@ INLINE void sum_blocks(const product *given, int64_t first, int64_t last, const 
     for (int64_t i = first; i < last; i++) {
         real sum[TALLEST] = {0};
         for (int64_t k = m.ptr[i]; k < m.ptr[i + 1]; k++) {
-            const real *value = m.values + k * tall * wide, *x = m.x + m.at[k] * wide;
+            const real *value = m.values + k * tall * wide, *x = m.x + m.at[k << m.wide_idx] * wide;
             for (int64_t r = 0; r < tall; r++)
                 for (int64_t c = 0; c < wide; c++) sum[r] += value[r * wide + c] * x[c];
         }
@@ -227,7 +244,7 @@ static gather_function *function_of(const product *m) {
     const int64_t isa = isa_of_cpu();
     const bool one = m->k == 1 && !m->in_rows;
     if (m->tall * m->wide > 1) return one ? gather_blocks_of_one : gather_blocks;
-    if (one) return gather_lines;
+    if (one) return m->wide_idx ? gather_wide_lines : gather_lines;
     return isa == ISA_AVX512 ? gather_avx512 : isa == ISA_AVX2 ? gather_avx2 : gather_portable;
 }
 
@@ -265,11 +282,11 @@ static void clear(const target *t, int64_t chunk) {
 
 /* Clears what entries first .. end - 1 are added to, unless it is: all from the first chunk to the
  * last one. */
-static void clear_for(const target *t, const idx *row, int64_t first, int64_t end) {
+INLINE void clear_for(const target *t, const idx *row, int64_t first, int64_t end, const int w) {
     idx low = INT32_MAX, high = -1;
     for (int64_t e = first; e < end; e++) {
-        low = row[e] < low ? row[e] : low;
-        high = row[e] > high ? row[e] : high;
+        low = row[e << w] < low ? row[e << w] : low;
+        high = row[e << w] > high ? row[e << w] : high;
     }
     for (int64_t chunk = low >> CHUNK_BITS; first < end && chunk <= high >> CHUNK_BITS; chunk++)
         if (!t->touched[chunk]) clear(t, chunk);
@@ -289,46 +306,49 @@ static int64_t some_lines(const product *m, int64_t first, int64_t last) {
 
 /* Compressed lines: x belongs to the lines. */
 INLINE void add_lines(const product *given, int64_t first, int64_t last, const target *t,
-                      const int64_t k) {
+                      const int64_t k, const int w) {
     const product m = *given;
     real *sum = t->sum;
     for (int64_t i = first; i < last;) {
         const int64_t end = some_lines(given, i, last);
-        clear_for(t, m.at, m.ptr[i], m.ptr[end]);
+        clear_for(t, m.at, m.ptr[i], m.ptr[end], w);
         for (; i < end; i++) {
             const real *x = m.x + i * m.ldx;
             if (k == 1) {
                 const real factor = *x;
                 for (int64_t e = m.ptr[i]; e < m.ptr[i + 1]; e++)
-                    sum[m.at[e]] += m.values[e] * factor;
+                    sum[m.at[e << w]] += m.values[e] * factor;
             } else
                 for (int64_t e = m.ptr[i]; e < m.ptr[i + 1]; e++) {
-                    if (e + ASKED < m.a->nnz) __builtin_prefetch(sum + m.at[e + ASKED] * k, 1);
-                    add_entry(sum + m.at[e] * k, m.values[e], x, k);
+                    if (e + ASKED < m.a->nnz)
+                        __builtin_prefetch(sum + m.at[(e + ASKED) << w] * k, 1);
+                    add_entry(sum + m.at[e << w] * k, m.values[e], x, k);
                 }
         }
     }
 }
 
 INLINE void add_coordinates(const product *given, int64_t first, int64_t last, const target *t,
-                            const int64_t k) {
+                            const int64_t k, const int w) {
     enum { SOME = 1 << 12 };
     const product m = *given;
     real *sum = t->sum;
     const idx *row = m.turned ? m.at : m.line, *col = m.turned ? m.line : m.at;
     for (int64_t e = first; e < last;) {
         const int64_t end = e + SOME < last ? e + SOME : last;
-        clear_for(t, row, e, end);
-        for (; e < end; e++) add_entry(sum + row[e] * k, m.values[e], m.x + col[e] * m.ldx, k);
+        clear_for(t, row, e, end, w);
+        for (; e < end; e++)
+            add_entry(sum + row[e << w] * k, m.values[e], m.x + col[e << w] * m.ldx, k);
     }
 }
 
 INLINE void add_share(const product *m, int64_t first, int64_t last, const target *t,
                       const int64_t k) {
     if (m->line)
-        add_coordinates(m, first, last, t, k);
+        m->wide_idx ? add_coordinates(m, first, last, t, k, 1)
+                    : add_coordinates(m, first, last, t, k, 0);
     else
-        add_lines(m, first, last, t, k);
+        m->wide_idx ? add_lines(m, first, last, t, k, 1) : add_lines(m, first, last, t, k, 0);
 }
 
 /* Numbers of vectors that are constants in the loops. */

@@ -429,6 +429,13 @@ static spmv_status check_volatile(spmv_ctx *ctx, const spmv_arrays *a) {
     if (!a->values && a->nnz > 0) return refuse_volatile(ctx, "values", "given");
     if (a->flags & SPMV_VALIDATE) return refuse_volatile(ctx, "flags", "without SPMV_VALIDATE");
     if (a->line && a->ptr) return refuse_volatile(ctx, "ptr", "NULL where line is given");
+    const bool is_wide = a->idx_bits == 64;
+    if (a->idx_bits != 0 && a->idx_bits != 32 && !is_wide)
+        return spmv_fail(ctx, SPMV_E_ARG, "spmv_arrays.idx_bits is %d, must be 0, 32 or 64",
+                         a->idx_bits);
+    if (is_wide && (a->place == SPMV_DEVICE || __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__))
+        return refuse_volatile(ctx, "idx_bits",
+                               "0 or 32 on a device, or where bytes lie otherwise");
     if (blocks && (a->line || a->by_columns || a->place == SPMV_DEVICE))
         return refuse_volatile(ctx, "block_rows",
                                "0 or 1 for coordinates, columns and arrays on a device");
@@ -452,6 +459,27 @@ static spmv_status check_coordinates(spmv_ctx *ctx, const spmv_arrays *a) {
     return spmv_fail(ctx, SPMV_E_ARG, "%lld entr%s outside the %lld x %lld matrix",
                      (long long)outside, outside == 1 ? "y lies" : "ies lie", (long long)a->rows,
                      (long long)a->cols);
+}
+
+/* Counts indices of 64 bits that are in no place, or in no line. */
+static int64_t count_wide_outside(const spmv_arrays *a, int threads) {
+    const int64_t *index = (const void *)a->idx, *line = (const void *)a->line;
+    const uint64_t places = (uint64_t)places_of(a), lines = (uint64_t)lines_of(a);
+    int64_t outside = 0;
+#pragma omp parallel for schedule(static) num_threads(threads) reduction(+ : outside)
+    for (int64_t k = 0; k < a->nnz; k++)
+        outside += (uint64_t)index[k] >= places || (line && (uint64_t)line[k] >= lines);
+    return outside;
+}
+
+static spmv_status check_wide(spmv_ctx *ctx, const spmv_arrays *a) {
+    int64_t outside = 0;
+    if (a->ptr) TRY(check_ends(ctx, a));
+    for (int64_t i = 0; a->ptr && i < lines_of(a); i++) outside += ptr_at(a, i + 1) < ptr_at(a, i);
+    if (!outside) outside = count_wide_outside(a, spmv_threads_for(ctx, a->nnz));
+    if (!outside) return SPMV_OK;
+    return spmv_fail(ctx, SPMV_E_ARG, "%lld offsets decrease, or indices of 64 bits lie outside",
+                     (long long)outside);
 }
 
 /* Finds the device of the context, where the arrays shall be. */
@@ -479,9 +507,13 @@ static spmv_status create_volatile(spmv_ctx *ctx, const spmv_arrays *a, spmv_mat
     if (!a->line) {
         const int64_t end = ptr_at(a, lines_of(a));
         used.nnz = end < a->nnz ? end : a->nnz;
-        TRY(check_entries(ctx, &used, &ascend));
-    } else
+    }
+    if (a->idx_bits == 64)
+        TRY(check_wide(ctx, &used));
+    else if (a->line)
         TRY(check_coordinates(ctx, a));
+    else
+        TRY(check_entries(ctx, &used, &ascend));
     return spmv_live_create(ctx, a, out);
 }
 
@@ -552,10 +584,12 @@ spmv_status spmv_mat_create(spmv_ctx *ctx, const spmv_arrays *arrays, spmv_mat *
     TRY(check_arrays(ctx, &a));
     TRY(spmv_check_symmetry(ctx, a.symmetry, a.rows, a.cols));
     if (a.flags & SPMV_VOLATILE) return create_volatile(ctx, &a, out);
-    if (a.line || a.block_rows > 1 || a.block_cols > 1)
+    if (a.line || a.block_rows > 1 || a.block_cols > 1 || a.idx_bits == 64)
         return spmv_fail(ctx, SPMV_E_ARG,
                          "spmv_arrays.%s is for arrays that may change (SPMV_VOLATILE)",
-                         a.line ? "line" : "block_rows");
+                         a.line             ? "line"
+                         : a.idx_bits == 64 ? "idx_bits"
+                                            : "block_rows");
     return a.place == SPMV_DEVICE ? create_from_device(ctx, &a, out) : create(ctx, &a, out);
 }
 

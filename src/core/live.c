@@ -81,7 +81,8 @@ void spmv_live_attach(spmv_plan *plan) {
     const spmv_arrays *a = &live->arrays;
     const size_t lines = a->line ? 0 : (size_t)spmv_live_lines(a) + 1;
     const size_t numbers = (size_t)a->block_rows * (size_t)a->block_cols;
-    const size_t index = a->line ? 2 * sizeof(int32_t) : sizeof(int32_t);
+    const size_t index =
+        (a->line ? 2 : 1) * (a->idx_bits == 64 ? sizeof(int64_t) : sizeof(int32_t));
     plan->host = plan->store = &live->s;
     plan->traffic_bytes = lines * (size_t)(a->ptr_bits / 8) +
                           (size_t)a->nnz * (index + numbers * spmv_plan_width(plan));

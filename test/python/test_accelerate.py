@@ -119,6 +119,21 @@ class InTheLibrary(unittest.TestCase):
                                 and y.shape[0] == 300:
                             np.testing.assert_array_equal(y, right)
 
+    def test_indices_of_64_bits(self):
+        x, X = np.ones(200), rng.standard_normal((200, 5))
+        for kind in "csr", "csc", "coo", "bsr":
+            A = random_matrix(kind=kind)
+            for name in "indices", "indptr", "row", "col":
+                if name in vars(A):
+                    setattr(A, name, getattr(A, name).astype(np.int64))
+            if "coords" in vars(A):
+                A.coords = tuple(at.astype(np.int64) for at in A.coords)
+            for product in lambda: A @ x, lambda: A @ X, lambda: A.T @ np.ones(300):
+                self.assertEqual(library(product), 1, kind)
+                np.testing.assert_allclose(product(), accelerate_programs.by_scipy(product)[0], rtol=0, atol=1e-13)
+            A.data[...] = 2
+            np.testing.assert_allclose(A @ x, A.toarray() @ x)
+
     def test_solvers_multiply_in_the_library(self):
         A = random_matrix((200, 200), density=0.02)
         A = (A @ A.T + 10 * sparse.eye(200)).tocsr()
@@ -142,7 +157,7 @@ class InTheLibrary(unittest.TestCase):
         unaligned = sparse.csr_matrix(A)
         unaligned.data = odd
         wide = sparse.csr_array(A)
-        wide.indices, wide.indptr = wide.indices.astype(np.int64), wide.indptr.astype(np.int64)
+        wide.indptr = wide.indptr.astype(np.int64)
         for of in [A.astype(t) for t in (complex, np.int32, bool, np.longdouble)] + [Mine(A), unaligned, wide]:
             self.assertEqual(library(lambda: of @ x), 0)
         for other in x.astype(np.float32), x * 1j, x.astype(int), A.T:

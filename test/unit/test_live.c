@@ -18,7 +18,9 @@ typedef struct arrays { /* of a kind, a precision and a width of offsets */
     spmv_precision precision;
     int bits;
     int64_t nnz;
+    bool wide; /* indices have 64 bits */
     int32_t ptr32[ROWS + 1], idx[NNZ], line[NNZ];
+    int64_t idx64[NNZ], line64[NNZ];
     int64_t ptr64[ROWS + 1];
     double f64[NNZ * BLOCK * 2];
     float f32[NNZ * BLOCK * 2];
@@ -56,6 +58,7 @@ static void change(arrays *a) {
     for (int64_t k = 0; k < a->nnz; k++) {
         a->idx[k] = (int32_t)draw_below(&a->seed, places_of(a));
         a->line[k] = (int32_t)draw_below(&a->seed, lines);
+        a->idx64[k] = a->idx[k], a->line64[k] = a->line[k];
     }
     for (int64_t k = 0; k < a->nnz * tall(a) * wide(a); k++)
         a->f64[k] = a->f32[k] = (float)(draw_below(&a->seed, 9) - 4);
@@ -69,8 +72,11 @@ static spmv_arrays view_of_arrays(const arrays *a) {
                          .ptr = a->kind == COORDINATES ? NULL
                                 : a->bits == 32        ? (const void *)a->ptr32
                                                        : a->ptr64,
-                         .idx = a->idx,
-                         .line = a->kind == COORDINATES ? a->line : NULL,
+                         .idx = a->wide ? (const void *)a->idx64 : a->idx,
+                         .idx_bits = a->wide ? 64 : 0,
+                         .line = a->kind != COORDINATES ? NULL
+                                 : a->wide              ? (const void *)a->line64
+                                                        : a->line,
                          .values = a->precision == SPMV_F32 ? (const void *)a->f32 : a->f64,
                          .ptr_bits = a->bits,
                          .precision = a->precision,
@@ -227,8 +233,12 @@ static void assert_multiplies(const arrays *a, const spmv_plan *plan, spmv_op op
 
 static arrays a;
 
+static bool wide_indices; /* of the arrays that begin next */
+
 static void start(kind of, spmv_precision precision, int bits) {
     a = (arrays){.kind = of, .precision = precision, .bits = bits, .seed = 5};
+    a.wide = wide_indices;
+    wide_indices = false;
     a.nnz = of == BLOCKS ? 4000 : NNZ;
     change(&a);
 }
@@ -241,9 +251,10 @@ static spmv_status try_arrays(spmv_arrays view) {
     return status;
 }
 
-static void assert_products_follow(int kinds) {
+static void assert_products_follow(int kinds, bool wide) {
     static const int64_t vectors[] = {1, 3, 8, MOST_VECTORS};
     for (int variant = 0; variant < 4 * kinds; variant++) {
+        wide_indices = wide;
         start((kind)(variant / 4), variant & 1 ? SPMV_F32 : SPMV_F64, variant & 2 ? 64 : 32);
         spmv_mat *mat = matrix(&a);
         spmv_plan *plan = plan_for(mat, &a, a.kind == BLOCKS ? SPMV_AS_IS : SPMV_BOTH);
@@ -263,7 +274,8 @@ static void assert_products_follow(int kinds) {
 
 static void every_product_is_of_the_arrays_as_they_are(void **state) {
     (void)state;
-    assert_products_follow(NKINDS);
+    assert_products_follow(NKINDS, false);
+    assert_products_follow(NKINDS, true);
 }
 
 /* Returns the context of all other tests, which end_on_gpu takes. */
@@ -287,7 +299,7 @@ static void end_on_gpu(spmv_ctx *host) {
 static void on_a_gpu_too(void **state) {
     (void)state;
     spmv_ctx *host = begin_on_gpu();
-    assert_products_follow(BLOCKS);
+    assert_products_follow(BLOCKS, false);
     end_on_gpu(host);
 }
 
@@ -468,6 +480,14 @@ static void what_there_is_not_is_refused(void **state) {
     REFUSED((void)0, SPMV_E_ARG);
     a.idx[5] = 0, a.line[7] = -1;
     REFUSED((other.line = a.line, other.ptr = NULL), SPMV_E_ARG);
+    REFUSED(other.idx_bits = 16, SPMV_E_ARG);
+    REFUSED((other.idx_bits = 64, other.flags = 0), SPMV_E_ARG);
+    wide_indices = true;
+    start(BY_ROWS, SPMV_F64, 32);
+    view = view_of_arrays(&a);
+    assert_int_equal(try_arrays(view), SPMV_OK);
+    a.idx64[5] = (int64_t)1 << 32; /* whose lower half is 0 */
+    REFUSED((void)0, SPMV_E_ARG);
 }
 
 static void other_uses_of_the_matrix_are_refused(void **state) {

@@ -85,7 +85,7 @@ module spmv
     integer(c_int), parameter :: SPMV_VOLATILE = 8
 
     type, bind(c) :: spmv_arrays
-        integer(c_size_t) :: size = 104
+        integer(c_size_t) :: size = 112
         integer(c_int64_t) :: rows = 0
         integer(c_int64_t) :: cols = 0
         integer(c_int64_t) :: nnz = 0
@@ -102,6 +102,7 @@ module spmv
         type(c_ptr) :: line = c_null_ptr
         integer(c_int) :: block_rows = 0
         integer(c_int) :: block_cols = 0
+        integer(c_int) :: idx_bits = 0
     end type
 
     type, bind(c) :: spmv_load_opts

@@ -43,8 +43,13 @@ def told():
 index_arrays = {np.ndarray}  # their types, to which CuPy's comes when it is in use
 
 
-def is_index(array):
-    return type(array) in index_arrays and array.dtype == np.int32 and array.ndim == 1
+BITS = {np.dtype(np.int32): 32, np.dtype(np.int64): 64}  # of indices
+
+
+def are_indices(*arrays):
+    """Says whether they are of one type that the library has."""
+    types = {array.dtype for array in arrays}
+    return len(types) == 1 and types <= BITS.keys() and all(type(array) in index_arrays and array.ndim == 1 for array in arrays)
 
 
 class Compressed:
@@ -57,8 +62,9 @@ class Compressed:
     def arrays(self, shape, data, places, lines):
         """The members of spmv_arrays, without addresses; None: the library has no such matrix."""
         count = shape[1] if self.by_columns else shape[0]
-        if data.ndim == 1 and is_index(places) and is_index(lines) and len(lines) == count + 1:
-            return {"nnz": min(len(data), len(places)), "by_columns": self.by_columns}
+        if data.ndim == 1 and are_indices(places, lines) and len(lines) == count + 1:
+            bits = BITS[lines.dtype]
+            return {"nnz": min(len(data), len(places)), "by_columns": self.by_columns, "ptr_bits": bits, "idx_bits": bits}
 
     @staticmethod
     def addresses(data, places, lines):
@@ -67,10 +73,11 @@ class Compressed:
 
 class Blocks(Compressed):
     def arrays(self, shape, data, places, lines):
-        if data.ndim == 3 and is_index(places) and is_index(lines) and 0 not in data.shape:
+        if data.ndim == 3 and are_indices(places, lines) and 0 not in data.shape:
             nblocks, tall, wide = data.shape
             if len(lines) == shape[0] // tall + 1 and shape[0] % tall == 0 and shape[1] % wide == 0:
-                return {"nnz": min(nblocks, len(places)), "block_rows": tall, "block_cols": wide}
+                bits = BITS[lines.dtype]
+                return {"nnz": min(nblocks, len(places)), "block_rows": tall, "block_cols": wide, "ptr_bits": bits, "idx_bits": bits}
 
 
 class Coordinates:
@@ -81,8 +88,8 @@ class Coordinates:
     @staticmethod
     def arrays(shape, data, places, lines):
         one_row = shape[0] == 1  # of which SciPy's product may be a number, not an array
-        if data.ndim == 1 and is_index(places) and is_index(lines) and len(data) == len(places) == len(lines) and not one_row:
-            return {"nnz": len(data)}
+        if data.ndim == 1 and are_indices(places, lines) and len(data) == len(places) == len(lines) and not one_row:
+            return {"nnz": len(data), "ptr_bits": 32, "idx_bits": BITS[lines.dtype]}
 
     @staticmethod
     def addresses(data, places, lines):
@@ -156,7 +163,7 @@ class Seen:
     def make(self, format, shape, dtype, parts, at):
         """at: where the arrays lie."""
         arrays = format.arrays(shape, *parts) if dtype in PRECISIONS else None
-        if arrays is None or max(shape) >= 2**31 or at[0] % dtype.itemsize or (at[1] | at[2]) % 4:
+        if arrays is None or max(shape) >= 2**31 or at[0] % dtype.itemsize or (at[1] | at[2]) % parts[1].dtype.itemsize:
             self.reason = "types"
             return
         try:
@@ -168,8 +175,7 @@ class Seen:
         context = _library.create(lib.spmv_ctx_create, None, _library.ContextOptions(backend=b"omp"))
         matrix = None
         try:
-            view = _library.Arrays(rows=shape[0], cols=shape[1], ptr_bits=32, precision=PRECISIONS[dtype], flags=VOLATILE,
-                                   **arrays)
+            view = _library.Arrays(rows=shape[0], cols=shape[1], precision=PRECISIONS[dtype], flags=VOLATILE, **arrays)
             matrix = _library.create(lib.spmv_mat_create, context, context, view)
             options = _library.PlanOptions(precision=PRECISIONS[dtype])
             plan = _library.create(lib.spmv_plan_create, context, matrix, options)

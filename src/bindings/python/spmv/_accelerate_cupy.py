@@ -39,14 +39,14 @@ class Seen:
 
     def make(self, device, shape, dtype, format, parts):
         members = format.arrays(shape, *parts)
-        if members is None:
+        if members is None or members["idx_bits"] == 64:
             self.reason = "types"
             return
         members |= format.addresses(*(part.data.ptr for part in parts))
         context, matrix = context_on(device), None
         try:
-            view = _library.Arrays(rows=shape[0], cols=shape[1], ptr_bits=32, precision=PRECISIONS[dtype], flags=VOLATILE,
-                                   place=DEVICE, **members)
+            view = _library.Arrays(rows=shape[0], cols=shape[1], precision=PRECISIONS[dtype], flags=VOLATILE, place=DEVICE,
+                                   **members)
             matrix = _library.create(lib.spmv_mat_create, context, context, view)
             options = _library.PlanOptions(precision=PRECISIONS[dtype])
             self.plan = _library.create(lib.spmv_plan_create, context, matrix, options)

@@ -40,7 +40,7 @@ class Arrays(Sized):
     _fields_ = [("size", c_size_t), ("rows", c_int64), ("cols", c_int64), ("nnz", c_int64), ("ptr", c_void_p),
                 ("idx", c_void_p), ("values", c_void_p), ("ptr_bits", c_int), ("base", c_int), ("precision", c_int),
                 ("symmetry", c_int), ("by_columns", c_int), ("flags", c_uint), ("place", c_int), ("line", c_void_p),
-                ("block_rows", c_int), ("block_cols", c_int)]
+                ("block_rows", c_int), ("block_cols", c_int), ("idx_bits", c_int)]
 
 
 class PlanOptions(Sized):
