@@ -36,13 +36,15 @@ bench-accelerate: $(BUILD)
 	$(PYTHON) test/bench_accelerate$(if $(filter cuda,$(BUILD)),_cupy).py
 bench-values: build/$(BUILD)/bench_values
 	$(Q)$< $(BUILD) $(FILES)
+bench-iterations: omp
+	$(Q)SPMV=build/omp/spmv CC=$(call quoted,$(CC)) $(PYTHON) test/bench_iterations.py
 # Counts how often spmv compare is wrong, and finds 10 %; FEW=1 tries it a few times.
 bench-verdicts: $(BUILD)
 	$(Q)SPMV=build/$(BUILD)/spmv $(PYTHON) test/bench_verdicts.py $(if $(FEW),--few)
 .PHONY: test check check-update test-cuda test-emulated test-deb test-python-binding test-python-accelerate \
         test-python-cupy test-petsc \
         bench-petsc bench-read bench-convert bench-threads bench-ready bench-solver bench-upload bench-values \
-        bench-vectors bench-onemkl bench-verdicts bench-accelerate bench-python wheels
+        bench-vectors bench-onemkl bench-iterations bench-verdicts bench-accelerate bench-python wheels
 
 # ---- the programs --------------------------------------------------------------------------------------------------
 

@@ -197,7 +197,7 @@ static void free_all(bicgstab *c) {
 }
 
 int main(int argc, char **argv) {
-    const arguments a = arguments_of(argc, argv, "gen:banded:60000:31");
+    const arguments a = arguments_of(argc, argv, "gen:poisson3d:64");
     problem p = problem_of(a.path, a.kernel, a.has_jacobi, 1000);
     bicgstab solver = make(&p, a.tolerance, a.most);
     loop l = loop_make(first, iterate, &solver);

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-static inline double now(void) {
+static inline double clock_s(void) {
     struct timespec t;
     timespec_get(&t, TIME_UTC);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
@@ -65,9 +65,9 @@ static inline product prepare(spmv_ctx *ctx, spmv_mat *A, spmv_op op, const char
 
 /* y <- alpha op(A) x + beta y, with x and y where the plan runs; its time is added up. */
 static inline void multiply_there(product *p, double alpha, const void *x, double beta, void *y) {
-    const double start = now();
+    const double start = clock_s();
     check(p->ctx, spmv_exec(p->plan, alpha, x, beta, y));
-    p->seconds += now() - start;
+    p->seconds += clock_s() - start;
     p->count++;
 }
 
@@ -86,19 +86,23 @@ static inline void multiply(product *p, double alpha, const double *x, double be
     check(p->ctx, spmv_plan_get(p->plan, y, p->y, p->y_bytes));
 }
 
-/* Multiplies by a square matrix as multiply does with alpha 1 and beta 0; returns x'y,
- * which on a CPU comes with the product. */
-static inline double multiply_with_sum(product *p, const double *x, double *y) {
-    double sum = 0;
+/* Multiplies as multiply does with alpha 1 and beta 0; returns w'y, and y'y in *yy unless that is
+ * NULL, which on a CPU come with the product. */
+static inline double multiply_with_sums(product *p, const double *x, double *y, const double *w,
+                                        double *yy) {
+    double sum = 0, square = 0;
     if (p->on_gpu) {
         multiply(p, 1.0, x, 0.0, y);
-        for (size_t i = 0; i < p->y_bytes / sizeof *y; i++) sum += x[i] * y[i];
+        for (size_t i = 0; i < p->y_bytes / sizeof *y; i++)
+            sum += w[i] * y[i], square += y[i] * y[i];
+        if (yy) *yy = square;
         return sum;
     }
-    const spmv_call call = {.size = sizeof call, .x = x, .z = y, .w = x, .dot_wz = &sum};
-    const double start = now();
+    const spmv_call call = {
+        .size = sizeof call, .x = x, .z = y, .w = w, .dot_wz = &sum, .dot_zz = yy};
+    const double start = clock_s();
     check(p->ctx, spmv_apply(p->plan, &call, NULL));
-    p->seconds += now() - start;
+    p->seconds += clock_s() - start;
     p->count++;
     return sum;
 }

@@ -74,10 +74,10 @@ int main(int argc, char **argv) {
     const double first = evaluate(n, u, f);
     double rest = first;
     for (; rest > 1e-10 * first && steps < MOST_STEPS; steps++) {
-        const double start = now();
+        const double start = clock_s();
         fill_jacobian(&L, n, u, values);
         check(ctx, spmv_mat_set_values(jacobian, values, SPMV_HOST, NULL));
-        refill_s += now() - start;
+        refill_s += clock_s() - start;
         solve(&J, unknowns, f, d);
         for (int64_t i = 0; i < unknowns; i++) u[i] += d[i];
         rest = evaluate(n, u, f);

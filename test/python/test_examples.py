@@ -19,6 +19,7 @@ OUTER = {k: v for k, v in os.environ.items() if not k.startswith("MAKE") and k !
 # name: (argument in C, in Python; what the first line must say)
 EXPECTED = {
     "cg": ("gen:poisson2d:60", "60", r"3600 unknowns, \d+ iterations, error \S+e-\d+\n"),
+    "bicgstab": ("gen:poisson2d:60", "60", r"3600 unknowns, \d+ iterations, error \S+e-\d+\n"),
     "block_cg": ("gen:poisson2d:60", "60", r"3600 unknowns, 8 right-hand sides, \d+ iterations, error \S+e-\d+\n"),
     "pagerank": ("gen:rmat:12", "4096", r"4096 pages, \d+ iterations, residual \S+e-1\d, page \d+ leads"),
     "pdhg": ("30", "30", r"900 variables, \d+ steps, error \S+e-\d+, cost (\d+\.\d{3})\d+ for \1"),
@@ -53,7 +54,7 @@ class Examples(unittest.TestCase):
 
     def test_every_example_is_here(self):
         names = {path.stem for kind in ("*.c", "*.py") for path in EXAMPLES.glob(kind)}
-        self.assertEqual(names, {"example", "gcn", *EXPECTED})
+        self.assertEqual(names, {"example", "gcn", "cg_gpu", *EXPECTED})
 
     @unittest.skipUnless(importlib.util.find_spec("torch"), "there is no PyTorch")
     def test_a_graph_network_learns(self):
@@ -61,6 +62,13 @@ class Examples(unittest.TestCase):
                    SPMV_LIBRARY=os.path.join(self.folder, "stage/lib/libspmv.so"), PYTHONDONTWRITEBYTECODE="1")
         self.assertEqual((done.stderr, done.returncode), ("", 0), done.stdout)
         self.assertRegex(done.stdout, r"1000 nodes, 60 steps, loss 0\.\d+, [6-9]\d % of the other nodes' groups found")
+
+    @unittest.skipUnless(ON_GPU and CUPY, "there is no GPU, or no CuPy")
+    def test_a_graph_of_iterations_on_a_gpu(self):
+        done = run([sys.executable, EXAMPLES / "cg_gpu.py", "60"], self.folder, PYTHONPATH=str(BINDING),
+                   SPMV_LIBRARY=os.path.join(self.folder, "stage/lib/libspmv.so"), PYTHONDONTWRITEBYTECODE="1")
+        self.assertEqual((done.stderr, done.returncode), ("", 0), done.stdout)
+        self.assertRegex(done.stdout, EXPECTED["cg"][2])
 
     def test_in_c(self):
         for name, (argument, _, _) in EXPECTED.items():
