@@ -351,7 +351,7 @@ typedef struct spmv_plan_facts {
      * out of them only what a product touches; 0: none, though a GPU's are filled once for WARM. */
     size_t flush_bytes;
     const char *wisdom; /* when the choice was made (RFC 3339), if the wisdom file remembered it */
-    size_t free_bytes;  /* on the device, when the plan was made */
+    size_t free_bytes;  /* on the device when the plan was made; 0: of arrays that may change */
     const char *note;   /* what was done otherwise than usual; NULL: nothing */
     int threads;        /* of a product; 0: it runs on a GPU */
     int concurrent;     /* 1: several threads may multiply with this plan at once, maybe in turns */

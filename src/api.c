@@ -188,7 +188,7 @@ spmv_status spmv_plan_create(spmv_mat *mat, const spmv_plan_opts *opts, spmv_pla
     const size_t most = spmv_host_most(); /* another thread may have begun to count anew */
     (*out)->peak_host = most > here ? most - here : 0;
     (*out)->peak_device = device->most - there;
-    (*out)->free_bytes = (*out)->device->backend->free_bytes((*out)->device);
+    if (!mat->live) (*out)->free_bytes = (*out)->device->backend->free_bytes((*out)->device);
     (*out)->made_s = spmv_now() - start;
     return SPMV_OK;
 }

@@ -271,15 +271,19 @@ class Deciding(unittest.TestCase):
         seen = _accelerate.Seen()
         seen.scipy_took(1, 2.0)
         seen.runs, seen.plan = True, 1
-        for _ in range(5 * _accelerate.WINDOW):
+        for _ in range(_accelerate.FEW + 5 * _accelerate.WINDOW):
             seen.library_took(1, 1.5, 100)
         self.assertTrue(seen.runs)
         for _ in range(_accelerate.WINDOW):
+            self.assertTrue(seen.runs)
             seen.library_took(1, 2.5, 100)
         self.assertFalse(seen.runs)
         self.assertEqual(seen.why_not(), "no faster")
         self.assertFalse(seen.decide(100, 0))
         self.assertTrue(seen.decide(1, 0))
+        for _ in range(_accelerate.FEW):  # a few are enough to see that it is slow from the start
+            seen.library_took(1, 2.5, 100)
+        self.assertFalse(seen.runs)
 
     def test_another_thread_that_multiplies_has_the_cores(self):
         A, x = random_matrix(), np.ones(200)

@@ -24,7 +24,7 @@ THRESHOLD = 4_000_000  # entries: SciPy multiplies so many in the time that a pl
 SMALL = 1 << 15  # entries: products of fewer are over in SciPy before threads have begun
 MOST_PLANS, MOST_COUNTED = 256, 4096
 MOST_ROOM = 1 << 28  # bytes that are kept for operands in another order
-WINDOW, REST = 32, 50  # products that are judged together; thresholds that SciPy then multiplies
+FEW, WINDOW, REST = 8, 32, 50  # products that are judged together, at first and later; thresholds that SciPy then multiplies
 METHODS = ("_matmul_vector", "_mul_vector"), ("_matmul_multivector", "_mul_multivector")  # of SciPy from 1.11 on; before
 
 where, now = ctypes.addressof, time.perf_counter
@@ -118,10 +118,15 @@ def coordinates_make_columns():
 
 # ---- plans -------------------------------------------------------------------------------------------------------------
 
-def free(plan, matrix, context):
+@functools.cache
+def context_of(_process):
+    """Stays until the process ends: to make one takes as long as to make the plan of a small matrix."""
+    return _library.create(lib.spmv_ctx_create, None, _library.ContextOptions(backend=b"omp"))
+
+
+def free(plan, matrix):
     lib.spmv_plan_free(plan)
     lib.spmv_mat_free(matrix)
-    lib.spmv_ctx_free(context)
 
 
 class Seen:
@@ -131,7 +136,7 @@ class Seen:
     def __init__(self):
         self.work, self.plan, self.runs, self.reason = 0, None, False, None
         self.scipys = {}  # seconds of its latest products, by the number of vectors, and whether they are in C order
-        self.count, self.ratios = 0, 0.0  # of the library's seconds to those
+        self.count, self.ratios, self.window = 0, 0.0, FEW  # of the library's seconds to those
 
     def scipy_took(self, form, seconds):
         before = self.scipys.get(form, seconds)
@@ -142,9 +147,10 @@ class Seen:
         if form not in self.scipys:
             return
         self.count, self.ratios = self.count + 1, self.ratios + seconds / self.scipys[form]
-        if self.count == WINDOW:
-            if self.ratios > WINDOW:
-                self.runs, self.work = False, -rest
+        if self.count == self.window:
+            self.window = WINDOW
+            if self.ratios > self.count:
+                self.runs, self.work, self.window = False, -rest, FEW
             self.count, self.ratios = 0, 0.0
 
     def decide(self, work, threshold, *arrays):
@@ -172,8 +178,7 @@ class Seen:
             self.reason = "refused"
 
     def create(self, shape, dtype, arrays):
-        context = _library.create(lib.spmv_ctx_create, None, _library.ContextOptions(backend=b"omp"))
-        matrix = None
+        context, matrix = context_of(os.getpid()), None
         try:
             view = _library.Arrays(rows=shape[0], cols=shape[1], precision=PRECISIONS[dtype], flags=VOLATILE, **arrays)
             matrix = _library.create(lib.spmv_mat_create, context, context, view)
@@ -181,11 +186,10 @@ class Seen:
             plan = _library.create(lib.spmv_plan_create, context, matrix, options)
         except _library.Error:
             lib.spmv_mat_free(matrix)
-            lib.spmv_ctx_free(context)
             raise
         self.plan, self.rows, self.dtype = plan, shape[0], dtype
         self.in_columns = "line" in arrays and coordinates_make_columns()
-        weakref.finalize(self, free, plan, matrix, context).atexit = False  # a thread may multiply until the very end
+        weakref.finalize(self, free, plan, matrix).atexit = False  # a thread may multiply until the very end
 
 
 def key_of(at, format, shape, data, places, lines):
