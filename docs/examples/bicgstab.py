@@ -12,7 +12,8 @@ import spmv
 from example import arrays_of, report
 
 
-def convection(n, wind=0.4):
+def convection(n, wind=10):
+    wind = wind / n  # of a distance between points
     line = sparse.diags([-(1 + wind) * np.ones(n - 1), 2 * np.ones(n), -(1 - wind) * np.ones(n - 1)], [-1, 0, 1])
     return (sparse.kron(line, sparse.identity(n)) + sparse.kron(sparse.identity(n), line)).tocsr()
 
