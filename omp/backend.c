@@ -138,26 +138,28 @@ TURN_PART(uint64_t)
 SQUARES(uint32_t)
 SQUARES(uint64_t)
 
+/* Whole lines of the result go past the caches one after the other. Else four lines are read at a
+ * time: all of a leading dimension that is a power of two have the same few places in a cache. */
 #define TURN_AVX2(type) \
+    AVX2_INLINE void turn_four_##type(const turning *t, int64_t i, int64_t j) { \
+        const type *from = (const type *)t->from + i * t->from_ld + j; \
+        type *to = (type *)t->to + j * t->to_ld + i; \
+        four_##type v[4]; \
+        for (int l = 0; l < 4; l++) v[l] = *(const four_##type *)(from + l * t->from_ld); \
+        turn_square_##type(v); \
+        for (int l = 0; l < 4; l++) \
+            if (t->past) \
+                put_past_##type(to + l * t->to_ld, v[l]); \
+            else \
+                *(four_##type *)(to + l * t->to_ld) = v[l]; \
+    } \
     static AVX2 void turn_avx2_##type(const turning *t, int64_t i0, int64_t i1, int64_t j0, \
                                       int64_t j1) { \
-        const type *from = t->from; \
-        type *to = t->to; \
         const int64_t i2 = i1 - (i1 - i0) % 4, j2 = j1 - (j1 - j0) % 4; \
-        for (int64_t j = j0; j < j2; j += 4) \
-            for (int64_t i = i0; i < i2; i += 4) { \
-                four_##type v[4]; \
-                for (int l = 0; l < 4; l++) \
-                    v[l] = *(const four_##type *)(from + (i + l) * t->from_ld + j); \
-                turn_square_##type(v); \
-                for (int l = 0; l < 4; l++) { \
-                    type *line = to + (j + l) * t->to_ld + i; \
-                    if (t->past) \
-                        put_past_##type(line, v[l]); \
-                    else \
-                        *(four_##type *)line = v[l]; \
-                } \
-            } \
+        for (int64_t j = j0; t->past && j < j2; j += 4) \
+            for (int64_t i = i0; i < i2; i += 4) turn_four_##type(t, i, j); \
+        for (int64_t i = i0; !t->past && i < i2; i += 4) \
+            for (int64_t j = j0; j < j2; j += 4) turn_four_##type(t, i, j); \
         turn_part_##type(t, i2, i1, j0, j1); \
         turn_part_##type(t, i0, i2, j2, j1); \
         if (t->past) _mm_sfence(); \
