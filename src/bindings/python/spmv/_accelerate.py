@@ -19,12 +19,12 @@ from . import _library
 from ._library import ROWS, VOLATILE, Call, lib
 from ._plan import PRECISIONS, numbers
 
-THRESHOLD = 4_000_000  # entries: SciPy multiplies so many in the time that a plan takes, some milliseconds. The first half of
+THRESHOLD = 8_000_000  # entries: SciPy multiplies so many in the time that a plan takes, some milliseconds. The first half of
 # them is only counted, the second one timed
 SMALL = 1 << 15  # entries: products of fewer are over in SciPy before threads have begun
 MOST_PLANS, MOST_COUNTED = 256, 4096
 MOST_ROOM = 1 << 28  # bytes that are kept for operands in another order
-FEW, WINDOW, REST = 8, 32, 50  # products that are judged together, at first and later; thresholds that SciPy then multiplies
+FEW, WINDOW, REST = 8, 32, 25  # products that are judged together, at first and later; thresholds that SciPy then multiplies
 METHODS = ("_matmul_vector", "_mul_vector"), ("_matmul_multivector", "_mul_multivector")  # of SciPy from 1.11 on; before
 
 where, now = ctypes.addressof, time.perf_counter
