@@ -14,7 +14,7 @@ test-deb test-python-binding test-python-accelerate test-python-cupy: test-%:
 	$(Q)PYTHON=$(PYTHON) sh test/$*.sh
 test-petsc bench-petsc: $(BUILD)
 	$(Q)sh test/petsc/run.sh build/$(BUILD) $(filter bench-%,$@)
-bench-read bench-convert bench-ready bench-vectors bench-onemkl: bench-%: build/omp/bench_%
+bench-read bench-convert bench-ready bench-small bench-vectors bench-onemkl: bench-%: build/omp/bench_%
 	$(Q)$< $(if $(filter bench-read,$@),build/bench-read.mtx,$(if $(filter bench-vectors,$@),auto) $(FILES))
 # Beside a competing process on each core: products of KERNELS, making, choices for MATRICES; and sharing a plan.
 # Each program prints its bars.
@@ -42,9 +42,9 @@ bench-iterations: omp
 bench-verdicts: $(BUILD)
 	$(Q)SPMV=build/$(BUILD)/spmv $(PYTHON) test/bench_verdicts.py $(if $(FEW),--few)
 .PHONY: test check check-update test-cuda test-emulated test-deb test-python-binding test-python-accelerate \
-        test-python-cupy test-petsc \
-        bench-petsc bench-read bench-convert bench-threads bench-ready bench-solver bench-upload bench-values \
-        bench-vectors bench-onemkl bench-iterations bench-verdicts bench-accelerate bench-python wheels
+        test-python-cupy test-petsc bench-petsc bench-read bench-convert bench-threads bench-ready bench-small \
+        bench-solver bench-upload bench-values bench-vectors bench-onemkl bench-iterations bench-verdicts \
+        bench-accelerate bench-python wheels
 
 # ---- the programs --------------------------------------------------------------------------------------------------
 

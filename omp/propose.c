@@ -240,6 +240,14 @@ static double products_of_one(const model *m) {
     return propose_rows(&single)->predicted_speedup / propose_rows(&several)->predicted_speedup;
 }
 
+/* Says whether rows are best multiplied by a plain loop, and not even looked at: so few that caches
+ * keep them, none of which keeps the other threads waiting, and of one vector. */
+static bool is_plain(const spmv_features *f) {
+    enum { FEW = 1 << 16, SHARES = 8 };
+    return !f->sampled && f->vectors <= 1 && f->nnz + f->rows < FEW &&
+           f->row_max * SHARES <= f->nnz;
+}
+
 void spmv_propose_omp(const spmv_features *f, spmv_proposals *out) {
     enum { FEW = 4000 };
     model m = model_of(f, out);
@@ -265,6 +273,7 @@ void spmv_propose_omp(const spmv_features *f, spmv_proposals *out) {
     if (f->nnz < FEW && f->rows < FEW) /* takes less time than waking the threads */
         spmv_propose_kernel(out, "csr_serial", 0, 2 * one_by_one, "%lld nonzeros",
                             (long long)f->nnz);
+    if (is_plain(f)) spmv_propose_kernel(out, "csr_rows", 0, 0, "few rows, and short ones");
     baseline.predicted_speedup = 0;
     spmv_proposal_why(&baseline, "compressed rows in equal shares of nonzeros");
     out->list[out->n++] = baseline;

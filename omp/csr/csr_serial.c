@@ -11,17 +11,11 @@
  * Repeats  bitwise: yes.
  * Params   simd: the compiler may split the sum over vector lanes (0).
  */
-#include "omp/kernel.h"
-#include "formats/csr/csr.h"
+#include "omp/csr/csr_plain.h"
 
 static spmv_status run(const spmv_plan *p, const spmv_operands *v) {
-    const real alpha = (real)v->alpha, beta = (real)v->beta, *x = v->x;
-    real *y = v->z;
     const csr *A = (const csr *)p->store;
-    bool simd = p->choice.value[SPMV_simd];
-    for (int64_t i = 0; i < A->s.rows; i++)
-        put_row(y + i, alpha, dot(A->values, A->col_idx, x, A->row_ptr[i], A->row_ptr[i + 1], simd),
-                beta);
+    multiply_rows(A, (real)v->alpha, v->x, (real)v->beta, v->z, p->choice.value[SPMV_simd]);
     return SPMV_OK;
 }
 

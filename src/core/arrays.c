@@ -98,14 +98,17 @@ static inline bool is_no_number(const spmv_arrays *a, int64_t k) {
 }
 
 static int64_t count_outside(const spmv_arrays *a, int64_t first, int64_t end) {
-    int64_t n = 0;
-    for (int64_t k = first; k < end; k++) n += is_outside(a, k);
+    const uint32_t base = (uint32_t)a->base, places = (uint32_t)places_of(a);
+    const int32_t *index = a->idx;
+    int32_t n = 0; /* of a part */
+    for (int64_t k = first; k < end; k++) n += (uint32_t)index[k] - base >= places;
     return n;
 }
 
 static int64_t count_descents(const spmv_arrays *a, int64_t first, int64_t end) {
-    int64_t n = 0;
-    for (int64_t k = first > 0 ? first : 1; k < end; k++) n += a->idx[k] <= a->idx[k - 1];
+    const int32_t *index = a->idx;
+    int32_t n = 0; /* of a part */
+    for (int64_t k = first > 0 ? first : 1; k < end; k++) n += index[k] <= index[k - 1];
     return n;
 }
 
@@ -116,22 +119,39 @@ static int64_t count_no_numbers(const spmv_arrays *a, int64_t first, int64_t end
     return n;
 }
 
-/* Indices stay in the first cache between two looks. */
+/* Looks at part p of so many. Indices stay in the first cache between two looks. */
+static void look_at_part(const spmv_arrays *a, int64_t parts, int64_t p, look *n) {
+    const int64_t first = spmv_split(a->nnz, parts, p), end = spmv_split(a->nnz, parts, p + 1);
+    const int64_t lines = lines_of(a);
+    const look of_lines =
+        look_at_lines(a, spmv_split(lines, parts, p), spmv_split(lines, parts, p + 1));
+    n->decreases += of_lines.decreases;
+    n->allowed += of_lines.allowed;
+    n->outside += count_outside(a, first, end);
+    n->descents += count_descents(a, first, end);
+    n->no_numbers += count_no_numbers(a, first, end);
+}
+
+/* A region of one thread takes as long as two products of a small matrix. */
 static look look_at_all(const spmv_arrays *a, int threads) {
     enum { PART = 1 << 12 };
     const int64_t lines = lines_of(a), parts = (a->nnz > lines ? a->nnz : lines) / PART + 1;
     int64_t decreases = 0, outside = 0, descents = 0, allowed = 0, no_numbers = 0;
+    look all = {0};
+    if (threads == 1) {
+        for (int64_t p = 0; p < parts; p++) look_at_part(a, parts, p, &all);
+        return all;
+    }
 #pragma omp parallel for schedule(static) num_threads(threads) \
     reduction(+ : decreases, outside, descents, allowed, no_numbers)
     for (int64_t p = 0; p < parts; p++) {
-        const int64_t first = spmv_split(a->nnz, parts, p), end = spmv_split(a->nnz, parts, p + 1);
-        const look n =
-            look_at_lines(a, spmv_split(lines, parts, p), spmv_split(lines, parts, p + 1));
+        look n = {0};
+        look_at_part(a, parts, p, &n);
         decreases += n.decreases;
         allowed += n.allowed;
-        outside += count_outside(a, first, end);
-        descents += count_descents(a, first, end);
-        no_numbers += count_no_numbers(a, first, end);
+        outside += n.outside;
+        descents += n.descents;
+        no_numbers += n.no_numbers;
     }
     return (look){decreases, outside, descents, allowed, no_numbers};
 }

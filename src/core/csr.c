@@ -31,8 +31,11 @@ void spmv_csr_free(spmv_ctx *ctx, spmv_csr *A) {
     *A = (spmv_csr){0};
 }
 
-/* Linux grants memory that it does not have and kills the process that touches it. */
+/* Linux grants memory that it does not have and kills the process that touches it. To ask takes
+ * 0.1 ms, so that it is not asked for little. */
 spmv_status spmv_host_fits(spmv_ctx *ctx, int64_t rows, int64_t cols, int64_t nnz, double need) {
+    enum { LITTLE = 16 << 20 };
+    if (need <= LITTLE) return SPMV_OK;
     double limit = 0.9 * (double)spmv_host_free_bytes();
     if (need <= limit) return SPMV_OK;
     return spmv_fail(ctx, SPMV_E_NOMEM,
@@ -274,30 +277,54 @@ spmv_status spmv_csr_build(spmv_ctx *ctx, const spmv_coo *coo, int threads, spmv
     return status;
 }
 
+typedef struct lengths { /* of rows */
+    int64_t min, max, empty;
+    uint64_t low, high; /* halves of squares of what they are apart from a middle, summed */
+} lengths;
+
+static lengths lengths_of(const int64_t *row_ptr, int64_t first, int64_t end, int64_t middle) {
+    lengths l = {.min = INT64_MAX};
+    for (int64_t i = first; i < end; i++) {
+        const int64_t n = row_ptr[i + 1] - row_ptr[i], apart = n - middle;
+        const uint64_t square = (uint64_t)(apart * apart);
+        l.min = n < l.min ? n : l.min;
+        l.max = n > l.max ? n : l.max;
+        l.empty += n == 0;
+        l.low += square & UINT32_MAX, l.high += square >> 32;
+    }
+    return l;
+}
+
+/* Squares are summed as integers: the same for any number of threads. */
 void spmv_csr_lengths(const spmv_csr *A, int threads, spmv_stats *stats) {
-    int64_t row_min = A->rows ? INT64_MAX : 0, row_max = 0, empty = 0;
     const int64_t middle = A->rows ? A->nnz / A->rows : 0;
-    const double mean = A->rows ? (double)A->nnz / (double)A->rows : 0;
-    long double squares = 0; /* of integers: the same for any number of threads */
-#pragma omp parallel for schedule(static) num_threads(threads) reduction(min : row_min) \
-    reduction(max : row_max) reduction(+ : empty, squares)
-    for (int64_t i = 0; i < A->rows; i++) {
-        const int64_t n = A->row_ptr[i + 1] - A->row_ptr[i], apart = n - middle;
-        if (n < row_min) row_min = n;
-        if (n > row_max) row_max = n;
-        empty += n == 0;
-        squares += (long double)(apart * apart);
+    const double rows = (double)A->rows, mean = A->rows ? (double)A->nnz / rows : 0;
+    lengths all = {.min = INT64_MAX};
+    if (threads == 1) {
+        all = lengths_of(A->row_ptr, 0, A->rows, middle);
+    } else {
+#pragma omp parallel for schedule(static, 1) num_threads(threads)
+        for (int t = 0; t < threads; t++) {
+            const lengths l = lengths_of(A->row_ptr, spmv_split(A->rows, threads, t),
+                                         spmv_split(A->rows, threads, t + 1), middle);
+#pragma omp critical(lengths)
+            {
+                all.min = l.min < all.min ? l.min : all.min;
+                all.max = l.max > all.max ? l.max : all.max;
+                all.empty += l.empty, all.low += l.low, all.high += l.high;
+            }
+        }
     }
     const double off = mean - (double)middle;
+    const long double squares = 4294967296.0L * (long double)all.high + (long double)all.low;
     stats->rows = A->rows;
     stats->cols = A->cols;
     stats->nnz = A->nnz;
-    stats->row_min = row_min;
-    stats->row_max = row_max;
+    stats->row_min = A->rows ? all.min : 0;
+    stats->row_max = all.max;
     stats->row_mean = mean;
-    stats->row_std =
-        A->rows ? sqrt(fmax((double)(squares / (long double)A->rows) - off * off, 0)) : 0;
-    stats->empty_rows = empty;
+    stats->row_std = A->rows ? sqrt(fmax((double)(squares / (long double)rows) - off * off, 0)) : 0;
+    stats->empty_rows = all.empty;
 }
 
 void spmv_csr_count(const spmv_csr *A, int threads, spmv_stats *stats) {

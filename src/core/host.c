@@ -342,14 +342,33 @@ static size_t available_bytes(void) {
     return 1024 * kib;
 }
 
-/* Returns the memory that is available without swapping, and no more than the container may still
- * take. */
-size_t spmv_host_free_bytes(void) {
+static size_t free_bytes_now(void) {
     size_t available = available_bytes();
     spmv_cgroup allowed;
     spmv_cgroup_read("", &allowed);
     bool limited = allowed.memory_left >= 0 && (size_t)allowed.memory_left < available;
     return limited ? (size_t)allowed.memory_left : available;
+}
+
+static size_t in_use, most_in_use; /* bytes; changed by atomics */
+
+/* Returns the memory that is available without swapping, and no more than the container may still
+ * take. The files that say so are read at most every 50 ms, unless much was allocated meanwhile:
+ * reading takes as long as a hundred products of a small matrix. */
+size_t spmv_host_free_bytes(void) {
+    enum { MUCH = 16 << 20 };
+    const double old_s = 0.05;
+    static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+    static size_t bytes, used;
+    static double at = -1;
+    const size_t now_used = __atomic_load_n(&in_use, __ATOMIC_RELAXED);
+    const double now = spmv_now();
+    pthread_mutex_lock(&mutex);
+    if (at < 0 || now - at > old_s || now_used > used + MUCH || used > now_used + MUCH)
+        bytes = free_bytes_now(), used = now_used, at = now;
+    const size_t out = bytes;
+    pthread_mutex_unlock(&mutex);
+    return out;
 }
 
 /* ---- files ----------------------------------------------------------------------------------- */
@@ -368,8 +387,6 @@ bool spmv_host_lock(int file, int how, double patience_s) {
 /* ---- memory, in huge pages where it is large ------------------------------------------------- */
 
 enum { CACHE_LINE = 64, HUGE_PAGE = 2 << 20 };
-
-static size_t in_use, most_in_use; /* bytes; changed by atomics */
 
 static void count_bytes(size_t bytes) {
     size_t now = __atomic_add_fetch(&in_use, bytes, __ATOMIC_RELAXED);

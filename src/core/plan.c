@@ -108,7 +108,11 @@ spmv_status spmv_plan_variant(spmv_mat *mat, const spmv_plan_opts *opts, int *ou
 
 spmv_status spmv_plan_kernel(spmv_ctx *ctx, const char *name, spmv_kernel_id *out) {
     int count = 0;
-    if (!name) name = spmv_auto_kernel.name;
+    if (!name) { /* not looked for */
+        *out = (spmv_kernel_id){ctx->default_backend, SPMV_AUTO};
+        if (ctx->default_backend->kernels) return SPMV_OK;
+        name = spmv_auto_kernel.name;
+    }
     TRY(spmv_kernel_find(ctx, name, out, 1, &count));
     if (count > 1)
         return spmv_fail(ctx, SPMV_E_ARG, "'%s' names %d kernels; a plan takes one", name, count);

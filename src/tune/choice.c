@@ -326,7 +326,7 @@ spmv_status spmv_auto_select(spmv_mat *mat, const spmv_plan_opts *opts, const sp
                 .predicted_s = all->baseline_s,
                 .budget = budget,
                 .is_timed = is_timed(backend, budget) && !opts->reproducible};
-    if (backend->host) c.wall = spmv_now(), c.cpu = spmv_thread_now();
+    if (backend->host && c.is_timed) c.wall = spmv_now(), c.cpu = spmv_thread_now();
     const spmv_stored *before = mat->stores;
     spmv_tuning *tuning = calloc(1, sizeof *tuning);
     *out = NULL;
@@ -388,9 +388,10 @@ static spmv_status choose(spmv_mat *mat, const spmv_plan_opts *opts, const spmv_
     spmv_proposals proposals = {.n = 0};
     spmv_features features;
     double start = spmv_now();
-    const double cpu = spmv_thread_now();
     TRY(spmv_features_of(mat, opts->precision, SPMV_SAMPLE_NONE, 0, 1, &features));
     const spmv_sampling_depth depth = depth_for(mat, opts, backend, &features);
+    const bool is_sampled = depth != SPMV_SAMPLE_NONE;
+    const double cpu = is_sampled ? spmv_thread_now() : 0;
     spmv_plan_opts known = *opts;
     if (backend->host && depth == SPMV_SAMPLE_NONE) known.expected_calls = 1; /* no trials */
     /* Threads that sleep are not woken for what one does in half a millisecond: by the logs, waking
@@ -408,7 +409,8 @@ static spmv_status choose(spmv_mat *mat, const spmv_plan_opts *opts, const spmv_
                          : mat->ctx->cache[device - mat->ctx->device];
     features.evicted = opts->cache != SPMV_WARM && may_be_kept(mat, opts, features.cache);
     backend->propose(&features, &proposals);
-    if (backend->host) start = fmax(start, spmv_now() - (spmv_thread_now() - cpu)); /* no waits */
+    if (backend->host && is_sampled)
+        start = fmax(start, spmv_now() - (spmv_thread_now() - cpu)); /* no waits */
     return spmv_auto_select(mat, &known, backend, &proposals, start, out);
 }
 

@@ -9,8 +9,11 @@ static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
 }
 
 static void narrow_row_ptr(const spmv_csr_view *A, int threads, ofs *out) {
+    if (threads == 1) /* a region takes as long as a product of a small matrix */
+        for (int64_t i = 0; i <= A->rows; i++) out[i] = (ofs)A->row_ptr[i];
+    else
 #pragma omp parallel for schedule(static) num_threads(threads)
-    for (int64_t i = 0; i <= A->rows; i++) out[i] = (ofs)A->row_ptr[i];
+        for (int64_t i = 0; i <= A->rows; i++) out[i] = (ofs)A->row_ptr[i];
 }
 
 /* Row by row, by the same static partition that csr_rows multiplies with: first touch places the
