@@ -2,7 +2,7 @@
 
 A kernel counts as the fastest on a matrix where it is tied with no other and its ratio to the next is not in doubt. A ratio is in
 doubt where nobody checked one of the results, and where one of the times stopped before the noise limit or was disturbed,
-unless turns tell the ratio. What auto ran counts under the kernel's own name. Means are those of figures.py: every matrix counts; but a mean most
+unless turns tell the ratio. What is named is the winner's configuration, with (auto) if only auto ran it. Means are those of figures.py: every matrix counts; but a mean most
 of which is in doubt is not said."""
 
 import collections
@@ -14,7 +14,7 @@ from against_peers.figures import (DOUBTS, doubtful_in, is_doubtful, is_mean_ope
                               ratio_between, ratio_of, ratio_over)
 from texts import plural
 from units.layout import BASELINE_ALIAS, baseline_of, fastest, libraries_in, timed_cells
-from units.unit import AUTO, ran_by
+from units.unit import AUTO, is_auto, ran_by, settings_text
 
 CLASSES = OUTSIDE, GENERATED, FILES = "outside set", "generated matrices", "matrices from files"
 PRECISIONS, CACHES = ("f64", "f32"), ("cold", "steady", "warm")  # which of them speaks for a machine: the first that it has
@@ -33,7 +33,7 @@ class Finding(NamedTuple):
 
 
 class Ranks(NamedTuple):
-    """Says how often each kernel is the fastest."""
+    """Says how often each configuration is the fastest."""
     first: collections.Counter  # beyond doubt
     least: collections.Counter  # by its median alone
     tied: int  # matrices on which the first two are not told apart
@@ -68,23 +68,31 @@ def quickest_first(units):
     return best, [ratio_between("", best, unit) for unit in units if unit is not best] if quicker else ratios
 
 
+def by_configuration(units):
+    """Counts configurations in words: sell16_lanes threads=1 sigma=4096 (auto), where auto alone ran it."""
+    groups = collections.defaultdict(list)
+    for unit in units:
+        groups[" ".join(filter(None, (ran_by(unit), settings_text(unit))))].append(unit)
+    return collections.Counter({words + f" ({AUTO})" * all(map(is_auto, found)): len(found) for words, found in groups.items()})
+
+
 def ranks_of(rows):
     """The Ranks on some matrices."""
-    first, least, tied, doubtful, alone = collections.Counter(), collections.Counter(), 0, [], 0
+    first, least, tied, doubtful, alone = [], [], 0, [], 0
     for cells in rows.values():
         units = fastest_by_kernel(cells)
         if len(units) < 2:
             alone += len(units)
             continue
-        least[ran_by(units[0])] += 1
+        least.append(units[0])
         best, ratios = quickest_first(units)
         if is_doubtful(ratios[0]):
             doubtful.append((best, ratios[0].baseline))
         elif any(ratio.tied or ratio.value < 1 for ratio in ratios):
             tied += 1
         else:
-            first[ran_by(best)] += 1
-    return Ranks(first, least, tied, doubtful, alone)
+            first.append(best)
+    return Ranks(by_configuration(first), by_configuration(least), tied, doubtful, alone)
 
 
 def own_of(cells):
