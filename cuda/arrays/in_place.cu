@@ -6,10 +6,11 @@
  *          y[rows] only if beta != 0.
  * Writes   y[rows]. Lines that are the product's rows are gathered: each entry once. Other lines,
  *          and coordinates, are scattered: a launch puts beta y, and the next one adds to it.
- * Work     a group of lanes has a line, as many as the mean line has nonzeros, up to a warp: of
- *          several vectors some of them stand side by side along the vectors. A line of more than
- *          128 nonzeros is the whole warp's, one of more than 4096 the block's. Coordinates that
- *          follow each other in a row are added up by shuffles first.
+ * Work     a group of lanes has a line, of which each takes four nonzeros at a time, scattered one,
+ *          as many as the mean line keeps busy: up to a warp. Of several vectors in rows some of
+ *          them stand side by side along the vectors; those in columns come one by one. A line of
+ *          more than 128 nonzeros is the whole warp's, one of more than 4096 the block's.
+ *          Coordinates that follow each other in a row are added up by shuffles first.
  * Cost     2 nnz flop; nnz (sizeof real + 4) + (lines + 1) sizeof ofs + (cols + rows) sizeof real
  *          bytes if x is read once; scattered, an atomic addition for each entry and vector.
  * Weak     one line of a million nonzeros is one block's; what is scattered into few rows waits for
@@ -21,8 +22,10 @@
 
 enum {
     THREADS = 256,
-    LONG = 4 * WARP, /* nonzeros of a line that a whole warp has, */
-    HUGE_LINE = 4096 /* and of one that the block has */
+    MOST_BLOCKS = 65535, /* of a grid, across */
+    DEPTH = 4,           /* nonzeros that a lane asks for at a time */
+    LONG = 4 * WARP,     /* nonzeros of a line that a whole warp has, */
+    HUGE_LINE = 4096     /* and of one that the block has */
 };
 
 typedef struct product {
@@ -50,7 +53,6 @@ static __device__ __forceinline__ int64_t end_of(const product &p, int64_t i) {
 /* Sums entries from `first` on, `step` apart, with column c of x. */
 static __device__ __forceinline__ real sum_entries(const product &p, int64_t first, int64_t end,
                                                    int step, int c) {
-    enum { DEPTH = 4 }; /* loads in flight */
     const real *x = p.v.x + c * p.v.at_x.vector;
     real sum = 0;
     for (int64_t k = first; k < end; k += DEPTH * step) {
@@ -201,9 +203,12 @@ static spmv_status run(const spmv_plan *plan, const spmv_operands *o) {
     if (plan->rows == 0) return SPMV_OK;
     p.rows = plan->rows;
     p.v.count = (int)o->k;
-    p.side = min(exponent_of(o->k), exponent_of(WARP));
-    p.lanes = min(p.side + exponent_of(mean), exponent_of(WARP));
     const bool gathers = !a->line && !plan->transposes;
+    p.side = o->layout == SPMV_ROWS || o->k > MOST_BLOCKS
+                 ? min(exponent_of(o->k), exponent_of(WARP))
+                 : 0;
+    p.lanes =
+        min(p.side + exponent_of(gathers ? blocks_for(mean, DEPTH) : mean), exponent_of(WARP));
     const unsigned columns = (unsigned)blocks_for(o->k, (int64_t)1 << p.side);
     const int64_t items = a->line ? a->nnz << p.side : lines << p.lanes;
     const dim3 grid((unsigned)blocks_for(items, THREADS), columns);

@@ -11,7 +11,7 @@ import weakref
 
 from . import _library
 from ._accelerate import FORMATS, MOST_PLANS, index_arrays, plans, ran, why
-from ._library import DEVICE, ROWS, VOLATILE, Call, lib
+from ._library import COLUMNS, DEVICE, ROWS, VOLATILE, Call, lib
 from ._plan import PRECISIONS
 
 PACKAGE = "cupyx.scipy.sparse"
@@ -35,7 +35,7 @@ class Seen:
 
     def __init__(self):
         self.products, self.plan, self.reason = 0, None, None
-        self.faster = {}  # whether the library's products are, of so many vectors; else they are CuPy's
+        self.faster = {}  # whether the library's products are, of so many vectors in this order; else they are CuPy's
 
     def make(self, device, shape, dtype, format, parts):
         members = format.arrays(shape, *parts)
@@ -87,7 +87,7 @@ class Products:
         if seen is None:
             self.make_room()
             seen = self.seen[key] = Seen()
-        if not seen.faster.get(vectors):
+        if not seen.faster.get((vectors, x.flags.c_contiguous)):
             return self.by_cupy(seen, A, x, vectors, format, parts, cupys)
         status, y = self.multiply(seen.plan, A, x, vectors)
         if status:
@@ -102,8 +102,12 @@ class Products:
             del self.seen[next(cold, None) or next(iter(self.seen))]
 
     def multiply(self, plan, A, x, vectors):
-        """Several vectors are multiplied in C order, and the product is in F order, as CuPy's is."""
+        """Several vectors are multiplied in the order that they have. The product is in F order, as CuPy's is."""
         rows, stream = A.shape[0], self.stream().ptr
+        if x.flags.f_contiguous and not x.flags.c_contiguous:
+            y = self.ndarray((rows, vectors), x.dtype, order="F")
+            call = Call(k=vectors, layout=COLUMNS, x=x.data.ptr, z=y.data.ptr)
+            return lib.spmv_apply(plan, call, stream), y
         x = x if x.flags.c_contiguous else self.cupy.ascontiguousarray(x)
         if vectors == 1:
             y = self.ndarray((rows, *x.shape[1:]), x.dtype)
@@ -115,9 +119,9 @@ class Products:
     def by_cupy(self, seen, A, x, vectors, format, parts, cupys):
         """A product that CuPy makes; behind some of them the library's is timed beside it. With a threshold of 0 it is the
         library's at once."""
-        work = parts[0].size * vectors
+        work, form = parts[0].size * vectors, (vectors, x.flags.c_contiguous)
         seen.products += 1
-        if seen.reason or vectors in seen.faster:
+        if seen.reason or form in seen.faster:
             why[seen.reason or "no faster"] += 1
             return cupys(A, x)
         at_once = plans.threshold < 1
@@ -131,12 +135,12 @@ class Products:
                 why[seen.reason] += 1
                 return cupys(A, x)
         if at_once:
-            seen.faster[vectors] = True
+            seen.faster[form] = True
             seen.products -= 1
             return self.of(A, x, format, cupys)
         why["not yet worth it"] += 1
         times, y = self.times(lambda: cupys(A, x), lambda: self.multiply(seen.plan, A, x, vectors))
-        seen.faster[vectors] = times[1] <= times[0]
+        seen.faster[form] = times[1] <= times[0]
         return y
 
     def times(self, *ways):

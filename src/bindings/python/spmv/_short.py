@@ -91,7 +91,9 @@ def way_of(package):
                 stream = stream_on(device)
                 if stream != prepared.queue.address:
                     return None
-            status = lib.spmv_apply(plan.handle, Call(k=shape[1], layout=layout, x=at_x, z=at_y), stream)
+            ldx, ldz = (shape[1], shape[1]) if layout == ROWS else (cols, rows)
+            call = Call(k=shape[1], layout=layout, x=at_x, ldx=ldx, z=at_y, ldz=ldz)
+            status = lib.spmv_apply(plan.handle, call, stream)
         if status:
             check(status, prepared.context)
         return y
