@@ -23,6 +23,7 @@ EXPECTED = {
     "block_cg": ("gen:poisson2d:60", "60", r"3600 unknowns, 8 right-hand sides, \d+ iterations, error \S+e-\d+\n"),
     "pagerank": ("gen:rmat:12", "4096", r"4096 pages, \d+ iterations, residual \S+e-1\d, page \d+ leads"),
     "pdhg": ("30", "30", r"900 variables, \d+ steps, error \S+e-\d+, cost (\d+\.\d{3})\d+ for \1"),
+    "multigrid": ("63", "63", r"3969 unknowns, 6 levels, \d+ cycles, error \S+e-\d+\n"),
     "newton": ("60", "60", r"3600 unknowns, \d Newton steps, residual \S+e-1\d of the first, new values in \S+ ms\n"),
 }
 REPORT = (r"(omp|cuda):\w+: \d+ products of \d+\.\d us (from call to result|when called from Python); prepared in \d+\.\d ms, "
