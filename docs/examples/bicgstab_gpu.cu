@@ -44,7 +44,9 @@ static __global__ void begin(bicgstab c) {
     c.s->rho = c.s->rr = rr;
     c.s->limit = c.tolerance * c.tolerance * bb;
     c.s->iterations = 0;
-    c.s->status = !(rr == rr) ? NOT_A_NUMBER : rr <= c.s->limit ? CONVERGED : RUNNING;
+    c.s->status = !(isfinite(rr) && isfinite(bb)) ? NOT_A_NUMBER
+                  : rr <= c.s->limit              ? CONVERGED
+                                                  : RUNNING;
 }
 
 /* s = r - alpha v, in the place of r. */

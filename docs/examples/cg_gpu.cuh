@@ -46,10 +46,7 @@ static __global__ void cg_first(cg c) {
     s->rho = rho;
     s->limit = c.tolerance * c.tolerance * bb;
     s->iterations = 0;
-    s->status = c.is_timed      ? RUNNING
-                : !(rho == rho) ? NOT_A_NUMBER
-                : rho == 0      ? CONVERGED
-                                : RUNNING;
+    s->status = c.is_timed || (isfinite(rho) && isfinite(bb)) ? RUNNING : NOT_A_NUMBER;
     s->rr = rho;
 }
 
@@ -83,8 +80,8 @@ static __global__ void __launch_bounds__(THREADS, RESIDENT)
     const int done = ++s->iterations;
     const end status = c.is_timed                   ? (done >= s->most ? TOO_MANY : RUNNING)
                        : !(pq == pq) || !(rr == rr) ? NOT_A_NUMBER
-                       : !(pq > 0)                  ? INDEFINITE
                        : rr <= s->limit             ? CONVERGED
+                       : !(pq > 0)                  ? INDEFINITE
                        : done >= s->most            ? TOO_MANY
                                                     : RUNNING;
     if (c.residual) c.residual[done - 1] = rr;

@@ -85,10 +85,7 @@ template <int LANES> static __global__ void __launch_bounds__(THREADS, 3) cg_in_
         });
     sum_everywhere(&room[1], &rho, &bb); /* p is written, too */
     const double limit = c.tolerance * c.tolerance * bb;
-    end status = c.is_timed      ? RUNNING
-                 : !(rho == rho) ? NOT_A_NUMBER
-                 : rho == 0      ? CONVERGED
-                                 : RUNNING;
+    end status = c.is_timed || (isfinite(rho) && isfinite(bb)) ? RUNNING : NOT_A_NUMBER;
     rr = rho;
     while (status == RUNNING) { /* every thread sees the same */
         double pq = multiply_rows<LANES>(c);
@@ -110,8 +107,8 @@ template <int LANES> static __global__ void __launch_bounds__(THREADS, 3) cg_in_
         iterations++;
         status = c.is_timed                   ? (iterations >= c.most ? TOO_MANY : RUNNING)
                  : !(pq == pq) || !(rr == rr) ? NOT_A_NUMBER
-                 : !(pq > 0)                  ? INDEFINITE
                  : rr <= limit                ? CONVERGED
+                 : !(pq > 0)                  ? INDEFINITE
                  : iterations >= c.most       ? TOO_MANY
                                               : RUNNING;
         const double beta = rho / before;
