@@ -33,6 +33,8 @@ def solve(A, b, tolerance=1e-10, most=2000):
     x, q = cupy.zeros_like(b), cupy.empty_like(b)
     r, p, rho = b.copy(), b.copy(), b @ b
     limit = tolerance**2 * float(rho)
+    if limit == 0:
+        return x, 0, 0.0
     stream = cupy.cuda.Stream(non_blocking=True)
     cupy.cuda.get_current_stream().synchronize()
     with stream:
@@ -48,7 +50,7 @@ def solve(A, b, tolerance=1e-10, most=2000):
         stream.synchronize()
     if not now <= limit and products > 1:
         x = before
-    return x, products, (now / float(b @ b))**0.5
+    return x, products, float(cupy.linalg.norm(b - A @ x) / cupy.linalg.norm(b))
 
 
 def main(n=300):
