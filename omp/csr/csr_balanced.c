@@ -298,8 +298,10 @@ static panel panel_of(const spmv_plan *p, const spmv_operands *v) {
 static void add_carried(const shares *t, int64_t nshares, const panel *p, const real *carried) {
     for (int64_t s = 0; s < nshares; s++, carried += p->columns) {
         const int64_t row = t->share[s].begun;
-        for (int c = 0; row >= 0 && c < p->columns; c++)
-            p->z[p->in_columns ? c * p->ldz + row : row * p->ldz + c] += p->alpha * carried[c];
+        for (int c = 0; row >= 0 && c < p->columns; c++) {
+            real *z = p->z + (p->in_columns ? c * p->ldz + row : row * p->ldz + c);
+            *z = added(p->alpha, carried[c], *z, PORTABLE_FUSES);
+        }
     }
 }
 

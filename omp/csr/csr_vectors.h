@@ -50,16 +50,34 @@ typedef void panel_function(const panel *p, const share *s, real *carried);
 
 /* ---- where sums go --------------------------------------------------------------------------- */
 
+/* Compilers fuse a product with a sum as they see fit, in loops otherwise than beside them. So that
+ * columns have the same bits everywhere it is written which ones are: all, where the processor can.
+ */
+#ifdef __FP_FAST_FMA
+enum { PORTABLE_FUSES = true };
+#else
+enum { PORTABLE_FUSES = false };
+#endif
+
+static inline __attribute__((always_inline)) real added(real a, real b, real sum,
+                                                        const bool fuses) {
+    if (!fuses) return a * b + sum;
+    return sizeof(real) == sizeof(double) ? (real)__builtin_fma(a, b, sum)
+                                          : (real)__builtin_fmaf((float)a, (float)b, (float)sum);
+}
+
 static inline __attribute__((always_inline)) real combined(real alpha, real sum, real beta,
-                                                           const real *y) {
-    return beta == 0 ? alpha * sum : alpha * sum + beta * *y;
+                                                           const real *y, const bool fuses) {
+    const real scaled = alpha * sum;
+    return beta == 0 ? scaled : added(beta, *y, scaled, fuses);
 }
 
 static inline __attribute__((always_inline)) void put_sums(const panel *p, int64_t row,
                                                            const real *sum) {
     real *z = p->z + row * p->ldz;
     const real *y = p->y + row * p->ldy;
-    for (int c = 0; c < p->columns; c++) z[c] = combined(p->alpha, sum[c], p->beta, y + c);
+    for (int c = 0; c < p->columns; c++)
+        z[c] = combined(p->alpha, sum[c], p->beta, y + c, PORTABLE_FUSES);
 }
 
 typedef struct turned_back { /* rows of sums that go into columns together */
@@ -68,11 +86,13 @@ typedef struct turned_back { /* rows of sums that go into columns together */
     int n;
 } turned_back;
 
-static inline __attribute__((always_inline)) void put_back(const panel *p, turned_back *t) {
+static inline __attribute__((always_inline)) void put_back(const panel *p, turned_back *t,
+                                                           const bool fuses) {
     for (int c = 0; c < p->columns; c++) {
         real *z = p->z + c * p->ldz + t->first;
         const real *y = p->y + c * p->ldy + t->first;
-        for (int r = 0; r < t->n; r++) z[r] = combined(p->alpha, t->sum[r][c], p->beta, y + r);
+        for (int r = 0; r < t->n; r++)
+            z[r] = combined(p->alpha, t->sum[r][c], p->beta, y + r, fuses);
     }
     t->first += t->n;
     t->n = 0;
@@ -80,41 +100,43 @@ static inline __attribute__((always_inline)) void put_back(const panel *p, turne
 
 /* ---- columns where they lie ------------------------------------------------------------------ */
 
-static inline __attribute__((always_inline)) void sum_direct(const panel *p, int64_t k, int64_t end,
-                                                             const int columns, real *sum) {
+static inline __attribute__((always_inline)) void
+sum_direct(const panel *p, int64_t k, int64_t end, const int columns, real *sum, const bool fuses) {
     const idx *col = p->A->col_idx;
     const real *value = p->A->values, *x = p->x;
     real even[DIRECT] = {0}, odd[DIRECT] = {0};
     for (; k + 1 < end; k += 2)
         for (int c = 0; c < columns; c++) {
-            even[c] += value[k] * x[c * p->ldx + col[k]];
-            odd[c] += value[k + 1] * x[c * p->ldx + col[k + 1]];
+            even[c] = added(value[k], x[c * p->ldx + col[k]], even[c], fuses);
+            odd[c] = added(value[k + 1], x[c * p->ldx + col[k + 1]], odd[c], fuses);
         }
-    for (int c = 0; k < end && c < columns; c++) even[c] += value[k] * x[c * p->ldx + col[k]];
+    for (int c = 0; k < end && c < columns; c++)
+        even[c] = added(value[k], x[c * p->ldx + col[k]], even[c], fuses);
     for (int c = 0; c < columns; c++) sum[c] = even[c] + odd[c];
 }
 
 static inline __attribute__((always_inline)) void share_direct(const panel *given, const share *s,
-                                                               real *carried, const int columns) {
+                                                               real *carried, const int columns,
+                                                               const bool fuses) {
     const panel p = *given;
     int64_t k = s->k;
     for (int64_t i = s->first; i < s->last; k = p.A->row_ptr[++i]) {
         real sum[DIRECT];
         ask_ahead(p.A->values + k, HALF_PAGE);
         ask_ahead(p.A->col_idx + k, HALF_PAGE / 2);
-        sum_direct(&p, k, p.A->row_ptr[i + 1], columns, sum);
+        sum_direct(&p, k, p.A->row_ptr[i + 1], columns, sum, fuses);
         for (int c = 0; c < columns; c++)
-            p.z[c * p.ldz + i] = combined(p.alpha, sum[c], p.beta, p.y + c * p.ldy + i);
+            p.z[c * p.ldz + i] = combined(p.alpha, sum[c], p.beta, p.y + c * p.ldy + i, fuses);
     }
-    sum_direct(&p, k, s->end, columns, carried);
+    sum_direct(&p, k, s->end, columns, carried, fuses);
 }
 
-#define DIRECT_FUNCTIONS(isa, target) \
+#define DIRECT_FUNCTIONS(isa, target, fuses) \
     static target void direct_1_##isa(const panel *p, const share *s, real *carried) { \
-        share_direct(p, s, carried, 1); \
+        share_direct(p, s, carried, 1, fuses); \
     } \
     static target void direct_2_##isa(const panel *p, const share *s, real *carried) { \
-        share_direct(p, s, carried, 2); \
+        share_direct(p, s, carried, 2, fuses); \
     } \
     static panel_function *const direct_##isa[DIRECT + 1] = {NULL, direct_1_##isa, direct_2_##isa};
 
@@ -128,12 +150,13 @@ static inline void sum_portable(const panel *p, int64_t k, int64_t end, real *su
     for (; k + 1 < end; k += 2) {
         const real *x = p->x + col[k] * p->ldx, *other = p->x + col[k + 1] * p->ldx;
         for (int c = 0; c < p->columns; c++) {
-            sum[c] += value[k] * x[c];
-            odd[c] += value[k + 1] * other[c];
+            sum[c] = added(value[k], x[c], sum[c], PORTABLE_FUSES);
+            odd[c] = added(value[k + 1], other[c], odd[c], PORTABLE_FUSES);
         }
     }
     if (k < end)
-        for (int c = 0; c < p->columns; c++) sum[c] += value[k] * p->x[col[k] * p->ldx + c];
+        for (int c = 0; c < p->columns; c++)
+            sum[c] = added(value[k], p->x[col[k] * p->ldx + c], sum[c], PORTABLE_FUSES);
     for (int c = 0; c < p->columns; c++) sum[c] += odd[c];
 }
 
@@ -146,13 +169,13 @@ static void rows_portable(const panel *p, const share *s, real *carried) {
         if (!p->in_columns)
             put_sums(p, i, sum);
         else if (++back.n == BACK)
-            put_back(p, &back);
+            put_back(p, &back, PORTABLE_FUSES);
     }
-    put_back(p, &back);
+    put_back(p, &back, PORTABLE_FUSES);
     sum_portable(p, k, s->end, carried);
 }
 
-DIRECT_FUNCTIONS(portable, )
+DIRECT_FUNCTIONS(portable, , PORTABLE_FUSES)
 
 #ifdef __x86_64__
 /* ---- rows, in vectors ------------------------------------------------------------------------ */
@@ -269,7 +292,7 @@ AVX2_INLINE void end_lines(lines *l, put_lines_function *put) {
  * lie. Squares that are not full have sums of earlier rows, or none, behind their rows. */
 AVX2_INLINE void put_squares(const panel *p, turned_back *t, lines *out) {
     if (!p->past && t->n < BACK) {
-        put_back(p, t);
+        put_back(p, t, true);
         return;
     }
     for (int c = 0; c < p->columns; c += 4)
@@ -281,7 +304,8 @@ AVX2_INLINE void put_squares(const panel *p, turned_back *t, lines *out) {
                 real *z = p->z + (c + l) * p->ldz + t->first + r;
                 const real *y = p->y + (c + l) * p->ldy + t->first + r;
                 four_real sum = p->alpha * v[l];
-                if (p->beta != 0) sum = p->alpha * v[l] + p->beta * *(const four_real *)y;
+                __asm__("" : "+x"(sum)); /* so that the other product is fused */
+                if (p->beta != 0) sum += p->beta * *(const four_real *)y;
                 *(four_real *)(p->past ? out[c + l].kept + out[c + l].n + r : z) = sum;
             }
         }
@@ -365,12 +389,13 @@ CHOOSE(512, AVX512_INLINE)
         const int full = rest == LANES ? n : n - 1; \
         for (int v = 0; v < full; v++, z += LANES, y += LANES) { \
             vec##width out = p->alpha * sum[v]; \
-            if (p->beta != 0) out = p->alpha * sum[v] + p->beta * *(const vec##width *)y; \
+            __asm__("" : "+v"(out)); /* as in put_squares */ \
+            if (p->beta != 0) out += p->beta * *(const vec##width *)y; \
             *(vec##width *)z = out; \
         } \
         memcpy(last, &sum[n - 1], sizeof last); \
         for (int c = 0; full < n && c < rest; c++) \
-            z[c] = combined(p->alpha, last[c], p->beta, y + c); \
+            z[c] = combined(p->alpha, last[c], p->beta, y + c, true); \
     } \
     INLINE void multiply_as_##width(const panel *given, const share *s, real *carried, \
                                     const int n, const int rest, const bool asks) { \
@@ -434,7 +459,7 @@ ROWS_OF(512, 1, AVX512)
 ROWS_OF(512, 2, AVX512)
 ROWS_OF(512, 3, AVX512)
 ROWS_OF(512, 4, AVX512)
-DIRECT_FUNCTIONS(avx2, AVX2)
+DIRECT_FUNCTIONS(avx2, AVX2, true)
 
 static panel_function *const rows_256[][2] = {{rows_256_1, rows_256_1_ask},
                                               {rows_256_2, rows_256_2_ask},
