@@ -57,6 +57,12 @@ static __device__ __forceinline__ void put_numbers(const vectors &v, int64_t row
  * that are there. */
 enum loading { AT_ONCE, EACH_ONE, WHAT_IS_THERE };
 
+/* Returns where in row 0 of x a lane's numbers are, from vector c on. Lanes are a power of two: one
+ * behind the last vector loads the first ones, lest it reads behind the end of x. */
+static __device__ __forceinline__ const real *x_of_lane(const vectors &v, int c) {
+    return v.x + (c < v.count ? c : 0) * v.at_x.vector;
+}
+
 /* Loads SUMS numbers of row j. x: those of row 0. */
 template <int SUMS, loading HOW>
 static __device__ __forceinline__ void load_numbers(const vectors &v, const real *x, idx j, int c,

@@ -58,7 +58,7 @@ static __global__ void __launch_bounds__(THREADS)
     const int c = (threadIdx.x & ((1 << side) - 1)) * SIDE;
     const int64_t b = (int64_t)blockIdx.x * (THREADS >> side) + (threadIdx.x >> side);
     if (b >= A.block_rows) return;
-    const lane_of lane = {v.x + c * v.at_x.vector, c};
+    const lane_of lane = {x_of_lane(v, c), c};
     const ofs begin = A.block_ptr[b];
     int left = (int)(A.block_ptr[b + 1] - begin);
     const idx *first_col = A.first_col + begin;
@@ -83,7 +83,7 @@ static __global__ void __launch_bounds__(THREADS)
     const int64_t b = (int64_t)blockIdx.x * (THREADS >> side) + (threadIdx.x >> side);
     if (b >= A.block_rows) return;
     const int rows = (int)A.shape_rows, cols = (int)A.shape_cols;
-    const real *x0 = v.x + c * v.at_x.vector;
+    const real *x0 = x_of_lane(v, c);
     const ofs end = A.block_ptr[b + 1];
     real sum[MOST_SIDE][SIDE];
 #pragma unroll

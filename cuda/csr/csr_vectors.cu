@@ -121,7 +121,7 @@ static __device__ __forceinline__ void sum_entries(const operands &o, ofs begin,
     }; /* asked for at once */
     const int turn = lane >> o.side, c = (lane & ((1 << o.side) - 1)) * SUMS;
     const idx *col = o.col + begin + turn;
-    const real *value = o.value + begin + turn, *x = o.v.x + c * o.v.at_x.vector;
+    const real *value = o.value + begin + turn, *x = x_of_lane(o.v, c);
     real sum[EACH][SUMS];
 #pragma unroll
     for (int m = 0; m < EACH * SUMS; m++) sum[m / SUMS][m % SUMS] = 0;

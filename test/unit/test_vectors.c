@@ -458,6 +458,54 @@ static void many_rows_have_the_same_bits_in_all_columns(void **state) {
     }
 }
 
+/* x fills whole pages: memcheck sees what reads behind them, and so does the emulator with a
+ * sanitizer. A power of two of lanes loads a row of it, of which the last may have no vector. */
+static void try_whole_pages(const spmv_backend *backend, int k, spmv_mat *mat, int64_t vectors,
+                            spmv_precision precision) {
+    enum { N = 512 };
+    setup c = setup_of(backend, k, precision == SPMV_F32 ? SPMV_F32_O32 : SPMV_F64_O32);
+    const pair p = {.name = "whole pages", .mat = mat};
+    const shape s = {vectors, SPMV_ROWS, 0, false, 1, 0};
+    const size_t bytes = (size_t)(N * vectors) * width_of(precision);
+    spmv_plan *plan = plan_for(&c, &p, SPMV_AS_IS, &s);
+    if (!plan) return;
+    char *here = malloc(bytes);
+    for (int64_t n = 0; n < N * vectors; n++) set_number(here, precision, n, (double)(n % vectors));
+    void *x = there(plan, here, bytes), *z = there(plan, here, bytes);
+    const spmv_call call = {.size = sizeof call, .x = x, .z = z, .k = vectors, .layout = SPMV_ROWS};
+    assert_int_equal(spmv_apply(plan, &call, NULL), SPMV_OK);
+    assert_int_equal(backend->order(plan->device, NULL, false), SPMV_OK);
+    assert_int_equal(spmv_plan_get(plan, here, z, bytes), SPMV_OK);
+    double sum = 0; /* of the last row */
+    for (int64_t e = mat->csr.row_ptr[N - 1]; e < mat->csr.nnz; e++) sum += mat->csr.values[e];
+    for (int64_t j = 0; j < vectors; j++) {
+        const double z_j = number_at(here, precision, (N - 1) * vectors + j);
+        assert_true(fabs(z_j - sum * (double)j) < 1e-4 * (double)(j + 1));
+    }
+    spmv_plan_release(plan, x);
+    spmv_plan_release(plan, z);
+    free(here);
+    spmv_plan_free(plan);
+}
+
+static void nothing_behind_x_is_read(void **state) {
+    (void)state;
+    spmv_ctx *ctx = context_of(2);
+    spmv_mat *mat = NULL;
+    assert_int_equal(spmv_mat_load(ctx, "gen:banded:512:3", NULL, &mat), SPMV_OK);
+    tally = (struct tally){0};
+    for (const spmv_backend *const *b = spmv_backends; *b; b++)
+        for (int k = 0; is_tested(ctx, *b) && !(*b)->host && k < (*b)->nkernels; k++) {
+            if (!is_here(*b, k) || !(*b)->kernels[k][0]->run_rows) continue;
+            try_whole_pages(*b, k, mat, 6, SPMV_F64);
+            try_whole_pages(*b, k, mat, 34, SPMV_F64);
+            try_whole_pages(*b, k, mat, 12, SPMV_F32);
+        }
+    assert_int_equal(tally.wrong, 0);
+    spmv_mat_free(mat);
+    spmv_ctx_free(ctx);
+}
+
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_kernel_multiplies_blocks),
@@ -465,6 +513,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(many_rows_have_the_same_bits_in_all_panels),
         cmocka_unit_test(many_rows_have_the_same_bits_in_all_columns),
         cmocka_unit_test(planted_faults_are_caught),
+        cmocka_unit_test(nothing_behind_x_is_read),
     };
     wait_without_spinning(argv);
     take_backend(argc, argv);
