@@ -39,7 +39,7 @@ $(cuda)/%.f32_o64.o: %.cu $(cuda)/.flags ; $(compile_cuda)
 $(cuda)/src/app/main.o: src/app/main.c $(cuda)/.flags
 	$(call compile,NVCC,$(nvcc) $(nvflags) -x cu)
 $(variants:%=$(omp)/omp/arrays/in_place.%.o) $(omp)/omp/sums.o: private cflags += -ffp-contract=off
-# Sums of several vectors say which products are fused with a sum, but for those in vectors, which gcc fuses from -O2 on.
+# Sums of several vectors say which products are fused with a sum; in vectors gcc fuses by itself, from -O2 on.
 fuses := $(if $(findstring clang,$(CC)),,-fexpensive-optimizations)
 $(variants:%=$(omp)/omp/csr/csr_balanced.%.o): private cflags += $(fuses)
 $(asking): $(omp)/.features
