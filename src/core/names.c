@@ -79,17 +79,18 @@ static const spmv_kernel *kernel_of(spmv_kernel_id id) {
     return id.backend->kernels ? id.backend->kernels[id.index][0] : NULL;
 }
 
+/* A plain word needs no fnmatch, which takes long. */
+static bool fits(const char *name, const char *pattern) {
+    return strpbrk(pattern, "*?[\\") ? fnmatch(pattern, name, 0) == 0 : strcmp(pattern, name) == 0;
+}
+
 /* A peer whose library is not built in is found by its own name only, which says so. */
 static bool is_match(spmv_kernel_id id, const char *pattern) {
     const char *alias = alias_of(id);
     const spmv_kernel *kernel = kernel_of(id);
     if (kernel && kernel->absent && strcmp(pattern, kernel->name) != 0) return false;
     if (strcmp(pattern, "peers") == 0) return kernel && kernel->traits & SPMV_PEER;
-    if (!strpbrk(pattern, "*?[\\")) /* which fnmatch takes long to see */
-        return strcmp(pattern, id.backend->names[id.index]) == 0 ||
-               (alias_of(id) && strcmp(pattern, alias_of(id)) == 0);
-    return fnmatch(pattern, id.backend->names[id.index], 0) == 0 ||
-           (alias && fnmatch(pattern, alias, 0) == 0);
+    return fits(id.backend->names[id.index], pattern) || (alias && fits(alias, pattern));
 }
 
 /* "auto" is found by its full name alone: no glob and no "all" matches it. */
