@@ -33,12 +33,11 @@ def outcome(product):
         return None, error
 
 
-class Program:
-    """One of a seed. Its matrices have numbers of few bits, so that sums are exact in any order."""
+class Seeded:
+    """A program of a seed, on two matrices. All numbers have few bits, so that sums are exact in any order."""
 
     def __init__(self, seed):
         self.rng = np.random.default_rng(seed)
-        self.kept = []  # arrays that were exchanged, of which some stay
         self.matrices = [self.matrix() for _ in range(2)]
 
     def choose(self, things):
@@ -46,6 +45,14 @@ class Program:
 
     def numbers(self, shape, dtype=np.float64):
         return self.rng.integers(-8, 9, shape).astype(dtype)
+
+
+class Program(Seeded):
+    """One of a seed, of SciPy's matrices."""
+
+    def __init__(self, seed):
+        super().__init__(seed)
+        self.kept = []  # arrays that were exchanged, of which some stay
 
     def matrix(self):
         rows, cols = (int(n) for n in self.rng.integers(1, 40, 2))

@@ -32,6 +32,7 @@ if not HAS_GPU:
     emulated_cupy.install()
 import cupy
 import cupyx.scipy.sparse as sparse
+from accelerate_programs import Seeded, Wrong
 from spmv import _accelerate_cupy
 
 KINDS = [getattr(sparse, name) for name in ("csr_matrix", "csc_matrix", "coo_matrix", "csr_array", "csc_array", "coo_array")
@@ -39,23 +40,8 @@ KINDS = [getattr(sparse, name) for name in ("csr_matrix", "csc_matrix", "coo_mat
 STEPS, PROGRAMS = 12, int(os.environ.get("PROGRAMS", 60))
 
 
-class Wrong(AssertionError):
-    pass
-
-
-class Program:
-    """One of a seed: products, and between them writes, exchanged arrays, transposes, freed matrices. All numbers have few bits,
-    so that sums are exact in any order."""
-
-    def __init__(self, seed):
-        self.rng = np.random.default_rng(seed)
-        self.matrices = [self.matrix() for _ in range(2)]
-
-    def choose(self, things):
-        return things[self.rng.integers(len(things))]
-
-    def numbers(self, shape, dtype=np.float64):
-        return self.rng.integers(-8, 9, shape).astype(dtype)
+class Program(Seeded):
+    """One of a seed: products, and between them writes, exchanged arrays, transposes, freed matrices."""
 
     def matrix(self):
         rows, cols = (int(n) for n in self.rng.integers(1, 60, 2))
