@@ -13,7 +13,6 @@
  *
  * Beside them a product followed by cuBLAS' dot, and a product with that sum on the way, ten of
  * them a graph: what is saved, over what a launch and one reading of z from memory take. */
-#include "docs/examples/cg_gpu.cuh"
 #include "docs/examples/cg_small_gpu.cuh"
 #include <algorithm>
 #include <cublas_v2.h>

@@ -4,21 +4,9 @@
  *     cg [MATRIX [KERNEL]]
  *
  * MATRIX is a Matrix Market file or a generated matrix. KERNEL "cuda:auto": on a GPU. */
-#include "example.h"
-#include <math.h>
+#include "solver.h"
 
 enum { MOST_ITERATIONS = 2000 };
-
-/* Returns the inverse of each diagonal entry. */
-static double *invert_diagonal(const spmv_ctx *ctx, const spmv_mat *A) {
-    spmv_csr_view rows = SPMV_OPTS(spmv_csr_view);
-    check(ctx, spmv_mat_rows(A, &rows));
-    double *inverse = vector(rows.rows);
-    for (int64_t i = 0; i < rows.rows; i++)
-        for (int64_t k = rows.row_ptr[i]; k < rows.row_ptr[i + 1]; k++)
-            if (rows.col_idx[k] == i) inverse[i] = 1 / rows.values[k];
-    return inverse;
-}
 
 /* Two loops follow the product in an iteration. They move eight vectors from or to memory, and the
  * preconditioner twice. */
@@ -51,12 +39,6 @@ static void update_x_and_p(int64_t n, double alpha, double beta, const double *r
     }
 }
 
-typedef struct course { /* of a solver */
-    int iterations;
-    double seconds, products_s;
-} course;
-
-/* Solves to a relative residual. */
 static course solve(product *A, int64_t n, const double *inverse, const double *b, double tolerance,
                     double *x) {
     double *r = vector(n), *p = vector(n), *q = vector(n);
@@ -78,28 +60,5 @@ static course solve(product *A, int64_t n, const double *inverse, const double *
 }
 
 int main(int argc, char **argv) {
-    const char *path = argc > 1 ? argv[1] : "gen:poisson2d:300";
-    const char *kernel = argc > 2 ? argv[2] : "auto";
-    spmv_ctx *ctx = NULL;
-    spmv_mat *matrix = NULL;
-    spmv_stats of = SPMV_OPTS(spmv_stats);
-    double error = 0;
-    check(ctx, spmv_ctx_create(NULL, &ctx));
-    check(ctx, spmv_mat_load(ctx, path, NULL, &matrix));
-    check(ctx, spmv_mat_stats(matrix, &of));
-    product A = prepare(ctx, matrix, SPMV_AS_IS, kernel, 500, 0);
-
-    double *x = vector(of.rows), *b = vector(of.rows), *inverse = invert_diagonal(ctx, matrix);
-    for (int64_t i = 0; i < of.cols; i++) x[i] = 1;
-    multiply(&A, 1.0, x, 0.0, b);
-    const course c = solve(&A, of.rows, inverse, b, 1e-10, x);
-    for (int64_t i = 0; i < of.rows; i++) error = fmax(error, fabs(x[i] - 1));
-    printf("%lld unknowns, %d iterations, error %.1e\n", (long long)of.rows, c.iterations, error);
-    printf("an iteration takes %.1f us, %.1f of them beside its products\n",
-           c.seconds / c.iterations * 1e6, (c.seconds - c.products_s) / c.iterations * 1e6);
-    report(&A);
-
-    free(x), free(b), free(inverse);
-    finish(&A), spmv_mat_free(matrix), spmv_ctx_free(ctx);
-    return error < 1e-6 ? 0 : 1;
+    return run_solver(solve, argc, argv);
 }

@@ -9,7 +9,6 @@
  * (cg_gpu.cuh).
  *
  *     nvcc -std=c++17 -O3 -arch=native cg_gpu.cu -lspmv -o cg_gpu */
-#include "cg_gpu.cuh"
 #include "cg_small_gpu.cuh"
 
 typedef struct outcome {

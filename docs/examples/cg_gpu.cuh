@@ -26,11 +26,12 @@ typedef struct cg {
     bool is_timed;    /* only the limit of iterations ends it, whatever the matrix is */
 } cg;
 
-/* r is b - A x: p = z. The limit comes from b'b. */
-static __global__ void cg_first(cg c) {
-    double rho = 0, bb = 0;
-    begin_early();
-    for_rows(
+/* ---- what cg_in_one (cg_small_gpu.cuh) does, too: solver is cg or cg_small ------------------- */
+
+/* p = z, where r is b - A x: a thread's parts of r'z and b'b. */
+template <int AT_A_TIME, class solver>
+static __device__ inline void cg_begin_p(const solver &c, double *rho, double *bb) {
+    for_rows<AT_A_TIME>(
         c.n,
         [&](int64_t i) {
             return double2{c.r[i], c.b[i]};
@@ -38,15 +39,56 @@ static __global__ void cg_first(cg c) {
         [&](int64_t i, double2 of) {
             const double z = c.inverse ? c.inverse[i] * of.x : of.x;
             c.p[i] = z;
-            rho += of.x * z;
-            bb += of.y * of.y;
+            *rho += of.x * z;
+            *bb += of.y * of.y;
         });
+}
+
+/* Returns how it stands at the beginning: infinite sums would pass for small ones. */
+static __device__ inline end cg_first_end(bool is_timed, double rho, double bb) {
+    return is_timed || (isfinite(rho) && isfinite(bb)) ? RUNNING : NOT_A_NUMBER;
+}
+
+/* r -= alpha q: a thread's parts of r'r and r'z. */
+template <int AT_A_TIME, class solver>
+static __device__ inline void cg_step_r(const solver &c, double alpha, double *rr, double *rho) {
+    for_rows<AT_A_TIME>(
+        c.n,
+        [&](int64_t i) {
+            return double3{c.r[i], c.q[i], c.inverse ? c.inverse[i] : 1};
+        },
+        [&](int64_t i, double3 of) {
+            const double now = of.x - alpha * of.y;
+            c.r[i] = now;
+            *rr += now * now;
+            *rho += now * now * of.z;
+        });
+}
+
+/* Returns how it stands after so many iterations. */
+static __device__ inline end cg_end(bool is_timed, double pq, double rr, double limit, int done,
+                                    int most) {
+    return is_timed                     ? (done >= most ? TOO_MANY : RUNNING)
+           : !(pq == pq) || !(rr == rr) ? NOT_A_NUMBER
+           : rr <= limit                ? CONVERGED
+           : !(pq > 0)                  ? INDEFINITE
+           : done >= most               ? TOO_MANY
+                                        : RUNNING;
+}
+
+/* ---- the kernels ----------------------------------------------------------------------------- */
+
+/* r is b - A x: p = z. The limit comes from b'b. */
+static __global__ void cg_first(cg c) {
+    double rho = 0, bb = 0;
+    begin_early();
+    cg_begin_p<SOME>(c, &rho, &bb);
     if (!add_grid(&c.state->room, &rho, &bb)) return;
     cg_state *s = c.state;
     s->rho = rho;
     s->limit = c.tolerance * c.tolerance * bb;
     s->iterations = 0;
-    s->status = c.is_timed || (isfinite(rho) && isfinite(bb)) ? RUNNING : NOT_A_NUMBER;
+    s->status = cg_first_end(c.is_timed, rho, bb);
     s->rr = rho;
 }
 
@@ -64,26 +106,10 @@ static __global__ void __launch_bounds__(THREADS, RESIDENT)
         }
         return;
     }
-    for_rows(
-        c.n,
-        [&](int64_t i) {
-            return double3{c.r[i], c.q[i], c.inverse ? c.inverse[i] : 0};
-        },
-        [&](int64_t i, double3 of) {
-            const double now = of.x - alpha * of.y;
-            c.r[i] = now;
-            rr += now * now;
-            rho += now * now * of.z;
-        });
+    cg_step_r<SOME>(c, alpha, &rr, &rho);
     if (!add_grid(&s->room, &rr, &rho)) return;
-    if (!c.inverse) rho = rr;
     const int done = ++s->iterations;
-    const end status = c.is_timed                   ? (done >= s->most ? TOO_MANY : RUNNING)
-                       : !(pq == pq) || !(rr == rr) ? NOT_A_NUMBER
-                       : rr <= s->limit             ? CONVERGED
-                       : !(pq > 0)                  ? INDEFINITE
-                       : done >= s->most            ? TOO_MANY
-                                                    : RUNNING;
+    const end status = cg_end(c.is_timed, pq, rr, s->limit, done, s->most);
     if (c.residual) c.residual[done - 1] = rr;
     s->rr = rr;
     s->rho = rho;

@@ -6,7 +6,7 @@
 #ifndef CG_SMALL_GPU_CUH
 #define CG_SMALL_GPU_CUH
 
-#include "loop_gpu.cuh"
+#include "cg_gpu.cuh"
 #include <cooperative_groups.h>
 #include <cooperative_groups/reduce.h>
 #include <vector>
@@ -69,51 +69,27 @@ template <int LANES> static __device__ inline double multiply_rows(const cg_smal
 
 /* r is b - A x at first. */
 template <int LANES> static __global__ void __launch_bounds__(THREADS, 3) cg_in_one(cg_small c) {
+    enum { AT_A_TIME = 2 };
     sums_room *room = c.state->room;
     double rho = 0, rr = 0, bb = 0, unused = 0;
     int iterations = 0;
-    for_rows<2>(
-        c.n,
-        [&](int64_t i) {
-            return double2{c.r[i], c.b[i]};
-        },
-        [&](int64_t i, double2 of) {
-            const double z = c.inverse ? c.inverse[i] * of.x : of.x;
-            c.p[i] = z;
-            rho += of.x * z;
-            bb += of.y * of.y;
-        });
+    cg_begin_p<AT_A_TIME>(c, &rho, &bb);
     sum_everywhere(&room[1], &rho, &bb); /* p is written, too */
     const double limit = c.tolerance * c.tolerance * bb;
-    end status = c.is_timed || (isfinite(rho) && isfinite(bb)) ? RUNNING : NOT_A_NUMBER;
+    end status = cg_first_end(c.is_timed, rho, bb);
     rr = rho;
     while (status == RUNNING) { /* every thread sees the same */
         double pq = multiply_rows<LANES>(c);
         sum_everywhere(&room[0], &pq, &unused);
         const double before = rho, alpha = pq > 0 || c.is_timed ? before / pq : 0;
         rr = rho = 0;
-        for_rows<2>(
-            c.n,
-            [&](int64_t i) {
-                return double3{c.r[i], c.q[i], c.inverse ? c.inverse[i] : 1};
-            },
-            [&](int64_t i, double3 of) {
-                const double now = of.x - alpha * of.y;
-                c.r[i] = now;
-                rr += now * now;
-                rho += now * now * of.z;
-            });
+        cg_step_r<AT_A_TIME>(c, alpha, &rr, &rho);
         sum_everywhere(&room[1], &rr, &rho);
         iterations++;
-        status = c.is_timed                   ? (iterations >= c.most ? TOO_MANY : RUNNING)
-                 : !(pq == pq) || !(rr == rr) ? NOT_A_NUMBER
-                 : rr <= limit                ? CONVERGED
-                 : !(pq > 0)                  ? INDEFINITE
-                 : iterations >= c.most       ? TOO_MANY
-                                              : RUNNING;
+        status = cg_end(c.is_timed, pq, rr, limit, iterations, c.most);
         const double beta = rho / before;
         if (status != NOT_A_NUMBER)
-            for_rows<2>(
+            for_rows<AT_A_TIME>(
                 c.n,
                 [&](int64_t i) {
                     const double z = c.inverse ? c.inverse[i] * c.r[i] : c.r[i];
