@@ -99,9 +99,9 @@ def way_of(package):
         return y
 
     def multiply(A, x, out=None):
-        if is_recorded is not None and (is_recorded(x) or out is not None and is_recorded(out)):
-            return None
         if out is not None and type(out) is not type(x):
+            return None
+        if is_recorded is not None and (is_recorded(x) or out is not None and is_recorded(out)):
             return None
         device, dtype, shape, layout, at_x = facts(x)
         if len(shape) != 1:
