@@ -1,8 +1,8 @@
 /* mmio_write.c: writing Matrix Market and raw files: threads format batches, which are written in
  * order. */
 #include "mmio.h"
+#include "whole_file.h"
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <locale.h>
 #include <math.h>
@@ -10,7 +10,6 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 /* ---- writing -------------------------------------------------------------------------------- */
@@ -160,31 +159,28 @@ static int write_batches(const write_job *job, int fd, int threads, char *buffer
     return q.error;
 }
 
-/* Creates the file: header, then the job's items. What could not be finished is removed, unless it
- * is a device. */
+/* Writes the file, whole or not at all: header, then the job's items. */
 static spmv_status write_file(spmv_ctx *ctx, const char *path, const char *header,
                               const write_job *job) {
     int threads = spmv_threads_for(ctx, job->n), error = 0;
     int64_t batches = (job->n + BATCH - 1) / BATCH;
     const size_t buffer_bytes = (size_t)BATCH * LONGEST_ENTRY + SPMV_TEXT_PAD;
-    struct stat facts = {0};
+    spmv_whole_file file;
     char *buffers = NULL;
     locale_t plain = (locale_t)0; /* numbers with a point, whatever locale the program chose */
-    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (fd < 0) return spmv_fail(ctx, SPMV_E_WRITE, "%s: %s", path, strerror(errno));
+    error = spmv_whole_file_open(&file, path);
+    if (error) return spmv_fail(ctx, SPMV_E_WRITE, "%s: %s", path, strerror(error));
     if (batches < threads) threads = (int)batches;
     if (threads < 1) threads = 1;
     buffers = calloc((size_t)threads, buffer_bytes);
     plain = newlocale(LC_NUMERIC_MASK, "C", (locale_t)0);
-    error = buffers && plain ? write_all(fd, header, strlen(header)) : ENOMEM;
-    if (error == 0) error = write_batches(job, fd, threads, buffers, buffer_bytes, plain);
+    error = buffers && plain ? write_all(file.fd, header, strlen(header)) : ENOMEM;
+    if (error == 0) error = write_batches(job, file.fd, threads, buffers, buffer_bytes, plain);
 
     if (plain) freelocale(plain);
     free(buffers);
-    bool regular = fstat(fd, &facts) == 0 && S_ISREG(facts.st_mode);
-    if (close(fd) != 0 && error == 0) error = errno;
+    error = spmv_whole_file_close(&file, error);
     if (error == 0) return SPMV_OK;
-    if (regular) unlink(path);
     return spmv_fail(ctx, SPMV_E_WRITE, "%s: %s", path, strerror(error));
 }
 

@@ -18,6 +18,24 @@ SPMV = os.environ.get("SPMV", os.path.join(ROOT, "spmv"))
 RUN = ["-m", "gen:poisson2d:9", "-k", "omp:csr_rows", "-t1", "--min-time=0", "--max-time=0", "--samples=3", "--probe=off"]
 FEATURES = subprocess.run([SPMV, "-V", "-v"], capture_output=True, text=True, check=True).stdout
 INTERRUPTED = 130
+BEFORE = "what was there\n"
+REFUSING = r"""
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+
+int open(const char *path, int flags, ...) {
+    int (*next)(const char *, int, ...) = (int (*)(const char *, int, ...))dlsym(RTLD_NEXT, "open");
+    va_list more;
+    va_start(more, flags);
+    unsigned mode = flags & (O_CREAT | O_TMPFILE) ? va_arg(more, unsigned) : 0;
+    va_end(more);
+    if ((flags & O_TMPFILE) == O_TMPFILE) return errno = EOPNOTSUPP, -1;
+    return next(path, flags, mode);
+}
+"""
 
 
 class Ends(unittest.TestCase):
@@ -34,6 +52,14 @@ class Ends(unittest.TestCase):
         with open(self.path(name), "w", encoding="utf-8") as file:
             file.writelines(json.dumps(record(1e-3 * (k + 1), 0.5, matrix__name=f"m{k}")) + "\n" for k in range(count))
         return self.path(name)
+
+    def keep(self, name):
+        with open(self.path(name), "w", encoding="utf-8") as file:
+            file.write(BEFORE)
+
+    def kept(self, name):
+        with open(self.path(name), encoding="utf-8") as file:
+            return file.read()
 
     def spmv(self, *words, before=None):
         return subprocess.run([SPMV, *words], cwd=self.folder, capture_output=True, text=True, timeout=120, check=False,
@@ -135,6 +161,123 @@ class FullDisk(Ends):
         self.spmv("report", log, "-o", "r.html", "--no-charts", before=self.limit(4000))
         with open(self.path("r.html"), encoding="utf-8") as file:
             self.assertEqual(file.read(), "the report before")
+
+
+    def test_no_half_matrix(self):
+        self.keep("w.mtx")
+        done = self.spmv(*RUN, "--no-log", "--write=w.mtx", before=self.limit(1000))
+        self.assertEqual(done.returncode, 73, done.stderr)
+        self.assertIn("w.mtx: File too large", done.stderr)
+        self.assertEqual(self.kept("w.mtx"), BEFORE)
+        self.assertEqual(os.listdir(self.folder), ["w.mtx"])
+
+    def test_a_link_to_stdout_stays(self):
+        """Such as /dev/stdout is, where stdout is a file; one of the test's own, since to lose it would harm the machine."""
+        os.symlink("/proc/self/fd/1", self.path("stdout"))
+        with open(self.path("out"), "w", encoding="utf-8") as out:
+            done = subprocess.run([SPMV, *RUN, "--no-log", "--write=stdout"], cwd=self.folder, stdout=out,
+                                  stderr=subprocess.DEVNULL, check=False, preexec_fn=self.limit(1000))
+        self.assertEqual(done.returncode, 73)
+        self.assertTrue(os.path.lexists(self.path("stdout")))
+
+
+class Written(Ends):
+    """What --write=FILE replaces is left whole, or replaced whole."""
+
+    def write(self, name, *words, **more):
+        return self.spmv(*RUN, "--no-log", "-q", f"--write={name}", *words, **more)
+
+    def is_matrix(self, name):
+        self.assertTrue(self.kept(name).startswith("%%MatrixMarket"), self.kept(name)[:40])
+
+    def interrupted(self, name, which):
+        """The program's exit status, interrupted when some megabytes are written."""
+        words = [SPMV, "-m", "gen:poisson3d:90", "-k", "omp:csr_rows", "--probe=off", "--no-log", f"--write={name}"]
+        with subprocess.Popen(words, cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                              preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)) as process:
+            written = 0
+            while written < 4e6 and process.poll() is None:
+                with open(f"/proc/{process.pid}/io", encoding="utf-8") as file:
+                    written = int(dict(line.split(": ") for line in file.read().splitlines())["wchar"])
+            process.send_signal(which)
+        return process.returncode
+
+    def test_interrupted(self):
+        for which, code in ((signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGKILL, -9)):
+            for there in ([], ["w.mtx"]):
+                for name in there:
+                    self.keep(name)
+                self.assertEqual(self.interrupted("w.mtx", which), code)
+                self.assertEqual(os.listdir(self.folder), there)
+                for name in there:
+                    self.assertEqual(self.kept(name), BEFORE)
+                    os.unlink(self.path(name))
+
+    def test_mode_and_links(self):
+        old = os.umask(0o027)
+        self.addCleanup(os.umask, old)
+        self.write("new.mtx")
+        self.assertEqual(os.stat(self.path("new.mtx")).st_mode & 0o777, 0o640)
+        self.keep("w.mtx")
+        os.chmod(self.path("w.mtx"), 0o604)
+        os.link(self.path("w.mtx"), self.path("other"))
+        os.mkdir(self.path("in"))
+        os.symlink("../w.mtx", self.path("in/link"))
+        os.symlink("in/link", self.path("link"))
+        self.assertEqual(self.write("link").returncode, 0)
+        self.is_matrix("w.mtx")
+        self.assertEqual(os.stat(self.path("w.mtx")).st_mode & 0o777, 0o604)
+        self.assertEqual((os.readlink(self.path("link")), self.kept("other")), ("in/link", BEFORE))
+        os.symlink("in/nowhere.mtx", self.path("dangling"))
+        self.assertEqual(self.write("dangling").returncode, 0)
+        self.is_matrix("in/nowhere.mtx")
+
+    def test_pipes_and_stdout_are_written_to(self):
+        os.mkfifo(self.path("fifo"))
+        with subprocess.Popen(["cat", "fifo"], cwd=self.folder, stdout=subprocess.PIPE, text=True) as reader:
+            self.assertEqual(self.write("fifo").returncode, 0)
+            self.assertTrue(reader.stdout.read().startswith("%%MatrixMarket"))
+        os.symlink("/proc/self/fd/1", self.path("stdout"))
+        self.assertTrue(self.write("stdout").stdout.startswith("%%MatrixMarket"))
+        with open(self.path("out"), "w", encoding="utf-8") as out:
+            subprocess.run([SPMV, *RUN, "--no-log", "-q", "--write=stdout"], cwd=self.folder, stdout=out, check=True)
+            self.assertEqual(os.fstat(out.fileno()).st_nlink, 1)
+        self.assertIn("csr_rows", self.kept("out"))
+
+    def test_what_may_not_be_written(self):
+        """A file is read-only, or a folder takes no new one, and the user may not do everything."""
+        def as_nobody():
+            if os.getuid() == 0:
+                os.setgid(65534)
+                os.setuid(65534)
+        for name, mode in (("read_only", 0o444), ("w.mtx", 0o666)):
+            self.keep(name)
+            os.chmod(self.path(name), mode)
+        os.chmod(self.folder, 0o555)
+        self.addCleanup(os.chmod, self.folder, 0o755)
+        done = self.write("read_only", before=as_nobody)
+        self.assertEqual((done.returncode, self.kept("read_only")), (73, BEFORE))
+        self.assertIn("read_only: Permission denied", done.stderr)
+        self.assertIn("new: Permission denied", self.write("new", before=as_nobody).stderr)
+        self.assertEqual(self.write("w.mtx", before=as_nobody).returncode, 0)
+        self.is_matrix("w.mtx")
+
+    def test_a_file_system_without_nameless_files(self):
+        """The library that is loaded first refuses them; a name beside is used, and is gone when writing failed."""
+        with open(self.path("refuse.c"), "w", encoding="utf-8") as file:
+            file.write(REFUSING)
+        library = self.path("refuse.so")
+        subprocess.run([os.environ.get("CC", "gcc").split()[0], "-shared", "-fPIC", "-o", library, self.path("refuse.c")], check=True)
+        there = sorted([*os.listdir(self.folder), "w.mtx"])
+        self.keep("w.mtx")
+        for limit, code in ((1000, 73), (resource.RLIM_INFINITY, 0)):
+            def before(limit=limit):
+                signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+                resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+            done = subprocess.run(["env", f"LD_PRELOAD={library}", SPMV, *RUN, "--no-log", "-q", "--write=w.mtx"], cwd=self.folder,
+                                  capture_output=True, text=True, check=False, preexec_fn=before)
+            self.assertEqual((done.returncode, sorted(os.listdir(self.folder))), (code, there), done.stderr)
+            self.assertEqual(self.kept("w.mtx") == BEFORE, code == 73)
 
 
 class NothingKept(Ends):
