@@ -214,6 +214,40 @@ class SweepTest(unittest.TestCase):
             self.assertEqual(code, 0, said)
             self.assertIn("6 ok, 0 skipped, 0 wrong, 0 failed, 0 reused", said)
 
+    def test_another_precision_or_file_is_another_measurement(self):
+        path = os.path.join(self.folder.name, "one.mtx")
+        self.matrices = [path]
+
+        def write(value, at):
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(f"%%MatrixMarket matrix coordinate real general\n2 2 1\n1 1 {value}\n")
+            os.utime(path, ns=(at, at))
+
+        fresh, reused = "3 ok, 0 skipped, 0 wrong, 0 failed, 0 reused", "3 reused"
+        write(1, 1_700_000_000_000_000_000)
+        for words, said in (((), fresh), (("-p", "f32"), fresh), ((), reused), (("-p", "f32"), reused),
+                            (("-p", "f64,f32"), "6 reused")):
+            self.assertIn(said, self.sweep("--resume", *words)[1])
+        for value, at in ((2, 1_700_000_001_000_000_000), (3, 1_700_000_001_000_000_001)):
+            write(value, at)  # as many bytes as before
+            self.assertIn(fresh, self.sweep("--resume")[1])
+            self.assertIn(reused, self.sweep("--resume")[1])
+
+    def test_every_failure_is_tried_again(self):
+        self.matrices = [MATRICES[0]]
+        self.assertEqual(self.sweep()[0], 0)
+        with open(self.log, encoding="utf-8") as file:
+            right = file.read()
+        for status, answers in (("failed", False), ("crashed", False), ("timeout", False), ("out of memory", False),
+                                ("wrong", True), ("skipped", True)):
+            planted = right.replace('"status":"ok","reason"', f'"status":"{status}","reason"', 1)
+            self.assertNotEqual(planted, right)
+            with open(self.log, "w", encoding="utf-8") as file:
+                file.write(planted)
+            with self.subTest(status=status):
+                self.assertIn("3 reused" if answers else "1 ok, 0 skipped, 0 wrong, 0 failed, 2 reused",
+                              self.sweep("--retry")[1])
+
     def test_a_command_repeats_what_the_environment_said(self):
         environment = {**os.environ, "SPMV_CACHE": "cold", "SPMV_MATRIX": "gen:poisson2d:9",
                        "SPMV_VALUES": "few:4"}

@@ -66,6 +66,8 @@ class Wrong(unittest.TestCase):
         self.assertEqual((record["config"]["kernel"], record["status"], check["status"]), (kernel, "wrong", "wrong"))
         self.assertEqual((check["bad_rows"], check["first_bad_row"], check["stage"]), (bad, first, stage))
         self.assertTrue(record["reason"].startswith(f"{bad} of {ROWS} rows differ in the {stage} product, first row {first} "))
+        if check["max_ratio"] is not None:  # null: infinite, as of a row that was never written
+            self.assertGreater(check["max_ratio"], 1)
         self.assert_no_time(record)
 
     def assert_records(self, records, copies=1, ranked=len(RIGHT)):
@@ -78,6 +80,7 @@ class Wrong(unittest.TestCase):
                 self.assert_wrong(record, kernel)
                 continue
             self.assertEqual((record["status"], record["check"]["status"]), ("ok", "ok"))
+            self.assertTrue(0 < record["check"]["max_ratio"] < 1)
             self.assertGreater(record["timing"]["median_s"], 0)
             self.assertEqual(record["perf"]["ranked"], ranked)
 

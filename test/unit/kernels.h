@@ -13,7 +13,7 @@ static const size_t budget = 256 << 20; /* so that what is refused does not depe
 typedef struct scaling {
     double alpha, beta;
 } scaling;
-static const scaling scalings[] = {{1, 0}, {2, -1}, {0, 1}, {1, 1}, {-0.5, 0}};
+static const scaling scalings[] = {{1, 0}, {2, -1}, {0, 1}, {1, 1}, {-0.5, 0}, {0.75, 2}};
 
 static const char *const param_names[] = {
 #define PARAM(name, ...) #name,

@@ -1,6 +1,7 @@
 /* test_describe.c: the numbers of a record that follow from others. */
 #include "testing.h"
 #include "app/run/session.h"
+#include <math.h>
 
 static void rates_follow_from_the_median(void **state) {
     record r;
@@ -34,10 +35,37 @@ static void kept_samples_are_spread_over_all(void **state) {
     free(out.samples);
 }
 
+/* Every statistic has its own field, and none is another's. */
+static void statistics_keep_their_names(void **state) {
+    (void)state;
+    result out;
+    memset(&out, 0, sizeof out);
+    record_clear(&out.r);
+    timing t = {.nsamples = 9, .sample_s = malloc(9 * sizeof(double)), .inner = 3, .warmup = 4};
+    assert_non_null(t.sample_s);
+    for (int k = 0; k < 9; k++) t.sample_s[k] = (k * 5 % 9 + 1) * (k * 5 % 9 + 1);
+    t.s = statistics_of(t.sample_s, 9);
+    const problem p = {.nproducts = 5, .flush = 6, .launch_s = 7};
+    const options o = {.keep_samples = 1000};
+    describe_timing(&o, &out, &t, &p);
+    const record *r = &out.r;
+    assert_true(r->timing_min_s == 1 && r->timing_q1_s == 9 && r->timing_median_s == 25);
+    assert_true(r->timing_q3_s == 49 && r->timing_max_s == 81 && r->timing_mean_s == 285.0 / 9);
+    assert_true(fabs(r->timing_stdev_s - 28.080) < 1e-3);
+    assert_true(r->timing_median_low_s == t.s.low && r->timing_median_high_s == t.s.high);
+    assert_true(t.s.low < 25 && t.s.high > 25);
+    assert_true(r->timing_inner == 3 && r->timing_warmup == 4 && r->timing_copies == 5);
+    assert_true(r->timing_flush_B == 6 && r->timing_launch_s == 7 && r->timing_thinned == 0);
+    for (int k = 0; k < 9; k++)
+        assert_true(r->timing_samples_s.value[k] == (k * 5 % 9 + 1) * (k * 5 % 9 + 1));
+    free(out.samples);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rates_follow_from_the_median),
         cmocka_unit_test(kept_samples_are_spread_over_all),
+        cmocka_unit_test(statistics_keep_their_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

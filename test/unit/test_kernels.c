@@ -112,6 +112,40 @@ static void try_backend(const spmv_backend *backend) {
     assert_int_equal(wrong, 0);
 }
 
+/* One variant with its defaults, another with each kernel and number of threads. */
+static void try_one_variant(const spmv_backend *backend, int k, const spmv_kernel *kernel,
+                            const subject *s) {
+    const int threads = spmv_ctx_threads(s->mat->ctx);
+    const setup plain = setup_of(backend, k, (k + threads) % SPMV_NVARIANTS);
+    (void)kernel;
+    if (backend->host) try_setup(&plain, s, &scalings[threads % COUNT(scalings)], 1);
+}
+
+/* Every kernel by every number of threads up to thirteen, on a matrix that is large enough for a
+ * team, and on small ones. */
+static void any_number_of_threads_is_right(void **state) {
+    (void)state;
+    enum { MOST = 13 };
+    static const char *const names[] = {"every length", "symmetric"};
+    for (int threads = 1; threads <= MOST; threads++) {
+        int64_t wrong = 0;
+        for (int f = 0; f < COUNT(names); f++) {
+            subject s = fixture_subject(names[f], threads);
+            visit_kernels(try_one_variant, &s);
+            wrong += tally.wrong;
+            fixture_subject_free(&s);
+        }
+        spmv_mat *mat = NULL;
+        assert_int_equal(spmv_mat_load(context_of(threads), "gen:random:15000:5", NULL, &mat),
+                         SPMV_OK);
+        subject s = random_subject(mat, "for teams");
+        visit_kernels(try_one_variant, &s);
+        wrong += tally.wrong;
+        fixture_subject_free(&s);
+        assert_int_equal(wrong, 0);
+    }
+}
+
 static void every_product_is_right(void **state) {
     (void)state;
     for (const spmv_backend *const *b = spmv_backends; *b; b++) {
@@ -127,6 +161,7 @@ int main(int argc, char **argv) {
     wait_without_spinning(argv);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(backends_say_whether_they_are_here),
+        cmocka_unit_test(any_number_of_threads_is_right),
         cmocka_unit_test(every_product_is_right),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

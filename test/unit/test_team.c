@@ -7,6 +7,7 @@
 
 enum { ALL = 8 };
 static double price_s[ALL + 1]; /* of a product with that many threads */
+static int all = ALL;           /* threads of the context */
 static int samples, disturbed;  /* every so many samples one takes ten times as long; 0: none */
 
 static spmv_status planted_tick(spmv_device *d) {
@@ -39,7 +40,7 @@ typedef struct scene {
 
 /* Opens the scene of a trial that a kernel with all threads has won. */
 static void open_scene(scene *s, const char *kernel, int threads, double budget) {
-    spmv_ctx_opts ctx_opts = {.size = sizeof ctx_opts, .threads = ALL};
+    spmv_ctx_opts ctx_opts = {.size = sizeof ctx_opts, .threads = all};
     *s = (scene){.backend = spmv_omp,
                  .opts = {.size = sizeof s->opts, .kernel = kernel, .threads = threads},
                  .proposal = {.kernel = kernel}};
@@ -56,7 +57,7 @@ static void open_scene(scene *s, const char *kernel, int threads, double budget)
                     .y = s->y,
                     .n = 1};
     candidate *e = &s->c.entry[0];
-    *e = (candidate){.proposal = &s->proposal, .t.inner = 1, .product_s = price_s[ALL]};
+    *e = (candidate){.proposal = &s->proposal, .t.inner = 1, .product_s = price_s[all]};
     assert_int_equal(spmv_plan_create(s->mat, &s->opts, &e->plan), SPMV_OK);
     s->c.device = e->plan->device;
     s->c.device->backend = &s->backend;
@@ -139,6 +140,22 @@ static void fewer_threads_that_are_not_slower(void **state) {
             close_scene(&s);
         }
     disturbed = 0;
+}
+
+/* Where half of the threads is one, or no whole number, one thread is tried alone. */
+static void of_two_or_three_threads_one_may_be_best(void **state) {
+    (void)state;
+    for (all = 2; all <= 3; all++)
+        for (int one_is_better = 0; one_is_better < 2; one_is_better++) {
+            scene s;
+            char said[64];
+            for (int t = 0; t <= ALL; t++) price_s[t] = NAN;
+            price_s[all] = 1e-3, price_s[1] = one_is_better ? 9e-4 : 2e-3;
+            open_scene(&s, "csr_balanced", 0, 1e6);
+            assert_int_equal(threads_of_winner(&s, said, sizeof said), one_is_better ? 1 : all);
+            close_scene(&s);
+        }
+    all = ALL;
 }
 
 static void threads_are_left_as_they_are(void **state) {
@@ -233,6 +250,7 @@ int main(void) {
         cmocka_unit_test(rows_of_blocks_are_taken_one_by_one),
         cmocka_unit_test(a_burst_takes_no_threads),
         cmocka_unit_test(fewer_threads_that_are_not_slower),
+        cmocka_unit_test(of_two_or_three_threads_one_may_be_best),
         cmocka_unit_test(threads_are_left_as_they_are),
         cmocka_unit_test(nothing_is_compared_without_samples),
     };

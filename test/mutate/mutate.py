@@ -1,0 +1,312 @@
+#!/usr/bin/env python3
+"""mutate.py: plants faults in the source, one at a time, and says which of them no test notices.
+
+    mutate.py                       the faults of faults.txt, written by hand
+    mutate.py --generated [SEED]    100 that are drawn from all that operators.py can make
+    mutate.py --only WORD           those whose name or file holds WORD
+
+It works in a copy of the tracked files, build/mutate/tree, whose objects are reused. What a run found is
+kept in build/mutate/results.jsonl, so that a run that was stopped goes on: a fault is planted again only if
+its file, or a test that bears on it, has changed. It ends with exit code 1 if a fault survives that
+equivalent.txt does not list."""
+
+import argparse
+import fnmatch
+import hashlib
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import operators
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+HOME = os.path.join(ROOT, "build", "mutate")
+TREE = os.path.join(HOME, "tree")
+MAKE = ["make", "-s", "-j2", "CFLAGS=-O2 -march=native"]
+SAMPLE = 100
+
+
+def read(path):
+    with open(path, encoding="utf-8") as file:
+        return file.read()
+
+
+def write(path, text):
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)
+
+
+def digest(*texts):
+    return hashlib.sha1("\0".join(texts).encode()).hexdigest()[:16]
+
+
+# ---- the faults ---------------------------------------------------------------------------------------
+
+
+class Fault:
+
+    def __init__(self, name, file, tests, mutated):
+        self.name, self.file, self.tests, self.mutated = name, file, tests, mutated
+
+    def identity(self):
+        return digest(self.file, self.mutated)
+
+
+def written():
+    """The faults of faults.txt: paragraphs of a name, the file, the tests, lines to be replaced (-) and
+    what comes in their place (+). The text to be replaced stands in the file once."""
+    faults = []
+    for paragraph in read(os.path.join(HERE, "faults.txt")).split("\n\n"):
+        lines = [line for line in paragraph.splitlines() if line and not line.startswith("#")]
+        if not lines:
+            continue
+        name, file, tests = lines[0], lines[1].removeprefix("file "), lines[2].removeprefix("tests ").split()
+        old = "\n".join(line[2:] for line in lines[3:] if line[0] == "-")
+        new = "\n".join(line[2:] for line in lines[3:] if line[0] == "+")
+        text = read(os.path.join(ROOT, file))
+        if text.count(old) != 1:
+            sys.exit(f"mutate.py: {name}: its text stands {text.count(old)} times in {file}, not once")
+        faults.append(Fault(name, file, tests, text.replace(old, new)))
+    return faults
+
+
+def bearing():
+    """[(pattern of files, tests)] of bearing.txt."""
+    lines = [line.split() for line in read(os.path.join(HERE, "bearing.txt")).splitlines()]
+    return [(words[0], words[1:]) for words in lines if words and words[0][0] != "#"]
+
+
+def generated(seed):
+    """The sample with that seed: every file is drawn as often as it has places for a fault."""
+    tracked = subprocess.run(["git", "ls-files", "*.c", "*.h"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    places = []
+    for file in tracked.split():
+        tests = [test for pattern, tests in bearing() if fnmatch.fnmatch(file, pattern) for test in tests]
+        if tests:
+            text = read(os.path.join(ROOT, file))
+            places += [(file, list(dict.fromkeys(tests)), text, change) for change in operators.changes(text)]
+    random.Random(seed).shuffle(places)
+    for file, tests, text, (at, old, new) in places:
+        line = text.count("\n", 0, at) + 1
+        whole = text.splitlines()[line - 1].strip()
+        place = f"{file}:{line}: '{old}' becomes '{new}' at {at - text.rfind(chr(10), 0, at) - 1} in: {whole}"
+        yield Fault(place, file, tests, text[:at] + new + text[at + len(old):])
+
+
+def equivalent():
+    """{(file, line's text, old, new): reason} of equivalent.txt, whose columns are apart by tabs."""
+    lines = [line.split("\t") for line in read(os.path.join(HERE, "equivalent.txt")).splitlines()]
+    return {tuple(words[:4]): words[4] for words in lines if len(words) == 5 and not words[0].startswith("#")}
+
+
+def reason_of(fault, listed):
+    before, after = read(os.path.join(ROOT, fault.file)).splitlines(), fault.mutated.splitlines()
+    for old, new in zip(before, after):
+        if old != new:
+            return next((why for (file, line, was, becomes), why in listed.items()
+                         if file == fault.file and line == old.strip() and new.strip() == becomes or
+                         file == fault.file and line == "*" and was == old.strip()), None)
+    return None
+
+
+# ---- the copy -----------------------------------------------------------------------------------------
+
+
+def copy_tree():
+    """Brings the copy to what the tracked files are; files that have not changed keep their time."""
+    names = subprocess.run(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=ROOT,
+                           capture_output=True, text=True, check=True).stdout
+    for name in filter(None, names.split("\0")):
+        source, copy = os.path.join(ROOT, name), os.path.join(TREE, name)
+        if not os.path.exists(source):
+            continue
+        with open(source, "rb") as file:
+            content = file.read()
+        if os.path.exists(copy):
+            with open(copy, "rb") as file:
+                if file.read() == content:
+                    continue
+        os.makedirs(os.path.dirname(copy), exist_ok=True)
+        shutil.copyfile(source, copy)
+        shutil.copymode(source, copy)
+    shared = os.path.join(HOME, "shared")
+    if os.path.exists(os.path.join(ROOT, "..", "shared")) and not os.path.lexists(shared):
+        os.symlink(os.path.realpath(os.path.join(ROOT, "..", "shared")), shared)
+
+
+def targets(tests):
+    units = [f"build/omp/test/{test}" for test in tests if "/" not in test]
+    program = ["omp"] if len(units) < len(tests) else []
+    wrong = ["build/omp/spmv-wrong"] if any("test_wrong" in test for test in tests) else []
+    return program + wrong + units
+
+
+def make(tests):
+    return subprocess.run([*MAKE, *targets(tests)], cwd=TREE, capture_output=True, text=True, check=False)
+
+
+def objects():
+    """{object: the time it was made}"""
+    found = {}
+    for folder, _, names in os.walk(os.path.join(TREE, "build", "omp")):
+        for name in names:
+            if name.endswith(".o"):
+                path = os.path.join(folder, name)
+                found[path] = os.stat(path).st_mtime_ns
+    return found
+
+
+def hash_of(path):
+    with open(path, "rb") as file:
+        return hashlib.sha1(file.read()).hexdigest()
+
+
+# ---- the tests ----------------------------------------------------------------------------------------
+
+
+def source_of(test):
+    if "/" not in test:
+        return f"test/unit/{test}.c"
+    return test.split(":")[0].join(["test/", ".sh" if test.startswith("cli/") else ""])
+
+
+def version_of(test):
+    """Changes with the test's source, and for a test on the command line with what it expects."""
+    path = os.path.join(ROOT, source_of(test))
+    beside = [path, *(path[:-3] + end for end in (".out", ".err", ".exit"))] if test.startswith("cli/") else [path]
+    return digest(*map(read, beside))
+
+
+def command_of(test):
+    if test.startswith("python/"):
+        file, *case = test.split(":")
+        return [os.environ.get("PYTHON", sys.executable), "-B", f"test/{file}", "-f", *(["-k", case[0]] if case else [])]
+    if test.startswith("cli/"):
+        folder = os.path.join(HOME, "cli")
+        name = test.removeprefix("cli/")
+        return ["sh", "-c", f"rm -rf {folder}; mkdir {folder}; sh test/run.sh build/omp one {folder} test/{test}.sh >/dev/null; "
+                            f"grep -q '^1 0 ' {folder}/{name}.sh.counts || grep -q '^1 0 ' {folder}/{name}.counts"]
+    return [f"build/omp/test/{test}"]
+
+
+def passes(test, timeout_s):
+    """Runs a test; None: it did not end in time."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("SPMV_")}
+    environment.update(SPMV=os.path.join(TREE, "build/omp/spmv"), OMP_WAIT_POLICY="passive",
+                       PYTHON=environment.get("PYTHON", sys.executable))
+    run = subprocess.Popen(command_of(test), cwd=TREE, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                           stderr=subprocess.DEVNULL, start_new_session=True)
+    try:
+        return run.wait(timeout_s) == 0
+    except subprocess.TimeoutExpired:
+        return None
+    finally:
+        if run.poll() is None:
+            os.killpg(run.pid, signal.SIGKILL)
+            run.wait()
+
+
+class Tests:
+    """Knows how long each test takes on the source as it is, where it has to pass."""
+
+    def __init__(self):
+        self.seconds = {}
+
+    def time(self, tests):
+        new = [test for test in tests if test not in self.seconds]
+        if not new:
+            return
+        made = make(new)
+        if made.returncode:
+            sys.exit(f"mutate.py: the source as it is does not build:\n{made.stderr}")
+        for test in new:
+            began = time.monotonic()
+            if not passes(test, 600):
+                sys.exit(f"mutate.py: {test} fails on the source as it is")
+            self.seconds[test] = time.monotonic() - began
+
+
+# ---- a run --------------------------------------------------------------------------------------------
+
+
+def plant(fault, tests):
+    """(what became of a fault, the test that found it)"""
+    path = os.path.join(TREE, fault.file)
+    original = read(path)
+    before = {path: hash_of(path) for path in objects()}
+    began = objects()
+    try:
+        write(path, fault.mutated)
+        if make(fault.tests).returncode:
+            return "does not compile", ""
+        changed = [name for name, at in objects().items() if began.get(name) != at]
+        if all(before.get(name) == hash_of(name) for name in changed):
+            return "same code", ""
+        for test in fault.tests:
+            ended = passes(test, 10 + 4 * tests.seconds[test])
+            if not ended:
+                return "found" if ended is False else "found: endless", test
+        return "survived", ""
+    finally:
+        write(path, original)
+
+
+def is_current(old, fault):
+    if old["result"].startswith("found"):
+        return old["versions"].get(old["test"]) == version_of(old["test"]) if old["test"] in fault.tests else False
+    return old["versions"] == {test: version_of(test) for test in fault.tests}
+
+
+def run(faults, most, verbose):
+    results = os.path.join(HOME, "results.jsonl")
+    known, tests, count, survivors = {}, Tests(), {}, []
+    if os.path.exists(results):
+        known = {line["fault"]: line for line in map(json.loads, read(results).splitlines())}
+    listed = equivalent()
+    done = 0
+    for fault in faults:
+        if done == most:
+            break
+        old = known.get(fault.identity())
+        if old and is_current(old, fault):
+            result, test = old["result"], old["test"]
+        else:
+            tests.time(fault.tests)
+            result, test = plant(fault, tests)
+            line = {"fault": fault.identity(), "name": fault.name, "result": result, "test": test,
+                    "versions": {test: version_of(test) for test in fault.tests}}
+            with open(results, "a", encoding="utf-8") as file:
+                file.write(json.dumps(line) + "\n")
+        if result == "survived" and reason_of(fault, listed):
+            result = "equivalent"
+        if verbose or result == "survived":
+            print(f"{result:10} {test:20} {fault.name}", flush=True)
+        if result == "survived":
+            survivors.append(fault)
+        count[result] = count.get(result, 0) + 1
+        done += result not in ("does not compile", "same code")
+    print(f"{done} faults: " + ", ".join(f"{n} {result}" for result, n in sorted(count.items())))
+    return 1 if survivors else 0
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n", maxsplit=1)[0])
+    parser.add_argument("--generated", nargs="?", const=1, type=int, metavar="SEED")
+    parser.add_argument("--only", default="", metavar="WORD")
+    parser.add_argument("-v", "--verbose", action="store_true")
+    o = parser.parse_args()
+    os.makedirs(TREE, exist_ok=True)
+    copy_tree()
+    faults = written() if o.generated is None else generated(o.generated)
+    sys.exit(run((f for f in faults if o.only in f.name or o.only == f.file), SAMPLE if o.generated is not None else -1,
+                 o.verbose))
+
+
+if __name__ == "__main__":
+    main()
