@@ -142,6 +142,13 @@ class FirstRunTest(unittest.TestCase):
         self.assertEqual([line[0] for line in table.splitlines()], [" "] * 4, table)
         self.assertNotIn("fastest including", said)
 
+    def test_a_lone_row_is_no_winner(self):
+        for words in (["-k", "omp:csr_rows"], ["-k", "auto"], ["-k", "omp:csr_rows", "-p", "f64,f32"]):
+            code, table, said = self.run_to_end("-m", "gen:poisson2d:9", *words, "--backend=omp", *QUICK, "--no-log")
+            self.assertEqual(code, 0, said)
+            self.assertEqual({line[0] for line in table.splitlines()}, {" "}, table)
+            self.assertNotIn("marked as the fastest", said)
+
     def test_the_table_marks_what_is_not_settled(self):
         words = [*SHORT, "--no-log", "--min-time=0.1", "--max-time=0.1"]
         table, said = self.run_to_end(*words, "--max-noise=0%")[1:]

@@ -484,6 +484,15 @@ class SweepTest(unittest.TestCase):
         self.assertIn("6 reused", self.sweep("--resume")[1])
         self.assertEqual(self.summary, fresh)  # of times that are in the log
 
+    def test_one_configuration_wins_nothing(self):
+        code, said = self.sweep("-k", KERNELS[0])
+        self.assertEqual(code, 0, said)
+        lines = self.summary.splitlines()
+        self.assertRegex(lines[0], r"^matrix +median +GFLOP/s  kernel$")
+        self.assertIn("geometric mean of the rate\nGFLOP/s   timed\n", self.summary)
+        self.assertRegex(lines[-1], rf"^ +[0-9.e-]+[ !] +{len(MATRICES)}  {KERNELS[0].split(':')[1]}$")
+        self.assertNotIn("second", self.summary + said)
+
     def test_a_matrix_without_a_time_counts_as_slow(self):
         self.assertEqual(self.sweep(plant="crash")[0], 3)
         self.check_summary()

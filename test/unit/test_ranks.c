@@ -158,7 +158,10 @@ static void the_run_says_what_to_type_against_waits(void **state) {
     run.ctx = context_of(2);
     unsetenv("OMP_WAIT_POLICY");
     explained(&run, rows, 1, said, sizeof said);
-    assert_non_null(strstr(said, "1 of 1 row: threads waited for a core 50% of the time; so none"));
+    assert_non_null(strstr(said, "1 of 1 row: threads waited for a core 50% of the time\n"));
+    rows[0].r.perf_ranked = 2; /* beside another */
+    explained(&run, rows, 1, said, sizeof said);
+    assert_non_null(strstr(said, "threads waited for a core 50% of the time; so none is marked"));
     assert_non_null(strstr(said,
                            "try this, with -t 1 appended if it does not help:\n"
                            "    OMP_WAIT_POLICY=passive ./spmv run -m 'a b.mtx' -k 'csr_*'\n"));

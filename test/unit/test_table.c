@@ -34,6 +34,23 @@ static void noise_is_aligned(void **state) {
     }
 }
 
+/* The fastest of several rows is marked; a lone row, or one of another precision, is not. */
+static void a_lone_row_is_not_marked(void **state) {
+    (void)state;
+    record r = timed(1, 0);
+    r.perf_best = 1;
+    const table_row row = {&r, NULL};
+    for (int ranked = 1; ranked <= 2; ranked++) {
+        char page[2000] = "";
+        FILE *out = fmemopen(page, sizeof page, "w");
+        assert_non_null(out);
+        r.perf_ranked = ranked;
+        table_write(out, &row, 1, "median", false, true);
+        fclose(out);
+        assert_true((strstr(page, "* csr_rows") != NULL) == (ranked > 1));
+    }
+}
+
 /* At 80 columns the choice of auto is named, and its threads and rates are there. */
 static void what_matters_fits_80_columns(void **state) {
     (void)state;
@@ -66,6 +83,7 @@ static void what_matters_fits_80_columns(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(noise_is_aligned),
+                                       cmocka_unit_test(a_lone_row_is_not_marked),
                                        cmocka_unit_test(what_matters_fits_80_columns)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -258,11 +258,16 @@ static void add_state(const record *r, char *out) {
     append(out, "", r->config_cache);
 }
 
+/* Says whether a row is marked as the fastest: others ran that it could be faster than. */
+static bool is_marked(const record *r) {
+    return r->perf_best == 1 && r->perf_ranked > 1;
+}
+
 static void fill(const table_row *row, mixture mixed, const char *stat, char cell[NCOLUMNS][CELL]) {
     const record *r = row->r;
     bool ok = strcmp(r->status, "ok") == 0;
     snprintf(cell[KERNEL], CELL, "%s%s%s%s%s",
-             r->perf_best == 1                 ? "* "
+             is_marked(r)                      ? "* "
              : mixed.ties && r->perf_tied == 1 ? "= "
                                                : "  ",
              mixed.backends ? r->config_backend : "", mixed.backends ? ":" : "", r->config_kernel,
@@ -407,7 +412,7 @@ void table_write(FILE *file, const table_row *rows, int count, const char *stat,
     for (int k = 0; k < count; k++) {
         fill(&rows[k], mixed, stat, cell);
         cut(cell[CONFIG], width[CONFIG]);
-        bool bold = color && rows[k].r->perf_best == 1;
+        bool bold = color && is_marked(rows[k].r);
         if (bold) fputs("\033[1m", file);
         put_row(file, cell, width);
         if (bold) fputs("\033[0m", file);

@@ -461,9 +461,10 @@ static void say_waits(const session *run) {
 /* Kernels take turns, so that the flags of the first disturbed one stand for all. */
 static void say_flags(const session *run, const result *results, int n) {
     int first = -1, count = 0, rows = 0;
-    bool waits = false;
+    bool waits = false, compete = false;
     for (int k = n - 1; k >= 0; k--) {
         rows += is_ok(&results[k]);
+        compete |= results[k].r.perf_ranked > 1;
         waits |= results[k].waits && !results[k].r.gpu_name; /* whose host does not compute */
         if (results[k].nflags) first = k, count++;
     }
@@ -471,7 +472,7 @@ static void say_flags(const session *run, const result *results, int n) {
     say("  ! disturbed, %d of %d row%s:", count, rows, rows == 1 ? "" : "s");
     for (int f = 0; f < results[first].nflags; f++)
         say("%s %s", f ? ";" : "", results[first].flags[f]);
-    say("%s\n", count == rows ? "; so none is marked as the fastest (*)" : "");
+    say("%s\n", count == rows && compete ? "; so none is marked as the fastest (*)" : "");
     if (waits) say_waits(run);
 }
 

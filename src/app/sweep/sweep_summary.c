@@ -71,6 +71,13 @@ static bool is_timed(const ending *e, int m, int k) {
     return is_here(e, k) && isfinite(time_of(e, m, k)->median_s);
 }
 
+/* Says whether only one configuration ran, which is no winner. */
+static bool is_alone(const ending *e) {
+    int n = 0;
+    for (int k = 0; k < e->s->run.ncells; k++) n += is_here(e, k);
+    return n < 2;
+}
+
 /* What auto ran may have been timed under its own name, too: which of the two is ahead is noise. */
 static bool is_same(const ending *e, int m, int k, int other) {
     const cell *of = e->s->run.cell;
@@ -173,8 +180,11 @@ static void print_winner(const ending *e, int m, int best, FILE *file) {
 /* Returns how many have a time. */
 static int print_winners(const ending *e, FILE *file) {
     int timed = 0, wide = name_width(e->s);
-    fprintf(file, "%-*s  %9s    %7s  %-20s  %s\n", wide, "matrix", "median", "GFLOP/s", "fastest",
-            "second");
+    fprintf(file, "%-*s  %9s    %7s  ", wide, "matrix", "median", "GFLOP/s");
+    if (is_alone(e))
+        fprintf(file, "kernel\n");
+    else
+        fprintf(file, "%-20s  %s\n", "fastest", "second");
     for (int m = 0; m < e->s->nsources; m++) {
         char name[LONGEST_NAME + 1];
         int best = fastest(e, m, -1);
@@ -238,6 +248,10 @@ static void print_standing(const ending *e, const standing *of, FILE *file) {
     char label[LABEL], rate[TIME_TEXT] = "-";
     put_label(e, -1, of->cell, label);
     if (isfinite(of->flop_per_s)) rate_text(of->flop_per_s, rate);
+    if (is_alone(e)) {
+        fprintf(file, "%7s%s %6d  %s\n", rate, of->doubtful ? "!" : " ", of->timed, label);
+        return;
+    }
     fprintf(file, "%7s  %6.*fx%s %10d  %5d  %s\n", rate, of->doubtful ? 1 : 2, of->slower,
             of->doubtful ? "!" : " ", of->wins, of->timed, label);
 }
@@ -248,7 +262,10 @@ static void print_means(const ending *e, int timed, FILE *file) {
     for (int k = 0; all && k < e->s->run.ncells; k++)
         if (is_here(e, k)) all[n++] = standing_of(e, k);
     if (n) qsort(all, (size_t)n, sizeof *all, by_standing);
-    if (n)
+    if (n && is_alone(e))
+        fprintf(file, "over %d matrices, geometric mean of the rate\n%7s  %6s\n", timed, "GFLOP/s",
+                "timed");
+    else if (n)
         fprintf(file,
                 "over %d matrices, geometric means of the rate and of the time over the fastest\n"
                 "%7s  %7s  %10s  %5s\n",
@@ -280,10 +297,13 @@ static void print_ending(const ending *e, bool several, FILE *file) {
 }
 
 /* The marks of what stands above, and the commands to type. */
-static void say_next(const sweep *s) {
+static void say_next(const sweep *s, bool alone) {
     if (s->run.o->quiet) return;
-    say("second: how many times as long it takes; =: tied with the fastest; !: disturbed; ~: not "
-        "settled; of such times a range\n");
+    if (alone)
+        say("!: disturbed; ~: not settled\n");
+    else
+        say("second: how many times as long it takes; =: tied with the fastest; !: disturbed; ~: "
+            "not settled; of such times a range\n");
     if (s->run.log.file < 0) return;
     say("next:\n");
     say("    %s table %s --mean            (-o table.tex: for a paper)\n", program_typed(),
@@ -294,6 +314,7 @@ static void say_next(const sweep *s) {
 void print_summary(const sweep *s, FILE *file) {
     ending e = {.s = s, .time = all_times(s)};
     int groups = 0, timed = 0;
+    bool alone = true;
     if (!e.time) return; /* all is in the log */
     for (int k = 0; k < s->run.ncells; k++) {
         groups += is_first(s, k);
@@ -304,9 +325,10 @@ void print_summary(const sweep *s, FILE *file) {
         if (!is_first(s, k)) continue;
         e.first = &s->run.cell[k];
         print_ending(&e, groups > 1, file);
+        alone &= is_alone(&e);
     }
     fflush(file);
     if (!timed && !s->run.o->verify) say("--verify=off: what is not verified is not ranked\n");
-    if (timed) say_next(s);
+    if (timed) say_next(s, alone);
     free(e.time);
 }
