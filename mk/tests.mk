@@ -10,6 +10,9 @@ test-cuda: cuda $(tests_cuda)
 	$(Q)sh test/cuda.sh $(cuda)
 test-emulated: emulated $(tests_emulated)
 	$(Q)sh test/cuda.sh $(emulated)
+# Property tests for SECONDS, 20 minutes: seeds go on where the last run ended, and count the matrices.
+soak: build/$(BUILD)$(san)/test/test_soak
+	$(Q)SOAK_SECONDS=$(or $(SECONDS),1200) SOAK_STATE=build/$(BUILD)$(san)/soak.state $<
 test-deb test-python-binding test-python-accelerate test-python-cupy: test-%:
 	$(Q)PYTHON=$(PYTHON) sh test/$*.sh
 test-petsc bench-petsc: $(BUILD)
@@ -48,7 +51,7 @@ mutate:
 .PHONY: test check check-update test-cuda test-emulated test-deb test-python-binding test-python-accelerate \
         test-python-cupy test-petsc bench-petsc bench-read bench-convert bench-threads bench-ready bench-small \
         bench-solver bench-upload bench-values bench-vectors bench-onemkl bench-iterations bench-verdicts \
-        bench-accelerate bench-python wheels mutate
+        bench-accelerate bench-python wheels mutate soak
 
 # ---- the programs --------------------------------------------------------------------------------------------------
 

@@ -133,7 +133,7 @@ typedef struct oracle { /* of op(A) and an x */
     long double *mass;   /* [rows] (|A| |x|)_i */
     long double *square; /* [rows] sum_j (a_ij x_j)^2 */
     int32_t *len;        /* [rows] entries summed, duplicates counted apart */
-    double x_max;        /* largest finite |x_j|, at least 1 */
+    double x_max, a_max; /* largest finite |x_j| and |a_ij|, at least 1 */
     bool random_x;       /* x is the program's own, of random signs; the caller sets it */
 } oracle;
 /* op: SPMV_AS_IS or SPMV_TRANSPOSE; x: already of that precision. */

@@ -5,6 +5,7 @@
 #include "spmv_bench.h"
 #include "spmv_host.h"
 #include "spmv_kernel.h"
+#include "spmv_sum.h"
 #include "spmv_waiting.h"
 #include <math.h>
 #include <time.h>
@@ -165,22 +166,6 @@ static inline double spmv_thread_now(void) {
 static inline bool is_mirrored(const spmv_csr_view *A, int64_t i, int64_t k) {
     int64_t j = A->col_idx[k], other = j < A->rows ? spmv_find_entry(A, j, i) : -1;
     return other >= 0 && spmv_bits(A->values[other]) == spmv_bits(A->values[k]);
-}
-
-/* A sum that keeps what its additions round off: of ten million equal terms a plain one in extended
- * precision is off by a thousand times the last place of a double. */
-typedef struct spmv_sum {
-    long double whole, lost;
-} spmv_sum;
-static inline void spmv_sum_add(spmv_sum *s, double term) {
-    const long double whole = s->whole + term, added = whole - s->whole;
-    s->lost += (s->whole - (whole - added)) + (term - added);
-    s->whole = whole;
-}
-/* Infinity and NaN among the terms leave nothing to correct. */
-static inline double spmv_sum_total(const spmv_sum *s) {
-    const bool is_corrected = isfinite(s->whole) && s->lost != 0; /* -0 stays */
-    return (double)(is_corrected ? s->whole + s->lost : s->whole);
 }
 
 /* ---- host.c: memory -------------------------------------------------------------------------- */

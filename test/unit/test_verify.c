@@ -67,6 +67,42 @@ static void duplicates_that_meet_infinity_are_summed_first(void **state) {
     }
 }
 
+/* The sum of duplicates that meets infinity is the matrix's: 1, however large the others were. */
+static void what_duplicates_leave_meets_infinity(void **state) {
+    (void)state;
+    const double x[] = {INFINITY};
+    entries e = {.rows = 1, .cols = 1};
+    add_entry(&e, 0, 0, 1e300), add_entry(&e, 0, 0, 1), add_entry(&e, 0, 0, -1e300);
+    spmv_mat *mat = matrix_of(ctx, &e);
+    oracle o = oracle_of(mat, x, 1, SPMV_F64);
+    assert_true(o.sum[0] == INFINITY);
+    oracle_free(&o);
+    spmv_mat_free(mat);
+    entries_free(&e);
+}
+
+/* Alpha x may be multiplied first, as BLAS does by columns: it underflows, or overflows. */
+static void alpha_may_meet_x_first(void **state) {
+    (void)state;
+    static const struct {
+        double a, x, alpha;
+    } extreme[] = {{1e300, 3e-310, 1e-8}, {1e-8, 1e300, 1e10}};
+    for (int n = 0; n < COUNT(extreme); n++) {
+        const double x = extreme[n].x, alpha = extreme[n].alpha;
+        entries e = {.rows = 1, .cols = 1};
+        add_entry(&e, 0, 0, extreme[n].a);
+        spmv_mat *mat = matrix_of(ctx, &e);
+        oracle o = oracle_of(mat, &x, 1, SPMV_F64);
+        const volatile double first = alpha * x;
+        const double y = extreme[n].a * first, wrong = 1.1 * extreme[n].a * alpha * x;
+        assert_int_equal(oracle_check(&o, SPMV_F64, alpha, 0, NULL, &y).bad_rows, 0);
+        assert_int_equal(oracle_check(&o, SPMV_F64, alpha, 0, NULL, &wrong).bad_rows, 1);
+        oracle_free(&o);
+        spmv_mat_free(mat);
+        entries_free(&e);
+    }
+}
+
 /* A value that f32 rounds to 0 meets infinity as 0 there, in every kernel: NaN. */
 static void what_f32_rounds_to_zero_times_infinity_is_nan(void **state) {
     (void)state;
@@ -126,6 +162,8 @@ int main(void) {
         cmocka_unit_test(any_number_of_threads_finds_the_same),
         cmocka_unit_test(duplicates_that_meet_infinity_are_summed_first),
         cmocka_unit_test(ten_million_duplicates_are_right),
+        cmocka_unit_test(what_duplicates_leave_meets_infinity),
+        cmocka_unit_test(alpha_may_meet_x_first),
         cmocka_unit_test(what_f32_rounds_to_zero_times_infinity_is_nan),
     };
     return cmocka_run_group_tests(tests, open_context, close_context);

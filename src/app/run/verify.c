@@ -5,11 +5,12 @@
  * vector by itself; A is the transpose in a product by it:
  *
  *     |y_i - r_i| <= c (n_i + 2) u (|alpha| |A| |x| + |beta| |y0|)_i
- *                  + c (n_i + 2) eta (1 + |alpha|) max(1, max_j |x_j|)
+ *                  + c (n_i + 2) eta ((1 + |alpha|) max(1, max_j |x_j|) + max_ij |a_ij|)
  *
  * with u the unit roundoff and eta the smallest positive number of the precision (so that
  * underflow, which is exact to eta only, is no fault), c = 2. n_i counts file entries, mirrored
- * ones included.
+ * ones included. A kernel may multiply x by alpha first, as BLAS does by columns: that underflows
+ * by itself, times an entry, or overflows.
  *
  * In f32 the first term of a row of 100,000 entries is larger than any y_i. Where x is the
  * program's own, of random signs, no order of summation comes near it: partial sums wander, to 8
@@ -18,6 +19,7 @@
  *
  *     64 sqrt(n_i + 2) u q_i    if that is less. */
 #include "app/app.h"
+#include "spmv_sum.h"
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
@@ -65,13 +67,15 @@ static void sum_rows(const spmv_coo_view *A, const double *x, int64_t first, int
 
 typedef struct special { /* an entry that meets one */
     int32_t row, col;
+    int64_t k; /* in the file: duplicates are added in its order, as by the matrix */
     double a;
 } special;
 
 static int by_place(const void *a, const void *b) {
     const special *s = a, *t = b;
     if (s->row != t->row) return s->row < t->row ? -1 : 1;
-    return s->col < t->col ? -1 : s->col > t->col;
+    if (s->col != t->col) return s->col < t->col ? -1 : 1;
+    return s->k < t->k ? -1 : s->k > t->k;
 }
 
 /* Returns how many; out: NULL, only to count. */
@@ -82,11 +86,11 @@ static int64_t gather_special(const spmv_coo_view *A, const double *x, special *
         int32_t i = A->row[k], j = A->col[k];
         bool twice = A->symmetry != SPMV_GENERAL && i != j;
         if (!isfinite(x[j])) {
-            if (out) out[n] = (special){i, j, a};
+            if (out) out[n] = (special){i, j, k, a};
             n++;
         }
         if (twice && !isfinite(x[i])) {
-            if (out) out[n] = (special){j, i, mirrored(A, a)};
+            if (out) out[n] = (special){j, i, k, mirrored(A, a)};
             n++;
         }
     }
@@ -104,9 +108,11 @@ static spmv_status add_special(const spmv_coo_view *A, spmv_precision precision,
     if (n) qsort(all, (size_t)n, sizeof *all, by_place);
     for (int64_t k = 0; k < n;) {
         const special *s = &all[k];
-        long double a = 0;
-        for (; k < n && by_place(s, &all[k]) == 0; k++) a += all[k].a;
-        o->sum[s->row] += (precision == SPMV_F64 ? a : (float)(double)a) * x[s->col];
+        spmv_sum sum = {.whole = s->a};
+        for (k++; k < n && all[k].row == s->row && all[k].col == s->col; k++)
+            spmv_sum_add(&sum, all[k].a);
+        const double a = spmv_sum_total(&sum);
+        o->sum[s->row] += (precision == SPMV_F64 ? a : (float)a) * x[s->col];
     }
     free(all);
     return SPMV_OK;
@@ -128,12 +134,14 @@ static void turn(spmv_coo_view *A) {
 spmv_status oracle_make(const spmv_mat *mat, spmv_op op, spmv_precision precision, const double *x,
                         int threads, oracle *out) {
     spmv_coo_view A = SPMV_OPTS(spmv_coo_view);
-    *out = (oracle){.threads = threads, .x_max = 1};
+    *out = (oracle){.threads = threads, .x_max = 1, .a_max = 1};
     TRY(spmv_mat_entries(mat, &A));
     if (op == SPMV_TRANSPOSE) turn(&A);
     size_t n = A.rows ? (size_t)A.rows : 1;
     out->rows = A.rows;
     bool all_finite = true;
+    for (int64_t k = 0; A.values && k < A.nnz; k++)
+        if (isfinite(A.values[k])) out->a_max = fmax(out->a_max, fabs(A.values[k]));
     for (int64_t j = 0; j < A.cols; j++) {
         all_finite &= isfinite(x[j]) != 0;
         if (isfinite(x[j]) && fabs(x[j]) > out->x_max) out->x_max = fabs(x[j]);
@@ -212,9 +220,11 @@ static verdict check_rows(const oracle *o, spmv_precision precision, double alph
         long double added = beta == 0 ? 0 : (long double)beta * before;
         long double r = (long double)alpha * o->sum[i] + added;
         long double mass = fabsl(alpha) * o->mass[i] + fabsl(added);
-        long double bound = u * roundings(o, i, alpha, added, mass) +
-                            SLACK * (o->len[i] + 2.0L) * eta * (1 + fabsl(alpha)) * o->x_max;
-        long double greatest = fmaxl(mass, fmaxl(o->mass[i], fabsl(before)));
+        long double bound =
+            u * roundings(o, i, alpha, added, mass) +
+            SLACK * (o->len[i] + 2.0L) * eta * ((1 + fabsl(alpha)) * o->x_max + o->a_max);
+        long double greatest =
+            fmaxl(fmaxl(mass, fabsl(alpha) * o->x_max), fmaxl(o->mass[i], fabsl(before)));
         double ratio = error_ratio(r, greatest, bound, largest, after);
         if (ratio > v.max_ratio) v.max_ratio = ratio;
         if (ratio <= 1) continue;
