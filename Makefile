@@ -10,6 +10,7 @@ include mk/progress.mk
 include mk/rules.mk
 include mk/emulator.mk
 include mk/tests.mk
+include mk/fuzz.mk
 include mk/tables.mk
 include mk/install.mk
 include mk/upkeep.mk

@@ -256,8 +256,11 @@ def read_logs(files):
             complaints.append(f"{path}: {getattr(error, 'strerror', None) or error}")
             continue
         opened += 1
-        found, more = (read_old_log(path, lines) if looks_old(lines)
-                       else read_lines(path, lines, seen))
+        if looks_old(lines):
+            found, more = read_old_log(path, lines)
+            found = [printable(record)[0] for record in found]
+        else:
+            found, more = read_lines(path, lines, seen)
         records += found
         complaints += more
     return records, complaints, opened

@@ -139,7 +139,7 @@ def read_old_log(path, lines):
             kernel = kernel_of(line)
             if kernel is None:
                 name = found(r"(func:.*?)\s*(?:\bat:|$)", line.strip())
-                complain(number, f"found '{name[0] if name else line.strip()}', expected a function "
+                complain(number, f"found {(name[0] if name else line.strip())[:80]!r}, expected a function "
                                  "such as 'func:0 OMP CSR': its times are left out")
         if "timeAvg:" not in line:
             continue

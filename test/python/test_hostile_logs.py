@@ -9,6 +9,7 @@ import os
 import unittest
 
 from logfixture import TablesTest, record
+import logs
 import table
 
 FORMULAS = ("=HYPERLINK(0)", "+1+1", "-2+3", "@SUM(1)", "\t=1", "\r=1")
@@ -38,6 +39,15 @@ class HostileLogs(TablesTest):
         os.mkfifo(os.path.join(self.folder, "pipe.jsonl"))
         os.symlink("/dev/zero", os.path.join(self.folder, "endless.log"))
         self.assertIn("csr_rows", self.table(self.folder))
+
+    def test_the_first_version_s_log_reaches_no_terminal_raw(self):
+        with open(os.path.join(self.folder, "old.log"), "w", encoding="utf-8", newline="") as file:
+            file.write("#a\x1b[31m.mtx\nsparse matrix: 3x3-4NNZ\n@computing SpMV func:0 OMP CSR\ntimeAvg:1e-4\n"
+                       "@computing SpMV \x1b[31m \r nothing\n")
+        records, complaints, _ = logs.read_logs([os.path.join(self.folder, "old.log")])
+        self.assertEqual([(found["matrix.name"], found["timing.median_s"]) for found in records], [(r"a\x1b[31m", 1e-4)])
+        self.assertEqual(len(complaints), 1)
+        self.assertTrue(complaints[0].isprintable(), complaints)
 
     def test_no_cell_is_a_formula(self):
         log = self.write("x.jsonl", *(record(

@@ -1,0 +1,45 @@
+/* fuzz.h: what the targets of libFuzzer share. A requirement that does not hold ends the program,
+ * as a fault that a sanitizer finds does. */
+#ifndef SPMV_FUZZ_H
+#define SPMV_FUZZ_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static inline void require(bool condition) {
+    if (!condition) abort();
+}
+
+/* Returns a file in memory with these bytes, and its name. */
+static inline int file_with(const uint8_t *data, size_t size, char path[64]) {
+    const int file = memfd_create("fuzz", 0);
+    require(file >= 0 && write(file, data, size) == (ssize_t)size);
+    snprintf(path, 64, "/proc/self/fd/%d", file);
+    return file;
+}
+
+/* ---- numbers out of the input --------------------------------------------------------------- */
+
+typedef struct input {
+    const uint8_t *data;
+    size_t size;
+} input;
+
+static inline int byte_of(input *in) { /* 0 at the end */
+    if (!in->size) return 0;
+    in->size--;
+    return *in->data++;
+}
+
+static inline int below(input *in, int n) {
+    return byte_of(in) % n;
+}
+#endif

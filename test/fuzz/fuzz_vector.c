@@ -1,0 +1,49 @@
+/* fuzz_vector.c: any bytes as a vector, in a Matrix Market file or as raw doubles. If a matrix can
+ * be read from them, too, it has one row or one column; what was read is written, and read again
+ * with the same bits. */
+#include "fuzz.h"
+#include "read/read.h"
+
+/* Raw doubles are known by the file's name. */
+static void require_raw(spmv_ctx *ctx, const uint8_t *data, size_t size) {
+    char path[64];
+    double *x = NULL;
+    int64_t n = 0;
+    snprintf(path, sizeof path, "/dev/shm/spmv-fuzz-%d.f64", (int)getpid());
+    FILE *file = fopen(path, "w");
+    require(file && fwrite(data, 1, size, file) == size && fclose(file) == 0);
+    const bool is_read = spmv_read_vector(ctx, path, &n, &x) == SPMV_OK;
+    unlink(path);
+    require(!is_read || (n * 8 == (int64_t)size && (n == 0 || memcmp(x, data, size) == 0)));
+    require(is_read || !x);
+    free(x);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    static spmv_ctx ctx;
+    char path[64], written[64];
+    double *x = NULL, *again = NULL;
+    int64_t n = 0, m = 0;
+    spmv_coo coo;
+    ctx.threads = 1;
+    if (size % 16 == 0) require_raw(&ctx, data, size);
+    const int file = file_with(data, size, path);
+    if (spmv_read_vector(&ctx, path, &n, &x) == SPMV_OK) {
+        const spmv_status status = spmv_read_matrix_market(&ctx, path, 1, NULL, NULL, &coo);
+        require(status != SPMV_OK || coo.rows == 1 || coo.cols == 1);
+        if (status == SPMV_OK) spmv_coo_free(&coo);
+        snprintf(written, sizeof written, "/dev/shm/spmv-fuzz-%d.mtx", (int)getpid());
+        if (n > 0 && n < 100) {
+            require(spmv_write_vector(&ctx, written, n, x) == SPMV_OK);
+            require(spmv_read_vector(&ctx, written, &m, &again) == SPMV_OK && m == n);
+            for (int64_t i = 0; i < n; i++) /* NaN has many bits */
+                require(memcmp(x + i, again + i, sizeof *x) == 0 || x[i] != x[i]);
+            unlink(written);
+        }
+    } else
+        require(!x && ctx.error[0]);
+    free(again);
+    free(x);
+    close(file);
+    return 0;
+}
