@@ -10,8 +10,8 @@
  *          many lanes as that takes stand side by side, and up to four such sets take nonzeros in
  *          turn; shuffles add their sums. From four lanes side by side on a group takes up to four
  *          rows. In columns a lane has up to eight vectors' sums, or 16 columns of x become rows
- *          first. A row of 256 nonzeros or more is cut into parts of 128 or more, and another
- *          launch adds what they have, in order.
+ *          first. Where a row has 256 nonzeros or more, those of about four times the mean are cut
+ *          into parts, and another launch adds what they have, in order.
  * Cost     2 k nnz flop; nnz (sizeof real + 4) + (rows + 1) sizeof ofs + k (cols + rows) sizeof
  *          real bytes if x is read once, again for every 512 bytes of a row of x, or eight columns.
  *          On an H100 the second level binds from 16 vectors on: 75 to 85 percent of what it can.
@@ -25,12 +25,13 @@
 #include "cuda/build.cuh"
 #include "cuda/vectors.cuh"
 #include "formats/csr/csr.h"
+#include <limits.h>
 
 enum {
     THREADS = 256,
     SHORT = 12,                /* nonzeros of a row, in the mean: fewer than its lanes */
-    LONG_ROW = 256,            /* nonzeros of a row that is cut, at least */
-    PART = 128,                /* nonzeros of a part of a long row, at least */
+    LEAST_LONG = 64,           /* nonzeros of a row that is cut, at least: a power of two */
+    MOST_LONG = 256,           /* so many are always cut; where no row has them, none is */
     MANY_LANES = 4,            /* along the vectors: few rows share a block */
     MOST_STEPS = 4,            /* rows of a group of lanes, one after the other */
     BLOCKS_PER_SM = 32,        /* eight turns of those that it holds at once */
@@ -40,18 +41,26 @@ enum {
     MOST_COLUMNS = WARP * SIDE /* of one launch */
 };
 
+static const int64_t A_LONG_ROW = (int64_t)1 << 32;
+
 typedef struct part { /* of a long row */
     ofs begin;
     int entries;
-    idx row;
-    int of_row; /* the first one's: how many the row has; else 0 */
 } part;
 
+typedef struct long_row {
+    int64_t first; /* of its parts */
+    int parts;
+    idx row;
+} long_row;
+
 typedef struct parts {
-    int64_t n;      /* of all long rows */
-    part *list;     /* [n] */
-    real *partial;  /* [n x MOST_COLUMNS] its sums */
-    int64_t blocks; /* that keep the GPU busy, about */
+    int64_t n, rows; /* parts of all long rows, and these */
+    part *list;      /* [n] */
+    long_row *joins; /* [rows] */
+    real *partial;   /* [n x MOST_COLUMNS] its sums */
+    int64_t blocks;  /* that keep the GPU busy, about */
+    int cut;         /* a row of so many nonzeros is long; a part has half of that, at least */
 } parts;
 
 typedef struct operands { /* of a launch */
@@ -137,7 +146,7 @@ static __device__ __forceinline__ void sum_entries(const operands &o, ofs begin,
 
 template <int SUMS, int IN_TURN, loading HOW>
 static __global__ void __launch_bounds__(THREADS, SUMS > SIDE ? 1 : 4)
-    multiply(const __grid_constant__ operands o, bool leaves_long, int steps) {
+    multiply(const __grid_constant__ operands o, int cut, int steps) {
     const int log_lanes = o.side + (IN_TURN == 4 ? 2 : IN_TURN - 1), teams = THREADS >> log_lanes;
     const int lane = threadIdx.x & ((1 << log_lanes) - 1), c = lane * SUMS;
     int64_t row = (int64_t)blockIdx.x * teams * steps + (threadIdx.x >> log_lanes);
@@ -145,7 +154,7 @@ static __global__ void __launch_bounds__(THREADS, SUMS > SIDE ? 1 : 4)
     for (int step = 0; step < steps; step++, row += teams) {
         const bool is_row = row < o.rows;
         const ofs begin = is_row ? o.row_ptr[row] : 0, end = is_row ? o.row_ptr[row + 1] : 0;
-        const bool leaves = leaves_long && end - begin >= LONG_ROW;
+        const bool leaves = end - begin >= cut;
         real sum[SUMS];
         sum_entries<SUMS, IN_TURN, HOW>(o, begin, leaves ? 0 : (int)(end - begin), lane, sum);
         if (is_row && !leaves && lane >> o.side == 0) put_numbers<SUMS>(o.v, row, c, sum);
@@ -168,43 +177,48 @@ static __global__ void __launch_bounds__(THREADS, SUMS > SIDE ? 1 : 4)
         if (c + s < o.v.count) all.partial[p * MOST_COLUMNS + c + s] = sum[s];
 }
 
-/* A block adds the parts of a row, TOGETHER threads for each vector: always in the same order. */
+/* TOGETHER threads for each vector add the parts of a row, always in the same order. A block has as
+ * many rows as threadIdx.z says. */
 static __global__ void join_parts(const __grid_constant__ operands o, parts all) {
-    __shared__ real some[TOGETHER][MOST_COLUMNS];
-    const part first = all.list[blockIdx.x];
+    __shared__ real some[MOST_COLUMNS][TOGETHER];
     const int c = threadIdx.x, t = threadIdx.y;
-    if (first.of_row == 0) return; /* the whole block */
+    const int64_t j = (int64_t)blockIdx.x * blockDim.z + threadIdx.z;
+    const bool is_there = j < all.rows && c < o.v.count;
+    real *const mine = some[threadIdx.z * blockDim.x + c];
     real sum = 0;
-    if (c < o.v.count) {
-        const real *from = all.partial + (int64_t)blockIdx.x * MOST_COLUMNS + c;
+    if (is_there) {
+        const long_row row = all.joins[j];
+        const real *from = all.partial + row.first * MOST_COLUMNS + c;
 #pragma unroll 8
-        for (int q = t; q < first.of_row; q += TOGETHER) sum += from[(int64_t)q * MOST_COLUMNS];
-        some[t][c] = sum;
+        for (int q = t; q < row.parts; q += TOGETHER) sum += from[(int64_t)q * MOST_COLUMNS];
+        mine[t] = sum;
     }
     __syncthreads();
-    if (t > 0 || c >= o.v.count) return;
-    for (int q = 1; q < TOGETHER; q++) sum += some[q][c];
-    put_number(o.v, first.row, c, sum);
+    if (t > 0 || !is_there) return;
+    for (int q = 1; q < TOGETHER; q++) sum += mine[q];
+    put_number(o.v, all.joins[j].row, c, sum);
 }
 
 /* ---- on the host ----------------------------------------------------------------------------- */
 
-static __global__ void count_parts(const ofs *row_ptr, int64_t rows, int64_t *count) {
+/* Counts parts, and in the upper half of a number long rows. */
+static __global__ void count_parts(const ofs *row_ptr, int64_t rows, int cut, int64_t *count) {
     const int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x;
     if (i > rows) return;
     const int64_t n = i < rows ? row_ptr[i + 1] - row_ptr[i] : 0;
-    count[i] = n >= LONG_ROW ? n / PART : 0;
+    count[i] = n >= cut ? A_LONG_ROW + n / (cut / 2) : 0;
 }
 
 static __global__ void list_parts(const ofs *row_ptr, int64_t rows, const int64_t *before,
-                                  part *out) {
+                                  parts all) {
     const int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x;
-    if (i >= rows) return;
-    const int64_t n = before[i + 1] - before[i], length = row_ptr[i + 1] - row_ptr[i];
+    if (i >= rows || before[i + 1] == before[i]) return;
+    const int64_t first = before[i] % A_LONG_ROW, n = before[i + 1] % A_LONG_ROW - first;
+    const int64_t length = row_ptr[i + 1] - row_ptr[i];
+    all.joins[before[i] / A_LONG_ROW] = {first, (int)n, (idx)i};
     for (int64_t q = 0; q < n; q++) {
         const int64_t begin = length * q / n, end = length * (q + 1) / n;
-        out[before[i] + q] = {(ofs)(row_ptr[i] + begin), (int)(end - begin), (idx)i,
-                              q == 0 ? (int)n : 0};
+        all.list[first + q] = {(ofs)(row_ptr[i] + begin), (int)(end - begin)};
     }
 }
 
@@ -212,22 +226,36 @@ static spmv_status find_parts(spmv_plan *p, parts *all, int64_t *before) {
     const csr *A = (const csr *)p->store;
     const int64_t rows = A->s.rows;
     const unsigned blocks = (unsigned)blocks_for(rows + 1, THREADS);
-    count_parts<<<blocks, THREADS, 0, stream_of(p)>>>(A->row_ptr, rows, before);
+    int64_t counted;
+    count_parts<<<blocks, THREADS, 0, stream_of(p)>>>(A->row_ptr, rows, all->cut, before);
     TRY(launched(p));
     TRY(sum_before(p->device, rows + 1, before));
-    TRY(p->device->backend->get(p->device, &all->n, before + rows, sizeof all->n));
-    if (all->n == 0) return SPMV_OK;
+    TRY(p->device->backend->get(p->device, &counted, before + rows, sizeof counted));
+    if (counted == 0) return SPMV_OK;
+    all->n = counted % A_LONG_ROW, all->rows = counted / A_LONG_ROW;
+    TRY(take_scratch(p, (size_t)all->rows * sizeof *all->joins, (void **)&all->joins));
     TRY(take_scratch(p, (size_t)all->n * sizeof *all->list, (void **)&all->list));
     TRY(take_scratch(p, (size_t)all->n * MOST_COLUMNS * sizeof *all->partial,
                      (void **)&all->partial));
-    list_parts<<<blocks, THREADS, 0, stream_of(p)>>>(A->row_ptr, rows, before, all->list);
+    list_parts<<<blocks, THREADS, 0, stream_of(p)>>>(A->row_ptr, rows, before, *all);
     return launched(p);
+}
+
+/* Returns from how many nonzeros on a row is cut if some rows have MOST_LONG: a power of two, about
+ * four times the mean. Rows keep others waiting until they end, and the launches that add up parts
+ * are needed in any case. */
+static int cut_of(int64_t rows, int64_t nnz) {
+    int cut = LEAST_LONG;
+    while (cut < MOST_LONG && cut * rows < 4 * nnz) cut *= 2;
+    return cut;
 }
 
 /* An upper bound, as if all nonzeros were in long rows. */
 static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
     (void)c;
-    return sizeof(parts) + (size_t)(A->nnz / PART) * (sizeof(part) + MOST_COLUMNS * sizeof(real));
+    const int64_t cut = cut_of(A->rows, A->nnz);
+    return sizeof(parts) + (size_t)(A->nnz / cut) * sizeof(long_row) +
+           (size_t)(A->nnz / (cut / 2)) * (sizeof(part) + MOST_COLUMNS * sizeof(real));
 }
 
 static spmv_status prepare(spmv_plan *p) {
@@ -240,7 +268,8 @@ static spmv_status prepare(spmv_plan *p) {
     CU(p->device->ctx,
        cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, p->device->number));
     all->blocks = (int64_t)sms * BLOCKS_PER_SM;
-    if (spmv_longest(p->matrix) < LONG_ROW) return SPMV_OK;
+    all->cut = cut_of(p->host->rows, p->host->nnz);
+    if (spmv_longest(p->matrix) < MOST_LONG) return SPMV_OK;
     TRY(p->device->backend->alloc(p->device, (size_t)(p->host->rows + 1) * sizeof(int64_t),
                                   &before));
     const spmv_status status = find_parts(p, all, (int64_t *)before);
@@ -251,6 +280,7 @@ static spmv_status prepare(spmv_plan *p) {
 static void release(spmv_plan *p) {
     parts *all = (parts *)p->scratch;
     p->device->backend->release(p->device, all->list);
+    p->device->backend->release(p->device, all->joins);
     p->device->backend->release(p->device, all->partial);
     free(all);
 }
@@ -270,17 +300,20 @@ static spmv_status launch(const spmv_plan *p, const operands &o, cudaStream_t st
     const int steps = steps_of(o, lanes, all.blocks);
     multiply<SUMS, IN_TURN, HOW>
         <<<(unsigned)blocks_for(o.rows * lanes, (int64_t)THREADS * steps), THREADS, 0, stream>>>(
-            o, all.n > 0, steps);
+            o, all.n > 0 ? all.cut : INT_MAX, steps);
     if (all.n > 0) {
         multiply_parts<SUMS, IN_TURN, HOW>
             <<<(unsigned)blocks_for(all.n * lanes, THREADS), THREADS, 0, stream>>>(o, all);
-        join_parts<<<(unsigned)all.n, dim3(o.v.count, TOGETHER), 0, stream>>>(o, all);
+        const int columns = 1 << exponent_of(o.v.count),
+                  each = max(THREADS / TOGETHER / columns, 1);
+        join_parts<<<(unsigned)blocks_for(all.rows, each), dim3(columns, TOGETHER, each), 0,
+                     stream>>>(o, all);
     }
     return launched(p);
 }
 
 /* Returns the lanes that take a row's nonzeros in turn, at most a warp's: short rows leave more
- * than one without work, and so do many lanes along the vectors. */
+ * than one without work. The more lanes stand along the vectors, the fewer take nonzeros. */
 static int lanes_in_turn(const spmv_plan *p, int side_by_side, int of_long) {
     const int64_t asked = p->choice.value[SPMV_lanes], fit = WARP / side_by_side;
     const int64_t lanes = asked > 0 ? asked : p->host->nnz < SHORT * p->host->rows ? 1 : of_long;
@@ -289,7 +322,7 @@ static int lanes_in_turn(const spmv_plan *p, int side_by_side, int of_long) {
 
 template <loading HOW>
 static spmv_status launch_rows(const spmv_plan *p, const operands &o, cudaStream_t stream) {
-    switch (lanes_in_turn(p, 1 << o.side, o.side > 2 ? 1 : 2)) {
+    switch (lanes_in_turn(p, 1 << o.side, o.side > 2 ? 1 : o.side > 0 ? 2 : APART)) {
     case 1: return launch<SIDE, 1, HOW>(p, o, stream);
     case 2: return launch<SIDE, 2, HOW>(p, o, stream);
     default: return launch<SIDE, APART, HOW>(p, o, stream);

@@ -299,7 +299,10 @@ static inline spmv_status check_padding(const spmv_plan *p, int64_t slots) {
 
 /* ---- cusparseSpMM, of compressed rows -------------------------------------------------------- */
 
-enum { MOST_VECTORS = 256 }; /* multiplied at a time, so that buffers have an end */
+enum {
+    MOST_VECTORS = 256, /* multiplied at a time, so that buffers have an end */
+    LEAST_BUFFER = 4096 /* of a small matrix cuSPARSE asks for 11 bytes, and writes more (memcheck) */
+};
 
 /* The numbers of x and z of some vectors. */
 typedef struct block {
@@ -347,6 +350,7 @@ static inline spmv_status prepare_block(spmv_plan *p, const peer *t, spmv_layout
     cusparseStatus_t status = spmm_bytes(p, t, s->matrix, b, layout, &s->bytes);
     if (status != CUSPARSE_STATUS_SUCCESS)
         return cusparse_fail(p, t->library, status, "cusparseSpMM_bufferSize");
+    if (s->bytes < LEAST_BUFFER) s->bytes = LEAST_BUFFER;
     TRY(take_scratch(p, s->bytes, &s->buffer));
     TRY(take_scratch(p, s->bytes, &s->buffer_of_fewer));
     CUSPARSE(p, t->library, SpMM_preprocess, t->handle, operation_of(p),
