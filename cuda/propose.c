@@ -220,6 +220,18 @@ static void propose_csell(const model *m) {
                       4 * f->mean * f->index_bytes);
 }
 
+/* Where all slices are on diagonals and rows are alike, the whole matrix mostly is, and its diagonals
+ * are as many as a row's nonzeros. If they are not, the store is refused as padding. */
+static void propose_diagonals(const model *m) {
+    const double padding = 0.1;
+    const spmv_features *f = m->f;
+    const double slots = (double)f->rows * (double)f->row_max;
+    if (!f->sampled || f->diagonal < 1 || slots > (1 + padding) * m->nnz) return;
+    const work w = {slots * m->width + m->vectors, m->lines, 0, 0};
+    spmv_proposal_why(propose(m, "dia_thread", w), "%lld diagonals, stored whole",
+                      (long long)f->row_max);
+}
+
 /* A block of rows fetches its x once, and a column index takes 16 bits. Where too little was seen
  * to count a block's columns it needs each at most once. */
 static void propose_xcache(const model *m) {
@@ -301,6 +313,7 @@ void spmv_propose_cuda(const spmv_features *f, spmv_proposals *out) {
     if (is_several) propose_block_vectors(&m);
     if (f->nnz) {
         if (f->sampled) propose_csell(&m);
+        propose_diagonals(&m);
         propose_xcache(&m);
         propose_warps(&m);
         propose_slices(&m);
