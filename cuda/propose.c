@@ -151,9 +151,9 @@ static spmv_proposal *propose_vectors(const model *m, bool turned, int lanes) {
     return p;
 }
 
-/* Proposes two and four lanes for a row's nonzeros instead of what the kernel takes by itself. H200:
- * up to 1.3 times as fast on rows that are long or of very different lengths, slower on others.
- * Trials tell. */
+/* Proposes two and four lanes for a row's nonzeros instead of what the kernel takes by itself. On
+ * an H200 that is up to 1.3 times as fast on rows that are long or of very different lengths, and
+ * slower on others. Trials tell. */
 static void propose_more_lanes(const model *m) {
     const double uneven = 0.5, long_rows = 12, faster = 1.05;
     if (m->f->cv < uneven && m->f->mean < long_rows) return;
@@ -220,8 +220,8 @@ static void propose_csell(const model *m) {
                       4 * f->mean * f->index_bytes);
 }
 
-/* Where all slices are on diagonals and rows are alike, the whole matrix mostly is, and its diagonals
- * are as many as a row's nonzeros. If they are not, the store is refused as padding. */
+/* Where all slices are on diagonals and rows are alike, the whole matrix mostly is, and its
+ * diagonals are as many as a row's nonzeros. If they are not, the store is refused as padding. */
 static void propose_diagonals(const model *m) {
     const double padding = 0.1;
     const spmv_features *f = m->f;

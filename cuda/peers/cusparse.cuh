@@ -301,7 +301,7 @@ static inline spmv_status check_padding(const spmv_plan *p, int64_t slots) {
 
 enum {
     MOST_VECTORS = 256, /* multiplied at a time, so that buffers have an end */
-    LEAST_BUFFER = 4096 /* of a small matrix cuSPARSE asks for 11 bytes, and writes more (memcheck) */
+    LEAST_BUFFER = 4096 /* of small matrices cuSPARSE asks for 11 bytes, and writes more */
 };
 
 /* The numbers of x and z of some vectors. */
