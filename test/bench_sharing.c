@@ -2,10 +2,14 @@
  * part of make bench-threads.
  *
  * CALLERS threads multiply with one plan, of each kernel that "auto" may take, one vector and
- * several. Then "auto" with CALLS expected products takes turns with "auto" that is reproducible;
- * the least samples count.
- * Exit 1 if a product is refused, or if the geometric mean of the ratios is over MEAN. */
+ * several. What that costs a product of one thread is what taking a slot takes, and what a plan
+ * with slots for CALLERS takes longer than one without. Then "auto" with CALLS expected products
+ * takes turns with "auto" that is reproducible. The least samples count.
+ * Exit 1 if a product is refused, if being concurrent costs a kernel more than COST of its product,
+ * or if the geometric mean of the ratios is over MEAN. */
+#include "core/product.h"
 #include "spmv.h"
+#include "test/bars.h"
 #include "test/competitors.h"
 #include <math.h>
 #include <pthread.h>
@@ -13,12 +17,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CALLERS = 8, PRODUCTS = 50, SEVERAL = 8, CALLS = 1000, SAMPLES = 60 };
-static const double MEAN = 1.15;
-static const char *const kernels[] = {
-    "csr_rows",  "csr_balanced", "sell16_lanes",           "csell_slices",
-    "spc5_rows", "bsr_lanes",    "csb_interleaved_blocks", "sss_rows",
+enum {
+    CALLERS = 8,
+    PRODUCTS = 50,
+    SEVERAL = 8,
+    CALLS = 1000,
+    SAMPLES = 60,
+    TURNS = 400,
+    CLAIMS = 1000
 };
+static const double MEAN = 1.15, COST = 0.02;
+static const char *const kernels[] = {
+    "csr_rows",  "csr_balanced",           "sell16_lanes", "csell_slices",    "spc5_rows",
+    "bsr_lanes", "csb_interleaved_blocks", "sss_rows",     "csell_sym_slices"};
 enum { KERNELS = sizeof kernels / sizeof *kernels };
 
 typedef struct caller {
@@ -64,23 +75,75 @@ static int share(spmv_mat *mat, const char *kernel, int64_t k, const spmv_stats 
     return refused;
 }
 
-static int bench_sharing(spmv_ctx *ctx) {
+/* Seconds that a product takes for its slot; the least of some samples. */
+static double claim_s(const spmv_plan *plan, const double *x, double *y, int64_t k) {
+    double least = INFINITY;
+    for (int n = 0; n < SAMPLES; n++) {
+        spmv_operands v = spmv_in_place(plan, 1, x, 0, y);
+        v.k = k;
+        const double start = now();
+        for (int c = 0; c < CLAIMS; c++) {
+            if (spmv_product_claim(plan, "bench_sharing", &v) != SPMV_OK) return INFINITY;
+            spmv_product_unclaim(plan, &v);
+        }
+        least = fmin(least, (now() - start) / CLAIMS);
+    }
+    return least;
+}
+
+static double product_s(const spmv_plan *plan, const double *x, double *y, int64_t k) {
+    const spmv_call call = {.size = sizeof call, .x = x, .z = y, .k = k};
+    const double start = now();
+    return spmv_apply(plan, &call, NULL) == SPMV_OK ? now() - start : INFINITY;
+}
+
+/* Returns the part of a product's time that being concurrent takes; 0: the kernel is not for this
+ * matrix. */
+static double cost_of(spmv_mat *mat, const char *kernel, int64_t k, const spmv_stats *s) {
+    spmv_plan *plan[2];
+    double least[2] = {INFINITY, INFINITY}, cost = 0;
+    double *x = calloc((size_t)(s->cols * k), sizeof *x);
+    double *y = calloc((size_t)(s->rows * k), sizeof *y);
+    for (int c = 0; c < 2; c++)
+        plan[c] = plan_of(
+            mat, (spmv_plan_opts){.kernel = kernel, .vectors = k, .threads = 1, .concurrent = c});
+    if (plan[0] && plan[1] && x && y) {
+        for (int n = 0; n < 2 * TURNS; n++) {
+            const int c = (n + n / 2) % 2; /* each is first as often as the other */
+            least[c] = fmin(least[c], product_s(plan[c], x, y, k));
+        }
+        const double claim = claim_s(plan[1], x, y, k);
+        cost = claim / least[0] + least[1] / least[0] - 1;
+        printf("  %-22s %d vector%s %8.1f us, a slot %4.0f ns, with slots %.3f, in all %6.3f\n",
+               kernel, (int)k, k > 1 ? "s" : " ", 1e6 * least[0], 1e9 * claim, least[1] / least[0],
+               cost);
+    }
+    for (int c = 0; c < 2; c++) spmv_plan_free(plan[c]);
+    free(x);
+    free(y);
+    return cost;
+}
+
+static bool bench_sharing(spmv_ctx *ctx) {
     spmv_mat *mat = NULL;
     spmv_stats s = SPMV_OPTS(spmv_stats);
     int refused = 0, products = 0;
-    if (spmv_mat_load(ctx, "gen:poisson2d:100", NULL, &mat) != SPMV_OK) return 1;
+    double worst = 0;
+    if (spmv_mat_load(ctx, "gen:poisson2d:100", NULL, &mat) != SPMV_OK) return true;
     spmv_mat_stats(mat, &s);
     for (int k = 0; k < KERNELS; k++)
         for (int64_t vectors = 1; vectors <= SEVERAL; vectors += SEVERAL - 1) {
+            worst = fmax(worst, cost_of(mat, kernels[k], vectors, &s));
             const int n = share(mat, kernels[k], vectors, &s);
             if (n < 0) continue;
             refused += n;
             products += CALLERS * PRODUCTS;
         }
     spmv_mat_free(mat);
-    printf("%d threads on one plan, 1 and %d vectors: %d of %d products refused (bar 0)\n", CALLERS,
-           SEVERAL, refused, products);
-    return refused > 0;
+    printf("%d threads on one plan, 1 and %d vectors, %d products of %d kernels\n", CALLERS,
+           SEVERAL, products, KERNELS);
+    const bool are_refused = misses_bar("products refused", refused, 0);
+    return misses_bar("cost of being concurrent over a product", worst, COST) || are_refused;
 }
 
 static double sample(const spmv_plan *plan, const double *x, double *y) {
@@ -123,11 +186,10 @@ int main(int argc, char **argv) {
     spmv_ctx *ctx = NULL;
     double log_sum = 0;
     if (spmv_ctx_create(NULL, &ctx) != SPMV_OK) return 1;
-    int missed = bench_sharing(ctx);
+    bool is_missed = bench_sharing(ctx);
     for (int k = 1; k < argc; k++) log_sum += log(compare(ctx, argv[k]));
     const double mean = argc > 1 ? exp(log_sum / (argc - 1)) : 1;
-    printf("reproducible over auto, %d matrices: %.3f in the mean (bar %.2f)\n", argc - 1, mean,
-           MEAN);
+    is_missed |= misses_bar("reproducible over auto, mean of the matrices", mean, MEAN);
     spmv_ctx_free(ctx);
-    return missed || !(mean <= MEAN);
+    return is_missed;
 }

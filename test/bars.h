@@ -1,0 +1,17 @@
+/* bars.h: what a benchmark measured, beside the bar that it is held to. */
+#ifndef SPMV_TEST_BARS_H
+#define SPMV_TEST_BARS_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+/* Prints a line of one bar, which at most that much meets; returns whether it is missed. */
+static inline bool misses_bar(const char *what, double measured, double most) {
+    const bool is_missed = !(measured <= most);
+    printf("  bar: %-58s %8.3f, at most %5.2f: %s\n", what, measured, most,
+           is_missed ? "MISSED" : "met");
+    fflush(stdout);
+    return is_missed;
+}
+
+#endif
