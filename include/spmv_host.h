@@ -21,6 +21,8 @@ SPMV_LINKAGE bool spmv_host_has_room_for(int threads);
 SPMV_LINKAGE size_t spmv_host_cache(void); /* the last-level cache's bytes; 0: unknown */
 /* Memory to be had without swapping, within what the container may still take. */
 SPMV_LINKAGE size_t spmv_host_free_bytes(void);
+/* Returns the same as it was last read, however long ago, and so opens no file after the first. */
+SPMV_LINKAGE size_t spmv_host_free_bytes_lately(void);
 /* flock of an open file, LOCK_EX or LOCK_SH, tried for so long and once at least: a process that is
  * stopped may hold it for ever. Returns false if another has it still; without locks, true. */
 SPMV_LINKAGE bool spmv_host_lock(int file, int how, double patience_s);

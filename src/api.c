@@ -167,6 +167,14 @@ static spmv_status create(spmv_mat *mat, const spmv_plan_opts *opts, spmv_kernel
     return status;
 }
 
+/* What is free on the plan's device. To ask a host takes longer than a small plan does in all. */
+static size_t free_bytes_for(const spmv_plan *plan) {
+    enum { SMALL = 1 << 20 };
+    const spmv_backend *backend = plan->device->backend;
+    if (backend->host && spmv_store_bytes(plan->host) < SMALL) return spmv_host_free_bytes_lately();
+    return backend->free_bytes(plan->device);
+}
+
 spmv_status spmv_plan_create(spmv_mat *mat, const spmv_plan_opts *opts, spmv_plan **out) {
     const double start = spmv_now();
     spmv_plan_opts known = SPMV_OPTS(spmv_plan_opts);
@@ -188,7 +196,7 @@ spmv_status spmv_plan_create(spmv_mat *mat, const spmv_plan_opts *opts, spmv_pla
     const size_t most = spmv_host_most(); /* another thread may have begun to count anew */
     (*out)->peak_host = most > here ? most - here : 0;
     (*out)->peak_device = device->most - there;
-    if (!mat->live) (*out)->free_bytes = (*out)->device->backend->free_bytes((*out)->device);
+    if (!mat->live) (*out)->free_bytes = free_bytes_for(*out);
     (*out)->made_s = spmv_now() - start;
     return SPMV_OK;
 }

@@ -353,11 +353,10 @@ static size_t free_bytes_now(void) {
 static size_t in_use, most_in_use; /* bytes; changed by atomics */
 
 /* Returns the memory that is available without swapping, and no more than the container may still
- * take. The files that say so are read at most every 50 ms, unless much was allocated meanwhile:
+ * take. The files that say so are read again once that is old, or if much was allocated meanwhile:
  * reading takes as long as a hundred products of a small matrix. */
-size_t spmv_host_free_bytes(void) {
+static size_t free_bytes_of(double old_s) {
     enum { MUCH = 16 << 20 };
-    const double old_s = 0.05;
     static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
     static size_t bytes, used;
     static double at = -1;
@@ -369,6 +368,14 @@ size_t spmv_host_free_bytes(void) {
     const size_t out = bytes;
     pthread_mutex_unlock(&mutex);
     return out;
+}
+
+size_t spmv_host_free_bytes(void) {
+    return free_bytes_of(0.05);
+}
+
+size_t spmv_host_free_bytes_lately(void) {
+    return free_bytes_of(INFINITY);
 }
 
 /* ---- files ----------------------------------------------------------------------------------- */

@@ -3,7 +3,10 @@
  * from memory. The winner with fewer threads is timed in turns with it. Beside other processes
  * it has to be faster by a quarter, as where waking the others takes longer than the product: while
  * they have a core, one thread does the work of all in the same time, but they come and go, and the
- * plan stays. */
+ * plan stays. A product that takes one thread some microseconds is another case: trials multiply
+ * again and again, so that threads never sleep, but a caller who does something in between wakes
+ * them each time. There all threads have to be faster by a quarter; and beside other processes,
+ * where they sleep at once, it has one thread. */
 #include "trials.h"
 #include <math.h>
 #include <stdio.h>
@@ -11,6 +14,20 @@
 enum { SAMPLES = 5, FEWEST = 2 };
 static const double clearly = 0.75; /* of the time, beside other processes */
 static const double far = 0.25;     /* excess that no further sample is expected to undo */
+
+/* Says whether a product takes one thread about 30 us at most. */
+static bool is_short(const trials *c) {
+    const double few = 65536; /* nonzeros and rows, of all vectors */
+    const double vectors = fmax(1, (double)c->opts->vectors);
+    return vectors * (double)(c->mat->csr.nnz + c->mat->csr.rows) < few;
+}
+
+/* Returns how long fewer threads may take to replace all, in the time of all. */
+static double most_of(const trials *c) {
+    const bool is_disturbed = spmv_trials_are_disturbed(c);
+    if (is_short(c)) return is_disturbed ? INFINITY : 1 / clearly;
+    return is_disturbed ? clearly : 1 + tie;
+}
 
 static double least_of(const candidate *e) {
     return e->t.nsamples ? e->t.sample_s[0] : INFINITY;
@@ -42,13 +59,15 @@ static double replace(trials *c, candidate *winner, int threads) {
     double round_s = (1 + slower) * (winner->t.inner + c->is_kept) * winner->product_s;
     candidate e = {.proposal = winner->proposal};
     const spmv_plan_opts opts = spmv_candidate_opts(c, &e, threads);
-    if (!is_affordable(c, FEWEST * round_s)) return 0;
+    const bool is_compared = is_affordable(c, FEWEST * round_s);
+    if (!is_compared && !is_short(c)) return 0;
     spmv_status status = spmv_plan_make(c->mat, &opts, true, &e.plan);
     if (status == SPMV_OK) status = spmv_trials_begin(c, &e);
-    if (status == SPMV_OK) status = compare(c, winner, &e, round_s);
-    const double most = spmv_trials_are_disturbed(c) ? clearly : 1 + tie;
-    double ratio = winner->t.nsamples ? least_of(&e) / least_of(winner) : INFINITY;
-    bool replaces = status == SPMV_OK && ratio <= most;
+    if (status == SPMV_OK && is_compared) status = compare(c, winner, &e, round_s);
+    double ratio = is_short(c)          ? e.product_s / winner->product_s
+                   : winner->t.nsamples ? least_of(&e) / least_of(winner)
+                                        : INFINITY;
+    bool replaces = status == SPMV_OK && ratio <= most_of(c);
     if (replaces) {
         candidate with_more = *winner;
         *winner = e;

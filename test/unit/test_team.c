@@ -5,7 +5,8 @@
 #include "tune/trials.h"
 #include <math.h>
 
-enum { ALL = 8 };
+enum { ALL = 8, SIDE = 120 }; /* a grid whose products are not short */
+static int side = SIDE;
 static double price_s[ALL + 1]; /* of a product with that many threads */
 static int all = ALL;           /* threads of the context */
 static int samples, disturbed;  /* every so many samples one takes ten times as long; 0: none */
@@ -28,6 +29,11 @@ static spmv_status waiting_tock(spmv_device *d, double *seconds) {
     return SPMV_OK;
 }
 
+static bool always_asleep(spmv_device *d) {
+    (void)d;
+    return true;
+}
+
 typedef struct scene {
     spmv_ctx *ctx;
     spmv_mat *mat;
@@ -46,8 +52,11 @@ static void open_scene(scene *s, const char *kernel, int threads, double budget)
                  .proposal = {.kernel = kernel}};
     s->backend.tick = planted_tick, s->backend.tock = planted_tock;
     assert_int_equal(spmv_ctx_create(&ctx_opts, &s->ctx), SPMV_OK);
-    assert_int_equal(spmv_mat_load(s->ctx, "gen:poisson2d:4", NULL, &s->mat), SPMV_OK);
-    s->x = random_vector(1, 16), s->y = random_vector(2, 16);
+    char source[32];
+    const int64_t rows = (int64_t)side * side;
+    snprintf(source, sizeof source, "gen:poisson2d:%d", side);
+    assert_int_equal(spmv_mat_load(s->ctx, source, NULL, &s->mat), SPMV_OK);
+    s->x = random_vector(1, rows), s->y = random_vector(2, rows);
     s->c = (trials){.mat = s->mat,
                     .opts = &s->opts,
                     .backend = &s->backend,
@@ -62,8 +71,8 @@ static void open_scene(scene *s, const char *kernel, int threads, double budget)
     s->c.device = e->plan->device;
     s->c.device->backend = &s->backend;
     e->p = (problem){.plan = e->plan,
-                     .rows = 16,
-                     .cols = 16,
+                     .rows = rows,
+                     .cols = rows,
                      .alpha = 1,
                      .lent_x = (char *)s->x,
                      .lent_y = (char *)s->y};
@@ -156,6 +165,34 @@ static void of_two_or_three_threads_one_may_be_best(void **state) {
             close_scene(&s);
         }
     all = ALL;
+}
+
+/* Trials keep a team awake, callers let it sleep: where a product is short, all threads have to be
+ * faster by a quarter, or else one multiplies, also where no time was left to compare them. Beside
+ * other processes it always does. */
+static void a_short_product_has_one_thread(void **state) {
+    (void)state;
+    static const struct {
+        double one;
+        double budget;
+        bool is_beside;
+        int threads;
+    } cases[] = {{1.3e-3, 1e6, false, 1}, {1.4e-3, 1e6, false, 2}, {1.3e-3, 2, false, 1},
+                 {1.4e-3, 2, false, 2},   {1.9e-3, 1e6, true, 1},  {1.9e-3, 2, true, 1}};
+    all = 2;
+    for (side = 50; side <= SIDE; side += SIDE - 50)
+        for (int k = 0; k < COUNT(cases); k++) {
+            scene s;
+            char said[64];
+            for (int t = 0; t <= ALL; t++) price_s[t] = NAN;
+            price_s[2] = 1e-3, price_s[1] = cases[k].one;
+            open_scene(&s, "csr_balanced", 0, cases[k].budget);
+            if (cases[k].is_beside) s.backend.waits_asleep = always_asleep;
+            const int threads = threads_of_winner(&s, said, sizeof said);
+            assert_int_equal(threads, side == SIDE ? 2 : cases[k].threads);
+            close_scene(&s);
+        }
+    side = SIDE, all = ALL;
 }
 
 static void threads_are_left_as_they_are(void **state) {
@@ -251,6 +288,7 @@ int main(void) {
         cmocka_unit_test(a_burst_takes_no_threads),
         cmocka_unit_test(fewer_threads_that_are_not_slower),
         cmocka_unit_test(of_two_or_three_threads_one_may_be_best),
+        cmocka_unit_test(a_short_product_has_one_thread),
         cmocka_unit_test(threads_are_left_as_they_are),
         cmocka_unit_test(nothing_is_compared_without_samples),
     };
