@@ -4,7 +4,7 @@
     docs/reference/kernels.md  from the opening comment of every kernel file
     docs/reference/log.md, record.schema.json      from src/app/record/record.def
     docs/reference/formats.md  its sections, from the opening comment of every src/formats/NAME/NAME.h
-    docs/reference/functions.md    from include/spmv.h and include/spmv_bench.h (functions.py)
+    docs/reference/functions.md    from the headers in include/ (functions.py)
     docs/reference/options.md  from `spmv --help`
     docs/reference/man/spmv.1  from `spmv --help`, which the option table prints, and src/core/status.def
     src/install/spmv.bash, spmv.zsh     from `spmv COMMAND --help`
@@ -324,7 +324,7 @@ def main():
     parser.add_argument("--out", type=pathlib.Path, default=ROOT)
     options = parser.parse_args()
     reference = {"kernels.md": kernels_page(), "log.md": log_page(), "record.schema.json": schema_page(), "formats.md": formats_page(),
-                 "functions.md": functions.page(MARK.format("include/spmv.h and include/spmv_bench.h")),
+                 "functions.md": functions.page(MARK.format("the headers in include/")),
                  "options.md": options_page(options.program),
                  "man/spmv.1": manual_page(options.program)}
     shells = completion.pages(options.program, read("src/app/commands.def"))

@@ -1,6 +1,7 @@
 # rules.mk: how sources become objects, libraries and programs, and how far make is with that.
 
 omp cuda emulated: %: build/%$(san)/spmv build/%$(san)/libspmv.a build/%$(san)/libspmv.so
+	$(if $(call wants,mpi),$(Q)sh src/many/build.sh build/$*$(san))
 	$(Q)ln -sf build/$*$(san)/spmv spmv
 	@echo "  ready  ./spmv  [$*]   optional libraries: $(or $(found),none) (all optional)"
 .PHONY: omp cuda emulated
@@ -89,7 +90,7 @@ $(folders:=/spmv-wrong): build/%$(san)/spmv-wrong: $(wrong_objects) $$(app_$$*) 
 # The objects of the library, for programs of ours; .objects: a source that is gone leaves it.
 $(folders:=/parts.a): build/%$(san)/parts.a: $$(lib_$$*) build/%$(san)/.objects
 	$(Q)rm -f $@ && ar rcs $@ $(filter %.o,$^)
-# Both hold for others what include/spmv.h and spmv_bench.h declare: the rest is hidden in the one, local in the other.
+# Both hold for others what the installed headers declare: the rest is hidden in the one, local in the other.
 $(folders:=/libspmv.so): build/%$(san)/libspmv.so: $$(lib_$$*) build/%$(san)/.objects $(omp)/.features \
     src/install/exports.map
 	@echo "  LINK   $@"

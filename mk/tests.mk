@@ -17,6 +17,8 @@ test-deb test-python-binding test-python-accelerate test-python-cupy: test-%:
 	$(Q)PYTHON=$(PYTHON) sh test/$*.sh
 test-petsc bench-petsc: $(BUILD)
 	$(Q)sh test/petsc/run.sh build/$(BUILD) $(filter bench-%,$@)
+test-ranks: $(BUILD)
+	$(Q)sh test/ranks/run.sh build/$(BUILD)$(san)
 bench-read bench-convert bench-ready bench-small bench-vectors bench-onemkl: bench-%: build/omp/bench_%
 	$(Q)$< $(if $(filter bench-read,$@),build/bench-read.mtx,$(if $(filter bench-vectors,$@),auto) $(FILES))
 # Beside a competing process on each core: products of KERNELS, making, choices for MATRICES; and sharing a plan.
@@ -51,7 +53,7 @@ mutate:
 .PHONY: test check check-update test-cuda test-emulated test-deb test-python-binding test-python-accelerate \
         test-python-cupy test-petsc bench-petsc bench-read bench-convert bench-threads bench-ready bench-small \
         bench-solver bench-upload bench-values bench-vectors bench-onemkl bench-iterations bench-verdicts \
-        bench-accelerate bench-python wheels mutate soak
+        bench-accelerate bench-python wheels mutate soak test-ranks
 
 # ---- the programs --------------------------------------------------------------------------------------------------
 

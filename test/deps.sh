@@ -16,6 +16,10 @@ tests of what is installed   | g++           | gcc-c++
 tests of what is installed   | cmake         | cmake
 Fortran module: its tests    | gfortran      | gcc-gfortran
 Fortran module: make docs    | python3-pycparser | python3-pycparser
+ranks: exchange through MPI  | libopenmpi-dev | openmpi-devel
+ranks: launcher              | openmpi-bin   | openmpi
+ranks: exchange through MPI  | libmpich-dev  | mpich-devel
+ranks: launcher              | mpich         | mpich
 tables, tests                | python3       | python3
 report: fetches its charts   | python3-pip   | python3-pip
 Python binding: its tests    | python3-venv  | python3

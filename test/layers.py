@@ -12,10 +12,10 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 # Beside its own folder and include/: a layer's files may include and call these.
 INCLUDES = {"app": "measure", "api": "core read generate tune", "tune": "core measure wisdom", "wisdom": "core", "measure": "core",
-            "read": "core", "generate": "core", "core": "", "formats": "", "omp": "formats", "cuda": "formats", "bindings": ""}
+            "read": "core", "generate": "core", "core": "", "formats": "", "omp": "formats", "cuda": "formats", "bindings": "", "many": ""}
 CALLS = {"app": "api core generate measure", "api": "core read generate tune", "tune": "core measure wisdom",
          "wisdom": "core", "measure": "core", "read": "core", "generate": "core", "core": "", "formats": "core",
-         "omp": "core formats", "cuda": "core formats", "bindings": "api core"}
+         "omp": "core formats", "cuda": "core formats", "bindings": "api core", "many": "api core"}
 NAMES_BACKENDS = ("src/core/registry.c", "src/app/main.c")  # the tables; which backend is the build's
 FOLDERS = ("src", "omp", "cuda", "include", "tables/report")
 

@@ -49,11 +49,14 @@ put 755 "$built/spmv" bin/spmv
 put 755 "$built/libspmv.so" "$libdir/libspmv.so.$version"
 linked "libspmv.so.$version" "$libdir/$soname"
 linked "$soname" "$libdir/libspmv.so"
-if [ "$action" = uninstall ] || [ -e "$built/libspmv_petsc.so" ]; then
-    put 755 "$built/libspmv_petsc.so" "$libdir/libspmv_petsc.so"
-fi
+for name in petsc mpich openmpi; do # what of these was built
+    if [ "$action" = uninstall ] || [ -e "$built/libspmv_$name.so" ]; then
+        put 755 "$built/libspmv_$name.so" "$libdir/libspmv_$name.so"
+    fi
+done
 put 644 "$built/libspmv.a" "$libdir/libspmv.a"
 put 644 include/spmv.h include/spmv.h
+put 644 include/spmv_many.h include/spmv_many.h
 put 644 include/spmv_bench.h include/spmv_bench.h
 put 644 src/bindings/fortran/spmv.f90 include/spmv.f90
 filled src/install/spmv.pc.in "$libdir/pkgconfig/spmv.pc"

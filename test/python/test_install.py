@@ -37,6 +37,7 @@ endforeach()
 CPLUSPLUS = """
 #include <spmv.h>
 #include <spmv_bench.h>
+#include <spmv_many.h>
 #include <cstdio>
 #include <vector>
 

@@ -1,0 +1,139 @@
+/* spmv_many.h: one sparse matrix over many ranks, the processes of an MPI program.
+ *
+ * Every rank owns a block of rows of A, the same rows of y, and a block of x; ranks follow each
+ * other in the order of rows. A product fetches those entries of x that other ranks own and this
+ * one's rows need, its halo, while it multiplies what needs none.
+ *
+ *     MPI_Comm comm = MPI_COMM_WORLD;
+ *     spmv_world *world = NULL;  spmv_many_mat *A = NULL;  spmv_many_plan *plan = NULL;
+ *     if (spmv_world_create(&comm, NULL, &world) != SPMV_OK) puts(spmv_world_error(NULL));
+ *     if (spmv_many_mat_load(world, "big.mtx", NULL, &A) != SPMV_OK) puts(spmv_world_error(world));
+ *     if (spmv_many_plan_create(A, NULL, &plan) != SPMV_OK) puts(spmv_world_error(world));
+ *     spmv_many_exec(plan, 1.0, x, 0.0, y);
+ *     spmv_many_plan_free(plan);  spmv_many_mat_free(A);  spmv_world_free(world);
+ *
+ * The conventions are those of spmv.h, with a world in the place of a context. Functions that are
+ * collective say so: all ranks of the world call them, in the same order. When one of these fails
+ * on one rank it fails on all, with that rank's status, and the text begins with its number. One
+ * thread of a rank at a time uses a world and what was made from it. */
+#ifndef SPMV_MANY_H
+#define SPMV_MANY_H
+
+#include "spmv.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+#pragma GCC visibility push(default)
+
+typedef struct spmv_world spmv_world;
+typedef struct spmv_many_mat spmv_many_mat;
+typedef struct spmv_many_plan spmv_many_plan;
+
+/* ---- world ---------------------------------------------------------------------------------- */
+
+typedef struct spmv_world_opts {
+    size_t size;
+    const spmv_ctx_opts *context; /* of this rank. Threads: NULL or 0: OMP_NUM_THREADS, else the
+                                     cores of this host, divided among its ranks */
+    /* Names what ranks talk through. "mpich", "openmpi": libspmv_NAME.so beside this
+     * library; with a slash: that file. "self": nothing, for one rank. NULL: that of the MPI
+     * which this process has loaded. */
+    const char *exchange;
+} spmv_world_opts;
+
+/* Opens a world. communicator: an MPI_Comm's address, which is duplicated; MPI has been started.
+ * NULL: this process alone. SPMV_E_FEATURE: there is no exchange for this MPI. Collective. */
+spmv_status spmv_world_create(const void *communicator, const spmv_world_opts *opts,
+                              spmv_world **out);
+/* Ends a world, before MPI is ended, and after what was made from it was freed. Collective. */
+void spmv_world_free(spmv_world *world);
+/* Returns the text of the last failure, "" when there was none. With NULL: the text of this
+ * thread's last failed spmv_world_create. */
+const char *spmv_world_error(const spmv_world *world);
+/* Returns this process's number in the world, from 0. */
+int spmv_world_rank(const spmv_world *world);
+/* Returns the number of ranks. */
+int spmv_world_size(const spmv_world *world);
+/* Lends this rank's context. */
+spmv_ctx *spmv_world_ctx(const spmv_world *world);
+
+/* ---- matrix --------------------------------------------------------------------------------- */
+
+/* Says how rows are divided: into blocks of about as many nonzeros each, or of as many rows. */
+typedef enum spmv_partition { SPMV_BY_NONZEROS = 0, SPMV_BY_ROWS } spmv_partition;
+
+typedef struct spmv_many_load_opts {
+    size_t size;
+    const spmv_load_opts *load; /* as of spmv_mat_load; NULL: none */
+    spmv_partition partition;
+} spmv_many_load_opts;
+
+/* The rows that a rank owns, as compressed rows: unsorted and with duplicates (they are added). */
+typedef struct spmv_many_rows {
+    size_t size;
+    int64_t rows, cols, nnz; /* own rows; own entries of x, whose sum over the ranks is A's columns,
+                                and which are as many as the rows where y is to be the next x */
+    const int64_t *ptr;      /* [rows + 1] */
+    const int64_t *idx;      /* [nnz] columns of the whole matrix, from 0 */
+    const void *values;      /* [nnz] in precision */
+    spmv_precision precision;
+} spmv_many_rows;
+
+/* Loads or generates a matrix, as spmv_mat_load does: rank 0 reads it and deals out the rows. A
+ * square matrix has x divided as its rows are, another one evenly. Collective. */
+spmv_status spmv_many_mat_load(spmv_world *world, const char *path, const spmv_many_load_opts *opts,
+                               spmv_many_mat **out);
+/* Makes a matrix of the rows that each rank has. They are copied. Collective. */
+spmv_status spmv_many_mat_create(spmv_world *world, const spmv_many_rows *rows,
+                                 spmv_many_mat **out);
+/* Gives the entries of this rank's rows other values: as many as were given, in that order and
+ * precision; of a loaded matrix in f64, by rows and in them by columns. If one rank cannot, all
+ * fail, and the matrix must get values again before a product is right. Collective. */
+spmv_status spmv_many_mat_set_values(spmv_many_mat *mat, const void *values);
+/* Frees a matrix, after its plans. */
+void spmv_many_mat_free(spmv_many_mat *mat);
+
+typedef struct spmv_many_facts {
+    size_t size;
+    int64_t rows, cols, nnz;              /* of the whole matrix; nnz counts what was given */
+    int64_t first_row, own_rows, own_nnz; /* of this rank */
+    int64_t first_col, own_cols;          /* of x */
+    int64_t local_nnz, remote_nnz;        /* given entries with own columns, and with others' */
+    int64_t received, sent;               /* entries of x in a product */
+    int receives_from, sends_to;          /* ranks */
+    int64_t most_received, most_own_nnz;  /* of any rank */
+} spmv_many_facts;
+/* Says what this rank has of a matrix. */
+spmv_status spmv_many_mat_info(const spmv_many_mat *mat, spmv_many_facts *out);
+
+/* ---- plan ----------------------------------------------------------------------------------- */
+
+/* Prepares products, as spmv_plan_create does. Entries with own columns, and those with others',
+ * have a kernel each; one that cannot hold the latter gives way to "auto" for these. Several
+ * vectors are in rows (SPMV_ROWS). Transposed products are SPMV_E_UNSUITABLE, and so are scalars
+ * on a device. Collective. */
+spmv_status spmv_many_plan_create(spmv_many_mat *mat, const spmv_plan_opts *opts,
+                                  spmv_many_plan **out);
+/* Frees a plan. Collective. */
+void spmv_many_plan_free(spmv_many_plan *plan);
+/* Says how this rank multiplies entries with own columns, and with others'; either may be NULL. A
+ * rank without a halo has a zero for every remote fact. */
+spmv_status spmv_many_plan_info(const spmv_many_plan *plan, spmv_plan_facts *local,
+                                spmv_plan_facts *remote);
+
+/* Multiplies: y <- alpha A x + beta y. x: own_cols numbers, y: own_rows, in the plan's precision;
+ * they do not overlap. Collective; but a product agrees on nothing, which would take longer than
+ * many a product. A rank that cannot multiply still takes part, and fails alone; if it has no x
+ * the others get NaN from it. */
+spmv_status spmv_many_exec(const spmv_many_plan *plan, double alpha, const void *x, double beta,
+                           void *y);
+/* Multiplies as the call says, as spmv_apply does; k is the same on all ranks. Sums on the way, a
+ * transpose and several vectors in columns are SPMV_E_UNSUITABLE. Collective, as spmv_many_exec. */
+spmv_status spmv_many_apply(const spmv_many_plan *plan, const spmv_call *call);
+
+#pragma GCC visibility pop
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,22 @@
+#!/bin/sh
+# build.sh BUILT: BUILT/libspmv_mpich.so and BUILT/libspmv_openmpi.so, the exchange through each MPI that is found; what is
+# newer than its sources stays. An MPI that has mpicc alone is asked which it is; those that are not Open MPI share MPICH's ABI.
+set -eu
+built=$1
+sources="src/many/exchange_mpi.c src/many/exchange.h include/spmv.h"
+# build NAME COMPILER
+build() {
+    library=$built/libspmv_$1.so
+    if [ -e "$library" ] && [ -z "$(find $sources -newer "$library")" ]; then return; fi
+    echo "  MPICC  $library"
+    # gcc takes MPI's constants, such as MPI_UNWEIGHTED, for arrays that are too short.
+    "$2" -std=gnu11 -O3 -g -fPIC -shared -fvisibility=hidden -Wall -Wextra -Wshadow -Wno-stringop-overflow \
+        -Wno-stringop-overread -D_GNU_SOURCE -Iinclude -o "$library" src/many/exchange_mpi.c
+}
+alone=true
+for name in mpich openmpi; do
+    if command -v mpicc.$name >/dev/null; then build $name mpicc.$name; alone=false; fi
+done
+if $alone && command -v mpicc >/dev/null; then
+    if echo '#include <mpi.h>' | mpicc -E -dM -x c - | grep -q ' OPEN_MPI '; then build openmpi mpicc; else build mpich mpicc; fi
+fi

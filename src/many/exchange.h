@@ -1,0 +1,42 @@
+/* exchange.h: what ranks talk through, a constant table of functions; one file each makes one. Code
+ * above it knows neither MPI nor where vectors lie. */
+#ifndef SPMV_MANY_EXCHANGE_H
+#define SPMV_MANY_EXCHANGE_H
+
+#include "spmv.h"
+
+/* The entries of x that a rank's product gets from others and gives to them, by rank. */
+typedef struct spmv_halo {
+    int nfrom, nto;             /* ranks that it gets from, and gives to */
+    int *from, *to;             /* their numbers, ascending */
+    int *from_count, *to_count; /* entries, at least 1 each */
+    int32_t *give;              /* own entries of x: those for the first of `to`, and so on */
+    int64_t received, sent;     /* the sums of both counts */
+} spmv_halo;
+
+typedef struct spmv_exchange {
+    const char *name;
+    /* Starts talking to the ranks of a communicator. A state is given to all that follows. */
+    spmv_status (*open)(const void *communicator, void **state, int *rank, int *size);
+    void (*close)(void *state);
+    /* all[size]: the same number of bytes of each rank, in host memory. */
+    spmv_status (*gather)(void *state, const void *mine, size_t bytes, void *all);
+    /* Sends each rank bytes, those for rank 0 first, and gets as many as it sends, likewise. */
+    spmv_status (*deal)(void *state, const void *out, const int64_t *out_bytes, void *in,
+                        const int64_t *in_bytes);
+    /* Prepares exchanges of numbers that are width bytes each, of up to so many vectors. The halo
+     * stays until disconnect. */
+    spmv_status (*connect)(void *state, const spmv_halo *halo, size_t width, int64_t vectors,
+                           void **link);
+    void (*disconnect)(void *link);
+    /* Starts to fill received[halo->received][k] from x, whose rows of k numbers are ldx apart; x
+     * is NULL: others get NaN. */
+    spmv_status (*start)(void *link, const void *x, int64_t k, int64_t ldx, void *received);
+    spmv_status (*finish)(void *link); /* returns when they are there */
+} spmv_exchange;
+
+extern const spmv_exchange spmv_exchange_self;
+/* This one is in a library that is loaded when a communicator is given. */
+extern const spmv_exchange spmv_exchange_mpi;
+
+#endif

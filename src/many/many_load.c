@@ -1,0 +1,201 @@
+/* many_load.c: rank 0 reads or generates a matrix and deals out its rows. */
+#include "many.h"
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct block { /* what a rank is told of its share */
+    int64_t rows, cols, nnz;
+} block;
+
+/* Rank 0's part: what it read, and how that is divided. */
+typedef struct dealer {
+    spmv_mat *mat;
+    spmv_csr_view csr;
+    int64_t *first_row; /* [size + 1] */
+    block *of;          /* [size] */
+    int64_t *length;    /* [rows] entries of each */
+} dealer;
+
+typedef struct hand { /* what a rank gets */
+    block mine;
+    int64_t *ptr, *idx;
+    int32_t *col;
+    double *values;
+    int64_t *out, *in; /* [size] bytes of messages */
+} hand;
+
+static spmv_status no_memory(spmv_world *world) {
+    return many_fail(world, SPMV_E_NOMEM, "out of memory for the rows of a matrix");
+}
+
+static bool is_dealer(const spmv_world *world) {
+    return world->rank == 0;
+}
+
+/* ---- partition ------------------------------------------------------------------------------ */
+
+/* The first row of part r: the nearest to its share of all nonzeros. */
+static int64_t balanced_row(const spmv_csr_view *csr, double share) {
+    const double target = share * (double)csr->nnz;
+    int64_t low = 0, high = csr->rows;
+    while (low < high) {
+        const int64_t middle = low + (high - low) / 2;
+        if ((double)csr->row_ptr[middle] < target)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    const bool nearer =
+        low > 0 && target - (double)csr->row_ptr[low - 1] < (double)csr->row_ptr[low] - target;
+    return nearer ? low - 1 : low;
+}
+
+static int64_t even(int64_t n, int r, int size) {
+    return n / size * r + n % size * r / size;
+}
+
+static void divide_rows(dealer *d, spmv_partition by, int size) {
+    const spmv_csr_view *csr = &d->csr;
+    for (int r = 0; r <= size; r++)
+        d->first_row[r] = by == SPMV_BY_ROWS || csr->nnz == 0 ? even(csr->rows, r, size)
+                                                              : balanced_row(csr, (double)r / size);
+    d->first_row[0] = 0;
+    d->first_row[size] = csr->rows; /* rows without entries at the end have no share */
+    for (int r = 0; r < size; r++) {
+        const int64_t first = d->first_row[r], end = d->first_row[r + 1];
+        d->of[r].rows = end - first;
+        d->of[r].nnz = csr->row_ptr[end] - csr->row_ptr[first];
+        d->of[r].cols = csr->rows == csr->cols
+                            ? end - first
+                            : even(csr->cols, r + 1, size) - even(csr->cols, r, size);
+    }
+    for (int64_t i = 0; i < csr->rows; i++) d->length[i] = csr->row_ptr[i + 1] - csr->row_ptr[i];
+}
+
+/* ---- reading and dealing -------------------------------------------------------------------- */
+
+static spmv_status read_matrix(spmv_world *world, const char *path, const spmv_many_load_opts *opts,
+                               dealer *d) {
+    if (!path) return many_fail(world, SPMV_E_ARG, "spmv_many_mat_load: path is NULL");
+    spmv_status status = spmv_mat_load(world->ctx, path, opts->load, &d->mat);
+    if (status == SPMV_OK) status = spmv_mat_rows(d->mat, &d->csr);
+    if (status != SPMV_OK) return many_ctx_failed(world, status);
+    d->first_row = malloc(((size_t)world->size + 1) * sizeof *d->first_row);
+    d->of = malloc((size_t)world->size * sizeof *d->of);
+    d->length = malloc(((size_t)d->csr.rows + 1) * sizeof *d->length);
+    if (!d->first_row || !d->of || !d->length) return no_memory(world);
+    divide_rows(d, opts->partition, world->size);
+    return SPMV_OK;
+}
+
+static void dealer_free(dealer *d) {
+    spmv_mat_free(d->mat);
+    free(d->first_row);
+    free(d->of);
+    free(d->length);
+    *d = (dealer){0};
+}
+
+/* Deals items of rank 0 that are bytes each, as many as count says of a block. */
+static spmv_status deal(spmv_world *world, const dealer *d, hand *h, const void *items,
+                        size_t bytes, int64_t (*count)(const block *), void *mine) {
+    memset(h->in, 0, (size_t)world->size * sizeof *h->in);
+    memset(h->out, 0, (size_t)world->size * sizeof *h->out);
+    h->in[0] = count(&h->mine) * (int64_t)bytes;
+    for (int r = 0; is_dealer(world) && r < world->size; r++)
+        h->out[r] = count(&d->of[r]) * (int64_t)bytes;
+    const spmv_status status = world->by->deal(world->state, items, h->out, mine, h->in);
+    return status == SPMV_OK ? status : many_fail(world, status, "rows of a matrix were lost");
+}
+
+static int64_t one(const block *b) {
+    (void)b;
+    return 1;
+}
+static int64_t rows_of(const block *b) {
+    return b->rows;
+}
+static int64_t nnz_of(const block *b) {
+    return b->nnz;
+}
+
+static spmv_status hand_alloc(spmv_world *world, hand *h) {
+    h->ptr = calloc((size_t)h->mine.rows + 1, sizeof *h->ptr);
+    h->idx = malloc(((size_t)h->mine.nnz + 1) * sizeof *h->idx);
+    h->col = malloc(((size_t)h->mine.nnz + 1) * sizeof *h->col);
+    h->values = malloc(((size_t)h->mine.nnz + 1) * sizeof *h->values);
+    return h->ptr && h->idx && h->col && h->values ? SPMV_OK : no_memory(world);
+}
+
+static void hand_free(hand *h) {
+    free(h->ptr);
+    free(h->idx);
+    free(h->col);
+    free(h->values);
+    free(h->out);
+    free(h->in);
+}
+
+static spmv_status deal_rows(spmv_world *world, const dealer *d, hand *h) {
+    spmv_status status = deal(world, d, h, d->length, sizeof *h->ptr, rows_of, h->ptr + 1);
+    if (status == SPMV_OK)
+        status = deal(world, d, h, d->csr.col_idx, sizeof *h->col, nnz_of, h->col);
+    if (status == SPMV_OK)
+        status = deal(world, d, h, d->csr.values, sizeof *h->values, nnz_of, h->values);
+    for (int64_t i = 0; i < h->mine.rows; i++) h->ptr[i + 1] += h->ptr[i];
+    for (int64_t k = 0; k < h->mine.nnz; k++) h->idx[k] = h->col[k];
+    return status;
+}
+
+static spmv_status get_rows(spmv_world *world, const char *path, const spmv_many_load_opts *opts,
+                            dealer *d, hand *h) {
+    h->in = malloc((size_t)world->size * sizeof *h->in);
+    h->out = malloc((size_t)world->size * sizeof *h->out);
+    spmv_status status = h->in && h->out ? SPMV_OK : no_memory(world);
+    if (status == SPMV_OK && is_dealer(world)) status = read_matrix(world, path, opts, d);
+    status = many_agree(world, status);
+    if (status != SPMV_OK) return status;
+    status = deal(world, d, h, d->of, sizeof h->mine, one, &h->mine);
+    if (status == SPMV_OK) status = hand_alloc(world, h);
+    status = many_agree(world, status);
+    if (status == SPMV_OK) status = many_agree(world, deal_rows(world, d, h));
+    dealer_free(d);
+    return status;
+}
+
+static spmv_status check_options(spmv_world *world, const spmv_many_load_opts *given,
+                                 spmv_many_load_opts *opts) {
+    const spmv_status status = many_read(world, "spmv_many_load_opts", opts, sizeof *opts, given);
+    if (status != SPMV_OK) return status;
+    if (opts->partition == SPMV_BY_NONZEROS || opts->partition == SPMV_BY_ROWS) return SPMV_OK;
+    return many_fail(world, SPMV_E_ARG, "spmv_many_load_opts.partition is %d",
+                     (int)opts->partition);
+}
+
+spmv_status spmv_many_mat_load(spmv_world *world, const char *path, const spmv_many_load_opts *opts,
+                               spmv_many_mat **out) {
+    spmv_many_load_opts known = SPMV_OPTS(spmv_many_load_opts);
+    dealer d = {.csr = SPMV_OPTS(spmv_csr_view)};
+    hand h = {.ptr = NULL};
+    if (!world || !out)
+        return many_fail(world, SPMV_E_ARG, "spmv_many_mat_load: %s is NULL",
+                         world ? "out" : "world");
+    *out = NULL;
+    spmv_status status = many_agree(world, check_options(world, opts, &known));
+    if (status == SPMV_OK) status = get_rows(world, path, &known, &d, &h);
+    if (status == SPMV_OK) {
+        free(h.col);
+        h.col = NULL;
+        const spmv_many_rows rows = {.size = sizeof rows,
+                                     .rows = h.mine.rows,
+                                     .cols = h.mine.cols,
+                                     .nnz = h.mine.nnz,
+                                     .ptr = h.ptr,
+                                     .idx = h.idx,
+                                     .values = h.values};
+        status = spmv_many_mat_create(world, &rows, out);
+    }
+    dealer_free(&d);
+    hand_free(&h);
+    return status;
+}

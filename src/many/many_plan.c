@@ -1,0 +1,238 @@
+/* many_plan.c: products over many ranks: the halo is on its way while own columns are multiplied.
+ */
+#include "many.h"
+#include <stdlib.h>
+#include <string.h>
+
+struct spmv_many_plan {
+    spmv_many_mat *mat;
+    spmv_plan *local, *remote; /* remote is NULL where the matrix is */
+    void *link;                /* of the exchange */
+    void *halo;                /* [received][vectors], where the remote plan runs */
+    spmv_precision precision;
+    size_t width;    /* bytes of a number */
+    int64_t vectors; /* that one exchange takes */
+    spmv_layout layout;
+};
+
+/* ---- making --------------------------------------------------------------------------------- */
+
+static spmv_status check_options(spmv_world *world, const spmv_plan_opts *given,
+                                 spmv_plan_opts *opts) {
+    const spmv_status status = many_read(world, "spmv_plan_opts", opts, sizeof *opts, given);
+    if (status != SPMV_OK) return status;
+    if (opts->vectors == 0) opts->vectors = 1;
+    if (opts->layout == 0) opts->layout = opts->vectors > 1 ? SPMV_ROWS : SPMV_COLUMNS;
+    if (opts->op == SPMV_TRANSPOSE || opts->op == SPMV_BOTH)
+        return many_fail(world, SPMV_E_UNSUITABLE,
+                         "spmv_plan_opts.op: no product by the transpose over ranks");
+    if (opts->scalars == SPMV_DEVICE)
+        return many_fail(world, SPMV_E_UNSUITABLE,
+                         "spmv_plan_opts.scalars: over ranks they are in host memory");
+    if (opts->vectors > 1 && opts->layout == SPMV_COLUMNS)
+        return many_fail(world, SPMV_E_UNSUITABLE,
+                         "spmv_plan_opts.layout: several vectors over ranks are in rows");
+    return SPMV_OK;
+}
+
+/* A kernel that cannot hold the few entries of the remote part gives way to "auto". */
+static spmv_status make_remote(spmv_many_plan *plan, const spmv_plan_opts *opts) {
+    spmv_mat *remote = plan->mat->remote;
+    spmv_plan_opts otherwise = *opts;
+    spmv_status status = spmv_plan_create(remote, opts, &plan->remote);
+    if (status != SPMV_E_UNSUITABLE && status != SPMV_E_TOOBIG) return status;
+    otherwise.kernel = NULL;
+    otherwise.settings = NULL;
+    otherwise.nsettings = 0;
+    return spmv_plan_create(remote, &otherwise, &plan->remote);
+}
+
+static spmv_status check_place(spmv_world *world, const spmv_plan *plan) {
+    spmv_plan_facts facts = SPMV_OPTS(spmv_plan_facts);
+    const spmv_status status = many_ctx_failed(world, spmv_plan_info(plan, &facts));
+    if (status != SPMV_OK || facts.threads > 0) return status;
+    return many_fail(world, SPMV_E_UNSUITABLE,
+                     "%s multiplies on a GPU, where the exchange '%s' "
+                     "has no vectors",
+                     facts.kernel, world->by->name);
+}
+
+static spmv_status make_plans(spmv_many_plan *plan, const spmv_plan_opts *opts) {
+    spmv_many_mat *mat = plan->mat;
+    spmv_status status = spmv_plan_create(mat->local, opts, &plan->local);
+    if (status == SPMV_OK && mat->remote) status = make_remote(plan, opts);
+    if (status == SPMV_OK && mat->remote)
+        status = spmv_plan_alloc(
+            plan->remote, (size_t)(mat->halo.received * plan->vectors) * plan->width, &plan->halo);
+    if (status != SPMV_OK) return many_ctx_failed(mat->world, status);
+    status = check_place(mat->world, plan->local);
+    if (status == SPMV_OK && mat->remote) status = check_place(mat->world, plan->remote);
+    return status;
+}
+
+static spmv_status connect(spmv_many_plan *plan) {
+    spmv_world *world = plan->mat->world;
+    const spmv_status status =
+        world->by->connect(world->state, &plan->mat->halo, plan->width, plan->vectors, &plan->link);
+    if (status == SPMV_OK) return status;
+    return many_fail(world, status, "the exchange '%s' cannot prepare a halo of %lld entries",
+                     world->by->name, (long long)plan->mat->halo.received);
+}
+
+spmv_status spmv_many_plan_create(spmv_many_mat *mat, const spmv_plan_opts *opts,
+                                  spmv_many_plan **out) {
+    spmv_plan_opts known = SPMV_OPTS(spmv_plan_opts);
+    if (!mat || !out)
+        return many_fail(mat ? mat->world : NULL, SPMV_E_ARG, "spmv_many_plan_create: %s is NULL",
+                         mat ? "out" : "mat");
+    *out = NULL;
+    spmv_world *world = mat->world;
+    spmv_many_plan *plan = calloc(1, sizeof *plan);
+    spmv_status status = check_options(world, opts, &known);
+    if (!plan) status = many_fail(world, SPMV_E_NOMEM, "out of memory");
+    status = many_agree(world, status);
+    if (status == SPMV_OK) {
+        plan->mat = mat;
+        plan->precision = known.precision;
+        plan->width = known.precision == SPMV_F32 ? sizeof(float) : sizeof(double);
+        plan->vectors = known.vectors;
+        plan->layout = known.layout;
+        status = many_agree(world, make_plans(plan, &known));
+    }
+    if (status == SPMV_OK) status = many_agree(world, connect(plan));
+    if (status == SPMV_OK)
+        *out = plan;
+    else
+        spmv_many_plan_free(plan);
+    return status;
+}
+
+void spmv_many_plan_free(spmv_many_plan *plan) {
+    if (!plan) return;
+    if (plan->link) plan->mat->world->by->disconnect(plan->link);
+    if (plan->halo) spmv_plan_release(plan->remote, plan->halo);
+    spmv_plan_free(plan->remote);
+    spmv_plan_free(plan->local);
+    free(plan);
+}
+
+spmv_status spmv_many_plan_info(const spmv_many_plan *plan, spmv_plan_facts *local,
+                                spmv_plan_facts *remote) {
+    if (!plan) return many_fail(NULL, SPMV_E_ARG, "spmv_many_plan_info: plan is NULL");
+    spmv_world *world = plan->mat->world;
+    const spmv_status status = local ? spmv_plan_info(plan->local, local) : SPMV_OK;
+    if (status != SPMV_OK || !remote) return many_ctx_failed(world, status);
+    if (plan->remote) return many_ctx_failed(world, spmv_plan_info(plan->remote, remote));
+    if (remote->size < sizeof remote->size)
+        return many_fail(world, SPMV_E_ARG, "spmv_plan_facts.size is not set");
+    memset((char *)remote + sizeof remote->size, 0, remote->size - sizeof remote->size);
+    return SPMV_OK;
+}
+
+/* ---- multiplying ---------------------------------------------------------------------------- */
+
+static bool is_in_rows(const spmv_many_plan *plan, const spmv_call *c) {
+    return (c->layout ? c->layout : plan->layout) == SPMV_ROWS;
+}
+
+static spmv_status check_call(const spmv_many_plan *plan, const spmv_call *c) {
+    spmv_world *world = plan->mat->world;
+    const spmv_many_facts *f = &plan->mat->facts;
+    if (c->k < 1) return many_fail(world, SPMV_E_ARG, "spmv_call.k is %lld", (long long)c->k);
+    if ((!c->x && f->own_cols) || (!c->z && f->own_rows))
+        return many_fail(world, SPMV_E_ARG, "spmv_call.%s is NULL", c->z ? "x" : "z");
+    if (c->k > 1 && !is_in_rows(plan, c))
+        return many_fail(world, SPMV_E_UNSUITABLE,
+                         "spmv_call.layout: several vectors over ranks are in rows");
+    if (c->op == SPMV_TRANSPOSE)
+        return many_fail(world, SPMV_E_UNSUITABLE,
+                         "spmv_call.op: no product by the transpose over ranks");
+    if (c->w || c->dot_wz || c->dot_zz)
+        return many_fail(world, SPMV_E_UNSUITABLE, "spmv_call: no sums on the way over ranks");
+    if (c->ldx && c->ldx < c->k && is_in_rows(plan, c))
+        return many_fail(world, SPMV_E_ARG, "spmv_call.ldx is %lld for %lld vectors in rows",
+                         (long long)c->ldx, (long long)c->k);
+    return SPMV_OK;
+}
+
+static spmv_status multiply_local(const spmv_many_plan *plan, const spmv_call *call) {
+    return plan->mat->facts.own_rows ? spmv_apply(plan->local, call, NULL) : SPMV_OK;
+}
+
+/* Adds what the halo contributes to rows that have own columns' part already. */
+static spmv_status multiply_remote(const spmv_many_plan *plan, const spmv_call *call) {
+    static const double one = 1;
+    static const float one_f32 = 1;
+    spmv_call add = *call;
+    if (!plan->remote) return SPMV_OK;
+    add.x = plan->halo;
+    add.ldx = 0;
+    add.y = call->z;
+    add.ldy = call->ldz;
+    add.beta = plan->precision == SPMV_F64 ? &one : NULL;
+    add.beta_f32 = plan->precision == SPMV_F32 ? &one_f32 : NULL;
+    return spmv_apply(plan->remote, &add, NULL);
+}
+
+/* One exchange, of at most plan->vectors vectors. A rank that failed before gives NaN. */
+static spmv_status multiply(const spmv_many_plan *plan, const spmv_call *call, spmv_status before) {
+    spmv_world *world = plan->mat->world;
+    const int64_t apart = call->ldx && is_in_rows(plan, call) ? call->ldx : call->k;
+    const void *x = before == SPMV_OK ? call->x : NULL;
+    const spmv_status started = world->by->start(plan->link, x, call->k, apart, plan->halo);
+    spmv_status status = before;
+    if (status == SPMV_OK) status = many_ctx_failed(world, multiply_local(plan, call));
+    const spmv_status finished = started == SPMV_OK ? world->by->finish(plan->link) : started;
+    if (finished != SPMV_OK)
+        return many_fail(world, finished, "the exchange '%s' failed", world->by->name);
+    if (status == SPMV_OK) status = many_ctx_failed(world, multiply_remote(plan, call));
+    return status;
+}
+
+/* Goes on by `done` vectors, of a call that says all leading dimensions. */
+static void advance(const spmv_many_plan *plan, spmv_call *call, int64_t done) {
+    const size_t bytes = (size_t)done * plan->width;
+    if (call->x) call->x = (const char *)call->x + bytes;
+    if (call->y) call->y = (const char *)call->y + bytes;
+    if (call->z) call->z = (char *)call->z + bytes;
+}
+
+/* More vectors than an exchange takes are multiplied in turns. Every rank takes each of them. */
+static spmv_status multiply_all(const spmv_many_plan *plan, spmv_call *call, spmv_status status) {
+    const int64_t k = call->k;
+    if (k <= plan->vectors) return multiply(plan, call, status);
+    call->layout = SPMV_ROWS;
+    if (!call->ldx) call->ldx = k;
+    if (!call->ldy) call->ldy = k;
+    if (!call->ldz) call->ldz = k;
+    for (int64_t done = 0; done < k; done += plan->vectors) {
+        call->k = k - done < plan->vectors ? k - done : plan->vectors;
+        status = multiply(plan, call, status);
+        advance(plan, call, call->k);
+    }
+    return status;
+}
+
+spmv_status spmv_many_apply(const spmv_many_plan *plan, const spmv_call *call) {
+    spmv_call known = SPMV_OPTS(spmv_call);
+    if (!plan) return many_fail(NULL, SPMV_E_ARG, "spmv_many_apply: plan is NULL");
+    spmv_world *world = plan->mat->world;
+    spmv_status status = many_read(world, "spmv_call", &known, sizeof known, call);
+    if (!call) status = many_fail(world, SPMV_E_ARG, "spmv_many_apply: call is NULL");
+    if (known.k == 0) known.k = 1;
+    if (status == SPMV_OK) status = check_call(plan, &known);
+    if (known.k < 1) known.k = 1;
+    return multiply_all(plan, &known, status);
+}
+
+spmv_status spmv_many_exec(const spmv_many_plan *plan, double alpha, const void *x, double beta,
+                           void *y) {
+    const float alpha_f32 = (float)alpha, beta_f32 = (float)beta;
+    spmv_call call = {.size = sizeof call, .x = x, .y = y, .z = y};
+    if (!plan) return many_fail(NULL, SPMV_E_ARG, "spmv_many_exec: plan is NULL");
+    if (plan->precision == SPMV_F64)
+        call.alpha = &alpha, call.beta = &beta;
+    else
+        call.alpha_f32 = &alpha_f32, call.beta_f32 = &beta_f32;
+    return spmv_many_apply(plan, &call);
+}

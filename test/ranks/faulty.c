@@ -1,0 +1,75 @@
+/* faulty.c: the exchange through MPI with a fault, that of the environment's FAULT, for tests of
+ * the check. */
+#include "../../src/many/exchange.h"
+
+#define spmv_exchange_mpi sound
+#include "../../src/many/exchange_mpi.c"
+#undef spmv_exchange_mpi
+
+static char *last_received, *shadow; /* of the link: the last halo, and one beside the plan's */
+static void *received_at;
+static size_t received_bytes;
+
+static int has(const char *fault) {
+    return strcmp(getenv("FAULT"), fault) == 0;
+}
+
+static spmv_status connect_faulty(void *state, const spmv_halo *halo, size_t width, int64_t vectors,
+                                  void **link) {
+    const ranks *r = state;
+    spmv_halo *mine = (spmv_halo *)(uintptr_t)halo;
+    free(last_received);
+    free(shadow);
+    last_received = calloc((size_t)(halo->received * vectors) + 1, width);
+    shadow = calloc((size_t)(halo->received * vectors) + 1, width);
+    /* The last entry that the last rank gives is another one. */
+    if (has("index") && halo->sent > 1 && r->rank == r->size - 1)
+        mine->give[halo->sent - 1] = mine->give[halo->sent - 2];
+    return connect_ranks(state, halo, width, vectors, link);
+}
+
+static spmv_status start_faulty(void *memory, const void *x, int64_t k, int64_t ldx,
+                                void *received) {
+    const mpi_link *link = memory;
+    received_bytes = (size_t)(link->halo->received * k) * link->width;
+    received_at = received;
+    return start(memory, x, k, ldx, has("late") || has("dropped") ? shadow : received);
+}
+
+/* The blocks of the first two peers, as far as both go, in each other's place. */
+static void swap_peers(const mpi_link *link) {
+    const spmv_halo *halo = link->halo;
+    if (halo->nfrom < 2) return;
+    const size_t row = received_bytes / (size_t)halo->received;
+    char *first = received_at, *second = first + (size_t)link->from_at[1] * row, kept;
+    const int least =
+        halo->from_count[0] < halo->from_count[1] ? halo->from_count[0] : halo->from_count[1];
+    for (size_t b = 0; b < (size_t)least * row; b++)
+        kept = first[b], first[b] = second[b], second[b] = kept;
+}
+
+static spmv_status finish_faulty(void *memory) {
+    const mpi_link *link = memory;
+    const spmv_status status = finish(memory);
+    const size_t row = link->halo->received ? received_bytes / (size_t)link->halo->received : 0;
+    const size_t first = link->halo->nfrom ? (size_t)link->halo->from_count[0] * row : 0;
+    if (has("swapped")) swap_peers(link);
+    if (has("late") && received_bytes) { /* the last product's halo, as without a wait */
+        memcpy(received_at, last_received, received_bytes);
+        memcpy(last_received, shadow, received_bytes);
+    }
+    if (has("dropped") && received_bytes) /* that of the first peer */
+        memcpy((char *)received_at + first, shadow + first, received_bytes - first);
+    return status;
+}
+
+__attribute__((visibility("default")))
+const spmv_exchange spmv_exchange_mpi = {.name = "faulty",
+                                         .open = open_mpi,
+                                         .close = close_mpi,
+                                         .gather = gather,
+                                         .deal = deal,
+                                         .connect = connect_faulty,
+                                         .disconnect = disconnect,
+                                         .start = start_faulty,
+                                         .finish = finish_faulty};

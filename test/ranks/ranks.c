@@ -1,0 +1,414 @@
+/* ranks.c: products over the ranks of this MPI program are those of the whole matrix. Every rank
+ * recomputes its rows from the entries of the whole matrix and from x_j by index, never from an
+ * exchanged value. Before each checked product y is poisoned with NaN, and so is every halo, by a
+ * product with an x of NaN; x is another one for each.
+ *
+ * ranks [-x EXCHANGE] [-m SOURCE]... [-k KERNEL]...: through another exchange; of these matrices,
+ * and of one matrix by these kernels, instead of the usual. Rank 0 prints what failed, and the
+ * counts. */
+#include <math.h>
+#include <mpi.h>
+#include <spmv_many.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+typedef struct scene { /* a matrix that every rank has as a whole */
+    const char *name;
+    int64_t rows, cols, nnz;
+    int32_t *row, *col;
+    double *value;
+} scene;
+
+static spmv_world *world;
+static int rank, size, passed, failed;
+static int64_t nan_at = -1; /* the entry of x that is NaN */
+
+/* ---- counting ------------------------------------------------------------------------------- */
+
+/* What is wrong on one rank is wrong. */
+static int on_all(int ok) {
+    int all, done = 0;
+    MPI_Request request;
+    MPI_Iallreduce(&ok, &all, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD, &request);
+    while (MPI_Test(&request, &done, MPI_STATUS_IGNORE) == MPI_SUCCESS && !done) usleep(10);
+    return all;
+}
+
+static void count(int ok, const char *what, const char *of) {
+    if (on_all(ok)) {
+        passed++;
+        return;
+    }
+    failed++;
+    if (rank == 0) printf("FAIL %s: %s, %d ranks\n", of, what, size);
+    if (!ok && *spmv_world_error(world)) printf("     %s\n", spmv_world_error(world));
+}
+
+/* ---- the reference -------------------------------------------------------------------------- */
+
+static double number(uint64_t seed, int64_t i) {
+    uint64_t h = (seed + 1) * 0x9e3779b97f4a7c15u ^ ((uint64_t)i + 1) * 0xbf58476d1ce4e5b9u;
+    h = (h ^ h >> 29) * 0x94d049bb133111ebu;
+    return (double)(int64_t)(h ^ h >> 32) / 0x1p63;
+}
+
+static double x_at(uint64_t seed, int64_t j, int64_t v, spmv_precision p) {
+    const double x = j == nan_at ? NAN : number(seed + 1000 * (uint64_t)v, j);
+    return p == SPMV_F32 ? (float)x : x;
+}
+
+static double y_at(uint64_t seed, int64_t i, int64_t v, spmv_precision p) {
+    return x_at(seed + 77, i + (1 << 20), v, p);
+}
+
+static void put(void *array, int64_t k, double value, spmv_precision p) {
+    if (p == SPMV_F32)
+        ((float *)array)[k] = (float)value;
+    else
+        ((double *)array)[k] = value;
+}
+
+static double get(const void *array, int64_t k, spmv_precision p) {
+    return p == SPMV_F32 ? ((const float *)array)[k] : ((const double *)array)[k];
+}
+
+typedef struct product {
+    spmv_precision precision;
+    double alpha, beta;
+    int64_t k; /* vectors, in rows */
+    uint64_t seed;
+} product;
+
+/* Says whether own rows of y are right, within what rounding can do. */
+static int is_right(const scene *s, const spmv_many_facts *f, const product *p, const void *y) {
+    const double eps = p->precision == SPMV_F32 ? 0x1p-23 : 0x1p-52;
+    long double *sum = calloc((size_t)(f->own_rows * p->k) + 1, 2 * sizeof *sum);
+    long double *mass = sum + f->own_rows * p->k;
+    int right = 1;
+    for (int64_t e = 0; e < s->nnz; e++) {
+        const int64_t i = s->row[e] - f->first_row;
+        const double a = p->precision == SPMV_F32 ? (float)s->value[e] : s->value[e];
+        for (int64_t v = 0; i >= 0 && i < f->own_rows && v < p->k; v++) {
+            const long double term = (long double)a * x_at(p->seed, s->col[e], v, p->precision);
+            sum[i * p->k + v] += p->alpha * term;
+            mass[i * p->k + v] += fabsl(p->alpha * term);
+        }
+    }
+    for (int64_t n = 0; n < f->own_rows * p->k; n++) {
+        const double before =
+            p->beta == 0 ? 0 : y_at(p->seed, f->first_row + n / p->k, n % p->k, p->precision);
+        const long double expected = sum[n] + p->beta * before;
+        const long double bound = 40 * eps * (mass[n] + fabs(p->beta * before));
+        const double got = get(y, n, p->precision);
+        if (isnan(expected) ? !isnan(got) : !(fabsl(got - expected) <= bound)) right = 0;
+    }
+    free(sum);
+    return right;
+}
+
+static spmv_status multiply(const spmv_many_plan *plan, const product *p, const void *x, void *y) {
+    const float alpha = (float)p->alpha, beta = (float)p->beta;
+    if (p->k == 1) return spmv_many_exec(plan, p->alpha, x, p->beta, y);
+    spmv_call call = SPMV_OPTS(spmv_call);
+    if (p->precision == SPMV_F64)
+        call.alpha = &p->alpha, call.beta = &p->beta;
+    else
+        call.alpha_f32 = &alpha, call.beta_f32 = &beta;
+    call.x = x;
+    call.y = call.z = y;
+    call.k = p->k;
+    call.layout = SPMV_ROWS;
+    return spmv_many_apply(plan, &call);
+}
+
+static int try_product(const scene *s, const spmv_many_facts *f, const spmv_many_plan *plan,
+                       const product *p) {
+    void *x = malloc((size_t)(f->own_cols * p->k) * sizeof(double) + 1);
+    void *y = malloc((size_t)(f->own_rows * p->k) * sizeof(double) + 1);
+    for (int64_t n = 0; n < f->own_cols * p->k; n++) put(x, n, NAN, p->precision);
+    for (int64_t n = 0; n < f->own_rows * p->k; n++) put(y, n, NAN, p->precision);
+    spmv_status status = multiply(plan, p, x, y); /* halos are NaN now */
+    for (int64_t n = 0; n < f->own_cols * p->k; n++)
+        put(x, n, x_at(p->seed, f->first_col + n / p->k, n % p->k, p->precision), p->precision);
+    for (int64_t n = 0; n < f->own_rows * p->k; n++)
+        put(y, n,
+            p->beta == 0 ? NAN : y_at(p->seed, f->first_row + n / p->k, n % p->k, p->precision),
+            p->precision);
+    if (status == SPMV_OK) status = multiply(plan, p, x, y);
+    int right = status == SPMV_OK && is_right(s, f, p, y);
+    /* Once more with another x, and without NaN: a halo of the last product shows. */
+    product other = *p;
+    other.seed += 500;
+    other.beta = 0;
+    for (int64_t n = 0; n < f->own_cols * p->k; n++)
+        put(x, n, x_at(other.seed, f->first_col + n / p->k, n % p->k, p->precision), p->precision);
+    if (multiply(plan, &other, x, y) != SPMV_OK || !is_right(s, f, &other, y)) right = 0;
+    free(x);
+    free(y);
+    return on_all(right);
+}
+
+/* Says whether all products of a plan are right; one that a kernel cannot make is. */
+static int try_plan(const scene *s, spmv_many_mat *mat, const char *kernel, spmv_precision p,
+                    int64_t vectors) {
+    static const double scalars[][2] = {{1, 0}, {2, -1}, {0, 1}};
+    spmv_many_facts f = SPMV_OPTS(spmv_many_facts);
+    spmv_plan_opts opts = SPMV_OPTS(spmv_plan_opts);
+    spmv_many_plan *plan = NULL;
+    int right = 1;
+    opts.kernel = kernel;
+    opts.precision = p;
+    opts.vectors = vectors;
+    opts.layout = vectors > 1 ? SPMV_ROWS : 0;
+    opts.expected_calls = 1;
+    const spmv_status status = spmv_many_plan_create(mat, &opts, &plan);
+    if (status != SPMV_OK) return status == SPMV_E_UNSUITABLE;
+    if (spmv_many_mat_info(mat, &f) != SPMV_OK) right = 0;
+    for (uint64_t c = 0; c < 3; c++) {
+        const product one = {p, scalars[c][0], scalars[c][1], vectors, 10 * c};
+        right &= try_product(s, &f, plan, &one);
+    }
+    if (vectors > 1) { /* more than the plan was made for, and a remainder */
+        const product more = {p, 2, -1, 2 * vectors + 1, 5};
+        right &= try_product(s, &f, plan, &more);
+    }
+    spmv_many_plan_free(plan);
+    return right;
+}
+
+/* ---- matrices ------------------------------------------------------------------------------- */
+
+static void scene_alloc(scene *s, int64_t most) {
+    s->row = malloc((size_t)most * sizeof *s->row + 1);
+    s->col = malloc((size_t)most * sizeof *s->col + 1);
+    s->value = malloc((size_t)most * sizeof *s->value + 1);
+}
+
+static void scene_free(scene *s) {
+    free(s->row);
+    free(s->col);
+    free(s->value);
+}
+
+static void add(scene *s, int64_t i, int64_t j, double value) {
+    s->row[s->nnz] = (int32_t)i;
+    s->col[s->nnz] = (int32_t)j;
+    s->value[s->nnz++] = value;
+}
+
+/* Reads the whole matrix on this rank, both halves of a symmetric one. */
+static int read_scene(const char *source, scene *s) {
+    spmv_mat *mat = NULL;
+    spmv_coo_view coo = SPMV_OPTS(spmv_coo_view);
+    if (spmv_mat_load(spmv_world_ctx(world), source, NULL, &mat) != SPMV_OK) return 0;
+    const int lent = spmv_mat_entries(mat, &coo) == SPMV_OK;
+    *s = (scene){.name = source, .rows = coo.rows, .cols = coo.cols};
+    scene_alloc(s, 2 * coo.nnz);
+    for (int64_t e = 0; e < coo.nnz; e++) {
+        const double value = coo.values ? coo.values[e] : 1;
+        add(s, coo.row[e], coo.col[e], value);
+        if (coo.symmetry != SPMV_GENERAL && coo.row[e] != coo.col[e])
+            add(s, coo.col[e], coo.row[e], coo.symmetry == SPMV_SYMMETRIC ? value : -value);
+    }
+    spmv_mat_free(mat);
+    return lent;
+}
+
+static void try_source(const char *source, spmv_partition partition, const char *kernel) {
+    scene s = {0};
+    spmv_many_mat *mat = NULL;
+    spmv_many_load_opts opts = SPMV_OPTS(spmv_many_load_opts);
+    opts.partition = partition;
+    const int read = read_scene(source, &s);
+    const spmv_status status = spmv_many_mat_load(world, source, &opts, &mat);
+    count(read && status == SPMV_OK, "load", source);
+    if (status == SPMV_OK) {
+        count(try_plan(&s, mat, kernel, SPMV_F64, 1), "f64", source);
+        count(try_plan(&s, mat, kernel, SPMV_F32, 1), "f32", source);
+        count(try_plan(&s, mat, kernel, SPMV_F64, 3), "three vectors", source);
+    }
+    spmv_many_mat_free(mat);
+    scene_free(&s);
+}
+
+/* NaN in x reaches the rows that have its column, and no others. */
+static void try_nan(void) {
+    for (nan_at = 0; nan_at < 144; nan_at += 71)
+        try_source("gen:poisson2d:12", SPMV_BY_NONZEROS, "auto");
+    nan_at = -1;
+}
+
+/* ---- own rows ------------------------------------------------------------------------------- */
+
+enum { ROWS = 60, EACH = 5 };
+
+/* Rows in no order of columns, with duplicates. */
+static scene own_scene(uint64_t seed) {
+    scene s = {.name = "own rows", .rows = ROWS, .cols = ROWS};
+    scene_alloc(&s, ROWS * EACH);
+    for (int64_t i = 0; i < ROWS; i++) {
+        const int64_t cols[EACH] = {(i * 7 + 30) % ROWS, i, (i + 1) % ROWS, i, ROWS - 1 - i};
+        for (int64_t k = 0; k < EACH; k++) add(&s, i, cols[k], number(seed, i * EACH + k));
+    }
+    return s;
+}
+
+/* Where a block begins if one rank has none. */
+static int64_t block(int r, int without) {
+    const int others = size > 1 ? size - 1 : 1, before = r - (size > 1 && r > without);
+    return ROWS * (int64_t)before / others;
+}
+
+/* Rank 0 has no rows, and the last one no entry of x. */
+static spmv_status make_own(const scene *s, spmv_precision p, spmv_many_mat **out) {
+    const int64_t first = block(rank, 0), end = block(rank + 1, 0);
+    const int64_t rows = size > 1 ? end - first : ROWS, nnz = rows * EACH;
+    int64_t *ptr = malloc(((size_t)rows + 1) * sizeof *ptr);
+    int64_t *idx = malloc((size_t)nnz * sizeof *idx + 1);
+    void *values = malloc((size_t)nnz * sizeof(double) + 1);
+    for (int64_t i = 0; i <= rows; i++) ptr[i] = i * EACH;
+    for (int64_t k = 0; k < nnz; k++) {
+        idx[k] = s->col[first * EACH + k];
+        put(values, k, s->value[first * EACH + k], p);
+    }
+    const spmv_many_rows own = {.size = sizeof own,
+                                .rows = rows,
+                                .cols = size > 1 ? block(rank + 1, size - 1) - block(rank, size - 1)
+                                                 : ROWS,
+                                .nnz = nnz,
+                                .ptr = ptr,
+                                .idx = idx,
+                                .values = values,
+                                .precision = p};
+    const spmv_status status = spmv_many_mat_create(world, &own, out);
+    free(ptr);
+    free(idx);
+    free(values);
+    return status;
+}
+
+static spmv_status renew_own(spmv_many_mat *mat, const scene *s, spmv_precision p) {
+    spmv_many_facts f = SPMV_OPTS(spmv_many_facts);
+    spmv_many_mat_info(mat, &f);
+    void *values = malloc((size_t)f.own_nnz * sizeof(double) + 1);
+    for (int64_t k = 0; k < f.own_nnz; k++) put(values, k, s->value[f.first_row * EACH + k], p);
+    const spmv_status status = spmv_many_mat_set_values(mat, values);
+    free(values);
+    return status;
+}
+
+static void try_own_rows(spmv_precision p) {
+    scene s = own_scene(1), other = own_scene(2);
+    spmv_many_mat *mat = NULL;
+    count(make_own(&s, p, &mat) == SPMV_OK, "create", s.name);
+    if (mat) {
+        spmv_many_facts f = SPMV_OPTS(spmv_many_facts);
+        count(spmv_many_mat_info(mat, &f) == SPMV_OK && f.rows == ROWS && f.cols == ROWS &&
+                  f.nnz == ROWS * EACH && f.local_nnz + f.remote_nnz == f.own_nnz &&
+                  (size == 1 || rank || f.own_rows == 0),
+              "facts", s.name);
+        count(try_plan(&s, mat, "csr_balanced", p, 1), "product", s.name);
+        if (size > 1) /* the check finds other values on one rank */
+            count(!try_plan(rank == size - 1 ? &other : &s, mat, "csr_balanced", p, 1),
+                  "a rank with other values is found", s.name);
+        count(renew_own(mat, &other, p) == SPMV_OK, "new values", s.name);
+        count(try_plan(&other, mat, "csr_balanced", p, 1), "product of new values", s.name);
+    }
+    spmv_many_mat_free(mat);
+    scene_free(&s);
+    scene_free(&other);
+}
+
+/* ---- failures ------------------------------------------------------------------------------- */
+
+static void expect(spmv_status got, spmv_status wanted, const char *words) {
+    const int ok = got == wanted && strstr(spmv_world_error(world), words);
+    count(ok, words, "failure");
+}
+
+static void try_failures(void) {
+    char words[64];
+    scene s = own_scene(1);
+    spmv_many_mat *mat = NULL;
+    spmv_many_plan *plan = NULL;
+    const int last = size - 1;
+    expect(spmv_many_mat_load(world, "no/such/file.mtx", NULL, &mat), SPMV_E_IO, "rank 0: ");
+    snprintf(words, sizeof words, "rank %d: spmv_many_rows.idx[", last);
+    const int64_t entry = (ROWS - 1) * EACH; /* of the last rank */
+    const int32_t col = s.col[entry];
+    s.col[entry] = ROWS;
+    expect(make_own(&s, SPMV_F64, &mat), SPMV_E_ARG, words);
+    s.col[entry] = col;
+    count(make_own(&s, SPMV_F64, &mat) == SPMV_OK, "create", "failure");
+    spmv_plan_opts opts = SPMV_OPTS(spmv_plan_opts);
+    opts.op = SPMV_TRANSPOSE;
+    expect(spmv_many_plan_create(mat, &opts, &plan), SPMV_E_UNSUITABLE, "transpose");
+    opts = SPMV_OPTS(spmv_plan_opts);
+    opts.kernel = rank == last ? "csr_none" : "csr_rows";
+    snprintf(words, sizeof words, "rank %d: ", last);
+    expect(spmv_many_plan_create(mat, &opts, &plan), SPMV_E_ARG, words);
+
+    /* A rank without x fails alone, and no other gets numbers from it. */
+    opts.kernel = "csr_rows";
+    count(spmv_many_plan_create(mat, &opts, &plan) == SPMV_OK, "plan", "failure");
+    double x[ROWS], y[ROWS];
+    for (int k = 0; k < ROWS; k++) x[k] = 1, y[k] = 0;
+    const spmv_status status = spmv_many_exec(plan, 1, rank == 0 ? NULL : x, 0, y);
+    count(status == (rank == 0 ? SPMV_E_ARG : SPMV_OK), "one rank has no x", "failure");
+    spmv_many_facts f = SPMV_OPTS(spmv_many_facts);
+    spmv_many_mat_info(mat, &f);
+    if (size > 1)
+        for (int64_t e = 0; e < s.nnz; e++) { /* of rank 0 is the first block of x */
+            const int64_t i = s.row[e] - f.first_row;
+            if (i >= 0 && i < f.own_rows && rank && s.col[e] < block(1, last) && !isnan(y[i]))
+                x[0] = 0;
+        }
+    count(x[0] == 1, "no numbers come from a rank without x", "failure");
+    spmv_many_plan_free(plan);
+    spmv_many_mat_free(mat);
+    scene_free(&s);
+}
+
+static void try_usual(void) {
+    static const char *const sources[] = {
+        "gen:poisson2d:12", "gen:random:200:5:90",  "gen:random:40:3:300", "gen:powerlaw:300:4",
+        "gen:banded:150:9", "gen:giantrow:200:100", "gen:permutation:97",  "gen:diagonal:50",
+        "gen:dense:3",      "gen:dense:1x7",        "gen:dense:7x1",       "gen:rmat:7:4"};
+    for (size_t k = 0; k < sizeof sources / sizeof *sources; k++)
+        try_source(sources[k], k % 2 ? SPMV_BY_ROWS : SPMV_BY_NONZEROS,
+                   k % 3 ? "auto" : "csr_rows");
+    try_nan();
+    try_own_rows(SPMV_F64);
+    try_own_rows(SPMV_F32);
+    try_failures();
+}
+
+int main(int argc, char **argv) {
+    MPI_Comm comm = MPI_COMM_WORLD;
+    spmv_ctx_opts context = SPMV_OPTS(spmv_ctx_opts);
+    spmv_world_opts opts = SPMV_OPTS(spmv_world_opts);
+    MPI_Init(&argc, &argv);
+    context.threads = 1;
+    opts.context = &context;
+    for (int k = 1; k + 1 < argc; k += 2)
+        if (strcmp(argv[k], "-x") == 0) opts.exchange = argv[k + 1];
+    if (spmv_world_create(&comm, &opts, &world) != SPMV_OK) {
+        printf("%s\n", spmv_world_error(NULL));
+        MPI_Abort(comm, 1);
+    }
+    rank = spmv_world_rank(world);
+    size = spmv_world_size(world);
+    int asked = 0;
+    for (int k = 1; k + 1 < argc; k += 2) {
+        if (strcmp(argv[k], "-m") == 0) try_source(argv[k + 1], SPMV_BY_NONZEROS, "csr_rows");
+        if (strcmp(argv[k], "-k") == 0) try_source("gen:box27:5", SPMV_BY_ROWS, argv[k + 1]);
+        asked |= strcmp(argv[k], "-x") != 0;
+    }
+    if (!asked) try_usual();
+    spmv_world_free(world);
+    MPI_Finalize();
+    if (rank == 0) printf("%d passed, %d failed\n", passed, failed);
+    return failed != 0;
+}

@@ -1,0 +1,58 @@
+#!/bin/sh
+# run.sh BUILT: products over 1 to 4 ranks are those of the whole matrix, through the exchange of each MPI that is here, and
+# the check finds every fault of faulty.c. The last line has the counts.
+set -u
+cd "$(dirname "$0")/../.." || exit 66
+built=$1
+# Open MPI starts neither as root nor more ranks than there are cores unless asked.
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 OMP_WAIT_POLICY=passive
+flags="-std=gnu11 -O1 -g -Wall -Wextra -Wshadow -Wno-stringop-overflow -Wno-stringop-overread -D_GNU_SOURCE -Iinclude"
+work=$(mktemp -d) || exit 73
+trap 'rm -rf "$work"' EXIT
+passed=0 failed=0 ran=false
+number() { sed -n "s/^\([0-9]*\) passed, \([0-9]*\) failed\$/\\$1/p" "$work/said"; } # 1: passed, 2: failed
+# run MPI RANKS WORDS...: what the program says and counts goes to $work/said.
+run() {
+    launcher=mpiexec.$1 program=$built/ranks_$1 ranks=$2
+    shift 2
+    timeout -k 1 120 "$launcher" -n "$ranks" "$program" "$@" >"$work/said" 2>&1
+}
+# sound MPI RANKS WORDS...: everything is right.
+sound() {
+    run "$@"; code=$?
+    p=$(number 1) f=$(number 2)
+    if [ $code != 0 ] && [ "${f:-0}" = 0 ]; then f=1; echo "FAIL exit $code: $*"; fi
+    if [ "$f" != 0 ]; then tail -n 20 "$work/said"; fi
+    passed=$((passed + ${p:-0})) failed=$((failed + f))
+}
+# caught FAULT MPI RANKS: the check finds the fault, and the program comes to its end.
+caught() {
+    FAULT=$1 run "$2" "$3" -x "$built/faulty_$2.so" -m gen:poisson2d:12
+    f=$(number 2)
+    if [ "${f:-0}" -gt 0 ]; then passed=$((passed + 1)); else
+        failed=$((failed + 1))
+        echo "FAIL the fault '$1' was not found: $2, $3 ranks"
+        tail -n 20 "$work/said"
+    fi
+}
+
+matrices=$(for file in test/data/[ac]*.mtx test/data/duplicates.mtx; do printf ' -m %s' "$file"; done)
+kernels=$("$built/spmv" list --format=json |
+    sed -n 's/.*"backend":"omp","name":"\([a-z0-9_]*\)".*"not_built_in":null.*/ -k \1/p' | tr -d '\n')
+for mpi in mpich openmpi; do
+    [ -e "$built/libspmv_$mpi.so" ] || continue
+    command -v mpiexec.$mpi >/dev/null || { echo "run.sh: no mpiexec.$mpi"; continue; }
+    mpicc.$mpi $flags test/ranks/ranks.c -o "$built/ranks_$mpi" -L"$built" -lspmv -Wl,-rpath,'$ORIGIN' -lm &&
+        mpicc.$mpi $flags -fPIC -shared test/ranks/faulty.c -o "$built/faulty_$mpi.so" || exit
+    for ranks in 1 2 3 4; do sound $mpi $ranks; done
+    # What does not depend on the exchange is tried with one.
+    $ran || { sound $mpi 3 $matrices; sound $mpi 2 $kernels; }
+    ran=true
+    for ranks in 2 3 4; do
+        for fault in index dropped late; do caught $fault $mpi $ranks; done
+        [ $ranks = 2 ] || caught swapped $mpi $ranks
+    done
+done
+$ran || { echo "run.sh: no MPI: install libopenmpi-dev and openmpi-bin, or libmpich-dev and mpich"; exit 69; }
+echo "$passed passed, $failed failed"
+[ $failed = 0 ]
