@@ -26,5 +26,8 @@ SPMV_LINKAGE size_t spmv_host_free_bytes_lately(void);
 /* flock of an open file, LOCK_EX or LOCK_SH, tried for so long and once at least: a process that is
  * stopped may hold it for ever. Returns false if another has it still; without locks, true. */
 SPMV_LINKAGE bool spmv_host_lock(int file, int how, double patience_s);
+/* Names the library whose code this thread runs just now, of those that crash where they get no
+ * memory; NULL: none. */
+SPMV_LINKAGE __thread const char *spmv_foreign;
 
 #endif

@@ -122,6 +122,7 @@ int spmv_app(int argc, char **argv, const spmv_backend *backend) {
     char *first = argc > 1 && argv[1][0] != '-' ? argv[1] : NULL, *of_help[3];
     options o;
     replace_closed_streams();
+    ends_watch();
     watch_for_interrupts();
     talk_as(argv[0]);
     if (first && strcmp(first, "help") == 0) { /* help CMD is CMD --help */
@@ -141,5 +142,6 @@ int spmv_app(int argc, char **argv, const spmv_backend *backend) {
     options_parse(argc, argv, first, &o);
     int code = run_command(command, &o, backend);
     options_free(&o);
+    ends_return();
     return code;
 }

@@ -330,4 +330,8 @@ typedef struct logged_cell {
 /* Reads a line of a log; returns false if it is of no sweep. */
 bool jsonl_sweep_cell(const char *line, logged_cell *out);
 
+/* ---- ends.c ---------------------------------------------------------------------------------- */
+
+void ends_watch(void);  /* for crashes and exits of libraries that get no memory */
+void ends_return(void); /* main is about to return: its exit code is the program's */
 #endif

@@ -378,6 +378,10 @@ size_t spmv_host_free_bytes_lately(void) {
     return free_bytes_of(INFINITY);
 }
 
+/* ---- other libraries ------------------------------------------------------------------------- */
+
+__thread const char *spmv_foreign;
+
 /* ---- files ----------------------------------------------------------------------------------- */
 
 bool spmv_host_lock(int file, int how, double patience_s) {

@@ -56,6 +56,7 @@ struct spmv_archive {
     size_t unpacked; /* bytes, of all entries */
     size_t text;     /* those of the chosen one: a sparse one's zeros stand in no archive */
     bool too_long;   /* they are more than the context takes */
+    bool no_memory;  /* zlib or a part of libarchive got none */
     const char *why; /* what is wrong besides what libarchive says */
     char error[256];
     unsigned char bytes[SPMV_MAGIC_BYTES + (64 << 10)]; /* of the file */
@@ -119,6 +120,7 @@ static la_ssize_t inflate_bytes(spmv_archive *a) {
         if (a->member_over && !begins_member(a)) continue;
         int code = inflate(z, Z_NO_FLUSH);
         a->member_over = code == Z_STREAM_END;
+        a->no_memory |= code == Z_MEM_ERROR;
         if (code != Z_OK && code != Z_STREAM_END) a->why = in_plain_words(z->msg);
     }
     if (!a->why && z->avail_out > 0 && !a->member_over) a->why = "it ends too early";
@@ -160,12 +162,23 @@ static la_ssize_t feed_inner(struct archive *inner, void *self, const void **byt
     return count_bytes(a, &a->unpacked, n) ? (la_ssize_t)n : -1;
 }
 
+/* The code of libarchive crashes where it gets no memory: the program then says whose it was. */
+static void enter(void) {
+    spmv_foreign = "libarchive";
+}
+
+static void leave(void) {
+    spmv_foreign = NULL;
+}
+
 /* Checksums are compared on the way. */
 bool spmv_archive_is_sound(spmv_archive *a) {
     const void *bytes;
     la_ssize_t got;
+    enter();
     do got = feed_inner(a->inner, a, &bytes);
     while (got > 0);
+    leave();
     return got == 0 && !a->why;
 }
 
@@ -183,14 +196,16 @@ static spmv_status start(spmv_archive *a) {
     a->outer = a->lib->archive_read_new();
     if (!a->inner || !a->outer || inflateInit2(&a->zlib, GZIP_ONLY) != Z_OK)
         return spmv_fail(a->ctx, SPMV_E_NOMEM, "out of memory while opening %s", a->path);
-    a->lib->archive_read_support_filter_xz(a->outer);
-    a->lib->archive_read_support_filter_zstd(a->outer);
-    a->lib->archive_read_support_filter_bzip2(a->outer);
-    a->lib->archive_read_support_format_empty(a->outer);
-    a->lib->archive_read_support_format_raw(a->outer);
-    a->lib->archive_read_support_format_tar(a->inner);
-    a->lib->archive_read_support_format_empty(a->inner);
-    a->lib->archive_read_support_format_raw(a->inner);
+    const int support[] = {a->lib->archive_read_support_filter_xz(a->outer),
+                           a->lib->archive_read_support_filter_zstd(a->outer),
+                           a->lib->archive_read_support_filter_bzip2(a->outer),
+                           a->lib->archive_read_support_format_empty(a->outer),
+                           a->lib->archive_read_support_format_raw(a->outer),
+                           a->lib->archive_read_support_format_tar(a->inner),
+                           a->lib->archive_read_support_format_empty(a->inner),
+                           a->lib->archive_read_support_format_raw(a->inner)};
+    for (size_t k = 0; k < sizeof support / sizeof *support; k++)
+        a->no_memory |= support[k] < ARCHIVE_WARN;
     int code = a->lib->archive_read_open(a->outer, a, NULL, feed_outer, NULL);
     if (code == ARCHIVE_OK) code = a->lib->archive_read_next_header(a->outer, &entry);
     a->empty = code == ARCHIVE_EOF;
@@ -198,7 +213,7 @@ static spmv_status start(spmv_archive *a) {
     if (code >= ARCHIVE_WARN && !a->why &&
         a->lib->archive_read_open(a->inner, a, NULL, feed_inner, NULL) == ARCHIVE_OK)
         return SPMV_OK;
-    return spmv_fail(a->ctx, SPMV_E_FORMAT, "%s: %s", a->path, spmv_archive_error(a));
+    return spmv_fail(a->ctx, spmv_archive_status(a), "%s: %s", a->path, spmv_archive_error(a));
 }
 
 /* The next entry's header; *found is false at the end. */
@@ -206,7 +221,7 @@ static spmv_status next_entry(spmv_archive *a, struct archive_entry **entry, boo
     int code = a->lib->archive_read_next_header(a->inner, entry);
     *found = code == ARCHIVE_OK || code == ARCHIVE_WARN;
     if (!a->why && (*found || code == ARCHIVE_EOF)) return SPMV_OK;
-    return spmv_fail(a->ctx, SPMV_E_FORMAT, "%s: %s", a->path, spmv_archive_error(a));
+    return spmv_fail(a->ctx, spmv_archive_status(a), "%s: %s", a->path, spmv_archive_error(a));
 }
 
 static const char *base_name(const char *path) {
@@ -276,6 +291,12 @@ static spmv_status choose_entry(spmv_archive *a, struct archive_entry *entry) {
     return spmv_fail(a->ctx, SPMV_E_FORMAT, "%s: the archive changed while it was read", a->path);
 }
 
+/* Says whether libarchive takes for empty what it was given bytes of: it does without memory. */
+static bool lost_text(const spmv_archive *a) {
+    return (a->unpacked && a->lib->archive_format(a->inner) == ARCHIVE_FORMAT_EMPTY) ||
+           (a->zlib.total_out && a->lib->archive_format(a->outer) == ARCHIVE_FORMAT_EMPTY);
+}
+
 spmv_status spmv_archive_open(spmv_ctx *ctx, const char *path, int fd, const unsigned char *head,
                               size_t nhead, spmv_archive **out) {
     struct archive_entry *entry = NULL;
@@ -298,11 +319,15 @@ spmv_status spmv_archive_open(spmv_ctx *ctx, const char *path, int fd, const uns
     a->head = head;
     a->nhead = nhead;
     a->gzip = nhead >= 2 && memcmp(head, "\x1f\x8b", 2) == 0;
+    enter();
     spmv_status status = start(a);
     if (status == SPMV_OK) status = next_entry(a, &entry, &found);
     a->empty = !found;
+    if (status == SPMV_OK && lost_text(a))
+        status = spmv_fail(ctx, SPMV_E_NOMEM, "%s: %s", path, spmv_archive_error(a));
     if (status == SPMV_OK && found && a->lib->archive_format(a->inner) != ARCHIVE_FORMAT_RAW)
         status = choose_entry(a, entry);
+    leave();
     if (status != SPMV_OK) {
         spmv_archive_close(a);
         return status;
@@ -313,7 +338,9 @@ spmv_status spmv_archive_open(spmv_ctx *ctx, const char *path, int fd, const uns
 
 ptrdiff_t spmv_archive_read(spmv_archive *a, char *text, size_t capacity) {
     if (a->ended) return 0;
+    enter();
     la_ssize_t got = a->empty ? 0 : a->lib->archive_read_data(a->inner, text, capacity);
+    leave();
     if (got == 0) {
         a->ended = true;
         if (!spmv_archive_is_sound(a)) return -1;
@@ -321,11 +348,24 @@ ptrdiff_t spmv_archive_read(spmv_archive *a, char *text, size_t capacity) {
     return got < 0 || !count_bytes(a, &a->text, (size_t)got) ? -1 : (ptrdiff_t)got;
 }
 
+/* Says whether libarchive failed for lack of memory, which it may do without a word. */
+static bool lacks_memory(const spmv_archive *a, struct archive *part) {
+    return a->lib->archive_errno(part) == ENOMEM ||
+           (!a->why && !a->lib->archive_error_string(part) && !a->ended && part == a->inner);
+}
+
+spmv_status spmv_archive_status(const spmv_archive *a) {
+    const bool lacks = a->no_memory || lacks_memory(a, a->outer) || lacks_memory(a, a->inner);
+    return lacks && !a->too_long ? SPMV_E_NOMEM : SPMV_E_FORMAT;
+}
+
 const char *spmv_archive_error(spmv_archive *a) {
     const char *why = a->why ? a->why : a->lib->archive_error_string(a->inner);
     if (a->too_long)
         snprintf(a->error, sizeof a->error, "it unpacks to more than the limit of %zu bytes",
                  a->ctx->max_unpacked);
+    else if (spmv_archive_status(a) == SPMV_E_NOMEM)
+        snprintf(a->error, sizeof a->error, "out of memory while it was unpacked");
     else
         snprintf(a->error, sizeof a->error, "found damaged or cut compressed data (%s)",
                  why ? why : "unknown error");
@@ -362,6 +402,11 @@ ptrdiff_t spmv_archive_read(spmv_archive *a, char *text, size_t capacity) {
 bool spmv_archive_is_sound(spmv_archive *a) {
     (void)a;
     return false;
+}
+
+spmv_status spmv_archive_status(const spmv_archive *a) {
+    (void)a;
+    return SPMV_E_FEATURE;
 }
 
 const char *spmv_archive_error(spmv_archive *a) {

@@ -263,7 +263,8 @@ static spmv_status read_file(reader *r, int threads,
 done:
     if (r->archive && !r->header_only && r->status == SPMV_E_FORMAT &&
         !spmv_archive_is_sound(r->archive))
-        spmv_fail(r->ctx, r->status, "%s: %s", r->path, spmv_archive_error(r->archive));
+        r->status = spmv_fail(r->ctx, spmv_archive_status(r->archive), "%s: %s", r->path,
+                              spmv_archive_error(r->archive));
     for (int t = 0; workers && t < threads; t++) {
         free(workers[t].text);
         free(workers[t].row);

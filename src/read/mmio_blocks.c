@@ -50,7 +50,7 @@ void mm_read_lines(reader *r, worker *w) {
             read_stream(r, w->text + n, BLOCK < TEXT_BYTES - n ? BLOCK : TEXT_BYTES - n);
         if (got < 0) {
             r->ended = true;
-            refuse_whole(w, r->archive ? SPMV_E_FORMAT : SPMV_E_IO,
+            refuse_whole(w, r->archive ? spmv_archive_status(r->archive) : SPMV_E_IO,
                          r->archive ? spmv_archive_error(r->archive) : strerror(errno));
             return;
         }

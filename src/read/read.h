@@ -43,6 +43,8 @@ ptrdiff_t spmv_archive_read(spmv_archive *archive, char *text, size_t capacity);
  * was wrong with the text before it was read to its end may be due to that. */
 bool spmv_archive_is_sound(spmv_archive *archive);
 const char *spmv_archive_error(spmv_archive *archive);
+/* After a failure: SPMV_E_NOMEM where it was for lack of memory, else SPMV_E_FORMAT. */
+spmv_status spmv_archive_status(const spmv_archive *archive);
 void spmv_archive_close(spmv_archive *archive);
 
 /* ---- number.c: decimal text to the nearest double ------------------------------------------- */

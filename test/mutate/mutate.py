@@ -11,6 +11,7 @@ its file, or a test that bears on it, has changed. It ends with exit code 1 if a
 equivalent.txt does not list."""
 
 import argparse
+import fcntl
 import fnmatch
 import hashlib
 import json
@@ -28,7 +29,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 HOME = os.path.join(ROOT, "build", "mutate")
 TREE = os.path.join(HOME, "tree")
-MAKE = ["make", "-s", "-j2", "CFLAGS=-O2 -march=native"]
+MAKE = ["make", "-s", "-j2", "CFLAGS=-O1 -march=native"]
 SAMPLE = 100
 
 
@@ -73,7 +74,7 @@ def written():
         if text.count(old) != 1:
             sys.exit(f"mutate.py: {name}: its text stands {text.count(old)} times in {file}, not once")
         faults.append(Fault(name, file, tests, text.replace(old, new)))
-    return faults
+    return sorted(faults, key=lambda fault: fault.file.endswith(".h"))  # headers last: much is built again for them
 
 
 def bearing():
@@ -88,6 +89,8 @@ def generated(seed):
     places = []
     for file in tracked.split():
         tests = [test for pattern, tests in bearing() if fnmatch.fnmatch(file, pattern) for test in tests]
+        kernel = os.path.basename(file).removesuffix(".c")
+        tests = [test.replace("KERNEL", kernel) for test in tests]
         if tests:
             text = read(os.path.join(ROOT, file))
             places += [(file, list(dict.fromkeys(tests)), text, change) for change in operators.changes(text)]
@@ -141,7 +144,7 @@ def copy_tree():
 
 
 def targets(tests):
-    units = [f"build/omp/test/{test}" for test in tests if "/" not in test]
+    units = [f"build/omp/test/{test.split(':')[0]}" for test in tests if "/" not in test]
     program = ["omp"] if len(units) < len(tests) else []
     wrong = ["build/omp/spmv-wrong"] if any("test_wrong" in test for test in tests) else []
     return program + wrong + units
@@ -172,7 +175,7 @@ def hash_of(path):
 
 def source_of(test):
     if "/" not in test:
-        return f"test/unit/{test}.c"
+        return f"test/unit/{test.split(':')[0]}.c"
     return test.split(":")[0].join(["test/", ".sh" if test.startswith("cli/") else ""])
 
 
@@ -180,7 +183,7 @@ def version_of(test):
     """Changes with the test's source, and for a test on the command line with what it expects."""
     path = os.path.join(ROOT, source_of(test))
     beside = [path, *(path[:-3] + end for end in (".out", ".err", ".exit"))] if test.startswith("cli/") else [path]
-    return digest(*map(read, beside))
+    return digest(*map(read, filter(os.path.exists, beside)))
 
 
 def command_of(test):
@@ -192,7 +195,8 @@ def command_of(test):
         name = test.removeprefix("cli/")
         return ["sh", "-c", f"rm -rf {folder}; mkdir {folder}; sh test/run.sh build/omp one {folder} test/{test}.sh >/dev/null; "
                             f"grep -q '^1 0 ' {folder}/{name}.sh.counts || grep -q '^1 0 ' {folder}/{name}.counts"]
-    return [f"build/omp/test/{test}"]
+    program, *words = test.split(":", maxsplit=1)
+    return [f"build/omp/test/{program}", *words]
 
 
 def passes(test, timeout_s):
@@ -302,6 +306,8 @@ def main():
     parser.add_argument("-v", "--verbose", action="store_true")
     o = parser.parse_args()
     os.makedirs(TREE, exist_ok=True)
+    lock = open(os.path.join(HOME, "lock"), "w", encoding="utf-8")  # pylint: disable=consider-using-with
+    fcntl.flock(lock, fcntl.LOCK_EX)  # one run at a time has the copy
     copy_tree()
     faults = written() if o.generated is None else generated(o.generated)
     sys.exit(run((f for f in faults if o.only in f.name or o.only == f.file), SAMPLE if o.generated is not None else -1,

@@ -4,6 +4,7 @@ somebody else's, too little stack or memory, archives that never end."""
 
 import csv
 import fcntl
+import gzip
 import io
 import json
 import os
@@ -72,6 +73,39 @@ class Log(Hostile):
                 lines = file.read().splitlines()
             self.assertEqual(lines[0], foreign)
             self.assertEqual(self.statuses(lines[1:]), ["ok", "ok"])
+
+
+@unittest.skipIf("-san" in SPMV, "sanitizers have a malloc and a stack of their own")
+class Memory(Hostile):
+    """Too little of it ends with the exit code that says so, 71, and a word: 1 is the code of a wrong result."""
+
+    def test_a_small_stack_is_named(self):
+        done = subprocess.run(["/bin/sh", "-c", 'ulimit -s 64; exec "$@"', "sh", SPMV, *RUN, "--no-log"], cwd=self.folder,
+                              capture_output=True, text=True, timeout=120, check=False)
+        self.assertIn(done.returncode, (0, 71), done.stderr)
+        if done.returncode:
+            self.assertIn("the stack is full", done.stderr)
+
+    def test_an_allocation_that_fails_inside_a_library(self):
+        failing = self.path("failing.so")
+        subprocess.run([os.environ.get("CC", "gcc"), "-O1", "-D_GNU_SOURCE", "-shared", "-fPIC", "-o", failing,
+                        os.path.join(ROOT, "test", "failing.c"), "-ldl"], check=True)
+        text = "%%MatrixMarket matrix coordinate real general\n2 2 2\n1 1 3\n2 2 4\n"
+        matrix = self.path("a.mtx.gz")
+        with gzip.open(matrix, "wt", encoding="utf-8") as file:
+            file.write(text)
+        command = ("-m", matrix, *RUN[2:], "--no-log", "-q")
+        self.assertEqual(self.spmv(*command, LD_PRELOAD=failing).returncode, 0)
+        for library, most in ("libarchive", 16), ("libz", 3), ("libgomp", 8), ("libhwloc", 24):
+            failed = 0
+            for number in range(1, most + 1):
+                done = self.spmv(*command, LD_PRELOAD=failing, FAIL_IN=library, FAIL_AT=str(number))
+                with self.subTest(library=library, number=number):
+                    self.assertIn(done.returncode, (0, 71), done.stderr)
+                    if done.returncode:
+                        self.assertIn("out of memory", done.stderr.lower())
+                failed += done.returncode != 0
+            self.assertTrue(failed or library not in FEATURES.replace("zlib", "libz") + " libgomp", library)
 
 
 class Csv(Hostile):

@@ -285,9 +285,13 @@ static inline setup setup_of(const spmv_backend *backend, int kernel, int varian
 /* ---- visits --------------------------------------------------------------------------------- */
 
 static const char *only_backend; /* NULL: all */
+static const char *only_kernel;  /* of it; NULL: all */
 
+/* BACKEND, or BACKEND:KERNEL. */
 static inline void take_backend(int argc, char **argv) {
+    char *colon = argc > 1 ? strchr(argv[1], ':') : NULL;
     if (argc > 1) only_backend = argv[1];
+    if (colon) *colon = 0, only_kernel = colon + 1;
     for (const spmv_backend *const *b = spmv_backends; *b; b++)
         if (!only_backend || strcmp(only_backend, (*b)->name) == 0) return;
     fprintf(stderr, "%s: no backend '%s'\n", argv[0], only_backend);
@@ -296,6 +300,10 @@ static inline void take_backend(int argc, char **argv) {
 
 static inline bool is_tested(spmv_ctx *ctx, const spmv_backend *backend) {
     return (!only_backend || strcmp(only_backend, backend->name) == 0) && is_usable(ctx, backend);
+}
+
+static inline bool is_wanted(const spmv_backend *backend, int k) {
+    return !only_kernel || strcmp(only_kernel, k == SPMV_AUTO ? "auto" : backend->names[k]) == 0;
 }
 
 /* Says what one visit of every kernel does: its backend, its number, its descriptor in the f64,
@@ -307,7 +315,7 @@ static inline void visit_kernels(visit call, const subject *s) {
     tally = (struct tally){0};
     for (const spmv_backend *const *b = spmv_backends; *b; b++)
         for (int k = 0; is_tested(s->mat->ctx, *b) && k < (*b)->nkernels; k++)
-            if (is_here(*b, k)) call(*b, k, (*b)->kernels[k][0], s);
+            if (is_here(*b, k) && is_wanted(*b, k)) call(*b, k, (*b)->kernels[k][0], s);
 }
 
 static inline subject fixture_subject(const char *name, int threads) {

@@ -73,7 +73,7 @@ static void try_auto(const spmv_backend *backend, const subject *s) {
 static void try_backend(const spmv_backend *backend) {
     int64_t products = 0, refused = 0, wrong = 0;
     for (int k = SPMV_AUTO; k < backend->nkernels; k++) {
-        if (k != SPMV_AUTO && !is_here(backend, k)) continue;
+        if (!is_wanted(backend, k) || (k != SPMV_AUTO && !is_here(backend, k))) continue;
         bool peer = k != SPMV_AUTO && backend->kernels[k][0]->traits & SPMV_PEER;
         tally = (struct tally){0};
         for (int t = 0; t < NTHREADS; t++) {

@@ -56,7 +56,7 @@ static int64_t cache_bytes(hwloc_topology_t topology, hwloc_obj_type_t level) {
     return bytes;
 }
 
-static void read_topology(machine *m) {
+static void ask_hwloc(machine *m) {
     hwloc_topology_t topology;
     if (hwloc_topology_init(&topology) != 0) return;
     if (hwloc_topology_load(topology) == 0) {
@@ -70,6 +70,12 @@ static void read_topology(machine *m) {
         if (m->llc <= 0) m->llc = INT64_MIN;
     }
     hwloc_topology_destroy(topology);
+}
+
+static void read_topology(machine *m) {
+    spmv_foreign = "hwloc";
+    ask_hwloc(m);
+    spmv_foreign = NULL;
 }
 #else
 /* Reads without hwloc only what the C library and the kernel say in one place. */
