@@ -134,26 +134,52 @@ static bool grow(bit_set *s) {
     return true;
 }
 
-static bool find_values(const spmv_csr_view *A, matrix_facts *out) {
-    bit_set set = {0};
-    int64_t exact = 0;
-    bool ok = grow(&set);
+/* Counts the values of one of `parts` parts, by their bits, in *set, which is empty. Returns false
+ * when it is out of memory, or has more than `most`. */
+static bool count_part(const spmv_csr_view *A, uint64_t part, uint64_t parts, size_t most,
+                       bit_set *set) {
+    bool ok = grow(set);
     for (int64_t k = 0; ok && k < A->nnz; k++) {
-        uint64_t bits;
-        float narrow = (float)A->values[k];
-        double wide = narrow;
-        memcpy(&bits, A->values + k, sizeof bits);
-        exact += memcmp(&wide, A->values + k, sizeof wide) == 0;
-        set.has_zero |= bits == 0;
+        const uint64_t bits = spmv_bits(A->values[k]);
+        if (parts > 1 && spmv_mix(bits) % parts != part) continue;
+        set->has_zero |= bits == 0;
         if (bits == 0) continue;
-        size_t at = slot_of(&set, bits);
-        if (set.slot[at]) continue;
-        set.slot[at] = bits;
-        if (2 * ++set.used > set.size) ok = grow(&set);
+        const size_t at = slot_of(set, bits);
+        if (set->slot[at]) continue;
+        set->slot[at] = bits;
+        ok = ++set->used <= most;
+        if (ok && 2 * set->used > set->size) ok = grow(set);
     }
-    free(set.slot);
-    if (!ok) return false;
-    out->distinct = (whole)set.used + set.has_zero;
+    free(set->slot);
+    set->slot = NULL;
+    return ok;
+}
+
+/* If most values are different, a set of all takes 40 bytes per nonzero while it grows, more than
+ * the matrix itself: they are counted part by part. */
+static bool find_distinct(const spmv_csr_view *A, whole *distinct) {
+    enum { PARTS = 16, FEW = 1 << 16 };
+    const size_t most = A->nnz / PARTS > FEW ? (size_t)(A->nnz / PARTS) : FEW;
+    bit_set all = {0};
+    bool ok = count_part(A, 0, 1, most, &all);
+    *distinct = (whole)all.used + all.has_zero;
+    if (ok || all.used <= most) return ok;
+    *distinct = 0;
+    ok = true;
+    for (uint64_t part = 0; ok && part < PARTS; part++) {
+        bit_set set = {0};
+        ok = count_part(A, part, PARTS, SIZE_MAX, &set);
+        *distinct += (whole)set.used + set.has_zero;
+    }
+    return ok;
+}
+
+static bool find_values(const spmv_csr_view *A, int threads, matrix_facts *out) {
+    int64_t exact = 0;
+#pragma omp parallel for schedule(static) num_threads(threads) reduction(+ : exact)
+    for (int64_t k = 0; k < A->nnz; k++)
+        exact += spmv_bits((double)(float)A->values[k]) == spmv_bits(A->values[k]);
+    if (!find_distinct(A, &out->distinct)) return false;
     out->exact_f32 = share(exact, A->nnz);
     return true;
 }
@@ -199,5 +225,5 @@ bool matrix_facts_of(const spmv_csr_view *A, const spmv_stats *stats, int thread
     bool complete = find_gini(A, stats->row_max, &out->gini);
     complete &= find_columns(A, out);
     complete &= find_diagonals(A, out);
-    return find_values(A, out) && complete;
+    return find_values(A, threads, out) && complete;
 }

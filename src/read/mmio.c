@@ -201,6 +201,15 @@ static spmv_status open_source(reader *r) {
     return SPMV_OK;
 }
 
+/* Entries and the compressed rows that are made of them, while both are there: what does not fit is
+ * refused before a part of it is read. */
+static spmv_status check_room(const reader *r) {
+    const double entry = r->field == SPMV_PATTERN_FIELD ? 8 : 16;
+    const int copies = r->symmetry == SPMV_GENERAL ? 1 : 2;
+    const double need = (entry + 12 * copies) * (double)r->entries + 16 * (double)r->rows;
+    return spmv_host_fits(r->ctx, r->rows, r->cols, r->entries, need);
+}
+
 /* Opens, reads the header, checks it with accept (NULL: any), reads the entries into r->coo. */
 static spmv_status read_file(reader *r, int threads,
                              spmv_status (*accept)(const reader *, worker *),
@@ -245,7 +254,8 @@ static spmv_status read_file(reader *r, int threads,
     r->capacity = -1; /* so that even a matrix without entries has arrays */
     plausible = r->bytes >= 0 || r->entries <= FIRST_CAPACITY ||
                 r->entries / USUAL_RATIO <= r->packed / r->shortest;
-    r->status = reserve(r, plausible ? r->entries : FIRST_CAPACITY);
+    if (plausible && !accept) r->status = check_room(r);
+    if (r->status == SPMV_OK) r->status = reserve(r, plausible ? r->entries : FIRST_CAPACITY);
     if (r->status != SPMV_OK) goto done;
 
     spmv_waiting_prepare(&r->ctx->waiting, threads);

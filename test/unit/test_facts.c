@@ -1,5 +1,6 @@
 /* test_facts.c: the facts of spmv info, by hand on small matrices. */
 #include "context.h"
+#include <sys/resource.h>
 
 static void assert_near(double found, double expected) {
     if (!(fabs(found - expected) <= 1e-15 * fabs(expected)))
@@ -71,6 +72,44 @@ static void values_are_counted_by_bits(void **state) {
     entries_free(&e);
 }
 
+/* Returns the bytes of address space that the process has. */
+static size_t bytes_mapped(void) {
+    size_t pages = 0;
+    FILE *file = fopen("/proc/self/statm", "r");
+    assert_non_null(file);
+    assert_int_equal(fscanf(file, "%zu", &pages), 1);
+    fclose(file);
+    return pages * (size_t)sysconf(_SC_PAGESIZE);
+}
+
+/* Two million distinct values are counted in 8 bytes per nonzero; a set of all takes 24. */
+static void distinct_values_take_little_memory(void **state) {
+    (void)state;
+#if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
+    skip(); /* they map terabytes */
+#endif
+    enum { N = 2000000 };
+    const struct rlimit before = {RLIM_INFINITY, RLIM_INFINITY};
+    spmv_mat *mat = NULL;
+    spmv_stats stats = SPMV_OPTS(spmv_stats);
+    spmv_csr_view A = SPMV_OPTS(spmv_csr_view);
+    matrix_facts facts;
+    assert_int_equal(spmv_mat_load(ctx, "gen:random:2000:1000", NULL, &mat), SPMV_OK);
+    spmv_mat_stats(mat, &stats);
+    spmv_mat_rows(mat, &A);
+    assert_int_equal(A.nnz, N);
+    const struct rlimit little = {bytes_mapped() + 8 * N, before.rlim_max};
+    assert_true(matrix_facts_of(&A, &stats, 1, &facts));
+    const int64_t distinct = facts.distinct;
+    assert_int_equal(setrlimit(RLIMIT_AS, &little), 0);
+    const bool is_found = matrix_facts_of(&A, &stats, 1, &facts);
+    assert_int_equal(setrlimit(RLIMIT_AS, &before), 0);
+    assert_true(is_found);
+    assert_int_equal(facts.distinct, distinct);
+    assert_true(distinct > N - 10 && distinct <= N);
+    spmv_mat_free(mat);
+}
+
 static void empty_and_rectangular_matrices_have_facts(void **state) {
     (void)state;
     static const int64_t sizes[][2] = {{0, 0}, {0, 5}, {5, 0}, {3, 4}};
@@ -98,6 +137,7 @@ int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(facts_by_hand),
         cmocka_unit_test(values_are_counted_by_bits),
+        cmocka_unit_test(distinct_values_take_little_memory),
         cmocka_unit_test(empty_and_rectangular_matrices_have_facts),
     };
     return cmocka_run_group_tests(tests, open_context, close_context);

@@ -363,11 +363,37 @@ static void test_vectors(void **state) {
     assert_int_equal(spmv_read_vector(ctx, name, &n, &back), SPMV_E_IO);
 }
 
+/* Entries and compressed rows that fit one by one, but not together, are refused before any entry
+ * is read: the file has zeros in their place, which would be refused otherwise. */
+static void test_what_does_not_fit_is_not_read(void **state) {
+    (void)state;
+    char path[128];
+    spmv_mat *mat = NULL;
+    const long long entries = (long long)(spmv_host_free_bytes() / 20);
+    snprintf(path, sizeof path, "%s/large.mtx", folder);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fprintf(file, REAL "1000000 1000000 %lld\n", entries);
+    assert_int_equal(fclose(file), 0);
+    if (truncate(path, 12 * (off_t)entries) != 0) { /* a file system may hold no file as large */
+        unlink(path);
+        skip();
+    }
+    assert_int_equal(spmv_mat_load(ctx, path, NULL, &mat), SPMV_E_NOMEM);
+    assert_null(mat);
+    assert_non_null(strstr(spmv_ctx_error(ctx), "GB are free"));
+    unlink(path);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_compressed),   cmocka_unit_test(test_tar),
-        cmocka_unit_test(test_round_trip),   cmocka_unit_test(test_written_text),
-        cmocka_unit_test(test_write_errors), cmocka_unit_test(test_vectors),
+        cmocka_unit_test(test_compressed),
+        cmocka_unit_test(test_tar),
+        cmocka_unit_test(test_round_trip),
+        cmocka_unit_test(test_written_text),
+        cmocka_unit_test(test_write_errors),
+        cmocka_unit_test(test_vectors),
+        cmocka_unit_test(test_what_does_not_fit_is_not_read),
     };
     signal(SIGPIPE, SIG_IGN); /* the reader gives up before a pipe is empty */
     spmv_powers_init(&powers);

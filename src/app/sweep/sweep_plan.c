@@ -333,25 +333,48 @@ static double plan_s(const sweep *s) {
     return sum;
 }
 
-/* Entries and canonical CSR, vectors and the reference, then one store per format, as all cells of
- * a matrix are timed in turns: 12 bytes per nonzero, doubled for padding and kernels' structures.
- * The budget limits the stores: cells that do not fit follow in a group of their own. */
+/* What a cell stores: compressed rows are the matrix's own but for their offsets, in f64; others
+ * have 12 bytes per nonzero, doubled for padding and kernels' structures, which a header does not
+ * tell. */
+static double store_bytes(const cell *c, const spmv_stats *about) {
+    const spmv_kernel *kernel = descriptor(c->kernel);
+    const double nnz = (double)about->nnz, rows = (double)about->rows;
+    const double offsets = about->nnz > INT32_MAX ? 0 : 4 * rows;
+    if (strcmp(kernel->format, "csr") != 0 || kernel->traits & SPMV_PEER)
+        return 24 * nnz + 8 * (rows + (double)about->cols);
+    return offsets + (c->precision == SPMV_F64 ? 0 : 4 * nnz);
+}
+
+/* What the process has at its peak: while it makes canonical CSR of the entries, or later, when
+ * there are vectors, the reference, and one store per format, as all cells of a matrix are timed in
+ * turns. Generators make entries in the order of CSR, which has their columns and values then. The
+ * budget limits the stores: cells that do not fit follow in a group of their own. */
 static double matrix_bytes(const sweep *s, const source *m) {
-    int formats = 0;
-    double nnz = (double)m->about.nnz, lines = (double)(m->about.rows + m->about.cols);
+    enum { PROCESS = 16 << 20, READER = 4 << 20 /* of a thread */ };
+    enum { X_BYTES = 16, Y_BYTES = 86 /* with a row of the reference */ };
+    const spmv_stats *about = &m->about;
+    const double nnz = (double)about->nnz, rows = (double)about->rows, cols = (double)about->cols;
+    const bool in_order = strncmp(m->path, "gen:", 4) == 0;
+    const double given = (about->field == SPMV_PATTERN_FIELD ? 8 : 16) *
+                         (double)(in_order ? about->nnz : about->nnz_file);
+    double stores = 0;
     for (int k = 0; k < s->run.ncells; k++) {
         bool seen = false;
         for (int j = 0; j < k && !seen; j++)
             seen = descriptor(s->run.cell[j].kernel)->format ==
                        descriptor(s->run.cell[k].kernel)->format &&
                    s->run.cell[j].precision == s->run.cell[k].precision;
-        formats += !seen;
+        if (!seen) stores += store_bytes(&s->run.cell[k], about);
     }
-    double budget =
+    const double budget =
         s->run.o->max_mem ? (double)s->run.o->max_mem : 0.8 * (double)spmv_host_free_bytes();
-    double stores = formats * (24 * nnz + 8 * lines);
     const double vectors = (double)most_vectors(s->run.o);
-    return 28 * nnz + 80 * vectors * lines + (stores < budget ? stores : budget);
+    const double making = given + 12 * nnz + 16 * rows;
+    const double kept = (in_order ? 4 * nnz : given) + 12 * nnz + 8 * rows;
+    const double running =
+        kept + vectors * (X_BYTES * cols + Y_BYTES * rows) + (stores < budget ? stores : budget);
+    const double process = PROCESS + (in_order ? 0 : (double)READER * spmv_ctx_threads(s->run.ctx));
+    return process + (making > running ? making : running);
 }
 
 static void count_text(double n, const char *const units[5], char *out, size_t size) {
