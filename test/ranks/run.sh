@@ -1,6 +1,6 @@
 #!/bin/sh
 # run.sh BUILT: products over 1 to 4 ranks are those of the whole matrix, through the exchange of each MPI that is here, and
-# the check finds every fault of faulty.c. The last line has the counts.
+# the check finds every fault of faulty.c, and those that are planted here in src/many. The last line has the counts.
 set -u
 cd "$(dirname "$0")/../.." || exit 66
 built=$1
@@ -36,6 +36,24 @@ caught() {
     fi
 }
 
+# planted MPI FILE OLD NEW: the check finds the fault, of src/many/FILE with NEW in the place of OLD, in a program of its own.
+planted() {
+    rm -rf "$work/many"
+    cp -r src/many "$work/many"
+    sed -i "s/$3/$4/" "$work/many/$2"
+    cmp -s "src/many/$2" "$work/many/$2" && { failed=$((failed + 1)); echo "FAIL src/many/$2 has no '$3'"; return; }
+    "mpicc.$1" $flags "$work"/many/*.c test/ranks/ranks.c -o "$built/ranks_planted" -rdynamic -L"$built" -lspmv \
+        -Wl,-rpath,'$ORIGIN' -lm || exit
+    for ranks in 2 3 4; do
+        timeout -k 1 120 "mpiexec.$1" -n $ranks "$built/ranks_planted" -m gen:random:60:5 >"$work/said" 2>&1
+        f=$(number 2)
+        if [ "${f:-0}" -gt 0 ]; then passed=$((passed + 1)); else
+            failed=$((failed + 1))
+            echo "FAIL '$4' in src/many/$2 was not found: $ranks ranks"
+        fi
+    done
+}
+
 matrices=$(for file in test/data/[ac]*.mtx test/data/duplicates.mtx; do printf ' -m %s' "$file"; done)
 kernels=$("$built/spmv" list --format=json |
     sed -n 's/.*"backend":"omp","name":"\([a-z0-9_]*\)".*"not_built_in":null.*/ -k \1/p' | tr -d '\n')
@@ -46,7 +64,15 @@ for mpi in mpich openmpi; do
         mpicc.$mpi $flags -fPIC -shared test/ranks/faulty.c -o "$built/faulty_$mpi.so" || exit
     for ranks in 1 2 3 4; do sound $mpi $ranks; done
     # What does not depend on the exchange is tried with one.
-    $ran || { sound $mpi 3 $matrices; sound $mpi 2 $kernels; }
+    if ! $ran; then
+        sound $mpi 3 $matrices
+        sound $mpi 2 $kernels
+        # a wrong beta on the remote part, a remote column for an own one, a last row skipped, own entries off by one
+        planted $mpi many_plan.c 'double one = 1' 'double one = 2'
+        planted $mpi many_matrix.c 'col < f->first_col + f->own_cols' 'col <= f->first_col + f->own_cols'
+        planted $mpi many_matrix.c 'ptr\[i + 1\] = remote' 'ptr[i + 1] = i + 1 < r->rows ? remote : d->remote.ptr[i]'
+        planted $mpi halo.c 'a->wanted_here\[k\] -' 'a->wanted_here[k ? k - 1 : 0] -'
+    fi
     ran=true
     for ranks in 2 3 4; do
         for fault in index dropped late; do caught $fault $mpi $ranks; done
