@@ -5,7 +5,7 @@ known = $(shell $(CC) -Werror $(1) -E -x c /dev/null >/dev/null 2>&1 && echo '$(
 
 includes := -Iinclude -Isrc -I.
 hidden   := -fPIC -fvisibility=hidden# for libspmv.so; the program's are the same objects
-sanitize := $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer)
+sanitize := $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer) $(if $(counts),--coverage -fprofile-update=atomic)
 warnings  = $(call once,warnings,$(strip -Wall -Wextra -Wshadow -Wconversion -Wmissing-prototypes \
             $(call known,-Wjump-misses-init) $(if $(WERROR),-Werror)))
 cflags    = $(strip -std=gnu11 $(CFLAGS) $(hidden) -fno-semantic-interposition -fopenmp $(warnings) $(includes) \

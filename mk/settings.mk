@@ -12,7 +12,7 @@ endif
 in_config := $(foreach s,$(remembered),$(if $(filter file,$(origin $(s))),$(s)))
 
 CC        ?= gcc
-OPT       ?= $(if $(SAN),-O1,-O3)
+OPT       ?= $(if $(SAN)$(filter coverage,$(goals)),-O1,-O3)
 MARCH     ?= native
 CFLAGS    ?= $(OPT) -march=$(MARCH) -g
 CUDA_ARCH ?= $(if $(wildcard /dev/nvidia0),native,sm_90)# of the GPU that is here, or else of an H100, H200
@@ -25,7 +25,9 @@ PYTHON    ?= python3
 # The build that tests, tables and the installation are of: omp, cuda or emulated
 BUILD     ?= omp
 # SAN=address,undefined adds sanitizers, in folders of their own; WERROR=1 makes errors of warnings.
-san := $(if $(SAN),-san)
+# `make coverage` counts the lines that run, likewise.
+counts := $(filter coverage,$(goals))
+san := $(if $(counts),-cov,$(if $(SAN),-san))
 
 # Where the value of a setting comes from
 from = $(if $(filter file undefined,$(origin $(1))),$(if $(filter $(1),$(in_config)),config.mk,default),$(origin $(1)))

@@ -13,6 +13,12 @@ test-emulated: emulated $(tests_emulated)
 # Property tests for SECONDS, 20 minutes: seeds go on where the last run ended, and count the matrices.
 soak: build/$(BUILD)$(san)/test/test_soak
 	$(Q)SOAK_SECONDS=$(or $(SECONDS),1200) SOAK_STATE=build/$(BUILD)$(san)/soak.state $<
+# Lines and branches of library and OpenMP kernels that unit and command-line tests run; and lines that none does.
+coverage: $(addprefix $(omp)/,spmv libspmv.so libspmv.a) $(tests_omp)
+	$(Q)find $(omp) -name '*.gcda' -delete
+	$(Q)CC=$(call quoted,$(CC)) PYTHON=$(PYTHON) sh test/run.sh $(omp) $(or $(PART),unit cli) >$(omp)/coverage.tests || \
+	    tail -n 1 $(omp)/coverage.tests
+	$(Q)$(PYTHON) test/coverage.py $(omp)
 test-deb test-python-binding test-python-accelerate test-python-cupy: test-%:
 	$(Q)PYTHON=$(PYTHON) sh test/$*.sh
 test-petsc bench-petsc: $(BUILD)
@@ -53,7 +59,7 @@ mutate:
 .PHONY: test check check-update test-cuda test-emulated test-deb test-python-binding test-python-accelerate \
         test-python-cupy test-petsc bench-petsc bench-read bench-convert bench-threads bench-ready bench-small \
         bench-solver bench-upload bench-values bench-vectors bench-onemkl bench-iterations bench-verdicts \
-        bench-accelerate bench-python wheels mutate soak test-ranks
+        bench-accelerate bench-python wheels mutate soak test-ranks coverage
 
 # ---- the programs --------------------------------------------------------------------------------------------------
 

@@ -526,7 +526,7 @@ static spmv_status create_volatile(spmv_ctx *ctx, const spmv_arrays *a, spmv_mat
     }
     if (!a->line) {
         const int64_t end = ptr_at(a, lines_of(a));
-        used.nnz = end < a->nnz ? end : a->nnz;
+        used.nnz = end >= 0 && end < a->nnz ? end : a->nnz; /* check_ends refuses others */
     }
     if (a->idx_bits == 64)
         TRY(check_wide(ctx, &used));

@@ -488,6 +488,11 @@ static void what_there_is_not_is_refused(void **state) {
     assert_int_equal(try_arrays(view), SPMV_OK);
     a.idx64[5] = (int64_t)1 << 32; /* whose lower half is 0 */
     REFUSED((void)0, SPMV_E_ARG);
+    wide_indices = false;
+    start(BY_ROWS, SPMV_F64, 64); /* nothing is read where offsets before a negative end point to */
+    view = view_of_arrays(&a);
+    a.ptr64[5] = (int64_t)1 << 40, a.ptr64[6] = a.ptr64[5] + 1, a.ptr64[ROWS] = -1;
+    REFUSED((void)0, SPMV_E_ARG);
 }
 
 static void other_uses_of_the_matrix_are_refused(void **state) {
