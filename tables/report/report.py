@@ -25,7 +25,7 @@ from units.layout import (BASELINE_ALIAS, baseline_of, fastest, kernels_in, tabu
                           timed_cells)
 from units.merging import merge
 from units.settings import short_label
-from units.unit import describe, gflop_per_s, limit_of, ran_by, unit_of, winner_text
+from units.unit import describe, gflop_per_s, limit_of, unit_of, winner_text
 
 STEPS = 200  # of the performance profile's horizontal axis
 WIDEST = 10  # its right edge
@@ -55,7 +55,7 @@ def cell_data(matrix, unit, base, best):
         "limit": round(rate / limit[0], 3) if rate and limit else None,
         "intensity": short(2 * matrix.nnz * unit.identity.system.vectors / moved) if rate and matrix.nnz else None,
         "speedup": short(base.median_s / unit.median_s) if base else None,
-        "best": ran_by(unit) if unit is best else None, "note": note_of(unit)}
+        "best": winner_text(unit) if unit is best else None, "note": note_of(unit)}
 
 
 def short(value, digits=3):

@@ -230,6 +230,20 @@ class ConclusionTest(TablesTest):
         self.assertTrue(found.startswith("Of 2 matrices, the fastest kernel is `sell16_lanes schedule=static sigma=1024` on 1, "
                                          "`sell16_lanes schedule=static sigma=4096 (auto)` on 1;"), found)
 
+    def test_two_configurations_of_a_kernel_compete(self):
+        """What auto chose is tied with the same kernel's own parameters, or alone beside them."""
+        found = [timed("a", "sell16_lanes", 1.0001, config__params={"sigma": 1024}),
+                 timed("a", "sell16_lanes", 1, 1000, config__params={"sigma": 4096})]
+        won = "sell16_lanes schedule=static sigma=4096 (auto)"
+        for more in ([], [timed("a", "csr_rows", 2)]):
+            self.assertTrue(said(*found, *more)["outside set"].startswith(
+                f"No kernel is beyond doubt the fastest (1 tied); the least median has `{won}`"), said(*found, *more))
+        drawn = dots.dots_of(*conclusion.findings(layout_of(*found), PLACES))
+        self.assertEqual((drawn["axis"], [point["kernel"] for point in drawn["points"]]),
+                         ("speed-up (log)", ["sell16_lanes schedule=static sigma=1024"]))
+        drawn = dots.dots_of(*conclusion.findings(layout_of(*found, timed("a", "mkl_csr", 2)), PLACES))
+        self.assertIn(won, [point["kernel"] for point in drawn["points"]])
+
     def test_our_fastest_is_not_behind_auto(self):
         """auto's median is longer than that of another kernel, but turns show it ahead of the library."""
         turns = {"timing__group": 1, "timing__turns_s": [1] * 8}

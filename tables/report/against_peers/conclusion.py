@@ -1,8 +1,8 @@
 """Says what the report opens with: of each machine and class of matrices the fastest kernels, and by how much, in a sentence.
 
-A kernel counts as the fastest on a matrix where it is tied with no other and its ratio to the next is not in doubt. A ratio is in
+A configuration counts as the fastest on a matrix where it is tied with no other and its ratio to the next is not in doubt. A ratio is in
 doubt where nobody checked one of the results, and where one of the times stopped before the noise limit or was disturbed,
-unless turns tell the ratio. What is named is the winner's configuration, with (auto) if only auto ran it. Means are those of figures.py: every matrix counts; but a mean most
+unless turns tell the ratio. What is named is the winner, with (auto) if only auto ran it. Means are those of figures.py: every matrix counts; but a mean most
 of which is in doubt is not said."""
 
 import collections
@@ -14,7 +14,7 @@ from against_peers.figures import (DOUBTS, doubtful_in, is_doubtful, is_mean_ope
                               ratio_between, ratio_of, ratio_over)
 from texts import plural
 from units.layout import BASELINE_ALIAS, baseline_of, fastest, libraries_in, timed_cells
-from units.unit import AUTO, is_auto, ran_by, settings_text
+from units.unit import AUTO, configuration_of, is_auto, ran_by, settings_text
 
 CLASSES = OUTSIDE, GENERATED, FILES = "outside set", "generated matrices", "matrices from files"
 PRECISIONS, CACHES = ("f64", "f32"), ("cold", "steady", "warm")  # which of them speaks for a machine: the first that it has
@@ -51,11 +51,12 @@ def doubt_words(pairs):
     return " or ".join(word for word, doubt in DOUBTS.items() if any(doubt(unit) for pair in pairs for unit in pair))
 
 
-def fastest_by_kernel(cells):
-    """Times by the kernels that multiplied, the least first. Suspect times of other libraries count for them."""
+def fastest_by_configuration(cells):
+    """Times by what multiplied, the kernel with its parameters, the least first: of each kernel its best, and what auto chose.
+    Suspect times of other libraries count for them."""
     found = {}
     for unit in (*timed_cells(cells).values(), *peers_of(cells)):
-        found.setdefault(ran_by(unit), []).append(unit)
+        found.setdefault(configuration_of(unit), []).append(unit)
     return sorted(map(fastest, found.values()), key=lambda unit: unit.median_s)
 
 
@@ -80,7 +81,7 @@ def ranks_of(rows):
     """The Ranks on some matrices."""
     first, least, tied, doubtful, alone = [], [], 0, [], 0
     for cells in rows.values():
-        units = fastest_by_kernel(cells)
+        units = fastest_by_configuration(cells)
         if len(units) < 2:
             alone += len(units)
             continue
@@ -252,7 +253,7 @@ def sentence(finding):
     if not timed:
         return nothing_timed(finding)
     if not ranks.least:
-        names = sorted({ran_by(unit) for cells in finding.rows.values() for unit in fastest_by_kernel(cells)})
+        names = sorted({ran_by(unit) for cells in finding.rows.values() for unit in fastest_by_configuration(cells)})
         return (f"{', '.join(f'`{name}`' for name in names)} alone {'was' if len(names) == 1 else 'were'} timed on "
                 f"{plural(timed, 'matrix', 'matrices')}, one kernel on each: there is nothing to compare.")
     clauses = [fastest_clause(ranks), *([ratio_clause(finding)] if finding.ours else [])]

@@ -5,7 +5,7 @@ from against_peers.conclusion import others_of
 from against_peers.figures import doubt_mark, mean_of, ratio_over
 from texts import si_time
 from units.layout import timed_cells
-from units.unit import AUTO, doubts, gflop_per_s, ran_by
+from units.unit import AUTO, configuration_of, doubts, gflop_per_s, ran_by, winner_text
 
 KERNELS = 12  # rows besides those of the fastest kernel of spmv and of auto
 OURS, KNOWN, UNKNOWN = "fastest of spmv", "auto, known", "auto, unknown"
@@ -13,7 +13,7 @@ OURS, KNOWN, UNKNOWN = "fastest of spmv", "auto, known", "auto, unknown"
 
 def point_of(row, unit, value, matrix):
     """One mark."""
-    return {"row": row, "matrix": matrix, "kernel": ran_by(unit), "format": unit.record.get("config.format") or "unknown",
+    return {"row": row, "matrix": matrix, "kernel": winner_text(unit), "format": unit.record.get("config.format") or "unknown",
             "value": float(f"{value:.4g}"), "time": si_time(unit.median_s) + doubts(unit)}
 
 
@@ -50,10 +50,15 @@ def best_kernels(found):
     return sorted(often, key=lambda kernel: (-mean_of(found[kernel]), kernel))[:KERNELS]
 
 
+def configurations(cells):
+    """Counts those with a time on one matrix: what auto ran may be another kernel's, too."""
+    return len(set(map(configuration_of, timed_cells(cells).values())))
+
+
 def dots_of(finding):
     """{rows, points, means, over, axis} of one Finding; None where nothing was timed."""
     found = ratios_by_kernel(finding)
-    if not found or max(map(len, map(timed_cells, finding.rows.values()))) < 2:
+    if not found or max(map(configurations, finding.rows.values())) < 2:
         return rates_of(finding)
     special = {OURS: finding.ours, KNOWN: finding.known, UNKNOWN: finding.unknown}
     names, points, means = rows_of({**{row: ratios for row, ratios in special.items() if ratios},
