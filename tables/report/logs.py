@@ -10,11 +10,10 @@ import re
 import shlex
 import sys
 
-from published_log import looks_old, read_old_log
+from published_log import LONGEST_S, SHORTEST_S, looks_old, read_old_log
 
 SCHEMA = "spmv-run/1"
 OTHER_SCHEMAS = ("spmv-probe/1",)  # lines of ours that are no runs
-SHORTEST_S, LONGEST_S = 1e-12, 1e12  # outside, a time is a fault of the log
 FLOP_TOLERANCE = 1e-3  # a log rounds its figures; a figure from another row is off by far more
 
 STATUSES = ("ok", "wrong", "skipped", "failed", "timeout", "crashed", "out of memory", "interrupted")

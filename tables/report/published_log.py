@@ -27,6 +27,7 @@ KERNELS = {
     ("cuda", "ell"): ("ell_pitched", "ell_thread", "ell_warp"),
 }
 GRID_KERNELS = ("csr_blocks", "csr_tiles", "csr_tiles_copied", "ell_blocks", "ell_tiles")
+SHORTEST_S, LONGEST_S = 1e-12, 1e12  # outside, a time is a fault of any log
 QUARTILE = 0.6745  # of a normal distribution, in standard deviations
 NUMBER = r"([-+]?\d+(?:\.\d*)?(?:[eE][-+]?\d+)?|[-+]?nan|[-+]?inf)"
 
@@ -89,7 +90,7 @@ def timing_of(line):
     if mean is None:
         return None
     mean, variance = float(mean[0]), float(variance[0]) if variance else math.nan
-    if not (mean > 0 and math.isfinite(mean)):
+    if not SHORTEST_S <= mean <= LONGEST_S:
         return None
     timing = {"timing.median_s": mean, "timing.mean_s": mean}
     if variance >= 0 and math.isfinite(variance):

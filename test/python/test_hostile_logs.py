@@ -43,11 +43,12 @@ class HostileLogs(TablesTest):
     def test_the_first_version_s_log_reaches_no_terminal_raw(self):
         with open(os.path.join(self.folder, "old.log"), "w", encoding="utf-8", newline="") as file:
             file.write("#a\x1b[31m.mtx\nsparse matrix: 3x3-4NNZ\n@computing SpMV func:0 OMP CSR\ntimeAvg:1e-4\n"
-                       "@computing SpMV \x1b[31m \r nothing\n")
+                       "timeAvg:1e-40\n@computing SpMV \x1b[31m \r nothing\n")
         records, complaints, _ = logs.read_logs([os.path.join(self.folder, "old.log")])
         self.assertEqual([(found["matrix.name"], found["timing.median_s"]) for found in records], [(r"a\x1b[31m", 1e-4)])
-        self.assertEqual(len(complaints), 1)
-        self.assertTrue(complaints[0].isprintable(), complaints)
+        self.assertEqual(len(complaints), 2)
+        self.assertIn("timeAvg is not a time", complaints[0])
+        self.assertTrue(complaints[1].isprintable(), complaints)
 
     def test_no_cell_is_a_formula(self):
         log = self.write("x.jsonl", *(record(
