@@ -186,6 +186,12 @@ def version_of(test):
     return digest(*map(read, filter(os.path.exists, beside)))
 
 
+def shared_version():
+    """Changes with what unit tests share."""
+    folder = os.path.join(ROOT, "test", "unit")
+    return digest(*(read(os.path.join(folder, name)) for name in sorted(os.listdir(folder)) if name.endswith(".h")))
+
+
 def command_of(test):
     if test.startswith("python/"):
         file, *case = test.split(":")
@@ -264,7 +270,7 @@ def plant(fault, tests):
 def is_current(old, fault):
     if old["result"].startswith("found"):
         return old["versions"].get(old["test"]) == version_of(old["test"]) if old["test"] in fault.tests else False
-    return old["versions"] == {test: version_of(test) for test in fault.tests}
+    return old["versions"] == {test: version_of(test) for test in fault.tests} and old.get("shared") == shared_version()
 
 
 def run(faults, most, verbose):
@@ -283,7 +289,7 @@ def run(faults, most, verbose):
         else:
             tests.time(fault.tests)
             result, test = plant(fault, tests)
-            line = {"fault": fault.identity(), "name": fault.name, "result": result, "test": test,
+            line = {"fault": fault.identity(), "name": fault.name, "result": result, "test": test, "shared": shared_version(),
                     "versions": {test: version_of(test) for test in fault.tests}}
             with open(results, "a", encoding="utf-8") as file:
                 file.write(json.dumps(line) + "\n")

@@ -253,14 +253,15 @@ static inline void offer(values *v, const spmv_param *p, int64_t value) {
     v->value[v->count++] = value;
 }
 
-/* Returns every value of a short range; else the least, the default, an odd one, and more than
- * there are rows and columns. */
+/* Returns every value of a short range, and powers of two where it must be one; else the least, the
+ * default, an odd one, and more than there are rows and columns. */
 static inline values values_of(const spmv_param *p, int64_t rows, int64_t cols) {
     enum { SHORT = 8 };
     values v = {.count = 0};
     int64_t least = round_up(p->min, p->multiple);
     if (p->max - p->min <= SHORT * p->multiple)
         for (int64_t value = least; value <= p->max; value += p->multiple) offer(&v, p, value);
+    for (int64_t power = 1; p->power_of_two && power <= 64; power *= 2) offer(&v, p, power);
     offer(&v, p, least);
     offer(&v, p, p->default_value);
     offer(&v, p, least + 3 * p->multiple);

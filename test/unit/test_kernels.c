@@ -126,7 +126,7 @@ static void try_one_variant(const spmv_backend *backend, int k, const spmv_kerne
 static void any_number_of_threads_is_right(void **state) {
     (void)state;
     enum { MOST = 13 };
-    static const char *const names[] = {"every length", "symmetric"};
+    static const char *const names[] = {"every length", "symmetric", "long tail"};
     for (int threads = 1; threads <= MOST; threads++) {
         int64_t wrong = 0;
         for (int f = 0; f < COUNT(names); f++) {

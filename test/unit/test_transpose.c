@@ -64,6 +64,36 @@ static void rows_of_the_transpose_are_freed(void **state) {
     spmv_ctx_free(ctx);
 }
 
+/* Parts of threads are joined in the right places, whether entries are near the diagonal or not. */
+static void any_number_of_threads_transposes(void **state) {
+    static const char *const matrices[] = {"gen:poisson2d:150", "gen:random:15000:5"},
+                             *const kernels[] = {"csr_scatter", "csr_rows"};
+    (void)state;
+    for (int threads = 1; threads <= 13; threads++)
+        for (int m = 0; m < 2; m++) {
+            spmv_ctx *ctx = context_of(threads);
+            spmv_mat *mat = NULL;
+            oracle reference;
+            assert_int_equal(spmv_mat_load(ctx, matrices[m], NULL, &mat), SPMV_OK);
+            const int64_t n = mat->csr.rows;
+            double *x = random_vector(1, n), *z = malloc((size_t)n * sizeof *z);
+            assert_non_null(z);
+            assert_int_equal(oracle_make(mat, SPMV_TRANSPOSE, SPMV_F64, x, 1, &reference), SPMV_OK);
+            for (int k = 0; k < 2; k++) {
+                spmv_plan *plan = plan_of(mat, kernels[k], SPMV_TRANSPOSE, 0);
+                const spmv_call call = {.size = sizeof call, .x = x, .z = z, .op = SPMV_TRANSPOSE};
+                assert_int_equal(spmv_apply(plan, &call, NULL), SPMV_OK);
+                assert_int_equal(oracle_check(&reference, SPMV_F64, 1, 0, NULL, z).bad_rows, 0);
+                spmv_plan_free(plan);
+            }
+            oracle_free(&reference);
+            free(x);
+            free(z);
+            spmv_mat_free(mat);
+            spmv_ctx_free(ctx);
+        }
+}
+
 /* With and without refill, in the plans of both, also after plans of the old ones were freed. */
 static void new_values_reach_the_transpose(void **state) {
     (void)state;
@@ -534,6 +564,7 @@ int main(int argc, char **argv) {
     (void)argc;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows_of_the_transpose_are_freed),
+        cmocka_unit_test(any_number_of_threads_transposes),
         cmocka_unit_test(new_values_reach_the_transpose),
         cmocka_unit_test(new_values_come_in_any_order),
         cmocka_unit_test(rows_are_freed_once_values_are_placed),
