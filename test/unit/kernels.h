@@ -290,9 +290,11 @@ static const char *only_kernel;  /* of it; NULL: all */
 
 /* BACKEND, or BACKEND:KERNEL. */
 static inline void take_backend(int argc, char **argv) {
-    char *colon = argc > 1 ? strchr(argv[1], ':') : NULL;
-    if (argc > 1) only_backend = argv[1];
-    if (colon) *colon = 0, only_kernel = colon + 1;
+    static char name[64]; /* argv stays: the program may start itself again */
+    const char *colon = argc > 1 ? strchr(argv[1], ':') : NULL;
+    if (argc > 1) snprintf(name, sizeof name, "%.*s", (int)strcspn(argv[1], ":"), argv[1]);
+    if (argc > 1) only_backend = name;
+    if (colon) only_kernel = colon + 1;
     for (const spmv_backend *const *b = spmv_backends; *b; b++)
         if (!only_backend || strcmp(only_backend, (*b)->name) == 0) return;
     fprintf(stderr, "%s: no backend '%s'\n", argv[0], only_backend);
