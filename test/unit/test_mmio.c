@@ -1,5 +1,6 @@
 /* test_mmio.c: number.c and mmio.c: every legal kind of file, every refusal with its text. */
 #include "reading.h"
+#include "spmv_host.h"
 
 /* ---- numbers -------------------------------------------------------------------------------- */
 
@@ -221,6 +222,7 @@ static const struct {
      "1x1 real general 1,1=0.10000000000000001"},
 };
 
+/* Compressed rows of as many rows as can be take 34 GB: a machine that has less refuses them. */
 static void test_legal(void **state) {
     (void)state;
     for (size_t k = 0; k < LENGTH(legal); k++)
@@ -231,6 +233,9 @@ static void test_legal(void **state) {
                 spmv_status status =
                     piped ? read_piped(legal[k].text, n, threads, &coo)
                           : read_matrix(write_bytes("a.mtx", legal[k].text, n), threads, &coo);
+                if (status == SPMV_E_NOMEM && strstr(legal[k].text, "2147483647") &&
+                    spmv_host_free_bytes() < (size_t)40e9)
+                    continue;
                 if (status != SPMV_OK) fail_msg("%s\n%s", spmv_ctx_error(ctx), legal[k].text);
                 assert_string_equal(words_of(&coo), legal[k].expected);
                 assert_true(coo.row != NULL && coo.col != NULL);
