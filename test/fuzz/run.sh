@@ -1,6 +1,7 @@
 #!/bin/sh
 # run.sh [NAME]: runs the targets of build/fuzz, or that one, until each has had RUNS inputs. How many it had, and inputs that
 # reached something new, stay in build/fuzz. An input that fails is kept there as NAME.crash-*, and ends the run.
+# SEED: of the mutations; 0, the default: another one in each run.
 set -eu
 cd "$(dirname "$0")/../.."
 root=$PWD build=$PWD/build/fuzz batch=50000
@@ -15,7 +16,7 @@ run() { # name, program, words: up to RUNS inputs
     while [ "$done" -lt "$RUNS" ]; do
         next=$((RUNS - done < batch ? RUNS - done : batch))
         if ! (cd "$build" && "$@" -runs="$next" -max_len=2000 -timeout=60 -rss_limit_mb=4000 -artifact_prefix="$name." \
-              -print_final_stats=1 -verbosity=1 "$corpus") >"$build/$name.log" 2>&1; then
+              -seed="${SEED:-0}" -print_final_stats=1 -verbosity=1 "$corpus") >"$build/$name.log" 2>&1; then
             grep -E 'ERROR|runtime error|SUMMARY|Error|Test unit' "$build/$name.log" | head -n 8
             echo "$name: failed after $done inputs and more; the input is build/fuzz/$name.crash-*"
             exit 1
