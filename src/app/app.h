@@ -332,6 +332,7 @@ bool jsonl_sweep_cell(const char *line, logged_cell *out);
 
 /* ---- ends.c ---------------------------------------------------------------------------------- */
 
-void ends_watch(void);  /* for crashes and exits of libraries that get no memory */
-void ends_return(void); /* main is about to return: its exit code is the program's */
+void ends_watch(void);       /* for crashes of libraries that get no memory, and a full stack */
+void ends_watch_exits(void); /* for exits of such libraries; called before they are initialized */
+void ends_return(void);      /* main is about to return: its exit code is the program's */
 #endif

@@ -46,19 +46,15 @@ static void end_crashed(int which, siginfo_t *about, void *context) {
     if (about->si_code <= 0) raise(which); /* else the instruction that failed fails again */
 }
 
-#if !defined __SANITIZE_ADDRESS__ && !defined __SANITIZE_THREAD__
 static void end_exited(int status, void *unused) {
     (void)unused;
     if (returns || status != EXIT_FAILURE) return;
     give_up((const char *[]){"spmv: out of memory: a library ended the program\n", NULL});
 }
 
-/* Libraries may end the program before main begins; they are initialized after this. */
-static void watch_exits(void) {
+void ends_watch_exits(void) {
     on_exit(end_exited, NULL);
 }
-__attribute__((section(".preinit_array"), used)) static void (*const first)(void) = watch_exits;
-#endif
 
 void ends_watch(void) {
     static char own_stack[1 << 16];

@@ -113,18 +113,23 @@ static void no_file_is_opened_and_no_thread_started(void **state) {
     spmv_ctx_free(ctx);
 }
 
-/* The functions above are the ones that the library calls. */
+/* The functions above are the ones that the library calls. There are more threads than any matrix
+ * has had here, so that some must be started. */
 static void files_and_threads_are_counted(void **state) {
     (void)state;
-    const spmv_ctx_opts two = {.size = sizeof two, .threads = 2, .backend = "omp"};
+    enum { N = 90000 };
+    const spmv_ctx_opts many = {.size = sizeof many, .threads = 6, .backend = "omp"};
+    const spmv_plan_opts balanced = {.size = sizeof balanced, .kernel = "csr_balanced"};
+    double *vectors = calloc(2 * N, sizeof *vectors);
     spmv_ctx *ctx = NULL;
     spmv_mat *mat = NULL;
-    opened = started = 0;
-    assert_int_equal(spmv_ctx_create(&two, &ctx), SPMV_OK);
-    assert_int_equal(spmv_mat_load(ctx, "gen:poisson2d:300", NULL, &mat), SPMV_OK);
-    const spmv_plan_opts both = {.size = sizeof both, .kernel = "csr_balanced"};
     spmv_plan *plan = NULL;
-    assert_int_equal(spmv_plan_create(mat, &both, &plan), SPMV_OK);
+    assert_non_null(vectors);
+    opened = started = 0;
+    assert_int_equal(spmv_ctx_create(&many, &ctx), SPMV_OK);
+    assert_int_equal(spmv_mat_load(ctx, "gen:poisson2d:300", NULL, &mat), SPMV_OK);
+    assert_int_equal(spmv_plan_create(mat, &balanced, &plan), SPMV_OK);
+    assert_int_equal(spmv_exec(plan, 1, vectors, 0, vectors + N), SPMV_OK);
     assert_true(opened > 0);
 #if !defined __SANITIZE_ADDRESS__ && !defined __SANITIZE_THREAD__ /* they have their own */
     assert_true(started > 0);
@@ -132,6 +137,7 @@ static void files_and_threads_are_counted(void **state) {
     spmv_plan_free(plan);
     spmv_mat_free(mat);
     spmv_ctx_free(ctx);
+    free(vectors);
 }
 
 int main(void) {
