@@ -13,10 +13,12 @@ build() {
     "$2" -std=gnu11 -O3 -g -fPIC -shared -fvisibility=hidden -Wall -Wextra -Wshadow -Wno-stringop-overflow \
         -Wno-stringop-overread -D_GNU_SOURCE -Iinclude -o "$library" src/many/exchange_mpi.c
 }
+# compiles COMPILER: it is there, and so are MPI's headers, which have a package of their own
+compiles() { echo '#include <mpi.h>' | "$1" -E -x c - >/dev/null 2>&1; }
 alone=true
 for name in mpich openmpi; do
-    if command -v mpicc.$name >/dev/null; then build $name mpicc.$name; alone=false; fi
+    if compiles mpicc.$name; then build $name mpicc.$name; alone=false; fi
 done
-if $alone && command -v mpicc >/dev/null; then
+if $alone && compiles mpicc; then
     if echo '#include <mpi.h>' | mpicc -E -dM -x c - | grep -q ' OPEN_MPI '; then build openmpi mpicc; else build mpich mpicc; fi
 fi

@@ -59,6 +59,7 @@ static spmv_status open_mpi(const void *communicator, void **state, int *rank, i
         free(r);
         return SPMV_E_DEVICE;
     }
+    MPI_Comm_set_errhandler(r->comm, MPI_ERRORS_RETURN); /* by default the process would end */
     MPI_Comm_rank(r->comm, &r->rank);
     MPI_Comm_size(r->comm, &r->size);
     r->crowded = is_crowded(r->comm);
@@ -168,6 +169,7 @@ static spmv_status connect_ranks(void *state, const spmv_halo *halo, size_t widt
                                        halo->to, MPI_UNWEIGHTED, MPI_INFO_NULL, 0,
                                        &link->graph) == MPI_SUCCESS &&
         whole) {
+        MPI_Comm_set_errhandler(link->graph, MPI_ERRORS_RETURN);
         *out = link;
         return SPMV_OK;
     }

@@ -79,6 +79,27 @@ static spmv_status connect(spmv_many_plan *plan) {
                      world->by->name, (long long)plan->mat->halo.received);
 }
 
+enum { MOST_FACTS = 4096 /* bytes of spmv_plan_facts in any version: more was never set */ };
+
+typedef struct common { /* what a plan's options must have in common on all ranks */
+    int64_t vectors;
+    spmv_precision precision;
+} common;
+
+/* Says whether all ranks were given the same; all: room for what each was given, [size].
+ * Collective. */
+static spmv_status compare_options(spmv_world *world, const spmv_plan_opts *opts, common *all) {
+    const common mine = {.vectors = opts->vectors, .precision = opts->precision};
+    const spmv_status status = world->by->gather(world->state, &mine, sizeof mine, all);
+    if (status != SPMV_OK) return many_fail(world, status, "the ranks' options were lost");
+    for (int k = 0; k < world->size; k++)
+        if (all[k].vectors != mine.vectors || all[k].precision != mine.precision)
+            return many_fail(world, SPMV_E_ARG,
+                             "spmv_plan_opts: vectors and precision differ from those of rank %d",
+                             k);
+    return SPMV_OK;
+}
+
 spmv_status spmv_many_plan_create(spmv_many_mat *mat, const spmv_plan_opts *opts,
                                   spmv_many_plan **out) {
     spmv_plan_opts known = SPMV_OPTS(spmv_plan_opts);
@@ -88,9 +109,12 @@ spmv_status spmv_many_plan_create(spmv_many_mat *mat, const spmv_plan_opts *opts
     *out = NULL;
     spmv_world *world = mat->world;
     spmv_many_plan *plan = calloc(1, sizeof *plan);
+    common *all = calloc((size_t)world->size, sizeof *all);
     spmv_status status = check_options(world, opts, &known);
-    if (!plan) status = many_fail(world, SPMV_E_NOMEM, "out of memory");
+    if (!plan || !all) status = many_fail(world, SPMV_E_NOMEM, "out of memory");
     status = many_agree(world, status);
+    if (status == SPMV_OK) status = many_agree(world, compare_options(world, &known, all));
+    free(all);
     if (status == SPMV_OK) {
         plan->mat = mat;
         plan->precision = known.precision;
@@ -123,7 +147,7 @@ spmv_status spmv_many_plan_info(const spmv_many_plan *plan, spmv_plan_facts *loc
     const spmv_status status = local ? spmv_plan_info(plan->local, local) : SPMV_OK;
     if (status != SPMV_OK || !remote) return many_ctx_failed(world, status);
     if (plan->remote) return many_ctx_failed(world, spmv_plan_info(plan->remote, remote));
-    if (remote->size < sizeof remote->size)
+    if (remote->size < sizeof remote->size || remote->size > MOST_FACTS)
         return many_fail(world, SPMV_E_ARG, "spmv_plan_facts.size is not set");
     memset((char *)remote + sizeof remote->size, 0, remote->size - sizeof remote->size);
     return SPMV_OK;

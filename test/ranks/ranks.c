@@ -350,6 +350,16 @@ static void try_failures(void) {
     snprintf(words, sizeof words, "rank %d: ", last);
     expect(spmv_many_plan_create(mat, &opts, &plan), SPMV_E_ARG, words);
 
+    if (size > 1) {
+        opts = SPMV_OPTS(spmv_plan_opts);
+        opts.vectors = rank == last ? 2 : 0;
+        expect(spmv_many_plan_create(mat, &opts, &plan), SPMV_E_ARG, "vectors and precision");
+        opts.vectors = 0;
+        opts.precision = rank == last ? SPMV_F32 : SPMV_F64;
+        expect(spmv_many_plan_create(mat, &opts, &plan), SPMV_E_ARG, "vectors and precision");
+        opts = SPMV_OPTS(spmv_plan_opts);
+    }
+
     /* A rank without x fails alone, and no other gets numbers from it. */
     opts.kernel = "csr_rows";
     count(spmv_many_plan_create(mat, &opts, &plan) == SPMV_OK, "plan", "failure");
