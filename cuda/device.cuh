@@ -11,6 +11,11 @@ static __device__ __forceinline__ bool is_padding(real a) {
     return a == 0 && signbit(a);
 }
 
+/* Returns a nonzero's value as such a slot holds it: zeros are positive there. */
+static __device__ __forceinline__ real as_entry(real value) {
+    return value == 0 ? (real)0 : value;
+}
+
 /* Says where the sums of rows go: z <- alpha (A x) + beta y; y may be z. alpha_at, beta_at: both
  * scalars lie in device memory, and are read when the product runs, alpha being the sign of the
  * other; NULL: they are alpha and beta. */

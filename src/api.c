@@ -167,7 +167,7 @@ static spmv_status create(spmv_mat *mat, const spmv_plan_opts *opts, spmv_kernel
     return status;
 }
 
-/* What is free on the plan's device. To ask a host takes longer than a small plan does in all. */
+/* Returns what is free on the plan's device. To ask a host takes longer than a small plan does. */
 static size_t free_bytes_for(const spmv_plan *plan) {
     enum { SMALL = 1 << 20 };
     const spmv_backend *backend = plan->device->backend;

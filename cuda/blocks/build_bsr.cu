@@ -20,11 +20,6 @@ static __device__ __forceinline__ int least_of_group(int value) {
     return value;
 }
 
-/* Zeros are positive: only padding is -0. */
-static __device__ __forceinline__ real as_entry(real value) {
-    return value == 0 ? (real)0 : value;
-}
-
 /* All lanes of a warp stay until the longest of its block rows is done. FILL: else counts. */
 template <bool FILL> static __global__ void walk_blocks(csr A, bsr B, int64_t *count) {
     int64_t b = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) / GROUP, n = 0;

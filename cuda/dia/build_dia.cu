@@ -14,11 +14,6 @@
 
 enum { THREADS = 256, WORD = 32 };
 
-/* Zeros are positive: only padding is -0. */
-static __device__ __forceinline__ real as_entry(real value) {
-    return value == 0 ? (real)0 : value;
-}
-
 /* Bit k of the marks is the diagonal k - rows. Nearly always it is set already. */
 static __global__ void mark(csr A, uint32_t *marks) {
     const int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;

@@ -321,6 +321,14 @@ static inline void visit_kernels(visit call, const subject *s) {
             if (is_here(*b, k) && is_wanted(*b, k)) call(*b, k, (*b)->kernels[k][0], s);
 }
 
+/* Returns a copy where the plan's kernel reads and writes; spmv_plan_release frees it. */
+static inline void *copy_there(const spmv_plan *plan, const void *here, size_t bytes) {
+    void *memory = NULL;
+    assert_int_equal(spmv_plan_alloc(plan, bytes, &memory), SPMV_OK);
+    assert_int_equal(spmv_plan_put(plan, memory, here, bytes), SPMV_OK);
+    return memory;
+}
+
 static inline subject fixture_subject(const char *name, int threads) {
     entries e = entries_of(fixture_named(name));
     subject s = random_subject(matrix_of(context_of(threads), &e), name);

@@ -238,13 +238,6 @@ static char *spread(const shape *s, int64_t n, const double *vectors, spmv_preci
     return all;
 }
 
-static void *there(const spmv_plan *plan, const void *here, size_t bytes) {
-    void *memory = NULL;
-    assert_int_equal(spmv_plan_alloc(plan, bytes, &memory), SPMV_OK);
-    assert_int_equal(spmv_plan_put(plan, memory, here, bytes), SPMV_OK);
-    return memory;
-}
-
 static const char *layout_name(const shape *s) {
     return s->layout == SPMV_ROWS ? "rows" : "columns";
 }
@@ -330,8 +323,8 @@ static void try_product_of(const setup *c, scene *s, const spmv_plan *plan, int 
     char *y = spread(v, of->rows, of->y, c->precision, 0xa5);
     char *before = in_place ? y : spread(v, of->rows, NULL, c->precision, 0xa5);
     char *z = malloc(z_bytes), *again = malloc(x_bytes > z_bytes ? x_bytes : z_bytes);
-    void *x_there = there(plan, x, x_bytes), *y_there = there(plan, y, z_bytes),
-         *z_there = there(plan, before, z_bytes);
+    void *x_there = copy_there(plan, x, x_bytes), *y_there = copy_there(plan, y, z_bytes),
+         *z_there = copy_there(plan, before, z_bytes);
     assert_true(z && again);
     tally.products++;
     if (call_of(plan, v, t, of, x_there, y_there, z_there) != SPMV_OK) {

@@ -106,13 +106,6 @@ static char *spread(const shape *s, int64_t n, const double *columns, spmv_preci
     return all;
 }
 
-static void *there(const spmv_plan *plan, const void *here, size_t bytes) {
-    void *memory = NULL;
-    assert_int_equal(spmv_plan_alloc(plan, bytes, &memory), SPMV_OK);
-    assert_int_equal(spmv_plan_put(plan, memory, here, bytes), SPMV_OK);
-    return memory;
-}
-
 static void check_columns(const setup *c, const pair *p, int t, const shape *s, const char *z) {
     const side *of = &p->of[t];
     char what[200];
@@ -161,8 +154,8 @@ static char *multiply_block(const setup *c, const pair *p, const spmv_plan *plan
     char *y = spread(s, of->rows, of->y, c->precision, 0xa5);
     char *z = in_place ? spread(s, of->rows, of->y, c->precision, 0xa5)
                        : spread(s, of->rows, NULL, c->precision, 0xa5);
-    void *x_there = there(plan, x, x_bytes), *y_there = there(plan, y, z_bytes),
-         *z_there = there(plan, z, z_bytes);
+    void *x_there = copy_there(plan, x, x_bytes), *y_there = copy_there(plan, y, z_bytes),
+         *z_there = copy_there(plan, z, z_bytes);
     const float alpha_f32 = (float)s->alpha, beta_f32 = (float)s->beta;
     const bool is_f32 = c->precision == SPMV_F32;
     const spmv_call call = {.size = sizeof call,
@@ -471,7 +464,7 @@ static void try_whole_pages(const spmv_backend *backend, int k, spmv_mat *mat, i
     if (!plan) return;
     char *here = malloc(bytes);
     for (int64_t n = 0; n < N * vectors; n++) set_number(here, precision, n, (double)(n % vectors));
-    void *x = there(plan, here, bytes), *z = there(plan, here, bytes);
+    void *x = copy_there(plan, here, bytes), *z = copy_there(plan, here, bytes);
     const spmv_call call = {.size = sizeof call, .x = x, .z = z, .k = vectors, .layout = SPMV_ROWS};
     assert_int_equal(spmv_apply(plan, &call, NULL), SPMV_OK);
     assert_int_equal(backend->order(plan->device, NULL, false), SPMV_OK);

@@ -333,9 +333,9 @@ static double plan_s(const sweep *s) {
     return sum;
 }
 
-/* What a cell stores: compressed rows are the matrix's own but for their offsets, in f64; others
- * have 12 bytes per nonzero, doubled for padding and kernels' structures, which a header does not
- * tell. */
+/* Returns what a cell stores. Compressed rows are the matrix's own but for their offsets, in f64;
+ * others have 12 bytes per nonzero, doubled for padding and kernels' structures, which a header
+ * does not tell. */
 static double store_bytes(const cell *c, const spmv_stats *about) {
     const spmv_kernel *kernel = descriptor(c->kernel);
     const double nnz = (double)about->nnz, rows = (double)about->rows;
@@ -345,10 +345,10 @@ static double store_bytes(const cell *c, const spmv_stats *about) {
     return offsets + (c->precision == SPMV_F64 ? 0 : 4 * nnz);
 }
 
-/* What the process has at its peak: while it makes canonical CSR of the entries, or later, when
- * there are vectors, the reference, and one store per format, as all cells of a matrix are timed in
- * turns. Generators make entries in the order of CSR, which has their columns and values then. The
- * budget limits the stores: cells that do not fit follow in a group of their own. */
+/* Returns what the process has at its peak: while it makes canonical CSR of the entries, or later,
+ * when there are vectors, the reference, and one store per format, as all cells of a matrix are
+ * timed in turns. Generators make entries in the order of CSR, which has their columns and values
+ * then. The budget limits the stores: cells that do not fit follow in a group of their own. */
 static double matrix_bytes(const sweep *s, const source *m) {
     enum { PROCESS = 16 << 20, READER = 4 << 20 /* of a thread */ };
     enum { X_BYTES = 16, Y_BYTES = 86 /* with a row of the reference */ };
