@@ -43,7 +43,8 @@ typedef struct spmv_world_opts {
 } spmv_world_opts;
 
 /* Opens a world. communicator: an MPI_Comm's address, which is duplicated; MPI has been started.
- * NULL: this process alone. SPMV_E_FEATURE: there is no exchange for this MPI. Collective. */
+ * NULL: this process alone. SPMV_E_FEATURE: there is no exchange for this MPI, on some rank.
+ * Collective, but an MPI that only the exchange can see cannot tell ranks that one has none. */
 spmv_status spmv_world_create(const void *communicator, const spmv_world_opts *opts,
                               spmv_world **out);
 /* Ends a world, before MPI is ended, and after what was made from it was freed. Collective. */
@@ -125,7 +126,8 @@ spmv_status spmv_many_plan_info(const spmv_many_plan *plan, spmv_plan_facts *loc
 /* Multiplies: y <- alpha A x + beta y. x: own_cols numbers, y: own_rows, in the plan's precision;
  * they do not overlap. Collective; but a product agrees on nothing, which would take longer than
  * many a product. A rank that cannot multiply still takes part, and fails alone; if it has no x
- * the others get NaN from it. */
+ * the others get NaN from it. Where its call does not say k, it takes part with the plan's number
+ * of vectors. */
 spmv_status spmv_many_exec(const spmv_many_plan *plan, double alpha, const void *x, double beta,
                            void *y);
 /* Multiplies as the call says, as spmv_apply does; k is the same on all ranks. Sums on the way, a

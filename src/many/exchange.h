@@ -14,18 +14,25 @@ typedef struct spmv_halo {
     int64_t received, sent;     /* the sums of both counts */
 } spmv_halo;
 
+enum { SPMV_EXCHANGE_VERSION = 2 }; /* of the table: one more whenever what follows changes */
+
 typedef struct spmv_exchange {
+    int version;
     const char *name;
-    /* Starts talking to the ranks of a communicator. A state is given to all that follows. */
+    /* Starts talking to the ranks of a communicator. A state is given to all that follows. This and
+     * what follows fails on all ranks if it fails for lack of memory on one. */
     spmv_status (*open)(const void *communicator, void **state, int *rank, int *size);
     void (*close)(void *state);
+    /* Returns the least status of all ranks: SPMV_OK if all are. It needs no memory, so that ranks
+     * that got none can say so. */
+    spmv_status (*agree)(void *state, spmv_status mine);
     /* all[size]: the same number of bytes of each rank, in host memory. */
     spmv_status (*gather)(void *state, const void *mine, size_t bytes, void *all);
     /* Sends each rank bytes, those for rank 0 first, and gets as many as it sends, likewise. */
     spmv_status (*deal)(void *state, const void *out, const int64_t *out_bytes, void *in,
                         const int64_t *in_bytes);
-    /* Prepares exchanges of numbers that are width bytes each, of up to so many vectors. The halo
-     * stays until disconnect. */
+    /* Prepares exchanges of numbers that are width bytes each, of up to so many vectors; their
+     * bytes do not overflow. The halo stays until disconnect. */
     spmv_status (*connect)(void *state, const spmv_halo *halo, size_t width, int64_t vectors,
                            void **link);
     void (*disconnect)(void *link);

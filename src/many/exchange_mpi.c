@@ -2,6 +2,7 @@
  * libspmv_NAME.so, which world.c loads: the rest of the library needs no MPI. */
 #include "exchange.h"
 #include <mpi.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -17,7 +18,7 @@ enum { BLOCK = 1 << 30, TAG = 1 }; /* BLOCK: bytes of one message, which MPI cou
 typedef struct ranks {
     MPI_Comm comm;
     int rank, size;
-    int crowded; /* 1: more ranks than cores are on this host */
+    int crowded; /* 1: ranks share cores */
 } ranks;
 
 typedef struct mpi_link {
@@ -42,29 +43,69 @@ static spmv_status wait_for(const ranks *r, int n, MPI_Request *request) {
     return SPMV_OK;
 }
 
+/* Says whether there are fewer cores than ranks that must run on cores of this one's: those whose
+ * cores are all among its own, itself included. */
+static int must_share(const cpu_set_t *mine, const cpu_set_t *all, int n) {
+    int confined = 0;
+    for (int k = 0; k < n; k++) {
+        cpu_set_t both;
+        CPU_AND(&both, mine, &all[k]);
+        confined += CPU_EQUAL(&both, &all[k]) != 0;
+    }
+    return confined > CPU_COUNT(mine);
+}
+
+/* Without memory for the others' cores ranks are taken to share them: waits are longer then. */
 static int is_crowded(MPI_Comm comm) {
     MPI_Comm host;
-    int here = 1;
+    int here = 1, crowded = 1, whole, all_whole = 0;
+    cpu_set_t mine;
+    CPU_ZERO(&mine);
+    sched_getaffinity(0, sizeof mine, &mine);
     if (MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host) != MPI_SUCCESS)
         return 0;
     MPI_Comm_size(host, &here);
+    cpu_set_t *all = malloc((size_t)here * sizeof *all);
+    whole = all != NULL;
+    MPI_Allreduce(&whole, &all_whole, 1, MPI_INT, MPI_MIN, host);
+    if (all_whole && MPI_Allgather(&mine, sizeof mine, MPI_BYTE, all, sizeof mine, MPI_BYTE,
+                                   host) == MPI_SUCCESS)
+        crowded = must_share(&mine, all, here);
+    free(all);
     MPI_Comm_free(&host);
-    return here > sysconf(_SC_NPROCESSORS_ONLN);
+    return crowded;
+}
+
+static spmv_status agree(void *state, spmv_status mine) {
+    const ranks *r = state;
+    const int status = mine;
+    int least = SPMV_E_DEVICE;
+    MPI_Request request;
+    CHECK(MPI_Iallreduce(&status, &least, 1, MPI_INT, MPI_MIN, r->comm, &request));
+    const spmv_status waited = wait_for(r, 1, &request);
+    return waited == SPMV_OK ? (spmv_status)least : waited;
 }
 
 static spmv_status open_mpi(const void *communicator, void **state, int *rank, int *size) {
-    ranks *r = malloc(sizeof *r);
-    if (!r) return SPMV_E_NOMEM;
-    if (MPI_Comm_dup(*(const MPI_Comm *)communicator, &r->comm) != MPI_SUCCESS) {
+    ranks here = {.crowded = 1}, *r = malloc(sizeof *r);
+    spmv_status status = r ? SPMV_OK : SPMV_E_NOMEM;
+    if (MPI_Comm_dup(*(const MPI_Comm *)communicator, &here.comm) != MPI_SUCCESS) {
         free(r);
         return SPMV_E_DEVICE;
     }
-    MPI_Comm_set_errhandler(r->comm, MPI_ERRORS_RETURN); /* by default the process would end */
-    MPI_Comm_rank(r->comm, &r->rank);
-    MPI_Comm_size(r->comm, &r->size);
-    r->crowded = is_crowded(r->comm);
-    *rank = r->rank;
-    *size = r->size;
+    MPI_Comm_set_errhandler(here.comm, MPI_ERRORS_RETURN); /* by default the process would end */
+    status = agree(&here, status);
+    if (status != SPMV_OK) {
+        MPI_Comm_free(&here.comm);
+        free(r);
+        return status;
+    }
+    MPI_Comm_rank(here.comm, &here.rank);
+    MPI_Comm_size(here.comm, &here.size);
+    here.crowded = is_crowded(here.comm);
+    *rank = here.rank;
+    *size = here.size;
+    *r = here;
     *state = r;
     return SPMV_OK;
 }
@@ -122,7 +163,11 @@ static spmv_status deal(void *state, const void *out, const int64_t *out_bytes, 
     for (int other = 0; other < r->size; other++)
         most += blocks_of(out_bytes[other]) + blocks_of(in_bytes[other]);
     MPI_Request *request = malloc((size_t)(most + 1) * sizeof *request);
-    if (!request) return SPMV_E_NOMEM;
+    const spmv_status agreed = agree(state, request ? SPMV_OK : SPMV_E_NOMEM);
+    if (agreed != SPMV_OK) {
+        free(request);
+        return agreed;
+    }
     int n = start_messages(r, in, in_bytes, 1, request);
     n += start_messages(r, (char *)(uintptr_t)out, out_bytes, 0, request + n);
     copy_own(r, out, out_bytes, in, in_bytes);
@@ -151,30 +196,39 @@ static int *sums_of(const int *count, int n) {
     return at;
 }
 
-static spmv_status connect_ranks(void *state, const spmv_halo *halo, size_t width, int64_t vectors,
-                                 void **out) {
-    const ranks *r = state;
+static mpi_link *link_alloc(const spmv_halo *halo, size_t width, int64_t vectors) {
     mpi_link *link = calloc(1, sizeof *link);
-    if (!link) return SPMV_E_NOMEM;
+    if (!link) return NULL;
     link->graph = MPI_COMM_NULL;
     link->row = MPI_DATATYPE_NULL;
-    link->world = r;
     link->halo = halo;
     link->width = width;
     link->from_at = sums_of(halo->from_count, halo->nfrom);
     link->to_at = sums_of(halo->to_count, halo->nto);
     link->sent = malloc((size_t)(halo->sent * vectors + 1) * width);
-    const int whole = link->from_at && link->to_at && link->sent;
-    if (MPI_Dist_graph_create_adjacent(r->comm, halo->nfrom, halo->from, MPI_UNWEIGHTED, halo->nto,
-                                       halo->to, MPI_UNWEIGHTED, MPI_INFO_NULL, 0,
-                                       &link->graph) == MPI_SUCCESS &&
-        whole) {
-        MPI_Comm_set_errhandler(link->graph, MPI_ERRORS_RETURN);
-        *out = link;
-        return SPMV_OK;
-    }
+    if (link->from_at && link->to_at && link->sent) return link;
     disconnect(link);
-    return whole ? SPMV_E_DEVICE : SPMV_E_NOMEM;
+    return NULL;
+}
+
+static spmv_status connect_ranks(void *state, const spmv_halo *halo, size_t width, int64_t vectors,
+                                 void **out) {
+    const ranks *r = state;
+    mpi_link *link = link_alloc(halo, width, vectors);
+    spmv_status status = agree(state, link ? SPMV_OK : SPMV_E_NOMEM);
+    if (status == SPMV_OK) {
+        link->world = r;
+        if (MPI_Dist_graph_create_adjacent(r->comm, halo->nfrom, halo->from, MPI_UNWEIGHTED,
+                                           halo->nto, halo->to, MPI_UNWEIGHTED, MPI_INFO_NULL, 0,
+                                           &link->graph) == MPI_SUCCESS) {
+            MPI_Comm_set_errhandler(link->graph, MPI_ERRORS_RETURN);
+            *out = link;
+            return SPMV_OK;
+        }
+        status = SPMV_E_DEVICE;
+    }
+    if (link) disconnect(link);
+    return status;
 }
 
 static void pack(const mpi_link *link, const char *x, size_t row, size_t apart) {
@@ -206,9 +260,11 @@ static spmv_status finish(void *memory) {
 }
 
 __attribute__((visibility("default")))
-const spmv_exchange spmv_exchange_mpi = {.name = "mpi",
+const spmv_exchange spmv_exchange_mpi = {.version = SPMV_EXCHANGE_VERSION,
+                                         .name = "mpi",
                                          .open = open_mpi,
                                          .close = close_mpi,
+                                         .agree = agree,
                                          .gather = gather,
                                          .deal = deal,
                                          .connect = connect_ranks,

@@ -14,6 +14,11 @@ static void close_alone(void *state) {
     (void)state;
 }
 
+static spmv_status agree_alone(void *state, spmv_status mine) {
+    (void)state;
+    return mine;
+}
+
 static spmv_status gather_own(void *state, const void *mine, size_t bytes, void *all) {
     (void)state;
     memcpy(all, mine, bytes);
@@ -46,9 +51,11 @@ static spmv_status finish_nothing(void *link) {
     return SPMV_OK;
 }
 
-const spmv_exchange spmv_exchange_self = {.name = "self",
+const spmv_exchange spmv_exchange_self = {.version = SPMV_EXCHANGE_VERSION,
+                                          .name = "self",
                                           .open = open_alone,
                                           .close = close_alone,
+                                          .agree = agree_alone,
                                           .gather = gather_own,
                                           .deal = deal_own,
                                           .connect = connect_nobody,

@@ -17,11 +17,16 @@ struct spmv_many_plan {
 
 /* ---- making --------------------------------------------------------------------------------- */
 
+enum { MOST_VECTORS = INT32_MAX / (int)sizeof(double) }; /* MPI has int for bytes of a row */
+
 static spmv_status check_options(spmv_world *world, const spmv_plan_opts *given,
                                  spmv_plan_opts *opts) {
     const spmv_status status = many_read(world, "spmv_plan_opts", opts, sizeof *opts, given);
     if (status != SPMV_OK) return status;
     if (opts->vectors == 0) opts->vectors = 1;
+    if (opts->vectors < 0 || opts->vectors > MOST_VECTORS)
+        return many_fail(world, SPMV_E_ARG, "spmv_plan_opts.vectors is %lld, not 1 to %d",
+                         (long long)opts->vectors, MOST_VECTORS);
     if (opts->layout == 0) opts->layout = opts->vectors > 1 ? SPMV_ROWS : SPMV_COLUMNS;
     if (opts->op == SPMV_TRANSPOSE || opts->op == SPMV_BOTH)
         return many_fail(world, SPMV_E_UNSUITABLE,
@@ -243,9 +248,9 @@ spmv_status spmv_many_apply(const spmv_many_plan *plan, const spmv_call *call) {
     spmv_world *world = plan->mat->world;
     spmv_status status = many_read(world, "spmv_call", &known, sizeof known, call);
     if (!call) status = many_fail(world, SPMV_E_ARG, "spmv_many_apply: call is NULL");
-    if (known.k == 0) known.k = 1;
+    if (call && known.k == 0) known.k = 1;
     if (status == SPMV_OK) status = check_call(plan, &known);
-    if (known.k < 1) known.k = 1;
+    if (known.k < 1) known.k = plan->vectors; /* as many as others most likely exchange */
     return multiply_all(plan, &known, status);
 }
 

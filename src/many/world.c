@@ -60,16 +60,24 @@ const char *spmv_world_error(const spmv_world *world) {
 
 /* ---- the exchange --------------------------------------------------------------------------- */
 
-/* Which MPI this process has; NULL: none. Each has this function, which may be called before it is
- * started. Those that are not Open MPI share MPICH's ABI. */
-static const char *loaded_mpi(void) {
+enum { SAID_BYTES = 8192 }; /* MPI_MAX_LIBRARY_VERSION_STRING of MPICH, the longest */
+
+/* Which MPI's ABI this process has; NULL: it has no MPI, or one of an ABI that is not known. Each
+ * MPI has this function, which may be called before it is started. words:
+ * what it says of itself. */
+static const char *loaded_mpi(char words[SAID_BYTES]) {
+    static const char *const like_mpich[] = {"MPICH", "MVAPICH", "Intel(R) MPI"};
     int (*version)(char *, int *);
-    char text[8192] = ""; /* MPI_MAX_LIBRARY_VERSION_STRING of MPICH, the longest */
     int length = 0;
+    *words = 0;
     *(void **)&version = dlsym(RTLD_DEFAULT, "MPI_Get_library_version");
     if (!version) return NULL;
-    version(text, &length);
-    return strstr(text, "Open MPI") ? "openmpi" : "mpich";
+    version(words, &length);
+    words[strcspn(words, "\n")] = 0;
+    if (strstr(words, "Open MPI")) return "openmpi";
+    for (size_t k = 0; k < sizeof like_mpich / sizeof *like_mpich; k++)
+        if (strstr(words, like_mpich[k])) return "mpich";
+    return NULL;
 }
 
 /* Loads the file beside this library, or, where that is not known, on the loader's path. */
@@ -83,15 +91,28 @@ static spmv_status load_exchange(spmv_world *world, const char *name) {
     else
         snprintf(path, sizeof path, "%.*slibspmv_%s.so", folder, known ? here.dli_fname : "", name);
     world->library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    if (world->library) world->by = dlsym(world->library, "spmv_exchange_mpi");
-    if (world->by) return SPMV_OK;
-    return many_fail(NULL, SPMV_E_FEATURE,
-                     "no exchange for MPI: %.300s (make omp builds it with mpicc)", dlerror());
+    const spmv_exchange *by = world->library ? dlsym(world->library, "spmv_exchange_mpi") : NULL;
+    if (!by)
+        return many_fail(NULL, SPMV_E_FEATURE,
+                         "no exchange for MPI: %.300s (make omp builds it with mpicc)", dlerror());
+    if (by->version != SPMV_EXCHANGE_VERSION)
+        return many_fail(NULL, SPMV_E_FEATURE,
+                         "%.300s is of another version of this library (%d, not %d): make omp "
+                         "builds it anew",
+                         path, by->version, SPMV_EXCHANGE_VERSION);
+    world->by = by;
+    return SPMV_OK;
 }
 
 static spmv_status choose_exchange(spmv_world *world, const void *communicator, const char *name) {
-    if (!name && communicator) name = loaded_mpi();
+    char words[SAID_BYTES] = "";
+    if (!name && communicator) name = loaded_mpi(words);
     if (name && strcmp(name, "self") != 0 && communicator) return load_exchange(world, name);
+    if (communicator && !name && *words)
+        return many_fail(NULL, SPMV_E_FEATURE,
+                         "the ABI of this MPI is not known: '%.200s'; where it is MPICH's or Open "
+                         "MPI's, name that in spmv_world_opts.exchange",
+                         words);
     if (communicator && !name)
         return many_fail(NULL, SPMV_E_FEATURE,
                          "a communicator was given, but this process has no MPI that can be seen: "
@@ -100,6 +121,32 @@ static spmv_status choose_exchange(spmv_world *world, const void *communicator, 
         return many_fail(NULL, SPMV_E_ARG, "communicator is NULL, and the exchange is '%s'", name);
     world->by = &spmv_exchange_self;
     return SPMV_OK;
+}
+
+/* Returns whether all ranks came as far as this, before there is an exchange through which a rank
+ * could say that it has none. MPI is asked itself, by functions that need no constant of its
+ * headers: ranks that failed are split from the others. An MPI_Comm is an int of MPICH's, and a
+ * pointer of Open MPI's. */
+static spmv_status agree_before(const void *communicator, spmv_status mine) {
+    char words[SAID_BYTES];
+    const char *name = communicator ? loaded_mpi(words) : NULL;
+    int (*split)(intptr_t, int, int, void *), (*count)(intptr_t, int *), (*release)(void *);
+    intptr_t comm = 0, alike = 0;
+    int all = 0, like_me = 0;
+    if (!name) return mine;
+    const size_t bytes = strcmp(name, "mpich") == 0 ? sizeof(int) : sizeof(void *);
+    *(void **)&split = dlsym(RTLD_DEFAULT, "MPI_Comm_split");
+    *(void **)&count = dlsym(RTLD_DEFAULT, "MPI_Comm_size");
+    *(void **)&release = dlsym(RTLD_DEFAULT, "MPI_Comm_free");
+    memcpy(&comm, communicator, bytes);
+    if (!split || !count || !release || split(comm, mine != SPMV_OK, 0, &alike) != 0) return mine;
+    count(comm, &all);
+    count(alike, &like_me);
+    release(&alike);
+    if (mine != SPMV_OK || like_me == all) return mine;
+    return many_fail(NULL, SPMV_E_FEATURE,
+                     "%d of %d ranks have no exchange: what they say of it tells why",
+                     all - like_me, all);
 }
 
 /* ---- threads -------------------------------------------------------------------------------- */
@@ -150,18 +197,25 @@ static spmv_status open_context(spmv_world *world, const spmv_ctx_opts *opts, in
 
 /* ---- the world ------------------------------------------------------------------------------ */
 
+/* Opens the exchange, and what ranks need to tell each other why one of them failed. */
+static spmv_status open_exchange(spmv_world *world, const void *communicator) {
+    const spmv_exchange *by = world->by;
+    spmv_status status = by->open(communicator, &world->state, &world->rank, &world->size);
+    if (status != SPMV_OK) {
+        world->by = NULL;
+        return many_fail(NULL, status, "the exchange '%s' cannot be opened: %s", by->name,
+                         spmv_strerror(status));
+    }
+    world->all = malloc((size_t)world->size * sizeof *world->all);
+    status = by->agree(world->state, world->all ? SPMV_OK : SPMV_E_NOMEM);
+    return status == SPMV_OK ? status : many_fail(NULL, status, "out of memory");
+}
+
 static spmv_status open_world(spmv_world *world, const void *communicator,
                               const spmv_world_opts *opts) {
     int sharers;
-    spmv_status status = choose_exchange(world, communicator, opts->exchange);
+    spmv_status status = open_exchange(world, communicator);
     if (status != SPMV_OK) return status;
-    status = world->by->open(communicator, &world->state, &world->rank, &world->size);
-    if (status != SPMV_OK) {
-        world->by = NULL;
-        return many_fail(NULL, status, "the exchange cannot be opened");
-    }
-    world->all = malloc((size_t)world->size * sizeof *world->all);
-    if (!world->all) return many_fail(NULL, SPMV_E_NOMEM, "out of memory");
     status = count_sharers(world, &sharers);
     if (status == SPMV_OK) status = many_agree(world, open_context(world, opts->context, sharers));
     if (status != SPMV_OK) many_fail(NULL, status, "%s", world->mine.text);
@@ -173,11 +227,16 @@ spmv_status spmv_world_create(const void *communicator, const spmv_world_opts *o
     spmv_world_opts known = SPMV_OPTS(spmv_world_opts);
     if (!out) return many_fail(NULL, SPMV_E_ARG, "spmv_world_create: out is NULL");
     *out = NULL;
-    spmv_status status = many_read(NULL, "spmv_world_opts", &known, sizeof known, opts);
-    if (status != SPMV_OK) return status;
     spmv_world *world = calloc(1, sizeof *world);
-    if (!world) return many_fail(NULL, SPMV_E_NOMEM, "out of memory");
-    status = open_world(world, communicator, &known);
+    spmv_status status = many_read(NULL, "spmv_world_opts", &known, sizeof known, opts);
+    if (!world) status = many_fail(NULL, SPMV_E_NOMEM, "out of memory");
+    if (status == SPMV_OK) status = choose_exchange(world, communicator, known.exchange);
+    status = agree_before(communicator, status);
+    if (status == SPMV_OK) {
+        status = open_world(world, communicator, &known);
+    } else if (world) {
+        world->by = NULL; /* it was not opened */
+    }
     if (status == SPMV_OK)
         *out = world;
     else

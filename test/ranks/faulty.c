@@ -1,10 +1,33 @@
 /* faulty.c: the exchange through MPI with a fault, that of the environment's FAULT, for tests of
  * the check. */
 #include "../../src/many/exchange.h"
+#include <stdlib.h>
+#include <string.h>
 
+#ifndef OTHER_VERSION
+#define OTHER_VERSION 0
+#endif
+
+/* FAULT=nomem:N: rank 1 gets no memory when it asks for the Nth time. */
+static int gets_none(void) {
+    static int asked;
+    const char *fault = getenv("FAULT"), *rank = getenv("PMI_RANK");
+    if (!rank) rank = getenv("OMPI_COMM_WORLD_RANK");
+    if (!fault || strncmp(fault, "nomem:", 6) != 0 || !rank || strcmp(rank, "1") != 0) return 0;
+    return ++asked == atoi(fault + 6);
+}
+
+static void *scarce(size_t n, size_t size) {
+    return gets_none() ? NULL : calloc(n, size);
+}
+
+#define malloc(size) scarce(1, size)
+#define calloc(n, size) scarce(n, size)
 #define spmv_exchange_mpi sound
 #include "../../src/many/exchange_mpi.c"
 #undef spmv_exchange_mpi
+#undef malloc
+#undef calloc
 
 static char *last_received, *shadow; /* of the link: the last halo, and one beside the plan's */
 static void *received_at;
@@ -64,9 +87,11 @@ static spmv_status finish_faulty(void *memory) {
 }
 
 __attribute__((visibility("default")))
-const spmv_exchange spmv_exchange_mpi = {.name = "faulty",
+const spmv_exchange spmv_exchange_mpi = {.version = SPMV_EXCHANGE_VERSION + OTHER_VERSION,
+                                         .name = "faulty",
                                          .open = open_mpi,
                                          .close = close_mpi,
+                                         .agree = agree,
                                          .gather = gather,
                                          .deal = deal,
                                          .connect = connect_faulty,

@@ -1,0 +1,34 @@
+/* crowd.c: ranks are crowded where those confined to some cores are more than these. */
+#include "../../src/many/exchange_mpi.c"
+#include <stdio.h>
+
+static cpu_set_t cores(unsigned bits) {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    for (int k = 0; k < 32; k++)
+        if (bits >> k & 1) CPU_SET(k, &set);
+    return set;
+}
+
+/* Says whether rank 0 of four is crowded. */
+static int crowded(unsigned a, unsigned b, unsigned c, unsigned d) {
+    const cpu_set_t all[] = {cores(a), cores(b), cores(c), cores(d)};
+    return must_share(&all[0], all, 4);
+}
+
+int main(void) {
+    const int right[] = {!crowded(15, 15, 15, 15), /* four cores for all */
+                         crowded(7, 7, 7, 7),      /* three */
+                         !crowded(1, 2, 4, 8),     /* each its own */
+                         crowded(1, 1, 15, 15),    /* two on one core of four */
+                         !crowded(1, 15, 15, 15),  /* the others have three besides */
+                         crowded(3, 1, 2, 15)};
+    int passed = 0, n = sizeof right / sizeof *right;
+    for (int k = 0; k < n; k++)
+        if (right[k])
+            passed++;
+        else
+            printf("FAIL crowd.c: case %d\n", k);
+    printf("%d passed, %d failed\n", passed, n - passed);
+    return passed != n;
+}
