@@ -21,6 +21,8 @@
  * struct that is filled for the caller gets the members that its size covers; if the call fails
  * they are zero. A size that is not set is SPMV_E_ARG. Rows, columns and positions are int64_t
  * and start at 0, also in texts, which say so; lines of files start at 1, as in matrix.mtx:7.
+ * A call that waits for a pipe fails with SPMV_E_IO or SPMV_E_WRITE when its thread gets a signal
+ * whose handler was set up without SA_RESTART: Python's are, so that Ctrl-C ends the wait.
  * Bytes are size_t; times are seconds. A missing or impossible argument is SPMV_E_ARG and named
  * in the text, as far as one can see without going through arrays. Different plans may execute in
  * several threads at once, also inside a parallel region of the caller's. So may one plan on a

@@ -104,7 +104,9 @@ static void bench_decompression(spmv_ctx *ctx, const char *path, double bytes) {
     int fd = open(path, O_RDONLY);
     double start = spmv_now();
     ssize_t nhead = fd < 0 ? 0 : read(fd, head, sizeof head);
-    if (nhead > 0 && spmv_archive_open(ctx, path, fd, head, (size_t)nhead, &archive) == SPMV_OK) do
+    spmv_input in;
+    spmv_input_open(&in, fd);
+    if (nhead > 0 && spmv_archive_open(ctx, path, &in, head, (size_t)nhead, &archive) == SPMV_OK) do
             got = spmv_archive_read(archive, text, sizeof text);
         while (got > 0);
     if (got == 0)

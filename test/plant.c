@@ -1,12 +1,16 @@
 /* plant.c: preloaded by test_sweep.py: the process that measures for spmv sweep comes to grief when
  * it says for the PLANT_AFTER-th time (from 0: prepared, then timed in turns) that it begins the
- * cell PLANT_CELL, as PLANT says: crash, hang, kill or memory. */
+ * cell PLANT_CELL, as PLANT says: crash, hang, kill or memory. With linger it goes on until it has
+ * reported all, and does not end then; with unkillable a kill does not end it either. */
 #include "app/sweep/sweep.h"
 #include <dlfcn.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
+
+static bool lingers;
 
 static void leave_pid(void) {
     const char *path = getenv("PLANT_PID");
@@ -35,6 +39,21 @@ static void plant(int begun) {
     if (strcmp(what, "crash") == 0) raise(SIGSEGV);
     if (strcmp(what, "kill") == 0) raise(SIGKILL);
     while (strcmp(what, "hang") == 0) pause();
+    lingers = strcmp(what, "linger") == 0 || strcmp(what, "unkillable") == 0;
+}
+
+void _exit(int code) {
+    if (lingers)
+        for (int file = 3; file < 100; file++) close(file); /* the pipe among them */
+    while (lingers) pause();
+    syscall(SYS_exit_group, code);
+    __builtin_unreachable();
+}
+
+int kill(pid_t process, int which) {
+    const char *what = getenv("PLANT");
+    if (what && strcmp(what, "unkillable") == 0) return 0;
+    return (int)syscall(SYS_kill, process, which);
 }
 
 ssize_t write(int file, const void *bytes, size_t n) {

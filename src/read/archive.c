@@ -42,9 +42,9 @@ struct spmv_archive {
     spmv_ctx *ctx;
     const archive_library *lib;
     const char *path;
-    int fd;
+    spmv_input *in;
     struct archive *outer, *inner;
-    const unsigned char *head; /* read from fd already; NULL once it has been handed on */
+    const unsigned char *head; /* read from it already; NULL once it has been handed on */
     size_t nhead;
     bool empty, ended; /* there is no text at all; it has been read */
 
@@ -57,6 +57,7 @@ struct spmv_archive {
     size_t text;     /* those of the chosen one: a sparse one's zeros stand in no archive */
     bool too_long;   /* they are more than the context takes */
     bool no_memory;  /* zlib or a part of libarchive got none */
+    int error_no;    /* errno, where the file could not be read */
     const char *why; /* what is wrong besides what libarchive says */
     char error[256];
     unsigned char bytes[SPMV_MAGIC_BYTES + (64 << 10)]; /* of the file */
@@ -71,9 +72,8 @@ static la_ssize_t read_bytes(spmv_archive *a) {
         a->head = NULL;
         return (la_ssize_t)a->nhead;
     }
-    do got = read(a->fd, a->bytes, sizeof a->bytes);
-    while (got < 0 && errno == EINTR);
-    if (got < 0) a->why = strerror(errno);
+    got = spmv_input_read(a->in, a->bytes, sizeof a->bytes);
+    if (got < 0) a->error_no = errno, a->why = strerror(errno);
     return got;
 }
 
@@ -279,7 +279,7 @@ static spmv_status choose_entry(spmv_archive *a, struct archive_entry *entry) {
                          "%s: found %s%s in the archive, expected '%.*s.mtx' or a single .mtx file",
                          a->path, matrices ? list : "no .mtx file", matrices > 8 ? ", ..." : "",
                          (int)stem, own);
-    if (lseek(a->fd, 0, SEEK_SET) != 0)
+    if (lseek(a->in->fd, 0, SEEK_SET) != 0)
         return spmv_fail(a->ctx, SPMV_E_FORMAT,
                          "%s: found %s in the archive, expected '%.*s.mtx': a pipe cannot be read "
                          "a second time",
@@ -297,8 +297,8 @@ static bool lost_text(const spmv_archive *a) {
            (a->zlib.total_out && a->lib->archive_format(a->outer) == ARCHIVE_FORMAT_EMPTY);
 }
 
-spmv_status spmv_archive_open(spmv_ctx *ctx, const char *path, int fd, const unsigned char *head,
-                              size_t nhead, spmv_archive **out) {
+spmv_status spmv_archive_open(spmv_ctx *ctx, const char *path, spmv_input *in,
+                              const unsigned char *head, size_t nhead, spmv_archive **out) {
     struct archive_entry *entry = NULL;
     bool found = false;
     const char *why, *advice;
@@ -315,7 +315,7 @@ spmv_status spmv_archive_open(spmv_ctx *ctx, const char *path, int fd, const uns
     a->ctx = ctx;
     a->lib = lib;
     a->path = path;
-    a->fd = fd;
+    a->in = in;
     a->head = head;
     a->nhead = nhead;
     a->gzip = nhead >= 2 && memcmp(head, "\x1f\x8b", 2) == 0;
@@ -355,12 +355,14 @@ static bool lacks_memory(const spmv_archive *a, struct archive *part) {
 }
 
 spmv_status spmv_archive_status(const spmv_archive *a) {
+    if (a->error_no) return SPMV_E_IO;
     const bool lacks = a->no_memory || lacks_memory(a, a->outer) || lacks_memory(a, a->inner);
     return lacks && !a->too_long ? SPMV_E_NOMEM : SPMV_E_FORMAT;
 }
 
 const char *spmv_archive_error(spmv_archive *a) {
     const char *why = a->why ? a->why : a->lib->archive_error_string(a->inner);
+    if (a->error_no) return strerror(a->error_no);
     if (a->too_long)
         snprintf(a->error, sizeof a->error, "it unpacks to more than the limit of %zu bytes",
                  a->ctx->max_unpacked);
@@ -382,10 +384,10 @@ void spmv_archive_close(spmv_archive *a) {
 
 #else
 
-spmv_status spmv_archive_open(spmv_ctx *ctx, const char *path, int fd, const unsigned char *head,
-                              size_t nhead, spmv_archive **out) {
+spmv_status spmv_archive_open(spmv_ctx *ctx, const char *path, spmv_input *in,
+                              const unsigned char *head, size_t nhead, spmv_archive **out) {
     const char *advice;
-    (void)fd;
+    (void)in;
     *out = NULL;
     return spmv_fail(
         ctx, SPMV_E_FEATURE,

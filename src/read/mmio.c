@@ -21,7 +21,7 @@
 /* The next block for a thread; false when there is none left. */
 static bool take_block(reader *r, worker *w) {
     bool taken = false;
-    pthread_mutex_lock(&r->source);
+    while (sem_wait(&r->source) != 0) spmv_input_has_signal(&r->input);
     bool stopped = atomic_load_explicit(&r->stop, memory_order_relaxed);
     if (!stopped && r->bytes >= 0) {
         taken = r->first_byte + r->next_block * BLOCK < r->bytes;
@@ -30,7 +30,7 @@ static bool take_block(reader *r, worker *w) {
         taken = w->end > w->begin || w->endless || w->status != SPMV_OK;
     }
     if (taken) w->index = r->next_block++;
-    pthread_mutex_unlock(&r->source);
+    sem_post(&r->source);
     if (taken && r->bytes >= 0) mm_read_block(r, w);
     return taken;
 }
@@ -135,6 +135,7 @@ static void publish_block(reader *r, worker *w, double *done) {
             r->published += w->count;
         } else {
             atomic_store_explicit(&r->stop, true, memory_order_relaxed);
+            if (!r->archive) r->input.interrupted = true; /* a thread may wait for more text */
         }
     }
     *done = (double)r->published / (double)(r->entries ? r->entries : 1);
@@ -187,16 +188,16 @@ static spmv_status open_source(reader *r) {
     if (S_ISDIR(facts.st_mode))
         return spmv_fail(r->ctx, SPMV_E_FORMAT,
                          "%s: found a directory, expected a Matrix Market file", r->path);
+    spmv_input_open(&r->input, r->fd);
     while (r->nhead < sizeof r->head) {
-        ssize_t got = read(r->fd, r->head + r->nhead, sizeof r->head - r->nhead);
-        if (got < 0 && errno == EINTR) continue;
+        ptrdiff_t got = spmv_input_read(&r->input, r->head + r->nhead, sizeof r->head - r->nhead);
         if (got < 0) return spmv_fail(r->ctx, SPMV_E_IO, "%s: %s", r->path, strerror(errno));
         if (got == 0) break;
         r->nhead += (size_t)got;
     }
     if (S_ISREG(facts.st_mode)) r->packed = facts.st_size;
     if (spmv_is_archive(r->head, r->nhead))
-        return spmv_archive_open(r->ctx, r->path, r->fd, r->head, r->nhead, &r->archive);
+        return spmv_archive_open(r->ctx, r->path, &r->input, r->head, r->nhead, &r->archive);
     if (r->packed > 0 && !standard) r->bytes = r->packed; /* files of /proc have 0, and text */
     return SPMV_OK;
 }
@@ -221,7 +222,7 @@ static spmv_status read_file(reader *r, int threads,
     if (threads < 1) threads = 1;
     if (!r->header_only) *r->ctx->note = 0;
     r->fd = -1;
-    pthread_mutex_init(&r->source, NULL);
+    sem_init(&r->source, 0, 1);
     pthread_mutex_init(&r->order, NULL);
     pthread_cond_init(&r->turned, NULL);
     spmv_powers_init(&r->powers);
@@ -287,7 +288,7 @@ done:
     if (r->fd >= 0) close(r->fd);
     pthread_cond_destroy(&r->turned);
     pthread_mutex_destroy(&r->order);
-    pthread_mutex_destroy(&r->source);
+    sem_destroy(&r->source);
     if (r->status != SPMV_OK) spmv_coo_free(&r->coo);
     return r->status;
 }

@@ -6,6 +6,7 @@
 
 #include "read.h"
 #include <pthread.h>
+#include <semaphore.h>
 #include <stdatomic.h>
 
 enum {
@@ -43,8 +44,9 @@ typedef struct reader {
     spmv_ctx *ctx;
     const char *path;
     int fd;
-    int64_t bytes;  /* of a plain regular file; -1: a stream */
-    int64_t packed; /* bytes of a regular file, compressed or not; else 0 */
+    spmv_input input; /* the same file, to be read from its beginning on */
+    int64_t bytes;    /* of a plain regular file; -1: a stream */
+    int64_t packed;   /* bytes of a regular file, compressed or not; else 0 */
     spmv_archive *archive;
     unsigned char
         head[SPMV_MAGIC_BYTES]; /* read to recognise the file; head_used of them were handed on */
@@ -62,8 +64,8 @@ typedef struct reader {
     int64_t shortest; /* bytes of a line */
     size_t block_entries;
 
-    pthread_mutex_t source; /* guards the next five */
-    char *carry;            /* [TEXT_BYTES] text read and not yet handed out; begins a line */
+    sem_t source; /* guards the next five; unlike a mutex's, a signal ends its wait */
+    char *carry;  /* [TEXT_BYTES] text read and not yet handed out; begins a line */
     size_t ncarry;
     int64_t bytes_read; /* from the stream, or to find the entries of a plain file */
     int64_t first_byte, next_block;

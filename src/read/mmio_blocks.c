@@ -26,8 +26,7 @@ static ptrdiff_t read_stream(reader *r, char *to, size_t capacity) {
             memcpy(to + n, r->head + r->head_used, (size_t)got);
             r->head_used += (size_t)got;
         } else {
-            got = read(r->fd, to + n, capacity - n);
-            if (got < 0 && errno == EINTR) continue;
+            got = spmv_input_read(&r->input, to + n, capacity - n);
         }
         if (got < 0) return -1;
         if (got == 0) break;

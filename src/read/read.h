@@ -4,6 +4,8 @@
 #define SPMV_READ_H
 
 #include "core/internal.h"
+#include <pthread.h>
+#include <stdatomic.h>
 
 /* ---- mmio.c: Matrix Market ------------------------------------------------------------------ */
 
@@ -23,6 +25,20 @@ spmv_status spmv_write_matrix_market(spmv_ctx *ctx, const char *path, const spmv
 spmv_status spmv_read_vector(spmv_ctx *ctx, const char *path, int64_t *n, double **out);
 spmv_status spmv_write_vector(spmv_ctx *ctx, const char *path, int64_t n, const double *x);
 
+/* ---- input.c: files that make wait ---------------------------------------------------------- */
+
+typedef struct spmv_input {
+    int fd;
+    bool waits;              /* it is a pipe or a terminal */
+    pthread_t caller;        /* the thread whose wait a signal may end */
+    atomic_bool interrupted; /* one has: nothing more is read */
+} spmv_input;
+void spmv_input_open(spmv_input *in, int fd); /* by the thread that called the library */
+/* read(), which fails with EINTR where a signal is to end the wait. */
+ptrdiff_t spmv_input_read(spmv_input *in, void *to, size_t n);
+/* Called where another wait for the input failed with EINTR: says whether that ends the reading. */
+bool spmv_input_has_signal(spmv_input *in);
+
 /* ---- archive.c: text out of compressed files and tar archives ------------------------------- */
 
 enum { SPMV_MAGIC_BYTES = 512 }; /* of a file's beginning, enough for spmv_is_archive */
@@ -32,10 +48,10 @@ bool spmv_is_archive(const unsigned char *head, size_t nhead);
 /* Says what a file that begins so is, if it is no text: "a zip archive"; *advice is what to do
  * about it. NULL: it may be text, or nothing that is known. */
 const char *spmv_name_of_kind(const void *head, size_t nhead, const char **advice);
-/* Opens what stands in fd behind head, which was read from it already (nhead <= SPMV_MAGIC_BYTES),
- * and chooses the entry of a tar archive; fd stays the caller's. */
-spmv_status spmv_archive_open(spmv_ctx *ctx, const char *path, int fd, const unsigned char *head,
-                              size_t nhead, spmv_archive **out);
+/* Opens what stands in the input behind head, which was read from it already (nhead <=
+ * SPMV_MAGIC_BYTES), and chooses the entry of a tar archive; the input stays the caller's. */
+spmv_status spmv_archive_open(spmv_ctx *ctx, const char *path, spmv_input *in,
+                              const unsigned char *head, size_t nhead, spmv_archive **out);
 /* Reads the next bytes of the text, at most capacity; 0 at its end, -1 when it is damaged:
  * spmv_archive_error says how. */
 ptrdiff_t spmv_archive_read(spmv_archive *archive, char *text, size_t capacity);
@@ -43,7 +59,8 @@ ptrdiff_t spmv_archive_read(spmv_archive *archive, char *text, size_t capacity);
  * was wrong with the text before it was read to its end may be due to that. */
 bool spmv_archive_is_sound(spmv_archive *archive);
 const char *spmv_archive_error(spmv_archive *archive);
-/* After a failure: SPMV_E_NOMEM where it was for lack of memory, else SPMV_E_FORMAT. */
+/* After a failure: SPMV_E_NOMEM where it was for lack of memory, SPMV_E_IO where the file could not
+ * be read, else SPMV_E_FORMAT. */
 spmv_status spmv_archive_status(const spmv_archive *archive);
 void spmv_archive_close(spmv_archive *archive);
 

@@ -344,6 +344,25 @@ class SweepTest(unittest.TestCase):
         self.assertEqual(self.sweep("--passes=2", "--resume")[0], 0)
         self.assertEqual(len(self.records()), 12)
 
+    def test_a_child_that_never_ends_does_not_hold_the_sweep(self):
+        """It has reported all its cells and closed its end of the pipe, but waits for ever in its exit."""
+        begun = time.monotonic()
+        code, said = self.sweep("--timeout=1", plant="linger")
+        self.assertEqual(code, 0, said)
+        self.assertEqual(set(self.statuses().values()), {"ok"})
+        self.assertEqual(len(self.records()), 6)
+        self.assertLess(time.monotonic() - begun, 60)
+        for plant in ("linger", "unkillable"):
+            os.unlink(self.pid)
+            process = self.start("--timeout=300", plant=plant)
+            child = self.planted()
+            time.sleep(0.5)
+            process.send_signal(signal.SIGINT)
+            said = process.communicate(timeout=60)[1]
+            self.assertEqual(process.returncode, 130, said)
+            self.assertEqual("does not end" in said, plant == "unkillable", said)
+            self.assertTrue(self.is_gone(child))  # at the latest with its parent
+
     def test_kill_9_and_resume(self):
         # Pass 1 is logged; the sweep is killed while it resumes with two more.
         self.assertEqual(self.sweep()[0], 0)

@@ -2,7 +2,6 @@
  * each matrix, all its cells in turns, as spmv run does. This process opens no device, starts no
  * thread and watches the child: a crash or a hang loses one cell only. */
 #include "sweep.h"
-#include <errno.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -122,9 +121,10 @@ static void take_report(sweep *s, const assignment *a, const report *r, outcome 
     }
 }
 
+enum { PATIENCE_S = 5, PATIENCE_WITH_KILLED_S = 60 };
+
 /* Listens until the child closes its end, is silent for too long, or somebody stops the sweep. */
 static void listen_to(sweep *s, const assignment *a, pid_t child, int from, outcome *out) {
-    enum { PATIENCE_S = 5 };
     double last = now_s();
     for (;;) {
         report r;
@@ -148,6 +148,31 @@ static void listen_to(sweep *s, const assignment *a, pid_t child, int from, outc
     }
 }
 
+/* Waits until the child has ended and returns true. One that closed its end may still hang, in a
+ * driver perhaps, and is killed like one that is silent. One that a kill does not end, since the
+ * kernel waits for a device or a file system, is left behind: false. */
+static bool see_it_end(const sweep *s, pid_t child, outcome *out, int *status) {
+    struct timespec pause = {.tv_nsec = 1000000};
+    double last = now_s();
+    if (out->how != ENDED) kill(child, SIGKILL);
+    while (waitpid(child, status, WNOHANG) == 0) {
+        const double waited_s = now_s() - last;
+        const bool late = s->timeout_s > 0 && waited_s > s->timeout_s;
+        if (out->how == ENDED && (stopped_by || late)) {
+            out->how = stopped_by ? INTERRUPTED : TIMED_OUT;
+            kill(child, SIGKILL);
+            last = now_s();
+        } else if (out->how != ENDED &&
+                   waited_s > (stopped_by ? PATIENCE_S : PATIENCE_WITH_KILLED_S)) {
+            say("note: process %ld was killed and does not end; it is left behind\n", (long)child);
+            return false;
+        }
+        nanosleep(&pause, NULL);
+        if (pause.tv_nsec < 100000000) pause.tv_nsec *= 2;
+    }
+    return true;
+}
+
 static outcome run_child(sweep *s, assignment *a, child_work work, void *arg) {
     outcome out = {.how = ENDED, .active = -1};
     int from = -1, status = 0;
@@ -158,9 +183,7 @@ static outcome run_child(sweep *s, assignment *a, child_work work, void *arg) {
     }
     listen_to(s, a, child, from, &out);
     close(from);
-    if (out.how != ENDED) kill(child, SIGKILL);
-    while (waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
-    if (out.how != ENDED) return out;
+    if (!see_it_end(s, child, &out, &status) || out.how != ENDED) return out;
     out.how = WIFSIGNALED(status) ? CRASHED : ENDED;
     out.code = WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status);
     return out;
