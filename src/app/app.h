@@ -105,6 +105,9 @@ int page_width(FILE *file, int otherwise);
 /* words and a newline, after `column` columns that are written already; broken at blanks before
  * `width`, and every further line begins after `indent` blanks. */
 void print_wrapped(FILE *file, int width, int column, int indent, const char *words);
+/* Prints a command to type, and a newline: broken before `width` at blanks outside quotes, with the
+ * backslash that continues it for a shell; a comment at its end goes to a line of its own. */
+void print_command(FILE *file, int width, int indent, const char *words);
 /* Writes control characters as \xNN, so that no name of a file commands a terminal; cuts what does
  * not fit. */
 void spell(const char *words, char *out, size_t size);
@@ -114,7 +117,7 @@ void write_word(const char *word, FILE *out);
 void talk_as(const char *typed);
 const char *program_typed(void); /* spmv or ./spmv */
 /* stdout is for results; everything else goes to stderr through here, spelt. A line is broken at
- * blanks where the terminal ends, unless it begins with four of them, as a command to type does.
+ * blanks where the terminal ends; one that begins with four of them is a command to type.
  * What begins with a carriage return and ends no line is progress: shown at once, and cut; no line
  * is continued from it. */
 void say(const char *format, ...) __attribute__((format(printf, 1, 2)));

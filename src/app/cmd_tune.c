@@ -5,6 +5,7 @@
 #include "option_values.h"
 #include "app/run/session.h"
 #include <math.h>
+#include <stdarg.h>
 #include <stdlib.h>
 
 int cmd_tune(const options *o, const spmv_backend *backend);
@@ -145,14 +146,15 @@ static int try_values(session *run, spmv_mat *mat, const choice *choices, findin
     return code ? code : of.code;
 }
 
-static int tune_cell(session *run, spmv_mat *mat, finding *found) {
+static int tune_cell(session *run, spmv_mat *mat, int place, finding *found) {
     const char *name = descriptor(found->cell.kernel)->name;
     int code = 0;
     for (int id = 0; id < SPMV_NPARAMS && !code; id++) {
         choice choices;
         if (!choices_of(run, &found->cell, (spmv_param_id)id, &choices)) continue;
         if (run->o->progress && !run->o->quiet)
-            say("\r%s: %s\033[K", name, params[choices.id].option);
+            say("\r%d of %d kernels: %s: --%s\033[K", place, run->ncells, name,
+                params[choices.id].option);
         code = try_values(run, mat, &choices, found);
     }
     if (run->o->progress && !run->o->quiet) say("\r\033[K");
@@ -195,36 +197,89 @@ static bool is_confirmed(const cell *before, const cell *found) {
            found->times.high < before->times.low; /* false where an interval is not known */
 }
 
-static void spell_ratio(double ratio, char *out, size_t size) {
-    if (ratio == 0 || isinf(ratio))
-        snprintf(out, size, "had %s right result", ratio == 0 ? "the only" : "no");
+/* Says how many per cent less time it took, or more: of times that are in doubt at least and at
+ * most, if that is certain. */
+static void spell_times(const cell *before, const cell *found, char *out, size_t size) {
+    const statistics *a = &found->times, *b = &before->times;
+    const double ratio = a->median / b->median;
+    const char *doubt = *found->doubt ? found->doubt : before->doubt, *sense = "less";
+    double least = ratio, most = ratio;
+    int digits = 0;
+    if (*doubt)
+        ratio_range(a, b, &least, &most);
     else
-        snprintf(out, size, "took %.1f%% %s time", 100 * fabs(1 - ratio),
-                 ratio < 1 ? "less" : "more");
+        digits = ratio * ratio_noise(a, b) < 0.001;
+    double low = 100 * (1 - most), high = 100 * (1 - least);
+    if (high < 0) {
+        const double swapped = low;
+        low = -high, high = -swapped, sense = "more";
+    }
+    const double unit = digits ? 10 : 1;
+    low = round(unit * low) / unit, high = round(unit * high) / unit;
+    if (*doubt && low <= 0)
+        snprintf(out, size, "was not surely faster or slower, %s", doubt);
+    else if (high <= 0)
+        snprintf(out, size, "took as long");
+    else if (low < high)
+        snprintf(out, size, "took about %.*f to %.*f%% %s time, %s", digits, low, digits, high,
+                 sense, doubt);
+    else
+        snprintf(out, size, "took %s%.*f%% %s time%s%s", *doubt ? "about " : "", digits, low, sense,
+                 *doubt ? ", " : "", doubt);
+}
+
+/* What the last comparison says of what was found. */
+static void spell_last(const cell *before, const cell *found, char *out, size_t size) {
+    if (before->ok && found->ok)
+        spell_times(before, found, out, size);
+    else
+        snprintf(out, size, "had %s right result", found->ok ? "the only" : "no");
+}
+
+/* Prints a line of the answer, broken where the terminal ends. */
+static void __attribute__((format(printf, 1, 2))) print_line(const char *format, ...) {
+    va_list args;
+    char *words = NULL;
+    va_start(args, format);
+    const int length = vasprintf(&words, format, args);
+    va_end(args);
+    if (length < 0) return;
+    print_wrapped(stdout, page_width(stdout, NO_LIMIT), 0, 2, words);
+    free(words);
+}
+
+static void print_command_of(const session *run, const cell *c) {
+    char *command = command_of(run, c);
+    print_command(stdout, page_width(stdout, NO_LIMIT), 4,
+                  command ? command : spmv_strerror(SPMV_E_NOMEM));
+    free(command);
 }
 
 /* before and found with their results of the last comparison; the same cell if trials found
  * nothing. */
 static void print_answer(const session *run, const cell *before, const cell *found, double looked) {
-    char flags[512], trials[48], last[48];
-    double ratio = time_ratio(before, found);
+    char flags[512], last[128];
     settings_flags(found->setting + before->nsettings, found->nsettings - before->nsettings, flags,
                    sizeof flags);
-    spell_ratio(looked, trials, sizeof trials);
-    spell_ratio(ratio, last, sizeof last);
-    printf("%s: ", descriptor(found->kernel)->name);
+    spell_last(before, found, last, sizeof last);
+    const char *name = descriptor(found->kernel)->name;
     if (!before->ok && !found->ok)
-        printf("no result was right, so no command is recommended\n");
+        print_line(strcmp(before->status, "skipped") == 0
+                       ? "%s: skipped"
+                       : "%s: no result was right, so no command is recommended",
+                   name);
     else if (found == before)
-        printf("nothing is clearly faster than it is\n");
+        print_line("%s: nothing is clearly faster than it is", name);
     else if (!is_confirmed(before, found))
-        printf("not confirmed:%s %s in short trials; in the last comparison it %s%s\n", flags,
-               trials, last, ratio < 1 - CLEARLY ? ", of too few or too noisy samples" : "");
+        print_line("%s: not confirmed:%s %s in short trials; in the last comparison it %s%s", name,
+                   flags, looked == 0 ? "had the only right result" : "was faster", last,
+                   found->ok && before->ok && time_ratio(before, found) < 1 - CLEARLY &&
+                           !*before->doubt && !*found->doubt
+                       ? ", of too few or too noisy samples"
+                       : "");
     else {
-        char *command = command_of(run, found);
-        printf("confirmed:%s %s in the last comparison; to type:\n    %s\n", flags, last,
-               command ? command : spmv_strerror(SPMV_E_NOMEM));
-        free(command);
+        print_line("%s: confirmed:%s %s in the last comparison; to type:", name, flags, last);
+        print_command_of(run, found);
     }
 }
 
@@ -233,29 +288,33 @@ static void print_answer(const session *run, const cell *before, const cell *fou
 static void print_winner(const session *run, const cell *const *chosen, int n, bool disturbed) {
     enum { MOST_NAMED = 3 };
     const cell *best = NULL;
-    char flags[512], median[TIME_TEXT];
-    int tied = 0;
+    char flags[512], median[TIME_TEXT], others[256] = "";
+    int tied = 0, right = 0;
     for (int k = 1; k < n; k++)
         if (!same_conditions(&run->cell[k], &run->cell[0])) return;
-    for (int k = 0; k < n; k++)
+    for (int k = 0; k < n; k++) {
+        right += chosen[k] != NULL;
         if (chosen[k] && (!best || chosen[k]->times.median < best->times.median)) best = chosen[k];
-    if (!best || n < 2) return;
+    }
+    if (right < 2) return;
     settings_flags(best->setting, best->nsettings, flags, sizeof flags);
     time_text(best->times.median, median);
-    printf("%s of %d: %s%s, %s", disturbed ? "all were disturbed; the least median" : "fastest", n,
-           descriptor(best->kernel)->name, flags, median);
     for (int k = 0; k < n; k++) {
         if (!chosen[k] || chosen[k] == best || is_faster(&best->times, &chosen[k]->times, 0))
             continue;
-        if (tied < MOST_NAMED)
-            printf("%s%s", tied ? ", " : "; not surely faster than ",
-                   descriptor(chosen[k]->kernel)->name);
-        tied++;
+        const size_t written = strlen(others);
+        if (tied++ < MOST_NAMED)
+            snprintf(others + written, sizeof others - written, "%s%s",
+                     written ? ", " : "; not surely faster than ",
+                     descriptor(chosen[k]->kernel)->name);
     }
-    if (tied > MOST_NAMED) printf(" and %d more", tied - MOST_NAMED);
-    char *command = command_of(run, best);
-    printf("; to type:\n    %s\n", command ? command : spmv_strerror(SPMV_E_NOMEM));
-    free(command);
+    const size_t written = strlen(others);
+    if (tied > MOST_NAMED)
+        snprintf(others + written, sizeof others - written, " and %d more", tied - MOST_NAMED);
+    print_line("%s of %d: %s%s, %s%s; to type:",
+               disturbed ? "all were disturbed; the least median" : "fastest", right,
+               descriptor(best->kernel)->name, flags, median, others);
+    print_command_of(run, best);
 }
 
 static bool is_found(const cell *before, const finding *found) {
@@ -285,6 +344,7 @@ static int compare(session *run, spmv_mat *mat, const finding *found, int n) {
     if (!all) return complain(SPMV_E_NOMEM, NULL);
     last.cell = all;
     last.ncells = 0;
+    last.ndisturbed = 0; /* but for those of trials */
     for (int k = 0; k < n; k++) {
         all[last.ncells++] = untimed(&run->cell[k]);
         if (is_found(&run->cell[k], &found[k])) all[last.ncells++] = untimed(&found[k].cell);
@@ -302,10 +362,11 @@ static int compare(session *run, spmv_mat *mat, const finding *found, int n) {
     free(chosen);
     if (!code && last.nwrong && !run->o->quiet)
         say("spmv: tune: %d WRONG result%s\n", last.nwrong, last.nwrong == 1 ? "" : "s");
-    if (!code && last.ndisturbed)
+    const int ndisturbed = run->ndisturbed + last.ndisturbed;
+    if (!code && ndisturbed)
         say("spmv: tune: %d times were disturbed by other programs: trust this only if it comes "
             "out again on a quiet machine ('spmv doctor')\n",
-            last.ndisturbed);
+            ndisturbed);
     if (!code && last.nwrong) code = EXIT_WRONG;
     if (!code && !last.nok) code = EXIT_SOME_FAILED;
     free(all);
@@ -326,7 +387,7 @@ static int tune(session *run) {
     stop_watch(); /* also between trials */
     for (; tuned < run->ncells && !code; tuned++) {
         found[tuned] = (finding){run->cell[tuned], 1};
-        code = tune_cell(run, mat, &found[tuned]);
+        code = tune_cell(run, mat, tuned + 1, &found[tuned]);
     }
     if (!code) code = compare(run, mat, found, run->ncells);
     if (code > 128 && !o->quiet) say_found(run, found, tuned);

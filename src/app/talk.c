@@ -84,8 +84,8 @@ static size_t cursor_bytes_at_end(const char *s, size_t length) {
     return length && s[length - 1] == '\r';
 }
 
-/* Prints one line, broken at blanks where the terminal ends; but a command to type, which four
- * blanks begin, stays in one piece. Written at once: other processes may write there, too. */
+/* Prints one line, broken at blanks where the terminal ends; one that four blanks begin is a
+ * command to type. Written at once: other processes may write there, too. */
 static void print_line(const char *words) {
     enum { COMMAND = 4 };
     size_t room = 4 * strlen(words) + 16, lead = strspn(words, " "), size;
@@ -93,9 +93,12 @@ static void print_line(const char *words) {
     FILE *file = spelt ? open_memstream(&out, &size) : NULL;
     if (file) {
         spell(words + lead, spelt, room);
-        fprintf(file, "%*s", (int)lead, "");
-        print_wrapped(file, lead < COMMAND ? page_width(stderr, NO_LIMIT) : NO_LIMIT, (int)lead,
-                      (int)lead + 2, spelt);
+        const int width = page_width(stderr, NO_LIMIT);
+        if (lead < COMMAND) fprintf(file, "%*s", (int)lead, "");
+        if (lead < COMMAND)
+            print_wrapped(file, width, (int)lead, (int)lead + 2, spelt);
+        else
+            print_command(file, width, (int)lead, spelt);
         if (fclose(file) == 0) fputs(out, stderr);
     }
     free(out);
@@ -190,6 +193,39 @@ void print_wrapped(FILE *file, int width, int column, int indent, const char *wo
         column += gap + word;
         first = false;
         words += blanks + n;
+    }
+    fputc('\n', file);
+}
+
+/* Returns the bytes of the word that s begins with, in which quotes may hold blanks. */
+static size_t shell_word(const char *s) {
+    bool quoted = false;
+    size_t n = 0;
+    for (; s[n] && (quoted || s[n] != ' '); n++) {
+        if (s[n] == '\'') quoted = !quoted;
+        if (!quoted && s[n] == '\\' && s[n + 1]) n++;
+    }
+    return n;
+}
+
+void print_command(FILE *file, int width, int indent, const char *words) {
+    int column = fprintf(file, "%*s", indent, ""), margin = indent;
+    while (*words) {
+        const size_t blanks = strspn(words, " "), n = shell_word(words + blanks);
+        const bool comment = words[blanks] == '#', last = !words[blanks + n];
+        const char *end = words + blanks + (comment ? strlen(words + blanks) : n);
+        const int gap = column > margin ? (int)blanks : 0,
+                  needed = gap + columns_of(words + blanks, (size_t)(end - words) - blanks);
+        /* A line that goes on needs room for its backslash. */
+        if (column > margin && column + needed + (comment || last ? 0 : 2) > width) {
+            fprintf(file, "%s\n", comment ? "" : " \\");
+            margin = comment ? indent : indent + 2;
+            column = fprintf(file, "%*s", margin, "");
+            continue;
+        }
+        fprintf(file, "%*s%.*s", gap, "", (int)(end - words) - (int)blanks, words + blanks);
+        column += needed;
+        words = end;
     }
     fputc('\n', file);
 }

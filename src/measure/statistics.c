@@ -101,6 +101,21 @@ double median_noise(const statistics *s) {
     return fmax(s->high - s->median, s->median - s->low) / s->median;
 }
 
+/* What is not known is not added. */
+static double known(double share) {
+    return isfinite(share) ? share : 0;
+}
+
+double ratio_noise(const statistics *a, const statistics *b) {
+    return hypot(known(median_noise(a)), known(median_noise(b)));
+}
+
+void ratio_range(const statistics *a, const statistics *b, double *least, double *most) {
+    /* An interval that is not known is NaN, of which fmin and fmax return the other. */
+    *least = fmin(a->q1, a->low) / fmax(b->q3, b->high);
+    *most = fmax(a->q3, a->high) / fmin(b->q1, b->low);
+}
+
 bool is_faster(const statistics *a, const statistics *b, double share) {
     return a->median < (1 - share) * b->median && a->q3 < b->q1;
 }

@@ -15,6 +15,11 @@ statistics statistics_of(const double *sample, int n);
 /* The distance from the median to the farther end of its interval, as a share of the median; NaN:
  * not known. */
 double median_noise(const statistics *s);
+/* The same of the ratio of two medians; what is not known is not added. */
+double ratio_noise(const statistics *a, const statistics *b);
+/* The ratio of a's time to b's at least and at most, where the intervals of the medians cannot be
+ * relied on: each reaches over the middle half of the samples, too. */
+void ratio_range(const statistics *a, const statistics *b, double *least, double *most);
 /* Says whether a is faster than b by more than that share. If not, and neither is b, they are tied:
  * that is where their quartiles overlap. */
 bool is_faster(const statistics *a, const statistics *b, double share);

@@ -259,8 +259,7 @@ static long long rounded(long long products) {
     return (products / unit + (products % unit >= (unit + 1) / 2)) * unit;
 }
 
-/* Says what is wrong with a time; "": nothing. */
-static const char *doubt_of(const record *r) {
+const char *doubt_of(const record *r) {
     bool unsettled = r->timing_settled == 0, disturbed = r->timing_flags.count > 0;
     return unsettled && disturbed ? "disturbed and not settled"
            : disturbed            ? "disturbed"
@@ -268,34 +267,19 @@ static const char *doubt_of(const record *r) {
                                   : "";
 }
 
-/* Says what the samples allow, where the interval of their median cannot be relied on: it, and at
- * least the middle half of them. */
-static void ends_of(const record *r, double *low, double *high) {
-    *low = fmin(r->timing_q1_s, r->timing_median_low_s); /* of NaN and a number, the number */
-    *high = fmax(r->timing_q3_s, r->timing_median_high_s);
-}
-
 /* Says how many times as fast as the other r is, at least and at most. False: both times are known,
  * and so is their ratio. */
 static bool ratio_is_rough(const record *r, const record *other, double *least, double *most) {
-    double low, high, others_low, others_high;
-    ends_of(r, &low, &high);
-    ends_of(other, &others_low, &others_high);
-    *least = others_low / high;
-    *most = others_high / low;
+    const statistics mine = record_times(r), others = record_times(other);
+    ratio_range(&others, &mine, least, most);
     return *doubt_of(r) || *doubt_of(other);
-}
-
-/* What is not known is not added. */
-static double known(double share) {
-    return isfinite(share) ? share : 0;
 }
 
 /* No more digits than the intervals of both medians leave, and two decimals at most. */
 static int digits_of(const record *r, const record *other) {
     const double ratio = other->timing_median_s / r->timing_median_s;
     const statistics s = record_times(r), t = record_times(other);
-    const double error = ratio * hypot(known(median_noise(&s)), known(median_noise(&t)));
+    const double error = ratio * ratio_noise(&s, &t);
     return error >= 1 ? 0 : error >= 0.1 ? 1 : 2;
 }
 

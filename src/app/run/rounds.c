@@ -465,6 +465,8 @@ static int keep(group *g, int k) {
     out->finished = true;
     run->cell[k].ok = strcmp(out->r.status, "ok") == 0;
     run->cell[k].times = record_times(&out->r);
+    run->cell[k].status = out->r.status;
+    run->cell[k].doubt = doubt_of(&out->r);
     count_status(run, &out->r);
     if (!run->o->quiet && run->o->verbose) say_result(g, out);
     int code = log_append(&run->log, record_fields(), &out->r);

@@ -18,6 +18,8 @@ typedef struct cell { /* one row of the table: a kernel in a configuration */
     spmv_cache cache;   /* state of the caches that its products find */
     bool ok;            /* its last result was right, and has a time */
     statistics times;   /* of that result, if ok */
+    const char *status; /* of that result */
+    const char *doubt;  /* what is wrong with those times; "": nothing */
 } cell;
 
 enum { CELL_LABEL = 320 }; /* bytes that cell_label may fill */
@@ -110,6 +112,11 @@ int choose_session(session *run); /* context and cells; touches no device */
 const spmv_backend *backend_that_works(const spmv_backend *usual, const options *o);
 int open_devices(session *run);
 void close_session(session *run);
+
+/* ---- limits.c ------------------------------------------------------------------------------- */
+
+/* Says what is wrong with a time, disturbed or not settled; "": nothing. */
+const char *doubt_of(const record *r);
 
 /* ---- cmd_run.c ------------------------------------------------------------------------------ */
 

@@ -306,9 +306,8 @@ static void say_next(const sweep *s, bool alone) {
             "not settled; of such times a range\n");
     if (s->run.log.file < 0) return;
     say("next:\n");
-    say("    %s table %s --mean            (-o table.tex: for a paper)\n", program_typed(),
-        s->run.log.path);
-    say("    %s report %s -o report.html    (charts)\n", program_typed(), s->run.log.path);
+    say("    %s table %s --mean   # -o table.tex: for a paper\n", program_typed(), s->run.log.path);
+    say("    %s report %s -o report.html   # charts\n", program_typed(), s->run.log.path);
 }
 
 void print_summary(const sweep *s, FILE *file) {
