@@ -20,6 +20,8 @@ ranks: exchange through MPI  | libopenmpi-dev | openmpi-devel
 ranks: launcher              | openmpi-bin   | openmpi
 ranks: exchange through MPI  | libmpich-dev  | mpich-devel
 ranks: launcher              | mpich         | mpich
+ranks: divides rows          | libmetis-dev  | metis-devel
+ranks: divides rows          | libscotch-dev | scotch-devel
 tables, tests                | python3       | python3
 report: fetches its charts   | python3-pip   | python3-pip
 Python binding: its tests    | python3-venv  | python3

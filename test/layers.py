@@ -11,9 +11,9 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 # Beside its own folder and include/: a layer's files may include and call these.
-INCLUDES = {"app": "measure", "api": "core read generate tune", "tune": "core measure wisdom", "wisdom": "core", "measure": "core",
+INCLUDES = {"app": "measure many", "api": "core read generate tune", "tune": "core measure wisdom", "wisdom": "core", "measure": "core",
             "read": "core", "generate": "core", "core": "", "formats": "", "omp": "formats", "cuda": "formats", "bindings": "", "many": ""}
-CALLS = {"app": "api core generate measure", "api": "core read generate tune", "tune": "core measure wisdom",
+CALLS = {"app": "api core generate measure many", "api": "core read generate tune", "tune": "core measure wisdom",
          "wisdom": "core", "measure": "core", "read": "core", "generate": "core", "core": "", "formats": "core",
          "omp": "core formats", "cuda": "core formats", "bindings": "api core", "many": "api core"}
 NAMES_BACKENDS = ("src/core/registry.c", "src/app/main.c")  # the tables; which backend is the build's

@@ -71,6 +71,10 @@ typedef struct options {
     int passes;                  /* of sweep; 0: not given */
     double timeout_s;            /* of sweep; negative: not given, 0: none */
     bool dry_run, resume, retry; /* retry: resume */
+    list ranks;                  /* of info: numbers of them */
+    const char *partition;       /* among ranks: rows, nnz, metis, scotch or a file */
+    double latency_s, message_s; /* that a message travels, and that it costs a rank */
+    double network_Bps;          /* of a rank */
 } options;
 
 /* The names of all commands, NULL at the end. */
@@ -171,6 +175,10 @@ typedef struct numbers {
     const double *value;
     int count;
 } numbers;
+typedef struct tallies { /* whole numbers */
+    const int64_t *value;
+    int count;
+} tallies;
 typedef struct texts {
     const char *const *value;
     int count;
@@ -196,6 +204,7 @@ typedef enum field_type {
     TYPE_number,
     TYPE_truth,
     TYPE_numbers,
+    TYPE_tallies,
     TYPE_texts,
     TYPE_pairs
 } field_type;
@@ -259,6 +268,13 @@ spmv_status transpose_of(spmv_ctx *ctx, const spmv_mat *mat, spmv_mat **out);
 /* All facts but the texts. Returns false if memory ran out for some, which are unknown then. */
 bool matrix_facts_of(const spmv_csr_view *A, const spmv_stats *stats, int threads,
                      matrix_facts *out);
+
+/* ---- info_ranks.c --------------------------------------------------------------------------- */
+
+/* Prints what each of o->ranks ranks would hold and exchange of a matrix, in place of other facts.
+ * shown: how many items of --format=json were printed, to be raised. Returns an exit code. */
+int inform_ranks(spmv_ctx *ctx, const options *o, const spmv_csr_view *A, const char *name,
+                 int *shown);
 
 /* ---- thumbnail.c ---------------------------------------------------------------------------- */
 

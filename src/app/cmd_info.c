@@ -218,6 +218,22 @@ static int print_facts(const options *o, const matrix_facts *facts) {
     return 0;
 }
 
+/* Options that would have no effect, with --ranks or without it. */
+static int check_ranks(const options *o) {
+    static const char *const without[] = {"kernel", "cells", "max-mem", NULL}, *const with[] = {
+                                                                                   "partition",
+                                                                                   "network",
+                                                                                   "probe", NULL};
+    for (const char *const *name = o->ranks.count ? without : with; *name; name++)
+        if (options_on_line(o, *name)) {
+            say(o->ranks.count ? "spmv: info: --ranks prints no formats, and does not take --%s\n"
+                               : "spmv: info: --%s is of --ranks\n",
+                *name);
+            return EXIT_USAGE;
+        }
+    return 0;
+}
+
 /* Reads the matrix; *stats: what is of the file. By the transpose, that is the matrix. */
 static spmv_status load(spmv_ctx *ctx, const options *o, const char *source, spmv_mat **mat,
                         spmv_stats *stats) {
@@ -265,6 +281,11 @@ static int inform(spmv_ctx *ctx, const options *o, const bool wanted[MOST_PAIRS]
     say_note(spmv_ctx_note(ctx), o->quiet);
     matrix_name(source, o->values, name, sizeof name);
     snprintf(hash, sizeof hash, "%016llx", (unsigned long long)stats.hash);
+    if (o->ranks.count) {
+        const int code = inform_ranks(ctx, o, &A, name, &shown);
+        spmv_mat_free(mat);
+        return code;
+    }
     char reason[MOST_PAIRS][REASON];
     int code = 0;
     if (!matrix_facts_of(&A, &stats, spmv_ctx_threads(ctx), &facts))
@@ -298,7 +319,7 @@ int cmd_info(const options *o, const spmv_backend *backend) {
         say("spmv: info: name matrices, such as 'spmv info thermal2.mtx gen:mesh:100000'\n");
         return EXIT_USAGE;
     }
-    if (check_params(o)) return EXIT_USAGE;
+    if (check_params(o) || check_ranks(o)) return EXIT_USAGE;
     if (spmv_ctx_create_lazily(&opts, &ctx) != SPMV_OK) return complain(SPMV_E_NOMEM, NULL);
     spmv_status status = choose_formats(ctx, o, wanted);
     int code = status == SPMV_OK ? 0 : complain(status, spmv_ctx_error(ctx));

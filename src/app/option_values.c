@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 const char *const command_names[] = {
 #define COMMAND(name, words, help) #name,
@@ -192,6 +193,33 @@ const char *const layout_names[] = {"columns", "rows", NULL};
 void take_layouts(options *o, const char *arg) {
     take_words(o, "layout", arg, layout_names, &o->layout);
     for (int k = 0; k < o->layout.count; k++) o->layout.value[k] += SPMV_COLUMNS;
+}
+
+void take_ranks(options *o, const char *arg) {
+    enum { MOST_RANKS = 1 << 20, MOST_NUMBERS = 16 };
+    char *rest = keep_copy(o, arg);
+    o->ranks.count = 0;
+    for (char *item; (item = strsep(&rest, ","));) {
+        append_range("ranks", item, 1, MOST_RANKS, &o->ranks);
+        if (o->ranks.count > MOST_NUMBERS)
+            usage_error("--ranks: '%s' names more than %d numbers of ranks", arg, MOST_NUMBERS);
+    }
+}
+
+void take_partition(options *o, const char *arg) {
+    if (!is_among(arg, "rows nnz metis scotch") && access(arg, R_OK) != 0)
+        usage_error("--partition: '%s' is not rows, nnz, metis, scotch or a file that can be read",
+                    arg);
+    o->partition = arg;
+}
+
+void take_network(options *o, const char *arg) {
+    char *rate = keep_copy(o, arg);
+    const char *latency = strsep(&rate, ":"), *message = strsep(&rate, ":");
+    if (!rate) usage_error("--network: '%s' is not US:US:GBPS, such as 2:0.4:12.5", arg);
+    o->latency_s = 1e-6 * real_of("network", latency, 0);
+    o->message_s = 1e-6 * real_of("network", message, 0);
+    o->network_Bps = 1e9 * real_of("network", rate, 1e-6);
 }
 
 int64_t most_vectors(const options *o) {

@@ -30,6 +30,10 @@ void take_caches(options *o, const char *arg);
 extern const char *const layout_names[]; /* by spmv_layout - SPMV_COLUMNS; NULL at the end */
 void take_vectors(options *o, const char *arg);
 void take_layouts(options *o, const char *arg);
+/* Take how many ranks to count for, how rows are divided among them, and their network. */
+void take_ranks(options *o, const char *arg);
+void take_partition(options *o, const char *arg);
+void take_network(options *o, const char *arg);
 int64_t most_vectors(const options *o); /* of the numbers to try */
 
 /* ---- parameters of kernels ------------------------------------------------------------------ */

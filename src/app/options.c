@@ -29,6 +29,9 @@ enum { /* options without a letter */
        KEY_FORMAT,
        KEY_EXPORT,
        KEY_CELLS,
+       KEY_RANKS,
+       KEY_PARTITION,
+       KEY_NETWORK,
        KEY_STAT,
        KEY_LOG,
        KEY_NO_LOG,
@@ -106,7 +109,7 @@ static const struct taken {
     {"list", "", false, "backend format quiet color", ""},
     {"info", "", true,
      "matrix max-unpacked values seed transpose kernel backend threads vectors layout precision "
-     "index max-mem format cells quiet",
+     "index max-mem format cells ranks partition network probe quiet",
      ""},
     {"probe", "", false, "backend device threads probe log no-log format quiet", ""},
     {"doctor", "", false, "backend device threads probe format output quiet color", ""},
@@ -268,6 +271,9 @@ static error_t parse(int key, char *arg, struct argp_state *state) {
     case KEY_WRITE: o->write_file = arg; break;
     case KEY_FORMAT: o->format = format_words[word_of("format", arg, format_words)]; break;
     case KEY_CELLS: o->cells = (int)whole_of("cells", arg, 1, 1024); break;
+    case KEY_RANKS: take_ranks(o, arg); break;
+    case KEY_PARTITION: take_partition(o, arg); break;
+    case KEY_NETWORK: take_network(o, arg); break;
     case KEY_EXPORT: o->export = export_words[word_of("export", arg, export_words)]; break;
     case KEY_STAT: o->stat = stat_words[word_of("stat", arg, stat_words)]; break;
     case KEY_LOG:
@@ -438,6 +444,10 @@ void options_parse(int argc, char **argv, const char *command, options *o) {
                    .sampling.max_noise = 0.01,
                    .format = "table",
                    .stat = "median",
+                   .partition = "nnz",
+                   .latency_s = 2e-6,
+                   .message_s = 4e-7,
+                   .network_Bps = 12.5e9,
                    .progress = terminal,
                    .command = command,
                    .matrix_words = takes_matrices(command),
@@ -548,5 +558,6 @@ void options_free(options *o) {
     free(o->caches.value);
     free(o->vectors.value);
     free(o->layout.value);
+    free(o->ranks.value);
     for (int id = 0; id < SPMV_NPARAMS; id++) free(o->param[id].value);
 }

@@ -204,11 +204,15 @@ _spmv() {
             '*'{-t,--threads=}'[OpenMP threads (OMP_NUM_THREADS, or else the cores that this process may use)]:N:_files' \
             '*--vectors=''[vectors that a product multiplies at once (1)]:K,...:_files' \
             '*--warps=''[warps that share a csell slice (auto\: by the number of slices)]:N|auto,...:(auto)' \
+            '*--probe=''[folder where '\''spmv probe'\'' saves this machine'\''s limits and runs read them (~/.cache/spmv)]:DIR|off:(off)' \
             '*--format=''[result format\: table, csv, jsonl or json (table); json, one array, is of list, info and doctor]:KIND:(table csv jsonl json)' \
             '*'{-q,--quiet}'[print results and errors only]' \
             '*--usage''[print every option on a few lines and exit]' \
             '*'{-v,--verbose}'[print more detail]' \
             '*--cells=''[info\: also the pattern, in N x N cells (none)]:N:_files' \
+            '*--network=''[info --ranks\: microseconds that a message travels, and that each costs a rank, and GB/s of a rank, for the predicted efficiency (2\:0.4\:12.5)]:US\:US\:GBPS:_files' \
+            '*--partition=''[info --ranks\: blocks of as many rows or nnz, the libraries metis or scotch, or a FILE with a rank, from 0, for each row (nnz)]:HOW:_files' \
+            '*--ranks=''[info\: in place of formats\: what each of so many ranks of an MPI program would hold, receive and send, and the predicted efficiency]:N,...:_files' \
             '*'{-h,--help}'[print this and exit]' \
             '*'{-V,--version}'[print the version; with -v also what was compiled in]' \
             '*:file:_files' ;;

@@ -1,5 +1,6 @@
 /* many_load.c: rank 0 reads or generates a matrix and deals out its rows. */
 #include "many.h"
+#include "partition.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,40 +35,16 @@ static bool is_dealer(const spmv_world *world) {
 
 /* ---- partition ------------------------------------------------------------------------------ */
 
-/* The first row of part r: the nearest to its share of all nonzeros. */
-static int64_t balanced_row(const spmv_csr_view *csr, double share) {
-    const double target = share * (double)csr->nnz;
-    int64_t low = 0, high = csr->rows;
-    while (low < high) {
-        const int64_t middle = low + (high - low) / 2;
-        if ((double)csr->row_ptr[middle] < target)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    const bool nearer =
-        low > 0 && target - (double)csr->row_ptr[low - 1] < (double)csr->row_ptr[low] - target;
-    return nearer ? low - 1 : low;
-}
-
-static int64_t even(int64_t n, int r, int size) {
-    return n / size * r + n % size * r / size;
-}
-
 static void divide_rows(dealer *d, spmv_partition by, int size) {
     const spmv_csr_view *csr = &d->csr;
-    for (int r = 0; r <= size; r++)
-        d->first_row[r] = by == SPMV_BY_ROWS || csr->nnz == 0 ? even(csr->rows, r, size)
-                                                              : balanced_row(csr, (double)r / size);
-    d->first_row[0] = 0;
-    d->first_row[size] = csr->rows; /* rows without entries at the end have no share */
+    many_divide(csr, by, size, d->first_row);
     for (int r = 0; r < size; r++) {
         const int64_t first = d->first_row[r], end = d->first_row[r + 1];
         d->of[r].rows = end - first;
         d->of[r].nnz = csr->row_ptr[end] - csr->row_ptr[first];
         d->of[r].cols = csr->rows == csr->cols
                             ? end - first
-                            : even(csr->cols, r + 1, size) - even(csr->cols, r, size);
+                            : many_even(csr->cols, r + 1, size) - many_even(csr->cols, r, size);
     }
     for (int64_t i = 0; i < csr->rows; i++) d->length[i] = csr->row_ptr[i + 1] - csr->row_ptr[i];
 }

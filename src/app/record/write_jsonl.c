@@ -59,6 +59,11 @@ static json_t *value_of(const field *f, const void *of) {
         for (int k = 0; k < ((const numbers *)at)->count; k++)
             json_array_append_new(array, real_or_null(((const numbers *)at)->value[k]));
         return array;
+    case TYPE_tallies:
+        array = json_array();
+        for (int k = 0; k < ((const tallies *)at)->count; k++)
+            json_array_append_new(array, json_integer(((const tallies *)at)->value[k]));
+        return array;
     case TYPE_texts:
         array = json_array();
         for (int k = 0; k < ((const texts *)at)->count; k++)

@@ -1,0 +1,152 @@
+/* count.c: what each of many ranks would hold, receive and send: one pass over the entries, in
+ * parallel over ranks. A stamp on each column says whether the rank whose rows are read has it, or
+ * has met it before. */
+#include "partition.h"
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct groups { /* things by their ranks, ascending within a rank */
+    int64_t *first;     /* [ranks + 1] */
+    int32_t *item;      /* [n] */
+} groups;
+
+static void groups_free(groups *g) {
+    free(g->first);
+    free(g->item);
+}
+
+static spmv_status groups_make(const int32_t *owner, int64_t n, int ranks, groups *g) {
+    g->first = calloc((size_t)ranks + 2, sizeof *g->first);
+    g->item = malloc((size_t)n * sizeof *g->item + 1);
+    if (!g->first || !g->item) return SPMV_E_NOMEM;
+    int64_t *next = g->first + 1; /* where the rank's next item goes; at the end, its end */
+    for (int64_t k = 0; k < n; k++) next[owner[k] + 1]++;
+    for (int r = 0; r < ranks; r++) next[r + 1] += next[r];
+    for (int64_t k = 0; k < n; k++) g->item[next[owner[k]]++] = (int32_t)k;
+    return SPMV_OK;
+}
+
+typedef struct scene { /* what all threads read */
+    const spmv_csr_view *A;
+    const int32_t *owner; /* [cols] */
+    groups rows, cols;
+} scene;
+
+typedef struct notes { /* of a thread */
+    int32_t *stamp;    /* [cols] 2 r: rank r has it, 2 r + 1: rank r receives it; else neither */
+    int64_t *from;     /* [ranks] entries that the rank receives from each; 0 between two ranks */
+    int32_t *peer;     /* [ranks] those that it receives from */
+} notes;
+
+static void notes_free(notes *n) {
+    free(n->stamp);
+    free(n->from);
+    free(n->peer);
+}
+
+static spmv_status notes_make(int64_t cols, int ranks, notes *n) {
+    const size_t bytes = (size_t)cols * sizeof *n->stamp;
+    n->stamp = malloc(bytes + 1);
+    n->from = calloc((size_t)ranks, sizeof *n->from);
+    n->peer = malloc((size_t)ranks * sizeof *n->peer);
+    if (!n->stamp || !n->from || !n->peer) return SPMV_E_NOMEM;
+    memset(n->stamp, -1, bytes);
+    return SPMV_OK;
+}
+
+/* Counts an entry with another rank's column. */
+static void meet(const scene *s, int r, int32_t col, notes *n, many_share *mine) {
+    mine->remote_nnz++;
+    if (n->stamp[col] == 2 * r + 1) return;
+    n->stamp[col] = 2 * r + 1;
+    mine->received++;
+    const int32_t q = s->owner[col];
+    if (n->from[q]++ == 0) n->peer[mine->receives_from++] = q;
+}
+
+static void read_rows(const scene *s, int r, notes *n, many_share *mine) {
+    const spmv_csr_view *A = s->A;
+    const int32_t own = 2 * r;
+    for (int64_t k = s->rows.first[r]; k < s->rows.first[r + 1]; k++) {
+        const int64_t i = s->rows.item[k], before = mine->remote_nnz;
+        for (int64_t e = A->row_ptr[i]; e < A->row_ptr[i + 1]; e++)
+            if (n->stamp[A->col_idx[e]] != own) meet(s, r, A->col_idx[e], n, mine);
+        mine->nnz += A->row_ptr[i + 1] - A->row_ptr[i];
+        mine->remote_rows += mine->remote_nnz > before;
+    }
+}
+
+/* Counts for a rank, and adds what others send it to their counts, as other threads do. */
+static void count_rank(const scene *s, int r, notes *n, many_share *out) {
+    many_share mine = {.rows = s->rows.first[r + 1] - s->rows.first[r],
+                       .cols = s->cols.first[r + 1] - s->cols.first[r]};
+    for (int64_t k = s->cols.first[r]; k < s->cols.first[r + 1]; k++)
+        n->stamp[s->cols.item[k]] = 2 * r;
+    read_rows(s, r, n, &mine);
+    for (int64_t k = 0; k < mine.receives_from; k++) {
+        many_share *sender = &out[n->peer[k]];
+#pragma omp atomic
+        sender->sent += n->from[n->peer[k]];
+#pragma omp atomic
+        sender->sends_to++;
+        n->from[n->peer[k]] = 0;
+    }
+    many_share *to = &out[r]; /* sent and sends_to are the others' to write */
+    to->rows = mine.rows;
+    to->cols = mine.cols;
+    to->nnz = mine.nnz;
+    to->remote_rows = mine.remote_rows;
+    to->remote_nnz = mine.remote_nnz;
+    to->received = mine.received;
+    to->receives_from = mine.receives_from;
+}
+
+/* Each thread has stamps for all columns: no more threads than keep these below the entries. */
+static int team(const spmv_csr_view *A, int ranks, int threads) {
+    const int64_t most = A->cols ? 2 * A->nnz / A->cols : 1;
+    if (threads > ranks) threads = ranks;
+    if (threads > most) threads = (int)most;
+    return threads > 1 ? threads : 1;
+}
+
+static spmv_status count_all(const scene *s, int ranks, int threads, many_share *out) {
+    spmv_status status = SPMV_OK;
+    memset(out, 0, (size_t)ranks * sizeof *out);
+#pragma omp parallel num_threads(team(s->A, ranks, threads))
+    {
+        notes n = {0};
+        const spmv_status mine = notes_make(s->A->cols, ranks, &n);
+        if (mine != SPMV_OK)
+#pragma omp atomic write
+            status = mine;
+#pragma omp barrier
+        if (status == SPMV_OK)
+#pragma omp for schedule(dynamic)
+            for (int r = 0; r < ranks; r++) count_rank(s, r, &n, out);
+        notes_free(&n);
+    }
+    return status;
+}
+
+spmv_status many_count(const spmv_csr_view *A, const int32_t *owner, int ranks, int threads,
+                       many_share *out) {
+    int32_t *even = NULL; /* owners of the columns of a matrix that is not square */
+    scene s = {.A = A, .owner = owner};
+    spmv_status status = groups_make(owner, A->rows, ranks, &s.rows);
+    if (status == SPMV_OK && A->rows != A->cols) {
+        s.owner = even = malloc((size_t)A->cols * sizeof *even + 1);
+        if (!even) status = SPMV_E_NOMEM;
+        for (int r = 0; even && r < ranks; r++)
+            for (int64_t j = many_even(A->cols, r, ranks); j < many_even(A->cols, r + 1, ranks);
+                 j++)
+                even[j] = r;
+        if (even) status = groups_make(even, A->cols, ranks, &s.cols);
+    } else {
+        s.cols = s.rows;
+    }
+    if (status == SPMV_OK) status = count_all(&s, ranks, threads, out);
+    if (even) groups_free(&s.cols);
+    groups_free(&s.rows);
+    free(even);
+    return status;
+}

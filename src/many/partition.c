@@ -1,0 +1,81 @@
+/* partition.c: which rank gets which rows: blocks of rows, or what a file says. */
+#include "partition.h"
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- blocks --------------------------------------------------------------------------------- */
+
+/* Returns the row before which the nonzeros are nearest to a share of all. */
+static int64_t balanced_row(const spmv_csr_view *A, double share) {
+    const double target = share * (double)A->nnz;
+    int64_t low = 0, high = A->rows;
+    while (low < high) {
+        const int64_t middle = low + (high - low) / 2;
+        if ((double)A->row_ptr[middle] < target)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    const bool nearer =
+        low > 0 && target - (double)A->row_ptr[low - 1] < (double)A->row_ptr[low] - target;
+    return nearer ? low - 1 : low;
+}
+
+int64_t many_even(int64_t n, int r, int ranks) {
+    return n / ranks * r + n % ranks * r / ranks;
+}
+
+void many_divide(const spmv_csr_view *A, spmv_partition by, int ranks, int64_t *first_row) {
+    for (int r = 0; r <= ranks; r++)
+        first_row[r] = by == SPMV_BY_ROWS || A->nnz == 0 ? many_even(A->rows, r, ranks)
+                                                         : balanced_row(A, (double)r / ranks);
+    first_row[0] = 0;
+    first_row[ranks] = A->rows; /* rows without entries at the end have no share */
+}
+
+void many_own_blocks(const int64_t *first_row, int ranks, int32_t *owner) {
+    for (int r = 0; r < ranks; r++)
+        for (int64_t i = first_row[r]; i < first_row[r + 1]; i++) owner[i] = r;
+}
+
+/* ---- a file --------------------------------------------------------------------------------- */
+
+static spmv_status read_owners(FILE *file, const char *path, int64_t rows, int ranks,
+                               int32_t *owner, char why[MANY_WHY]) {
+    char word[32];
+    int64_t n = 0;
+    for (; fscanf(file, "%31s", word) == 1; n++) {
+        char *end;
+        errno = 0;
+        const long rank = strtol(word, &end, 10);
+        if (errno || *end || rank < 0 || rank >= ranks) {
+            snprintf(why, MANY_WHY, "%.160s: its number %lld, '%s', is not a rank from 0 to %d",
+                     path, (long long)n + 1, word, ranks - 1);
+            return SPMV_E_FORMAT;
+        }
+        if (n < rows) owner[n] = (int32_t)rank;
+    }
+    if (ferror(file)) {
+        snprintf(why, MANY_WHY, "%.160s: %s", path, strerror(errno));
+        return SPMV_E_IO;
+    }
+    if (n == rows) return SPMV_OK;
+    snprintf(why, MANY_WHY, "%.160s has a rank for %lld rows, and the matrix %lld rows", path,
+             (long long)n, (long long)rows);
+    return SPMV_E_FORMAT;
+}
+
+spmv_status many_own_by_file(const char *path, int64_t rows, int ranks, int32_t *owner,
+                             char why[MANY_WHY]) {
+    FILE *file = fopen(path, "re");
+    if (!file) {
+        snprintf(why, MANY_WHY, "%.160s: %s", path, strerror(errno));
+        return SPMV_E_IO;
+    }
+    const spmv_status status = read_owners(file, path, rows, ranks, owner, why);
+    fclose(file);
+    return status;
+}

@@ -1,0 +1,38 @@
+/* partition.h: which rank gets which rows of a matrix, and what each would then hold and exchange,
+ * by counting, without MPI. */
+#ifndef SPMV_MANY_PARTITION_H
+#define SPMV_MANY_PARTITION_H
+
+#include "spmv_many.h"
+
+/* Returns the first of the n things that rank r of so many has when they are divided evenly. */
+int64_t many_even(int64_t n, int r, int ranks);
+/* Writes where each rank's block of rows begins, and the number of rows: first_row[ranks + 1]. */
+void many_divide(const spmv_csr_view *A, spmv_partition by, int ranks, int64_t *first_row);
+
+/* ---- owners: the rank of each row, [A->rows] ------------------------------------------------- */
+
+void many_own_blocks(const int64_t *first_row, int ranks, int32_t *owner);
+enum { MANY_WHY = 320 };
+/* Asks a library, "metis" or "scotch", to divide a square matrix so that ranks have about as many
+ * nonzeros each and exchange little. It is loaded then. On failure why says what is wrong. */
+spmv_status many_own_by_library(const char *library, const spmv_csr_view *A, int ranks,
+                                int32_t *owner, char why[MANY_WHY]);
+/* Reads a rank, from 0, for each row, with blanks or newlines between them. */
+spmv_status many_own_by_file(const char *path, int64_t rows, int ranks, int32_t *owner,
+                             char why[MANY_WHY]);
+
+/* ---- counting ------------------------------------------------------------------------------- */
+
+typedef struct many_share { /* what a rank has of a matrix: as spmv_many_facts */
+    int64_t rows, cols, nnz;
+    int64_t remote_rows, remote_nnz; /* rows with others' columns, and entries there */
+    int64_t received, sent;          /* entries of x in a product */
+    int64_t receives_from, sends_to; /* ranks */
+} many_share;
+/* Counts for every rank, in out[ranks]. A rank has the columns of its rows if A is square, else as
+ * many as any. SPMV_OK or SPMV_E_NOMEM. */
+spmv_status many_count(const spmv_csr_view *A, const int32_t *owner, int ranks, int threads,
+                       many_share *out);
+
+#endif
