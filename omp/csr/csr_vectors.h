@@ -184,51 +184,75 @@ typedef real vec128 __attribute__((vector_size(16), aligned(sizeof(real))));
 typedef real vec256 __attribute__((vector_size(32), aligned(sizeof(real))));
 typedef real vec512 __attribute__((vector_size(64), aligned(sizeof(real))));
 
-/* Load as many numbers as there are; the rest is 0. */
-AVX2_INLINE vec128 load_128(int there, const real *from) {
-    vec128 out;
+/* Load and store `there` numbers of a vector, or all where it is whole; what is not there is 0, and
+ * is not written. chosen: the first of two vectors, or the other, without a branch. */
+AVX2_INLINE vec128 load_128_avx2(const bool whole, int there, const real *from) {
+    if (whole) return *(const vec128 *)from;
     if (sizeof(real) == sizeof(double)) {
         const __m128i mask = _mm_cmpgt_epi64(_mm_set1_epi64x(there), _mm_set_epi64x(1, 0));
-        const __m128d found = _mm_maskload_pd((const double *)(const void *)from, mask);
-        memcpy(&out, &found, sizeof out);
-    } else {
-        const __m128i mask = _mm_cmpgt_epi32(_mm_set1_epi32(there), _mm_set_epi32(3, 2, 1, 0));
-        const __m128 found = _mm_maskload_ps((const float *)(const void *)from, mask);
-        memcpy(&out, &found, sizeof out);
+        return (vec128)_mm_maskload_pd((const double *)(const void *)from, mask);
     }
-    return out;
+    const __m128i mask = _mm_cmpgt_epi32(_mm_set1_epi32(there), _mm_set_epi32(3, 2, 1, 0));
+    return (vec128)_mm_maskload_ps((const float *)(const void *)from, mask);
 }
 
-AVX2_INLINE vec256 load_256(int there, const real *from) {
-    vec256 out;
+AVX2_INLINE vec256 load_256_avx2(const bool whole, int there, const real *from) {
+    if (whole) return *(const vec256 *)from;
     if (sizeof(real) == sizeof(double)) {
         const __m256i mask =
             _mm256_cmpgt_epi64(_mm256_set1_epi64x(there), _mm256_set_epi64x(3, 2, 1, 0));
-        const __m256d found = _mm256_maskload_pd((const double *)(const void *)from, mask);
-        memcpy(&out, &found, sizeof out);
-    } else {
-        const __m256i mask =
-            _mm256_cmpgt_epi32(_mm256_set1_epi32(there), _mm256_set_epi32(7, 6, 5, 4, 3, 2, 1, 0));
-        const __m256 found = _mm256_maskload_ps((const float *)(const void *)from, mask);
-        memcpy(&out, &found, sizeof out);
+        return (vec256)_mm256_maskload_pd((const double *)(const void *)from, mask);
     }
-    return out;
+    const __m256i mask =
+        _mm256_cmpgt_epi32(_mm256_set1_epi32(there), _mm256_set_epi32(7, 6, 5, 4, 3, 2, 1, 0));
+    return (vec256)_mm256_maskload_ps((const float *)(const void *)from, mask);
 }
 
-AVX512_INLINE vec512 load_512(int there, const real *from) {
-    const unsigned mask = (1U << there) - 1;
-    vec512 out;
-    if (sizeof(real) == sizeof(double)) {
-        const __m512d found =
-            _mm512_maskz_loadu_pd((__mmask8)mask, (const double *)(const void *)from);
-        memcpy(&out, &found, sizeof out);
-    } else {
-        const __m512 found =
-            _mm512_maskz_loadu_ps((__mmask16)mask, (const float *)(const void *)from);
-        memcpy(&out, &found, sizeof out);
+/* A store of AVX2 with a mask takes tens of cycles on some processors: numbers go one by one. */
+#define PUT_AND_CHOOSE_AVX2(width, blend) \
+    AVX2_INLINE void put_##width##_avx2(const bool whole, int there, real *to, vec##width v) { \
+        real numbers[sizeof v / sizeof(real)]; \
+        if (whole) { \
+            *(vec##width *)to = v; \
+            return; \
+        } \
+        memcpy(numbers, &v, sizeof v); \
+        for (int c = 0; c < there; c++) to[c] = numbers[c]; \
+    } \
+    AVX2_INLINE vec##width chosen_##width##_avx2(bool first, vec##width a, vec##width b) { \
+        typedef int64_t bits __attribute__((vector_size(width / 8))); \
+        const bits mask = (bits){0} - (int64_t)first; \
+        return (vec##width)blend((__m##width##d)b, (__m##width##d)a, (__m##width##d)mask); \
     }
-    return out;
-}
+PUT_AND_CHOOSE_AVX2(128, _mm_blendv_pd)
+PUT_AND_CHOOSE_AVX2(256, _mm256_blendv_pd)
+
+/* AVX-512 has masks of its own, which cost nothing, for vectors of every width. */
+#define LOAD_PUT_CHOOSE_AVX512(width, prefix, mask_of_floats) \
+    AVX512_INLINE vec##width load_##width##_avx512(const bool whole, int there, \
+                                                   const real *from) { \
+        const unsigned mask = (1U << there) - 1; \
+        if (whole) return *(const vec##width *)from; \
+        return sizeof(real) == sizeof(double) \
+                   ? (vec##width)prefix##_maskz_loadu_pd((__mmask8)mask, from) \
+                   : (vec##width)prefix##_maskz_loadu_ps((mask_of_floats)mask, from); \
+    } \
+    AVX512_INLINE void put_##width##_avx512(const bool whole, int there, real *to, vec##width v) { \
+        const unsigned mask = (1U << there) - 1; \
+        if (whole) \
+            *(vec##width *)to = v; \
+        else if (sizeof(real) == sizeof(double)) \
+            prefix##_mask_storeu_pd(to, (__mmask8)mask, (__m##width##d)v); \
+        else \
+            prefix##_mask_storeu_ps(to, (mask_of_floats)mask, (__m##width)v); \
+    } \
+    AVX512_INLINE vec##width chosen_##width##_avx512(bool first, vec##width a, vec##width b) { \
+        return (vec##width)prefix##_mask_mov_pd((__m##width##d)b, (__mmask8)(0 - first), \
+                                                (__m##width##d)a); \
+    }
+LOAD_PUT_CHOOSE_AVX512(128, _mm, __mmask8)
+LOAD_PUT_CHOOSE_AVX512(256, _mm256, __mmask8)
+LOAD_PUT_CHOOSE_AVX512(512, _mm512, __mmask16)
 
 /* ---- whole lines past the caches ------------------------------------------------------------- */
 
@@ -327,157 +351,169 @@ AVX512_INLINE void stream_512(real *to, vec512 v) {
     _mm512_stream_si512((void *)to, (__m512i)v);
 }
 
-/* Returns one of two, without a branch. */
-#define CHOOSE(width, INLINE) \
-    INLINE vec##width chosen_##width(int first, vec##width a, vec##width b) { \
-        typedef int64_t bits __attribute__((vector_size(width / 8))); \
-        bits p, q; \
-        memcpy(&p, &a, sizeof p); \
-        memcpy(&q, &b, sizeof q); \
-        p = (p & -(int64_t)first) | (q & ((int64_t)first - 1)); \
-        memcpy(&a, &p, sizeof a); \
-        return a; \
-    }
-CHOOSE(128, AVX2_INLINE)
-CHOOSE(256, AVX2_INLINE)
-CHOOSE(512, AVX512_INLINE)
-
-/* Functions for rows of n vectors of a width, of which the last holds `rest` numbers; asks: x is
- * asked for ahead. */
-#define ROW_FUNCTIONS(width, INLINE) \
-    INLINE void sum_row_##width(const panel *p, int64_t k, int64_t end, const int n, \
-                                const int rest, const bool asks, vec##width *sum) { \
+/* Functions for rows of n vectors of a width by an instruction set, of which the last is whole or
+ * holds `rest` numbers; asks: x is asked for ahead. Their arguments are constants where they are
+ * called, so that each way has a loop of its own, whose row costs few instructions. */
+#define ROW_FUNCTIONS(width, set, INLINE) \
+    INLINE void sum_row_##width##_##set(const csr *A, const real *x, int64_t ldx, int64_t k, \
+                                        int64_t end, const int n, const bool whole, \
+                                        const int rest, const bool asks, vec##width *sum) { \
         enum { LANES = sizeof(vec##width) / sizeof(real) }; \
-        const idx *col = p->A->col_idx; \
-        const real *value = p->A->values, *x = p->x; \
-        const int64_t ldx = p->ldx, behind = p->A->s.nnz - ASKED; \
+        const int64_t begin = k, behind = A->s.nnz - ASKED; \
         vec##width even[MOST_VECTORS], odd[MOST_VECTORS]; \
         for (int v = 0; v < n; v++) even[v] = odd[v] = (vec##width){0}; \
         for (; k + 1 < end; k += 2) { \
-            const real *even_x = x + col[k] * ldx, *odd_x = x + col[k + 1] * ldx; \
+            const real *even_x = x + A->col_idx[k] * ldx, *odd_x = x + A->col_idx[k + 1] * ldx; \
             if (asks && k + 1 < behind) \
                 for (int v = 0; v < n; v += 64 / (int)sizeof(vec##width)) { \
-                    __builtin_prefetch(x + col[k + ASKED] * ldx + v * LANES); \
-                    __builtin_prefetch(x + col[k + 1 + ASKED] * ldx + v * LANES); \
+                    __builtin_prefetch(x + A->col_idx[k + ASKED] * ldx + v * LANES); \
+                    __builtin_prefetch(x + A->col_idx[k + 1 + ASKED] * ldx + v * LANES); \
                 } \
             _Pragma("GCC unroll 4") for (int v = 0; v < n; v++) { \
-                const int there = v == n - 1 ? rest : LANES; \
-                even[v] += value[k] * load_##width(there, even_x + v * LANES); \
-                odd[v] += value[k + 1] * load_##width(there, odd_x + v * LANES); \
+                const bool all = v < n - 1 || whole; \
+                even[v] += A->values[k] * load_##width##_##set(all, rest, even_x + v * LANES); \
+                odd[v] += A->values[k + 1] * load_##width##_##set(all, rest, odd_x + v * LANES); \
             } \
         } \
-        if (n == 1) { /* no branch, which none could guess: what is no entry is masked */ \
-            const int is_odd = k < end; \
-            const int64_t at = k - (k > 0 && !is_odd); \
-            if (at < end) { \
-                const vec##width more = \
-                    even[0] + value[at] * load_##width(rest, x + col[at] * ldx); \
-                even[0] = chosen_##width(is_odd, more, even[0]); \
-            } \
-        } else if (k < end) { \
-            const real *even_x = x + col[k] * ldx; \
+        if (n == 1 && begin < end) { /* no branch, which none could guess: it may count or not */ \
+            const int64_t at = end - 1; \
+            const vec##width more = \
+                even[0] + \
+                A->values[at] * load_##width##_##set(whole, rest, x + A->col_idx[at] * ldx); \
+            even[0] = chosen_##width##_##set((end - begin) % 2, more, even[0]); \
+        } else if (n > 1 && k < end) { \
+            const real *even_x = x + A->col_idx[k] * ldx; \
             _Pragma("GCC unroll 4") for (int v = 0; v < n; v++) even[v] += \
-                value[k] * load_##width(v == n - 1 ? rest : LANES, even_x + v * LANES); \
+                A->values[k] * load_##width##_##set(v < n - 1 || whole, rest, even_x + v * LANES); \
         } \
         _Pragma("GCC unroll 4") for (int v = 0; v < n; v++) sum[v] = even[v] + odd[v]; \
     } \
-    INLINE void put_row_##width(const panel *p, int64_t row, const int n, const int rest, \
-                                const vec##width *sum) { \
+    INLINE void put_row_##width##_##set(const panel *p, int64_t row, const int n, \
+                                        const bool whole, const int rest, const vec##width *sum) { \
         enum { LANES = sizeof(vec##width) / sizeof(real) }; \
-        real *z = p->z + row * p->ldz, last[LANES]; \
+        real *z = p->z + row * p->ldz; \
         const real *y = p->y + row * p->ldy; \
-        const int full = rest == LANES ? n : n - 1; \
-        for (int v = 0; v < full; v++, z += LANES, y += LANES) { \
+        for (int v = 0; v < n; v++, z += LANES, y += LANES) { \
+            const bool all = v < n - 1 || whole; \
             vec##width out = p->alpha * sum[v]; \
             __asm__("" : "+v"(out)); /* as in put_squares */ \
-            if (p->beta != 0) out += p->beta * *(const vec##width *)y; \
-            *(vec##width *)z = out; \
+            if (p->beta != 0) out += p->beta * load_##width##_##set(all, rest, y); \
+            put_##width##_##set(all, rest, z, out); \
         } \
-        memcpy(last, &sum[n - 1], sizeof last); \
-        for (int c = 0; full < n && c < rest; c++) \
-            z[c] = combined(p->alpha, last[c], p->beta, y + c, true); \
     } \
-    INLINE void multiply_as_##width(const panel *given, const share *s, real *carried, \
-                                    const int n, const int rest, const bool asks) { \
+    INLINE void in_rows_##width##_##set(const panel *given, const share *s, real *carried, \
+                                        const int n, const bool whole, const bool asks) { \
         enum { LANES = sizeof(vec##width) / sizeof(real) }; \
         const panel p = *given; \
-        turned_back back; \
-        lines out[TURNED]; \
-        vec##width begun[MOST_VECTORS]; \
+        const csr A = *p.A; \
+        const int rest = p.columns - (n - 1) * LANES; \
+        const int64_t last = s->last, end = s->end; \
+        vec##width sum[MOST_VECTORS]; \
         int64_t k = s->k; \
-        if (p.in_columns) memset(&back, 0, sizeof back); \
-        back.first = s->first, back.n = 0; \
-        for (int c = 0; p.past && c < p.columns; c++) \
-            begin_lines(&out[c], p.z + c * p.ldz + s->first); \
-        for (int64_t i = s->first; i < s->last; k = p.A->row_ptr[++i]) { \
-            vec##width sum[MOST_VECTORS]; \
-            ask_ahead(p.A->values + k, HALF_PAGE); \
-            ask_ahead(p.A->col_idx + k, HALF_PAGE / 2); \
-            sum_row_##width(&p, k, p.A->row_ptr[i + 1], n, rest, asks, sum); \
-            if (p.streams) { \
+        for (int64_t i = s->first; i < last; k = A.row_ptr[++i]) { \
+            ask_ahead(A.values + k, HALF_PAGE); \
+            ask_ahead(A.col_idx + k, HALF_PAGE / 2); \
+            sum_row_##width##_##set(&A, p.x, p.ldx, k, A.row_ptr[i + 1], n, whole, rest, asks, \
+                                    sum); \
+            if (!whole || !p.streams) \
+                put_row_##width##_##set(&p, i, n, whole, rest, sum); \
+            else \
                 for (int v = 0; v < n; v++) \
                     stream_##width(p.z + i * p.ldz + v * LANES, p.alpha * sum[v]); \
-            } else if (!p.in_columns) { \
-                put_row_##width(&p, i, n, rest, sum); \
-            } else if (n * LANES <= TURNED) { \
-                memcpy(back.sum[back.n], sum, (size_t)n * sizeof *sum); \
-                if (++back.n == BACK) put_squares(&p, &back, out); \
-            } \
         } \
-        if (p.in_columns) put_squares(&p, &back, out); \
-        for (int c = 0; p.past && c < p.columns; c++) end_lines(&out[c], p.past); \
-        if (p.past || p.streams) _mm_sfence(); \
-        sum_row_##width(&p, k, s->end, n, rest, asks, begun); \
-        memcpy(carried, begun, (size_t)p.columns * sizeof *carried); \
+        if (p.streams) _mm_sfence(); \
+        sum_row_##width##_##set(&A, p.x, p.ldx, k, end, n, whole, rest, asks, sum); \
+        memcpy(carried, sum, (size_t)p.columns * sizeof *carried); \
     } \
-    INLINE void multiply_##width(const panel *p, const share *s, real *carried, const int n, \
-                                 const bool asks) { \
+    INLINE void in_columns_##width##_##set(const panel *given, const share *s, real *carried, \
+                                           const int n, const bool whole, const bool asks) { \
         enum { LANES = sizeof(vec##width) / sizeof(real) }; \
-        if (n == 1 && p->columns == LANES) \
-            multiply_as_##width(p, s, carried, n, LANES, asks); \
-        else \
-            multiply_as_##width(p, s, carried, n, p->columns - (n - 1) * LANES, asks); \
-    }
-
-#define ROWS_OF(width, n, target) \
-    static target void rows_##width##_##n(const panel *p, const share *s, real *carried) { \
-        multiply_##width(p, s, carried, n, false); \
+        const panel p = *given; \
+        const csr A = *p.A; \
+        const int rest = p.columns - (n - 1) * LANES; \
+        turned_back back; \
+        lines out[TURNED]; \
+        vec##width sum[MOST_VECTORS]; \
+        int64_t k = s->k; \
+        memset(&back, 0, sizeof back); \
+        back.first = s->first; \
+        for (int c = 0; p.past && c < p.columns; c++) \
+            begin_lines(&out[c], p.z + c * p.ldz + s->first); \
+        for (int64_t i = s->first; i < s->last; k = A.row_ptr[++i]) { \
+            ask_ahead(A.values + k, HALF_PAGE); \
+            ask_ahead(A.col_idx + k, HALF_PAGE / 2); \
+            sum_row_##width##_##set(&A, p.x, p.ldx, k, A.row_ptr[i + 1], n, whole, rest, asks, \
+                                    sum); \
+            memcpy(back.sum[back.n], sum, (size_t)n * sizeof *sum); \
+            if (++back.n == BACK) put_squares(&p, &back, out); \
+        } \
+        put_squares(&p, &back, out); \
+        for (int c = 0; p.past && c < p.columns; c++) end_lines(&out[c], p.past); \
+        if (p.past) _mm_sfence(); \
+        sum_row_##width##_##set(&A, p.x, p.ldx, k, s->end, n, whole, rest, asks, sum); \
+        memcpy(carried, sum, (size_t)p.columns * sizeof *carried); \
     } \
-    static target void rows_##width##_##n##_ask(const panel *p, const share *s, real *carried) { \
-        multiply_##width(p, s, carried, n, true); \
+    INLINE void multiply_##width##_##set(const panel *p, const share *s, real *carried, \
+                                         const int n, const bool asks) { \
+        enum { LANES = sizeof(vec##width) / sizeof(real) }; \
+        const bool whole = p->columns == n * LANES; \
+        if (n * LANES <= TURNED && p->in_columns && whole) \
+            in_columns_##width##_##set(p, s, carried, n, true, asks); \
+        else if (n * LANES <= TURNED && p->in_columns) \
+            in_columns_##width##_##set(p, s, carried, n, false, asks); \
+        else if (whole) \
+            in_rows_##width##_##set(p, s, carried, n, true, asks); \
+        else \
+            in_rows_##width##_##set(p, s, carried, n, false, asks); \
     }
 
-ROW_FUNCTIONS(128, AVX2_INLINE)
-ROW_FUNCTIONS(256, AVX2_INLINE)
-ROW_FUNCTIONS(512, AVX512_INLINE)
-ROWS_OF(128, 1, AVX2)
-ROWS_OF(256, 1, AVX2)
-ROWS_OF(256, 2, AVX2)
-ROWS_OF(256, 3, AVX2)
-ROWS_OF(256, 4, AVX2)
-ROWS_OF(512, 1, AVX512)
-ROWS_OF(512, 2, AVX512)
-ROWS_OF(512, 3, AVX512)
-ROWS_OF(512, 4, AVX512)
+#define ROWS_OF(width, set, n, target) \
+    static target void rows_##width##_##set##_##n(const panel *p, const share *s, real *carried) { \
+        multiply_##width##_##set(p, s, carried, n, false); \
+    } \
+    static target void rows_##width##_##set##_##n##_ask(const panel *p, const share *s, \
+                                                        real *carried) { \
+        multiply_##width##_##set(p, s, carried, n, true); \
+    }
+#define BOTH(width, set, n) \
+    { rows_##width##_##set##_##n, rows_##width##_##set##_##n##_ask }
+
+ROW_FUNCTIONS(128, avx2, AVX2_INLINE)
+ROW_FUNCTIONS(256, avx2, AVX2_INLINE)
+ROW_FUNCTIONS(128, avx512, AVX512_INLINE)
+ROW_FUNCTIONS(256, avx512, AVX512_INLINE)
+ROW_FUNCTIONS(512, avx512, AVX512_INLINE)
+ROWS_OF(128, avx2, 1, AVX2)
+ROWS_OF(256, avx2, 1, AVX2)
+ROWS_OF(256, avx2, 2, AVX2)
+ROWS_OF(256, avx2, 3, AVX2)
+ROWS_OF(256, avx2, 4, AVX2)
+ROWS_OF(128, avx512, 1, AVX512)
+ROWS_OF(256, avx512, 1, AVX512)
+ROWS_OF(512, avx512, 1, AVX512)
+ROWS_OF(512, avx512, 2, AVX512)
+ROWS_OF(512, avx512, 3, AVX512)
+ROWS_OF(512, avx512, 4, AVX512)
 DIRECT_FUNCTIONS(avx2, AVX2, true)
 
-static panel_function *const rows_256[][2] = {{rows_256_1, rows_256_1_ask},
-                                              {rows_256_2, rows_256_2_ask},
-                                              {rows_256_3, rows_256_3_ask},
-                                              {rows_256_4, rows_256_4_ask}},
-                             *const rows_512[][2] = {{rows_512_1, rows_512_1_ask},
-                                                     {rows_512_2, rows_512_2_ask},
-                                                     {rows_512_3, rows_512_3_ask},
-                                                     {rows_512_4, rows_512_4_ask}};
+/* By instruction set, AVX2 and AVX-512. */
+static panel_function *const rows_128[][2] = {BOTH(128, avx2, 1), BOTH(128, avx512, 1)},
+                             *const rows_256[][2] = {BOTH(256, avx2, 1), BOTH(256, avx512, 1)};
+/* By the number of vectors. */
+static panel_function *const rows_avx2[][2] = {BOTH(256, avx2, 1), BOTH(256, avx2, 2),
+                                               BOTH(256, avx2, 3), BOTH(256, avx2, 4)},
+                             *const rows_avx512[][2] = {BOTH(512, avx512, 1), BOTH(512, avx512, 2),
+                                                        BOTH(512, avx512, 3), BOTH(512, avx512, 4)};
 
 /* The narrowest vectors that hold the columns, for the fewest lines are read then. */
 static panel_function *rows_function(int64_t isa, int columns, bool asks) {
     const int narrow = 16 / (int)sizeof(real), middle = 32 / (int)sizeof(real),
               wide = 64 / (int)sizeof(real);
     if (isa == ISA_PORTABLE) return rows_portable;
-    if (columns <= narrow) return asks ? rows_128_1_ask : rows_128_1;
-    if (columns <= middle || isa == ISA_AVX2) return rows_256[(columns - 1) / middle][asks];
-    return rows_512[(columns - 1) / wide][asks];
+    if (columns <= narrow) return rows_128[isa == ISA_AVX512][asks];
+    if (columns <= middle) return rows_256[isa == ISA_AVX512][asks];
+    return isa == ISA_AVX2 ? rows_avx2[(columns - 1) / middle][asks]
+                           : rows_avx512[(columns - 1) / wide][asks];
 }
 
 static panel_function *direct_function(int64_t isa, int columns) {
