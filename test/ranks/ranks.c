@@ -5,7 +5,9 @@
  *
  * ranks [-x EXCHANGE] [-w EXCHANGE] [-m SOURCE]... [-k KERNEL]...: through another exchange, of all
  * ranks or of the last one; of these matrices, and of one matrix by these kernels, instead of the
- * usual. Rank 0 prints what failed, and the counts; kernels that cannot multiply are skipped. */
+ * usual. Rank 0 prints what failed, and the counts; kernels that cannot multiply are skipped.
+ *
+ * ranks -i SOURCE -p nnz|rows: rank 0 prints a line of what each rank has, and no counts. */
 #include <math.h>
 #include <mpi.h>
 #include <spmv_many.h>
@@ -441,6 +443,25 @@ static void try_usual(void) {
     try_failures();
 }
 
+/* ---- facts ---------------------------------------------------------------------------------- */
+
+/* Prints each rank's number, rows, nonzeros, entries received and sent, and peers. */
+static void print_facts(const char *source, spmv_partition partition) {
+    spmv_many_mat *mat = NULL;
+    spmv_many_load_opts opts = SPMV_OPTS(spmv_many_load_opts);
+    spmv_many_facts f = SPMV_OPTS(spmv_many_facts), *all = malloc((size_t)size * sizeof *all);
+    opts.partition = partition;
+    if (spmv_many_mat_load(world, source, &opts, &mat) != SPMV_OK) puts(spmv_world_error(world));
+    if (mat) spmv_many_mat_info(mat, &f);
+    MPI_Gather(&f, sizeof f, MPI_BYTE, all, sizeof f, MPI_BYTE, 0, MPI_COMM_WORLD);
+    for (int r = 0; rank == 0 && r < size; r++)
+        printf("%d %lld %lld %lld %lld %d %d\n", r, (long long)all[r].own_rows,
+               (long long)all[r].own_nnz, (long long)all[r].received, (long long)all[r].sent,
+               all[r].receives_from, all[r].sends_to);
+    spmv_many_mat_free(mat);
+    free(all);
+}
+
 int main(int argc, char **argv) {
     MPI_Comm comm = MPI_COMM_WORLD;
     spmv_ctx_opts context = SPMV_OPTS(spmv_ctx_opts);
@@ -461,16 +482,22 @@ int main(int argc, char **argv) {
     }
     rank = spmv_world_rank(world);
     size = spmv_world_size(world);
-    int asked = 0;
+    int asked = 0, prints = 0;
+    const char *of = NULL;
     for (int k = 1; k + 1 < argc; k += 2) {
         if (strcmp(argv[k], "-m") == 0) try_source(argv[k + 1], SPMV_BY_NONZEROS, "csr_rows");
         if (strcmp(argv[k], "-k") == 0) try_source("gen:box27:5", SPMV_BY_ROWS, argv[k + 1]);
+        if (strcmp(argv[k], "-i") == 0) of = argv[k + 1];
+        if (strcmp(argv[k], "-p") == 0) {
+            print_facts(of, strcmp(argv[k + 1], "rows") == 0 ? SPMV_BY_ROWS : SPMV_BY_NONZEROS);
+            prints = 1;
+        }
         asked |= strcmp(argv[k], "-x") != 0 && strcmp(argv[k], "-w") != 0;
     }
     if (!asked) try_usual();
     spmv_world_free(world);
     if (rank == 0 && skipped) printf("%d skipped\n", skipped);
-    if (rank == 0) printf("%d passed, %d failed\n", passed, failed);
+    if (rank == 0 && !prints) printf("%d passed, %d failed\n", passed, failed);
     fflush(stdout);
     MPI_Finalize();
     return rank == 0 && failed; /* a launcher may end all ranks when one fails, unheard */
