@@ -7,6 +7,7 @@
 #include "spmv_kernel.h"
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 /* Products: as many as first ones are timed in trials (MOST_FIRST), and fewer than the warm-up and
@@ -65,6 +66,48 @@ static spmv_status stop_writing(const spmv_plan *p, const spmv_operands *v) {
 static spmv_status go_wrong(const spmv_plan *p, const spmv_operands *v) {
     multiply(p, v);
     if (!is_early(p)) ((real *)v->z)[p->store->rows / 2] += 1;
+    return SPMV_OK;
+}
+
+/* Its products 2 to 199 are wrong: neither the first nor the last one shows that. */
+static spmv_status go_right(const spmv_plan *p, const spmv_operands *v) {
+    enum { WRONG_UNTIL = 199 };
+    const int number = ++*(int *)p->scratch;
+    multiply(p, v);
+    if (number > 1 && number <= WRONG_UNTIL) ((real *)v->z)[p->store->rows / 2] += 1;
+    return SPMV_OK;
+}
+
+static spmv_status be_wrong_once(const spmv_plan *p, const spmv_operands *v) {
+    multiply(p, v);
+    if (++*(int *)p->scratch == 2) ((real *)v->z)[p->store->rows / 2] += 1;
+    return SPMV_OK;
+}
+
+/* Writes what its first product was, whatever x is. */
+static spmv_status prepare_a_memory(spmv_plan *p) {
+    p->scratch_bytes = (size_t)(p->store->rows + 1) * sizeof(real);
+    p->scratch = calloc(1, p->scratch_bytes);
+    return p->scratch ? SPMV_OK : spmv_fail(p->device->ctx, SPMV_E_NOMEM, "out of memory");
+}
+
+static spmv_status remember(const spmv_plan *p, const spmv_operands *v) {
+    real *kept = p->scratch, *y = v->z;
+    const int64_t rows = p->store->rows;
+    if (!kept[rows]) {
+        multiply(p, v);
+        memcpy(kept, y, (size_t)rows * sizeof *kept);
+        kept[rows] = 1;
+    }
+    memcpy(y, kept, (size_t)rows * sizeof *kept);
+    return SPMV_OK;
+}
+
+/* Stays within the bound, but is not what it says to be. */
+static spmv_status waver(const spmv_plan *p, const spmv_operands *v) {
+    real *y = (real *)v->z + p->store->rows / 2;
+    multiply(p, v);
+    if (++*(int *)p->scratch > 2) *y += *y * (real)(sizeof(real) == 8 ? 0x1p-52 : 0x1p-23);
     return SPMV_OK;
 }
 
@@ -143,6 +186,10 @@ PLANT(csr_tiles, no_params, write_nothing);
 PLANT(csr_tiles_copied, no_params, stop_writing);
 PLANT(csr_blocks, no_params, go_wrong);
 PLANT(coo_segments, simd, be_wrong_with_simd);
+PLANT(spc5_rows, no_params, go_right);
+PLANT(bsr_rows, no_params, be_wrong_once);
+PLANT_PREPARED(hybrid_rows, no_params, prepare_a_memory, remember);
+PLANT(bsr_lanes, no_params, waver);
 PLANT_PREPARED(hyb_rows, no_params, prepare_a_copy, be_wrong_in_copies);
 /* Is what auto proposes where entries are on diagonals: it times the one and finds the other
  * wrong. */

@@ -47,12 +47,16 @@ spmv_status problem_copies(problem *p, int count) {
     spmv_product *grown = realloc(p->product, (size_t)count * sizeof *grown);
     if (!grown) return spmv_fail(p->plan->device->ctx, SPMV_E_NOMEM, "out of memory");
     p->product = grown;
+    bool *negated = realloc(p->negated, (size_t)count * sizeof *negated);
+    if (!negated) return spmv_fail(p->plan->device->ctx, SPMV_E_NOMEM, "out of memory");
+    p->negated = negated;
     while (p->nproducts < count) {
         int k = p->nproducts;
         spmv_plan *copy = NULL;
         if (k > 0) TRY(spmv_plan_copy(p->plan, &copy));
         p->product[k] =
             (spmv_product){.plan = copy ? copy : p->plan, .k = p->k, .layout = p->layout};
+        p->negated[k] = false;
         p->nproducts++; /* problem_close frees what it got to */
         TRY(make_vectors(p, k));
     }
@@ -75,7 +79,9 @@ void problem_close(problem *p) {
         if (k > 0) spmv_plan_free((spmv_plan *)(uintptr_t)product->plan);
     }
     free(p->product);
+    free(p->negated);
     p->product = NULL;
+    p->negated = NULL;
     p->nproducts = 0;
     p->batch = NULL;
 }
@@ -89,6 +95,64 @@ static spmv_status reset_y(problem *p) {
 spmv_status problem_result(problem *p, int k, void *y) {
     return spmv_plan_get(p->plan, y, p->product[k].y, bytes_of(p, p->rows));
 }
+
+/* ---- looks between samples ------------------------------------------------------------------ */
+
+/* Gives product k the negative of its x, whose numbers are p->x or their negatives. */
+static spmv_status negate_x(problem *p, int k) {
+    enum { PIECE = 1 << 15 };
+    char *x = (char *)(uintptr_t)p->product[k].x;
+    const bool is_f64 = p->precision == SPMV_F64;
+    const size_t width = is_f64 ? sizeof(double) : sizeof(float);
+    const int64_t n = numbers_of(p, p->cols);
+    p->negated[k] = !p->negated[k];
+    if (!p->negated[k]) return spmv_plan_put(p->plan, x, p->x, bytes_of(p, p->cols));
+    void *piece = malloc(PIECE * width);
+    spmv_status status = piece ? SPMV_OK : SPMV_E_NOMEM;
+    for (int64_t j = 0; status == SPMV_OK && j < n; j += PIECE) {
+        const int64_t count = n - j < PIECE ? n - j : PIECE;
+        for (int64_t i = 0; i < count; i++)
+            if (is_f64)
+                ((double *)piece)[i] = -((const double *)p->x)[j + i];
+            else
+                ((float *)piece)[i] = -((const float *)p->x)[j + i];
+        status = spmv_plan_put(p->plan, x + (size_t)j * width, piece, (size_t)count * width);
+    }
+    free(piece);
+    return status == SPMV_E_NOMEM ? spmv_fail(p->plan->device->ctx, status, "out of memory")
+                                  : status;
+}
+
+/* Returns a hash of y's bits, never 0; every NaN counts as one. Four sums, so that the processor
+ * need not wait for one. */
+static uint64_t bits_of(const problem *p, const void *y) {
+    const bool is_f64 = p->precision == SPMV_F64;
+    const int64_t n = numbers_of(p, p->rows);
+    uint64_t sum[4] = {1, 2, 3, 4};
+    for (int64_t i = 0; i < n; i++) {
+        const double value = is_f64 ? ((const double *)y)[i] : (double)((const float *)y)[i];
+        const uint64_t word = isnan(value) ? UINT64_MAX : spmv_bits(value);
+        sum[i & 3] = (sum[i & 3] ^ word) * 0x9e3779b97f4a7c15u;
+        sum[i & 3] ^= sum[i & 3] >> 32;
+    }
+    return spmv_mix(spmv_mix(spmv_mix(sum[0]) ^ sum[1]) ^ spmv_mix(sum[2] ^ spmv_mix(sum[3]))) | 1;
+}
+
+spmv_status problem_look(problem *p, void *y, bool *negated, problem_bits *bits) {
+    const unsigned traits = p->plan->kernel->traits;
+    const bool repeats = (traits & SPMV_DETERMINISTIC) && !(traits & SPMV_PEER);
+    const int k = p->next_look;
+    p->looks++;
+    p->next_look = (k + 1) % p->nproducts;
+    *negated = p->negated[k];
+    TRY(problem_result(p, k, y));
+    uint64_t *before = &p->bits[*negated], now = repeats ? bits_of(p, y) : 0;
+    *bits = !repeats || !*before ? NEW_BITS : *before == now ? SAME_BITS : OTHER_BITS;
+    if (!*before) *before = now;
+    return negate_x(p, k);
+}
+
+/* --------------------------------------------------------------------------------------------- */
 
 spmv_status problem_once(problem *p, void *y) {
     double seconds;
@@ -206,6 +270,7 @@ static size_t flush_bytes(const problem *p) {
 
 spmv_status problem_batch(problem *p, timing *t, int inner) {
     t->inner = inner;
+    p->next_look = 0; /* copies have not multiplied yet */
     return spmv_batch_create(p->product, p->nproducts, inner, p->alpha, p->beta, &p->batch);
 }
 

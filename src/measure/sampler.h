@@ -53,6 +53,9 @@ typedef struct problem { /* one product to verify and time: host data in the pla
     double vectors_s;      /* host to device for x and y0 */
     spmv_product *product; /* [nproducts]; all but the first of copies of the plan */
     int nproducts;         /* that a sample goes through in turn */
+    bool *negated;         /* [nproducts]: the product's x is -x */
+    int looks, next_look;  /* that problem_look had; the product that it looks at next */
+    uint64_t bits[2];      /* of y, of x and of -x, in the first look at each; 0: there was none */
     spmv_batch *batch;     /* a sample; NULL: it is a single product */
     size_t flush;          /* bytes read before a sample to empty the caches; 0: none */
     double *emptying_s; /* of who must save time: the caches are emptied of the product's data alone
@@ -90,8 +93,15 @@ spmv_status problem_fill_caches(const problem *p, size_t bytes);
 spmv_status problem_sample(problem *p, timing *t);
 /* A sample that was taken otherwise. */
 spmv_status timing_add(const problem *p, timing *t, double seconds);
-/* Copies what the last timed sample left in the y of product k. */
+/* Copies what the last timed sample left in the y of product k, with x or -x as p->negated says. */
 spmv_status problem_result(problem *p, int k, void *y);
+/* What the bits of a y are to those of the first that was looked at of the same x. Those of a
+ * kernel that is not deterministic, or another library's, are new every time. */
+typedef enum problem_bits { NEW_BITS, SAME_BITS, OTHER_BITS } problem_bits;
+/* Between samples: copies the last y of one product, of each in turn, and compares its bits. From
+ * now on that product's x is the negative of what it was, so that a product which keeps to what it
+ * computed before, or writes nothing, is seen by the next look. *negated: y is that of -x. */
+spmv_status problem_look(problem *p, void *y, bool *negated, problem_bits *bits);
 /* spot_check.c. Of products y <- A x of k vectors on a CPU: sets x, by so many threads, so that
  * wrong columns show, of the matrix and among the vectors; marks y before a product; checks some
  * rows of y, of every vector, after it (SPMV_E_UNSUITABLE: one is wrong). */

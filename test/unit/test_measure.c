@@ -217,12 +217,14 @@ static void spot_checks_look_at_every_vector(void **state) {
         assert_int_equal(spot_check(&check, y), SPMV_OK);
         memcpy(kept, y, ROWS * K * sizeof *y);
         for (int64_t v = 0; v < K; v++) {
-            put_number(precision, y, place_of(layout, ROWS, ROWS - 1, v), 0);
-            assert_int_equal(spot_check(&check, y), SPMV_E_UNSUITABLE);
-            char said[48];
-            snprintf(said, sizeof said, "row %d of vector %d", ROWS - 1, (int)v);
-            assert_non_null(strstr(spmv_ctx_error(ctx), said));
-            memcpy(y, kept, ROWS * K * sizeof *y);
+            for (int row = 0; row < ROWS; row++) { /* of a small matrix it checks all */
+                char said[48];
+                put_number(precision, y, place_of(layout, ROWS, row, v), 0);
+                assert_int_equal(spot_check(&check, y), SPMV_E_UNSUITABLE);
+                snprintf(said, sizeof said, "row %d of vector %d", row, (int)v);
+                assert_non_null(strstr(spmv_ctx_error(ctx), said));
+                memcpy(y, kept, ROWS * K * sizeof *y);
+            }
         }
         const spot other = {s.mat, precision, K, layout == SPMV_ROWS ? SPMV_COLUMNS : SPMV_ROWS};
         assert_int_equal(spot_check(&other, y), SPMV_E_UNSUITABLE);
@@ -432,6 +434,108 @@ static void a_copy_that_writes_nothing_shows(void **state) {
     scene_close(&s);
 }
 
+/* What a sample says times its products is no more than what passed meanwhile. */
+static void a_sample_is_the_time_of_one_product(void **state) {
+    (void)state;
+    enum { INNER = 1000 };
+    static double y0[ROWS];
+    scene s;
+    scene_open(&s, "omp:csr_rows");
+    problem p = problem_on(&s, y0, 0);
+    timing t = {0};
+    assert_int_equal(problem_open(&p), SPMV_OK);
+    assert_int_equal(problem_batch(&p, &t, INNER), SPMV_OK);
+    const double start = spmv_now();
+    assert_int_equal(problem_sample(&p, &t), SPMV_OK);
+    assert_true(t.sample_s[0] > 0 && t.sample_s[0] * INNER <= spmv_now() - start);
+    free(t.sample_s);
+    problem_close(&p);
+    scene_close(&s);
+}
+
+/* ---- looks between samples ------------------------------------------------------------------ */
+
+static int wrong_from, wrong_to; /* numbers of products */
+
+static spmv_status run_wrong_between(const spmv_plan *p, const spmv_operands *v) {
+    spmv_status status = counted_run(p, v);
+    double *y = v->z;
+    if (products >= wrong_from && products <= wrong_to) y[7] += fabs(y[7]) * 0x1p-52;
+    return status;
+}
+
+static spmv_status run_once_and_remember(const spmv_plan *p, const spmv_operands *v) {
+    static double kept[ROWS];
+    spmv_status status = products ? SPMV_OK : shipped_run(p, v);
+    if (!products++) memcpy(kept, v->z, sizeof kept);
+    memcpy(v->z, kept, sizeof kept);
+    return status;
+}
+
+/* Looks at each of 20 samples of so many copies and returns the first whose bits are others than
+ * those of a sample before it with the same x, from 1; 0: none. y: of the last sample. */
+static int first_other(scene *s, int copies, double beta, run_function run, unsigned traits,
+                       double *y) {
+    static double y0[ROWS];
+    static spmv_kernel kernel;
+    const spmv_kernel *real_kernel = s->plan->kernel;
+    problem p = problem_on(s, y0, beta);
+    timing t = {.inner = 1};
+    int found = 0;
+    for (int i = 0; i < ROWS; i++) y0[i] = beta == 0 ? NAN : 1;
+    kernel = *real_kernel;
+    shipped_run = kernel.run;
+    kernel.run = run;
+    kernel.traits = traits;
+    s->plan->kernel = &kernel;
+    products = 0;
+    assert_int_equal(problem_open(&p), SPMV_OK);
+    assert_int_equal(problem_copies(&p, copies), SPMV_OK);
+    assert_int_equal(problem_batch(&p, &t, copies), SPMV_OK);
+    for (int n = 1; n <= 20; n++) {
+        const int k = (n - 1) % copies;
+        problem_bits bits;
+        bool negated;
+        assert_int_equal(problem_sample(&p, &t), SPMV_OK);
+        assert_int_equal(problem_look(&p, y, &negated, &bits), SPMV_OK);
+        assert_int_equal(negated, (n - 1) / copies % 2);
+        assert_int_equal(p.negated[k], !negated);
+        const double *x = p.product[k].x;
+        for (int j = 0; j < COLS; j++) assert_true(x[j] == (negated ? s->x[j] : -s->x[j]));
+        if (bits == OTHER_BITS && !found) found = n;
+        if (run != counted_run || beta != 0) continue;
+        for (int i = 0; i < ROWS; i++) assert_true(y[i] == (negated ? -s->once[i] : s->once[i]));
+    }
+    problem_close(&p);
+    free(t.sample_s);
+    s->plan->kernel = real_kernel;
+    return found;
+}
+
+static void looks_find_the_wrong_product(void **state) {
+    (void)state;
+    const unsigned repeats = SPMV_DETERMINISTIC;
+    double y[ROWS];
+    scene s;
+    scene_open(&s, "omp:csr_rows");
+    for (int copies = 1; copies <= 3; copies += 2)
+        for (int beta = 0; beta < 2; beta++) {
+            assert_int_equal(first_other(&s, copies, beta, counted_run, repeats, y), 0);
+            for (int n = 2 * copies + 1; n <= 20; n++) { /* the sample that is looked at */
+                wrong_from = wrong_to = (n - 1) * copies + (n - 1) % copies + 1;
+                assert_int_equal(first_other(&s, copies, beta, run_wrong_between, repeats, y), n);
+            }
+            wrong_from = wrong_to = 10 * copies + 1;
+            assert_int_equal(first_other(&s, copies, beta, run_wrong_between, 0, y), 0);
+            assert_int_equal(
+                first_other(&s, copies, beta, run_wrong_between, repeats | SPMV_PEER, y), 0);
+        }
+    /* What it multiplied first it shows for -x, too: as new bits, which the reference is for. */
+    assert_int_equal(first_other(&s, 1, 0, run_once_and_remember, repeats, y), 0);
+    assert_memory_equal(y, s.once, sizeof y);
+    scene_close(&s);
+}
+
 static void a_flush_empties_nothing_it_should_not(void **state) {
     (void)state;
     scene s;
@@ -547,6 +651,8 @@ int main(int argc, char **argv) {
         cmocka_unit_test(no_time_is_no_time),
         cmocka_unit_test(steady_goes_through_copies),
         cmocka_unit_test(a_copy_that_writes_nothing_shows),
+        cmocka_unit_test(a_sample_is_the_time_of_one_product),
+        cmocka_unit_test(looks_find_the_wrong_product),
         cmocka_unit_test(a_flush_empties_nothing_it_should_not),
         cmocka_unit_test(samples_end_when_the_median_is_known_and_no_wait),
         cmocka_unit_test(no_noise_is_below_zero),

@@ -76,6 +76,19 @@ static void the_interval_holds_the_true_median(void **state) {
     }
 }
 
+static void numbers_are_what_they_are_called(void **state) {
+    (void)state;
+    const double five[] = {50, 10, 40, 20, 30}, four[] = {4, 1, 3, 2};
+    statistics s = statistics_of(five, 5);
+    assert_true(s.min == 10 && s.q1 == 20 && s.median == 30 && s.q3 == 40 && s.max == 50);
+    assert_true(s.mean == 30 && fabs(s.stdev - sqrt(250)) < 1e-12);
+    s = statistics_of(four, 4);
+    assert_true(s.min == 1 && s.q1 == 1.75 && s.median == 2.5 && s.q3 == 3.25 && s.max == 4);
+    assert_true(s.mean == 2.5 && fabs(s.stdev - sqrt(5 / 3.0)) < 1e-12);
+    s = statistics_of(four, 1);
+    assert_true(s.q1 == 4 && s.median == 4 && s.q3 == 4 && s.stdev == 0);
+}
+
 /* A hundred times the samples: a tenth of the interval, where the quartiles stay where they are. */
 static void more_samples_make_it_narrower(void **state) {
     (void)state;
@@ -156,6 +169,7 @@ static void waits_are_of_all_threads_together(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(numbers_are_what_they_are_called),
         cmocka_unit_test(the_interval_holds_the_true_median),
         cmocka_unit_test(more_samples_make_it_narrower),
         cmocka_unit_test(a_drift_makes_it_wider),

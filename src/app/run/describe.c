@@ -244,17 +244,18 @@ static void describe_plan(const options *o, const spmv_plan_facts *f, const prob
 /* ---- checks --------------------------------------------------------------------------------- */
 
 static void describe_check(const options *o, const candidate *e, record *r) {
-    r->check_status = !o->verify ? "off" : e->check.bad_rows ? "wrong" : "ok";
+    const bool wrong = e->check.bad_rows || e->wavers;
+    r->check_status = !o->verify ? "off" : wrong ? "wrong" : "ok";
     if (!o->verify) return;
     r->check_reference = "coo-extended";
     r->check_bound =
         "2 (n_i + 2) u (|alpha| |A| |x| + |beta| |y|)_i, or the statistical one if that is less";
     r->check_max_ratio = e->check.max_ratio;
     r->check_bad_rows = e->check.bad_rows;
+    if (wrong) r->check_stage = e->stage;
     if (!e->check.bad_rows) return;
     r->check_first_bad_row = e->check.first_bad_row;
     r->check_first_bad_vector = e->check.first_bad_vector;
-    r->check_stage = e->stage;
 }
 
 /* ---- times ---------------------------------------------------------------------------------- */

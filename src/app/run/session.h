@@ -229,7 +229,9 @@ typedef struct candidate { /* a cell, and what came of it: all that its record i
     timing t;
     turns turns;
     noise noise;       /* of its turns */
-    const char *stage; /* of the last check: first or last; NULL: there was no product yet */
+    const char *stage; /* of the last check: first, later or last; NULL: there was no product yet */
+    double looked_s;   /* seconds of looks between samples */
+    bool wavers;       /* one of them saw other bits than before, of a deterministic kernel */
     verdict check;     /* its rows; the largest ratio of all checks */
     surroundings before, after; /* of its rounds */
     bool shown;                 /* as it is so far */

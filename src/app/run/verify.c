@@ -192,7 +192,7 @@ static double error_ratio(long double r, long double mass, long double bound, do
     if (!isfinite(y)) return mass > largest ? 0 : INFINITY;
     if (isinf(r)) return INFINITY;
     long double error = fabsl((long double)y - r);
-    return error == 0 ? 0 : bound > 0 ? (double)(error / bound) : INFINITY;
+    return (double)(error / bound); /* which is above 0 */
 }
 
 /* Says what roundings of size 1 come to; before: beta y0_i. */
