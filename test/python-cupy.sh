@@ -30,5 +30,12 @@ grep 'ran in the library' "$work/log"
 # Names of cases may hold blanks: a file of one that fails runs again as a whole.
 failing ${PYTEST:-} $(sed 's/::.*//' "$work/with" | sort -u) >"$work/without"
 comm -13 "$work/without" "$work/with" >"$work/new"
-[ ! -s "$work/new" ] || { echo "these fail with spmv.accelerate alone:"; cat "$work/new"; exit 1; }
-echo "the $(wc -l <"$work/with") that fail do so without spmv.accelerate, too"
+# Some of CuPy's tests fail now and then, those of svds without spmv.accelerate, too: a new failure runs again.
+if [ -s "$work/new" ]; then
+    failing -p accelerated ${PYTEST:-} $(sed 's/::.*//' "$work/new" | sort -u) >"$work/again"
+    comm -12 "$work/new" "$work/again" >"$work/still"
+    [ ! -s "$work/still" ] || { echo "these fail with spmv.accelerate alone:"; cat "$work/still"; exit 1; }
+    echo "these failed once with spmv.accelerate, and not in a second run:"
+    cat "$work/new"
+fi
+echo "the others of the $(wc -l <"$work/with") that fail do so without spmv.accelerate, too"
