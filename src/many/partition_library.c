@@ -127,10 +127,11 @@ static spmv_status refuse_width(char why[MANY_WHY]) {
 
 static spmv_status refuse_graph(int code, char why[MANY_WHY]) {
     snprintf(why, MANY_WHY, "it failed, with %d", code);
-    return SPMV_E_NOMEM;
+    return SPMV_E_DEVICE;
 }
 
-/* METIS_SetDefaultOptions fills 40 numbers, of the width that it was built for, with -1. */
+/* While it runs METIS takes SIGTERM for itself, and then fails with -4. METIS_SetDefaultOptions
+ * fills 40 numbers, of the width that it was built for, with -1. */
 static spmv_status ask_metis(const graph *g, int32_t ranks, int32_t *owner, char why[MANY_WHY]) {
     enum { OPTIONS = 40, OK = 1 };
     static const char *const files[] = {"libmetis.so.5", "libmetis.so", NULL},

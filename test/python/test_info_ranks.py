@@ -177,6 +177,26 @@ class InfoRanks(unittest.TestCase):
                 self.assertLess(facts["halo"]["received_most"], 1.5 * boxes["halo"]["received_most"])
                 self.assertEqual([len(set(f["each"]["rows"])) for f in info("gen:diagonal:3", "1,3,5", f"--partition={name}")], [1, 1, 2])
 
+    def test_the_results_page_has_the_log_and_the_log_has_what_is_counted(self):
+        page = (ROOT / "docs/results/ranks.md").read_text(encoding="utf-8").split("\n## ")
+        with open(ROOT / "log/reference/ranks.csv", encoding="utf-8") as file:
+            rows = list(csv.DictReader(file))
+        for row in rows:
+            part = page[1 if row["ranks.count"] == "64" else 2]
+            how = {"nnz": "blocks", "metis": "METIS"}[row["ranks.partition"]]
+            self.assertIn(f"| {row['matrix.name'][4:]} | {how} | {float(row['ranks.imbalance']):.2f} | "
+                          f"{100 * float(row['ranks.remote_rows']):.0f} | {int(row['halo.received_most']):,} | "
+                          f"{int(row['halo.sent_most']):,} | {float(row['halo.all_B']) / 1e6:.2f} | {row['halo.peers_most']} | "
+                          f"{float(row['predicted.efficiency']):.2f} |", part)
+        self.assertEqual(sum(line.startswith("| ") for part in page for line in part.splitlines()), len(rows) + 2)
+        done = call("info", "gen:poisson2d:1000", "--ranks=64,1000", "--probe=off", "--format=csv").stdout
+        logged = [row for row in rows if row["matrix.name"] == "gen:poisson2d:1000" and row["ranks.partition"] == "nnz"]
+        counted = list(csv.DictReader(done.splitlines()))
+        for row in logged + counted: # the last bits of these are the compiler's
+            for key in [key for key in row if key.startswith("predicted.")]:
+                row[key] = f"{float(row[key]):.6g}" if row[key][0].isdigit() else row[key]
+        self.assertEqual(counted, logged)
+
     def test_a_table_fits(self):
         talk = call("info", "gen:rmat:8:4", "--ranks=2:12:2,100000", "-v").stdout
         self.assertLessEqual(max(map(len, talk.splitlines())), 80)
