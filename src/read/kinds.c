@@ -34,6 +34,10 @@ const char *spmv_name_of_kind(const void *head, size_t nhead, const char **advic
         {0, 5, "<html", "a web page", "did a download fail?"},
         {0, 5, "<?xml", "an XML document", "did a download fail?"},
         {0, 19, "version https://git", "a pointer of Git LFS", "git lfs pull gets the file"},
+        {0, 4, "\xff\xfe\0\0", "UTF-32 text", "iconv -f UTF-32 -t UTF-8 converts it"},
+        {0, 4, "\0\0\xfe\xff", "UTF-32 text", "iconv -f UTF-32 -t UTF-8 converts it"},
+        {0, 4, "%\0%\0", "UTF-16 text", "iconv -f UTF-16LE -t UTF-8 converts it"},
+        {0, 4, "\0%\0%", "UTF-16 text", "iconv -f UTF-16BE -t UTF-8 converts it"},
         {0, 2, "\xff\xfe", "UTF-16 text", "iconv -f UTF-16 -t UTF-8 converts it"},
         {0, 2, "\xfe\xff", "UTF-16 text", "iconv -f UTF-16 -t UTF-8 converts it"},
     };

@@ -19,7 +19,7 @@ enum {
         64 /* compression up to which an announced number of entries is believed at once */
 };
 /* What entries are read with a note about. */
-enum { NOT_FINITE, NO_LETTER, COMMENT_BEHIND, ODDITIES };
+enum { NOT_FINITE, NO_LETTER, COMMENT_BEHIND, ABOVE, ODDITIES };
 #define BANNER "'%%MatrixMarket matrix coordinate real general'" /* an example for messages */
 
 typedef struct worker { /* one thread's block */

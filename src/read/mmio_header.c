@@ -23,6 +23,7 @@ static const spelling fields[] = {
     {"unsigned-integer", SPMV_INTEGER_FIELD},
     {"unsigned", SPMV_INTEGER_FIELD},
     {"unsigned_integer", SPMV_INTEGER_FIELD},
+    {"uint", SPMV_INTEGER_FIELD},
     {"signed-integer", SPMV_INTEGER_FIELD},
     {"int", SPMV_INTEGER_FIELD},
     {"int32", SPMV_INTEGER_FIELD},
@@ -241,6 +242,9 @@ spmv_status mm_read_header(reader *r, worker *w) {
     for (bool banner = false, begun = false;;) {
         mm_read_lines(r, w);
         if (w->status != SPMV_OK) return w->status;
+        if (!begun && w->begin < w->end &&
+            spmv_name_of_kind(w->text, (size_t)(w->filled - w->text), &(const char *){0}))
+            return refuse_kind(w, w->begin, w->begin);
         if (w->endless) return refuse_endless(r, w, banner);
         if (w->begin == w->end && !banner) {
             r->lines += r->lines == 0;

@@ -194,6 +194,26 @@ static const char *reason(word text) {
     return "";
 }
 
+/* Reads inf and nan as Windows' C libraries print them: 1.#INF, -1.#IND00, 1.#QNAN, -nan(ind). */
+static bool scan_windows_word(word text, double *out) {
+    static const struct {
+        const char *word;
+        double value;
+    } known[] = {{"1.#inf", INFINITY}, {"1.#ind", NAN},   {"1.#qnan", NAN},
+                 {"1.#snan", NAN},     {"nan(ind)", NAN}, {"nan(snan)", NAN}};
+    const char *end = text.text + text.length, *p = text.text;
+    const bool negative = *p == '-';
+    p += negative || *p == '+';
+    for (size_t k = 0; k < sizeof known / sizeof *known; k++) {
+        if (!spmv_begins_with(p, known[k].word)) continue;
+        const char *rest = p + strlen(known[k].word);
+        while (rest < end && *rest == '0') rest++; /* the precision asked for */
+        *out = negative ? -known[k].value : known[k].value;
+        return rest == end;
+    }
+    return false;
+}
+
 /* The value of a line that has number `number` of the block. */
 static spmv_status read_value(const reader *r, worker *w, const char *line, int64_t number,
                               word text, double *out) {
@@ -203,6 +223,10 @@ static spmv_status read_value(const reader *r, worker *w, const char *line, int6
     if (r->field == SPMV_INTEGER_FIELD && !mm_scan_integer(text, &integer))
         return mm_refuse_at(w, line, text.text, "found %s as the value, expected an integer",
                             mm_quote(text).text);
+    if (!has_letter && scan_windows_word(text, out)) {
+        notice(w, NOT_FINITE, number);
+        return SPMV_OK;
+    }
     if (!has_letter) stop = spmv_scan_fortran(&r->powers, text.text, out);
     if (stop != end)
         return mm_refuse_at(w, line, text.text, "found %s as the value, expected a number%s",
@@ -255,8 +279,12 @@ static const char *read_odd_line(const reader *r, worker *w, const char *line, i
     if (r->coordinate) indices = r->one_index ? 1 : 2;
     expected = indices + (r->field != SPMV_PATTERN_FIELD);
     if (nwords != expected) {
-        mm_refuse(w, "found %d word%s, expected %s", nwords, nwords == 1 ? "" : "s",
-                  r->one_index ? expected == 1 ? "'row'" : "'row value'" : shapes[expected - 1]);
+        const char *mark = line + strcspn(line, ",;\n"); /* the block ends with a newline */
+        mm_refuse(w, "found %d word%s, expected %s%s", nwords, nwords == 1 ? "" : "s",
+                  r->one_index ? expected == 1 ? "'row'" : "'row value'" : shapes[expected - 1],
+                  mark >= stop   ? ""
+                  : *mark == ',' ? ": blanks separate them, not commas"
+                                 : ": blanks separate them, not semicolons");
         return next;
     }
     if (indices > 0 && read_index(w, line, words[0], "row", r->rows, &row)) return next;
@@ -272,6 +300,7 @@ static const char *read_odd_line(const reader *r, worker *w, const char *line, i
         w->row[w->count] = row;
         w->col[w->count] = col;
     }
+    if (r->coordinate && r->symmetry != SPMV_GENERAL && col > row) notice(w, ABOVE, number);
     if (expected > indices) w->values[w->count] = value;
     if (all > nwords) notice(w, COMMENT_BEHIND, number);
     w->count++;
@@ -306,7 +335,8 @@ static inline __attribute__((always_inline)) void
 read_entries(const reader *r, worker *w, int64_t limit, bool coordinate, spmv_field field) {
     const char *p = w->begin, *end = w->end;
     const uint64_t rows = (uint64_t)r->rows, cols = (uint64_t)r->cols;
-    const bool skew = coordinate && r->symmetry == SPMV_SKEW_SYMMETRIC;
+    const bool skew = coordinate && r->symmetry == SPMV_SKEW_SYMMETRIC,
+               half = coordinate && r->symmetry != SPMV_GENERAL;
     int64_t n = 0, lines = 0;
     while (p < end) {
         const char *line = p;
@@ -338,6 +368,7 @@ read_entries(const reader *r, worker *w, int64_t limit, bool coordinate, spmv_fi
         }
         if (*p != '\n') p = skip_blanks(p);
         if (*p != '\n') goto odd;
+        if (half && col > row) notice(w, ABOVE, lines);
         p++;
         n++;
         continue;

@@ -394,6 +394,20 @@ static const struct {
     {REAL "1 3 3\n1 1 1\n1 2 NaN\n1 3 -inf % no end\n", "1x3 real general 1,1=1 1,2=nan 1,3=-inf",
      ":4: a word is read as the value inf or nan, here first|:5: a comment behind an entry is "
      "passed over, here first"},
+    {REAL "1 3 3\n1 1 1.#INF\n1 2 -1.#IND00\n1 3 -nan(ind)\n",
+     "1x3 real general 1,1=inf 1,2=-nan 1,3=-nan",
+     ":3: a word is read as the value inf or nan, here first"},
+    {"%%MatrixMarket matrix coordinate uint symmetric\n2 2 3\n1 1 5\n1 2 7\n2 1 7\n",
+     "2x2 integer symmetric 1,1=5 1,2=7 2,1=7",
+     ":1: 'uint' is read as 'integer'|:4: an entry above the diagonal counts below it, too, as the "
+     "banner's "
+     "symmetry has it; where both are in the file they are added, here first"},
+    {"%%MatrixMarket matrix coordinate real skew-symmetric\n2 2 1\n1 2 7 % odd\n",
+     "2x2 real skew 1,2=7",
+     ":3: a comment behind an entry is passed over, here first|:3: an entry above the diagonal "
+     "counts below "
+     "it, too, as the banner's symmetry has it; where both are in the file they are added, here "
+     "first"},
     {"%%MatrixMarket matrix coordinate real general % by hand\n1 1 1 % sizes\n1 1 5\n",
      "1x1 real general 1,1=5", ""},
     {PATTERN "1 2 2\r\n1 1\r\r\n\n\r1 2 %c\r\n", "1x2 pattern general 1,1 1,2",
@@ -452,6 +466,12 @@ static const struct {
     {"PK\x03\x04\n", ": found a zip archive, expected a Matrix Market file: unzip it"},
     {"<!DOCTYPE HTML>\n",
      ": found a web page, expected a Matrix Market file: did a download fail?"},
+    {"%PDF-1.7\n", ": found a PDF document, expected a Matrix Market file: name a matrix"},
+    {REAL "2 2 1\n1,1,5\n",
+     ":3: found 1 word, expected 'row column value': blanks separate them, not commas"},
+    {REAL "2 2 1\n1; 1; 5; 6\n",
+     ":3: found 4 words, expected 'row column value': blanks separate them, not semicolons"},
+    {REAL "2 2 1\n1 1 1.#INFX\n", ":3:5: found '1.#INFX' as the value, expected a number"},
     {"\xff\xfe%%\n",
      ": found UTF-16 text, expected a Matrix Market file: iconv -f UTF-16 -t UTF-8 converts it"},
 };
@@ -460,6 +480,18 @@ static void test_what_nobody_sees_is_named(void **state) {
     (void)state;
     for (size_t k = 0; k < LENGTH(unseen); k++)
         check_refused(unseen[k].text, strlen(unseen[k].text), unseen[k].expected);
+    static const struct {
+        const char text[16], *expected;
+    } wide[] = {
+        {"%\0%\0M\0a\0\n", "UTF-16 text, expected a Matrix Market file: iconv -f UTF-16LE"},
+        {"\0%\0%\0M\0a\0\n", "UTF-16 text, expected a Matrix Market file: iconv -f UTF-16BE"},
+        {"\xff\xfe\0\0%\0\0\0\n", "UTF-32 text, expected a Matrix Market file: iconv -f UTF-32"},
+    };
+    for (size_t k = 0; k < LENGTH(wide); k++) {
+        char expected[200];
+        snprintf(expected, sizeof expected, ": found %s -t UTF-8 converts it", wide[k].expected);
+        check_refused(wide[k].text, sizeof wide[k].text, expected);
+    }
 }
 
 /* Line ends of a large file that are CR alone: no line of it ever ends. */
