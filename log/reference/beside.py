@@ -23,9 +23,9 @@ from replay import FAIR, CLOSE, is_ours, kernels_built, mean  # noqa: E402
 from common import EX_DATAERR, EX_USAGE, Parser, Stop, load, run, say  # noqa: E402  (replay sets the path)
 from against_peers.classes import HALVES, listed_name, outside_list  # noqa: E402
 from against_peers.figures import machine_of  # noqa: E402
-from texts import markdown_table, percent, plural  # noqa: E402
+from texts import markdown_table, percent  # noqa: E402
 from units.pairs import LIMIT, interval_of, rounds_of  # noqa: E402
-from units.unit import product_of, system_of  # noqa: E402
+from units.unit import product_of, ran_by, settings_text, system_of, unit_of  # noqa: E402
 
 STATES, PRECISIONS = ("cold", "steady", "warm"), ("f64", "f32")
 HEAD = """# What the choice of auto costs
@@ -90,10 +90,10 @@ class Regret(NamedTuple):
     faster: str  # the fastest kernel beside it
 
 
-def words_of(record, threads):
-    """A kernel, and how many threads it took if those are not that many."""
-    mine = record.get("config.threads")
-    return record["config.kernel"] + (f" with {plural(mine, 'thread')}" if mine and mine != threads else "")
+def words_of(record):
+    """The configuration that multiplied; threads are named if they are not all."""
+    unit = unit_of(record)
+    return f"{ran_by(unit)} {settings_text(unit)}".rstrip()
 
 
 def regret_of(auto, others):
@@ -103,7 +103,7 @@ def regret_of(auto, others):
     if not beside:
         return None
     value, is_known, faster = max(beside, key=lambda one: one[0])
-    return Regret(max(value, 1), is_known, words_of(auto, faster.get("config.threads")), faster["config.kernel"])
+    return Regret(max(value, 1), is_known, words_of(auto), words_of(faster))
 
 
 def regrets_of(records):

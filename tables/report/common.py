@@ -5,6 +5,7 @@ import contextlib
 import io
 import itertools
 import os
+import re
 import sys
 import textwrap
 
@@ -61,11 +62,24 @@ def edge(output):
 
 
 def broken(line, width):
-    """A line of talk in lines of that width; a command to type, which four blanks begin, as it is."""
-    if not width or len(line) <= width or line.startswith("    "):
+    """A line of talk in lines of that width; of a command to type, which four blanks begin, they end in backslashes."""
+    if not width or len(line) <= width:
         return line
+    if line.startswith("    "):
+        return broken_command(line.strip(), max(width, LEAST_WIDTH))
     indent = " " * (len(line) - len(line.lstrip(" ")) + 2)
     return textwrap.fill(line, max(width, LEAST_WIDTH), subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+
+
+def broken_command(command, width):
+    """A command in lines of that width, which a shell takes for one: broken at blanks outside quotes."""
+    lines, line = [], "   "
+    for word in re.findall(r"(?:'[^']*'|\\.|[^ '\\])+", command):
+        if len(line) + len(word) + 3 > width and line.strip():
+            lines.append(f"{line} \\")
+            line = "     "
+        line += f" {word}"
+    return "\n".join([*lines, line])
 
 
 def say(text):

@@ -11,9 +11,9 @@ verdict:
 
     FASTER, SLOWER  the medians differ by 2 % or more (by 5 % where a side has one run: two processes
                     of one binary differ, too) and the quartile ranges do not meet
-    SAME            the medians differ by less than 2 %
-    UNSURE          2 % or more, but nobody can say: the quartile ranges meet, or a time is disturbed,
-                    not settled, or suspect, faster than the memory was when probed
+    SAME            the medians differ by less than 2 %, and no time is in doubt
+    UNSURE          nobody can say: a time is disturbed, not settled, or suspect, faster than the memory
+                    was when probed; or the medians differ, but the quartile ranges meet
     BROKEN, FIXED  a result only in A, only in B; the other failed, was wrong or was skipped
 
 --ab runs OLD and NEW with what follows --, each in a process of its own and shortly, 10 to 60 times in
@@ -78,9 +78,10 @@ def judge(pair):
     if "suspect" in (a.status, b.status):
         sides = " and ".join(name for name, unit in (("A", a), ("B", b)) if unit.status == "suspect")
         return Verdict("UNSURE", change, f"{sides} faster than memory was when probed: probe again")
-    if abs(change) < SURE:
+    unsure = in_doubt(a, b)
+    if not unsure and abs(change) < SURE:
         return Verdict("SAME", change, "")
-    unsure = in_doubt(a, b) or (
+    unsure = unsure or (
         RANGES_MEET if overlap(a, b) else ONE_RUN if abs(change) < SURE_OF_ONE and 1 in (a.runs, b.runs) else "")
     if unsure:
         return Verdict("UNSURE", change, unsure)

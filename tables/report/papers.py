@@ -154,7 +154,8 @@ def why_not(runs):
                 word, reason = "not ranked", "nobody checked the result (--verify=off)"
             elif word == "ok":
                 word, reason = "suspect", "faster than the memory, and no cache can hold it"
-            lines.append(f"- {run.matrix}, {run.backend}:{run.kernel} {settings}: "
+            who = f"{run.backend}:{run.kernel} {settings}".rstrip()
+            lines.append(f"- {run.matrix}, {who}: "
                          f"{word}: {' '.join(str(reason).split())}")
     return "\nWithout a time:\n\n" + "\n".join(sorted(set(lines))) + "\n" if lines else ""
 

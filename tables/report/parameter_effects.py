@@ -100,9 +100,9 @@ def shares_by_kernel(found):
 
 
 def study_line(study, found):
-    """The study in one sentence: each value's share of the comparisons it took part in."""
+    """The study in one sentence: each value's share of the comparisons it took part in; nothing without any."""
     if not found:
-        return f"- {study.name}: no two configurations differ in this alone.\n"
+        return ""
     words = [f"{share.value} best in {percent(share.wins, share.comparisons)} of {share.comparisons}"
              for share in shares(found)]
     return f"- {study.name}: {', '.join(words)}.\n"
@@ -153,9 +153,7 @@ def study_section(study, system, found):
 
 
 def study_md(study, found):
-    """A study's page, or one line when there is nothing to compare."""
-    if not found:
-        return f"# {study.name}\n\nNo two configurations in the logs differ in this alone.\n"
+    """A study's page."""
     head = (f"# {study.name}: {study.title}\n\n"
             "Configurations that differ in this alone. n: comparisons the value took part in. Clear "
             "wins: quartile range meets no\nother's. Median ratio: time over the best other "

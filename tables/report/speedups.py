@@ -7,7 +7,7 @@ import math
 from texts import csv_text, latex_document, markdown_table, percent, plural, si_time, three_digits
 from units.layout import (BASELINE_ALIAS, baseline_of, caption, fastest, heading,
                           kernels_in, overlap, tied_with, timed_cells, winners)
-from units.means import MEANING, is_known, mean_text
+from units.means import MEANING, is_known, mean_text, ratio_text
 from units.settings import short_label
 from units.unit import (AUTO, System, configuration_of, doubts, gflop_per_s, is_auto, ran_by, settings_text,
                         winner_text)
@@ -93,7 +93,7 @@ def auto_cell(best, auto):
     """The best's time over auto's, tied or not."""
     if auto is None or auto is best:
         return ""
-    return f"{best.median_s / auto.median_s:.2f}" + (" =" if overlap(auto, best) else "")
+    return ratio_text(auto, best) + (" =" if overlap(auto, best) else "")
 
 
 def best_row(system, matrix, cells):
@@ -104,9 +104,9 @@ def best_row(system, matrix, cells):
     return [matrix.name, f"{matrix.nnz:,}", ran_by(best) + f" ({AUTO})" * is_auto(best), settings_text(best),
             si_time(best.median_s) + doubts(best),
             three_digits(gflop_per_s(best)) + (" \\*" if best.cached else ""),
-            f"{base.median_s / best.median_s:.2f}" if base else "",
+            ratio_text(best, base) if base else "",
             ", ".join(tied_with(best, units)), auto_cell(best, units.get(AUTO)),
-            "" if not base or best is base else "never" if products is None
+            "" if not base or best is base else "not known" if not is_known(best, base) else "never" if products is None
             else plural(products, "product") if products else "at once",
             *(best_for(cells, k) for k in PRODUCTS)]
 
@@ -161,6 +161,7 @@ def is_first(kernel, units):
 BEST_HEAD = (f"Best kernel of every matrix. over {BASELINE_ALIAS}: its time divided into the "
              "baseline's. tied with: quartile ranges meet the\nbest's. (auto): a configuration "
              "that auto chose. auto: the best's time over that of what auto chose, = tied.\n"
+             "Of times in doubt a ratio is a range, which the middle halves of their samples allow.\n"
              "pays off after: products that make up for the "
              "preparation it needs beyond the baseline's. best for k:\nleast preparation + k "
              "products. †: stopped before its noise limit was met. !: disturbed while "

@@ -68,10 +68,10 @@ def times_csv(layout):
             shown = [None if cell is None else cell.best.median_s if cell.best else cell.word
                      for cell in map(cells.get, kernels)]
             rows.append([*system, matrix.name, matrix.nnz, *shown]
-                        + ([best.median_s, gflop_per_s(best), ran_by(best), best.runs]
-                           if best else [None] * 4))
+                        + ([best.median_s, gflop_per_s(best), ran_by(best), best.runs, winner_text(best)]
+                           if best else [None] * 5))
     return csv_text([*System._fields, "matrix", "nnz", *kernels, "min_time_s", "best_gflop_per_s",
-                     "best_kernel", "best_runs"], rows)
+                     "best_kernel", "best_runs", "winner"], rows)
 
 
 def footnote(notes, text):
@@ -198,9 +198,8 @@ def summary_md(records, layout, outcome):
         parts.append(markdown_table(
             ["kernel", "best", "share", "best or tied", "timed", "skipped", "WRONG", "failed",
              "max GFLOP/s"], "lrrrrrrrr", kernel_rows(matrices)))
-        parts.append("\n" + speedup_line(system, matrices) + "\n")
-        parts += [study_line(study, by_system(found).get(system, []))
-                  for study, found in outcome.items()]
+        studied = "".join(study_line(study, by_system(found).get(system, [])) for study, found in outcome.items())
+        parts.append("\n" + speedup_line(system, matrices) + ("\n" + studied if studied else ""))
     return "".join(parts)
 
 
@@ -221,7 +220,7 @@ def make_pages(records, fields):
         "compare.csv": compare_csv(records),
         **gain_pages(layout),
     }
-    for study, found in outcome.items():
+    for study, found in ((study, found) for study, found in outcome.items() if found):
         tables[f"{study.name}.csv"] = study_csv(study, found)
         tables[f"{study.name}.md"] = study_md(study, found)
     return tables

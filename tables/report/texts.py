@@ -32,6 +32,12 @@ def percent(part, whole):
     return f"{100 * part / whole:.1f} %" if whole else ""
 
 
+def range_text(low, high):
+    """1.1 to 4.3, 9.8 to 12; about 2.5 where both ends read the same."""
+    ends = [f"{value:.{1 if value < 10 else 0}f}" for value in (low, high)]
+    return f"about {ends[0]}" if ends[0] == ends[1] else " to ".join(ends)
+
+
 def plural(count, one, many=None):
     """1 run, 2 runs; 1 matrix, 2 matrices."""
     return f"{count:,} {one if count == 1 else many or one + 's'}"

@@ -186,7 +186,7 @@ class ConclusionTest(TablesTest):
     def test_kernels_are_named_and_auto_is_a_column(self):
         found = conclusion.findings(layout_of(*RECORDS), PLACES)
         self.assertEqual(said(*RECORDS)["outside set"],
-                         "Of 4 matrices, the fastest kernel is `csell_slices schedule=static (auto)` on 3 (1 unsettled); the fastest kernel of "
+                         "Of 4 matrices, the fastest kernel is `csell_slices (auto)` on 3 (1 unsettled); the fastest kernel of "
                          "spmv is **1.30** times as fast as the fastest kernel of other libraries (geometric mean of 4, 1 of them "
                          "unsettled; worst 0.75 on d).")
         header, alignment, rows = conclusion.states_table(found)
@@ -227,20 +227,20 @@ class ConclusionTest(TablesTest):
                      timed("a", "sell16_lanes", 1.5, config__params={"sigma": 1024}),
                      timed("a", "sell16_lanes", 1, 1000, config__params={"sigma": 4096}),
                      timed("b", "sell16_lanes", 1, config__params={"sigma": 1024}))["outside set"]
-        self.assertTrue(found.startswith("Of 2 matrices, the fastest kernel is `sell16_lanes schedule=static sigma=1024` on 1, "
-                                         "`sell16_lanes schedule=static sigma=4096 (auto)` on 1;"), found)
+        self.assertTrue(found.startswith("Of 2 matrices, the fastest kernel is `sell16_lanes sigma=1024` on 1, "
+                                         "`sell16_lanes sigma=4096 (auto)` on 1;"), found)
 
     def test_two_configurations_of_a_kernel_compete(self):
         """What auto chose is tied with the same kernel's own parameters, or alone beside them."""
         found = [timed("a", "sell16_lanes", 1.0001, config__params={"sigma": 1024}),
                  timed("a", "sell16_lanes", 1, 1000, config__params={"sigma": 4096})]
-        won = "sell16_lanes schedule=static sigma=4096 (auto)"
+        won = "sell16_lanes sigma=4096 (auto)"
         for more in ([], [timed("a", "csr_rows", 2)]):
             self.assertTrue(said(*found, *more)["outside set"].startswith(
                 f"No kernel is beyond doubt the fastest (1 tied); the least median has `{won}`"), said(*found, *more))
         drawn = dots.dots_of(*conclusion.findings(layout_of(*found), PLACES))
         self.assertEqual((drawn["axis"], [point["kernel"] for point in drawn["points"]]),
-                         ("speed-up (log)", ["sell16_lanes schedule=static sigma=1024"]))
+                         ("speed-up (log)", ["sell16_lanes sigma=1024"]))
         drawn = dots.dots_of(*conclusion.findings(layout_of(*found, timed("a", "mkl_csr", 2)), PLACES))
         self.assertIn(won, [point["kernel"] for point in drawn["points"]])
 
@@ -258,12 +258,12 @@ class ConclusionTest(TablesTest):
             found = said(timed("a", "mkl_csr", 3, **doubt), timed("a", "csr_rows", 2, **doubt), timed("a", "ell_rows", 1, **doubt))
             self.assertEqual(found["outside set"],
                              f"No kernel is beyond doubt the fastest (1 {words}); the least "
-                             "median has `ell_rows schedule=static`; how the fastest kernel of spmv compares with the fastest kernel of other libraries "
+                             "median has `ell_rows`; how the fastest kernel of spmv compares with the fastest kernel of other libraries "
                              f"is not known (1 of 1 {words}).")
 
     def test_what_disturbed_both_in_turns_is_no_doubt(self):
         """Unsettled and disturbed, but the kernels' turns say 2; out of step they say nothing."""
-        for step, words in ((1, "The fastest kernel is `mkl_csr schedule=static`; the fastest kernel of spmv is **0.50** times as fast as"), (5, "No kernel")):
+        for step, words in ((1, "The fastest kernel is `mkl_csr`; the fastest kernel of spmv is **0.50** times as fast as"), (5, "No kernel")):
             records = [{**r, "timing": {**r["timing"], "flags": ["heat slowed it"]}} for r in drifting("a", step)]
             self.assertTrue(said(*records)["outside set"].startswith(words), said(*records))
 
@@ -273,17 +273,17 @@ class ConclusionTest(TablesTest):
 
     def test_ties_are_no_wins(self):
         found = said(timed("a", "csr_rows", 1), timed("a", "ell_rows", 1.0001), timed("a", "coo_rows", 2))["outside set"]
-        self.assertEqual(found, "No kernel is beyond doubt the fastest (1 tied); the least median has `csr_rows schedule=static`.")
+        self.assertEqual(found, "No kernel is beyond doubt the fastest (1 tied); the least median has `csr_rows`.")
 
     def test_a_suspect_time_of_a_peer_takes_the_win(self):
         found = said(timed("a", "ell_rows", 1), timed("a", "csr_rows", 2), timed("a", "mkl_csr", 0.5, perf={"verdict": "suspect"}))
-        self.assertTrue(found["outside set"].startswith("The fastest kernel is `mkl_csr schedule=static`; the fastest kernel of spmv is **0.50**"))
+        self.assertTrue(found["outside set"].startswith("The fastest kernel is `mkl_csr`; the fastest kernel of spmv is **0.50**"))
 
     def test_without_peers_it_is_over_the_baseline(self):
         records = [timed(name, kernel, median) for name, scale in (("x", 1), ("y", 4))
                    for kernel, median in (("csr_rows", 4 * scale), ("ell_rows", 2))]
         self.assertEqual(said(*records), {"matrices from files": (
-            "Of 2 matrices, the fastest kernel is `ell_rows schedule=static` on 2; the fastest kernel of spmv is **4.00** times as fast as `csr_rows` "
+            "Of 2 matrices, the fastest kernel is `ell_rows` on 2; the fastest kernel of spmv is **4.00** times as fast as `csr_rows` "
             "(geometric mean of 2; worst 2.00 on x).")})
 
     def test_one_kernel_has_nothing_to_compare(self):

@@ -67,7 +67,7 @@ class BesideTest(TablesTest):
             ["f64", "cold", "tune", "1", "1.200", "0.0 %", "0.0 %", "1.20", "100.0 %", ""],
             ["f64", "cold", "held-out", "1", "1.000", "100.0 %", "100.0 %", "1.00", "100.0 %", ""],
             ["f64", "cold", "both", "2", "1.095", "50.0 %", "50.0 %", "1.20", "100.0 %",
-             f"1.20 {TUNE} (csell_slices with 1 thread; csr_rows)"]])
+             f"1.20 {TUNE} (csell_slices threads=1; csr_rows)"]])
 
     def test_runs_that_waited(self):
         # A run of auto that waited for cores is left out, and said to be; of two runs the larger regret counts.

@@ -49,7 +49,7 @@ class DataTest(unittest.TestCase):
         points, peer = report.gains_data(system, matrices)
         self.assertEqual(peer, "the best peer")
         self.assertEqual([(p["kernel"], p["peer"], p["ratio"]) for p in points],
-                         [("sell_slices schedule=static", "mkl_csr", 3.0)] * 3)
+                         [("sell_slices", "mkl_csr", 3.0)] * 3)
 
     def test_names_have_room(self):
         points = [{"matrix": f"m{k}", "mu": float(k), "sigma": None, "ratio": ratio}

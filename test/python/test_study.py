@@ -109,7 +109,7 @@ class Pages(unittest.TestCase):
         self.assertEqual(row_of(times, "gen:twin:a"),
                          ["gen:twin:a", "655", "5.00", "3.00", "4.00", "6.00", "4.50", "—", "—", "—", "—",
                           "2.00", "1.50", "—", "—", "—", "—"])
-        self.assertIn("cuda:dia_thread : skipped: 17 GB", page)
+        self.assertIn("cuda:dia_thread: skipped: 17 GB", page)
 
     def test_every_column_of_a_number_has_its_unit(self):
         runs = papers.runs_of([cmrs(1.0, 8, 256), record("sell_thread", 2.0, config__params__slice=32),

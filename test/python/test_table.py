@@ -317,13 +317,23 @@ class PaperTest(TableCase):
             self.assertLessEqual(max(map(len, out.splitlines())), 80, out)
             self.assertGreater(len(self.table(log, *words)[1].splitlines()[1]), 200)  # a pipe has no edge
 
+    def test_a_winner_with_many_settings_fits_the_terminal(self):
+        usual = {"config__params": {"codes": 1, "cut": 0, "sigma": 4096}, "config__repeats": "threads"}
+        auto = on("a_matrix_with_a_long_name", "csell_slices_of_a_kind", 1e-7, config__requested="auto", config__isa="avx512",
+                  omp={"threads": 4}, config__threads=1, config__params={"codes": 1, "cut": 0, "sigma": 4096}, config__repeats="threads")
+        log = self.write("run.jsonl", *many(12, ["a_matrix_with_a_long_name"]), auto)
+        for width in (80, 60, 40):
+            out = self.table(log, columns=width)[1]
+            self.assertLessEqual(max(map(len, out.splitlines())), width, out)
+            self.assertIn("csell_slices_of_a_kind threads=1 isa=avx512 sigma=4096 (auto) 20.0", " ".join(out.split()))
+
     def test_the_fastest_is_named_also_where_it_is_not_shown(self):
         log = self.write("run.jsonl", *many(12), *(on("gamma", f"kernel{k}", (12 - k) * 1e-6) for k in range(12)))
         out = self.table(log)[1]
-        self.assertEqual(next(line for line in out.splitlines() if line.startswith("gamma")).split()[-3:],
-                         ["kernel11", "schedule=static", "2.00"])
-        self.assertEqual(next(line for line in out.splitlines() if line.startswith("alpha")).split()[-3:],
-                         ["kernel0", "schedule=static", "2.00"])
+        self.assertEqual(next(line for line in out.splitlines() if line.startswith("gamma")).split()[-2:],
+                         ["kernel11", "2.00"])
+        self.assertEqual(next(line for line in out.splitlines() if line.startswith("alpha")).split()[-2:],
+                         ["kernel0", "2.00"])
 
     def test_a_winner_is_a_configuration(self):
         """auto ran a kernel with other parameters than those timed under its name: its time counts."""
@@ -332,7 +342,7 @@ class PaperTest(TableCase):
         others = [on("gamma", f"kernel{k}", (k + 5) * 1e-6) for k in range(12)]
         log = self.write("run.jsonl", named, on("gamma", "sell16_lanes", 1e-6, **auto), *others)
         line = next(line for line in self.table(log)[1].splitlines() if line.startswith("gamma"))
-        self.assertRegex(line, r"^gamma +2.00 < +1.00 .*  sell16_lanes threads=1 schedule=static sigma=4096 \(auto\) 2.00$")
+        self.assertRegex(line, r"^gamma +2.00 < +1.00 .*  sell16_lanes threads=1 sigma=4096 \(auto\) 2.00$")
         self.assertIn(r"\textbf{2.00}", self.table(log, "--format=tex")[1])
         # The same configuration under both names is one winner, and no tie of two.
         log = self.write("run.jsonl", named, on("gamma", "sell16_lanes", 1.9e-6, config__requested="auto",
@@ -350,8 +360,13 @@ class PaperTest(TableCase):
         self.assertIn(r"\resizebox{\ifdim\width>\linewidth\linewidth", text)
         self.assertIn(r"Bold: fastest of its row", text)
         self.assertIn(r"\textbf{2.00} & 1.00 & ", text)
-        self.assertIn(f"pdflatex -jobname=t '\\documentclass{{article}}\\usepackage{{booktabs,graphicx}}\\begin{{document}}"
-                      f"\\input{{{path[:-4]}}}", talk)
+        self.assertIn(r"    pdflatex -jobname=t '\documentclass{article}' '\usepackage{booktabs,graphicx}' '\begin{document}' "
+                      rf"'\input{{{path[:-4]}}}' '\end{{document}}'", talk)
+        short = self.table(log, "--best=3", "-o", path, columns=80)[2].partition("look at it:\n")[2]
+        self.assertLessEqual(max(map(len, short.splitlines())), 80)
+        typed = [subprocess.run(["sh", "-c", text.strip().replace("pdflatex", "printf '%s\n'", 1)], capture_output=True, check=True).stdout
+                 for text in (short, talk.partition("look at it:\n")[2])]
+        self.assertEqual(*typed)
         all_of_it = self.table(log, "--format", "tex", "-k", "all")[1]
         self.assertIn(r"\begin{tabular}[b]{@{}r@{}}kernel\_\\of\_a\_\\long\_name\end{tabular}", all_of_it)
         self.assertIn(r"a\_b\&c\%d\#e\textasciitilde{}f\textasciicircum{}g", all_of_it)

@@ -122,11 +122,26 @@ def wrapped(text, width):
     return "\n".join(textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False) or [""]) if width else text
 
 
+def group_lines(group, width):
+    """Lines of columns side by side. A lone column that is too wide, as of configurations that won, is broken at its
+    blanks."""
+    lines = ["  ".join(row).rstrip() for row in zip(*group)]
+    if not width or len(group) != 2 or max(map(len, lines)) <= width:
+        return lines
+    lines, beside = [], len(group[0][0]) + 2 if len(group[0][0]) <= width // 2 else 0
+    for name, text in zip(*group):
+        lines += [] if beside else [name.rstrip()]
+        lines += textwrap.wrap(text.strip(), width, initial_indent=f"{name}  " if beside else " " * 4,
+                               subsequent_indent=" " * (beside or 4), break_long_words=False, break_on_hyphens=False) or (
+                                   [name.rstrip()] if beside else [])
+    return lines
+
+
 def text_table(titled, width):
     """Lays it out for a terminal of so many columns; None: for a file, which has no edge."""
     lines = [wrapped(f"{titled.system}: {titled.metric}{titled.extent}", width)]
     for k, group in enumerate(blocks(text_columns(titled.grid), width)):
-        lines += ([""] if k else []) + ["  ".join(row).rstrip() for row in zip(*group)]
+        lines += ([""] if k else []) + group_lines(group, width)
     lines += [wrapped(sentence, width or 100) for sentence in explanations(titled, "<")]
     return "\n".join(lines) + "\n"
 
@@ -289,8 +304,8 @@ def tex_hint(path, text):
     """Says how to use a file of LaTeX, and how to look at it alone."""
     packages, stem = re.search(r"\\usepackage\{(.*?)\}", text)[1], path.removesuffix(".tex")
     return (f"{path} is for a paper: \\usepackage{{{packages}}} and \\input{{{stem}}}. To look at it:\n"
-            f"    pdflatex -jobname={stem.rpartition('/')[2]} '\\documentclass{{article}}\\usepackage{{{packages}}}"
-            f"\\begin{{document}}\\input{{{stem}}}\\end{{document}}'")
+            f"    pdflatex -jobname={stem.rpartition('/')[2]} '\\documentclass{{article}}' '\\usepackage{{{packages}}}' "
+            f"'\\begin{{document}}' '\\input{{{stem}}}' '\\end{{document}}'")
 
 
 # ---- CSV ------------------------------------------------------------------------------------------

@@ -4,6 +4,9 @@ after a mean of which fewer than 90 % of the values are known. The end of a swee
 
 import statistics
 
+from texts import range_text
+from units.pairs import LIMIT, paired
+
 ENOUGH_KNOWN = 0.9
 MARK = "†"
 MEANING = "†: fewer than 90 % of its times were settled and undisturbed"
@@ -17,6 +20,17 @@ def are_enough(known, count):
 def is_known(*units):
     """Says whether all of these times are."""
     return not any(unit.noisy or unit.disturbed for unit in units)
+
+
+def ratio_text(ours, other):
+    """Says how many times as long the other takes: of times in doubt, unless their turns know the ratio, at least and at most as
+    the middle half of the samples allows."""
+    turns = paired(ours, other)
+    if is_known(ours, other) or ours is other:
+        return f"{other.median_s / ours.median_s:.2f}"
+    if turns and turns.error <= LIMIT:
+        return f"{turns.value:.2f}"
+    return range_text(other.q1_s / ours.q3_s, other.q3_s / ours.q1_s)
 
 
 def mean_text(values, known, digits=2):

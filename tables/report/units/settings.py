@@ -7,11 +7,11 @@ import os
 import re
 from typing import NamedTuple, Optional
 
-# Members of "config" that are not settings of the kernel: they name the run or are in System. A
-# seed changes the numbers in x, not the work done.
+# Members of "config" that are not settings of the kernel: they name the run, are in System, or follow from the kernel and
+# its settings, as repeats does. A seed changes the numbers in x, not the work done.
 NOT_SETTINGS = frozenset(
     "backend kernel alias format precision threads alpha beta cache seed requested reason iters vectors layout "
-    "op".split())
+    "op repeats".split())
 PARAMS_DEF = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..", "include", "params.def")
 PARAM = re.compile(r'^PARAM\((\w+), "(\w+)", [^,]+, (?:NULL|"[^"]*"), (\w+)(?:\((.*?)\))?, (\w+), ', re.MULTILINE)
 
@@ -104,7 +104,12 @@ def label(settings):
 USUAL = {"bind": "false", "block": "0", "index_bits": 32, "deterministic": True, "simd": False}
 
 
+@functools.lru_cache(maxsize=None)
+def usual():
+    """{setting: its usual value}: USUAL, and what a parameter is unless somebody says otherwise."""
+    return {**{name: meaning_of(param, param.usual) for name, param in params().items() if param.usual is not None}, **USUAL}
+
+
 def short_label(settings):
     """Settings as one cell of a crowded table: without the usual ones."""
-    return label((name, value) for name, value in settings
-                 if USUAL.get(name) != value)
+    return label((name, value) for name, value in settings if name not in usual() or usual()[name] != value)
