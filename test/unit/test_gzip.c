@@ -303,10 +303,13 @@ static void test_limit(void **state) {
         add_member(blanks, SPACES, 9, NULL);
         add_text(around[k][1]);
         assert_true(size < LIMIT);
-        ctx->max_unpacked = LIMIT;
-        assert_int_equal(read_file("bomb.gz", &coo), SPMV_E_FORMAT);
-        assert_string_equal(ctx->error + strlen(name),
-                            ": it unpacks to more than the limit of 1000000 bytes");
+        for (int limit = LIMIT; limit < SPACES; limit += SPACES - 2 * LIMIT) {
+            char expected[80];
+            ctx->max_unpacked = (size_t)limit;
+            assert_int_equal(read_file("bomb.gz", &coo), SPMV_E_FORMAT);
+            sprintf(expected, ": it unpacks to more than the limit of %d bytes", limit);
+            assert_string_equal(ctx->error + strlen(name), expected);
+        }
         ctx->max_unpacked = SPACES + LINE;
         check_read("bomb.gz", ONE_WORDS);
         ctx->max_unpacked = 0;

@@ -57,10 +57,11 @@ static uint64_t hash_bytes(uint64_t hash, const void *memory, size_t bytes) {
 }
 
 /* 0: refused. */
-static uint64_t hash_of(const spmv_format *format, const spmv_csr_view *A, const spmv_choice *c) {
+static uint64_t hash_of(const spmv_format *format, const spmv_csr_view *A, const spmv_choice *c,
+                        int threads) {
     uint64_t hash = 0xcbf29ce484222325u;
     spmv_store *store = NULL;
-    spmv_status status = format->build(ctx, A, c, 3, &store);
+    spmv_status status = format->build(ctx, A, c, threads, &store);
     if (status != SPMV_OK) {
         assert_int_equal(status, SPMV_E_UNSUITABLE);
         spmv_store_free(store);
@@ -84,7 +85,7 @@ static uint64_t hash_stores(uint64_t hash, const struct expected *e, const spmv_
         for (int which = 0; which < CHOICES; which++) {
             const spmv_format *f = spmv_format_named(e->format, variant);
             const spmv_choice c = choice_of(f, e->lanes, which);
-            uint64_t one = hash_of(f, A, &c);
+            uint64_t one = hash_of(f, A, &c, 3);
             if (getenv("SPMV_HASHES"))
                 printf("%s %d %s %d %d %016llx\n", f->name, (int)e->lanes, matrix, variant, which,
                        (unsigned long long)one);
@@ -109,18 +110,23 @@ static void poison_memory(void) {
     mallopt(M_PERTURB, 0x5a);
 }
 
+static spmv_mat *load(int m, spmv_csr_view *A) {
+    spmv_load_opts opts = SPMV_OPTS(spmv_load_opts);
+    spmv_mat *mat = NULL;
+    opts.values = matrices[m][1];
+    assert_int_equal(spmv_mat_load(ctx, matrices[m][0], &opts, &mat), SPMV_OK);
+    spmv_mat_rows(mat, A);
+    return mat;
+}
+
 static void stores_keep_their_bytes(void **state) {
     uint64_t hash[COUNT(expected)] = {0};
     int changed = 0;
     (void)state;
     poison_memory();
     for (int m = 0; m < COUNT(matrices); m++) {
-        spmv_load_opts opts = SPMV_OPTS(spmv_load_opts);
-        spmv_mat *mat = NULL;
         spmv_csr_view A = SPMV_OPTS(spmv_csr_view);
-        opts.values = matrices[m][1];
-        assert_int_equal(spmv_mat_load(ctx, matrices[m][0], &opts, &mat), SPMV_OK);
-        spmv_mat_rows(mat, &A);
+        spmv_mat *mat = load(m, &A);
         for (int k = 0; k < COUNT(expected); k++)
             hash[k] = hash_stores(hash[k], &expected[k], &A, matrices[m][0]);
         spmv_mat_free(mat);
@@ -134,10 +140,31 @@ static void stores_keep_their_bytes(void **state) {
     if (changed) fail_msg("%d formats build other bytes: see above", changed);
 }
 
+static void threads_do_not_change_stores(void **state) {
+    (void)state;
+    static const int threads[] = {1, 2, 5, 8, 13};
+    poison_memory();
+    for (int m = 5; m < COUNT(matrices); m++) {
+        spmv_csr_view A = SPMV_OPTS(spmv_csr_view);
+        spmv_mat *mat = load(m, &A);
+        for (int k = 0; k < COUNT(expected); k++) {
+            const spmv_format *f = spmv_format_named(expected[k].format, SPMV_F64_O32);
+            const spmv_choice c = choice_of(f, expected[k].lanes, m % CHOICES);
+            const uint64_t by_three = hash_of(f, &A, &c, 3);
+            for (int t = 0; t < COUNT(threads); t++)
+                if (hash_of(f, &A, &c, threads[t]) != by_three)
+                    fail_msg("%s of %s by %d threads is not that of 3", f->name, matrices[m][0],
+                             threads[t]);
+        }
+        spmv_mat_free(mat);
+    }
+}
+
 int main(int argc, char **argv) {
     (void)argc;
     wait_without_spinning(argv);
     const struct CMUnitTest tests[] = {cmocka_unit_test(every_format_has_a_number),
-                                       cmocka_unit_test(stores_keep_their_bytes)};
+                                       cmocka_unit_test(stores_keep_their_bytes),
+                                       cmocka_unit_test(threads_do_not_change_stores)};
     return cmocka_run_group_tests(tests, open_context, close_context);
 }
