@@ -43,8 +43,10 @@ typedef struct spmv_world_opts {
 } spmv_world_opts;
 
 /* Opens a world. communicator: an MPI_Comm's address, which is duplicated; MPI has been started.
- * NULL: this process alone. SPMV_E_FEATURE: there is no exchange for this MPI, on some rank.
- * Collective, but an MPI that only the exchange can see cannot tell ranks that one has none. */
+ * NULL: this process alone; but if opts name the exchange of an MPI, that is started, all its
+ * processes are the ranks, and it ends with the world. SPMV_E_FEATURE: there is no exchange for
+ * this MPI, on some rank. Collective, but an MPI that only the exchange can see cannot tell ranks
+ * that one has none. */
 spmv_status spmv_world_create(const void *communicator, const spmv_world_opts *opts,
                               spmv_world **out);
 /* Ends a world, before MPI is ended, and after what was made from it was freed. Collective. */
@@ -56,6 +58,16 @@ const char *spmv_world_error(const spmv_world *world);
 int spmv_world_rank(const spmv_world *world);
 /* Returns the number of ranks. */
 int spmv_world_size(const spmv_world *world);
+/* Returns name and version of its MPI; "": it has none. */
+const char *spmv_world_mpi(const spmv_world *world);
+/* Ends all ranks, with that exit code; does not return, as a rule. */
+void spmv_world_abort(spmv_world *world, int code);
+/* Gathers as many bytes of each rank: all[size] gets them, on all ranks. Collective. */
+spmv_status spmv_world_gather(spmv_world *world, const void *mine, size_t bytes, void *all);
+/* Sends bytes to each rank, those for rank 0 first, and gets others, in the same order: out_bytes
+ * and in_bytes, [size], say how many. Collective. */
+spmv_status spmv_world_deal(spmv_world *world, const void *out, const int64_t *out_bytes, void *in,
+                            const int64_t *in_bytes);
 /* Lends this rank's context. */
 spmv_ctx *spmv_world_ctx(const spmv_world *world);
 
@@ -84,6 +96,10 @@ typedef struct spmv_many_rows {
 /* Loads or generates a matrix, as spmv_mat_load does: rank 0 reads it and deals out the rows. A
  * square matrix has x divided as its rows are, another one evenly. Collective. */
 spmv_status spmv_many_mat_load(spmv_world *world, const char *path, const spmv_many_load_opts *opts,
+                               spmv_many_mat **out);
+/* Deals out a matrix that rank 0 has loaded into its context of this world, and keeps; others give
+ * NULL. opts: as above, but for `load`. Collective. */
+spmv_status spmv_many_mat_deal(spmv_world *world, spmv_mat *mat, const spmv_many_load_opts *opts,
                                spmv_many_mat **out);
 /* Makes a matrix of the rows that each rank has. They are copied. Collective. */
 spmv_status spmv_many_mat_create(spmv_world *world, const spmv_many_rows *rows,
@@ -122,6 +138,18 @@ void spmv_many_plan_free(spmv_many_plan *plan);
  * rank without a halo has a zero for every remote fact. */
 spmv_status spmv_many_plan_info(const spmv_many_plan *plan, spmv_plan_facts *local,
                                 spmv_plan_facts *remote);
+
+/* Says how products go: own columns while the halo is on its way, or after it has come; or, to be
+ * timed alone, the exchange without a product, which leaves y as it is, or the product without an
+ * exchange, with the last halo, whose y is wrong where x has changed. */
+typedef enum spmv_many_way {
+    SPMV_OVERLAPPED = 0,
+    SPMV_IN_TURN,
+    SPMV_EXCHANGE_ALONE,
+    SPMV_PRODUCT_ALONE
+} spmv_many_way;
+/* Sets how products of a plan go from here on: the same on all ranks, which do not agree on it. */
+spmv_status spmv_many_plan_set_way(spmv_many_plan *plan, spmv_many_way way);
 
 /* Multiplies: y <- alpha A x + beta y. x: own_cols numbers, y: own_rows, in the plan's precision;
  * they do not overlap. Collective; but a product agrees on nothing, which would take longer than

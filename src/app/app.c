@@ -1,5 +1,7 @@
 /* app.c: picks the command. */
 #include "app.h"
+#include "option_values.h"
+#include "ranks/ranks.h"
 #include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -79,11 +81,13 @@ static void replace_closed_streams(void) {
 /* ---- SIGINT and SIGTERM ---------------------------------------------------------------------- */
 
 static bool on_terminal; /* where a line of progress may stand */
+static bool one_speaks;  /* of several ranks, and it is not this one */
 
 /* What is printed and logged by then is whole lines, and stays. */
 static void end_interrupted(int which) {
     static const char said[] = "\r\033[Kspmv: interrupted\n";
     const size_t cursor = on_terminal ? 0 : 4;
+    if (one_speaks) _exit(128 + which);
     if (write(STDERR_FILENO, said + cursor, sizeof said - 1 - cursor) < 0) _exit(128 + which);
     _exit(128 + which);
 }
@@ -102,6 +106,15 @@ static void watch_for_interrupts(void) {
 
 int spmv_app(int argc, char **argv, const spmv_backend *backend);
 
+/* Other commands than run, typed or not, are those of one process. */
+static bool is_for_ranks(const char *command) {
+    const bool is_other = command && find_command(command) && strcmp(command, "run") != 0;
+    if (is_other)
+        say("spmv: %s is for one process, not for %d ranks: type it without the launcher\n",
+            command, launcher_of()->size);
+    return !is_other;
+}
+
 static int run_command(const struct command *command, const options *o,
                        const spmv_backend *backend) {
     int code = 0;
@@ -109,7 +122,7 @@ static int run_command(const struct command *command, const options *o,
     if (o->topic && strcmp(o->topic, "version") == 0)
         print_version(o);
     else
-        code = command->run(o, backend);
+        code = (launcher_of() ? run_ranks : command->run)(o, backend);
     if (code >= EXIT_USAGE) options_name_environment(o);
     if ((fflush(stdout) == 0 && !ferror(stdout)) || (stdout_was_closed && log_has_records()))
         return code;
@@ -125,6 +138,10 @@ int spmv_app(int argc, char **argv, const spmv_backend *backend) {
     ends_watch();
     watch_for_interrupts();
     talk_as(argv[0]);
+    launcher_begin(argc, argv);
+    usage_exits_by(ranks_leave);
+    one_speaks = launcher_of() && launcher_of()->rank > 0;
+    if (launcher_of() && !is_for_ranks(first)) return ranks_leave(EXIT_USAGE);
     if (first && strcmp(first, "help") == 0) { /* help CMD is CMD --help */
         first = argc > 2 && strcmp(argv[2], "help") != 0 ? argv[2] : NULL;
         if (first && !find_command(first)) return refuse(first);

@@ -23,6 +23,7 @@ enum { BLOCK_WARP_ROWS = 1 << 20 }; /* set in a block given as 32xR */
 typedef struct options {
     const char **matrices;
     int nmatrices;
+    enum { OVERLAP_AUTO, OVERLAP_ON, OVERLAP_OFF } overlap;
     const char *kernels; /* as typed; NULL: the first paper's */
     int cells;           /* of --cells; 0: not asked for */
     const char *export;  /* language of --export; NULL: it is not asked for */
@@ -125,6 +126,9 @@ const char *program_typed(void); /* spmv or ./spmv */
  * What begins with a carriage return and ends no line is progress: shown at once, and cut; no line
  * is continued from it. */
 void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* From here on say keeps what it would say, until talk_kept asks for it; or no more. */
+void talk_mute(bool mute);
+const char *talk_kept(void); /* the last line that was not said; "": none */
 /* Says the lines of spmv_ctx_note; nothing if quiet. */
 void say_note(const char *note, bool quiet);
 /* "spmv: TEXT" on stderr; returns the exit code of the status. */
@@ -146,6 +150,9 @@ typedef struct oracle { /* of op(A) and an x */
 /* op: SPMV_AS_IS or SPMV_TRANSPOSE; x: already of that precision. */
 spmv_status oracle_make(const spmv_mat *mat, spmv_op op, spmv_precision precision, const double *x,
                         int threads, oracle *out);
+/* The same of entries that the caller has. */
+spmv_status oracle_of_entries(const spmv_coo_view *A, spmv_precision precision, const double *x,
+                              int threads, oracle *out);
 void oracle_free(oracle *o);
 
 typedef struct verdict {

@@ -17,6 +17,11 @@ const char *const command_names[] = {
     NULL};
 
 static const char *blamed;
+static int (*at_exit)(int code);
+
+void usage_exits_by(int (*leave)(int code)) {
+    at_exit = leave;
+}
 
 void usage_blame(const char *variable) {
     blamed = variable;
@@ -31,7 +36,7 @@ _Noreturn void usage_error(const char *format, ...) {
     vsnprintf(what, sizeof what, format, args);
     va_end(args);
     say("spmv: %s%s%s\n", blamed ? blamed : "", blamed ? " in the environment: " : "", what);
-    exit(EXIT_USAGE);
+    exit(at_exit ? at_exit(EXIT_USAGE) : EXIT_USAGE);
 }
 
 static _Noreturn void out_of_memory(void) {

@@ -2,6 +2,7 @@
  * into it from options.def, the parameters of kernels from params.def. The environment variable
  * SPMV_<OPTION> sets any long option; the command line overrides it. */
 #include "option_values.h"
+#include "ranks/ranks.h"
 #include <argp.h>
 #include <ctype.h>
 #include <stdlib.h>
@@ -50,6 +51,9 @@ enum { /* options without a letter */
        KEY_RESUME,
        KEY_RETRY,
        KEY_DRY_RUN,
+       KEY_HALO,
+       KEY_EXCHANGE,
+       KEY_OVERLAP,
        KEY_USAGE,
        KEY_PARAM /* and the parameter that the option gives: the last of all */
 };
@@ -77,7 +81,7 @@ static spmv_param_id param_of(int key) {
     return (spmv_param_id)id;
 }
 
-enum { MULTIPLY = 2, MEASURE = 3 }; /* groups */
+enum { MULTIPLY = 2, MEASURE = 3, RANKS = 7 }; /* groups */
 static void fill_table(void) {
     struct argp_option *row = table + sizeof fixed / sizeof *fixed - 1;
     memcpy(table, fixed, sizeof fixed);
@@ -103,7 +107,7 @@ static const struct taken {
     bool params;
     const char *others, *not ;
 } taken[] = {
-    {"run", "1235", true, "", ""},
+    {"run", "12357", true, "", ""},
     {"sweep", "12345", true, "", "output result write format stat export"},
     {"tune", "1235", true, "", "output result write format verify export"},
     {"list", "", false, "backend format quiet color", ""},
@@ -228,6 +232,9 @@ static error_t parse(int key, char *arg, struct argp_state *state) {
     static const char *const stat_words[] = {"median", "min", "max", "mean", NULL};
     static const char *const index_words[] = {"auto", "32", "64", NULL};
     static const char *const verify_words[] = {"off", "full", NULL};
+    static const char *const halo_words[] = {"auto", "lists", NULL};
+    static const char *const exchange_words[] = {"auto", "mpi", NULL};
+    static const char *const overlap_words[] = {"auto", "on", "off", NULL};
     static const char *const backend_words[] = {"omp", "cuda", NULL};
     const struct argp_option *option = option_of(key);
     options *o = state->input;
@@ -294,6 +301,9 @@ static error_t parse(int key, char *arg, struct argp_state *state) {
     case KEY_PROGRESS: o->progress = is_on("progress", arg, o->progress); break;
     case KEY_COLOR: o->color = is_on("color", arg, o->color); break;
     case ARGP_KEY_ARG: take_word(o, arg); break;
+    case KEY_HALO: word_of("halo", arg, halo_words); break;
+    case KEY_EXCHANGE: word_of("exchange", arg, exchange_words); break;
+    case KEY_OVERLAP: o->overlap = (int)word_of("overlap", arg, overlap_words); break;
     case KEY_PASSES: o->passes = (int)whole_of("passes", arg, 1, 1000000); break;
     case KEY_TIMEOUT: o->timeout_s = real_of("timeout", arg, 0); break;
     case KEY_RETRY: o->retry = o->resume = true; break;
@@ -513,6 +523,8 @@ static void check_standard_input(const options *o, const char *command) {
 void options_check(const options *o, const char *command) {
     for (int g = 0; g < o->ngiven; g++) {
         const struct argp_option *option = option_typed(o->given[g]);
+        if (option->group == RANKS && strcmp(command, "run") == 0 && !launcher_is_there())
+            usage_error("--%s is of several ranks: mpirun -n 4 spmv ... starts them", option->name);
         if (is_taken(command, option) || is_among(option->name, taken_by(command)->not )) continue;
         if (option->group == 4) usage_error("--%s applies to 'spmv sweep' only", option->name);
         usage_error("%s does not take --%s; 'spmv help %s' lists what it takes", command,

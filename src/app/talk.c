@@ -118,6 +118,17 @@ static void print_progress(char *words) {
     free(spelt);
 }
 
+static bool muted;
+static char kept[512]; /* the last line that was to be said meanwhile */
+
+void talk_mute(bool mute) {
+    muted = mute;
+}
+
+const char *talk_kept(void) {
+    return kept;
+}
+
 /* A line may be said in pieces: it is printed when it is whole, at a newline that ends a piece. */
 static void print_piece(const char *words) {
     static char *line; /* what has been said of it */
@@ -127,7 +138,10 @@ static void print_piece(const char *words) {
     free(line);
     line = longer;
     if (!ended) return;
-    print_line(line);
+    if (muted)
+        snprintf(kept, sizeof kept, "%s", line);
+    else
+        print_line(line);
     free(line);
     line = NULL;
 }
@@ -142,11 +156,12 @@ void say(const char *format, ...) {
     if (length >= 0) words = as_typed(words);
     if (length < 0 || !words) return;
     size_t before = cursor_bytes(words);
-    fprintf(stderr, "%.*s", (int)before, words);
-    if (before && words[strlen(words) - 1] != '\n')
-        print_progress(words + before);
-    else
+    if (!muted) fprintf(stderr, "%.*s", (int)before, words);
+    if (before && words[strlen(words) - 1] != '\n') {
+        if (!muted) print_progress(words + before);
+    } else {
         print_piece(words + before);
+    }
     free(words);
 }
 

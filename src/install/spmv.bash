@@ -8,7 +8,7 @@ _spmv() {
     sweep) options='--alpha --beta --max-unpacked --matrix -m --seed --transpose -T --values --vector -x --backend --boundary --block -b --chunk --codes --cusparse --cut --device --gather --grid -g --height --hubs --index --isa --iters --kernel -k --lanes --layout --max-mem --nondeterministic --precision -p --reproducible --rowlens --schedule --shape --sigma --simd --slice --sorted --spmm --tile --turned --threads -t --vectors --warps --cache --max-noise --max-time --min-time --samples -n --probe --verify --dry-run --passes --resume --retry --timeout --color --keep-samples --log --no-log --progress --quiet -q --tag --usage --verbose -v --help -h --version -V' words='' ;;
     tune) options='--alpha --beta --max-unpacked --matrix -m --seed --transpose -T --values --vector -x --backend --boundary --block -b --chunk --codes --cusparse --cut --device --gather --grid -g --height --hubs --index --isa --iters --kernel -k --lanes --layout --max-mem --nondeterministic --precision -p --reproducible --rowlens --schedule --shape --sigma --simd --slice --sorted --spmm --tile --turned --threads -t --vectors --warps --cache --max-noise --max-time --min-time --samples -n --probe --color --keep-samples --log --no-log --progress --quiet -q --stat --tag --usage --verbose -v --help -h --version -V' words='' ;;
     list) options='--backend --color --format --quiet -q --usage --verbose -v --help -h --version -V' words='kernels formats matrices twins' ;;
-    info) options='--max-unpacked --matrix -m --seed --transpose -T --values --backend --boundary --block -b --chunk --codes --cusparse --cut --gather --grid -g --height --hubs --index --isa --kernel -k --lanes --layout --max-mem --precision -p --rowlens --schedule --shape --sigma --simd --slice --sorted --spmm --tile --turned --threads -t --vectors --warps --probe --format --quiet -q --usage --verbose -v --cells --network --partition --ranks --help -h --version -V' words='' ;;
+    info) options='--max-unpacked --matrix -m --seed --transpose -T --values --backend --boundary --block -b --chunk --codes --cusparse --cut --gather --grid -g --height --hubs --index --isa --kernel -k --lanes --layout --max-mem --precision -p --rowlens --schedule --shape --sigma --simd --slice --sorted --spmm --tile --turned --threads -t --vectors --warps --probe --format --quiet -q --usage --verbose -v --cells --network --ranks --partition --help -h --version -V' words='' ;;
     probe) options='--backend --device --threads -t --probe --format --log --no-log --quiet -q --usage --verbose -v --help -h --version -V' words='' ;;
     doctor) options='--backend --device --threads -t --probe --color --format --output -o --quiet -q --usage --verbose -v --help -h --version -V' words='' ;;
     get) options='--help -h --output -o' words='' ;;
@@ -16,10 +16,10 @@ _spmv() {
     report) options='--help -h --output -o --title --no-charts --files' words='' ;;
     plot) options='--help -h --output -o --system' words='' ;;
     compare) options='--help -h --ab --fail-above --format --output -o' words='' ;;
-    *) options='--alpha --beta --max-unpacked --matrix -m --seed --transpose -T --values --write --vector -x --result -y --backend --boundary --block -b --chunk --codes --cusparse --cut --device --gather --grid -g --height --hubs --index --isa --iters --kernel -k --lanes --layout --max-mem --nondeterministic --precision -p --reproducible --rowlens --schedule --shape --sigma --simd --slice --sorted --spmm --tile --turned --threads -t --vectors --warps --cache --max-noise --max-time --min-time --samples -n --probe --verify --color --export --format --keep-samples --log --no-log --output -o --progress --quiet -q --stat --tag --usage --verbose -v --help -h --version -V' words='' ;;
+    *) options='--alpha --beta --max-unpacked --matrix -m --seed --transpose -T --values --write --vector -x --result -y --backend --boundary --block -b --chunk --codes --cusparse --cut --device --gather --grid -g --height --hubs --index --isa --iters --kernel -k --lanes --layout --max-mem --nondeterministic --precision -p --reproducible --rowlens --schedule --shape --sigma --simd --slice --sorted --spmm --tile --turned --threads -t --vectors --warps --cache --max-noise --max-time --min-time --samples -n --probe --verify --color --export --format --keep-samples --log --no-log --output -o --progress --quiet -q --stat --tag --usage --verbose -v --exchange --halo --overlap --partition --help -h --version -V' words='' ;;
     esac
     case $command:$option in
-    table:--metric) words='gbs gflops prep speedup time' ;;
+    table:--metric) words='exchange gbs gflops halo hidden imbalance prep speedup time' ;;
     table:--format) words='table md csv tex' ;;
     compare:--format) words='table csv md' ;;
     *:--values) words='random symmetric pattern' ;;
@@ -53,6 +53,9 @@ _spmv() {
     *:--format) words='table csv jsonl json' ;;
     *:--progress) words='auto on off' ;;
     *:--stat) words='median min max mean' ;;
+    *:--exchange) words='auto mpi' ;;
+    *:--halo) words='auto lists' ;;
+    *:--overlap) words='auto on off' ;;
     *:--kernel|*:-k) words=$(spmv list kernels 2>/dev/null | sed -n 's/^  \([a-z]\w*\) .*/\1/p') ;;
     esac
     if [[ $COMP_CWORD == 1 ]]; then words='sweep tune list info probe doctor get table report plot compare run help'; fi

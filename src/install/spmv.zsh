@@ -211,8 +211,8 @@ _spmv() {
             '*'{-v,--verbose}'[print more detail]' \
             '*--cells=''[info\: also the pattern, in N x N cells (none)]:N:_files' \
             '*--network=''[info --ranks\: microseconds that a message travels, and that each costs a rank, and GB/s of a rank, for the predicted efficiency (2\:0.4\:12.5)]:US\:US\:GBPS:_files' \
-            '*--partition=''[info --ranks\: blocks of as many rows or nnz, the libraries metis or scotch, or a FILE with a rank, from 0, for each row (nnz)]:HOW:_files' \
             '*--ranks=''[info\: in place of formats\: what each of so many ranks of an MPI program would hold, receive and send, and the predicted efficiency]:N,...:_files' \
+            '*--partition=''[blocks of as many rows or nnz; of info --ranks also the libraries metis or scotch, or a FILE with a rank, from 0, for each row (nnz)]:HOW:_files' \
             '*'{-h,--help}'[print this and exit]' \
             '*'{-V,--version}'[print the version; with -v also what was compiled in]' \
             '*:file:_files' ;;
@@ -262,7 +262,7 @@ _spmv() {
             '*--as=''[what a matrix or kernel is called in the table; repeatable]:OLD=NEW:_files' \
             '*'{-r,--rows=}'[(matrix)]:FIELD:_files' \
             '*'{-c,--cols=}'[(kernel)]:FIELD:_files' \
-            '*--metric=''[(gflops)]:{gbs,gflops,prep,speedup,time}:(gbs gflops prep speedup time)' \
+            '*--metric=''[(gflops)]:{exchange,gbs,gflops,halo,hidden,imbalance,prep,speedup,time}:(exchange gbs gflops halo hidden imbalance prep speedup time)' \
             '*--where=''[only such records; repeatable]:FIELD=VALUE:_files' \
             '*--format=''[(by the ending of -o, else table)]:{table,md,csv,tex}:(table md csv tex)' \
             '*'{-o,--output=}'[instead of stdout]:FILE:_files' \
@@ -357,6 +357,10 @@ _spmv() {
             '*--tag=''[add to every record; repeatable]:KEY=VALUE:_files' \
             '*--usage''[print every option on a few lines and exit]' \
             '*'{-v,--verbose}'[print more detail]' \
+            '*--exchange=''[what ranks get x of each other through (auto\: mpi)]:auto|mpi:(auto mpi)' \
+            '*--halo=''[a rank receives those entries of x that its rows need (auto\: lists)]:auto|lists:(auto lists)' \
+            '*--overlap=''[multiply own columns while the exchange runs (auto\: if that is faster in a short trial)]:auto|on|off:(auto on off)' \
+            '*--partition=''[blocks of as many rows or nnz; of info --ranks also the libraries metis or scotch, or a FILE with a rank, from 0, for each row (nnz)]:HOW:_files' \
             '*'{-h,--help}'[print this and exit]' \
             '*'{-V,--version}'[print the version; with -v also what was compiled in]' \
             '*:file:_files' ;;

@@ -14,11 +14,19 @@ typedef struct spmv_halo {
     int64_t received, sent;     /* the sums of both counts */
 } spmv_halo;
 
-enum { SPMV_EXCHANGE_VERSION = 2 }; /* of the table: one more whenever what follows changes */
+enum { SPMV_EXCHANGE_VERSION = 3 }; /* of the table: one more whenever what follows changes */
 
 typedef struct spmv_exchange {
     int version;
     const char *name;
+    /* Starts MPI, if it is not; the address of a communicator of all its processes. end: ends MPI,
+     * if begin has started it. */
+    spmv_status (*begin)(const void **communicator);
+    void (*end)(void);
+    /* Writes what carries the messages, with its version. */
+    void (*describe)(char *out, size_t size);
+    /* Ends all ranks, with that exit code. */
+    void (*abort)(void *state, int code);
     /* Starts talking to the ranks of a communicator. A state is given to all that follows. This and
      * what follows fails on all ranks if it fails for lack of memory on one. */
     spmv_status (*open)(const void *communicator, void **state, int *rank, int *size);

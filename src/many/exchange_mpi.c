@@ -3,6 +3,7 @@
 #include "exchange.h"
 #include <mpi.h>
 #include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -31,6 +32,42 @@ typedef struct mpi_link {
     int *from_at, *to_at; /* where each rank's entries begin */
     char *sent;           /* [halo->sent][vectors], packed */
 } mpi_link;
+
+/* ---- beginning and end ---------------------------------------------------------------------- */
+
+static int began;
+
+static spmv_status begin(const void **communicator) {
+    static MPI_Comm all;
+    int is_begun = 0, level;
+    CHECK(MPI_Initialized(&is_begun));
+    if (!is_begun) CHECK(MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &level));
+    began |= !is_begun;
+    all = MPI_COMM_WORLD;
+    *communicator = &all;
+    return SPMV_OK;
+}
+
+static void end(void) {
+    if (began) MPI_Finalize();
+    began = 0;
+}
+
+/* The first line, without what follows a comma: how it was built. */
+static void describe(char *out, size_t size) {
+    char words[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+    int length = 0;
+    MPI_Get_library_version(words, &length);
+    words[strcspn(words, ",\n")] = 0;
+    for (char *c = words; *c; c++)
+        if (*c == '\t') *c = ' ';
+    snprintf(out, size, "%s", words);
+}
+
+static void abort_all(void *state, int code) {
+    const ranks *r = state;
+    MPI_Abort(r->comm, code);
+}
 
 /* MPI waits with a core to itself. Where ranks share one, who waits must let others run. */
 static spmv_status wait_for(const ranks *r, int n, MPI_Request *request) {
@@ -262,6 +299,10 @@ static spmv_status finish(void *memory) {
 __attribute__((visibility("default")))
 const spmv_exchange spmv_exchange_mpi = {.version = SPMV_EXCHANGE_VERSION,
                                          .name = "mpi",
+                                         .begin = begin,
+                                         .end = end,
+                                         .describe = describe,
+                                         .abort = abort_all,
                                          .open = open_mpi,
                                          .close = close_mpi,
                                          .agree = agree,

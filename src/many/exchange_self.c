@@ -1,6 +1,24 @@
 /* exchange_self.c: the exchange of a process that is alone, which has nobody to talk to. */
 #include "exchange.h"
 #include <string.h>
+#include <unistd.h>
+
+static spmv_status begin_nothing(const void **communicator) {
+    *communicator = NULL;
+    return SPMV_OK;
+}
+
+static void end_nothing(void) {
+}
+
+static void describe_nothing(char *out, size_t size) {
+    if (size) *out = 0;
+}
+
+static void abort_alone(void *state, int code) {
+    (void)state;
+    _exit(code);
+}
 
 static spmv_status open_alone(const void *communicator, void **state, int *rank, int *size) {
     (void)communicator;
@@ -53,6 +71,10 @@ static spmv_status finish_nothing(void *link) {
 
 const spmv_exchange spmv_exchange_self = {.version = SPMV_EXCHANGE_VERSION,
                                           .name = "self",
+                                          .begin = begin_nothing,
+                                          .end = end_nothing,
+                                          .describe = describe_nothing,
+                                          .abort = abort_alone,
                                           .open = open_alone,
                                           .close = close_alone,
                                           .agree = agree_alone,

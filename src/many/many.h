@@ -17,6 +17,8 @@ struct spmv_world {
     const spmv_exchange *by;
     void *state;   /* of the exchange */
     void *library; /* that it was loaded from; NULL: it is built in */
+    bool began;    /* MPI is this world's to end */
+    char mpi[128]; /* with its version; "": there is none */
     spmv_ctx *ctx;
     int rank, size;
     said mine;

@@ -10,7 +10,7 @@ typedef struct block { /* what a rank is told of its share */
 
 /* Rank 0's part: what it read, and how that is divided. */
 typedef struct dealer {
-    spmv_mat *mat;
+    spmv_mat *mat; /* NULL: it was lent */
     spmv_csr_view csr;
     int64_t *first_row; /* [size + 1] */
     block *of;          /* [size] */
@@ -53,10 +53,13 @@ static void divide_rows(dealer *d, spmv_partition by, int size) {
 
 static spmv_status read_matrix(spmv_world *world, const char *path, const spmv_many_load_opts *opts,
                                dealer *d) {
-    if (!path) return many_fail(world, SPMV_E_ARG, "spmv_many_mat_load: path is NULL");
-    spmv_status status = spmv_mat_load(world->ctx, path, opts->load, &d->mat);
-    if (status == SPMV_OK) status = spmv_mat_rows(d->mat, &d->csr);
-    if (status != SPMV_OK) return many_ctx_failed(world, status);
+    return many_ctx_failed(world, spmv_mat_load(world->ctx, path, opts->load, &d->mat));
+}
+
+static spmv_status divide_matrix(spmv_world *world, const spmv_mat *mat,
+                                 const spmv_many_load_opts *opts, dealer *d) {
+    const spmv_status status = many_ctx_failed(world, spmv_mat_rows(mat, &d->csr));
+    if (status != SPMV_OK) return status;
     d->first_row = malloc(((size_t)world->size + 1) * sizeof *d->first_row);
     d->of = malloc((size_t)world->size * sizeof *d->of);
     d->length = malloc(((size_t)d->csr.rows + 1) * sizeof *d->length);
@@ -124,12 +127,15 @@ static spmv_status deal_rows(spmv_world *world, const dealer *d, hand *h) {
     return status;
 }
 
-static spmv_status get_rows(spmv_world *world, const char *path, const spmv_many_load_opts *opts,
-                            dealer *d, hand *h) {
+/* Rank 0 has path, or lent. */
+static spmv_status get_rows(spmv_world *world, const char *path, const spmv_mat *lent,
+                            const spmv_many_load_opts *opts, dealer *d, hand *h) {
     h->in = malloc((size_t)world->size * sizeof *h->in);
     h->out = malloc((size_t)world->size * sizeof *h->out);
     spmv_status status = h->in && h->out ? SPMV_OK : no_memory(world);
-    if (status == SPMV_OK && is_dealer(world)) status = read_matrix(world, path, opts, d);
+    if (status == SPMV_OK && is_dealer(world) && path) status = read_matrix(world, path, opts, d);
+    if (status == SPMV_OK && is_dealer(world))
+        status = divide_matrix(world, lent ? lent : d->mat, opts, d);
     status = many_agree(world, status);
     if (status != SPMV_OK) return status;
     status = deal(world, d, h, d->of, sizeof h->mine, one, &h->mine);
@@ -149,17 +155,17 @@ static spmv_status check_options(spmv_world *world, const spmv_many_load_opts *g
                      (int)opts->partition);
 }
 
-spmv_status spmv_many_mat_load(spmv_world *world, const char *path, const spmv_many_load_opts *opts,
-                               spmv_many_mat **out) {
+/* wrong: NULL, or what is wrong with the arguments of this rank. */
+static spmv_status load(spmv_world *world, const char *path, const spmv_mat *lent,
+                        const spmv_many_load_opts *opts, const char *wrong, spmv_many_mat **out) {
     spmv_many_load_opts known = SPMV_OPTS(spmv_many_load_opts);
     dealer d = {.csr = SPMV_OPTS(spmv_csr_view)};
     hand h = {.ptr = NULL};
-    if (!world || !out)
-        return many_fail(world, SPMV_E_ARG, "spmv_many_mat_load: %s is NULL",
-                         world ? "out" : "world");
     *out = NULL;
-    spmv_status status = many_agree(world, check_options(world, opts, &known));
-    if (status == SPMV_OK) status = get_rows(world, path, &known, &d, &h);
+    spmv_status status = check_options(world, opts, &known);
+    if (status == SPMV_OK && wrong) status = many_fail(world, SPMV_E_ARG, "%s", wrong);
+    status = many_agree(world, status);
+    if (status == SPMV_OK) status = get_rows(world, path, lent, &known, &d, &h);
     if (status == SPMV_OK) {
         free(h.col);
         h.col = NULL;
@@ -175,4 +181,21 @@ spmv_status spmv_many_mat_load(spmv_world *world, const char *path, const spmv_m
     dealer_free(&d);
     hand_free(&h);
     return status;
+}
+
+spmv_status spmv_many_mat_load(spmv_world *world, const char *path, const spmv_many_load_opts *opts,
+                               spmv_many_mat **out) {
+    if (!world || !out)
+        return many_fail(world, SPMV_E_ARG, "spmv_many_mat_load: %s is NULL",
+                         world ? "out" : "world");
+    return load(world, path, NULL, opts, path ? NULL : "spmv_many_mat_load: path is NULL", out);
+}
+
+spmv_status spmv_many_mat_deal(spmv_world *world, spmv_mat *mat, const spmv_many_load_opts *opts,
+                               spmv_many_mat **out) {
+    if (!world || !out)
+        return many_fail(world, SPMV_E_ARG, "spmv_many_mat_deal: %s is NULL",
+                         world ? "out" : "world");
+    const bool lacks = is_dealer(world) && !mat;
+    return load(world, NULL, mat, opts, lacks ? "spmv_many_mat_deal: mat is NULL" : NULL, out);
 }

@@ -13,6 +13,7 @@ struct spmv_many_plan {
     size_t width;    /* bytes of a number */
     int64_t vectors; /* that one exchange takes */
     spmv_layout layout;
+    spmv_many_way way; /* of products */
 };
 
 /* ---- making --------------------------------------------------------------------------------- */
@@ -158,6 +159,15 @@ spmv_status spmv_many_plan_info(const spmv_many_plan *plan, spmv_plan_facts *loc
     return SPMV_OK;
 }
 
+spmv_status spmv_many_plan_set_way(spmv_many_plan *plan, spmv_many_way way) {
+    if (!plan) return many_fail(NULL, SPMV_E_ARG, "spmv_many_plan_set_way: plan is NULL");
+    if (way < SPMV_OVERLAPPED || way > SPMV_PRODUCT_ALONE)
+        return many_fail(plan->mat->world, SPMV_E_ARG, "spmv_many_plan_set_way: way is %d",
+                         (int)way);
+    plan->way = way;
+    return SPMV_OK;
+}
+
 /* ---- multiplying ---------------------------------------------------------------------------- */
 
 static bool is_in_rows(const spmv_many_plan *plan, const spmv_call *c) {
@@ -208,13 +218,16 @@ static spmv_status multiply(const spmv_many_plan *plan, const spmv_call *call, s
     spmv_world *world = plan->mat->world;
     const int64_t apart = call->ldx && is_in_rows(plan, call) ? call->ldx : call->k;
     const void *x = before == SPMV_OK ? call->x : NULL;
-    const spmv_status started = world->by->start(plan->link, x, call->k, apart, plan->halo);
-    spmv_status status = before;
-    if (status == SPMV_OK) status = many_ctx_failed(world, multiply_local(plan, call));
-    const spmv_status finished = started == SPMV_OK ? world->by->finish(plan->link) : started;
-    if (finished != SPMV_OK)
-        return many_fail(world, finished, "the exchange '%s' failed", world->by->name);
-    if (status == SPMV_OK) status = many_ctx_failed(world, multiply_remote(plan, call));
+    const bool talks = plan->way != SPMV_PRODUCT_ALONE, works = plan->way != SPMV_EXCHANGE_ALONE,
+               overlaps = plan->way == SPMV_OVERLAPPED;
+    spmv_status status = before, talked = SPMV_OK;
+    if (talks) talked = world->by->start(plan->link, x, call->k, apart, plan->halo);
+    if (talks && !overlaps && talked == SPMV_OK) talked = world->by->finish(plan->link);
+    if (works && status == SPMV_OK) status = many_ctx_failed(world, multiply_local(plan, call));
+    if (talks && overlaps && talked == SPMV_OK) talked = world->by->finish(plan->link);
+    if (talked != SPMV_OK)
+        return many_fail(world, talked, "the exchange '%s' failed", world->by->name);
+    if (works && status == SPMV_OK) status = many_ctx_failed(world, multiply_remote(plan, call));
     return status;
 }
 

@@ -1,6 +1,7 @@
 /* world.c: a world: its exchange, which may have to be loaded, and how ranks agree on failures. */
 #include "many.h"
 #include <dlfcn.h>
+#include <limits.h>
 #include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -80,17 +81,27 @@ static const char *loaded_mpi(char words[SAID_BYTES]) {
     return NULL;
 }
 
-/* Loads the file beside this library, or, where that is not known, on the loader's path. */
-static spmv_status load_exchange(spmv_world *world, const char *name) {
+/* Writes the path of the file beside this library, or beside the program that it is linked into;
+ * where that is not known, on the loader's path. */
+static void exchange_path(const char *name, char *out, size_t size) {
     Dl_info here;
-    char path[4096];
-    const bool known = dladdr(&spmv_exchange_self, &here) && strrchr(here.dli_fname, '/');
-    const int folder = known ? (int)(strrchr(here.dli_fname, '/') + 1 - here.dli_fname) : 0;
+    char real[PATH_MAX] = "";
+    if (dladdr(&spmv_exchange_self, &here) &&
+        !realpath(strchr(here.dli_fname, '/') ? here.dli_fname : "/proc/self/exe", real))
+        *real = 0;
+    const char *last = strrchr(real, '/');
+    const int folder = last ? (int)(last + 1 - real) : 0;
+    snprintf(out, size, "%.*slibspmv_%s.so", folder, real, name);
+}
+
+/* An MPI that it starts loads parts of its own, which look for the rest of it. */
+static spmv_status load_exchange(spmv_world *world, const char *name, bool begins) {
+    char path[PATH_MAX + 64];
     if (strchr(name, '/'))
         snprintf(path, sizeof path, "%s", name);
     else
-        snprintf(path, sizeof path, "%.*slibspmv_%s.so", folder, known ? here.dli_fname : "", name);
-    world->library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+        exchange_path(name, path, sizeof path);
+    world->library = dlopen(path, RTLD_NOW | (begins ? RTLD_GLOBAL : RTLD_LOCAL));
     const spmv_exchange *by = world->library ? dlsym(world->library, "spmv_exchange_mpi") : NULL;
     if (!by)
         return many_fail(NULL, SPMV_E_FEATURE,
@@ -107,7 +118,6 @@ static spmv_status load_exchange(spmv_world *world, const char *name) {
 static spmv_status choose_exchange(spmv_world *world, const void *communicator, const char *name) {
     char words[SAID_BYTES] = "";
     if (!name && communicator) name = loaded_mpi(words);
-    if (name && strcmp(name, "self") != 0 && communicator) return load_exchange(world, name);
     if (communicator && !name && *words)
         return many_fail(NULL, SPMV_E_FEATURE,
                          "the ABI of this MPI is not known: '%.200s'; where it is MPICH's or Open "
@@ -117,8 +127,7 @@ static spmv_status choose_exchange(spmv_world *world, const void *communicator, 
         return many_fail(NULL, SPMV_E_FEATURE,
                          "a communicator was given, but this process has no MPI that can be seen: "
                          "name it in spmv_world_opts.exchange");
-    if (name && strcmp(name, "self") != 0)
-        return many_fail(NULL, SPMV_E_ARG, "communicator is NULL, and the exchange is '%s'", name);
+    if (name && strcmp(name, "self") != 0) return load_exchange(world, name, !communicator);
     world->by = &spmv_exchange_self;
     return SPMV_OK;
 }
@@ -206,6 +215,7 @@ static spmv_status open_exchange(spmv_world *world, const void *communicator) {
         return many_fail(NULL, status, "the exchange '%s' cannot be opened: %s", by->name,
                          spmv_strerror(status));
     }
+    by->describe(world->mpi, sizeof world->mpi);
     world->all = malloc((size_t)world->size * sizeof *world->all);
     status = by->agree(world->state, world->all ? SPMV_OK : SPMV_E_NOMEM);
     return status == SPMV_OK ? status : many_fail(NULL, status, "out of memory");
@@ -232,6 +242,11 @@ spmv_status spmv_world_create(const void *communicator, const spmv_world_opts *o
     if (!world) status = many_fail(NULL, SPMV_E_NOMEM, "out of memory");
     if (status == SPMV_OK) status = choose_exchange(world, communicator, known.exchange);
     status = agree_before(communicator, status);
+    if (status == SPMV_OK && !communicator) {
+        status = world->by->begin(&communicator);
+        if (status != SPMV_OK) many_fail(NULL, status, "%s cannot be started", world->by->name);
+        world->began = status == SPMV_OK;
+    }
     if (status == SPMV_OK) {
         status = open_world(world, communicator, &known);
     } else if (world) {
@@ -249,8 +264,35 @@ void spmv_world_free(spmv_world *world) {
     if (!world) return;
     spmv_ctx_free(world->ctx);
     if (world->by) world->by->close(world->state);
+    if (world->by && world->began) world->by->end();
     free(world->all);
     free(world);
+}
+
+void spmv_world_abort(spmv_world *world, int code) {
+    if (world) world->by->abort(world->state, code);
+}
+
+spmv_status spmv_world_gather(spmv_world *world, const void *mine, size_t bytes, void *all) {
+    if (!world || !mine || !all || bytes > INT32_MAX)
+        return many_fail(world, SPMV_E_ARG, "spmv_world_gather: %s",
+                         bytes > INT32_MAX ? "too many bytes" : "an argument is NULL");
+    const spmv_status status = world->by->gather(world->state, mine, bytes, all);
+    if (status == SPMV_OK) return status;
+    return many_fail(world, status, "the exchange '%s' failed", world->by->name);
+}
+
+spmv_status spmv_world_deal(spmv_world *world, const void *out, const int64_t *out_bytes, void *in,
+                            const int64_t *in_bytes) {
+    if (!world || !out_bytes || !in_bytes)
+        return many_fail(world, SPMV_E_ARG, "spmv_world_deal: an argument is NULL");
+    const spmv_status status = world->by->deal(world->state, out, out_bytes, in, in_bytes);
+    if (status == SPMV_OK) return status;
+    return many_fail(world, status, "the exchange '%s' failed", world->by->name);
+}
+
+const char *spmv_world_mpi(const spmv_world *world) {
+    return world ? world->mpi : "";
 }
 
 int spmv_world_rank(const spmv_world *world) {

@@ -36,7 +36,7 @@ from turns import program, take_turns, word_of
 from units.means import MEANING, are_enough, is_known, mean_text
 from units.merging import merge_repeats
 from units.pairs import interval_of
-from units.settings import order, short_label, text_of
+from units.settings import OF_RANKS, order, short_label, text_of
 from units.unit import (AUTO, TIMED, Unit, describe, disturbances, doubts, expected_products, flags_of, gflop_per_s,
                         product_of, ran_by, unit_of, winner_text)
 
@@ -45,7 +45,7 @@ SURE_OF_ONE = 0.05  # the same where a side has one process only
 UNSAFE_FLAGS = ("-ffast-math", "-Ofast", "-funsafe-math-optimizations", "--use_fast_math")
 ENVIRONMENT = ("build.", "host.", "cpu.", "gpu.", "omp.")
 MOST_NAMED = 3  # values of one fact that are spelt out
-SURROUNDINGS = ("bind", "places", "iters")  # of auto's settings, those that it did not choose
+SURROUNDINGS = ("bind", "places", "iters", *OF_RANKS)  # of auto's settings, those that it did not choose
 
 
 class Pair(NamedTuple):
@@ -169,7 +169,7 @@ def names_of_settings(records):
     return names
 
 
-CONDITIONS = (("precision", ""), ("cache", ""), ("threads", "threads="), ("alpha", "alpha="), ("beta", "beta="))
+CONDITIONS = (("precision", ""), ("cache", ""), ("threads", "threads="), ("alpha", "alpha="), ("beta", "beta="), ("ranks", "ranks="), ("hosts", "hosts="))
 
 
 def conditions(system, systems):
@@ -212,7 +212,7 @@ def pairs_of_machines(a, b):
             system, matrix = unit.identity.system, unit.identity.matrix
             known = None if matrix.name in nameless else matrix.hash
             groups[matrix.name, matrix.nnz, known, system.precision, system.alpha, system.beta,
-                   system.cache, system.vectors, system.layout, system.op].append(unit)
+                   system.cache, system.vectors, system.layout, system.op, system.ranks].append(unit)
         return {k: best_of([merge_repeats(repeats) for repeats in repeats_by(
             (unit.record for unit in group), lambda who: who).values()])
                 for k, group in groups.items()}

@@ -47,7 +47,8 @@ PARTS = {  # fields of the log that tell systems apart
     "host.name": "host", "cpu.model": "cpu", "gpu.name": "gpu", "config.backend": "backend",
     "config.precision": "precision", "config.threads": "threads", "omp.threads": "threads",
     "config.alpha": "alpha", "config.beta": "beta", "config.cache": "cache",
-    "config.vectors": "vectors", "config.layout": "layout", "config.op": "op"}
+    "config.vectors": "vectors", "config.layout": "layout", "config.op": "op",
+    "ranks.count": "ranks", "ranks.hosts": "hosts"}
 
 
 def table_of(unit, axes):

@@ -40,7 +40,7 @@ def record(median=None, spread=0.01, **changes):
         *path, last = name.split("__")
         place = result
         for part in path:
-            place = place[part]
+            place = place.setdefault(part, {})
         place[last] = value
     return result
 

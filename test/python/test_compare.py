@@ -83,6 +83,17 @@ class ProductTest(CompareTest):
                     self.assertEqual(list(rows.values()), ["FASTER"] if k == n else [], (one, other))
                     self.assertTrue(all(self.WORDS[k] in config for config in rows))
 
+    def test_other_numbers_of_ranks_are_never_the_same(self):
+        ranks = ({}, {"ranks__count": 2, "ranks__hosts": 1}, {"ranks__count": 4, "ranks__hosts": 1},
+                 {"ranks__count": 4, "ranks__hosts": 2})
+        for k, one in enumerate(ranks):
+            for n, other in enumerate(ranks):
+                rows = self.rows([record(1e-3, **one)], [record(0.5e-3, **other)])
+                self.assertEqual(list(rows.values()), ["FASTER"] if k == n else [], (one, other))
+                rows = self.rows([record(1e-3, **one)], [record(0.5e-3, host__name="b", cpu__model="b", **other)])
+                alike = one.get("ranks__count") == other.get("ranks__count")
+                self.assertEqual(list(rows.values()), ["FASTER"] if alike else [], (one, other))
+
     def test_each_has_a_row(self):
         rows = self.rows([record(1e-3, **of) for of in self.PRODUCTS],
                          [record((0.5 + k) * 1e-3, **of) for k, of in enumerate(self.PRODUCTS)])

@@ -107,6 +107,18 @@ class TableTest(TableCase):
         self.assertEqual(self.cells(log, "-c", "config.vectors", "--where", "config.layout=rows", "--where", "config.op=as-is"),
                          [["matrix", "8"], ["alpha", "8.0"]])
 
+    def test_ranks_are_systems_and_columns(self):
+        log = self.write("run.jsonl", record(4e-6), *(
+            record(8e-6 / ranks, ranks__count=ranks, ranks__hosts=1, ranks__received_B=4000000, ranks__imbalance=1.25,
+                   ranks__exchange_s=1e-6, ranks__hidden=0.75) for ranks in (2, 4)))
+        titles = [line for line in self.table(log)[1].splitlines() if "GFLOP/s" in line]
+        self.assertEqual([title.partition(" · 4 threads")[0] for title in titles],
+                         ["omp · f64", "omp · f64 · 2 ranks", "omp · f64 · 4 ranks"])
+        self.assertEqual(self.cells(log, "-c", "ranks.count", "--metric", "exchange"),
+                         [["matrix", "2", "4"], ["alpha", "1e-06", "1e-06"]])
+        for metric, text in ("halo", "4.00"), ("imbalance", "1.25"), ("hidden", "75%"):
+            self.assertIn(text, self.table(log, "--metric", metric)[1])
+
     def test_what_tells_systems_apart_may_be_an_axis(self):
         log = self.write("run.jsonl", *(record(8e-6 / threads, config__threads=threads) for threads in (1, 2, 16)),
                          record(9e-6, config__threads=2, host__name="node2"))

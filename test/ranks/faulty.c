@@ -89,6 +89,10 @@ static spmv_status finish_faulty(void *memory) {
 __attribute__((visibility("default")))
 const spmv_exchange spmv_exchange_mpi = {.version = SPMV_EXCHANGE_VERSION + OTHER_VERSION,
                                          .name = "faulty",
+                                         .begin = begin,
+                                         .end = end,
+                                         .describe = describe,
+                                         .abort = abort_all,
                                          .open = open_mpi,
                                          .close = close_mpi,
                                          .agree = agree,

@@ -371,6 +371,59 @@ static void try_no_call(spmv_many_mat *mat, int without) {
     spmv_many_plan_free(plan);
 }
 
+static int same_rows(const double *a, const double *b, int64_t n) {
+    for (int64_t i = 0; i < n; i++)
+        if (memcmp(&a[i], &b[i], sizeof *a) != 0) return 0;
+    return 1;
+}
+
+/* In turn is overlapped; the exchange alone leaves y; the product alone has the last halo. The
+ * matrix is one that rank 0 has loaded. */
+static void try_ways(void) {
+    spmv_mat *whole = NULL;
+    spmv_many_mat *mat = NULL;
+    spmv_many_plan *plan = NULL;
+    spmv_many_facts f = SPMV_OPTS(spmv_many_facts);
+    spmv_plan_opts opts = SPMV_OPTS(spmv_plan_opts);
+    const double marked = -7;
+    opts.kernel = "csr_rows";
+    if (rank == 0) spmv_mat_load(spmv_world_ctx(world), "gen:poisson2d:12", NULL, &whole);
+    count(spmv_many_mat_deal(world, whole, NULL, &mat) == SPMV_OK, "deal", "ways");
+    spmv_mat_free(whole);
+    count(spmv_many_plan_create(mat, &opts, &plan) == SPMV_OK, "plan", "ways");
+    spmv_many_mat_info(mat, &f);
+    double x[144], y[4][144];
+    for (int64_t k = 0; k < f.own_cols; k++) x[k] = number(3, f.first_col + k);
+    for (int way = 0; way < 4; way++) {
+        for (int64_t k = 0; k < f.own_rows; k++) y[way][k] = marked;
+        count(spmv_many_plan_set_way(plan, (spmv_many_way)way) == SPMV_OK &&
+                  spmv_many_exec(plan, 1, x, 0, y[way]) == SPMV_OK,
+              "product", "ways");
+    }
+    count(same_rows(y[SPMV_OVERLAPPED], y[SPMV_IN_TURN], f.own_rows), "in turn", "ways");
+    count(same_rows(y[SPMV_OVERLAPPED], y[SPMV_PRODUCT_ALONE], f.own_rows), "alone", "ways");
+    for (int64_t k = 0; k < f.own_rows; k++)
+        if (y[SPMV_EXCHANGE_ALONE][k] != marked) y[0][0] = NAN;
+    count(!isnan(y[0][0]), "the exchange alone", "ways");
+    count(spmv_many_plan_set_way(plan, (spmv_many_way)4) == SPMV_E_ARG, "no way", "ways");
+    spmv_many_plan_free(plan);
+    spmv_many_mat_free(mat);
+}
+
+/* What ranks tell each other through the world. */
+static void try_talk(void) {
+    int numbers[4] = {0}, mine = 10 + rank;
+    int64_t out[4] = {0}, in[4] = {0};
+    count(spmv_world_gather(world, &mine, sizeof mine, numbers) == SPMV_OK, "gather", "talk");
+    for (int r = 0; r < size; r++) count(numbers[r] == 10 + r, "gathered", "talk");
+    for (int r = 0; r < size; r++) out[r] = rank == 0 ? (int64_t)sizeof mine : 0;
+    in[0] = sizeof mine;
+    mine = 0;
+    count(spmv_world_deal(world, numbers, out, &mine, in) == SPMV_OK && mine == 10 + rank, "deal",
+          "talk");
+    count(*spmv_world_mpi(world), "name", "talk");
+}
+
 static void try_failures(void) {
     char words[64];
     scene s = own_scene(1);
@@ -440,6 +493,8 @@ static void try_usual(void) {
     try_nan();
     try_own_rows(SPMV_F64);
     try_own_rows(SPMV_F32);
+    try_ways();
+    try_talk();
     try_failures();
 }
 

@@ -58,7 +58,7 @@ static void default_matrix(session *run, char *out, size_t size) {
     snprintf(out, size, "gen:poisson3d:%d", n);
 }
 
-static int load_matrix(session *run, const char *source, spmv_mat **mat) {
+int load_matrix(session *run, const char *source, spmv_mat **mat) {
     struct timespec start;
     clock_gettime(CLOCK_MONOTONIC, &start);
     spmv_load_opts opts = {.size = sizeof opts,
@@ -81,7 +81,7 @@ static void count_text(double n, char *out, size_t size) {
         snprintf(out, size, "%.2f M", n * 1e-6);
 }
 
-static void introduce_matrix(session *run, const char *name, const spmv_stats *s, bool built_in) {
+void introduce_matrix(session *run, const char *name, const spmv_stats *s, bool built_in) {
     char rows[32], cols[32], nnz[32], stored[64] = "";
     if (run->o->quiet) return;
     count_text((double)s->rows, rows, sizeof rows);
@@ -100,7 +100,7 @@ static void introduce_matrix(session *run, const char *name, const spmv_stats *s
         say("  note: stored zeros, kept as nonzeros: %lld\n", (long long)s->explicit_zeros);
 }
 
-static int show_results(session *run, result *results, int n) {
+int show_results(session *run, result *results, int n) {
     if (strcmp(run->o->format, "table") == 0) {
         table_row *rows = calloc((size_t)n, sizeof *rows);
         if (!rows) return complain(SPMV_E_NOMEM, NULL);
@@ -167,7 +167,7 @@ static int run_cells(session *run, spmv_mat *mat, inputs *in) {
 }
 
 /* One pass over the entries, so only for those who keep it. */
-static void draw_thumbnail(const session *run, const spmv_mat *mat, inputs *in) {
+void draw_thumbnail(const session *run, const spmv_mat *mat, inputs *in) {
     spmv_csr_view A = SPMV_OPTS(spmv_csr_view);
     if (run->log.file < 0 && strcmp(run->o->format, "table") == 0) return;
     if (spmv_mat_rows(mat, &A) == SPMV_OK) thumbnail_of(&A, in->thumbnail);
@@ -229,14 +229,14 @@ static int run_matrix(session *run, const char *source, bool built_in) {
 
 /* ---- the whole ------------------------------------------------------------------------------ */
 
-static int exit_code(const session *r) {
+int run_exit_code(const session *r) {
     if (r->nwrong) return EXIT_WRONG;
     if (r->nfailed) return r->nfailed == 1 && r->ncells == 1 ? r->last_failure : EXIT_SOME_FAILED;
     return r->nok || !r->nskipped ? 0 : EXIT_SOME_FAILED;
 }
 
 /* Fails early if the build cannot write the format: the products may take long. */
-static int check_format(const options *o) {
+int check_format(const options *o) {
     record empty;
     if (strcmp(o->format, "jsonl") != 0) return 0;
     record_clear(&empty);
@@ -257,7 +257,7 @@ static int open_session(session *r) {
     return complain(SPMV_E_WRITE, what);
 }
 
-static void introduce(const session *r) {
+void run_introduce(const session *r) {
     record build;
     record_clear(&build);
     record_build(&build);
@@ -276,7 +276,7 @@ static void warn_of_noise(const session *r) {
             spmv_ctx_threads(r->ctx), omp_get_num_procs(), omp_get_num_procs());
 }
 
-static void conclude(const session *r) {
+void run_conclude(const session *r) {
     if (r->log.records || r->nok) log_say(r->o, &r->log);
     if (r->nwrong)
         say("spmv: %d WRONG result%s: see the table\n", r->nwrong, r->nwrong == 1 ? "" : "s");
@@ -319,15 +319,15 @@ int cmd_run(const options *o, const spmv_backend *backend) {
     }
     int code = open_session(&run);
     if (!code && !o->quiet) {
-        introduce(&run);
+        run_introduce(&run);
         warn_of_noise(&run);
     }
     if (!code) code = run_matrices(&run);
-    if (!o->quiet) conclude(&run);
+    if (!o->quiet) run_conclude(&run);
     bool lost = run.output != stdout && ferror(run.output);
     if (run.output != stdout && (fclose(run.output) != 0 || lost) && !code)
         code = complain(SPMV_E_WRITE, "cannot write the output file");
-    if (!code) code = exit_code(&run);
+    if (!code) code = run_exit_code(&run);
     close_session(&run);
     return code;
 }

@@ -193,6 +193,17 @@ static void describe_config(const session *run, const cell *asked, const spmv_pl
     r->config_deterministic = (kernel->traits & SPMV_DETERMINISTIC) != 0;
 }
 
+static void describe_team(const ranks_team *t, record *r) {
+    if (!t) return;
+    r->ranks_count = t->count;
+    r->ranks_hosts = t->hosts;
+    r->ranks_exchange = t->exchange;
+    r->ranks_mpi = t->mpi;
+    r->ranks_partition = t->partition;
+    r->ranks_halo = "lists";
+    r->ranks_overlap_asked = t->overlap;
+}
+
 /* ---- the plan ------------------------------------------------------------------------------- */
 
 /* The picture of the matrix, a third of a record without samples, goes into one record. Where the
@@ -339,6 +350,12 @@ static void describe_key(result *out) {
         h = hash_text(h, r->config_params.name[k]);
         h = (h ^ (uint64_t)r->config_params.number[k]) * 0x100000001b3u;
     }
+    if (r->ranks_count > 1) { /* older records have none, and their keys stay */
+        h = hash_text(hash_text(hash_text(h, r->ranks_partition), r->ranks_overlap_asked),
+                      r->ranks_mpi);
+        h = (h ^ (uint64_t)r->ranks_count) * 0x100000001b3u;
+        h = (h ^ (uint64_t)r->ranks_hosts) * 0x100000001b3u;
+    }
     if (r->tune_wisdom) h = hash_text(h, "remembered"); /* its preparation is no repeat of trials */
     memcpy(&bits, &r->config_alpha, sizeof bits);
     h = (h ^ bits) * 0x100000001b3u;
@@ -368,6 +385,7 @@ void describe_row(const session *run, inputs *in, candidate *e, const char *stat
     if (in->stats) describe_matrix(out, in->stats);
     describe_machine(run, backend, r);
     describe_config(run, asked, e->plan, &f, out);
+    describe_team(run->team, r);
     if (e->plan) describe_plan(run->o, &f, &e->p, in, out);
     if (e->stage) describe_check(run->o, e, r);
     if (timed) describe_timing(run->o, out, &e->t, &e->p);

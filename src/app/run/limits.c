@@ -457,7 +457,7 @@ static void say_flags(const session *run, const result *results, int n) {
     for (int f = 0; f < results[first].nflags; f++)
         say("%s %s", f ? ";" : "", results[first].flags[f]);
     say("%s\n", count == rows && compete ? "; so none is marked as the fastest (*)" : "");
-    if (waits) say_waits(run);
+    if (waits && !run->team) say_waits(run);
 }
 
 static void say_unsettled(const session *run, const result *results, int n) {
@@ -506,7 +506,7 @@ void explain_results(const session *run, const result *results, int n, bool blur
     say_launch(results, n);
     say_fastest_ones(run, results, n, "f64");
     say_fastest_ones(run, results, n, "f32");
-    if (!rated && !(run->o->probe && strcmp(run->o->probe, "off") == 0))
+    if (!rated && !run->team && !(run->o->probe && strcmp(run->o->probe, "off") == 0))
         say("  this machine's limits are not known for %d thread%s: 'spmv probe' measures them, "
             "once\n",
             spmv_ctx_threads(run->ctx), spmv_ctx_threads(run->ctx) == 1 ? "" : "s");

@@ -490,18 +490,23 @@ static void say_result(const group *g, const result *out) {
     say("\n");
 }
 
-static int keep(group *g, int k) {
-    session *run = g->run;
-    result *out = &g->results[k];
+int keep_result(session *run, int k, result *out) {
     out->finished = true;
     run->cell[k].ok = strcmp(out->r.status, "ok") == 0;
     run->cell[k].times = record_times(&out->r);
     run->cell[k].status = out->r.status;
     run->cell[k].doubt = doubt_of(&out->r);
     count_status(run, &out->r);
-    if (!run->o->quiet && run->o->verbose) say_result(g, out);
     int code = log_append(&run->log, record_fields(), &out->r);
     out->logged = !code && run->log.file >= 0;
+    return code;
+}
+
+static int keep(group *g, int k) {
+    session *run = g->run;
+    result *out = &g->results[k];
+    int code = keep_result(run, k, out);
+    if (!run->o->quiet && run->o->verbose) say_result(g, out);
     if (run->watch.arg) run->watch.finished(run->watch.arg, k, out);
     return code;
 }

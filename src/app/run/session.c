@@ -37,6 +37,10 @@ int choose_session(session *r) {
                           .max_unpacked = r->o->max_unpacked,
                           .wisdom = wisdom_file(r->o, wisdom, sizeof wisdom)};
     if (spmv_ctx_create_lazily(&opts, &r->ctx) != SPMV_OK) return complain(SPMV_E_NOMEM, NULL);
+    return choose_in_context(r);
+}
+
+int choose_in_context(session *r) {
     if (r->backend->kernels == NULL) {
         char what[128];
         snprintf(what, sizeof what, "--backend=%s: not built in: %s", r->backend->name,

@@ -37,7 +37,8 @@ typedef struct result {   /* a row, and what its record points to */
     bool logged; /* with a log, and successfully */
     double *samples;
     double turns[MOST_TURNS];
-    bool finished; /* in a run that was stopped, others have no status */
+    struct of_ranks *of_ranks; /* what the record of several points to; owned */
+    bool finished;             /* in a run that was stopped, others have no status */
 } result;
 
 typedef struct
@@ -46,6 +47,11 @@ typedef struct
     void (*step)(void *arg, int cell); /* a long step of the cell begins; or NULL */
     void (*finished)(void *arg, int cell, const result *out); /* and logged, if it could be */
 } watcher;
+
+typedef struct ranks_team { /* of processes that multiply together (src/app/ranks) */
+    int count, hosts;
+    const char *exchange, *mpi, *partition, *overlap;
+} ranks_team;
 
 typedef struct session { /* one invocation */
     const options *o;
@@ -67,6 +73,7 @@ typedef struct session { /* one invocation */
     int argc;
     int nok, nwrong, nskipped, nfailed, last_failure; /* last_failure: exit code */
     int ndisturbed;                                   /* times with flags */
+    const ranks_team *team;                           /* NULL: one process */
 } session;
 
 typedef struct reads_of_x { /* sampled */
@@ -106,7 +113,8 @@ static inline const spmv_kernel *descriptor(spmv_kernel_id id) {
 /* Writes the lines that make the plan of a row that auto chose; language: c, python or json. */
 void export_choice(const char *language, const record *r, FILE *file);
 /* Each that is an int returns an exit code, after printing what is wrong. */
-int choose_session(session *run); /* context and cells; touches no device */
+int choose_session(session *run);    /* context and cells; touches no device */
+int choose_in_context(session *run); /* the same in a context that it has */
 /* Returns the backend, or the host's, with a note, if it has no device: a build for GPUs runs where
  * there is none. */
 const spmv_backend *backend_that_works(const spmv_backend *usual, const options *o);
@@ -120,6 +128,15 @@ const char *doubt_of(const record *r);
 
 /* ---- cmd_run.c ------------------------------------------------------------------------------ */
 
+/* Parts of it, which several ranks use, too. Each that is an int returns an exit code. */
+int load_matrix(session *run, const char *source, spmv_mat **mat);
+void introduce_matrix(session *run, const char *name, const spmv_stats *s, bool built_in);
+void draw_thumbnail(const session *run, const spmv_mat *mat, inputs *in);
+int show_results(session *run, result *results, int n);
+int check_format(const options *o);
+void run_introduce(const session *run);
+void run_conclude(const session *run);
+int run_exit_code(const session *run);
 /* Every cell on one matrix; source: where it came from. */
 int run_on(session *run, spmv_mat *mat, const char *source);
 
@@ -150,6 +167,8 @@ void inputs_free(inputs *in);
 
 /* ---- rounds.c ------------------------------------------------------------------------------- */
 
+/* Counts and logs a final row; returns an exit code, after printing what is wrong. */
+int keep_result(session *run, int k, result *out);
 /* Fills and logs one result per cell; returns an exit code, after printing what is wrong. */
 int run_rounds(session *run, spmv_mat *mat, inputs *in, result *results);
 

@@ -131,12 +131,10 @@ static void turn(spmv_coo_view *A) {
     A->row = of.col, A->col = of.row;
 }
 
-spmv_status oracle_make(const spmv_mat *mat, spmv_op op, spmv_precision precision, const double *x,
-                        int threads, oracle *out) {
-    spmv_coo_view A = SPMV_OPTS(spmv_coo_view);
+spmv_status oracle_of_entries(const spmv_coo_view *entries, spmv_precision precision,
+                              const double *x, int threads, oracle *out) {
+    const spmv_coo_view A = *entries;
     *out = (oracle){.threads = threads, .x_max = 1, .a_max = 1};
-    TRY(spmv_mat_entries(mat, &A));
-    if (op == SPMV_TRANSPOSE) turn(&A);
     size_t n = A.rows ? (size_t)A.rows : 1;
     out->rows = A.rows;
     bool all_finite = true;
@@ -166,6 +164,15 @@ spmv_status oracle_make(const spmv_mat *mat, spmv_op op, spmv_precision precisio
     if (all_finite || add_special(&A, precision, x, out) == SPMV_OK) return SPMV_OK;
     oracle_free(out);
     return SPMV_E_NOMEM;
+}
+
+spmv_status oracle_make(const spmv_mat *mat, spmv_op op, spmv_precision precision, const double *x,
+                        int threads, oracle *out) {
+    spmv_coo_view A = SPMV_OPTS(spmv_coo_view);
+    *out = (oracle){0};
+    TRY(spmv_mat_entries(mat, &A));
+    if (op == SPMV_TRANSPOSE) turn(&A);
+    return oracle_of_entries(&A, precision, x, threads, out);
 }
 
 void oracle_free(oracle *o) {

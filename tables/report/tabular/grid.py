@@ -30,6 +30,12 @@ def rate_B(unit):
     return moved / unit.median_s if is_number(moved) else None
 
 
+def number_of(unit, field, scale=1):
+    """A field of its record, or None."""
+    value = unit.record.get(field)
+    return value * scale if is_number(value) else None
+
+
 METRICS = {  # name: (value of a timed unit and its baseline or None, as text, meaning)
     "gflops": (lambda unit, base: gflop_per_s(unit), three_digits, "GFLOP/s"),
     "time": (lambda unit, base: unit.median_s, si_time, "median time"),
@@ -37,6 +43,13 @@ METRICS = {  # name: (value of a timed unit and its baseline or None, as text, m
     "speedup": (lambda unit, base: base and base.median_s / unit.median_s,
                 lambda value: f"{value:.2f}", f"speed-up over {BASELINE_ALIAS}"),
     "prep": (lambda unit, base: unit.prep_s, si_time, "preparation"),
+    "halo": (lambda unit, base: number_of(unit, "ranks.received_B", 1e-6), three_digits,
+             "MB of x that the rank with the largest halo receives"),
+    "imbalance": (lambda unit, base: number_of(unit, "ranks.imbalance"), lambda value: f"{value:.2f}",
+                  "nonzeros of the rank with most, over their mean"),
+    "exchange": (lambda unit, base: number_of(unit, "ranks.exchange_s"), si_time, "exchange alone"),
+    "hidden": (lambda unit, base: number_of(unit, "ranks.hidden"), lambda value: f"{100 * value:.0f}%",
+               "share of the exchange that overlapping hides"),
 }
 NAMED = {
     "matrix": lambda unit: unit.identity.matrix.name,

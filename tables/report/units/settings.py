@@ -12,6 +12,7 @@ from typing import NamedTuple, Optional
 NOT_SETTINGS = frozenset(
     "backend kernel alias format precision threads alpha beta cache seed requested reason iters vectors layout "
     "op repeats".split())
+OF_RANKS = ("partition", "overlap_asked", "mpi")  # what several ranks were told, and what they talk through
 PARAMS_DEF = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..", "include", "params.def")
 PARAM = re.compile(r'^PARAM\((\w+), "(\w+)", [^,]+, (?:NULL|"[^"]*"), (\w+)(?:\((.*?)\))?, (\w+), ', re.MULTILINE)
 
@@ -75,6 +76,7 @@ def settings_of(record):
     for name in ("bind", "places"):
         if record.get(f"omp.{name}") is not None:
             found[name] = record[f"omp.{name}"]
+    found.update((name, record[f"ranks.{name}"]) for name in OF_RANKS if record.get(f"ranks.{name}") is not None)
     of_option = collections.defaultdict(list)
     for name, param in params().items():
         if param.option != name and name in found:

@@ -1,8 +1,8 @@
 """Leads from a record to a Unit: what was measured, on which system.
 
 What may be compared: units of one System, that is the same host, processor, GPU, backend,
-precision, threads and product (alpha, beta, cache state, number of vectors, their layout, as it is or
-by the transpose). Nothing here ever mixes two systems. Two machines of one name ("vm") are two hosts
+precision, threads, ranks and product (alpha, beta, cache state, number of vectors, their layout, as it
+is or by the transpose). Nothing here ever mixes two systems. Two machines of one name ("vm") are two hosts
 (machines.py).
 
 GFLOP/s is always 2 nnz vectors / median_s of the run's own nnz; a log's own figure is only checked.
@@ -40,6 +40,8 @@ class System(NamedTuple):
     vectors: Optional[int]  # that a product multiplies at once; older logs have 1
     layout: Optional[str]  # of several vectors: rows or columns; of one, and in older logs, columns
     op: Optional[str]  # transpose or as-is, as in older logs
+    ranks: int = 1  # processes that multiply together, each with so many threads
+    hosts: int = 1  # that these are on
 
 
 class Matrix(NamedTuple):
@@ -125,7 +127,8 @@ def system_of(record):
     layout = get("config.layout") or COLUMNS
     return System(get("host.name"), get("cpu.model"), get("gpu.name"), record["config.backend"],
                   get("config.precision"), threads, get("config.alpha"), get("config.beta"),
-                  get("config.cache"), vectors, layout if vectors > 1 else COLUMNS, get("config.op") or AS_IS)
+                  get("config.cache"), vectors, layout if vectors > 1 else COLUMNS, get("config.op") or AS_IS,
+                  get("ranks.count") or 1, get("ranks.hosts") or 1)
 
 
 def has_fewer_threads(record, system):
@@ -229,9 +232,16 @@ def product_of(system):
         system.op if system.op not in (None, AS_IS) else ""]))
 
 
+def ranks_text(system):
+    """Says how many ranks on how many hosts; nothing of one process."""
+    ranks = plural(system.ranks, "rank") if system.ranks not in (None, 1) else ""
+    hosts = f"on {plural(system.hosts, 'host')}" if system.hosts not in (None, 1) else ""
+    return f"{ranks} {hosts}".strip()
+
+
 def describe(system):
     """A system in words; alpha, beta, cache and product only when they are not the usual ones."""
-    words = [system.backend, system.precision,
+    words = [system.backend, system.precision, ranks_text(system) or None,
              None if system.threads is None else plural(system.threads, "thread"),
              system.gpu, system.cpu, system.host,
              None if system.alpha in (None, 1) else f"alpha {system.alpha}",

@@ -1,0 +1,129 @@
+/* ranks.h: spmv run as several ranks, the processes that an MPI's launcher starts: launcher.c (who
+ * started it), ranks_world.c (what they agree on), run_ranks.c (the invocation), ranks_matrix.c (a
+ * matrix is read and dealt out), ranks_check.c (the check of each rank's rows), ranks_time.c
+ * (products, and when they end), ranks_record.c (the record). Rank 0 reads, prints and logs; the
+ * others say nothing. */
+#ifndef SPMV_APP_RANKS_H
+#define SPMV_APP_RANKS_H
+
+#include "app/run/session.h"
+#include "spmv_many.h"
+
+typedef struct entries { /* own rows, as the file has them: both halves of a symmetric matrix */
+    int64_t n;
+    int32_t *row, *col; /* from the first own row; of the whole matrix */
+    double *value;
+} entries;
+
+typedef struct sheet { /* what rank 0 tells of a matrix that it has read */
+    int64_t rows, cols, nnz, stored;
+} sheet;
+
+typedef enum xs { FIRST_X, LAST_X, NXS } xs; /* of a check before timing and after */
+
+typedef struct ranks {
+    session *run;
+    spmv_world *world;
+    int rank, size;
+    bool *beside; /* [size] on the host of rank 0 */
+    ranks_team team;
+    void *votes; /* of ranks_agree */
+    sheet of;
+    spmv_many_mat *mat;
+    spmv_many_facts facts, *all; /* of this rank; [size] */
+    entries own;
+    double *x;             /* [vectors][of.cols] of -x; NULL: numbers are made by their index */
+    oracle *right[NXS][2]; /* [precision], of each vector; NULL: not made yet */
+} ranks;
+
+enum { WAYS = SPMV_PRODUCT_ALONE + 1 };
+typedef struct course { /* of products by one cell */
+    spmv_many_plan *plan;
+    spmv_precision precision;
+    int64_t k;
+    void *x, *y, *y0;
+    spmv_many_way way;      /* of a product: overlapped, or in turn */
+    int inner, n, capacity; /* products of a sample, samples */
+    double *slowest[WAYS];  /* [n] seconds of a product, of the rank that took longest */
+    double *own;            /* [n] of this rank, in that way */
+    double *ticks;          /* [size] */
+} course;
+
+static inline bool is_first(const ranks *w) {
+    return w->rank == 0;
+}
+
+/* ---- launcher.c ----------------------------------------------------------------------------- */
+
+typedef struct launcher {
+    const char *mpi; /* the exchange's name */
+    int rank, size;
+} launcher;
+/* Returns what has started this process as one of several ranks; NULL: nothing has. */
+const launcher *launcher_of(void);
+/* Says whether a launcher has started this process, of one rank perhaps. */
+bool launcher_is_there(void);
+/* Notes what was typed, and silences all ranks but the first. */
+void launcher_begin(int argc, char **argv);
+/* Returns a hash of what all ranks must have in common: the words, and SPMV_ of the environment. */
+uint64_t launcher_typed(void);
+
+/* ---- ranks_world.c -------------------------------------------------------------------------- */
+
+/* Starts MPI, and fills all of ranks but `run` that does not depend on a matrix. */
+int ranks_open(ranks *w, const spmv_ctx_opts *context);
+void ranks_close(ranks *w);
+/* Lets a rank that cannot go on tell the others so, which may have been started otherwise: they
+ * would wait for it. Returns the code, for all of them. */
+int ranks_leave(int code);
+/* Returns the first exit code of any rank that is not 0, on all of them; rank 0 has said why.
+ * Collective. */
+int ranks_agree(ranks *w, int code);
+/* The exit code of what the world has failed with on all ranks, said by rank 0. */
+int ranks_failed(const ranks *w, spmv_status status);
+/* Refuses ranks that were started otherwise than rank 0, or have another hash of x. Collective. */
+int ranks_compare(ranks *w, uint64_t x);
+uint64_t ranks_hash(const void *from, size_t n);
+
+/* ---- run_ranks.c ---------------------------------------------------------------------------- */
+
+int run_ranks(const options *o, const spmv_backend *backend);
+
+/* ---- ranks_matrix.c ------------------------------------------------------------------------- */
+
+/* Reads on rank 0, and deals out, what multiplies and what the check needs. in: of rank 0, filled
+ * as for a run alone; stats live as long as the matrix. Each returns an exit code. Collective. */
+int ranks_load(ranks *w, const char *source, spmv_stats *stats, inputs *in);
+void ranks_unload(ranks *w);
+/* Writes y, dealt out in rows of k numbers, to the file of --result. Collective. */
+int ranks_save_y(ranks *w, const course *c);
+
+/* ---- ranks_check.c -------------------------------------------------------------------------- */
+
+/* Returns number j of vector v as it was typed or is made of its index. */
+double ranks_x_at(const ranks *w, xs which, int64_t v, int64_t j);
+/* Sets own x and y0 of a course, and poisons y. */
+void ranks_set_vectors(const ranks *w, course *c, xs which);
+/* Multiplies by NaN, so that every halo holds it, and then sets vectors. */
+spmv_status ranks_poison(const ranks *w, course *c, xs which);
+/* Checks own rows of y; a verdict of all rows, the same on all ranks. Collective. */
+int ranks_check(ranks *w, const course *c, xs which, verdict *out);
+
+/* ---- ranks_time.c --------------------------------------------------------------------------- */
+
+/* Multiplies once. A failure of one rank is one of all. Collective. */
+spmv_status ranks_multiply(const ranks *w, const course *c, spmv_many_way way);
+/* Chooses how products go, and takes samples of every way in turn. Collective. */
+spmv_status ranks_time(const ranks *w, course *c, const sampling *how, timing *t);
+
+/* ---- ranks_record.c ------------------------------------------------------------------------- */
+
+/* Adds up what ranks of rank 0's host did and waited. Collective. */
+int ranks_add_noise(ranks *w, noise *n);
+/* Makes the record of a row on rank 0, as describe_row does. Collective. */
+int ranks_describe(ranks *w, inputs *in, candidate *e, course *c, const char *status, result *out);
+void ranks_introduce(const ranks *w);
+/* Says under the table what became of the exchange. */
+void ranks_explain(const result *out);
+
+#endif

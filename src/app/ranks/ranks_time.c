@@ -1,0 +1,139 @@
+/* ranks_time.c: a sample is the time of the rank that took longest. In each round every way of a
+ * product is sampled once: overlapped, in turn, the exchange alone, the product alone. All ranks
+ * know all times, and so they end together. */
+#include "ranks.h"
+#include <math.h>
+#include <stdlib.h>
+#include <time.h>
+
+enum { MOST_ROUNDS = 20000 };
+
+static spmv_status multiply_here(const ranks *w, const course *c, spmv_many_way way) {
+    const double alpha = w->run->o->alpha, beta = w->run->o->beta;
+    const float alpha_f32 = (float)alpha, beta_f32 = (float)beta;
+    spmv_call call = {.size = sizeof call, .x = c->x, .y = c->y0, .z = c->y, .k = c->k};
+    if (c->k > 1) call.layout = SPMV_ROWS;
+    if (c->precision == SPMV_F64)
+        call.alpha = &alpha, call.beta = &beta;
+    else
+        call.alpha_f32 = &alpha_f32, call.beta_f32 = &beta_f32;
+    TRY(spmv_many_plan_set_way(c->plan, way));
+    return spmv_many_apply(c->plan, &call);
+}
+
+static double now_s(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+typedef struct tick { /* of a rank */
+    double seconds;
+    int64_t status;
+} tick;
+
+/* A sample: seconds of a product, of the slowest rank. That all ranks tell each other their times
+ * makes them begin the next one together. */
+static spmv_status sample(const ranks *w, const course *c, spmv_many_way way, int inner,
+                          double *slowest, double *own) {
+    tick mine = {.status = SPMV_OK}, *all = (tick *)c->ticks;
+    const double start = now_s();
+    for (int k = 0; k < inner && mine.status == SPMV_OK; k++)
+        mine.status = multiply_here(w, c, way);
+    mine.seconds = (now_s() - start) / inner;
+    TRY(spmv_world_gather(w->world, &mine, sizeof mine, all));
+    *slowest = 0;
+    if (own) *own = mine.seconds;
+    for (int r = 0; r < w->size; r++) {
+        if (all[r].status != SPMV_OK) return (spmv_status)all[r].status;
+        *slowest = fmax(*slowest, all[r].seconds);
+    }
+    return SPMV_OK;
+}
+
+spmv_status ranks_multiply(const ranks *w, const course *c, spmv_many_way way) {
+    double seconds;
+    return sample(w, c, way, 1, &seconds, NULL);
+}
+
+/* Multiplies until products take no longer than before for some time; *once: seconds of one. */
+static spmv_status warm_up(const ranks *w, const course *c, timing *t, double *once) {
+    enum { LEAST = 3 };
+    const double enough = 0.05;
+    double spent = 0, seconds;
+    *once = INFINITY;
+    while (t->warmup < LEAST || spent < enough) {
+        TRY(sample(w, c, t->warmup % 2 ? SPMV_OVERLAPPED : SPMV_IN_TURN, 1, &seconds, NULL));
+        *once = fmin(*once, seconds);
+        spent += seconds;
+        t->warmup++;
+    }
+    return SPMV_OK;
+}
+
+/* Tries both in turn: a few products that are not among the samples. */
+static spmv_status choose_way(const ranks *w, course *c) {
+    enum { TRIALS = 9 };
+    double overlapped[TRIALS], in_turn[TRIALS];
+    c->way = w->run->o->overlap == OVERLAP_OFF ? SPMV_IN_TURN : SPMV_OVERLAPPED;
+    if (w->run->o->overlap != OVERLAP_AUTO) return SPMV_OK;
+    for (int k = 0; k < TRIALS; k++) {
+        TRY(sample(w, c, SPMV_OVERLAPPED, c->inner, &overlapped[k], NULL));
+        TRY(sample(w, c, SPMV_IN_TURN, c->inner, &in_turn[k], NULL));
+    }
+    if (statistics_of(in_turn, TRIALS).median < statistics_of(overlapped, TRIALS).median)
+        c->way = SPMV_IN_TURN;
+    return SPMV_OK;
+}
+
+static bool grow(course *c) {
+    if (c->n < c->capacity) return true;
+    const int capacity = c->capacity ? 2 * c->capacity : 64;
+    bool grown = true;
+    for (int k = 0; k <= WAYS; k++) {
+        double **times = k < WAYS ? &c->slowest[k] : &c->own;
+        double *longer = realloc(*times, (size_t)capacity * sizeof *longer);
+        if (longer) *times = longer;
+        grown &= longer != NULL;
+    }
+    if (grown) c->capacity = capacity;
+    return grown;
+}
+
+/* The ways begin in another order each time: what follows a way may profit from it. */
+static spmv_status take_round(const ranks *w, course *c, timing *t) {
+    double own;
+    for (int k = 0; k < WAYS; k++) {
+        const spmv_many_way way = (spmv_many_way)((k + c->n) % WAYS);
+        TRY(sample(w, c, way, c->inner, &c->slowest[way][c->n], &own));
+        if (way == c->way) c->own[c->n] = own;
+        t->spent_s += c->inner * c->slowest[way][c->n];
+    }
+    c->n++;
+    return SPMV_OK;
+}
+
+spmv_status ranks_time(const ranks *w, course *c, const sampling *how, timing *t) {
+    const double least_s = 1e-4; /* of a sample */
+    double once;
+    *t = (timing){.next_look_s = how->min_time_s};
+    TRY(warm_up(w, c, t, &once));
+    c->inner = once > 0 ? (int)fmin(1000, ceil(least_s / once)) : 1000;
+    if (c->inner < 1) c->inner = 1;
+    TRY(choose_way(w, c));
+    for (bool done = false; !done;) {
+        const spmv_status room = grow(c) ? SPMV_OK : SPMV_E_NOMEM;
+        if (room != SPMV_OK) spmv_world_abort(w->world, spmv_exit_code(room));
+        TRY(take_round(w, c, t));
+        if (c->n < how->min_samples || (t->spent_s < t->next_look_s && c->n < MOST_ROUNDS))
+            continue;
+        t->next_look_s = 1.1 * t->spent_s;
+        t->s = statistics_of(c->slowest[c->way], c->n);
+        t->settled = median_noise(&t->s) < how->max_noise;
+        done = t->settled || t->spent_s >= how->max_time_s || c->n >= MOST_ROUNDS;
+    }
+    t->converged = t->s.q3 - t->s.q1 < how->max_noise * t->s.median;
+    t->nsamples = c->n;
+    t->inner = c->inner;
+    return SPMV_OK;
+}

@@ -1,0 +1,290 @@
+/* run_ranks.c: one invocation of spmv run as several ranks. All of them have the same options, and
+ * take the same steps; what fails on one ends all, with the same exit code. */
+#include "app/option_values.h"
+#include "ranks.h"
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+static int refuse(const char *what) {
+    say("spmv: over ranks %s\n", what);
+    return EXIT_USAGE;
+}
+
+/* What ranks cannot do yet is refused, not left out. */
+static int check_options(const options *o) {
+    if (o->op == SPMV_TRANSPOSE) return refuse("there are no products by the transpose (-T)");
+    for (int k = 0; k < o->caches.count; k++)
+        if (o->caches.value[k] != SPMV_WARM) return refuse("--cache is warm");
+    if (o->export) return refuse("each rank has a plan of its own: --export writes one");
+    if (o->reproducible)
+        return refuse("sums depend on how many there are: there is no --reproducible");
+    if (o->backend && strcmp(o->backend, "omp") != 0)
+        return refuse("kernels are those of --backend=omp");
+    if (o->x_file && strcmp(o->x_file, "-") == 0)
+        return refuse("x is a file that each of them reads, not '-'");
+    if (!is_among(o->partition, "nnz rows")) return refuse("--partition is nnz or rows");
+    if (o->nmatrices == 0) return refuse("a matrix is named: -m FILE, or -m gen:poisson3d:100");
+    return 0;
+}
+
+/* ---- beginning and end ---------------------------------------------------------------------- */
+
+static int find_hosts(ranks *w) {
+    enum { NAME = 256 };
+    char(*all)[NAME] = malloc((size_t)w->size * sizeof *all);
+    w->beside = calloc((size_t)w->size, sizeof *w->beside);
+    int code = ranks_agree(w, all && w->beside ? 0 : complain(SPMV_E_NOMEM, NULL));
+    if (!code && spmv_world_gather(w->world, w->run->machine.hostname, NAME, all) != SPMV_OK)
+        code = complain(SPMV_E_DEVICE, "the ranks' hosts were lost");
+    for (int r = 0; r < w->size && !code; r++) {
+        int same = 0;
+        while (strcmp(all[same], all[r]) != 0) same++;
+        w->team.hosts += same == r;
+        w->beside[r] = same == 0;
+    }
+    free(all);
+    return code;
+}
+
+/* Log and output are rank 0's. */
+static int open_outputs(ranks *w) {
+    session *run = w->run;
+    int code = check_format(run->o);
+    if (!code && is_first(w)) code = log_open(run->o, &run->machine, &run->log);
+    if (code || !is_first(w) || !run->o->output_file) return code;
+    run->output = fopen(run->o->output_file, "w");
+    if (run->output) return 0;
+    run->output = stdout;
+    char what[1200];
+    snprintf(what, sizeof what, "%s: %s", run->o->output_file, strerror(errno));
+    return complain(SPMV_E_WRITE, what);
+}
+
+static void form_team(ranks *w) {
+    static const char *const asked[] = {"auto", "on", "off"};
+    const options *o = w->run->o;
+    w->team.count = w->size;
+    w->team.exchange = "mpi";
+    w->team.mpi = spmv_world_mpi(w->world);
+    w->team.partition = o->partition;
+    w->team.overlap = asked[o->overlap];
+    w->run->team = &w->team;
+}
+
+static int open_all(ranks *w, const options *o, const spmv_backend *backend) {
+    spmv_ctx_opts context = SPMV_OPTS(spmv_ctx_opts);
+    context.backend = backend->name;
+    context.threads = o->threads;
+    context.max_unpacked = o->max_unpacked;
+    int code = ranks_open(w, &context);
+    if (code) return code;
+    w->run->ctx = spmv_world_ctx(w->world);
+    form_team(w);
+    code = ranks_compare(w, 0);
+    if (!code) code = ranks_agree(w, check_options(o));
+    if (!code) code = ranks_agree(w, choose_in_context(w->run));
+    if (!code) code = find_hosts(w);
+    if (!code) code = ranks_agree(w, open_outputs(w));
+    return code;
+}
+
+static int close_all(ranks *w, int code) {
+    session *run = w->run;
+    const bool lost = run->output != stdout && ferror(run->output);
+    if (run->output != stdout && (fclose(run->output) != 0 || lost) && !code)
+        code = complain(SPMV_E_WRITE, "cannot write the output file");
+    run->ctx = NULL; /* the world's */
+    close_session(run);
+    ranks_close(w);
+    return code;
+}
+
+/* ---- a cell --------------------------------------------------------------------------------- */
+
+static bool course_alloc(const ranks *w, course *c) {
+    const size_t cols = (size_t)(w->facts.own_cols * c->k) + 1,
+                 rows = (size_t)(w->facts.own_rows * c->k) + 1;
+    c->x = malloc(cols * sizeof(double));
+    c->y = malloc(rows * sizeof(double));
+    c->y0 = malloc(rows * sizeof(double));
+    c->ticks = malloc((size_t)w->size * 2 * sizeof *c->ticks);
+    return c->x && c->y && c->y0 && c->ticks;
+}
+
+static void course_free(course *c) {
+    spmv_many_plan_free(c->plan);
+    free(c->x);
+    free(c->y);
+    free(c->y0);
+    free(c->ticks);
+    free(c->own);
+    for (int k = 0; k < WAYS; k++) free(c->slowest[k]);
+}
+
+static spmv_status make_plan(const ranks *w, const cell *asked, course *c) {
+    const options *o = w->run->o;
+    char kernel[64];
+    snprintf(kernel, sizeof kernel, "%s:%s", asked->kernel.backend->name,
+             descriptor(asked->kernel)->name);
+    const spmv_plan_opts opts = {.size = sizeof opts,
+                                 .kernel = kernel,
+                                 .precision = asked->precision,
+                                 .offset_bits = o->offset_bits,
+                                 .max_bytes = o->max_mem,
+                                 .settings = asked->setting,
+                                 .nsettings = asked->nsettings,
+                                 .expected_calls = o->iters,
+                                 .nondeterministic = o->nondeterministic,
+                                 .vectors = asked->vectors,
+                                 .layout = asked->layout};
+    return spmv_many_plan_create(w->mat, &opts, &c->plan);
+}
+
+static void note_wrong(const ranks *w, const course *c, const candidate *e, result *out) {
+    snprintf(out->reason, sizeof out->reason,
+             "%lld of %lld %s differ in the %s product, first row %lld (from 0): got %.17g, "
+             "expected %.17g",
+             (long long)e->check.bad_rows, (long long)(c->k * w->of.rows),
+             c->k > 1 ? "numbers" : "rows", e->stage, (long long)e->check.first_bad_row,
+             e->check.got, e->check.expected);
+}
+
+/* Checks a product; *right: it was. */
+static int check(ranks *w, const course *c, candidate *e, const char *stage, xs which, result *out,
+                 bool *right) {
+    verdict v;
+    const double worst = e->stage ? e->check.max_ratio : 0;
+    e->stage = stage;
+    *right = true;
+    if (!w->run->o->verify) return 0;
+    const int code = ranks_check(w, c, which, &v);
+    if (code) return code;
+    e->check = v;
+    if (worst > v.max_ratio) e->check.max_ratio = worst;
+    *right = v.bad_rows == 0;
+    if (!*right) note_wrong(w, c, e, out);
+    return 0;
+}
+
+static surroundings look_around(void) {
+    return (surroundings){.load = load_now()};
+}
+
+/* Makes a first product, samples, and a last product of another x. */
+static int follow(ranks *w, course *c, candidate *e, result *out, spmv_status *status,
+                  bool *right) {
+    session *run = w->run;
+    *status = ranks_poison(w, c, FIRST_X);
+    if (*status == SPMV_OK) *status = ranks_multiply(w, c, SPMV_OVERLAPPED);
+    if (*status != SPMV_OK) return 0;
+    int code = check(w, c, e, "first", FIRST_X, out, right);
+    if (!code && *right && run->o->y_file && !run->wrote_y) code = ranks_save_y(w, c);
+    if (code || !*right) return code;
+    e->before = look_around();
+    const noise before = noise_now();
+    *status = ranks_time(w, c, &e->how, &e->t);
+    const noise after = noise_now();
+    if (*status != SPMV_OK) return 0;
+    noise_add(&e->noise, &before, &after);
+    e->after = look_around();
+    code = ranks_add_noise(w, &e->noise);
+    if (code) return code;
+    ranks_set_vectors(w, c, LAST_X);
+    *status = ranks_multiply(w, c, c->way);
+    return *status == SPMV_OK ? check(w, c, e, "last", LAST_X, out, right) : 0;
+}
+
+static const char *word_for(const ranks *w, spmv_status status, bool right, result *out) {
+    if (status == SPMV_OK) return right ? "ok" : "wrong";
+    spell(spmv_world_error(w->world), out->reason, sizeof out->reason);
+    if (status == SPMV_E_TOOBIG || status == SPMV_E_UNSUITABLE) return "skipped";
+    w->run->last_failure = spmv_exit_code(status);
+    return status == SPMV_E_NOMEM ? "out of memory" : "failed";
+}
+
+static int run_cell(ranks *w, inputs *in, int k, result *out) {
+    session *run = w->run;
+    const cell *asked = &run->cell[k];
+    course c = {.precision = asked->precision, .k = asked->vectors};
+    candidate e = {.cell = k, .how = sampling_in(run->o, asked->cache)};
+    bool right = false;
+    int code = ranks_agree(w, course_alloc(w, &c) ? 0 : complain(SPMV_E_NOMEM, NULL));
+    spmv_status status = code ? SPMV_OK : make_plan(w, asked, &c);
+    if (!code && (status == SPMV_E_ARG || status == SPMV_E_BACKEND)) code = ranks_failed(w, status);
+    if (!code && status == SPMV_OK) code = follow(w, &c, &e, out, &status, &right);
+    run->group++;
+    if (!code) code = ranks_describe(w, in, &e, &c, word_for(w, status, right, out), out);
+    if (!code && is_first(w)) code = keep_result(run, k, out);
+    if (!code) code = ranks_agree(w, code);
+    free(e.t.sample_s);
+    course_free(&c);
+    return code;
+}
+
+/* ---- a matrix ------------------------------------------------------------------------------- */
+
+/* Reads -x on every rank: the check needs all of it. */
+static int load_own_x(ranks *w, int64_t vectors) {
+    session *run = w->run;
+    inputs in = {.rows = w->of.rows, .cols = w->of.cols, .vectors = vectors};
+    const int code = load_x(run, &in);
+    w->x = in.x;
+    for (int64_t j = 0; j < vectors * w->of.cols && !code; j++)
+        if (!isfinite(in.x[j])) return refuse("the numbers of -x are finite");
+    return code;
+}
+
+static int read_x(ranks *w, int64_t vectors) {
+    if (!w->run->o->x_file) return 0;
+    const int code = ranks_agree(w, load_own_x(w, vectors));
+    if (code) return code;
+    return ranks_compare(w, ranks_hash(w->x, (size_t)(vectors * w->of.cols) * sizeof *w->x));
+}
+
+static int run_cells(ranks *w, inputs *in) {
+    session *run = w->run;
+    result *results = calloc((size_t)run->ncells, sizeof *results);
+    int code = ranks_agree(w, results ? 0 : complain(SPMV_E_NOMEM, NULL));
+    for (int k = 0; k < run->ncells && !code; k++) code = run_cell(w, in, k, &results[k]);
+    if (results && is_first(w)) {
+        rank_results(results, run->ncells);
+        const int shown = show_results(run, results, run->ncells);
+        for (int k = 0; k < run->ncells && !run->o->quiet; k++) ranks_explain(&results[k]);
+        if (!code) code = shown;
+    }
+    for (int k = 0; k < run->ncells && results; k++) {
+        free(results[k].samples);
+        free(results[k].of_ranks);
+    }
+    free(results);
+    return ranks_agree(w, code);
+}
+
+static int run_matrix(ranks *w, const char *source) {
+    spmv_stats stats = SPMV_OPTS(spmv_stats);
+    char name[256];
+    inputs in = {.name = name, .source = base_name(source), .stats = &stats};
+    matrix_name(source, w->run->o->values, name, sizeof name);
+    in.vectors = most_vectors(w->run->o);
+    int code = ranks_load(w, source, &stats, &in);
+    if (!code) code = read_x(w, in.vectors);
+    if (!code) code = run_cells(w, &in);
+    ranks_unload(w);
+    return code;
+}
+
+int run_ranks(const options *o, const spmv_backend *backend) {
+    session run = {.o = o, .backend = backend, .output = stdout, .log = {.file = -1}};
+    ranks w = {.run = &run};
+    int code = open_all(&w, o, backend);
+    if (!w.world) return code;
+    if (!code && is_first(&w) && !o->quiet) {
+        run_introduce(&run);
+        ranks_introduce(&w);
+    }
+    for (int k = 0; k < o->nmatrices && !code; k++) code = run_matrix(&w, o->matrices[k]);
+    if (is_first(&w) && !o->quiet) run_conclude(&run);
+    if (!code) code = ranks_agree(&w, is_first(&w) ? run_exit_code(&run) : 0);
+    return close_all(&w, code);
+}

@@ -1,0 +1,105 @@
+#!/bin/sh
+# program.sh BUILT: the program under a launcher, mpiexec -n 4 spmv: it prints and logs once, its check finds faults of the
+# exchange, all ranks end together. The last line has the counts.
+set -u
+cd "$(dirname "$0")/../.." || exit 66
+built=$1 root=$PWD
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 OMP_WAIT_POLICY=passive
+work=$(mktemp -d) || exit 73
+trap 'rm -rf "$work"' EXIT
+passed=0 failed=0
+ok() { passed=$((passed + 1)); }
+bad() { failed=$((failed + 1)); echo "FAIL $*"; tail -n 15 "$work/out" "$work/err"; }
+# is WHAT WANTED GOT
+is() { if [ "$2" = "$3" ]; then ok; else bad "$1: '$3', not '$2'"; fi; }
+# start MPI RANKS WORDS...: the program; its exit code is $code.
+start() {
+    launcher=mpiexec.$1 ranks=$2
+    shift 2
+    rm -f "$work/log.jsonl"
+    timeout -k 1 60 "$launcher" -n "$ranks" "$program" "$@" --min-time=0 --max-time=0.02 --log="$work/log.jsonl" >"$work/out" 2>"$work/err"
+    code=$?
+}
+# said PATTERN: in the last record
+said() { grep -c "$1" "$work/log.jsonl"; }
+
+right() { # MPI RANKS: results are those of one process, to within rounding
+    for words in "-m gen:poisson2d:20" "-m gen:random:200:5:90 --partition=rows" "-m gen:dense:3" "-m $symmetric" \
+        "-m gen:powerlaw:300:4 -p f32 --overlap=off" "-m gen:random:40:3:300 --vectors=3 --layout=rows --alpha=2 --beta=-1"; do
+        start $1 $2 $words -k auto -y "$work/many.mtx"
+        is "exit of $words, $1 $2" 0 $code
+        is "tables of $words, $1 $2" 1 "$(grep -c 'GFLOP/s' "$work/out")"
+        is "records of $words, $1 $2" 1 "$(said '"status":"ok".*"ranks":{"count":'$2',"hosts":1')"
+        one=$(echo " $words" | sed 's/--partition=[a-z]*//; s/--overlap=[a-z]*//')
+        "$program" $one -k csr_rows -q --no-log --min-time=0 --max-time=0 -y "$work/one.mtx" >"$work/out" 2>"$work/err"
+        paste "$work/one.mtx" "$work/many.mtx" | awk -v words="$words" 'BEGIN { near = words ~ /f32/ ? 1e-4 : 1e-12 }
+            !/^%/ && NF == 2 && $1 - $2 > near * (1 + $1 * $1) || $2 - $1 > near * (1 + $1 * $1) { wrong++ } END { exit wrong > 0 || NR < 3 }' && ok ||
+            bad "y of $words, $1 $2"
+    done
+}
+
+refused() { # MPI
+    start $1 2 -m gen:poisson2d:20 -T; is "-T, $1" 64 $code; is "said of -T, $1" 1 "$(grep -c '^spmv: over ranks' "$work/err")"
+    start $1 2 -m gen:poisson2d:20 --cache=cold; is "cold, $1" 64 $code
+    start $1 2 -m gen:poisson2d:20 -Z; is "-Z, $1" 64 $code; is "said of -Z, $1" 1 "$(grep -c '^spmv: unknown option' "$work/err")"
+    start $1 2 -m "$work/none.mtx"; is "no file, $1" 66 $code; is "said of no file, $1" 1 "$(grep -c '^spmv: .*none.mtx' "$work/err")"
+    for command in "sweep gen:poisson2d:20" "tune gen:poisson2d:20" table; do
+        timeout -k 1 60 mpiexec.$1 -n 2 "$program" $command >"$work/out" 2>"$work/err"; is "$command, $1" 64 $?
+        is "said of $command, $1" 1 "$(grep -c 'is for one process' "$work/err")"
+    done
+    for other in -v -Z "--seed=2"; do # of rank 1 alone
+        timeout -k 1 60 mpiexec.$1 -n 1 "$program" -m gen:poisson2d:20 -q : -n 1 "$program" -m gen:poisson2d:20 $other >"$work/out" 2>"$work/err"
+        is "$other of one rank, $1" 64 $?
+        is "said of $other of one rank, $1" 1 "$(grep -c '^spmv: rank 1 has other options' "$work/err")"
+    done
+    "$program" -m gen:poisson2d:20 --overlap=on >"$work/out" 2>"$work/err"; is "--overlap of one process" 64 $?
+}
+
+# A rank is killed while products are timed: all end within five seconds, and no record says ok.
+killed() { # MPI RANK
+    rm -f "$work/log.jsonl"
+    timeout -k 1 60 mpiexec.$1 -n 3 sh -c '[ "${PMI_RANK-${OMPI_COMM_WORLD_RANK-}}" != '$2' ] || echo $$ >'"$work/pid"'
+        exec "$0" "$@"' "$program" -m gen:poisson2d:100 -k csr_rows --min-time=40 --max-time=40 --log="$work/log.jsonl" >"$work/out" 2>"$work/err" &
+    all=$!
+    for k in 1 2 3 4 5 6 7 8 9 10; do grep -q '^matrix' "$work/err" && break; sleep 1; done
+    sleep 1
+    kill -9 "$(cat "$work/pid")"
+    before=$(date +%s)
+    wait $all; code=$?
+    [ $code != 0 ] && [ $code != 124 ] && ok || bad "exit $code after rank $2 was killed, $1"
+    [ $(($(date +%s) - before)) -le 5 ] && ok || bad "$(($(date +%s) - before)) s until all ended, $1"
+    is "records after rank $2 was killed, $1" 0 "$(said '"status":"ok"')"
+}
+
+# FAULT in the exchange of MPI (faulty.c), which lies beside a copy of the program in place of the sound one.
+caught() { # FAULT MPI RANKS
+    FAULT=$1; export FAULT
+    program=$work/faulty/spmv
+    start "$2" "$3" -m gen:poisson2d:30 -k csr_rows
+    is "exit with the fault '$1', $2, $3 ranks" 1 $code
+    is "records with the fault '$1', $2, $3 ranks" 1 "$(said '"status":"wrong"')"
+    program=$root/$built/spmv
+    unset FAULT
+}
+
+program=$root/$built/spmv
+symmetric=$(grep -l '^%%MatrixMarket.*symmetric' test/data/a*.mtx | head -n 1)
+mkdir "$work/faulty" && ln "$program" "$work/faulty/spmv" 2>/dev/null || cp "$program" "$work/faulty/spmv"
+for mpi in mpich openmpi; do
+    [ -e "$built/libspmv_$mpi.so" ] && command -v mpiexec.$mpi >/dev/null || continue
+    for ranks in 2 3 4; do right $mpi $ranks; done
+    refused $mpi
+    killed $mpi 0
+    killed $mpi 2
+    mpicc.$mpi -std=gnu11 -O1 -g -D_GNU_SOURCE -Iinclude -fPIC -shared -Wno-stringop-overflow -Wno-stringop-overread \
+        test/ranks/faulty.c -o "$work/faulty/libspmv_$mpi.so" || exit
+    for ranks in 2 3 4; do
+        for fault in index dropped late; do caught $fault $mpi $ranks; done
+        [ $ranks = 2 ] || caught swapped $mpi $ranks
+    done
+done
+# Alone the program loads no MPI.
+LD_DEBUG=files "$program" -m gen:poisson2d:20 -k csr_rows -q --no-log --min-time=0 --max-time=0 >"$work/out" 2>"$work/err"
+is "MPI in a program alone" 0 "$(grep -c 'libmpi\|libspmv_' "$work/err")"
+echo "$passed passed, $failed failed"
+[ $failed = 0 ]
