@@ -59,19 +59,23 @@ class SweepTest(unittest.TestCase):
     @unittest.skipIf(ON_GPU or "-san/" in os.path.realpath(SPMV), "of plain processes without a driver")
     def test_memory_is_forecast(self):
         """Within 20 % for 100 MB, of which the process itself is a tenth, and never too little."""
-        for matrix, words in (("gen:random:150000:30", []), ("gen:poisson2d:300", ["--vectors=8"])):
+        kernels = ("csr_tiles", "csr_tiles_copied", "csr_scatter", "coo_segments", "cmrs_strips", "csb_blocks",
+                   "csr_rows,omp:csr_tiles,omp:coo_segments")
+        for matrix, kernel, words in (("gen:random:150000:30", "csr_rows", []), ("gen:poisson2d:300", "csr_rows", ["--vectors=8"]),
+                                      ("gen:poisson2d:600", "csr_tiles", ["--grid=2x9"]),
+                                      *(("gen:poisson2d:600", kernel, []) for kernel in kernels)):
             self.matrices = [matrix]
-            plan = self.start("--dry-run", "-k", "omp:csr_rows", *words)
+            plan = self.start("--dry-run", "-k", f"omp:{kernel}", *words)
             said = plan.communicate()[0]
             number, unit = re.search(r"peak memory about ([0-9.]+) (MB|GB)", said).groups()
-            run = subprocess.Popen([SPMV, "-m", matrix, "-k", "omp:csr_rows", "--no-log", "-q", "--probe=off", *OPTIONS, *words],
+            run = subprocess.Popen([SPMV, "-m", matrix, "-k", f"omp:{kernel}", "--no-log", "-q", "--probe=off", *OPTIONS, *words],
                                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
             _, status, used = os.wait4(run.pid, 0)
             run.returncode = os.waitstatus_to_exitcode(status)
             self.assertEqual(run.returncode, 0)
             taken = 1024 * used.ru_maxrss - 7e6  # pages of the program's file
             forecast = float(number) * (1e6 if unit == "MB" else 1e9)
-            self.assertTrue(taken <= forecast <= 1.2 * taken, f"{matrix}: {forecast:.4g} of {taken:.4g}")
+            self.assertTrue(taken <= forecast <= 1.2 * taken, f"{matrix} {kernel}: {forecast:.4g} of {taken:.4g}")
 
     def sweep(self, *words, plant=None, cell=1):
         """Exit code and what it said; self.summary: what it printed."""

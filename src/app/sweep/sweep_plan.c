@@ -333,25 +333,68 @@ static double plan_s(const sweep *s) {
     return sum;
 }
 
+/* Says whether a header tells how large that format's stores are, and what its kernels keep. */
+static bool is_of_shape(const spmv_kernel *kernel) {
+    static const char *const formats[] = {"csr", "csr_columns", "coo", "cmrs", "csb"};
+    for (size_t k = 0; k < sizeof formats / sizeof *formats; k++)
+        if (strcmp(kernel->format, formats[k]) == 0) return !(kernel->traits & SPMV_PEER);
+    return false;
+}
+
+static int variant_of(const cell *c, const spmv_stats *about) {
+    const bool wide = about->nnz > INT32_MAX;
+    if (c->precision == SPMV_F64) return wide ? SPMV_F64_O64 : SPMV_F64_O32;
+    return wide ? SPMV_F32_O64 : SPMV_F32_O32;
+}
+
+static spmv_choice choice_of(const session *run, const cell *c) {
+    spmv_choice choice = {{0}};
+    for (int id = 0; id < SPMV_NPARAMS; id++) {
+        const int64_t value = setting_of(run, c, (spmv_param_id)id);
+        choice.value[id] = value < 0 ? 0 : value;
+    }
+    return choice;
+}
+
 /* Returns what a cell stores. Compressed rows are the matrix's own but for their offsets, in f64;
- * others have 12 bytes per nonzero, doubled for padding and kernels' structures, which a header
- * does not tell. */
-static double store_bytes(const cell *c, const spmv_stats *about) {
+ * where a header does not tell it, 12 bytes per nonzero are doubled for padding and kernels'
+ * structures. */
+static double store_bytes(const session *run, const cell *c, const spmv_stats *about) {
     const spmv_kernel *kernel = descriptor(c->kernel);
     const double nnz = (double)about->nnz, rows = (double)about->rows;
     const double offsets = about->nnz > INT32_MAX ? 0 : 4 * rows;
-    if (strcmp(kernel->format, "csr") != 0 || kernel->traits & SPMV_PEER)
-        return 24 * nnz + 8 * (rows + (double)about->cols);
+    const spmv_csr_view shape = {
+        .size = sizeof shape, .rows = about->rows, .cols = about->cols, .nnz = about->nnz};
+    const spmv_choice choice = choice_of(run, c);
+    if (!is_of_shape(kernel)) return 24 * nnz + 8 * (rows + (double)about->cols);
+    if (strcmp(kernel->format, "csr") != 0) /* it is built from compressed rows */
+        return offsets + (double)spmv_format_named(kernel->format, variant_of(c, about))
+                             ->estimate(&shape, &choice);
     return offsets + (c->precision == SPMV_F64 ? 0 : 4 * nnz);
 }
 
+/* Returns what a cell's kernel keeps besides, where a header tells it. */
+static double scratch_bytes(const session *run, const cell *c, const spmv_stats *about) {
+    const spmv_csr_view shape = {
+        .size = sizeof shape, .rows = about->rows, .cols = about->cols, .nnz = about->nnz};
+    const spmv_choice choice = choice_of(run, c);
+    const bool scatters =
+        descriptor(c->kernel)->traits & SPMV_TRANSPOSES; /* and keeps nothing else */
+    if (c->kernel.index == SPMV_AUTO || !c->kernel.backend->host) return 0;
+    if (scatters && run->o->op == SPMV_AS_IS) return 0;
+    const spmv_kernel *kernel = c->kernel.backend->kernels[c->kernel.index][variant_of(c, about)];
+    return kernel->estimate && is_of_shape(kernel) ? (double)kernel->estimate(&shape, &choice) : 0;
+}
+
 /* Returns what the process has at its peak: while it makes canonical CSR of the entries, or later,
- * when there are vectors, the reference, and one store per format, as all cells of a matrix are
- * timed in turns. Generators make entries in the order of CSR, which has their columns and values
- * then. The budget limits the stores: cells that do not fit follow in a group of their own. */
+ * when there are the reference, one store per format, and vectors of every cell, as all cells of a
+ * matrix are timed in turns. Generators make entries in the order of CSR, which has their columns
+ * and values then. The budget limits the stores: cells that do not fit follow in a group of their
+ * own. */
 static double matrix_bytes(const sweep *s, const source *m) {
     enum { PROCESS = 16 << 20, READER = 4 << 20 /* of a thread */ };
     enum { X_BYTES = 16, Y_BYTES = 86 /* with a row of the reference */ };
+    const double with_tables = 1.01; /* with tables of pages, and what the allocator rounds up */
     const spmv_stats *about = &m->about;
     const double nnz = (double)about->nnz, rows = (double)about->rows, cols = (double)about->cols;
     const bool in_order = strncmp(m->path, "gen:", 4) == 0;
@@ -359,12 +402,19 @@ static double matrix_bytes(const sweep *s, const source *m) {
                          (double)(in_order ? about->nnz : about->nnz_file);
     double stores = 0;
     for (int k = 0; k < s->run.ncells; k++) {
-        bool seen = false;
-        for (int j = 0; j < k && !seen; j++)
-            seen = descriptor(s->run.cell[j].kernel)->format ==
-                       descriptor(s->run.cell[k].kernel)->format &&
-                   s->run.cell[j].precision == s->run.cell[k].precision;
-        if (!seen) stores += store_bytes(&s->run.cell[k], about);
+        const cell *c = &s->run.cell[k];
+        const double bytes = store_bytes(&s->run, c, about);
+        bool stored = false, kept_already = false;
+        for (int j = 0; j < k; j++) {
+            const cell *other = &s->run.cell[j];
+            stored |= descriptor(other->kernel)->format == descriptor(c->kernel)->format &&
+                      other->precision == c->precision &&
+                      store_bytes(&s->run, other, about) == bytes;
+            kept_already |= same_configuration(other, c);
+        }
+        if (!stored) stores += bytes;
+        if (!kept_already) stores += scratch_bytes(&s->run, c, about);
+        if (k > 0) stores += 8 * (double)c->vectors * (rows + cols);
     }
     const double budget =
         s->run.o->max_mem ? (double)s->run.o->max_mem : 0.8 * (double)spmv_host_free_bytes();
@@ -374,7 +424,7 @@ static double matrix_bytes(const sweep *s, const source *m) {
     const double running =
         kept + vectors * (X_BYTES * cols + Y_BYTES * rows) + (stores < budget ? stores : budget);
     const double process = PROCESS + (in_order ? 0 : (double)READER * spmv_ctx_threads(s->run.ctx));
-    return process + (making > running ? making : running);
+    return process + with_tables * (making > running ? making : running);
 }
 
 static void count_text(double n, const char *const units[5], char *out, size_t size) {
