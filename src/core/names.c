@@ -54,7 +54,10 @@ static int distance_of(const char *word, const char *name) {
     while (word[common] && word[common] == name[common]) common++;
     if (common == length && length > 1) return BEGINS;
     if (length > 2 && strstr(name, word)) return HOLDS;
-    if (edits < length / 3 + 2 && edits < length) return SPELT + (int)edits;
+    if (edits < length / 3 + 2 && edits < length)
+        return SPELT +
+               (int)(2 * common >= length && length - common < edits ? length - common : edits);
+    if (2 * common >= length && common > 2) return SPELT + (int)(length - common);
     return common > 2 ? SHARES - (int)common : NONE;
 }
 

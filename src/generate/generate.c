@@ -36,9 +36,9 @@ static spmv_status unknown_name(spmv_ctx *ctx, const char *spec, int length) {
     }
     names[NGENERATORS] = NULL;
     const char *nearest = spmv_nearest(name, names);
-    return spmv_fail(ctx, SPMV_E_ARG, "gen:%.100s: no generator '%s'%s%s%s; there are %s", spec,
+    return spmv_fail(ctx, SPMV_E_ARG, "gen:%.100s: no generator '%s'%s%s%s there are %s", spec,
                      name, nearest ? ": did you mean '" : "", nearest ? nearest : "",
-                     nearest ? "'?" : "", all);
+                     nearest ? "'? Otherwise" : ";", all);
 }
 
 /* NAME, then arguments, each after a ':' or, except the first, an 'x'. */

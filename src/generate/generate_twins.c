@@ -234,9 +234,9 @@ spmv_status spmv_recipe_twin(const spmv_args *args, spmv_recipe *r) {
         for (int t = 0; t < NTWINS; t++) names[t] = twins[t].is.name;
         names[NTWINS] = NULL;
         const char *nearest = spmv_nearest(name, names);
-        return spmv_args_refuse(args, "no twin '%.60s'%s%s%s; 'spmv list twins' shows all", name,
+        return spmv_args_refuse(args, "no twin '%.60s'%s%s%s 'spmv list twins' shows all", name,
                                 nearest ? ": did you mean '" : "", nearest ? nearest : "",
-                                nearest ? "'?" : "");
+                                nearest ? "'?" : ";");
     }
     r->rows = twins[k].is.rows;
     r->cols = twins[k].is.cols;

@@ -10,24 +10,26 @@ was read to its end with every checksum in it right; its SHA-256 is kept beside 
 whenever it is asked for again. SPMV_COLLECTION names another address with the same files.
 """
 
-import argparse
-import csv
-import difflib
-import gzip
-import hashlib
-import http.client
-import os
 import pathlib
-import re
 import sys
-import tarfile
-import urllib.error
-import urllib.parse
-import urllib.request
-import zlib
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "report"))
-from common import EX_CANTCREAT, EX_DATAERR, EX_NOINPUT, EX_UNAVAILABLE, Parser, Stop, run, say
+import interrupts  # noqa: E402, F401  pylint: disable=unused-import,wrong-import-position
+import argparse  # noqa: E402
+import csv  # noqa: E402
+import difflib  # noqa: E402
+import gzip  # noqa: E402
+import hashlib  # noqa: E402
+import http.client  # noqa: E402
+import os  # noqa: E402
+import re  # noqa: E402
+import tarfile  # noqa: E402
+import urllib.error  # noqa: E402
+import urllib.parse  # noqa: E402
+import urllib.request  # noqa: E402
+import zlib  # noqa: E402
+
+from common import EX_CANTCREAT, EX_DATAERR, EX_NOINPUT, EX_UNAVAILABLE, Parser, Stop, run, say  # noqa: E402
 
 ADDRESS = "https://sparse.tamu.edu"
 TIMEOUT_S = 30  # of silence

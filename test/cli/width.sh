@@ -21,6 +21,11 @@ COLUMNS=80 run >file; wide "run" <file; grep -c 'not shown: alias, ' file; sed -
 COLUMNS=40 run >file; heads <file; tail -n 1 file
 COLUMNS=40 run -v >file; heads <file
 
+# What is cut short begins with what tells rows of one kernel apart; the end of a sweep fits, too.
+COLUMNS=60 run -k sell_slices --slice=64 --sigma=1,64 --schedule=dynamic | awk '/sell_slices/ {sub("[*=] ", ""); print $2}'
+COLUMNS=60 $SPMV sweep gen:giantrow:3000:30 gen:poisson2d:9 -k auto,csr_serial,sell_slices --slice=64 --sigma=64 $quick -q |
+    awk 'length > 60; /^gen:/ {n++} END {print n " matrices"}'
+
 # What is said breaks at blanks where the terminal ends, a command to type with a backslash; on a pipe nothing does.
 say() { $SPMV -m no_such_matrix.mtx $quick 2>&1; $SPMV -m gen:poisson2d:40 -k omp:csr1,omp:csr_serial $quick 2>&1 >/dev/null; }
 COLUMNS=60 say | awk 'length > 60'

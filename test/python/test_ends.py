@@ -6,6 +6,7 @@ import json
 import os
 import resource
 import signal
+import socket
 import subprocess
 import tempfile
 import time
@@ -127,11 +128,27 @@ class Interrupted(Ends):
             self.assertEqual((code, out, talk.count("\n")), (INTERRUPTED, "", 1), (words, talk))
             self.assertFalse(os.path.exists(self.path("r.html")))
 
+    def test_a_download(self):
+        """The server takes the call, and says nothing."""
+        with socket.create_server(("127.0.0.1", 0)) as server:
+            address = f"http://127.0.0.1:{server.getsockname()[1]}"
+            with subprocess.Popen([SPMV, "get", "HB/x", "-o", "here"], cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                  text=True, env={**os.environ, "SPMV_COLLECTION": address, "no_proxy": "*"},
+                                  preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)) as process:
+                server.settimeout(60)
+                with server.accept()[0] as call:
+                    call.recv(1)
+                    process.send_signal(signal.SIGINT)
+                    out, talk = process.communicate(timeout=60)
+        self.assertEqual((process.returncode, out), (INTERRUPTED, ""), talk)
+        self.assertRegex(talk, r"^fetching .*\nspmv get: interrupted; files that are written are whole\n$")
+
     def test_while_python_is_loaded(self):
         """The signal comes when it may; there is never a trace."""
         self.log()
-        for wait in (0.02, 0.06, 0.1, 0.15, 0.2):
-            with subprocess.Popen([SPMV, "table", "x.jsonl"], cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        for wait, words in ((0.02, ["table", "x.jsonl"]), (0.06, ["table", "x.jsonl"]), (0.1, ["table", "x.jsonl"]),
+                            (0.15, ["report", "x.jsonl"]), (0.2, ["table", "x.jsonl"]), (0.05, ["get", "--help"]), (0.1, ["get", "--help"])):
+            with subprocess.Popen([SPMV, *words], cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                   text=True, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)) as process:
                 try:
                     process.communicate(timeout=wait)
@@ -139,6 +156,7 @@ class Interrupted(Ends):
                     process.send_signal(signal.SIGINT)
                 _, talk = process.communicate(timeout=60)
                 self.assertNotIn("Traceback", talk)
+                self.assertIn(process.returncode, (0, INTERRUPTED))
 
 
 class FullDisk(Ends):
@@ -312,6 +330,7 @@ class Names(Ends):
 
     def test_the_nearest_are_named(self):
         for typed, meant in (("csr_row", ": did you mean 'csr_rows'?"), ("sell", ": did you mean 'sell_slices' or 'sell16_lanes'?"),
+                             ("sell99", ": did you mean 'sell_slices' or 'sell16_lanes'?"),
                              ("bsr", ": did you mean 'bsr_rows' or 'bsr_lanes'?"), ("auot", ": did you mean 'auto'?"),
                              ("balanced", "'csr_balanced'"), ("zzz", "on omp (")):
             done = self.spmv("gen:poisson2d:9", "-k", f"omp:{typed}")

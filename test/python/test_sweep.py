@@ -586,7 +586,7 @@ class SweepTest(unittest.TestCase):
         self.assertRegex("\n".join(lines), r" 2  +2  auto\n.* 0  +2  sell16_lanes\n.* 0  +2  csr_rows")
         self.assertRegex("\n".join(lines), r"  1.00x .* auto\n +\S+ +2.00x .* sell16_lanes\n")
         lines = plant(1, 4096, ["other programs used 1.0 processors"])  # no ratio finer than what is known of the times
-        self.assertRegex(lines[1], r" 1.00 us! .*\(auto\)  2.0 to 2.0x sell16_lanes$")
+        self.assertRegex(lines[1], r" 1.00 us! .*\(auto\)  about 2.0x sell16_lanes$")
         self.assertRegex("\n".join(lines), r"  1.0x! .* auto\n +\S+ +2.0x! .* sell16_lanes\n")
         # What both names ran is one winner, and no second.
         lines = plant(2, 1024)

@@ -307,7 +307,7 @@ static void wrong_specs_are_refused(void **state) {
         {"permutation:3:3", NULL, "one argument too many"},
         {"diagonal:3:3", NULL, "one argument too many"},
         {"poison3d:4", NULL,
-         "gen:poison3d:4: no generator 'poison3d': did you mean 'poisson3d'?; there are "
+         "gen:poison3d:4: no generator 'poison3d': did you mean 'poisson3d'? Otherwise there are "
          "poisson2d, "},
         {"zzzzzzzzzzzz", NULL,
          "no generator 'zzzzzzzzzzzz'; there are poisson2d, poisson3d, box27, fem3d, mesh, "},

@@ -258,6 +258,40 @@ static void add_state(const record *r, char *out) {
     append(out, "", r->config_cache);
 }
 
+static void config_cell(const record *r, mixture mixed, char *out) {
+    config_text(r, out);
+    if (mixed.states) add_state(r, out);
+}
+
+static bool has_word(const char *words, const char *word, size_t length) {
+    for (const char *p = words; *p; p += strspn(p, " ")) {
+        const size_t n = strcspn(p, " ");
+        if (n == length && memcmp(p, word, n) == 0) return true;
+        p += n;
+    }
+    return false;
+}
+
+/* Puts the settings that all rows of the kernel share behind those that tell row k from the others:
+ * what is cut short begins with the latter. */
+static void put_distinct_first(const table_row *rows, int count, int k, mixture mixed, char *cell) {
+    char own[CELL] = "", shared[CELL] = "", other[CELL];
+    for (const char *p = cell; *p; p += strspn(p, " ")) {
+        const size_t n = strcspn(p, " ");
+        bool all = true;
+        for (int j = 0; j < count && all; j++) {
+            if (strcmp(rows[j].r->config_kernel, rows[k].r->config_kernel) != 0) continue;
+            config_cell(rows[j].r, mixed, other);
+            all = has_word(other, p, n);
+        }
+        char *to = all ? shared : own;
+        const size_t used = strlen(to);
+        snprintf(to + used, CELL - used, "%s%.*s", used ? " " : "", (int)n, p);
+        p += n;
+    }
+    if (*own) snprintf(cell, CELL, "%s%s%s", own, *shared ? " " : "", shared);
+}
+
 /* Says whether a row is marked as the fastest: others ran that it could be faster than. */
 static bool is_marked(const record *r) {
     return r->perf_best == 1 && r->perf_ranked > 1;
@@ -273,8 +307,7 @@ static void fill(const table_row *row, mixture mixed, const char *stat, char cel
              mixed.backends ? r->config_backend : "", mixed.backends ? ":" : "", r->config_kernel,
              mixed.choices && is_chosen(r) ? " (auto)" : "");
     snprintf(cell[ALIAS], CELL, "%s", row->alias ? row->alias : "");
-    config_text(r, cell[CONFIG]);
-    if (mixed.states) add_state(r, cell[CONFIG]);
+    config_cell(r, mixed, cell[CONFIG]);
     time_text(ok ? r->prep_total_s : NAN, cell[PREP]);
     time_text(ok ? r->timing_median_s : NAN, cell[MEDIAN]);
     time_text(ok ? statistic(r, stat) : NAN, cell[STAT]);
@@ -411,6 +444,8 @@ void table_write(FILE *file, const table_row *rows, int count, const char *stat,
     fputc('\n', file);
     for (int k = 0; k < count; k++) {
         fill(&rows[k], mixed, stat, cell);
+        if ((int)strlen(cell[CONFIG]) > width[CONFIG])
+            put_distinct_first(rows, count, k, mixed, cell[CONFIG]);
         cut(cell[CONFIG], width[CONFIG]);
         bool bold = color && is_marked(rows[k].r);
         if (bold) fputs("\033[1m", file);

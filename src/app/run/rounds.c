@@ -577,7 +577,7 @@ int run_rounds(session *run, spmv_mat *mat, inputs *in, result *results) {
         code = run_group(&g);
         left = count_unfinished(&g);
         if (left && !code && !run->o->quiet)
-            say("  note: %d of %d do not fit beside the others and are tried by themselves\n", left,
+            say("  note: what does not fit beside the others, %d of %d, is tried by itself\n", left,
                 run->ncells);
     }
     stop_unwatch();

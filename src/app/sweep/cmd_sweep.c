@@ -358,9 +358,11 @@ static void conclude(const sweep *s) {
     if (finished_count(s) < s->total) say(", %d not run", s->total - finished_count(s));
     if (s->run.log.file >= 0) say(". %s (+%d)", s->run.log.path, s->run.log.records);
     say("\n");
-    if (stopped_by && s->run.log.file >= 0)
-        say("spmv: interrupted; the same command with --resume continues with what is not in the "
-            "log\n");
+    if (stopped_by)
+        say("spmv: interrupted%s\n",
+            s->run.log.file >= 0 ? "; the same command with --resume continues with what is not in "
+                                   "the log"
+                                 : "");
 }
 
 static int exit_code(const sweep *s) {

@@ -309,28 +309,30 @@ static double product_s(const source *m, int64_t vectors) {
     return 16 * (double)vectors * (double)m->about.nnz / 10e9;
 }
 
-/* The time that the stopping rule aims at, or that of ten slow products; preparation and checks
- * took as long as 150 products in a sweep of 23 SuiteSparse matrices with all kernels. */
-static double cell_s(const sweep *s, const source *m, int k) {
+/* Adds the least time and the most of the stopping rule, or that of ten slow products; preparation
+ * and checks took as long as 150 products in a sweep of 23 SuiteSparse matrices with all
+ * kernels. */
+static void add_cell_s(const sweep *s, const source *m, int k, double *least, double *most) {
     const sampling how = sampling_in(s->run.o, s->run.cell[k].cache);
-    const double each_s = product_s(m, s->run.cell[k].vectors);
-    double least = (how.min_time_s + how.max_time_s) / 2, slow = how.min_samples * each_s;
-    return (least > slow ? least : slow) + 150 * each_s;
+    const double each_s = product_s(m, s->run.cell[k].vectors), slow = how.min_samples * each_s;
+    *least += fmax(how.min_time_s, slow) + 150 * each_s;
+    *most += fmax(how.max_time_s, slow) + 150 * each_s;
 }
 
-static double plan_s(const sweep *s) {
-    double sum = 0;
+static void plan_s(const sweep *s, double *least, double *most) {
+    *least = *most = 0;
     for (int pass = 1; pass <= s->passes; pass++)
         for (int m = 0; m < s->nsources; m++) {
             int left = 0;
             for (int k = 0; k < s->run.ncells; k++) {
                 if (*sweep_done(s, pass, m, k)) continue;
-                sum += cell_s(s, &s->source[m], k);
+                add_cell_s(s, &s->source[m], k, least, most);
                 left++;
             }
-            if (left) sum += 100e-9 * (double)s->source[m].about.nnz; /* reading */
+            const double reading = left ? 100e-9 * (double)s->source[m].about.nnz : 0;
+            *least += reading;
+            *most += reading;
         }
-    return sum;
 }
 
 /* Says whether a header tells how large that format's stores are, and what its kernels keep. */
@@ -459,15 +461,21 @@ static void print_source(const sweep *s, const source *m, FILE *file) {
 
 void print_plan(const sweep *s, FILE *file, bool details) {
     static const char *const bytes[] = {"B", "kB", "MB", "GB", "TB"};
-    char time[32], memory[32], label[256], reused[48] = "", all[320];
-    double peak = 0;
+    char time[96], first[32], last[32], memory[32], label[256], reused[48] = "", all[320];
+    double peak = 0, least, most;
     for (int m = 0; m < s->nsources; m++)
         if (matrix_bytes(s, &s->source[m]) > peak) peak = matrix_bytes(s, &s->source[m]);
-    span_text(plan_s(s), time, sizeof time);
+    plan_s(s, &least, &most);
+    span_text(least, first, sizeof first);
+    span_text(most, last, sizeof last);
+    if (strcmp(first, last) == 0)
+        snprintf(time, sizeof time, "about %s", last);
+    else
+        snprintf(time, sizeof time, "%s to %s", first, last);
     count_text(peak, bytes, memory, sizeof memory);
     if (s->run.o->resume) snprintf(reused, sizeof reused, ", %d already in the log", s->reused);
     snprintf(all, sizeof all,
-             "plan: %d matri%s x %d configuration%s x %d pass%s = %d run%s, about %s, peak memory "
+             "plan: %d matri%s x %d configuration%s x %d pass%s = %d run%s, %s, peak memory "
              "about %s%s",
              s->nsources, s->nsources == 1 ? "x" : "ces", s->run.ncells,
              s->run.ncells == 1 ? "" : "s", s->passes, s->passes == 1 ? "" : "es", s->total,

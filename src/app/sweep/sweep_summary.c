@@ -4,6 +4,7 @@
 #include "sweep.h"
 #include "app/option_values.h"
 #include <math.h>
+#include <stdarg.h>
 #include <stdlib.h>
 
 enum { LABEL = 256, MOST_LISTED = 5, LONGEST_NAME = 32 };
@@ -124,6 +125,19 @@ static void put_name(const char *name, char out[LONGEST_NAME + 1]) {
     if (strlen(name) > LONGEST_NAME) snprintf(out + LONGEST_NAME - 2, 3, "..");
 }
 
+/* Prints a line, broken where the terminal ends; blanks before it stay. */
+static void __attribute__((format(printf, 2, 3))) print_line(FILE *file, const char *format, ...) {
+    va_list args;
+    char *words = NULL;
+    va_start(args, format);
+    const int length = vasprintf(&words, format, args);
+    va_end(args);
+    if (length < 0) return;
+    const int lead = fprintf(file, "%*s", (int)strspn(words, " "), "");
+    print_wrapped(file, page_width(file, NO_LIMIT), lead, lead + 4, words + lead);
+    free(words);
+}
+
 static int name_width(const sweep *s) {
     int width = (int)strlen("matrix");
     for (int m = 0; m < s->nsources; m++) {
@@ -148,14 +162,25 @@ static void print_next(const ending *e, int m, int best, int next, FILE *file) {
     put_label(e, m, next, label);
     if (second->q1_s <= first->q3_s)
         fprintf(file, "= %s", label);
-    else if (is_doubtful(first) || is_doubtful(second))
-        fprintf(file, "%.1f to %.1fx %s", second->q1_s / first->q3_s, second->q3_s / first->q1_s,
-                label);
-    else
+    else if (is_doubtful(first) || is_doubtful(second)) {
+        char least[TIME_TEXT], most[TIME_TEXT];
+        snprintf(least, sizeof least, "%.1f", second->q1_s / first->q3_s);
+        snprintf(most, sizeof most, "%.1f", second->q3_s / first->q1_s);
+        bool same = strcmp(least, most) == 0;
+        fprintf(file, "%s%s%sx %s", same ? "about " : least, same ? "" : " to ", most, label);
+    } else
         fprintf(file, "%.2fx %s", second->median_s / first->median_s, label);
 }
 
-static void print_winner(const ending *e, int m, int best, FILE *file) {
+/* wide: columns of the names of matrices. */
+static void print_winner(const ending *e, int m, int wide, int best, FILE *file) {
+    char name[LONGEST_NAME + 1];
+    put_name(e->s->source[m].name, name);
+    fprintf(file, "%-*s  ", wide, name);
+    if (best < 0) {
+        fprintf(file, "%9s    %7s  none", "-", "-");
+        return;
+    }
     char label[LABEL], median[TIME_TEXT], rate[TIME_TEXT];
     int next = fastest(e, m, best);
     const cell_time *first = time_of(e, m, best);
@@ -168,32 +193,25 @@ static void print_winner(const ending *e, int m, int best, FILE *file) {
             : first->unsettled                   ? "~"
                                                  : "",
             rate);
-    if (next < 0) {
-        fprintf(file, "%s\n", label);
-        return;
-    }
-    fprintf(file, "%-20s  ", label);
-    print_next(e, m, best, next, file);
-    fputc('\n', file);
+    fprintf(file, next < 0 ? "%s" : "%-20s  ", label);
+    if (next >= 0) print_next(e, m, best, next, file);
 }
 
 /* Returns how many have a time. */
 static int print_winners(const ending *e, FILE *file) {
     int timed = 0, wide = name_width(e->s);
-    fprintf(file, "%-*s  %9s    %7s  ", wide, "matrix", "median", "GFLOP/s");
-    if (is_alone(e))
-        fprintf(file, "kernel\n");
-    else
-        fprintf(file, "%-20s  %s\n", "fastest", "second");
+    const bool alone = is_alone(e);
+    print_line(file, alone ? "%-*s  %9s    %7s  %s" : "%-*s  %9s    %7s  %-20s  second", wide,
+               "matrix", "median", "GFLOP/s", alone ? "kernel" : "fastest");
     for (int m = 0; m < e->s->nsources; m++) {
-        char name[LONGEST_NAME + 1];
+        char *line = NULL;
+        size_t size;
         int best = fastest(e, m, -1);
-        put_name(e->s->source[m].name, name);
-        fprintf(file, "%-*s  ", wide, name);
-        if (best < 0)
-            fprintf(file, "%9s    %7s  none\n", "-", "-");
-        else
-            print_winner(e, m, best, file);
+        FILE *memory = open_memstream(&line, &size);
+        if (!memory) continue;
+        print_winner(e, m, wide, best, memory);
+        if (fclose(memory) == 0) print_wrapped(file, page_width(file, NO_LIMIT), 0, 4, line);
+        free(line);
         timed += best >= 0;
     }
     return timed;
@@ -249,11 +267,11 @@ static void print_standing(const ending *e, const standing *of, FILE *file) {
     put_label(e, -1, of->cell, label);
     if (isfinite(of->flop_per_s)) rate_text(of->flop_per_s, rate);
     if (is_alone(e)) {
-        fprintf(file, "%7s%s %6d  %s\n", rate, of->doubtful ? "!" : " ", of->timed, label);
+        print_line(file, "%7s%s %6d  %s", rate, of->doubtful ? "!" : " ", of->timed, label);
         return;
     }
-    fprintf(file, "%7s  %6.*fx%s %10d  %5d  %s\n", rate, of->doubtful ? 1 : 2, of->slower,
-            of->doubtful ? "!" : " ", of->wins, of->timed, label);
+    print_line(file, "%7s  %6.*fx%s %10d  %5d  %s", rate, of->doubtful ? 1 : 2, of->slower,
+               of->doubtful ? "!" : " ", of->wins, of->timed, label);
 }
 
 static void print_means(const ending *e, int timed, FILE *file) {
@@ -265,11 +283,12 @@ static void print_means(const ending *e, int timed, FILE *file) {
     if (n && is_alone(e))
         fprintf(file, "over %d matrices, geometric mean of the rate\n%7s  %6s\n", timed, "GFLOP/s",
                 "timed");
-    else if (n)
-        fprintf(file,
-                "over %d matrices, geometric means of the rate and of the time over the fastest\n"
-                "%7s  %7s  %10s  %5s\n",
-                timed, "GFLOP/s", "time", "fastest on", "timed");
+    else if (n) {
+        print_line(file,
+                   "over %d matrices, geometric means of the rate and of the time over the fastest",
+                   timed);
+        fprintf(file, "%7s  %7s  %10s  %5s\n", "GFLOP/s", "time", "fastest on", "timed");
+    }
     for (int k = 0; k < n && k < MOST_LISTED; k++) print_standing(e, &all[k], file);
     if (n > MOST_LISTED) fprintf(file, "and %d slower configurations\n", n - MOST_LISTED);
     free(all);
