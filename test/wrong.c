@@ -182,7 +182,7 @@ static const spmv_param simd[] = {{SPMV_simd, 0, 0, 1, 1, false}, SPMV_NO_MORE_P
                                   .release = release}
 #define PLANT(kernel, parameters, fault) PLANT_PREPARED(kernel, parameters, prepare, fault)
 PLANT(cmrs_strips, no_params, skip_a_row);
-PLANT(csr_tiles, no_params, write_nothing);
+PLANT(csr_tiles, NULL, write_nothing); /* a kernel need not name its parameters' list */
 PLANT(csr_tiles_copied, no_params, stop_writing);
 PLANT(csr_blocks, no_params, go_wrong);
 PLANT(coo_segments, simd, be_wrong_with_simd);

@@ -78,7 +78,8 @@ def roofline(paths, number):
     if len(drawn) > 1 and number is None:
         say(f"spmv plot: {plural(len(drawn), 'system')} have limits; drawn is the one with most results, --system="
             f"{chosen['number']}: {chosen['name']}")
-    spec = {**drawn[chosen["number"]], "title": {"text": "Roofline", "subtitle": chosen["name"]}, "width": 640}
+    limits = [f"dashed: {name}" for name in sorted({line["name"] for line in chosen["limits"]})]
+    spec = {**drawn[chosen["number"]], "title": {"text": "Roofline", "subtitle": [chosen["name"], *limits]}, "width": 640}
     return spec, {"cells": chosen["cells"], "limits": chosen["limits"]}
 
 

@@ -140,6 +140,19 @@ class Pages(unittest.TestCase):
                     self.assertIn(anchor, anchors_of(target), f"{page.name}: {link}")
         self.assertGreater(count, 100)
 
+    def test_tests_that_are_named_are_there(self):
+        """In the table of what users meet: a file, or files and then tests that each of them has."""
+        rows = re.findall(r"^\|[^|]*\|(.*)\|$", text_of(ROOT / "docs/explanation/reliability.md").partition("## What users meet")[2], re.M)
+        count = 0
+        for group in (group for row in rows for group in row.split(";")):
+            files, _, tests = (re.findall(r"`(\w+(?:\.\w+)?)`", part) for part in group.partition(":"))
+            for name in (name for name in files if "." in name):
+                path, = (path for folder in ("python", "unit", "cli") for path in (ROOT / "test" / folder).glob(name))
+                for test in tests:
+                    count += 1
+                    self.assertRegex(text_of(path), rf"(def test_|static void ){test}\(", f"{name}: {test}")
+        self.assertGreater(count, 30)
+
     def test_every_table_that_is_committed_is_shown(self):
         """The others are built: make reference-tables."""
         linked = {(page.parent / link.partition("#")[0]).resolve() for page in PAGES

@@ -77,6 +77,7 @@ class Files(unittest.TestCase):
             return name
         self.plot("roofline", log("x.jsonl", bw_peak_Bps=5e10, bw_peak_source="measured-read"), "-o", "r.svg")
         self.assertIn(b"arithmetic intensity", self.bytes_of("r.svg"))
+        self.assertIn(b"dashed: ", self.bytes_of("r.svg"))
         self.assertIn("'spmv probe' measures it", self.plot("roofline", log("y.jsonl"), code=65))
 
     def test_usage(self):
