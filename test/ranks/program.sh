@@ -94,7 +94,7 @@ for mpi in mpich openmpi; do
     mpicc.$mpi -std=gnu11 -O1 -g -D_GNU_SOURCE -Iinclude -fPIC -shared -Wno-stringop-overflow -Wno-stringop-overread \
         test/ranks/faulty.c -o "$work/faulty/libspmv_$mpi.so" || exit
     for ranks in 2 3 4; do
-        for fault in index dropped late; do caught $fault $mpi $ranks; done
+        for fault in index dropped late frozen; do caught $fault $mpi $ranks; done
         [ $ranks = 2 ] || caught swapped $mpi $ranks
     done
 done

@@ -43,6 +43,7 @@ typedef struct course { /* of products by one cell */
     int64_t k;
     void *x, *y, *y0;
     spmv_many_way way;      /* of a product: overlapped, or in turn */
+    bool turned;            /* x is the negative of what it was set to */
     int inner, n, capacity; /* products of a sample, samples */
     double *slowest[WAYS];  /* [n] seconds of a product, of the rank that took longest */
     double *own;            /* [n] of this rank, in that way */
@@ -106,6 +107,8 @@ double ranks_x_at(const ranks *w, xs which, int64_t v, int64_t j);
 void ranks_set_vectors(const ranks *w, course *c, xs which);
 /* Multiplies by NaN, so that every halo holds it, and then sets vectors. */
 spmv_status ranks_poison(const ranks *w, course *c, xs which);
+/* Makes own x its negative, and poisons y. */
+void ranks_turn_x(const ranks *w, course *c);
 /* Checks own rows of y; a verdict of all rows, the same on all ranks. Collective. */
 int ranks_check(ranks *w, const course *c, xs which, verdict *out);
 
@@ -113,8 +116,10 @@ int ranks_check(ranks *w, const course *c, xs which, verdict *out);
 
 /* Multiplies once. A failure of one rank is one of all. Collective. */
 spmv_status ranks_multiply(const ranks *w, const course *c, spmv_many_way way);
-/* Chooses how products go, and takes samples of every way in turn. Collective. */
-spmv_status ranks_time(const ranks *w, course *c, const sampling *how, timing *t);
+/* Warms up, and chooses how products go and how many a sample has. Collective. */
+spmv_status ranks_ready(const ranks *w, course *c, const sampling *how, timing *t);
+/* Samples every way once; t->done: it was the last round. Collective. */
+spmv_status ranks_round(const ranks *w, course *c, const sampling *how, timing *t);
 
 /* ---- ranks_record.c ------------------------------------------------------------------------- */
 

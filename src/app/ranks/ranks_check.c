@@ -1,7 +1,8 @@
 /* ranks_check.c: every rank checks its own rows against sums of the file's entries and of x, which
  * it makes anew by index: no number that was exchanged is in the reference. y holds NaN before a
- * checked product, and before the first one so does every halo, by a product with an x of NaN. The
- * last product has another x: a halo of the one before shows. */
+ * checked product, and before the first one so does every halo, by a product with an x of NaN.
+ * Between samples x is turned to its negative, and the last product has another x: a halo of the
+ * one before shows. */
 #include "app/option_values.h"
 #include "ranks.h"
 #include <math.h>
@@ -32,12 +33,24 @@ void ranks_set_vectors(const ranks *w, course *c, xs which) {
     const spmv_many_facts *f = &w->facts;
     const options *o = w->run->o;
     set_x(w, c, which, false);
+    c->turned = false;
     for (int64_t n = 0; n < f->own_rows * c->k; n++) {
         const int64_t i = n % c->k * w->of.rows + f->first_row + n / c->k;
         put(c->y, n, NAN, c->precision);
         put(c->y0, n, o->beta == 0 ? NAN : random_entry(o->seed + 0x5eed, (uint64_t)i),
             c->precision);
     }
+}
+
+void ranks_turn_x(const ranks *w, course *c) {
+    const spmv_many_facts *f = &w->facts;
+    c->turned = !c->turned;
+    for (int64_t n = 0; n < f->own_cols * c->k; n++)
+        if (c->precision == SPMV_F64)
+            ((double *)c->x)[n] = -((double *)c->x)[n];
+        else
+            ((float *)c->x)[n] = -((float *)c->x)[n];
+    for (int64_t n = 0; n < f->own_rows * c->k; n++) put(c->y, n, NAN, c->precision);
 }
 
 spmv_status ranks_poison(const ranks *w, course *c, xs which) {
@@ -99,8 +112,8 @@ int ranks_check(ranks *w, const course *c, xs which, verdict *out) {
         ranks_agree(w, status == SPMV_OK ? 0 : complain(status, "out of memory for the reference"));
     if (!code) {
         mine = oracle_check_all(w->right[which][c->precision], c->k,
-                                c->k > 1 ? SPMV_ROWS : SPMV_COLUMNS, c->precision, o->alpha,
-                                o->beta, c->y0, c->y);
+                                c->k > 1 ? SPMV_ROWS : SPMV_COLUMNS, c->precision,
+                                c->turned ? -o->alpha : o->alpha, o->beta, c->y0, c->y);
         status = spmv_world_gather(w->world, &mine, sizeof mine, all);
         if (status != SPMV_OK) code = ranks_failed(w, status);
     }

@@ -113,27 +113,26 @@ static spmv_status take_round(const ranks *w, course *c, timing *t) {
     return SPMV_OK;
 }
 
-spmv_status ranks_time(const ranks *w, course *c, const sampling *how, timing *t) {
+spmv_status ranks_ready(const ranks *w, course *c, const sampling *how, timing *t) {
     const double least_s = 1e-4; /* of a sample */
     double once;
     *t = (timing){.next_look_s = how->min_time_s};
     TRY(warm_up(w, c, t, &once));
     c->inner = once > 0 ? (int)fmin(1000, ceil(least_s / once)) : 1000;
-    if (c->inner < 1) c->inner = 1;
-    TRY(choose_way(w, c));
-    for (bool done = false; !done;) {
-        const spmv_status room = grow(c) ? SPMV_OK : SPMV_E_NOMEM;
-        if (room != SPMV_OK) spmv_world_abort(w->world, spmv_exit_code(room));
-        TRY(take_round(w, c, t));
-        if (c->n < how->min_samples || (t->spent_s < t->next_look_s && c->n < MOST_ROUNDS))
-            continue;
-        t->next_look_s = 1.1 * t->spent_s;
-        t->s = statistics_of(c->slowest[c->way], c->n);
-        t->settled = median_noise(&t->s) < how->max_noise;
-        done = t->settled || t->spent_s >= how->max_time_s || c->n >= MOST_ROUNDS;
-    }
-    t->converged = t->s.q3 - t->s.q1 < how->max_noise * t->s.median;
-    t->nsamples = c->n;
     t->inner = c->inner;
+    return choose_way(w, c);
+}
+
+spmv_status ranks_round(const ranks *w, course *c, const sampling *how, timing *t) {
+    if (!grow(c)) spmv_world_abort(w->world, spmv_exit_code(SPMV_E_NOMEM));
+    TRY(take_round(w, c, t));
+    t->nsamples = c->n;
+    if (c->n < how->min_samples || (t->spent_s < t->next_look_s && c->n < MOST_ROUNDS))
+        return SPMV_OK;
+    t->next_look_s = 1.1 * t->spent_s;
+    t->s = statistics_of(c->slowest[c->way], c->n);
+    t->settled = median_noise(&t->s) < how->max_noise;
+    t->converged = t->s.q3 - t->s.q1 < how->max_noise * t->s.median;
+    t->done = t->settled || t->spent_s >= how->max_time_s || c->n >= MOST_ROUNDS;
     return SPMV_OK;
 }

@@ -171,6 +171,21 @@ static surroundings look_around(void) {
     return (surroundings){.load = load_now()};
 }
 
+/* Takes samples. After rounds 1, 2, 4, 8, ... a product of -x is looked at. */
+static int sample(ranks *w, course *c, candidate *e, result *out, spmv_status *status,
+                  bool *right) {
+    int code = 0;
+    *status = ranks_ready(w, c, &e->how, &e->t);
+    while (*status == SPMV_OK && !code && *right && !e->t.done) {
+        *status = ranks_round(w, c, &e->how, &e->t);
+        if (*status != SPMV_OK || (c->n & (c->n - 1))) continue;
+        ranks_turn_x(w, c);
+        *status = ranks_multiply(w, c, c->way);
+        if (*status == SPMV_OK) code = check(w, c, e, "later", FIRST_X, out, right);
+    }
+    return code;
+}
+
 /* Makes a first product, samples, and a last product of another x. */
 static int follow(ranks *w, course *c, candidate *e, result *out, spmv_status *status,
                   bool *right) {
@@ -183,9 +198,9 @@ static int follow(ranks *w, course *c, candidate *e, result *out, spmv_status *s
     if (code || !*right) return code;
     e->before = look_around();
     const noise before = noise_now();
-    *status = ranks_time(w, c, &e->how, &e->t);
+    code = sample(w, c, e, out, status, right);
     const noise after = noise_now();
-    if (*status != SPMV_OK) return 0;
+    if (*status != SPMV_OK || code || !*right) return code;
     noise_add(&e->noise, &before, &after);
     e->after = look_around();
     code = ranks_add_noise(w, &e->noise);
