@@ -37,6 +37,7 @@ typedef struct shares {
     /* of several vectors: */
     bool jumps; /* most entries are not beside the one in front of them */
     bool near;  /* rows that follow each other have near columns */
+    bool far;   /* rows are long, and no last cache could keep the matrix */
 } shares;
 
 /* ---- portable ------------------------------------------------------------------------------- */
@@ -237,6 +238,7 @@ static void look_at_rows(const csr *A, shares *t) {
 }
 
 static spmv_status prepare(spmv_plan *p) {
+    const double LAST_CACHE = 1 << 24; /* bytes: more than a core's part of it anywhere */
     const csr *A = (const csr *)p->store;
     spmv_csr_view view = SPMV_OPTS(spmv_csr_view);
     TRY(choose_isa(p));
@@ -260,6 +262,8 @@ static spmv_status prepare(spmv_plan *p) {
             (share){first, last, begin - first, end - last, begun < end - last ? last : -1};
     }
     look_at_rows(A, t);
+    t->far = A->s.nnz >= LONG_ROW * A->s.rows &&
+             (double)A->s.nnz * (sizeof(real) + sizeof(idx)) > LAST_CACHE * (double)nshares;
     return SPMV_OK;
 }
 
@@ -317,6 +321,12 @@ static bool is_beyond(double bytes, int64_t nshares) {
     return bytes > near_cache * (double)nshares;
 }
 
+/* Says what a panel asks for ahead, whose columns of x have so many bytes. */
+static void ask_for(const shares *t, panel *p, double x_bytes) {
+    p->asks_entries = t->far;
+    p->asks_x = t->jumps && is_beyond(x_bytes, 1);
+}
+
 /* Says whether rows of z, which caches could not keep, are written past them: in whole vectors, row
  * after row, so that lines are whole, too. */
 static bool may_stream(const panel *p, int64_t nshares, int64_t isa) {
@@ -359,8 +369,7 @@ static share next_rows(const csr *A, const share *s, int64_t first) {
 
 /* Multiplies a share by all columns: some rows by one panel after the other, while the matrix and x
  * are near. most: columns of a panel. */
-static void share_rows(const panel *all, const share *s, int most, int64_t isa, bool asks,
-                       real *carried) {
+static void share_rows(const panel *all, const share *s, int most, int64_t isa, real *carried) {
     share part;
     int64_t first = s->first;
     do {
@@ -369,7 +378,7 @@ static void share_rows(const panel *all, const share *s, int most, int64_t isa, 
         for (int j = 0; j < all->columns; j += some.columns) {
             some.columns = least(most, all->columns - j);
             some.x = all->x + j, some.y = all->y + j, some.z = all->z + j;
-            rows_function(isa, some.columns, asks)(&some, &part, carried + j);
+            rows_function(isa, &some)(&some, &part, carried + j);
         }
         first = part.last;
     } while (first < s->last);
@@ -382,13 +391,13 @@ static spmv_status run_rows(const spmv_plan *p, const spmv_operands *v) {
     const int together = CARRIED_BYTES / (int)sizeof(real) / (int)nshares;
     const int most = least(most_columns(isa), together);
     panel all = panel_of(p, v);
-    const bool asks = t->jumps && is_beyond((double)p->cols * (double)v->k * sizeof(real), 1);
+    ask_for(t, &all, (double)p->cols * (double)v->k * sizeof(real));
     for (int64_t j = 0; j < v->k; j += all.columns) {
         all.columns = least(together, v->k - j);
         all.streams = all.columns == v->k && v->k <= most && may_stream(&all, nshares, isa);
 #pragma omp parallel for schedule(static, 1) num_threads((int)nshares)
         for (int64_t s = 0; s < nshares; s++)
-            share_rows(&all, &t->share[s], most, isa, asks, carried + s * all.columns);
+            share_rows(&all, &t->share[s], most, isa, carried + s * all.columns);
         add_carried(t, nshares, &all, carried);
         all.x += all.columns, all.y += all.columns, all.z += all.columns;
     }
@@ -407,8 +416,8 @@ static spmv_status run_some(const spmv_plan *p, panel *all, real *turned) {
     some.x = turned, some.ldx = some.columns;
     TRY(p->device->backend->turn(p->device, NULL, sizeof(real), some.columns, p->cols, all->x,
                                  all->ldx, turned, some.ldx));
-    const bool asks = t->jumps && is_beyond((double)p->cols * some.columns * sizeof(real), 1);
-    run_panel(t, nshares, &some, rows_function(isa, some.columns, asks));
+    ask_for(t, &some, (double)p->cols * some.columns * sizeof(real));
+    run_panel(t, nshares, &some, rows_function(isa, &some));
     return SPMV_OK;
 }
 

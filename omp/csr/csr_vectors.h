@@ -4,8 +4,9 @@
  * multiplied.
  *
  * In rows      x[col ldx ..] is loaded as vectors, the last one under a mask; where most reads jump
- *              from line to line they are asked for some entries ahead; z is written past the
- *              caches where these could not keep it.
+ *              from line to line they are asked for some entries ahead, and so are all entries of
+ *              a large matrix with long rows; z is written past the caches where these could not
+ *              keep it.
  * In columns   one or two columns of near entries are read where they lie; otherwise eight columns
  *              of x at a time are turned into rows, in memory of the plan, and 32 rows of sums at a
  *              time are turned back.
@@ -30,6 +31,9 @@ enum {
     ASKED = 16                                       /* entries that x is asked for ahead */
 };
 
+/* What a function asks for ahead; with the entries x, too, if the panel says so. */
+enum { ASK_NOTHING, ASK_X, ASK_ENTRIES };
+
 typedef struct lines lines;
 typedef void put_lines_function(lines *l); /* writes whole lines */
 
@@ -41,6 +45,8 @@ typedef struct panel { /* some columns of a product z <- alpha A x + beta y */
     real alpha, beta;
     int columns;
     bool in_columns;          /* y and z; x is in rows, unless it is read directly */
+    bool asks_entries;        /* all entries are asked for ahead */
+    bool asks_x;              /* rows of x are */
     bool streams;             /* whole rows of z, aligned, go past the caches */
     put_lines_function *past; /* how columns of z go past the caches; NULL: they do not */
 } panel;
@@ -352,19 +358,24 @@ AVX512_INLINE void stream_512(real *to, vec512 v) {
 }
 
 /* Functions for rows of n vectors of a width by an instruction set, of which the last is whole or
- * holds `rest` numbers; asks: x is asked for ahead. Their arguments are constants where they are
- * called, so that each way has a loop of its own, whose row costs few instructions. */
+ * holds `rest` numbers. Their arguments are constants where they are called, so that each way has a
+ * loop of its own, whose row costs few instructions. */
+
 #define ROW_FUNCTIONS(width, set, INLINE) \
-    INLINE void sum_row_##width##_##set(const csr *A, const real *x, int64_t ldx, int64_t k, \
-                                        int64_t end, const int n, const bool whole, \
-                                        const int rest, const bool asks, vec##width *sum) { \
+    INLINE void sum_row_##width##_##set( \
+        const csr *A, const real *x, int64_t ldx, int64_t k, int64_t end, const int n, \
+        const bool whole, const int rest, const int asks, bool asks_x, vec##width *sum) { \
         enum { LANES = sizeof(vec##width) / sizeof(real) }; \
         const int64_t begin = k, behind = A->s.nnz - ASKED; \
         vec##width even[MOST_VECTORS], odd[MOST_VECTORS]; \
         for (int v = 0; v < n; v++) even[v] = odd[v] = (vec##width){0}; \
         for (; k + 1 < end; k += 2) { \
             const real *even_x = x + A->col_idx[k] * ldx, *odd_x = x + A->col_idx[k + 1] * ldx; \
-            if (asks && k + 1 < behind) \
+            if (asks == ASK_ENTRIES) { \
+                ask_ahead(A->values + k, HALF_PAGE); \
+                ask_ahead(A->col_idx + k, HALF_PAGE / 2); \
+            } \
+            if ((asks == ASK_X || (asks == ASK_ENTRIES && asks_x)) && k + 1 < behind) \
                 for (int v = 0; v < n; v += 64 / (int)sizeof(vec##width)) { \
                     __builtin_prefetch(x + A->col_idx[k + ASKED] * ldx + v * LANES); \
                     __builtin_prefetch(x + A->col_idx[k + 1 + ASKED] * ldx + v * LANES); \
@@ -402,7 +413,7 @@ AVX512_INLINE void stream_512(real *to, vec512 v) {
         } \
     } \
     INLINE void in_rows_##width##_##set(const panel *given, const share *s, real *carried, \
-                                        const int n, const bool whole, const bool asks) { \
+                                        const int n, const bool whole, const int asks) { \
         enum { LANES = sizeof(vec##width) / sizeof(real) }; \
         const panel p = *given; \
         const csr A = *p.A; \
@@ -414,7 +425,7 @@ AVX512_INLINE void stream_512(real *to, vec512 v) {
             ask_ahead(A.values + k, HALF_PAGE); \
             ask_ahead(A.col_idx + k, HALF_PAGE / 2); \
             sum_row_##width##_##set(&A, p.x, p.ldx, k, A.row_ptr[i + 1], n, whole, rest, asks, \
-                                    sum); \
+                                    p.asks_x, sum); \
             if (!whole || !p.streams) \
                 put_row_##width##_##set(&p, i, n, whole, rest, sum); \
             else \
@@ -422,11 +433,11 @@ AVX512_INLINE void stream_512(real *to, vec512 v) {
                     stream_##width(p.z + i * p.ldz + v * LANES, p.alpha * sum[v]); \
         } \
         if (p.streams) _mm_sfence(); \
-        sum_row_##width##_##set(&A, p.x, p.ldx, k, end, n, whole, rest, asks, sum); \
+        sum_row_##width##_##set(&A, p.x, p.ldx, k, end, n, whole, rest, asks, p.asks_x, sum); \
         memcpy(carried, sum, (size_t)p.columns * sizeof *carried); \
     } \
     INLINE void in_columns_##width##_##set(const panel *given, const share *s, real *carried, \
-                                           const int n, const bool whole, const bool asks) { \
+                                           const int n, const bool whole, const int asks) { \
         enum { LANES = sizeof(vec##width) / sizeof(real) }; \
         const panel p = *given; \
         const csr A = *p.A; \
@@ -443,18 +454,18 @@ AVX512_INLINE void stream_512(real *to, vec512 v) {
             ask_ahead(A.values + k, HALF_PAGE); \
             ask_ahead(A.col_idx + k, HALF_PAGE / 2); \
             sum_row_##width##_##set(&A, p.x, p.ldx, k, A.row_ptr[i + 1], n, whole, rest, asks, \
-                                    sum); \
+                                    p.asks_x, sum); \
             memcpy(back.sum[back.n], sum, (size_t)n * sizeof *sum); \
             if (++back.n == BACK) put_squares(&p, &back, out); \
         } \
         put_squares(&p, &back, out); \
         for (int c = 0; p.past && c < p.columns; c++) end_lines(&out[c], p.past); \
         if (p.past) _mm_sfence(); \
-        sum_row_##width##_##set(&A, p.x, p.ldx, k, s->end, n, whole, rest, asks, sum); \
+        sum_row_##width##_##set(&A, p.x, p.ldx, k, s->end, n, whole, rest, asks, p.asks_x, sum); \
         memcpy(carried, sum, (size_t)p.columns * sizeof *carried); \
     } \
     INLINE void multiply_##width##_##set(const panel *p, const share *s, real *carried, \
-                                         const int n, const bool asks) { \
+                                         const int n, const int asks) { \
         enum { LANES = sizeof(vec##width) / sizeof(real) }; \
         const bool whole = p->columns == n * LANES; \
         if (n * LANES <= TURNED && p->in_columns && whole) \
@@ -467,16 +478,22 @@ AVX512_INLINE void stream_512(real *to, vec512 v) {
             in_rows_##width##_##set(p, s, carried, n, false, asks); \
     }
 
-#define ROWS_OF(width, set, n, target) \
-    static target void rows_##width##_##set##_##n(const panel *p, const share *s, real *carried) { \
-        multiply_##width##_##set(p, s, carried, n, false); \
-    } \
-    static target void rows_##width##_##set##_##n##_ask(const panel *p, const share *s, \
-                                                        real *carried) { \
-        multiply_##width##_##set(p, s, carried, n, true); \
+#define ROWS_ASKING(width, set, n, target, asks) \
+    static target void rows_##width##_##set##_##n##_##asks(const panel *p, const share *s, \
+                                                           real *carried) { \
+        multiply_##width##_##set(p, s, carried, n, asks); \
     }
-#define BOTH(width, set, n) \
-    { rows_##width##_##set##_##n, rows_##width##_##set##_##n##_ask }
+#define ROWS_OF(width, set, n, target) \
+    ROWS_ASKING(width, set, n, target, ASK_NOTHING) \
+    ROWS_ASKING(width, set, n, target, ASK_X)
+/* The entries are not asked for where many vectors take longer than they. */
+#define MANY(width, set, n) \
+    { rows_##width##_##set##_##n##_ASK_NOTHING, rows_##width##_##set##_##n##_ASK_X, NULL }
+#define FEW(width, set, n) \
+    { \
+        rows_##width##_##set##_##n##_ASK_NOTHING, rows_##width##_##set##_##n##_ASK_X, \
+            rows_##width##_##set##_##n##_ASK_ENTRIES \
+    }
 
 ROW_FUNCTIONS(128, avx2, AVX2_INLINE)
 ROW_FUNCTIONS(256, avx2, AVX2_INLINE)
@@ -484,31 +501,40 @@ ROW_FUNCTIONS(128, avx512, AVX512_INLINE)
 ROW_FUNCTIONS(256, avx512, AVX512_INLINE)
 ROW_FUNCTIONS(512, avx512, AVX512_INLINE)
 ROWS_OF(128, avx2, 1, AVX2)
+ROWS_ASKING(128, avx2, 1, AVX2, ASK_ENTRIES)
 ROWS_OF(256, avx2, 1, AVX2)
+ROWS_ASKING(256, avx2, 1, AVX2, ASK_ENTRIES)
 ROWS_OF(256, avx2, 2, AVX2)
+ROWS_ASKING(256, avx2, 2, AVX2, ASK_ENTRIES)
 ROWS_OF(256, avx2, 3, AVX2)
 ROWS_OF(256, avx2, 4, AVX2)
 ROWS_OF(128, avx512, 1, AVX512)
+ROWS_ASKING(128, avx512, 1, AVX512, ASK_ENTRIES)
 ROWS_OF(256, avx512, 1, AVX512)
+ROWS_ASKING(256, avx512, 1, AVX512, ASK_ENTRIES)
 ROWS_OF(512, avx512, 1, AVX512)
+ROWS_ASKING(512, avx512, 1, AVX512, ASK_ENTRIES)
 ROWS_OF(512, avx512, 2, AVX512)
+ROWS_ASKING(512, avx512, 2, AVX512, ASK_ENTRIES)
 ROWS_OF(512, avx512, 3, AVX512)
 ROWS_OF(512, avx512, 4, AVX512)
 DIRECT_FUNCTIONS(avx2, AVX2, true)
 
 /* By instruction set, AVX2 and AVX-512. */
-static panel_function *const rows_128[][2] = {BOTH(128, avx2, 1), BOTH(128, avx512, 1)},
-                             *const rows_256[][2] = {BOTH(256, avx2, 1), BOTH(256, avx512, 1)};
+static panel_function *const rows_128[][3] = {FEW(128, avx2, 1), FEW(128, avx512, 1)},
+                             *const rows_256[][3] = {FEW(256, avx2, 1), FEW(256, avx512, 1)};
 /* By the number of vectors. */
-static panel_function *const rows_avx2[][2] = {BOTH(256, avx2, 1), BOTH(256, avx2, 2),
-                                               BOTH(256, avx2, 3), BOTH(256, avx2, 4)},
-                             *const rows_avx512[][2] = {BOTH(512, avx512, 1), BOTH(512, avx512, 2),
-                                                        BOTH(512, avx512, 3), BOTH(512, avx512, 4)};
+static panel_function *const rows_avx2[][3] = {FEW(256, avx2, 1), FEW(256, avx2, 2),
+                                               MANY(256, avx2, 3), MANY(256, avx2, 4)},
+                             *const rows_avx512[][3] = {FEW(512, avx512, 1), FEW(512, avx512, 2),
+                                                        MANY(512, avx512, 3), MANY(512, avx512, 4)};
 
 /* The narrowest vectors that hold the columns, for the fewest lines are read then. */
-static panel_function *rows_function(int64_t isa, int columns, bool asks) {
-    const int narrow = 16 / (int)sizeof(real), middle = 32 / (int)sizeof(real),
-              wide = 64 / (int)sizeof(real);
+static panel_function *rows_function(int64_t isa, const panel *p) {
+    const int columns = p->columns, narrow = 16 / (int)sizeof(real),
+              middle = 32 / (int)sizeof(real), wide = 64 / (int)sizeof(real);
+    const bool few = columns <= 2 * (isa == ISA_AVX2 ? middle : wide);
+    const int asks = few && p->asks_entries ? ASK_ENTRIES : p->asks_x ? ASK_X : ASK_NOTHING;
     if (isa == ISA_PORTABLE) return rows_portable;
     if (columns <= narrow) return rows_128[isa == ISA_AVX512][asks];
     if (columns <= middle) return rows_256[isa == ISA_AVX512][asks];
@@ -535,8 +561,8 @@ static size_t vector_bytes(int64_t isa, int columns) {
     return bytes <= 16 ? 16 : bytes <= 32 || isa == ISA_AVX2 ? 32 : 64;
 }
 #else
-static panel_function *rows_function(int64_t isa, int columns, bool asks) {
-    (void)isa, (void)columns, (void)asks;
+static panel_function *rows_function(int64_t isa, const panel *p) {
+    (void)isa, (void)p;
     return rows_portable;
 }
 

@@ -346,24 +346,26 @@ static int64_t complaints_about(vector_fault fault, const pair *p, int t) {
 
 /* Rows are multiplied some at a time where several panels are: shares of many entries have several
  * such parts, one of which begins within a row. All columns are the same, and so are their bits. */
-static void many_rows_have_the_same_bits_in_all_panels(void **state) {
-    (void)state;
-    enum { N = 2000, K = 33 };
-    spmv_ctx *ctx = context_of(3);
+static void same_bits_in_all_panels(const char *name, int threads) {
+    enum { K = 33 };
+    static const int columns[] = {1, 2, 4, 7, 9, 16, 25, K};
+    spmv_ctx *ctx = context_of(threads);
     spmv_mat *mat = NULL;
-    assert_int_equal(spmv_mat_load(ctx, "gen:random:2000:60", NULL, &mat), SPMV_OK);
+    assert_int_equal(spmv_mat_load(ctx, name, NULL, &mat), SPMV_OK);
     spmv_csr_view A = SPMV_OPTS(spmv_csr_view);
     assert_int_equal(spmv_mat_rows(mat, &A), SPMV_OK);
+    const int N = (int)A.rows;
     const spmv_plan_opts opts = {
         .size = sizeof opts, .kernel = "csr_balanced", .vectors = K, .layout = SPMV_ROWS};
     spmv_plan *plan = NULL;
     assert_int_equal(spmv_plan_create(mat, &opts, &plan), SPMV_OK);
-    double *one = random_vector(3, N), *x = malloc(sizeof *x * N * K),
-           *z = malloc(sizeof *z * N * K);
+    const size_t bytes = sizeof(double) * (size_t)N * K;
+    double *one = random_vector(3, N), *x = malloc(bytes), *z = malloc(bytes);
     for (int i = 0; i < N * K; i++) x[i] = one[i / K];
-    for (int k = 1; k <= K; k += 8) {
+    for (int n = 0; n < COUNT(columns); n++) {
+        const int k = columns[n];
         spmv_call call = {.size = sizeof call, .x = x, .z = z, .k = k, .ldx = K, .ldz = K};
-        memset(z, 0xff, sizeof *z * N * K);
+        memset(z, 0xff, bytes);
         assert_int_equal(spmv_apply(plan, &call, NULL), SPMV_OK);
         for (int i = 0; i < N; i++) {
             double sum = 0;
@@ -379,6 +381,13 @@ static void many_rows_have_the_same_bits_in_all_panels(void **state) {
     spmv_plan_free(plan);
     spmv_mat_free(mat);
     spmv_ctx_free(ctx);
+}
+
+/* All entries of the second matrix are asked for ahead. */
+static void many_rows_have_the_same_bits_in_all_panels(void **state) {
+    (void)state;
+    same_bits_in_all_panels("gen:random:2000:60", 3);
+    same_bits_in_all_panels("gen:banded:50000:31", 1);
 }
 
 static void planted_faults_are_caught(void **state) {
