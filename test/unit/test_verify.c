@@ -131,6 +131,31 @@ static void what_f32_rounds_to_zero_times_infinity_is_nan(void **state) {
     entries_free(&e);
 }
 
+/* 98 terms of 1: the bound is 2 (98 + 2) u 98, which is 153 units in the last place of 98. */
+static void what_is_above_the_bound_is_wrong(void **state) {
+    (void)state;
+    enum { TERMS = 98 };
+    const double ulp = 0x1p-46, bound = 200 * TERMS * 0x1p-53;
+    double x[TERMS];
+    entries e = {.rows = 1, .cols = TERMS};
+    for (int j = 0; j < TERMS; j++) {
+        add_entry(&e, 0, j, 1);
+        x[j] = 1;
+    }
+    spmv_mat *mat = matrix_of(ctx, &e);
+    oracle o = oracle_of(mat, x, TERMS, SPMV_F64);
+    for (int sign = -1; sign <= 1; sign += 2)
+        for (int units = 0; units < 400; units++) {
+            const double y = TERMS + sign * units * ulp;
+            const verdict v = oracle_check(&o, SPMV_F64, 1, 0, NULL, &y);
+            assert_true(fabs(v.max_ratio - units * ulp / bound) <= 1e-9 * v.max_ratio);
+            assert_int_equal(v.bad_rows, units * ulp > bound);
+        }
+    oracle_free(&o);
+    spmv_mat_free(mat);
+    entries_free(&e);
+}
+
 /* Ten million equal terms: a plain sum in extended precision is off by 1,000 roundings of a double,
  * in the reference as in the matrix. */
 static void ten_million_duplicates_are_right(void **state) {
@@ -161,6 +186,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(any_number_of_threads_finds_the_same),
         cmocka_unit_test(duplicates_that_meet_infinity_are_summed_first),
+        cmocka_unit_test(what_is_above_the_bound_is_wrong),
         cmocka_unit_test(ten_million_duplicates_are_right),
         cmocka_unit_test(what_duplicates_leave_meets_infinity),
         cmocka_unit_test(alpha_may_meet_x_first),
