@@ -148,10 +148,11 @@ class Installed(unittest.TestCase):
         self.assertEqual((share / "man/man1/spmv.1").read_bytes(), (ROOT / "docs/reference/man/spmv.1").read_bytes())
         self.assertIn(".TH SPMV_PLAN_CREATE 3 ", (share / "man/man3/spmv_plan_create.3").read_text(encoding="utf-8"))
         self.assertEqual((share / "zsh/site-functions/_spmv").read_bytes(), (ROOT / "src/install/spmv.zsh").read_bytes())
-        self.prints("sweep\ncsr_rows\n32 64 auto\n", f"""bash -c '
+        self.prints("sweep\ncsr_rows\n32 64 auto\nspy roofline\ncsr1,ell_rows\npoisson2d poisson3d\npoisson3d\n", f"""bash -c '
             . {PREFIX if self.bare else share.parent}/share/bash-completion/completions/spmv
             complete_last() {{ COMP_WORDS=(spmv "$@") COMP_CWORD=$#; _spmv; echo "${{COMPREPLY[*]}}"; }}
-            complete_last sw; complete_last FILE.mtx -k csr_r; complete_last FILE.mtx --index = ""'""")
+            complete_last sw; complete_last FILE.mtx -k csr_r; complete_last FILE.mtx --index = ""
+            complete_last plot ""; complete_last FILE.mtx -k csr1,ell_r; complete_last -m gen : poi; complete_last gen : poisson3'""")
 
     def test_uninstall_leaves_nothing(self):
         with tempfile.TemporaryDirectory() as stage:
