@@ -119,7 +119,7 @@ def zsh(commands):
     page += [f"            '{command.name}:{quoted(command.about)}'\n" for command in commands]
     page += ["        )\n        _describe command commands\n        _files\n        return\n    fi\n", "    case $words[2] in\n"]
     for command in commands:
-        rest = f"'*:word:({' '.join(command.words)})'" if command.words else "'*:file:_files'"
+        rest = (f"'2:word:({' '.join(command.words)})' " if command.words else "") + "'*:file:_files'"
         page.append(f"    {command.pattern()})\n        _arguments -s \\\n")
         page += [f"            {zsh_option(option)} \\\n" for option in command.options]
         page.append(f"            {rest} ;;\n")

@@ -165,7 +165,7 @@ _spmv() {
             '*'{-v,--verbose}'[print more detail]' \
             '*'{-h,--help}'[print this and exit]' \
             '*'{-V,--version}'[print the version; with -v also what was compiled in]' \
-            '*:word:(kernels formats matrices twins)' ;;
+            '2:word:(kernels formats matrices twins)' '*:file:_files' ;;
     info)
         _arguments -s \
             '*--max-unpacked=''[refuse a compressed file that unpacks to more, e.g. 4G (no limit)]:SIZE:_files' \
@@ -281,7 +281,7 @@ _spmv() {
             '*'{-h,--help}'[show this help message and exit]' \
             '*'{-o,--output=}'[FILE.svg, FILE.png or FILE.pdf (default\: spy.svg or roofline.svg)]:FILE:_files' \
             '*--system=''[of a log with several, as the report numbers them]:N:_files' \
-            '*:word:(spy roofline)' ;;
+            '2:word:(spy roofline)' '*:file:_files' ;;
     compare)
         _arguments -s \
             '*'{-h,--help}'[show this help message and exit]' \
