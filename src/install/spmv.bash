@@ -20,7 +20,7 @@ _spmv() {
     *) options='--alpha --beta --max-unpacked --matrix -m --seed --transpose -T --values --write --vector -x --result -y --backend --boundary --block -b --chunk --codes --cusparse --cut --device --gather --grid -g --height --hubs --index --isa --iters --kernel -k --lanes --layout --max-mem --nondeterministic --precision -p --reproducible --rowlens --schedule --shape --sigma --simd --slice --sorted --spmm --tile --turned --threads -t --vectors --warps --cache --max-noise --max-time --min-time --samples -n --probe --verify --color --export --format --keep-samples --log --no-log --output -o --progress --quiet -q --stat --tag --usage --verbose -v --exchange --halo --overlap --partition --help -h --version -V' words='' ;;
     esac
     case $command:$option in
-    table:--metric) words='exchange gbs gflops halo hidden imbalance prep speedup time' ;;
+    table:--metric) words='exchange gbs gflops halo hidden imbalance prep scaling speedup time' ;;
     table:--format) words='table md csv tex' ;;
     compare:--format) words='table csv md' ;;
     *:--values) words='random symmetric pattern' ;;

@@ -262,7 +262,7 @@ _spmv() {
             '*--as=''[what a matrix or kernel is called in the table; repeatable]:OLD=NEW:_files' \
             '*'{-r,--rows=}'[(matrix)]:FIELD:_files' \
             '*'{-c,--cols=}'[(kernel)]:FIELD:_files' \
-            '*--metric=''[(gflops)]:{exchange,gbs,gflops,halo,hidden,imbalance,prep,speedup,time}:(exchange gbs gflops halo hidden imbalance prep speedup time)' \
+            '*--metric=''[(gflops)]:{exchange,gbs,gflops,halo,hidden,imbalance,prep,scaling,speedup,time}:(exchange gbs gflops halo hidden imbalance prep scaling speedup time)' \
             '*--where=''[only such records; repeatable]:FIELD=VALUE:_files' \
             '*--format=''[(by the ending of -o, else table)]:{table,md,csv,tex}:(table md csv tex)' \
             '*'{-o,--output=}'[instead of stdout]:FILE:_files' \

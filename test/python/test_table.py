@@ -119,6 +119,14 @@ class TableTest(TableCase):
         for metric, text in ("halo", "4.00"), ("imbalance", "1.25"), ("hidden", "75%"):
             self.assertIn(text, self.table(log, "--metric", metric)[1])
 
+    def test_efficiency_is_of_auto_on_one_rank(self):
+        auto = {"config__requested": "auto"}
+        alone = record(4e-6, **auto), record(1e-6)  # another kernel's time does not count
+        of_ranks = [record(median, ranks__count=ranks, ranks__hosts=1, **auto) for ranks, median in ((2, 4e-6), (4, 2e-6))]
+        self.assertEqual(self.cells(self.write("run.jsonl", *alone, *of_ranks), "-c", "ranks.count", "--metric", "scaling"),
+                         [["matrix", "2", "4"], ["alpha", "0.5", "0.5"]])
+        self.assertIn("?", self.table(self.write("two.jsonl", of_ranks[0]), "--metric", "scaling")[1])
+
     def test_what_tells_systems_apart_may_be_an_axis(self):
         log = self.write("run.jsonl", *(record(8e-6 / threads, config__threads=threads) for threads in (1, 2, 16)),
                          record(9e-6, config__threads=2, host__name="node2"))

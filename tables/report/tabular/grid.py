@@ -7,10 +7,10 @@ from typing import NamedTuple, Optional
 
 from logs import is_number
 from texts import si_time, three_digits
-from units.layout import BASELINE_ALIAS, baseline_of, best_of, overlap, tabulate, timed_cells
+from units.layout import BASELINE_ALIAS, auto_expecting, baseline_of, best_of, overlap, tabulate, timed_cells
 from units.means import are_enough
 from units.settings import order, short_label, text_of
-from units.unit import describe, gflop_per_s, is_verified, same_configuration, winner_text
+from units.unit import AUTO, describe, gflop_per_s, is_verified, same_configuration, winner_text
 
 MARKS = {  # name: (as it is printed, what it says of a time), in the order of printing
     "tied": ("=", "tied with it (quartiles overlap)"),
@@ -36,6 +36,7 @@ def number_of(unit, field, scale=1):
     return value * scale if is_number(value) else None
 
 
+EFFICIENCY = "scaling"
 METRICS = {  # name: (value of a timed unit and its baseline or None, as text, meaning)
     "gflops": (lambda unit, base: gflop_per_s(unit), three_digits, "GFLOP/s"),
     "time": (lambda unit, base: unit.median_s, si_time, "median time"),
@@ -50,6 +51,8 @@ METRICS = {  # name: (value of a timed unit and its baseline or None, as text, m
     "exchange": (lambda unit, base: number_of(unit, "ranks.exchange_s"), si_time, "exchange alone"),
     "hidden": (lambda unit, base: number_of(unit, "ranks.hidden"), lambda value: f"{100 * value:.0f}%",
                "share of the exchange that overlapping hides"),
+    EFFICIENCY: (lambda unit, base: base and base.median_s / (unit.identity.system.ranks * unit.median_s),
+                 lambda value: f"{value:.2f}", "efficiency: auto's time on one rank, over ranks times the time"),
 }
 NAMED = {
     "matrix": lambda unit: unit.identity.matrix.name,
@@ -120,17 +123,23 @@ def entry_of(units, baseline, metric, first, by_kernel):
         return Entry(None, WORDS.get(best.status, [best.status])[0], status=best.status)
     value, text, _ = METRICS[metric]
     is_prep = metric == "prep"  # marks are of times
-    found = value(best, None if is_prep else baseline.get((best.identity.system, best.identity.matrix)))
+    who = best.identity
+    key = (AUTO, who.system._replace(ranks=1, hosts=1), who.matrix) if metric == EFFICIENCY else (who.system, who.matrix)
+    found = value(best, None if is_prep else baseline.get(key))
     return Entry(found, "?" if found is None else text(found), () if is_prep else marks_of(best, first),
                  is_won(best, first) and not is_prep, best.median_s, "ok", max(unit.runs for unit in units),
                  sum(unit.status == "ok" for unit in units), winner_text(best) if by_kernel else "")
 
 
 def baselines(units):
-    """{(system, matrix): what speed-ups are measured against}."""
-    return {(system, matrix): baseline_of(system, timed_cells(cells))
-            for system, matrices in tabulate(units).items()
-            for matrix, cells in matrices.items()}
+    """{(system, matrix): what speed-ups are measured against}; and {(AUTO, system, matrix): auto's unit}, which
+    efficiencies are."""
+    found = {}
+    for system, matrices in tabulate(units).items():
+        for matrix, cells in matrices.items():
+            found[system, matrix] = baseline_of(system, timed_cells(cells))
+            found[AUTO, system, matrix] = auto_expecting(cells)
+    return found
 
 
 def grid_of(units, baseline, rows, cols, metric):
