@@ -245,18 +245,21 @@ static void explain(const trials *c, const candidate *chosen, spmv_tuning *t) {
     const candidate *said = chosen != baseline || !other ? chosen : other;
     /* A burst in the few samples of a kernel that is far behind makes it any number. */
     const double most = 10, speedup = fmin(baseline->product_s / said->product_s, most);
-    const char *more = speedup < most ? "" : "more than ", *why = said->proposal->why;
+    const bool disturbed = c->is_timed && c->device && spmv_trials_are_disturbed(c);
+    const char *more = speedup >= most ? "more than " : disturbed ? "about " : "";
+    const char *doubt = disturbed ? ", disturbed" : "", *why = said->proposal->why;
+    const int digits = speedup >= most ? 0 : !disturbed || speedup < 0.1 ? 2 : speedup < 2;
     const char *name = chosen->plan->kernel->name;
     const char *unknown =
         "; the number of products is unknown: only what is ready within 10 was considered";
     if (chosen != baseline)
         snprintf(t->reason, sizeof t->reason,
-                 "%s: %s; %s%.*f times as fast as %s in the trials%s%s", name, why, more,
-                 *more ? 0 : 2, speedup, baseline->plan->kernel->name, c->team, c->passed);
+                 "%s: %s; %s%.*f times as fast as %s in the trials%s%s%s", name, why, more, digits,
+                 speedup, baseline->plan->kernel->name, doubt, c->team, c->passed);
     else if (other)
         snprintf(t->reason, sizeof t->reason,
-                 "%s: %s (%s) was %s%.*f times as fast in the trials%s%s", name,
-                 other->plan->kernel->name, why, more, *more ? 0 : 2, speedup, c->team, c->passed);
+                 "%s: %s (%s) was %s%.*f times as fast in the trials%s%s%s", name,
+                 other->plan->kernel->name, why, more, digits, speedup, doubt, c->team, c->passed);
     else
         snprintf(t->reason, sizeof t->reason, "%s: %s%s%s%s", name, why, c->team,
                  c->is_timed || c->opts->expected_calls ? "" : unknown, c->passed);

@@ -41,7 +41,7 @@ static void the_baseline_kernel_beats_a_slow_proposal(void **state) {
     propose_slow(&all, 100);
     spmv_propose_kernel(&all, "csr_rows", 0, 0, "baseline");
     spmv_plan *plan = choose(mat, &all, (spmv_plan_opts){.expected_calls = many});
-    assert_chosen(plan, "csr_rows", "csr_tiles (planted) was 0.");
+    assert_chosen(plan, "csr_rows", "csr_tiles (planted) was ");
     spmv_plan_info(plan, &f);
     assert_string_equal(f.baseline, "csr_rows");
     assert_true(f.baseline_product_s > 0 && f.baseline_product_s == f.chosen_product_s);
