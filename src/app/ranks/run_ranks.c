@@ -289,7 +289,15 @@ static int run_matrix(ranks *w, const char *source) {
     return code;
 }
 
-int run_ranks(const options *o, const spmv_backend *backend) {
+/* Exchanges have vectors in host memory, also of a build for GPUs. */
+static const spmv_backend *host_backend(const spmv_backend *usual) {
+    for (const spmv_backend *const *b = spmv_backends; *b; b++)
+        if ((*b)->host && (*b)->kernels) return *b;
+    return usual;
+}
+
+int run_ranks(const options *o, const spmv_backend *usual) {
+    const spmv_backend *backend = host_backend(usual);
     session run = {.o = o, .backend = backend, .output = stdout, .log = {.file = -1}};
     ranks w = {.run = &run};
     int code = open_all(&w, o, backend);
