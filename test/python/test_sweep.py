@@ -235,6 +235,13 @@ class SweepTest(unittest.TestCase):
             self.assertEqual(code, 0, said)
             self.assertIn("6 ok, 0 skipped, 0 wrong, 0 failed, 0 reused", said)
 
+    def test_another_product_is_another_measurement(self):
+        self.matrices = [MATRICES[0]]
+        fresh = "1 ok, 0 skipped, 0 wrong, 0 failed, 0 reused"
+        for words in ((), ("--grid=2x3",), ("--grid=3x2",), ("--alpha=2",), ("--beta=2",), ("--seed=5",), ("-T",)):
+            for said in fresh, "1 reused":
+                self.assertIn(said, self.sweep("--resume", "-k", "omp:csr_tiles", *words)[1], words)
+
     def test_another_precision_or_file_is_another_measurement(self):
         path = os.path.join(self.folder.name, "one.mtx")
         self.matrices = [path]
