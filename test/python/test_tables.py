@@ -6,6 +6,7 @@
 """
 
 import contextlib
+import functools
 import glob
 import io
 import json
@@ -36,6 +37,18 @@ def reference_logs():
     """Returns the logs that the documents are made of: without every other kernel on the outside set."""
     return sorted(path for path in glob.glob(os.path.join(REFERENCE, "*.jsonl*"))
                   if "-every.jsonl" not in path and "-beside.jsonl" not in path)
+
+
+@functools.lru_cache
+def reference_records():
+    """Returns the records of those logs; reading them takes ten seconds."""
+    return logs.read_logs(reference_logs())[0]
+
+
+@functools.lru_cache
+def reference_layout():
+    """Returns what the documents are made from."""
+    return tabulate(merge(unit_of(record) for record in reference_records()))
 
 
 class ReadingTest(TablesTest):
@@ -420,11 +433,9 @@ class TextTest(unittest.TestCase):
 
 def golden_tables():
     """Tables of the reference logs that tables/reference keeps, since a document shows them; None without logs."""
-    files = reference_logs()
-    if not files:
+    if not reference_logs():
         return None
-    records, _, _ = logs.read_logs(files)
-    tables = summary_tables.make_pages(records, logs.read_fields(logs.RECORD_DEF))
+    tables = summary_tables.make_pages(reference_records(), logs.read_fields(logs.RECORD_DEF))
     return {name: text for name, text in tables.items() if os.path.exists(os.path.join(EXPECTED, name))}
 
 
@@ -447,20 +458,18 @@ class GoldenTest(unittest.TestCase):
                 self.assertEqual([line[:200] for line in file if '"status":"failed"' in line or '"status":"wrong"' in line][:1], [], path)
 
     def test_every_field_of_them_is_known(self):
-        files = reference_logs()
-        if not files:
+        if not reference_logs():
             self.skipTest("no log/reference/*.jsonl")
         fields = logs.read_fields(logs.RECORD_DEF)
-        found = {name for record in logs.read_logs(files)[0] for name in record}
+        found = {name for record in reference_records() for name in record}
         found = {name for name in found if not name.startswith(("config.params.", "omp.env.", "tags."))}
         self.assertIn("perf.ranked", found)
         self.assertLessEqual(found, {*fields, *cmrs.LOGGED})
 
     def test_documents_quote_them(self):
-        files = reference_logs()
-        if not files:
+        if not reference_logs():
             self.skipTest("no log/reference/*.jsonl")
-        layout = tabulate(merge(unit_of(r) for r in logs.read_logs(files)[0]))
+        layout = reference_layout()
         for name, written in (("docs/results/outside.md", published_results.results), ("docs/results/README.md", published_results.short),
                               ("README.md", published_results.readme)):
             with open(os.path.join(ROOT, name), encoding="utf-8") as file:
@@ -474,8 +483,7 @@ class GoldenTest(unittest.TestCase):
             self.assertIn(mean["label"], chart, "run: make reference-tables")
             self.assertIn(mean["machine"], chart, "run: make reference-tables")
         with open(os.path.join(EXPECTED, "aims.md"), encoding="utf-8") as file:
-            self.assertEqual(file.read(), aims.page(tabulate(merge(
-                unit_of(r) for r in logs.read_logs(files)[0]))), "run: make reference-tables")
+            self.assertEqual(file.read(), aims.page(layout), "run: make reference-tables")
 
 
 if __name__ == "__main__":

@@ -67,12 +67,14 @@ def settings_of(record):
 
     A parameter may be logged as config.NAME, config.params.NAME or both: the former is the
     effective value and wins. null means the kernel does not take it."""
-    found = {}
-    for prefix in ("config.params.", "config."):
-        found.update((name[len(prefix):], value) for name, value in record.items()
-                     if name.startswith(prefix) and value is not None)
-    found = {name: value for name, value in found.items()
-             if name not in NOT_SETTINGS and not name.startswith("params.")}
+    effective, logged = {}, {}
+    for name, value in record.items():
+        if value is not None and name.startswith("config."):
+            if name.startswith("config.params."):
+                logged[name[len("config.params."):]] = value
+            else:
+                effective[name[len("config."):]] = value
+    found = {name: value for name, value in {**logged, **effective}.items() if name not in NOT_SETTINGS}
     for name in ("bind", "places"):
         if record.get(f"omp.{name}") is not None:
             found[name] = record[f"omp.{name}"]
