@@ -13,5 +13,5 @@ done
 # auto beside others: a matrix that is not there is passed over, a list that is not there ends it at once.
 mkdir outside && cp "$CLI"/../data/coordinate_real_general.mtx outside/there.mtx
 printf 'absent omp:csr_rows\nthere omp:csr_rows,omp:csb_blocks\n' >picked
-OUTSIDE=outside BESIDE=picked STAGES=beside HOME=. sh reference/sweep.sh $SPMV cpu --dry-run 2>/dev/null | sed -n -E 's/, about.*//; /^plan/p'
+OUTSIDE=outside BESIDE=picked STAGES=beside HOME=. sh reference/sweep.sh $SPMV cpu --dry-run 2>/dev/null | sed -n -E 's/ runs, .*/ runs/; /^plan/p'
 BESIDE=nowhere STAGES=beside HOME=. sh reference/sweep.sh $SPMV cpu --dry-run; echo "exit $?"
