@@ -465,7 +465,9 @@ class SeveralVectors(Case):
             A.plan(vectors=2, order="K")
         with self.assertRaisesRegex(spmv.Error, "vectors is -1"):
             A.plan(vectors=-1)
+        plans = [(p["transposed"], p["vectors"], p["kernel"]) for p in A.info()["plans"]]
         S.data[:] = A.values[...] = rng.standard_normal(S.nnz)
+        self.assertEqual([(p["transposed"], p["vectors"], p["kernel"]) for p in A.info()["plans"]], plans)
         self.assert_product(A @ X, S, X)
         self.assert_product(A.T @ np.ones((60, 2)), S.T, np.ones((60, 2)))
 
