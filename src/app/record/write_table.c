@@ -289,7 +289,8 @@ static void put_distinct_first(const table_row *rows, int count, int k, mixture 
         snprintf(to + used, CELL - used, "%s%.*s", used ? " " : "", (int)n, p);
         p += n;
     }
-    if (*own) snprintf(cell, CELL, "%s%s%s", own, *shared ? " " : "", shared);
+    if (*own && snprintf(cell, CELL, "%s%s%s", own, *shared ? " " : "", shared) >= CELL)
+        cell[CELL - 1] = 0; /* both came from one cell, and fit */
 }
 
 /* Says whether a row is marked as the fastest: others ran that it could be faster than. */
