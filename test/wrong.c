@@ -94,7 +94,7 @@ static spmv_status prepare_a_memory(spmv_plan *p) {
 static spmv_status remember(const spmv_plan *p, const spmv_operands *v) {
     real *kept = p->scratch, *y = v->z;
     const int64_t rows = p->store->rows;
-    if (!kept[rows]) {
+    if (kept[rows] == 0) {
         multiply(p, v);
         memcpy(kept, y, (size_t)rows * sizeof *kept);
         kept[rows] = 1;

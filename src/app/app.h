@@ -20,10 +20,12 @@ typedef struct list { /* of numbers; empty: the option was not given */
 
 enum { BLOCK_WARP_ROWS = 1 << 20 }; /* set in a block given as 32xR */
 
+typedef enum overlapping { OVERLAP_AUTO, OVERLAP_ON, OVERLAP_OFF } overlapping;
+
 typedef struct options {
     const char **matrices;
     int nmatrices;
-    enum { OVERLAP_AUTO, OVERLAP_ON, OVERLAP_OFF } overlap;
+    overlapping overlap;
     const char *kernels; /* as typed; NULL: the first paper's */
     int cells;           /* of --cells; 0: not asked for */
     const char *export;  /* language of --export; NULL: it is not asked for */

@@ -54,7 +54,7 @@ static double exchange_s(const product *p, const many_share *s) {
     const double messages =
                      (double)(s->receives_from > s->sends_to ? s->receives_from : s->sends_to),
                  entries = (double)(s->received > s->sent ? s->received : s->sent);
-    if (!messages) return 0;
+    if (messages == 0) return 0;
     return p->latency_s + messages * p->message_s + entries * p->row / p->network_Bps;
 }
 

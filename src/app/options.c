@@ -303,7 +303,7 @@ static error_t parse(int key, char *arg, struct argp_state *state) {
     case ARGP_KEY_ARG: take_word(o, arg); break;
     case KEY_HALO: word_of("halo", arg, halo_words); break;
     case KEY_EXCHANGE: word_of("exchange", arg, exchange_words); break;
-    case KEY_OVERLAP: o->overlap = (int)word_of("overlap", arg, overlap_words); break;
+    case KEY_OVERLAP: o->overlap = (overlapping)word_of("overlap", arg, overlap_words); break;
     case KEY_PASSES: o->passes = (int)whole_of("passes", arg, 1, 1000000); break;
     case KEY_TIMEOUT: o->timeout_s = real_of("timeout", arg, 0); break;
     case KEY_RETRY: o->retry = o->resume = true; break;

@@ -107,8 +107,8 @@ static void note_oddities(reader *r, const worker *w) {
         [NO_LETTER] = "an exponent as Fortran writes it, 1.5+100 or 1.5Q+100, is read, here first",
         [COMMENT_BEHIND] = "a comment behind an entry is passed over, here first",
         [ABOVE] =
-            "an entry above the diagonal counts below it, too, as the banner's symmetry has it; "
-            "where both are in the file they are added, here first"};
+            ("an entry above the diagonal counts below it, too, as the banner's symmetry has it; "
+             "where both are in the file they are added, here first")};
     for (int k = 0; k < ODDITIES; k++)
         if (w->oddities & ~r->noted & 1u << k)
             mm_note(r, r->lines + w->odd_line[k], "%s", texts[k]);

@@ -152,8 +152,9 @@ def grid_of(units, baseline, rows, cols, metric):
             columns.add(column)
     found = {}
     for row in sorted(cells, key=order):
-        ranked = [unit for group in cells[row].values() for unit in group if unit.status == "ok" and is_verified(unit)]
-        first = best_of(ranked) if ranked else None
+        ranked = [[unit for unit in group if unit.status == "ok" and is_verified(unit)] for group in cells[row].values()]
+        ranked = [group for group in ranked if group]
+        first = best_of([unit for group in ranked for unit in group]) if len(ranked) > 1 else None  # alone none wins
         found[row] = {column: entry_of(group, baseline, metric, first, cols == "kernel") for column, group in cells[row].items()}
     return Grid(rows, sorted(columns, key=order), found)
 
@@ -213,7 +214,7 @@ def with_mean(grid, metric):
     name = "geometric mean" + ("" if len(whole) == len(grid.rows) else f" ({len(whole)} of {len(grid.rows)})")
     means = {column: mean_entry([cells[column] for cells in whole], metric) for column in grid.columns}
     ranked = [entry.time_s for entry in means.values() if "unverified" not in entry.marks]
-    means = {column: entry._replace(best=bool(ranked) and entry.time_s == min(ranked)) for column, entry in means.items()}
+    means = {column: entry._replace(best=len(ranked) > 1 and entry.time_s == min(ranked)) for column, entry in means.items()}
     return grid._replace(rows={**grid.rows, name: means}, means=(name,))
 
 
