@@ -14,7 +14,8 @@ commands() { # COMPILER MARCH: syntax and warnings alone, which takes a tenth of
 work=$(mktemp -d) || exit 73
 trap 'rm -rf "$work"' EXIT
 {
-    for march in x86-64 x86-64-v3 x86-64-v4 sapphirerapids; do commands gcc $march; done
+    # With AVX2 and no AVX-512, and with all of it. The sanitizers' build of CI is for any x86-64.
+    for march in x86-64-v3 sapphirerapids; do commands gcc $march; done
     if command -v clang >/dev/null; then
         commands clang x86-64
     else
