@@ -245,6 +245,9 @@ void csv_write(FILE *file, fields table, const void *of, bool header);
 /* Three or four significant digits with a unit: 52.4 us, 1.34 ms; - if it is none. */
 enum { TIME_TEXT = 16 };
 void time_text(double s, char *out);
+/* Writes how far a median's interval reaches: 1.3%, or >100%; - if it is none. */
+enum { NOISE_TEXT = 16 };
+void noise_text(double noise, char *out);
 const char *status_text(const char *status); /* in capitals for a wrong result */
 typedef struct table_row { /* what a row of the terminal's table needs beyond its record */
     const record *r;

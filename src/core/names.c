@@ -54,10 +54,10 @@ static int distance_of(const char *word, const char *name) {
     while (word[common] && word[common] == name[common]) common++;
     if (common == length && length > 1) return BEGINS;
     if (length > 2 && strstr(name, word)) return HOLDS;
-    if (edits < length / 3 + 2 && edits < length)
-        return SPELT +
-               (int)(2 * common >= length && length - common < edits ? length - common : edits);
-    if (2 * common >= length && common > 2) return SPELT + (int)(length - common);
+    /* csr9 may be csr1, in which one letter is another, before csr_rows, which has all but one. */
+    const size_t spelt = edits < length / 3 + 2 && edits < length ? 2 * edits : NONE;
+    const size_t begun = 2 * common >= length && common > 2 ? 2 * (length - common) + 1 : NONE;
+    if (spelt < NONE || begun < NONE) return SPELT + (int)(spelt < begun ? spelt : begun);
     return common > 2 ? SHARES - (int)common : NONE;
 }
 

@@ -357,7 +357,7 @@ _spmv() {
             '*--tag=''[add to every record; repeatable]:KEY=VALUE:_files' \
             '*--usage''[print every option on a few lines and exit]' \
             '*'{-v,--verbose}'[print more detail]' \
-            '*--exchange=''[what ranks get x of each other through (auto\: mpi)]:auto|mpi:(auto mpi)' \
+            '*--exchange=''[what carries x between ranks (auto\: mpi)]:auto|mpi:(auto mpi)' \
             '*--halo=''[a rank receives those entries of x that its rows need (auto\: lists)]:auto|lists:(auto lists)' \
             '*--overlap=''[multiply own columns while the exchange runs (auto\: if that is faster in a short trial)]:auto|on|off:(auto on off)' \
             '*--partition=''[blocks of as many rows or nnz; of info --ranks also the libraries metis or scotch, or a FILE with a rank, from 0, for each row (nnz)]:HOW:_files' \

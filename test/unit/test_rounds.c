@@ -129,12 +129,24 @@ static void what_does_not_fit_beside_the_others_follows_alone(void **state) {
     spmv_mat_free(s.mat);
 }
 
+static void a_noise_beyond_the_median_is_said_as_that(void **state) {
+    (void)state;
+    const double reach[] = {0.0126, 1, 20.833, NAN};
+    static const char *const words[] = {"1.3%", "100.0%", ">100%", "-"};
+    for (int k = 0; k < COUNT(words); k++) {
+        char said[NOISE_TEXT];
+        noise_text(reach[k], said);
+        assert_string_equal(said, words[k]);
+    }
+}
+
 int main(int argc, char **argv) {
     (void)argc;
     wait_without_spinning(argv);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_record_says_as_much_as_is_known),
         cmocka_unit_test(what_does_not_fit_beside_the_others_follows_alone),
+        cmocka_unit_test(a_noise_beyond_the_median_is_said_as_that),
     };
     return cmocka_run_group_tests(tests, open_context, close_context);
 }

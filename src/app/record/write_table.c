@@ -52,6 +52,15 @@ static void share_text(double share, char *out) {
         snprintf(out, CELL, "-");
 }
 
+void noise_text(double noise, char *out) {
+    if (noise > 1)
+        snprintf(out, NOISE_TEXT, ">100%%");
+    else if (isfinite(noise))
+        snprintf(out, NOISE_TEXT, "%.1f%%", 100 * noise);
+    else
+        snprintf(out, NOISE_TEXT, "-");
+}
+
 /* Returns the decimals that leave three significant digits, or more: 0.00123, 1.30, 55.70, 557. */
 static int decimals_of(double value) {
     if (!(value > 0)) return 2;
@@ -313,7 +322,7 @@ static void fill(const table_row *row, mixture mixed, const char *stat, char cel
     time_text(ok ? r->timing_median_s : NAN, cell[MEDIAN]);
     time_text(ok ? statistic(r, stat) : NAN, cell[STAT]);
     const statistics s = record_times(r);
-    share_text(ok ? median_noise(&s) : NAN, cell[NOISE]);
+    noise_text(ok ? median_noise(&s) : NAN, cell[NOISE]);
     char *marks = cell[NOISE] + strlen(cell[NOISE]);
     const int n = mark_noise(r, marks);
     snprintf(marks + n, (size_t)(MARKS - n), "%.*s", mixed.marks - n, "   ");

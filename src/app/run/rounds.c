@@ -288,14 +288,14 @@ static bool is_announced(const group *g) {
 /* Shows an interim result, once for each kernel whose timing goes on, as soon as it has that many
  * samples. */
 static void show_so_far(const group *g, candidate *e, int least) {
-    char median[TIME_TEXT], interval[32] = "";
+    char median[TIME_TEXT], width[NOISE_TEXT], interval[NOISE_TEXT + 8] = "";
     if (e->shown || !is_announced(g) || e->t.nsamples < least) return;
     statistics so_far = statistics_of(e->t.sample_s, e->t.nsamples);
     time_text(so_far.median, median);
     char name[CELL_LABEL];
     cell_label(&g->run->cell[e->cell], name, sizeof name);
-    if (isfinite(median_noise(&so_far)))
-        snprintf(interval, sizeof interval, ", +/- %.1f%%", 100 * median_noise(&so_far));
+    noise_text(median_noise(&so_far), width);
+    if (isfinite(median_noise(&so_far))) snprintf(interval, sizeof interval, ", +/- %s", width);
     say("%s  %s  %s, check %s%s so far\n", g->run->o->progress ? "\r\033[K" : "", name, median,
         g->run->o->verify ? "ok" : "off", interval);
     e->shown = true;
