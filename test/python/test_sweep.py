@@ -479,12 +479,12 @@ class SweepTest(unittest.TestCase):
         marks of doubt follow a time, and least and most differ."""
         found = {}
         for line in text.splitlines():
-            row = re.match(r"(gen:\S+) +([0-9.]+) ([num]?s)[~!]*(?: !)? +[0-9.e-]+  (\S+) *(?: (?:=|([0-9.]+)(?: to ([0-9.]+))?x) (\S+))?$", line)
+            row = re.match(r"(gen:\S+) +([0-9.]+) ([num]?s)[~!]*(?: !)? +[0-9.e-]+  (\S+) *(?: (?:=|(about )?([0-9.]+)(?: to ([0-9.]+))?x) (\S+))?$", line)
             if row:
-                matrix, median, unit, first, least, most, second = row.groups()
+                matrix, median, unit, first, doubt, least, most, second = row.groups()
                 scale = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1}[unit]
                 found.setdefault(matrix, (float(median) * scale, first,
-                                          least and (float(least), float(most or least), 0.06 if most else 0.006), second))
+                                          least and (float(least), float(most or least), 0.06 if most or doubt else 0.006), second))
         return found
 
     def standings(self):
