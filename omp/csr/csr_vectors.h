@@ -31,7 +31,7 @@ enum {
     ASKED = 16                                       /* entries that x is asked for ahead */
 };
 
-/* What a function asks for ahead; with the entries x, too, if the panel says so. */
+/* Says what a function asks for ahead: with the entries it asks for x, too, if the panel does. */
 enum { ASK_NOTHING, ASK_X, ASK_ENTRIES };
 
 typedef struct lines lines;
@@ -483,51 +483,48 @@ AVX512_INLINE void stream_512(real *to, vec512 v) {
                                                            real *carried) { \
         multiply_##width##_##set(p, s, carried, n, asks); \
     }
-#define ROWS_OF(width, set, n, target) \
+/* FEW and MANY make the functions of a number of vectors, and the table of them by what they ask
+ * for ahead. Of many vectors the entries are not asked for: they take less than the vectors do. */
+#define MANY(width, set, n, target) \
     ROWS_ASKING(width, set, n, target, ASK_NOTHING) \
-    ROWS_ASKING(width, set, n, target, ASK_X)
-/* The entries are not asked for where many vectors take longer than they. */
-#define MANY(width, set, n) \
-    { rows_##width##_##set##_##n##_ASK_NOTHING, rows_##width##_##set##_##n##_ASK_X, NULL }
-#define FEW(width, set, n) \
-    { \
+    ROWS_ASKING(width, set, n, target, ASK_X) \
+    static panel_function *const rows_##width##_##set##_##n[] = { \
+        rows_##width##_##set##_##n##_ASK_NOTHING, rows_##width##_##set##_##n##_ASK_X};
+#define FEW(width, set, n, target) \
+    ROWS_ASKING(width, set, n, target, ASK_NOTHING) \
+    ROWS_ASKING(width, set, n, target, ASK_X) \
+    ROWS_ASKING(width, set, n, target, ASK_ENTRIES) \
+    static panel_function *const rows_##width##_##set##_##n[] = { \
         rows_##width##_##set##_##n##_ASK_NOTHING, rows_##width##_##set##_##n##_ASK_X, \
-            rows_##width##_##set##_##n##_ASK_ENTRIES \
-    }
+        rows_##width##_##set##_##n##_ASK_ENTRIES};
 
 ROW_FUNCTIONS(128, avx2, AVX2_INLINE)
 ROW_FUNCTIONS(256, avx2, AVX2_INLINE)
 ROW_FUNCTIONS(128, avx512, AVX512_INLINE)
 ROW_FUNCTIONS(256, avx512, AVX512_INLINE)
 ROW_FUNCTIONS(512, avx512, AVX512_INLINE)
-ROWS_OF(128, avx2, 1, AVX2)
-ROWS_ASKING(128, avx2, 1, AVX2, ASK_ENTRIES)
-ROWS_OF(256, avx2, 1, AVX2)
-ROWS_ASKING(256, avx2, 1, AVX2, ASK_ENTRIES)
-ROWS_OF(256, avx2, 2, AVX2)
-ROWS_ASKING(256, avx2, 2, AVX2, ASK_ENTRIES)
-ROWS_OF(256, avx2, 3, AVX2)
-ROWS_OF(256, avx2, 4, AVX2)
-ROWS_OF(128, avx512, 1, AVX512)
-ROWS_ASKING(128, avx512, 1, AVX512, ASK_ENTRIES)
-ROWS_OF(256, avx512, 1, AVX512)
-ROWS_ASKING(256, avx512, 1, AVX512, ASK_ENTRIES)
-ROWS_OF(512, avx512, 1, AVX512)
-ROWS_ASKING(512, avx512, 1, AVX512, ASK_ENTRIES)
-ROWS_OF(512, avx512, 2, AVX512)
-ROWS_ASKING(512, avx512, 2, AVX512, ASK_ENTRIES)
-ROWS_OF(512, avx512, 3, AVX512)
-ROWS_OF(512, avx512, 4, AVX512)
+FEW(128, avx2, 1, AVX2)
+FEW(256, avx2, 1, AVX2)
+FEW(256, avx2, 2, AVX2)
+MANY(256, avx2, 3, AVX2)
+MANY(256, avx2, 4, AVX2)
+FEW(128, avx512, 1, AVX512)
+FEW(256, avx512, 1, AVX512)
+FEW(512, avx512, 1, AVX512)
+FEW(512, avx512, 2, AVX512)
+MANY(512, avx512, 3, AVX512)
+MANY(512, avx512, 4, AVX512)
 DIRECT_FUNCTIONS(avx2, AVX2, true)
 
-/* By instruction set, AVX2 and AVX-512. */
-static panel_function *const rows_128[][3] = {FEW(128, avx2, 1), FEW(128, avx512, 1)},
-                             *const rows_256[][3] = {FEW(256, avx2, 1), FEW(256, avx512, 1)};
-/* By the number of vectors. */
-static panel_function *const rows_avx2[][3] = {FEW(256, avx2, 1), FEW(256, avx2, 2),
-                                               MANY(256, avx2, 3), MANY(256, avx2, 4)},
-                             *const rows_avx512[][3] = {FEW(512, avx512, 1), FEW(512, avx512, 2),
-                                                        MANY(512, avx512, 3), MANY(512, avx512, 4)};
+/* The first two tables are by instruction set, AVX2 and AVX-512, the others by the number of
+ * vectors. */
+typedef panel_function *const *asking_functions;
+static const asking_functions rows_128[] = {rows_128_avx2_1, rows_128_avx512_1},
+                              rows_256[] = {rows_256_avx2_1, rows_256_avx512_1},
+                              rows_avx2[] = {rows_256_avx2_1, rows_256_avx2_2, rows_256_avx2_3,
+                                             rows_256_avx2_4},
+                              rows_avx512[] = {rows_512_avx512_1, rows_512_avx512_2,
+                                               rows_512_avx512_3, rows_512_avx512_4};
 
 /* The narrowest vectors that hold the columns, for the fewest lines are read then. */
 static panel_function *rows_function(int64_t isa, const panel *p) {

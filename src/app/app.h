@@ -112,6 +112,10 @@ int page_width(FILE *file, int otherwise);
 /* words and a newline, after `column` columns that are written already; broken at blanks before
  * `width`, and every further line begins after `indent` blanks. */
 void print_wrapped(FILE *file, int width, int column, int indent, const char *words);
+/* Prints a line, broken where the terminal ends. Blanks before it stay, and every further line
+ * begins `indent` blanks behind them. */
+void printf_wrapped(FILE *file, int indent, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 /* Prints a command to type, and a newline: broken before `width` at blanks outside quotes, with the
  * backslash that continues it for a shell; a comment at its end goes to a line of its own. */
 void print_command(FILE *file, int width, int indent, const char *words);

@@ -5,7 +5,6 @@
 #include "option_values.h"
 #include "app/run/session.h"
 #include <math.h>
-#include <stdarg.h>
 #include <stdlib.h>
 
 int cmd_tune(const options *o, const spmv_backend *backend);
@@ -228,24 +227,12 @@ static void spell_times(const cell *before, const cell *found, char *out, size_t
                  *doubt ? ", " : "", doubt);
 }
 
-/* What the last comparison says of what was found. */
+/* Says how the last comparison came out for what was found. */
 static void spell_last(const cell *before, const cell *found, char *out, size_t size) {
     if (before->ok && found->ok)
         spell_times(before, found, out, size);
     else
         snprintf(out, size, "had %s right result", found->ok ? "the only" : "no");
-}
-
-/* Prints a line of the answer, broken where the terminal ends. */
-static void __attribute__((format(printf, 1, 2))) print_line(const char *format, ...) {
-    va_list args;
-    char *words = NULL;
-    va_start(args, format);
-    const int length = vasprintf(&words, format, args);
-    va_end(args);
-    if (length < 0) return;
-    print_wrapped(stdout, page_width(stdout, NO_LIMIT), 0, 2, words);
-    free(words);
 }
 
 static void print_command_of(const session *run, const cell *c) {
@@ -264,21 +251,24 @@ static void print_answer(const session *run, const cell *before, const cell *fou
     spell_last(before, found, last, sizeof last);
     const char *name = descriptor(found->kernel)->name;
     if (!before->ok && !found->ok)
-        print_line(strcmp(before->status, "skipped") == 0
-                       ? "%s: skipped"
-                       : "%s: no result was right, so no command is recommended",
-                   name);
+        printf_wrapped(stdout, 2,
+                       strcmp(before->status, "skipped") == 0
+                           ? "%s: skipped"
+                           : "%s: no result was right, so no command is recommended",
+                       name);
     else if (found == before)
-        print_line("%s: nothing is clearly faster than it is", name);
+        printf_wrapped(stdout, 2, "%s: nothing is clearly faster than it is", name);
     else if (!is_confirmed(before, found))
-        print_line("%s: not confirmed:%s %s in short trials; in the last comparison it %s%s", name,
-                   flags, looked == 0 ? "had the only right result" : "was faster", last,
-                   found->ok && before->ok && time_ratio(before, found) < 1 - CLEARLY &&
-                           !*before->doubt && !*found->doubt
-                       ? ", of too few or too noisy samples"
-                       : "");
+        printf_wrapped(stdout, 2,
+                       "%s: not confirmed:%s %s in short trials; in the last comparison it %s%s",
+                       name, flags, looked == 0 ? "had the only right result" : "was faster", last,
+                       found->ok && before->ok && time_ratio(before, found) < 1 - CLEARLY &&
+                               !*before->doubt && !*found->doubt
+                           ? ", of too few or too noisy samples"
+                           : "");
     else {
-        print_line("%s: confirmed:%s %s in the last comparison; to type:", name, flags, last);
+        printf_wrapped(stdout, 2, "%s: confirmed:%s %s in the last comparison; to type:", name,
+                       flags, last);
         print_command_of(run, found);
     }
 }
@@ -311,9 +301,9 @@ static void print_winner(const session *run, const cell *const *chosen, int n, b
     const size_t written = strlen(others);
     if (tied > MOST_NAMED)
         snprintf(others + written, sizeof others - written, " and %d more", tied - MOST_NAMED);
-    print_line("%s of %d: %s%s, %s%s; to type:",
-               disturbed ? "all were disturbed; the least median" : "fastest", right,
-               descriptor(best->kernel)->name, flags, median, others);
+    printf_wrapped(stdout, 2, "%s of %d: %s%s, %s%s; to type:",
+                   disturbed ? "all were disturbed; the least median" : "fastest", right,
+                   descriptor(best->kernel)->name, flags, median, others);
     print_command_of(run, best);
 }
 

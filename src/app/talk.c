@@ -212,6 +212,18 @@ void print_wrapped(FILE *file, int width, int column, int indent, const char *wo
     fputc('\n', file);
 }
 
+void printf_wrapped(FILE *file, int indent, const char *format, ...) {
+    va_list args;
+    char *words = NULL;
+    va_start(args, format);
+    const int length = vasprintf(&words, format, args);
+    va_end(args);
+    if (length < 0) return;
+    const int lead = fprintf(file, "%*s", (int)strspn(words, " "), "");
+    print_wrapped(file, page_width(file, NO_LIMIT), lead, lead + indent, words + lead);
+    free(words);
+}
+
 /* Returns the bytes of the word that s begins with, in which quotes may hold blanks. */
 static size_t shell_word(const char *s) {
     bool quoted = false;

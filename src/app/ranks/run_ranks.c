@@ -2,7 +2,6 @@
  * take the same steps; what fails on one ends all, with the same exit code. */
 #include "app/option_values.h"
 #include "ranks.h"
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -47,20 +46,6 @@ static int find_hosts(ranks *w) {
     return code;
 }
 
-/* Log and output are rank 0's. */
-static int open_outputs(ranks *w) {
-    session *run = w->run;
-    int code = check_format(run->o);
-    if (!code && is_first(w)) code = log_open(run->o, &run->machine, &run->log);
-    if (code || !is_first(w) || !run->o->output_file) return code;
-    run->output = fopen(run->o->output_file, "w");
-    if (run->output) return 0;
-    run->output = stdout;
-    char what[1200];
-    snprintf(what, sizeof what, "%s: %s", run->o->output_file, strerror(errno));
-    return complain(SPMV_E_WRITE, what);
-}
-
 static void form_team(ranks *w) {
     static const char *const asked[] = {"auto", "on", "off"};
     const options *o = w->run->o;
@@ -85,7 +70,9 @@ static int open_all(ranks *w, const options *o, const spmv_backend *backend) {
     if (!code) code = ranks_agree(w, check_options(o));
     if (!code) code = ranks_agree(w, choose_in_context(w->run));
     if (!code) code = find_hosts(w);
-    if (!code) code = ranks_agree(w, open_outputs(w));
+    if (!code) code = ranks_agree(w, check_format(o));
+    if (!code)
+        code = ranks_agree(w, is_first(w) ? open_outputs(w->run) : 0); /* they are rank 0's */
     return code;
 }
 

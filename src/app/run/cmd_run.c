@@ -247,7 +247,11 @@ static int open_session(session *r) {
     int code = check_format(r->o);
     if (!code) code = choose_session(r);
     if (!code) code = open_devices(r);
-    if (!code) code = log_open(r->o, &r->machine, &r->log);
+    return code ? code : open_outputs(r);
+}
+
+int open_outputs(session *r) {
+    const int code = log_open(r->o, &r->machine, &r->log);
     if (code || !r->o->output_file) return code;
     r->output = fopen(r->o->output_file, "w");
     if (r->output) return 0;

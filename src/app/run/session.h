@@ -134,6 +134,7 @@ void introduce_matrix(session *run, const char *name, const spmv_stats *s, bool 
 void draw_thumbnail(const session *run, const spmv_mat *mat, inputs *in);
 int show_results(session *run, result *results, int n);
 int check_format(const options *o);
+int open_outputs(session *run); /* the log, and the file of -o */
 void run_introduce(const session *run);
 void run_conclude(const session *run);
 int run_exit_code(const session *run);

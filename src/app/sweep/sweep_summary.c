@@ -4,7 +4,6 @@
 #include "sweep.h"
 #include "app/option_values.h"
 #include <math.h>
-#include <stdarg.h>
 #include <stdlib.h>
 
 enum { LABEL = 256, MOST_LISTED = 5, LONGEST_NAME = 32 };
@@ -125,19 +124,6 @@ static void put_name(const char *name, char out[LONGEST_NAME + 1]) {
     if (strlen(name) > LONGEST_NAME) snprintf(out + LONGEST_NAME - 2, 3, "..");
 }
 
-/* Prints a line, broken where the terminal ends; blanks before it stay. */
-static void __attribute__((format(printf, 2, 3))) print_line(FILE *file, const char *format, ...) {
-    va_list args;
-    char *words = NULL;
-    va_start(args, format);
-    const int length = vasprintf(&words, format, args);
-    va_end(args);
-    if (length < 0) return;
-    const int lead = fprintf(file, "%*s", (int)strspn(words, " "), "");
-    print_wrapped(file, page_width(file, NO_LIMIT), lead, lead + 4, words + lead);
-    free(words);
-}
-
 static int name_width(const sweep *s) {
     int width = (int)strlen("matrix");
     for (int m = 0; m < s->nsources; m++) {
@@ -201,8 +187,8 @@ static void print_winner(const ending *e, int m, int wide, int best, FILE *file)
 static int print_winners(const ending *e, FILE *file) {
     int timed = 0, wide = name_width(e->s);
     const bool alone = is_alone(e);
-    print_line(file, alone ? "%-*s  %9s    %7s  %s" : "%-*s  %9s    %7s  %-20s  second", wide,
-               "matrix", "median", "GFLOP/s", alone ? "kernel" : "fastest");
+    printf_wrapped(file, 4, alone ? "%-*s  %9s    %7s  %s" : "%-*s  %9s    %7s  %-20s  second",
+                   wide, "matrix", "median", "GFLOP/s", alone ? "kernel" : "fastest");
     for (int m = 0; m < e->s->nsources; m++) {
         char *line = NULL;
         size_t size;
@@ -267,11 +253,11 @@ static void print_standing(const ending *e, const standing *of, FILE *file) {
     put_label(e, -1, of->cell, label);
     if (isfinite(of->flop_per_s)) rate_text(of->flop_per_s, rate);
     if (is_alone(e)) {
-        print_line(file, "%7s%s %6d  %s", rate, of->doubtful ? "!" : " ", of->timed, label);
+        printf_wrapped(file, 4, "%7s%s %6d  %s", rate, of->doubtful ? "!" : " ", of->timed, label);
         return;
     }
-    print_line(file, "%7s  %6.*fx%s %10d  %5d  %s", rate, of->doubtful ? 1 : 2, of->slower,
-               of->doubtful ? "!" : " ", of->wins, of->timed, label);
+    printf_wrapped(file, 4, "%7s  %6.*fx%s %10d  %5d  %s", rate, of->doubtful ? 1 : 2, of->slower,
+                   of->doubtful ? "!" : " ", of->wins, of->timed, label);
 }
 
 static void print_means(const ending *e, int timed, FILE *file) {
@@ -284,9 +270,10 @@ static void print_means(const ending *e, int timed, FILE *file) {
         fprintf(file, "over %d matrices, geometric mean of the rate\n%7s  %6s\n", timed, "GFLOP/s",
                 "timed");
     else if (n) {
-        print_line(file,
-                   "over %d matrices, geometric means of the rate and of the time over the fastest",
-                   timed);
+        printf_wrapped(
+            file, 4,
+            "over %d matrices, geometric means of the rate and of the time over the fastest",
+            timed);
         fprintf(file, "%7s  %7s  %10s  %5s\n", "GFLOP/s", "time", "fastest on", "timed");
     }
     for (int k = 0; k < n && k < MOST_LISTED; k++) print_standing(e, &all[k], file);
