@@ -1,0 +1,264 @@
+/* csr_vectors_x86.h: the row functions of csr_vectors.h in vectors of AVX2 and AVX-512, and how
+ * their columns are written past the caches. */
+#pragma once
+
+#include "omp/csr/csr_vectors_panel.h"
+#include "omp/masked.h"
+#include "omp/squares.h"
+
+/* ---- whole lines past the caches ------------------------------------------------------------- */
+
+SQUARES(real)
+
+enum { LINE_NUMBERS = 64 / sizeof(real) };
+
+/* Numbers of a column on their way: those of whole lines are written, and the rest is kept. */
+struct lines {
+    real kept[BACK + 2 * LINE_NUMBERS] __attribute__((aligned(64)));
+    uintptr_t to; /* the line in which the first one belongs */
+    int skip;     /* numbers in front of it in that line */
+    int n;        /* with these */
+};
+
+AVX2_INLINE void begin_lines(lines *l, const real *z) {
+    l->skip = l->n = (int)((uintptr_t)z % 64 / sizeof(real));
+    l->to = (uintptr_t)z - (uintptr_t)z % 64;
+}
+
+AVX2_INLINE int finish_first_line(lines *l) {
+    real *to = (real *)l->to;
+    if (l->skip == 0) return 0;
+    for (int n = l->skip; n < LINE_NUMBERS; n++) to[n] = l->kept[n];
+    l->skip = 0;
+    return LINE_NUMBERS;
+}
+
+#define PUT_LINES(isa, target, put) \
+    static target void put_lines_##isa(lines *l) { \
+        const int whole = l->n / LINE_NUMBERS * LINE_NUMBERS; \
+        real *to = (real *)l->to; \
+        if (whole == 0) return; \
+        for (int n = finish_first_line(l); n < whole; n += LINE_NUMBERS) put(to + n, l->kept + n); \
+        memcpy(l->kept, l->kept + whole, 64); \
+        l->to += (size_t)whole * sizeof(real); \
+        l->n -= whole; \
+    }
+
+AVX2_INLINE void put_line_256(void *to, const void *from) {
+    const __m256i first = _mm256_load_si256(from),
+                  second = _mm256_load_si256((const void *)((const char *)from + 32));
+    _mm256_stream_si256(to, first);
+    _mm256_stream_si256((void *)((char *)to + 32), second);
+}
+
+AVX512_INLINE void put_line_512(void *to, const void *from) {
+    _mm512_stream_si512(to, _mm512_load_si512(from));
+}
+
+PUT_LINES(avx2, AVX2, put_line_256)
+PUT_LINES(avx512, AVX512, put_line_512)
+
+AVX2_INLINE void end_lines(lines *l, put_lines_function *put) {
+    put(l);
+    real *to = (real *)l->to;
+    for (int n = l->skip; n < l->n; n++) to[n] = l->kept[n];
+}
+
+/* Turns all that there is, in whole squares, into columns of lines: past the caches, or where they
+ * lie. Squares that are not full have sums of earlier rows, or none, behind their rows. */
+AVX2_INLINE void put_squares(const panel *p, turned_back *t, lines *out) {
+    if (!p->past && t->n < BACK) {
+        put_back(p, t, true);
+        return;
+    }
+    for (int c = 0; c < p->columns; c += 4)
+        for (int r = 0; r < t->n; r += 4) {
+            four_real v[4];
+            for (int l = 0; l < 4; l++) v[l] = *(const four_real *)(t->sum[r + l] + c);
+            turn_square_real(v);
+            for (int l = 0; l < 4 && c + l < p->columns; l++) {
+                real *z = p->z + (c + l) * p->ldz + t->first + r;
+                const real *y = p->y + (c + l) * p->ldy + t->first + r;
+                four_real sum = p->alpha * v[l];
+                __asm__("" : "+x"(sum)); /* so that the other product is fused */
+                if (p->beta != 0) sum += p->beta * *(const four_real *)y;
+                *(four_real *)(p->past ? out[c + l].kept + out[c + l].n + r : z) = sum;
+            }
+        }
+    for (int c = 0; p->past && c < p->columns; c++) {
+        out[c].n += t->n;
+        p->past(&out[c]);
+    }
+    t->first += t->n;
+    t->n = 0;
+}
+
+/* ---- rows ----------------------------------------------------------------------------------- */
+
+/* Functions for rows of n vectors of a width by an instruction set, of which the last is whole or
+ * holds `rest` numbers. Their arguments are constants where they are called, so that each way has a
+ * loop of its own, whose row costs few instructions. */
+
+#define ROW_FUNCTIONS(width, set, INLINE) \
+    INLINE void sum_row_##width##_##set( \
+        const csr *A, const real *x, int64_t ldx, int64_t k, int64_t end, const int n, \
+        const bool whole, const int rest, const int asks, bool asks_x, vec##width *sum) { \
+        enum { LANES = sizeof(vec##width) / sizeof(real) }; \
+        const int64_t begin = k, behind = A->s.nnz - ASKED; \
+        vec##width even[MOST_VECTORS], odd[MOST_VECTORS]; \
+        for (int v = 0; v < n; v++) even[v] = odd[v] = (vec##width){0}; \
+        for (; k + 1 < end; k += 2) { \
+            const real *even_x = x + A->col_idx[k] * ldx, *odd_x = x + A->col_idx[k + 1] * ldx; \
+            if (asks == ASK_ENTRIES) { \
+                ask_ahead(A->values + k, HALF_PAGE); \
+                ask_ahead(A->col_idx + k, HALF_PAGE / 2); \
+            } \
+            if ((asks == ASK_X || (asks == ASK_ENTRIES && asks_x)) && k + 1 < behind) \
+                for (int v = 0; v < n; v += 64 / (int)sizeof(vec##width)) { \
+                    __builtin_prefetch(x + A->col_idx[k + ASKED] * ldx + v * LANES); \
+                    __builtin_prefetch(x + A->col_idx[k + 1 + ASKED] * ldx + v * LANES); \
+                } \
+            _Pragma("GCC unroll 4") for (int v = 0; v < n; v++) { \
+                const bool all = v < n - 1 || whole; \
+                even[v] += A->values[k] * load_##width##_##set(all, rest, even_x + v * LANES); \
+                odd[v] += A->values[k + 1] * load_##width##_##set(all, rest, odd_x + v * LANES); \
+            } \
+        } \
+        if (n == 1 && begin < end) { /* no branch, which none could guess: it may count or not */ \
+            const int64_t at = end - 1; \
+            const vec##width more = \
+                even[0] + \
+                A->values[at] * load_##width##_##set(whole, rest, x + A->col_idx[at] * ldx); \
+            even[0] = chosen_##width##_##set((end - begin) % 2, more, even[0]); \
+        } else if (n > 1 && k < end) { \
+            const real *even_x = x + A->col_idx[k] * ldx; \
+            _Pragma("GCC unroll 4") for (int v = 0; v < n; v++) even[v] += \
+                A->values[k] * load_##width##_##set(v < n - 1 || whole, rest, even_x + v * LANES); \
+        } \
+        _Pragma("GCC unroll 4") for (int v = 0; v < n; v++) sum[v] = even[v] + odd[v]; \
+    } \
+    INLINE void put_row_##width##_##set(const panel *p, int64_t row, const int n, \
+                                        const bool whole, const int rest, const vec##width *sum) { \
+        enum { LANES = sizeof(vec##width) / sizeof(real) }; \
+        real *z = p->z + row * p->ldz; \
+        const real *y = p->y + row * p->ldy; \
+        for (int v = 0; v < n; v++, z += LANES, y += LANES) { \
+            const bool all = v < n - 1 || whole; \
+            vec##width out = p->alpha * sum[v]; \
+            __asm__("" : "+v"(out)); /* as in put_squares */ \
+            if (p->beta != 0) out += p->beta * load_##width##_##set(all, rest, y); \
+            put_##width##_##set(all, rest, z, out); \
+        } \
+    } \
+    INLINE void in_rows_##width##_##set(const panel *given, const share *s, real *carried, \
+                                        const int n, const bool whole, const int asks) { \
+        enum { LANES = sizeof(vec##width) / sizeof(real) }; \
+        const panel p = *given; \
+        const csr A = *p.A; \
+        const int rest = p.columns - (n - 1) * LANES; \
+        const int64_t last = s->last, end = s->end; \
+        vec##width sum[MOST_VECTORS]; \
+        int64_t k = s->k; \
+        for (int64_t i = s->first; i < last; k = A.row_ptr[++i]) { \
+            ask_ahead(A.values + k, HALF_PAGE); \
+            ask_ahead(A.col_idx + k, HALF_PAGE / 2); \
+            sum_row_##width##_##set(&A, p.x, p.ldx, k, A.row_ptr[i + 1], n, whole, rest, asks, \
+                                    p.asks_x, sum); \
+            if (!whole || !p.streams) \
+                put_row_##width##_##set(&p, i, n, whole, rest, sum); \
+            else \
+                for (int v = 0; v < n; v++) \
+                    stream_##width(p.z + i * p.ldz + v * LANES, p.alpha * sum[v]); \
+        } \
+        if (p.streams) _mm_sfence(); \
+        sum_row_##width##_##set(&A, p.x, p.ldx, k, end, n, whole, rest, asks, p.asks_x, sum); \
+        memcpy(carried, sum, (size_t)p.columns * sizeof *carried); \
+    } \
+    INLINE void in_columns_##width##_##set(const panel *given, const share *s, real *carried, \
+                                           const int n, const bool whole, const int asks) { \
+        enum { LANES = sizeof(vec##width) / sizeof(real) }; \
+        const panel p = *given; \
+        const csr A = *p.A; \
+        const int rest = p.columns - (n - 1) * LANES; \
+        turned_back back; \
+        lines out[TURNED]; \
+        vec##width sum[MOST_VECTORS]; \
+        int64_t k = s->k; \
+        memset(&back, 0, sizeof back); \
+        back.first = s->first; \
+        for (int c = 0; p.past && c < p.columns; c++) \
+            begin_lines(&out[c], p.z + c * p.ldz + s->first); \
+        for (int64_t i = s->first; i < s->last; k = A.row_ptr[++i]) { \
+            ask_ahead(A.values + k, HALF_PAGE); \
+            ask_ahead(A.col_idx + k, HALF_PAGE / 2); \
+            sum_row_##width##_##set(&A, p.x, p.ldx, k, A.row_ptr[i + 1], n, whole, rest, asks, \
+                                    p.asks_x, sum); \
+            memcpy(back.sum[back.n], sum, (size_t)n * sizeof *sum); \
+            if (++back.n == BACK) put_squares(&p, &back, out); \
+        } \
+        put_squares(&p, &back, out); \
+        for (int c = 0; p.past && c < p.columns; c++) end_lines(&out[c], p.past); \
+        if (p.past) _mm_sfence(); \
+        sum_row_##width##_##set(&A, p.x, p.ldx, k, s->end, n, whole, rest, asks, p.asks_x, sum); \
+        memcpy(carried, sum, (size_t)p.columns * sizeof *carried); \
+    } \
+    INLINE void multiply_##width##_##set(const panel *p, const share *s, real *carried, \
+                                         const int n, const int asks) { \
+        enum { LANES = sizeof(vec##width) / sizeof(real) }; \
+        const bool whole = p->columns == n * LANES; \
+        if (n * LANES <= TURNED && p->in_columns && whole) \
+            in_columns_##width##_##set(p, s, carried, n, true, asks); \
+        else if (n * LANES <= TURNED && p->in_columns) \
+            in_columns_##width##_##set(p, s, carried, n, false, asks); \
+        else if (whole) \
+            in_rows_##width##_##set(p, s, carried, n, true, asks); \
+        else \
+            in_rows_##width##_##set(p, s, carried, n, false, asks); \
+    }
+
+#define ROWS_ASKING(width, set, n, target, asks) \
+    static target void rows_##width##_##set##_##n##_##asks(const panel *p, const share *s, \
+                                                           real *carried) { \
+        multiply_##width##_##set(p, s, carried, n, asks); \
+    }
+/* FEW and MANY make the functions of a number of vectors, and the table of them by what they ask
+ * for ahead. Of many vectors the entries are not asked for: they take less than the vectors do. */
+#define MANY(width, set, n, target) \
+    ROWS_ASKING(width, set, n, target, ASK_NOTHING) \
+    ROWS_ASKING(width, set, n, target, ASK_X) \
+    static panel_function *const rows_##width##_##set##_##n[] = { \
+        rows_##width##_##set##_##n##_ASK_NOTHING, rows_##width##_##set##_##n##_ASK_X};
+#define FEW(width, set, n, target) \
+    ROWS_ASKING(width, set, n, target, ASK_NOTHING) \
+    ROWS_ASKING(width, set, n, target, ASK_X) \
+    ROWS_ASKING(width, set, n, target, ASK_ENTRIES) \
+    static panel_function *const rows_##width##_##set##_##n[] = { \
+        rows_##width##_##set##_##n##_ASK_NOTHING, rows_##width##_##set##_##n##_ASK_X, \
+        rows_##width##_##set##_##n##_ASK_ENTRIES};
+
+ROW_FUNCTIONS(128, avx2, AVX2_INLINE)
+ROW_FUNCTIONS(256, avx2, AVX2_INLINE)
+ROW_FUNCTIONS(128, avx512, AVX512_INLINE)
+ROW_FUNCTIONS(256, avx512, AVX512_INLINE)
+ROW_FUNCTIONS(512, avx512, AVX512_INLINE)
+FEW(128, avx2, 1, AVX2)
+FEW(256, avx2, 1, AVX2)
+FEW(256, avx2, 2, AVX2)
+MANY(256, avx2, 3, AVX2)
+MANY(256, avx2, 4, AVX2)
+FEW(128, avx512, 1, AVX512)
+FEW(256, avx512, 1, AVX512)
+FEW(512, avx512, 1, AVX512)
+FEW(512, avx512, 2, AVX512)
+MANY(512, avx512, 3, AVX512)
+MANY(512, avx512, 4, AVX512)
+
+/* The first two tables are by instruction set, AVX2 and AVX-512, the others by the number of
+ * vectors. */
+typedef panel_function *const *asking_functions;
+static const asking_functions rows_128[] = {rows_128_avx2_1, rows_128_avx512_1},
+                              rows_256[] = {rows_256_avx2_1, rows_256_avx512_1},
+                              rows_avx2[] = {rows_256_avx2_1, rows_256_avx2_2, rows_256_avx2_3,
+                                             rows_256_avx2_4},
+                              rows_avx512[] = {rows_512_avx512_1, rows_512_avx512_2,
+                                               rows_512_avx512_3, rows_512_avx512_4};
