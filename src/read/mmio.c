@@ -102,17 +102,8 @@ static spmv_status report(reader *r, const worker *w) {
 
 /* Adds notes about what a block is the first to hold; before its lines are counted. */
 static void note_oddities(reader *r, const worker *w) {
-    static const char *const texts[ODDITIES] = {
-        [NOT_FINITE] = "a word is read as the value inf or nan, here first",
-        [NO_LETTER] = "an exponent as Fortran writes it, 1.5+100 or 1.5Q+100, is read, here first",
-        [COMMENT_BEHIND] = "a comment behind an entry is passed over, here first",
-        [ABOVE] =
-            ("an entry above the diagonal counts below it, too, as the banner's symmetry has it; "
-             "where both are in the file they are added, here first")};
     for (int k = 0; k < ODDITIES; k++)
-        if (w->oddities & ~r->noted & 1u << k)
-            mm_note(r, r->lines + w->odd_line[k], "%s", texts[k]);
-    r->noted |= w->oddities;
+        if (w->oddities & 1u << k) mm_note_once(r, k, r->lines + w->odd_line[k]);
 }
 
 /* Waits for the block's turn, checks it against what stood before and copies its entries. */

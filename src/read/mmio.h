@@ -19,7 +19,7 @@ enum {
         64 /* compression up to which an announced number of entries is believed at once */
 };
 /* What entries are read with a note about. */
-enum { NOT_FINITE, NO_LETTER, COMMENT_BEHIND, ABOVE, ODDITIES };
+enum { NOT_FINITE, NO_LETTER, COMMENT_BEHIND, ABOVE, WHOLE, TRUTH, HASH, ODDITIES };
 #define BANNER "'%%MatrixMarket matrix coordinate real general'" /* an example for messages */
 
 typedef struct worker { /* one thread's block */
@@ -58,6 +58,7 @@ typedef struct reader {
     bool coordinate; /* else array */
     bool vector;     /* so says the banner */
     bool one_index;  /* a vector's entries name their row alone */
+    bool truth;      /* the banner says bool: entries may have values, or none */
     spmv_field field;
     spmv_symmetry symmetry;
     int64_t rows, cols, entries, size_line;
@@ -118,6 +119,13 @@ spmv_status mm_refuse_odd_byte(worker *w, const char *line, const char *end, con
 /* Returns a carriage return that ends a comment, with more of the line behind it; NULL: none. */
 const char *mm_find_return(const char *line, const char *end);
 bool mm_scan_integer(word w, int64_t *value); /* [+-]digits; values that do not fit saturate */
+/* The same of a decimal that is a whole number: 5.0, 5. or 1e+05, at most 2^53. */
+bool mm_scan_whole(const reader *r, word w, int64_t *value);
+/* Returns how many words of a line stand before a comment; words holds the first `stored`. */
+int mm_words_before_comment(const word *words, int n, int stored);
+bool mm_is_comment(const char *p); /* begins there: with a %, or with a # as elsewhere */
+/* Returns why text is no number, where that has a usual reason; else empty. */
+const char *mm_reason(word text);
 /* The first error of the worker's block, in the line it is at; always SPMV_E_FORMAT. */
 spmv_status mm_refuse(worker *w, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* The same, at a place in that line. */
@@ -126,6 +134,8 @@ spmv_status mm_refuse_at(worker *w, const char *line, const char *at, const char
 /* Adds a line to the context's note, "path:line: ...". */
 void mm_note(const reader *r, int64_t line, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+/* Adds a note about an oddity in a line of the file, unless one is there. */
+void mm_note_once(reader *r, int oddity, int64_t line);
 /* Turns the lines of the worker's block into entries, at most limit of them. */
 void mm_read_entries(const reader *r, worker *w, int64_t limit);
 

@@ -11,6 +11,13 @@ typedef struct spelling {
     const char *word;
     int meaning;
 } spelling;
+enum { TRUTH_FIELD = -1 }; /* whether the entries have values shows in the first */
+static const spelling objects[] = {{"matrix", false}, {"vector", true}};
+static const spelling formats[] = {
+    {"coordinate", true}, {"array", false}, {"coordinates", true}, {"coord", true},
+    {"coo", true},        {"sparse", true}, {"triplet", true},     {"triplets", true},
+    {"ijv", true},        {"dense", false},
+};
 static const spelling fields[] = {
     {"real", SPMV_REAL_FIELD},
     {"integer", SPMV_INTEGER_FIELD},
@@ -30,7 +37,22 @@ static const spelling fields[] = {
     {"int64", SPMV_INTEGER_FIELD},
     {"uint32", SPMV_INTEGER_FIELD},
     {"uint64", SPMV_INTEGER_FIELD},
+    {"int8", SPMV_INTEGER_FIELD},
+    {"int16", SPMV_INTEGER_FIELD},
+    {"uint8", SPMV_INTEGER_FIELD},
+    {"uint16", SPMV_INTEGER_FIELD},
     {"long", SPMV_INTEGER_FIELD},
+    {"unsigned_int", SPMV_INTEGER_FIELD},
+    {"float16", SPMV_REAL_FIELD},
+    {"half", SPMV_REAL_FIELD},
+    {"real32", SPMV_REAL_FIELD},
+    {"real64", SPMV_REAL_FIELD},
+    {"double-precision", SPMV_REAL_FIELD},
+    {"numeric", SPMV_REAL_FIELD},
+    {"binary", SPMV_PATTERN_FIELD},
+    {"bool", TRUTH_FIELD},
+    {"boolean", TRUTH_FIELD},
+    {"logical", TRUTH_FIELD},
 };
 static const spelling symmetries[] = {
     {"general", SPMV_GENERAL},
@@ -39,81 +61,129 @@ static const spelling symmetries[] = {
     {"unsymmetric", SPMV_GENERAL},
     {"nonsymmetric", SPMV_GENERAL},
     {"asymmetric", SPMV_GENERAL},
+    {"non-symmetric", SPMV_GENERAL},
+    {"gen", SPMV_GENERAL},
+    {"unsym", SPMV_GENERAL},
+    {"sym", SPMV_SYMMETRIC},
+    {"symm", SPMV_SYMMETRIC},
+    {"symmetrical", SPMV_SYMMETRIC},
+    {"herm", SPMV_SYMMETRIC},
+    {"self-adjoint", SPMV_SYMMETRIC},
+    {"selfadjoint", SPMV_SYMMETRIC},
     {"hermitian", SPMV_SYMMETRIC}, /* of numbers that are real */
     {"skew-hermitian", SPMV_SKEW_SYMMETRIC},
     {"skew_symmetric", SPMV_SKEW_SYMMETRIC},
     {"skewsymmetric", SPMV_SKEW_SYMMETRIC},
     {"skew", SPMV_SKEW_SYMMETRIC},
+    {"skew-sym", SPMV_SKEW_SYMMETRIC},
     {"antisymmetric", SPMV_SKEW_SYMMETRIC},
+    {"anti-symmetric", SPMV_SKEW_SYMMETRIC},
 };
-enum { OF_THE_FORMAT = 3 };
+
+/* What a word of the banner says, with its spellings. */
+typedef struct part {
+    const spelling *known;
+    size_t n;
+    int of_the_format; /* spellings that get no note: the first */
+    const char *expected;
+} part;
+enum { OBJECT, FORMAT, FIELD, SYMMETRY, PARTS };
+#define SPELLINGS(list) (list), sizeof(list) / sizeof *(list)
+static const part parts[PARTS] = {
+    {SPELLINGS(objects), 2, "'matrix'"},
+    {SPELLINGS(formats), 2, "'coordinate' or 'array'"},
+    {SPELLINGS(fields), 3, "'real', 'integer' or 'pattern'"},
+    {SPELLINGS(symmetries), 3, "'general', 'symmetric' or 'skew-symmetric'"},
+};
+
+/* Returns the spelling that a word has in a part; NULL: none. */
+static const spelling *find(int which, word w) {
+    for (size_t k = 0; k < parts[which].n; k++)
+        if (mm_word_is(w, parts[which].known[k].word)) return &parts[which].known[k];
+    return NULL;
+}
 
 /* Finds the meaning of a word of the banner; one that the format does not have gets a note. */
-static bool find_meaning(const reader *r, word w, const spelling *known, size_t n, int *meaning) {
-    size_t k = 0;
-    while (k < n && !mm_word_is(w, known[k].word)) k++;
-    if (k == n) return false;
-    *meaning = known[k].meaning;
-    for (size_t j = 0; k >= OF_THE_FORMAT && j < OF_THE_FORMAT; j++)
-        if (known[j].meaning == *meaning)
-            mm_note(r, r->lines, "%s is read as '%s'", mm_quote(w).text, known[j].word);
-    return true;
+static spmv_status find_meaning(const reader *r, worker *w, int which, word given, int *meaning) {
+    const part *p = &parts[which];
+    const spelling *found = find(which, given);
+    if (!found) return mm_refuse(w, "found %s, expected %s", mm_quote(given).text, p->expected);
+    *meaning = found->meaning;
+    for (int k = 0; found >= p->known + p->of_the_format && k < p->of_the_format; k++)
+        if (p->known[k].meaning == *meaning)
+            mm_note(r, r->lines, "%s is read as '%s'", mm_quote(given).text, p->known[k].word);
+    return SPMV_OK;
 }
 
 /* Returns where a comment behind the first words of a line begins, or the line's end. */
 static const char *before_comment(const char *line, const char *first_end, const char *end) {
-    const char *mark = memchr(first_end, '%', (size_t)(end - first_end));
-    return mark && mark > line && is_blank(mark[-1]) ? mark : end;
+    for (const char *p = first_end; p < end; p++)
+        if (mm_is_comment(p) && p > line && is_blank(p[-1])) return p;
+    return end;
 }
 
-/* Finds the banner's words in a line, 5 at most, the first "%%MatrixMarket" with any number of %,
- * from the others by blanks or not; 0: it is no banner. */
+/* Finds the banner's words in a line, 5 at most and how many there are, the first "%%MatrixMarket"
+ * with any number of % or #, from the others by blanks or not; 0: it is no banner. */
 static int split_banner(const char *line, const char *end, word words[5]) {
-    static const char name[] = "matrixmarket";
+    static const char name[] = "matrix", rest[] = "market";
     const char *p = line;
-    while (p < end && (*p == '%' || is_blank(*p))) p++;
-    if ((size_t)(end - p) < strlen(name) || !spmv_begins_with(p, name)) return 0;
+    while (p < end && (mm_is_comment(p) || is_blank(*p))) p++;
+    if ((size_t)(end - p) < strlen(name) + strlen(rest) || !spmv_begins_with(p, name)) return 0;
     p += strlen(name);
+    p += *p == ' ' || *p == '-' || *p == '_';
+    if (!spmv_begins_with(p, rest)) return 0;
+    p += strlen(rest);
     if (p < end && !is_blank(*p)) return 0;
     words[0] = (word){line, (size_t)(p - line)};
     end = before_comment(line, p, end);
     return 1 + mm_split_line(p, end, words + 1, 4);
 }
 
+/* Puts the words of a banner where they belong: some writers leave 'matrix' out, or the symmetry,
+ * or change symmetry and field. Says so, and returns how many words there are. */
+static int arrange(const reader *r, word words[5], int n) {
+    if (n == 4 && !find(OBJECT, words[1]) && find(FORMAT, words[1])) {
+        memmove(words + 2, words + 1, 3 * sizeof *words);
+        words[1] = (word){"matrix", strlen("matrix")};
+        mm_note(r, r->lines, "a banner without 'matrix' is read as if it had it");
+        n = 5;
+    } else if (n == 4) {
+        words[4] = (word){"general", strlen("general")};
+        mm_note(r, r->lines, "a banner without a symmetry is read as 'general'");
+        n = 5;
+    }
+    if (n == 5 && find(SYMMETRY, words[3]) && find(FIELD, words[4])) {
+        const word field = words[4];
+        words[4] = words[3];
+        words[3] = field;
+        mm_note(r, r->lines, "a symmetry before the field is read as if it stood behind it");
+    }
+    return n;
+}
+
 static spmv_status read_banner(reader *r, worker *w, const char *line, const char *end) {
     word words[5] = {{0}};
-    const int n = split_banner(line, end, words);
-    const char *odd = mm_find_odd_byte(line, end);
-    int meaning = 0;
-    if (odd) return mm_refuse_odd_byte(w, line, end, odd);
-    if (n != 5 && n != 4)
-        return mm_refuse(w, "found a banner of %d words, expected 5, as in %s", n, BANNER);
-    r->vector = mm_word_is(words[1], "vector");
-    if (!r->vector && !mm_word_is(words[1], "matrix"))
-        return mm_refuse(w, "found %s, expected 'matrix'", mm_quote(words[1]).text);
-
-    r->coordinate = mm_word_is(words[2], "coordinate");
-    if (!r->coordinate && !mm_word_is(words[2], "array"))
-        return mm_refuse(w, "found %s, expected 'coordinate' or 'array'", mm_quote(words[2]).text);
-
+    int n = split_banner(line, end, words);
     if (!mm_word_is(words[0], "%%matrixmarket"))
         mm_note(r, r->lines, "%s is read as '%%%%MatrixMarket'", mm_quote(words[0]).text);
-    if (mm_word_is(words[3], "complex"))
-        return mm_refuse(w, "found a complex matrix, expected real, integer or pattern: complex "
-                            "values are not supported");
-    if (!find_meaning(r, words[3], fields, sizeof fields / sizeof *fields, &meaning))
-        return mm_refuse(w, "found %s, expected 'real', 'integer' or 'pattern'",
-                         mm_quote(words[3]).text);
-    r->field = (spmv_field)meaning;
-
-    meaning = SPMV_GENERAL;
-    if (n == 4)
-        mm_note(r, r->lines, "a banner without a symmetry is read as 'general'");
-    else if (!find_meaning(r, words[4], symmetries, sizeof symmetries / sizeof *symmetries,
-                           &meaning))
-        return mm_refuse(w, "found %s, expected 'general', 'symmetric' or 'skew-symmetric'",
-                         mm_quote(words[4]).text);
-    r->symmetry = (spmv_symmetry)meaning;
+    n = arrange(r, words, n);
+    const char *odd = mm_find_odd_byte(
+        line, n ? before_comment(line, words[0].text + words[0].length, end) : end);
+    int meaning[PARTS];
+    if (odd) return mm_refuse_odd_byte(w, line, end, odd);
+    if (n != 5) return mm_refuse(w, "found a banner of %d words, expected 5, as in %s", n, BANNER);
+    for (int k = 0; k < PARTS; k++) {
+        if (k == FIELD && mm_word_is(words[k + 1], "complex"))
+            return mm_refuse(w,
+                             "found a complex matrix, expected real, integer or pattern: complex "
+                             "values are not supported");
+        TRY(find_meaning(r, w, k, words[k + 1], &meaning[k]));
+    }
+    r->vector = meaning[OBJECT];
+    r->coordinate = meaning[FORMAT];
+    r->truth = meaning[FIELD] == TRUTH_FIELD;
+    r->field = r->truth ? SPMV_INTEGER_FIELD : (spmv_field)meaning[FIELD];
+    r->symmetry = (spmv_symmetry)meaning[SYMMETRY];
 
     if (r->vector && r->symmetry != SPMV_GENERAL)
         return mm_refuse(w, "found a vector that is not general");
@@ -138,6 +208,24 @@ int64_t mm_column_start(const reader *r, int64_t j) {
     return j * longest - j * (j - 1) / 2;
 }
 
+/* Decides what the banner's bool means: a pattern if the first entry has no value. */
+static void settle_truth(reader *r) {
+    const int indices = r->one_index ? 1 : 2;
+    const char *text = r->carry, *end = text + r->ncarry;
+    if (!r->truth) return;
+    while (r->coordinate && text < end) {
+        const char *stop = mm_end_of_line(text, end);
+        word words[4] = {{0}};
+        const int n = mm_words_before_comment(words, mm_split_line(text, stop, words, 4), 4);
+        if (n == indices) r->field = SPMV_PATTERN_FIELD;
+        if (n > 0) break;
+        text = stop < end ? stop + 1 : end;
+    }
+    mm_note(r, r->size_line, "the banner's 'bool' is read as '%s', as entries have %s",
+            r->field == SPMV_PATTERN_FIELD ? "pattern" : "integer",
+            r->field == SPMV_PATTERN_FIELD ? "no values" : "values");
+}
+
 static spmv_status read_size(reader *r, worker *w, const char *line, const char *end,
                              int64_t bytes_left) {
     static const char *const names[] = {"number of rows", "number of columns", "number of entries"};
@@ -145,7 +233,7 @@ static spmv_status read_size(reader *r, worker *w, const char *line, const char 
     int64_t sizes[3] = {0};
     int n = mm_split_line(line, before_comment(line, line, end), words, 3);
     const int expected = r->coordinate ? 3 : 2;
-    const char *odd = mm_find_odd_byte(line, end);
+    const char *odd = mm_find_odd_byte(line, before_comment(line, line, end));
     if (odd) return mm_refuse_odd_byte(w, line, end, odd);
     if (r->vector && n == expected - 1) { /* a vector need not say that it has one column */
         words[2] = words[1];
@@ -157,10 +245,12 @@ static spmv_status read_size(reader *r, worker *w, const char *line, const char 
         return mm_refuse(w, "found %d word%s, expected %s", n, n == 1 ? "" : "s",
                          r->coordinate ? "'rows columns entries'" : "'rows columns'");
     for (int k = 0; k < expected; k++) {
-        bool is_number = mm_scan_integer(words[k], &sizes[k]);
-        if (!is_number || sizes[k] < 0 || (k == 2 && sizes[k] == INT64_MAX))
-            return mm_refuse(w, "found %s as the %s, expected an integer from 0",
-                             mm_quote(words[k]).text, names[k]);
+        const bool plain = mm_scan_integer(words[k], &sizes[k]);
+        const bool found = plain || mm_scan_whole(r, words[k], &sizes[k]);
+        if (found && !plain) mm_note_once(r, WHOLE, r->lines);
+        if (!found || sizes[k] < 0 || (k == 2 && sizes[k] == INT64_MAX))
+            return mm_refuse(w, "found %s as the %s, expected an integer from 0%s",
+                             mm_quote(words[k]).text, names[k], found ? "" : mm_reason(words[k]));
         if (k < 2 && sizes[k] > INT32_MAX)
             return mm_refuse(
                 w,
@@ -169,6 +259,7 @@ static spmv_status read_size(reader *r, worker *w, const char *line, const char 
     }
     r->rows = sizes[0];
     r->cols = sizes[1];
+    settle_truth(r);
     if (r->symmetry != SPMV_GENERAL && r->rows != r->cols)
         return mm_refuse(w,
                          "found a %s matrix of %" PRId64 " rows and %" PRId64
@@ -196,17 +287,40 @@ static spmv_status read_size(reader *r, worker *w, const char *line, const char 
 
 /* ---- the whole ------------------------------------------------------------------------------- */
 
+/* Says whether the third line begins with a type, such as RUA, and numbers behind it, as in
+ * Harwell-Boeing files. */
+static bool is_harwell_boeing(const char *text, const char *end) {
+    word words[4] = {{0}};
+    int64_t number;
+    const char *line = text, *stop = mm_end_of_line(line, end);
+    for (int k = 0; k < 2 && stop < end; k++) line = stop + 1, stop = mm_end_of_line(line, end);
+    return mm_split_line(line, stop, words, 4) >= 4 && words[0].length == 3 &&
+           strchr("RCPIQrcpiq", words[0].text[0]) && strchr("SUHZRsuhzr", words[0].text[1]) &&
+           strchr("AEae", words[0].text[2]) && mm_scan_integer(words[1], &number) &&
+           mm_scan_integer(words[2], &number) && mm_scan_integer(words[3], &number);
+}
+
 /* Refuses a file that begins with something else: by its name if that is known. */
 static spmv_status refuse_kind(worker *w, const char *line, const char *end) {
     const char *advice, *name = spmv_name_of_kind(w->text, (size_t)(w->filled - w->text), &advice);
     word first = {line, 0};
+    if (!name && is_harwell_boeing(w->text, w->filled)) {
+        name = "a Harwell-Boeing or Rutherford-Boeing file";
+        advice = "collections have the matrix as Matrix Market, too";
+    }
     if (name) {
         w->located = false;
         snprintf(w->error, sizeof w->error, "found %s, expected a Matrix Market file: %s", name,
                  advice);
         return w->status = SPMV_E_FORMAT;
     }
-    mm_split_line(line, end, &first, 1);
+    const int n = mm_split_line(line, end, &first, 1);
+    int64_t number;
+    if (n >= 1 && n <= 3 && mm_scan_integer(first, &number))
+        return mm_refuse(w,
+                         "found numbers, expected %s or the like above them, and a line with "
+                         "'rows columns entries'",
+                         BANNER);
     return mm_refuse(w, "found %s, expected %s or the like: is this a Matrix Market file?",
                      mm_quote(first).text, BANNER);
 }
@@ -230,9 +344,11 @@ static const char *skip_mark(const char *p, const char *end) {
 
 /* A line before the sizes that holds nothing, or a comment: false, but refused if it hides another
  * line, or is what only a banner may follow. */
-static bool holds_sizes(worker *w, const char *line, const char *end) {
+static bool holds_sizes(reader *r, worker *w, const char *line, const char *end) {
     word first;
-    if (mm_split_line(line, end, &first, 1) > 0 && first.text[0] != '%') return true;
+    if (mm_split_line(line, end, &first, 1) == 0) return false;
+    if (!mm_is_comment(first.text)) return true;
+    if (first.text[0] == '#') mm_note_once(r, HASH, r->lines);
     const char *hidden = mm_find_return(line, end);
     if (hidden) mm_refuse_odd_byte(w, line, end, hidden);
     return false;
@@ -263,7 +379,7 @@ spmv_status mm_read_header(reader *r, worker *w) {
                 if (begun) mm_note(r, r->lines, "the banner is expected in line 1");
                 TRY(read_banner(r, w, line, end));
                 banner = true;
-            } else if (holds_sizes(w, line, end)) {
+            } else if (holds_sizes(r, w, line, end)) {
                 if (!banner) return refuse_kind(w, line, end);
                 r->size_line = r->lines;
                 r->ncarry = (size_t)(w->filled - next);

@@ -62,9 +62,13 @@ const char *mm_find_return(const char *line, const char *end) {
     for (const char *p = line; (p = memchr(p, '\r', (size_t)(end - p))) != NULL;) {
         const char *at = p;
         while (p < end && is_blank(*p)) p++;
-        if (p < end && *p != '%') return at;
+        if (p < end && !mm_is_comment(p)) return at;
     }
     return NULL;
+}
+
+bool mm_is_comment(const char *p) {
+    return *p == '%' || *p == '#';
 }
 
 /* The code point that UTF-8 text begins with; -1: that is no UTF-8. */
@@ -91,11 +95,20 @@ spmv_status mm_refuse_odd_byte(worker *w, const char *line, const char *end, con
                  {0x85, "a next-line character"},
                  {0xa0, "a no-break space"},
                  {0xad, "a soft hyphen"},
+                 {0xb7, "a middle dot"},
+                 {0x66b, "a decimal separator"},
+                 {0x2009, "a thin space"},
                  {0x200b, "a zero-width space"},
+                 {0x200e, "a left-to-right mark"},
+                 {0x2010, "a hyphen that is not '-'"},
+                 {0x2011, "a hyphen that is not '-'"},
                  {0x2013, "a dash"},
+                 {0x2014, "a dash"},
                  {0x2028, "a line separator"},
                  {0x202f, "a narrow no-break space"},
+                 {0x2060, "a word joiner"},
                  {0x2212, "a minus sign that is not '-'"},
+                 {0x221e, "a sign for infinity; inf is read"},
                  {0x3000, "an ideographic space"},
                  {0xfeff, "a byte order mark"}};
     const long point = code_point(at, end);
@@ -134,6 +147,15 @@ bool mm_scan_integer(word w, int64_t *value) {
     return true;
 }
 
+bool mm_scan_whole(const reader *r, word w, int64_t *value) {
+    double x = 0;
+    const char *end = w.text + w.length;
+    if (spmv_scan_fortran(&r->powers, w.text, &x) != end) return false;
+    if (!(fabs(x) <= 0x1p53) || x != trunc(x)) return false;
+    *value = (int64_t)x;
+    return true;
+}
+
 /* ---- entries -------------------------------------------------------------------------------- */
 
 spmv_status mm_refuse(worker *w, const char *format, ...) {
@@ -169,29 +191,72 @@ void mm_note(const reader *r, int64_t line, const char *format, ...) {
     va_end(args);
 }
 
+void mm_note_once(reader *r, int oddity, int64_t line) {
+    static const char *const texts[ODDITIES] = {
+        [NOT_FINITE] = "a word is read as the value inf or nan, here first",
+        [NO_LETTER] =
+            "an exponent such as 1.5+100, 1.5Q+100, 1.5f0 or 1.5*^100 is read, here first",
+        [COMMENT_BEHIND] = "a comment behind an entry is passed over, here first",
+        [ABOVE] =
+            ("an entry above the diagonal counts below it, too, as the banner's symmetry has it; "
+             "where both are in the file they are added, here first"),
+        [WHOLE] = "a number such as 5.0 or 1e+05 is read as the integer that it is, here first",
+        [TRUTH] = "the words true and false are read as 1 and 0, here first",
+        [HASH] = "a comment that begins with # is passed over, here first"};
+    if (!(r->noted & 1u << oddity)) mm_note(r, line, "%s", texts[oddity]);
+    r->noted |= 1u << oddity;
+}
+
 /* Says of the block's line that it has an oddity. */
 static void notice(worker *w, int oddity, int64_t line) {
     if (!(w->oddities & 1u << oddity)) w->odd_line[oddity] = line;
     w->oddities |= 1u << oddity;
 }
 
-static spmv_status read_index(worker *w, const char *line, word text, const char *what,
-                              int64_t size, int32_t *out) {
+static spmv_status read_index(const reader *r, worker *w, const char *line, int64_t number,
+                              word text, const char *what, int64_t size, int32_t *out) {
     int64_t value = 1;
-    if (!mm_scan_integer(text, &value) || value < 1 || value > size)
-        return mm_refuse_at(
-            w, line, text.text, "found %s as the %s, expected an integer from 1 to %" PRId64 "%s",
-            mm_quote(text).text, what, size, value == 0 ? ": rows and columns count from 1" : "");
+    const bool plain = mm_scan_integer(text, &value),
+               found = plain || mm_scan_whole(r, text, &value);
+    if (!found || value < 1 || value > size)
+        return mm_refuse_at(w, line, text.text,
+                            "found %s as the %s, expected an integer from 1 to %" PRId64 "%s",
+                            mm_quote(text).text, what, size,
+                            !found       ? mm_reason(text)
+                            : value == 0 ? ": rows and columns count from 1"
+                                         : "");
+    if (!plain) notice(w, WHOLE, number);
     *out = (int32_t)(value - 1);
     return SPMV_OK;
 }
 
-/* Why text is no number, where that has a usual reason. */
-static const char *reason(word text) {
-    if (text.text[0] == '*') return ": Fortran prints stars where a number has no room";
-    if (memchr(text.text, ',', text.length)) return ", with a point and no comma";
-    if (text.length > 1 && (text.text[1] | 0x20) == 'x') return " in decimal";
+const char *mm_reason(word text) {
+    const char first = text.text[0], last = text.text[text.length - 1];
+    if (first == '*') return ": Fortran prints stars where a number has no room";
+    if (first == '\"' || first == '\'') return " without quotes";
+    if (mm_word_is(text, "na") || mm_word_is(text, "none") || mm_word_is(text, "null"))
+        return ": it stands for a value that is missing; nan is read";
+    if (spmv_begins_with(text.text, "np.") || spmv_begins_with(text.text, "tensor("))
+        return ": Python's repr() prints this, str() and float() do not";
+    if (first == '(' || (first <= '9' && ((last | 0x20) == 'i' || (last | 0x20) == 'j')))
+        return ": complex values are not supported";
+    if (memchr(text.text, ',', text.length)) return " without a comma: a point begins the fraction";
+    if (last == ';') return " without a semicolon";
+    if (spmv_begins_with(text.text + (first == '-' || first == '+'), "0x")) return " in decimal";
+    if (memchr(text.text, '_', text.length) || memchr(text.text, '\'', text.length))
+        return ", its digits not in groups";
     return "";
+}
+
+/* Reads true and false as Python, Julia, C++, R and Fortran print them. */
+static bool scan_truth(word text, double *out) {
+    static const char *const words[] = {"false", "true", "f", "t", ".false.", ".true."};
+    for (size_t k = 0; k < sizeof words / sizeof *words; k++)
+        if (mm_word_is(text, words[k])) {
+            *out = (double)(k % 2);
+            return true;
+        }
+    return false;
 }
 
 /* Reads inf and nan as Windows' C libraries print them: 1.#INF, -1.#IND00, 1.#QNAN, -nan(ind). */
@@ -220,9 +285,19 @@ static spmv_status read_value(const reader *r, worker *w, const char *line, int6
     int64_t integer;
     const char *end = text.text + text.length, *stop = spmv_scan_double(&r->powers, text.text, out);
     const bool has_letter = stop == end;
-    if (r->field == SPMV_INTEGER_FIELD && !mm_scan_integer(text, &integer))
-        return mm_refuse_at(w, line, text.text, "found %s as the value, expected an integer",
-                            mm_quote(text).text);
+    if (scan_truth(text, out)) {
+        notice(w, TRUTH, number);
+        return SPMV_OK;
+    }
+    if (r->field == SPMV_INTEGER_FIELD && !mm_scan_integer(text, &integer)) {
+        if (!mm_scan_whole(r, text, &integer)) {
+            const bool is_real = stop == end && isfinite(*out);
+            return mm_refuse_at(w, line, text.text, "found %s as the value, expected an integer%s",
+                                mm_quote(text).text,
+                                is_real ? ": 'real' in the banner allows it" : mm_reason(text));
+        }
+        notice(w, WHOLE, number);
+    }
     if (!has_letter && scan_windows_word(text, out)) {
         notice(w, NOT_FINITE, number);
         return SPMV_OK;
@@ -230,7 +305,7 @@ static spmv_status read_value(const reader *r, worker *w, const char *line, int6
     if (!has_letter) stop = spmv_scan_fortran(&r->powers, text.text, out);
     if (stop != end)
         return mm_refuse_at(w, line, text.text, "found %s as the value, expected a number%s",
-                            mm_quote(text).text, reason(text));
+                            mm_quote(text).text, mm_reason(text));
     if (!isfinite(*out) && text.text[strcspn(text.text, "0123456789iInN")] <= '9')
         return mm_refuse_at(w, line, text.text,
                             "found %s as the value, expected at most %.5g: it is too large for a "
@@ -241,10 +316,9 @@ static spmv_status read_value(const reader *r, worker *w, const char *line, int6
     return SPMV_OK;
 }
 
-/* Counts the words before a comment. */
-static int words_before_comment(const word *words, int n, int stored) {
+int mm_words_before_comment(const word *words, int n, int stored) {
     for (int k = 0; k < n && k < stored; k++)
-        if (words[k].text[0] == '%') return k;
+        if (mm_is_comment(words[k].text)) return k;
     return n;
 }
 
@@ -257,7 +331,7 @@ static const char *read_odd_line(const reader *r, worker *w, const char *line, i
     const char *stop = mm_end_of_line(line, w->end), *next = stop < w->end ? stop + 1 : stop, *odd;
     word words[MOST] = {{0}};
     int all = mm_split_line(line, stop, words, MOST), expected = 1;
-    int nwords = words_before_comment(words, all, MOST), indices = 0;
+    int nwords = mm_words_before_comment(words, all, MOST), indices = 0;
     int32_t row = 0, col = 0;
     double value = 0;
 
@@ -268,6 +342,7 @@ static const char *read_odd_line(const reader *r, worker *w, const char *line, i
         mm_refuse_odd_byte(w, line, stop, odd);
         return next;
     }
+    if (all > 0 && nwords == 0 && words[0].text[0] == '#') notice(w, HASH, number);
     if (nwords == 0) return next;
     if (w->count >= limit) {
         mm_refuse(w,
@@ -282,13 +357,17 @@ static const char *read_odd_line(const reader *r, worker *w, const char *line, i
         const char *mark = line + strcspn(line, ",;\n"); /* the block ends with a newline */
         mm_refuse(w, "found %d word%s, expected %s%s", nwords, nwords == 1 ? "" : "s",
                   r->one_index ? expected == 1 ? "'row'" : "'row value'" : shapes[expected - 1],
-                  mark >= stop   ? ""
-                  : *mark == ',' ? ": blanks separate them, not commas"
-                                 : ": blanks separate them, not semicolons");
+                  mark < stop && *mark == ','   ? ": blanks separate them, not commas"
+                  : mark < stop                 ? ": blanks separate them, not semicolons"
+                  : !r->coordinate              ? ": of an array one value a line, column by column"
+                  : indices == 2 && nwords == 2 ? ": without values the banner says 'pattern'"
+                  : indices == 2 && nwords == 3 ? ": with values the banner says 'real'"
+                                                : "");
         return next;
     }
-    if (indices > 0 && read_index(w, line, words[0], "row", r->rows, &row)) return next;
-    if (indices > 1 && read_index(w, line, words[1], "column", r->cols, &col)) return next;
+    if (indices > 0 && read_index(r, w, line, number, words[0], "row", r->rows, &row)) return next;
+    if (indices > 1 && read_index(r, w, line, number, words[1], "column", r->cols, &col))
+        return next;
     if (expected > indices && read_value(r, w, line, number, words[indices], &value)) return next;
     if (r->coordinate && r->symmetry == SPMV_SKEW_SYMMETRIC && row == col && value != 0) {
         mm_refuse_at(w, line, words[2].text,

@@ -203,7 +203,8 @@ static const char *scan_word(const char *p, double *out) {
     return NULL;
 }
 
-/* fortran: also exponents that begin with q, or behind a point with their sign. */
+/* fortran: also exponents that begin with q, as quadruple precision has it, with f, as Julia's
+ * Float32, with Mathematica's *^, or behind a point with their sign. */
 static inline __attribute__((always_inline)) const char *
 scan_number(const spmv_powers *powers, const char *text, double *out, bool fortran) {
     static const double exact_ten[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
@@ -232,9 +233,11 @@ scan_number(const spmv_powers *powers, const char *text, double *out, bool fortr
         if (p) *out = negative ? -value : value;
         return p;
     }
-    const bool letter = (*p | 0x20) == 'e' || (*p | 0x20) == 'd' || (fortran && (*p | 0x20) == 'q');
-    if (letter || (fortran && point && (*p == '+' || *p == '-'))) {
-        p = scan_exponent(p + letter, &exponent);
+    int letters = (*p | 0x20) == 'e' || (*p | 0x20) == 'd';
+    if (fortran && ((*p | 0x20) == 'q' || (*p | 0x20) == 'f')) letters = 1;
+    if (fortran && *p == '*' && p[1] == '^') letters = 2;
+    if (letters || (fortran && point && (*p == '+' || *p == '-'))) {
+        p = scan_exponent(p + letters, &exponent);
         if (!p) return NULL;
         q += exponent;
     }

@@ -20,3 +20,7 @@ try -m - -x -
 "$SPMV" -k omp:csr_serial -k omp:csr_rows $quick -q --no-log ok.mtx | sed "s/^[*=] /  /" | cut -c1-14
 "$SPMV" --log -m ok.mtx; echo "exit $?"
 "$SPMV" -x -k csr_rows -m ok.mtx; echo "exit $?"
+# A boolean matrix of R, an edge list with the banner as NumPy writes a header, and what no banner heads.
+printf '%s\n' '%%MatrixMarket matrix coo logical sym' '2 2 2' '1 1 TRUE' '2 1 FALSE' >truth.mtx; try -m truth.mtx
+printf '%s\n' "# $B real general" '2e+00 2.0 1.0' '1.0 2.0 5.0' >savetxt.mtx; try -m savetxt.mtx
+printf '%s\n' '# Directed graph' '0 1' >edges.mtx; try -m edges.mtx

@@ -67,8 +67,11 @@ static void test_late_errors(void **state) {
                ":399001:1: found '0' as the row, expected an integer from 1 to 1000000: rows and "
                "columns count from 1");
     check_late(all, 1234, "1 1", 399002, "1 0 1",
-               ":1234: found 2 words, expected 'row column value'");
-    check_late(all, 7, "1 1", 8, "1 0 1", ":7: found 2 words, expected 'row column value'");
+               ":1234: found 2 words, expected 'row column value': without values the banner says "
+               "'pattern'");
+    check_late(
+        all, 7, "1 1", 8, "1 0 1",
+        ":7: found 2 words, expected 'row column value': without values the banner says 'pattern'");
     check_late(all, 200001, "1 1 1 1", 390001, "",
                ":200001: found 4 words, expected 'row column value'");
     check_late(
