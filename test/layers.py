@@ -15,7 +15,7 @@ INCLUDES = {"app": "measure many", "api": "core read generate tune", "tune": "co
             "read": "core", "generate": "core", "core": "", "formats": "", "omp": "formats", "cuda": "formats", "bindings": "", "many": ""}
 CALLS = {"app": "api core generate measure many", "api": "core read generate tune", "tune": "core measure wisdom",
          "wisdom": "core", "measure": "core", "read": "core", "generate": "core", "core": "", "formats": "core",
-         "omp": "core formats", "cuda": "core formats", "bindings": "api core", "many": "api core"}
+         "omp": "core formats", "cuda": "core formats", "bindings": "api core", "many": "api core read generate"}
 NAMES_BACKENDS = ("src/core/registry.c", "src/app/main.c")  # the tables; which backend is the build's
 FOLDERS = ("src", "omp", "cuda", "include", "tables/report")
 

@@ -197,15 +197,16 @@ static int64_t merge_row(int32_t *col, double *value, int64_t n, int64_t *overfl
 
 /* Sorts every row and sums its duplicates; row_len[i] is how many entries row i has left. */
 static spmv_status finish_rows(spmv_ctx *ctx, const spmv_coo *coo, int threads, spmv_csr *out,
-                               int64_t *row_len, spmv_stats *stats) {
-    int64_t failures = 0, merged = 0, merged_upper = 0, overflows = 0, first = INT64_MAX;
+                               int64_t *row_len) {
+    int64_t failures = 0, merged = 0, merged_above = 0, overflows = 0, first = INT64_MAX;
 #pragma omp parallel for schedule(dynamic, 512) num_threads(threads) \
-    reduction(+ : failures, merged, merged_upper, overflows) reduction(min : first)
+    reduction(+ : failures, merged, merged_above, overflows) reduction(min : first)
     for (int64_t i = 0; i < out->rows; i++) {
         int64_t begin = out->row_ptr[i], n = out->row_ptr[i + 1] - begin;
         failures += !sort_row(out->col_idx + begin, out->values + begin, n);
         for (int64_t k = begin + 1; k < begin + n; k++)
-            merged_upper += out->col_idx[k] == out->col_idx[k - 1] && out->col_idx[k] > i;
+            merged_above +=
+                out->col_idx[k] == out->col_idx[k - 1] && out->col_idx[k] > coo->first_row + i;
         int64_t before = overflows;
         row_len[i] = merge_row(out->col_idx + begin, out->values + begin, n, &overflows);
         if (overflows > before && i < first) first = i;
@@ -216,9 +217,9 @@ static spmv_status finish_rows(spmv_ctx *ctx, const spmv_coo *coo, int threads, 
         return spmv_fail(ctx, SPMV_E_FORMAT,
                          "duplicates in row %lld (from 0) have a sum that no double can hold (such "
                          "places: %lld)",
-                         (long long)first, (long long)overflows);
-    /* A mirrored pair counts once, below the diagonal: the file holds one of them. */
-    stats->duplicates = coo->symmetry == SPMV_GENERAL ? merged : merged - merged_upper;
+                         (long long)(coo->first_row + first), (long long)overflows);
+    out->merged = merged;
+    out->merged_above = merged_above;
     out->nnz -= merged;
     return SPMV_OK;
 }
@@ -241,7 +242,7 @@ static void close_gaps(spmv_csr *out, const int64_t *row_len) {
 }
 
 static spmv_status build_from_disorder(spmv_ctx *ctx, const spmv_coo *coo, int threads,
-                                       spmv_csr *out, spmv_stats *stats) {
+                                       spmv_csr *out) {
     /* First where the next entry of each row goes, then the length of each row. */
     int64_t *next = spmv_host_alloc((size_t)(coo->rows + 1) * sizeof *next);
     if (!next)
@@ -249,18 +250,16 @@ static spmv_status build_from_disorder(spmv_ctx *ctx, const spmv_coo *coo, int t
     count_rows(coo, threads, out->row_ptr);
     memcpy(next, out->row_ptr, (size_t)(coo->rows + 1) * sizeof *next);
     scatter(coo, threads, next, out);
-    spmv_status status = finish_rows(ctx, coo, threads, out, next, stats);
+    spmv_status status = finish_rows(ctx, coo, threads, out, next);
     if (status == SPMV_OK && out->nnz != out->row_ptr[out->rows]) close_gaps(out, next);
     spmv_host_free(next);
     return status;
 }
 
-spmv_status spmv_csr_build(spmv_ctx *ctx, const spmv_coo *coo, int threads, spmv_csr *out,
-                           spmv_stats *stats) {
+spmv_status spmv_csr_build(spmv_ctx *ctx, const spmv_coo *coo, int threads, spmv_csr *out) {
     int64_t mirrored = 0;
 #pragma omp parallel for schedule(static) num_threads(threads) reduction(+ : mirrored)
     for (int64_t k = 0; k < coo->nnz; k++) mirrored += has_mirror_image(coo, k);
-    stats->duplicates = 0;
     *out = (spmv_csr){.rows = coo->rows, .cols = coo->cols, .nnz = coo->nnz + mirrored};
     out->row_ptr = spmv_host_take(ctx, (size_t)(out->rows + 1) * sizeof *out->row_ptr);
     out->col_idx = spmv_host_take(ctx, (size_t)out->nnz * sizeof *out->col_idx);
@@ -272,77 +271,7 @@ spmv_status spmv_csr_build(spmv_ctx *ctx, const spmv_coo *coo, int threads, spmv
     else if ((out->as_given = is_in_row_order(coo, threads)))
         copy_in_order(coo, threads, out);
     else
-        status = build_from_disorder(ctx, coo, threads, out, stats);
+        status = build_from_disorder(ctx, coo, threads, out);
     if (status != SPMV_OK) spmv_csr_free(ctx, out);
     return status;
-}
-
-typedef struct lengths { /* of rows */
-    int64_t min, max, empty;
-    uint64_t low, high; /* halves of squares of what they are apart from a middle, summed */
-} lengths;
-
-static lengths lengths_of(const int64_t *row_ptr, int64_t first, int64_t end, int64_t middle) {
-    lengths l = {.min = INT64_MAX};
-    for (int64_t i = first; i < end; i++) {
-        const int64_t n = row_ptr[i + 1] - row_ptr[i], apart = n - middle;
-        const uint64_t square = (uint64_t)(apart * apart);
-        l.min = n < l.min ? n : l.min;
-        l.max = n > l.max ? n : l.max;
-        l.empty += n == 0;
-        l.low += square & UINT32_MAX, l.high += square >> 32;
-    }
-    return l;
-}
-
-/* Squares are summed as integers: the same for any number of threads. */
-void spmv_csr_lengths(const spmv_csr *A, int threads, spmv_stats *stats) {
-    const int64_t middle = A->rows ? A->nnz / A->rows : 0;
-    const double rows = (double)A->rows, mean = A->rows ? (double)A->nnz / rows : 0;
-    lengths all = {.min = INT64_MAX};
-    if (threads == 1) {
-        all = lengths_of(A->row_ptr, 0, A->rows, middle);
-    } else {
-#pragma omp parallel for schedule(static, 1) num_threads(threads)
-        for (int t = 0; t < threads; t++) {
-            const lengths l = lengths_of(A->row_ptr, spmv_split(A->rows, threads, t),
-                                         spmv_split(A->rows, threads, t + 1), middle);
-#pragma omp critical(lengths)
-            {
-                all.min = l.min < all.min ? l.min : all.min;
-                all.max = l.max > all.max ? l.max : all.max;
-                all.empty += l.empty, all.low += l.low, all.high += l.high;
-            }
-        }
-    }
-    const double off = mean - (double)middle;
-    const long double squares = 4294967296.0L * (long double)all.high + (long double)all.low;
-    stats->rows = A->rows;
-    stats->cols = A->cols;
-    stats->nnz = A->nnz;
-    stats->row_min = A->rows ? all.min : 0;
-    stats->row_max = all.max;
-    stats->row_mean = mean;
-    stats->row_std = A->rows ? sqrt(fmax((double)(squares / (long double)rows) - off * off, 0)) : 0;
-    stats->empty_rows = all.empty;
-}
-
-void spmv_csr_count(const spmv_csr *A, int threads, spmv_stats *stats) {
-    int64_t bandwidth = 0;
-    uint64_t hash = spmv_mix((uint64_t)A->rows) + spmv_mix((uint64_t)A->cols + 1);
-#pragma omp parallel for schedule(static) num_threads(threads) reduction(max : bandwidth) \
-    reduction(+ : hash)
-    for (int64_t i = 0; i < A->rows; i++) {
-        uint64_t h = spmv_mix((uint64_t)i + 2);
-        for (int64_t k = A->row_ptr[i]; k < A->row_ptr[i + 1]; k++) {
-            h = (h ^ (uint64_t)(uint32_t)A->col_idx[k]) * 0x9e3779b97f4a7c15u;
-            h = (h ^ (h >> 29) ^ spmv_bits(A->values[k])) * 0xd6e8feb86659fd93u;
-            h ^= h >> 32;
-            int64_t distance = i > A->col_idx[k] ? i - A->col_idx[k] : A->col_idx[k] - i;
-            if (distance > bandwidth) bandwidth = distance;
-        }
-        hash += spmv_mix(h);
-    }
-    stats->bandwidth = bandwidth;
-    stats->hash = hash;
 }

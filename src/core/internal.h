@@ -18,7 +18,8 @@ typedef struct spmv_coo {
     double *values;     /* [nnz]; NULL: every entry is 1 */
     spmv_symmetry symmetry;
     spmv_field field;
-    spmv_ctx *ctx; /* whose memory they are */
+    spmv_ctx *ctx;     /* whose memory they are */
+    int64_t first_row; /* where these rows begin in a larger matrix; usually 0 */
 } spmv_coo;
 /* Allocates the arrays for rows, cols, nnz already set; with_values false leaves values NULL. */
 spmv_status spmv_coo_alloc(spmv_ctx *ctx, spmv_coo *coo, bool with_values);
@@ -58,7 +59,8 @@ typedef struct spmv_csr { /* the canonical CSR: as spmv_csr_view, but owned */
     bool as_given; /* the entries that it was made of are its own, in its order */
     struct {
         bool row_ptr, col_idx, values;
-    } lent; /* by the caller, who owns them */
+    } lent;                       /* by the caller, who owns them */
+    int64_t merged, merged_above; /* duplicates that were added; of these, above the diagonal */
 } spmv_csr;
 
 typedef struct spmv_stored { /* a store made of a matrix, and its copy on a device */
@@ -227,16 +229,17 @@ void spmv_sample_free(spmv_sample *sample);
 
 /* ---- csr.c: the canonical CSR --------------------------------------------------------------- */
 
-/* Expands symmetry, sorts each row by column and sums duplicates; fills in the counts of *stats
- * that come from this. On failure *out holds nothing. */
-spmv_status spmv_csr_build(spmv_ctx *ctx, const spmv_coo *coo, int threads, spmv_csr *out,
-                           spmv_stats *stats);
+/* Expands symmetry, sorts each row by column and sums duplicates. On failure *out holds nothing. */
+spmv_status spmv_csr_build(spmv_ctx *ctx, const spmv_coo *coo, int threads, spmv_csr *out);
 /* SPMV_E_NOMEM: so many bytes, for compressed rows of these sizes, are more than are free. */
 spmv_status spmv_host_fits(spmv_ctx *ctx, int64_t rows, int64_t cols, int64_t nnz, double need);
 /* Checks before anything is allocated that it fits the host's memory. */
 spmv_status spmv_csr_fits(spmv_ctx *ctx, const spmv_coo *coo);
 void spmv_csr_free(spmv_ctx *ctx,
                    spmv_csr *A); /* frees the arrays that are its own and zeroes the struct */
+
+/* ---- tally.c -------------------------------------------------------------------------------- */
+
 /* Fills in what row_ptr says of the finished CSR; the bandwidth and the hash. */
 void spmv_csr_lengths(const spmv_csr *A, int threads, spmv_stats *stats);
 void spmv_csr_count(const spmv_csr *A, int threads, spmv_stats *stats);

@@ -26,7 +26,10 @@ static void share_rows(spmv_mat *mat) {
 
 static spmv_status build_rows(spmv_mat *mat, int threads) {
     TRY(spmv_csr_fits(mat->ctx, &mat->coo));
-    TRY(spmv_csr_build(mat->ctx, &mat->coo, threads, &mat->csr, &mat->stats));
+    TRY(spmv_csr_build(mat->ctx, &mat->coo, threads, &mat->csr));
+    /* A mirrored pair counts once, below the diagonal: the file holds one of them. */
+    const int64_t mirrored = mat->coo.symmetry == SPMV_GENERAL ? 0 : mat->csr.merged_above;
+    mat->stats.duplicates = mat->csr.merged - mirrored;
     if (mat->csr.as_given) share_rows(mat);
     return SPMV_OK;
 }

@@ -1,8 +1,10 @@
-/* generate.c: gen:NAME:ARGS: reads the spec, then makes the rows in two parallel passes: count,
- * fill. */
+/* generate.c: gen:NAME:ARGS: reads the spec, then makes rows, all of them or some, in two parallel
+ * passes: count, fill. */
 #include "generate.h"
+#include "spmv_pieces.h"
 #include <omp.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #define GENERATOR(name, args, summary) {#name, args, summary},
 static const spmv_generator generators[] = {
@@ -134,22 +136,23 @@ static spmv_status read_values(spmv_ctx *ctx, const char *spec, const char *text
                      spec, text, MOST_DISTINCT);
 }
 
-/* Entries k..end-1, whose row and column are known: a value depends on its position, not on who
- * makes it. */
-static void fill_values(const values *v, spmv_coo *A, int64_t k, int64_t end) {
+/* Entries k..end-1, whose row and column are known, of which entry 0 has that position in the whole
+ * matrix: a value depends on its position, not on who makes it. */
+static void fill_values(const values *v, spmv_coo *A, int64_t position, int64_t k, int64_t end) {
     switch (v->rule) {
     case CONSTANT:
         for (; k < end; k++) A->values[k] = A->row[k] == A->col[k] ? v->diagonal : v->others;
         break;
     case RANDOM:
-        for (; k < end; k++) A->values[k] = unit_value(spmv_hash(v->key, (uint64_t)k));
+        for (; k < end; k++) A->values[k] = unit_value(spmv_hash(v->key, (uint64_t)(position + k)));
         break;
     case SYMMETRIC:
         for (; k < end; k++) A->values[k] = symmetric_value(v, A->row[k], A->col[k]);
         break;
     case FEW:
         for (; k < end; k++)
-            A->values[k] = v->distinct[spmv_below(spmv_hash(v->key, (uint64_t)k), v->ndistinct)];
+            A->values[k] =
+                v->distinct[spmv_below(spmv_hash(v->key, (uint64_t)(position + k)), v->ndistinct)];
         break;
     case PATTERN: break;
     }
@@ -157,18 +160,25 @@ static void fill_values(const values *v, spmv_coo *A, int64_t k, int64_t end) {
 
 /* ---- the two passes ------------------------------------------------------------------------- */
 
-/* row_ptr[i + 1] = entries of row i. Rows differ in cost (R-MAT: by thousands), so threads fetch
- * them in blocks. */
-static void count_rows(const spmv_recipe *r, int threads, int32_t *scratch, int64_t *row_ptr) {
-    row_ptr[0] = 0;
-#pragma omp parallel for schedule(dynamic, 512) num_threads(threads)
-    for (int64_t i = 0; i < r->rows; i++)
-        row_ptr[i + 1] =
+struct spmv_making {
+    spmv_ctx *ctx;
+    spmv_recipe r;
+    values v;
+    char spec[128];
+    bool prepared; /* for the rows of the recipe */
+};
+
+/* Rows differ in cost (R-MAT: by thousands), so threads fetch them in blocks. */
+static void count_rows(const spmv_recipe *r, int32_t *scratch, int64_t *length) {
+#pragma omp parallel for schedule(dynamic, 512) num_threads(r->threads)
+    for (int64_t i = r->first; i < r->end; i++)
+        length[i - r->first] =
             r->row_length ? r->row_length(r, i)
                           : r->fill_row(r, i, 0, NULL, scratch + omp_get_thread_num() * r->scratch);
 }
 
-/* Each thread sums its part, then adds what the parts before it came to. part[threads + 1]. */
+/* Each thread sums its part of row_ptr, lengths from its second number on, then adds what the parts
+ * before it came to. part[threads + 1]. */
 static void sum_counts(int64_t rows, int threads, int64_t *row_ptr, int64_t *part) {
 #pragma omp parallel num_threads(threads)
     {
@@ -179,7 +189,7 @@ static void sum_counts(int64_t rows, int threads, int64_t *row_ptr, int64_t *par
 #pragma omp barrier
 #pragma omp single
         {
-            part[0] = 0;
+            part[0] = row_ptr[0] = 0;
             for (int t = 0; t < team; t++) part[t + 1] += part[t];
         }
         for (int64_t i = first; i < end; i++) row_ptr[i + 1] += part[me];
@@ -200,61 +210,140 @@ static int64_t chunk_start(const int64_t *row_ptr, int64_t rows, int64_t nchunks
     return low;
 }
 
-static void fill_rows(const spmv_recipe *r, const values *v, int threads, int32_t *scratch,
-                      const int64_t *row_ptr, spmv_coo *A) {
+/* Fills the rows of the recipe, numbered from the first of them; position: of their first entry in
+ * the whole matrix. */
+static void fill_rows(const spmv_recipe *r, const values *v, int32_t *scratch,
+                      const int64_t *row_ptr, int64_t position, spmv_coo *A) {
     enum {
         CHUNK = 32768
     }; /* entries: columns are still in cache when rows and values are written */
-    int64_t nchunks = (row_ptr[r->rows] + r->rows) / CHUNK + 1;
-#pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
+    const int64_t rows = r->end - r->first, nchunks = (row_ptr[rows] + rows) / CHUNK + 1;
+#pragma omp parallel for schedule(dynamic, 1) num_threads(r->threads)
     for (int64_t c = 0; c < nchunks; c++) {
-        int64_t first = chunk_start(row_ptr, r->rows, nchunks, c);
-        int64_t end = chunk_start(row_ptr, r->rows, nchunks, c + 1);
+        int64_t first = chunk_start(row_ptr, rows, nchunks, c);
+        int64_t end = chunk_start(row_ptr, rows, nchunks, c + 1);
         int32_t *own = scratch + omp_get_thread_num() * r->scratch;
         for (int64_t i = first; i < end; i++) {
-            r->fill_row(r, i, row_ptr[i + 1] - row_ptr[i], A->col + row_ptr[i], own);
-            for (int64_t k = row_ptr[i]; k < row_ptr[i + 1]; k++) A->row[k] = (int32_t)i;
+            r->fill_row(r, r->first + i, row_ptr[i + 1] - row_ptr[i], A->col + row_ptr[i], own);
+            for (int64_t k = row_ptr[i]; k < row_ptr[i + 1]; k++)
+                A->row[k] = (int32_t)(r->first + i);
         }
-        fill_values(v, A, row_ptr[first], row_ptr[end]);
+        fill_values(v, A, position, row_ptr[first], row_ptr[end]);
     }
 }
 
 /* Runs before anything is allocated: Linux grants more memory than there is and kills who uses
  * it. */
-static spmv_status check_memory(spmv_ctx *ctx, const char *spec, const spmv_recipe *r,
-                                const values *v) {
-    double bytes =
-        r->expected * (v->rule == PATTERN ? 8 : 16) + 8 * (double)r->rows + r->extra_bytes;
+static spmv_status check_memory(const spmv_making *m, double share) {
+    const spmv_recipe *r = &m->r;
+    double bytes = share * (r->expected * (m->v.rule == PATTERN ? 8 : 16) + 8 * (double)r->rows +
+                            r->extra_bytes);
     double limit = 0.8 * (double)spmv_host_free_bytes();
     if (bytes <= limit && bytes < (double)PTRDIFF_MAX) return SPMV_OK;
-    return spmv_fail(ctx, SPMV_E_NOMEM,
-                     "gen:%.100s: about %.3g entries need %.1f GB, limit %.1f GB", spec,
-                     r->expected, 1e-9 * bytes, 1e-9 * limit);
+    return spmv_fail(m->ctx, SPMV_E_NOMEM,
+                     "gen:%.100s: about %.3g entries need %.1f GB, limit %.1f GB", m->spec,
+                     share * r->expected, 1e-9 * bytes, 1e-9 * limit);
 }
 
-static spmv_status make_rows(spmv_ctx *ctx, const spmv_recipe *r, const values *v, int threads,
-                             spmv_coo *A) {
-    spmv_status status = SPMV_OK;
-    int64_t *row_ptr = spmv_host_alloc(((size_t)r->rows + 1) * sizeof *row_ptr);
-    int64_t *part = spmv_host_alloc(((size_t)threads + 1) * sizeof *part);
-    int32_t *scratch = spmv_host_alloc((size_t)threads * (size_t)r->scratch * sizeof *scratch);
-    if (!row_ptr || !part || !scratch) {
-        status = spmv_fail(ctx, SPMV_E_NOMEM, "out of memory for the lengths of %lld rows",
-                           (long long)r->rows);
-        goto done;
+static spmv_status lack_lengths(const spmv_making *m) {
+    return spmv_fail(m->ctx, SPMV_E_NOMEM, "out of memory for the lengths of %lld rows",
+                     (long long)(m->r.end - m->r.first));
+}
+
+/* Sets the rows to be made, and prepares their recipe. *scratch: for all threads, to be freed. */
+static spmv_status prepare(spmv_making *m, int64_t first, int64_t end, int32_t **scratch) {
+    spmv_recipe *r = &m->r;
+    *scratch = NULL;
+    if (!m->prepared || first != r->first || end != r->end) {
+        TRY(check_memory(m, r->rows ? (double)(end - first) / (double)r->rows : 1));
+        spmv_host_free(r->table);
+        r->table = NULL;
+        r->first = first;
+        r->end = end;
+        if (r->prepare) TRY(r->prepare(m->ctx, r));
+        m->prepared = true;
     }
-    count_rows(r, threads, scratch, row_ptr);
-    sum_counts(r->rows, threads, row_ptr, part);
-    A->rows = r->rows;
-    A->cols = r->cols;
-    A->nnz = row_ptr[r->rows];
-    A->symmetry = SPMV_GENERAL;
-    A->field = v->rule == PATTERN ? SPMV_PATTERN_FIELD : SPMV_REAL_FIELD;
-    status = spmv_coo_alloc(ctx, A, v->rule != PATTERN);
-    if (status != SPMV_OK) goto done;
-    fill_rows(r, v, threads, scratch, row_ptr, A);
-done:
+    *scratch = spmv_host_alloc((size_t)r->threads * (size_t)r->scratch * sizeof **scratch);
+    return *scratch ? SPMV_OK : lack_lengths(m);
+}
+
+spmv_status spmv_making_open(spmv_ctx *ctx, const char *spec, const spmv_load_opts *opts,
+                             spmv_making **out) {
+    spmv_args args;
+    spmv_making *m = calloc(1, sizeof *m);
+    *out = NULL;
+    if (!m) return spmv_fail(ctx, SPMV_E_NOMEM, "out of memory");
+    m->ctx = ctx;
+    m->r.key = spmv_hash(opts->seed ? opts->seed : 1, 0);
+    snprintf(m->spec, sizeof m->spec, "%s", spec);
+    spmv_status status = read_spec(ctx, spec, &args, &m->r);
+    if (status == SPMV_OK) status = read_values(ctx, spec, opts->values, &m->r, &m->v);
+    m->r.threads = spmv_threads_for(ctx, (int64_t)m->r.expected + m->r.rows);
+    if (status == SPMV_OK)
+        *out = m;
+    else
+        spmv_making_close(m);
+    return status;
+}
+
+void spmv_making_close(spmv_making *m) {
+    if (!m) return;
+    spmv_host_free(m->r.table);
+    spmv_host_free(m->v.distinct);
+    free(m);
+}
+
+void spmv_making_size(const spmv_making *m, int64_t *rows, int64_t *cols, spmv_field *field) {
+    *rows = m->r.rows;
+    *cols = m->r.cols;
+    *field = m->v.rule == PATTERN ? SPMV_PATTERN_FIELD : SPMV_REAL_FIELD;
+}
+
+spmv_status spmv_making_count(spmv_making *m, int64_t first, int64_t end, int64_t *length) {
+    int32_t *scratch;
+    const spmv_status status = prepare(m, first, end, &scratch);
+    if (status == SPMV_OK) count_rows(&m->r, scratch, length);
     spmv_host_free(scratch);
+    return status;
+}
+
+spmv_status spmv_making_fill(spmv_making *m, int64_t first, int64_t end, const int64_t *row_ptr,
+                             int64_t position, const spmv_some_entries *out) {
+    spmv_coo A = {.row = out->row, .col = out->col, .values = out->values};
+    int32_t *scratch;
+    const spmv_status status = prepare(m, first, end, &scratch);
+    if (status == SPMV_OK) fill_rows(&m->r, &m->v, scratch, row_ptr, position, &A);
+    for (int64_t k = 0;
+         status == SPMV_OK && m->v.rule == PATTERN && A.values && k < row_ptr[end - first]; k++)
+        A.values[k] = 1;
+    spmv_host_free(scratch);
+    return status;
+}
+
+/* ---- a whole matrix ------------------------------------------------------------------------- */
+
+static spmv_status make_all(spmv_making *m, spmv_coo *A) {
+    const int64_t rows = m->r.rows;
+    const int threads = m->r.threads;
+    spmv_field field;
+    spmv_making_size(m, &A->rows, &A->cols, &field);
+    A->field = field;
+    A->symmetry = SPMV_GENERAL;
+    m->r.end = rows;
+    TRY(check_memory(m, 1));
+    int64_t *row_ptr = spmv_host_alloc(((size_t)rows + 1) * sizeof *row_ptr);
+    int64_t *part = spmv_host_alloc(((size_t)threads + 1) * sizeof *part);
+    spmv_status status = row_ptr && part ? SPMV_OK : lack_lengths(m);
+    if (status == SPMV_OK) status = spmv_making_count(m, 0, rows, row_ptr + 1);
+    if (status == SPMV_OK) {
+        sum_counts(rows, threads, row_ptr, part);
+        A->nnz = row_ptr[rows];
+        status = spmv_coo_alloc(m->ctx, A, field != SPMV_PATTERN_FIELD);
+    }
+    if (status == SPMV_OK) {
+        const spmv_some_entries all = {A->nnz, A->row, A->col, A->values};
+        status = spmv_making_fill(m, 0, rows, row_ptr, 0, &all);
+    }
     spmv_host_free(part);
     spmv_host_free(row_ptr);
     return status;
@@ -262,17 +351,13 @@ done:
 
 spmv_status spmv_generate(spmv_ctx *ctx, const char *spec, uint64_t seed, const char *text,
                           int threads, spmv_coo *out) {
-    spmv_args args;
-    values v = {0};
-    spmv_recipe r = {.key = spmv_hash(seed, 0), .threads = threads > 0 ? threads : 1};
+    const spmv_load_opts opts = {.size = sizeof opts, .seed = seed, .values = text};
+    spmv_making *m;
     *out = (spmv_coo){0};
-    spmv_status status = read_spec(ctx, spec, &args, &r);
-    if (status == SPMV_OK) status = read_values(ctx, spec, text, &r, &v);
-    if (status == SPMV_OK) status = check_memory(ctx, spec, &r, &v);
-    if (status == SPMV_OK && r.prepare) status = r.prepare(ctx, &r);
-    if (status == SPMV_OK) status = make_rows(ctx, &r, &v, r.threads, out);
-    spmv_host_free(r.table);
-    spmv_host_free(v.distinct);
+    TRY(spmv_making_open(ctx, spec, &opts, &m));
+    m->r.threads = threads > 0 ? threads : 1;
+    const spmv_status status = make_all(m, out);
+    spmv_making_close(m);
     return status;
 }
 

@@ -31,13 +31,14 @@ typedef struct spmv_args { /* of a spec */
 typedef struct spmv_recipe spmv_recipe;
 struct spmv_recipe {
     int64_t rows, cols;
+    int64_t first, end;      /* rows that are made; set before prepare is called */
     double expected;         /* entries, about: what the memory check goes by */
     double extra_bytes;      /* of table while it is made */
     bool constant;           /* own values: `diagonal` on the main diagonal, `others` elsewhere; */
     double diagonal, others; /* else random */
     uint64_t key;            /* of the seed; set before the class is asked */
     int threads;
-    /* Makes table and sets scratch, after the memory check. NULL: nothing to do. */
+    /* Makes table for these rows and sets scratch, after the memory check. NULL: nothing to do. */
     spmv_status (*prepare)(spmv_ctx *ctx, spmv_recipe *r);
     int64_t scratch; /* int32_t's per thread that fill_row needs */
     int64_t n[6];    /* the class's own numbers */

@@ -224,24 +224,29 @@ static int64_t upper_share(uint64_t key, int64_t n) {
     return n * 24 / 100 + deviation * (share - 32 * WORDS) * 10000 / 113137; /* sqrt(512) / 2 */
 }
 
-/* table[i] = edges of row i before merging: level after level in two arrays, the halves of node k
- * are 2k and 2k + 1. */
+/* table[i] = edges of row first + i before merging: level after level in two arrays, the halves of
+ * node k are 2k and 2k + 1; of each level only nodes above the rows that are made. */
 static spmv_status prepare_rmat(spmv_ctx *ctx, spmv_recipe *r) {
-    size_t bytes = (size_t)r->rows * sizeof(int64_t);
+    const int64_t rows = r->end - r->first;
+    const size_t bytes = ((size_t)rows + 2) * sizeof(int64_t);
     int64_t *count = spmv_host_alloc(bytes), *halves = spmv_host_alloc(bytes), most = 0;
     if (!count || !halves) {
         spmv_host_free(count);
         spmv_host_free(halves);
         return spmv_fail(ctx, SPMV_E_NOMEM, "out of memory for the lengths of %lld rows",
-                         (long long)r->rows);
+                         (long long)rows);
     }
     count[0] = r->rows * r->n[1];
-    for (int64_t level = 0, nodes = 1; level < r->n[0]; level++, nodes *= 2) {
-        uint64_t key = spmv_hash(~r->key, (uint64_t)level);
+    for (int64_t level = 0; level < r->n[0] && rows; level++) {
+        const int64_t below = r->n[0] - level - 1; /* levels under the halves */
+        const int64_t from = r->first >> below, to = (r->end - 1) >> below, above = from / 2;
+        const uint64_t key = spmv_hash(~r->key, (uint64_t)level);
 #pragma omp parallel for schedule(static) num_threads(r->threads)
-        for (int64_t k = 0; k < nodes; k++) {
-            halves[2 * k + 1] = upper_share(spmv_hash(key, (uint64_t)k), count[k]);
-            halves[2 * k] = count[k] - halves[2 * k + 1];
+        for (int64_t k = above; k <= to / 2; k++) {
+            const int64_t all = count[k - above];
+            const int64_t upper = upper_share(spmv_hash(key, (uint64_t)k), all);
+            if (2 * k >= from) halves[2 * k - from] = all - upper;
+            if (2 * k < to) halves[2 * k + 1 - from] = upper;
         }
         int64_t *swap = count;
         count = halves;
@@ -249,7 +254,7 @@ static spmv_status prepare_rmat(spmv_ctx *ctx, spmv_recipe *r) {
     }
     spmv_host_free(halves);
 #pragma omp parallel for schedule(static) num_threads(r->threads) reduction(max : most)
-    for (int64_t i = 0; i < r->rows; i++) most = count[i] > most ? count[i] : most;
+    for (int64_t i = 0; i < rows; i++) most = count[i] > most ? count[i] : most;
     r->table = count;
     r->scratch = 2 * most;
     return SPMV_OK;
@@ -274,7 +279,7 @@ static uint32_t rmat_column(uint64_t key, uint32_t row, uint32_t below) {
 
 static int64_t fill_rmat(const spmv_recipe *r, int64_t i, int64_t length, int32_t *col,
                          int32_t *scratch) {
-    int64_t edges = ((const int64_t *)r->table)[i];
+    int64_t edges = ((const int64_t *)r->table)[i - r->first];
     uint64_t key = spmv_hash(r->key, (uint64_t)i);
     (void)length;
     for (int64_t k = 0; k < edges; k++)

@@ -24,7 +24,10 @@ static bool take_block(reader *r, worker *w) {
     while (sem_wait(&r->source) != 0) spmv_input_has_signal(&r->input);
     bool stopped = atomic_load_explicit(&r->stop, memory_order_relaxed);
     if (!stopped && r->bytes >= 0) {
-        taken = r->first_byte + r->next_block * BLOCK < r->bytes;
+        taken = r->first_byte + r->next_block * BLOCK < r->end_byte;
+    } else if (!stopped && r->text) {
+        taken = r->text < r->text_end;
+        if (taken) mm_cut_lines(r, w);
     } else if (!stopped && (!r->ended || r->ncarry > 0)) {
         mm_read_lines(r, w);
         taken = w->end > w->begin || w->endless || w->status != SPMV_OK;
@@ -56,8 +59,8 @@ static spmv_status reserve(reader *r, int64_t needed) {
     return SPMV_OK;
 }
 
-/* Rows and columns of array entries first to first + n - 1. */
-static void fill_positions(reader *r, int64_t first, int64_t n) {
+/* Those of entries first to first + n - 1. */
+void mm_fill_positions(const reader *r, int64_t first, int64_t n, int32_t *row, int32_t *col) {
     int64_t j = 0, last = r->cols; /* the column of first is in j .. last - 1 */
     while (last - j > 1) {
         int64_t middle = j + (last - j) / 2;
@@ -73,8 +76,8 @@ static void fill_positions(reader *r, int64_t first, int64_t n) {
             j++;
             i = mm_first_row(r, j);
         }
-        r->coo.row[k] = (int32_t)i;
-        r->coo.col[k] = (int32_t)j;
+        *row++ = (int32_t)i;
+        *col++ = (int32_t)j;
     }
 }
 
@@ -85,25 +88,34 @@ static void copy_entries(reader *r, const worker *w, int64_t first) {
         memcpy(r->coo.row + first, w->row, n * sizeof *w->row);
         memcpy(r->coo.col + first, w->col, n * sizeof *w->col);
     } else {
-        fill_positions(r, first, w->count);
+        mm_fill_positions(r, first, w->count, r->coo.row + first, r->coo.col + first);
     }
     if (r->coo.values) memcpy(r->coo.values + first, w->values, n * sizeof *w->values);
 }
 
-/* The text of the reader's failure, from the worker that met it. */
-static spmv_status report(reader *r, const worker *w) {
+spmv_status mm_report(const reader *r, const worker *w, int64_t lines) {
     char column[16] = "";
     if (w->column) snprintf(column, sizeof column, "%d:", w->column);
     if (w->located)
-        return spmv_fail(r->ctx, w->status, "%s:%" PRId64 ":%s %s", r->path, r->lines, column,
+        return spmv_fail(r->ctx, w->status, "%s:%" PRId64 ":%s %s", r->path, lines, column,
                          w->error);
     return spmv_fail(r->ctx, w->status, "%s: %s", r->path, w->error);
 }
 
-/* Adds notes about what a block is the first to hold; before its lines are counted. */
-static void note_oddities(reader *r, const worker *w) {
-    for (int k = 0; k < ODDITIES; k++)
-        if (w->oddities & 1u << k) mm_note_once(r, k, r->lines + w->odd_line[k]);
+void mm_each_oddity(const worker *w, void (*notice)(void *arg, int kind, int64_t line), void *arg) {
+    for (unsigned left = w->oddities; left;) {
+        int first = -1;
+        for (int k = 0; k < ODDITIES; k++)
+            if (left >> k & 1 && (first < 0 || w->odd_line[k] < w->odd_line[first])) first = k;
+        notice(arg, first, w->odd_line[first]);
+        left &= ~(1u << first);
+    }
+}
+
+/* Adds a note about what a block is the first to hold; before its lines are counted. */
+static void note_first(void *arg, int kind, int64_t line) {
+    reader *r = arg;
+    mm_note_once(r, kind, r->lines + line);
 }
 
 /* Waits for the block's turn, checks it against what stood before and copies its entries. */
@@ -116,9 +128,9 @@ static void publish_block(reader *r, worker *w, double *done) {
         if (w->count > r->entries - r->published) /* again, to stop at the first line too many */
             mm_read_entries(r, w, r->entries - r->published);
         first = r->published;
-        note_oddities(r, w);
+        mm_each_oddity(w, note_first, r);
         r->lines += w->located || w->status == SPMV_OK ? w->lines : 0;
-        r->status = w->status == SPMV_OK ? reserve(r, first + w->count) : report(r, w);
+        r->status = w->status == SPMV_OK ? reserve(r, first + w->count) : mm_report(r, w, r->lines);
         if (r->status == SPMV_OK) {
             copy = true;
             if (r->capacity < r->entries) { /* the arrays may still move: copy while no other thread
@@ -139,7 +151,7 @@ static void publish_block(reader *r, worker *w, double *done) {
     if (copy) copy_entries(r, w, first);
 }
 
-static bool make_buffers(const reader *r, worker *w) {
+static bool make_buffer(const reader *r, worker *w) {
     size_t n = r->block_entries;
     if (!w->text) w->text = malloc(TEXT_BYTES + SPMV_TEXT_PAD);
     if (r->coordinate) {
@@ -151,15 +163,31 @@ static bool make_buffers(const reader *r, worker *w) {
            (r->field == SPMV_PATTERN_FIELD || w->values);
 }
 
-static void read_blocks(reader *r, worker *workers, int threads, spmv_progress progress,
-                        void *arg) {
+static spmv_status no_memory(const reader *r) {
+    return spmv_fail(r->ctx, SPMV_E_NOMEM, "out of memory while reading %s", r->path);
+}
+
+spmv_status mm_make_workers(reader *r, int threads) {
+    r->threads = threads < 1 ? 1 : threads;
+    r->workers = calloc((size_t)r->threads, sizeof *r->workers);
+    if (r->workers) r->workers[0].text = malloc(TEXT_BYTES + SPMV_TEXT_PAD);
+    return r->workers && r->workers[0].text ? SPMV_OK : no_memory(r);
+}
+
+spmv_status mm_make_buffers(reader *r, int threads) {
+    for (int t = 0; t < threads; t++)
+        if (!make_buffer(r, &r->workers[t])) return no_memory(r);
+    return SPMV_OK;
+}
+
+void mm_read_blocks(reader *r, int threads, spmv_progress progress, void *arg) {
 #pragma omp parallel num_threads(threads)
     {
-        worker *w = &workers[omp_get_thread_num()];
+        worker *w = &r->workers[omp_get_thread_num()];
         double done = 0, told = 0;
         while (take_block(r, w)) {
             if (w->status == SPMV_OK) mm_read_entries(r, w, (int64_t)r->block_entries);
-            publish_block(r, w, &done);
+            r->publish(r, w, &done);
             if (progress && omp_get_thread_num() == 0 && done - told >= 0.01) {
                 progress(arg, done);
                 told = done;
@@ -170,7 +198,7 @@ static void read_blocks(reader *r, worker *workers, int threads, spmv_progress p
 
 /* ---- files ---------------------------------------------------------------------------------- */
 
-static spmv_status open_source(reader *r) {
+spmv_status mm_open_source(reader *r) {
     struct stat facts;
     const bool standard = strcmp(r->path, "-") == 0;
     r->bytes = -1;
@@ -205,84 +233,92 @@ static spmv_status check_room(const reader *r) {
     return spmv_host_fits(r->ctx, r->rows, r->cols, r->entries, need);
 }
 
-/* Opens, reads the header, checks it with accept (NULL: any), reads the entries into r->coo. */
-static spmv_status read_file(reader *r, int threads,
-                             spmv_status (*accept)(const reader *, worker *),
-                             spmv_progress progress, void *arg) {
-    worker *workers = NULL;
-    int64_t blocks;
-    bool plausible; /* the announced number of entries; otherwise it is believed only as entries
-                       come */
-    if (threads < 1) threads = 1;
+void mm_prepare(reader *r) {
     if (!r->header_only) *r->ctx->note = 0;
     r->fd = -1;
+    r->publish = publish_block;
     sem_init(&r->source, 0, 1);
     pthread_mutex_init(&r->order, NULL);
     pthread_cond_init(&r->turned, NULL);
     spmv_powers_init(&r->powers);
-    r->status = open_source(r);
-    if (r->status != SPMV_OK) goto done;
+}
 
+spmv_status mm_begin(reader *r, int threads) {
+    r->status = mm_open_source(r);
+    if (r->status == SPMV_OK) r->status = mm_make_workers(r, threads);
+    if (r->status != SPMV_OK) return r->status;
     r->carry = malloc(TEXT_BYTES);
-    workers = calloc((size_t)threads, sizeof *workers);
-    if (workers) workers[0].text = malloc(TEXT_BYTES + SPMV_TEXT_PAD);
-    if (!r->carry || !workers || !workers[0].text) {
-        r->status = spmv_fail(r->ctx, SPMV_E_NOMEM, "out of memory while reading %s", r->path);
-        goto done;
-    }
-    r->status = mm_read_header(r, workers);
-    if (r->status == SPMV_OK && accept) r->status = accept(r, workers);
-    if (r->status != SPMV_OK) {
-        report(r, workers);
-        goto done;
-    }
-    if (r->header_only) goto done;
+    if (!r->carry) return r->status = no_memory(r);
+    r->status = mm_read_header(r, r->workers);
+    return r->status == SPMV_OK ? SPMV_OK : mm_report(r, r->workers, r->lines);
+}
 
-    blocks = (r->bytes - r->first_byte + BLOCK - 1) / BLOCK;
-    if (r->bytes >= 0 && blocks < threads) threads = blocks > 1 ? (int)blocks : 1;
-    for (int t = 0; t < threads && r->status == SPMV_OK; t++)
-        if (!make_buffers(r, &workers[t]))
-            r->status = spmv_fail(r->ctx, SPMV_E_NOMEM, "out of memory while reading %s", r->path);
-    if (r->status != SPMV_OK) goto done;
-    r->coo =
-        (spmv_coo){.rows = r->rows, .cols = r->cols, .symmetry = r->symmetry, .field = r->field};
-    r->capacity = -1; /* so that even a matrix without entries has arrays */
-    plausible = r->bytes >= 0 || r->entries <= FIRST_CAPACITY ||
-                r->entries / USUAL_RATIO <= r->packed / r->shortest;
-    if (plausible && !accept) r->status = check_room(r);
-    if (r->status == SPMV_OK) r->status = reserve(r, plausible ? r->entries : FIRST_CAPACITY);
-    if (r->status != SPMV_OK) goto done;
-
-    spmv_waiting_prepare(&r->ctx->waiting, threads);
-    read_blocks(r, workers, threads, progress, arg);
-    if (r->status == SPMV_OK && r->published < r->entries) {
-        mm_refuse(workers,
-                  "found the end of the file after %" PRId64 " entries, expected %" PRId64
-                  " as line %" PRId64 " says",
-                  r->published, r->entries, r->size_line);
-        r->status = report(r, workers);
+void mm_end(reader *r) {
+    for (int t = 0; r->workers && t < r->threads; t++) {
+        free(r->workers[t].text);
+        free(r->workers[t].row);
+        free(r->workers[t].col);
+        free(r->workers[t].values);
     }
-    r->coo.nnz = r->published;
-    if (r->status == SPMV_OK && progress) progress(arg, 1);
-
-done:
-    if (r->archive && !r->header_only && r->status == SPMV_E_FORMAT &&
-        !spmv_archive_is_sound(r->archive))
-        r->status = spmv_fail(r->ctx, spmv_archive_status(r->archive), "%s: %s", r->path,
-                              spmv_archive_error(r->archive));
-    for (int t = 0; workers && t < threads; t++) {
-        free(workers[t].text);
-        free(workers[t].row);
-        free(workers[t].col);
-        free(workers[t].values);
-    }
-    free(workers);
+    free(r->workers);
     free(r->carry);
     spmv_archive_close(r->archive);
     if (r->fd >= 0) close(r->fd);
     pthread_cond_destroy(&r->turned);
     pthread_mutex_destroy(&r->order);
     sem_destroy(&r->source);
+}
+
+spmv_status mm_suspect_archive(const reader *r, spmv_status status) {
+    if (!r->archive || status != SPMV_E_FORMAT || spmv_archive_is_sound(r->archive)) return status;
+    return spmv_fail(r->ctx, spmv_archive_status(r->archive), "%s: %s", r->path,
+                     spmv_archive_error(r->archive));
+}
+
+spmv_status mm_refuse_short(reader *r, int64_t entries, int64_t lines) {
+    mm_refuse(r->workers,
+              "found the end of the file after %" PRId64 " entries, expected %" PRId64
+              " as line %" PRId64 " says",
+              entries, r->entries, r->size_line);
+    return mm_report(r, r->workers, lines);
+}
+
+/* Reads the entries into r->coo. A stream may lie about how many there are: then these are believed
+ * only as they come. */
+static spmv_status read_coo(reader *r, bool is_vector, spmv_progress progress, void *arg) {
+    int threads = r->threads;
+    const int64_t blocks = (r->bytes - r->first_byte + BLOCK - 1) / BLOCK;
+    if (r->bytes >= 0 && blocks < threads) threads = blocks > 1 ? (int)blocks : 1;
+    TRY(mm_make_buffers(r, threads));
+    r->coo =
+        (spmv_coo){.rows = r->rows, .cols = r->cols, .symmetry = r->symmetry, .field = r->field};
+    r->capacity = -1; /* so that even a matrix without entries has arrays */
+    const bool plausible = r->bytes >= 0 || r->entries <= FIRST_CAPACITY ||
+                           r->entries / USUAL_RATIO <= r->packed / r->shortest;
+    if (plausible && !is_vector) TRY(check_room(r));
+    TRY(reserve(r, plausible ? r->entries : FIRST_CAPACITY));
+
+    spmv_waiting_prepare(&r->ctx->waiting, threads);
+    mm_read_blocks(r, threads, progress, arg);
+    r->coo.nnz = r->published;
+    if (r->status != SPMV_OK) return r->status;
+    if (r->published < r->entries) return mm_refuse_short(r, r->published, r->lines);
+    if (progress) progress(arg, 1);
+    return SPMV_OK;
+}
+
+/* Opens, reads the header, checks it with accept (NULL: any), reads the entries into r->coo. */
+static spmv_status read_file(reader *r, int threads,
+                             spmv_status (*accept)(const reader *, worker *),
+                             spmv_progress progress, void *arg) {
+    mm_prepare(r);
+    r->status = mm_begin(r, threads);
+    if (r->status == SPMV_OK && accept && accept(r, r->workers) != SPMV_OK)
+        r->status = mm_report(r, r->workers, r->lines);
+    if (r->status == SPMV_OK && !r->header_only)
+        r->status = read_coo(r, accept != NULL, progress, arg);
+    if (!r->header_only) r->status = mm_suspect_archive(r, r->status);
+    mm_end(r);
     if (r->status != SPMV_OK) spmv_coo_free(&r->coo);
     return r->status;
 }

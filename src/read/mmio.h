@@ -40,12 +40,18 @@ typedef struct worker { /* one thread's block */
     int64_t odd_line[ODDITIES]; /* of the block, from 1, with the first of each */
 } worker;
 
-typedef struct reader {
+typedef struct reader reader;
+struct reader {
     spmv_ctx *ctx;
     const char *path;
+    worker *workers; /* [threads] */
+    int threads;
+    /* Takes the entries of a worker's block when it is its turn; *done: share of all so far. */
+    void (*publish)(reader *r, worker *w, double *done);
     int fd;
     spmv_input input; /* the same file, to be read from its beginning on */
     int64_t bytes;    /* of a plain regular file; -1: a stream */
+    int64_t end_byte; /* of a plain file, before which the last line begins that is read */
     int64_t packed;   /* bytes of a regular file, compressed or not; else 0 */
     spmv_archive *archive;
     unsigned char
@@ -68,9 +74,11 @@ typedef struct reader {
     sem_t source; /* guards the next five; unlike a mutex's, a signal ends its wait */
     char *carry;  /* [TEXT_BYTES] text read and not yet handed out; begins a line */
     size_t ncarry;
-    int64_t bytes_read; /* from the stream, or to find the entries of a plain file */
-    int64_t first_byte, next_block;
+    int64_t bytes_read;             /* from the stream, or to find the entries of a plain file */
+    int64_t first_byte, next_block; /* first_byte: where the first block begins */
+    int64_t entries_byte;           /* where a plain file's entries begin */
     bool ended;
+    const char *text, *text_end; /* lines in memory that are read in place of a file; or NULL */
 
     pthread_mutex_t order; /* guards the next ones; turned: signalled when turn has changed */
     pthread_cond_t turned;
@@ -81,7 +89,7 @@ typedef struct reader {
     int64_t capacity; /* entries coo has room for */
     spmv_status status;
     atomic_bool stop;
-} reader;
+};
 
 /* ---- mmio_lines.c */
 
@@ -154,8 +162,33 @@ int64_t mm_column_start(const reader *r, int64_t j);
 void mm_read_lines(reader *r, worker *w);
 /* Block w->index of a plain file becomes the worker's. */
 void mm_read_block(const reader *r, worker *w);
+/* The next lines of r->text become the worker's block; none at its end. */
+void mm_cut_lines(reader *r, worker *w);
 
 /* ---- mmio.c */
+
+/* Makes a reader ready; then opens the file and reads its header. mm_end puts away what both have
+ * made, also after a failure. */
+void mm_prepare(reader *r);
+spmv_status mm_begin(reader *r, int threads);
+void mm_end(reader *r);
+/* Opens the file, and recognises it by its beginning. */
+spmv_status mm_open_source(reader *r);
+/* Allocates the workers, without what only entries need; then that, for as many of them. */
+spmv_status mm_make_workers(reader *r, int threads);
+spmv_status mm_make_buffers(reader *r, int threads);
+/* Hands every block to r->publish, by so many threads, until there is none or one was wrong. */
+void mm_read_blocks(reader *r, int threads, spmv_progress progress, void *arg);
+/* Makes an entry's row and column of its place in an array file. */
+void mm_fill_positions(const reader *r, int64_t first, int64_t n, int32_t *row, int32_t *col);
+/* Writes the text of the reader's failure, from the worker that met it in line `lines`. */
+spmv_status mm_report(const reader *r, const worker *w, int64_t lines);
+/* Looks, after a failure, whether it was the archive that is damaged, which is said then. */
+spmv_status mm_suspect_archive(const reader *r, spmv_status status);
+/* Calls `notice` for each oddity of a block, in the order of its lines. */
+void mm_each_oddity(const worker *w, void (*notice)(void *arg, int kind, int64_t line), void *arg);
+/* Refuses a file that has fewer entries than it says. */
+spmv_status mm_refuse_short(reader *r, int64_t entries, int64_t lines);
 
 bool mm_is_raw_name(const char *path); /* of raw doubles */
 

@@ -88,13 +88,26 @@ static bool read_range(const reader *r, worker *w, char *to, int64_t from, size_
     return true;
 }
 
-/* Block w->index of a plain file: the lines that start in its BLOCK bytes. One byte more in front
- * tells whether the first byte starts a line. */
+void mm_cut_lines(reader *r, worker *w) {
+    const char *end = r->text_end;
+    if (end - r->text > BLOCK) {
+        const char *newline = memrchr(r->text, '\n', BLOCK);
+        if (!newline) newline = memchr(r->text + BLOCK, '\n', (size_t)(end - r->text) - BLOCK);
+        if (newline) end = newline + 1;
+    }
+    w->status = SPMV_OK;
+    w->endless = false;
+    w->begin = r->text;
+    w->end = r->text = end;
+}
+
+/* Block w->index of a plain file: the lines that start in its BLOCK bytes, before r->end_byte. One
+ * byte more in front tells whether the first byte starts a line. */
 void mm_read_block(const reader *r, worker *w) {
     int64_t begin = r->first_byte + w->index * BLOCK, left = r->bytes - begin;
-    size_t lead = w->index > 0;
-    size_t own =
-        lead + (size_t)(left < BLOCK ? left : BLOCK); /* end of the block's bytes in text */
+    int64_t start = r->end_byte - begin < BLOCK ? r->end_byte - begin : BLOCK;
+    size_t lead = begin > r->entries_byte;
+    size_t own = lead + (size_t)start; /* end of the block's bytes in text */
     size_t n = lead + (size_t)(left < BLOCK + LOOK_AHEAD ? left : BLOCK + LOOK_AHEAD);
     const char *newline = NULL;
 

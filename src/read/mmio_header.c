@@ -384,7 +384,8 @@ spmv_status mm_read_header(reader *r, worker *w) {
                 r->size_line = r->lines;
                 r->ncarry = (size_t)(w->filled - next);
                 memcpy(r->carry, next, r->ncarry);
-                r->first_byte = r->bytes_read - (int64_t)r->ncarry;
+                r->first_byte = r->entries_byte = r->bytes_read - (int64_t)r->ncarry;
+                r->end_byte = r->bytes;
                 return read_size(r, w, line, end, r->bytes - r->first_byte);
             }
             if (w->status != SPMV_OK) return w->status;
