@@ -1,4 +1,4 @@
-# A record a row, appended; the folder is made; paths in argv lose their folders.
+# A record a row, appended; the folder is made; paths in argv lose their folders; numbers have nine digits.
 . "$CLI/common"
 if ! $SPMV -V -v | grep -q '^features.*jansson'; then # the bare build says what to install
     $SPMV -m gen:poisson2d:9 -k omp:csr1 -q --log logs --min-time=0 2>&1 >/dev/null | grep -q libjansson-dev || exit 1
@@ -20,7 +20,7 @@ for line in open("one.txt"):
           len(r["timing"]["samples_s"]) >= 10, r["check"]["status"], r["gpu"]["name"])
 END
 cp here/a.mtx "$(printf 'here/\377.mtx')"
-$SPMV -m "$(printf 'here/\377.mtx')" -k omp:csr1 --log odd.jsonl --tag "$(printf 'k\377=v')" --min-time=0 --max-time=0 -q >/dev/null || exit
+$SPMV -m "$(printf 'here/\377.mtx')" -k omp:csr1 --log odd.jsonl --tag "$(printf 'k\377=v')" --alpha=0.123456789 --min-time=0 --max-time=0 -q >/dev/null || exit
 ${PYTHON:-python3} -c 'import json
 r = json.loads(open("odd.jsonl").read())
-print(r["matrix"]["name"], r["matrix"]["source"], r["tags"], r["argv"][2])'
+print(r["matrix"]["name"], r["matrix"]["source"], r["tags"], r["argv"][2], r["config"]["alpha"])'
