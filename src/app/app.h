@@ -74,7 +74,7 @@ typedef struct options {
     int passes;                  /* of sweep; 0: not given */
     double timeout_s;            /* of sweep; negative: not given, 0: none */
     bool dry_run, resume, retry; /* retry: resume */
-    list ranks;                  /* of info: numbers of them */
+    list ranks;                  /* of info and sweep: numbers of them */
     const char *partition;       /* among ranks: rows, nnz, metis, scotch or a file */
     double latency_s, message_s; /* that a message travels, and that it costs a rank */
     double network_Bps;          /* of a rank */
@@ -88,6 +88,12 @@ void options_parse(int argc, char **argv, const char *command, options *out);
 /* Look an option up by its long name: on the command line; there or in the environment. */
 bool options_on_line(const options *o, const char *name);
 bool options_given(const options *o, const char *name);
+/* Returns the given options that say what is multiplied and how it is measured, and those named in
+ * `also`, as --NAME=VALUE; except kernel parameters and the options named in `without`. NULL at the
+ * end; freed by the caller; NULL: out of memory. */
+const char **options_words(const options *o, const char *without, const char *also);
+/* Unsets the variables that options came from, for a program that gets them as words. */
+void options_leave_environment(const options *o);
 /* Writes the given options that say what is multiplied and how it is measured, each after a blank
  * and quoted for a shell, except kernel parameters and the options named in `without`. */
 void options_write(const options *o, const char *without, FILE *out);
@@ -343,6 +349,7 @@ void log_name(const options *o, const machine *m, record_log *log);
 /* Each returns an exit code, after printing what is wrong. */
 int log_open(const options *o, const machine *m, record_log *log);
 int log_append(record_log *log, fields table, const void *of); /* closes a log that fails */
+int log_append_line(record_log *log, const char *line);        /* with its newline; likewise */
 void log_close(record_log *log);
 /* Says how many records it took; or that nothing is logged, where nobody asked for that. */
 void log_say(const options *o, const record_log *log);
@@ -364,6 +371,10 @@ typedef struct logged_cell {
 } logged_cell;
 /* Reads a line of a log; returns false if it is of no sweep. */
 bool jsonl_sweep_cell(const char *line, logged_cell *out);
+/* Makes a record of spmv run one of a sweep, in *out, to be freed, and copies its reason. Returns
+ * false if it is no record, or without memory. */
+bool jsonl_put_in_sweep(const char *line, int pass, const char *cell, char **out, char *reason,
+                        size_t size);
 
 /* ---- ends.c ---------------------------------------------------------------------------------- */
 

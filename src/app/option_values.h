@@ -29,7 +29,8 @@ extern const char *const cache_names[]; /* by spmv_cache; NULL at the end */
 /* Lists replace what was there: the command line overrides the environment. */
 void take_precisions(options *o, const char *arg);
 void take_caches(options *o, const char *arg);
-extern const char *const layout_names[]; /* by spmv_layout - SPMV_COLUMNS; NULL at the end */
+extern const char *const layout_names[];  /* by spmv_layout - SPMV_COLUMNS; NULL at the end */
+extern const char *const overlap_names[]; /* by overlapping; likewise */
 void take_vectors(options *o, const char *arg);
 void take_layouts(options *o, const char *arg);
 /* Take how many ranks to count for, how rows are divided among them, and their network. */

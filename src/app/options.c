@@ -108,7 +108,7 @@ static const struct taken {
     const char *others, *not ;
 } taken[] = {
     {"run", "12357", true, "", ""},
-    {"sweep", "12345", true, "", "output result write format stat export"},
+    {"sweep", "123457", true, "ranks", "output result write format stat export"},
     {"tune", "1235", true, "", "output result write format verify export"},
     {"list", "", false, "backend format quiet color", ""},
     {"info", "", true,
@@ -234,7 +234,6 @@ static error_t parse(int key, char *arg, struct argp_state *state) {
     static const char *const verify_words[] = {"off", "full", NULL};
     static const char *const halo_words[] = {"auto", "lists", NULL};
     static const char *const exchange_words[] = {"auto", "mpi", NULL};
-    static const char *const overlap_words[] = {"auto", "on", "off", NULL};
     static const char *const backend_words[] = {"omp", "cuda", NULL};
     const struct argp_option *option = option_of(key);
     options *o = state->input;
@@ -303,7 +302,7 @@ static error_t parse(int key, char *arg, struct argp_state *state) {
     case ARGP_KEY_ARG: take_word(o, arg); break;
     case KEY_HALO: word_of("halo", arg, halo_words); break;
     case KEY_EXCHANGE: word_of("exchange", arg, exchange_words); break;
-    case KEY_OVERLAP: o->overlap = (overlapping)word_of("overlap", arg, overlap_words); break;
+    case KEY_OVERLAP: o->overlap = (overlapping)word_of("overlap", arg, overlap_names); break;
     case KEY_PASSES: o->passes = (int)whole_of("passes", arg, 1, 1000000); break;
     case KEY_TIMEOUT: o->timeout_s = real_of("timeout", arg, 0); break;
     case KEY_RETRY: o->retry = o->resume = true; break;
@@ -495,19 +494,32 @@ bool options_given(const options *o, const char *name) {
     return options_on_line(o, name) || is_in(o->from_environment, o->nfrom_environment, name);
 }
 
-void options_write(const options *o, const char *without, FILE *out) {
-    for (int k = 0; k < o->nfrom_environment + o->ngiven; k++) {
+const char **options_words(const options *o, const char *without, const char *also) {
+    const int all = o->nfrom_environment + o->ngiven;
+    const char **words = malloc(((size_t)all + 1) * sizeof *words);
+    int n = 0;
+    for (int k = 0; words && k < all; k++) {
         const char *typed =
             k < o->nfrom_environment ? o->from_environment[k] : o->given[k - o->nfrom_environment];
         const struct argp_option *option = option_typed(typed);
         const bool is_typed =
             k < o->nfrom_environment && options_on_line(o, option->name); /* comes later */
-        if (is_typed || option->group > MEASURE || param_of(option->key) != SPMV_NPARAMS ||
-            is_among(option->name, without))
+        if (is_typed || param_of(option->key) != SPMV_NPARAMS || is_among(option->name, without) ||
+            (option->group > MEASURE && !is_among(option->name, also)))
             continue;
-        fputc(' ', out);
-        write_word(typed, out);
+        words[n++] = typed;
     }
+    if (words) words[n] = NULL;
+    return words;
+}
+
+void options_write(const options *o, const char *without, FILE *out) {
+    const char **words = options_words(o, without, "");
+    for (const char **word = words; words && *word; word++) {
+        fputc(' ', out);
+        write_word(*word, out);
+    }
+    free(words);
 }
 
 /* '-' is standard input, which can be read once. */
@@ -525,6 +537,8 @@ void options_check(const options *o, const char *command) {
         const struct argp_option *option = option_typed(o->given[g]);
         if (option->group == RANKS && strcmp(command, "run") == 0 && !launcher_is_there())
             usage_error("--%s is of several ranks: mpirun -n 4 spmv ... starts them", option->name);
+        if (option->group == RANKS && strcmp(command, "sweep") == 0 && !o->ranks.count)
+            usage_error("--%s is of several ranks: --ranks=2,4 starts so many", option->name);
         if (is_taken(command, option) || is_among(option->name, taken_by(command)->not )) continue;
         if (option->group == 4) usage_error("--%s applies to 'spmv sweep' only", option->name);
         usage_error("%s does not take --%s; 'spmv help %s' lists what it takes", command,
@@ -556,6 +570,14 @@ void options_name_environment(const options *o) {
         first = false;
     }
     if (!first) say("\n");
+}
+
+void options_leave_environment(const options *o) {
+    for (int k = 0; k < o->nfrom_environment; k++) {
+        char variable[64];
+        name_variable(option_typed(o->from_environment[k])->name, variable, sizeof variable);
+        unsetenv(variable);
+    }
 }
 
 void options_free(options *o) {

@@ -88,6 +88,11 @@ _spmv() {
             '*--tag=''[add to every record; repeatable]:KEY=VALUE:_files' \
             '*--usage''[print every option on a few lines and exit]' \
             '*'{-v,--verbose}'[print more detail]' \
+            '*--ranks=''[sweep\: measure each cell also over so many ranks, which the launcher of an MPI starts (1\: in one process); info\: in place of formats\: what each of so many would hold, receive and send, and the predicted efficiency]:N,...:_files' \
+            '*--exchange=''[what carries x between ranks (auto\: mpi)]:auto|mpi:(auto mpi)' \
+            '*--halo=''[a rank receives those entries of x that its rows need (auto\: lists)]:auto|lists:(auto lists)' \
+            '*--overlap=''[multiply own columns while the exchange runs (auto\: if that is faster in a short trial)]:auto|on|off:(auto on off)' \
+            '*--partition=''[blocks of as many rows or nnz; of info --ranks also the libraries metis or scotch, or a FILE with a rank, from 0, for each row (nnz)]:HOW:_files' \
             '*'{-h,--help}'[print this and exit]' \
             '*'{-V,--version}'[print the version; with -v also what was compiled in]' \
             '*:file:_files' ;;
@@ -211,7 +216,7 @@ _spmv() {
             '*'{-v,--verbose}'[print more detail]' \
             '*--cells=''[info\: also the pattern, in N x N cells (none)]:N:_files' \
             '*--network=''[info --ranks\: microseconds that a message travels, and that each costs a rank, and GB/s of a rank, for the predicted efficiency (2\:0.4\:12.5)]:US\:US\:GBPS:_files' \
-            '*--ranks=''[info\: in place of formats\: what each of so many ranks of an MPI program would hold, receive and send, and the predicted efficiency]:N,...:_files' \
+            '*--ranks=''[sweep\: measure each cell also over so many ranks, which the launcher of an MPI starts (1\: in one process); info\: in place of formats\: what each of so many would hold, receive and send, and the predicted efficiency]:N,...:_files' \
             '*--partition=''[blocks of as many rows or nnz; of info --ranks also the libraries metis or scotch, or a FILE with a rank, from 0, for each row (nnz)]:HOW:_files' \
             '*'{-h,--help}'[print this and exit]' \
             '*'{-V,--version}'[print the version; with -v also what was compiled in]' \
@@ -261,7 +266,7 @@ _spmv() {
             '*--transpose''[turn rows into columns, at the end]' \
             '*--as=''[what a matrix or kernel is called in the table; repeatable]:OLD=NEW:_files' \
             '*'{-r,--rows=}'[(matrix)]:FIELD:_files' \
-            '*'{-c,--cols=}'[(kernel)]:FIELD:_files' \
+            '*'{-c,--cols=}'[or ranks\: time, halo, imbalance, exchange, share hidden and efficiency of several (kernel)]:FIELD:_files' \
             '*--metric=''[(gflops)]:{exchange,gbs,gflops,halo,hidden,imbalance,prep,scaling,speedup,time}:(exchange gbs gflops halo hidden imbalance prep scaling speedup time)' \
             '*--where=''[only such records; repeatable]:FIELD=VALUE:_files' \
             '*--format=''[(by the ending of -o, else table)]:{table,md,csv,tex}:(table md csv tex)' \

@@ -15,6 +15,7 @@ from sections.markup import NUMBERS, columns, escape, fold, fold_each, html_tabl
 from sections.matrices import matrices_section
 from sections.measured import conditions_section, definitions, environment_section, summary, systems_section, tiles
 from sections.rows import results_section
+from tabular.grid import baselines, grid_of_ranks
 from texts import plural
 from units.layout import BASELINE_ALIAS
 from units.unit import describe
@@ -77,6 +78,20 @@ def kernels_section(layout):
     return fold_each([(name, html_table(*table)) for name, table in tables if table[-1]])
 
 
+def ranks_section(units):
+    """What became of products over several ranks, a system after the other; empty without any."""
+    several = collections.defaultdict(list)
+    for unit in units:
+        if (unit.identity.system.ranks or 1) > 1:
+            several[unit.identity.system].append(unit)
+    baseline, tables = baselines(units), []
+    for system, group in several.items():
+        grid = grid_of_ranks(group, baseline, "matrix")
+        tables.append((describe(system), html_table(("matrix", *grid.columns), "l" + "r" * len(grid.columns), [
+            [row, *(cells[column].text for column in grid.columns)] for row, cells in grid.rows.items()])))
+    return tables and fold_each(tables)
+
+
 def formats_of(systems):
     """All formats, the commonest first: it gets the plainest mark."""
     counts = collections.Counter(cell["format"] for data in systems for cell in data["cells"])
@@ -127,6 +142,7 @@ def folded(records, units, layout, more):
         ("best", "Best kernels", f"of every matrix, over {BASELINE_ALIAS}, when it pays off", best_section(layout)),
         ("kernels", "Kernels", f"speed-ups of every kernel over {BASELINE_ALIAS}", kernels_section(layout)),
         ("headline", "auto over other libraries", "outside set, losses, by size and family", headline_section(layout)),
+        ("ranks", "Over ranks", "halo, imbalance, exchange alone, share hidden, efficiency", ranks_section(units)),
         ("matrices", "Matrices", f"{matrices}: pattern, size, rows", matrices_section(units)),
         ("all", "All results", f"{plural(len(units), 'row')} to sort and filter, and their commands",
          results_section(layout, units)),

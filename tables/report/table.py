@@ -34,8 +34,8 @@ from common import EX_DATAERR, LOGS_HELP, Parser, Stop, edge, load, run, say, wr
 from logs import find_logs, read_logs
 from tabular.choice import KERNEL, MATRIX, chosen, hint, kernel_names, matrix_names, where, with_values
 from tabular.forms import Titled, csv_tables, fitting, md_table, tex_hint, tex_tables, text_table
-from tabular.grid import (METRICS, NAMED, baselines, fastest_head, fastest_of_rows, grid_of, ranked_columns, transposed,
-                          value_of, with_column, with_mean)
+from tabular.grid import (METRICS, NAMED, OF_RANKS, RANKS, baselines, fastest_head, fastest_of_rows, grid_of, grid_of_ranks,
+                          ranked_columns, transposed, value_of, with_column, with_mean)
 from texts import plural
 from units.merging import merge
 from units.settings import order
@@ -89,7 +89,8 @@ def parse(arguments):
     parser.add_argument("--as", type=renaming, action="append", default=[], dest="names", metavar="OLD=NEW",
                         help="what a matrix or kernel is called in the table; repeatable")
     parser.add_argument("-r", "--rows", default="matrix", metavar="FIELD", help="(matrix)")
-    parser.add_argument("-c", "--cols", default="kernel", metavar="FIELD", help="(kernel)")
+    parser.add_argument("-c", "--cols", default="kernel", metavar="FIELD",
+                        help="or ranks: time, halo, imbalance, exchange, share hidden and efficiency of several (kernel)")
     parser.add_argument("--metric", choices=sorted(METRICS), default="gflops", help="(gflops)")
     parser.add_argument("--where", type=where, action="append", default=[], metavar="FIELD=VALUE",
                         help="only such records; repeatable")
@@ -151,6 +152,11 @@ def one_table(units, baseline, options, places, width):
     """The table of a system, without its name, and how many columns are left out; None where nothing
     has both fields."""
     axes = options.rows, options.cols, options.metric
+    if options.cols == RANKS:
+        grid = grid_of_ranks(units, baseline, options.rows)
+        grid = with_mean(grid, RANKS) if options.mean and grid.rows else grid
+        grid = transposed(grid, RANKS) if options.transpose else grid
+        return (Titled("", grid, "the exchange of x"), 0) if grid.rows else None
     full = grid = grid_of(units, baseline, *axes)
     if not full.rows:
         return None
@@ -186,7 +192,8 @@ def renamed(titled, names):
 
 def check_names(units, options):
     """Stops at a name that nothing has."""
-    known = {value_of(axis, unit) for unit in units for axis in (options.rows, options.cols)} - {None}
+    known = {value_of(axis, unit) for unit in units for axis in (options.rows, options.cols)} - {None} | (
+        set(OF_RANKS.values()) if options.cols == RANKS else set())
     for old, _ in options.names:
         if old not in known:
             raise Stop(EX_DATAERR, f"--as {old}: no row or column is called that.{hint(old, known)}")
@@ -195,6 +202,8 @@ def check_names(units, options):
 def nothing(units, options):
     """Why there is no table."""
     fields = {name for unit in units for name in unit.record} | set(NAMED)
+    if options.cols == RANKS:
+        return Stop(EX_DATAERR, "no record is of several ranks: spmv sweep FILE --ranks=2,4 makes some")
     lacking = [name for name in (options.rows, options.cols) if all(value_of(name, unit) is None for unit in units)]
     near = next((name for wanted in lacking for name in sorted(fields) if name.endswith(f".{wanted}")), None)
     return Stop(EX_DATAERR, f"no record has {' or '.join(lacking) or 'both of these'}"

@@ -119,6 +119,22 @@ class TableTest(TableCase):
         for metric, text in ("halo", "4.00"), ("imbalance", "1.25"), ("hidden", "75%"):
             self.assertIn(text, self.table(log, "--metric", metric)[1])
 
+    def test_columns_of_ranks(self):
+        auto = {"config__requested": "auto"}
+        of_ranks = [record(median, ranks__count=ranks, ranks__hosts=1, ranks__received_B=4000000, ranks__imbalance=1.25,
+                           ranks__exchange_s=1e-6, ranks__hidden=0.75, **auto) for ranks, median in ((2, 4e-6), (4, 2e-6))]
+        log = self.write("run.jsonl", record(4e-6, **auto), *of_ranks)
+        head, *rows = self.cells(log, "-r", "ranks.count", "-c", "ranks")
+        for row, (ranks, median) in zip(rows, (("2", "4e-06"), ("4", "2e-06"))):
+            self.assertEqual(dict(zip(head, row)), {
+                "ranks.count": ranks, "time": median, "halo MB": "4.0", "imbalance": "1.25", "exchange alone": "1e-06",
+                "share hidden": "0.75", "efficiency": "0.5"})
+        self.assertEqual(len(rows), 2)
+        out = self.table(log, "-c", "ranks", "--mean")[1]
+        self.assertIn("2 ranks", out)
+        self.assertRegex(out, "alpha .*4.00 .*1.25 .*75% .*0.50")
+        self.assertIn("no record is of several ranks", self.refused(65, self.write("one.jsonl", record(4e-6)), "-c", "ranks"))
+
     def test_efficiency_is_of_auto_on_one_rank(self):
         auto = {"config__requested": "auto"}
         alone = record(4e-6, **auto), record(1e-6)  # another kernel's time does not count

@@ -1,7 +1,9 @@
 /* launcher.c: whether mpirun or its like has started this process as one of several ranks.
- * Launchers say so in the environment, before MPI is loaded. */
+ * Launchers say so in the environment, before MPI is loaded. What a rank starts has that
+ * environment, too, and is no rank. */
 #include "ranks.h"
 #include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -13,22 +15,123 @@ static const struct sign {
              {"PMI_SIZE", "PMI_RANK", "mpich"},
              {"SLURM_NTASKS", "PMIX_RANK", "openmpi"}};
 
-const launcher *launcher_of(void) {
-    static launcher found;
-    for (size_t k = 0; k < sizeof signs / sizeof *signs; k++) {
-        const char *size = getenv(signs[k].size), *rank = getenv(signs[k].rank);
-        if (!size || !rank || atoi(size) < 2) continue;
-        found = (launcher){signs[k].mpi, atoi(rank), atoi(size)};
-        return &found;
+/* Returns the file NAME of a process, which ends with a 0; NULL: it cannot be read. */
+static char *file_of(long process, const char *name) {
+    enum { PIECE = 1 << 16 };
+    char path[64], *held = NULL;
+    size_t n = 0, got = 1;
+    snprintf(path, sizeof path, "/proc/%ld/%s", process, name);
+    FILE *file = fopen(path, "re");
+    while (file && got) {
+        char *longer = realloc(held, n + PIECE + 1);
+        if (!longer) break;
+        held = longer;
+        got = fread(held + n, 1, PIECE, file);
+        n += got;
+        held[n] = 0;
     }
-    return NULL;
+    if (file) fclose(file);
+    for (size_t k = 0; k < n; k++)
+        if (!held[k]) held[k] = '\n';
+    return held;
+}
+
+static bool has_words(long process, const char *name, const char *words) {
+    char *held = file_of(process, name);
+    const bool has = held && strstr(held, words);
+    free(held);
+    return has;
+}
+
+/* Returns 0: it has none, or it is a launcher, whose own parents do not matter. */
+static long parent_of(long process) {
+    static const char *const launchers[] = {"mpiexec", "mpirun",     "orte", "prte",
+                                            "hydra",   "slurmstepd", "orted"};
+    char *held = file_of(process, "stat");
+    char *name = held ? strchr(held, '(') : NULL, *after = name ? strrchr(name, ')') : NULL;
+    long parent = 0;
+    if (after && sscanf(after, ") %*c %ld", &parent) != 1) parent = 0;
+    for (size_t k = 0; name && k < sizeof launchers / sizeof *launchers; k++)
+        if (strncmp(name + 1, launchers[k], strlen(launchers[k])) == 0) parent = 0;
+    free(held);
+    return parent;
+}
+
+/* Says whether a process between this one and the launcher has the same sign and an MPI: that one
+ * is the rank. A shell that a launcher starts has no MPI, and what it starts is the rank. */
+static bool is_of_rank(const char *name, const char *value) {
+    char sign[128];
+    snprintf(sign, sizeof sign, "%s=%s\n", name, value);
+    for (long process = getppid(); process > 1; process = parent_of(process)) {
+        if (!has_words(process, "environ", sign)) return false;
+        if (parent_of(process) && has_words(process, "maps", "/libmpi")) return true;
+    }
+    return false;
+}
+
+static launcher found; /* of size 0: none */
+
+static void find_launcher(void) {
+    for (size_t k = 0; k < sizeof signs / sizeof *signs && !found.size; k++) {
+        const char *size = getenv(signs[k].size), *rank = getenv(signs[k].rank);
+        if (size && rank && atoi(size) > 0 && !is_of_rank(signs[k].rank, rank))
+            found = (launcher){signs[k].mpi, atoi(rank), atoi(size)};
+    }
+}
+
+const launcher *launcher_of(void) {
+    return found.size > 1 ? &found : NULL;
 }
 
 bool launcher_is_there(void) {
-    for (size_t k = 0; k < sizeof signs / sizeof *signs; k++)
-        if (getenv(signs[k].size) && getenv(signs[k].rank)) return true;
+    return found.size > 0;
+}
+
+/* ---- starting ranks ------------------------------------------------------------------------- */
+
+static bool is_on_path(const char *name) {
+    const char *from = getenv("PATH");
+    while (from && *from) {
+        char file[PATH_MAX];
+        const size_t folder = strcspn(from, ":");
+        const int length = snprintf(file, sizeof file, "%.*s/%s", (int)folder, from, name);
+        if (length > 0 && (size_t)length < sizeof file && access(file, X_OK) == 0) return true;
+        from += folder + (from[folder] == ':');
+    }
     return false;
 }
+
+/* Says whether the exchange of that MPI lies beside this program. */
+static bool has_exchange(const char *mpi) {
+    char path[PATH_MAX + 64];
+    const ssize_t length = readlink("/proc/self/exe", path, PATH_MAX - 1);
+    path[length > 0 ? length : 0] = 0;
+    char *name = strrchr(path, '/');
+    if (!name) return false;
+    snprintf(name, 64, "/libspmv_%s.so", mpi);
+    return access(path, R_OK) == 0;
+}
+
+const char *launcher_to_start(void) {
+    static const char *const of[][2] = {{"openmpi", "mpiexec.openmpi"}, {"mpich", "mpiexec.mpich"}};
+    bool built = false;
+    for (size_t k = 0; k < sizeof of / sizeof *of; k++) {
+        if (!has_exchange(of[k][0])) continue;
+        built = true;
+        if (is_on_path(of[k][1])) return of[k][1];
+    }
+    return built && is_on_path("mpiexec") ? "mpiexec" : NULL;
+}
+
+/* Open MPI starts neither as root nor more ranks than there are cores unless asked. */
+void launcher_allow(void) {
+    setenv("OMPI_MCA_rmaps_base_oversubscribe", "1", 0);
+    if (geteuid() != 0) return;
+    setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 0);
+    setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 0);
+}
+
+/* ---- of a rank ------------------------------------------------------------------------------ */
 
 static uint64_t hash_text(uint64_t h, const char *s) {
     for (; *s; s++) h = (h ^ (unsigned char)*s) * 0x100000001b3u;
@@ -36,6 +139,7 @@ static uint64_t hash_text(uint64_t h, const char *s) {
 }
 
 void launcher_begin(int argc, char **argv) {
+    find_launcher();
     const launcher *by = launcher_of();
     uint64_t words = 0xcbf29ce484222325u, environment = 0;
     for (int k = 1; k < argc; k++) words = hash_text(words, argv[k]);

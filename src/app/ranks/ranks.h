@@ -6,7 +6,7 @@
 #ifndef SPMV_APP_RANKS_H
 #define SPMV_APP_RANKS_H
 
-#include "app/run/session.h"
+#include "launcher.h"
 #include "spmv_many.h"
 
 typedef struct entries { /* own rows, as the file has them: both halves of a symmetric matrix */
@@ -53,21 +53,6 @@ typedef struct course { /* of products by one cell */
 static inline bool is_first(const ranks *w) {
     return w->rank == 0;
 }
-
-/* ---- launcher.c ----------------------------------------------------------------------------- */
-
-typedef struct launcher {
-    const char *mpi; /* the exchange's name */
-    int rank, size;
-} launcher;
-/* Returns what has started this process as one of several ranks; NULL: nothing has. */
-const launcher *launcher_of(void);
-/* Says whether a launcher has started this process, of one rank perhaps. */
-bool launcher_is_there(void);
-/* Notes what was typed, and silences all ranks but the first. */
-void launcher_begin(int argc, char **argv);
-/* Returns a hash of what all ranks must have in common: the words, and SPMV_ of the environment. */
-uint64_t launcher_typed(void);
 
 /* ---- ranks_world.c -------------------------------------------------------------------------- */
 

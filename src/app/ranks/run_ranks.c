@@ -10,8 +10,7 @@ static int refuse(const char *what) {
     return EXIT_USAGE;
 }
 
-/* What ranks cannot do yet is refused, not left out. */
-static int check_options(const options *o) {
+int ranks_check_options(const options *o) {
     if (o->op == SPMV_TRANSPOSE) return refuse("there are no products by the transpose (-T)");
     for (int k = 0; k < o->caches.count; k++)
         if (o->caches.value[k] != SPMV_WARM) return refuse("--cache is warm");
@@ -23,8 +22,12 @@ static int check_options(const options *o) {
     if (o->x_file && strcmp(o->x_file, "-") == 0)
         return refuse("x is a file that each of them reads, not '-'");
     if (!is_among(o->partition, "nnz rows")) return refuse("--partition is nnz or rows");
-    if (o->nmatrices == 0) return refuse("a matrix is named: -m FILE, or -m gen:poisson3d:100");
     return 0;
+}
+
+static int check_options(const options *o) {
+    if (o->nmatrices == 0) return refuse("a matrix is named: -m FILE, or -m gen:poisson3d:100");
+    return ranks_check_options(o);
 }
 
 /* ---- beginning and end ---------------------------------------------------------------------- */
@@ -46,15 +49,11 @@ static int find_hosts(ranks *w) {
     return code;
 }
 
-static void form_team(ranks *w) {
-    static const char *const asked[] = {"auto", "on", "off"};
-    const options *o = w->run->o;
-    w->team.count = w->size;
-    w->team.exchange = "mpi";
-    w->team.mpi = spmv_world_mpi(w->world);
-    w->team.partition = o->partition;
-    w->team.overlap = asked[o->overlap];
-    w->run->team = &w->team;
+ranks_team ranks_team_asked(const options *o, int count) {
+    return (ranks_team){.count = count,
+                        .exchange = "mpi",
+                        .partition = o->partition,
+                        .overlap = overlap_names[o->overlap]};
 }
 
 static int open_all(ranks *w, const options *o, const spmv_backend *backend) {
@@ -65,7 +64,9 @@ static int open_all(ranks *w, const options *o, const spmv_backend *backend) {
     int code = ranks_open(w, &context);
     if (code) return code;
     w->run->ctx = spmv_world_ctx(w->world);
-    form_team(w);
+    w->team = ranks_team_asked(o, w->size);
+    w->team.mpi = spmv_world_mpi(w->world);
+    w->run->team = &w->team;
     code = ranks_compare(w, 0);
     if (!code) code = ranks_agree(w, check_options(o));
     if (!code) code = ranks_agree(w, choose_in_context(w->run));

@@ -159,14 +159,20 @@ int log_append(record_log *log, fields table, const void *of) {
     if (log->file < 0) return 0;
     spmv_status status = jsonl_format(table, of, &line);
     if (status != SPMV_OK) return complain(status, "cannot format a log record");
-    size_t n = strlen(line);
+    const int code = log_append_line(log, line);
+    free(line);
+    return code;
+}
+
+int log_append_line(record_log *log, const char *line) {
+    const size_t n = strlen(line);
+    if (log->file < 0) return 0;
     const bool locked = lock(log);
     /* A child of a sweep may have been killed since the log was opened. */
     int code = locked ? repair_end(log) : 0;
     ssize_t wrote = code ? 0 : append(log, line, n, !locked && !ends_with_newline(log));
     const char *why = wrote < 0 ? strerror(errno) : "disk full";
     unlock(log);
-    free(line);
     if (code) return code;
     if (wrote != (ssize_t)n) {
         int failed = cannot("write", log, why);

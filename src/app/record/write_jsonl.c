@@ -190,7 +190,29 @@ bool jsonl_sweep_cell(const char *line, logged_cell *out) {
     json_decref(root);
     return found;
 }
+bool jsonl_put_in_sweep(const char *line, int pass, const char *cell, char **out, char *reason,
+                        size_t size) {
+    json_t *root = json_loads(line, 0, NULL), *sweep = json_object_get(root, "sweep");
+    const char *why = json_string_value(json_object_get(root, "reason"));
+    char *without = NULL;
+    *out = NULL;
+    if (sweep && json_object_set_new(sweep, "pass", json_integer(pass)) == 0 &&
+        json_object_set_new(sweep, "cell", json_string(cell)) == 0)
+        without = json_dumps(root, JSON_COMPACT | JSON_REAL_PRECISION(DIGITS));
+    if (without && asprintf(out, "%s\n", without) < 0) *out = NULL;
+    snprintf(reason, size, "%s", why ? why : "");
+    free(without);
+    json_decref(root);
+    return *out != NULL;
+}
 #else
+bool jsonl_put_in_sweep(const char *line, int pass, const char *cell, char **out, char *reason,
+                        size_t size) {
+    (void)line, (void)pass, (void)cell, (void)reason, (void)size;
+    *out = NULL;
+    return false;
+}
+
 bool jsonl_is_whole(const char *line, size_t length) { /* who could not tell leaves it alone */
     (void)line;
     (void)length;

@@ -41,18 +41,19 @@ bool same_configuration(const cell *a, const cell *b) {
 
 bool same_conditions(const cell *a, const cell *b) {
     return a->precision == b->precision && a->cache == b->cache && a->vectors == b->vectors &&
-           a->layout == b->layout;
+           a->layout == b->layout && a->ranks == b->ranks;
 }
 
 void cell_label(const cell *c, char *out, size_t size) {
     bool usual = c->cache == SPMV_WARM;
-    char vectors[64] = "";
+    char vectors[64] = "", ranks[32] = "";
     if (c->vectors > 1)
         snprintf(vectors, sizeof vectors, " --vectors=%lld --layout=%s", (long long)c->vectors,
                  layout_names[c->layout - SPMV_COLUMNS]);
-    int n = snprintf(out, size, "%s:%s%s%s%s%s", c->kernel.backend->name,
+    if (c->ranks > 1) snprintf(ranks, sizeof ranks, " --ranks=%d", c->ranks);
+    int n = snprintf(out, size, "%s:%s%s%s%s%s%s", c->kernel.backend->name,
                      descriptor(c->kernel)->name, c->precision == SPMV_F32 ? " f32" : "",
-                     usual ? "" : " ", usual ? "" : cache_names[c->cache], vectors);
+                     usual ? "" : " ", usual ? "" : cache_names[c->cache], vectors, ranks);
     if (n > 0 && (size_t)n < size)
         settings_flags(c->setting, c->nsettings, out + n, size - (size_t)n);
 }

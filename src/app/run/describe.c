@@ -196,7 +196,7 @@ static void describe_config(const session *run, const cell *asked, const spmv_pl
 static void describe_team(const ranks_team *t, record *r) {
     if (!t) return;
     r->ranks_count = t->count;
-    r->ranks_hosts = t->hosts;
+    if (t->hosts) r->ranks_hosts = t->hosts;
     r->ranks_exchange = t->exchange;
     r->ranks_mpi = t->mpi;
     r->ranks_partition = t->partition;

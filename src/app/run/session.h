@@ -16,6 +16,7 @@ typedef struct cell { /* one row of the table: a kernel in a configuration */
     int64_t vectors;    /* that are multiplied at once */
     spmv_layout layout; /* of them; columns of a single one */
     spmv_cache cache;   /* state of the caches that its products find */
+    int ranks;          /* that spmv sweep starts for it; 0 and 1: none, this process multiplies */
     bool ok;            /* its last result was right, and has a time */
     statistics times;   /* of that result, if ok */
     const char *status; /* of that result */
@@ -49,7 +50,7 @@ typedef struct
 } watcher;
 
 typedef struct ranks_team { /* of processes that multiply together (src/app/ranks) */
-    int count, hosts;
+    int count, hosts;       /* hosts: 0: not known */
     const char *exchange, *mpi, *partition, *overlap;
 } ranks_team;
 
@@ -150,7 +151,7 @@ void cell_label(const cell *c, char *out, size_t size);
 /* Equal but for the state of the caches. */
 bool same_configuration(const cell *a, const cell *b);
 /* Says whether their times are compared: those of one precision, state of the caches, number of
- * vectors and layout. */
+ * vectors, layout and number of ranks. */
 bool same_conditions(const cell *a, const cell *b);
 /* Says how a cell in that state of the caches is sampled. */
 sampling sampling_in(const options *o, spmv_cache cache);

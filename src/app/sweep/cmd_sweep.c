@@ -173,6 +173,35 @@ static bool see_it_end(const sweep *s, pid_t child, outcome *out, int *status) {
     return true;
 }
 
+/* Kills what this process is the parent of, by now. */
+static void kill_children(void) {
+    FILE *file = fopen("/proc/thread-self/children", "r");
+    long child;
+    while (file && fscanf(file, "%ld", &child) == 1) kill((pid_t)child, SIGKILL);
+    if (file) fclose(file);
+}
+
+/* Waits until the launcher and its ranks have ended, whose parent this process has become when
+ * theirs ended. A launcher whose parent dies is told to end its ranks; what has not ended so is
+ * killed. */
+static void see_ranks_end(void) {
+    struct timespec pause = {.tv_nsec = 1000000};
+    const double last = now_s();
+    for (;;) {
+        const pid_t ended = waitpid(-1, NULL, WNOHANG);
+        if (ended < 0) return; /* none is left */
+        if (ended > 0) continue;
+        const double waited_s = now_s() - last;
+        if (waited_s > PATIENCE_S) kill_children();
+        if (waited_s > 2 * PATIENCE_S) {
+            say("note: ranks were killed and do not end; they are left behind\n");
+            return;
+        }
+        nanosleep(&pause, NULL);
+        if (pause.tv_nsec < 100000000) pause.tv_nsec *= 2;
+    }
+}
+
 static outcome run_child(sweep *s, assignment *a, child_work work, void *arg) {
     outcome out = {.how = ENDED, .active = -1};
     int from = -1, status = 0;
@@ -183,17 +212,22 @@ static outcome run_child(sweep *s, assignment *a, child_work work, void *arg) {
     }
     listen_to(s, a, child, from, &out);
     close(from);
-    if (!see_it_end(s, child, &out, &status) || out.how != ENDED) return out;
+    const bool gone = see_it_end(s, child, &out, &status);
+    if (s->launcher) see_ranks_end();
+    if (!gone || out.how != ENDED) return out;
     out.how = WIFSIGNALED(status) ? CRASHED : ENDED;
     out.code = WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status);
     return out;
 }
 
-/* Chooses the cells to do, of all or of one; returns their number. */
+/* Chooses the cells to do, of all that need no ranks, or one; returns their number. */
 static int choose_todo(const sweep *s, const assignment *a, bool one, int *todo) {
     int count = 0;
-    for (int k = 0; k < s->run.ncells && !(one && count); k++)
-        if (!*sweep_done(s, a->pass, a->m, k)) todo[count++] = k;
+    for (int k = 0; k < s->run.ncells && !(one && count); k++) {
+        if (*sweep_done(s, a->pass, a->m, k) || (count && is_over_ranks(s, k))) continue;
+        todo[count++] = k;
+        one |= is_over_ranks(s, k);
+    }
     return count;
 }
 
@@ -206,7 +240,7 @@ static int drop_done(const sweep *s, const assignment *a, int *todo) {
 
 static int do_measure(const assignment *a, void *arg) {
     (void)arg;
-    return measure_cells(a);
+    return is_over_ranks(a->sweep, a->cells[0]) ? measure_over_ranks(a) : measure_cells(a);
 }
 
 static int do_open(const assignment *a, void *arg) {
@@ -241,7 +275,7 @@ static int fail_cells(sweep *s, assignment *a, const outcome *was, const char *s
 
 /* Explains what went wrong with the child, as status and reason. */
 static const char *explain(const sweep *s, const outcome *was, char *reason, size_t size) {
-    const char *where = was->read ? "" : " while the matrix was read";
+    const char *where = was->read || was->active >= 0 ? "" : " while the matrix was read";
     if (*was->refused.status) {
         snprintf(reason, size, "%s", was->refused.reason);
         return was->refused.status;
@@ -316,6 +350,7 @@ static int refuse_options(const options *o) {
 
 static int make_plan(sweep *s) {
     int code = choose_session(&s->run);
+    if (!code) code = spread_over_ranks(s);
     if (!code) code = find_sources(s);
     if (code) return code;
     if ((double)s->passes * s->nsources * s->run.ncells > 1e8) {
@@ -337,6 +372,7 @@ static int go(sweep *s) {
     sigaction(SIGINT, &stop, NULL);
     sigaction(SIGTERM, &stop, NULL);
     signal(SIGPIPE, SIG_IGN);
+    if (s->launcher) prctl(PR_SET_CHILD_SUBREAPER, 1); /* of ranks: see_ranks_end */
     s->start_s = now_s();
     outcome devices = run_child(s, &(assignment){.sweep = s}, do_open, NULL);
     int code = devices.how == ENDED ? devices.code : 0;

@@ -1,6 +1,6 @@
-/* sweep.h: spmv sweep in four files: sweep_plan.c (which matrices, what they will take, what the
- * log has already), sweep_child.c (the process that measures), cmd_sweep.c (the one that watches),
- * sweep_summary.c (who was fastest). */
+/* sweep.h: spmv sweep in five files: sweep_plan.c (which matrices, what they will take, what the
+ * log has already), sweep_child.c (the process that measures), sweep_ranks.c (the one that lets
+ * ranks measure), cmd_sweep.c (the one that watches), sweep_summary.c (who was fastest). */
 #ifndef SPMV_SWEEP_H
 #define SPMV_SWEEP_H
 
@@ -25,7 +25,12 @@ typedef struct sweep {
     int ok, skipped, wrong, failed; /* now */
     int reused_wrong, reused_failed;
     double start_s, timeout_s;
+    const char *launcher; /* that starts ranks; NULL: no cell has several */
 } sweep;
+
+static inline bool is_over_ranks(const sweep *s, int k) {
+    return s->run.cell[k].ranks > 1;
+}
 
 static inline int sweep_place(const sweep *s, int pass, int m, int k) {
     return ((pass - 1) * s->nsources + m) * s->run.ncells + k;
@@ -38,6 +43,7 @@ static inline bool *sweep_done(const sweep *s, int pass, int m, int k) {
 /* ---- sweep_plan.c: exit codes, having said what is wrong ------------------------------------ */
 
 int find_sources(sweep *s);
+int spread_over_ranks(sweep *s); /* each cell, over each number of --ranks */
 /* Writes the hash that finds a cell's records again, without reading the matrix. */
 void cell_identity(const sweep *s, int pass, int m, int k, char *out /* [20] */);
 int find_done(sweep *s); /* in the log */
@@ -70,11 +76,18 @@ typedef struct assignment { /* one child's work */
     int pipe;
 } assignment;
 
+/* Writes a report to the pipe; ends the process if nobody listens. */
+void sweep_tell(const assignment *a, const report *r);
 /* These run in a child and return its exit code. */
 int measure_cells(const assignment *a);
 /* Records of cells that could not say it themselves. stats NULL: nor is the matrix known. */
 int record_failures(const assignment *a, const spmv_stats *stats, const char *status,
                     const char *reason);
+
+/* ---- sweep_ranks.c -------------------------------------------------------------------------- */
+
+/* Starts the launcher for the only cell of an assignment; runs in a child, likewise. */
+int measure_over_ranks(const assignment *a);
 
 /* ---- sweep_summary.c ------------------------------------------------------------------------ */
 

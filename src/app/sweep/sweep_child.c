@@ -1,18 +1,19 @@
 /* sweep_child.c: the process that measures cells of one matrix for spmv sweep. It may crash or
  * hang: what is logged is whole, and the pipe says where it was. */
+#include "app/ranks/launcher.h"
 #include "sweep.h"
 #include <math.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-static void tell(const assignment *a, const report *r) {
+void sweep_tell(const assignment *a, const report *r) {
     ssize_t wrote = write(a->pipe, r, sizeof *r);
     if (wrote != (ssize_t)sizeof *r) _exit(spmv_exit_code(SPMV_E_WRITE)); /* nobody listens */
 }
 
 static void tell_step(void *arg, int k) {
     const assignment *a = arg;
-    tell(a, &(report){.kind = STEP, .cell = a->cells[k]});
+    sweep_tell(a, &(report){.kind = STEP, .cell = a->cells[k]});
 }
 
 static void tell_finished(void *arg, int k, const result *out) {
@@ -34,7 +35,7 @@ static void tell_finished(void *arg, int k, const result *out) {
     configuration_text(of, r.time.configuration, sizeof r.time.configuration);
     snprintf(r.status, sizeof r.status, "%s", out->r.status);
     snprintf(r.reason, sizeof r.reason, "%s", out->r.reason ? out->r.reason : "");
-    tell(a, &r);
+    sweep_tell(a, &r);
 }
 
 /* Records keep no folders: those may name people. */
@@ -46,7 +47,7 @@ static int tell_refused(const assignment *a, spmv_status status, const char *rea
     snprintf(r.status, sizeof r.status, "%s",
              status == SPMV_E_NOMEM || status == SPMV_E_TOOBIG ? "out of memory" : "failed");
     spell(*reason ? reason : spmv_strerror(status), r.reason, sizeof r.reason);
-    tell(a, &r);
+    sweep_tell(a, &r);
     return spmv_exit_code(status);
 }
 
@@ -87,7 +88,7 @@ int measure_cells(const assignment *a) {
     if (status == SPMV_OK) status = spmv_mat_stats(mat, &read.stats);
     if (status != SPMV_OK) return tell_refused(a, status, spmv_ctx_error(run.ctx));
     snprintf(read.note, sizeof read.note, "%s", spmv_ctx_note(run.ctx));
-    tell(a, &read);
+    sweep_tell(a, &read);
     run.watch = (watcher){(void *)(uintptr_t)a, tell_step, tell_finished};
     return run_on(&run, mat, path);
 }
@@ -102,6 +103,8 @@ int record_failures(const assignment *a, const spmv_stats *stats, const char *st
         static result out; /* large */
         inputs in = {.name = from->name, .source = base_name(from->path), .stats = stats};
         candidate none = {.cell = k};
+        const ranks_team team = ranks_team_asked(run.o, run.cell[k].ranks);
+        run.team = team.count > 1 ? &team : NULL;
         out = (result){.alias = NULL};
         snprintf(out.reason, sizeof out.reason, "%s", reason);
         describe_row(&run, &in, &none, status, &out);
@@ -113,7 +116,7 @@ int record_failures(const assignment *a, const spmv_stats *stats, const char *st
                         .time = {.median_s = NAN}};
             snprintf(r.status, sizeof r.status, "%s", status);
             snprintf(r.reason, sizeof r.reason, "%s", reason);
-            tell(a, &r);
+            sweep_tell(a, &r);
         }
     }
     return code;

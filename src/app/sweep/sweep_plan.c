@@ -1,6 +1,7 @@
 /* sweep_plan.c: what spmv sweep goes through: matrices from folders, lists and gen:, a forecast of
  * time and memory, and what the log has of it already. */
 #include "app/option_values.h"
+#include "app/ranks/launcher.h"
 #include "sweep.h"
 #include <dirent.h>
 #include <errno.h>
@@ -152,6 +153,32 @@ int find_sources(sweep *s) {
     return EXIT_USAGE;
 }
 
+int spread_over_ranks(sweep *s) {
+    session *run = &s->run;
+    const list *counts = &run->o->ranks;
+    const int each = run->ncells;
+    bool several = false;
+    for (int r = 0; r < counts->count; r++) several |= counts->value[r] > 1;
+    if (counts->count == 0) return 0;
+    cell *all = malloc((size_t)(each * counts->count) * sizeof *all);
+    if (!all) return complain(SPMV_E_NOMEM, NULL);
+    for (int k = 0; k < each * counts->count; k++) {
+        all[k] = run->cell[k % each];
+        all[k].ranks = (int)counts->value[k / each];
+    }
+    free(run->cell);
+    run->cell = all;
+    run->ncells = each * counts->count;
+    if (!several) return 0;
+    const int code = ranks_check_options(run->o);
+    if (code) return code;
+    s->launcher = launcher_to_start();
+    if (s->launcher) return 0;
+    say("spmv: sweep: --ranks needs an MPI that this build has an exchange for, and its mpiexec: "
+        "'make deps' installs both, then make again\n");
+    return spmv_exit_code(SPMV_E_FEATURE);
+}
+
 void sweep_free(sweep *s) {
     for (int m = 0; m < s->nsources; m++) free(s->source[m].path);
     free(s->source);
@@ -171,20 +198,17 @@ static uint64_t mix_bytes(uint64_t h, const void *bytes, size_t n) {
     return h;
 }
 
-static uint64_t mix_source(uint64_t h, const source *from, const options *o) {
+static uint64_t mix_file(uint64_t h, const char *path) {
     struct stat facts;
-    h = mix_text(h, base_name(from->path));
-    if (strncmp(from->path, "gen:", 4) == 0) return mix_text(h, o->values);
-    if (stat(from->path, &facts) != 0) return h;
+    if (stat(path, &facts) != 0) return h;
     int64_t file[] = {facts.st_size, facts.st_mtim.tv_sec, facts.st_mtim.tv_nsec};
     return mix_bytes(h, file, sizeof file);
 }
 
-static uint64_t mix_program(uint64_t h) {
-    struct stat facts;
-    if (stat("/proc/self/exe", &facts) != 0) return h;
-    int64_t file[] = {facts.st_size, facts.st_mtim.tv_sec, facts.st_mtim.tv_nsec};
-    return mix_bytes(h, file, sizeof file);
+static uint64_t mix_source(uint64_t h, const source *from, const options *o) {
+    h = mix_text(h, base_name(from->path));
+    if (strncmp(from->path, "gen:", 4) == 0) return mix_text(h, o->values);
+    return mix_file(h, from->path);
 }
 
 static uint64_t mix_cell(uint64_t h, const cell *c) {
@@ -196,6 +220,14 @@ static uint64_t mix_cell(uint64_t h, const cell *c) {
         h = mix_bytes(mix_text(h, c->setting[k].name), &c->setting[k].value,
                       sizeof c->setting[k].value);
     return h;
+}
+
+/* Mixes in how ranks divide a matrix and what carries x; a file of ranks as the matrix's is. */
+static uint64_t mix_ranks(uint64_t h, const sweep *s, int k) {
+    const options *o = s->run.o;
+    h = mix_bytes(h, &s->run.cell[k].ranks, sizeof s->run.cell[k].ranks);
+    h = mix_text(mix_text(h, s->launcher), overlap_names[o->overlap]);
+    return mix_file(mix_text(h, base_name(o->partition)), o->partition);
 }
 
 void cell_identity(const sweep *s, int pass, int m, int k, char *out) {
@@ -222,8 +254,10 @@ void cell_identity(const sweep *s, int pass, int m, int k, char *out) {
                               o->op,
                               o->verify};
     uint64_t h = mix_source(0xcbf29ce484222325u, &s->source[m], o);
-    if (build.build_dirty != 0) h = mix_program(h); /* the commit does not identify it */
+    if (build.build_dirty != 0)
+        h = mix_file(h, "/proc/self/exe"); /* the commit does not identify it */
     h = mix_cell(h, &run->cell[k]);
+    if (is_over_ranks(s, k)) h = mix_ranks(h, s, k);
     if (o->wisdom) h = mix_text(h, o->wisdom);
     for (size_t t = 0; t < sizeof part / sizeof *part; t++) h = mix_text(h, part[t]);
     h = mix_bytes(mix_bytes(h, reals, sizeof reals), wholes, sizeof wholes);
@@ -323,13 +357,17 @@ static void plan_s(const sweep *s, double *least, double *most) {
     *least = *most = 0;
     for (int pass = 1; pass <= s->passes; pass++)
         for (int m = 0; m < s->nsources; m++) {
-            int left = 0;
+            int readings = 0, here = 0; /* by ranks, once a cell; by a process, once */
             for (int k = 0; k < s->run.ncells; k++) {
                 if (*sweep_done(s, pass, m, k)) continue;
                 add_cell_s(s, &s->source[m], k, least, most);
-                left++;
+                if (is_over_ranks(s, k))
+                    readings++;
+                else
+                    here = 1;
             }
-            const double reading = left ? 100e-9 * (double)s->source[m].about.nnz : 0;
+            const double reading =
+                100e-9 * (double)s->source[m].about.nnz * (double)(readings + here);
             *least += reading;
             *most += reading;
         }
@@ -390,10 +428,11 @@ static double scratch_bytes(const session *run, const cell *c, const spmv_stats 
 
 /* Returns what the process has at its peak: while it makes canonical CSR of the entries, or later,
  * when there are the reference, one store per format, and vectors of every cell, as all cells of a
- * matrix are timed in turns. Generators make entries in the order of CSR, which has their columns
+ * matrix are timed in turns. only: of that cell, which ranks measure; -1: of those that they do
+ * not. Generators make entries in the order of CSR, which has their columns
  * and values then. The budget limits the stores: cells that do not fit follow in a group of their
  * own. */
-static double matrix_bytes(const sweep *s, const source *m) {
+static double bytes_of_cells(const sweep *s, const source *m, int only) {
     enum { PROCESS = 16 << 20, READER = 4 << 20 /* of a thread */ };
     enum { X_BYTES = 16, Y_BYTES = 86 /* with a row of the reference */ };
     const double with_tables = 1.01; /* with tables of pages, and what the allocator rounds up */
@@ -407,8 +446,10 @@ static double matrix_bytes(const sweep *s, const source *m) {
         const cell *c = &s->run.cell[k];
         const double bytes = store_bytes(&s->run, c, about);
         bool stored = false, kept_already = false;
-        for (int j = 0; j < k; j++) {
+        if (only < 0 ? is_over_ranks(s, k) : k != only) continue;
+        for (int j = 0; j < k && only < 0; j++) {
             const cell *other = &s->run.cell[j];
+            if (is_over_ranks(s, j)) continue;
             stored |= descriptor(other->kernel)->format == descriptor(c->kernel)->format &&
                       other->precision == c->precision &&
                       store_bytes(&s->run, other, about) == bytes;
@@ -416,7 +457,7 @@ static double matrix_bytes(const sweep *s, const source *m) {
         }
         if (!stored) stores += bytes;
         if (!kept_already) stores += scratch_bytes(&s->run, c, about);
-        if (k > 0) stores += 8 * (double)c->vectors * (rows + cols);
+        if (k > 0 && only < 0) stores += 8 * (double)c->vectors * (rows + cols);
     }
     const double budget =
         s->run.o->max_mem ? (double)s->run.o->max_mem : 0.8 * (double)spmv_host_free_bytes();
@@ -427,6 +468,16 @@ static double matrix_bytes(const sweep *s, const source *m) {
         kept + vectors * (X_BYTES * cols + Y_BYTES * rows) + (stores < budget ? stores : budget);
     const double process = PROCESS + (in_order ? 0 : (double)READER * spmv_ctx_threads(s->run.ctx));
     return process + with_tables * (making > running ? making : running);
+}
+
+/* Ranks of a cell are there without other cells, each a process. */
+static double matrix_bytes(const sweep *s, const source *m) {
+    enum { RANK = 64 << 20 /* an MPI, and what it keeps for messages */ };
+    double most = bytes_of_cells(s, m, -1);
+    for (int k = 0; k < s->run.ncells; k++)
+        if (is_over_ranks(s, k))
+            most = fmax(most, bytes_of_cells(s, m, k) + (double)RANK * s->run.cell[k].ranks);
+    return most;
 }
 
 static void count_text(double n, const char *const units[5], char *out, size_t size) {

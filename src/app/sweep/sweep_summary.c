@@ -1,6 +1,6 @@
 /* sweep_summary.c: how a sweep ends: who was fastest on each matrix, who is over all of them, and
- * what to type next. Each precision, state of the caches, number of vectors and layout has an end
- * of its own. */
+ * what to type next. Each precision, state of the caches, number of vectors, layout and
+ * number of ranks has an end of its own. */
 #include "sweep.h"
 #include "app/option_values.h"
 #include <math.h>
@@ -103,7 +103,7 @@ static int fastest(const ending *e, int m, int but) {
 static void put_label(const ending *e, int m, int k, char *out) {
     cell plain = e->s->run.cell[k];
     char all[LABEL];
-    plain.precision = SPMV_F64, plain.cache = SPMV_WARM, plain.vectors = 1;
+    plain.precision = SPMV_F64, plain.cache = SPMV_WARM, plain.vectors = 1, plain.ranks = 1;
     cell_label(&plain, all, sizeof all);
     const char *name = e->backends ? all : strchr(all, ':') + 1;
     if (m >= 0 && plain.kernel.index == SPMV_AUTO)
@@ -290,14 +290,15 @@ static bool is_first(const sweep *s, int k) { /* under its conditions */
 }
 
 static void print_ending(const ending *e, bool several, FILE *file) {
-    char vectors[64] = "";
+    char vectors[64] = "", ranks[32] = "";
     const cell *of = e->first;
+    if (of->ranks > 1) snprintf(ranks, sizeof ranks, ", %d ranks", of->ranks);
     if (of->vectors > 1)
         snprintf(vectors, sizeof vectors, ", %lld vectors in %s", (long long)of->vectors,
                  layout_names[of->layout - SPMV_COLUMNS]);
     if (several)
-        fprintf(file, "\n%s, %s caches%s\n", of->precision == SPMV_F32 ? "f32" : "f64",
-                cache_names[of->cache], vectors);
+        fprintf(file, "\n%s, %s caches%s%s\n", of->precision == SPMV_F32 ? "f32" : "f64",
+                cache_names[of->cache], vectors, ranks);
     int timed = print_winners(e, file);
     if (timed > 1) print_means(e, timed, file);
 }

@@ -54,6 +54,9 @@ METRICS = {  # name: (value of a timed unit and its baseline or None, as text, m
     EFFICIENCY: (lambda unit, base: base and base.median_s / (unit.identity.system.ranks * unit.median_s),
                  lambda value: f"{value:.2f}", "efficiency: auto's time on one rank, over ranks times the time"),
 }
+RANKS = "ranks"  # as columns: what became of a product over several ranks, a column each
+OF_RANKS = {"time": "time", "halo": "halo MB", "imbalance": "imbalance", "exchange": "exchange alone", "hidden": "share hidden",
+            EFFICIENCY: "efficiency"}  # {metric: head of its column}
 NAMED = {
     "matrix": lambda unit: unit.identity.matrix.name,
     "kernel": lambda unit: unit.identity.kernel,
@@ -159,6 +162,18 @@ def grid_of(units, baseline, rows, cols, metric):
     return Grid(rows, sorted(columns, key=order), found)
 
 
+def grid_of_ranks(units, baseline, rows):
+    """The table of what became of products over several ranks: the fastest of each row, and what its exchange did."""
+    found = collections.defaultdict(list)
+    for unit in units:
+        row = value_of(rows, unit) if (unit.identity.system.ranks or 1) > 1 else None
+        if row is not None:
+            found[row].append(unit)
+    return Grid(rows, list(OF_RANKS.values()), {
+        row: {head: entry_of(found[row], baseline, metric, None, False) for metric, head in OF_RANKS.items()}
+        for row in sorted(found, key=order)})
+
+
 def ranked_columns(grid):
     """Its columns, those of the shortest times first: by the geometric mean of their time over the
     shortest of the row."""
@@ -212,8 +227,9 @@ def with_mean(grid, metric):
     if not whole:
         return grid
     name = "geometric mean" + ("" if len(whole) == len(grid.rows) else f" ({len(whole)} of {len(grid.rows)})")
-    means = {column: mean_entry([cells[column] for cells in whole], metric) for column in grid.columns}
-    ranked = [entry.time_s for entry in means.values() if "unverified" not in entry.marks]
+    metric_of = {head: name for name, head in OF_RANKS.items()} if metric == RANKS else dict.fromkeys(grid.columns, metric)
+    means = {column: mean_entry([cells[column] for cells in whole], metric_of[column]) for column in grid.columns}
+    ranked = [entry.time_s for entry in means.values() if "unverified" not in entry.marks and metric != RANKS]
     means = {column: entry._replace(best=len(ranked) > 1 and entry.time_s == min(ranked)) for column, entry in means.items()}
     return grid._replace(rows={**grid.rows, name: means}, means=(name,))
 
