@@ -119,6 +119,26 @@ class InTheLibrary(unittest.TestCase):
                                 and y.shape[0] == 300:
                             np.testing.assert_array_equal(y, right)
 
+    def test_a_large_operand_in_another_order_is_copied_by_the_threads(self):
+        A, X = random_matrix(), np.asfortranarray(rng.standard_normal((200, 5)))
+        right = A.toarray() @ X
+        counted, start = [], threading.Thread.start
+
+        def counting(thread):
+            counted.append(thread)
+            start(thread)
+
+        def refusing(_thread):
+            raise RuntimeError("can't start new thread at interpreter shutdown")
+        for threads, starting, count in (1, counting, 0), (4, counting, 3), (7, refusing, 0):
+            with unittest.mock.patch.object(_accelerate, "PART", 1), unittest.mock.patch.object(
+                    _accelerate, "threads_of", lambda _, n=threads: n), \
+                    unittest.mock.patch.object(threading.Thread, "start", starting):
+                counted.clear()
+                np.testing.assert_allclose(A @ X, right, rtol=0, atol=1e-12)
+                self.assertEqual(len(counted), count)
+        self.assertGreaterEqual(_accelerate.threads_of(os.getpid()), 1)
+
     def test_indices_of_64_bits(self):
         x, X = np.ones(200), rng.standard_normal((200, 5))
         for kind in "csr", "csc", "coo", "bsr":

@@ -24,6 +24,7 @@ THRESHOLD = 8_000_000  # entries: SciPy multiplies so many in the time that a pl
 SMALL = 1 << 15  # entries: products of fewer are over in SciPy before threads have begun
 MOST_PLANS, MOST_COUNTED = 256, 4096
 MOST_ROOM = 1 << 28  # bytes that are kept for operands in another order
+PART = 1 << 22  # bytes of such an operand that are worth a thread: they take a millisecond or more
 FEW, WINDOW, REST = 8, 32, 25  # products that are judged together, at first and later; thresholds that SciPy then multiplies
 METHODS = ("_matmul_vector", "_mul_vector"), ("_matmul_multivector", "_mul_multivector")  # of SciPy from 1.11 on; before
 
@@ -122,6 +123,33 @@ def coordinates_make_columns():
 def context_of(_process):
     """Stays until the process ends: to make one takes as long as to make the plan of a small matrix."""
     return _library.create(lib.spmv_ctx_create, None, _library.ContextOptions(backend=b"omp"))
+
+
+@functools.cache
+def threads_of(process):
+    return lib.spmv_ctx_threads(context_of(process))
+
+
+def in_a_thread(run):
+    """Starts it; where none starts any more, as the interpreter ends, it runs here."""
+    thread = threading.Thread(target=run)
+    try:
+        thread.start()
+    except RuntimeError:
+        run()
+        return None
+    return thread
+
+
+def copy(to, of):
+    """NumPy copies by one thread, which is slow where the order changes: parts of rows are copied by as many as the plan has."""
+    parts = max(1, min(threads_of(os.getpid()), of.nbytes // PART))
+    cuts = [len(of) * part // parts for part in range(parts + 1)]
+    copies = [functools.partial(np.copyto, to[a:b], of[a:b]) for a, b in zip(cuts, cuts[1:])]
+    others = [in_a_thread(run) for run in copies[1:]]
+    copies[0]()
+    for thread in filter(None, others):
+        thread.join()
 
 
 def free(plan, matrix):
@@ -232,7 +260,7 @@ class Plans:
         if len(self.room) < x.nbytes:
             self.room = np.empty(x.nbytes, np.uint8)
         own = self.room[:x.nbytes].view(x.dtype).reshape(x.shape)
-        np.copyto(own, x)
+        copy(own, x)
         return own
 
     def find(self, A, vectors):

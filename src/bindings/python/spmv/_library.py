@@ -84,6 +84,7 @@ PROTOTYPES = {
     "spmv_version": (c_char_p,),
     "spmv_ctx_create": (c_int, POINTER(ContextOptions), POINTER(c_void_p)),
     "spmv_ctx_free": (None, c_void_p),
+    "spmv_ctx_threads": (c_int, c_void_p),
     "spmv_ctx_error": (c_char_p, c_void_p),
     "spmv_backend_available": (c_int, c_char_p),
     "spmv_mat_create": (c_int, c_void_p, POINTER(Arrays), POINTER(c_void_p)),
