@@ -3,7 +3,6 @@
 #include "app/run/session.h"
 #include <math.h>
 #include <stdlib.h>
-#include <time.h>
 
 int cmd_probe(const options *o, const spmv_backend *backend);
 
@@ -20,12 +19,6 @@ static const field table[] = {
 #undef FIELD
 };
 static const fields probe_fields = {table, sizeof table / sizeof *table};
-
-static double now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static void print_size(double bytes) {
     if (bytes >= 1e9)
@@ -123,7 +116,7 @@ static int probe_device(spmv_ctx *ctx, const options *o, const machine *m,
     spmv_rates rates;
     spmv_device_facts facts = {0};
     char key[1024];
-    double start = now(), sizes[SPMV_GATHERS], widths[SPMV_ROW_WIDTHS], others = 0;
+    double start = now_s(), sizes[SPMV_GATHERS], widths[SPMV_ROW_WIDTHS], others = 0;
     spmv_status status = spmv_ctx_describe(ctx, backend, &facts);
     int64_t cache = backend->host ? m->llc : (int64_t)facts.l2;
     rates_key(m, backend, facts.name, spmv_ctx_threads(ctx), key, sizeof key);
@@ -156,7 +149,7 @@ static int probe_device(spmv_ctx *ctx, const options *o, const machine *m,
         r.row_near_per_s = (numbers){rates.rows_near, rates.nrows};
         r.row_far_per_s = (numbers){rates.rows_far, rates.nrows};
     }
-    r.seconds = now() - start;
+    r.seconds = now_s() - start;
     if (backend->host) r.others = others;
     int code = show(o, &r, &rates, first);
     if (!code) code = rates_save(o, key, &rates);

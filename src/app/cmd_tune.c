@@ -92,6 +92,12 @@ static bool choices_of(const session *run, const cell *c, spmv_param_id id, choi
 
 /* ---- trials --------------------------------------------------------------------------------- */
 
+/* How long tune takes: of what the last comparison takes, the run says more when it begins. */
+typedef struct schedule {
+    int trials, done; /* of one value of one parameter */
+    double started_s, announced_s;
+} schedule;
+
 typedef struct finding { /* what the trials of a cell have found so far */
     cell cell;           /* as before, and what they added */
     double looked;       /* its time as a share of the time before, as trials saw it (time_ratio) */
@@ -100,6 +106,50 @@ typedef struct finding { /* what the trials of a cell have found so far */
 /* 0: only found has a right result; infinity: it has none. */
 static double time_ratio(const cell *before, const cell *found) {
     return !found->ok ? INFINITY : before->ok ? found->times.median / before->times.median : 0;
+}
+
+static const sampling TRIAL = {.min_time_s = 0.02, .max_time_s = 0.06};
+
+static schedule plan_trials(const session *run) {
+    schedule out = {.started_s = now_s()};
+    choice choices;
+    for (int k = 0; k < run->ncells; k++)
+        for (int id = 0; id < SPMV_NPARAMS; id++)
+            if (choices_of(run, &run->cell[k], (spmv_param_id)id, &choices))
+                out.trials += choices.count + 1;
+    return out;
+}
+
+/* Seconds that trials and the last comparison take at least and at most: the former as those before
+ * did, which also made the stores. */
+static void time_left(const session *run, const schedule *s, double *least, double *most) {
+    const double each = s->done ? (now_s() - s->started_s) / s->done : 0;
+    const int left = s->trials - s->done;
+    *least = left * fmax(TRIAL.min_time_s, 0.7 * each);
+    *most = left * fmax(each > 0 ? 0 : TRIAL.max_time_s, 1.4 * each);
+    for (int k = 0; k < run->ncells; k++) {
+        const sampling how = sampling_in(run->o, run->cell[k].cache);
+        *least += how.min_time_s;
+        *most += 2 * how.max_time_s; /* as before, and as found */
+    }
+}
+
+/* Says how long it takes before the first trial, and again when that does not hold. */
+static void say_schedule(const session *run, schedule *s) {
+    const double long_s = 2, late = 1.25, elapsed = now_s() - s->started_s;
+    char duration[DURATION];
+    double least, most;
+    time_left(run, s, &least, &most);
+    if (run->o->quiet || run->o->progress || s->done == s->trials) return;
+    if (s->done ? elapsed + most < late * s->announced_s + 1 : most < long_s) return;
+    duration_text(least, most, duration);
+    if (s->done)
+        say("  longer than announced: %d of %d trials after %.0f s, %s left\n", s->done, s->trials,
+            elapsed, duration);
+    else
+        say("tuning %d kernel%s by %d trials and a comparison: %s\n", run->ncells,
+            run->ncells == 1 ? "" : "s", s->trials, duration);
+    s->announced_s = elapsed + most;
 }
 
 static cell untimed(const cell *c) {
@@ -121,8 +171,8 @@ static int try_values(session *run, spmv_mat *mat, const choice *choices, findin
     session timed = *run;
     int winner = 0;
     quick.quiet = true;
-    quick.sampling.min_time_s = 0.02;
-    quick.sampling.max_time_s = 0.06;
+    quick.sampling.min_time_s = TRIAL.min_time_s;
+    quick.sampling.max_time_s = TRIAL.max_time_s;
     quick.format = "table";
     timed.o = &quick;
     timed.log.file = -1;
@@ -145,16 +195,23 @@ static int try_values(session *run, spmv_mat *mat, const choice *choices, findin
     return code ? code : of.code;
 }
 
-static int tune_cell(session *run, spmv_mat *mat, int place, finding *found) {
+static int tune_cell(session *run, spmv_mat *mat, int place, schedule *plan, finding *found) {
     const char *name = descriptor(found->cell.kernel)->name;
     int code = 0;
     for (int id = 0; id < SPMV_NPARAMS && !code; id++) {
         choice choices;
         if (!choices_of(run, &found->cell, (spmv_param_id)id, &choices)) continue;
-        if (run->o->progress && !run->o->quiet)
-            say("\r%d of %d kernels: %s: --%s\033[K", place, run->ncells, name,
-                params[choices.id].option);
+        if (run->o->progress && !run->o->quiet) {
+            char duration[DURATION];
+            double least, most;
+            time_left(run, plan, &least, &most);
+            duration_text(least, most, duration);
+            say("\r%d of %d kernels: %s: --%s, %s left\033[K", place, run->ncells, name,
+                params[choices.id].option, duration);
+        }
+        say_schedule(run, plan);
         code = try_values(run, mat, &choices, found);
+        plan->done += choices.count + 1;
     }
     if (run->o->progress && !run->o->quiet) say("\r\033[K");
     return code;
@@ -375,9 +432,10 @@ static int tune(session *run) {
     int code = status == SPMV_OK ? 0 : complain(status, spmv_ctx_error(run->ctx)), tuned = 0;
     if (!code) say_note(spmv_ctx_note(run->ctx), o->quiet);
     stop_watch(); /* also between trials */
+    schedule plan = plan_trials(run);
     for (; tuned < run->ncells && !code; tuned++) {
         found[tuned] = (finding){run->cell[tuned], 1};
-        code = tune_cell(run, mat, tuned + 1, &found[tuned]);
+        code = tune_cell(run, mat, tuned + 1, &plan, &found[tuned]);
     }
     if (!code) code = compare(run, mat, found, run->ncells);
     if (code > 128 && !o->quiet) say_found(run, found, tuned);

@@ -1,8 +1,10 @@
 /* talk.c: messages on stderr, wrapped to the width of the terminal. */
 #include "app.h"
+#include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
+#include <time.h>
 #include <unistd.h>
 
 /* Returns the bytes of the control character that s begins with, which a terminal could obey:
@@ -255,4 +257,21 @@ void print_command(FILE *file, int width, int indent, const char *words) {
         words = end;
     }
     fputc('\n', file);
+}
+
+double now_s(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+void duration_text(double least, double most, char out[DURATION]) {
+    if (round(most) == 0)
+        snprintf(out, DURATION, "less than 1 s");
+    else if (round(least) == round(most))
+        snprintf(out, DURATION, "about %.0f s", most);
+    else if (round(least) == 0)
+        snprintf(out, DURATION, "at most %.0f s", most);
+    else
+        snprintf(out, DURATION, "%.0f to %.0f s", least, most);
 }

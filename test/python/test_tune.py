@@ -4,8 +4,10 @@ import json
 import os
 import pathlib
 import re
+import signal
 import subprocess
 import tempfile
+import time
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -87,6 +89,16 @@ class Tune(unittest.TestCase):
         self.assertIn(f" -k omp:ell_tiles --simd=on {' '.join(BRIEFLY)}", commands_of(said)[0])
 
     # ---- stopped: the kernel stops the program in the trial of --sigma, which follows that of --simd --------------
+
+    def test_the_time_is_announced_and_corrected(self):
+        """The program is stopped for longer than a trial takes."""
+        words = [SPMV, "tune", "-m", MATRIX, "-k", "csr_rows,csb_interleaved_blocks", "--max-noise=0%", "--min-time=0.1", "--max-time=1", "--no-log"]
+        with subprocess.Popen(words, cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
+            self.assertRegex(process.stderr.readline(), r"^tuning 2 kernels by \d+ trials and a comparison: [\d at mosbu]+ s$")
+            process.send_signal(signal.SIGSTOP)
+            time.sleep(4)
+            process.send_signal(signal.SIGCONT)
+            self.assertRegex(process.stderr.read(), r"  longer than announced: \d+ of \d+ trials after \d+ s, [\d at mosbu]+ s left\n")
 
     def test_stopped_with_something_found(self):
         said, talk = self.tune("-k", "csr5_tiles", "--no-log", code=143)

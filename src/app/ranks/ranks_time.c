@@ -4,7 +4,6 @@
 #include "ranks.h"
 #include <math.h>
 #include <stdlib.h>
-#include <time.h>
 
 enum { MOST_ROUNDS = 20000 };
 
@@ -19,12 +18,6 @@ static spmv_status multiply_here(const ranks *w, const course *c, spmv_many_way 
         call.alpha_f32 = &alpha_f32, call.beta_f32 = &beta_f32;
     TRY(spmv_many_plan_set_way(c->plan, way));
     return spmv_many_apply(c->plan, &call);
-}
-
-static double now_s(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
 typedef struct tick { /* of a rank */

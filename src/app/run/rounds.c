@@ -4,7 +4,6 @@
 #include "session.h"
 #include <math.h>
 #include <stdlib.h>
-#include <time.h>
 
 typedef struct group { /* candidates whose plans are in memory together */
     session *run;
@@ -21,12 +20,6 @@ typedef struct group { /* candidates whose plans are in memory together */
 } group;
 
 static int keep(group *g, int k);
-
-static double now_s(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* ---- right or wrong ------------------------------------------------------------------------- */
 
@@ -332,24 +325,16 @@ static void finish(group *g, candidate *e, spmv_status status, bool right) {
     if (!g->code) g->code = code;
 }
 
-enum { DURATION = 48 };
-static void duration_text(const group *g, char out[DURATION]) {
+static void duration_left(const group *g, char out[DURATION]) {
     double least, most;
     time_left(g, &least, &most);
-    if (round(most) == 0)
-        snprintf(out, DURATION, "less than 1 s");
-    else if (round(least) == round(most))
-        snprintf(out, DURATION, "about %.0f s", most);
-    else if (round(least) == 0)
-        snprintf(out, DURATION, "at most %.0f s", most);
-    else
-        snprintf(out, DURATION, "%.0f to %.0f s", least, most);
+    duration_text(least, most, out);
 }
 
 static void show_round(const group *g, int round) {
     char duration[DURATION];
     if (!g->run->o->progress || g->run->o->quiet) return;
-    duration_text(g, duration);
+    duration_left(g, duration);
     say("\rround %d: %d of %d final, %s left\033[K", round + 1, g->done, g->count, duration);
 }
 
@@ -361,7 +346,7 @@ static void say_duration(group *g) {
     if (g->run->o->progress || g->run->o->quiet || !is_long(g)) return;
     if (g->in_rounds && (g->done == g->count || elapsed < late * g->announced_s + 1)) return;
     time_left(g, &least, &most);
-    duration_text(g, duration);
+    duration_text(least, most, duration);
     if (g->in_rounds)
         say("  longer than announced: %d of %d final after %.0f s, %s left\n", g->done, g->count,
             elapsed, duration);

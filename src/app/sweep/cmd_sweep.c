@@ -18,12 +18,6 @@ static void note_signal(int which) {
     stopped_by = which;
 }
 
-static double now_s(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 /* ---- progress ------------------------------------------------------------------------------- */
 
 static int finished_count(const sweep *s) {
