@@ -88,17 +88,15 @@ def judge(pair):
     return Verdict("SLOWER" if change > 0 else "FASTER", change, "")
 
 
-RANGES_MEET = "ranges overlap; --ab takes turns"
-ONE_RUN = "one run a side: repeat, or --ab"
+RANGES_MEET = "quartile ranges meet: --ab takes turns"
+ONE_RUN = f"less than {SURE_OF_ONE:.0%} apart, one run a side: repeat; --ab takes turns"
 
 
 def in_doubt(a, b):
     """Why a time cannot be relied on, and what to do; empty: both can."""
-    found = [(side, word, advice) for word, advice, has in (
-        ("disturbed", "measure again on a quiet machine, or --ab", lambda unit: unit.disturbed),
-        ("not settled", "--max-time measures longer; or --ab", lambda unit: unit.noisy))
-             for side in [" and ".join(name for name, unit in (("A", a), ("B", b)) if has(unit))] if side]
-    return f"{', '.join(f'{side} {word}' for side, word, _ in found)}: {found[0][2]}" if found else ""
+    if a.disturbed or b.disturbed:
+        return "disturbed (!): measure again on a quiet machine; --ab takes turns"
+    return "not settled (†): --max-time measures longer; --ab takes turns" if a.noisy or b.noisy else ""
 
 
 def judge_turns(pair):
@@ -297,7 +295,7 @@ def shown(unit):
 def row_of(pair, verdict):
     """One line for people."""
     change = "" if verdict.change is None else f"{100 * verdict.change:+.1f}%".replace("-", "−")
-    advice = f" ({verdict.advice})" if verdict.advice else ""
+    advice = f" ({verdict.advice})" if verdict.advice and verdict.word != "UNSURE" else ""
     return [pair.matrix, pair.what, pair.config or "-", shown(pair.a), shown(pair.b), change,
             verdict.word + advice]
 
@@ -311,7 +309,8 @@ def table_for(judged, width):
         return whole
     config = HEADER.index("config")
     short = [(*row[:config], *row[config + 1:-1], verdict.word) for row, (_, verdict) in zip(rows, judged)]
-    more = [[], *([row[config], verdict.advice] for row, (_, verdict) in zip(rows, judged))]
+    more = [[], *([row[config], "" if verdict.word == "UNSURE" else verdict.advice]
+                  for row, (_, verdict) in zip(rows, judged))]
     lines = []
     for parts, below in zip(text_rows(HEADER[:config] + HEADER[config + 1:], ALIGNMENT[:config] + ALIGNMENT[config + 1:],
                                       short, width), more):
@@ -382,11 +381,17 @@ def summary(judged, in_turns=False):
     return f"{mean}; " + ", ".join(f"{count} {word}" for word, count in counts.most_common())
 
 
+def advice_of(judged):
+    """A line for each reason why verdicts are UNSURE, with what to do."""
+    reasons = collections.Counter(verdict.advice for _, verdict in judged if verdict.word == "UNSURE")
+    return [f"{count} UNSURE, {advice}" for advice, count in reasons.items()]
+
+
 def what_disturbed(name, records):
     """A line on the runs of a side that are marked !, or none."""
     count = sum(bool(flags_of(record)) for record in records)
     return [f"! {name}: {count} of {plural(len(records), 'run')} disturbed while timed: "
-            f"{disturbances(records)}; measure again when the machine is quiet"] if count else []
+            f"{disturbances(records)}"] if count else []
 
 
 def share(text):
@@ -467,7 +472,8 @@ def compare(arguments):
     else:
         sys.stdout.write(text)
     disturbed = [] if options.ab else [*what_disturbed("A", a), *what_disturbed("B", b)]
-    for line in (*disturbed, summary(judged, options.ab)):
+    advice = advice_of(judged) if options.format != "csv" else []
+    for line in (*disturbed, *advice, summary(judged, options.ab)):
         say(line)
     if options.fail_above is not None and any(
             verdict.word == "BROKEN" or
