@@ -141,7 +141,7 @@ void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* From here on say keeps what it would say, until talk_kept asks for it; or no more. */
 void talk_mute(bool mute);
 const char *talk_kept(void); /* the last line that was not said; "": none */
-double now_s(void); /* of a clock that nobody sets */
+double now_s(void);          /* of a clock that nobody sets */
 enum { DURATION = 48 };
 /* Writes how long something takes at least and at most, in seconds. */
 void duration_text(double least, double most, char out[DURATION]);
