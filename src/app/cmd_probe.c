@@ -94,10 +94,19 @@ static spmv_status measure_rates(spmv_ctx *ctx, const options *o, const spmv_bac
     static const double MANY = 0.1;
     spmv_rates seen = {.ngathers = 0};
     bool known = false;
+    double took_s = 0;
     for (int k = 0; k < MOST_TRIES && (k == 0 || *others > MANY); k++) {
+        const double start_s = now_s();
+        if (k && !o->quiet)
+            say("  other programs used %.1f processors: once more, about %.0f s\n", *others,
+                took_s);
+        else if (backend->host && !o->quiet)
+            say("probing the memory with %d thread%s: about half a minute on a quiet machine\n",
+                spmv_ctx_threads(ctx), spmv_ctx_threads(ctx) == 1 ? "" : "s");
         noise before = noise_now();
         TRY(spmv_ctx_probe(ctx, backend, cache, r));
         noise after = noise_now();
+        took_s = now_s() - start_s;
         *others = backend->host ? others_of(&before, &after) : 0;
         if (known) keep_best(r, &seen);
         seen = *r;

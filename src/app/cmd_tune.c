@@ -92,7 +92,7 @@ static bool choices_of(const session *run, const cell *c, spmv_param_id id, choi
 
 /* ---- trials --------------------------------------------------------------------------------- */
 
-/* How long tune takes: of what the last comparison takes, the run says more when it begins. */
+/* Says how long tune takes. What the last comparison takes its run announces, when it begins. */
 typedef struct schedule {
     int trials, done; /* of one value of one parameter */
     double started_s, announced_s;

@@ -360,7 +360,9 @@ static void say_fastest(const result *results, int n, const record *first, bool 
         const record *best = fastest(results, n, first, products[p]);
         int64_t from = products[p];
         while (p + 1 < count && fastest(results, n, first, products[p + 1]) == best) p++;
+        double least = 0, most;
         say("%s", last ? "," : "");
+        if (last && ratio_is_rough(best, last, &least, &most) && least <= 1) say(" perhaps");
         say_which(results, n, best);
         say(" for ");
         if (from < products[p]) say("%lld to ", (long long)from);
@@ -449,7 +451,8 @@ static void say_flags(const session *run, const result *results, int n) {
     for (int k = n - 1; k >= 0; k--) {
         rows += is_ok(&results[k]);
         compete |= results[k].r.perf_ranked > 1;
-        waits |= results[k].waits && !results[k].r.gpu_name; /* whose host does not compute */
+        waits |= results[k].waits && results[k].r.config_threads > 1 &&
+                 !results[k].r.gpu_name; /* whose host does not compute */
         if (results[k].nflags) first = k, count++;
     }
     if (first < 0) return;
