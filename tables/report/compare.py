@@ -16,9 +16,10 @@ verdict:
                     was when probed; or the medians differ, but the quartile ranges meet
     BROKEN, FIXED  a result only in A, only in B; the other failed, was wrong or was skipped
 
---ab runs OLD and NEW with what follows --, each in a process of its own and shortly, 10 to 60 times in
-turns, until every row has a verdict: what disturbs the machine meets both alike. A row is FASTER or
-SLOWER where the 95 % interval of its ratio, taken twice as wide, is beyond 2 %.
+--ab runs OLD and NEW with what follows --, each in a process of its own and shortly, 10 to 160 times in
+turns and for 10 minutes, until every row has a verdict: what disturbs the machine meets both alike. B vs
+A is the ratio of the lower quartiles of a turn, which others disturb least. A row is FASTER or SLOWER
+where the 95 % interval of that ratio, taken twice as wide, is beyond 2 %.
 """
 
 import interrupts  # noqa: F401  pylint: disable=unused-import,wrong-import-order
@@ -115,7 +116,8 @@ def judge_turns(pair):
 
 def ratios_in_turns(pair):
     """B's time over A's in every turn that has both, in their order."""
-    times = [{record["time"]: record["timing.median_s"] for record in unit.records} for unit in (pair.a, pair.b)]
+    times = [{record["time"]: record["timing.q1_s"] or record["timing.median_s"] for record in unit.records}
+             for unit in (pair.a, pair.b)]
     return [times[1][turn] / times[0][turn] for turn in sorted(times[0].keys() & times[1].keys())]
 
 

@@ -1,19 +1,23 @@
 """Two binaries in turns, for `spmv compare --ab`: what the machine does meanwhile meets both alike.
 
-A turn runs both once, each with few and short samples; who is first alternates. It gives one ratio of medians for every
-row, and the ratios of all turns an interval (units/pairs.py), which is taken twice as wide: rows are many, and are looked
-at after every two turns."""
+A turn runs both once, each with few and short samples; who is first alternates. It gives one ratio for every row, of the
+lower quartiles of the two runs' samples: what disturbs a sample makes it longer, so that beside a busy process the quarter
+of a run scatters less than its median, and less than its least sample, which is of a moment. The ratios of all turns have an
+interval (units/pairs.py), which is taken twice as wide: rows are many, and are looked at after every two turns."""
 
 import math
 import os
 import subprocess
 import tempfile
+import time
 
 from common import EX_DATAERR, EX_NOINPUT, Stop, say
 from logs import read_logs
 from units.pairs import interval_of
 
-LEAST_TURNS, MOST_TURNS = 10, 60
+LEAST_TURNS, MOST_TURNS = 10, 160
+LONGEST_S = 600  # no turn begins later, but for the least number of turns
+LATE = 1.25  # times what was announced
 SHORT = ("--min-time=0.05", "--max-time=0.2", "-q")  # of a turn; what is typed after them counts
 NO_LOG_OPTIONS = ("--log", "--no-log", "-o", "--output", "--format")  # a turn has its own
 ENDED = (0, 1, 3)  # exit codes of runs that have logged their rows: right, wrong, some failed
@@ -55,19 +59,40 @@ def word_of(ratios, sure):
     return "SAME" if abs(math.log(low)) <= sure and abs(math.log(high)) <= sure else None
 
 
+def spelt(seconds):
+    """A duration in words."""
+    return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"
+
+
+def announced(turns, elapsed, before):
+    """Returns the seconds that all turns take at most, by those there were. Says so first, and where it does not hold."""
+    each = elapsed / turns
+    least, most = LEAST_TURNS * each, max(LEAST_TURNS * each, min(MOST_TURNS * each, LONGEST_S))
+    if before is None:
+        say(f"turns of both until every row has a verdict: {LEAST_TURNS} to {MOST_TURNS}, {spelt(least)} to {spelt(most)}")
+    elif most > LATE * before:
+        say(f"longer than announced: {turns} turns took {spelt(elapsed)}, all take {spelt(most)} at most")
+    else:
+        return before
+    return most
+
+
 def take_turns(binaries, words, ratios_of, sure):
     """(records of A, of B) of turns until every row has a verdict. ratios_of(records of A, of B): {row: ratios of its
     turns}."""
     bad = next((word for word in words if word.split("=")[0] in NO_LOG_OPTIONS), None)
     if bad:
         raise Stop(64, f"--ab logs its turns itself: leave out {bad}")
-    sides = [], []
+    sides, start, most_s = ([], []), time.monotonic(), None
     with tempfile.TemporaryDirectory(prefix="spmv-ab-") as folder:
         for turn in range(MOST_TURNS):
             for side in (0, 1) if turn % 2 == 0 else (1, 0):
                 found = run_once(binaries[side], words, os.path.join(folder, f"{side}.jsonl"))
                 sides[side].extend({**record, "sweep.cell": None, "time": f"{turn:03d}"} for record in found)
-            if turn % 2 and turn + 1 >= LEAST_TURNS and all(word_of(ratios, sure) for ratios in ratios_of(*sides).values()):
+            elapsed = time.monotonic() - start
+            most_s = announced(turn + 1, elapsed, most_s)
+            if turn + 1 >= LEAST_TURNS and (elapsed > LONGEST_S or turn % 2 and all(
+                    word_of(ratios, sure) for ratios in ratios_of(*sides).values())):
                 break
     say(f"{turn + 1} turns of each binary")
     return sides

@@ -251,7 +251,7 @@ class VerdictTest(CompareTest):
 class TurnsTest(CompareTest):
     """--ab: programs that log a planted time, with what a busy machine adds to it."""
 
-    def program(self, name, scale, status="ok", code=0):
+    def program(self, name, scale, status="ok", code=0, more=""):
         path = os.path.join(self.out, name)
         os.makedirs(self.out, exist_ok=True)
         with open(path, "w", encoding="utf-8") as file:
@@ -262,7 +262,7 @@ class TurnsTest(CompareTest):
                        "print(turn + 1, file=open(count, 'w'))\n"
                        f"draw = random.Random(turn + {len(name)} * 1000)\n"
                        f"time_s = {scale} * 1e-3 * (draw.uniform(2, 9) if draw.random() < 0.1 else draw.gauss(1, 0.01))\n"
-                       f"r = record(time_s, 0.5, status={status!r}, timing__flags=['busy'], timing__settled=False)\n"
+                       f"r = record(time_s, 0.5, status={status!r}, timing__flags=['busy'], timing__settled=False{more})\n"
                        "log = next(word for word in sys.argv if word.startswith('--log='))[6:]\n"
                        "open(log, 'w').write(json.dumps(r) + chr(10))\n"
                        f"print(*sys.argv[1:], file=sys.stderr)\nsys.exit({code})\n")
@@ -279,11 +279,26 @@ class TurnsTest(CompareTest):
         code, out, talk = self.turns(old, self.program("slow", 1.1))
         self.assertEqual(code, 2, out + talk)
         self.assertRegex(out, r"alpha +csr_rows .* \+(9|10)\.\d% +SLOWER")
-        self.assertRegex(talk, r"^1\d turns of each binary")
+        self.assertRegex(talk, r"^turns of both until every row has a verdict: 10 to 160, \d+ s to \d+ (s|min)\n1\d turns of each")
         self.assertNotIn("disturbed", talk)
         code, out, _ = self.turns(old, self.program("itself", 1))
         self.assertEqual(code, 0)
         self.assertRegex(out, " SAME")
+
+    def test_the_lower_quartile_decides(self):
+        """Medians three times as long in half of the runs: the quarter of the samples that nobody disturbed tells."""
+        more = ", timing__median_s=time_s * draw.choice((1, 3))"
+        code, out, talk = self.turns(self.program("old", 1, more=more), self.program("slow", 1.1, more=more))
+        self.assertEqual(code, 2, out + talk)
+        self.assertRegex(talk, r"\n1\d turns of each binary")
+
+    def test_times_that_do_not_hold_are_corrected(self):
+        with contextlib.redirect_stderr(io.StringIO()) as talk:
+            first = turns.announced(1, 2, None)
+            self.assertEqual(turns.announced(10, 21, first), first)
+            self.assertGreater(turns.announced(20, 80, first), first)
+        self.assertEqual(talk.getvalue(), "turns of both until every row has a verdict: 10 to 160, 20 s to 5 min\n"
+                                          "longer than announced: 20 turns took 80 s, all take 10 min at most\n")
 
     def test_what_cannot_be_run(self):
         old = self.program("old", 1)
