@@ -6,7 +6,7 @@ if $SPMV -V -v | grep -q '^features.*jansson'; then format=jsonl; else format=cs
 short="-m gen:poisson2d:200 -k csr1,coo_segments --min-time=0 --max-time=0 --samples=3 --no-log -t 2 --probe=here"
 $SPMV $short 2>&1 >/dev/null | grep -c "limits are not known"
 $SPMV probe -t 2 --probe=here --no-log --format=$format >probe.json 2>talk || exit
-sed -E -e '/^note: other programs/d' -e 's/probe-omp-[0-9a-f]+/probe-omp-KEY/' talk
+sed -E -e '/^(note:| ) other programs/d' -e 's/probe-omp-[0-9a-f]+/probe-omp-KEY/' talk
 ls here | wc -l
 [ $format = csv ] || ${PYTHON:-python3} - <<'END' || exit
 import json
@@ -47,7 +47,7 @@ $SPMV $short --cache=cold 2>&1 >/dev/null | grep -c SUSPECT
 # A probe beside others keeps what was higher before; alone it would not.
 sed 's/^read .*/read 9e+15/' honest >"$kept"
 while :; do :; done &
-$SPMV probe -t 2 --probe=here --no-log 2>&1 >/dev/null | sed -n 's/used [0-9.]* processors/used N processors/p'
+$SPMV probe -t 2 --probe=here --no-log 2>&1 >/dev/null | sed -n -e 's/used [0-9.]* processors/used N processors/' -e 's/about [0-9]* s$/about N s/' -e '/other programs/p'
 kill $!
 grep '^read' "$kept"
 $SPMV probe -m gen:poisson2d:9

@@ -137,6 +137,7 @@ static result waiting_row(double median) {
     out.r.config_kernel = "some";
     out.nflags = 1;
     out.waits = true;
+    out.r.config_threads = 2;
     out.flags[0] = "threads waited for a core 50% of the time";
     out.r.timing_flags = (texts){out.flags, 1};
     return out;
@@ -184,6 +185,10 @@ static void the_run_says_what_to_type_against_waits(void **state) {
     snprintf(flag, sizeof flag, "try this:\n    ./spmv run -q -t %d\n", omp_get_num_procs());
     explained(&run, rows, 1, said, sizeof said);
     assert_non_null(strstr(said, flag));
+    rows[0].r.config_threads = 1; /* has nobody who waits for it */
+    explained(&run, rows, 1, said, sizeof said);
+    assert_null(strstr(said, "try this"));
+    rows[0].r.config_threads = 2;
     rows[0].r.gpu_name = "a GPU"; /* OpenMP's threads are not what waits */
     explained(&run, rows, 1, said, sizeof said);
     assert_null(strstr(said, "type"));
@@ -227,6 +232,16 @@ static void the_fastest_of_disturbed_times_is_called_so(void **state) {
     explained(&run, rows, COUNT(rows), said, sizeof said);
     assert_non_null(strstr(
         said, "preparation (f64; all times were disturbed): some for 1 to 10000 products\n"));
+    /* Nobody knows which of two in doubt is faster; that one is ready sooner is known. */
+    rows[0].r.config_kernel = "later", rows[0].r.prep_total_s = 50;
+    for (int k = 0; k < COUNT(rows); k++) {
+        rows[k].r.timing_median_low_s = 4, rows[k].r.timing_median_high_s = 8;
+        rows[k].r.timing_settled = 0;
+    }
+    rank_results(rows, COUNT(rows));
+    explained(&run, rows, COUNT(rows), said, sizeof said);
+    assert_non_null(
+        strstr(said, ": some for 1 product, perhaps later for 100 to 10000 products\n"));
     spmv_ctx_free(run.ctx);
 }
 
