@@ -49,7 +49,7 @@ double real_of(const char *option, const char *arg, double least) {
     char *end;
     double value = strtod(arg, &end);
     if (end == arg || *end || !(value >= least && value <= 1e300))
-        usage_error("--%s: '%s' is not a valid number", option, arg);
+        usage_error("--%s: '%s' is not a number%s", option, arg, least == 0 ? " from 0" : "");
     return value;
 }
 

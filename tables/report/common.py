@@ -1,6 +1,7 @@
 """Holds what the programs in this folder share: talk, exit codes, loading logs, writing files."""
 
 import argparse
+import codecs
 import contextlib
 import io
 import itertools
@@ -179,12 +180,27 @@ def give_up_stdout():
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
+PLAIN = {"†": "~", "·": "-", "µ": "u", "μ": "u", "−": "-", "—": "-", "–": "-", "×": "x", "÷": "/", "→": "->", "…": "...",
+         "±": "+-", "≤": "<=", "≥": ">=", "≠": "!=", "⚠": "!", "σ": "sigma", "α": "alpha", "β": "beta"}
+
+
+def in_plain_text(error):
+    """For codecs: what an encoding lacks, as a typewriter has it, or else by its number."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    text = error.object[error.start:error.end]
+    return "".join(PLAIN.get(c) or c.encode("ascii", errors="backslashreplace").decode() for c in text), error.end
+
+
+codecs.register_error("plain", in_plain_text)
+
+
 def run(program, main, arguments):
     """main(arguments) with what stopped it said and turned into the exit status. What the terminal's
-    encoding lacks is written out."""
+    encoding lacks is written in plain text."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
+            stream.reconfigure(errors="plain")
     try:
         code = main(arguments)
         sys.stdout.flush()

@@ -107,9 +107,13 @@ int show_results(session *run, result *results, int n) {
         int shown = 0;
         for (int k = 0; k < n; k++)
             if (results[k].finished) rows[shown++] = (table_row){&results[k].r, results[k].alias};
-        table_write(run->output, rows, shown, run->o->stat, run->o->color && run->output == stdout,
-                    run->o->verbose);
-        fflush(run->output); /* what follows on stderr is about it */
+        /* Lines to export stand alone in a file or pipe. */
+        const bool alone = run->o->export && run->output == stdout && !isatty(STDOUT_FILENO);
+        FILE *to = alone ? stderr : run->output;
+        if (!alone || !run->o->quiet)
+            table_write(to, rows, shown, run->o->stat, run->o->color && to == stdout,
+                        run->o->verbose);
+        fflush(to); /* what follows on stderr is about it */
         if (!run->o->quiet) explain_results(run, results, n, table_is_blurred(rows, shown));
         free(rows);
         return 0;
@@ -265,10 +269,10 @@ void run_introduce(const session *r) {
     record build;
     record_clear(&build);
     record_build(&build);
-    say("spmv %s (%s%s) %s, %s, %d threads\n", build.build_version,
+    say("spmv %s (%s%s) %s, %s, %d thread%s\n", build.build_version,
         build.build_commit ? build.build_commit : "no commit", build.build_dirty == 1 ? "+" : "",
         r->backend->name, *r->machine.cpu ? r->machine.cpu : "unknown CPU",
-        spmv_ctx_threads(r->ctx));
+        spmv_ctx_threads(r->ctx), spmv_ctx_threads(r->ctx) == 1 ? "" : "s");
 }
 
 /* Threads wait for those that have no core: times become multiples of the scheduler's time slice.

@@ -333,6 +333,21 @@ static const record *fastest(const result *results, int n, const record *first, 
     return best;
 }
 
+/* Says whether another may take less for that many products, since one of their times is in
+ * doubt. */
+static bool is_in_question(const result *results, int n, const record *best, int64_t products) {
+    const statistics mine = record_times(best);
+    const double dearest = best->prep_total_s + (double)products * mine.high;
+    for (int k = 0; k < n; k++) {
+        const record *r = &results[k].r;
+        if (r == best || !is_ranked(&results[k]) || !are_compared(r, best)) continue;
+        const statistics its = record_times(r);
+        const double cheapest = r->prep_total_s + (double)products * its.low;
+        if ((*doubt_of(best) || *doubt_of(r)) && !(dearest < cheapest)) return true;
+    }
+    return false;
+}
+
 /* Says whether it is surely faster than csr1: by a ratio, or where only a range is known, by all of
  * it. */
 static bool is_surely_faster(const result *results, int n, const record *r) {
@@ -359,10 +374,12 @@ static void say_fastest(const result *results, int n, const record *first, bool 
     for (int p = 0; p < count; p++) {
         const record *best = fastest(results, n, first, products[p]);
         int64_t from = products[p];
-        while (p + 1 < count && fastest(results, n, first, products[p + 1]) == best) p++;
-        double least = 0, most;
+        const bool question = is_in_question(results, n, best, from);
+        while (p + 1 < count && fastest(results, n, first, products[p + 1]) == best &&
+               is_in_question(results, n, best, products[p + 1]) == question)
+            p++;
         say("%s", last ? "," : "");
-        if (last && ratio_is_rough(best, last, &least, &most) && least <= 1) say(" perhaps");
+        if (question) say(" perhaps");
         say_which(results, n, best);
         say(" for ");
         if (from < products[p]) say("%lld to ", (long long)from);
