@@ -97,7 +97,7 @@ def picture(spec, name):
 def parse(arguments):
     """The command line."""
     parser = Parser(prog="spmv plot", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("spy", "roofline"), metavar="spy|roofline", help="a matrix's pattern; rates of a log")
+    parser.add_argument("what", choices=("spy", "roofline"), help="a matrix's pattern; rates of a log")
     parser.add_argument("of", nargs="+", metavar="FILE", help="a matrix; logs or folders of logs")
     parser.add_argument("-o", "--output", metavar="FILE", help="FILE.svg, FILE.png or FILE.pdf (default: spy.svg or roofline.svg)")
     parser.add_argument("--system", type=int, metavar="N", help="of a log with several, as the report numbers them")
