@@ -61,6 +61,33 @@ static void products_inside_the_callers_threads(void **state) {
     spmv_mat_free(mat);
 }
 
+/* Shares of a large store are cut into chunks; the one thread that a product has inside a region
+ * takes those of all shares. */
+static void one_thread_takes_the_chunks_of_all_shares(void **state) {
+    (void)state;
+    enum { ROWS = 20000 };
+    static const char *const kernels[] = {"csell_slices", "sell16_lanes", "spc5_rows", "bsr_lanes"};
+    static double operand[ROWS], outside[ROWS], inside[ROWS];
+    spmv_mat *mat = NULL;
+    const int before = omp_get_max_active_levels();
+    assert_int_equal(spmv_mat_load(ctx, "gen:random:20000:12", NULL, &mat), SPMV_OK);
+    for (int j = 0; j < ROWS; j++) operand[j] = cos(j);
+    omp_set_max_active_levels(1);
+    for (int k = 0; k < COUNT(kernels); k++) {
+        spmv_plan *plan = plan_of(mat, kernels[k]);
+        assert_non_null(plan);
+        for (int i = 0; i < ROWS; i++) inside[i] = outside[i] = NAN;
+        assert_int_equal(spmv_exec(plan, 1, operand, 0, outside), SPMV_OK);
+#pragma omp parallel num_threads(2)
+#pragma omp single
+        spmv_exec(plan, 1, operand, 0, inside);
+        if (memcmp(inside, outside, sizeof inside) != 0) fail_msg("%s", kernels[k]);
+        spmv_plan_free(plan);
+    }
+    omp_set_max_active_levels(before);
+    spmv_mat_free(mat);
+}
+
 /* ---- one plan in two threads ---------------------------------------------------------------- */
 
 static int busy, wrong_products;
@@ -267,6 +294,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(a_process_may_get_fewer_threads),
 #endif
         cmocka_unit_test(products_inside_the_callers_threads),
+        cmocka_unit_test(one_thread_takes_the_chunks_of_all_shares),
         cmocka_unit_test(one_plan_in_two_threads),
         cmocka_unit_test(a_product_waits_for_its_turn),
         cmocka_unit_test(concurrent_plans_are_right_in_several_threads),
