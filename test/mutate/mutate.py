@@ -4,6 +4,7 @@
     mutate.py                       the faults of faults.txt, written by hand
     mutate.py --generated [SEED]    100 that are drawn from all that operators.py can make
     mutate.py --only WORD           those whose name or file holds WORD
+    mutate.py --check               says whether the text of each of faults.txt stands in its file
 
 It works in a copy of the tracked files, build/mutate/tree, whose objects are reused. What a run found is
 kept in build/mutate/results.jsonl, so that a run that was stopped goes on: a fault is planted again only if
@@ -17,11 +18,11 @@ import hashlib
 import json
 import os
 import random
+import resource
 import shutil
 import signal
 import subprocess
 import sys
-import time
 
 import operators
 
@@ -205,25 +206,31 @@ def command_of(test):
     return [f"build/omp/test/{program}", *words]
 
 
-def passes(test, timeout_s):
-    """Runs a test; None: it did not end in time."""
+def passes(test, most_s):
+    """Runs a test: (whether it passed, processor seconds that it took). None: a process of it took more than most_s of them, or
+    it did not end in twenty times as long. Others may use the cores meanwhile, so that the clock says little."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("SPMV_")}
     environment.update(SPMV=os.path.join(TREE, "build/omp/spmv"), OMP_WAIT_POLICY="passive",
                        PYTHON=environment.get("PYTHON", sys.executable))
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
     run = subprocess.Popen(command_of(test), cwd=TREE, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                           stderr=subprocess.DEVNULL, start_new_session=True)
+                           stderr=subprocess.DEVNULL, start_new_session=True,
+                           preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (int(most_s) + 1, int(most_s) + 2)))
     try:
-        return run.wait(timeout_s) == 0
+        code = run.wait(60 + 20 * most_s)
     except subprocess.TimeoutExpired:
-        return None
+        code = None
     finally:
         if run.poll() is None:
             os.killpg(run.pid, signal.SIGKILL)
             run.wait()
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    took = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return None if code in (None, -signal.SIGXCPU, -signal.SIGKILL) else code == 0, took
 
 
 class Tests:
-    """Knows how long each test takes on the source as it is, where it has to pass."""
+    """Knows the processor seconds of each test on the source as it is, where it has to pass."""
 
     def __init__(self):
         self.seconds = {}
@@ -236,10 +243,9 @@ class Tests:
         if made.returncode:
             sys.exit(f"mutate.py: the source as it is does not build:\n{made.stderr}")
         for test in new:
-            began = time.monotonic()
-            if not passes(test, 600):
+            passed, self.seconds[test] = passes(test, 600)
+            if not passed:
                 sys.exit(f"mutate.py: {test} fails on the source as it is")
-            self.seconds[test] = time.monotonic() - began
 
 
 # ---- a run --------------------------------------------------------------------------------------------
@@ -259,7 +265,7 @@ def plant(fault, tests):
         if all(before.get(name) == hash_of(name) for name in changed):
             return "same code", ""
         for test in fault.tests:
-            ended = passes(test, 10 + 4 * tests.seconds[test])
+            ended, _ = passes(test, 10 + 4 * tests.seconds[test])
             if not ended:
                 return "found" if ended is False else "found: endless", test
         return "survived", ""
@@ -310,7 +316,11 @@ def main():
     parser.add_argument("--generated", nargs="?", const=1, type=int, metavar="SEED")
     parser.add_argument("--only", default="", metavar="WORD")
     parser.add_argument("-v", "--verbose", action="store_true")
+    parser.add_argument("--check", action="store_true")
     o = parser.parse_args()
+    if o.check:
+        written()
+        return
     os.makedirs(TREE, exist_ok=True)
     lock = open(os.path.join(HOME, "lock"), "w", encoding="utf-8")  # pylint: disable=consider-using-with
     fcntl.flock(lock, fcntl.LOCK_EX)  # one run at a time has the copy
