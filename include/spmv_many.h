@@ -80,6 +80,7 @@ typedef struct spmv_many_load_opts {
     size_t size;
     const spmv_load_opts *load; /* as of spmv_mat_load; NULL: none */
     spmv_partition partition;
+    int keep_entries; /* 1: of own rows, for spmv_many_mat_entries: 16 bytes each */
 } spmv_many_load_opts;
 
 /* The rows that a rank owns, as compressed rows: unsorted and with duplicates (they are added). */
@@ -93,14 +94,24 @@ typedef struct spmv_many_rows {
     spmv_precision precision;
 } spmv_many_rows;
 
-/* Loads or generates a matrix, as spmv_mat_load does: rank 0 reads it and deals out the rows. A
- * square matrix has x divided as its rows are, another one evenly. Collective. */
+/* Loads or generates a matrix, as spmv_mat_load does, in pieces: no rank has all entries. Every
+ * rank reads its share of the bytes of a plain file, which all of them open; any other one rank 0
+ * opens alone, and deals out its text. Of a gen: matrix every rank makes its own rows. A square
+ * matrix has x divided as its rows are, another one evenly. What is wrong in a file is said with
+ * its line, as spmv_mat_load does, and names no rank. Where the rows do not fit, SPMV_E_NOMEM says
+ * how many ranks would do. Collective. */
 spmv_status spmv_many_mat_load(spmv_world *world, const char *path, const spmv_many_load_opts *opts,
                                spmv_many_mat **out);
 /* Deals out a matrix that rank 0 has loaded into its context of this world, and keeps; others give
  * NULL. opts: as above, but for `load`. Collective. */
 spmv_status spmv_many_mat_deal(spmv_world *world, spmv_mat *mat, const spmv_many_load_opts *opts,
                                spmv_many_mat **out);
+/* Says of the whole of a loaded matrix what spmv_mat_stats does; of others SPMV_E_UNSUITABLE. */
+spmv_status spmv_many_mat_stats(const spmv_many_mat *mat, spmv_stats *out);
+/* Lends the entries of this rank's rows as the file has them, both halves of a symmetric matrix:
+ * rows count from the first own one, columns are those of the whole matrix. SPMV_E_UNSUITABLE: they
+ * were not kept. */
+spmv_status spmv_many_mat_entries(const spmv_many_mat *mat, spmv_coo_view *view);
 /* Makes a matrix of the rows that each rank has. They are copied. Collective. */
 spmv_status spmv_many_mat_create(spmv_world *world, const spmv_many_rows *rows,
                                  spmv_many_mat **out);

@@ -2,6 +2,7 @@
 #include "core/internal.h"
 #include "generate/generate.h"
 #include "read/read.h"
+#include "spmv_pieces.h"
 #include "tune/tune.h"
 #include <dirent.h>
 #include <stdio.h>
@@ -10,14 +11,15 @@
 
 /* ---- matrices ------------------------------------------------------------------------------- */
 
-/* Adds to the text of a failure the file of the folder whose name is nearest, if any is near, and
- * what downloads a matrix of that name. */
-static void suggest_file(spmv_ctx *ctx, const char *path) {
+/* The file of the folder whose name is nearest, if any is near, and what downloads a matrix of that
+ * name. */
+void spmv_reading_suggest(spmv_ctx *ctx, const char *path) {
     enum { MOST_FILES = 4096 };
     const char *slash = strrchr(path, '/'), *names[MOST_FILES + 1];
     char *folder = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup("."),
          text[sizeof ctx->error];
-    DIR *dir = folder ? opendir(folder) : NULL;
+    const bool is_there = strcmp(path, "-") == 0 || access(path, F_OK) == 0;
+    DIR *dir = folder && !is_there ? opendir(folder) : NULL;
     int n = 0;
     for (struct dirent *d; dir && n < MOST_FILES && (d = readdir(dir));)
         if (d->d_name[0] != '.' && (names[n] = strdup(d->d_name))) n++;
@@ -25,9 +27,9 @@ static void suggest_file(spmv_ctx *ctx, const char *path) {
     const char *name = slash ? slash + 1 : path, *nearest = spmv_nearest(name, names);
     if (nearest && strcmp(nearest, name) == 0) nearest = NULL; /* a link that leads nowhere */
     snprintf(text, sizeof text, "%s", ctx->error);
-    if (nearest)
+    if (nearest && !is_there)
         spmv_fail(ctx, SPMV_E_IO, "%s. Did you mean %s%s?", text, slash ? folder : "", nearest);
-    else
+    else if (!is_there)
         spmv_fail(ctx, SPMV_E_IO,
                   "%s ('spmv get %.*s' downloads it, if the SuiteSparse Matrix Collection has it; "
                   "'spmv list matrices' names built-in ones)",
@@ -65,8 +67,7 @@ spmv_status spmv_mat_load(spmv_ctx *ctx, const char *path, const spmv_load_opts 
     else
         status = spmv_read_matrix_market(ctx, path, ctx->threads, opts->progress,
                                          opts->progress_arg, &mat->coo);
-    if (status == SPMV_E_IO && strcmp(path, "-") != 0 && access(path, F_OK) != 0)
-        suggest_file(ctx, path);
+    if (status == SPMV_E_IO) spmv_reading_suggest(ctx, path);
     mat->stats.read_s = spmv_now() - start;
     return spmv_mat_finish(mat, status, out);
 }

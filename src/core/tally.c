@@ -3,6 +3,9 @@
  * the same however the rows are divided, among threads or processes. */
 #include "internal.h"
 #include "spmv_pieces.h"
+#include <stdio.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 static int64_t least_of(int64_t a, int64_t b) {
     return a < b ? a : b;
@@ -125,6 +128,23 @@ void *spmv_rows_take(spmv_ctx *ctx, size_t bytes) {
 
 void spmv_rows_give(spmv_ctx *ctx, void *memory) {
     spmv_host_give(ctx, memory);
+}
+
+size_t spmv_rows_free(void) {
+    return spmv_host_free_bytes();
+}
+
+size_t spmv_rows_room(void) {
+    const size_t free_bytes = spmv_host_free_bytes();
+    struct rlimit limit;
+    long long pages = 0;
+    if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return free_bytes;
+    FILE *file = fopen("/proc/self/statm", "re");
+    if (file && fscanf(file, "%lld", &pages) != 1) pages = 0;
+    if (file) fclose(file);
+    const size_t used = (size_t)pages * (size_t)sysconf(_SC_PAGESIZE);
+    const size_t left = limit.rlim_cur > used ? limit.rlim_cur - used : 0;
+    return left < free_bytes ? left : free_bytes;
 }
 
 /* The entries are only read. */

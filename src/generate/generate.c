@@ -293,10 +293,11 @@ void spmv_making_close(spmv_making *m) {
     free(m);
 }
 
-void spmv_making_size(const spmv_making *m, int64_t *rows, int64_t *cols, spmv_field *field) {
+int64_t spmv_making_size(const spmv_making *m, int64_t *rows, int64_t *cols, spmv_field *field) {
     *rows = m->r.rows;
     *cols = m->r.cols;
     *field = m->v.rule == PATTERN ? SPMV_PATTERN_FIELD : SPMV_REAL_FIELD;
+    return (int64_t)m->r.expected;
 }
 
 spmv_status spmv_making_count(spmv_making *m, int64_t first, int64_t end, int64_t *length) {

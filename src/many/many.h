@@ -4,7 +4,9 @@
 
 #include "exchange.h"
 #include "spmv_many.h"
+#include "spmv_pieces.h"
 #include <stdbool.h>
+#include <string.h>
 
 enum { TEXT_BYTES = 508 };
 
@@ -25,6 +27,20 @@ struct spmv_world {
     said *all; /* [size] */
 };
 
+typedef struct many_part { /* compressed rows of own entries in some of the columns */
+    int64_t *ptr;
+    int32_t *idx;
+    void *values;
+    int64_t nnz;
+} many_part;
+
+typedef struct
+    many_own { /* entries of own rows, as a file has them, both halves of symmetric ones */
+    int64_t n;
+    int32_t *row, *col; /* row: from the first own one */
+    double *value;
+} many_own;
+
 struct spmv_many_mat {
     spmv_world *world;
     spmv_many_facts facts;
@@ -32,8 +48,11 @@ struct spmv_many_mat {
     int64_t *first_col; /* [size + 1] of each rank's x */
     spmv_mat *local;    /* own rows, own columns */
     spmv_mat *remote;   /* own rows, a column for each entry of the halo; NULL: there is none */
-    int64_t *remote_at; /* [facts.remote_nnz] positions among the entries that were given */
+    many_part lent_local, lent_remote; /* arrays of those of a loaded matrix; or nothing */
+    uint64_t *remote_bits; /* a bit for each entry that was given: it is in the remote part */
     spmv_halo halo;
+    many_own own;     /* of a loaded matrix, if they were to be kept */
+    spmv_stats stats; /* of a loaded matrix */
 };
 
 /* ---- world.c -------------------------------------------------------------------------------- */
@@ -49,6 +68,31 @@ spmv_status many_agree(spmv_world *world, spmv_status mine);
 /* Copies a caller's struct, which begins with its size, to one of ours; NULL: ours stays. */
 spmv_status many_read(spmv_world *world, const char *name, void *ours, size_t size,
                       const void *theirs);
+
+/* Fills a caller's struct, which begins with its size, from one of ours. */
+spmv_status many_fill(spmv_world *world, const char *name, const void *ours, size_t size,
+                      void *theirs);
+
+/* ---- many_matrix.c -------------------------------------------------------------------------- */
+
+/* Makes a matrix of rows that were loaded, whose arrays are freed. Collective. */
+spmv_status many_mat_of(spmv_world *world, spmv_some_rows *rows, int64_t own_cols,
+                        spmv_many_mat **out);
+
+/* ---- many_read.c ---------------------------------------------------------------------------- */
+
+typedef struct many_loaded {
+    spmv_stats stats;    /* of the whole matrix */
+    spmv_some_rows rows; /* own */
+    int64_t own_cols;
+    many_own own;
+} many_loaded;
+/* Reads or makes a matrix on all ranks, each a piece, up to the rows that each owns; keep: the
+ * entries, too. Collective. */
+spmv_status many_read_rows(spmv_world *world, const char *path, const spmv_load_opts *opts,
+                           spmv_partition by, bool keep, many_loaded *out);
+void many_own_free(spmv_world *world, many_own *own);
+void many_rows_free(spmv_world *world, spmv_some_rows *rows);
 
 /* ---- halo.c --------------------------------------------------------------------------------- */
 

@@ -1,4 +1,5 @@
-/* many_load.c: rank 0 reads or generates a matrix and deals out its rows. */
+/* many_load.c: a matrix that all ranks read together, or one of rank 0's, whose rows it deals
+ * out. */
 #include "many.h"
 #include "partition.h"
 #include <stdlib.h>
@@ -8,9 +9,8 @@ typedef struct block { /* what a rank is told of its share */
     int64_t rows, cols, nnz;
 } block;
 
-/* Rank 0's part: what it read, and how that is divided. */
+/* Rank 0's part: what it has, and how that is divided. */
 typedef struct dealer {
-    spmv_mat *mat; /* NULL: it was lent */
     spmv_csr_view csr;
     int64_t *first_row; /* [size + 1] */
     block *of;          /* [size] */
@@ -49,12 +49,7 @@ static void divide_rows(dealer *d, spmv_partition by, int size) {
     for (int64_t i = 0; i < csr->rows; i++) d->length[i] = csr->row_ptr[i + 1] - csr->row_ptr[i];
 }
 
-/* ---- reading and dealing -------------------------------------------------------------------- */
-
-static spmv_status read_matrix(spmv_world *world, const char *path, const spmv_many_load_opts *opts,
-                               dealer *d) {
-    return many_ctx_failed(world, spmv_mat_load(world->ctx, path, opts->load, &d->mat));
-}
+/* ---- dealing -------------------------------------------------------------------------------- */
 
 static spmv_status divide_matrix(spmv_world *world, const spmv_mat *mat,
                                  const spmv_many_load_opts *opts, dealer *d) {
@@ -69,7 +64,6 @@ static spmv_status divide_matrix(spmv_world *world, const spmv_mat *mat,
 }
 
 static void dealer_free(dealer *d) {
-    spmv_mat_free(d->mat);
     free(d->first_row);
     free(d->of);
     free(d->length);
@@ -127,15 +121,12 @@ static spmv_status deal_rows(spmv_world *world, const dealer *d, hand *h) {
     return status;
 }
 
-/* Rank 0 has path, or lent. */
-static spmv_status get_rows(spmv_world *world, const char *path, const spmv_mat *lent,
-                            const spmv_many_load_opts *opts, dealer *d, hand *h) {
+static spmv_status get_rows(spmv_world *world, const spmv_mat *mat, const spmv_many_load_opts *opts,
+                            dealer *d, hand *h) {
     h->in = malloc((size_t)world->size * sizeof *h->in);
     h->out = malloc((size_t)world->size * sizeof *h->out);
     spmv_status status = h->in && h->out ? SPMV_OK : no_memory(world);
-    if (status == SPMV_OK && is_dealer(world) && path) status = read_matrix(world, path, opts, d);
-    if (status == SPMV_OK && is_dealer(world))
-        status = divide_matrix(world, lent ? lent : d->mat, opts, d);
+    if (status == SPMV_OK && is_dealer(world)) status = divide_matrix(world, mat, opts, d);
     status = many_agree(world, status);
     if (status != SPMV_OK) return status;
     status = deal(world, d, h, d->of, sizeof h->mine, one, &h->mine);
@@ -155,17 +146,46 @@ static spmv_status check_options(spmv_world *world, const spmv_many_load_opts *g
                      (int)opts->partition);
 }
 
-/* wrong: NULL, or what is wrong with the arguments of this rank. */
-static spmv_status load(spmv_world *world, const char *path, const spmv_mat *lent,
-                        const spmv_many_load_opts *opts, const char *wrong, spmv_many_mat **out) {
+/* wrong: NULL, or what is wrong with the arguments of this rank. Collective. */
+static spmv_status begin(spmv_world *world, const spmv_many_load_opts *opts, const char *wrong,
+                         spmv_many_load_opts *known) {
+    spmv_status status = check_options(world, opts, known);
+    if (status == SPMV_OK && wrong) status = many_fail(world, SPMV_E_ARG, "%s", wrong);
+    return many_agree(world, status);
+}
+
+spmv_status spmv_many_mat_load(spmv_world *world, const char *path, const spmv_many_load_opts *opts,
+                               spmv_many_mat **out) {
     spmv_many_load_opts known = SPMV_OPTS(spmv_many_load_opts);
+    spmv_load_opts load = SPMV_OPTS(spmv_load_opts);
+    many_loaded l = {.own_cols = 0};
+    if (!world || !out)
+        return many_fail(world, SPMV_E_ARG, "spmv_many_mat_load: %s is NULL",
+                         world ? "out" : "world");
+    *out = NULL;
+    spmv_status status =
+        begin(world, opts, path ? NULL : "spmv_many_mat_load: path is NULL", &known);
+    if (status == SPMV_OK)
+        status =
+            many_agree(world, many_read(world, "spmv_load_opts", &load, sizeof load, known.load));
+    if (status == SPMV_OK)
+        status = many_read_rows(world, path, &load, known.partition, known.keep_entries, &l);
+    if (status == SPMV_OK) status = many_mat_of(world, &l.rows, l.own_cols, out);
+    many_rows_free(world, &l.rows);
+    if (status != SPMV_OK) {
+        many_own_free(world, &l.own);
+        return status;
+    }
+    (*out)->stats = l.stats;
+    (*out)->own = l.own;
+    return SPMV_OK;
+}
+
+static spmv_status deal_out(spmv_world *world, const spmv_mat *mat, const spmv_many_load_opts *opts,
+                            spmv_many_mat **out) {
     dealer d = {.csr = SPMV_OPTS(spmv_csr_view)};
     hand h = {.ptr = NULL};
-    *out = NULL;
-    spmv_status status = check_options(world, opts, &known);
-    if (status == SPMV_OK && wrong) status = many_fail(world, SPMV_E_ARG, "%s", wrong);
-    status = many_agree(world, status);
-    if (status == SPMV_OK) status = get_rows(world, path, lent, &known, &d, &h);
+    spmv_status status = get_rows(world, mat, opts, &d, &h);
     if (status == SPMV_OK) {
         free(h.col);
         h.col = NULL;
@@ -183,19 +203,40 @@ static spmv_status load(spmv_world *world, const char *path, const spmv_mat *len
     return status;
 }
 
-spmv_status spmv_many_mat_load(spmv_world *world, const char *path, const spmv_many_load_opts *opts,
-                               spmv_many_mat **out) {
-    if (!world || !out)
-        return many_fail(world, SPMV_E_ARG, "spmv_many_mat_load: %s is NULL",
-                         world ? "out" : "world");
-    return load(world, path, NULL, opts, path ? NULL : "spmv_many_mat_load: path is NULL", out);
-}
-
 spmv_status spmv_many_mat_deal(spmv_world *world, spmv_mat *mat, const spmv_many_load_opts *opts,
                                spmv_many_mat **out) {
+    spmv_many_load_opts known = SPMV_OPTS(spmv_many_load_opts);
     if (!world || !out)
         return many_fail(world, SPMV_E_ARG, "spmv_many_mat_deal: %s is NULL",
                          world ? "out" : "world");
+    *out = NULL;
     const bool lacks = is_dealer(world) && !mat;
-    return load(world, NULL, mat, opts, lacks ? "spmv_many_mat_deal: mat is NULL" : NULL, out);
+    const spmv_status status =
+        begin(world, opts, lacks ? "spmv_many_mat_deal: mat is NULL" : NULL, &known);
+    return status == SPMV_OK ? deal_out(world, mat, &known, out) : status;
+}
+
+/* ---- of a loaded matrix --------------------------------------------------------------------- */
+
+spmv_status spmv_many_mat_stats(const spmv_many_mat *mat, spmv_stats *out) {
+    if (!mat) return many_fail(NULL, SPMV_E_ARG, "spmv_many_mat_stats: mat is NULL");
+    if (!mat->stats.field && !mat->stats.rows && !mat->stats.hash)
+        return many_fail(mat->world, SPMV_E_UNSUITABLE,
+                         "spmv_many_mat_stats: only of a matrix that was loaded");
+    return many_fill(mat->world, "spmv_stats", &mat->stats, sizeof mat->stats, out);
+}
+
+spmv_status spmv_many_mat_entries(const spmv_many_mat *mat, spmv_coo_view *view) {
+    if (!mat) return many_fail(NULL, SPMV_E_ARG, "spmv_many_mat_entries: mat is NULL");
+    if (!mat->own.row)
+        return many_fail(mat->world, SPMV_E_UNSUITABLE,
+                         "spmv_many_mat_entries: they were not kept "
+                         "(spmv_many_load_opts.keep_entries)");
+    const spmv_coo_view own = {.rows = mat->facts.own_rows,
+                               .cols = mat->facts.cols,
+                               .nnz = mat->own.n,
+                               .row = mat->own.row,
+                               .col = mat->own.col,
+                               .values = mat->own.value};
+    return many_fill(mat->world, "spmv_coo_view", &own, sizeof own, view);
 }

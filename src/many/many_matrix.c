@@ -1,35 +1,49 @@
 /* many_matrix.c: a matrix over many ranks. The entries of own rows are divided into two ordinary
  * matrices: the local one has own columns, the remote one a column for each entry of the halo. */
+#include "columns.h"
 #include "many.h"
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct part { /* of the entries that were given, as compressed rows */
-    int64_t *ptr;
-    int32_t *idx;
-    char *values;
-    int64_t nnz;
-} part;
+typedef struct given { /* own rows, as a caller has them or as they were loaded */
+    int64_t rows, cols, nnz;
+    const int64_t *ptr, *idx;
+    const void *values;
+    spmv_precision precision;
+    spmv_some_rows *loaded; /* has ptr, columns of 32 bits and values, which are freed on the way */
+} given;
 
 typedef struct division {
-    part local, remote;
-    int64_t *col;  /* [remote.nnz] columns of the remote part, in the whole matrix */
-    int64_t *halo; /* the same, ascending, each once */
+    many_part local, remote;
+    many_columns *halo; /* columns of the remote part, in the whole matrix */
+    int64_t *columns;   /* [nhalo] the same, ascending */
     int64_t nhalo;
 } division;
 
-static void part_free(part *p) {
-    free(p->ptr);
-    free(p->idx);
-    free(p->values);
+static void part_free(spmv_world *world, many_part *p) {
+    spmv_rows_give(world->ctx, p->ptr);
+    spmv_rows_give(world->ctx, p->idx);
+    spmv_rows_give(world->ctx, p->values);
+    *p = (many_part){0};
 }
 
-static spmv_status part_alloc(spmv_world *world, int64_t rows, size_t width, part *p) {
-    p->ptr = calloc((size_t)rows + 1, sizeof *p->ptr);
-    p->idx = malloc(((size_t)p->nnz + 1) * sizeof *p->idx);
-    p->values = malloc(((size_t)p->nnz + 1) * width);
-    if (p->ptr && p->idx && p->values) return SPMV_OK;
+static spmv_status no_memory(spmv_world *world, const many_part *p) {
     return many_fail(world, SPMV_E_NOMEM, "out of memory for %lld entries", (long long)p->nnz);
+}
+
+static bool take_indices(spmv_world *world, int64_t rows, many_part *p) {
+    p->ptr = spmv_rows_take(world->ctx, ((size_t)rows + 1) * sizeof *p->ptr);
+    p->idx = spmv_rows_take(world->ctx, ((size_t)p->nnz + 1) * sizeof *p->idx);
+    return p->ptr && p->idx;
+}
+
+static bool take_values(spmv_world *world, size_t width, many_part *p) {
+    p->values = spmv_rows_take(world->ctx, ((size_t)p->nnz + 1) * width);
+    return p->values;
+}
+
+static inline int64_t column_of(const given *g, int64_t k) {
+    return g->loaded ? g->loaded->col_idx[k] : g->idx[k];
 }
 
 /* ---- what was given ------------------------------------------------------------------------- */
@@ -59,7 +73,7 @@ typedef struct shape {
 } shape;
 
 /* Counts the whole matrix, and learns where each rank's block of x begins. */
-static spmv_status place_blocks(spmv_many_mat *mat, const spmv_many_rows *r, shape *all) {
+static spmv_status place_blocks(spmv_many_mat *mat, const given *r, shape *all) {
     spmv_world *world = mat->world;
     spmv_many_facts *f = &mat->facts;
     const shape mine = {r->rows, r->cols, r->nnz};
@@ -86,98 +100,127 @@ static bool is_own(const spmv_many_facts *f, int64_t col) {
     return col >= f->first_col && col < f->first_col + f->own_cols;
 }
 
-static spmv_status count_parts(spmv_many_mat *mat, const spmv_many_rows *r, division *d) {
+static spmv_status lack_columns(spmv_world *world) {
+    return many_fail(world, SPMV_E_NOMEM, "out of memory for the columns of other ranks");
+}
+
+/* Marks entries and columns that are remote. */
+static spmv_status mark_remote(spmv_many_mat *mat, const given *g, division *d) {
     const spmv_many_facts *f = &mat->facts;
-    for (int64_t i = 0; i < r->rows; i++)
-        for (int64_t k = r->ptr[i]; k < r->ptr[i + 1]; k++) {
-            if (r->idx[k] < 0 || r->idx[k] >= f->cols)
+    mat->remote_bits = calloc((size_t)g->nnz / 64 + 1, sizeof *mat->remote_bits);
+    d->halo = many_columns_new(f->cols);
+    if (!mat->remote_bits || !d->halo) return lack_columns(mat->world);
+    for (int64_t i = 0; i < g->rows; i++)
+        for (int64_t k = g->ptr[i]; k < g->ptr[i + 1]; k++) {
+            const int64_t col = column_of(g, k);
+            if (col < 0 || col >= f->cols)
                 return many_fail(mat->world, SPMV_E_ARG,
                                  "spmv_many_rows.idx[%lld] in row %lld is %lld, of %lld columns",
-                                 (long long)k, (long long)(f->first_row + i), (long long)r->idx[k],
+                                 (long long)k, (long long)(f->first_row + i), (long long)col,
                                  (long long)f->cols);
-            d->remote.nnz += !is_own(f, r->idx[k]);
+            if (is_own(f, col)) continue;
+            mat->remote_bits[k / 64] |= (uint64_t)1 << (k % 64);
+            d->remote.nnz++;
+            if (!many_columns_add(d->halo, col)) return lack_columns(mat->world);
         }
-    d->local.nnz = r->nnz - d->remote.nnz;
+    d->local.nnz = g->nnz - d->remote.nnz;
     return SPMV_OK;
 }
 
-static int ascending(const void *a, const void *b) {
-    const int64_t left = *(const int64_t *)a, right = *(const int64_t *)b;
-    return (left > right) - (left < right);
+static bool is_remote(const spmv_many_mat *mat, int64_t k) {
+    return mat->remote_bits[k / 64] >> (k % 64) & 1;
 }
 
-static void put(part *p, int64_t *at, int64_t col, const char *value, size_t width) {
-    p->idx[*at] = (int32_t)col;
-    memcpy(p->values + (size_t)*at * width, value, width);
-    ++*at;
-}
-
-/* Own columns become those of the local part; the others are noted. */
-static void divide(spmv_many_mat *mat, const spmv_many_rows *r, division *d) {
-    const char *value = r->values;
+/* Own columns become those of the local part; the others are numbered as they lie in the halo. */
+static void divide_indices(const spmv_many_mat *mat, const given *g, division *d) {
     int64_t local = 0, remote = 0;
-    for (int64_t i = 0; i < r->rows; i++) {
-        for (int64_t k = r->ptr[i]; k < r->ptr[i + 1]; k++, value += mat->width)
-            if (is_own(&mat->facts, r->idx[k])) {
-                put(&d->local, &local, r->idx[k] - mat->facts.first_col, value, mat->width);
-            } else {
-                d->col[remote] = r->idx[k];
-                mat->remote_at[remote] = k;
-                put(&d->remote, &remote, 0, value, mat->width);
-            }
+    d->local.ptr[0] = d->remote.ptr[0] = 0;
+    for (int64_t i = 0; i < g->rows; i++) {
+        for (int64_t k = g->ptr[i]; k < g->ptr[i + 1]; k++) {
+            const int64_t col = column_of(g, k);
+            if (is_remote(mat, k))
+                d->remote.idx[remote++] = many_columns_number(d->halo, col);
+            else
+                d->local.idx[local++] = (int32_t)(col - mat->facts.first_col);
+        }
         d->local.ptr[i + 1] = local;
         d->remote.ptr[i + 1] = remote;
     }
 }
 
-/* Numbers the columns of the remote part as they lie in the halo. */
-static void number_halo(division *d) {
-    const size_t n = (size_t)d->remote.nnz;
-    memcpy(d->halo, d->col, n * sizeof *d->col);
-    qsort(d->halo, n, sizeof *d->halo, ascending);
-    for (size_t k = 0; k < n; k++)
-        if (k == 0 || d->halo[k] != d->halo[k - 1]) d->halo[d->nhalo++] = d->halo[k];
-    for (size_t k = 0; k < n; k++) {
-        const int64_t *at = bsearch(&d->col[k], d->halo, (size_t)d->nhalo, sizeof *at, ascending);
-        d->remote.idx[k] = (int32_t)(at - d->halo);
+/* Returns the first remote entry from one on; all of them: there is none. */
+static int64_t next_remote(const spmv_many_mat *mat, int64_t k, int64_t all) {
+    while (k < all) {
+        const uint64_t left = mat->remote_bits[k / 64] >> (k % 64);
+        if (left) return k + __builtin_ctzll(left);
+        k = (k / 64 + 1) * 64;
+    }
+    return all;
+}
+
+/* Divides values as the entries were given. */
+static void divide_values(const spmv_many_mat *mat, const char *values, char *local, char *remote) {
+    const size_t width = mat->width;
+    const int64_t all = mat->facts.own_nnz;
+    for (int64_t from = 0, to; from < all; from = to + 1) {
+        to = next_remote(mat, from, all);
+        const size_t bytes = (size_t)(to - from) * width;
+        if (bytes) memcpy(local, values + (size_t)from * width, bytes);
+        local += bytes;
+        if (to == all) break;
+        memcpy(remote, values + (size_t)to * width, width);
+        remote += width;
     }
 }
 
-static spmv_status make_division(spmv_many_mat *mat, const spmv_many_rows *r, division *d) {
+/* Divides; of rows that were loaded indices are freed before there is memory for values twice. */
+static spmv_status make_division(spmv_many_mat *mat, const given *g, division *d) {
     spmv_world *world = mat->world;
-    spmv_status status = count_parts(mat, r, d);
-    if (status == SPMV_OK) status = part_alloc(world, r->rows, mat->width, &d->local);
-    if (status == SPMV_OK) status = part_alloc(world, r->rows, mat->width, &d->remote);
+    spmv_status status = mark_remote(mat, g, d);
     if (status != SPMV_OK) return status;
-    const size_t bytes = ((size_t)d->remote.nnz + 1) * sizeof(int64_t);
-    d->col = malloc(bytes);
-    d->halo = malloc(bytes);
-    mat->remote_at = malloc(bytes);
-    if (!d->col || !d->halo || !mat->remote_at)
-        return many_fail(world, SPMV_E_NOMEM, "out of memory for %lld remote entries",
-                         (long long)d->remote.nnz);
-    divide(mat, r, d);
-    number_halo(d);
+    d->nhalo = many_columns_count(d->halo);
+    d->columns = malloc(((size_t)d->nhalo + 1) * sizeof *d->columns);
+    if (!d->columns) return lack_columns(world);
+    if (d->nhalo > INT32_MAX || g->cols > INT32_MAX)
+        return many_fail(world, SPMV_E_TOOBIG,
+                         "%lld own entries of x and %lld of other ranks: take more ranks",
+                         (long long)g->cols, (long long)d->nhalo);
+    if (!take_indices(world, g->rows, &d->local) || !take_indices(world, g->rows, &d->remote))
+        return no_memory(world, d->remote.nnz > d->local.nnz ? &d->remote : &d->local);
+    many_columns_list(d->halo, d->columns);
+    divide_indices(mat, g, d);
+    many_columns_free(d->halo);
+    d->halo = NULL;
+    if (g->loaded) {
+        spmv_rows_give(world->ctx, g->loaded->col_idx);
+        spmv_rows_give(world->ctx, g->loaded->row_ptr);
+        g->loaded->col_idx = NULL;
+        g->loaded->row_ptr = NULL;
+    }
+    if (!take_values(world, mat->width, &d->local) || !take_values(world, mat->width, &d->remote))
+        return no_memory(world, d->remote.nnz > d->local.nnz ? &d->remote : &d->local);
+    divide_values(mat, g->values, d->local.values, d->remote.values);
+    if (g->loaded) {
+        spmv_rows_give(world->ctx, g->loaded->values);
+        g->loaded->values = NULL;
+    }
     mat->facts.local_nnz = d->local.nnz;
     mat->facts.remote_nnz = d->remote.nnz;
-    if (d->nhalo <= INT32_MAX && r->cols <= INT32_MAX) return SPMV_OK;
-    return many_fail(world, SPMV_E_TOOBIG,
-                     "%lld own entries of x and %lld of other ranks: take more "
-                     "ranks",
-                     (long long)r->cols, (long long)d->nhalo);
+    return SPMV_OK;
 }
 
-static void division_free(division *d) {
-    part_free(&d->local);
-    part_free(&d->remote);
-    free(d->col);
-    free(d->halo);
+static void division_free(spmv_world *world, division *d) {
+    part_free(world, &d->local);
+    part_free(world, &d->remote);
+    many_columns_free(d->halo);
+    free(d->columns);
 }
 
 /* ---- the two matrices ----------------------------------------------------------------------- */
 
-static spmv_status make_matrix(spmv_many_mat *mat, const part *p, int64_t cols,
-                               spmv_precision precision, spmv_mat **out) {
+/* What was loaded is canonical: it is lent, and not copied again. */
+static spmv_status make_matrix(spmv_many_mat *mat, const given *g, const many_part *p, int64_t cols,
+                               spmv_mat **out) {
     const spmv_arrays arrays = {.size = sizeof arrays,
                                 .rows = mat->facts.own_rows,
                                 .cols = cols,
@@ -186,15 +229,23 @@ static spmv_status make_matrix(spmv_many_mat *mat, const part *p, int64_t cols,
                                 .idx = p->idx,
                                 .values = p->values,
                                 .ptr_bits = 64,
-                                .precision = precision};
+                                .precision = g->precision,
+                                .flags = g->loaded ? SPMV_BORROW : SPMV_COPY};
     return many_ctx_failed(mat->world, spmv_mat_create(mat->world->ctx, &arrays, out));
 }
 
-static spmv_status make_matrices(spmv_many_mat *mat, const division *d, spmv_precision precision) {
-    const spmv_status status =
-        make_matrix(mat, &d->local, mat->facts.own_cols, precision, &mat->local);
-    if (status != SPMV_OK || d->remote.nnz == 0) return status;
-    return make_matrix(mat, &d->remote, d->nhalo, precision, &mat->remote);
+static spmv_status make_matrices(spmv_many_mat *mat, const given *g, division *d) {
+    spmv_status status = make_matrix(mat, g, &d->local, mat->facts.own_cols, &mat->local);
+    if (status == SPMV_OK && d->remote.nnz)
+        status = make_matrix(mat, g, &d->remote, d->nhalo, &mat->remote);
+    if (status != SPMV_OK || !g->loaded) return status;
+    mat->lent_local = d->local;
+    d->local = (many_part){0};
+    if (mat->remote) {
+        mat->lent_remote = d->remote;
+        d->remote = (many_part){0};
+    }
+    return SPMV_OK;
 }
 
 static spmv_status note_halo(spmv_many_mat *mat, shape *all) {
@@ -212,47 +263,40 @@ static spmv_status note_halo(spmv_many_mat *mat, shape *all) {
     return SPMV_OK;
 }
 
-static spmv_status fill(spmv_many_mat *mat, const spmv_many_rows *r, shape *all) {
+static spmv_status fill(spmv_many_mat *mat, const given *g, shape *all) {
     spmv_world *world = mat->world;
-    division d = {0};
-    spmv_status status = place_blocks(mat, r, all);
-    if (status == SPMV_OK) status = make_division(mat, r, &d);
+    division d = {.halo = NULL};
+    spmv_status status = place_blocks(mat, g, all);
+    if (status == SPMV_OK) status = make_division(mat, g, &d);
     status = many_agree(world, status);
-    if (status == SPMV_OK) status = many_halo_make(mat, d.halo, d.nhalo);
-    if (status == SPMV_OK) status = many_agree(world, make_matrices(mat, &d, r->precision));
+    if (status == SPMV_OK) status = many_halo_make(mat, d.columns, d.nhalo);
+    if (status == SPMV_OK) status = many_agree(world, make_matrices(mat, g, &d));
     if (status == SPMV_OK) status = many_agree(world, note_halo(mat, all));
-    division_free(&d);
+    division_free(world, &d);
     return status;
 }
 
-static spmv_status begin(spmv_world *world, const spmv_many_rows *given, spmv_many_rows *r,
-                         shape **all, spmv_many_mat **out) {
-    if (!given) return many_fail(world, SPMV_E_ARG, "spmv_many_mat_create: rows is NULL");
-    spmv_status status = many_read(world, "spmv_many_rows", r, sizeof *r, given);
-    if (status == SPMV_OK) status = check_rows(world, r);
-    if (status != SPMV_OK) return status;
+static spmv_status begin(spmv_world *world, const given *g, shape **all, spmv_many_mat **out) {
     *all = malloc((size_t)world->size * sizeof **all);
     *out = calloc(1, sizeof **out);
     if (*out) {
         (*out)->world = world;
-        (*out)->width = r->precision == SPMV_F32 ? sizeof(float) : sizeof(double);
+        (*out)->width = g->precision == SPMV_F32 ? sizeof(float) : sizeof(double);
         (*out)->first_col = malloc(((size_t)world->size + 1) * sizeof(int64_t));
     }
     if (*all && *out && (*out)->first_col) return SPMV_OK;
     return many_fail(world, SPMV_E_NOMEM, "out of memory");
 }
 
-spmv_status spmv_many_mat_create(spmv_world *world, const spmv_many_rows *rows,
-                                 spmv_many_mat **out) {
-    spmv_many_rows r = SPMV_OPTS(spmv_many_rows);
+/* status: of this rank, before. */
+static spmv_status create(spmv_world *world, spmv_status status, const given *g,
+                          spmv_many_mat **out) {
     spmv_many_mat *mat = NULL;
     shape *all = NULL;
-    if (!world || !out)
-        return many_fail(world, SPMV_E_ARG, "spmv_many_mat_create: %s is NULL",
-                         world ? "out" : "world");
     *out = NULL;
-    spmv_status status = many_agree(world, begin(world, rows, &r, &all, &mat));
-    if (status == SPMV_OK) status = fill(mat, &r, all);
+    if (status == SPMV_OK) status = begin(world, g, &all, &mat);
+    status = many_agree(world, status);
+    if (status == SPMV_OK) status = fill(mat, g, all);
     if (status == SPMV_OK)
         *out = mat;
     else
@@ -261,43 +305,65 @@ spmv_status spmv_many_mat_create(spmv_world *world, const spmv_many_rows *rows,
     return status;
 }
 
+spmv_status spmv_many_mat_create(spmv_world *world, const spmv_many_rows *rows,
+                                 spmv_many_mat **out) {
+    spmv_many_rows r = SPMV_OPTS(spmv_many_rows);
+    if (!world || !out)
+        return many_fail(world, SPMV_E_ARG, "spmv_many_mat_create: %s is NULL",
+                         world ? "out" : "world");
+    spmv_status status = rows ? many_read(world, "spmv_many_rows", &r, sizeof r, rows)
+                              : many_fail(world, SPMV_E_ARG, "spmv_many_mat_create: rows is NULL");
+    if (status == SPMV_OK) status = check_rows(world, &r);
+    const given g = {.rows = r.rows,
+                     .cols = r.cols,
+                     .nnz = r.nnz,
+                     .ptr = r.ptr,
+                     .idx = r.idx,
+                     .values = r.values,
+                     .precision = r.precision};
+    return create(world, status, &g, out);
+}
+
+spmv_status many_mat_of(spmv_world *world, spmv_some_rows *rows, int64_t own_cols,
+                        spmv_many_mat **out) {
+    const given g = {.rows = rows->rows,
+                     .cols = own_cols,
+                     .nnz = rows->nnz,
+                     .ptr = rows->row_ptr,
+                     .values = rows->values,
+                     .loaded = rows};
+    return create(world, SPMV_OK, &g, out);
+}
+
 void spmv_many_mat_free(spmv_many_mat *mat) {
     if (!mat) return;
     spmv_mat_free(mat->local);
     spmv_mat_free(mat->remote);
     many_halo_free(&mat->halo);
-    free(mat->remote_at);
+    part_free(mat->world, &mat->lent_local);
+    part_free(mat->world, &mat->lent_remote);
+    many_own_free(mat->world, &mat->own);
+    free(mat->remote_bits);
     free(mat->first_col);
     free(mat);
 }
 
 spmv_status spmv_many_mat_info(const spmv_many_mat *mat, spmv_many_facts *out) {
     if (!mat) return many_fail(NULL, SPMV_E_ARG, "spmv_many_mat_info: mat is NULL");
-    spmv_many_facts facts = SPMV_OPTS(spmv_many_facts);
-    if (!out || out->size < sizeof out->size)
-        return many_fail(mat->world, SPMV_E_ARG, "spmv_many_mat_info: out is NULL or has no size");
-    const size_t size = out->size < sizeof facts ? out->size : sizeof facts;
-    facts = mat->facts;
-    facts.size = out->size;
-    memcpy(out, &facts, size);
-    return SPMV_OK;
+    return many_fill(mat->world, "spmv_many_facts", &mat->facts, sizeof mat->facts, out);
 }
 
 /* ---- new values ----------------------------------------------------------------------------- */
 
-/* Divides values as the entries were: those at remote_at are remote. */
-static void divide_values(const spmv_many_mat *mat, const char *values, char *local, char *remote) {
-    const size_t width = mat->width;
-    int64_t from = 0;
-    for (int64_t k = 0; k <= mat->facts.remote_nnz; k++) {
-        const bool last = k == mat->facts.remote_nnz;
-        const int64_t to = last ? mat->facts.own_nnz : mat->remote_at[k];
-        const size_t bytes = (size_t)(to - from) * width;
-        if (bytes) memcpy(local, values + (size_t)from * width, bytes);
-        local += bytes;
-        if (!last) memcpy(remote + (size_t)k * width, values + (size_t)to * width, width);
-        from = to + 1;
-    }
+/* Gives one part its values, which become the lent ones if those before were. */
+static spmv_status renew(spmv_world *world, spmv_mat *mat, many_part *lent, void **values) {
+    const spmv_status status =
+        many_ctx_failed(world, spmv_mat_set_values(mat, *values, SPMV_HOST, NULL));
+    if (status != SPMV_OK || !lent->ptr) return status;
+    void *before = lent->values;
+    lent->values = *values;
+    *values = before;
+    return SPMV_OK;
 }
 
 static spmv_status set_values(spmv_many_mat *mat, const void *values) {
@@ -305,18 +371,18 @@ static spmv_status set_values(spmv_many_mat *mat, const void *values) {
     const size_t width = mat->width;
     if (!values && mat->facts.own_nnz)
         return many_fail(world, SPMV_E_ARG, "spmv_many_mat_set_values: values is NULL");
-    char *local = malloc(((size_t)mat->facts.local_nnz + 1) * width);
-    char *remote = malloc(((size_t)mat->facts.remote_nnz + 1) * width);
+    void *local = spmv_rows_take(world->ctx, ((size_t)mat->facts.local_nnz + 1) * width);
+    void *remote = spmv_rows_take(world->ctx, ((size_t)mat->facts.remote_nnz + 1) * width);
     spmv_status status =
         local && remote ? SPMV_OK : many_fail(world, SPMV_E_NOMEM, "out of memory for new values");
     if (status == SPMV_OK) {
         divide_values(mat, values, local, remote);
-        status = many_ctx_failed(world, spmv_mat_set_values(mat->local, local, SPMV_HOST, NULL));
+        status = renew(world, mat->local, &mat->lent_local, &local);
     }
     if (status == SPMV_OK && mat->remote)
-        status = many_ctx_failed(world, spmv_mat_set_values(mat->remote, remote, SPMV_HOST, NULL));
-    free(local);
-    free(remote);
+        status = renew(world, mat->remote, &mat->lent_remote, &remote);
+    spmv_rows_give(world->ctx, local);
+    spmv_rows_give(world->ctx, remote);
     return status;
 }
 

@@ -8,19 +8,17 @@
 
 /* ---- blocks --------------------------------------------------------------------------------- */
 
-/* Returns the row before which the nonzeros are nearest to a share of all. */
-static int64_t balanced_row(const spmv_csr_view *A, double share) {
-    const double target = share * (double)A->nnz;
-    int64_t low = 0, high = A->rows;
+int64_t many_cut(const int64_t *row_ptr, int64_t rows, double target) {
+    int64_t low = 0, high = rows;
     while (low < high) {
         const int64_t middle = low + (high - low) / 2;
-        if ((double)A->row_ptr[middle] < target)
+        if ((double)row_ptr[middle] < target)
             low = middle + 1;
         else
             high = middle;
     }
     const bool nearer =
-        low > 0 && target - (double)A->row_ptr[low - 1] < (double)A->row_ptr[low] - target;
+        low > 0 && target - (double)row_ptr[low - 1] < (double)row_ptr[low] - target;
     return nearer ? low - 1 : low;
 }
 
@@ -30,8 +28,9 @@ int64_t many_even(int64_t n, int r, int ranks) {
 
 void many_divide(const spmv_csr_view *A, spmv_partition by, int ranks, int64_t *first_row) {
     for (int r = 0; r <= ranks; r++)
-        first_row[r] = by == SPMV_BY_ROWS || A->nnz == 0 ? many_even(A->rows, r, ranks)
-                                                         : balanced_row(A, (double)r / ranks);
+        first_row[r] = by == SPMV_BY_ROWS || A->nnz == 0
+                           ? many_even(A->rows, r, ranks)
+                           : many_cut(A->row_ptr, A->rows, (double)r / ranks * (double)A->nnz);
     first_row[0] = 0;
     first_row[ranks] = A->rows; /* rows without entries at the end have no share */
 }

@@ -7,6 +7,8 @@
 
 /* Returns the first of the n things that rank r of so many has when they are divided evenly. */
 int64_t many_even(int64_t n, int r, int ranks);
+/* Returns the row before which the nonzeros are nearest to a target; row_ptr: [rows + 1]. */
+int64_t many_cut(const int64_t *row_ptr, int64_t rows, double target);
 /* Writes where each rank's block of rows begins, and the number of rows: first_row[ranks + 1]. */
 void many_divide(const spmv_csr_view *A, spmv_partition by, int ranks, int64_t *first_row);
 

@@ -55,6 +55,17 @@ spmv_status many_read(spmv_world *world, const char *name, void *ours, size_t si
     return SPMV_OK;
 }
 
+spmv_status many_fill(spmv_world *world, const char *name, const void *ours, size_t size,
+                      void *theirs) {
+    const size_t given = theirs ? *(const size_t *)theirs : 0;
+    if (given < sizeof given)
+        return many_fail(world, SPMV_E_ARG, "%s is NULL or has no size: write SPMV_OPTS(%s)", name,
+                         name);
+    const size_t known = given < size ? given : size;
+    memcpy((char *)theirs + sizeof given, (const char *)ours + sizeof given, known - sizeof given);
+    return SPMV_OK;
+}
+
 const char *spmv_world_error(const spmv_world *world) {
     return world ? world->mine.text : no_world_error;
 }

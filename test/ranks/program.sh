@@ -55,6 +55,28 @@ refused() { # MPI
     "$program" -m gen:poisson2d:20 --overlap=on >"$work/out" 2>"$work/err"; is "--overlap of one process" 64 $?
 }
 
+# facts: what the last record says of its matrix
+facts() { sed -n '$p' "$work/log.jsonl" | grep -o '"\(rows\|cols\|nnz\|nnz_file\|duplicates\|explicit_zeros\|row_std\|bandwidth\|hash\)":[^,}]*' | tr '\n' ' '; }
+
+described() { # MPI RANKS: what ranks say of a matrix is what one process says; a file's faults, too
+    for file in "$symmetric" "$work/packed.mtx.gz" gen:rmat:7:4; do
+        start $1 $2 -m $file -k csr_rows -q; many=$(facts); is "exit of $file, $1 $2" 0 $code
+        rm "$work/log.jsonl"; "$program" -m $file -k csr_rows -q --min-time=0 --max-time=0.02 --log="$work/log.jsonl" >"$work/out" 2>"$work/err"
+        is "facts of $file, $1 $2" "$(facts)" "$many"
+    done
+    for file in "$work/wrong.mtx" "$work/wrong.mtx.gz"; do
+        start $1 $2 -m $file -k csr_rows; is "exit of $file, $1 $2" 65 $code; many=$(grep '^spmv: ' "$work/err")
+        "$program" -m $file -k csr_rows >"$work/out" 2>"$work/err"; is "said of $file, $1 $2" "$(grep '^spmv: .*wrong.mtx.*:43:6: ' "$work/err")" "$many"
+    done
+}
+
+scarce() { # MPI: a rank that lacks memory ends all, is named, and a number of ranks is proposed
+    timeout -k 1 60 mpiexec.$1 -n 1 "$program" -m gen:poisson3d:400 -k csr_rows : -n 1 sh -c 'ulimit -v 3000000 && exec "$0" "$@"' "$program" \
+        -m gen:poisson3d:400 -k csr_rows >"$work/out" 2>"$work/err"
+    is "exit without memory, $1" 71 $?
+    is "said without memory, $1" 1 "$(grep -c '^spmv: rank [01]: out of memory.* [0-9]* ranks with as much memory each would fit' "$work/err")"
+}
+
 # A rank is killed while products are timed: all end within five seconds, and no record says ok.
 killed() { # MPI RANK
     rm -f "$work/log.jsonl"
@@ -84,11 +106,16 @@ caught() { # FAULT MPI RANKS
 
 program=$root/$built/spmv
 symmetric=$(grep -l '^%%MatrixMarket.*symmetric' test/data/a*.mtx | head -n 1)
+gzip -c test/data/duplicates.mtx >"$work/packed.mtx.gz"
+awk 'BEGIN { print "%%MatrixMarket matrix coordinate real general\n60 60 60"; for (k = 1; k <= 60; k++) print k, 1, k == 41 ? "x" : k }' >"$work/wrong.mtx"
+gzip -c "$work/wrong.mtx" >"$work/wrong.mtx.gz"
 mkdir "$work/faulty" && ln "$program" "$work/faulty/spmv" 2>/dev/null || cp "$program" "$work/faulty/spmv"
 for mpi in mpich openmpi; do
     [ -e "$built/libspmv_$mpi.so" ] && command -v mpiexec.$mpi >/dev/null || continue
     for ranks in 2 3 4; do right $mpi $ranks; done
+    described $mpi 3
     refused $mpi
+    scarce $mpi
     killed $mpi 0
     killed $mpi 2
     mpicc.$mpi -std=gnu11 -O1 -g -D_GNU_SOURCE -Iinclude -fPIC -shared -Wno-stringop-overflow -Wno-stringop-overread \

@@ -3,9 +3,10 @@
  * exchanged value. Before each checked product y is poisoned with NaN, and so is every halo, by a
  * product with an x of NaN; x is another one for each.
  *
- * ranks [-x EXCHANGE] [-w EXCHANGE] [-m SOURCE]... [-k KERNEL]...: through another exchange, of all
- * ranks or of the last one; of these matrices, and of one matrix by these kernels, instead of the
- * usual. Rank 0 prints what failed, and the counts; kernels that cannot multiply are skipped.
+ * ranks [-x EXCHANGE] [-w EXCHANGE] [-m SOURCE]... [-k KERNEL]... [-r SOURCE]... [-b SOURCE]...:
+ * through another exchange, of all ranks or of the last one; of these matrices, and of one matrix
+ * by these kernels, instead of the usual; -r: how they are read, beside one rank; -b: in how many
+ * bytes. Rank 0 prints what failed, and the counts; kernels that cannot multiply are skipped.
  *
  * ranks -i SOURCE -p nnz|rows: rank 0 prints a line of what each rank has, and no counts. */
 #include <math.h>
@@ -263,6 +264,118 @@ static void try_nan(void) {
     for (nan_at = 0; nan_at < 144; nan_at += 71)
         try_source("gen:poisson2d:12", SPMV_BY_NONZEROS, "auto");
     nan_at = -1;
+}
+
+/* ---- reading in pieces ---------------------------------------------------------------------- */
+
+/* A sum over entries, in any order. */
+static uint64_t sum_of(int64_t i, int64_t j, double value) {
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    const uint64_t h = ((uint64_t)i * 0x9e3779b97f4a7c15u ^ (uint64_t)j) * 0xbf58476d1ce4e5b9u;
+    return ((h ^ h >> 29) + bits) * 0x94d049bb133111ebu;
+}
+
+/* Says whether own entries are those of the whole matrix in own rows. */
+static int has_own_entries(const scene *s, const spmv_many_mat *mat) {
+    spmv_many_facts f = SPMV_OPTS(spmv_many_facts);
+    spmv_coo_view own = SPMV_OPTS(spmv_coo_view);
+    uint64_t wanted = 0, got = 0;
+    int64_t n = 0;
+    if (spmv_many_mat_info(mat, &f) != SPMV_OK || spmv_many_mat_entries(mat, &own) != SPMV_OK)
+        return 0;
+    for (int64_t e = 0; e < s->nnz; e++) {
+        if (s->row[e] < f.first_row || s->row[e] >= f.first_row + f.own_rows) continue;
+        wanted += sum_of(s->row[e], s->col[e], s->value[e]);
+        n++;
+    }
+    for (int64_t e = 0; e < own.nnz; e++)
+        got += sum_of(f.first_row + own.row[e], own.col[e], own.values[e]);
+    return own.nnz == n && got == wanted && own.rows == f.own_rows && own.cols == s->cols;
+}
+
+static int is_finite(const scene *s) {
+    int all = 1;
+    for (int64_t e = 0; e < s->nnz; e++) all &= isfinite(s->value[e]) != 0;
+    return all;
+}
+
+static int same_stats(const spmv_stats *a, const spmv_stats *b) {
+    return a->rows == b->rows && a->cols == b->cols && a->nnz == b->nnz &&
+           a->nnz_file == b->nnz_file && a->duplicates == b->duplicates &&
+           a->explicit_zeros == b->explicit_zeros && a->row_min == b->row_min &&
+           a->row_max == b->row_max && a->empty_rows == b->empty_rows &&
+           a->bandwidth == b->bandwidth && a->row_mean == b->row_mean && a->row_std == b->row_std &&
+           a->hash == b->hash && a->field == b->field && a->symmetry == b->symmetry;
+}
+
+/* What ranks read together is what one reads alone: entries, statistics and notes; what one
+ * refuses, they refuse with the same words. */
+static void try_reading(const char *source) {
+    scene s = {0};
+    spmv_mat *alone = NULL;
+    spmv_stats wanted = SPMV_OPTS(spmv_stats);
+    char words[400] = "";
+    spmv_ctx *ctx = spmv_world_ctx(world);
+    const int read = read_scene(source, &s);
+    spmv_status right = spmv_mat_load(ctx, source, NULL, &alone);
+    if (right == SPMV_OK) right = spmv_mat_stats(alone, &wanted);
+    snprintf(words, sizeof words, "%s",
+             right == SPMV_OK ? spmv_ctx_note(ctx) : spmv_ctx_error(ctx));
+    for (int by = SPMV_BY_NONZEROS; by <= SPMV_BY_ROWS; by++) {
+        spmv_many_mat *mat = NULL;
+        spmv_stats stats = SPMV_OPTS(spmv_stats);
+        spmv_many_load_opts opts = SPMV_OPTS(spmv_many_load_opts);
+        opts.partition = (spmv_partition)by;
+        opts.keep_entries = 1;
+        const spmv_status status = spmv_many_mat_load(world, source, &opts, &mat);
+        count(status == right, "status", source);
+        if (right != SPMV_OK || !read) {
+            count(strncmp(spmv_world_error(world), words, sizeof words - 1) == 0, words, source);
+        } else if (status == SPMV_OK) {
+            count(spmv_many_mat_stats(mat, &stats) == SPMV_OK && same_stats(&stats, &wanted),
+                  "statistics", source);
+            count(has_own_entries(&s, mat), "entries", source);
+            count(strncmp(spmv_ctx_note(ctx), words, sizeof words - 1) == 0, "notes", source);
+            if (is_finite(&s))
+                count(try_plan(&s, mat, "csr_rows", SPMV_F64, 1) == RIGHT, "product", source);
+        }
+        spmv_many_mat_free(mat);
+    }
+    spmv_mat_free(alone);
+    scene_free(&s);
+}
+
+/* Returns the most resident memory since the last call, and counts anew. */
+static double most_resident(void) {
+    char line[256];
+    long kb = 0;
+    FILE *file = fopen("/proc/self/status", "r");
+    while (file && fgets(line, sizeof line, file))
+        if (sscanf(line, "VmHWM: %ld", &kb) == 1) break;
+    if (file) fclose(file);
+    file = fopen("/proc/self/clear_refs", "w");
+    if (file) fputs("5", file), fclose(file);
+    return 1024.0 * (double)kb;
+}
+
+/* While they read, no rank has more than 1.3 times its entries and its compressed rows, and some
+ * room. A rank that had all entries of the matrix would have more. */
+static void try_bytes(const char *source) {
+    const double room = 16e6;
+    spmv_many_mat *mat = NULL;
+    spmv_many_load_opts opts = SPMV_OPTS(spmv_many_load_opts);
+    spmv_many_facts f = SPMV_OPTS(spmv_many_facts);
+    opts.keep_entries = 1;
+    most_resident();
+    const double before = most_resident();
+    count(spmv_many_mat_load(world, source, &opts, &mat) == SPMV_OK, "load", source);
+    const double took = most_resident() - before;
+    spmv_many_mat_info(mat, &f);
+    const double most = 1.3 * (28.0 * (double)f.own_nnz + 16.0 * (double)f.own_rows) + room;
+    if (took > most) printf("rank %d: %.1f MB, not %.1f\n", rank, 1e-6 * took, 1e-6 * most);
+    count(took <= most && most < 16.0 * (double)f.nnz + 12.0 * (double)f.own_nnz, "memory", source);
+    spmv_many_mat_free(mat);
 }
 
 /* ---- own rows ------------------------------------------------------------------------------- */
@@ -550,6 +663,8 @@ int main(int argc, char **argv) {
     const char *of = NULL;
     for (int k = 1; k + 1 < argc; k += 2) {
         if (strcmp(argv[k], "-m") == 0) try_source(argv[k + 1], SPMV_BY_NONZEROS, "csr_rows");
+        if (strcmp(argv[k], "-r") == 0) try_reading(argv[k + 1]);
+        if (strcmp(argv[k], "-b") == 0) try_bytes(argv[k + 1]);
         if (strcmp(argv[k], "-k") == 0) try_source("gen:box27:5", SPMV_BY_ROWS, argv[k + 1]);
         if (strcmp(argv[k], "-i") == 0) of = argv[k + 1];
         if (strcmp(argv[k], "-p") == 0) {

@@ -105,6 +105,90 @@ build_planted() {
         -lspmv -Wl,-rpath,'$ORIGIN' -lm
 }
 
+# write_texts: $fine: files that are read, in every form, and sources; $wrong: files that are refused.
+write_texts() {
+    fine=$(for file in test/data/*.mtx gen:rmat:7:4 gen:road:300 gen:random:40:3:300 gen:powerlaw:300:4 gen:dense:1x7 gen:dense:3 \
+        gen:permutation:97; do printf ' -r %s' "$file"; done)
+    for file in coordinate_real_symmetric array_real_general coordinate_pattern_general duplicates; do
+        cp "test/data/$file.mtx" "$work/$file.mtx"
+        for pack in gzip xz zstd bzip2; do
+            command -v $pack >/dev/null || continue
+            $pack -c "test/data/$file.mtx" >"$work/$file.mtx.$pack"
+            fine="$fine -r $work/$file.mtx.$pack"
+        done
+    done
+    tar -C "$work" -czf "$work/duplicates.tar.gz" duplicates.mtx
+    "$built/spmv" -m gen:random:40000:8 --values=pattern --write="$work/long.mtx" -k csr_rows -q --no-log --min-time=0 --max-time=0 >"$work/said" 2>&1
+    gzip -1c "$work/long.mtx" >"$work/long.mtx.gz"
+    fine="$fine -r $work/duplicates.tar.gz -r $work/long.mtx -r $work/long.mtx.gz"
+    # Many duplicates at one end: blocks of as many nonzeros are cut otherwise once they are added.
+    awk 'BEGIN { print "%%MatrixMarket matrix coordinate real general"; print 40, 40, 600
+        for (k = 0; k < 400; k++) print 1 + k % 4, 1 + k % 3, k; for (k = 0; k < 200; k++) print 1 + k % 40, 1 + k % 7, -k }' >"$work/many_duplicates.mtx"
+    fine="$fine -r $work/many_duplicates.mtx" wrong=
+    head -c 3000 "$work/long.mtx.gz" >"$work/cut.mtx.gz"
+    for at in 3 4 25 61 62; do # an odd line, which may be the first or the last one of a share
+        for how in word index lost added; do
+            awk -v at=$at -v how=$how 'BEGIN { print "%%MatrixMarket matrix coordinate real general"; print 60, 60, 60
+                print "% a comment"
+                for (k = 3; k <= 62; k++) {
+                    if (k == at && how == "lost") continue
+                    print k == at && how == "index" ? 61 : k - 2, 1, k == at && how == "word" ? "x" : k * k
+                    if (k == at && how == "added") print "% a comment\n7 7 7" } }' >"$work/${how}_$at.mtx"
+            wrong="$wrong -r $work/${how}_$at.mtx"
+        done
+        gzip -c "$work/word_$at.mtx" >"$work/word_$at.mtx.gz"
+        wrong="$wrong -r $work/word_$at.mtx.gz"
+    done
+    { cat "$work/word_3.mtx" | head -n 30 | sed 's/ x$/ 1/'; head -c 1100000 /dev/zero | tr '\0' 1; } >"$work/endless.mtx"
+    gzip -1c "$work/endless.mtx" >"$work/endless.mtx.gz"
+    printf '%%%%MatrixMarket matrix coordinate complex general\n1 1 1\n1 1 1 1\n' >"$work/complex.mtx"
+    : >"$work/empty.mtx"
+    wrong="$wrong -r $work/endless.mtx -r $work/endless.mtx.gz -r $work/cut.mtx.gz -r $work/complex.mtx -r $work/empty.mtx"
+}
+
+# misread MPI FILE OLD NEW: reading beside one rank finds the fault, of src/many/FILE or src/read/FILE.
+misread() {
+    if [ -e "src/many/$2" ]; then
+        plant many "$2" "$3" "$4"
+        build_planted $1 "$2" || exit
+    else
+        plant read "$2" "$3" "$4"
+        cp "$built/ranks_$1" "$built/ranks_planted"
+        mkdir -p "$work/lib" && cp "$built/parts.a" "$work/parts.a" && ar d "$work/parts.a" "${2%.c}.o" && ln -sf "$PWD/$built/libspmv_$1.so" "$work/lib/" && ln -sf libspmv.so "$work/lib/libspmv.so.0" &&
+            ${CC:-gcc} $flags -Isrc -fPIC -c "$work/read/$2" -o "$work/planted.o" && ${CC:-gcc} -shared $flags -o "$work/lib/libspmv.so" "$work/planted.o" \
+            -Wl,--whole-archive "$work/parts.a" -Wl,--no-whole-archive $(cat "$built/.libs") -lm || exit
+    fi
+    for ranks in 2 3 4; do
+        LD_LIBRARY_PATH=$work/lib timeout -k 1 120 "mpiexec.$1" -n $ranks "$built/ranks_planted" -r test/data/coordinate_real_symmetric.mtx \
+            -r "$work/many_duplicates.mtx" -r "$work/word_61.mtx" -r "$work/duplicates.mtx.gzip" -r gen:rmat:7:4 >"$work/said" 2>&1
+        f=$(number 2)
+        if [ "${f:-0}" -gt 0 ]; then passed=$((passed + 1)); else
+            failed=$((failed + 1))
+            echo "FAIL '$4' in $2 was not found: $ranks ranks"
+        fi
+    done
+    rm -rf "$work/lib"
+}
+
+# reading MPI: what ranks read is what one reads alone.
+reading() {
+    write_texts
+    for ranks in 1 2 3 4; do sound $1 $ranks $fine $wrong; done
+    if [ -z "$sanitize" ]; then
+        "$built/spmv" -m gen:random:375000:8 --values=pattern --write="$work/large.mtx" -k csr_rows -q --no-log --min-time=0 --max-time=0 >"$work/said" 2>&1
+        sound $1 4 -b "$work/large.mtx"
+        rm "$work/large.mtx"
+    fi
+    # a share's first line is lost, its last one; an entry on its way, a mirror image; lines of earlier shares, counts of others
+    misread $1 mmio_blocks.c 'w->begin = newline + 1;' 'w->begin = newline + 2 + strcspn(newline + 1, "\\n");'
+    misread $1 mmio_blocks.c '    if (newline) {' '    if (newline \&\& r->end_byte < r->bytes) { w->end = memrchr(w->begin, 10, (size_t)(newline - w->begin)); w->end = w->end ? w->end + 1 : w->begin; } else if (newline) {'
+    misread $1 many_read.c 'if (owner != me) return many_put(arg, owner, e);' 'if (owner != me) return e->col == 1 || many_put(arg, owner, e);'
+    misread $1 many_read.c 'mirrored && has.row' '!mirrored \&\& has.row'
+    misread $1 many_read.c 'l->lines += p->lines' 'l->lines += p->entries'
+    misread $1 many_read.c 'l->made || is_first(l)' 'true'
+    misread $1 many_read.c 'position, &own' 'position + 1, \&own'
+}
+
 # forecast MPI RANKS SOURCE...: spmv info --ranks counts what each rank says that it has, for both partitions.
 forecast() {
     mpi=$1 ranks=$2
@@ -138,10 +222,11 @@ for mpi in openmpi mpich; do
         sound $mpi 3 $matrices
         sound $mpi 2 $kernels
         forecast $mpi 4 gen:rmat:7:4 gen:random:40:3:300 gen:dense:7x1
+        reading $mpi
         # a wrong beta on the remote part, a remote column for an own one, a last row skipped, own entries off by one
         planted $mpi many_plan.c 'double one = 1' 'double one = 2'
         planted $mpi many_matrix.c 'col < f->first_col + f->own_cols' 'col <= f->first_col + f->own_cols'
-        planted $mpi many_matrix.c 'ptr\[i + 1\] = remote' 'ptr[i + 1] = i + 1 < r->rows ? remote : d->remote.ptr[i]'
+        planted $mpi many_matrix.c 'ptr\[i + 1\] = remote' 'ptr[i + 1] = i + 1 < g->rows ? remote : d->remote.ptr[i]'
         # overlap starts too early: others' entries are multiplied before they have come
         planted $mpi many_plan.c 'multiply_local(plan, call))' \
             'multiply_local(plan, call) ? SPMV_E_DEVICE : multiply_remote(plan, call))/;s/status = many_ctx_failed(world, multiply_remote.*/(void)0;'

@@ -1,22 +1,16 @@
 /* ranks.h: spmv run as several ranks, the processes that an MPI's launcher starts: launcher.c (who
  * started it), ranks_world.c (what they agree on), run_ranks.c (the invocation), ranks_matrix.c (a
- * matrix is read and dealt out), ranks_check.c (the check of each rank's rows), ranks_time.c
- * (products, and when they end), ranks_record.c (the record). Rank 0 reads, prints and logs; the
- * others say nothing. */
+ * matrix is read, each rank a piece), ranks_check.c (the check of each rank's rows), ranks_time.c
+ * (products, and when they end), ranks_record.c (the record). Rank 0 prints and logs; the others
+ * say nothing. */
 #ifndef SPMV_APP_RANKS_H
 #define SPMV_APP_RANKS_H
 
 #include "launcher.h"
 #include "spmv_many.h"
 
-typedef struct entries { /* own rows, as the file has them: both halves of a symmetric matrix */
-    int64_t n;
-    int32_t *row, *col; /* from the first own row; of the whole matrix */
-    double *value;
-} entries;
-
-typedef struct sheet { /* what rank 0 tells of a matrix that it has read */
-    int64_t rows, cols, nnz, stored;
+typedef struct sheet { /* of the whole matrix */
+    int64_t rows, cols, nnz;
 } sheet;
 
 typedef enum xs { FIRST_X, LAST_X, NXS } xs; /* of a check before timing and after */
@@ -31,7 +25,7 @@ typedef struct ranks {
     sheet of;
     spmv_many_mat *mat;
     spmv_many_facts facts, *all; /* of this rank; [size] */
-    entries own;
+    spmv_coo_view own;           /* entries of own rows, lent by mat; none if nothing is checked */
     double *x;             /* [vectors][of.cols] of -x; NULL: numbers are made by their index */
     oracle *right[NXS][2]; /* [precision], of each vector; NULL: not made yet */
 } ranks;
@@ -77,8 +71,8 @@ int run_ranks(const options *o, const spmv_backend *backend);
 
 /* ---- ranks_matrix.c ------------------------------------------------------------------------- */
 
-/* Reads on rank 0, and deals out, what multiplies and what the check needs. in: of rank 0, filled
- * as for a run alone; stats live as long as the matrix. Each returns an exit code. Collective. */
+/* Reads what multiplies and what the check needs. in: of rank 0, filled as for a run alone; stats
+ * live as long as the matrix. Each returns an exit code. Collective. */
 int ranks_load(ranks *w, const char *source, spmv_stats *stats, inputs *in);
 void ranks_unload(ranks *w);
 /* Writes y, dealt out in rows of k numbers, to the file of --result. Collective. */

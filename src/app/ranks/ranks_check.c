@@ -64,14 +64,6 @@ spmv_status ranks_poison(const ranks *w, course *c, xs which) {
 /* ---- the reference -------------------------------------------------------------------------- */
 
 static spmv_status make_right(ranks *w, spmv_precision precision, xs which, int64_t vectors) {
-    const spmv_coo_view A = {.size = sizeof A,
-                             .rows = w->facts.own_rows,
-                             .cols = w->of.cols,
-                             .nnz = w->own.n,
-                             .row = w->own.row,
-                             .col = w->own.col,
-                             .values = w->own.value,
-                             .symmetry = SPMV_GENERAL};
     oracle *right = calloc((size_t)vectors, sizeof *right);
     double *x = malloc(((size_t)w->of.cols + 1) * sizeof *x);
     spmv_status status = right && x ? SPMV_OK : SPMV_E_NOMEM;
@@ -81,7 +73,7 @@ static spmv_status make_right(ranks *w, spmv_precision precision, xs which, int6
             const double x_j = ranks_x_at(w, which, v, j);
             x[j] = precision == SPMV_F64 ? x_j : (double)(float)x_j;
         }
-        status = oracle_of_entries(&A, precision, x, spmv_ctx_threads(w->run->ctx), &right[v]);
+        status = oracle_of_entries(&w->own, precision, x, spmv_ctx_threads(w->run->ctx), &right[v]);
         right[v].random_x = which == LAST_X || !w->x;
     }
     free(x);

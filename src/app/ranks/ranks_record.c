@@ -183,6 +183,8 @@ int ranks_describe(ranks *w, inputs *in, candidate *e, course *c, const char *st
     for (int k = 0; k < WAYS && timed; k++) median[k] = statistics_of(c->slowest[k], c->n).median;
     describe_row(run, in, e, status, out);
     record *r = &out->r;
+    if (!in->drawn && *in->thumbnail) r->matrix_thumbnail = in->thumbnail;
+    in->drawn = true;
     if (c->plan) {
         describe_kernels(w, of, r);
         describe_plans(w, c, of, r);

@@ -58,16 +58,19 @@ static void default_matrix(session *run, char *out, size_t size) {
     snprintf(out, size, "gen:poisson3d:%d", n);
 }
 
-int load_matrix(session *run, const char *source, spmv_mat **mat) {
-    struct timespec start;
-    clock_gettime(CLOCK_MONOTONIC, &start);
-    spmv_load_opts opts = {.size = sizeof opts,
-                           .seed = run->o->seed,
-                           .values = run->o->values,
-                           .progress_arg = &start};
+spmv_load_opts load_options(const session *run, const char *source, struct timespec *start) {
+    clock_gettime(CLOCK_MONOTONIC, start);
+    spmv_load_opts opts = {
+        .size = sizeof opts, .seed = run->o->seed, .values = run->o->values, .progress_arg = start};
     if (run->o->progress && !run->o->quiet) opts.progress = show_progress;
     if (strcmp(source, "-") == 0 && isatty(STDIN_FILENO) && !run->o->quiet)
         say("reading a matrix from the terminal: Ctrl-D ends it\n");
+    return opts;
+}
+
+int load_matrix(session *run, const char *source, spmv_mat **mat) {
+    struct timespec start;
+    const spmv_load_opts opts = load_options(run, source, &start);
     spmv_status status = spmv_mat_load(run->ctx, source, &opts, mat);
     return status == SPMV_OK ? 0 : complain(status, spmv_ctx_error(run->ctx));
 }

@@ -7,6 +7,7 @@
 #define SPMV_SESSION_H
 
 #include "app/app.h"
+#include <time.h>
 
 typedef struct cell { /* one row of the table: a kernel in a configuration */
     spmv_kernel_id kernel;
@@ -131,6 +132,8 @@ const char *doubt_of(const record *r);
 
 /* Parts of it, which several ranks use, too. Each that is an int returns an exit code. */
 int load_matrix(session *run, const char *source, spmv_mat **mat);
+/* Says how it is loaded; start is set, and stays until it is. */
+spmv_load_opts load_options(const session *run, const char *source, struct timespec *start);
 void introduce_matrix(session *run, const char *name, const spmv_stats *s, bool built_in);
 void draw_thumbnail(const session *run, const spmv_mat *mat, inputs *in);
 int show_results(session *run, result *results, int n);

@@ -1,0 +1,361 @@
+/* mmio_pieces.c: one process's part in reading a file that several read together: it turns its
+ * pieces of the text into entries, which it keeps in chunks, one for each block of the text. How
+ * many entries and lines stand before a piece it is told afterwards, when others have counted
+ * theirs. */
+#include "mmio.h"
+#include "spmv_pieces.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+_Static_assert((int)ODDITIES <= (int)SPMV_MOST_ODDITIES, "a piece has room for each");
+_Static_assert((int)SPMV_READING_PAD == (int)SPMV_TEXT_PAD, "as everywhere");
+_Static_assert(SPMV_READING_TEXT >= TEXT_BYTES + 4 * BLOCK + SPMV_TEXT_PAD, "and for long lines");
+
+typedef struct chunks {
+    spmv_chunk *first, *last;
+} chunks;
+
+struct spmv_reading {
+    reader r; /* r.published and r.lines are those of the piece */
+    chunks found, kept;
+    spmv_piece piece;
+    worker wrong; /* what is wrong with the piece */
+    worker rest;  /* what cannot be unpacked */
+    bool has_rest;
+};
+
+/* ---- chunks --------------------------------------------------------------------------------- */
+
+/* Copies what a worker has found; NULL: out of memory. */
+static spmv_chunk *chunk_of(const reader *r, const worker *w) {
+    const size_t n = (size_t)w->count;
+    const bool has_values = r->field != SPMV_PATTERN_FIELD;
+    spmv_chunk *chunk = malloc(sizeof *chunk + n * (has_values ? 16 : 8));
+    if (!chunk) return NULL;
+    double *values = (double *)(void *)(chunk + 1);
+    int32_t *row = (int32_t *)(void *)(values + (has_values ? n : 0));
+    *chunk = (spmv_chunk){.has = {(int64_t)n, row, row + n, has_values ? values : NULL},
+                          .block = w->index,
+                          .lines = w->lines,
+                          .length = w->end - w->begin,
+                          .text = w->begin};
+    if (n && has_values) memcpy(values, w->values, n * sizeof *values);
+    if (n && r->coordinate) {
+        memcpy(row, w->row, n * sizeof *row);
+        memcpy(row + n, w->col, n * sizeof *row);
+    }
+    return chunk;
+}
+
+static void append(chunks *to, spmv_chunk *first, spmv_chunk *last) {
+    if (!first) return;
+    if (to->last)
+        to->last->next = first;
+    else
+        to->first = first;
+    to->last = last;
+}
+
+static void drop(chunks *of) {
+    for (spmv_chunk *next, *c = of->first; c; c = next) {
+        next = c->next;
+        free(c);
+    }
+    *of = (chunks){0};
+}
+
+/* ---- a piece -------------------------------------------------------------------------------- */
+
+static void note_here(void *arg, int kind, int64_t line) {
+    spmv_reading *p = arg;
+    for (int k = 0; k < p->piece.oddities; k++)
+        if (p->piece.oddity[k].kind == kind) return;
+    p->piece.oddity[p->piece.oddities].kind = kind;
+    p->piece.oddity[p->piece.oddities++].line = p->piece.lines + line;
+}
+
+static int64_t count_zeros(const worker *w, bool has_values) {
+    int64_t zeros = 0;
+    for (int64_t k = 0; has_values && k < w->count; k++) zeros += w->values[k] == 0;
+    return zeros;
+}
+
+static void lack_memory(worker *w) {
+    w->status = SPMV_E_NOMEM;
+    w->located = false;
+    snprintf(w->error, sizeof w->error, "out of memory for its entries");
+}
+
+/* Adds a block whose turn it is to the piece. */
+static void add_block(spmv_reading *p, worker *w, spmv_chunk *chunk, int64_t zeros) {
+    reader *r = &p->r;
+    if (!chunk) lack_memory(w);
+    mm_each_oddity(w, note_here, p);
+    append(&p->found, chunk, chunk);
+    p->piece.entries += chunk ? w->count : 0;
+    p->piece.lines += w->located || w->status == SPMV_OK ? w->lines : 0;
+    p->piece.zeros += zeros;
+    p->piece.status = r->status = w->status;
+    if (w->status != SPMV_OK) p->wrong = *w;
+    r->published = p->piece.entries;
+    if (w->status != SPMV_OK || r->published > r->entries)
+        atomic_store_explicit(&r->stop, true, memory_order_relaxed);
+}
+
+/* Memory is found and filled before the block's turn, by all threads at once. */
+static void publish(reader *r, worker *w, double *done) {
+    spmv_reading *p = (spmv_reading *)(void *)r;
+    const int64_t zeros = count_zeros(w, r->field != SPMV_PATTERN_FIELD);
+    spmv_chunk *chunk = chunk_of(r, w);
+    pthread_mutex_lock(&r->order);
+    while (r->turn != w->index) pthread_cond_wait(&r->turned, &r->order);
+    if (r->status == SPMV_OK && r->published <= r->entries) {
+        add_block(p, w, chunk, zeros);
+        chunk = NULL;
+    }
+    *done = (double)r->published / (double)(r->entries ? r->entries : 1);
+    r->turn++;
+    pthread_cond_broadcast(&r->turned);
+    pthread_mutex_unlock(&r->order);
+    free(chunk);
+}
+
+static void begin_piece(spmv_reading *p) {
+    reader *r = &p->r;
+    drop(&p->found);
+    p->piece = (spmv_piece){.status = SPMV_OK};
+    r->next_block = r->turn = r->published = 0;
+}
+
+/* Reads the blocks of a piece of so many bytes. */
+static void read_piece(spmv_reading *p, int64_t bytes, spmv_progress progress, void *arg) {
+    reader *r = &p->r;
+    const int64_t blocks = (bytes + BLOCK - 1) / BLOCK;
+    const int threads = blocks < r->threads ? (blocks > 1 ? (int)blocks : 1) : r->threads;
+    spmv_waiting_prepare(&r->ctx->waiting, threads);
+    mm_read_blocks(r, threads, progress, arg);
+}
+
+void spmv_reading_share(spmv_reading *p, int part, int parts,
+                        void (*progress)(void *arg, double done), void *arg, spmv_piece *out) {
+    reader *r = &p->r;
+    const int64_t all = r->bytes - r->entries_byte;
+    begin_piece(p);
+    r->first_byte = r->entries_byte + spmv_split(all, parts, part);
+    r->end_byte = r->entries_byte + spmv_split(all, parts, part + 1);
+    read_piece(p, r->end_byte - r->first_byte, progress, arg);
+    *out = p->piece;
+}
+
+void spmv_reading_parse(spmv_reading *p, const char *text, size_t bytes, spmv_piece *out) {
+    reader *r = &p->r;
+    begin_piece(p);
+    r->text = text;
+    r->text_end = text + bytes;
+    read_piece(p, (int64_t)bytes, NULL, NULL);
+    r->text = r->text_end = NULL;
+    *out = p->piece;
+}
+
+size_t spmv_reading_unpack(spmv_reading *p, char *text) {
+    reader *r = &p->r;
+    worker *w = r->workers;
+    size_t n = 0;
+    while (!p->has_rest && n <= SPMV_READING_TEXT - TEXT_BYTES - SPMV_TEXT_PAD &&
+           (!r->ended || r->ncarry > 0)) {
+        mm_read_lines(r, w);
+        p->has_rest = w->endless || w->status != SPMV_OK;
+        if (p->has_rest) {
+            p->rest = *w;
+            break;
+        }
+        memcpy(text + n, w->begin, (size_t)(w->end - w->begin));
+        n += (size_t)(w->end - w->begin);
+    }
+    memset(text + n, 0, SPMV_TEXT_PAD);
+    return n;
+}
+
+bool spmv_reading_rest(spmv_reading *p, spmv_piece *out) {
+    reader *r = &p->r;
+    worker *w = r->workers;
+    double done;
+    if (!p->has_rest) return false;
+    p->has_rest = false;
+    begin_piece(p);
+    *w = p->rest;
+    w->index = 0;
+    if (w->status == SPMV_OK) mm_read_entries(r, w, (int64_t)r->block_entries);
+    publish(r, w, &done);
+    *out = p->piece;
+    return true;
+}
+
+/* ---- in the file ---------------------------------------------------------------------------- */
+
+/* Reads the block of a chunk again, to stop at the first line too many. */
+static void read_again(const reader *r, const spmv_chunk *chunk, int64_t limit) {
+    worker *w = r->workers;
+    w->index = chunk->block;
+    w->endless = false;
+    w->begin = chunk->text;
+    w->end = chunk->text + chunk->length;
+    if (r->bytes >= 0) mm_read_block(r, w);
+    if (w->status == SPMV_OK) mm_read_entries(r, w, limit);
+}
+
+spmv_status spmv_reading_refuse(spmv_reading *p, int64_t entries, int64_t lines) {
+    reader *r = &p->r;
+    int64_t left = r->entries - entries;
+    const spmv_chunk *chunk = p->found.first;
+    if (p->piece.entries <= left) return mm_report(r, &p->wrong, lines + p->piece.lines);
+    for (; chunk->has.n <= left; chunk = chunk->next) {
+        left -= chunk->has.n;
+        lines += chunk->lines;
+    }
+    r->workers->status = SPMV_OK;
+    read_again(r, chunk, left);
+    return mm_report(r, r->workers, lines + r->workers->lines);
+}
+
+void spmv_reading_keep(spmv_reading *p, int64_t entries) {
+    for (spmv_chunk *c = p->found.first; c && !p->r.coordinate; c = c->next) {
+        mm_fill_positions(&p->r, entries, c->has.n, c->has.row, c->has.col);
+        entries += c->has.n;
+    }
+    append(&p->kept, p->found.first, p->found.last);
+    p->found = (chunks){0};
+}
+
+void spmv_reading_note(spmv_reading *p, const spmv_piece *piece, int64_t lines) {
+    for (int k = 0; k < piece->oddities; k++)
+        mm_note_once(&p->r, piece->oddity[k].kind, lines + piece->oddity[k].line);
+}
+
+spmv_status spmv_reading_finish(spmv_reading *p, int64_t entries, int64_t lines) {
+    return entries < p->r.entries ? mm_refuse_short(&p->r, entries, lines) : SPMV_OK;
+}
+
+bool spmv_reading_is_damaged(spmv_reading *p) {
+    *p->r.ctx->error = 0;
+    mm_suspect_archive(&p->r, SPMV_E_FORMAT);
+    return *p->r.ctx->error;
+}
+
+spmv_chunk *spmv_reading_take(spmv_reading *p) {
+    spmv_chunk *all = p->kept.first;
+    p->kept = (chunks){0};
+    return all;
+}
+
+/* ---- beginning and end ---------------------------------------------------------------------- */
+
+static uint64_t beginning_of(const reader *r) {
+    uint64_t h = 0;
+    for (size_t k = 0; k < r->nhead; k++) h = spmv_mix(h ^ r->head[k]);
+    return h;
+}
+
+static spmv_reading *new_reading(spmv_ctx *ctx, const char *path) {
+    spmv_reading *p = calloc(1, sizeof *p);
+    if (!p) {
+        spmv_fail(ctx, SPMV_E_NOMEM, "out of memory while reading %s", path);
+        return NULL;
+    }
+    p->r.ctx = ctx;
+    p->r.path = path;
+    mm_prepare(&p->r);
+    p->r.publish = publish;
+    return p;
+}
+
+void spmv_reading_close(spmv_reading *p) {
+    if (!p) return;
+    drop(&p->found);
+    drop(&p->kept);
+    mm_end(&p->r);
+    free(p);
+}
+
+static spmv_reading_head head_of(const reader *r) {
+    return (spmv_reading_head){.rows = r->rows,
+                               .cols = r->cols,
+                               .entries = r->entries,
+                               .symmetry = r->symmetry,
+                               .field = r->field,
+                               .bytes = r->bytes,
+                               .coordinate = r->coordinate,
+                               .one_index = r->one_index,
+                               .size_line = r->size_line,
+                               .entries_byte = r->entries_byte,
+                               .shortest = r->shortest,
+                               .block_entries = (int64_t)r->block_entries,
+                               .noted = r->noted,
+                               .beginning = beginning_of(r)};
+}
+
+static void take_head(reader *r, const spmv_reading_head *head) {
+    r->rows = head->rows;
+    r->cols = head->cols;
+    r->entries = head->entries;
+    r->symmetry = head->symmetry;
+    r->field = head->field;
+    r->coordinate = head->coordinate;
+    r->one_index = head->one_index;
+    r->size_line = head->size_line;
+    r->entries_byte = head->entries_byte;
+    r->shortest = head->shortest;
+    r->block_entries = (size_t)head->block_entries;
+    r->noted = head->noted;
+}
+
+spmv_status spmv_reading_open(spmv_ctx *ctx, const char *path, spmv_reading_head *head,
+                              spmv_reading **out) {
+    spmv_reading *p = new_reading(ctx, path);
+    *out = NULL;
+    if (!p) return SPMV_E_NOMEM;
+    reader *r = &p->r;
+    spmv_status status = mm_begin(r, ctx->threads);
+    if (status != SPMV_OK) status = mm_suspect_archive(r, status);
+    if (status == SPMV_OK) status = mm_make_buffers(r, r->threads);
+    if (status != SPMV_OK) {
+        spmv_reading_close(p);
+        return status;
+    }
+    *head = head_of(r);
+    *out = p;
+    return SPMV_OK;
+}
+
+/* Opens a plain file, as it was where its header was read. */
+static spmv_status open_again(reader *r, const spmv_reading_head *head) {
+    TRY(mm_open_source(r));
+    if (r->bytes == head->bytes && beginning_of(r) == head->beginning) return SPMV_OK;
+    return spmv_fail(r->ctx, SPMV_E_ARG,
+                     "%s is not the file whose header was read: %lld bytes, not %lld, or another "
+                     "beginning",
+                     r->path, (long long)r->packed, (long long)head->bytes);
+}
+
+spmv_status spmv_reading_join(spmv_ctx *ctx, const char *path, const spmv_reading_head *head,
+                              spmv_reading **out) {
+    spmv_reading *p = new_reading(ctx, path);
+    *out = NULL;
+    if (!p) return SPMV_E_NOMEM;
+    reader *r = &p->r;
+    r->bytes = -1;
+    if (strcmp(path, "-") == 0) r->path = "standard input";
+    spmv_status status = head->bytes >= 0 ? open_again(r, head) : SPMV_OK;
+    take_head(r, head);
+    if (status == SPMV_OK) status = mm_make_workers(r, ctx->threads);
+    if (status == SPMV_OK) status = mm_make_buffers(r, r->threads);
+    if (status != SPMV_OK) {
+        spmv_reading_close(p);
+        return status;
+    }
+    *out = p;
+    return SPMV_OK;
+}
