@@ -65,6 +65,7 @@ void ends_watch(void) {
     limit = getrlimit(RLIMIT_STACK, &stack_limit) == 0 && stack_limit.rlim_cur < SIZE_MAX / 2
                 ? (size_t)stack_limit.rlim_cur
                 : 0;
+    signal(SIGXFSZ, SIG_IGN); /* a file above 'ulimit -f' fails to be written, and is named */
     if (sigaltstack(&stack, NULL) != 0) return;
     for (int k = 0; k < SIGNALS; k++) sigaction(fatal[k], &mine, &before[k]);
 }

@@ -22,7 +22,7 @@ A is the ratio of the lower quartiles of a turn, which others disturb least. A r
 where the 95 % interval of that ratio, taken twice as wide, is beyond 2 %.
 """
 
-import interrupts  # noqa: F401  pylint: disable=unused-import,wrong-import-order
+from interrupts import EX_INTERRUPTED  # pylint: disable=wrong-import-order
 import argparse
 import collections
 import itertools
@@ -432,9 +432,9 @@ def parse(arguments):
 
 
 def sides_of(options):
-    """(the records of A, of B, what judges a pair of them)."""
+    """(the records of A, of B, whether somebody stopped their turns, what judges a pair of them)."""
     if not options.ab:
-        return load([options.a])[0], load([options.b])[0], judge
+        return load([options.a])[0], load([options.b])[0], False, judge
     binaries = [program(path) for path in (options.a, options.b)]
     return (*take_turns(binaries, options.words, ratios_of_rows, SURE), judge_turns)
 
@@ -452,9 +452,9 @@ def never_equal(a, b):
 
 
 def compare(arguments):
-    """Exit status: 0; 2 above --fail-above; 65 when nothing can be compared."""
+    """Exit status: 0; 130 with what turns say that somebody stopped; 2 above --fail-above; 65 when nothing can be compared."""
     options = parse(arguments)
-    a, b, judged_by = sides_of(options)
+    a, b, stopped, judged_by = sides_of(options)
     pairs, only_a, only_b, across = pairs_of(a, b)
     for line in environment_differences(a, b):
         say(f"environment differs: {line}")
@@ -477,6 +477,8 @@ def compare(arguments):
     advice = advice_of(judged) if options.format != "csv" else []
     for line in (*disturbed, *advice, summary(judged, options.ab)):
         say(line)
+    if stopped:
+        return EX_INTERRUPTED
     if options.fail_above is not None and any(
             verdict.word == "BROKEN" or
             verdict.word == "SLOWER" and verdict.change > options.fail_above

@@ -77,13 +77,9 @@ def announced(turns, elapsed, before):
     return most
 
 
-def take_turns(binaries, words, ratios_of, sure):
-    """(records of A, of B) of turns until every row has a verdict. ratios_of(records of A, of B): {row: ratios of its
-    turns}."""
-    bad = next((word for word in words if word.split("=")[0] in NO_LOG_OPTIONS), None)
-    if bad:
-        raise Stop(64, f"--ab logs its turns itself: leave out {bad}")
-    sides, start, most_s = ([], []), time.monotonic(), None
+def run_in_turns(binaries, words, ratios_of, sure, sides):
+    """Adds the records of turns to the two sides until every row has a verdict."""
+    start, most_s = time.monotonic(), None
     with tempfile.TemporaryDirectory(prefix="spmv-ab-") as folder:
         for turn in range(MOST_TURNS):
             for side in (0, 1) if turn % 2 == 0 else (1, 0):
@@ -93,6 +89,24 @@ def take_turns(binaries, words, ratios_of, sure):
             most_s = announced(turn + 1, elapsed, most_s)
             if turn + 1 >= LEAST_TURNS and (elapsed > LONGEST_S or turn % 2 and all(
                     word_of(ratios, sure) for ratios in ratios_of(*sides).values())):
-                break
-    say(f"{turn + 1} turns of each binary")
-    return sides
+                return
+
+
+def take_turns(binaries, words, ratios_of, sure):
+    """(records of A, of B, whether somebody stopped it) of turns until every row has a verdict. ratios_of(records of A, of
+    B): {row: ratios of its turns}."""
+    bad = next((word for word in words if word.split("=")[0] in NO_LOG_OPTIONS), None)
+    if bad:
+        raise Stop(64, f"--ab logs its turns itself: leave out {bad}")
+    sides, stopped = ([], []), False
+
+    def turns():
+        return min(len({record["time"] for record in side}) for side in sides)
+    try:
+        run_in_turns(binaries, words, ratios_of, sure, sides)
+    except KeyboardInterrupt:
+        if turns() < LEAST_TURNS:
+            raise
+        stopped = True
+    say(f"{'interrupted after ' if stopped else ''}{turns()} turns of each binary")
+    return (*sides, stopped)

@@ -16,9 +16,11 @@ import unittest
 import unittest.mock
 
 from logfixture import ROOT, TablesTest, record, skipped
+import common
 import compare
 import turns
 
+RUN_ONCE = turns.run_once
 HERE = os.path.dirname(os.path.abspath(__file__))
 SPMV = os.environ.get("SPMV") or os.path.join(ROOT, "build", "omp", "spmv")
 
@@ -299,6 +301,25 @@ class TurnsTest(CompareTest):
             self.assertGreater(turns.announced(20, 80, first), first)
         self.assertEqual(talk.getvalue(), "turns of both until every row has a verdict: 10 to 160, 20 s to 5 min\n"
                                           "longer than announced: 20 turns took 80 s, all take 10 min at most\n")
+
+    def test_what_turns_say_outlives_ctrl_c(self):
+        """With enough turns for a verdict; before, nothing is said."""
+        for stop, code, said in ((12, 130, r"interrupted after 11 turns of each binary\n(.*\n)*geomean"), (3, 130, "^spmv compare: interrupted")):
+            names = [self.program(f"{name}{stop}", 1) for name in ("old", "new")]
+            runs = []
+
+            def run_once(binary, words, log, runs=runs, stop=stop):
+                runs.append(binary)
+                if runs.count(binary) == stop:
+                    raise KeyboardInterrupt
+                return self.run_once(binary, words, log)
+            with unittest.mock.patch.object(turns, "run_once", run_once), unittest.mock.patch.object(
+                    turns, "word_of", lambda *_: None), unittest.mock.patch.object(common, "give_up_stdout"):
+                found, _, talk = self.turns(*names)
+            self.assertEqual(found, code, talk)
+            self.assertRegex(talk.partition(" min\n")[2] or talk, said)
+
+    run_once = staticmethod(RUN_ONCE)
 
     def test_what_cannot_be_run(self):
         old = self.program("old", 1)

@@ -165,7 +165,6 @@ class FullDisk(Ends):
 
     def limit(self, size):
         def before():
-            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
             resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
         return before
 
@@ -189,6 +188,17 @@ class FullDisk(Ends):
         self.assertIn("w.mtx: File too large", done.stderr)
         self.assertEqual(self.kept("w.mtx"), BEFORE)
         self.assertEqual(os.listdir(self.folder), ["w.mtx"])
+
+    def test_what_cannot_be_written_is_named(self):
+        for words in (["-y", "y.mtx"], ["--format=csv", "-o", "o.csv"], ["--log=l.jsonl"]):
+            done = self.spmv(*RUN, *words, before=self.limit(100))
+            self.assertEqual(done.returncode, 73, done.stderr)
+            self.assertRegex(done.stderr, rf"spmv: {words[-1].rpartition('=')[2]}: .*(File too large|disk full)")
+
+    def test_nothing_follows_a_sweep_that_is_not_logged(self):
+        done = self.spmv("sweep", *RUN, "gen:poisson2d:9", "--log=l.jsonl", before=self.limit(100))
+        self.assertEqual(done.returncode, 73, done.stderr)
+        self.assertNotIn("next:", done.stderr)
 
     def test_a_link_to_stdout_stays(self):
         """Such as /dev/stdout is, where stdout is a file; one of the test's own, since to lose it would harm the machine."""

@@ -79,9 +79,7 @@ static int open_all(ranks *w, const options *o, const spmv_backend *backend) {
 
 static int close_all(ranks *w, int code) {
     session *run = w->run;
-    const bool lost = run->output != stdout && ferror(run->output);
-    if (run->output != stdout && (fclose(run->output) != 0 || lost) && !code)
-        code = complain(SPMV_E_WRITE, "cannot write the output file");
+    if (run->output != stdout) code = close_output(run, code);
     run->ctx = NULL; /* the world's */
     close_session(run);
     ranks_close(w);

@@ -322,6 +322,16 @@ static int run_matrices(session *run) {
     return code;
 }
 
+int close_output(session *run, int code) {
+    char what[1024];
+    const bool lost = ferror(run->output);
+    errno = 0;
+    if (fclose(run->output) == 0 && !lost) return code;
+    snprintf(what, sizeof what, "%s: cannot be written: %s", run->o->output_file,
+             errno ? strerror(errno) : "is the disk full?");
+    return code ? code : complain(SPMV_E_WRITE, what);
+}
+
 int cmd_run(const options *o, const spmv_backend *backend) {
     session run = {.o = o, .backend = backend, .output = stdout, .log = {.file = -1}};
     if (o->topic) {
@@ -335,9 +345,7 @@ int cmd_run(const options *o, const spmv_backend *backend) {
     }
     if (!code) code = run_matrices(&run);
     if (!o->quiet) run_conclude(&run);
-    bool lost = run.output != stdout && ferror(run.output);
-    if (run.output != stdout && (fclose(run.output) != 0 || lost) && !code)
-        code = complain(SPMV_E_WRITE, "cannot write the output file");
+    if (run.output != stdout) code = close_output(&run, code);
     if (!code) code = run_exit_code(&run);
     close_session(&run);
     return code;

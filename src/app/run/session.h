@@ -139,6 +139,8 @@ void draw_thumbnail(const session *run, const spmv_mat *mat, inputs *in);
 int show_results(session *run, result *results, int n);
 int check_format(const options *o);
 int open_outputs(session *run); /* the log, and the file of -o */
+/* Returns code, or that of a file of -o that could not be written. */
+int close_output(session *run, int code);
 void run_introduce(const session *run);
 void run_conclude(const session *run);
 int run_exit_code(const session *run);

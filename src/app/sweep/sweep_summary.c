@@ -311,7 +311,7 @@ static void say_next(const sweep *s, bool alone) {
     else
         say("second: how many times as long it takes; =: tied with the fastest; !: disturbed; ~: "
             "not settled; of such times a range\n");
-    if (s->run.log.file < 0) return;
+    if (s->run.log.file < 0 || s->run.log.records + s->reused == 0) return; /* a full disk */
     say("next:\n");
     say("    %s table %s --mean   # -o table.tex: for a paper\n", program_typed(), s->run.log.path);
     say("    %s report %s -o report.html   # charts\n", program_typed(), s->run.log.path);
