@@ -29,6 +29,7 @@ right() { # MPI RANKS: results are those of one process, to within rounding
         start $1 $2 $words -k auto -y "$work/many.mtx"
         is "exit of $words, $1 $2" 0 $code
         is "tables of $words, $1 $2" 1 "$(grep -c 'GFLOP/s' "$work/out")"
+        is "rows that auto chose of $words, $1 $2" 1 "$(grep -c '[ (]auto[ )]' "$work/out")"
         is "records of $words, $1 $2" 1 "$(said '"status":"ok".*"ranks":{"count":'$2',"hosts":1')"
         one=$(echo " $words" | sed 's/--partition=[a-z]*//; s/--overlap=[a-z]*//')
         "$program" $one -k csr_rows -q --no-log --min-time=0 --max-time=0 -y "$work/one.mtx" >"$work/out" 2>"$work/err"

@@ -182,6 +182,7 @@ int ranks_describe(ranks *w, inputs *in, candidate *e, course *c, const char *st
     double median[WAYS]; /* before the record thins the samples */
     for (int k = 0; k < WAYS && timed; k++) median[k] = statistics_of(c->slowest[k], c->n).median;
     describe_row(run, in, e, status, out);
+    if (is_chosen(&out->r)) out->alias = out->r.config_requested;
     record *r = &out->r;
     if (!in->drawn && *in->thumbnail) r->matrix_thumbnail = in->thumbnail;
     in->drawn = true;
