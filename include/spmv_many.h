@@ -119,6 +119,17 @@ spmv_status spmv_many_mat_create(spmv_world *world, const spmv_many_rows *rows,
  * precision; of a loaded matrix in f64, by rows and in them by columns. If one rank cannot, all
  * fail, and the matrix must get values again before a product is right. Collective. */
 spmv_status spmv_many_mat_set_values(spmv_many_mat *mat, const void *values);
+/* Says what ranks get of x: each those entries that its rows need, or all of them all of x, of
+ * which they take these; or what is faster in a short trial when a plan is made. That is held
+ * where some rank needs a quarter of x, and lists are taken elsewhere. */
+typedef enum spmv_many_halo {
+    SPMV_HALO_AUTO = 0,
+    SPMV_HALO_LISTS,
+    SPMV_HALO_REPLICATE
+} spmv_many_halo;
+/* Sets it for plans that are made from here on; all of x, on every rank, is no more than 2^31 - 1
+ * entries. Collective. */
+spmv_status spmv_many_mat_set_halo(spmv_many_mat *mat, spmv_many_halo halo);
 /* Frees a matrix, after its plans. */
 void spmv_many_mat_free(spmv_many_mat *mat);
 
@@ -149,6 +160,16 @@ void spmv_many_plan_free(spmv_many_plan *plan);
  * rank without a halo has a zero for every remote fact. */
 spmv_status spmv_many_plan_info(const spmv_many_plan *plan, spmv_plan_facts *local,
                                 spmv_plan_facts *remote);
+
+typedef struct spmv_many_plan_facts {
+    size_t size;
+    spmv_many_halo halo;         /* lists, or replicate */
+    int64_t received, sent;      /* entries of x in a product; replicated: own ones count once */
+    int receives_from, sends_to; /* ranks */
+    double lists_s, replicate_s; /* of an exchange in the trial, of the slowest rank; 0: none */
+} spmv_many_plan_facts;
+/* Says what this rank exchanges in a product. */
+spmv_status spmv_many_plan_exchange(const spmv_many_plan *plan, spmv_many_plan_facts *out);
 
 /* Says how products go: own columns while the halo is on its way, or after it has come; or, to be
  * timed alone, the exchange without a product, which leaves y as it is, or the product without an

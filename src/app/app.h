@@ -7,6 +7,7 @@
 #include "spmv_bench.h"
 #include "spmv_host.h"
 #include "spmv_kernel.h"
+#include "spmv_many.h"
 #include <stdio.h>
 
 enum { EXIT_WRONG = 1, EXIT_SOME_FAILED = 3, EXIT_USAGE = 64, MOST_KERNELS = 256 };
@@ -26,6 +27,7 @@ typedef struct options {
     const char **matrices;
     int nmatrices;
     overlapping overlap;
+    spmv_many_halo halo;
     const char *kernels; /* as typed; NULL: the first paper's */
     int cells;           /* of --cells; 0: not asked for */
     const char *export;  /* language of --export; NULL: it is not asked for */

@@ -194,6 +194,7 @@ void take_vectors(options *o, const char *arg) {
 }
 
 const char *const layout_names[] = {"columns", "rows", NULL};
+const char *const halo_names[] = {"auto", "lists", "replicate", NULL};
 const char *const overlap_names[] = {"auto", "on", "off", NULL};
 
 void take_layouts(options *o, const char *arg) {

@@ -232,7 +232,6 @@ static error_t parse(int key, char *arg, struct argp_state *state) {
     static const char *const stat_words[] = {"median", "min", "max", "mean", NULL};
     static const char *const index_words[] = {"auto", "32", "64", NULL};
     static const char *const verify_words[] = {"off", "full", NULL};
-    static const char *const halo_words[] = {"auto", "lists", NULL};
     static const char *const exchange_words[] = {"auto", "mpi", NULL};
     static const char *const backend_words[] = {"omp", "cuda", NULL};
     const struct argp_option *option = option_of(key);
@@ -300,7 +299,7 @@ static error_t parse(int key, char *arg, struct argp_state *state) {
     case KEY_PROGRESS: o->progress = is_on("progress", arg, o->progress); break;
     case KEY_COLOR: o->color = is_on("color", arg, o->color); break;
     case ARGP_KEY_ARG: take_word(o, arg); break;
-    case KEY_HALO: word_of("halo", arg, halo_words); break;
+    case KEY_HALO: o->halo = (spmv_many_halo)word_of("halo", arg, halo_names); break;
     case KEY_EXCHANGE: word_of("exchange", arg, exchange_words); break;
     case KEY_OVERLAP: o->overlap = (overlapping)word_of("overlap", arg, overlap_names); break;
     case KEY_PASSES: o->passes = (int)whole_of("passes", arg, 1, 1000000); break;

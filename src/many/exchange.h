@@ -12,9 +12,11 @@ typedef struct spmv_halo {
     int *from_count, *to_count; /* entries, at least 1 each */
     int32_t *give;              /* own entries of x: those for the first of `to`, and so on */
     int64_t received, sent;     /* the sums of both counts */
+    int64_t *column;            /* [received] of the whole matrix, ascending */
+    const int64_t *first_col;   /* [ranks + 1] of each rank's x; not owned */
 } spmv_halo;
 
-enum { SPMV_EXCHANGE_VERSION = 3 }; /* of the table: one more whenever what follows changes */
+enum { SPMV_EXCHANGE_VERSION = 4 }; /* of the table: one more whenever what follows changes */
 
 typedef struct spmv_exchange {
     int version;
@@ -40,9 +42,11 @@ typedef struct spmv_exchange {
     spmv_status (*deal)(void *state, const void *out, const int64_t *out_bytes, void *in,
                         const int64_t *in_bytes);
     /* Prepares exchanges of numbers that are width bytes each, of up to so many vectors; their
-     * bytes do not overflow. The halo stays until disconnect. */
-    spmv_status (*connect)(void *state, const spmv_halo *halo, size_t width, int64_t vectors,
-                           void **link);
+     * bytes do not overflow. replicates: every rank gets all of x, and takes its halo from that; x
+     * has no more than INT32_MAX entries. Else each gets what it needs. The halo stays until
+     * disconnect. */
+    spmv_status (*connect)(void *state, const spmv_halo *halo, int replicates, size_t width,
+                           int64_t vectors, void **link);
     void (*disconnect)(void *link);
     /* Starts to fill received[halo->received][k] from x, whose rows of k numbers are ldx apart; x
      * is NULL: others get NaN. */

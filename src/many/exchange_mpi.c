@@ -24,13 +24,18 @@ typedef struct ranks {
 
 typedef struct mpi_link {
     const ranks *world;
-    MPI_Comm graph; /* of who gets what from whom */
+    MPI_Comm graph; /* of who gets what from whom; or, where x is replicated, of all */
     MPI_Request request;
     MPI_Datatype row; /* k numbers */
     const spmv_halo *halo;
     size_t width;
     int *from_at, *to_at; /* where each rank's entries begin */
-    char *sent;           /* [halo->sent][vectors], packed */
+    char *sent;           /* [halo->sent][vectors], packed; or own x */
+    int replicates;
+    int *cols, *first_col; /* [ranks] of x, where it is replicated */
+    char *whole;           /* [columns][vectors] likewise */
+    char *received;        /* the caller's, of an exchange that has started */
+    size_t row_bytes;      /* likewise */
 } mpi_link;
 
 /* ---- beginning and end ---------------------------------------------------------------------- */
@@ -222,6 +227,9 @@ static void disconnect(void *memory) {
     free(link->from_at);
     free(link->to_at);
     free(link->sent);
+    free(link->cols);
+    free(link->first_col);
+    free(link->whole);
     free(link);
 }
 
@@ -233,7 +241,23 @@ static int *sums_of(const int *count, int n) {
     return at;
 }
 
-static mpi_link *link_alloc(const spmv_halo *halo, size_t width, int64_t vectors) {
+/* Notes where each rank's x lies in that of all; returns whether there was memory. */
+static int place_x(const ranks *r, mpi_link *link, int64_t vectors) {
+    const int64_t *first = link->halo->first_col;
+    link->cols = malloc((size_t)r->size * sizeof *link->cols);
+    link->first_col = malloc((size_t)r->size * sizeof *link->first_col);
+    link->whole = malloc((size_t)(first[r->size] * vectors + 1) * link->width);
+    for (int k = 0; link->cols && link->first_col && k < r->size; k++) {
+        link->cols[k] = (int)(first[k + 1] - first[k]);
+        link->first_col[k] = (int)first[k];
+    }
+    return link->cols && link->first_col && link->whole;
+}
+
+static mpi_link *link_alloc(const ranks *r, const spmv_halo *halo, int replicates, size_t width,
+                            int64_t vectors) {
+    const int64_t *first = halo->first_col;
+    const int64_t sent = replicates ? first[r->rank + 1] - first[r->rank] : halo->sent;
     mpi_link *link = calloc(1, sizeof *link);
     if (!link) return NULL;
     link->graph = MPI_COMM_NULL;
@@ -242,22 +266,29 @@ static mpi_link *link_alloc(const spmv_halo *halo, size_t width, int64_t vectors
     link->width = width;
     link->from_at = sums_of(halo->from_count, halo->nfrom);
     link->to_at = sums_of(halo->to_count, halo->nto);
-    link->sent = malloc((size_t)(halo->sent * vectors + 1) * width);
-    if (link->from_at && link->to_at && link->sent) return link;
+    link->sent = malloc((size_t)(sent * vectors + 1) * width);
+    link->world = r;
+    link->replicates = replicates;
+    if (link->from_at && link->to_at && link->sent && (!replicates || place_x(r, link, vectors)))
+        return link;
     disconnect(link);
     return NULL;
 }
 
-static spmv_status connect_ranks(void *state, const spmv_halo *halo, size_t width, int64_t vectors,
-                                 void **out) {
+static int make_comm(const ranks *r, const spmv_halo *halo, mpi_link *link) {
+    if (link->replicates) return MPI_Comm_dup(r->comm, &link->graph);
+    return MPI_Dist_graph_create_adjacent(r->comm, halo->nfrom, halo->from, MPI_UNWEIGHTED,
+                                          halo->nto, halo->to, MPI_UNWEIGHTED, MPI_INFO_NULL, 0,
+                                          &link->graph);
+}
+
+static spmv_status connect_ranks(void *state, const spmv_halo *halo, int replicates, size_t width,
+                                 int64_t vectors, void **out) {
     const ranks *r = state;
-    mpi_link *link = link_alloc(halo, width, vectors);
+    mpi_link *link = link_alloc(r, halo, replicates, width, vectors);
     spmv_status status = agree(state, link ? SPMV_OK : SPMV_E_NOMEM);
     if (status == SPMV_OK) {
-        link->world = r;
-        if (MPI_Dist_graph_create_adjacent(r->comm, halo->nfrom, halo->from, MPI_UNWEIGHTED,
-                                           halo->nto, halo->to, MPI_UNWEIGHTED, MPI_INFO_NULL, 0,
-                                           &link->graph) == MPI_SUCCESS) {
+        if (make_comm(r, halo, link) == MPI_SUCCESS) {
             MPI_Comm_set_errhandler(link->graph, MPI_ERRORS_RETURN);
             *out = link;
             return SPMV_OK;
@@ -275,13 +306,41 @@ static void pack(const mpi_link *link, const char *x, size_t row, size_t apart) 
         memcpy(link->sent + (size_t)k * row, x + (size_t)halo->give[k] * apart, row);
 }
 
+/* Returns own x with its rows after each other. */
+static const char *own_rows(const mpi_link *link, const char *x, size_t row, size_t apart) {
+    const size_t n = (size_t)link->cols[link->world->rank];
+    if (x && apart == row) return x;
+    if (!x) memset(link->sent, 0xff, n * row);
+    for (size_t k = 0; x && k < n; k++) memcpy(link->sent + k * row, x + k * apart, row);
+    return link->sent;
+}
+
+static spmv_status replicate(mpi_link *link, const void *x, size_t row, size_t apart) {
+    const ranks *r = link->world;
+    CHECK(MPI_Iallgatherv(own_rows(link, x, row, apart), link->cols[r->rank], link->row,
+                          link->whole, link->cols, link->first_col, link->row, link->graph,
+                          &link->request));
+    return SPMV_OK;
+}
+
+/* Takes the halo from all of x. */
+static void take_halo(const mpi_link *link) {
+    const spmv_halo *halo = link->halo;
+    const size_t row = link->row_bytes;
+    for (int64_t k = 0; k < halo->received; k++)
+        memcpy(link->received + (size_t)k * row, link->whole + (size_t)halo->column[k] * row, row);
+}
+
 static spmv_status start(void *memory, const void *x, int64_t k, int64_t ldx, void *received) {
     mpi_link *link = memory;
     const spmv_halo *halo = link->halo;
     const size_t row = (size_t)k * link->width;
-    pack(link, x, row, (size_t)ldx * link->width);
+    link->received = received;
+    link->row_bytes = row;
     CHECK(MPI_Type_contiguous((int)row, MPI_BYTE, &link->row));
     CHECK(MPI_Type_commit(&link->row));
+    if (link->replicates) return replicate(link, x, row, (size_t)ldx * link->width);
+    pack(link, x, row, (size_t)ldx * link->width);
     CHECK(MPI_Ineighbor_alltoallv(link->sent, halo->to_count, link->to_at, link->row, received,
                                   halo->from_count, link->from_at, link->row, link->graph,
                                   &link->request));
@@ -293,6 +352,7 @@ static spmv_status finish(void *memory) {
     const spmv_status status = wait_for(link->world, 1, &link->request);
     if (status != SPMV_OK) return status;
     CHECK(MPI_Type_free(&link->row));
+    if (link->replicates) take_halo(link);
     return SPMV_OK;
 }
 

@@ -51,9 +51,9 @@ static spmv_status deal_own(void *state, const void *out, const int64_t *out_byt
     return SPMV_OK;
 }
 
-static spmv_status connect_nobody(void *state, const spmv_halo *halo, size_t width, int64_t vectors,
-                                  void **link) {
-    (void)state, (void)width, (void)vectors;
+static spmv_status connect_nobody(void *state, const spmv_halo *halo, int replicates, size_t width,
+                                  int64_t vectors, void **link) {
+    (void)state, (void)replicates, (void)width, (void)vectors;
     *link = NULL;
     return halo->received || halo->sent ? SPMV_E_ARG : SPMV_OK;
 }

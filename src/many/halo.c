@@ -60,9 +60,10 @@ static spmv_status lists_alloc(spmv_world *world, asking *a, spmv_halo *halo) {
     halo->to = malloc(((size_t)halo->nto + 1) * sizeof *halo->to);
     halo->to_count = malloc(((size_t)halo->nto + 1) * sizeof *halo->to_count);
     halo->give = malloc(((size_t)halo->sent + 1) * sizeof *halo->give);
+    halo->column = malloc(((size_t)halo->received + 1) * sizeof *halo->column);
     a->wanted_here = malloc(((size_t)halo->sent + 1) * sizeof *a->wanted_here);
     const bool whole = halo->from && halo->from_count && halo->to && halo->to_count && halo->give &&
-                       a->wanted_here;
+                       halo->column && a->wanted_here;
     return whole ? SPMV_OK : no_memory(world);
 }
 
@@ -82,6 +83,8 @@ static spmv_status name_entries(const spmv_many_mat *mat, const int64_t *wanted,
     if (status != SPMV_OK) return many_fail(world, status, "the lists of a halo were lost");
     list_ranks(a->ask, world->size, halo->from, halo->from_count);
     list_ranks(a->asked, world->size, halo->to, halo->to_count);
+    memcpy(halo->column, wanted, (size_t)halo->received * sizeof *wanted);
+    halo->first_col = mat->first_col;
     for (int64_t k = 0; k < halo->sent; k++)
         halo->give[k] = (int32_t)(a->wanted_here[k] - mat->first_col[world->rank]);
     return SPMV_OK;
@@ -107,4 +110,5 @@ void many_halo_free(spmv_halo *halo) {
     free(halo->to);
     free(halo->to_count);
     free(halo->give);
+    free(halo->column);
 }

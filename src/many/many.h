@@ -53,6 +53,7 @@ struct spmv_many_mat {
     spmv_halo halo;
     many_own own;     /* of a loaded matrix, if they were to be kept */
     spmv_stats stats; /* of a loaded matrix */
+    spmv_many_halo halo_asked; /* of plans to come */
 };
 
 /* ---- world.c -------------------------------------------------------------------------------- */
@@ -93,6 +94,19 @@ spmv_status many_read_rows(spmv_world *world, const char *path, const spmv_load_
                            spmv_partition by, bool keep, many_loaded *out);
 void many_own_free(spmv_world *world, many_own *own);
 void many_rows_free(spmv_world *world, spmv_some_rows *rows);
+
+/* ---- connect.c ------------------------------------------------------------------------------ */
+
+typedef struct many_need { /* of a plan */
+    const spmv_halo *halo;
+    size_t width; /* bytes of a number */
+    int64_t vectors;
+    void *received; /* [halo->received][vectors], for a trial */
+} many_need;
+/* Prepares exchanges as asked; auto: by a trial. out gets halo, and times of the trial. Collective.
+ */
+spmv_status many_connect(spmv_world *world, const many_need *need, spmv_many_halo asked,
+                         const spmv_many_facts *facts, spmv_many_plan_facts *out, void **link);
 
 /* ---- halo.c --------------------------------------------------------------------------------- */
 

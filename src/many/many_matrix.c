@@ -353,6 +353,24 @@ spmv_status spmv_many_mat_info(const spmv_many_mat *mat, spmv_many_facts *out) {
     return many_fill(mat->world, "spmv_many_facts", &mat->facts, sizeof mat->facts, out);
 }
 
+/* ---- what plans are to do ------------------------------------------------------------------- */
+
+static spmv_status set_halo(spmv_many_mat *mat, spmv_many_halo halo) {
+    if (halo < SPMV_HALO_AUTO || halo > SPMV_HALO_REPLICATE)
+        return many_fail(mat->world, SPMV_E_ARG, "spmv_many_mat_set_halo: halo is %d", (int)halo);
+    if (halo == SPMV_HALO_REPLICATE && mat->facts.cols > INT32_MAX)
+        return many_fail(mat->world, SPMV_E_TOOBIG,
+                         "spmv_many_mat_set_halo: x has %lld entries, more than are replicated",
+                         (long long)mat->facts.cols);
+    mat->halo_asked = halo;
+    return SPMV_OK;
+}
+
+spmv_status spmv_many_mat_set_halo(spmv_many_mat *mat, spmv_many_halo halo) {
+    if (!mat) return many_fail(NULL, SPMV_E_ARG, "spmv_many_mat_set_halo: mat is NULL");
+    return many_agree(mat->world, set_halo(mat, halo));
+}
+
 /* ---- new values ----------------------------------------------------------------------------- */
 
 /* Gives one part its values, which become the lent ones if those before were. */

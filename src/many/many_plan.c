@@ -14,6 +14,7 @@ struct spmv_many_plan {
     int64_t vectors; /* that one exchange takes */
     spmv_layout layout;
     spmv_many_way way; /* of products */
+    spmv_many_plan_facts facts;
 };
 
 /* ---- making --------------------------------------------------------------------------------- */
@@ -76,13 +77,20 @@ static spmv_status make_plans(spmv_many_plan *plan, const spmv_plan_opts *opts) 
     return status;
 }
 
+/* Prepares the exchange that was asked for, or the faster one. */
 static spmv_status connect(spmv_many_plan *plan) {
-    spmv_world *world = plan->mat->world;
+    const spmv_many_mat *mat = plan->mat;
+    const many_need need = {&mat->halo, plan->width, plan->vectors, plan->halo};
+    spmv_many_plan_facts *f = &plan->facts;
     const spmv_status status =
-        world->by->connect(world->state, &plan->mat->halo, plan->width, plan->vectors, &plan->link);
-    if (status == SPMV_OK) return status;
-    return many_fail(world, status, "the exchange '%s' cannot prepare a halo of %lld entries",
-                     world->by->name, (long long)plan->mat->halo.received);
+        many_connect(mat->world, &need, mat->halo_asked, &mat->facts, f, &plan->link);
+    if (status != SPMV_OK) return status;
+    const bool all = f->halo == SPMV_HALO_REPLICATE;
+    f->received = all ? mat->facts.cols - mat->facts.own_cols : mat->facts.received;
+    f->sent = all ? mat->facts.own_cols : mat->facts.sent;
+    f->receives_from = all ? mat->world->size - 1 : mat->facts.receives_from;
+    f->sends_to = all ? mat->world->size - 1 : mat->facts.sends_to;
+    return SPMV_OK;
 }
 
 enum { MOST_FACTS = 4096 /* bytes of spmv_plan_facts in any version: more was never set */ };
@@ -129,7 +137,7 @@ spmv_status spmv_many_plan_create(spmv_many_mat *mat, const spmv_plan_opts *opts
         plan->layout = known.layout;
         status = many_agree(world, make_plans(plan, &known));
     }
-    if (status == SPMV_OK) status = many_agree(world, connect(plan));
+    if (status == SPMV_OK) status = connect(plan);
     if (status == SPMV_OK)
         *out = plan;
     else
@@ -157,6 +165,12 @@ spmv_status spmv_many_plan_info(const spmv_many_plan *plan, spmv_plan_facts *loc
         return many_fail(world, SPMV_E_ARG, "spmv_plan_facts.size is not set");
     memset((char *)remote + sizeof remote->size, 0, remote->size - sizeof remote->size);
     return SPMV_OK;
+}
+
+spmv_status spmv_many_plan_exchange(const spmv_many_plan *plan, spmv_many_plan_facts *out) {
+    if (!plan) return many_fail(NULL, SPMV_E_ARG, "spmv_many_plan_exchange: plan is NULL");
+    return many_fill(plan->mat->world, "spmv_many_plan_facts", &plan->facts, sizeof plan->facts,
+                     out);
 }
 
 spmv_status spmv_many_plan_set_way(spmv_many_plan *plan, spmv_many_way way) {

@@ -37,8 +37,8 @@ static int has(const char *fault) {
     return strcmp(getenv("FAULT"), fault) == 0;
 }
 
-static spmv_status connect_faulty(void *state, const spmv_halo *halo, size_t width, int64_t vectors,
-                                  void **link) {
+static spmv_status connect_faulty(void *state, const spmv_halo *halo, int replicates, size_t width,
+                                  int64_t vectors, void **link) {
     const ranks *r = state;
     spmv_halo *mine = (spmv_halo *)(uintptr_t)halo;
     free(last_received);
@@ -48,7 +48,9 @@ static spmv_status connect_faulty(void *state, const spmv_halo *halo, size_t wid
     /* The last entry that the last rank gives is another one. */
     if (has("index") && halo->sent > 1 && r->rank == r->size - 1)
         mine->give[halo->sent - 1] = mine->give[halo->sent - 2];
-    return connect_ranks(state, halo, width, vectors, link);
+    if (has("index") && replicates && halo->received > 1 && r->rank == r->size - 1)
+        mine->column[halo->received - 1] = mine->column[halo->received - 2];
+    return connect_ranks(state, halo, replicates, width, vectors, link);
 }
 
 static spmv_status start_faulty(void *memory, const void *x, int64_t k, int64_t ldx,

@@ -24,14 +24,18 @@ start() {
 said() { grep -c "$1" "$work/log.jsonl"; }
 
 right() { # MPI RANKS: results are those of one process, to within rounding
-    for words in "-m gen:poisson2d:20" "-m gen:random:200:5:90 --partition=rows" "-m gen:dense:3" "-m $symmetric" \
+    for words in "-m gen:poisson2d:20" "-m gen:random:200:5:90 --partition=rows --halo=replicate" "-m gen:dense:3" "-m $symmetric" \
         "-m gen:powerlaw:300:4 -p f32 --overlap=off" "-m gen:random:40:3:300 --vectors=3 --layout=rows --alpha=2 --beta=-1"; do
         start $1 $2 $words -k auto -y "$work/many.mtx"
         is "exit of $words, $1 $2" 0 $code
         is "tables of $words, $1 $2" 1 "$(grep -c 'GFLOP/s' "$work/out")"
         is "rows that auto chose of $words, $1 $2" 1 "$(grep -c '[ (]auto[ )]' "$work/out")"
         is "records of $words, $1 $2" 1 "$(said '"status":"ok".*"ranks":{"count":'$2',"hosts":1')"
-        one=$(echo " $words" | sed 's/--partition=[a-z]*//; s/--overlap=[a-z]*//')
+        case $words in
+            *replicate*) is "halo of $words, $1 $2" 1 "$(said '"halo_asked":"replicate","halo":"replicate","lists_s":null')" ;;
+            *dense*) is "halo of $words, $1 $2" 1 "$(said '"halo_asked":"auto","halo":"[lr].*","lists_s":[0-9]')" ;;
+        esac
+        one=$(echo " $words" | sed 's/--partition=[a-z]*//; s/--overlap=[a-z]*//; s/--halo=[a-z]*//')
         "$program" $one -k csr_rows -q --no-log --min-time=0 --max-time=0 -y "$work/one.mtx" >"$work/out" 2>"$work/err"
         paste "$work/one.mtx" "$work/many.mtx" | awk -v words="$words" 'BEGIN { near = words ~ /f32/ ? 1e-4 : 1e-12 }
             !/^%/ && NF == 2 && $1 - $2 > near * (1 + $1 * $1) || $2 - $1 > near * (1 + $1 * $1) { wrong++ } END { exit wrong > 0 || NR < 3 }' && ok ||
@@ -95,12 +99,12 @@ killed() { # MPI RANK
 }
 
 # FAULT in the exchange of MPI (faulty.c), which lies beside a copy of the program in place of the sound one.
-caught() { # FAULT MPI RANKS
+caught() { # FAULT MPI RANKS HALO
     FAULT=$1; export FAULT
     program=$work/faulty/spmv
-    start "$2" "$3" -m gen:poisson2d:30 -k csr_rows
-    is "exit with the fault '$1', $2, $3 ranks" 1 $code
-    is "records with the fault '$1', $2, $3 ranks" 1 "$(said '"status":"wrong"')"
+    start "$2" "$3" -m gen:poisson2d:30 -k csr_rows --halo=$4
+    is "exit with the fault '$1', $2, $3 ranks, $4" 1 $code
+    is "records with the fault '$1', $2, $3 ranks, $4" 1 "$(said '"status":"wrong"')"
     program=$root/$built/spmv
     unset FAULT
 }
@@ -122,8 +126,10 @@ for mpi in mpich openmpi; do
     mpicc.$mpi -std=gnu11 -O1 -g -D_GNU_SOURCE -Iinclude -fPIC -shared -Wno-stringop-overflow -Wno-stringop-overread \
         test/ranks/faulty.c -o "$work/faulty/libspmv_$mpi.so" || exit
     for ranks in 2 3 4; do
-        for fault in index dropped late frozen; do caught $fault $mpi $ranks; done
-        [ $ranks = 2 ] || caught swapped $mpi $ranks
+        for halo in lists replicate; do
+            for fault in index dropped late frozen; do caught $fault $mpi $ranks $halo; done
+            [ $ranks = 2 ] || caught swapped $mpi $ranks $halo
+        done
     done
 done
 # Alone the program loads no MPI.

@@ -165,6 +165,8 @@ static int try_product(const scene *s, const spmv_many_facts *f, const spmv_many
     return on_all(right);
 }
 
+static spmv_many_halo halo = SPMV_HALO_LISTS; /* that plans are made with; -h replicate */
+
 /* Says whether all products of a plan are right. */
 enum { RIGHT = 1, UNSUITABLE = -1 };
 static int try_plan(const scene *s, spmv_many_mat *mat, const char *kernel, spmv_precision p,
@@ -179,6 +181,7 @@ static int try_plan(const scene *s, spmv_many_mat *mat, const char *kernel, spmv
     opts.vectors = vectors;
     opts.layout = vectors > 1 ? SPMV_ROWS : 0;
     opts.expected_calls = 1;
+    if (spmv_many_mat_set_halo(mat, halo) != SPMV_OK) return 0;
     const spmv_status status = spmv_many_plan_create(mat, &opts, &plan);
     if (status != SPMV_OK) return status == SPMV_E_UNSUITABLE ? UNSUITABLE : 0;
     if (spmv_many_mat_info(mat, &f) != SPMV_OK) right = 0;
@@ -526,6 +529,41 @@ static void try_ways(void) {
     spmv_many_mat_free(mat);
 }
 
+/* The kinds of a halo have the same sums; auto tries both where ranks need much of x. */
+static void try_halo(void) {
+    spmv_many_mat *mat = NULL;
+    spmv_many_facts f = SPMV_OPTS(spmv_many_facts);
+    spmv_plan_opts opts = SPMV_OPTS(spmv_plan_opts);
+    double x[ROWS], y[3][ROWS];
+    scene s = own_scene(1);
+    opts.kernel = "csr_rows";
+    count(make_own(&s, SPMV_F64, &mat) == SPMV_OK, "create", "halo");
+    spmv_many_mat_info(mat, &f);
+    for (int64_t k = 0; k < f.own_cols; k++) x[k] = number(3, f.first_col + k);
+    for (int asked = SPMV_HALO_AUTO; asked <= SPMV_HALO_REPLICATE; asked++) {
+        spmv_many_plan *plan = NULL;
+        spmv_many_plan_facts is = SPMV_OPTS(spmv_many_plan_facts);
+        count(spmv_many_mat_set_halo(mat, (spmv_many_halo)asked) == SPMV_OK, "set", "halo");
+        count(spmv_many_plan_create(mat, &opts, &plan) == SPMV_OK, "plan", "halo");
+        count(spmv_many_exec(plan, 1, x, 0, y[asked]) == SPMV_OK, "product", "halo");
+        count(spmv_many_plan_exchange(plan, &is) == SPMV_OK, "facts", "halo");
+        const int tried = asked == SPMV_HALO_AUTO && size > 1;
+        count(asked == SPMV_HALO_AUTO ? is.halo != SPMV_HALO_AUTO : (int)is.halo == asked, "kind",
+              "halo");
+        count(tried ? is.lists_s > 0 && is.replicate_s > 0 : is.lists_s == 0, "trial", "halo");
+        if (tried)
+            count((is.replicate_s < is.lists_s) == (is.halo == SPMV_HALO_REPLICATE), "choice",
+                  "halo");
+        const int whole = is.halo == SPMV_HALO_REPLICATE;
+        count(is.received == (whole ? f.cols - f.own_cols : f.received), "received", "halo");
+        spmv_many_plan_free(plan);
+    }
+    count(same_rows(y[0], y[1], f.own_rows) && same_rows(y[1], y[2], f.own_rows), "sums", "halo");
+    expect(spmv_many_mat_set_halo(mat, (spmv_many_halo)3), SPMV_E_ARG, "halo is 3");
+    spmv_many_mat_free(mat);
+    scene_free(&s);
+}
+
 /* What ranks tell each other through the world. */
 static void try_talk(void) {
     int numbers[4] = {0}, mine = 10 + rank;
@@ -610,6 +648,7 @@ static void try_usual(void) {
     try_own_rows(SPMV_F64);
     try_own_rows(SPMV_F32);
     try_ways();
+    try_halo();
     try_talk();
     try_failures();
 }
@@ -649,7 +688,9 @@ int main(int argc, char **argv) {
     MPI_Comm_rank(comm, &rank);
     MPI_Comm_size(comm, &size);
     for (int k = 1; k + 1 < argc; k += 2)
-        if (strcmp(argv[k], "-x") == 0 || (strcmp(argv[k], "-w") == 0 && rank == size - 1))
+        if (strcmp(argv[k], "-h") == 0) {
+            halo = SPMV_HALO_REPLICATE;
+        } else if (strcmp(argv[k], "-x") == 0 || (strcmp(argv[k], "-w") == 0 && rank == size - 1))
             opts.exchange = argv[k + 1];
     if (spmv_world_create(&comm, &opts, &world) != SPMV_OK) {
         printf("rank %d: %s\n", rank, spmv_world_error(NULL));
@@ -671,7 +712,7 @@ int main(int argc, char **argv) {
             print_facts(of, strcmp(argv[k + 1], "rows") == 0 ? SPMV_BY_ROWS : SPMV_BY_NONZEROS);
             prints = 1;
         }
-        asked |= strcmp(argv[k], "-x") != 0 && strcmp(argv[k], "-w") != 0;
+        asked |= !strchr("xwh", argv[k][1]);
     }
     if (!asked) try_usual();
     spmv_world_free(world);

@@ -30,13 +30,15 @@ sound() {
     s=$(sed -n "s/^\([0-9]*\) skipped\$/\1/p" "$work/said")
     passed=$((passed + ${p:-0})) failed=$((failed + f)) skipped=$((skipped + ${s:-0}))
 }
-# caught FAULT MPI RANKS: the check finds the fault, and the program comes to its end.
+# caught FAULT MPI RANKS [WORDS...]: the check finds the fault, and the program comes to its end.
 caught() {
-    FAULT=$1 run "$2" "$3" -x "$built/faulty_$2.so" -m gen:poisson2d:12
+    fault=$1 mpi=$2 ranks=$3
+    shift 3
+    FAULT=$fault run $mpi $ranks -x "$built/faulty_$mpi.so" "$@" -m gen:poisson2d:12
     f=$(number 2)
     if [ "${f:-0}" -gt 0 ]; then passed=$((passed + 1)); else
         failed=$((failed + 1))
-        echo "FAIL the fault '$1' was not found: $2, $3 ranks"
+        echo "FAIL the fault '$fault' was not found: $mpi, $* of ranks"
         tail -n 20 "$work/said"
     fi
 }
@@ -58,6 +60,9 @@ failures() {
     # Its second request is for a hint that it can do without; the last are for the halo.
     for n in 1 3 4 5 6 7 8 9 10 11 12; do
         FAULT=nomem:$n ends $1 'out of memory\|[1-9][0-9]* failed' "$built/ranks_$1" -x "$built/faulty_$1.so" -m gen:poisson2d:12
+    done
+    for n in 13 14 15; do # for all of x
+        FAULT=nomem:$n ends $1 'out of memory\|[1-9][0-9]* failed' "$built/ranks_$1" -x "$built/faulty_$1.so" -h replicate -m gen:poisson2d:12
     done
     mpicc.$1 $flags -fPIC -shared -DOTHER_VERSION=1 test/ranks/faulty.c -o "$built/other_$1.so" || exit
     ends $1 'of another version' "$built/ranks_$1" -x "$built/other_$1.so"
@@ -216,7 +221,8 @@ for mpi in openmpi mpich; do
     command -v mpiexec.$mpi >/dev/null || { echo "run.sh: no mpiexec.$mpi"; continue; }
     mpicc.$mpi $flags test/ranks/ranks.c -o "$built/ranks_$mpi" -L"$built" -lspmv -Wl,-rpath,'$ORIGIN' -lm &&
         mpicc.$mpi $flags -fPIC -shared test/ranks/faulty.c -o "$built/faulty_$mpi.so" || exit
-    for ranks in 1 2 3 4; do sound $mpi $ranks; done
+    for n in 1 2 3 4; do sound $mpi $n; done
+    for n in 2 3 4; do sound $mpi $n -h replicate; done
     # What does not depend on the exchange is tried with one.
     if ! $ran; then
         sound $mpi 3 $matrices
@@ -234,9 +240,11 @@ for mpi in openmpi mpich; do
     fi
     ran=true
     failures $mpi
-    for ranks in 2 3 4; do
-        for fault in index dropped late; do caught $fault $mpi $ranks; done
-        [ $ranks = 2 ] || caught swapped $mpi $ranks
+    for n in 2 3 4; do
+        for kind in '' '-h replicate'; do
+            for one in index dropped late; do caught $one $mpi $n $kind; done
+            [ $n = 2 ] || caught swapped $mpi $n $kind
+        done
     done
 done
 # The program under a launcher.

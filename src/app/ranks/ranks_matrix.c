@@ -55,6 +55,7 @@ int ranks_load(ranks *w, const char *source, spmv_stats *stats, inputs *in) {
     opts.partition = by_rows ? SPMV_BY_ROWS : SPMV_BY_NONZEROS;
     opts.keep_entries = run->o->verify;
     spmv_status status = spmv_many_mat_load(w->world, source, &opts, &w->mat);
+    if (status == SPMV_OK) status = spmv_many_mat_set_halo(w->mat, run->o->halo);
     if (status == SPMV_OK) status = get_facts(w, stats);
     if (status != SPMV_OK) return ranks_failed(w, status);
     in->rows = w->of.rows;

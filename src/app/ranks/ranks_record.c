@@ -1,5 +1,6 @@
 /* ranks_record.c: the record of a row over ranks: that of a run alone, in which sizes are sums over
  * the ranks, and preparations those of the rank that took longest; and what only ranks have. */
+#include "app/option_values.h"
 #include "ranks.h"
 #include <math.h>
 #include <stdlib.h>
@@ -12,6 +13,7 @@ typedef struct share {       /* what a rank has of a row */
     double convert_s, prepare_s, tune_s, once_s, made_s, median_s;
     int64_t store, scratch, traffic, slots;
     int threads;
+    spmv_many_plan_facts exchange;
 } share;
 
 struct of_ranks { /* what a record points to */
@@ -33,10 +35,12 @@ static void add_facts(share *s, const spmv_plan_facts *f) {
     if (f->threads > s->threads) s->threads = f->threads;
 }
 
-static share share_of(const course *c) {
+static share own_share(const course *c) {
     share mine = {.median_s = NAN};
     spmv_plan_facts local = SPMV_OPTS(spmv_plan_facts), remote = SPMV_OPTS(spmv_plan_facts);
     if (c->plan && spmv_many_plan_info(c->plan, &local, &remote) == SPMV_OK) {
+        mine.exchange = SPMV_OPTS(spmv_many_plan_facts);
+        spmv_many_plan_exchange(c->plan, &mine.exchange);
         add_facts(&mine, &local);
         add_facts(&mine, &remote);
         snprintf(mine.local, sizeof mine.local, "%s", local.kernel);
@@ -95,23 +99,25 @@ static void describe_plans(const ranks *w, const course *c, const struct of_rank
     r->timing_clock = "monotonic";
 }
 
-static void describe_halo(const ranks *w, const course *c, record *r) {
+static void describe_halo(const ranks *w, const course *c, const struct of_ranks *of, record *r) {
     const int64_t width = (c->precision == SPMV_F64 ? 8 : 4) * c->k;
-    int64_t received = 0, sent = 0, all = 0, most_nnz = 0;
+    const spmv_many_plan_facts *own = &of->shares[0].exchange;
+    int64_t received = 0, sent = 0, all = 0;
     int peers = 0;
     for (int k = 0; k < w->size; k++) {
-        const spmv_many_facts *f = &w->all[k];
+        const spmv_many_plan_facts *f = &of->shares[k].exchange;
         if (f->received > received) received = f->received;
         if (f->sent > sent) sent = f->sent;
         if (f->receives_from > peers) peers = f->receives_from;
-        if (f->own_nnz > most_nnz) most_nnz = f->own_nnz;
         all += f->received;
     }
+    r->ranks_halo = halo_names[own->halo];
+    if (own->lists_s > 0) r->ranks_lists_s = own->lists_s;
+    if (own->replicate_s > 0) r->ranks_replicate_s = own->replicate_s;
     r->ranks_received_B = width * received;
     r->ranks_sent_B = width * sent;
     r->ranks_halo_B = width * all;
     r->ranks_peers = peers;
-    if (w->of.nnz) r->ranks_imbalance = (double)most_nnz * w->size / (double)w->of.nnz;
 }
 
 static void describe_ways(const course *c, const double median[WAYS], record *r) {
@@ -157,7 +163,7 @@ int ranks_add_noise(ranks *w, noise *n) {
 
 int ranks_describe(ranks *w, inputs *in, candidate *e, course *c, const char *status, result *out) {
     const session *run = w->run;
-    const share mine = share_of(c);
+    const share mine = own_share(c);
     struct of_ranks *of = of_ranks_alloc(w);
     const int code = ranks_agree(w, of ? 0 : complain(SPMV_E_NOMEM, NULL));
     out->of_ranks = of;
@@ -189,8 +195,9 @@ int ranks_describe(ranks *w, inputs *in, candidate *e, course *c, const char *st
     if (c->plan) {
         describe_kernels(w, of, r);
         describe_plans(w, c, of, r);
+        describe_halo(w, c, of, r);
     }
-    describe_halo(w, c, r);
+    if (w->of.nnz) r->ranks_imbalance = (double)w->facts.most_own_nnz * w->size / (double)w->of.nnz;
     if (timed) {
         describe_ways(c, median, r);
         describe_rates(r);
@@ -212,8 +219,11 @@ void ranks_explain(const result *out) {
     time_text(r->ranks_product_s, product);
     time_text(r->ranks_in_turn_s, in_turn);
     time_text(r->ranks_overlapped_s, overlapped);
-    say("  %s: halo %.3g MB (most of a rank), imbalance %.2f; exchange alone %s, product alone %s, "
+    say("  %s: halo %.3g MB (most of a rank%s), imbalance %.2f; exchange alone %s, product alone "
+        "%s, "
         "in turn %s, overlapped %s%s\n",
-        r->config_kernel, 1e-6 * (double)r->ranks_received_B, r->ranks_imbalance, exchange, product,
-        in_turn, overlapped, strcmp(r->ranks_overlap, "on") == 0 ? "" : ": in turn is used");
+        r->config_kernel, 1e-6 * (double)r->ranks_received_B,
+        strcmp(r->ranks_halo, "lists") == 0 ? "" : "; x is replicated", r->ranks_imbalance,
+        exchange, product, in_turn, overlapped,
+        strcmp(r->ranks_overlap, "on") == 0 ? "" : ": in turn is used");
 }

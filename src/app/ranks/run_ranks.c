@@ -53,6 +53,7 @@ ranks_team ranks_team_asked(const options *o, int count) {
     return (ranks_team){.count = count,
                         .exchange = "mpi",
                         .partition = o->partition,
+                        .halo = halo_names[o->halo],
                         .overlap = overlap_names[o->overlap]};
 }
 

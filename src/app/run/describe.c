@@ -200,7 +200,7 @@ static void describe_team(const ranks_team *t, record *r) {
     r->ranks_exchange = t->exchange;
     r->ranks_mpi = t->mpi;
     r->ranks_partition = t->partition;
-    r->ranks_halo = "lists";
+    r->ranks_halo_asked = t->halo;
     r->ranks_overlap_asked = t->overlap;
 }
 

@@ -52,7 +52,7 @@ typedef struct
 
 typedef struct ranks_team { /* of processes that multiply together (src/app/ranks) */
     int count, hosts;       /* hosts: 0: not known */
-    const char *exchange, *mpi, *partition, *overlap;
+    const char *exchange, *mpi, *partition, *halo, *overlap; /* as asked */
 } ranks_team;
 
 typedef struct session { /* one invocation */

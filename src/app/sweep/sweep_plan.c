@@ -227,6 +227,7 @@ static uint64_t mix_ranks(uint64_t h, const sweep *s, int k) {
     const options *o = s->run.o;
     h = mix_bytes(h, &s->run.cell[k].ranks, sizeof s->run.cell[k].ranks);
     h = mix_text(mix_text(h, s->launcher), overlap_names[o->overlap]);
+    h = mix_text(h, halo_names[o->halo]);
     return mix_file(mix_text(h, base_name(o->partition)), o->partition);
 }
 

@@ -12,7 +12,7 @@ from typing import NamedTuple, Optional
 NOT_SETTINGS = frozenset(
     "backend kernel alias format precision threads alpha beta cache seed requested reason iters vectors layout "
     "op repeats".split())
-OF_RANKS = ("partition", "overlap_asked", "mpi")  # what several ranks were told, and what they talk through
+OF_RANKS = ("partition", "halo_asked", "overlap_asked", "mpi")  # what several ranks were told, and what they talk through
 PARAMS_DEF = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..", "include", "params.def")
 PARAM = re.compile(r'^PARAM\((\w+), "(\w+)", [^,]+, (?:NULL|"[^"]*"), (\w+)(?:\((.*?)\))?, (\w+), ', re.MULTILINE)
 
