@@ -55,7 +55,7 @@ _spmv() {
     *:--progress) words='auto on off' ;;
     *:--stat) words='median min max mean' ;;
     *:--exchange) words='auto mpi' ;;
-    *:--halo) words='auto lists replicate' ;;
+    *:--halo) words='lists replicate auto' ;;
     *:--overlap) words='auto on off' ;;
     *:--kernel|*:-k) words=$(spmv list kernels 2>/dev/null | sed -n 's/^  \([a-z]\w*\) .*/\1/p') before=${word%"${word##*,}"} word=${word##*,} ;;
     *::) words=$(spmv list matrices 2>/dev/null | sed -n 's/^  \([a-z]\w*\) .*/\1/p') ;;
