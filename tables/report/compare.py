@@ -19,7 +19,8 @@ verdict:
 --ab runs OLD and NEW with what follows --, each in a process of its own and shortly, 10 to 160 times in
 turns and for 10 minutes, until every row has a verdict: what disturbs the machine meets both alike. B vs
 A is the ratio of the lower quartiles of a turn, which others disturb least. A row is FASTER or SLOWER
-where the 95 % interval of that ratio, taken twice as wide, is beyond 2 %.
+where the 95 % interval of that ratio, taken twice as wide, is beyond 2 %, and SAME where all of it is
+within.
 """
 
 from interrupts import EX_INTERRUPTED  # pylint: disable=wrong-import-order
@@ -109,7 +110,7 @@ def judge_turns(pair):
     if not interval:
         return Verdict("UNSURE", pair.b.median_s / pair.a.median_s - 1, "too few turns have both")
     change = interval.value - 1
-    word = word_of(ratios, SURE) or ("SAME" if abs(change) < SURE else "UNSURE")
+    word = word_of(ratios, SURE) or ("SAME" if 1 - SURE < interval.low and interval.high < 1 + SURE else "UNSURE")
     advice = "turns scatter too much: a quieter machine" if word == "UNSURE" else ""
     return Verdict(word, change, advice)
 

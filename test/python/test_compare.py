@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import types
 import unittest
 import unittest.mock
 
@@ -293,6 +294,19 @@ class TurnsTest(CompareTest):
         code, out, talk = self.turns(self.program("old", 1, more=more), self.program("slow", 1.1, more=more))
         self.assertEqual(code, 2, out + talk)
         self.assertRegex(talk, r"\n1\d turns of each binary")
+
+    def test_nothing_is_the_same_by_chance(self):
+        """A difference under 2 % of turns that scatter by half says nothing."""
+        draw = random.Random(1)
+        noisy = [math.exp(draw.gauss(0, 0.4)) for _ in range(60)]
+        noisy += [1 / ratio for ratio in noisy]
+        calm = [math.exp(draw.gauss(0, 0.02)) for _ in range(60)]
+        side = types.SimpleNamespace(status="ok", median_s=1)
+        for ratios, word in ((noisy, "UNSURE"), (calm, "SAME")):
+            with unittest.mock.patch.object(compare, "ratios_in_turns", lambda _, ratios=ratios: ratios):
+                verdict = compare.judge_turns(compare.Pair("m", "k", "", side, side))
+            self.assertLess(abs(verdict.change), compare.SURE)
+            self.assertEqual(verdict.word, word)
 
     def test_times_that_do_not_hold_are_corrected(self):
         with contextlib.redirect_stderr(io.StringIO()) as talk:
