@@ -51,8 +51,8 @@ struct spmv_many_mat {
     many_part lent_local, lent_remote; /* arrays of those of a loaded matrix; or nothing */
     uint64_t *remote_bits; /* a bit for each entry that was given: it is in the remote part */
     spmv_halo halo;
-    many_own own;     /* of a loaded matrix, if they were to be kept */
-    spmv_stats stats; /* of a loaded matrix */
+    many_own own;              /* of a loaded matrix, if they were to be kept */
+    spmv_stats stats;          /* of a loaded matrix */
     spmv_many_halo halo_asked; /* of plans to come */
 };
 
