@@ -220,6 +220,12 @@ class TableTest(TableCase):
         log = self.write("run.jsonl", on("a", check__status="off"), on("b", check__status="off"))
         self.assertIn("All times: result not verified, not ranked.", self.table(log, "-k", "csr_rows")[1])
 
+    def test_no_table_is_sure_of_disturbed_times(self):
+        busy = {"timing__flags": ["other programs used 1.0 processors"]}
+        for more, said in ((busy, "<: fastest of its row, which disturbed times cannot decide."), ({}, "<: fastest of its row; !")):
+            log = self.write("run.jsonl", on("a", **more), on("a", "ell_rows", 2e-6, **busy))
+            self.assertIn(said, self.table(log)[1])
+
     def test_a_terminal_without_the_letters(self):
         log = self.write("run.jsonl", on("a", timing__converged=False), on("b"))
         done = subprocess.run([sys.executable, table.__file__, log, "--metric", "time"], capture_output=True, text=True,

@@ -28,7 +28,8 @@ def explanations(titled, best, star="*"):
     best, star: how the form shows the fastest and a star."""
     grid, entries = titled.grid, entries_of(titled.grid)
     seen, shared = shared_marks(grid)
-    parts = [f"{best}: fastest of its {grid.fastest_of}"] if has_best(grid) else []
+    doubt = ", which disturbed times cannot decide" if "disturbed" in shared else ""
+    parts = [f"{best}: fastest of its {grid.fastest_of}{doubt}"] if has_best(grid) else []
     parts += [f"{MARKS[mark][0].replace('*', star)}: {MARKS[mark][1]}" for mark in seen]
     parts += [f"{word}: {meaning}" for status, (word, meaning) in WORDS.items() if any(entry.status == status for entry in entries)]
     parts += ["empty: not run"] if len(entries) < len(grid.rows) * len(grid.columns) else []
