@@ -8,9 +8,10 @@
 typedef struct given { /* own rows, as a caller has them or as they were loaded */
     int64_t rows, cols, nnz;
     const int64_t *ptr, *idx;
+    const int32_t *narrow; /* in the place of idx, of rows that were loaded */
     const void *values;
     spmv_precision precision;
-    spmv_some_rows *loaded; /* has ptr, columns of 32 bits and values, which are freed on the way */
+    spmv_some_rows *loaded; /* owns ptr, narrow and values, which are taken or freed on the way */
 } given;
 
 typedef struct division {
@@ -33,17 +34,17 @@ static spmv_status no_memory(spmv_world *world, const many_part *p) {
 
 static bool take_indices(spmv_world *world, int64_t rows, many_part *p) {
     p->ptr = spmv_rows_take(world->ctx, ((size_t)rows + 1) * sizeof *p->ptr);
-    p->idx = spmv_rows_take(world->ctx, ((size_t)p->nnz + 1) * sizeof *p->idx);
+    if (!p->idx) p->idx = spmv_rows_take(world->ctx, ((size_t)p->nnz + 1) * sizeof *p->idx);
     return p->ptr && p->idx;
 }
 
 static bool take_values(spmv_world *world, size_t width, many_part *p) {
-    p->values = spmv_rows_take(world->ctx, ((size_t)p->nnz + 1) * width);
+    if (!p->values) p->values = spmv_rows_take(world->ctx, ((size_t)p->nnz + 1) * width);
     return p->values;
 }
 
 static inline int64_t column_of(const given *g, int64_t k) {
-    return g->loaded ? g->loaded->col_idx[k] : g->idx[k];
+    return g->narrow ? g->narrow[k] : g->idx[k];
 }
 
 /* ---- what was given ------------------------------------------------------------------------- */
@@ -158,14 +159,15 @@ static int64_t next_remote(const spmv_many_mat *mat, int64_t k, int64_t all) {
     return all;
 }
 
-/* Divides values as the entries were given. */
+/* Divides values as the entries were given; local may be where they are. */
 static void divide_values(const spmv_many_mat *mat, const char *values, char *local, char *remote) {
     const size_t width = mat->width;
     const int64_t all = mat->facts.own_nnz;
     for (int64_t from = 0, to; from < all; from = to + 1) {
         to = next_remote(mat, from, all);
         const size_t bytes = (size_t)(to - from) * width;
-        if (bytes) memcpy(local, values + (size_t)from * width, bytes);
+        const char *begin = values + (size_t)from * width;
+        if (bytes && local != begin) memmove(local, begin, bytes);
         local += bytes;
         if (to == all) break;
         memcpy(remote, values + (size_t)to * width, width);
@@ -173,7 +175,25 @@ static void divide_values(const spmv_many_mat *mat, const char *values, char *lo
     }
 }
 
-/* Divides; of rows that were loaded indices are freed before there is memory for values twice. */
+/* What is divided of rows that were loaded needs memory once. Where nearly all entries are local
+ * they stay where they are; else indices are freed before there is memory for values. */
+static void take_over(const given *g, division *d) {
+    enum { MOST_REMOTE = 4 }; /* one in so many: the rest of the arrays is not used any more */
+    if (!g->loaded || MOST_REMOTE * d->remote.nnz > g->nnz) return;
+    d->local.idx = g->loaded->col_idx;
+    d->local.values = g->loaded->values;
+    g->loaded->col_idx = NULL;
+    g->loaded->values = NULL;
+}
+
+static void drop_indices(spmv_world *world, spmv_some_rows *loaded) {
+    if (!loaded) return;
+    spmv_rows_give(world->ctx, loaded->col_idx);
+    spmv_rows_give(world->ctx, loaded->row_ptr);
+    loaded->col_idx = NULL;
+    loaded->row_ptr = NULL;
+}
+
 static spmv_status make_division(spmv_many_mat *mat, const given *g, division *d) {
     spmv_world *world = mat->world;
     spmv_status status = mark_remote(mat, g, d);
@@ -185,18 +205,14 @@ static spmv_status make_division(spmv_many_mat *mat, const given *g, division *d
         return many_fail(world, SPMV_E_TOOBIG,
                          "%lld own entries of x and %lld of other ranks: take more ranks",
                          (long long)g->cols, (long long)d->nhalo);
+    many_columns_list(d->halo, d->columns);
+    take_over(g, d);
     if (!take_indices(world, g->rows, &d->local) || !take_indices(world, g->rows, &d->remote))
         return no_memory(world, d->remote.nnz > d->local.nnz ? &d->remote : &d->local);
-    many_columns_list(d->halo, d->columns);
     divide_indices(mat, g, d);
     many_columns_free(d->halo);
     d->halo = NULL;
-    if (g->loaded) {
-        spmv_rows_give(world->ctx, g->loaded->col_idx);
-        spmv_rows_give(world->ctx, g->loaded->row_ptr);
-        g->loaded->col_idx = NULL;
-        g->loaded->row_ptr = NULL;
-    }
+    drop_indices(world, g->loaded);
     if (!take_values(world, mat->width, &d->local) || !take_values(world, mat->width, &d->remote))
         return no_memory(world, d->remote.nnz > d->local.nnz ? &d->remote : &d->local);
     divide_values(mat, g->values, d->local.values, d->remote.values);
@@ -330,6 +346,7 @@ spmv_status many_mat_of(spmv_world *world, spmv_some_rows *rows, int64_t own_col
                      .cols = own_cols,
                      .nnz = rows->nnz,
                      .ptr = rows->row_ptr,
+                     .narrow = rows->col_idx,
                      .values = rows->values,
                      .loaded = rows};
     return create(world, SPMV_OK, &g, out);

@@ -33,7 +33,7 @@ typedef struct loading {
     int64_t nnz;           /* of all rows */
     many_own own;
     int64_t *next;      /* [size] where the next entry of each rank's piece goes in own */
-    uint64_t sent, got; /* sums of hashes of entries */
+    uint64_t sent, got; /* sums of hashes of entries, to other ranks and from them */
 } loading;
 
 static bool is_first(const loading *l) {
@@ -481,7 +481,6 @@ static spmv_status relay(loading *l, const int64_t *from, const int64_t *to, con
 static bool count_owner(walk *w, void *arg, const entry *e) {
     int64_t *count = arg;
     count[owner_of(w, e->row)]++;
-    w->l->sent += hash_of(e);
     return true;
 }
 
@@ -490,13 +489,16 @@ static inline void append(loading *l, int from, const entry *e) {
     l->own.row[at] = (int32_t)(e->row - l->first_row[l->world->rank]);
     l->own.col[at] = e->col;
     l->own.value[at] = e->value;
-    l->got += hash_of(e);
 }
 
 static bool send_entry(walk *w, void *arg, const entry *e) {
     const int owner = owner_of(w, e->row), me = w->l->world->rank;
-    if (owner != me) return many_put(arg, owner, e);
-    append(w->l, me, e);
+    if (owner == me) {
+        append(w->l, me, e);
+        return true;
+    }
+    if (!many_put(arg, owner, e)) return false;
+    w->l->sent += hash_of(e);
     return true;
 }
 
@@ -505,8 +507,12 @@ static bool send_entries(void *arg, many_boxes *boxes) {
 }
 
 static void take_entries(void *arg, int from, const void *items, int64_t n) {
+    loading *l = ((walk *)arg)->l;
     const entry *e = items;
-    for (int64_t k = 0; k < n; k++) append(((walk *)arg)->l, from, &e[k]);
+    for (int64_t k = 0; k < n; k++) {
+        append(l, from, &e[k]);
+        l->got += hash_of(&e[k]);
+    }
 }
 
 static spmv_status own_alloc(loading *l, int64_t n) {
@@ -519,7 +525,7 @@ static spmv_status own_alloc(loading *l, int64_t n) {
                                               : no_memory(l->world, "entries of own rows");
 }
 
-/* Says whether every entry has arrived, and as it was. */
+/* Says whether every entry that was sent has arrived, and as it was. */
 static spmv_status compare(loading *l) {
     spmv_world *world = l->world;
     const uint64_t mine[2] = {l->sent, l->got};

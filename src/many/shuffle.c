@@ -3,7 +3,7 @@
 #include "shuffle.h"
 #include <stdlib.h>
 
-enum { ROUND_BYTES = 1 << 20, LEAST_ROOM = 64 };
+enum { ROUND_BYTES = 1 << 22, LEAST_ROOM = 64 };
 
 typedef struct notice { /* what a rank tells another before a round */
     int64_t bytes, more;
