@@ -3,10 +3,16 @@
  * entries off the diagonal, in either direction, and whose vertices weigh as rows have entries. */
 #include "partition.h"
 #include <dlfcn.h>
+#include <errno.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 /* ---- the graph ------------------------------------------------------------------------------ */
 
@@ -130,8 +136,36 @@ static spmv_status refuse_graph(int code, char why[MANY_WHY]) {
     return SPMV_E_DEVICE;
 }
 
-/* While it runs METIS takes SIGTERM for itself, and then fails with -4. METIS_SetDefaultOptions
- * fills 40 numbers, of the width that it was built for, with -1. */
+typedef int metis_part(const int32_t *, const int32_t *, const int32_t *, const int32_t *,
+                       const int32_t *, const int32_t *, const int32_t *, const int32_t *,
+                       const float *, const float *, const int32_t *, int32_t *, int32_t *);
+
+/* Lets a process of its own run METIS, which takes SIGTERM for itself while it runs: this one ends
+ * by the signal as ever, and the other one with it. Returns METIS' code; 0: there is no process. */
+static int part_apart(metis_part *part, const graph *g, int32_t ranks, const int32_t *options,
+                      int32_t *owner) {
+    const int32_t constraints = 1;
+    const size_t bytes = (size_t)g->vertices * sizeof *owner;
+    int32_t cut;
+    int status = 0;
+    int32_t *shared = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (shared == MAP_FAILED) return 0;
+    const pid_t parent = getpid(), child = fork();
+    if (child == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        _exit(getppid() != parent ? 0
+                                  : part(&g->vertices, &constraints, g->first, g->edge, g->weight,
+                                         NULL, NULL, &ranks, NULL, NULL, options, &cut, shared));
+    }
+    while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
+        ;
+    memcpy(owner, shared, bytes);
+    munmap(shared, bytes);
+    if (child < 0) return 0;
+    return WIFEXITED(status) ? (signed char)WEXITSTATUS(status) : -WTERMSIG(status);
+}
+
+/* METIS_SetDefaultOptions fills 40 numbers, of the width that it was built for, with -1. */
 static spmv_status ask_metis(const graph *g, int32_t ranks, int32_t *owner, char why[MANY_WHY]) {
     enum { OPTIONS = 40, OK = 1 };
     static const char *const files[] = {"libmetis.so.5", "libmetis.so", NULL},
@@ -139,18 +173,15 @@ static spmv_status ask_metis(const graph *g, int32_t ranks, int32_t *owner, char
                                                NULL};
     functions f;
     int (*set)(int32_t *);
-    int (*part)(const int32_t *, const int32_t *, const int32_t *, const int32_t *, const int32_t *,
-                const int32_t *, const int32_t *, const int32_t *, const float *, const float *,
-                const int32_t *, int32_t *, int32_t *);
-    int32_t options[2 * OPTIONS] = {0}, constraints = 1, cut;
+    metis_part *part;
+    int32_t options[2 * OPTIONS] = {0};
     const spmv_status status = open_library(files, names, &f, why);
     if (status != SPMV_OK) return status;
     memcpy(&set, &f.of[0], sizeof set);
     memcpy(&part, &f.of[1], sizeof part);
     set(options);
     if (options[OPTIONS]) return refuse_width(why);
-    const int code = part(&g->vertices, &constraints, g->first, g->edge, g->weight, NULL, NULL,
-                          &ranks, NULL, NULL, options, &cut, owner);
+    const int code = part_apart(part, g, ranks, options, owner);
     return code == OK ? SPMV_OK : refuse_graph(code, why);
 }
 
