@@ -48,9 +48,9 @@ static _Noreturn void out_of_memory(void) {
 double real_of(const char *option, const char *arg, double least) {
     char *end;
     double value = strtod(arg, &end);
-    if (end == arg || *end || !(value >= least && value <= 1e300))
-        usage_error("--%s: '%s' is not a number%s", option, arg, least == 0 ? " from 0" : "");
-    return value;
+    if (end != arg && !*end && value >= least && value <= 1e300) return value;
+    if (least > -1e300) usage_error("--%s: '%s' is not a number from %g", option, arg, least);
+    usage_error("--%s: '%s' is not a number", option, arg);
 }
 
 static bool is_whole(const char *arg, int64_t least, int64_t most, int64_t *out) {
