@@ -36,7 +36,7 @@ class Tune(unittest.TestCase):
     def tune(self, *words, code=0, matrix=MATRIX, **environment):
         """(stdout, stderr)"""
         done = subprocess.run([SPMV, "tune", "-m", matrix, *BRIEFLY, *words], cwd=self.folder, capture_output=True, text=True,
-                              timeout=300, check=False, env={**os.environ, **environment})
+                              timeout=900, check=False, env={**os.environ, **environment})
         self.assertEqual(done.returncode, code, done.stdout + done.stderr)
         return done.stdout, done.stderr
 
@@ -125,7 +125,7 @@ class Tune(unittest.TestCase):
         self.assertEqual(len(found), count, said)
         for command in re.findall(r"^    spmv (?:.* \\\n)*.*", said, re.MULTILINE):
             typed = re.sub("^ *spmv", str(SPMV), command) + " --log=typed.jsonl"
-            subprocess.run(["bash", "-c", typed], cwd=self.folder, capture_output=True, timeout=300, check=True)
+            subprocess.run(["bash", "-c", typed], cwd=self.folder, capture_output=True, timeout=900, check=True)
         self.assertEqual(self.records("typed.jsonl"), self.records("tuned.jsonl"))
         return found
 
