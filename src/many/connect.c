@@ -3,7 +3,6 @@
 #include "many.h"
 #include "spmv_helpers.h"
 #include <stdlib.h>
-#include <time.h>
 
 typedef struct pair { /* of exchanges, or of what they take */
     void *link[2];    /* lists, replicate */
@@ -18,22 +17,16 @@ static spmv_status connect(spmv_world *world, const many_need *need, int replica
                      world->by->name, (long long)need->halo->received);
 }
 
-static double now_s(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 /* Exchanges a few times; *seconds: of one, by the rank that took longest. times: [size]. */
 static spmv_status time_once(spmv_world *world, const many_need *need, void *link, const void *x,
                              double *times, double *seconds) {
     enum { EXCHANGES = 4 };
-    const double begin = now_s();
+    const double begin = many_now();
     for (int k = 0; k < EXCHANGES; k++) {
         TRY(world->by->start(link, x, need->vectors, need->vectors, need->received));
         TRY(world->by->finish(link));
     }
-    const double mine = (now_s() - begin) / EXCHANGES;
+    const double mine = (many_now() - begin) / EXCHANGES;
     TRY(world->by->gather(world->state, &mine, sizeof mine, times));
     *seconds = 0;
     for (int r = 0; r < world->size; r++)

@@ -7,6 +7,7 @@
 #include "spmv_pieces.h"
 #include <stdbool.h>
 #include <string.h>
+#include <time.h>
 
 enum { TEXT_BYTES = 508 };
 
@@ -23,6 +24,7 @@ struct spmv_world {
     char mpi[128]; /* with its version; "": there is none */
     spmv_ctx *ctx;
     int rank, size;
+    int here; /* ranks of this host */
     said mine;
     said *all; /* [size] */
 };
@@ -57,6 +59,13 @@ struct spmv_many_mat {
 };
 
 /* ---- world.c -------------------------------------------------------------------------------- */
+
+/* Returns seconds of a clock that nobody sets. */
+static inline double many_now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
 
 /* Notes a text and returns the status. */
 spmv_status many_fail(spmv_world *world, spmv_status status, const char *format, ...)

@@ -8,8 +8,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
-#include <unistd.h>
 
 typedef struct entry {
     int32_t row, col; /* of the whole matrix */
@@ -40,12 +38,6 @@ static bool is_first(const loading *l) {
     return l->world->rank == 0;
 }
 
-static double now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 static spmv_status no_memory(spmv_world *world, const char *what) {
     return many_fail(world, SPMV_E_NOMEM, "out of memory for %s", what);
 }
@@ -60,11 +52,6 @@ static spmv_status agree(spmv_world *world, spmv_status mine) {
 }
 
 /* ---- memory --------------------------------------------------------------------------------- */
-
-typedef struct place { /* what a rank may take, and where it is */
-    double left;
-    char host[64];
-} place;
 
 /* What a rank takes while it reads grows with its entries and rows; so much is besides. */
 static const double besides = 32e6;
@@ -92,23 +79,11 @@ static spmv_status lack_room(const loading *l, double left) {
 /* Linux grants memory that it does not have, and ends who uses it: each rank looks first. Those of
  * one host share what is free there. */
 static spmv_status check_room(loading *l) {
-    spmv_world *world = l->world;
-    const int me = world->rank;
-    int beside = 0;
-    place mine = {.left = 0.9 * (double)spmv_rows_room()};
-    place *all = malloc((size_t)world->size * sizeof *all);
-    gethostname(mine.host, sizeof mine.host - 1);
-    spmv_status status = many_agree(world, all ? SPMV_OK : no_memory(world, "a list of hosts"));
-    if (status == SPMV_OK) status = world->by->gather(world->state, &mine, sizeof mine, all);
-    for (int r = 0; r < world->size && status == SPMV_OK; r++)
-        beside += strcmp(all[r].host, all[me].host) == 0;
-    if (status == SPMV_OK) {
-        const double left = fmin(mine.left, 0.9 * (double)spmv_rows_free() / beside);
-        const double needed = bytes_of_all(l) / world->size + besides;
-        status = many_agree(world, needed > left ? lack_room(l, left) : SPMV_OK);
-    }
-    free(all);
-    return status;
+    const spmv_world *world = l->world;
+    const double left =
+        0.9 * fmin((double)spmv_rows_room(), (double)spmv_rows_free() / world->here);
+    const double needed = bytes_of_all(l) / world->size + besides;
+    return many_agree(l->world, needed > left ? lack_room(l, left) : SPMV_OK);
 }
 
 /* ---- a file --------------------------------------------------------------------------------- */
@@ -761,11 +736,11 @@ static spmv_status tell_stats(loading *l, const spmv_some_rows *rows, spmv_symme
 
 static spmv_status make(loading *l, bool keep, many_loaded *out) {
     spmv_world *world = l->world;
-    const double start = now();
+    const double start = many_now();
     bool moved = false;
     spmv_status status = read_entries(l);
     const spmv_symmetry symmetry = l->head.symmetry;
-    const double read = now();
+    const double read = many_now();
     if (status == SPMV_OK) status = build_rows(l, &out->rows);
     if (status == SPMV_OK && l->by == SPMV_BY_NONZEROS && l->head.rows && !l->made) {
         counted mine = {.merged = out->rows.merged}, all;
@@ -782,7 +757,7 @@ static spmv_status make(loading *l, bool keep, many_loaded *out) {
                         : many_even(l->head.cols, world->rank + 1, world->size) -
                               many_even(l->head.cols, world->rank, world->size);
     out->stats.read_s = read - start;
-    out->stats.build_s = now() - read;
+    out->stats.build_s = many_now() - read;
     if (keep) {
         out->own = l->own;
         l->own = (many_own){0};

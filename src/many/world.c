@@ -176,22 +176,23 @@ typedef struct place { /* where a rank may run */
     cpu_set_t cores;
 } place;
 
-/* Counts the ranks of this host that may run on cores of this one, itself among them. Collective.
- */
+/* Counts the ranks of this host, and of them those that may run on cores of this one, itself among
+ * both. Collective. */
 static spmv_status count_sharers(spmv_world *world, int *sharers) {
     place mine, *all = malloc((size_t)world->size * sizeof *all);
     memset(&mine, 0, sizeof mine);
     gethostname(mine.host, sizeof mine.host - 1);
     sched_getaffinity(0, sizeof mine.cores, &mine.cores);
-    *sharers = 1;
+    *sharers = world->here = 1;
     spmv_status status =
         many_agree(world, all ? SPMV_OK : many_fail(world, SPMV_E_NOMEM, "out of memory"));
     if (status == SPMV_OK) status = world->by->gather(world->state, &mine, sizeof mine, all);
     for (int r = 0; status == SPMV_OK && r < world->size; r++) {
         cpu_set_t both;
         CPU_AND(&both, &mine.cores, &all[r].cores);
-        if (r != world->rank && strcmp(all[r].host, mine.host) == 0)
-            *sharers += CPU_COUNT(&both) > 0;
+        if (r == world->rank || strcmp(all[r].host, mine.host) != 0) continue;
+        world->here++;
+        *sharers += CPU_COUNT(&both) > 0;
     }
     free(all);
     return status;

@@ -190,6 +190,7 @@ bool jsonl_sweep_cell(const char *line, logged_cell *out) {
     json_decref(root);
     return found;
 }
+
 bool jsonl_put_in_sweep(const char *line, int pass, const char *cell, char **out, char *reason,
                         size_t size) {
     json_t *root = json_loads(line, 0, NULL), *sweep = json_object_get(root, "sweep");

@@ -4,6 +4,7 @@
 #include "app/option_values.h"
 #include "app/ranks/launcher.h"
 #include "sweep.h"
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <math.h>
@@ -178,7 +179,7 @@ int measure_over_ranks(const assignment *a) {
     close(ends[1]);
     if (started < 0) return complain(SPMV_E_NOMEM, "cannot start a launcher");
     const int code = read_records(a, ends[0], &found);
-    while (waitpid(started, &status, 0) < 0)
+    while (waitpid(started, &status, 0) < 0 && errno == EINTR)
         ;
     if (!found && !code) tell_failed(a, err, status);
     fclose(err);
