@@ -332,15 +332,16 @@ static void print_answer(const session *run, const cell *before, const cell *fou
 
 /* Says which of several kernels in the same conditions won the last comparison, which are not
  * surely slower, and what to type. chosen [n]: each as it is best; NULL: without a right result. */
-static void print_winner(const session *run, const cell *const *chosen, int n, bool disturbed) {
+static void print_winner(const session *run, const cell *const *chosen, int n) {
     enum { MOST_NAMED = 3 };
     const cell *best = NULL;
     char flags[512], median[TIME_TEXT], others[256] = "";
-    int tied = 0, right = 0;
+    int tied = 0, right = 0, disturbed = 0;
     for (int k = 1; k < n; k++)
         if (!same_conditions(&run->cell[k], &run->cell[0])) return;
     for (int k = 0; k < n; k++) {
         right += chosen[k] != NULL;
+        disturbed += chosen[k] && chosen[k]->disturbed;
         if (chosen[k] && (!best || chosen[k]->times.median < best->times.median)) best = chosen[k];
     }
     if (right < 2) return;
@@ -359,7 +360,7 @@ static void print_winner(const session *run, const cell *const *chosen, int n, b
     if (tied > MOST_NAMED)
         snprintf(others + written, sizeof others - written, " and %d more", tied - MOST_NAMED);
     printf_wrapped(stdout, 2, "%s of %d: %s%s, %s%s; to type:",
-                   disturbed ? "all were disturbed; the least median" : "fastest", right,
+                   disturbed == right ? "all were disturbed; the least median" : "fastest", right,
                    descriptor(best->kernel)->name, flags, median, others);
     print_command_of(run, best);
 }
@@ -405,7 +406,7 @@ static int compare(session *run, spmv_mat *mat, const finding *found, int n) {
         chosen[k] = second->ok && is_confirmed(first, second) ? second : first->ok ? first : NULL;
         first = second + 1;
     }
-    if (!code) print_winner(run, chosen, n, last.ndisturbed == last.nok);
+    if (!code) print_winner(run, chosen, n);
     free(chosen);
     if (!code && last.nwrong && !run->o->quiet)
         say("spmv: tune: %d WRONG result%s\n", last.nwrong, last.nwrong == 1 ? "" : "s");

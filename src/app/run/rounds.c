@@ -481,6 +481,7 @@ int keep_result(session *run, int k, result *out) {
     run->cell[k].times = record_times(&out->r);
     run->cell[k].status = out->r.status;
     run->cell[k].doubt = doubt_of(&out->r);
+    run->cell[k].disturbed = out->r.timing_flags.count > 0;
     count_status(run, &out->r);
     int code = log_append(&run->log, record_fields(), &out->r);
     out->logged = !code && run->log.file >= 0;

@@ -22,6 +22,7 @@ typedef struct cell { /* one row of the table: a kernel in a configuration */
     statistics times;   /* of that result, if ok */
     const char *status; /* of that result */
     const char *doubt;  /* what is wrong with those times; "": nothing */
+    bool disturbed;     /* other programs disturbed them */
 } cell;
 
 enum { CELL_LABEL = 320 }; /* bytes that cell_label may fill */
