@@ -36,8 +36,8 @@ typedef struct spmv_world_opts {
     size_t size;
     const spmv_ctx_opts *context; /* of this rank. Threads: NULL or 0: OMP_NUM_THREADS, else the
                                      cores of this host, divided among its ranks */
-    /* Names what ranks talk through. "mpich", "openmpi": libspmv_NAME.so beside this
-     * library; with a slash: that file. "self": nothing, for one rank. NULL: that of the MPI
+    /* Names what ranks talk through. "mpich", "openmpi": libspmv_NAME.so beside this library or in
+     * ../lib of it; with a slash: that file. "self": nothing, for one rank. NULL: that of the MPI
      * which this process has loaded. */
     const char *exchange;
 } spmv_world_opts;

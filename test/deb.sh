@@ -33,6 +33,8 @@ in_root "dpkg -i /tmp/spmv.deb >/dev/null"
 echo "multiplies, reads a compressed file, and makes a table"
 in_root "cd /root; mkdir log; spmv gen:poisson2d:50 -k csr_rows --write a.mtx --log log --quiet >/dev/null; gzip a.mtx
          spmv a.mtx.gz -k csr_rows --log log --quiet; spmv table log; spmv report log --no-charts -o report.html"
+echo "says that it has no exchange, as one of the ranks of an MPI"
+in_root "cd /root; PMI_RANK=0 PMI_SIZE=2 spmv gen:poisson2d:50 2>said && exit 1; grep '^spmv: no exchange for MPI: libspmv_mpich.so is neither' said"
 echo "builds solvers with pkg-config and CMake"
 in_root "cd /root; gcc solver.c \$(pkg-config --cflags --libs spmv) -o solver; ./solver
          printf 'cmake_minimum_required(VERSION 3.13)\nproject(s C)\nfind_package(spmv REQUIRED)\nadd_executable(with_cmake solver.c)\n' >CMakeLists.txt

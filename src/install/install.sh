@@ -52,6 +52,10 @@ linked "$soname" "$libdir/libspmv.so"
 for name in petsc mpich openmpi; do # what of these was built
     if [ "$action" = uninstall ] || [ -e "$built/libspmv_$name.so" ]; then
         put 755 "$built/libspmv_$name.so" "$libdir/libspmv_$name.so"
+        # The program looks for the exchange of an MPI in lib.
+        case $name:$libdir in petsc:* | *:lib | *:lib/) continue ;; esac
+        mkdir -p "$into/lib"
+        linked "../$libdir/libspmv_$name.so" "lib/libspmv_$name.so"
     fi
 done
 put 644 "$built/libspmv.a" "$libdir/libspmv.a"

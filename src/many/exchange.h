@@ -4,6 +4,7 @@
 #define SPMV_MANY_EXCHANGE_H
 
 #include "spmv.h"
+#include <stdbool.h>
 
 /* The entries of x that a rank's product gets from others and gives to them, by rank. */
 typedef struct spmv_halo {
@@ -57,5 +58,9 @@ typedef struct spmv_exchange {
 extern const spmv_exchange spmv_exchange_self;
 /* This one is in a library that is loaded when a communicator is given. */
 extern const spmv_exchange spmv_exchange_mpi;
+
+/* Writes the path of that library for an MPI, "mpich" or "openmpi", beside the program or library
+ * that asks, or in ../lib of it. false: it is not there, and path is the folder that was asked. */
+bool many_find_exchange(const char *mpi, char *path, size_t size);
 
 #endif

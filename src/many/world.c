@@ -92,31 +92,19 @@ static const char *loaded_mpi(char words[SAID_BYTES]) {
     return NULL;
 }
 
-/* Writes the path of the file beside this library, or beside the program that it is linked into;
- * where that is not known, on the loader's path. */
-static void exchange_path(const char *name, char *out, size_t size) {
-    Dl_info here;
-    char real[PATH_MAX] = "";
-    if (dladdr(&spmv_exchange_self, &here) &&
-        !realpath(strchr(here.dli_fname, '/') ? here.dli_fname : "/proc/self/exe", real))
-        *real = 0;
-    const char *last = strrchr(real, '/');
-    const int folder = last ? (int)(last + 1 - real) : 0;
-    snprintf(out, size, "%.*slibspmv_%s.so", folder, real, name);
-}
-
 /* An MPI that it starts loads parts of its own, which look for the rest of it. */
 static spmv_status load_exchange(spmv_world *world, const char *name, bool begins) {
     char path[PATH_MAX + 64];
     if (strchr(name, '/'))
         snprintf(path, sizeof path, "%s", name);
-    else
-        exchange_path(name, path, sizeof path);
+    else if (!many_find_exchange(name, path, sizeof path))
+        return many_fail(NULL, SPMV_E_FEATURE,
+                         "no exchange for MPI: libspmv_%.32s.so is neither in %.200s nor in ../lib "
+                         "of it: this was built without that MPI (make omp finds its mpicc)",
+                         name, path);
     world->library = dlopen(path, RTLD_NOW | (begins ? RTLD_GLOBAL : RTLD_LOCAL));
     const spmv_exchange *by = world->library ? dlsym(world->library, "spmv_exchange_mpi") : NULL;
-    if (!by)
-        return many_fail(NULL, SPMV_E_FEATURE,
-                         "no exchange for MPI: %.300s (make omp builds it with mpicc)", dlerror());
+    if (!by) return many_fail(NULL, SPMV_E_FEATURE, "no exchange for MPI: %.300s", dlerror());
     if (by->version != SPMV_EXCHANGE_VERSION)
         return many_fail(NULL, SPMV_E_FEATURE,
                          "%.300s is of another version of this library (%d, not %d): make omp "

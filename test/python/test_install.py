@@ -54,6 +54,22 @@ int main() {
 }
 """
 
+MANY = """
+#include <mpi.h>
+#include <spmv_many.h>
+#include <stdio.h>
+
+int main(int argc, char **argv) {
+    MPI_Comm comm = MPI_COMM_WORLD;
+    spmv_world *world = NULL;
+    MPI_Init(&argc, &argv);
+    if (spmv_world_create(&comm, NULL, &world)) puts(spmv_world_error(NULL));
+    printf("%d ranks\\n", spmv_world_size(world));
+    spmv_world_free(world);
+    MPI_Finalize();
+}
+"""
+
 
 def make(words):
     return subprocess.run(["make", "-s", "-C", ROOT, *words, f"BUILD={PROGRAM.parent.name}"], env=OUTER, capture_output=True, text=True,
@@ -142,6 +158,34 @@ class Installed(unittest.TestCase):
             done = subprocess.run(["./spmv", "table"], cwd=folder, capture_output=True, text=True, check=False)
             self.assertIn("cannot find table.py in ../share/spmv/tables or tables beside this executable", done.stderr)
             self.assertEqual(done.returncode, 69)
+
+    def test_ranks_find_the_exchange(self):
+        mpis = [mpi for mpi in ("openmpi", "mpich")
+                if (PROGRAM.parent / f"libspmv_{mpi}.so").exists() and shutil.which(f"mpiexec.{mpi}")]
+        if not mpis:
+            self.skipTest("no MPI: make deps installs two")
+        env = {**OUTER, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+               "OMPI_MCA_rmaps_base_oversubscribe": "1", "OMP_WAIT_POLICY": "passive"}
+        quick = ["gen:poisson2d:20", "-k", "csr_rows", "--min-time=0", "--max-time=0.01"]
+        for folder in ("lib", "lib64", "lib/abi"):
+            with tempfile.TemporaryDirectory() as stage:
+                self.assertEqual(make(["install", f"DESTDIR={stage}", f"PREFIX={PREFIX}", f"LIBDIR={folder}"]).returncode, 0)
+                prefix = stage + PREFIX
+                for mpi in mpis:
+                    run = subprocess.run([f"mpiexec.{mpi}", "-n", "2", f"{prefix}/bin/spmv", *quick, "--no-log"], cwd=self.work, env=env,
+                                         capture_output=True, text=True, check=False, timeout=60)
+                    self.assertIn("2 ranks on 1 host", run.stderr)
+                    self.assertEqual(run.returncode, 0, run.stderr)
+                sweep = subprocess.run([f"{prefix}/bin/spmv", "sweep", *quick, "--ranks=2", "--no-log"], cwd=self.work,
+                                       env=env, capture_output=True, text=True, check=False, timeout=60)
+                self.assertEqual(sweep.returncode, 0, sweep.stderr)
+                if mpis[0] == "openmpi":  # a program of a user's, with the library
+                    (self.work / "many.c").write_text(MANY, encoding="utf-8")
+                    subprocess.run(["mpicc.openmpi", "many.c", f"-I{prefix}/include", f"-L{prefix}/{folder}", "-lspmv",
+                                    f"-Wl,-rpath,{prefix}/{folder}", "-o", "many"], cwd=self.work, check=True, timeout=60)
+                    run = subprocess.run(["mpiexec.openmpi", "-n", "2", "./many"], cwd=self.work, env=env, capture_output=True, text=True,
+                                         check=False, timeout=60)
+                    self.assertEqual((run.returncode, run.stdout), (0, 2 * "2 ranks\n"), run.stderr)
 
     def test_the_manual_and_completion_are_where_they_are_looked_for(self):
         share = self.folder / f"stage{PREFIX}/share"

@@ -60,6 +60,15 @@ refused() { # MPI
     "$program" -m gen:poisson2d:20 --overlap=on >"$work/out" 2>"$work/err"; is "--overlap of one process" 64 $?
 }
 
+# Ranks that have no exchange, all of them or one, end all, and nobody waits for MPI to begin. It is said once.
+lost() { # MPI
+    for two in "$work/alone/spmv $work/alone/spmv" "$program $work/alone/spmv" "$work/alone/spmv $program"; do
+        timeout -k 1 20 mpiexec.$1 -n 1 ${two% *} -m gen:poisson2d:20 : -n 1 ${two#* } -m gen:poisson2d:20 >"$work/out" 2>"$work/err"
+        is "exit without the exchange, $1, $two" 69 $?
+        is "said without the exchange, $1, $two" 1 "$(grep -c "^spmv: no exchange for MPI: libspmv_$1.so is neither in " "$work/err")"
+    done
+}
+
 # facts: what the last record says of its matrix
 facts() { sed -n '$p' "$work/log.jsonl" | grep -o '"\(rows\|cols\|nnz\|nnz_file\|duplicates\|explicit_zeros\|row_std\|bandwidth\|hash\)":[^,}]*' | tr '\n' ' '; }
 
@@ -114,12 +123,14 @@ symmetric=$(grep -l '^%%MatrixMarket.*symmetric' test/data/a*.mtx | head -n 1)
 gzip -c test/data/duplicates.mtx >"$work/packed.mtx.gz"
 awk 'BEGIN { print "%%MatrixMarket matrix coordinate real general\n60 60 60"; for (k = 1; k <= 60; k++) print k, 1, k == 41 ? "x" : k }' >"$work/wrong.mtx"
 gzip -c "$work/wrong.mtx" >"$work/wrong.mtx.gz"
+mkdir "$work/alone" && cp "$program" "$work/alone/spmv"
 mkdir "$work/faulty" && ln "$program" "$work/faulty/spmv" 2>/dev/null || cp "$program" "$work/faulty/spmv"
 for mpi in mpich openmpi; do
     [ -e "$built/libspmv_$mpi.so" ] && command -v mpiexec.$mpi >/dev/null || continue
     for ranks in 2 3 4; do right $mpi $ranks; done
     described $mpi 3
     refused $mpi
+    lost $mpi
     scarce $mpi
     killed $mpi 0
     killed $mpi 2

@@ -1,10 +1,12 @@
 /* launcher.c: whether mpirun or its like has started this process as one of several ranks.
  * Launchers say so in the environment, before MPI is loaded. What a rank starts has that
  * environment, too, and is no rank. */
+#include "many/exchange.h"
 #include "ranks.h"
 #include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
 static uint64_t typed;
@@ -101,22 +103,12 @@ static bool is_on_path(const char *name) {
     return false;
 }
 
-/* Says whether the exchange of that MPI lies beside this program. */
-static bool has_exchange(const char *mpi) {
-    char path[PATH_MAX + 64];
-    const ssize_t length = readlink("/proc/self/exe", path, PATH_MAX - 1);
-    path[length > 0 ? length : 0] = 0;
-    char *name = strrchr(path, '/');
-    if (!name) return false;
-    snprintf(name, 64, "/libspmv_%s.so", mpi);
-    return access(path, R_OK) == 0;
-}
-
 const char *launcher_to_start(void) {
     static const char *const of[][2] = {{"openmpi", "mpiexec.openmpi"}, {"mpich", "mpiexec.mpich"}};
+    char path[PATH_MAX + 64];
     bool built = false;
     for (size_t k = 0; k < sizeof of / sizeof *of; k++) {
-        if (!has_exchange(of[k][0])) continue;
+        if (!many_find_exchange(of[k][0], path, sizeof path)) continue;
         built = true;
         if (is_on_path(of[k][1])) return of[k][1];
     }
@@ -150,6 +142,17 @@ void launcher_begin(int argc, char **argv) {
     talk_mute(true);
     const int nowhere = open("/dev/null", O_WRONLY);
     if (nowhere >= 0) dup2(nowhere, STDOUT_FILENO);
+}
+
+/* Open MPI ends all when one ends with a code that is not 0. MPICH's launcher asks for a word on
+ * the pipe from which its ranks get their numbers; what was said has to reach it before. */
+int launcher_end_all(int code) {
+    const struct timespec pause = {.tv_nsec = 300000000};
+    const char *pipe = getenv("PMI_FD");
+    if (!pipe || atoi(pipe) <= STDERR_FILENO) return code;
+    nanosleep(&pause, NULL);
+    dprintf(atoi(pipe), "cmd=abort exitcode=%d\n", code);
+    return code;
 }
 
 uint64_t launcher_typed(void) {

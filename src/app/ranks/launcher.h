@@ -19,6 +19,8 @@ bool launcher_is_there(void);
 const char *launcher_to_start(void);
 /* Sets in the environment what such a launcher needs. */
 void launcher_allow(void);
+/* Ends all ranks, of which this one has no MPI: the others would wait for it. Returns the code. */
+int launcher_end_all(int code);
 /* Finds the launcher, notes what was typed, and silences all ranks but the first. */
 void launcher_begin(int argc, char **argv);
 /* Returns a hash of what all ranks must have in common: the words, and SPMV_ of the environment. */

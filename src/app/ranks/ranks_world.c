@@ -1,6 +1,7 @@
 /* ranks_world.c: the ranks of an invocation begin and end together, and agree on what fails. */
 #include "ranks.h"
 #include <stdlib.h>
+#include <time.h>
 
 /* ---- agreement ------------------------------------------------------------------------------ */
 
@@ -91,8 +92,11 @@ int ranks_open(ranks *w, const spmv_ctx_opts *context) {
     opts.exchange = launcher_of()->mpi;
     const spmv_status status = spmv_world_create(NULL, &opts, &w->world);
     if (status != SPMV_OK) {
-        talk_mute(false); /* nobody else may know */
-        return complain(status, spmv_world_error(NULL));
+        /* Nobody else may know; but who has said the same ends this rank meanwhile. */
+        const struct timespec pause = {.tv_sec = 2};
+        if (launcher_of()->rank) nanosleep(&pause, NULL);
+        talk_mute(false);
+        return launcher_end_all(complain(status, spmv_world_error(NULL)));
     }
     w->rank = spmv_world_rank(w->world);
     w->size = spmv_world_size(w->world);
