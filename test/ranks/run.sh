@@ -187,9 +187,9 @@ reading() {
     # a share's first line is lost, its last one; an entry on its way, a mirror image; lines of earlier shares, counts of others
     misread $1 mmio_blocks.c 'w->begin = newline + 1;' 'w->begin = newline + 2 + strcspn(newline + 1, "\\n");'
     misread $1 mmio_blocks.c '    if (newline) {' '    if (newline \&\& r->end_byte < r->bytes) { w->end = memrchr(w->begin, 10, (size_t)(newline - w->begin)); w->end = w->end ? w->end + 1 : w->begin; } else if (newline) {'
-    misread $1 many_read.c 'if (!many_put(arg, owner, e)) return false' 'if (e->col != 1 \&\& !many_put(arg, owner, e)) return false'
-    misread $1 many_read.c 'mirrored && has.row' '!mirrored \&\& has.row'
-    misread $1 many_read.c 'l->lines += p->lines' 'l->lines += p->entries'
+    misread $1 many_entries.c 'if (!many_put(arg, owner, e)) return false' 'if (e->col != 1 \&\& !many_put(arg, owner, e)) return false'
+    misread $1 many_entries.c 'mirrored && has.row' '!mirrored \&\& has.row'
+    misread $1 many_file.c 'l->lines += p->lines' 'l->lines += p->entries'
     misread $1 many_read.c 'l->made || is_first(l)' 'true'
     misread $1 many_read.c 'position, &own' 'position + 1, \&own'
 }

@@ -1,0 +1,64 @@
+/* loading.h: a matrix that all ranks read together: what many_file.c reads of a file, each rank a
+ * piece, many_entries.c brings to the ranks that own the rows, and many_read.c makes rows of. */
+#ifndef SPMV_MANY_LOADING_H
+#define SPMV_MANY_LOADING_H
+
+#include "many.h"
+
+typedef struct loading {
+    spmv_world *world;
+    const char *path;
+    const spmv_load_opts *opts;
+    spmv_partition by;
+    spmv_reading *file; /* or NULL */
+    spmv_making *made;  /* or NULL */
+    spmv_reading_head head;
+    spmv_piece *pieces;            /* [size] */
+    int64_t entries, lines, zeros; /* in the file, so far */
+    spmv_chunk *chunks;            /* this rank's entries of the file */
+    int64_t *even, *first_row;     /* [size + 1] rows of each rank, evenly and as they are owned */
+    int64_t *ptr;          /* of even rows, [rows + 1]: where they begin among all entries */
+    int64_t *each, *bytes; /* [size], [2 size] */
+    int64_t nnz;           /* of all rows */
+    many_own own;
+    int64_t *next;      /* [size] where the next entry of each rank's piece goes in own */
+    uint64_t sent, got; /* sums of hashes of entries, to other ranks and from them */
+} loading;
+
+static inline bool is_first(const loading *l) {
+    return l->world->rank == 0;
+}
+
+/* Returns the first row of those that this rank counts. */
+static inline int64_t own_even(const loading *l) {
+    return l->even[l->world->rank];
+}
+
+static inline spmv_status no_memory(spmv_world *world, const char *what) {
+    return many_fail(world, SPMV_E_NOMEM, "out of memory for %s", what);
+}
+
+/* ---- many_file.c ---------------------------------------------------------------------------- */
+
+/* Agrees as many_agree does; but what is wrong in a file is so for all ranks: none is named. */
+spmv_status many_agree_on_file(spmv_world *world, spmv_status mine);
+/* Opens the file, and gets its header. Collective. */
+spmv_status many_file_open(loading *l);
+/* Refuses a matrix, of a file or a generated one, that some rank has no memory for. Collective. */
+spmv_status many_check_room(loading *l);
+/* Reads this rank's pieces into chunks. The file is closed then. Collective. */
+spmv_status many_file_read(loading *l);
+
+/* ---- many_entries.c ------------------------------------------------------------------------- */
+
+/* Counts what this rank's even share of the rows has, of what all have read, into ptr[i + 1].
+ * Collective. */
+spmv_status many_count_rows(loading *l);
+/* Sends entries to the ranks that own their rows, and frees the chunks. Own entries are in the
+ * file's order: of rank 0's piece, of rank 1's, and so on. Collective. */
+spmv_status many_send_entries(loading *l);
+/* Allocates so many own entries. */
+spmv_status many_own_alloc(loading *l, int64_t n);
+void many_chunks_free(spmv_chunk *c);
+
+#endif

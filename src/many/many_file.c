@@ -1,0 +1,230 @@
+/* many_file.c: ranks read a file, each a piece, as far as its entries. Of a plain file every rank
+ * reads its share of the bytes, of any other one rank 0 takes the text and deals it out. */
+#include "loading.h"
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+spmv_status many_agree_on_file(spmv_world *world, spmv_status mine) {
+    const spmv_status status = many_agree(world, mine);
+    int r = 0;
+    if (status != SPMV_E_FORMAT) return status;
+    while (world->all[r].status == SPMV_OK) r++;
+    return many_fail(world, status, "%s", world->all[r].text);
+}
+
+/* ---- memory --------------------------------------------------------------------------------- */
+
+/* What a rank takes while it reads grows with its entries and rows; so much is besides. */
+static const double besides = 32e6;
+
+/* Returns the bytes that all ranks take together: an entry as it is read, its copy in compressed
+ * rows, and once more its value; a row's offset three times. */
+static double bytes_of_all(const loading *l) {
+    const int copies = l->head.symmetry == SPMV_GENERAL ? 1 : 2;
+    return 36.0 * copies * (double)l->head.entries + 24 * (double)l->head.rows;
+}
+
+static spmv_status lack_room(const loading *l, double left) {
+    const double all = bytes_of_all(l), each = left - besides;
+    char proposal[96] = "even without entries";
+    if (each > 0)
+        snprintf(proposal, sizeof proposal, "%.0f ranks with as much memory each would fit",
+                 ceil(all / each));
+    return many_fail(l->world, SPMV_E_NOMEM,
+                     "out of memory: each of %d ranks needs about %.2f GB to read %.200s, and %.2f "
+                     "GB are free for this one: %s",
+                     l->world->size, 1e-9 * (all / l->world->size + besides), l->path, 1e-9 * left,
+                     proposal);
+}
+
+/* Linux grants memory that it does not have, and ends who uses it: each rank looks first. Those of
+ * one host share what is free there. */
+spmv_status many_check_room(loading *l) {
+    const spmv_world *world = l->world;
+    const double left =
+        0.9 * fmin((double)spmv_rows_room(), (double)spmv_rows_free() / world->here);
+    const double needed = bytes_of_all(l) / world->size + besides;
+    return many_agree(l->world, needed > left ? lack_room(l, left) : SPMV_OK);
+}
+
+/* ---- a file --------------------------------------------------------------------------------- */
+
+spmv_status many_file_open(loading *l) {
+    spmv_world *world = l->world;
+    spmv_status status = SPMV_OK;
+    if (is_first(l)) {
+        status = spmv_reading_open(world->ctx, l->path, &l->head, &l->file);
+        if (status == SPMV_E_IO) spmv_reading_suggest(world->ctx, l->path);
+    }
+    spmv_reading_head *all = malloc((size_t)world->size * sizeof *all);
+    status = many_ctx_failed(world, status);
+    if (status == SPMV_OK && !all) status = no_memory(world, "a file's header");
+    status = many_agree_on_file(world, status);
+    if (status == SPMV_OK) {
+        status = world->by->gather(world->state, &l->head, sizeof l->head, all);
+        if (status == SPMV_OK && !is_first(l)) {
+            l->head = all[0];
+            status =
+                many_ctx_failed(world, spmv_reading_join(world->ctx, l->path, &l->head, &l->file));
+        }
+        status = many_agree_on_file(world, status);
+    }
+    free(all);
+    return status;
+}
+
+/* Returns the first rank whose piece is refused; size: none is. Counts those before it. */
+static int judge(loading *l, int64_t *before) {
+    for (int r = 0; r < l->world->size; r++) {
+        const spmv_piece *p = &l->pieces[r];
+        if (p->entries > l->head.entries - l->entries || p->status != SPMV_OK) return r;
+        if (r == l->world->rank) *before = l->entries;
+        spmv_reading_note(l->file, p, l->lines);
+        l->entries += p->entries;
+        l->lines += p->lines;
+        l->zeros += p->zeros;
+    }
+    return l->world->size;
+}
+
+/* What is wrong with a text may be due to a damaged archive, which is then said. */
+static spmv_status refuse(loading *l, spmv_status mine) {
+    spmv_world *world = l->world;
+    char text[TEXT_BYTES];
+    spmv_status status = many_agree_on_file(world, many_ctx_failed(world, mine));
+    if (status != SPMV_E_FORMAT || l->head.bytes >= 0) return status;
+    snprintf(text, sizeof text, "%s", world->mine.text);
+    const bool damaged = is_first(l) && spmv_reading_is_damaged(l->file);
+    status = many_agree_on_file(world, damaged ? many_ctx_failed(world, SPMV_E_FORMAT) : SPMV_OK);
+    return status == SPMV_OK ? many_fail(world, SPMV_E_FORMAT, "%s", text) : status;
+}
+
+/* Puts the pieces that ranks have read in their order in the file. */
+static spmv_status settle(loading *l, const spmv_piece *mine) {
+    spmv_world *world = l->world;
+    int64_t before = 0;
+    const spmv_status status = world->by->gather(world->state, mine, sizeof *mine, l->pieces);
+    if (status != SPMV_OK) return many_fail(world, status, "the counts of pieces were lost");
+    const int wrong = judge(l, &before);
+    if (wrong < world->size)
+        return refuse(l, wrong == world->rank ? spmv_reading_refuse(l->file, l->entries, l->lines)
+                                              : SPMV_OK);
+    spmv_reading_keep(l->file, before);
+    return SPMV_OK;
+}
+
+static spmv_status read_shares(loading *l) {
+    spmv_piece mine;
+    spmv_reading_share(l->file, l->world->rank, l->world->size,
+                       is_first(l) ? l->opts->progress : NULL, l->opts->progress_arg, &mine);
+    return settle(l, &mine);
+}
+
+/* ---- text that rank 0 deals out ------------------------------------------------------------- */
+
+enum { PARSERS = 4 }; /* ranks that get text in a round */
+
+typedef struct dealt { /* a round: ranks from `first` on, before `end`, get text */
+    int first, end;
+    char *out, *in; /* of rank 0: [PARSERS][SPMV_READING_TEXT]; [SPMV_READING_TEXT] */
+    int64_t *out_bytes, *in_bytes;
+    int64_t *size; /* [2 size] of text, and whether there is any, for each */
+    int64_t size_of_mine[2];
+} dealt;
+
+static bool dealt_alloc(const loading *l, dealt *d) {
+    const size_t size = (size_t)l->world->size;
+    d->out = malloc(is_first(l) ? (size_t)PARSERS * SPMV_READING_TEXT : 1);
+    d->in = malloc(SPMV_READING_TEXT);
+    d->out_bytes = calloc(size, sizeof *d->out_bytes);
+    d->in_bytes = calloc(size, sizeof *d->in_bytes);
+    d->size = calloc(2 * size, sizeof *d->size);
+    return d->out && d->in && d->out_bytes && d->in_bytes && d->size;
+}
+
+static void dealt_free(dealt *d) {
+    free(d->out);
+    free(d->in);
+    free(d->out_bytes);
+    free(d->in_bytes);
+    free(d->size);
+}
+
+/* Rank 0 unpacks, if there are others that read. */
+static void next_parsers(const loading *l, dealt *d) {
+    const int size = l->world->size, least = size > 1;
+    d->first = d->end < size && d->end > 0 ? d->end : least;
+    d->end = d->first + PARSERS < size ? d->first + PARSERS : size;
+}
+
+/* Fills the texts of a round; *rest: what rank 0 must read itself, if there is nothing else. */
+static bool unpack(loading *l, dealt *d, spmv_piece *rest) {
+    size_t all = 0;
+    bool has_rest = false;
+    memset(d->size, 0, 2 * (size_t)l->world->size * sizeof *d->size);
+    for (int r = d->first; r < d->end; r++) {
+        const size_t bytes = spmv_reading_unpack(l->file, d->out + all);
+        d->size[2 * r] = (int64_t)bytes;
+        all += bytes;
+    }
+    if (!all) has_rest = spmv_reading_rest(l->file, rest);
+    for (int r = 0; r < l->world->size; r++) d->size[2 * r + 1] = all || has_rest;
+    return has_rest;
+}
+
+static spmv_status deal(loading *l, dealt *d, int64_t item, const void *out, void *in) {
+    spmv_world *world = l->world;
+    memset(d->in_bytes, 0, (size_t)world->size * sizeof *d->in_bytes);
+    for (int r = 0; r < world->size; r++)
+        d->out_bytes[r] = !is_first(l) ? 0 : item ? item : d->size[2 * r];
+    d->in_bytes[0] = item ? item : d->size_of_mine[0];
+    const spmv_status status = world->by->deal(world->state, out, d->out_bytes, in, d->in_bytes);
+    return status == SPMV_OK ? status : many_fail(world, status, "text was lost");
+}
+
+static spmv_status read_round(loading *l, dealt *d, bool *more) {
+    spmv_piece mine = {.status = SPMV_OK};
+    bool has_rest = false;
+    next_parsers(l, d);
+    if (is_first(l)) has_rest = unpack(l, d, &mine);
+    spmv_status status = deal(l, d, sizeof d->size_of_mine, d->size, d->size_of_mine);
+    *more = d->size_of_mine[1];
+    if (status != SPMV_OK || !*more) return status;
+    status = deal(l, d, 0, d->out, d->in);
+    if (status != SPMV_OK) return status;
+    const size_t bytes = (size_t)d->size_of_mine[0];
+    memset(d->in + bytes, 0, SPMV_READING_PAD);
+    if (!has_rest) spmv_reading_parse(l->file, d->in, bytes, &mine);
+    status = settle(l, &mine);
+    if (status == SPMV_OK && is_first(l) && l->opts->progress && l->head.entries)
+        l->opts->progress(l->opts->progress_arg, (double)l->entries / (double)l->head.entries);
+    return status;
+}
+
+static spmv_status read_stream(loading *l) {
+    dealt d = {.out = NULL};
+    spmv_status status = many_agree_on_file(
+        l->world, dealt_alloc(l, &d) ? SPMV_OK : no_memory(l->world, "pieces of a file's text"));
+    for (bool more = true; status == SPMV_OK && more;) status = read_round(l, &d, &more);
+    dealt_free(&d);
+    return status;
+}
+
+/* The header's lines stand before the first piece. */
+spmv_status many_file_read(loading *l) {
+    l->lines = l->head.size_line;
+    l->pieces = malloc((size_t)l->world->size * sizeof *l->pieces);
+    spmv_status status =
+        many_agree_on_file(l->world, l->pieces ? SPMV_OK : no_memory(l->world, "pieces of a file"));
+    if (status == SPMV_OK) status = l->head.bytes >= 0 ? read_shares(l) : read_stream(l);
+    if (status == SPMV_OK && l->entries < l->head.entries)
+        status =
+            refuse(l, is_first(l) ? spmv_reading_finish(l->file, l->entries, l->lines) : SPMV_OK);
+    if (status == SPMV_OK && is_first(l) && l->opts->progress)
+        l->opts->progress(l->opts->progress_arg, 1);
+    if (status == SPMV_OK) l->chunks = spmv_reading_take(l->file);
+    spmv_reading_close(l->file);
+    l->file = NULL;
+    return status;
+}
