@@ -97,9 +97,10 @@ typedef struct spmv_many_rows {
 /* Loads or generates a matrix, as spmv_mat_load does, in pieces: no rank has all entries. Every
  * rank reads its share of the bytes of a plain file, which all of them open; any other one rank 0
  * opens alone, and deals out its text. Of a gen: matrix every rank makes its own rows. A square
- * matrix has x divided as its rows are, another one evenly. What is wrong in a file is said with
- * its line, as spmv_mat_load does, and names no rank. Where the rows do not fit, SPMV_E_NOMEM says
- * how many ranks would do. Collective. */
+ * matrix has x divided as its rows are, another one evenly. SPMV_E_ARG: ranks name files of other
+ * names, wherever these lie, or their plain files differ in length or in their first bytes. What is
+ * wrong in a file is said with its line, as spmv_mat_load does, and names no rank. Where the rows
+ * do not fit, SPMV_E_NOMEM says how many ranks would do. Collective. */
 spmv_status spmv_many_mat_load(spmv_world *world, const char *path, const spmv_many_load_opts *opts,
                                spmv_many_mat **out);
 /* Deals out a matrix that rank 0 has loaded into its context of this world, and keeps; others give

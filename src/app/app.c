@@ -48,7 +48,7 @@ static int refuse(const char *word) {
     say(nearest ? "? The commands are" : "; the commands are");
     for (const char *const *name = command_names; *name; name++) say(" %s", *name);
     say(" help. 'spmv --help' describes them; -m names a matrix\n");
-    return EXIT_USAGE;
+    return ranks_leave(EXIT_USAGE);
 }
 
 /* NULL: no command's name. */
@@ -119,9 +119,10 @@ static int run_command(const struct command *command, const options *o,
                        const spmv_backend *backend) {
     int code = 0;
     options_check(o, command->name);
-    if (o->topic && strcmp(o->topic, "version") == 0)
+    if (o->topic && strcmp(o->topic, "version") == 0) {
         print_version(o);
-    else
+        code = ranks_leave(0);
+    } else
         code = (launcher_of() ? run_ranks : command->run)(o, backend);
     if (code >= EXIT_USAGE) options_name_environment(o);
     if ((fflush(stdout) == 0 && !ferror(stdout)) || (stdout_was_closed && log_has_records()))

@@ -23,6 +23,10 @@ void usage_exits_by(int (*leave)(int code)) {
     at_exit = leave;
 }
 
+_Noreturn void usage_exit(int code) {
+    exit(at_exit ? at_exit(code) : code);
+}
+
 void usage_blame(const char *variable) {
     blamed = variable;
 }
@@ -36,7 +40,7 @@ _Noreturn void usage_error(const char *format, ...) {
     vsnprintf(what, sizeof what, format, args);
     va_end(args);
     say("spmv: %s%s%s\n", blamed ? blamed : "", blamed ? " in the environment: " : "", what);
-    exit(at_exit ? at_exit(EXIT_USAGE) : EXIT_USAGE);
+    usage_exit(EXIT_USAGE);
 }
 
 static _Noreturn void out_of_memory(void) {

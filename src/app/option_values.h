@@ -7,8 +7,10 @@
 
 /* Makes errors from now on name this variable of the environment; NULL: none. */
 void usage_blame(const char *variable);
-/* Makes errors from now on call this before they exit, with the code that it returns. */
+/* Makes errors and usage_exit from now on call this before they exit, with the code that it
+ * returns. */
 void usage_exits_by(int (*leave)(int code));
+_Noreturn void usage_exit(int code);
 _Noreturn void usage_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 double real_of(const char *option, const char *arg, double least);

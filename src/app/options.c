@@ -187,7 +187,7 @@ static _Noreturn void print_help(const struct argp *all, const char *command, un
     argp_help(&argp, stdout, what, name);
     if (fflush(stdout) != 0 || ferror(stdout))
         exit(complain(SPMV_E_WRITE, "cannot write to stdout"));
-    exit(0);
+    usage_exit(0);
 }
 
 /* ---- parsing -------------------------------------------------------------------------------- */

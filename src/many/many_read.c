@@ -4,6 +4,7 @@
  * its own rows. No rank has more than its piece and its rows. */
 #include "loading.h"
 #include "partition.h"
+#include <stdio.h>
 #include <stdlib.h>
 
 /* ---- blocks of rows ------------------------------------------------------------------------- */
@@ -93,8 +94,8 @@ static spmv_status make_rows(loading *l) {
     int64_t *row_ptr = malloc(((size_t)(end - first) + 1) * sizeof *row_ptr);
     spmv_status status =
         many_agree(world, row_ptr ? SPMV_OK : no_memory(world, "the lengths of own rows"));
-    if (status == SPMV_OK) status = relay(l, l->even, l->first_row, l->ptr + 1, row_ptr + 1);
-    status = many_agree(world, status);
+    if (status == SPMV_OK)
+        status = many_agree(world, relay(l, l->even, l->first_row, l->ptr + 1, row_ptr + 1));
     if (status == SPMV_OK) {
         /* the first row begins where the one before it ends, on whichever rank that is */
         int64_t position = 0;
@@ -200,8 +201,8 @@ static spmv_status cut_again(loading *l, spmv_some_rows *rows, bool *moved) {
         many_agree(world, cut && length && own ? SPMV_OK : no_memory(world, "blocks of rows"));
     for (int64_t i = 0; i < rows->rows && status == SPMV_OK; i++)
         length[i] = rows->row_ptr[i + 1] - rows->row_ptr[i];
-    if (status == SPMV_OK) status = relay(l, l->first_row, l->even, length, l->ptr + 1);
-    status = many_agree(world, status);
+    if (status == SPMV_OK)
+        status = many_agree(world, relay(l, l->first_row, l->even, length, l->ptr + 1));
     if (status == SPMV_OK) status = sum_rows(l);
     if (status == SPMV_OK) status = cut_rows(l, cut);
     *moved = status == SPMV_OK &&
@@ -306,6 +307,45 @@ void many_rows_free(spmv_world *world, spmv_some_rows *rows) {
     *rows = (spmv_some_rows){0};
 }
 
+typedef struct request { /* of a rank: what all of them must ask for */
+    char name[216];
+    int64_t partition;
+    uint64_t seed;
+    char values[24];
+} request;
+
+static void put_text(char *out, size_t size, const char *text) {
+    const size_t n = strlen(text);
+    snprintf(out, size, "%s", n < size ? text : text + n - size + 1); /* ends differ */
+}
+
+/* Ranks that read different files would wait for each other for ever, or mix what they read. Files
+ * may lie in different folders. */
+static spmv_status compare_requests(const loading *l, bool made) {
+    spmv_world *world = l->world;
+    const char *slash = made ? NULL : strrchr(l->path, '/');
+    request mine = {.partition = l->by, .seed = l->opts->seed ? l->opts->seed : 1};
+    put_text(mine.name, sizeof mine.name, slash ? slash + 1 : l->path);
+    put_text(mine.values, sizeof mine.values, l->opts->values ? l->opts->values : "");
+    request *all = malloc((size_t)world->size * sizeof *all);
+    spmv_status status = many_agree(world, all ? SPMV_OK : no_memory(world, "the name of a file"));
+    if (status == SPMV_OK) {
+        status = world->by->gather(world->state, &mine, sizeof mine, all);
+        if (status != SPMV_OK) many_fail(world, status, "the names of files were lost");
+    }
+    for (int r = 1; r < world->size && status == SPMV_OK; r++) {
+        if (strcmp(all[r].name, all->name) != 0)
+            status = many_fail(world, SPMV_E_ARG, "rank %d reads '%s', rank 0 '%s'", r, all[r].name,
+                               all->name);
+        else if (memcmp(&all[r], all, sizeof *all) != 0)
+            status =
+                many_fail(world, SPMV_E_ARG,
+                          "rank %d has another partition, seed or kind of values than rank 0", r);
+    }
+    free(all);
+    return status;
+}
+
 spmv_status many_read_rows(spmv_world *world, const char *path, const spmv_load_opts *opts,
                            spmv_partition by, bool keep, many_loaded *out) {
     loading l = {.world = world, .path = path, .opts = opts, .by = by};
@@ -315,6 +355,7 @@ spmv_status many_read_rows(spmv_world *world, const char *path, const spmv_load_
     if (!made && opts->values)
         status = many_fail(world, SPMV_E_ARG, "%s: values are chosen for gen: matrices only", path);
     status = many_agree(world, status);
+    if (status == SPMV_OK) status = compare_requests(&l, made);
     if (status == SPMV_OK) status = made ? open_making(&l) : many_file_open(&l);
     if (status == SPMV_OK) status = many_check_room(&l);
     if (status == SPMV_OK) status = make(&l, keep, out);

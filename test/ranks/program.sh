@@ -52,12 +52,46 @@ refused() { # MPI
         timeout -k 1 60 mpiexec.$1 -n 2 "$program" $command >"$work/out" 2>"$work/err"; is "$command, $1" 64 $?
         is "said of $command, $1" 1 "$(grep -c 'is for one process' "$work/err")"
     done
-    for other in -v -Z "--seed=2"; do # of rank 1 alone
+    for other in -v -Z "--seed=2" -V --help; do # of rank 1 alone
         timeout -k 1 60 mpiexec.$1 -n 1 "$program" -m gen:poisson2d:20 -q : -n 1 "$program" -m gen:poisson2d:20 $other >"$work/out" 2>"$work/err"
         is "$other of one rank, $1" 64 $?
         is "said of $other of one rank, $1" 1 "$(grep -c '^spmv: rank 1 has other options' "$work/err")"
     done
+    timeout -k 1 60 mpiexec.$1 -n 1 "$program" -m gen:poisson2d:20 -q : -n 1 "$program" nosuch >"$work/out" 2>"$work/err"
+    is "an unknown command of one rank, $1" 64 $?
+    timeout -k 1 60 mpiexec.$1 -n 1 "$program" -m gen:poisson2d:20 -q : -n 1 env SPMV_LOG=other.jsonl "$program" -m gen:poisson2d:20 -q >"$work/out" 2>"$work/err"
+    is "the environment of one rank, $1" 64 $?
+    is "said of the environment of one rank, $1" 1 "$(grep -c '^spmv: rank 1 has other options' "$work/err")"
     "$program" -m gen:poisson2d:20 --overlap=on >"$work/out" 2>"$work/err"; is "--overlap of one process" 64 $?
+}
+
+# Files of the same name in ranks' working folders that differ in length or at their beginning; and another build of the program.
+differing() { # MPI
+    head='%%%%MatrixMarket matrix coordinate real general\n2 2 2\n1 1 1\n'
+    x='%%%%MatrixMarket matrix array real general\n2 1\n1\n'
+    mkdir -p "$work/0" "$work/1"
+    printf "${head}2 2 2\n" >"$work/0/m.mtx"; printf "${x}2\n" >"$work/0/x.mtx"
+    for of in m:2 m:12 m:3 x:3; do
+        cp "$work"/0/*.mtx "$work/1"
+        case $of in m:*) printf "${head}2 2 ${of#*:}\n" ;; *) printf "${x}${of#*:}\n" ;; esac >"$work/1/${of%:*}.mtx"
+        timeout -k 1 60 mpiexec.$1 -n 2 sh -c 'cd "$0/${PMI_RANK-${OMPI_COMM_WORLD_RANK-}}" && exec "$@"' "$work" "$program" -m m.mtx -x x.mtx \
+            -k csr_rows --min-time=0 --max-time=0.01 --no-log >"$work/out" 2>"$work/err"
+        code=$?
+        case $of in
+            m:2) is "exit of equal files, $1" 0 $code; continue ;;
+            m:*) words='rank 1: m.mtx is not the file whose header was read' ;;
+            *) words='rank 1 reads another x' ;;
+        esac
+        is "exit of files that differ in $of, $1" 64 $code
+        is "said of files that differ in $of, $1" 1 "$(grep -c "^spmv: $words" "$work/err")"
+    done
+    commit=$("$program" -V -v | sed -n 's/^commit *\([0-9a-f]*\).*/\1/p')
+    [ "$commit" ] || return # no git
+    mkdir -p "$work/other" && cp "$built/libspmv_$1.so" "$work/other" && LC_ALL=C sed "s/$commit/$(echo $commit | tr 0-9a-f 1-9a-f0)/g" "$program" >"$work/other/spmv"
+    chmod 755 "$work/other/spmv"
+    timeout -k 1 60 mpiexec.$1 -n 1 "$program" -m gen:poisson2d:20 -q : -n 1 "$work/other/spmv" -m gen:poisson2d:20 -q >"$work/out" 2>"$work/err"
+    is "exit of another build, $1" 64 $?
+    is "said of another build, $1" 1 "$(grep -c '^spmv: rank 1 is another build of spmv than rank 0' "$work/err")"
 }
 
 # Ranks that have no exchange, all of them or one, end all, and nobody waits for MPI to begin. It is said once.
@@ -130,6 +164,7 @@ for mpi in mpich openmpi; do
     for ranks in 2 3 4; do right $mpi $ranks; done
     described $mpi 3
     refused $mpi
+    differing $mpi
     lost $mpi
     scarce $mpi
     killed $mpi 0

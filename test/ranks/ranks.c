@@ -585,6 +585,15 @@ static void try_failures(void) {
     spmv_many_plan *plan = NULL;
     const int last = size - 1;
     expect(spmv_many_mat_load(world, "no/such/file.mtx", NULL, &mat), SPMV_E_IO, "rank 0: ");
+    if (size > 1) {
+        spmv_many_load_opts load = SPMV_OPTS(spmv_many_load_opts);
+        const char *path = rank == last ? "gen:diagonal:50" : "test/data/duplicates.mtx";
+        snprintf(words, sizeof words, "rank %d reads 'gen:diagonal:50', rank 0 'dup", last);
+        expect(spmv_many_mat_load(world, path, NULL, &mat), SPMV_E_ARG, words);
+        load.partition = rank == last ? SPMV_BY_ROWS : SPMV_BY_NONZEROS;
+        snprintf(words, sizeof words, "rank %d has another partition", last);
+        expect(spmv_many_mat_load(world, "gen:diagonal:50", &load, &mat), SPMV_E_ARG, words);
+    }
     snprintf(words, sizeof words, "rank %d: spmv_many_rows.idx[", last);
     const int64_t entry = (ROWS - 1) * EACH; /* of the last rank */
     const int32_t col = s.col[entry];

@@ -75,6 +75,34 @@ failures() {
     build_planted $1 world.c && ends $1 'out of memory' "$built/ranks_planted" -m gen:poisson2d:12
 }
 
+# scarce MPI: rank 1 gets no memory when src/many asks for the Nth time, every N that there is: all are told, and end.
+scarce() {
+    objects=
+    for file in src/many/*.c; do
+        case $file in */exchange_mpi.c) continue ;; esac # is loaded
+        objects="$objects $work/scarce_$(basename "$file" .c).o"
+        mpicc.$1 $flags -include test/ranks/scarce.h -c "$file" -o "${objects##* }" || exit
+    done
+    mpicc.$1 $flags test/ranks/ranks.c $objects -o "$built/ranks_scarce" -rdynamic -L"$built" -lspmv -Wl,-rpath,'$ORIGIN' -lm || exit
+    for words in '-m gen:poisson2d:12' "-h replicate -m $work/many_duplicates.mtx" "-m $work/duplicates.mtx.gzip"; do
+        n=1
+        while :; do
+            SCARCE=$n timeout -k 1 30 "mpiexec.$1" -n 2 "$built/ranks_scarce" $words >"$work/said" 2>&1; code=$?
+            grep -q 'gets no memory' "$work/said" || break
+            # "rank 0: rank 1:" would be a failure that was agreed on twice
+            if [ $code -lt 124 ] && grep -q 'rank 1: out of memory' "$work/said" && ! grep -q '^ .*rank 0: rank 1:' "$work/said"; then
+                passed=$((passed + 1))
+            else
+                failed=$((failed + 1))
+                echo "FAIL exit $code: rank 1 had no memory the time $n, $1 $words"
+                tail -n 20 "$work/said"
+            fi
+            n=$((n + ${FEW:+6} + 1))
+        done
+        [ $n -gt 30 ] || { failed=$((failed + 1)); echo "FAIL memory was asked for $n times only: $1 $words"; }
+    done
+}
+
 # planted MPI FILE OLD NEW: the check finds the fault, of src/many/FILE with NEW in the place of OLD, in a program of its own.
 planted() {
     plant many "$2" "$3" "$4"
@@ -238,7 +266,7 @@ for mpi in openmpi mpich; do
             'multiply_local(plan, call) ? SPMV_E_DEVICE : multiply_remote(plan, call))/;s/status = many_ctx_failed(world, multiply_remote.*/(void)0;'
         planted $mpi halo.c 'a->wanted_here\[k\] -' 'a->wanted_here[k ? k - 1 : 0] -'
     fi
-    ran=true
+    ran=true tried=$mpi # MPICH is faster where no rank shares a core
     failures $mpi
     for n in 2 3 4; do
         for kind in '' '-h replicate'; do
@@ -249,6 +277,7 @@ for mpi in openmpi mpich; do
 done
 # The program under a launcher.
 if $ran; then
+    scarce $tried
     sh test/ranks/program.sh "$built" >"$work/said" 2>&1
     p=$(number 1) f=$(number 2)
     passed=$((passed + ${p:-0})) failed=$((failed + ${f:-1}))

@@ -53,8 +53,8 @@ static inline bool is_first(const ranks *w) {
 /* Starts MPI, and fills all of ranks but `run` that does not depend on a matrix. */
 int ranks_open(ranks *w, const spmv_ctx_opts *context);
 void ranks_close(ranks *w);
-/* Lets a rank that cannot go on tell the others so, which may have been started otherwise: they
- * would wait for it. Returns the code, for all of them. */
+/* Lets a rank that ends without a matrix tell the others so, which may have been started otherwise:
+ * they would wait for it. Returns the code, for all of them. */
 int ranks_leave(int code);
 /* Returns the first exit code of any rank that is not 0, on all of them; rank 0 has said why.
  * Collective. */
