@@ -73,14 +73,27 @@ spmv_ctx *spmv_world_ctx(const spmv_world *world);
 
 /* ---- matrix --------------------------------------------------------------------------------- */
 
-/* Says how rows are divided: into blocks of about as many nonzeros each, or of as many rows. */
-typedef enum spmv_partition { SPMV_BY_NONZEROS = 0, SPMV_BY_ROWS } spmv_partition;
+/* Says how rows are divided: into blocks of about as many nonzeros each, or of as many rows; by a
+ * library, which divides a square matrix as a graph; or as the caller or a file says. All but
+ * blocks number rows anew, and with them the columns of a square matrix: those of rank 0 come
+ * first, then those of rank 1, and so on, and in each rank they keep their order. */
+typedef enum spmv_partition {
+    SPMV_BY_NONZEROS = 0,
+    SPMV_BY_ROWS,
+    SPMV_BY_METIS,
+    SPMV_BY_SCOTCH,
+    SPMV_BY_OWNERS
+} spmv_partition;
 
 typedef struct spmv_many_load_opts {
     size_t size;
     const spmv_load_opts *load; /* as of spmv_mat_load; NULL: none */
     spmv_partition partition;
-    int keep_entries; /* 1: of own rows, for spmv_many_mat_entries: 16 bytes each */
+    int keep_entries;       /* 1: of own rows, for spmv_many_mat_entries: 16 bytes each */
+    const int32_t *owner;   /* [owners] of SPMV_BY_OWNERS: the rank of each row of the matrix, from
+                               0; rank 0's are taken, and others may give NULL */
+    int64_t owners;         /* as many as rows */
+    const char *owner_file; /* where owner is NULL: rank 0 reads them from it, as text */
 } spmv_many_load_opts;
 
 /* The rows that a rank owns, as compressed rows: unsorted and with duplicates (they are added). */
@@ -100,19 +113,23 @@ typedef struct spmv_many_rows {
  * matrix has x divided as its rows are, another one evenly. SPMV_E_ARG: ranks name files of other
  * names, wherever these lie, or their plain files differ in length or in their first bytes. What is
  * wrong in a file is said with its line, as spmv_mat_load does, and names no rank. Where the rows
- * do not fit, SPMV_E_NOMEM says how many ranks would do. Collective. */
+ * do not fit, SPMV_E_NOMEM says how many ranks would do. METIS and Scotch need the pattern of the
+ * whole matrix on rank 0. Collective. */
 spmv_status spmv_many_mat_load(spmv_world *world, const char *path, const spmv_many_load_opts *opts,
                                spmv_many_mat **out);
 /* Deals out a matrix that rank 0 has loaded into its context of this world, and keeps; others give
- * NULL. opts: as above, but for `load`. Collective. */
+ * NULL. opts: as above, but for `load`, and in blocks only. Collective. */
 spmv_status spmv_many_mat_deal(spmv_world *world, spmv_mat *mat, const spmv_many_load_opts *opts,
                                spmv_many_mat **out);
 /* Says of the whole of a loaded matrix what spmv_mat_stats does; of others SPMV_E_UNSUITABLE. */
 spmv_status spmv_many_mat_stats(const spmv_many_mat *mat, spmv_stats *out);
 /* Lends the entries of this rank's rows as the file has them, both halves of a symmetric matrix:
- * rows count from the first own one, columns are those of the whole matrix. SPMV_E_UNSUITABLE: they
- * were not kept. */
+ * rows count from the first own one, columns are those of the whole matrix, numbered as the file
+ * numbers them. SPMV_E_UNSUITABLE: they were not kept. */
 spmv_status spmv_many_mat_entries(const spmv_many_mat *mat, spmv_coo_view *view);
+/* Lends the numbers that own rows have in the file, [own_rows] ascending; those of own columns are
+ * the same, if the matrix is square. NULL: rows were not numbered anew. */
+const int64_t *spmv_many_mat_numbers(const spmv_many_mat *mat);
 /* Makes a matrix of the rows that each rank has. They are copied. Collective. */
 spmv_status spmv_many_mat_create(spmv_world *world, const spmv_many_rows *rows,
                                  spmv_many_mat **out);

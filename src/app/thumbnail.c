@@ -73,14 +73,15 @@ static int band_of(const int64_t *end, int bands, int64_t index, int hint) {
     return band;
 }
 
-void thumbnail_count(const spmv_coo_view *entries, int64_t first_row, int64_t rows,
-                     int64_t count[THUMBNAIL_CELLS]) {
+void thumbnail_count(const spmv_coo_view *entries, const int64_t *numbered, int64_t first_row,
+                     int64_t rows, int64_t count[THUMBNAIL_CELLS]) {
     int64_t row_end[THUMBNAIL_EDGE], col_end[THUMBNAIL_EDGE];
     const int nrows = bands_of(rows, THUMBNAIL_EDGE, row_end);
     const int ncols = bands_of(entries->cols, THUMBNAIL_EDGE, col_end);
     int r = 0, c = 0;
     for (int64_t k = 0; k < entries->nnz; k++) {
-        r = band_of(row_end, nrows, first_row + entries->row[k], r);
+        const int64_t i = entries->row[k];
+        r = band_of(row_end, nrows, numbered ? numbered[i] : first_row + i, r);
         c = band_of(col_end, ncols, entries->col[k], c);
         count[r * THUMBNAIL_EDGE + c]++;
     }

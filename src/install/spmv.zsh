@@ -92,7 +92,7 @@ _spmv() {
             '*--exchange=''[what carries x between ranks (auto\: mpi)]:auto|mpi:(auto mpi)' \
             '*--halo=''[lists\: a rank receives those entries of x that its rows need; replicate\: all of x; auto\: what is faster in a short trial, where a rank needs a quarter of x (auto)]:KIND:(lists replicate auto)' \
             '*--overlap=''[multiply own columns while the exchange runs (auto\: if that is faster in a short trial)]:auto|on|off:(auto on off)' \
-            '*--partition=''[blocks of as many rows or nnz; of info --ranks also the libraries metis or scotch, or a FILE with a rank, from 0, for each row (nnz)]:HOW:_files' \
+            '*--partition=''[among ranks\: blocks of as many rows or nnz, by the libraries metis or scotch, or by a FILE with a rank, from 0, for each row (nnz)]:HOW:_files' \
             '*'{-h,--help}'[print this and exit]' \
             '*'{-V,--version}'[print the version; with -v also what was compiled in]' \
             '*:file:_files' ;;
@@ -217,7 +217,7 @@ _spmv() {
             '*--cells=''[info\: also the pattern, in N x N cells (none)]:N:_files' \
             '*--network=''[info --ranks\: microseconds that a message travels, and that each costs a rank, and GB/s of a rank, for the predicted efficiency (2\:0.4\:12.5)]:US\:US\:GBPS:_files' \
             '*--ranks=''[sweep\: measure each cell also over so many ranks, which the launcher of an MPI starts (1\: in one process); info\: in place of formats\: what each of so many would hold, receive and send, and the predicted efficiency]:N,...:_files' \
-            '*--partition=''[blocks of as many rows or nnz; of info --ranks also the libraries metis or scotch, or a FILE with a rank, from 0, for each row (nnz)]:HOW:_files' \
+            '*--partition=''[among ranks\: blocks of as many rows or nnz, by the libraries metis or scotch, or by a FILE with a rank, from 0, for each row (nnz)]:HOW:_files' \
             '*'{-h,--help}'[print this and exit]' \
             '*'{-V,--version}'[print the version; with -v also what was compiled in]' \
             '*:file:_files' ;;
@@ -365,7 +365,7 @@ _spmv() {
             '*--exchange=''[what carries x between ranks (auto\: mpi)]:auto|mpi:(auto mpi)' \
             '*--halo=''[lists\: a rank receives those entries of x that its rows need; replicate\: all of x; auto\: what is faster in a short trial, where a rank needs a quarter of x (auto)]:KIND:(lists replicate auto)' \
             '*--overlap=''[multiply own columns while the exchange runs (auto\: if that is faster in a short trial)]:auto|on|off:(auto on off)' \
-            '*--partition=''[blocks of as many rows or nnz; of info --ranks also the libraries metis or scotch, or a FILE with a rank, from 0, for each row (nnz)]:HOW:_files' \
+            '*--partition=''[among ranks\: blocks of as many rows or nnz, by the libraries metis or scotch, or by a FILE with a rank, from 0, for each row (nnz)]:HOW:_files' \
             '*'{-h,--help}'[print this and exit]' \
             '*'{-V,--version}'[print the version; with -v also what was compiled in]' \
             '*:file:_files' ;;

@@ -1,5 +1,6 @@
 /* loading.h: a matrix that all ranks read together: what many_file.c reads of a file, each rank a
- * piece, many_entries.c brings to the ranks that own the rows, and many_read.c makes rows of. */
+ * piece, many_entries.c brings to the ranks that own the rows, and many_read.c makes rows of;
+ * many_move.c brings them to others. */
 #ifndef SPMV_MANY_LOADING_H
 #define SPMV_MANY_LOADING_H
 
@@ -10,6 +11,7 @@ typedef struct loading {
     const char *path;
     const spmv_load_opts *opts;
     spmv_partition by;
+    const spmv_many_load_opts *how;
     spmv_reading *file; /* or NULL */
     spmv_making *made;  /* or NULL */
     spmv_reading_head head;
@@ -60,5 +62,15 @@ spmv_status many_send_entries(loading *l);
 /* Allocates so many own entries. */
 spmv_status many_own_alloc(loading *l, int64_t n);
 void many_chunks_free(spmv_chunk *c);
+/* Makes compressed rows of own entries. Collective. */
+spmv_status many_build_rows(loading *l, spmv_some_rows *out);
+
+/* ---- many_move.c ---------------------------------------------------------------------------- */
+
+/* Sends own entries, whose rows are those of the whole matrix, to the ranks that own these now.
+ * Collective. */
+spmv_status many_move_entries(loading *l);
+/* Brings rows from blocks to the ranks that a partition names, in new numbers. Collective. */
+spmv_status many_move_rows(loading *l, many_loaded *out);
 
 #endif

@@ -54,6 +54,7 @@ struct spmv_many_mat {
     uint64_t *remote_bits; /* a bit for each entry that was given: it is in the remote part */
     spmv_halo halo;
     many_own own;              /* of a loaded matrix, if they were to be kept */
+    int64_t *number;           /* [own_rows] in the file; NULL: rows were not numbered anew */
     spmv_stats stats;          /* of a loaded matrix */
     spmv_many_halo halo_asked; /* of plans to come */
 };
@@ -96,13 +97,29 @@ typedef struct many_loaded {
     spmv_some_rows rows; /* own */
     int64_t own_cols;
     many_own own;
+    int64_t *number; /* [rows] in the file; NULL: as they are */
 } many_loaded;
 /* Reads or makes a matrix on all ranks, each a piece, up to the rows that each owns; keep: the
  * entries, too. Collective. */
 spmv_status many_read_rows(spmv_world *world, const char *path, const spmv_load_opts *opts,
-                           spmv_partition by, bool keep, many_loaded *out);
+                           const spmv_many_load_opts *how, many_loaded *out);
+/* Both are of many_entries.c. */
 void many_own_free(spmv_world *world, many_own *own);
 void many_rows_free(spmv_world *world, spmv_some_rows *rows);
+
+/* ---- owners.c ------------------------------------------------------------------------------- */
+
+/* Says whether rows are in blocks, which need no owners. */
+static inline bool many_is_blocks(spmv_partition by) {
+    return by == SPMV_BY_NONZEROS || by == SPMV_BY_ROWS;
+}
+/* Returns the bytes that a rank takes, besides its rows, to learn the owners. */
+double many_owners_bytes(const spmv_world *world, spmv_partition by, int64_t rows, double nnz);
+/* Learns which rank gets each row. rows: of this rank, in blocks that begin at first_row[size + 1],
+ * which becomes where those of the partition begin. *place gets the new number of each row, [rows
+ * of the whole matrix], malloc'd. Collective. */
+spmv_status many_number_rows(spmv_world *world, const spmv_many_load_opts *how,
+                             const spmv_some_rows *rows, int64_t *first_row, int32_t **place);
 
 /* ---- connect.c ------------------------------------------------------------------------------ */
 

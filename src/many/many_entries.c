@@ -207,3 +207,32 @@ spmv_status many_send_entries(loading *l) {
     many_chunks_free(w.chunk);
     return status == SPMV_OK ? compare(l) : status;
 }
+
+/* ---- rows of them ---------------------------------------------------------------------------- */
+
+spmv_status many_build_rows(loading *l, spmv_some_rows *out) {
+    const int me = l->world->rank;
+    const spmv_coo_view A = {.size = sizeof A,
+                             .rows = l->first_row[me + 1] - l->first_row[me],
+                             .cols = l->head.cols,
+                             .nnz = l->own.n,
+                             .row = l->own.row,
+                             .col = l->own.col,
+                             .values = l->own.value};
+    const spmv_status status = spmv_rows_build(l->world->ctx, &A, l->first_row[me], out);
+    return many_agree_on_file(l->world, many_ctx_failed(l->world, status));
+}
+
+void many_own_free(spmv_world *world, many_own *own) {
+    spmv_rows_give(world->ctx, own->row);
+    spmv_rows_give(world->ctx, own->col);
+    spmv_rows_give(world->ctx, own->value);
+    *own = (many_own){0};
+}
+
+void many_rows_free(spmv_world *world, spmv_some_rows *rows) {
+    spmv_rows_give(world->ctx, rows->row_ptr);
+    spmv_rows_give(world->ctx, rows->col_idx);
+    spmv_rows_give(world->ctx, rows->values);
+    *rows = (spmv_some_rows){0};
+}

@@ -18,23 +18,35 @@ spmv_status many_agree_on_file(spmv_world *world, spmv_status mine) {
 /* What a rank takes while it reads grows with its entries and rows; so much is besides. */
 static const double besides = 32e6;
 
+static double entries_of(const loading *l) {
+    return (l->head.symmetry == SPMV_GENERAL ? 1.0 : 2.0) * (double)l->head.entries;
+}
+
 /* Returns the bytes that all ranks take together: an entry as it is read, its copy in compressed
  * rows, and once more its value; a row's offset three times. */
 static double bytes_of_all(const loading *l) {
-    const int copies = l->head.symmetry == SPMV_GENERAL ? 1 : 2;
-    return 36.0 * copies * (double)l->head.entries + 24 * (double)l->head.rows;
+    return 36 * entries_of(l) + 24 * (double)l->head.rows;
+}
+
+/* Returns the bytes besides that this rank takes for a partition without blocks. */
+static double bytes_of_owners(const loading *l) {
+    return many_owners_bytes(l->world, l->by, l->head.rows, entries_of(l));
 }
 
 static spmv_status lack_room(const loading *l, double left) {
-    const double all = bytes_of_all(l), each = left - besides;
+    const double all = bytes_of_all(l), owners = bytes_of_owners(l), each = left - besides - owners;
     char proposal[96] = "even without entries";
     if (each > 0)
         snprintf(proposal, sizeof proposal, "%.0f ranks with as much memory each would fit",
                  ceil(all / each));
+    else if (owners > 0)
+        snprintf(proposal, sizeof proposal,
+                 "%.2f GB are for the partition, and blocks of rows need none", 1e-9 * owners);
     return many_fail(l->world, SPMV_E_NOMEM,
-                     "out of memory: each of %d ranks needs about %.2f GB to read %.200s, and %.2f "
+                     "out of memory: %s %d ranks needs about %.2f GB to read %.200s, and %.2f "
                      "GB are free for this one: %s",
-                     l->world->size, 1e-9 * (all / l->world->size + besides), l->path, 1e-9 * left,
+                     owners > 0 ? "this one of" : "each of", l->world->size,
+                     1e-9 * (all / l->world->size + besides + owners), l->path, 1e-9 * left,
                      proposal);
 }
 
@@ -44,7 +56,7 @@ spmv_status many_check_room(loading *l) {
     const spmv_world *world = l->world;
     const double left =
         0.9 * fmin((double)spmv_rows_room(), (double)spmv_rows_free() / world->here);
-    const double needed = bytes_of_all(l) / world->size + besides;
+    const double needed = bytes_of_all(l) / world->size + besides + bytes_of_owners(l);
     return many_agree(l->world, needed > left ? lack_room(l, left) : SPMV_OK);
 }
 

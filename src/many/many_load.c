@@ -141,9 +141,13 @@ static spmv_status check_options(spmv_world *world, const spmv_many_load_opts *g
                                  spmv_many_load_opts *opts) {
     const spmv_status status = many_read(world, "spmv_many_load_opts", opts, sizeof *opts, given);
     if (status != SPMV_OK) return status;
-    if (opts->partition == SPMV_BY_NONZEROS || opts->partition == SPMV_BY_ROWS) return SPMV_OK;
-    return many_fail(world, SPMV_E_ARG, "spmv_many_load_opts.partition is %d",
-                     (int)opts->partition);
+    if (opts->partition < SPMV_BY_NONZEROS || opts->partition > SPMV_BY_OWNERS)
+        return many_fail(world, SPMV_E_ARG, "spmv_many_load_opts.partition is %d",
+                         (int)opts->partition);
+    if (opts->partition == SPMV_BY_OWNERS && world->rank == 0 && !opts->owner && !opts->owner_file)
+        return many_fail(world, SPMV_E_ARG,
+                         "spmv_many_load_opts: neither owner nor owner_file is there");
+    return SPMV_OK;
 }
 
 /* wrong: NULL, or what is wrong with the arguments of this rank. Collective. */
@@ -168,16 +172,17 @@ spmv_status spmv_many_mat_load(spmv_world *world, const char *path, const spmv_m
     if (status == SPMV_OK)
         status =
             many_agree(world, many_read(world, "spmv_load_opts", &load, sizeof load, known.load));
-    if (status == SPMV_OK)
-        status = many_read_rows(world, path, &load, known.partition, known.keep_entries, &l);
+    if (status == SPMV_OK) status = many_read_rows(world, path, &load, &known, &l);
     if (status == SPMV_OK) status = many_mat_of(world, &l.rows, l.own_cols, out);
     many_rows_free(world, &l.rows);
     if (status != SPMV_OK) {
         many_own_free(world, &l.own);
+        free(l.number);
         return status;
     }
     (*out)->stats = l.stats;
     (*out)->own = l.own;
+    (*out)->number = l.number;
     return SPMV_OK;
 }
 
@@ -211,8 +216,11 @@ spmv_status spmv_many_mat_deal(spmv_world *world, spmv_mat *mat, const spmv_many
                          world ? "out" : "world");
     *out = NULL;
     const bool lacks = is_dealer(world) && !mat;
-    const spmv_status status =
+    spmv_status status =
         begin(world, opts, lacks ? "spmv_many_mat_deal: mat is NULL" : NULL, &known);
+    if (status == SPMV_OK && !many_is_blocks(known.partition))
+        status = many_fail(world, SPMV_E_UNSUITABLE, "spmv_many_mat_deal: rows go out in blocks");
+    status = many_agree(world, status);
     return status == SPMV_OK ? deal_out(world, mat, &known, out) : status;
 }
 
@@ -224,6 +232,10 @@ spmv_status spmv_many_mat_stats(const spmv_many_mat *mat, spmv_stats *out) {
         return many_fail(mat->world, SPMV_E_UNSUITABLE,
                          "spmv_many_mat_stats: only of a matrix that was loaded");
     return many_fill(mat->world, "spmv_stats", &mat->stats, sizeof mat->stats, out);
+}
+
+const int64_t *spmv_many_mat_numbers(const spmv_many_mat *mat) {
+    return mat ? mat->number : NULL;
 }
 
 spmv_status spmv_many_mat_entries(const spmv_many_mat *mat, spmv_coo_view *view) {

@@ -362,6 +362,7 @@ void spmv_many_mat_free(spmv_many_mat *mat) {
     many_own_free(mat->world, &mat->own);
     free(mat->remote_bits);
     free(mat->first_col);
+    free(mat->number);
     free(mat);
 }
 

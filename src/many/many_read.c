@@ -1,7 +1,8 @@
 /* many_read.c: all ranks read one matrix, each a piece, up to the rows that each owns. Ranks read
  * pieces of a file (many_file.c), count together what rows have, cut the rows into blocks, and send
  * each entry to the rank that owns its row (many_entries.c). Of a generated matrix every rank makes
- * its own rows. No rank has more than its piece and its rows. */
+ * its own rows. No rank has more than its piece and its rows. Of other partitions than blocks rows
+ * are in blocks first, and many_move.c brings them on. */
 #include "loading.h"
 #include "partition.h"
 #include <stdio.h>
@@ -152,13 +153,6 @@ static void loading_free(loading *l) {
     free(l->next);
 }
 
-void many_own_free(spmv_world *world, many_own *own) {
-    spmv_rows_give(world->ctx, own->row);
-    spmv_rows_give(world->ctx, own->col);
-    spmv_rows_give(world->ctx, own->value);
-    *own = (many_own){0};
-}
-
 /* Reads or counts, and cuts. */
 static spmv_status read_entries(loading *l) {
     spmv_world *world = l->world;
@@ -176,29 +170,14 @@ static spmv_status read_entries(loading *l) {
     return status;
 }
 
-static spmv_status build_rows(loading *l, spmv_some_rows *out) {
-    const int me = l->world->rank;
-    const spmv_coo_view A = {.size = sizeof A,
-                             .rows = l->first_row[me + 1] - l->first_row[me],
-                             .cols = l->head.cols,
-                             .nnz = l->own.n,
-                             .row = l->own.row,
-                             .col = l->own.col,
-                             .values = l->own.value};
-    const spmv_status status = spmv_rows_build(l->world->ctx, &A, l->first_row[me], out);
-    return many_agree_on_file(l->world, many_ctx_failed(l->world, status));
-}
-
 /* What is left of rows whose duplicates were added may be cut elsewhere: then entries move. */
 static spmv_status cut_again(loading *l, spmv_some_rows *rows, bool *moved) {
     spmv_world *world = l->world;
     const int me = world->rank;
     int64_t *cut = malloc(((size_t)world->size + 1) * sizeof *cut);
     int64_t *length = malloc(((size_t)rows->rows + 1) * sizeof *length);
-    spmv_chunk *own = calloc(1, sizeof *own);
-    many_own before = {0};
     spmv_status status =
-        many_agree(world, cut && length && own ? SPMV_OK : no_memory(world, "blocks of rows"));
+        many_agree(world, cut && length ? SPMV_OK : no_memory(world, "blocks of rows"));
     for (int64_t i = 0; i < rows->rows && status == SPMV_OK; i++)
         length[i] = rows->row_ptr[i + 1] - rows->row_ptr[i];
     if (status == SPMV_OK)
@@ -208,18 +187,10 @@ static spmv_status cut_again(loading *l, spmv_some_rows *rows, bool *moved) {
     *moved = status == SPMV_OK &&
              memcmp(cut, l->first_row, ((size_t)world->size + 1) * sizeof *cut) != 0;
     if (*moved) {
-        before = l->own;
-        for (int64_t k = 0; k < before.n; k++) before.row[k] += (int32_t)l->first_row[me];
-        own->has = (spmv_some_entries){before.n, before.row, before.col, before.value};
+        for (int64_t k = 0; k < l->own.n; k++) l->own.row[k] += (int32_t)l->first_row[me];
         memcpy(l->first_row, cut, ((size_t)world->size + 1) * sizeof *cut);
-        l->chunks = own;
-        l->own = (many_own){0};
-        l->head.symmetry = SPMV_GENERAL; /* images are among them */
-        own = NULL;
-        status = many_send_entries(l);
-        many_own_free(world, &before);
+        status = many_move_entries(l);
     }
-    free(own);
     free(length);
     free(cut);
     return status;
@@ -276,15 +247,16 @@ static spmv_status make(loading *l, bool keep, many_loaded *out) {
     spmv_status status = read_entries(l);
     const spmv_symmetry symmetry = l->head.symmetry;
     const double read = many_now();
-    if (status == SPMV_OK) status = build_rows(l, &out->rows);
+    if (status == SPMV_OK) status = many_build_rows(l, &out->rows);
     if (status == SPMV_OK && l->by == SPMV_BY_NONZEROS && l->head.rows && !l->made) {
         counted mine = {.merged = out->rows.merged}, all;
         status = add_up(world, &mine, &all);
         if (status == SPMV_OK && all.merged) status = cut_again(l, &out->rows, &moved);
         if (moved) many_rows_free(world, &out->rows);
-        if (status == SPMV_OK && moved) status = build_rows(l, &out->rows);
+        if (status == SPMV_OK && moved) status = many_build_rows(l, &out->rows);
     }
     if (status == SPMV_OK) status = tell_stats(l, &out->rows, symmetry, &out->stats);
+    if (status == SPMV_OK && !many_is_blocks(l->by)) status = many_move_rows(l, out);
     if (status != SPMV_OK) return status;
     const int64_t own_rows = out->rows.rows;
     out->own_cols = l->head.rows == l->head.cols
@@ -298,13 +270,6 @@ static spmv_status make(loading *l, bool keep, many_loaded *out) {
         l->own = (many_own){0};
     }
     return SPMV_OK;
-}
-
-void many_rows_free(spmv_world *world, spmv_some_rows *rows) {
-    spmv_rows_give(world->ctx, rows->row_ptr);
-    spmv_rows_give(world->ctx, rows->col_idx);
-    spmv_rows_give(world->ctx, rows->values);
-    *rows = (spmv_some_rows){0};
 }
 
 typedef struct request { /* of a rank: what all of them must ask for */
@@ -347,8 +312,8 @@ static spmv_status compare_requests(const loading *l, bool made) {
 }
 
 spmv_status many_read_rows(spmv_world *world, const char *path, const spmv_load_opts *opts,
-                           spmv_partition by, bool keep, many_loaded *out) {
-    loading l = {.world = world, .path = path, .opts = opts, .by = by};
+                           const spmv_many_load_opts *how, many_loaded *out) {
+    loading l = {.world = world, .path = path, .opts = opts, .by = how->partition, .how = how};
     const bool made = strncmp(path, "gen:", strlen("gen:")) == 0;
     *out = (many_loaded){.own_cols = 0};
     spmv_status status = SPMV_OK;
@@ -358,8 +323,11 @@ spmv_status many_read_rows(spmv_world *world, const char *path, const spmv_load_
     if (status == SPMV_OK) status = compare_requests(&l, made);
     if (status == SPMV_OK) status = made ? open_making(&l) : many_file_open(&l);
     if (status == SPMV_OK) status = many_check_room(&l);
-    if (status == SPMV_OK) status = make(&l, keep, out);
+    if (status == SPMV_OK) status = make(&l, how->keep_entries, out);
     loading_free(&l);
-    if (status != SPMV_OK) many_rows_free(world, &out->rows);
+    if (status == SPMV_OK) return status;
+    many_rows_free(world, &out->rows);
+    free(out->number);
+    out->number = NULL;
     return status;
 }

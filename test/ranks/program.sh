@@ -25,6 +25,7 @@ said() { grep -c "$1" "$work/log.jsonl"; }
 
 right() { # MPI RANKS: results are those of one process, to within rounding
     for words in "-m gen:poisson2d:20" "-m gen:random:200:5:90 --partition=rows --halo=replicate" "-m gen:dense:3" "-m $symmetric" \
+        "-m gen:poisson2d:20 --partition=metis -x $work/x.mtx" "-m gen:random:200:5:90 --partition=$work/owners" \
         "-m gen:powerlaw:300:4 -p f32 --overlap=off" "-m gen:random:40:3:300 --vectors=3 --layout=rows --alpha=2 --beta=-1"; do
         start $1 $2 $words -k auto -y "$work/many.mtx"
         is "exit of $words, $1 $2" 0 $code
@@ -32,10 +33,12 @@ right() { # MPI RANKS: results are those of one process, to within rounding
         is "rows that auto chose of $words, $1 $2" 1 "$(grep -c '[ (]auto[ )]' "$work/out")"
         is "records of $words, $1 $2" 1 "$(said '"status":"ok".*"ranks":{"count":'$2',"hosts":1')"
         case $words in
+            *owners*) is "partition of $words, $1 $2" 1 "$(said '"partition":"owners"')" ;;
+            *metis*) is "partition of $words, $1 $2" 1 "$(said '"partition":"metis"')" ;;
             *replicate*) is "halo of $words, $1 $2" 1 "$(said '"halo_asked":"replicate","halo":"replicate","lists_s":null')" ;;
             *dense*) is "halo of $words, $1 $2" 1 "$(said '"halo_asked":"auto","halo":"[lr].*","lists_s":[0-9]')" ;;
         esac
-        one=$(echo " $words" | sed 's/--partition=[a-z]*//; s/--overlap=[a-z]*//; s/--halo=[a-z]*//')
+        one=$(echo " $words" | sed 's/--partition=[^ ]*//; s/--overlap=[a-z]*//; s/--halo=[a-z]*//')
         "$program" $one -k csr_rows -q --no-log --min-time=0 --max-time=0 -y "$work/one.mtx" >"$work/out" 2>"$work/err"
         paste "$work/one.mtx" "$work/many.mtx" | awk -v words="$words" 'BEGIN { near = words ~ /f32/ ? 1e-4 : 1e-12 }
             !/^%/ && NF == 2 && $1 - $2 > near * (1 + $1 * $1) || $2 - $1 > near * (1 + $1 * $1) { wrong++ } END { exit wrong > 0 || NR < 3 }' && ok ||
@@ -48,6 +51,8 @@ refused() { # MPI
     start $1 2 -m gen:poisson2d:20 --cache=cold; is "cold, $1" 64 $code
     start $1 2 -m gen:poisson2d:20 -Z; is "-Z, $1" 64 $code; is "said of -Z, $1" 1 "$(grep -c '^spmv: unknown option' "$work/err")"
     start $1 2 -m "$work/none.mtx"; is "no file, $1" 66 $code; is "said of no file, $1" 1 "$(grep -c '^spmv: .*none.mtx' "$work/err")"
+    start $1 2 -m gen:poisson2d:20 --partition="$work/x.mtx"; is "no partition, $1" 65 $code
+    is "said of no partition, $1" 1 "$(grep -c "^spmv: .*x.mtx: its number 1, '%%MatrixMarket', is not a rank from 0 to 1" "$work/err")"
     for command in "sweep gen:poisson2d:20" "tune gen:poisson2d:20" table; do
         timeout -k 1 60 mpiexec.$1 -n 2 "$program" $command >"$work/out" 2>"$work/err"; is "$command, $1" 64 $?
         is "said of $command, $1" 1 "$(grep -c 'is for one process' "$work/err")"
@@ -123,6 +128,11 @@ scarce() { # MPI: a rank that lacks memory ends all, is named, and a number of r
         -m gen:poisson3d:400 -k csr_rows >"$work/out" 2>"$work/err"
     is "exit without memory, $1" 71 $?
     is "said without memory, $1" 1 "$(grep -c '^spmv: rank [01]: out of memory.* [0-9]* ranks with as much memory each would fit' "$work/err")"
+    # Rank 0 needs more for METIS than it has.
+    timeout -k 1 60 mpiexec.$1 -n 1 sh -c 'ulimit -v 3000000 && exec "$0" "$@"' "$program" -m gen:poisson3d:250 -k csr_rows --partition=metis : \
+        -n 1 "$program" -m gen:poisson3d:250 -k csr_rows --partition=metis >"$work/out" 2>"$work/err"
+    is "exit without memory for METIS, $1" 71 $?
+    is "said without memory for METIS, $1" 1 "$(grep -c '^spmv: rank 0: out of memory.* for the partition, and blocks of rows need none' "$work/err")"
 }
 
 # A rank is killed while products are timed: all end within five seconds, and no record says ok.
@@ -154,6 +164,8 @@ caught() { # FAULT MPI RANKS HALO
 
 program=$root/$built/spmv
 symmetric=$(grep -l '^%%MatrixMarket.*symmetric' test/data/a*.mtx | head -n 1)
+awk 'BEGIN { print "%%MatrixMarket matrix array real general\n400 1"; for (k = 0; k < 400; k++) print k % 17 - 8.5 }' >"$work/x.mtx"
+awk 'BEGIN { for (k = 0; k < 200; k++) print int(k / 3) % 2 }' >"$work/owners"
 gzip -c test/data/duplicates.mtx >"$work/packed.mtx.gz"
 awk 'BEGIN { print "%%MatrixMarket matrix coordinate real general\n60 60 60"; for (k = 1; k <= 60; k++) print k, 1, k == 41 ? "x" : k }' >"$work/wrong.mtx"
 gzip -c "$work/wrong.mtx" >"$work/wrong.mtx.gz"

@@ -8,7 +8,8 @@
  * by these kernels, instead of the usual; -r: how they are read, beside one rank; -b: in how many
  * bytes. Rank 0 prints what failed, and the counts; kernels that cannot multiply are skipped.
  *
- * ranks -i SOURCE -p nnz|rows: rank 0 prints a line of what each rank has, and no counts. */
+ * ranks -i SOURCE -p nnz|rows|metis|scotch|FILE: rank 0 prints a line of what each rank has, and no
+ * counts. */
 #include <math.h>
 #include <mpi.h>
 #include <spmv_many.h>
@@ -38,7 +39,9 @@ int MPI_Get_library_version(char *words, int *length) {
 
 static spmv_world *world;
 static int rank, size, passed, failed, skipped;
-static int64_t nan_at = -1; /* the entry of x that is NaN */
+static int64_t nan_at = -1;    /* the entry of x that is NaN */
+static const int64_t *numbers; /* of own rows of the matrix that is tried; NULL: in a block */
+static int is_square;
 
 /* ---- counting ------------------------------------------------------------------------------- */
 
@@ -96,16 +99,33 @@ typedef struct product {
     uint64_t seed;
 } product;
 
+static int64_t row_at(const spmv_many_facts *f, int64_t i) {
+    return numbers ? numbers[i] : f->first_row + i;
+}
+
+static int64_t col_at(const spmv_many_facts *f, int64_t j) {
+    return numbers && is_square ? numbers[j] : f->first_col + j;
+}
+
+/* Returns where each row of the matrix is among own ones, malloc'd; -1: it is another rank's. */
+static int64_t *places_of(const scene *s, const spmv_many_facts *f) {
+    int64_t *at = malloc((size_t)s->rows * sizeof *at + 1);
+    for (int64_t i = 0; i < s->rows; i++) at[i] = -1;
+    for (int64_t i = 0; i < f->own_rows; i++) at[row_at(f, i)] = i;
+    return at;
+}
+
 /* Says whether own rows of y are right, within what rounding can do. */
 static int is_right(const scene *s, const spmv_many_facts *f, const product *p, const void *y) {
     const double eps = p->precision == SPMV_F32 ? 0x1p-23 : 0x1p-52;
     long double *sum = calloc((size_t)(f->own_rows * p->k) + 1, 2 * sizeof *sum);
     long double *mass = sum + f->own_rows * p->k;
+    int64_t *at = places_of(s, f);
     int right = 1;
     for (int64_t e = 0; e < s->nnz; e++) {
-        const int64_t i = s->row[e] - f->first_row;
+        const int64_t i = at[s->row[e]];
         const double a = p->precision == SPMV_F32 ? (float)s->value[e] : s->value[e];
-        for (int64_t v = 0; i >= 0 && i < f->own_rows && v < p->k; v++) {
+        for (int64_t v = 0; i >= 0 && v < p->k; v++) {
             const long double term = (long double)a * x_at(p->seed, s->col[e], v, p->precision);
             sum[i * p->k + v] += p->alpha * term;
             mass[i * p->k + v] += fabsl(p->alpha * term);
@@ -113,12 +133,13 @@ static int is_right(const scene *s, const spmv_many_facts *f, const product *p, 
     }
     for (int64_t n = 0; n < f->own_rows * p->k; n++) {
         const double before =
-            p->beta == 0 ? 0 : y_at(p->seed, f->first_row + n / p->k, n % p->k, p->precision);
+            p->beta == 0 ? 0 : y_at(p->seed, row_at(f, n / p->k), n % p->k, p->precision);
         const long double expected = sum[n] + p->beta * before;
         const long double bound = 40 * eps * (mass[n] + fabs(p->beta * before));
         const double got = get(y, n, p->precision);
         if (isnan(expected) ? !isnan(got) : !(fabsl(got - expected) <= bound)) right = 0;
     }
+    free(at);
     free(sum);
     return right;
 }
@@ -146,10 +167,9 @@ static int try_product(const scene *s, const spmv_many_facts *f, const spmv_many
     for (int64_t n = 0; n < f->own_rows * p->k; n++) put(y, n, NAN, p->precision);
     spmv_status status = multiply(plan, p, x, y); /* halos are NaN now */
     for (int64_t n = 0; n < f->own_cols * p->k; n++)
-        put(x, n, x_at(p->seed, f->first_col + n / p->k, n % p->k, p->precision), p->precision);
+        put(x, n, x_at(p->seed, col_at(f, n / p->k), n % p->k, p->precision), p->precision);
     for (int64_t n = 0; n < f->own_rows * p->k; n++)
-        put(y, n,
-            p->beta == 0 ? NAN : y_at(p->seed, f->first_row + n / p->k, n % p->k, p->precision),
+        put(y, n, p->beta == 0 ? NAN : y_at(p->seed, row_at(f, n / p->k), n % p->k, p->precision),
             p->precision);
     if (status == SPMV_OK) status = multiply(plan, p, x, y);
     int right = status == SPMV_OK && is_right(s, f, p, y);
@@ -158,7 +178,7 @@ static int try_product(const scene *s, const spmv_many_facts *f, const spmv_many
     other.seed += 500;
     other.beta = 0;
     for (int64_t n = 0; n < f->own_cols * p->k; n++)
-        put(x, n, x_at(other.seed, f->first_col + n / p->k, n % p->k, p->precision), p->precision);
+        put(x, n, x_at(other.seed, col_at(f, n / p->k), n % p->k, p->precision), p->precision);
     if (multiply(plan, &other, x, y) != SPMV_OK || !is_right(s, f, &other, y)) right = 0;
     free(x);
     free(y);
@@ -181,6 +201,8 @@ static int try_plan(const scene *s, spmv_many_mat *mat, const char *kernel, spmv
     opts.vectors = vectors;
     opts.layout = vectors > 1 ? SPMV_ROWS : 0;
     opts.expected_calls = 1;
+    numbers = spmv_many_mat_numbers(mat);
+    is_square = s->rows == s->cols;
     if (spmv_many_mat_set_halo(mat, halo) != SPMV_OK) return 0;
     const spmv_status status = spmv_many_plan_create(mat, &opts, &plan);
     if (status != SPMV_OK) return status == SPMV_E_UNSUITABLE ? UNSUITABLE : 0;
@@ -287,13 +309,16 @@ static int has_own_entries(const scene *s, const spmv_many_mat *mat) {
     int64_t n = 0;
     if (spmv_many_mat_info(mat, &f) != SPMV_OK || spmv_many_mat_entries(mat, &own) != SPMV_OK)
         return 0;
+    numbers = spmv_many_mat_numbers(mat);
+    int64_t *at = places_of(s, &f);
     for (int64_t e = 0; e < s->nnz; e++) {
-        if (s->row[e] < f.first_row || s->row[e] >= f.first_row + f.own_rows) continue;
+        if (at[s->row[e]] < 0) continue;
         wanted += sum_of(s->row[e], s->col[e], s->value[e]);
         n++;
     }
     for (int64_t e = 0; e < own.nnz; e++)
-        got += sum_of(f.first_row + own.row[e], own.col[e], own.values[e]);
+        got += sum_of(row_at(&f, own.row[e]), own.col[e], own.values[e]);
+    free(at);
     return own.nnz == n && got == wanted && own.rows == f.own_rows && own.cols == s->cols;
 }
 
@@ -312,6 +337,27 @@ static int same_stats(const spmv_stats *a, const spmv_stats *b) {
            a->hash == b->hash && a->field == b->field && a->symmetry == b->symmetry;
 }
 
+/* The rank of each row in a partition without blocks: malloc'd. The last of several has none. */
+static int32_t *scattered(int64_t rows) {
+    int32_t *owner = malloc((size_t)rows * sizeof *owner + 1);
+    for (int64_t i = 0; i < rows; i++)
+        owner[i] = (int32_t)((i * 7 + i / 5) % (size > 2 ? size - 1 : size));
+    return owner;
+}
+
+/* Only rank 0 has a partition. */
+static spmv_status load_by(const char *source, int by, int64_t rows, spmv_many_mat **mat) {
+    spmv_many_load_opts opts = SPMV_OPTS(spmv_many_load_opts);
+    int32_t *owner = rank == 0 ? scattered(rows) : NULL;
+    opts.partition = (spmv_partition)by;
+    opts.keep_entries = 1;
+    opts.owner = by == SPMV_BY_OWNERS ? owner : NULL;
+    opts.owners = rows;
+    const spmv_status status = spmv_many_mat_load(world, source, &opts, mat);
+    free(owner);
+    return status;
+}
+
 /* What ranks read together is what one reads alone: entries, statistics and notes; what one
  * refuses, they refuse with the same words. */
 static void try_reading(const char *source) {
@@ -325,13 +371,11 @@ static void try_reading(const char *source) {
     if (right == SPMV_OK) right = spmv_mat_stats(alone, &wanted);
     snprintf(words, sizeof words, "%s",
              right == SPMV_OK ? spmv_ctx_note(ctx) : spmv_ctx_error(ctx));
-    for (int by = SPMV_BY_NONZEROS; by <= SPMV_BY_ROWS; by++) {
+    for (int by = SPMV_BY_NONZEROS; by <= SPMV_BY_OWNERS; by++) {
         spmv_many_mat *mat = NULL;
         spmv_stats stats = SPMV_OPTS(spmv_stats);
-        spmv_many_load_opts opts = SPMV_OPTS(spmv_many_load_opts);
-        opts.partition = (spmv_partition)by;
-        opts.keep_entries = 1;
-        const spmv_status status = spmv_many_mat_load(world, source, &opts, &mat);
+        if (by == SPMV_BY_METIS || by == SPMV_BY_SCOTCH) continue; /* try_partitions */
+        const spmv_status status = load_by(source, by, s.rows, &mat);
         count(status == right, "status", source);
         if (right != SPMV_OK || !read) {
             count(strncmp(spmv_world_error(world), words, sizeof words - 1) == 0, words, source);
@@ -346,6 +390,39 @@ static void try_reading(const char *source) {
         spmv_many_mat_free(mat);
     }
     spmv_mat_free(alone);
+    scene_free(&s);
+}
+
+/* Rows that are no blocks: by libraries, of square matrices, and as a caller says. */
+static void try_partitions(const char *source) {
+    scene s = {0};
+    count(read_scene(source, &s), "read", source);
+    for (int by = SPMV_BY_METIS; by <= SPMV_BY_OWNERS; by++) {
+        spmv_many_mat *mat = NULL;
+        spmv_many_facts f = SPMV_OPTS(spmv_many_facts);
+        const spmv_status status = load_by(source, by, s.rows, &mat);
+        if (s.rows != s.cols && by != SPMV_BY_OWNERS) {
+            count(status == SPMV_E_ARG && strstr(spmv_world_error(world), "square matrices"),
+                  "refused", source);
+            continue;
+        }
+        if (status == SPMV_E_FEATURE) { /* the library is not installed */
+            skipped++;
+            continue;
+        }
+        count(status == SPMV_OK, "load", source);
+        if (status != SPMV_OK) continue;
+        spmv_many_mat_info(mat, &f);
+        count(has_own_entries(&s, mat), "entries", source);
+        numbers = spmv_many_mat_numbers(mat);
+        int ascend = numbers != NULL;
+        for (int64_t i = 1; ascend && i < f.own_rows; i++) ascend = numbers[i - 1] < numbers[i];
+        count(ascend, "numbers ascend", source);
+        count(try_plan(&s, mat, "auto", SPMV_F64, 1) == RIGHT, "f64", source);
+        count(try_plan(&s, mat, "csr_rows", SPMV_F32, 1) == RIGHT, "f32", source);
+        count(try_plan(&s, mat, "csr_rows", SPMV_F64, 3) == RIGHT, "three vectors", source);
+        spmv_many_mat_free(mat);
+    }
     scene_free(&s);
 }
 
@@ -566,16 +643,37 @@ static void try_halo(void) {
 
 /* What ranks tell each other through the world. */
 static void try_talk(void) {
-    int numbers[4] = {0}, mine = 10 + rank;
+    int gathered[4] = {0}, mine = 10 + rank;
     int64_t out[4] = {0}, in[4] = {0};
-    count(spmv_world_gather(world, &mine, sizeof mine, numbers) == SPMV_OK, "gather", "talk");
-    for (int r = 0; r < size; r++) count(numbers[r] == 10 + r, "gathered", "talk");
+    count(spmv_world_gather(world, &mine, sizeof mine, gathered) == SPMV_OK, "gather", "talk");
+    for (int r = 0; r < size; r++) count(gathered[r] == 10 + r, "gathered", "talk");
     for (int r = 0; r < size; r++) out[r] = rank == 0 ? (int64_t)sizeof mine : 0;
     in[0] = sizeof mine;
     mine = 0;
-    count(spmv_world_deal(world, numbers, out, &mine, in) == SPMV_OK && mine == 10 + rank, "deal",
+    count(spmv_world_deal(world, gathered, out, &mine, in) == SPMV_OK && mine == 10 + rank, "deal",
           "talk");
     count(*spmv_world_mpi(world), "name", "talk");
+}
+
+/* Partitions that are none, and the deal of rank 0's matrix, which is in blocks. */
+static void try_no_partition(void) {
+    spmv_mat *whole = NULL;
+    spmv_many_mat *mat = NULL;
+    spmv_many_load_opts opts = SPMV_OPTS(spmv_many_load_opts);
+    const int32_t owner[3] = {0, 0, size};
+    opts.partition = SPMV_BY_OWNERS;
+    expect(spmv_many_mat_load(world, "gen:diagonal:3", &opts, &mat), SPMV_E_ARG, "neither owner");
+    opts.owner = owner;
+    opts.owners = 2;
+    expect(spmv_many_mat_load(world, "gen:diagonal:3", &opts, &mat), SPMV_E_ARG, "owners is 2");
+    opts.owners = 3;
+    expect(spmv_many_mat_load(world, "gen:diagonal:3", &opts, &mat), SPMV_E_ARG, "owner[2] is ");
+    opts.owner = NULL;
+    opts.owner_file = "no/such/file";
+    expect(spmv_many_mat_load(world, "gen:diagonal:3", &opts, &mat), SPMV_E_IO, "no/such/file");
+    if (rank == 0) spmv_mat_load(spmv_world_ctx(world), "gen:diagonal:3", NULL, &whole);
+    expect(spmv_many_mat_deal(world, whole, &opts, &mat), SPMV_E_UNSUITABLE, "in blocks");
+    spmv_mat_free(whole);
 }
 
 static void try_failures(void) {
@@ -584,6 +682,7 @@ static void try_failures(void) {
     spmv_many_mat *mat = NULL;
     spmv_many_plan *plan = NULL;
     const int last = size - 1;
+    try_no_partition();
     expect(spmv_many_mat_load(world, "no/such/file.mtx", NULL, &mat), SPMV_E_IO, "rank 0: ");
     if (size > 1) {
         spmv_many_load_opts load = SPMV_OPTS(spmv_many_load_opts);
@@ -653,6 +752,8 @@ static void try_usual(void) {
     for (size_t k = 0; k < sizeof sources / sizeof *sources; k++)
         try_source(sources[k], k % 2 ? SPMV_BY_ROWS : SPMV_BY_NONZEROS,
                    k % 3 ? "auto" : "csr_rows");
+    for (size_t k = 0; k < sizeof sources / sizeof *sources; k += 2) try_partitions(sources[k]);
+    try_partitions("gen:dense:1x7");
     try_nan();
     try_own_rows(SPMV_F64);
     try_own_rows(SPMV_F32);
@@ -665,11 +766,15 @@ static void try_usual(void) {
 /* ---- facts ---------------------------------------------------------------------------------- */
 
 /* Prints each rank's number, rows, nonzeros, entries received and sent, and peers. */
-static void print_facts(const char *source, spmv_partition partition) {
+static void print_facts(const char *source, const char *by) {
+    static const char *const words[] = {"nnz", "rows", "metis", "scotch"};
+    int partition = 0;
     spmv_many_mat *mat = NULL;
     spmv_many_load_opts opts = SPMV_OPTS(spmv_many_load_opts);
     spmv_many_facts f = SPMV_OPTS(spmv_many_facts), *all = malloc((size_t)size * sizeof *all);
-    opts.partition = partition;
+    while (partition < SPMV_BY_OWNERS && strcmp(by, words[partition]) != 0) partition++;
+    opts.partition = (spmv_partition)partition;
+    opts.owner_file = by;
     if (spmv_many_mat_load(world, source, &opts, &mat) != SPMV_OK) puts(spmv_world_error(world));
     if (mat) spmv_many_mat_info(mat, &f);
     MPI_Gather(&f, sizeof f, MPI_BYTE, all, sizeof f, MPI_BYTE, 0, MPI_COMM_WORLD);
@@ -718,7 +823,7 @@ int main(int argc, char **argv) {
         if (strcmp(argv[k], "-k") == 0) try_source("gen:box27:5", SPMV_BY_ROWS, argv[k + 1]);
         if (strcmp(argv[k], "-i") == 0) of = argv[k + 1];
         if (strcmp(argv[k], "-p") == 0) {
-            print_facts(of, strcmp(argv[k + 1], "rows") == 0 ? SPMV_BY_ROWS : SPMV_BY_NONZEROS);
+            print_facts(of, argv[k + 1]);
             prints = 1;
         }
         asked |= !strchr("xwh", argv[k][1]);

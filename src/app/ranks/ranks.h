@@ -25,6 +25,7 @@ typedef struct ranks {
     sheet of;
     spmv_many_mat *mat;
     spmv_many_facts facts, *all; /* of this rank; [size] */
+    const int64_t *number;       /* of own rows in the file, lent by mat; NULL: they follow facts */
     spmv_coo_view own;           /* entries of own rows, lent by mat; none if nothing is checked */
     double *x;             /* [vectors][of.cols] of -x; NULL: numbers are made by their index */
     oracle *right[NXS][2]; /* [precision], of each vector; NULL: not made yet */
@@ -46,6 +47,17 @@ typedef struct course { /* of products by one cell */
 
 static inline bool is_first(const ranks *w) {
     return w->rank == 0;
+}
+
+/* Returns the number that an own row has in the file. */
+static inline int64_t ranks_row(const ranks *w, int64_t i) {
+    return w->number ? w->number[i] : w->facts.first_row + i;
+}
+
+/* Returns the number that an own entry of x has: rows and columns of square matrices have the
+ * same. */
+static inline int64_t ranks_col(const ranks *w, int64_t j) {
+    return w->number && w->of.rows == w->of.cols ? w->number[j] : w->facts.first_col + j;
 }
 
 /* ---- ranks_world.c -------------------------------------------------------------------------- */

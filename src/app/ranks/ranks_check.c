@@ -25,7 +25,7 @@ double ranks_x_at(const ranks *w, xs which, int64_t v, int64_t j) {
 static void set_x(const ranks *w, const course *c, xs which, bool poison) {
     const spmv_many_facts *f = &w->facts;
     for (int64_t n = 0; n < f->own_cols * c->k; n++)
-        put(c->x, n, poison ? NAN : ranks_x_at(w, which, n % c->k, f->first_col + n / c->k),
+        put(c->x, n, poison ? NAN : ranks_x_at(w, which, n % c->k, ranks_col(w, n / c->k)),
             c->precision);
 }
 
@@ -35,7 +35,7 @@ void ranks_set_vectors(const ranks *w, course *c, xs which) {
     set_x(w, c, which, false);
     c->turned = false;
     for (int64_t n = 0; n < f->own_rows * c->k; n++) {
-        const int64_t i = n % c->k * w->of.rows + f->first_row + n / c->k;
+        const int64_t i = n % c->k * w->of.rows + ranks_row(w, n / c->k);
         put(c->y, n, NAN, c->precision);
         put(c->y0, n, o->beta == 0 ? NAN : random_entry(o->seed + 0x5eed, (uint64_t)i),
             c->precision);
@@ -82,10 +82,11 @@ static spmv_status make_right(ranks *w, spmv_precision precision, xs which, int6
 
 /* ---- verdicts ------------------------------------------------------------------------------- */
 
-static void add_verdict(verdict *sum, const verdict *v, int64_t first_row) {
+/* The first bad row of all ranks is the one that stands first in the file. */
+static void add_verdict(verdict *sum, const verdict *v) {
     if (v->max_ratio > sum->max_ratio) sum->max_ratio = v->max_ratio;
-    if (v->bad_rows && !sum->bad_rows) {
-        sum->first_bad_row = first_row + v->first_bad_row;
+    if (v->bad_rows && (!sum->bad_rows || v->first_bad_row < sum->first_bad_row)) {
+        sum->first_bad_row = v->first_bad_row;
         sum->first_bad_vector = v->first_bad_vector;
         sum->got = v->got;
         sum->expected = v->expected;
@@ -106,10 +107,11 @@ int ranks_check(ranks *w, const course *c, xs which, verdict *out) {
         mine = oracle_check_all(w->right[which][c->precision], c->k,
                                 c->k > 1 ? SPMV_ROWS : SPMV_COLUMNS, c->precision,
                                 c->turned ? -o->alpha : o->alpha, o->beta, c->y0, c->y);
+        if (mine.bad_rows) mine.first_bad_row = ranks_row(w, mine.first_bad_row);
         status = spmv_world_gather(w->world, &mine, sizeof mine, all);
         if (status != SPMV_OK) code = ranks_failed(w, status);
     }
-    for (int r = 0; r < w->size && !code; r++) add_verdict(out, &all[r], w->all[r].first_row);
+    for (int r = 0; r < w->size && !code; r++) add_verdict(out, &all[r]);
     free(all);
     return code;
 }

@@ -13,7 +13,7 @@ static int draw(ranks *w, inputs *in) {
     int64_t *mine = calloc(1, each), *all = malloc((size_t)w->size * each);
     int code = ranks_agree(w, mine && all ? 0 : complain(SPMV_E_NOMEM, NULL));
     if (!code) {
-        thumbnail_count(&w->own, w->facts.first_row, w->of.rows, mine);
+        thumbnail_count(&w->own, w->number, w->facts.first_row, w->of.rows, mine);
         const spmv_status status = spmv_world_gather(w->world, mine, each, all);
         if (status != SPMV_OK) code = ranks_failed(w, status);
     }
@@ -41,8 +41,16 @@ static spmv_status get_facts(ranks *w, spmv_stats *stats) {
     TRY(spmv_many_mat_info(w->mat, &w->facts));
     TRY(spmv_many_mat_stats(w->mat, stats));
     if (w->run->o->verify) TRY(spmv_many_mat_entries(w->mat, &w->own));
+    w->number = spmv_many_mat_numbers(w->mat);
     w->of = (sheet){stats->rows, stats->cols, stats->nnz};
     return spmv_world_gather(w->world, &w->facts, sizeof w->facts, w->all);
+}
+
+static spmv_partition partition_of(const char *word) {
+    static const char *const words[] = {"nnz", "rows", "metis", "scotch"};
+    for (int k = SPMV_BY_NONZEROS; k < SPMV_BY_OWNERS; k++)
+        if (strcmp(word, words[k]) == 0) return (spmv_partition)k;
+    return SPMV_BY_OWNERS;
 }
 
 int ranks_load(ranks *w, const char *source, spmv_stats *stats, inputs *in) {
@@ -50,9 +58,9 @@ int ranks_load(ranks *w, const char *source, spmv_stats *stats, inputs *in) {
     struct timespec start;
     const spmv_load_opts load = load_options(run, source, &start);
     spmv_many_load_opts opts = SPMV_OPTS(spmv_many_load_opts);
-    const bool by_rows = strcmp(run->o->partition, "rows") == 0;
     opts.load = &load;
-    opts.partition = by_rows ? SPMV_BY_ROWS : SPMV_BY_NONZEROS;
+    opts.partition = partition_of(run->o->partition);
+    opts.owner_file = run->o->partition;
     opts.keep_entries = run->o->verify;
     spmv_status status = spmv_many_mat_load(w->world, source, &opts, &w->mat);
     if (status == SPMV_OK) status = spmv_many_mat_set_halo(w->mat, run->o->halo);
@@ -91,24 +99,28 @@ enum { ROWS = 1 << 14 }; /* of each rank that are gathered at a time */
 static void place_y(const ranks *w, int64_t k, int64_t from, const double *got, double *y) {
     for (int r = 0; r < w->size; r++) {
         const spmv_many_facts *f = &w->all[r];
-        for (int64_t i = from; i < from + ROWS && i < f->own_rows; i++)
-            for (int64_t v = 0; v < k; v++)
-                y[v * w->of.rows + f->first_row + i] = got[((r * ROWS) + i - from) * k + v];
+        for (int64_t i = from; i < from + ROWS && i < f->own_rows; i++) {
+            const double *row = got + (r * ROWS + i - from) * (k + 1);
+            for (int64_t v = 0; v < k; v++) y[v * w->of.rows + (int64_t)row[k]] = row[v];
+        }
     }
 }
 
-static void widen(const course *c, int64_t from, int64_t rows, double *out) {
-    for (int64_t n = 0; n < ROWS * c->k; n++) {
-        const int64_t at = from * c->k + n;
-        out[n] = at >= rows * c->k          ? 0
-                 : c->precision == SPMV_F64 ? ((const double *)c->y)[at]
-                                            : (double)((const float *)c->y)[at];
+/* Widens own rows, and puts the number of each behind it. */
+static void widen(const ranks *w, const course *c, int64_t from, double *out) {
+    const int64_t k = c->k;
+    memset(out, 0, (size_t)(ROWS * (k + 1)) * sizeof *out);
+    for (int64_t i = from; i < from + ROWS && i < w->facts.own_rows; i++, out += k + 1) {
+        for (int64_t v = 0; v < k; v++)
+            out[v] = c->precision == SPMV_F64 ? ((const double *)c->y)[i * k + v]
+                                              : (double)((const float *)c->y)[i * k + v];
+        out[k] = (double)ranks_row(w, i);
     }
 }
 
 int ranks_save_y(ranks *w, const course *c) {
     session *run = w->run;
-    const size_t block = (size_t)(ROWS * c->k);
+    const size_t block = (size_t)(ROWS * (c->k + 1));
     const int64_t all = w->of.rows * c->k;
     int64_t most = 0;
     double *mine = malloc(block * sizeof *mine),
@@ -118,7 +130,7 @@ int ranks_save_y(ranks *w, const course *c) {
     for (int r = 0; r < w->size; r++)
         if (w->all[r].own_rows > most) most = w->all[r].own_rows;
     for (int64_t from = 0; from < most && !code; from += ROWS) {
-        widen(c, from, w->facts.own_rows, mine);
+        widen(w, c, from, mine);
         const spmv_status status = spmv_world_gather(w->world, mine, block * sizeof *mine, got);
         if (status != SPMV_OK) code = ranks_failed(w, status);
         if (is_first(w) && !code) place_y(w, c->k, from, got, y);
