@@ -96,6 +96,11 @@ if [ $# -gt 1 ]; then
             n=$((n + 1)) names="$names $(basename "$path" .mtx)"
         done
         check "files:$names" $n "$spmv" $every "$@" --rowlens=on,off -p f64,f32 ;;
+    vectors) # racecheck of the kernels whose blocks share sums of several vectors
+        count_matrices "$@"
+        : >"$work/tool"
+        check "racecheck of several vectors:$names" $n compute-sanitizer --tool racecheck --error-exitcode 9 \
+            --log-file "$work/tool" "$spmv" -k cuda:csr_vectors,cuda:bsr_vectors $once --format=csv "$@" ;;
     sanitize)
         tool=$1 kernels='cuda:*'; shift
         if [ "$tool" = racecheck ]; then # of our own kernels: it reports hazards in cuSPARSE's conversion to blocks
@@ -140,6 +145,7 @@ list() {
     for tool in racecheck initcheck memcheck; do
         generated $sanitized | in_lines 9 "sanitize $tool" '-p f64,f32 --rowlens=on,off --alpha=2 --beta=-1'
     done
+    generated $sanitized | in_lines 9 vectors '--vectors=3,33 --layout=rows,columns -p f64'
     for tool in initcheck memcheck; do generated $quickly | in_lines 20 "sanitize $tool" "$(echo $shapes)"; done
 }
 : >"$work/results"

@@ -38,6 +38,8 @@ class Parser(argparse.ArgumentParser):
         return super().parse_args(words, namespace)
 
     def error(self, message):
+        message = re.sub(r"the following arguments are required: (.*)", r"missing: \1", message)
+        message = re.sub(r"argument \S+: invalid choice: (.*?) \(choose from (.*)\)", r"\1 is not known; known are \2", message)
         raise Stop(EX_USAGE, f"{message}; --help says more")
 
 

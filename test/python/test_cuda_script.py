@@ -67,15 +67,15 @@ class CudaScript(unittest.TestCase):
         self.assertIn("launches: mesh:9 road:9: 2 matrices, 2 ok, 2 skipped, 0 wrong, 0 failed\n", out)
         self.assertIn("b.mtx: complex, not multiplied", out)
         self.assertIn("files: a: 1 matrices, 1 ok", out)
-        self.assertEqual(out.count("== SUMMARY: 0 errors"), 5)
+        self.assertEqual(out.count("== SUMMARY: 0 errors"), 6)
         self.assertIn("compute-sanitizer memcheck: giantrow:900:700 mesh:5000 random:400:33:5000: 3 matrices, 3 ok", out)
-        self.assertTrue(out.endswith("26 passed, 0 failed, 0 not run to their end\n"), out)
+        self.assertTrue(out.endswith("27 passed, 0 failed, 0 not run to their end\n"), out)
 
     def test_what_is_wrong_or_missing_fails(self):
         code, out = self.run_all(WRONG="mesh:9")
         self.assertEqual(code, 1)
         self.assertIn("1 matrices, 1 ok, 1 skipped, 1 wrong, 0 failed (exit 1)", out)
-        self.assertIn("23 passed, 3 failed", out)
+        self.assertIn("24 passed, 3 failed", out)
         code, out = self.run_all(LOST="road:9")
         self.assertEqual(code, 1, "a matrix without a row")
         self.assertIn("1 matrices, 1 ok, 1 skipped, 0 wrong, 0 failed (exit 1)", out)
@@ -89,7 +89,7 @@ class CudaScript(unittest.TestCase):
         self.script("bin/compute-sanitizer", "#!/bin/sh\necho '== Invalid read' >$6; exit 9\n")
         code, out = self.run_all()
         self.assertEqual(code, 1)
-        self.assertEqual(out.count("== Invalid read\nFAIL"), 5, out)
+        self.assertEqual(out.count("== Invalid read\nFAIL"), 6, out)
 
     def test_interrupted_it_says_how_far_it_came(self):
         process = self.start(SLOW="--alpha=2")
@@ -100,7 +100,7 @@ class CudaScript(unittest.TestCase):
         self.assertLess(time.time() - begun, 20, "waits for what it should end")
         self.assertEqual(process.returncode, 143, out)
         self.assertIn("not run to its end: class scaled -m gen:mesh:9", out)
-        self.assertTrue(out.endswith("19 passed, 0 failed, 7 not run to their end\n"), out)
+        self.assertTrue(out.endswith("19 passed, 0 failed, 8 not run to their end\n"), out)
         self.assertEqual(list((self.work / "tmp").iterdir()), [], "left behind")
 
 

@@ -81,8 +81,10 @@ class Files(unittest.TestCase):
         self.assertIn("'spmv probe' measures it", self.plot("roofline", log("y.jsonl"), code=65))
 
     def test_usage(self):
-        for words in (["spy", "a", "b"], ["spy", "a", "-o", "a.gif"], ["pie", "a"], []):
-            self.plot(*words, code=64)
+        for words, said in ((["spy", "a", "b"], "one matrix"), (["spy", "a", "-o", "a.gif"], ".svg, .png or .pdf"),
+                            (["pie", "a"], "'pie' is not known; known are 'spy', 'roofline'"),
+                            ([], "missing: what, FILE")):
+            self.assertIn(said, self.plot(*words, code=64))
 
 
 if __name__ == "__main__":
