@@ -4,6 +4,7 @@
     mutate.py                       the faults of faults.txt, written by hand
     mutate.py --generated [SEED]    100 that are drawn from all that operators.py can make
     mutate.py --only WORD           those whose name or file holds WORD
+    mutate.py --jobs N              N at a time, each in a copy of its own
     mutate.py --check               says whether the text of each of faults.txt stands in its file
 
 It works in a copy of the tracked files, build/mutate/tree, whose objects are reused. What a run found is
@@ -15,6 +16,7 @@ import argparse
 import fcntl
 import fnmatch
 import hashlib
+import itertools
 import json
 import os
 import random
@@ -28,8 +30,10 @@ import operators
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
-HOME = os.path.join(ROOT, "build", "mutate")
+ALL = os.path.join(ROOT, "build", "mutate")
+HOME = os.environ.get("MUTATE_HOME", ALL)  # of one of several jobs: ALL/job3
 TREE = os.path.join(HOME, "tree")
+RESULTS = os.path.join(ALL, "results.jsonl")
 MAKE = ["make", "-s", "-j2", "CFLAGS=-O1 -march=native"]
 SAMPLE = 100
 
@@ -280,10 +284,9 @@ def is_current(old, fault):
 
 
 def run(faults, most, verbose):
-    results = os.path.join(HOME, "results.jsonl")
     known, tests, count, survivors = {}, Tests(), {}, []
-    if os.path.exists(results):
-        known = {line["fault"]: line for line in map(json.loads, read(results).splitlines())}
+    if os.path.exists(RESULTS):
+        known = {line["fault"]: line for line in map(json.loads, read(RESULTS).splitlines())}
     listed = equivalent()
     done = 0
     for fault in faults:
@@ -297,7 +300,7 @@ def run(faults, most, verbose):
             result, test = plant(fault, tests)
             line = {"fault": fault.identity(), "name": fault.name, "result": result, "test": test, "shared": shared_version(),
                     "versions": {test: version_of(test) for test in fault.tests}}
-            with open(results, "a", encoding="utf-8") as file:
+            with open(RESULTS, "a", encoding="utf-8") as file:
                 file.write(json.dumps(line) + "\n")
         if result == "survived" and reason_of(fault, listed):
             result = "equivalent"
@@ -311,12 +314,32 @@ def run(faults, most, verbose):
     return 1 if survivors else 0
 
 
+def share_out(jobs):
+    """Plants faults in so many copies at a time; what they found is in RESULTS."""
+    tests = [f"build/omp/test/{name[:-2]}" for name in sorted(os.listdir(os.path.join(TREE, "test", "unit")))
+             if name.startswith("test_") and name.endswith(".c")]
+    subprocess.run([*MAKE, f"-j{os.cpu_count()}", "omp", "build/omp/spmv-wrong", *tests], cwd=TREE, check=True)
+    running = []
+    for job in range(jobs):
+        home = os.path.join(ALL, f"job{job}")
+        shutil.rmtree(home, ignore_errors=True)
+        os.makedirs(home)
+        subprocess.run(["cp", "-a", TREE, home], check=True)
+        words = [word for word in sys.argv[1:] if word != "-v"]
+        running.append(subprocess.Popen([sys.executable, __file__, *words, f"--job={job}"], stdout=subprocess.DEVNULL,
+                                        env={**os.environ, "MUTATE_HOME": home}))
+    for job in running:
+        job.wait()
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n", maxsplit=1)[0])
     parser.add_argument("--generated", nargs="?", const=1, type=int, metavar="SEED")
     parser.add_argument("--only", default="", metavar="WORD")
     parser.add_argument("-v", "--verbose", action="store_true")
     parser.add_argument("--check", action="store_true")
+    parser.add_argument("--jobs", type=int, default=1, metavar="N")
+    parser.add_argument("--job", type=int, help=argparse.SUPPRESS)  # the number of one of them
     o = parser.parse_args()
     if o.check:
         written()
@@ -325,9 +348,14 @@ def main():
     lock = open(os.path.join(HOME, "lock"), "w", encoding="utf-8")  # pylint: disable=consider-using-with
     fcntl.flock(lock, fcntl.LOCK_EX)  # one run at a time has the copy
     copy_tree()
+    if o.jobs > 1 and o.job is None:
+        share_out(o.jobs)
     faults = written() if o.generated is None else generated(o.generated)
-    sys.exit(run((f for f in faults if o.only in f.name or o.only == f.file), SAMPLE if o.generated is not None else -1,
-                 o.verbose))
+    wanted = (fault for fault in faults if o.only in fault.name or o.only == fault.file)
+    most = SAMPLE if o.generated is not None else -1
+    if o.job is not None:  # what they leave is for the one that started them
+        wanted, most = itertools.islice(wanted, o.job, None, o.jobs), most // o.jobs
+    sys.exit(run(wanted, most, o.verbose))
 
 
 if __name__ == "__main__":
