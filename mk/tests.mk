@@ -24,8 +24,9 @@ test-deb test-python-binding test-python-accelerate test-python-cupy: test-%:
 	$(Q)PYTHON=$(PYTHON) sh test/$*.sh
 test-petsc bench-petsc: $(BUILD)
 	$(Q)sh test/petsc/run.sh build/$(BUILD) $(filter bench-%,$@)
+# Products over ranks; 200 times one of them is killed. FEW=1: 10 times, and less of some others.
 test-ranks: $(BUILD)
-	$(Q)SAN=$(SAN) sh test/ranks/run.sh build/$(BUILD)$(san)
+	$(Q)SAN=$(SAN) FEW=$(FEW) PYTHON=$(PYTHON) sh test/ranks/run.sh build/$(BUILD)$(san)
 bench-read bench-convert bench-ready bench-small bench-vectors bench-onemkl: bench-%: build/omp/bench_%
 	$(Q)$< $(if $(filter bench-read,$@),build/bench-read.mtx,$(if $(filter bench-vectors,$@),auto) $(FILES))
 # Beside a competing process on each core: products of KERNELS, making, choices for MATRICES; and sharing a plan.
