@@ -167,7 +167,8 @@ spmv_status spmv_many_mat_info(const spmv_many_mat *mat, spmv_many_facts *out);
 /* ---- plan ----------------------------------------------------------------------------------- */
 
 /* Prepares products, as spmv_plan_create does. Entries with own columns, and those with others',
- * have a kernel each; one that cannot hold the latter gives way to "auto" for these. Several
+ * have a kernel each; one that cannot hold the latter gives way to "auto" for these. Where few rows
+ * have others', that is a matrix of these rows alone, whose sums are added to y. Several
  * vectors are in rows (SPMV_ROWS). Transposed products are SPMV_E_UNSUITABLE, and so are scalars
  * on a device. Collective. */
 spmv_status spmv_many_plan_create(spmv_many_mat *mat, const spmv_plan_opts *opts,

@@ -42,11 +42,26 @@ static double local_s(const product *p, const many_share *s) {
     return (bytes_of_rows(p, rows, nnz) + p->row * (rows + (double)s->cols)) / p->read_Bps;
 }
 
-/* The remote part reads its halo, and reads and writes y of the rows that it has entries of. */
-static double remote_s(const product *p, const many_share *s) {
+/* Returns how many rows the remote part has: own ones, or those of a list. */
+static double rows_of_remote(const many_share *s, bool *is_listed) {
+    *is_listed = many_is_listed(s->remote_rows, s->rows);
+    return (double)(*is_listed ? s->remote_rows : s->rows);
+}
+
+/* Returns its bytes, with the list and the sums of the rows that are listed. */
+static double bytes_of_remote(const product *p, const many_share *s) {
+    bool is_listed;
+    const double rows = rows_of_remote(s, &is_listed);
     if (!s->remote_nnz) return 0;
-    return (bytes_of_rows(p, (double)s->rows, (double)s->remote_nnz) +
-            p->row * (double)(s->received + 2 * s->remote_rows)) /
+    return bytes_of_rows(p, rows, (double)s->remote_nnz) + (is_listed ? INDEX + p->row : 0) * rows;
+}
+
+/* The remote part reads its halo, and reads and writes y of its rows; sums are written and read. */
+static double remote_s(const product *p, const many_share *s) {
+    bool is_listed;
+    const double rows = rows_of_remote(s, &is_listed);
+    if (!s->remote_nnz) return 0;
+    return (bytes_of_remote(p, s) + p->row * ((double)s->received + (is_listed ? 3 : 2) * rows)) /
            p->read_Bps;
 }
 
@@ -61,7 +76,7 @@ static double exchange_s(const product *p, const many_share *s) {
 /* A rank holds both parts, its x and y, the halo, and what it sends with its list. */
 static double memory_of(const product *p, const many_share *s) {
     const double rows = (double)s->rows;
-    return bytes_of_rows(p, rows, (double)s->nnz) + (s->remote_nnz ? (rows + 1) * OFFSET : 0) +
+    return bytes_of_rows(p, rows, (double)(s->nnz - s->remote_nnz)) + bytes_of_remote(p, s) +
            p->row * (rows + (double)(s->cols + s->received + s->sent)) + INDEX * (double)s->sent;
 }
 

@@ -49,7 +49,10 @@ struct spmv_many_mat {
     size_t width;       /* bytes of a value as it was given */
     int64_t *first_col; /* [size + 1] of each rank's x */
     spmv_mat *local;    /* own rows, own columns */
-    spmv_mat *remote;   /* own rows, a column for each entry of the halo; NULL: there is none */
+    spmv_mat *remote;   /* a column for each entry of the halo; NULL: there is none */
+    int32_t *listed;    /* [nlisted] own rows that have these columns, the remote part's; NULL: all
+                           own rows are */
+    int64_t nlisted;
     many_part lent_local, lent_remote; /* arrays of those of a loaded matrix; or nothing */
     uint64_t *remote_bits; /* a bit for each entry that was given: it is in the remote part */
     spmv_halo halo;

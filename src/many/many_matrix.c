@@ -2,6 +2,7 @@
  * matrices: the local one has own columns, the remote one a column for each entry of the halo. */
 #include "columns.h"
 #include "many.h"
+#include "partition.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,6 +20,7 @@ typedef struct division {
     many_columns *halo; /* columns of the remote part, in the whole matrix */
     int64_t *columns;   /* [nhalo] the same, ascending */
     int64_t nhalo;
+    int64_t remote_rows; /* of the remote part */
 } division;
 
 static void part_free(spmv_world *world, many_part *p) {
@@ -149,6 +151,33 @@ static void divide_indices(const spmv_many_mat *mat, const given *g, division *d
     }
 }
 
+/* Where few rows have remote entries, the remote part has no others: y is read and written for
+ * those alone. */
+static spmv_status list_rows(spmv_many_mat *mat, division *d) {
+    spmv_world *world = mat->world;
+    const int64_t *ptr = d->remote.ptr, rows = mat->facts.own_rows;
+    int64_t n = 0;
+    for (int64_t i = 0; i < rows; i++) n += ptr[i + 1] > ptr[i];
+    d->remote_rows = rows;
+    if (!many_is_listed(n, rows)) return SPMV_OK;
+    int64_t *listed_ptr = spmv_rows_take(world->ctx, ((size_t)n + 1) * sizeof *listed_ptr);
+    mat->listed = malloc((size_t)n * sizeof *mat->listed + 1);
+    if (!listed_ptr || !mat->listed) {
+        spmv_rows_give(world->ctx, listed_ptr);
+        return many_fail(world, SPMV_E_NOMEM, "out of memory for a list of rows");
+    }
+    listed_ptr[0] = 0;
+    for (int64_t i = 0; i < rows; i++) {
+        if (ptr[i + 1] == ptr[i]) continue;
+        mat->listed[mat->nlisted++] = (int32_t)i;
+        listed_ptr[mat->nlisted] = ptr[i + 1];
+    }
+    spmv_rows_give(world->ctx, d->remote.ptr);
+    d->remote.ptr = listed_ptr;
+    d->remote_rows = n;
+    return SPMV_OK;
+}
+
 /* Returns the first remote entry from one on; all of them: there is none. */
 static int64_t next_remote(const spmv_many_mat *mat, int64_t k, int64_t all) {
     while (k < all) {
@@ -210,6 +239,8 @@ static spmv_status make_division(spmv_many_mat *mat, const given *g, division *d
     if (!take_indices(world, g->rows, &d->local) || !take_indices(world, g->rows, &d->remote))
         return no_memory(world, d->remote.nnz > d->local.nnz ? &d->remote : &d->local);
     divide_indices(mat, g, d);
+    status = list_rows(mat, d);
+    if (status != SPMV_OK) return status;
     many_columns_free(d->halo);
     d->halo = NULL;
     drop_indices(world, g->loaded);
@@ -235,10 +266,10 @@ static void division_free(spmv_world *world, division *d) {
 /* ---- the two matrices ----------------------------------------------------------------------- */
 
 /* What was loaded is canonical: it is lent, and not copied again. */
-static spmv_status make_matrix(spmv_many_mat *mat, const given *g, const many_part *p, int64_t cols,
-                               spmv_mat **out) {
+static spmv_status make_matrix(spmv_many_mat *mat, const given *g, const many_part *p, int64_t rows,
+                               int64_t cols, spmv_mat **out) {
     const spmv_arrays arrays = {.size = sizeof arrays,
-                                .rows = mat->facts.own_rows,
+                                .rows = rows,
                                 .cols = cols,
                                 .nnz = p->nnz,
                                 .ptr = p->ptr,
@@ -251,9 +282,10 @@ static spmv_status make_matrix(spmv_many_mat *mat, const given *g, const many_pa
 }
 
 static spmv_status make_matrices(spmv_many_mat *mat, const given *g, division *d) {
-    spmv_status status = make_matrix(mat, g, &d->local, mat->facts.own_cols, &mat->local);
+    spmv_status status =
+        make_matrix(mat, g, &d->local, mat->facts.own_rows, mat->facts.own_cols, &mat->local);
     if (status == SPMV_OK && d->remote.nnz)
-        status = make_matrix(mat, g, &d->remote, d->nhalo, &mat->remote);
+        status = make_matrix(mat, g, &d->remote, d->remote_rows, d->nhalo, &mat->remote);
     if (status != SPMV_OK || !g->loaded) return status;
     mat->lent_local = d->local;
     d->local = (many_part){0};
@@ -361,6 +393,7 @@ void spmv_many_mat_free(spmv_many_mat *mat) {
     part_free(mat->world, &mat->lent_remote);
     many_own_free(mat->world, &mat->own);
     free(mat->remote_bits);
+    free(mat->listed);
     free(mat->first_col);
     free(mat->number);
     free(mat);

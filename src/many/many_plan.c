@@ -9,6 +9,8 @@ struct spmv_many_plan {
     spmv_plan *local, *remote; /* remote is NULL where the matrix is */
     void *link;                /* of the exchange */
     void *halo;                /* [received][vectors], where the remote plan runs */
+    void *sums;                /* [nlisted][vectors] likewise, where rows of the remote part are
+                                  listed */
     spmv_precision precision;
     size_t width;    /* bytes of a number */
     int64_t vectors; /* that one exchange takes */
@@ -68,9 +70,11 @@ static spmv_status make_plans(spmv_many_plan *plan, const spmv_plan_opts *opts) 
     spmv_many_mat *mat = plan->mat;
     spmv_status status = spmv_plan_create(mat->local, opts, &plan->local);
     if (status == SPMV_OK && mat->remote) status = make_remote(plan, opts);
+    const size_t row = (size_t)plan->vectors * plan->width;
     if (status == SPMV_OK && mat->remote)
-        status = spmv_plan_alloc(
-            plan->remote, (size_t)(mat->halo.received * plan->vectors) * plan->width, &plan->halo);
+        status = spmv_plan_alloc(plan->remote, (size_t)mat->halo.received * row, &plan->halo);
+    if (status == SPMV_OK && mat->remote && mat->listed)
+        status = spmv_plan_alloc(plan->remote, (size_t)mat->nlisted * row, &plan->sums);
     if (status != SPMV_OK) return many_ctx_failed(mat->world, status);
     status = check_place(mat->world, plan->local);
     if (status == SPMV_OK && mat->remote) status = check_place(mat->world, plan->remote);
@@ -149,6 +153,7 @@ void spmv_many_plan_free(spmv_many_plan *plan) {
     if (!plan) return;
     if (plan->link) plan->mat->world->by->disconnect(plan->link);
     if (plan->halo) spmv_plan_release(plan->remote, plan->halo);
+    if (plan->sums) spmv_plan_release(plan->remote, plan->sums);
     spmv_plan_free(plan->remote);
     spmv_plan_free(plan->local);
     free(plan);
@@ -212,14 +217,39 @@ static spmv_status multiply_local(const spmv_many_plan *plan, const spmv_call *c
     return plan->mat->facts.own_rows ? spmv_apply(plan->local, call, NULL) : SPMV_OK;
 }
 
+/* Adds sums of listed rows, k each, to these; rows of z are ldz apart. */
+static void add_listed(const spmv_many_plan *plan, int64_t k, int64_t ldz, void *z) {
+    const spmv_many_mat *mat = plan->mat;
+    for (int64_t r = 0; r < mat->nlisted; r++) {
+        const int64_t to = mat->listed[r] * ldz, from = r * k;
+        for (int64_t v = 0; v < k; v++)
+            if (plan->precision == SPMV_F64)
+                ((double *)z)[to + v] += ((const double *)plan->sums)[from + v];
+            else
+                ((float *)z)[to + v] += ((const float *)plan->sums)[from + v];
+    }
+}
+
 /* Adds what the halo contributes to rows that have own columns' part already. */
 static spmv_status multiply_remote(const spmv_many_plan *plan, const spmv_call *call) {
     static const double one = 1;
     static const float one_f32 = 1;
+    const spmv_many_mat *mat = plan->mat;
     spmv_call add = *call;
     if (!plan->remote) return SPMV_OK;
     add.x = plan->halo;
     add.ldx = 0;
+    if (mat->listed) {
+        add.y = NULL;
+        add.z = plan->sums;
+        add.ldy = add.ldz = 0;
+        add.beta = NULL;
+        add.beta_f32 = NULL;
+        const int64_t apart = call->ldz && is_in_rows(plan, call) ? call->ldz : call->k;
+        const spmv_status status = spmv_apply(plan->remote, &add, NULL);
+        if (status == SPMV_OK) add_listed(plan, call->k, apart, call->z);
+        return status;
+    }
     add.y = call->z;
     add.ldy = call->ldz;
     add.beta = plan->precision == SPMV_F64 ? &one : NULL;

@@ -4,6 +4,7 @@
 #define SPMV_MANY_PARTITION_H
 
 #include "spmv_many.h"
+#include <stdbool.h>
 
 /* Returns the first of the n things that rank r of so many has when they are divided evenly. */
 int64_t many_even(int64_t n, int r, int ranks);
@@ -23,6 +24,12 @@ spmv_status many_own_by_library(const char *library, const spmv_csr_view *A, int
 /* Reads a rank, from 0, for each row, with blanks or newlines between them. */
 spmv_status many_own_by_file(const char *path, int64_t rows, int ranks, int32_t *owner,
                              char why[MANY_WHY]);
+
+/* Says whether the remote part of a rank has a list of those rows that have entries there, and not
+ * all own rows: a row that is listed moves about twice the bytes of one that is not. */
+static inline bool many_is_listed(int64_t remote_rows, int64_t rows) {
+    return 2 * remote_rows <= rows;
+}
 
 /* ---- counting ------------------------------------------------------------------------------- */
 

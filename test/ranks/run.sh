@@ -111,7 +111,7 @@ planted() {
     plant many "$2" "$3" "$4"
     build_planted $1 "$2" || exit
     for ranks in 2 3 4; do
-        timeout -k 1 120 "mpiexec.$1" -n $ranks "$built/ranks_planted" -m gen:random:60:5 >"$work/said" 2>&1
+        timeout -k 1 120 "mpiexec.$1" -n $ranks "$built/ranks_planted" -m gen:random:60:5 -m gen:poisson2d:12 >"$work/said" 2>&1
         f=$(number 2)
         if [ "${f:-0}" -gt 0 ]; then passed=$((passed + 1)); else
             failed=$((failed + 1))
@@ -277,6 +277,10 @@ for mpi in openmpi mpich; do
         reading $mpi
         # a wrong beta on the remote part, a remote column for an own one, a last row skipped, own entries off by one
         planted $mpi many_plan.c 'double one = 1' 'double one = 2'
+        # of listed rows: the row before gets the sum, which replaces y, the last one gets none
+        planted $mpi many_plan.c 'mat->listed\[r\] \* ldz' '(mat->listed[r] ? mat->listed[r] - 1 : 0) * ldz'
+        planted $mpi many_plan.c '(double \*)z)\[to + v\] +=' '(double *)z)[to + v] ='
+        planted $mpi many_plan.c 'r < mat->nlisted' 'r + 1 < mat->nlisted'
         planted $mpi many_matrix.c 'col < f->first_col + f->own_cols' 'col <= f->first_col + f->own_cols'
         planted $mpi many_matrix.c 'ptr\[i + 1\] = remote' 'ptr[i + 1] = i + 1 < g->rows ? remote : d->remote.ptr[i]'
         # overlap starts too early: others' entries are multiplied before they have come
