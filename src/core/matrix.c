@@ -181,6 +181,7 @@ void spmv_mat_drop_transpose(spmv_mat *mat) {
 
 void spmv_mat_put_away(spmv_mat *mat) {
     if (!mat) return;
+    if (mat->base) mat->base->transpose = NULL; /* which its own plans may keep for longer */
     spmv_mat_drop_transpose(mat);
     spmv_host_give(mat->ctx, mat->turned);
     spmv_source_forget_order(mat);

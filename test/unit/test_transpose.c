@@ -265,6 +265,25 @@ static void products_end_with_the_matrix(void **state) {
     spmv_plan_free(turned);
 }
 
+/* The transpose goes with its last plan, the matrix with the last of all, whichever that is. */
+static void plans_of_a_freed_matrix_end_in_any_order(void **state) {
+    (void)state;
+    static const int order[][3] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2},
+                                   {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
+    for (int k = 0; k < COUNT(order); k++) {
+        spmv_ctx *ctx = context_of(2);
+        spmv_mat *mat = small(ctx);
+        spmv_plan *const plan[] = {plan_of(mat, "csr_rows", SPMV_AS_IS, 0),
+                                   plan_of(mat, "csr_rows", SPMV_TRANSPOSE, 0),
+                                   plan_of(mat, "sell_slices", SPMV_BOTH, 0)};
+        assert_int_equal(ctx->matrices, 2);
+        spmv_mat_free(mat);
+        for (int j = 0; j < 3; j++) spmv_plan_free(plan[order[k][j]]);
+        assert_int_equal(ctx->matrices, 0);
+        spmv_ctx_free(ctx);
+    }
+}
+
 /* x and z in one array: vectors by turns, and numbers of rows by turns. */
 static void vectors_may_lie_between_each_other(void **state) {
     (void)state;
@@ -574,6 +593,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(libraries_get_no_transpose),
         cmocka_unit_test(few_products_convert_nothing),
         cmocka_unit_test(products_end_with_the_matrix),
+        cmocka_unit_test(plans_of_a_freed_matrix_end_in_any_order),
         cmocka_unit_test(vectors_may_lie_between_each_other),
         cmocka_unit_test(wrong_options_are_refused),
     };
