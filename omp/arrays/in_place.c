@@ -10,7 +10,7 @@
  *          adds into an array of its own, and these are added in order.
  * Work     one running sum per row, to which the entries are added one after another as they lie;
  *          no multiplication is fused with an addition. Of several vectors in rows, up to a cache
- *          line of sums at a time.
+ *          line of sums at a time; shares to scatter are cut as for eight, whatever k is.
  * Cost     2 nnz flop; nnz (sizeof real + 4) + (lines + 1) sizeof ofs + (cols + rows) sizeof real
  *          bytes if x is read once; scattered, up to 3 rows sizeof real more for each share.
  * Weak     no fewer bytes than CSR; a long row is not shared; a row of which several threads have
@@ -96,11 +96,12 @@ static int64_t cut(const product *m, int shares, int s) {
     return low;
 }
 
-/* Returns the shares of a product: one thread does what a team takes longer to start than to do. */
-static int shares_for(const product *m) {
+/* Returns the shares of a product of k vectors: one thread does what a team takes longer to start
+ * than to do. */
+static int shares_for(const product *m, int64_t k) {
     enum { FEW = 1 << 13 };
     const int64_t entries = entries_before(m, m->lines) * m->tall * m->wide;
-    return entries * m->k + m->lines < FEW ? 1 : m->threads;
+    return entries * k + m->lines < FEW ? 1 : m->threads;
 }
 
 /* ---- gathering ------------------------------------------------------------------------------- */
@@ -250,7 +251,7 @@ static gather_function *function_of(const product *m) {
 
 static void gather(const product *m) {
     gather_function *run = function_of(m);
-    const int shares = shares_for(m);
+    const int shares = shares_for(m, m->k);
     if (shares == 1) {
         run(m, 0, m->lines);
         return;
@@ -377,7 +378,8 @@ static void collect(const product *m, const target *t, int shares, int64_t chunk
 
 static void scatter_shares(const product *m, const target *t, int shares) {
     const int64_t chunks = chunks_of(m);
-#pragma omp parallel num_threads(shares) if (shares > 1)
+    const int wanted = shares_for(m, m->k), team = wanted < shares ? wanted : shares;
+#pragma omp parallel num_threads(team) if (team > 1)
     {
 #pragma omp for schedule(static, 1)
         for (int s = 0; s < shares; s++)
@@ -404,11 +406,13 @@ static void leave_room(spmv_live *A, spmv_room *room) {
 }
 
 /* Shares add into arrays of their own, the first one into z if sums go there as they are. There are
- * no more shares than each has entries to add for every row. */
+ * no more shares than each has entries to add for every row, and as many for any number of vectors:
+ * where sums are cut decides their bits. */
 static spmv_status scatter(const spmv_plan *p, const product *m) {
-    enum { MOST_SHARES = 64 };
+    enum { MOST_SHARES = 64, SEVERAL = 8 };
     const int64_t entries = entries_before(m, m->lines), most = 1 + entries / (m->out + 1);
-    const int wanted = shares_for(m), few = most < MOST_SHARES ? (int)most : MOST_SHARES;
+    const int wanted = shares_for(m, m->k == 1 ? 1 : SEVERAL);
+    const int few = most < MOST_SHARES ? (int)most : MOST_SHARES;
     const int shares = wanted < few ? wanted : few;
     const bool plain = m->alpha == 1 && m->beta == 0 && m->ldz == m->k;
     const size_t numbers = (size_t)(m->out * m->k), chunks = (size_t)chunks_of(m);

@@ -415,6 +415,37 @@ static void a_row_is_summed_in_the_order_of_its_entries(void **state) {
     spmv_mat_free(mat);
 }
 
+/* Few entries: for two vectors a team is not worth its start, for nine it is. */
+static void bits_do_not_depend_on_the_number_of_vectors(void **state) {
+    (void)state;
+    double *const x = random_vector(6, ROWS * MOST_VECTORS);
+    double z[ROWS * MOST_VECTORS], narrow[ROWS * 2], *values = random_vector(3, NNZ);
+    for (int n = 0; n < 12; n++) {
+        const spmv_op op = n & 1 ? SPMV_TRANSPOSE : SPMV_AS_IS;
+        const spmv_layout layout = n & 2 ? SPMV_ROWS : SPMV_COLUMNS;
+        a = (arrays){
+            .kind = (kind)(n / 4), .precision = SPMV_F64, .bits = 32, .nnz = 3000, .seed = 5};
+        change(&a);
+        memcpy(a.f64, values, NNZ * sizeof *values);
+        spmv_mat *mat = matrix(&a);
+        spmv_plan *plan = plan_for(mat, &a, SPMV_BOTH);
+        const int64_t rows = n & 1 ? COLS : ROWS, cols = n & 1 ? ROWS : COLS,
+                      ldx = layout == SPMV_ROWS ? MOST_VECTORS : cols;
+        spmv_call call = {.size = sizeof call, .x = x, .ldx = ldx, .layout = layout, .op = op};
+        call.z = z, call.k = MOST_VECTORS;
+        assert_int_equal(spmv_apply(plan, &call, NULL), SPMV_OK);
+        call.z = narrow, call.k = 2;
+        assert_int_equal(spmv_apply(plan, &call, NULL), SPMV_OK);
+        const operand Z = {rows, MOST_VECTORS, layout == SPMV_ROWS ? MOST_VECTORS : rows, layout},
+                      first = {rows, 2, layout == SPMV_ROWS ? 2 : rows, layout};
+        for (int64_t i = 0; i < rows; i++)
+            for (int j = 0; j < 2; j++) assert_true(z[at(&Z, i, j)] == narrow[at(&first, i, j)]);
+        spmv_plan_free(plan);
+        spmv_mat_free(mat);
+    }
+    free(x), free(values);
+}
+
 static void ends_that_became_wrong_are_refused(void **state) {
     (void)state;
     double x[ROWS] = {0}, z[ROWS];
@@ -558,6 +589,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(what_is_wrong_on_a_gpu_is_refused),
         cmocka_unit_test(several_threads_multiply_at_once),
         cmocka_unit_test(a_row_is_summed_in_the_order_of_its_entries),
+        cmocka_unit_test(bits_do_not_depend_on_the_number_of_vectors),
         cmocka_unit_test(ends_that_became_wrong_are_refused),
         cmocka_unit_test(offsets_may_decrease),
         cmocka_unit_test(what_there_is_not_is_refused),
