@@ -83,13 +83,16 @@ static void replace_closed_streams(void) {
 static bool on_terminal; /* where a line of progress may stand */
 static bool one_speaks;  /* of several ranks, and it is not this one */
 
-/* What is printed and logged by then is whole lines, and stays. */
+/* What is printed and logged by then is whole lines, and stays. A rank ends by the signal itself:
+ * MPICH's launcher takes any exit before MPI has begun for a good one, and the others wait. */
 static void end_interrupted(int which) {
     static const char said[] = "\r\033[Kspmv: interrupted\n";
     const size_t cursor = on_terminal ? 0 : 4;
-    if (one_speaks) _exit(128 + which);
-    if (write(STDERR_FILENO, said + cursor, sizeof said - 1 - cursor) < 0) _exit(128 + which);
-    _exit(128 + which);
+    const bool wrote =
+        one_speaks || write(STDERR_FILENO, said + cursor, sizeof said - 1 - cursor) > 0;
+    if (!wrote || !launcher_of()) _exit(128 + which);
+    signal(which, SIG_DFL);
+    raise(which);
 }
 
 /* Where nothing watches for them (run/stop.c), as while a matrix is read. A program started in the
@@ -137,9 +140,9 @@ int spmv_app(int argc, char **argv, const spmv_backend *backend) {
     options o;
     replace_closed_streams();
     ends_watch();
-    watch_for_interrupts();
     talk_as(argv[0]);
-    launcher_begin(argc, argv);
+    launcher_begin(argc, argv); /* before: a signal ends a process that is not known as a rank */
+    watch_for_interrupts();
     usage_exits_by(ranks_leave);
     one_speaks = launcher_of() && launcher_of()->rank > 0;
     if (launcher_of() && !is_for_ranks(first)) return ranks_leave(EXIT_USAGE);
