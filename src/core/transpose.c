@@ -105,9 +105,17 @@ spmv_status spmv_transpose_of(spmv_mat *mat, spmv_mat **out) {
 
 /* ---- what is kept of it ---------------------------------------------------------------------- */
 
+/* Says whether new values pass by the rows: from where they are given to their places in every
+ * store. They do not where the matrix itself has plans. */
+static bool pass_by(const spmv_mat *T) {
+    bool all = T->base->nplans == 0;
+    for (const spmv_stored *s = T->stores; s; s = s->next) all = all && s->given[0];
+    return all;
+}
+
 static bool is_needed(const spmv_mat *T) {
     for (const spmv_plan *plan = T->plans; plan; plan = plan->next)
-        if (plan->refill && !spmv_stored_of(plan)->given[0]) return true;
+        if (plan->refill && !pass_by(T)) return true;
     for (const spmv_stored *s = T->stores; s; s = s->next)
         for (int k = 0; s->host && k < s->host->narrays; k++)
             if (s->host->array[k].borrowed) return true;

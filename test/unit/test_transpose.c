@@ -525,6 +525,17 @@ static void rows_are_freed_once_values_are_placed(void **state) {
     assert_int_equal(facts.host_bytes, spmv_mat_own_bytes(mat) + facts.store_bytes +
                                            facts.scratch_bytes +
                                            (size_t)mat->csr.nnz * sizeof(uint32_t));
+    /* While the matrix has a plan of its own values pass through its rows and those of its
+     * transpose: none are made anew each time. */
+    spmv_plan *as_is = plan_of(mat, "csr_rows", SPMV_AS_IS, 1);
+    give(mat, SPMV_F64, &s, 2);
+    const int64_t *kept = mat->transpose->csr.row_ptr;
+    assert_non_null(kept);
+    give(mat, SPMV_F64, &s, 0);
+    assert_ptr_equal(mat->transpose->csr.row_ptr, kept);
+    spmv_plan_free(as_is);
+    give(mat, SPMV_F64, &s, 1);
+    assert_null(mat->transpose->csr.row_ptr);
     spmv_plan_free(plan);
     spmv_mat_free(mat);
     spmv_ctx_free(ctx);
