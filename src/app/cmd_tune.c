@@ -299,14 +299,28 @@ static void print_command_of(const session *run, const cell *c) {
     free(command);
 }
 
+static bool are_alike(const session *run, int n) {
+    for (int k = 1; k < n; k++)
+        if (!same_conditions(&run->cell[k], &run->cell[0])) return false;
+    return true;
+}
+
+/* The kernel; where several conditions are tuned for, with those of the cell. */
+static void spell_name(const session *run, const cell *c, char *out, size_t size) {
+    if (are_alike(run, run->ncells))
+        snprintf(out, size, "%s", descriptor(c->kernel)->name);
+    else
+        cell_label(c, out, size);
+}
+
 /* before and found with their results of the last comparison; the same cell if trials found
  * nothing. */
 static void print_answer(const session *run, const cell *before, const cell *found, double looked) {
-    char flags[512], last[128];
+    char flags[512], last[128], name[640];
     settings_flags(found->setting + before->nsettings, found->nsettings - before->nsettings, flags,
                    sizeof flags);
     spell_last(before, found, last, sizeof last);
-    const char *name = descriptor(found->kernel)->name;
+    spell_name(run, before, name, sizeof name);
     if (!before->ok && !found->ok)
         printf_wrapped(stdout, 2,
                        strcmp(before->status, "skipped") == 0
@@ -337,8 +351,7 @@ static void print_winner(const session *run, const cell *const *chosen, int n) {
     const cell *best = NULL;
     char flags[512], median[TIME_TEXT], others[256] = "";
     int tied = 0, right = 0, disturbed = 0;
-    for (int k = 1; k < n; k++)
-        if (!same_conditions(&run->cell[k], &run->cell[0])) return;
+    if (!are_alike(run, n)) return;
     for (int k = 0; k < n; k++) {
         right += chosen[k] != NULL;
         disturbed += chosen[k] && chosen[k]->disturbed;

@@ -20,6 +20,9 @@ for words in "gen:diagonal:3000 --max-time=0.3" "gen:diagonal:300 --schedule=sta
     done
     cat out
 done
+echo several conditions: each answer says which is meant
+$SPMV tune -m gen:diagonal:300 -k omp:bsr_rows --shape=2x2 --schedule=static --vectors=1,3 --layout=rows --max-time=0 $options 2>/dev/null |
+    sed -n 's/^\(omp:bsr_rows[^:]*\): .*/\1/p'
 echo wrong runs
 for words in "" "-m gen:diagonal:9" "-k csr1" "-m gen:diagonal:9 -k csr1 here" "-m gen:diagonal:9 -k csr1 --format=csv" "-m gen:diagonal:9 -k csr1 --verify=off" "-m gone.mtx -k csr1"; do
     $SPMV tune $words $options
