@@ -54,6 +54,9 @@ bench-iterations: omp
 # Counts how often spmv compare is wrong, and finds 10 %; FEW=1 tries it a few times.
 bench-verdicts: $(BUILD)
 	$(Q)SPMV=build/$(BUILD)/spmv $(PYTHON) test/bench_verdicts.py $(if $(FEW),--few)
+# Ranks of one thread beside one process of two; LOG keeps what was measured, and is gone on with.
+bench-ranks: $(BUILD)
+	$(Q)$(PYTHON) test/bench_ranks.py build/$(BUILD)/spmv $(or $(LOG),build/bench-ranks.jsonl)
 # Plants faults in a copy of the sources and says which of them no test finds: those of test/mutate/faults.txt, or with
 # SEED=N a sample of generated ones; ONLY=WORD: those whose name holds it; JOBS=N: so many at a time. Stopped, it
 # goes on where it was.
@@ -63,7 +66,7 @@ mutate:
 .PHONY: test check check-update test-cuda test-emulated test-deb test-python-binding test-python-accelerate \
         test-python-cupy test-petsc bench-petsc bench-read bench-convert bench-threads bench-ready bench-small \
         bench-solver bench-upload bench-values bench-vectors bench-onemkl bench-iterations bench-verdicts \
-        bench-accelerate bench-python wheels mutate soak test-ranks coverage
+        bench-accelerate bench-python bench-ranks wheels mutate soak test-ranks coverage
 
 # ---- the programs --------------------------------------------------------------------------------------------------
 
