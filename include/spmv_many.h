@@ -74,7 +74,10 @@ spmv_ctx *spmv_world_ctx(const spmv_world *world);
 /* ---- matrix --------------------------------------------------------------------------------- */
 
 /* Says how rows are divided: into blocks of about as many nonzeros each, or of as many rows; by a
- * library, which divides a square matrix as a graph; or as the caller or a file says. All but
+ * library, which divides a square matrix as a graph; or as the caller or a file says. By nonzeros,
+ * a row with more than a rank has in the mean, and with 1,024 or more, is split: each rank
+ * multiplies what has its own columns, and the rank that owns the row adds the sums in the ranks'
+ * order. All but
  * blocks number rows anew, and with them the columns of a square matrix: those of rank 0 come
  * first, then those of rank 1, and so on, and in each rank they keep their order. */
 typedef enum spmv_partition {
@@ -134,8 +137,9 @@ const int64_t *spmv_many_mat_numbers(const spmv_many_mat *mat);
 spmv_status spmv_many_mat_create(spmv_world *world, const spmv_many_rows *rows,
                                  spmv_many_mat **out);
 /* Gives the entries of this rank's rows other values: as many as were given, in that order and
- * precision; of a loaded matrix in f64, by rows and in them by columns. If one rank cannot, all
- * fail, and the matrix must get values again before a product is right. Collective. */
+ * precision; of a loaded matrix in f64, by rows and in them by columns, and then likewise what it
+ * multiplies of split rows. If one rank cannot, all fail, and the matrix must get values again
+ * before a product is right. Collective. */
 spmv_status spmv_many_mat_set_values(spmv_many_mat *mat, const void *values);
 /* Says what ranks get of x: each those entries that its rows need, or all of them all of x, of
  * which they take these; or what is faster in a short trial when a plan is made. That is held
@@ -154,11 +158,11 @@ void spmv_many_mat_free(spmv_many_mat *mat);
 typedef struct spmv_many_facts {
     size_t size;
     int64_t rows, cols, nnz;              /* of the whole matrix; nnz counts what was given */
-    int64_t first_row, own_rows, own_nnz; /* of this rank */
+    int64_t first_row, own_rows, own_nnz; /* of this rank; of split rows, what it multiplies */
     int64_t first_col, own_cols;          /* of x */
     int64_t local_nnz, remote_nnz;        /* given entries with own columns, and with others' */
-    int64_t received, sent;               /* entries of x in a product */
-    int receives_from, sends_to;          /* ranks */
+    int64_t received, sent;               /* entries of x in a product, and sums of split rows */
+    int receives_from, sends_to;          /* ranks, once for x and once for sums */
     int64_t most_received, most_own_nnz;  /* of any rank */
 } spmv_many_facts;
 /* Says what this rank has of a matrix. */

@@ -173,10 +173,14 @@ static int choose_owners(const options *o, const spmv_csr_view *A, int ranks, in
     if (by_rows || strcmp(how, "nnz") == 0) {
         int64_t *first_row = malloc(((size_t)ranks + 1) * sizeof *first_row);
         if (!first_row) return complain(SPMV_E_NOMEM, NULL);
-        many_divide(A, by_rows ? SPMV_BY_ROWS : SPMV_BY_NONZEROS, ranks, first_row);
-        many_own_blocks(first_row, ranks, owner);
+        spmv_status divided = SPMV_OK;
+        if (by_rows)
+            many_divide(A, SPMV_BY_ROWS, ranks, first_row);
+        else
+            divided = many_divide_split(A, ranks, first_row);
+        if (divided == SPMV_OK) many_own_blocks(first_row, ranks, owner);
         free(first_row);
-        return 0;
+        return divided == SPMV_OK ? 0 : complain(divided, NULL);
     }
     const spmv_status status = is_among(how, "metis scotch")
                                    ? many_own_by_library(how, A, ranks, owner, why)
@@ -192,7 +196,8 @@ static int count_shares(spmv_ctx *ctx, const options *o, const spmv_csr_view *A,
                         many_share *share) {
     int32_t *owner = malloc((size_t)A->rows * sizeof *owner + 1);
     int code = owner ? choose_owners(o, A, ranks, owner) : complain(SPMV_E_NOMEM, NULL);
-    if (!code && many_count(A, owner, ranks, spmv_ctx_threads(ctx), share) != SPMV_OK)
+    const bool splits = strcmp(o->partition, "nnz") == 0;
+    if (!code && many_count(A, owner, ranks, splits, spmv_ctx_threads(ctx), share) != SPMV_OK)
         code = complain(SPMV_E_NOMEM, "out of memory for counting");
     free(owner);
     return code;

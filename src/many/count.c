@@ -30,6 +30,7 @@ typedef struct scene { /* what all threads read */
     const spmv_csr_view *A;
     const int32_t *owner; /* [cols] */
     groups rows, cols;
+    int64_t least; /* entries of a row that is split */
 } scene;
 
 typedef struct notes { /* of a thread */
@@ -69,6 +70,7 @@ static void read_rows(const scene *s, int r, notes *n, many_share *mine) {
     const int32_t own = 2 * r;
     for (int64_t k = s->rows.first[r]; k < s->rows.first[r + 1]; k++) {
         const int64_t i = s->rows.item[k], before = mine->remote_nnz;
+        if (A->row_ptr[i + 1] - A->row_ptr[i] >= s->least) continue;
         for (int64_t e = A->row_ptr[i]; e < A->row_ptr[i + 1]; e++)
             if (n->stamp[A->col_idx[e]] != own) meet(s, r, A->col_idx[e], n, mine);
         mine->nnz += A->row_ptr[i + 1] - A->row_ptr[i];
@@ -128,10 +130,45 @@ static spmv_status count_all(const scene *s, int ranks, int threads, many_share 
     return status;
 }
 
-spmv_status many_count(const spmv_csr_view *A, const int32_t *owner, int ranks, int threads,
-                       many_share *out) {
+/* Counts entries of rows that are split, whose columns' ranks have them, and sums that these send.
+ * row_owner: [rows], ascending. met: [2 ranks] the last row of which each rank has an entry, and
+ * the last rank that it has sent a sum to. */
+static void count_split(const scene *s, const int32_t *row_owner, int64_t *met, many_share *out,
+                        int ranks) {
+    const spmv_csr_view *A = s->A;
+    for (int64_t i = 0; i < A->rows; i++) {
+        const int32_t to = row_owner[i];
+        if (A->row_ptr[i + 1] - A->row_ptr[i] < s->least) continue;
+        for (int64_t k = A->row_ptr[i]; k < A->row_ptr[i + 1]; k++) {
+            const int32_t r = s->owner[A->col_idx[k]];
+            out[r].nnz++;
+            if (r == to || met[r] == i) continue;
+            met[r] = i;
+            out[r].sent++;
+            out[to].received++;
+            if (met[ranks + r] == to) continue;
+            met[ranks + r] = to;
+            out[r].sends_to++;
+            out[to].receives_from++;
+        }
+    }
+}
+
+static spmv_status count_sums(const scene *s, const int32_t *row_owner, int ranks,
+                              many_share *out) {
+    int64_t *met = malloc(2 * (size_t)ranks * sizeof *met);
+    if (!met) return SPMV_E_NOMEM;
+    memset(met, -1, 2 * (size_t)ranks * sizeof *met);
+    count_split(s, row_owner, met, out, ranks);
+    free(met);
+    return SPMV_OK;
+}
+
+spmv_status many_count(const spmv_csr_view *A, const int32_t *owner, int ranks, bool splits,
+                       int threads, many_share *out) {
     int32_t *even = NULL; /* owners of the columns of a matrix that is not square */
     scene s = {.A = A, .owner = owner};
+    s.least = splits ? many_split_least(A->nnz, ranks) : INT64_MAX;
     spmv_status status = groups_make(owner, A->rows, ranks, &s.rows);
     if (status == SPMV_OK && A->rows != A->cols) {
         s.owner = even = malloc((size_t)A->cols * sizeof *even + 1);
@@ -145,6 +182,7 @@ spmv_status many_count(const spmv_csr_view *A, const int32_t *owner, int ranks, 
         s.cols = s.rows;
     }
     if (status == SPMV_OK) status = count_all(&s, ranks, threads, out);
+    if (status == SPMV_OK && s.least < INT64_MAX) status = count_sums(&s, owner, ranks, out);
     if (even) groups_free(&s.cols);
     groups_free(&s.rows);
     free(even);

@@ -65,6 +65,24 @@ void many_chunks_free(spmv_chunk *c);
 /* Makes compressed rows of own entries. Collective. */
 spmv_status many_build_rows(loading *l, spmv_some_rows *out);
 
+/* ---- many_blocks.c -------------------------------------------------------------------------- */
+
+/* From lengths of even rows, in ptr[i + 1], to where they begin among all entries. Collective. */
+spmv_status many_sum_rows(loading *l);
+/* Cuts rows into blocks of about as many entries each, which ptr says, or of as many rows:
+ * first_row[size + 1]. Each cut is found by the rank whose even rows it falls into; all get all.
+ * Collective. */
+spmv_status many_cut_rows(loading *l, int64_t *first_row);
+/* Sends numbers of rows from the ranks that have them to those that shall, in blocks both: from,
+ * to: [size + 1]. Collective. */
+spmv_status many_relay(loading *l, const int64_t *from, const int64_t *to, const int64_t *out,
+                       int64_t *in);
+
+/* ---- many_long.c ---------------------------------------------------------------------------- */
+
+/* Splits rows that have more entries than a rank in the mean. Collective. */
+spmv_status many_split_long(loading *l, many_loaded *out);
+
 /* ---- many_move.c ---------------------------------------------------------------------------- */
 
 /* Sends own entries, whose rows are those of the whole matrix, to the ranks that own these now.

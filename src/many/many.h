@@ -43,6 +43,16 @@ typedef struct
     double *value;
 } many_own;
 
+typedef struct many_split { /* rows with more entries than a rank has in the mean */
+    int64_t n;              /* of the whole matrix, the same on all ranks; 0: none */
+    int64_t *row;           /* [n] ascending */
+    int *owner;             /* [n] ranks */
+    char *has;              /* [size][n] 1: the rank has entries of it, with own columns */
+    many_part lent;         /* those of this rank: arrays of the matrix */
+    spmv_mat *mat;          /* [n] rows; NULL: there are no entries */
+    spmv_halo sums;         /* of these rows: what ranks get and give, as if it were x */
+} many_split;
+
 struct spmv_many_mat {
     spmv_world *world;
     spmv_many_facts facts;
@@ -56,6 +66,7 @@ struct spmv_many_mat {
     many_part lent_local, lent_remote; /* arrays of those of a loaded matrix; or nothing */
     uint64_t *remote_bits; /* a bit for each entry that was given: it is in the remote part */
     spmv_halo halo;
+    many_split split;
     many_own own;              /* of a loaded matrix, if they were to be kept */
     int64_t *number;           /* [own_rows] in the file; NULL: rows were not numbered anew */
     spmv_stats stats;          /* of a loaded matrix */
@@ -87,12 +98,6 @@ spmv_status many_read(spmv_world *world, const char *name, void *ours, size_t si
 spmv_status many_fill(spmv_world *world, const char *name, const void *ours, size_t size,
                       void *theirs);
 
-/* ---- many_matrix.c -------------------------------------------------------------------------- */
-
-/* Makes a matrix of rows that were loaded, whose arrays are freed. Collective. */
-spmv_status many_mat_of(spmv_world *world, spmv_some_rows *rows, int64_t own_cols,
-                        spmv_many_mat **out);
-
 /* ---- many_read.c ---------------------------------------------------------------------------- */
 
 typedef struct many_loaded {
@@ -101,14 +106,58 @@ typedef struct many_loaded {
     int64_t own_cols;
     many_own own;
     int64_t *number; /* [rows] in the file; NULL: as they are */
+    int64_t
+        nsplit; /* rows of the whole matrix that are split, [nsplit] ascending, and their ranks */
+    int64_t *split;
+    int *owner;
+    spmv_some_rows pieces; /* [nsplit] rows: what this rank has of each */
 } many_loaded;
 /* Reads or makes a matrix on all ranks, each a piece, up to the rows that each owns; keep: the
  * entries, too. Collective. */
 spmv_status many_read_rows(spmv_world *world, const char *path, const spmv_load_opts *opts,
                            const spmv_many_load_opts *how, many_loaded *out);
-/* Both are of many_entries.c. */
+/* These are of many_entries.c. */
+void many_loaded_free(spmv_world *world, many_loaded *l);
 void many_own_free(spmv_world *world, many_own *own);
 void many_rows_free(spmv_world *world, spmv_some_rows *rows);
+
+/* ---- many_matrix.c -------------------------------------------------------------------------- */
+
+/* Makes a matrix of rows that were loaded, whose arrays are taken or freed. Collective. */
+spmv_status many_mat_of(spmv_world *world, many_loaded *l, spmv_many_mat **out);
+
+/* ---- split.c -------------------------------------------------------------------------------- */
+
+/* Makes a plan for few rows or entries: a kernel that cannot hold them gives way to "auto". */
+spmv_status many_plan_of_few(spmv_mat *mat, const spmv_plan_opts *opts, spmv_plan **out);
+/* Takes the rows that are split. Collective. */
+spmv_status many_split_take(spmv_many_mat *mat, many_loaded *l);
+void many_split_free(spmv_many_mat *mat);
+
+typedef struct many_split_plan { /* nothing where no row is split */
+    spmv_plan *plan;             /* NULL: this rank has no entries of such rows */
+    void *link;                  /* of the exchange of sums */
+    void *own, *others; /* sums: [split rows][vectors], and those that this rank receives */
+} many_split_plan;
+/* Prepares products; row: bytes of a row of all vectors. The exchange is connected next. */
+spmv_status many_split_prepare(const spmv_many_mat *mat, const spmv_plan_opts *opts, size_t row,
+                               many_split_plan *p);
+/* Collective. */
+spmv_status many_split_connect(const spmv_many_mat *mat, size_t width, int64_t vectors,
+                               many_split_plan *p);
+/* Adds what their plan takes. */
+spmv_status many_split_info(const many_split_plan *p, spmv_plan_facts *sum);
+void many_split_release(const spmv_many_mat *mat, many_split_plan *p);
+/* Sums what this rank has of split rows; then these sums go to the ranks that own the rows, which
+ * add them. is_right: false: others get NaN. */
+spmv_status many_split_multiply(const spmv_many_mat *mat, const many_split_plan *p,
+                                const spmv_call *call);
+spmv_status many_split_start(const spmv_many_mat *mat, const many_split_plan *p, int64_t k,
+                             bool is_right);
+spmv_status many_split_finish(const spmv_many_mat *mat, const many_split_plan *p);
+/* Adds all sums of own rows to z, whose rows of k numbers are ldz apart. */
+void many_split_add(const spmv_many_mat *mat, const many_split_plan *p, spmv_precision precision,
+                    int64_t k, int64_t ldz, void *z);
 
 /* ---- owners.c ------------------------------------------------------------------------------- */
 

@@ -223,6 +223,16 @@ spmv_status many_build_rows(loading *l, spmv_some_rows *out) {
     return many_agree_on_file(l->world, many_ctx_failed(l->world, status));
 }
 
+void many_loaded_free(spmv_world *world, many_loaded *l) {
+    many_rows_free(world, &l->rows);
+    many_rows_free(world, &l->pieces);
+    many_own_free(world, &l->own);
+    free(l->number);
+    free(l->split);
+    free(l->owner);
+    *l = (many_loaded){0};
+}
+
 void many_own_free(spmv_world *world, many_own *own) {
     spmv_rows_give(world->ctx, own->row);
     spmv_rows_give(world->ctx, own->col);

@@ -173,17 +173,16 @@ spmv_status spmv_many_mat_load(spmv_world *world, const char *path, const spmv_m
         status =
             many_agree(world, many_read(world, "spmv_load_opts", &load, sizeof load, known.load));
     if (status == SPMV_OK) status = many_read_rows(world, path, &load, &known, &l);
-    if (status == SPMV_OK) status = many_mat_of(world, &l.rows, l.own_cols, out);
-    many_rows_free(world, &l.rows);
-    if (status != SPMV_OK) {
-        many_own_free(world, &l.own);
-        free(l.number);
-        return status;
+    if (status == SPMV_OK) status = many_mat_of(world, &l, out);
+    if (status == SPMV_OK) {
+        (*out)->stats = l.stats;
+        (*out)->own = l.own;
+        (*out)->number = l.number;
+        l.own = (many_own){0};
+        l.number = NULL;
     }
-    (*out)->stats = l.stats;
-    (*out)->own = l.own;
-    (*out)->number = l.number;
-    return SPMV_OK;
+    many_loaded_free(world, &l);
+    return status;
 }
 
 static spmv_status deal_out(spmv_world *world, const spmv_mat *mat, const spmv_many_load_opts *opts,

@@ -191,7 +191,7 @@ static int64_t next_remote(const spmv_many_mat *mat, int64_t k, int64_t all) {
 /* Divides values as the entries were given; local may be where they are. */
 static void divide_values(const spmv_many_mat *mat, const char *values, char *local, char *remote) {
     const size_t width = mat->width;
-    const int64_t all = mat->facts.own_nnz;
+    const int64_t all = mat->facts.own_nnz - mat->split.lent.nnz;
     for (int64_t from = 0, to; from < all; from = to + 1) {
         to = next_remote(mat, from, all);
         const size_t bytes = (size_t)(to - from) * width;
@@ -372,22 +372,28 @@ spmv_status spmv_many_mat_create(spmv_world *world, const spmv_many_rows *rows,
     return create(world, status, &g, out);
 }
 
-spmv_status many_mat_of(spmv_world *world, spmv_some_rows *rows, int64_t own_cols,
-                        spmv_many_mat **out) {
+spmv_status many_mat_of(spmv_world *world, many_loaded *l, spmv_many_mat **out) {
+    spmv_some_rows *rows = &l->rows;
     const given g = {.rows = rows->rows,
-                     .cols = own_cols,
+                     .cols = l->own_cols,
                      .nnz = rows->nnz,
                      .ptr = rows->row_ptr,
                      .narrow = rows->col_idx,
                      .values = rows->values,
                      .loaded = rows};
-    return create(world, SPMV_OK, &g, out);
+    spmv_status status = create(world, SPMV_OK, &g, out);
+    if (status == SPMV_OK) status = many_split_take(*out, l);
+    if (status == SPMV_OK) return status;
+    spmv_many_mat_free(*out);
+    *out = NULL;
+    return status;
 }
 
 void spmv_many_mat_free(spmv_many_mat *mat) {
     if (!mat) return;
     spmv_mat_free(mat->local);
     spmv_mat_free(mat->remote);
+    many_split_free(mat);
     many_halo_free(&mat->halo);
     part_free(mat->world, &mat->lent_local);
     part_free(mat->world, &mat->lent_remote);
@@ -442,16 +448,25 @@ static spmv_status set_values(spmv_many_mat *mat, const void *values) {
         return many_fail(world, SPMV_E_ARG, "spmv_many_mat_set_values: values is NULL");
     void *local = spmv_rows_take(world->ctx, ((size_t)mat->facts.local_nnz + 1) * width);
     void *remote = spmv_rows_take(world->ctx, ((size_t)mat->facts.remote_nnz + 1) * width);
-    spmv_status status =
-        local && remote ? SPMV_OK : many_fail(world, SPMV_E_NOMEM, "out of memory for new values");
+    const size_t split_bytes = (size_t)mat->split.lent.nnz * width;
+    void *split = spmv_rows_take(world->ctx, split_bytes + width);
+    spmv_status status = local && remote && split
+                             ? SPMV_OK
+                             : many_fail(world, SPMV_E_NOMEM, "out of memory for new values");
     if (status == SPMV_OK) {
         divide_values(mat, values, local, remote);
         status = renew(world, mat->local, &mat->lent_local, &local);
+    }
+    if (status == SPMV_OK && mat->split.mat) {
+        const size_t all = (size_t)mat->facts.own_nnz * width;
+        memcpy(split, (const char *)values + all - split_bytes, split_bytes);
+        status = renew(world, mat->split.mat, &mat->split.lent, &split);
     }
     if (status == SPMV_OK && mat->remote)
         status = renew(world, mat->remote, &mat->lent_remote, &remote);
     spmv_rows_give(world->ctx, local);
     spmv_rows_give(world->ctx, remote);
+    spmv_rows_give(world->ctx, split);
     return status;
 }
 

@@ -7,9 +7,10 @@
 struct spmv_many_plan {
     spmv_many_mat *mat;
     spmv_plan *local, *remote; /* remote is NULL where the matrix is */
-    void *link;                /* of the exchange */
-    void *halo;                /* [received][vectors], where the remote plan runs */
-    void *sums;                /* [nlisted][vectors] likewise, where rows of the remote part are
+    many_split_plan split;
+    void *link; /* of the exchange */
+    void *halo; /* [received][vectors], where the remote plan runs */
+    void *sums; /* [nlisted][vectors] likewise, where rows of the remote part are
                                   listed */
     spmv_precision precision;
     size_t width;    /* bytes of a number */
@@ -44,18 +45,6 @@ static spmv_status check_options(spmv_world *world, const spmv_plan_opts *given,
     return SPMV_OK;
 }
 
-/* A kernel that cannot hold the few entries of the remote part gives way to "auto". */
-static spmv_status make_remote(spmv_many_plan *plan, const spmv_plan_opts *opts) {
-    spmv_mat *remote = plan->mat->remote;
-    spmv_plan_opts otherwise = *opts;
-    spmv_status status = spmv_plan_create(remote, opts, &plan->remote);
-    if (status != SPMV_E_UNSUITABLE && status != SPMV_E_TOOBIG) return status;
-    otherwise.kernel = NULL;
-    otherwise.settings = NULL;
-    otherwise.nsettings = 0;
-    return spmv_plan_create(remote, &otherwise, &plan->remote);
-}
-
 static spmv_status check_place(spmv_world *world, const spmv_plan *plan) {
     spmv_plan_facts facts = SPMV_OPTS(spmv_plan_facts);
     const spmv_status status = many_ctx_failed(world, spmv_plan_info(plan, &facts));
@@ -69,15 +58,18 @@ static spmv_status check_place(spmv_world *world, const spmv_plan *plan) {
 static spmv_status make_plans(spmv_many_plan *plan, const spmv_plan_opts *opts) {
     spmv_many_mat *mat = plan->mat;
     spmv_status status = spmv_plan_create(mat->local, opts, &plan->local);
-    if (status == SPMV_OK && mat->remote) status = make_remote(plan, opts);
+    if (status == SPMV_OK && mat->remote)
+        status = many_plan_of_few(mat->remote, opts, &plan->remote);
     const size_t row = (size_t)plan->vectors * plan->width;
     if (status == SPMV_OK && mat->remote)
         status = spmv_plan_alloc(plan->remote, (size_t)mat->halo.received * row, &plan->halo);
     if (status == SPMV_OK && mat->remote && mat->listed)
         status = spmv_plan_alloc(plan->remote, (size_t)mat->nlisted * row, &plan->sums);
     if (status != SPMV_OK) return many_ctx_failed(mat->world, status);
-    status = check_place(mat->world, plan->local);
+    status = many_split_prepare(mat, opts, row, &plan->split);
+    if (status == SPMV_OK) status = check_place(mat->world, plan->local);
     if (status == SPMV_OK && mat->remote) status = check_place(mat->world, plan->remote);
+    if (status == SPMV_OK && plan->split.plan) status = check_place(mat->world, plan->split.plan);
     return status;
 }
 
@@ -90,11 +82,14 @@ static spmv_status connect(spmv_many_plan *plan) {
         many_connect(mat->world, &need, mat->halo_asked, &mat->facts, f, &plan->link);
     if (status != SPMV_OK) return status;
     const bool all = f->halo == SPMV_HALO_REPLICATE;
-    f->received = all ? mat->facts.cols - mat->facts.own_cols : mat->facts.received;
-    f->sent = all ? mat->facts.own_cols : mat->facts.sent;
-    f->receives_from = all ? mat->world->size - 1 : mat->facts.receives_from;
-    f->sends_to = all ? mat->world->size - 1 : mat->facts.sends_to;
-    return SPMV_OK;
+    const spmv_halo *sums = &mat->split.sums;
+    f->received =
+        all ? mat->facts.cols - mat->facts.own_cols + sums->received : mat->facts.received;
+    f->sent = all ? mat->facts.own_cols + sums->sent : mat->facts.sent;
+    f->receives_from = all ? mat->world->size - 1 + sums->nfrom : mat->facts.receives_from;
+    f->sends_to = all ? mat->world->size - 1 + sums->nto : mat->facts.sends_to;
+    return many_agree(mat->world,
+                      many_split_connect(mat, plan->width, plan->vectors, &plan->split));
 }
 
 enum { MOST_FACTS = 4096 /* bytes of spmv_plan_facts in any version: more was never set */ };
@@ -152,6 +147,7 @@ spmv_status spmv_many_plan_create(spmv_many_mat *mat, const spmv_plan_opts *opts
 void spmv_many_plan_free(spmv_many_plan *plan) {
     if (!plan) return;
     if (plan->link) plan->mat->world->by->disconnect(plan->link);
+    many_split_release(plan->mat, &plan->split);
     if (plan->halo) spmv_plan_release(plan->remote, plan->halo);
     if (plan->sums) spmv_plan_release(plan->remote, plan->sums);
     spmv_plan_free(plan->remote);
@@ -163,8 +159,12 @@ spmv_status spmv_many_plan_info(const spmv_many_plan *plan, spmv_plan_facts *loc
                                 spmv_plan_facts *remote) {
     if (!plan) return many_fail(NULL, SPMV_E_ARG, "spmv_many_plan_info: plan is NULL");
     spmv_world *world = plan->mat->world;
-    const spmv_status status = local ? spmv_plan_info(plan->local, local) : SPMV_OK;
-    if (status != SPMV_OK || !remote) return many_ctx_failed(world, status);
+    spmv_plan_facts own = SPMV_OPTS(spmv_plan_facts);
+    spmv_status status = spmv_plan_info(plan->local, &own);
+    if (status == SPMV_OK) status = many_split_info(&plan->split, &own);
+    if (status != SPMV_OK) return many_ctx_failed(world, status);
+    if (local) status = many_fill(world, "spmv_plan_facts", &own, sizeof own, local);
+    if (status != SPMV_OK || !remote) return status;
     if (plan->remote) return many_ctx_failed(world, spmv_plan_info(plan->remote, remote));
     if (remote->size < sizeof remote->size || remote->size > MOST_FACTS)
         return many_fail(world, SPMV_E_ARG, "spmv_plan_facts.size is not set");
@@ -217,6 +217,11 @@ static spmv_status multiply_local(const spmv_many_plan *plan, const spmv_call *c
     return plan->mat->facts.own_rows ? spmv_apply(plan->local, call, NULL) : SPMV_OK;
 }
 
+/* Returns how many numbers rows of z are apart. */
+static int64_t apart_in(const spmv_many_plan *plan, const spmv_call *call) {
+    return call->ldz && is_in_rows(plan, call) ? call->ldz : call->k;
+}
+
 /* Adds sums of listed rows, k each, to these; rows of z are ldz apart. */
 static void add_listed(const spmv_many_plan *plan, int64_t k, int64_t ldz, void *z) {
     const spmv_many_mat *mat = plan->mat;
@@ -245,9 +250,8 @@ static spmv_status multiply_remote(const spmv_many_plan *plan, const spmv_call *
         add.ldy = add.ldz = 0;
         add.beta = NULL;
         add.beta_f32 = NULL;
-        const int64_t apart = call->ldz && is_in_rows(plan, call) ? call->ldz : call->k;
         const spmv_status status = spmv_apply(plan->remote, &add, NULL);
-        if (status == SPMV_OK) add_listed(plan, call->k, apart, call->z);
+        if (status == SPMV_OK) add_listed(plan, call->k, apart_in(plan, call), call->z);
         return status;
     }
     add.y = call->z;
@@ -259,7 +263,8 @@ static spmv_status multiply_remote(const spmv_many_plan *plan, const spmv_call *
 
 /* One exchange, of at most plan->vectors vectors. A rank that failed before gives NaN. */
 static spmv_status multiply(const spmv_many_plan *plan, const spmv_call *call, spmv_status before) {
-    spmv_world *world = plan->mat->world;
+    const spmv_many_mat *mat = plan->mat;
+    spmv_world *world = mat->world;
     const int64_t apart = call->ldx && is_in_rows(plan, call) ? call->ldx : call->k;
     const void *x = before == SPMV_OK ? call->x : NULL;
     const bool talks = plan->way != SPMV_PRODUCT_ALONE, works = plan->way != SPMV_EXCHANGE_ALONE,
@@ -267,11 +272,18 @@ static spmv_status multiply(const spmv_many_plan *plan, const spmv_call *call, s
     spmv_status status = before, talked = SPMV_OK;
     if (talks) talked = world->by->start(plan->link, x, call->k, apart, plan->halo);
     if (talks && !overlaps && talked == SPMV_OK) talked = world->by->finish(plan->link);
+    if (works && status == SPMV_OK) status = many_split_multiply(mat, &plan->split, call);
+    if (talks && talked == SPMV_OK)
+        talked = many_split_start(mat, &plan->split, call->k, status == SPMV_OK);
+    if (talks && !overlaps && talked == SPMV_OK) talked = many_split_finish(mat, &plan->split);
     if (works && status == SPMV_OK) status = many_ctx_failed(world, multiply_local(plan, call));
     if (talks && overlaps && talked == SPMV_OK) talked = world->by->finish(plan->link);
+    if (talks && overlaps && talked == SPMV_OK) talked = many_split_finish(mat, &plan->split);
     if (talked != SPMV_OK)
         return many_fail(world, talked, "the exchange '%s' failed", world->by->name);
     if (works && status == SPMV_OK) status = many_ctx_failed(world, multiply_remote(plan, call));
+    if (works && status == SPMV_OK && mat->split.n)
+        many_split_add(mat, &plan->split, plan->precision, call->k, apart_in(plan, call), call->z);
     return status;
 }
 

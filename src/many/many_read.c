@@ -8,74 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* ---- blocks of rows ------------------------------------------------------------------------- */
-
-/* From lengths of even rows to where they begin among all entries. */
-static spmv_status sum_rows(loading *l) {
-    spmv_world *world = l->world;
-    const int64_t rows = l->even[world->rank + 1] - own_even(l);
-    int64_t before = 0;
-    l->ptr[0] = 0;
-    for (int64_t i = 0; i < rows; i++) l->ptr[i + 1] += l->ptr[i];
-    const spmv_status status =
-        world->by->gather(world->state, &l->ptr[rows], sizeof *l->ptr, l->each);
-    if (status != SPMV_OK) return many_fail(world, status, "the lengths of rows were lost");
-    for (int r = 0; r < world->rank; r++) before += l->each[r];
-    l->nnz = 0;
-    for (int r = 0; r < world->size; r++) l->nnz += l->each[r];
-    for (int64_t i = 0; i <= rows; i++) l->ptr[i] += before;
-    return SPMV_OK;
-}
-
-/* Each cut is found by the rank whose even rows it falls into; all get all. */
-static spmv_status cut_rows(loading *l, int64_t *first_row) {
-    spmv_world *world = l->world;
-    const int size = world->size;
-    const int64_t rows = l->even[world->rank + 1] - own_even(l), base = l->ptr[0];
-    if (l->by == SPMV_BY_ROWS || l->nnz == 0) {
-        memcpy(first_row, l->even, ((size_t)size + 1) * sizeof *first_row);
-        return SPMV_OK;
-    }
-    int64_t *all = malloc((size_t)size * (size_t)size * sizeof *all);
-    spmv_status status = many_agree(world, all ? SPMV_OK : no_memory(world, "blocks of rows"));
-    memset(l->each, 0, (size_t)size * sizeof *l->each);
-    for (int r = 1; r < size && status == SPMV_OK; r++) {
-        const double target = (double)r / size * (double)l->nnz;
-        if ((double)base < target && target <= (double)l->ptr[rows])
-            l->each[r] = own_even(l) + many_cut(l->ptr, rows, target);
-    }
-    if (status == SPMV_OK) {
-        status = world->by->gather(world->state, l->each, (size_t)size * sizeof *l->each, all);
-        if (status != SPMV_OK) many_fail(world, status, "blocks of rows were lost");
-    }
-    for (int r = 1; r < size && status == SPMV_OK; r++) {
-        first_row[r] = 0;
-        for (int k = 0; k < size; k++) first_row[r] += all[k * size + r];
-    }
-    first_row[0] = 0;
-    first_row[size] = l->even[size];
-    free(all);
-    return status;
-}
-
-/* Sends numbers of rows from the ranks that have them to those that shall, in blocks both. */
-static spmv_status relay(loading *l, const int64_t *from, const int64_t *to, const int64_t *out,
-                         int64_t *in) {
-    spmv_world *world = l->world;
-    int64_t *out_bytes = l->bytes, *in_bytes = l->bytes + world->size;
-    const int me = world->rank;
-    for (int r = 0; r < world->size; r++) {
-        const int64_t begin = from[me] > to[r] ? from[me] : to[r];
-        const int64_t end = from[me + 1] < to[r + 1] ? from[me + 1] : to[r + 1];
-        const int64_t start = from[r] > to[me] ? from[r] : to[me];
-        const int64_t stop = from[r + 1] < to[me + 1] ? from[r + 1] : to[me + 1];
-        out_bytes[r] = end > begin ? (end - begin) * (int64_t)sizeof *out : 0;
-        in_bytes[r] = stop > start ? (stop - start) * (int64_t)sizeof *in : 0;
-    }
-    const spmv_status status = world->by->deal(world->state, out, out_bytes, in, in_bytes);
-    return status == SPMV_OK ? status : many_fail(world, status, "numbers of rows were lost");
-}
-
 /* ---- a generated matrix --------------------------------------------------------------------- */
 
 static spmv_status open_making(loading *l) {
@@ -96,7 +28,7 @@ static spmv_status make_rows(loading *l) {
     spmv_status status =
         many_agree(world, row_ptr ? SPMV_OK : no_memory(world, "the lengths of own rows"));
     if (status == SPMV_OK)
-        status = many_agree(world, relay(l, l->even, l->first_row, l->ptr + 1, row_ptr + 1));
+        status = many_agree(world, many_relay(l, l->even, l->first_row, l->ptr + 1, row_ptr + 1));
     if (status == SPMV_OK) {
         /* the first row begins where the one before it ends, on whichever rank that is */
         int64_t position = 0;
@@ -164,8 +96,8 @@ static spmv_status read_entries(loading *l) {
                                                             l->even[world->rank + 1], l->ptr + 1)));
     else if (status == SPMV_OK)
         status = many_count_rows(l);
-    if (status == SPMV_OK) status = sum_rows(l);
-    if (status == SPMV_OK) status = cut_rows(l, l->first_row);
+    if (status == SPMV_OK) status = many_sum_rows(l);
+    if (status == SPMV_OK) status = many_cut_rows(l, l->first_row);
     if (status == SPMV_OK) status = l->made ? make_rows(l) : many_send_entries(l);
     return status;
 }
@@ -181,9 +113,9 @@ static spmv_status cut_again(loading *l, spmv_some_rows *rows, bool *moved) {
     for (int64_t i = 0; i < rows->rows && status == SPMV_OK; i++)
         length[i] = rows->row_ptr[i + 1] - rows->row_ptr[i];
     if (status == SPMV_OK)
-        status = many_agree(world, relay(l, l->first_row, l->even, length, l->ptr + 1));
-    if (status == SPMV_OK) status = sum_rows(l);
-    if (status == SPMV_OK) status = cut_rows(l, cut);
+        status = many_agree(world, many_relay(l, l->first_row, l->even, length, l->ptr + 1));
+    if (status == SPMV_OK) status = many_sum_rows(l);
+    if (status == SPMV_OK) status = many_cut_rows(l, cut);
     *moved = status == SPMV_OK &&
              memcmp(cut, l->first_row, ((size_t)world->size + 1) * sizeof *cut) != 0;
     if (*moved) {
@@ -256,7 +188,8 @@ static spmv_status make(loading *l, bool keep, many_loaded *out) {
         if (status == SPMV_OK && moved) status = many_build_rows(l, &out->rows);
     }
     if (status == SPMV_OK) status = tell_stats(l, &out->rows, symmetry, &out->stats);
-    if (status == SPMV_OK && !many_is_blocks(l->by)) status = many_move_rows(l, out);
+    if (status == SPMV_OK)
+        status = many_is_blocks(l->by) ? many_split_long(l, out) : many_move_rows(l, out);
     if (status != SPMV_OK) return status;
     const int64_t own_rows = out->rows.rows;
     out->own_cols = l->head.rows == l->head.cols
@@ -326,8 +259,6 @@ spmv_status many_read_rows(spmv_world *world, const char *path, const spmv_load_
     if (status == SPMV_OK) status = make(&l, how->keep_entries, out);
     loading_free(&l);
     if (status == SPMV_OK) return status;
-    many_rows_free(world, &out->rows);
-    free(out->number);
-    out->number = NULL;
+    many_loaded_free(world, out);
     return status;
 }

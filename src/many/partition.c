@@ -35,6 +35,25 @@ void many_divide(const spmv_csr_view *A, spmv_partition by, int ranks, int64_t *
     first_row[ranks] = A->rows; /* rows without entries at the end have no share */
 }
 
+spmv_status many_divide_split(const spmv_csr_view *A, int ranks, int64_t *first_row) {
+    const int64_t least = many_split_least(A->nnz, ranks);
+    int64_t *end = calloc((size_t)A->rows + 1, sizeof *end);
+    if (!end) return SPMV_E_NOMEM;
+    for (int64_t i = 0; i < A->rows; i++) {
+        const int64_t begin = A->row_ptr[i], n = A->row_ptr[i + 1] - begin;
+        if (n < least) end[i + 1] += n;
+        for (int64_t k = begin; n >= least && A->rows == A->cols && k < begin + n; k++)
+            end[A->col_idx[k] + 1]++;
+    }
+    for (int64_t i = 0; i < A->rows; i++) end[i + 1] += end[i];
+    spmv_csr_view weighed = *A;
+    weighed.row_ptr = end;
+    weighed.nnz = end[A->rows];
+    many_divide(&weighed, SPMV_BY_NONZEROS, ranks, first_row);
+    free(end);
+    return SPMV_OK;
+}
+
 void many_own_blocks(const int64_t *first_row, int ranks, int32_t *owner) {
     for (int r = 0; r < ranks; r++)
         for (int64_t i = first_row[r]; i < first_row[r + 1]; i++) owner[i] = r;

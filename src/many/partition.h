@@ -13,6 +13,17 @@ int64_t many_cut(const int64_t *row_ptr, int64_t rows, double target);
 /* Writes where each rank's block of rows begins, and the number of rows: first_row[ranks + 1]. */
 void many_divide(const spmv_csr_view *A, spmv_partition by, int ranks, int64_t *first_row);
 
+/* Returns the least length of a row that is split: more entries than a rank has in the mean, and so
+ * many that they take longer than a message. */
+static inline int64_t many_split_least(int64_t nnz, int ranks) {
+    enum { LEAST = 1024 };
+    const int64_t mean = nnz / ranks;
+    return ranks == 1 ? INT64_MAX : mean < LEAST ? LEAST : mean + 1;
+}
+/* Writes the same, by nonzeros, for ranks that split such rows: an entry there counts where its
+ * column is, if A is square. SPMV_OK or SPMV_E_NOMEM. */
+spmv_status many_divide_split(const spmv_csr_view *A, int ranks, int64_t *first_row);
+
 /* ---- owners: the rank of each row, [A->rows] ------------------------------------------------- */
 
 void many_own_blocks(const int64_t *first_row, int ranks, int32_t *owner);
@@ -36,12 +47,12 @@ static inline bool many_is_listed(int64_t remote_rows, int64_t rows) {
 typedef struct many_share { /* what a rank has of a matrix: as spmv_many_facts */
     int64_t rows, cols, nnz;
     int64_t remote_rows, remote_nnz; /* rows with others' columns, and entries there */
-    int64_t received, sent;          /* entries of x in a product */
-    int64_t receives_from, sends_to; /* ranks */
+    int64_t received, sent;          /* entries of x in a product, and sums of split rows */
+    int64_t receives_from, sends_to; /* ranks, those of x and those of sums */
 } many_share;
 /* Counts for every rank, in out[ranks]. A rank has the columns of its rows if A is square, else as
- * many as any. SPMV_OK or SPMV_E_NOMEM. */
-spmv_status many_count(const spmv_csr_view *A, const int32_t *owner, int ranks, int threads,
-                       many_share *out);
+ * many as any. splits: rows of many_split_least entries are split. SPMV_OK or SPMV_E_NOMEM. */
+spmv_status many_count(const spmv_csr_view *A, const int32_t *owner, int ranks, bool splits,
+                       int threads, many_share *out);
 
 #endif

@@ -38,14 +38,28 @@ def entries_of(matrix, folder):
     return int(lines[0][0]), int(lines[0][1]), sorted((int(i) - 1, int(j) - 1) for i, j, *_ in lines[1:])
 
 
-def reference(rows, cols, entries, owner, ranks):
+def long_rows(rows, entries, ranks):
+    """Rows that are split where blocks are by nonzeros."""
+    length = [0] * rows
+    for i, _ in entries:
+        length[i] += 1
+    return {i for i, n in enumerate(length) if ranks > 1 and n >= 1024 and n > len(entries) // ranks}
+
+
+def reference(rows, cols, entries, owner, ranks, split=()):
     """What each rank has and exchanges, from the rank of each row: sets of all that is remote."""
     x_owner = owner if rows == cols else [next(r for r in range(ranks) if j < cols * (r + 1) // ranks) for j in range(cols)]
     out = [dict.fromkeys(EACH, 0) for _ in range(ranks)]
     for rank in owner:
         out[rank]["rows"] += 1
     halo, remote_rows = collections.defaultdict(set), set()
+    sums = collections.defaultdict(set)
     for i, j in entries:
+        if i in split:
+            out[x_owner[j]]["nnz"] += 1
+            if x_owner[j] != owner[i]:
+                sums[owner[i], x_owner[j]].add(i)
+            continue
         out[owner[i]]["nnz"] += 1
         if x_owner[j] != owner[i]:
             out[owner[i]]["remote_nnz"] += 1
@@ -53,7 +67,7 @@ def reference(rows, cols, entries, owner, ranks):
             remote_rows.add(i)
     for i in remote_rows:
         out[owner[i]]["remote_rows"] += 1
-    for (to, source), columns in halo.items():
+    for (to, source), columns in [*halo.items(), *sums.items()]:
         out[to]["received"] += len(columns)
         out[to]["receives_from"] += 1
         out[source]["sent"] += len(columns)
@@ -71,10 +85,10 @@ class InfoRanks(unittest.TestCase):
         self.folder = pathlib.Path(self.scratch.name)
         self.addCleanup(self.scratch.cleanup)
 
-    def check(self, facts, matrix, owner):
+    def check(self, facts, matrix, owner, split=()):
         each = dict(facts["each"])
         each.pop("memory_B")
-        expected = reference(*matrix, owner, facts["ranks"]["count"])
+        expected = reference(*matrix, owner, facts["ranks"]["count"], split)
         self.assertEqual(each, expected)
         rows, _, entries = matrix
         most = {name: max(values) for name, values in expected.items()}
@@ -90,9 +104,11 @@ class InfoRanks(unittest.TestCase):
 
     def check_balance(self, facts, matrix):
         """Every block begins at the row before which the nonzeros are nearest to its share."""
-        rows, _, entries = matrix
+        rows, cols, entries = matrix
         before = [0] * (rows + 1)
-        for i, _ in entries:
+        split = long_rows(rows, entries, facts["ranks"]["count"])
+        entries = [(j if i in split else i, j) for i, j in entries if rows == cols or i not in split]
+        for i, _ in entries:  # one of a split row counts where its column is
             before[i + 1] += 1
         for i in range(rows):
             before[i + 1] += before[i]
@@ -119,6 +135,23 @@ class InfoRanks(unittest.TestCase):
                             self.assertEqual([sum(rows[:r + 1]) for r in range(len(rows))], ends)
                         else:
                             self.check_balance(facts, matrix)
+
+    def test_long_rows_are_split_where_blocks_are_by_nonzeros(self):
+        path = self.folder / "long.mtx"
+        for rows, long in ((3000, (7,)), (3000, (0, 2999)), (3, (0, 1, 2)), (1, (0,))):
+            entries = sorted({(i, j) for i in long for j in range(2999)} |
+                             {(k * 17 % rows, k * 13 % 3000) for k in range(700) if rows > 3})
+            path.write_text(f"%%MatrixMarket matrix coordinate pattern general\n{rows} 3000 {len(entries)}\n" +
+                            "".join(f"{i + 1} {j + 1}\n" for i, j in entries), encoding="utf-8")
+            matrix = rows, 3000, entries
+            for how in ("nnz", "rows"):
+                for facts in info(path, "2,3,7", f"--partition={how}"):
+                    with self.subTest(rows=rows, long=long, how=how, ranks=facts["ranks"]["count"]):
+                        split = long_rows(rows, entries, facts["ranks"]["count"]) if how == "nnz" else ()
+                        self.check(facts, matrix, owners_of_blocks(facts["each"]["rows"]), split)
+                        if how == "nnz" and rows == 3000:
+                            self.check_balance(facts, matrix)
+                            self.assertLess(facts["ranks"]["imbalance"], 2)
 
     def test_a_file_names_the_rank_of_each_row(self):
         path = self.folder / "ranks"

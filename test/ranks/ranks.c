@@ -575,20 +575,16 @@ static int same_rows(const double *a, const double *b, int64_t n) {
 
 /* In turn is overlapped; the exchange alone leaves y; the product alone has the last halo. The
  * matrix is one that rank 0 has loaded. */
-static void try_ways(void) {
-    spmv_mat *whole = NULL;
-    spmv_many_mat *mat = NULL;
+static void try_ways_of(spmv_many_mat *mat) {
+    enum { MOST = 3000 };
     spmv_many_plan *plan = NULL;
     spmv_many_facts f = SPMV_OPTS(spmv_many_facts);
     spmv_plan_opts opts = SPMV_OPTS(spmv_plan_opts);
     const double marked = -7;
     opts.kernel = "csr_rows";
-    if (rank == 0) spmv_mat_load(spmv_world_ctx(world), "gen:poisson2d:12", NULL, &whole);
-    count(spmv_many_mat_deal(world, whole, NULL, &mat) == SPMV_OK, "deal", "ways");
-    spmv_mat_free(whole);
     count(spmv_many_plan_create(mat, &opts, &plan) == SPMV_OK, "plan", "ways");
     spmv_many_mat_info(mat, &f);
-    double x[144], y[4][144];
+    double x[MOST], y[4][MOST];
     for (int64_t k = 0; k < f.own_cols; k++) x[k] = number(3, f.first_col + k);
     for (int way = 0; way < 4; way++) {
         for (int64_t k = 0; k < f.own_rows; k++) y[way][k] = marked;
@@ -603,7 +599,37 @@ static void try_ways(void) {
     count(!isnan(y[0][0]), "the exchange alone", "ways");
     count(spmv_many_plan_set_way(plan, (spmv_many_way)4) == SPMV_E_ARG, "no way", "ways");
     spmv_many_plan_free(plan);
+}
+
+static void try_ways(void) {
+    spmv_mat *whole = NULL;
+    spmv_many_mat *mat = NULL;
+    if (rank == 0) spmv_mat_load(spmv_world_ctx(world), "gen:poisson2d:12", NULL, &whole);
+    count(spmv_many_mat_deal(world, whole, NULL, &mat) == SPMV_OK, "deal", "ways");
+    spmv_mat_free(whole);
+    try_ways_of(mat);
     spmv_many_mat_free(mat);
+}
+
+/* A row of all entries is split: every rank has a part; sums have the same bits in every way. */
+static void try_split(void) {
+    enum { COLS = 3000 };
+    scene s = {.name = "split row", .rows = 1, .cols = COLS};
+    spmv_many_mat *mat = NULL;
+    spmv_many_facts f = SPMV_OPTS(spmv_many_facts);
+    count(spmv_many_mat_load(world, "gen:dense:1x3000", NULL, &mat) == SPMV_OK, "load", s.name);
+    spmv_many_mat_info(mat, &f);
+    count(f.own_nnz == f.own_cols && f.nnz == COLS && f.most_own_nnz <= COLS / size + 1, "facts",
+          s.name);
+    count(f.received == (f.own_rows ? size - 1 : 0), "sums", s.name);
+    try_ways_of(mat);
+    scene_alloc(&s, COLS);
+    for (int64_t j = 0; j < COLS; j++) add(&s, 0, j, number(9, j));
+    count(spmv_many_mat_set_values(mat, s.value + f.first_col) == SPMV_OK, "new values", s.name);
+    count(try_plan(&s, mat, "csr_rows", SPMV_F64, 1) == RIGHT, "product of new values", s.name);
+    count(try_plan(&s, mat, "auto", SPMV_F32, 3) == RIGHT, "of three vectors in f32", s.name);
+    spmv_many_mat_free(mat);
+    scene_free(&s);
 }
 
 /* The kinds of a halo have the same sums; auto tries both where ranks need much of x. */
@@ -748,7 +774,8 @@ static void try_usual(void) {
     static const char *const sources[] = {
         "gen:poisson2d:12", "gen:random:200:5:90",  "gen:random:40:3:300", "gen:powerlaw:300:4",
         "gen:banded:150:9", "gen:giantrow:200:100", "gen:permutation:97",  "gen:diagonal:50",
-        "gen:dense:3",      "gen:dense:1x7",        "gen:dense:7x1",       "gen:rmat:7:4"};
+        "gen:dense:3",      "gen:dense:1x7",        "gen:dense:7x1",       "gen:rmat:7:4",
+        "gen:dense:3x6000"};
     for (size_t k = 0; k < sizeof sources / sizeof *sources; k++)
         try_source(sources[k], k % 2 ? SPMV_BY_ROWS : SPMV_BY_NONZEROS,
                    k % 3 ? "auto" : "csr_rows");
@@ -758,6 +785,7 @@ static void try_usual(void) {
     try_own_rows(SPMV_F64);
     try_own_rows(SPMV_F32);
     try_ways();
+    try_split();
     try_halo();
     try_talk();
     try_failures();

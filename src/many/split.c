@@ -1,0 +1,220 @@
+/* split.c: products of rows that are split: every rank multiplies those of their entries that have
+ * its own columns, and the rank that owns a row adds the sums of all, in the order of ranks. */
+#include "many.h"
+#include <stdlib.h>
+
+static spmv_status no_memory(spmv_world *world) {
+    return many_fail(world, SPMV_E_NOMEM, "out of memory for rows that are split");
+}
+
+/* ---- who gets which sums -------------------------------------------------------------------- */
+
+/* Counts sums that a rank sends to another one. */
+static int sums_between(const many_split *s, int from, int to) {
+    int n = 0;
+    for (int64_t k = 0; k < s->n && from != to; k++)
+        n += s->owner[k] == to && s->has[from * s->n + k];
+    return n;
+}
+
+static spmv_status list_sums(const spmv_many_mat *mat, many_split *s) {
+    spmv_world *world = mat->world;
+    spmv_halo *h = &s->sums;
+    const size_t size = (size_t)world->size;
+    const int me = world->rank;
+    h->from = malloc(size * sizeof *h->from);
+    h->from_count = malloc(size * sizeof *h->from_count);
+    h->to = malloc(size * sizeof *h->to);
+    h->to_count = malloc(size * sizeof *h->to_count);
+    h->give = malloc(((size_t)s->n + 1) * sizeof *h->give);
+    h->first_col = mat->first_col; /* it is not replicated */
+    if (!h->from || !h->from_count || !h->to || !h->to_count || !h->give) return no_memory(world);
+    for (int r = 0; r < world->size; r++) {
+        const int gets = sums_between(s, r, me), gives = sums_between(s, me, r);
+        if (gets) h->from[h->nfrom] = r, h->from_count[h->nfrom++] = gets;
+        if (gives) h->to[h->nto] = r, h->to_count[h->nto++] = gives;
+        for (int64_t k = 0; gives && k < s->n; k++)
+            if (s->owner[k] == r && s->has[me * s->n + k]) h->give[h->sent++] = (int32_t)k;
+        h->received += gets;
+    }
+    return SPMV_OK;
+}
+
+/* ---- the matrix ----------------------------------------------------------------------------- */
+
+/* Lends the rows to a matrix; a rank without entries has none. */
+static spmv_status make_matrix(const spmv_many_mat *mat, many_split *s, spmv_some_rows *rows) {
+    s->lent = (many_part){rows->row_ptr, rows->col_idx, rows->values, rows->nnz};
+    *rows = (spmv_some_rows){0};
+    if (!s->lent.nnz) return SPMV_OK;
+    const spmv_arrays arrays = {.size = sizeof arrays,
+                                .rows = s->n,
+                                .cols = mat->facts.own_cols,
+                                .nnz = s->lent.nnz,
+                                .ptr = s->lent.ptr,
+                                .idx = s->lent.idx,
+                                .values = s->lent.values,
+                                .ptr_bits = 64,
+                                .flags = SPMV_BORROW};
+    return many_ctx_failed(mat->world, spmv_mat_create(mat->world->ctx, &arrays, &s->mat));
+}
+
+/* What is split counts as what rows have. */
+static spmv_status add_facts(spmv_many_mat *mat, const many_split *s) {
+    spmv_world *world = mat->world;
+    spmv_many_facts *f = &mat->facts;
+    const int64_t mine[2] = {f->own_nnz + s->lent.nnz, f->received + s->sums.received};
+    int64_t(*all)[2] = malloc((size_t)world->size * sizeof *all);
+    spmv_status status = many_agree(world, all ? SPMV_OK : no_memory(world));
+    if (status != SPMV_OK) {
+        free(all);
+        return status;
+    }
+    status = world->by->gather(world->state, mine, sizeof mine, all);
+    f->nnz = 0;
+    for (int r = 0; r < world->size && status == SPMV_OK; r++) {
+        f->nnz += all[r][0];
+        if (r == 0 || all[r][0] > f->most_own_nnz) f->most_own_nnz = all[r][0];
+        if (all[r][1] > f->most_received) f->most_received = all[r][1];
+    }
+    free(all);
+    f->own_nnz = mine[0];
+    f->local_nnz += s->lent.nnz;
+    f->received = mine[1];
+    f->sent += s->sums.sent;
+    f->receives_from += s->sums.nfrom;
+    f->sends_to += s->sums.nto;
+    return status == SPMV_OK ? status : many_fail(world, status, "the sizes of rows were lost");
+}
+
+spmv_status many_split_take(spmv_many_mat *mat, many_loaded *l) {
+    spmv_world *world = mat->world;
+    many_split *s = &mat->split;
+    if (!l->nsplit) return SPMV_OK;
+    s->n = l->nsplit;
+    s->row = l->split;
+    s->owner = l->owner;
+    l->split = NULL;
+    l->owner = NULL;
+    char *mine = malloc((size_t)s->n);
+    s->has = malloc((size_t)world->size * (size_t)s->n);
+    spmv_status status = many_agree(world, mine && s->has ? SPMV_OK : no_memory(world));
+    const bool agreed = status != SPMV_OK;
+    for (int64_t k = 0; k < s->n && status == SPMV_OK; k++)
+        mine[k] = l->pieces.row_ptr[k + 1] > l->pieces.row_ptr[k];
+    if (status == SPMV_OK) status = world->by->gather(world->state, mine, (size_t)s->n, s->has);
+    if (status == SPMV_OK) status = list_sums(mat, s);
+    if (status == SPMV_OK) status = make_matrix(mat, s, &l->pieces);
+    free(mine);
+    if (!agreed) status = many_agree(world, status);
+    return status == SPMV_OK ? add_facts(mat, s) : status;
+}
+
+void many_split_free(spmv_many_mat *mat) {
+    many_split *s = &mat->split;
+    spmv_mat_free(s->mat);
+    spmv_rows_give(mat->world->ctx, s->lent.ptr);
+    spmv_rows_give(mat->world->ctx, s->lent.idx);
+    spmv_rows_give(mat->world->ctx, s->lent.values);
+    many_halo_free(&s->sums);
+    free(s->row);
+    free(s->owner);
+    free(s->has);
+}
+
+/* ---- plans ---------------------------------------------------------------------------------- */
+
+spmv_status many_plan_of_few(spmv_mat *mat, const spmv_plan_opts *opts, spmv_plan **out) {
+    spmv_plan_opts otherwise = *opts;
+    const spmv_status status = spmv_plan_create(mat, opts, out);
+    if (status != SPMV_E_UNSUITABLE && status != SPMV_E_TOOBIG) return status;
+    otherwise.kernel = NULL;
+    otherwise.settings = NULL;
+    otherwise.nsettings = 0;
+    return spmv_plan_create(mat, &otherwise, out);
+}
+
+spmv_status many_split_prepare(const spmv_many_mat *mat, const spmv_plan_opts *opts, size_t row,
+                               many_split_plan *p) {
+    const many_split *s = &mat->split;
+    if (!s->n) return SPMV_OK;
+    p->own = calloc((size_t)s->n, row);
+    p->others = calloc((size_t)s->sums.received + 1, row);
+    if (!p->own || !p->others) return no_memory(mat->world);
+    return s->mat ? many_ctx_failed(mat->world, many_plan_of_few(s->mat, opts, &p->plan)) : SPMV_OK;
+}
+
+spmv_status many_split_connect(const spmv_many_mat *mat, size_t width, int64_t vectors,
+                               many_split_plan *p) {
+    spmv_world *world = mat->world;
+    if (!mat->split.n) return SPMV_OK;
+    const spmv_status status =
+        world->by->connect(world->state, &mat->split.sums, 0, width, vectors, &p->link);
+    if (status == SPMV_OK) return status;
+    return many_fail(world, status, "the exchange '%s' cannot prepare %lld sums", world->by->name,
+                     (long long)mat->split.n);
+}
+
+spmv_status many_split_info(const many_split_plan *p, spmv_plan_facts *sum) {
+    spmv_plan_facts f = SPMV_OPTS(spmv_plan_facts);
+    const spmv_status status = p->plan ? spmv_plan_info(p->plan, &f) : SPMV_OK;
+    sum->convert_s += f.convert_s;
+    sum->prepare_s += f.prepare_s;
+    sum->tune_s += f.tune_s;
+    sum->once_s += f.once_s;
+    sum->made_s += f.made_s;
+    sum->store_bytes += f.store_bytes;
+    sum->scratch_bytes += f.scratch_bytes;
+    sum->traffic_bytes += f.traffic_bytes;
+    sum->slots += f.slots;
+    return status;
+}
+
+void many_split_release(const spmv_many_mat *mat, many_split_plan *p) {
+    if (p->link) mat->world->by->disconnect(p->link);
+    spmv_plan_free(p->plan);
+    free(p->own);
+    free(p->others);
+}
+
+spmv_status many_split_multiply(const spmv_many_mat *mat, const many_split_plan *p,
+                                const spmv_call *call) {
+    spmv_call part = *call;
+    if (!p->plan) return SPMV_OK;
+    part.y = NULL;
+    part.z = p->own;
+    part.ldy = part.ldz = 0;
+    part.beta = NULL;
+    part.beta_f32 = NULL;
+    return many_ctx_failed(mat->world, spmv_apply(p->plan, &part, NULL));
+}
+
+spmv_status many_split_start(const spmv_many_mat *mat, const many_split_plan *p, int64_t k,
+                             bool is_right) {
+    const spmv_exchange *by = mat->world->by;
+    return p->link ? by->start(p->link, is_right ? p->own : NULL, k, k, p->others) : SPMV_OK;
+}
+
+spmv_status many_split_finish(const spmv_many_mat *mat, const many_split_plan *p) {
+    return p->link ? mat->world->by->finish(p->link) : SPMV_OK;
+}
+
+/* The order is that of ranks, whenever their sums have come: a product has the same bits again. */
+void many_split_add(const spmv_many_mat *mat, const many_split_plan *p, spmv_precision precision,
+                    int64_t k, int64_t ldz, void *z) {
+    const many_split *s = &mat->split;
+    const int me = mat->world->rank;
+    int64_t next = 0;
+    for (int r = 0; r < mat->world->size; r++)
+        for (int64_t i = 0; i < s->n; i++) {
+            if (s->owner[i] != me || !s->has[r * s->n + i]) continue;
+            const void *sums = r == me ? p->own : p->others;
+            const int64_t from = (r == me ? i : next++) * k,
+                          to = (s->row[i] - mat->facts.first_row) * ldz;
+            for (int64_t v = 0; v < k; v++)
+                if (precision == SPMV_F64)
+                    ((double *)z)[to + v] += ((const double *)sums)[from + v];
+                else
+                    ((float *)z)[to + v] += ((const float *)sums)[from + v];
+        }
+}
