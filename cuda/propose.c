@@ -232,6 +232,24 @@ static void propose_diagonals(const model *m) {
                       (long long)f->row_max);
 }
 
+/* For one vector. A thread adds up a row's slots one after another. The tail takes two launches
+ * more, reads and writes y of its rows once more, and its entries wait for those before them. */
+static void propose_hyb(const model *m) {
+    const double step = 2, launches = 71; /* steps that two launches take */
+    const spmv_features *f = m->f;
+    const double rows = (double)f->rows, slots = rows * (double)f->ell_width;
+    const double inside = fmin(rows * f->ell_mean, m->nnz), tail = m->nnz - inside;
+    if (f->ell_width == 0) return;
+    const double again = fmin(tail, rows) * 2 * m->width;
+    const work w = {slots * INDEX + inside * m->width + tail * (m->width + 2 * INDEX) + again +
+                        m->vectors,
+                    m->lines, step * (double)f->ell_width + (tail > 0 ? launches : 0),
+                    tail * (sizeof(double) + INDEX)};
+    spmv_proposal_why(propose(m, "hyb_thread", w),
+                      "%lld entries per row side by side, %.0f %% behind", (long long)f->ell_width,
+                      PERCENT * tail / m->nnz);
+}
+
 /* A block of rows fetches its x once, and a column index takes 16 bits. Where too little was seen
  * to count a block's columns it needs each at most once. */
 static void propose_xcache(const model *m) {
@@ -317,6 +335,7 @@ void spmv_propose_cuda(const spmv_features *f, spmv_proposals *out) {
         propose_xcache(&m);
         propose_warps(&m);
         propose_slices(&m);
+        if (!is_several) propose_hyb(&m);
         propose_hubs(&m);
         propose_blocks(&m);
         propose_peers(&m);

@@ -46,6 +46,8 @@ typedef struct spmv_features {
     int64_t block_rows;    /* rows for a block of a GPU's threads that copies x into shared memory,
                               so that the columns they need have room there; 0: not sampled */
     double block_columns;  /* distinct columns of such rows, per row; infinite: not known */
+    int64_t ell_width;     /* of the ELL part of HYB; 0: not known, or no row has an entry in it */
+    double ell_mean;       /* entries of a row in it */
     spmv_precision precision;
     int64_t vectors;    /* that are multiplied at a time, about; 0: 1 */
     spmv_layout layout; /* of them; 0: SPMV_COLUMNS */

@@ -21,7 +21,7 @@ static const struct field {
         REAL(cv) REAL(empty_share) REAL(padding_32) REAL(near_16) REAL(diagonal) REAL(index_bytes)
             REAL(value_bytes) REAL(per_block[0]) REAL(per_block[1]) REAL(per_block[2]) REAL(fill_2)
                 REAL(fill_3) REAL(exact_f32) REAL(symmetric) REAL(reach) REAL(seen) REAL(lines)
-                    REAL(repeats)
+                    REAL(repeats) WHOLE(ell_width) REAL(ell_mean)
     /* the names that features.txt.xz has for them */
     {"xcache_height", offsetof(spmv_features, block_rows), true},
     {"xcache_columns", offsetof(spmv_features, block_columns), false}};

@@ -12,22 +12,41 @@ static inline size_t parts_bytes(int64_t n, const spmv_choice *c) {
     return sizeof(parts) + split_rows_bytes(blocks_for(n, c->value[SPMV_block] * ITEMS));
 }
 
-/* Makes the plan's scratch for n entries with these rows, in host memory. */
+/* open_row[b]: the row that block b leaves to a later one, or -1. */
+static __global__ void list_open_rows(int64_t nblocks, int64_t part, int64_t n,
+                                      const idx *__restrict__ row, idx *open_row) {
+    const int64_t b = (int64_t)blockIdx.x * blockDim.x + threadIdx.x, end = (b + 1) * part;
+    if (b < nblocks) open_row[b] = end < n && row[end - 1] == row[end] ? row[end] : -1;
+}
+
+/* Brings them to the host; there: room for as many on the device. */
+static inline spmv_status open_rows(const spmv_plan *p, const parts *t, int64_t part,
+                                    const idx *row, idx *there, idx *open_row) {
+    list_open_rows<<<(unsigned)blocks_for(t->nblocks, ADDING_THREADS), ADDING_THREADS, 0,
+                     stream_of(p)>>>(t->nblocks, part, t->n, row, there);
+    TRY(launched(p));
+    return p->device->backend->get(p->device, open_row, there,
+                                   (size_t)t->nblocks * sizeof *open_row);
+}
+
+/* Makes the plan's scratch for n entries with these rows, in device memory. */
 static inline spmv_status parts_make(spmv_plan *p, int64_t n, const idx *row) {
+    spmv_device *d = p->device;
     int64_t part = p->choice.value[SPMV_block] * ITEMS;
     parts *t = (parts *)calloc(1, sizeof *t);
     p->scratch = t;
-    if (!t) return spmv_fail(p->device->ctx, SPMV_E_NOMEM, "out of memory");
+    if (!t) return spmv_fail(d->ctx, SPMV_E_NOMEM, "out of memory");
     t->n = n;
     t->nblocks = blocks_for(n, part);
     p->scratch_bytes = sizeof *t;
-    idx *open_row = (idx *)spmv_host_alloc((size_t)t->nblocks * sizeof *open_row);
-    if (!open_row) return spmv_fail(p->device->ctx, SPMV_E_NOMEM, "out of memory for the parts");
-    for (int64_t b = 0; b < t->nblocks; b++) {
-        int64_t end = (b + 1) * part;
-        open_row[b] = end < n && row[end - 1] == row[end] ? row[end] : -1;
-    }
-    spmv_status status = split_rows_make(p, open_row, t->nblocks, &t->split);
+    if (t->nblocks == 0) return SPMV_OK;
+    const size_t bytes = (size_t)t->nblocks * sizeof(idx);
+    idx *there = NULL, *open_row = (idx *)spmv_host_alloc(bytes);
+    if (!open_row) return spmv_fail(d->ctx, SPMV_E_NOMEM, "out of memory for the parts");
+    spmv_status status = d->backend->alloc(d, bytes, (void **)&there);
+    if (status == SPMV_OK) status = open_rows(p, t, part, row, there, open_row);
+    if (status == SPMV_OK) status = split_rows_make(p, open_row, t->nblocks, &t->split);
+    d->backend->release(d, there);
     spmv_host_free(open_row);
     return status;
 }

@@ -23,7 +23,7 @@ static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
 
 static spmv_status prepare(spmv_plan *p) {
     p->traffic_bytes += 2 * (size_t)p->host->rows * sizeof(real); /* y is read and written again */
-    return parts_make(p, p->host->nnz, ((const sorted_coo *)p->host)->row_idx);
+    return parts_make(p, p->host->nnz, ((const sorted_coo *)p->store)->row_idx);
 }
 
 static __global__ void scale(int64_t rows, result out) {

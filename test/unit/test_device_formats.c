@@ -49,6 +49,10 @@ static const shape shapes[] = {
     {"sell", 0, 0, 5, 1000000, 0, 0, 0, 0},
     {"csr", 0, 0, 0, 0, 0, 0, 0, 0},
     {"dia", 0, 0, 0, 0, 0, 0, 0, 0},
+    {"hyb", -1, 0, 0, 0, 0, 0, 0, 0}, /* cut: the boundary */
+    {"hyb", 0, 0, 0, 0, 0, 0, 0, 0},
+    {"hyb", 3, 0, 0, 0, 0, 0, 0, 0},
+    {"hyb", 1000000, 0, 0, 0, 0, 0, 0, 0},
     {"xcache", 0, 1, 0, 0, 0, 0, 0, 0},
     {"xcache", 0, 0, 0, 0, 128, 0, 0, 0},
     {"xcache", 0, 1, 0, 0, 32, 0, 0, 0},
@@ -103,7 +107,7 @@ static int compare_builds(spmv_device *d, const spmv_device_format *own, int var
         spmv_choice c = {{0}};
         spmv_store *host = NULL, *head = NULL, *copy = NULL;
         if (strcmp(one->format, own->name) != 0) continue;
-        c.value[SPMV_cut] = one->cut;
+        c.value[SPMV_cut] = c.value[SPMV_boundary] = one->cut;
         c.value[SPMV_codes] = one->codes;
         c.value[SPMV_slice] = one->slice;
         c.value[SPMV_sigma] = one->sigma;

@@ -147,6 +147,31 @@ static void the_models_order_as_measured(void **state) {
     }
 }
 
+/* One row in ten is much longer than the others, which are alike. */
+static void hyb_is_as_wide_as_most_rows_are_long(void **state) {
+    (void)state;
+    entries e = {.rows = 40000, .cols = 40000};
+    for (int64_t i = 0; i < e.rows; i++)
+        for (int64_t k = 0; k < (i % 10 == 3 ? 40 : 7); k++)
+            add_entry(&e, i, (i + 11 * k) % 40000, 1);
+    spmv_features f = features_of_entries(&e, SPMV_F64);
+    spmv_proposals all = {.n = 0};
+    assert_int_equal(f.ell_width, 7);
+    ASSERT_NEAR(f.ell_mean, 7, 1e-12);
+    spmv_propose_cuda(&f, &all);
+    assert_true(proposal_of(&all, "hyb_thread")->predicted_speedup > 0.3);
+    f.vectors = 8;
+    all.n = 0;
+    spmv_propose_cuda(&f, &all);
+    assert_null(proposal_of(&all, "hyb_thread"));
+    entries_free(&e);
+    f = features_for(SPMV_FOR_GPU, "gen:dense:300x300", NULL); /* longer rows than a sample has */
+    assert_int_equal(f.ell_width, 0);
+    all.n = 0;
+    spmv_propose_cuda(&f, &all);
+    assert_null(proposal_of(&all, "hyb_thread"));
+}
+
 /* Single entries on the diagonal, and rows between those of the sample that hold nearly all: these
  * are on no diagonals, so that csell must not look as if it took half a byte per nonzero. */
 static void long_rows_between_the_sample_are_not_taken_for_diagonals(void **state) {
@@ -576,6 +601,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(an_empty_sample_proposes_nothing),
         cmocka_unit_test(far_reads_of_x_are_blocked),
         cmocka_unit_test(the_models_order_as_measured),
+        cmocka_unit_test(hyb_is_as_wide_as_most_rows_are_long),
         cmocka_unit_test(long_rows_between_the_sample_are_not_taken_for_diagonals),
         cmocka_unit_test(sparse_diagonals_are_worth_a_trial),
         cmocka_unit_test(wide_windows_leave_threads_idle),

@@ -153,4 +153,5 @@ SPMV_EXPORT_ANY_OFFSETS_FORMAT(hyb_format) = {
     .estimate = estimate,
     .build = build,
     .entries = entries,
+    .features = spmv_hyb_features,
 };

@@ -34,4 +34,6 @@ typedef struct V(hyb) {
     real *tail_values;    /* [tail] */
 } hyb;
 enum { HYB_ALIGN = 32 };
+/* features_hyb.c */
+SPMV_LINKAGE void spmv_hyb_features(const spmv_sample *s, const double *sum, spmv_features *f);
 #endif
