@@ -16,6 +16,10 @@ static const double trials_host = 40; /* the least budget that pays for trials o
 static const double optimism = 1.3;   /* a kernel may be so many times as fast as predicted */
 static const double margin = 1.03; /* by which the prediction has to beat the baseline, untimed */
 
+/* Kernels go through several vectors in pieces of at most 64: trials of more than this say nothing
+ * new, and their vectors might fill the memory, though how many the caller expects is a hint. */
+enum { MOST_TRIED = 256 };
+
 /* The first candidate, and one without a set-up, is always tried if it takes at most this share of
  * the budget: what was spent before, as on waking threads, says nothing about it. */
 static const double cheap = 0.1;
@@ -396,6 +400,7 @@ static spmv_status choose(spmv_mat *mat, const spmv_plan_opts *opts, const spmv_
     const bool is_sampled = depth != SPMV_SAMPLE_NONE;
     const double cpu = is_sampled ? spmv_thread_now() : 0;
     spmv_plan_opts known = *opts;
+    if (known.vectors > MOST_TRIED) known.vectors = MOST_TRIED;
     if (backend->host && depth == SPMV_SAMPLE_NONE) known.expected_calls = 1; /* no trials */
     /* Threads that sleep are not woken for what one does in half a millisecond: by the logs, waking
      * 16 took 10 ms on an H200's host. */
@@ -406,7 +411,7 @@ static spmv_status choose(spmv_mat *mat, const spmv_plan_opts *opts, const spmv_
                          threads, &features));
     if (opts->refill) forget_values(mat, &features);
     if (backend->host) features.threads = threads_of(mat, opts);
-    features.vectors = opts->vectors, features.layout = opts->layout;
+    features.vectors = known.vectors, features.layout = opts->layout;
     features.cache = backend->host && opts->reproducible
                          ? USUAL_CACHE
                          : mat->ctx->cache[device - mat->ctx->device];

@@ -278,7 +278,7 @@ class Products(Case):
         self.assertIs(A.dot(X, out=Y), Y)
         self.assert_product(y, S, x)
         self.assert_product(Y, S, X)
-        for wrong in np.empty(59), np.empty(60, np.float32), np.empty(120)[::2], np.empty((60, 6))[:, ::2], [0.0] * 60:
+        for wrong in np.empty(59), np.empty(60, np.float32), np.empty(120)[::-2], np.empty((60, 6))[:, ::2], [0.0] * 60:
             with self.assertRaisesRegex(ValueError, "out: must be an array where x is"):
                 A.dot(X if np.ndim(wrong) == 2 else x, out=wrong)
         square = spmv.matrix(random_matrix((50, 50)))
@@ -419,6 +419,13 @@ class SeveralVectors(Case):
         one = np.empty((60, 1))
         self.assertIs(A.dot(X[:, :1], out=one), one)
         self.assert_product(one, S, X[:, :1])
+        room[:], apart = np.nan, np.full(120, np.nan)
+        for k in range(5):
+            self.assertEqual(A.dot(X[:, k:k + 1], out=room[:, k:k + 1]).shape, (60, 1))
+        A.dot(X[:, 0].copy(), out=apart[::2])
+        self.assert_product(room[:, :5], S, X)
+        self.assert_product(apart[::2], S, X[:, 0])
+        self.assertEqual((np.isnan(room).sum(), np.isnan(apart).sum()), (60 * 4, 60))
         fixed = np.empty((60, 5))
         fixed.flags.writeable = False
         for wrong in np.empty((60, 4)), np.empty((59, 5)), np.empty((60, 5), np.float32), room[:, ::2], fixed, np.empty(60):

@@ -375,6 +375,17 @@ static void the_name_is_found_by_itself_only(void **state) {
     assert_non_null(strstr(spmv_ctx_error(ctx), "did you mean 'auto'"));
 }
 
+/* Trials of all of them would take more memory than there is. */
+static void more_vectors_than_fit_are_a_hint_too(void **state) {
+    (void)state;
+    spmv_mat *mat = load("gen:poisson2d:30");
+    spmv_plan_opts opts = {.size = sizeof opts, .vectors = INT64_MAX, .expected_calls = many};
+    spmv_plan *plan = NULL;
+    assert_int_equal(spmv_plan_create(mat, &opts, &plan), SPMV_OK);
+    spmv_plan_free(plan);
+    spmv_mat_free(mat);
+}
+
 static void wrong_options_are_refused(void **state) {
     (void)state;
     static const spmv_setting setting = {"grid_rows", 2};
@@ -443,6 +454,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(what_does_not_repeat_is_asked_for),
         cmocka_unit_test(losers_leave_no_store),
         cmocka_unit_test(the_name_is_found_by_itself_only),
+        cmocka_unit_test(more_vectors_than_fit_are_a_hint_too),
         cmocka_unit_test(wrong_options_are_refused),
     };
     return cmocka_run_group_tests(tests, open_context, close_context);

@@ -108,12 +108,18 @@ class Operand:
         strides = self.strides(array)
         return lying(array.shape, strides) if strides and self.is_of(array, dtype) else {}
 
+    def places(self, array, dtype):
+        """The layouts that out may have: what layouts says, and a single column whose numbers lie apart is rows of one."""
+        row = (self.strides(array) or (0,))[0]
+        apart = array.shape[1] == 1 and row > 0 and self.is_of(array, dtype)
+        return self.layouts(array, dtype) or ({ROWS: row} if apart else {})
+
     def room(self, out, shape, dtype):
         """Says where the product goes: into out."""
         if isinstance(out, np.ndarray) and not out.flags.writeable:
             raise ValueError("out: is read-only")
         array = self.native(out)
-        if array is None or tuple(array.shape) != shape or not self.layouts(self.columns(array), dtype):
+        if array is None or tuple(array.shape) != shape or not self.places(self.columns(array), dtype):
             raise ValueError(f"out: must be an array where x is, of shape {shape} and {dtype}, with contiguous rows or columns")
         return self.columns(array)
 
@@ -128,7 +134,7 @@ class Operand:
             ldz = least(z.shape, layout)
         else:
             z = self.room(out, (rows, *self.shape[1:]), dtype)
-            of_z = self.layouts(z, dtype)
+            of_z = self.places(z, dtype)
             layout = next((each for each in of_z if each in of_x), next(iter(of_z)))
             ldz = of_z[layout]
         ldx = of_x.get(layout)
