@@ -150,14 +150,6 @@ static spmv_status check_options(spmv_world *world, const spmv_many_load_opts *g
     return SPMV_OK;
 }
 
-/* wrong: NULL, or what is wrong with the arguments of this rank. Collective. */
-static spmv_status begin(spmv_world *world, const spmv_many_load_opts *opts, const char *wrong,
-                         spmv_many_load_opts *known) {
-    spmv_status status = check_options(world, opts, known);
-    if (status == SPMV_OK && wrong) status = many_fail(world, SPMV_E_ARG, "%s", wrong);
-    return many_agree(world, status);
-}
-
 spmv_status spmv_many_mat_load(spmv_world *world, const char *path, const spmv_many_load_opts *opts,
                                spmv_many_mat **out) {
     spmv_many_load_opts known = SPMV_OPTS(spmv_many_load_opts);
@@ -167,11 +159,12 @@ spmv_status spmv_many_mat_load(spmv_world *world, const char *path, const spmv_m
         return many_fail(world, SPMV_E_ARG, "spmv_many_mat_load: %s is NULL",
                          world ? "out" : "world");
     *out = NULL;
-    spmv_status status =
-        begin(world, opts, path ? NULL : "spmv_many_mat_load: path is NULL", &known);
+    spmv_status status = check_options(world, opts, &known);
+    if (status == SPMV_OK && !path)
+        status = many_fail(world, SPMV_E_ARG, "spmv_many_mat_load: path is NULL");
     if (status == SPMV_OK)
-        status =
-            many_agree(world, many_read(world, "spmv_load_opts", &load, sizeof load, known.load));
+        status = many_read(world, "spmv_load_opts", &load, sizeof load, known.load);
+    status = many_agree(world, status);
     if (status == SPMV_OK) status = many_read_rows(world, path, &load, &known, &l);
     if (status == SPMV_OK) status = many_mat_of(world, &l, out);
     if (status == SPMV_OK) {
@@ -214,9 +207,9 @@ spmv_status spmv_many_mat_deal(spmv_world *world, spmv_mat *mat, const spmv_many
         return many_fail(world, SPMV_E_ARG, "spmv_many_mat_deal: %s is NULL",
                          world ? "out" : "world");
     *out = NULL;
-    const bool lacks = is_dealer(world) && !mat;
-    spmv_status status =
-        begin(world, opts, lacks ? "spmv_many_mat_deal: mat is NULL" : NULL, &known);
+    spmv_status status = check_options(world, opts, &known);
+    if (status == SPMV_OK && is_dealer(world) && !mat)
+        status = many_fail(world, SPMV_E_ARG, "spmv_many_mat_deal: mat is NULL");
     if (status == SPMV_OK && !many_is_blocks(known.partition))
         status = many_fail(world, SPMV_E_UNSUITABLE, "spmv_many_mat_deal: rows go out in blocks");
     status = many_agree(world, status);

@@ -166,11 +166,12 @@ static spmv_status spread_owners(spmv_world *world, int64_t rows, int32_t *owner
         status = many_fail(world, SPMV_E_TOOBIG, "%lld rows of a partition: take more ranks",
                            (long long)rows);
     status = many_agree(world, status);
-    if (status == SPMV_OK) status = share_owners(world, rows, most, owner, mine, room, bytes);
+    if (status == SPMV_OK)
+        status = many_agree(world, share_owners(world, rows, most, owner, mine, room, bytes));
     free(mine);
     free(room);
     free(bytes);
-    return many_agree(world, status);
+    return status;
 }
 
 /* From owners to new numbers, in their place; first_row: [size + 1] of the new blocks. */

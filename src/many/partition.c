@@ -65,11 +65,12 @@ static spmv_status read_owners(FILE *file, const char *path, int64_t rows, int r
                                int32_t *owner, char why[MANY_WHY]) {
     char word[32];
     int64_t n = 0;
-    for (; fscanf(file, "%31s", word) == 1; n++) {
+    int from, to; /* of the word, which may hold NUL */
+    for (; fscanf(file, " %n%31s%n", &from, word, &to) == 1; n++) {
         char *end;
         errno = 0;
         const long rank = strtol(word, &end, 10);
-        if (errno || *end || rank < 0 || rank >= ranks) {
+        if (errno || end != word + (to - from) || rank < 0 || rank >= ranks) {
             snprintf(why, MANY_WHY, "%.160s: its number %lld, '%s', is not a rank from 0 to %d",
                      path, (long long)n + 1, word, ranks - 1);
             return SPMV_E_FORMAT;

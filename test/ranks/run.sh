@@ -87,7 +87,9 @@ scarce() {
         mpicc.$1 $flags -include test/ranks/scarce.h -c "$file" -o "${objects##* }" || exit
     done
     mpicc.$1 $flags test/ranks/ranks.c $objects -o "$built/ranks_scarce" -rdynamic -L"$built" -lspmv -Wl,-rpath,'$ORIGIN' -lm || exit
-    for words in '-m gen:poisson2d:12' "-h replicate -m $work/many_duplicates.mtx" "-m $work/duplicates.mtx.gzip"; do
+    awk 'BEGIN { for (k = 0; k < 144; k++) print int(k / 3) % 2 }' >"$work/owners"
+    for words in '-m gen:poisson2d:12' "-h replicate -m $work/many_duplicates.mtx" "-m $work/duplicates.mtx.gzip" \
+        "-i gen:poisson2d:12 -p $work/owners" "-m $work/long_rows_1.mtx"; do
         n=1
         while :; do
             SCARCE=$n timeout -k 1 30 "mpiexec.$1" -n 2 "$built/ranks_scarce" $words >"$work/said" 2>&1; code=$?
