@@ -130,6 +130,11 @@ spmv_status many_mat_of(spmv_world *world, many_loaded *l, spmv_many_mat **out);
 
 /* Makes a plan for few rows or entries: a kernel that cannot hold them gives way to "auto". */
 spmv_status many_plan_of_few(spmv_mat *mat, const spmv_plan_opts *opts, spmv_plan **out);
+/* Returns the same call with sums in the place of z, rows after each other, and without y. */
+spmv_call many_call_for_sums(const spmv_call *call, void *sums);
+/* Adds sums of listed rows, k each, to these; rows of z are ldz apart. */
+void many_listed_add(const spmv_many_mat *mat, const void *sums, spmv_precision precision,
+                     int64_t k, int64_t ldz, void *z);
 /* Takes the rows that are split. Collective. */
 spmv_status many_split_take(spmv_many_mat *mat, many_loaded *l);
 void many_split_free(spmv_many_mat *mat);

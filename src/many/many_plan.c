@@ -222,43 +222,25 @@ static int64_t apart_in(const spmv_many_plan *plan, const spmv_call *call) {
     return call->ldz && is_in_rows(plan, call) ? call->ldz : call->k;
 }
 
-/* Adds sums of listed rows, k each, to these; rows of z are ldz apart. */
-static void add_listed(const spmv_many_plan *plan, int64_t k, int64_t ldz, void *z) {
-    const spmv_many_mat *mat = plan->mat;
-    for (int64_t r = 0; r < mat->nlisted; r++) {
-        const int64_t to = mat->listed[r] * ldz, from = r * k;
-        for (int64_t v = 0; v < k; v++)
-            if (plan->precision == SPMV_F64)
-                ((double *)z)[to + v] += ((const double *)plan->sums)[from + v];
-            else
-                ((float *)z)[to + v] += ((const float *)plan->sums)[from + v];
-    }
-}
-
 /* Adds what the halo contributes to rows that have own columns' part already. */
 static spmv_status multiply_remote(const spmv_many_plan *plan, const spmv_call *call) {
     static const double one = 1;
     static const float one_f32 = 1;
     const spmv_many_mat *mat = plan->mat;
-    spmv_call add = *call;
     if (!plan->remote) return SPMV_OK;
+    spmv_call add = mat->listed ? many_call_for_sums(call, plan->sums) : *call;
     add.x = plan->halo;
     add.ldx = 0;
-    if (mat->listed) {
-        add.y = NULL;
-        add.z = plan->sums;
-        add.ldy = add.ldz = 0;
-        add.beta = NULL;
-        add.beta_f32 = NULL;
-        const spmv_status status = spmv_apply(plan->remote, &add, NULL);
-        if (status == SPMV_OK) add_listed(plan, call->k, apart_in(plan, call), call->z);
-        return status;
+    if (!mat->listed) {
+        add.y = call->z;
+        add.ldy = call->ldz;
+        add.beta = plan->precision == SPMV_F64 ? &one : NULL;
+        add.beta_f32 = plan->precision == SPMV_F32 ? &one_f32 : NULL;
     }
-    add.y = call->z;
-    add.ldy = call->ldz;
-    add.beta = plan->precision == SPMV_F64 ? &one : NULL;
-    add.beta_f32 = plan->precision == SPMV_F32 ? &one_f32 : NULL;
-    return spmv_apply(plan->remote, &add, NULL);
+    const spmv_status status = spmv_apply(plan->remote, &add, NULL);
+    if (status == SPMV_OK && mat->listed)
+        many_listed_add(mat, plan->sums, plan->precision, call->k, apart_in(plan, call), call->z);
+    return status;
 }
 
 /* One exchange, of at most plan->vectors vectors. A rank that failed before gives NaN. */

@@ -1,5 +1,6 @@
-/* split.c: products of rows that are split: every rank multiplies those of their entries that have
- * its own columns, and the rank that owns a row adds the sums of all, in the order of ranks. */
+/* split.c: sums that are added to rows of z: of rows that are listed; and of rows that are split:
+ * every rank multiplies those of their entries that have its own columns, and the rank that owns a
+ * row adds the sums of all, in the order of ranks. */
 #include "many.h"
 #include <stdlib.h>
 
@@ -179,14 +180,8 @@ void many_split_release(const spmv_many_mat *mat, many_split_plan *p) {
 
 spmv_status many_split_multiply(const spmv_many_mat *mat, const many_split_plan *p,
                                 const spmv_call *call) {
-    spmv_call part = *call;
-    if (!p->plan) return SPMV_OK;
-    part.y = NULL;
-    part.z = p->own;
-    part.ldy = part.ldz = 0;
-    part.beta = NULL;
-    part.beta_f32 = NULL;
-    return many_ctx_failed(mat->world, spmv_apply(p->plan, &part, NULL));
+    const spmv_call part = many_call_for_sums(call, p->own);
+    return p->plan ? many_ctx_failed(mat->world, spmv_apply(p->plan, &part, NULL)) : SPMV_OK;
 }
 
 spmv_status many_split_start(const spmv_many_mat *mat, const many_split_plan *p, int64_t k,
@@ -199,6 +194,34 @@ spmv_status many_split_finish(const spmv_many_mat *mat, const many_split_plan *p
     return p->link ? mat->world->by->finish(p->link) : SPMV_OK;
 }
 
+/* ---- sums ----------------------------------------------------------------------------------- */
+
+spmv_call many_call_for_sums(const spmv_call *call, void *sums) {
+    spmv_call part = *call;
+    part.y = NULL;
+    part.z = sums;
+    part.ldy = part.ldz = 0;
+    part.beta = NULL;
+    part.beta_f32 = NULL;
+    return part;
+}
+
+/* Adds row `from` of sums to row `to` of z: k numbers, and rows of z are ldz apart. */
+static inline void add_row(spmv_precision precision, int64_t k, const void *sums, int64_t from,
+                           void *z, int64_t to, int64_t ldz) {
+    for (int64_t v = 0; v < k; v++)
+        if (precision == SPMV_F64)
+            ((double *)z)[to * ldz + v] += ((const double *)sums)[from * k + v];
+        else
+            ((float *)z)[to * ldz + v] += ((const float *)sums)[from * k + v];
+}
+
+void many_listed_add(const spmv_many_mat *mat, const void *sums, spmv_precision precision,
+                     int64_t k, int64_t ldz, void *z) {
+    for (int64_t r = 0; r < mat->nlisted; r++)
+        add_row(precision, k, sums, r, z, mat->listed[r], ldz);
+}
+
 /* The order is that of ranks, whenever their sums have come: a product has the same bits again. */
 void many_split_add(const spmv_many_mat *mat, const many_split_plan *p, spmv_precision precision,
                     int64_t k, int64_t ldz, void *z) {
@@ -209,12 +232,7 @@ void many_split_add(const spmv_many_mat *mat, const many_split_plan *p, spmv_pre
         for (int64_t i = 0; i < s->n; i++) {
             if (s->owner[i] != me || !s->has[r * s->n + i]) continue;
             const void *sums = r == me ? p->own : p->others;
-            const int64_t from = (r == me ? i : next++) * k,
-                          to = (s->row[i] - mat->facts.first_row) * ldz;
-            for (int64_t v = 0; v < k; v++)
-                if (precision == SPMV_F64)
-                    ((double *)z)[to + v] += ((const double *)sums)[from + v];
-                else
-                    ((float *)z)[to + v] += ((const float *)sums)[from + v];
+            add_row(precision, k, sums, r == me ? i : next++, z, s->row[i] - mat->facts.first_row,
+                    ldz);
         }
 }

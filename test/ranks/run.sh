@@ -288,14 +288,14 @@ for mpi in openmpi mpich; do
         planted $mpi many_plan.c 'double one = 1' 'double one = 2'
         # a split row is summed twice: its owner has all of it, too; another rank's sum; the last product's sums
         planted $mpi many_long.c 'drop_long(s, l->first_row\[world->rank\], &out->rows);' '(void)drop_long;'
-        planted $mpi split.c 'v < k; v++)' 'v < 2 * k; v++)/;s/\[\(to\|from\) + v\]/[\1 + v \/ 2]'
+        planted $mpi split.c 'add_row(precision, k, sums, r == me' 'for (int twice = 0; twice < 2; twice++) add_row(precision, k, sums, r == me'
         planted $mpi split.c 'r == me ? p->own : p->others' 'p->own'
         planted $mpi many_plan.c 'works && status == SPMV_OK) status = many_split_multiply(mat, &plan->split, call)' \
             'works \&\& status == SPMV_OK \&\& call->beta \&\& *call->beta != 0) status = many_split_multiply(mat, \&plan->split, call)'
         # of listed rows: the row before gets the sum, which replaces y, the last one gets none
-        planted $mpi many_plan.c 'mat->listed\[r\] \* ldz' '(mat->listed[r] ? mat->listed[r] - 1 : 0) * ldz'
-        planted $mpi many_plan.c '(double \*)z)\[to + v\] +=' '(double *)z)[to + v] ='
-        planted $mpi many_plan.c 'r < mat->nlisted' 'r + 1 < mat->nlisted'
+        planted $mpi split.c 'mat->listed\[r\], ldz' 'mat->listed[r] ? mat->listed[r] - 1 : 0, ldz'
+        planted $mpi split.c '(double \*)z)\[to \* ldz + v\] +=' '(double *)z)[to * ldz + v] ='
+        planted $mpi split.c 'r < mat->nlisted' 'r + 1 < mat->nlisted'
         planted $mpi many_matrix.c 'col < f->first_col + f->own_cols' 'col <= f->first_col + f->own_cols'
         planted $mpi many_matrix.c 'ptr\[i + 1\] = remote' 'ptr[i + 1] = i + 1 < g->rows ? remote : d->remote.ptr[i]'
         # overlap starts too early: others' entries are multiplied before they have come
