@@ -34,23 +34,16 @@ static spmv_status time_once(spmv_world *world, const many_need *need, void *lin
     return SPMV_OK;
 }
 
-static int ascending(const void *a, const void *b) {
-    const double left = *(const double *)a, right = *(const double *)b;
-    return (left > right) - (left < right);
-}
-
-/* Takes turns, so that both meet the same disturbances; the medians count. */
+/* Takes turns, so that both meet the same disturbances; the least times, with fewest, count. */
 static spmv_status race(spmv_world *world, const many_need *need, pair *both, const void *x,
                         double *times) {
     enum { TURNS = 9 };
-    double seconds[2][TURNS];
     for (int turn = -1; turn < TURNS; turn++)
-        for (int k = 0; k < 2; k++)
-            TRY(time_once(world, need, both->link[k], x, times, &seconds[k][turn < 0 ? 0 : turn]));
-    for (int k = 0; k < 2; k++) {
-        qsort(seconds[k], TURNS, sizeof **seconds, ascending);
-        both->seconds[k] = seconds[k][TURNS / 2];
-    }
+        for (int k = 0; k < 2; k++) {
+            double seconds;
+            TRY(time_once(world, need, both->link[k], x, times, &seconds));
+            if (turn <= 0 || seconds < both->seconds[k]) both->seconds[k] = seconds;
+        }
     return SPMV_OK;
 }
 

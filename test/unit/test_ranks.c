@@ -1,5 +1,7 @@
-/* test_ranks.c: ranks of results made by hand, and what is said of them below the table. */
+/* test_ranks.c: ranks of results made by hand, and what is said of them below the table; and what
+ * times of the ranks of an MPI program tell. */
 #include "testing.h"
+#include "app/ranks/ranks.h"
 #include "app/run/session.h"
 #include <omp.h>
 
@@ -356,6 +358,23 @@ static void ties_are_said_once_where_nearly_all_are_tied(void **state) {
     spmv_ctx_free(run.ctx);
 }
 
+/* ---- ranks of an MPI program ---------------------------------------------------------------- */
+
+static void others_disturb_neither_choice_nor_share(void **state) {
+    (void)state;
+    double overlapped[] = {9, 9, 5, 9, 9}, in_turn[] = {70, 6, 6, 6, 6},
+           exchange[] = {2, 90, 2, 4, 2}, product[] = {4, 4, 4, 4, 4};
+    double *slowest[WAYS] = {overlapped, in_turn, exchange, product};
+    assert_int_equal(ranks_faster_way(overlapped, in_turn, 5), SPMV_OVERLAPPED);
+    assert_int_equal(ranks_faster_way(overlapped, in_turn, 2), SPMV_IN_TURN);
+    assert_true(ranks_hidden(slowest, 5) == 0.5);
+    assert_true(ranks_hidden(slowest, 2) == 0); /* overlapped takes longer: nothing is hidden */
+    in_turn[2] = in_turn[1] = in_turn[3] = in_turn[4] = 60;
+    assert_true(ranks_hidden(slowest, 5) == 1); /* no more than there is */
+    for (int k = 0; k < 5; k++) exchange[k] = 0;
+    assert_true(isnan(ranks_hidden(slowest, 5)));
+}
+
 int main(int argc, char **argv) {
     (void)argc;
     wait_without_spinning(argv);
@@ -372,6 +391,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(pays_off_is_said_to_one_digit),
         cmocka_unit_test(the_fastest_is_named_for_as_many_as_are_expected),
         cmocka_unit_test(ties_are_said_once_where_nearly_all_are_tied),
+        cmocka_unit_test(others_disturb_neither_choice_nor_share),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

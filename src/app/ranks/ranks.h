@@ -107,6 +107,12 @@ int ranks_check(ranks *w, const course *c, xs which, verdict *out);
 
 /* Multiplies once. A failure of one rank is one of all. Collective. */
 spmv_status ranks_multiply(const ranks *w, const course *c, spmv_many_way way);
+/* Returns the way with the least of n samples, which others disturb least; both were taken in turn.
+ */
+spmv_many_way ranks_faster_way(const double *overlapped, const double *in_turn, int n);
+/* Returns the share of the exchange that overlapping hides, 0 to 1, likewise; NaN: it takes no
+ * time. */
+double ranks_hidden(double *const slowest[WAYS], int n);
 /* Warms up, and chooses how products go and how many a sample has. Collective. */
 spmv_status ranks_ready(const ranks *w, course *c, const sampling *how, timing *t);
 /* Samples every way once; t->done: it was the last round. Collective. */

@@ -126,9 +126,6 @@ static void describe_ways(const course *c, const double median[WAYS], record *r)
     r->ranks_in_turn_s = median[SPMV_IN_TURN];
     r->ranks_exchange_s = median[SPMV_EXCHANGE_ALONE];
     r->ranks_product_s = median[SPMV_PRODUCT_ALONE];
-    if (median[SPMV_EXCHANGE_ALONE] > 0)
-        r->ranks_hidden =
-            (median[SPMV_IN_TURN] - median[SPMV_OVERLAPPED]) / median[SPMV_EXCHANGE_ALONE];
 }
 
 static struct of_ranks *of_ranks_alloc(const ranks *w) {
@@ -186,6 +183,7 @@ int ranks_describe(ranks *w, inputs *in, candidate *e, course *c, const char *st
         e->t.s = statistics_of(e->t.sample_s, c->n);
     }
     double median[WAYS]; /* before the record thins the samples */
+    const double hidden = timed ? ranks_hidden(c->slowest, c->n) : NAN;
     for (int k = 0; k < WAYS && timed; k++) median[k] = statistics_of(c->slowest[k], c->n).median;
     describe_row(run, in, e, status, out);
     if (is_chosen(&out->r)) out->alias = out->r.config_requested;
@@ -200,6 +198,7 @@ int ranks_describe(ranks *w, inputs *in, candidate *e, course *c, const char *st
     if (w->of.nnz) r->ranks_imbalance = (double)w->facts.most_own_nnz * w->size / (double)w->of.nnz;
     if (timed) {
         describe_ways(c, median, r);
+        r->ranks_hidden = hidden;
         describe_rates(r);
         c->slowest[c->way] = NULL;
     }

@@ -64,18 +64,38 @@ static spmv_status warm_up(const ranks *w, const course *c, timing *t, double *o
     return SPMV_OK;
 }
 
-/* Tries both in turn: a few products that are not among the samples. */
+static double least_of(const double *sample, int n) {
+    double least = INFINITY;
+    for (int k = 0; k < n; k++) least = fmin(least, sample[k]);
+    return least;
+}
+
+spmv_many_way ranks_faster_way(const double *overlapped, const double *in_turn, int n) {
+    return least_of(in_turn, n) < least_of(overlapped, n) ? SPMV_IN_TURN : SPMV_OVERLAPPED;
+}
+
+double ranks_hidden(double *const slowest[WAYS], int n) {
+    const double exchange = least_of(slowest[SPMV_EXCHANGE_ALONE], n),
+                 in_turn = least_of(slowest[SPMV_IN_TURN], n),
+                 overlapped = least_of(slowest[SPMV_OVERLAPPED], n);
+    return exchange > 0 ? fmin(fmax((in_turn - overlapped) / exchange, 0), 1) : NAN;
+}
+
+/* Tries both in turn, for longer than another process keeps a core; these products are not among
+ * the samples. */
 static spmv_status choose_way(const ranks *w, course *c) {
-    enum { TRIALS = 9 };
-    double overlapped[TRIALS], in_turn[TRIALS];
+    enum { LEAST = 3, MOST = 256 };
+    const double enough = 0.05;
+    double overlapped[MOST], in_turn[MOST], spent = 0;
+    int n = 0;
     c->way = w->run->o->overlap == OVERLAP_OFF ? SPMV_IN_TURN : SPMV_OVERLAPPED;
     if (w->run->o->overlap != OVERLAP_AUTO) return SPMV_OK;
-    for (int k = 0; k < TRIALS; k++) {
-        TRY(sample(w, c, SPMV_OVERLAPPED, c->inner, &overlapped[k], NULL));
-        TRY(sample(w, c, SPMV_IN_TURN, c->inner, &in_turn[k], NULL));
+    for (; n < LEAST || (n < MOST && spent < enough); n++) {
+        TRY(sample(w, c, SPMV_OVERLAPPED, c->inner, &overlapped[n], NULL));
+        TRY(sample(w, c, SPMV_IN_TURN, c->inner, &in_turn[n], NULL));
+        spent += c->inner * (overlapped[n] + in_turn[n]);
     }
-    if (statistics_of(in_turn, TRIALS).median < statistics_of(overlapped, TRIALS).median)
-        c->way = SPMV_IN_TURN;
+    c->way = ranks_faster_way(overlapped, in_turn, n);
     return SPMV_OK;
 }
 
