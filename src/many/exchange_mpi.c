@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -31,6 +32,8 @@ typedef struct mpi_link {
     size_t width;
     int *from_at, *to_at; /* where each rank's entries begin */
     char *sent;           /* [halo->sent][vectors], packed; or own x */
+    int *x_at;            /* [halo->nto] where each rank's entries begin in x */
+    int in_place;         /* 1: they lie there after each other: none is packed */
     int replicates;
     int *cols, *first_col; /* [ranks] of x, where it is replicated */
     char *whole;           /* [columns][vectors] likewise */
@@ -74,15 +77,19 @@ static void abort_all(void *state, int code) {
     MPI_Abort(r->comm, code);
 }
 
-/* MPI waits with a core to itself. Where ranks share one, who waits must let others run. */
+/* MPI waits with a core to itself. Where ranks share one, who waits must let others run. It sleeps
+ * for moments, which the kernel would prolong by 50 us if it might. */
 static spmv_status wait_for(const ranks *r, int n, MPI_Request *request) {
     const struct timespec pause = {.tv_nsec = 10000};
-    int done = 0;
-    while (!done) {
-        CHECK(MPI_Testall(n, request, &done, MPI_STATUSES_IGNORE));
-        if (!done && r->crowded) nanosleep(&pause, NULL);
+    int done = 0, code = MPI_Testall(n, request, &done, MPI_STATUSES_IGNORE);
+    const int slack = r->crowded && !done ? prctl(PR_GET_TIMERSLACK) : 0; /* the caller's */
+    if (slack > 0) prctl(PR_SET_TIMERSLACK, 1);
+    while (code == MPI_SUCCESS && !done) {
+        if (r->crowded) nanosleep(&pause, NULL);
+        code = MPI_Testall(n, request, &done, MPI_STATUSES_IGNORE);
     }
-    return SPMV_OK;
+    if (slack > 0) prctl(PR_SET_TIMERSLACK, (unsigned long)slack);
+    return code == MPI_SUCCESS ? SPMV_OK : SPMV_E_DEVICE;
 }
 
 /* Says whether there are fewer cores than ranks that must run on cores of this one's: those whose
@@ -227,6 +234,7 @@ static void disconnect(void *memory) {
     free(link->from_at);
     free(link->to_at);
     free(link->sent);
+    free(link->x_at);
     free(link->cols);
     free(link->first_col);
     free(link->whole);
@@ -254,6 +262,22 @@ static int place_x(const ranks *r, mpi_link *link, int64_t vectors) {
     return link->cols && link->first_col && link->whole;
 }
 
+/* Notes where entries that a rank is given begin in x, and whether they lie there after each other;
+ * returns whether there was memory. */
+static int place_given(mpi_link *link) {
+    const spmv_halo *halo = link->halo;
+    const int *at = link->to_at;
+    link->x_at = malloc(((size_t)halo->nto + 1) * sizeof *link->x_at);
+    if (!link->x_at || !at) return 0;
+    link->in_place = 1;
+    for (int r = 0; r < halo->nto; r++) {
+        const int32_t first = halo->give[at[r]], last = halo->give[at[r + 1] - 1];
+        link->x_at[r] = first;
+        link->in_place &= last - first == at[r + 1] - at[r] - 1;
+    }
+    return 1;
+}
+
 static mpi_link *link_alloc(const ranks *r, const spmv_halo *halo, int replicates, size_t width,
                             int64_t vectors) {
     const int64_t *first = halo->first_col;
@@ -269,7 +293,8 @@ static mpi_link *link_alloc(const ranks *r, const spmv_halo *halo, int replicate
     link->sent = malloc((size_t)(sent * vectors + 1) * width);
     link->world = r;
     link->replicates = replicates;
-    if (link->from_at && link->to_at && link->sent && (!replicates || place_x(r, link, vectors)))
+    if (link->from_at && link->sent && place_given(link) &&
+        (!replicates || place_x(r, link, vectors)))
         return link;
     disconnect(link);
     return NULL;
@@ -299,11 +324,21 @@ static spmv_status connect_ranks(void *state, const spmv_halo *halo, int replica
     return status;
 }
 
+/* One number in a row is the usual, and a copy of 8 or 4 bytes is no call. */
+static inline void copy_row(char *to, const char *from, size_t row) {
+    if (row == sizeof(double))
+        memcpy(to, from, sizeof(double));
+    else if (row == sizeof(float))
+        memcpy(to, from, sizeof(float));
+    else
+        memcpy(to, from, row);
+}
+
 static void pack(const mpi_link *link, const char *x, size_t row, size_t apart) {
     const spmv_halo *halo = link->halo;
     if (!x) memset(link->sent, 0xff, (size_t)halo->sent * row); /* NaN of either precision */
     for (int64_t k = 0; x && k < halo->sent; k++)
-        memcpy(link->sent + (size_t)k * row, x + (size_t)halo->give[k] * apart, row);
+        copy_row(link->sent + (size_t)k * row, x + (size_t)halo->give[k] * apart, row);
 }
 
 /* Returns own x with its rows after each other. */
@@ -328,7 +363,8 @@ static void take_halo(const mpi_link *link) {
     const spmv_halo *halo = link->halo;
     const size_t row = link->row_bytes;
     for (int64_t k = 0; k < halo->received; k++)
-        memcpy(link->received + (size_t)k * row, link->whole + (size_t)halo->column[k] * row, row);
+        copy_row(link->received + (size_t)k * row, link->whole + (size_t)halo->column[k] * row,
+                 row);
 }
 
 static spmv_status start(void *memory, const void *x, int64_t k, int64_t ldx, void *received) {
@@ -339,11 +375,13 @@ static spmv_status start(void *memory, const void *x, int64_t k, int64_t ldx, vo
     link->row_bytes = row;
     CHECK(MPI_Type_contiguous((int)row, MPI_BYTE, &link->row));
     CHECK(MPI_Type_commit(&link->row));
-    if (link->replicates) return replicate(link, x, row, (size_t)ldx * link->width);
-    pack(link, x, row, (size_t)ldx * link->width);
-    CHECK(MPI_Ineighbor_alltoallv(link->sent, halo->to_count, link->to_at, link->row, received,
-                                  halo->from_count, link->from_at, link->row, link->graph,
-                                  &link->request));
+    const size_t apart = (size_t)ldx * link->width;
+    if (link->replicates) return replicate(link, x, row, apart);
+    const int in_place = link->in_place && x && apart == row;
+    if (!in_place) pack(link, x, row, apart);
+    CHECK(MPI_Ineighbor_alltoallv(
+        in_place ? x : link->sent, halo->to_count, in_place ? link->x_at : link->to_at, link->row,
+        received, halo->from_count, link->from_at, link->row, link->graph, &link->request));
     return SPMV_OK;
 }
 

@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 #ifdef __SANITIZE_ADDRESS__
 #include <sanitizer/lsan_interface.h>
@@ -852,6 +853,7 @@ static void try_failures(void) {
 }
 
 static void try_usual(void) {
+    const int slack = prctl(PR_GET_TIMERSLACK);
     static const char *const sources[] = {
         "gen:poisson2d:12", "gen:random:200:5:90",  "gen:random:40:3:300", "gen:powerlaw:300:4",
         "gen:banded:150:9", "gen:giantrow:200:100", "gen:permutation:97",  "gen:diagonal:50",
@@ -872,6 +874,8 @@ static void try_usual(void) {
     try_halo();
     try_talk();
     try_failures();
+    /* waits leave this thread as it was */
+    count(prctl(PR_GET_TIMERSLACK) == slack, "timer slack", "waits");
 }
 
 /* ---- facts ---------------------------------------------------------------------------------- */

@@ -61,10 +61,10 @@ ends() {
 failures() {
     ends $1 'ranks have no exchange' "$built/ranks_$1" -w /no/such/exchange.so
     # Its second request is for a hint that it can do without; the last are for the halo.
-    for n in 1 3 4 5 6 7 8 9 10 11 12; do
+    for n in 1 3 4 5 6 7 8 9 10 11 12 13; do
         FAULT=nomem:$n ends $1 'out of memory\|[1-9][0-9]* failed' "$built/ranks_$1" -x "$built/faulty_$1.so" -m gen:poisson2d:12
     done
-    for n in 13 14 15; do # for all of x
+    for n in 14 15 16; do # for all of x
         FAULT=nomem:$n ends $1 'out of memory\|[1-9][0-9]* failed' "$built/ranks_$1" -x "$built/faulty_$1.so" -h replicate -m gen:poisson2d:12
     done
     mpicc.$1 $flags -fPIC -shared -DOTHER_VERSION=1 test/ranks/faulty.c -o "$built/other_$1.so" || exit
@@ -309,6 +309,7 @@ for mpi in openmpi mpich; do
         for kind in '' '-h replicate'; do
             for one in index dropped late; do caught $one $mpi $n $kind; done
             [ $n = 2 ] || caught swapped $mpi $n $kind
+            [ "$kind" ] || caught shifted $mpi $n
         done
     done
 done
