@@ -38,7 +38,43 @@ AVX2_INLINE mask4 longer_than(const int32_t *length, int32_t k) {
     return __builtin_convertvector(in, mask4);
 }
 
-AVX2_INLINE lanes8 values_8(const real *codebook, const uint8_t *values, int code) {
+/* A codebook of at most FEW values in registers: its floats; or what two halves of its doubles
+ * are, since AVX2 moves 32 bits from any lane to any other. */
+enum { FEW = 8 };
+typedef struct few_256 {
+    __m256i low, high;
+} few_256;
+
+AVX2_INLINE few_256 few_of(const real *codebook) {
+    uint32_t half[2][FEW];
+    for (int v = 0; v < FEW; v++) {
+        const double both = (double)codebook[v];
+        uint64_t bits;
+        memcpy(&bits, &both, sizeof bits);
+        half[0][v] = (uint32_t)bits, half[1][v] = (uint32_t)(bits >> 32);
+        if (sizeof(real) == 4) memcpy(&half[0][v], codebook + v, sizeof(uint32_t));
+    }
+    return (few_256){_mm256_loadu_si256((const void *)half[0]),
+                     _mm256_loadu_si256((const void *)half[1])};
+}
+
+AVX2_INLINE lanes8 look_up_256(const few_256 *few, const uint8_t *values) {
+    __m256i codes = _mm256_cvtepu8_epi32(_mm_loadl_epi64((const void *)values)), found[2];
+    lanes8 out;
+    /* Unpacking takes each half of a register for itself. */
+    if (sizeof(real) == 8) codes = _mm256_permute4x64_epi64(codes, 0xd8);
+    found[0] = _mm256_permutevar8x32_epi32(few->low, codes);
+    if (sizeof(real) == 8) {
+        const __m256i low = found[0], high = _mm256_permutevar8x32_epi32(few->high, codes);
+        found[0] = _mm256_unpacklo_epi32(low, high), found[1] = _mm256_unpackhi_epi32(low, high);
+    }
+    memcpy(&out, found, sizeof out);
+    return out;
+}
+
+AVX2_INLINE lanes8 values_8(const real *codebook, const few_256 *few, const uint8_t *values,
+                            int code) {
+    if (few) return look_up_256(few, values);
     return (lanes8){values_4(codebook, values, code),
                     values_4(codebook, values + SELL16_LANES * coded_bytes(code), code)};
 }
@@ -84,7 +120,7 @@ AVX2_INLINE void put_256(const product *m, int64_t s, const int32_t *length, lan
     }
 }
 
-AVX2_INLINE void slice_256(const product *m, int64_t s, int code, bool wide) {
+AVX2_INLINE void slice_256(const product *m, const few_256 *few, int64_t s, int code, bool wide) {
     const sell16_slice *slice = m->A->slice + s;
     const uint8_t *values = m->A->values + slice->slot * coded_bytes(code);
     const uint16_t *columns = m->A->columns + slice->column;
@@ -96,39 +132,45 @@ AVX2_INLINE void slice_256(const product *m, int64_t s, int code, bool wide) {
     ask_for_vectors(m, s);
     for (int32_t k = 0; k < full; k++, values += value_step, columns += step) {
         if (coded_bytes(code) > 1) ask_ahead(values, HALF_PAGE);
-        add_step(&sum, values_8(codebook, values, code), columns, x, wide, NULL, k);
+        add_step(&sum, values_8(codebook, few, values, code), columns, x, wide, NULL, k);
     }
     for (int32_t k = full; k < width; k++, values += value_step, columns += step) {
         if (coded_bytes(code) > 1) ask_ahead(values, HALF_PAGE);
-        add_step(&sum, values_8(codebook, values, code), columns, x, wide, length, k);
+        add_step(&sum, values_8(codebook, few, values, code), columns, x, wide, length, k);
     }
     put_256(m, s, length, sum);
 }
 
-AVX2_INLINE void slices_256(const product *m, int64_t first, int64_t end, int code) {
+AVX2_INLINE void slices_256(const product *m, const few_256 *few, int64_t first, int64_t end,
+                            int code) {
     const sell16_slices A = *m->A; /* their own: else every y written might be of them */
     const product p = {&A, m->x, m->y, m->alpha, m->beta, m->ahead};
     for (int64_t s = first; s < end; s++)
         if (A.slice[s].wide)
-            slice_256(&p, s, code, true);
+            slice_256(&p, few, s, code, true);
         else
-            slice_256(&p, s, code, false);
+            slice_256(&p, few, s, code, false);
 }
 
 static AVX2 void raw_avx2(const product *m, int64_t first, int64_t end) {
-    slices_256(m, first, end, VALUE_RAW);
+    slices_256(m, NULL, first, end, VALUE_RAW);
 }
 
 static AVX2 void f32_avx2(const product *m, int64_t first, int64_t end) {
-    slices_256(m, first, end, VALUE_F32);
+    slices_256(m, NULL, first, end, VALUE_F32);
 }
 
 static AVX2 void codebook_avx2(const product *m, int64_t first, int64_t end) {
-    slices_256(m, first, end, VALUE_CODEBOOK);
+    slices_256(m, NULL, first, end, VALUE_CODEBOOK);
+}
+
+static AVX2 void few_avx2(const product *m, int64_t first, int64_t end) {
+    const few_256 few = few_of(m->A->codebook);
+    slices_256(m, &few, first, end, VALUE_CODEBOOK);
 }
 
 static AVX2 void one_avx2(const product *m, int64_t first, int64_t end) {
-    slices_256(m, first, end, VALUE_ONE);
+    slices_256(m, NULL, first, end, VALUE_ONE);
 }
 
 static multiply_chunk *choose_avx2(const sell16_slices *A) {
@@ -136,6 +178,6 @@ static multiply_chunk *choose_avx2(const sell16_slices *A) {
                                               [VALUE_F32] = f32_avx2,
                                               [VALUE_CODEBOOK] = codebook_avx2,
                                               [VALUE_ONE] = one_avx2};
-    return by_code[A->value_code];
+    return A->value_code == VALUE_CODEBOOK && A->nvalues <= FEW ? few_avx2 : by_code[A->value_code];
 }
 #endif

@@ -1,5 +1,6 @@
 /* test_sell16.c: the codes and the order that the sell16 format chooses, its padding and tails;
- * that no entry is lost, and padding never reaches y. Products with every code: test_csell.c. */
+ * that no entry is lost, padding never reaches y, and each instruction set multiplies every
+ * code. */
 #include "context.h"
 #include "instructions.h"
 #include "formats/sell16/sell16.h"
@@ -65,6 +66,14 @@ static double float_value(int64_t k) {
 
 static double one_of_99(int64_t k) {
     return 0.1 * (double)(k % 99);
+}
+
+static double one_of_16(int64_t k) {
+    return 0.1 * (double)(1 + k * 5 % 16);
+}
+
+static double one_of_8(int64_t k) {
+    return -1.7 * (double)(1 + k * 3 % 8);
 }
 
 static double two_zeros(int64_t k) {
@@ -180,6 +189,61 @@ static void wide_slices_get_wide_columns(void **state) {
     drop(A, mat, &e);
 }
 
+/* Asserts that a product with these vector instructions is right, by sums in long double. */
+static void assert_right(spmv_mat *mat, const entries *e, int64_t isa, spmv_precision precision) {
+    const spmv_setting setting = {"isa", isa};
+    spmv_plan_opts opts = {.size = sizeof opts,
+                           .kernel = "sell16_lanes",
+                           .precision = precision,
+                           .settings = &setting,
+                           .nsettings = 1};
+    const double unit = precision == SPMV_F32 ? 0x1p-24 : 0x1p-53;
+    const size_t bytes = precision == SPMV_F32 ? sizeof(float) : sizeof(double);
+    long double sum[64] = {0}, size[64] = {0};
+    double y[64]; /* of either precision */
+    void *x = malloc((size_t)e->cols * bytes);
+    spmv_plan *plan = NULL;
+    assert_non_null(x);
+    for (int64_t j = 0; j < e->cols; j++) {
+        const double of_j = random_entry(9, (uint64_t)j);
+        if (precision == SPMV_F32)
+            ((float *)x)[j] = (float)of_j;
+        else
+            ((double *)x)[j] = of_j;
+    }
+    for (int64_t n = 0; n < e->nnz; n++) {
+        const int32_t j = e->col[n];
+        const long double product = (long double)e->values[n] *
+                                    (precision == SPMV_F32 ? ((float *)x)[j] : ((double *)x)[j]);
+        sum[e->row[n]] += product, size[e->row[n]] += fabsl(product);
+    }
+    assert_int_equal(spmv_plan_create(mat, &opts, &plan), SPMV_OK);
+    assert_int_equal(spmv_exec(plan, 1, x, 0, y), SPMV_OK);
+    spmv_plan_free(plan);
+    for (int64_t i = 0; i < e->rows; i++) {
+        const double of_i = precision == SPMV_F32 ? ((float *)y)[i] : y[i];
+        assert_true(fabsl(of_i - sum[i]) <= 20 * unit * size[i]);
+    }
+    free(x);
+}
+
+static void every_instruction_set_multiplies_every_code(void **state) {
+    double (*const value[])(int64_t k) = {any_value, float_value, one_of_99,
+                                          one_of_16, one_of_8,    one_value};
+    (void)state;
+    for (int c = 0; c < COUNT(value); c++)
+        for (int wide = 0; wide < 2; wide++) {
+            entries e = uneven_rows(value[c], wide);
+            spmv_mat *mat = matrix_of(ctx, &e);
+            for (int64_t isa = ISA_BEST; isa <= best_isa(); isa++) {
+                assert_right(mat, &e, isa, SPMV_F64);
+                assert_right(mat, &e, isa, SPMV_F32);
+            }
+            spmv_mat_free(mat);
+            entries_free(&e);
+        }
+}
+
 /* x is infinite where padding of other rows points. */
 static void padding_does_not_reach_y(void **state) {
     enum { ROWS = SELL16_ROWS };
@@ -213,6 +277,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(every_code_keeps_every_entry),
         cmocka_unit_test(values_that_f32_cannot_hold_are_counted),
         cmocka_unit_test(wide_slices_get_wide_columns),
+        cmocka_unit_test(every_instruction_set_multiplies_every_code),
         cmocka_unit_test(padding_does_not_reach_y),
     };
     return cmocka_run_group_tests(tests, open_context, close_context);
