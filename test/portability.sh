@@ -1,5 +1,5 @@
 #!/bin/sh
-# portability.sh: does every file compile without a warning for other processors than this one, and with clang? What make
+# portability.sh: does every file compile without a warning with clang, for any x86-64? What make
 # would run is asked of make, so no list of files stands here. Says each command that failed, and exits 1 if there is one.
 set -u
 cd "$(dirname "$0")/.." || exit 66
@@ -14,12 +14,12 @@ commands() { # COMPILER MARCH: syntax and warnings alone, which takes a tenth of
 work=$(mktemp -d) || exit 73
 trap 'rm -rf "$work"' EXIT
 {
-    # With AVX2 and no AVX-512, and with all of it. The sanitizers' build of CI is for any x86-64.
-    for march in x86-64-v3 sapphirerapids; do commands gcc $march; done
+    # No source depends on the instruction sets of -march (test/lint.sh), so that one processor is enough: any x86-64.
     if command -v clang >/dev/null; then
         commands clang x86-64
     else
-        echo "portability: clang is not installed: unchecked" >&2
+        echo "portability: clang is not installed: gcc is asked" >&2
+        commands gcc x86-64
     fi
 } >"$work/commands"
 [ "$(wc -l <"$work/commands")" -gt 0 ] || { echo "portability: make names no file"; exit 1; }
