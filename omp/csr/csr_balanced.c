@@ -331,7 +331,7 @@ static void ask_for(const shares *t, panel *p, double x_bytes) {
  * after row, so that lines are whole, too. */
 static bool may_stream(const panel *p, int64_t nshares, int64_t isa) {
     enum { LINE = 64 };
-    const size_t vector = vector_bytes(isa, p->columns), row = (size_t)p->columns * sizeof(real);
+    const size_t vector = vector_bytes(isa), row = (size_t)p->columns * sizeof(real);
     return vector > 0 && row >= LINE && row % vector == 0 && p->beta == 0 && p->ldz == p->columns &&
            (uintptr_t)p->z % vector == 0 &&
            is_beyond((double)p->A->s.rows * p->columns * sizeof(real), nshares);

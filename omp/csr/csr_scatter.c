@@ -75,8 +75,7 @@ static void cut(const spmv_plan *p, int64_t count, parts *t) {
 #pragma omp parallel for schedule(static, 1) num_threads((int)count) if (A->s.rows > 1 << 16)
     for (int64_t s = 0; s < count; s++) {
         const int64_t k = spmv_split(A->s.nnz, count, s), end = spmv_split(A->s.nnz, count, s + 1);
-        part own = {.first = s ? row_of(A, k) : 0, .k = k, .end = end};
-        own.last = s == count - 1 ? A->s.rows : row_of(A, end);
+        part own = {.first = s ? row_of(A, k) : 0, .last = row_of(A, end), .k = k, .end = end};
         if (p->transposes) {
             if (own.last < A->s.rows && A->row_ptr[own.last] < end) own.last++;
             find_window(A, &own);

@@ -126,10 +126,9 @@ static int most_columns(int64_t isa) {
     return MOST_VECTORS * (isa == ISA_AVX512 ? 64 : 32) / (int)sizeof(real);
 }
 
-/* Bytes of the vectors in which that many columns are. */
-static size_t vector_bytes(int64_t isa, int columns) {
-    const size_t bytes = (size_t)columns * sizeof(real);
-    return bytes <= 16 ? 16 : bytes <= 32 || isa == ISA_AVX2 ? 32 : 64;
+/* Bytes of the vectors in which a row of a cache line or more is. */
+static size_t vector_bytes(int64_t isa) {
+    return isa == ISA_AVX2 ? 32 : 64;
 }
 #else
 static panel_function *rows_function(int64_t isa, const panel *p) {
@@ -152,8 +151,8 @@ static int most_columns(int64_t isa) {
     return MOST_COLUMNS;
 }
 
-static size_t vector_bytes(int64_t isa, int columns) {
-    (void)isa, (void)columns;
+static size_t vector_bytes(int64_t isa) {
+    (void)isa;
     return 0; /* there is no way past the caches */
 }
 #endif

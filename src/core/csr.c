@@ -248,7 +248,7 @@ static spmv_status build_from_disorder(spmv_ctx *ctx, const spmv_coo *coo, int t
     if (!next)
         return spmv_fail(ctx, SPMV_E_NOMEM, "out of memory for %lld rows", (long long)coo->rows);
     count_rows(coo, threads, out->row_ptr);
-    memcpy(next, out->row_ptr, (size_t)(coo->rows + 1) * sizeof *next);
+    memcpy(next, out->row_ptr, (size_t)coo->rows * sizeof *next);
     scatter(coo, threads, next, out);
     spmv_status status = finish_rows(ctx, coo, threads, out, next);
     if (status == SPMV_OK && out->nnz != out->row_ptr[out->rows]) close_gaps(out, next);

@@ -148,6 +148,80 @@ static void every_kernel_takes_a_call(void **state) {
     assert_true(products > 0);
 }
 
+/* ---- one vector whose numbers are apart ------------------------------------------------------ */
+
+/* n numbers that lie step numbers apart; NULL: NaN. Between them lie NaN, too. */
+static void *spaced(const void *from, int64_t n, int64_t step, spmv_precision precision) {
+    char *to = malloc((size_t)(n * step) * width_of(precision));
+    assert_non_null(to);
+    for (int64_t i = 0; i < n * step; i++)
+        set_number(to, precision, i,
+                   from && i % step == 0 ? number_at(from, precision, i / step) : NAN);
+    return to;
+}
+
+/* z <- 2 A x - y. gaps: a bit for each of x, y and z, whose numbers are two apart. */
+static void try_gaps(const setup *c, const subject *s, const spmv_plan *plan, int gaps) {
+    const int64_t of_x = 1 + (gaps & 1), of_y = 1 + (gaps >> 1 & 1), of_z = 1 + (gaps >> 2);
+    const spmv_precision p = c->precision;
+    const size_t width = width_of(p), guard = GUARD * width;
+    const char *y0 = (const char *)s->before[p] + guard;
+    void *x = spaced((const char *)s->x[p] + guard, s->cols, of_x, p);
+    void *y = spaced(y0, s->rows, of_y, p), *z = spaced(NULL, s->rows, of_z, p);
+    const size_t z_bytes = (size_t)(s->rows * of_z) * width;
+    void *there[] = {copy_there(plan, x, (size_t)(s->cols * of_x) * width),
+                     copy_there(plan, y, (size_t)(s->rows * of_y) * width),
+                     copy_there(plan, z, z_bytes)};
+    const double alpha = 2, beta = -1;
+    const float alpha_f32 = 2, beta_f32 = -1;
+    const spmv_call call = {.size = sizeof call,
+                            .alpha = p == SPMV_F64 ? &alpha : NULL,
+                            .beta = p == SPMV_F64 ? &beta : NULL,
+                            .alpha_f32 = p == SPMV_F32 ? &alpha_f32 : NULL,
+                            .beta_f32 = p == SPMV_F32 ? &beta_f32 : NULL,
+                            .x = there[0],
+                            .y = there[1],
+                            .z = there[2],
+                            .k = 1,
+                            .ldx = of_x,
+                            .ldy = of_y,
+                            .ldz = of_z,
+                            .layout = SPMV_ROWS};
+    tally.products++;
+    if (spmv_apply(plan, &call, NULL) != SPMV_OK) complain_about(c, s, spmv_ctx_error(s->mat->ctx));
+    settle(plan);
+    assert_int_equal(spmv_plan_get(plan, z, there[2], z_bytes), SPMV_OK);
+    double *row = malloc((size_t)s->rows * sizeof *row);
+    assert_non_null(row);
+    for (int64_t i = 0; i < s->rows; i++) set_number(row, p, i, number_at(z, p, i * of_z));
+    if (oracle_check(&s->reference[p], p, alpha, beta, y0, row).bad_rows)
+        complain_about(c, s, "wrong where the numbers of one vector alone are apart");
+    for (int64_t i = 1; of_z > 1 && i < s->rows * of_z; i += 2)
+        if (!isnan(number_at(z, p, i))) complain_about(c, s, "wrote between the numbers of z");
+    for (int k = 0; k < COUNT(there); k++) spmv_plan_release(plan, there[k]);
+    free(x), free(y), free(z), free(row);
+}
+
+static void try_every_gap(const spmv_backend *backend, int k, const spmv_kernel *kernel,
+                          const subject *s) {
+    (void)kernel;
+    for (int variant = SPMV_F64_O32; variant <= SPMV_F32_O32; variant += SPMV_F32_O32) {
+        setup c = setup_of(backend, k, variant);
+        spmv_plan *plan = plan_of(&c, s);
+        for (int gaps = 0; plan && gaps < 8; gaps++) try_gaps(&c, s, plan, gaps);
+        spmv_plan_free(plan);
+    }
+}
+
+static void each_leading_dimension_counts(void **state) {
+    (void)state;
+    subject s = fixture_subject("long tail", 3);
+    visit_kernels(try_every_gap, &s);
+    assert_true(tally.products > 0);
+    assert_int_equal(tally.wrong, 0);
+    fixture_subject_free(&s);
+}
+
 /* ---- one kernel ------------------------------------------------------------------------------ */
 
 enum { N = 100 };
@@ -356,6 +430,7 @@ int main(int argc, char **argv) {
     wait_without_spinning(argv);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_kernel_takes_a_call),
+        cmocka_unit_test(each_leading_dimension_counts),
         cmocka_unit_test(wrong_calls_are_refused),
         cmocka_unit_test(scalars_of_the_other_precision_are_refused),
         cmocka_unit_test(scalars_on_the_device_lie_apart_from_z),

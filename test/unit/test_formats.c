@@ -106,6 +106,28 @@ static void entries_come_back(void **state) {
     }
 }
 
+/* One column or one row is cut into as many parts as can be, and no code holds its values: what
+ * grows with the parts alone is in the forecast, too. */
+static void forecasts_hold_of_many_parts(void **state) {
+    (void)state;
+    for (int turn = 0; turn < 2; turn++) {
+        entries e = {.rows = turn ? 1 : 4003, .cols = turn ? 4003 : 1};
+        for (int64_t k = 0; k < 4003; k++) add_random(&e, turn ? 0 : k, turn ? k : 0);
+        spmv_mat *mat = matrix_of(ctx, &e);
+        const spmv_csr_view A = rows_of(mat);
+        for (int f = 0; f < spmv_format_count(); f++)
+            for (int variant = 0; variant < SPMV_NVARIANTS; variant++) {
+                const spmv_format *format = spmv_format_at(f, variant);
+                spmv_choice c = {{0}};
+                for (const spmv_param *p = format->params; p->id != SPMV_NPARAMS; p++)
+                    c.value[p->id] = spmv_param_takes(p, 1) ? 1 : p->min;
+                assert_format_holds(format, variant, &c, &A, &e, turn ? "one row" : "one column");
+            }
+        spmv_mat_free(mat);
+        entries_free(&e);
+    }
+}
+
 /* A e_j is column j, exactly: whatever a format is, its kernels see the matrix's entries and no
  * others. */
 static void assert_columns_come_back(const spmv_kernel_id *id, spmv_mat *mat,
@@ -427,6 +449,7 @@ int main(int argc, char **argv) {
     wait_without_spinning(argv);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(entries_come_back),
+        cmocka_unit_test(forecasts_hold_of_many_parts),
         cmocka_unit_test(columns_come_back_through_every_kernel),
         cmocka_unit_test(formats_forecast_exactly),
         cmocka_unit_test(forecasts_hold),

@@ -152,6 +152,46 @@ static void any_number_of_threads_is_right(void **state) {
     }
 }
 
+/* Makes rows of 0 to 12 entries whose columns are too far apart for 16 bits: slices of them have
+ * padding and tails. few: three values, which codes hold. */
+static entries far_columns(bool few) {
+    enum { ROWS = 61, APART = 11000 };
+    static const double three[] = {0.1, -7.25, 1e30};
+    entries e = {.rows = ROWS, .cols = ROWS + 12 * APART};
+    for (int i = 0; i < ROWS; i++)
+        for (int k = 0; k < i * 7 % 13; k++)
+            add_entry(&e, i, i + APART * k,
+                      few ? three[(i + k) % 3] : random_entry(3, (uint64_t)e.nnz));
+    return e;
+}
+
+static void try_every_way(const spmv_backend *backend, int k, const spmv_kernel *kernel,
+                          const subject *s) {
+    const spmv_param *isa = spmv_param_of(kernel, SPMV_isa);
+    const spmv_param *codes = spmv_param_of(kernel, SPMV_codes);
+    for (int variant = 0; variant < SPMV_NVARIANTS; variant++)
+        for (int64_t way = 0; way <= (isa ? best_isa() : 0); way++)
+            for (int64_t coded = 0; coded <= (codes ? 1 : 0); coded++) {
+                setup c = setup_of(backend, k, variant);
+                if (isa && !spmv_param_takes(isa, way)) continue;
+                if (isa) set(&c, isa, way);
+                if (codes) set(&c, codes, coded);
+                try_setup(&c, s, &scalings[(variant + way + coded) % COUNT(scalings)], 1);
+            }
+}
+
+static void columns_may_be_far_apart(void **state) {
+    (void)state;
+    for (int few = 0; few < 2; few++) {
+        entries e = far_columns(few);
+        subject s = random_subject(matrix_of(context_of(3), &e), "far columns");
+        visit_kernels(try_every_way, &s);
+        assert_int_equal(tally.wrong, 0);
+        fixture_subject_free(&s);
+        entries_free(&e);
+    }
+}
+
 static void every_product_is_right(void **state) {
     (void)state;
     for (const spmv_backend *const *b = spmv_backends; *b; b++) {
@@ -168,6 +208,7 @@ int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(backends_say_whether_they_are_here),
         cmocka_unit_test(any_number_of_threads_is_right),
+        cmocka_unit_test(columns_may_be_far_apart),
         cmocka_unit_test(every_product_is_right),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

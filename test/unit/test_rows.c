@@ -265,6 +265,29 @@ static void order_does_not_matter(void **state) {
 
 /* Equal columns whose sum depends on the order even in extended precision, in a short row and in a
  * long one. */
+/* Entries and rows have the same columns then, and one array of them. */
+static void entries_in_order_are_kept_once(void **state) {
+    static const struct {
+        int32_t row[4], col[4];
+        bool in_order;
+    } cases[] = {
+        {{0, 0, 2, 3}, {1, 4, 0, 0}, true},  /* one row has the columns of the next, or is empty */
+        {{0, 0, 2, 3}, {4, 1, 0, 0}, false}, /* columns descend */
+        {{0, 0, 2, 2}, {1, 4, 3, 3}, false}, /* twice the same */
+        {{0, 2, 0, 3}, {0, 1, 2, 3}, false}, /* rows descend */
+    };
+    (void)state;
+    for (int c = 0; c < COUNT(cases); c++) {
+        entries e = {.rows = 4, .cols = 5};
+        for (int k = 0; k < 4; k++) add_random(&e, cases[c].row[k], cases[c].col[k]);
+        spmv_mat *mat = matrix_of(ctx, &e);
+        assert_int_equal(mat->coo.col == mat->csr.col_idx, cases[c].in_order);
+        assert_rows_are(mat, &e);
+        spmv_mat_free(mat);
+        entries_free(&e);
+    }
+}
+
 static void order_of_duplicates_does_not_matter(void **state) {
     (void)state;
     enum { ORDERS = 6 };
@@ -364,6 +387,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(duplicates_round_once),
         cmocka_unit_test(zeros_are_kept_and_counted),
         cmocka_unit_test(order_does_not_matter),
+        cmocka_unit_test(entries_in_order_are_kept_once),
         cmocka_unit_test(order_of_duplicates_does_not_matter),
         cmocka_unit_test(statistics_by_hand),
         cmocka_unit_test(bandwidth_counts_below_the_diagonal_too),

@@ -100,6 +100,50 @@ static void every_kernel_takes_new_values_or_keeps_the_old(void **state) {
     spmv_ctx_free(ctx);
 }
 
+/* Every value of each parameter alone. Codes, which may refuse, are off where there are any. */
+static void try_settings_on(const setup *plain_setup, const spmv_kernel *kernel, const entries *e,
+                            subject *s, const subject *before, const subject *after,
+                            const double *fresh) {
+    const spmv_param *codes = spmv_param_of(kernel, SPMV_codes);
+    for (int id = 0; id < SPMV_NPARAMS; id++) {
+        const spmv_param *p = spmv_param_of(kernel, (spmv_param_id)id);
+        if (!p || id == SPMV_codes) continue;
+        const values v = values_of(p, s->rows, s->cols);
+        for (int n = 0; n < v.count; n++) {
+            setup c = *plain_setup;
+            if (codes) set(&c, codes, 0);
+            set(&c, p, v.value[n]);
+            try_kernel_on(&c, e, s, before, after, fresh);
+        }
+    }
+}
+
+static void whatever_its_settings_are(void **state) {
+    (void)state;
+    spmv_ctx *ctx = context_of(3);
+    entries e = entries_of(fixture_named("runs"));
+    double *fresh = values_for(&e, random_value);
+    subject s = random_subject(matrix_of(ctx, &e), "runs");
+    subject before = random_subject(matrix_of(ctx, &e), "runs");
+    subject after = subject_with(ctx, &e, fresh, "runs");
+    tally = (struct tally){0};
+    for (const spmv_backend *const *b = spmv_backends; *b; b++)
+        for (int k = 0; is_tested(ctx, *b) && k < (*b)->nkernels; k++)
+            for (int variant = SPMV_F64_O32; variant <= SPMV_F32_O32 && is_here(*b, k);
+                 variant += SPMV_F32_O32) {
+                const setup c = setup_of(*b, k, variant);
+                try_settings_on(&c, (*b)->kernels[k][variant], &e, &s, &before, &after, fresh);
+            }
+    assert_true(tally.products > 0);
+    assert_int_equal(tally.wrong, 0);
+    subject_free(&after);
+    subject_free(&before);
+    subject_free(&s);
+    free(fresh);
+    entries_free(&e);
+    spmv_ctx_free(ctx);
+}
+
 /* ---- one matrix, several plans -------------------------------------------------------------- */
 
 /* The plan's product is that of the matrix. */
@@ -351,6 +395,7 @@ int main(int argc, char **argv) {
     wait_without_spinning(argv);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_kernel_takes_new_values_or_keeps_the_old),
+        cmocka_unit_test(whatever_its_settings_are),
         cmocka_unit_test(a_refusal_changes_nothing),
         cmocka_unit_test(what_f32_cannot_hold_is_refused),
         cmocka_unit_test(later_plans_have_the_new_values),

@@ -45,7 +45,7 @@ static spmv_status build(spmv_ctx *ctx, const spmv_csr_view *A, const spmv_choic
 
 static int64_t rows_together(const spmv_store *store) {
     (void)store;
-    return 1;
+    return 1; /* each row by itself */
 }
 
 static void refill_rows(const spmv_csr_view *A, int64_t first, int64_t end, spmv_store *store) {
