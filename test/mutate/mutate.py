@@ -9,8 +9,9 @@
 
 It works in a copy of the tracked files, build/mutate/tree, whose objects are reused. What a run found is
 kept in build/mutate/results.jsonl, so that a run that was stopped goes on: a fault is planted again only if
-its file, or a test that bears on it, has changed. It ends with exit code 1 if a fault survives that
-equivalent.txt does not list."""
+its file, or a test that bears on it, has changed. A fault that no test finds, while one that bears on it fails
+on the source as it is, counts as not tried. It ends with exit code 1 if a fault survives that equivalent.txt
+does not list."""
 
 import argparse
 import fcntl
@@ -83,7 +84,7 @@ def written():
 
 
 def bearing():
-    """[(pattern of files, tests)] of bearing.txt."""
+    """[(pattern of files, tests)] of bearing.txt. Without tests: nothing is planted in such files."""
     lines = [line.split() for line in read(os.path.join(HERE, "bearing.txt")).splitlines()]
     return [(words[0], words[1:]) for words in lines if words and words[0][0] != "#"]
 
@@ -93,7 +94,8 @@ def generated(seed):
     tracked = subprocess.run(["git", "ls-files", "*.c", "*.h"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     places = []
     for file in tracked.split():
-        tests = [test for pattern, tests in bearing() if fnmatch.fnmatch(file, pattern) for test in tests]
+        fits = [tests for pattern, tests in bearing() if fnmatch.fnmatch(file, pattern)]
+        tests = list(itertools.chain(*fits)) if all(fits) else []
         kernel = os.path.basename(file).removesuffix(".c")
         tests = [test.replace("KERNEL", kernel) for test in tests]
         if tests:
@@ -234,10 +236,10 @@ def passes(test, most_s):
 
 
 class Tests:
-    """Knows the processor seconds of each test on the source as it is, where it has to pass."""
+    """Knows the processor seconds of each test on the source as it is, and which of them fail there."""
 
     def __init__(self):
-        self.seconds = {}
+        self.seconds, self.failing = {}, set()
 
     def time(self, tests):
         new = [test for test in tests if test not in self.seconds]
@@ -249,7 +251,8 @@ class Tests:
         for test in new:
             passed, self.seconds[test] = passes(test, 600)
             if not passed:
-                sys.exit(f"mutate.py: {test} fails on the source as it is")
+                self.failing.add(test)
+                print(f"mutate.py: {test} fails on the source as it is", file=sys.stderr)
 
 
 # ---- a run --------------------------------------------------------------------------------------------
@@ -268,22 +271,25 @@ def plant(fault, tests):
         changed = [name for name, at in objects().items() if began.get(name) != at]
         if all(before.get(name) == hash_of(name) for name in changed):
             return "same code", ""
-        for test in fault.tests:
+        for test in filter(lambda test: test not in tests.failing, fault.tests):
             ended, _ = passes(test, 10 + 4 * tests.seconds[test])
             if not ended:
                 return "found" if ended is False else "found: endless", test
-        return "survived", ""
+        return "survived" if tests.failing.isdisjoint(fault.tests) else "not tried", ""
     finally:
         write(path, original)
 
 
-def is_current(old, fault):
+def is_current(old, fault, last):
+    if old["result"] == "not tried":
+        return last
     if old["result"].startswith("found"):
         return old["versions"].get(old["test"]) == version_of(old["test"]) if old["test"] in fault.tests else False
     return old["versions"] == {test: version_of(test) for test in fault.tests} and old.get("shared") == shared_version()
 
 
-def run(faults, most, verbose):
+def run(faults, most, verbose, last):
+    """last: what the jobs of this run did not try is not tried again."""
     known, tests, count, survivors = {}, Tests(), {}, []
     if os.path.exists(RESULTS):
         known = {line["fault"]: line for line in map(json.loads, read(RESULTS).splitlines())}
@@ -293,7 +299,7 @@ def run(faults, most, verbose):
         if done == most:
             break
         old = known.get(fault.identity())
-        if old and is_current(old, fault):
+        if old and is_current(old, fault, last):
             result, test = old["result"], old["test"]
         else:
             tests.time(fault.tests)
@@ -309,7 +315,7 @@ def run(faults, most, verbose):
         if result == "survived":
             survivors.append(fault)
         count[result] = count.get(result, 0) + 1
-        done += result not in ("does not compile", "same code")
+        done += result not in ("does not compile", "same code", "not tried")
     print(f"{done} faults: " + ", ".join(f"{n} {result}" for result, n in sorted(count.items())))
     return 1 if survivors else 0
 
@@ -355,7 +361,7 @@ def main():
     most = SAMPLE if o.generated is not None else -1
     if o.job is not None:  # what they leave is for the one that started them
         wanted, most = itertools.islice(wanted, o.job, None, o.jobs), most // o.jobs
-    sys.exit(run(wanted, most, o.verbose))
+    sys.exit(run(wanted, most, o.verbose, o.jobs > 1 and o.job is None))
 
 
 if __name__ == "__main__":

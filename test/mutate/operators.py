@@ -9,6 +9,8 @@ EXCHANGED = {
     " < ": (" <= ",), " <= ": (" < ",), " > ": (" >= ",), " >= ": (" > ",), " == ": (" != ",), " != ": (" == ",),
     " && ": (" || ",), " || ": (" && ",), " << ": (" >> ",), " & ": (" | ",), " | ": (" & ",),
 }
+# What only asks for memory ahead, with its condition, changes no result.
+ASKING = re.compile(r"(?:\bif \([^;{}]*\)\s*)?\b(?:ask_ahead|ask_for\w*|\w*prefetch\w*)\([^;]*;")
 OPERATOR = re.compile("|".join(map(re.escape, sorted(EXCHANGED, key=len, reverse=True))))
 CONSTANT = re.compile(r"(?<![\w.])\d+(?![\w.])")
 # A call or an assignment that is a line by itself. Without free there is a leak, but no wrong result.
@@ -18,7 +20,9 @@ STATEMENT = re.compile(r"^ +(?!return\b|break\b|continue\b|goto\b|case\b|free\(|
 
 def changes(text):
     """[(place, text there, text instead)]"""
-    seen = HIDDEN.sub(lambda hidden: re.sub(r"[^\n]", "\0", hidden.group()), text)
+    seen = text
+    for pattern in HIDDEN, ASKING:
+        seen = pattern.sub(lambda hidden: re.sub(r"[^\n]", "\0", hidden.group()), seen)
     found = []
     for match in OPERATOR.finditer(seen):
         found += [(match.start(), match.group(), new) for new in EXCHANGED[match.group()]]
