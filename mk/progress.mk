@@ -6,7 +6,7 @@ compiles_emulated := $(lib_emulated) $(app_emulated)
 compiles_test          := $(compiles_$(BUILD)) $(unit_$(BUILD)) $(wrong_objects)
 compiles_check         := $(compiles_test)
 compiles_test-cuda     := $(compiles_cuda) $(unit_cuda)
-compiles_test-emulated := $(compiles_emulated) $(unit_emulated)
+compiles_test-emulated := $(if $(TESTS),,$(compiles_emulated) $(unit_emulated))
 
 # What this call compiles, where every goal of it is one of these; else nobody knows.
 compiles := $(foreach g,$(or $(goals),omp),$(or $(compiles_$(g)),unknown))

@@ -8,7 +8,8 @@ check-update: $(BUILD)
 	$(Q)UPDATE=1 sh test/run.sh build/$(BUILD)$(san) cli
 test-cuda: cuda $(tests_cuda)
 	$(Q)sh test/cuda.sh $(cuda)
-test-emulated: emulated $(tests_emulated)
+# TESTS='test_NAME ...': these of the unit tests.
+test-emulated: emulated $(if $(TESTS),$(TESTS:%=$(emulated)/test/%),$(tests_emulated))
 	$(Q)sh test/cuda.sh $(emulated)
 # Property tests for SECONDS, 20 minutes: seeds go on where the last run ended, and count the matrices.
 soak: build/$(BUILD)$(san)/test/test_soak
