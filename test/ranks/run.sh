@@ -22,7 +22,7 @@ number() { sed -n "s/^\([0-9]*\) passed, \([0-9]*\) failed\$/\\$1/p" "$work/said
 run() {
     launcher=mpiexec.$1 program=$built/ranks_$1 ranks=$2
     shift 2
-    timeout -k 1 120 "$launcher" -n "$ranks" "$program" "$@" >"$work/said" 2>&1
+    timeout -k 1 300 "$launcher" -n "$ranks" "$program" "$@" >"$work/said" 2>&1
 }
 # sound MPI RANKS WORDS...: everything is right.
 sound() {
