@@ -8,7 +8,7 @@ hidden   := -fPIC -fvisibility=hidden# for libspmv.so; the program's are the sam
 sanitize := $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer) $(if $(counts),--coverage -fprofile-update=atomic)
 warnings  = $(call once,warnings,$(strip -Wall -Wextra -Wshadow -Wconversion -Wmissing-prototypes \
             $(call known,-Wjump-misses-init) $(if $(WERROR),-Werror)))
-# Under sanitizers no function is inlined by force: csr_balanced took half of all compiling, 50 s a variant; 3 s so.
+# Under sanitizers no function is inlined by force: csr_balanced takes 3 s per variant instead of 50.
 cflags    = $(strip -std=gnu11 $(CFLAGS) $(hidden) -fno-semantic-interposition -fopenmp $(warnings) $(includes) \
             -D_GNU_SOURCE $(sanitize) $(if $(SAN),-fno-var-tracking -Dalways_inline=))
 

@@ -38,24 +38,21 @@ AVX2_INLINE mask4 longer_than(const int32_t *length, int32_t k) {
     return __builtin_convertvector(in, mask4);
 }
 
-/* A codebook of at most FEW values in registers: its floats; or what two halves of its doubles
- * are, since AVX2 moves 32 bits from any lane to any other. */
-enum { FEW = 8 };
+/* A codebook of at most FEW_256 values in registers: low has its floats; or low has the lower and
+ * high the upper halves of its doubles, since AVX2 moves 32 bits from any lane to any other. */
+enum { FEW_256 = 8 };
 typedef struct few_256 {
     __m256i low, high;
 } few_256;
 
 AVX2_INLINE few_256 few_of(const real *codebook) {
-    uint32_t half[2][FEW];
-    for (int v = 0; v < FEW; v++) {
-        const double both = (double)codebook[v];
-        uint64_t bits;
-        memcpy(&bits, &both, sizeof bits);
-        half[0][v] = (uint32_t)bits, half[1][v] = (uint32_t)(bits >> 32);
-        if (sizeof(real) == 4) memcpy(&half[0][v], codebook + v, sizeof(uint32_t));
+    uint32_t low[FEW_256], high[FEW_256];
+    for (int v = 0; v < FEW_256; v++) {
+        uint64_t bits = 0;
+        memcpy(&bits, codebook + v, sizeof *codebook);
+        low[v] = (uint32_t)bits, high[v] = (uint32_t)(bits >> 32);
     }
-    return (few_256){_mm256_loadu_si256((const void *)half[0]),
-                     _mm256_loadu_si256((const void *)half[1])};
+    return (few_256){_mm256_loadu_si256((const void *)low), _mm256_loadu_si256((const void *)high)};
 }
 
 AVX2_INLINE lanes8 look_up_256(const few_256 *few, const uint8_t *values) {
@@ -178,6 +175,7 @@ static multiply_chunk *choose_avx2(const sell16_slices *A) {
                                               [VALUE_F32] = f32_avx2,
                                               [VALUE_CODEBOOK] = codebook_avx2,
                                               [VALUE_ONE] = one_avx2};
-    return A->value_code == VALUE_CODEBOOK && A->nvalues <= FEW ? few_avx2 : by_code[A->value_code];
+    return A->value_code == VALUE_CODEBOOK && A->nvalues <= FEW_256 ? few_avx2
+                                                                    : by_code[A->value_code];
 }
 #endif

@@ -17,8 +17,8 @@
  *          where lengths differ inside a window; a row as long as a thread's share keeps the other
  *          threads waiting.
  * Repeats  bitwise: yes, for an equal isa; the same with and without a dictionary.
- * Params   isa: 0 the best, 1 portable, 2 AVX2, 3 AVX-512 (these look 8 and 16 values up in
- *          registers).
+ * Params   isa: 0 the best, 1 portable, 2 AVX2, 3 AVX-512 (at most 8 and 16 values are looked
+ *          up in registers).
  */
 #include "sell16_avx512.h"
 #include <math.h>

@@ -34,7 +34,7 @@ static spmv_status time_once(spmv_world *world, const many_need *need, void *lin
     return SPMV_OK;
 }
 
-/* Takes turns, so that both meet the same disturbances; the least times, with fewest, count. */
+/* Takes turns, so that both meet the same disturbances; the least times count. */
 static spmv_status race(spmv_world *world, const many_need *need, pair *both, const void *x,
                         double *times) {
     enum { TURNS = 9 };

@@ -50,7 +50,7 @@ typedef struct spmv_exchange {
                            int64_t vectors, void **link);
     void (*disconnect)(void *link);
     /* Starts to fill received[halo->received][k] from x, whose rows of k numbers are ldx apart; x
-     * is NULL: others get NaN. */
+     * is NULL: others get NaN. Until finish x stays as it is. */
     spmv_status (*start)(void *link, const void *x, int64_t k, int64_t ldx, void *received);
     spmv_status (*finish)(void *link); /* returns when they are there */
 } spmv_exchange;

@@ -253,14 +253,18 @@ static spmv_status multiply(const spmv_many_plan *plan, const spmv_call *call, s
                overlaps = plan->way == SPMV_OVERLAPPED;
     spmv_status status = before, talked = SPMV_OK;
     if (talks) talked = world->by->start(plan->link, x, call->k, apart, plan->halo);
-    if (talks && !overlaps && talked == SPMV_OK) talked = world->by->finish(plan->link);
+    const bool started = talks && talked == SPMV_OK; /* x and the halo are in use until finish */
+    if (started && !overlaps) talked = world->by->finish(plan->link);
     if (works && status == SPMV_OK) status = many_split_multiply(mat, &plan->split, call);
     if (talks && talked == SPMV_OK)
         talked = many_split_start(mat, &plan->split, call->k, status == SPMV_OK);
     if (talks && !overlaps && talked == SPMV_OK) talked = many_split_finish(mat, &plan->split);
     if (works && status == SPMV_OK) status = many_ctx_failed(world, multiply_local(plan, call));
-    if (talks && overlaps && talked == SPMV_OK) talked = world->by->finish(plan->link);
-    if (talks && overlaps && talked == SPMV_OK) talked = many_split_finish(mat, &plan->split);
+    if (started && overlaps) {
+        const spmv_status ended = world->by->finish(plan->link);
+        if (talked == SPMV_OK) talked = many_split_finish(mat, &plan->split);
+        if (talked == SPMV_OK) talked = ended;
+    }
     if (talked != SPMV_OK)
         return many_fail(world, talked, "the exchange '%s' failed", world->by->name);
     if (works && status == SPMV_OK) status = many_ctx_failed(world, multiply_remote(plan, call));

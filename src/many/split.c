@@ -1,5 +1,5 @@
-/* split.c: sums that are added to rows of z: of rows that are listed; and of rows that are split:
- * every rank multiplies those of their entries that have its own columns, and the rank that owns a
+/* split.c: sums that are added to rows of z, of rows that are listed and of rows that are split. Of
+ * a split row every rank multiplies the entries that have its own columns. The rank that owns the
  * row adds the sums of all, in the order of ranks. */
 #include "many.h"
 #include <stdlib.h>
@@ -180,8 +180,9 @@ void many_split_release(const spmv_many_mat *mat, many_split_plan *p) {
 
 spmv_status many_split_multiply(const spmv_many_mat *mat, const many_split_plan *p,
                                 const spmv_call *call) {
+    if (!p->plan) return SPMV_OK;
     const spmv_call part = many_call_for_sums(call, p->own);
-    return p->plan ? many_ctx_failed(mat->world, spmv_apply(p->plan, &part, NULL)) : SPMV_OK;
+    return many_ctx_failed(mat->world, spmv_apply(p->plan, &part, NULL));
 }
 
 spmv_status many_split_start(const spmv_many_mat *mat, const many_split_plan *p, int64_t k,

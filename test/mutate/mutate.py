@@ -317,7 +317,7 @@ def run(faults, most, verbose, last):
         count[result] = count.get(result, 0) + 1
         done += result not in ("does not compile", "same code", "not tried")
     print(f"{done} faults: " + ", ".join(f"{n} {result}" for result, n in sorted(count.items())))
-    return 1 if survivors else 0
+    return 1 if survivors or count.get("not tried") else 0
 
 
 def share_out(jobs):

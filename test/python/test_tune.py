@@ -16,7 +16,7 @@ MATRIX = "gen:poisson2d:40"
 # Takes so many samples that another program's turns on the processor are not among those around the median.
 BRIEFLY = ["--samples=100", "--min-time=0.05", "--max-time=0.1", "--probe=off"]
 # By how much: of times in doubt a range, which says what is wrong with them.
-LESS = r"took (\d\d(\.\d)?% less time|about \d\d( to \d{2,3})?% less time, (disturbed|not settled|disturbed and not settled))"
+LESS = r"took (\d\d(\.\d)?% less time|about \d{2,3}( to \d{2,3})?% less time, (disturbed|not settled|disturbed and not settled))"
 ASIDE = {"requested", "reason"}  # of a record's configuration: the kernel as typed
 FEATURES = subprocess.run([SPMV, "-V", "-v"], capture_output=True, text=True, check=True).stdout
 

@@ -263,8 +263,6 @@ static void order_does_not_matter(void **state) {
     for (int f = 0; f < COUNT(fixtures); f++) assert_order_does_not_matter(&fixtures[f]);
 }
 
-/* Equal columns whose sum depends on the order even in extended precision, in a short row and in a
- * long one. */
 /* Entries and rows have the same columns then, and one array of them. */
 static void entries_in_order_are_kept_once(void **state) {
     static const struct {
@@ -288,6 +286,8 @@ static void entries_in_order_are_kept_once(void **state) {
     }
 }
 
+/* Equal columns whose sum depends on the order even in extended precision, in a short row and in a
+ * long one. */
 static void order_of_duplicates_does_not_matter(void **state) {
     (void)state;
     enum { ORDERS = 6 };

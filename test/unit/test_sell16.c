@@ -200,10 +200,9 @@ static void assert_right(spmv_mat *mat, const entries *e, int64_t isa, spmv_prec
     const double unit = precision == SPMV_F32 ? 0x1p-24 : 0x1p-53;
     const size_t bytes = precision == SPMV_F32 ? sizeof(float) : sizeof(double);
     long double sum[64] = {0}, size[64] = {0};
-    double y[64]; /* of either precision */
-    void *x = malloc((size_t)e->cols * bytes);
+    void *x = malloc((size_t)e->cols * bytes), *y = malloc((size_t)e->rows * bytes);
     spmv_plan *plan = NULL;
-    assert_non_null(x);
+    assert_true(x && y);
     for (int64_t j = 0; j < e->cols; j++) {
         const double of_j = random_entry(9, (uint64_t)j);
         if (precision == SPMV_F32)
@@ -221,10 +220,10 @@ static void assert_right(spmv_mat *mat, const entries *e, int64_t isa, spmv_prec
     assert_int_equal(spmv_exec(plan, 1, x, 0, y), SPMV_OK);
     spmv_plan_free(plan);
     for (int64_t i = 0; i < e->rows; i++) {
-        const double of_i = precision == SPMV_F32 ? ((float *)y)[i] : y[i];
+        const double of_i = precision == SPMV_F32 ? ((float *)y)[i] : ((double *)y)[i];
         assert_true(fabsl(of_i - sum[i]) <= 20 * unit * size[i]);
     }
-    free(x);
+    free(x), free(y);
 }
 
 static void every_instruction_set_multiplies_every_code(void **state) {
