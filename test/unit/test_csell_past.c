@@ -1,6 +1,7 @@
 /* test_csell_past.c: y that no cache holds is written past the caches, and has the same bits. */
 #include "context.h"
 #include "csell_rows.h"
+#include "instructions.h"
 #include "omp/csell/csell.h"
 
 /* Such a y may begin anywhere and be added to. */
@@ -10,18 +11,6 @@ static const struct {
 } destinations[] = {{0, 0}, {1, 0}, {0, 0.5}};
 
 enum { MARGIN = CSELL_ROWS + 1, CELLS = ROWS + MARGIN, USED_COLS = 2000 };
-
-static spmv_plan *plan_with(spmv_mat *mat, spmv_precision precision, int64_t isa) {
-    const spmv_setting setting = {"isa", isa};
-    spmv_plan_opts opts = {.size = sizeof opts,
-                           .kernel = "csell_slices",
-                           .precision = precision,
-                           .settings = &setting,
-                           .nsettings = 1};
-    spmv_plan *plan = NULL;
-    assert_int_equal(spmv_plan_create(mat, &opts, &plan), SPMV_OK);
-    return plan;
-}
 
 /* The cells of destination d and a margin, all of which hold something before. */
 static char *multiply_into(const spmv_plan *plan, int d, spmv_precision precision, const void *x) {
@@ -54,8 +43,8 @@ static void assert_same_past(size_t cache, spmv_precision precision) {
     for (int64_t j = 0; j < USED_COLS; j++)
         set_number(x, precision, j, random_entry(7, (uint64_t)j));
     for (int64_t isa = ISA_PORTABLE; isa <= best_isa(); isa++) {
-        spmv_plan *through = plan_with(near, precision, isa),
-                  *past = plan_with(far, precision, isa);
+        spmv_plan *through = plan_with_isa(near, "csell_slices", precision, isa),
+                  *past = plan_with_isa(far, "csell_slices", precision, isa);
         assert_false(((work *)through->scratch)->past); /* the same place in f32 */
         assert_true(((work *)past->scratch)->past);
         for (int d = 0; d < COUNT(destinations); d++) {

@@ -191,17 +191,11 @@ static void wide_slices_get_wide_columns(void **state) {
 
 /* Asserts that a product with these vector instructions is right, by sums in long double. */
 static void assert_right(spmv_mat *mat, const entries *e, int64_t isa, spmv_precision precision) {
-    const spmv_setting setting = {"isa", isa};
-    spmv_plan_opts opts = {.size = sizeof opts,
-                           .kernel = "sell16_lanes",
-                           .precision = precision,
-                           .settings = &setting,
-                           .nsettings = 1};
     const double unit = precision == SPMV_F32 ? 0x1p-24 : 0x1p-53;
     const size_t bytes = precision == SPMV_F32 ? sizeof(float) : sizeof(double);
     long double sum[64] = {0}, size[64] = {0};
     void *x = malloc((size_t)e->cols * bytes), *y = malloc((size_t)e->rows * bytes);
-    spmv_plan *plan = NULL;
+    spmv_plan *plan = plan_with_isa(mat, "sell16_lanes", precision, isa);
     assert_true(x && y);
     for (int64_t j = 0; j < e->cols; j++) {
         const double of_j = random_entry(9, (uint64_t)j);
@@ -216,7 +210,6 @@ static void assert_right(spmv_mat *mat, const entries *e, int64_t isa, spmv_prec
                                     (precision == SPMV_F32 ? ((float *)x)[j] : ((double *)x)[j]);
         sum[e->row[n]] += product, size[e->row[n]] += fabsl(product);
     }
-    assert_int_equal(spmv_plan_create(mat, &opts, &plan), SPMV_OK);
     assert_int_equal(spmv_exec(plan, 1, x, 0, y), SPMV_OK);
     spmv_plan_free(plan);
     for (int64_t i = 0; i < e->rows; i++) {
@@ -253,11 +246,7 @@ static void padding_does_not_reach_y(void **state) {
     for (int j = 0; j < 100; j++) x[j] = 1;
     x[10] = INFINITY; /* of row 0 alone, and the slice's least */
     for (int64_t isa = ISA_BEST; isa <= best_isa(); isa++) {
-        const spmv_setting setting = {"isa", isa};
-        spmv_plan_opts opts = {
-            .size = sizeof opts, .kernel = "sell16_lanes", .settings = &setting, .nsettings = 1};
-        spmv_plan *plan = NULL;
-        assert_int_equal(spmv_plan_create(mat, &opts, &plan), SPMV_OK);
+        spmv_plan *plan = plan_with_isa(mat, "sell16_lanes", SPMV_F64, isa);
         assert_int_equal(spmv_exec(plan, 1, x, 0, y), SPMV_OK);
         spmv_plan_free(plan);
         for (int i = 0; i < ROWS; i++) assert_true(i == 0 ? !isfinite(y[i]) : isfinite(y[i]));
