@@ -5,7 +5,8 @@ fuzzers      := $(fuzz_src:test/fuzz/%.c=build/fuzz/%)
 fuzz_objects := $(patsubst %.c,build/fuzz/%.o,$(filter src/%,$(lib_src)) $(filter-out $(named),$(app_src)))
 FUZZ_CC ?= clang
 fuzz_flags = -std=gnu11 -g -O1 -fopenmp -fsanitize=fuzzer-no-link,address,undefined \
-             -fno-sanitize-recover=all -fno-omit-frame-pointer -D_GNU_SOURCE $(includes) -I$(omp) $(feature_flags)
+             -fno-sanitize-recover=all -fno-omit-frame-pointer -D_GNU_SOURCE -DSPMV_FUZZING \
+             $(includes) -I$(omp) $(feature_flags)
 
 # RUNS of each target in all, a million: those of earlier calls count. ONLY=NAME: of that one.
 fuzz: $(fuzzers)

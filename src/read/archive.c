@@ -38,6 +38,12 @@ bool spmv_is_archive(const unsigned char *head, size_t nhead) {
 /* inflateInit2: the largest window, and no format but .gz; a member's first byte. */
 enum { GZIP_ONLY = 15 + 16, GZIP_FIRST = 0x1f };
 
+#ifdef SPMV_FUZZING
+enum { BUFFER = 256 }; /* a small input fills it several times */
+#else
+enum { BUFFER = 64 << 10 };
+#endif
+
 struct spmv_archive {
     spmv_ctx *ctx;
     const archive_library *lib;
@@ -51,7 +57,7 @@ struct spmv_archive {
     bool gzip;        /* zlib decompresses, and the outer reader gets what comes out; then: */
     bool member_over; /* what comes next in the file is another member, or zeros */
     z_stream zlib;    /* its input is bytes, its output inflated */
-    unsigned char inflated[64 << 10];
+    unsigned char inflated[BUFFER];
 
     size_t unpacked; /* bytes, of all entries */
     size_t text;     /* those of the chosen one: a sparse one's zeros stand in no archive */
@@ -60,7 +66,7 @@ struct spmv_archive {
     int error_no;    /* errno, where the file could not be read */
     const char *why; /* what is wrong besides what libarchive says */
     char error[256];
-    unsigned char bytes[SPMV_MAGIC_BYTES + (64 << 10)]; /* of the file */
+    unsigned char bytes[SPMV_MAGIC_BYTES + BUFFER]; /* of the file */
 };
 
 /* Reads the next bytes of the file, into a->bytes: how many, 0 at its end, -1 when it cannot be

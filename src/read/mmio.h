@@ -10,11 +10,18 @@
 #include <stdatomic.h>
 
 enum {
+#ifdef SPMV_FUZZING
+    BLOCK = 256, /* an input of 2000 bytes has several; none of its lines is too long */
+    LONGEST_LINE = 4096,
+    LOOK_AHEAD = 32,
+    FIRST_CAPACITY = 16,
+#else
     BLOCK = 256 << 10,      /* text and entries of a block stay in a second-level cache */
     LONGEST_LINE = 1 << 20, /* of lines that run over a block's end; the format allows 1024 */
-    TEXT_BYTES = BLOCK + LONGEST_LINE,
     LOOK_AHEAD = 512, /* read behind a block to see, nearly always, the end of its last line */
     FIRST_CAPACITY = 1 << 20, /* entries to make room for while a stream may lie about its size */
+#endif
+    TEXT_BYTES = BLOCK + LONGEST_LINE,
     USUAL_RATIO =
         64 /* compression up to which an announced number of entries is believed at once */
 };

@@ -5,7 +5,9 @@
 set -eu
 cd "$(dirname "$0")/../.."
 root=$PWD build=$PWD/build/fuzz batch=50000
-export ASAN_OPTIONS="allocator_may_return_null=1:detect_leaks=${LEAKS:-1}" UBSAN_OPTIONS=print_stacktrace=1 OMP_WAIT_POLICY=passive
+# What was freed is kept for as long as some inputs take: more of it would be memory that is touched for the first time.
+export ASAN_OPTIONS="allocator_may_return_null=1:quarantine_size_mb=8:detect_leaks=1" UBSAN_OPTIONS=print_stacktrace=1
+export OMP_WAIT_POLICY=passive
 export OMP_THREAD_LIMIT=4
 
 run() { # name, program, words: up to RUNS inputs
@@ -37,7 +39,7 @@ run() { # name, program, words: up to RUNS inputs
 for name in ${*:-reader vector gz xz zst bz2 tar wisdom options arrays logs}; do
     case $name in
     gz | xz | zst | bz2 | tar) FUZZ_KIND=$name run "$name" "$build/fuzz_container" ;;
-    options) LEAKS=0 ASAN_OPTIONS=detect_leaks=0 run options "$build/fuzz_options" -close_fd_mask=3 ;; # what it refuses it leaves
+    options) ASAN_OPTIONS=detect_leaks=0:quarantine_size_mb=8 run options "$build/fuzz_options" -close_fd_mask=3 ;; # what it refuses it leaves
     logs)
         # A tenth of the inputs: an interpreter is slower.
         [ -d "$build/python/atheris" ] || "$PYTHON" -m pip install --quiet --disable-pip-version-check --root-user-action=ignore \

@@ -50,7 +50,7 @@ ARRAYS = (bytes(range(1, 120)), bytes(64), b"\x00\x01\x06\x06\x14" + bytes([1, 2
 SEEDS = {
     "reader": matrices, "vector": lambda: matrices("array*") + [bytes(32)],
     "gz": lambda: [gzip.compress(LONG), gzip.compress(LONG[:100]) + gzip.compress(LONG[100:])],
-    "xz": lambda: [lzma.compress(LONG)], "bz2": lambda: [bz2.compress(LONG)], "zst": lambda: [zst(LONG)], "tar": lambda: [tar(LONG)],
+    "xz": lambda: [lzma.compress(LONG, preset=0)], "bz2": lambda: [bz2.compress(LONG, 1)], "zst": lambda: [zst(LONG)], "tar": lambda: [tar(LONG)],
     "wisdom": lambda: [WISDOM, b"\x00" + WISDOM[1:]], "options": lambda: OPTIONS, "arrays": lambda: ARRAYS,
     "logs": lambda: [RECORD, RECORD * 2, read(os.path.join(ROOT, "test/data/published.log"))[:1500]],
 }
