@@ -4,11 +4,21 @@
 # SEED: of the mutations; 0, the default: another one in each run.
 set -eu
 cd "$(dirname "$0")/../.."
-root=$PWD build=$PWD/build/fuzz batch=50000
+root=$PWD build=$PWD/build/fuzz batch=200000
 # What was freed is kept for as long as some inputs take: more of it would be memory that is touched for the first time.
 export ASAN_OPTIONS="allocator_may_return_null=1:quarantine_size_mb=8:detect_leaks=1" UBSAN_OPTIONS=print_stacktrace=1
 export OMP_WAIT_POLICY=passive
 export OMP_THREAD_LIMIT=4
+
+# The corpus stays small, for each batch begins with all of it: of inputs that reach the same, one is kept.
+less() {
+    [ "$(find "$corpus" -type f | wc -l)" -gt 2000 ] || return 0
+    rm -rf "$corpus.less"
+    mkdir "$corpus.less"
+    if (cd "$build" && "$@" -merge=1 "$corpus.less" "$corpus") >"$build/$name.log" 2>&1; then
+        rm -r "$corpus" && mv "$corpus.less" "$corpus"
+    fi
+}
 
 run() { # name, program, words: up to RUNS inputs
     name=$1; shift
@@ -18,7 +28,7 @@ run() { # name, program, words: up to RUNS inputs
     while [ "$done" -lt "$RUNS" ]; do
         next=$((RUNS - done < batch ? RUNS - done : batch))
         if ! (cd "$build" && "$@" -runs="$next" -max_len=2000 -timeout=60 -rss_limit_mb=4000 -artifact_prefix="$name." \
-              -seed="${SEED:-0}" -print_final_stats=1 -verbosity=1 "$corpus") >"$build/$name.log" 2>&1; then
+              -seed="${SEED:-0}" -print_final_stats=1 -reload=0 -print_funcs=0 "$corpus") >"$build/$name.log" 2>&1; then
             grep -E 'ERROR|runtime error|SUMMARY|Error|Test unit' "$build/$name.log" | head -n 8
             echo "$name: failed after $done inputs and more; the input is build/fuzz/$name.crash-*"
             exit 1
@@ -26,13 +36,8 @@ run() { # name, program, words: up to RUNS inputs
         ran=$(sed -n 's/^stat::number_of_executed_units: *//p' "$build/$name.log")
         done=$((done + ${ran:-$next}))
         echo "$done" >"$build/$name.runs"
+        less "$@"
     done
-    # The corpus stays small: of inputs that reach the same, one is kept.
-    if [ "$(find "$corpus" -type f | wc -l)" -gt 1000 ]; then
-        mkdir "$corpus.less"
-        (cd "$build" && "$@" -merge=1 "$corpus.less" "$corpus") >"$build/$name.log" 2>&1 || true
-        rm -r "$corpus" && mv "$corpus.less" "$corpus"
-    fi
     echo "$name: $done inputs without a fault"
 }
 

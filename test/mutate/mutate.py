@@ -16,16 +16,19 @@ does not list."""
 import argparse
 import fcntl
 import fnmatch
+import glob
 import hashlib
 import itertools
 import json
 import os
 import random
+import re
 import resource
 import shutil
 import signal
 import subprocess
 import sys
+import threading
 
 import operators
 
@@ -36,6 +39,7 @@ HOME = os.environ.get("MUTATE_HOME", ALL)  # of one of several jobs: ALL/job3
 TREE = os.path.join(HOME, "tree")
 RESULTS = os.path.join(ALL, "results.jsonl")
 MAKE = ["make", "-s", "-j2", "CFLAGS=-O1 -march=native"]
+SECONDS = os.path.join(ALL, "seconds.json")
 SAMPLE = 100
 
 
@@ -89,6 +93,22 @@ def bearing():
     return [(words[0], words[1:]) for words in lines if words and words[0][0] != "#"]
 
 
+def kernels_of(file):
+    """The kernels of the processor beside a file; for one of a format those that read it."""
+    folder = os.path.dirname(file)
+    sources = sorted(glob.glob(os.path.join(ROOT, folder if folder.startswith("omp/") else "omp/*", "*.c")))
+    form = "" if folder.startswith("omp/") else f'"{os.path.basename(folder)}",'
+    return [os.path.basename(path)[:-2] for path in sources if f".format = {form}" in read(path)]
+
+
+def spelt_out(test, file):
+    """A test of bearing.txt, where KERNEL, FORMAT and KERNELS are names of the file: one test for each."""
+    kernel, form = os.path.basename(file).removesuffix(".c"), os.path.basename(os.path.dirname(file))
+    if "KERNELS" in test:
+        return [test.replace("KERNELS", name) for name in kernels_of(file)]
+    return [test.replace("KERNEL", kernel).replace("FORMAT", form)]
+
+
 def generated(seed):
     """The sample with that seed: every file is drawn as often as it has places for a fault."""
     tracked = subprocess.run(["git", "ls-files", "*.c", "*.h"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
@@ -96,8 +116,7 @@ def generated(seed):
     for file in tracked.split():
         fits = [tests for pattern, tests in bearing() if fnmatch.fnmatch(file, pattern)]
         tests = list(itertools.chain(*fits)) if all(fits) else []
-        kernel = os.path.basename(file).removesuffix(".c")
-        tests = [test.replace("KERNEL", kernel) for test in tests]
+        tests = list(itertools.chain(*(spelt_out(test, file) for test in tests)))
         if tests:
             text = read(os.path.join(ROOT, file))
             places += [(file, list(dict.fromkeys(tests)), text, change) for change in operators.changes(text)]
@@ -157,24 +176,51 @@ def targets(tests):
     return program + wrong + units
 
 
-def make(tests):
-    return subprocess.run([*MAKE, *targets(tests)], cwd=TREE, capture_output=True, text=True, check=False)
+def make(tests, old=()):
+    """Builds tests; the objects `old` stay as they are."""
+    return subprocess.run([*MAKE, *(f"-o{path}" for path in old), *targets(tests)], cwd=TREE, capture_output=True, text=True, check=False)
 
 
-def objects():
-    """{object: the time it was made}"""
-    found = {}
-    for folder, _, names in os.walk(os.path.join(TREE, "build", "omp")):
-        for name in names:
-            if name.endswith(".o"):
-                path = os.path.join(folder, name)
-                found[path] = os.stat(path).st_mtime_ns
-    return found
+class Objects:
+    """The objects of the source as it is, so that they need not be made again after a fault."""
 
+    def __init__(self):
+        self.kept = {}  # path: (time it was made, bytes)
 
-def hash_of(path):
-    with open(path, "rb") as file:
-        return hashlib.sha1(file.read()).hexdigest()
+    def changed(self):
+        """Those that were made since they were kept: [(path, whether the bytes are others)]."""
+        found = []
+        for path in glob.glob(os.path.join(TREE, "build", "omp", "**", "*.o"), recursive=True):
+            at, content = self.kept.get(path, (None, None))
+            if os.stat(path).st_mtime_ns != at:
+                found.append((path, self.content(path) != content))
+        return found
+
+    @staticmethod
+    def content(path):
+        with open(path, "rb") as file:
+            return file.read()
+
+    def variants(self):
+        """Those of a second to fourth precision or width of offsets: the same source, compiled again."""
+        return [os.path.relpath(path, TREE) for path in self.kept if re.search(r"\.f(32_o..|64_o64)\.o$", path)]
+
+    def keep(self):
+        for path, _ in self.changed():
+            self.kept[path] = os.stat(path).st_mtime_ns, self.content(path)
+
+    def put_back(self):
+        for path, _ in self.changed():
+            if path in self.kept:
+                with open(path, "wb") as file:
+                    file.write(self.kept[path][1])
+                self.kept[path] = os.stat(path).st_mtime_ns, self.kept[path][1]
+
+    def version(self):
+        """Changes with the library and the program, but not with the date of the build, which record.o has."""
+        inside = os.path.join("omp", "test", "")
+        return hashlib.sha1(b"".join(content for path, (_, content) in sorted(self.kept.items())
+                                     if inside not in path and not path.endswith("record.o"))).hexdigest()
 
 
 # ---- the tests ----------------------------------------------------------------------------------------
@@ -212,16 +258,32 @@ def command_of(test):
     return [f"build/omp/test/{program}", *words]
 
 
+def processor_seconds():
+    """Returns what all processes took that this one started and that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
 def passes(test, most_s):
-    """Runs a test: (whether it passed, processor seconds that it took). None: a process of it took more than most_s of them, or
-    it did not end in twenty times as long. Others may use the cores meanwhile, so that the clock says little."""
+    """Runs a test, up to its first part that fails: (whether it passed, processor seconds that it took). None: a process of it
+    took more than most_s of them, or it did not end in twenty times as long. Others may use the cores meanwhile, so that the
+    clock says little."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("SPMV_")}
     environment.update(SPMV=os.path.join(TREE, "build/omp/spmv"), OMP_WAIT_POLICY="passive",
                        PYTHON=environment.get("PYTHON", sys.executable))
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    run = subprocess.Popen(command_of(test), cwd=TREE, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                           stderr=subprocess.DEVNULL, start_new_session=True,
+    before = processor_seconds()
+    run = subprocess.Popen(command_of(test), cwd=TREE, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                           stderr=subprocess.STDOUT, start_new_session=True,
                            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (int(most_s) + 1, int(most_s) + 2)))
+    has_failed = threading.Event()
+
+    def listen():
+        for line in run.stdout:
+            if b"[  FAILED  ]" in line and not has_failed.is_set():
+                has_failed.set()
+                os.killpg(run.pid, signal.SIGKILL)
+
+    threading.Thread(target=listen, daemon=True).start()
     try:
         code = run.wait(60 + 20 * most_s)
     except subprocess.TimeoutExpired:
@@ -230,27 +292,38 @@ def passes(test, most_s):
         if run.poll() is None:
             os.killpg(run.pid, signal.SIGKILL)
             run.wait()
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    took = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    took = processor_seconds() - before
+    if has_failed.is_set():
+        return False, took
     return None if code in (None, -signal.SIGXCPU, -signal.SIGKILL) else code == 0, took
 
 
 class Tests:
-    """Knows the processor seconds of each test on the source as it is, and which of them fail there."""
+    """Knows the processor seconds of each test on the source as it is, and which of them fail there. What unit tests took is kept
+    for the next run of the same objects."""
 
-    def __init__(self):
-        self.seconds, self.failing = {}, set()
+    def __init__(self, objects):
+        self.objects, self.seconds, self.failing = objects, {}, set()
+
+    def known(self):
+        return json.loads(read(SECONDS)) if os.path.exists(SECONDS) else {}
 
     def time(self, tests):
-        new = [test for test in tests if test not in self.seconds]
-        if not new:
-            return
-        made = make(new)
-        if made.returncode:
-            sys.exit(f"mutate.py: the source as it is does not build:\n{made.stderr}")
-        for test in new:
+        for test in tests:
+            if test in self.seconds:
+                continue
+            made = make([test])
+            if made.returncode:
+                sys.exit(f"mutate.py: the source as it is does not build:\n{made.stderr}")
+            self.objects.keep()
+            key = digest(test, version_of(test), shared_version(), self.objects.version())
+            if "/" not in test and key in self.known():
+                self.seconds[test] = self.known()[key]
+                continue
             passed, self.seconds[test] = passes(test, 600)
-            if not passed:
+            if passed:
+                write(SECONDS, json.dumps(self.known() | {key: self.seconds[test]}))
+            else:
                 self.failing.add(test)
                 print(f"mutate.py: {test} fails on the source as it is", file=sys.stderr)
 
@@ -258,26 +331,36 @@ class Tests:
 # ---- a run --------------------------------------------------------------------------------------------
 
 
+def ask(fault, tests, old):
+    """(what became of the fault in the copy, the test that found it); the objects `old` are those of the source as it is. Tests
+    that take least come first, and are linked when they are asked."""
+    asked = sorted(fault.tests, key=lambda test: tests.seconds[test])
+    if make(asked[:1], old).returncode:
+        return "does not compile", ""
+    if not any(is_other for _, is_other in tests.objects.changed()):
+        return "same code", ""
+    for test in filter(lambda test: test not in tests.failing, asked):
+        if make([test], old).returncode:
+            return "does not compile", ""
+        ended, _ = passes(test, 10 + 4 * tests.seconds[test])
+        if not ended:
+            return "found" if ended is False else "found: endless", test
+    return "survived" if tests.failing.isdisjoint(fault.tests) else "not tried", ""
+
+
 def plant(fault, tests):
-    """(what became of a fault, the test that found it)"""
+    """The same, in the first variant of a kernel: compiling it takes longer than most tests. What is not found so is planted in
+    all of them."""
     path = os.path.join(TREE, fault.file)
-    original = read(path)
-    before = {path: hash_of(path) for path in objects()}
-    began = objects()
+    original, times = read(path), os.stat(path)
     try:
         write(path, fault.mutated)
-        if make(fault.tests).returncode:
-            return "does not compile", ""
-        changed = [name for name, at in objects().items() if began.get(name) != at]
-        if all(before.get(name) == hash_of(name) for name in changed):
-            return "same code", ""
-        for test in filter(lambda test: test not in tests.failing, fault.tests):
-            ended, _ = passes(test, 10 + 4 * tests.seconds[test])
-            if not ended:
-                return "found" if ended is False else "found: endless", test
-        return "survived" if tests.failing.isdisjoint(fault.tests) else "not tried", ""
+        result = ask(fault, tests, tests.objects.variants()) if fault.file.startswith("omp/") else ("not tried", "")
+        return result if result[0].startswith(("found", "does")) else ask(fault, tests, ())
     finally:
+        tests.objects.put_back()
         write(path, original)
+        os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
 
 
 def is_current(old, fault, last):
@@ -290,7 +373,7 @@ def is_current(old, fault, last):
 
 def run(faults, most, verbose, last):
     """last: what the jobs of this run did not try is not tried again."""
-    known, tests, count, survivors = {}, Tests(), {}, []
+    known, tests, count, survivors = {}, Tests(Objects()), {}, []
     if os.path.exists(RESULTS):
         known = {line["fault"]: line for line in map(json.loads, read(RESULTS).splitlines())}
     listed = equivalent()
@@ -303,9 +386,10 @@ def run(faults, most, verbose, last):
             result, test = old["result"], old["test"]
         else:
             tests.time(fault.tests)
+            before = processor_seconds()
             result, test = plant(fault, tests)
-            line = {"fault": fault.identity(), "name": fault.name, "result": result, "test": test, "shared": shared_version(),
-                    "versions": {test: version_of(test) for test in fault.tests}}
+            line = {"fault": fault.identity(), "name": fault.name, "result": result, "test": test,
+                    "seconds": round(processor_seconds() - before, 1), "shared": shared_version(), "versions": {test: version_of(test) for test in fault.tests}}
             with open(RESULTS, "a", encoding="utf-8") as file:
                 file.write(json.dumps(line) + "\n")
         if result == "survived" and reason_of(fault, listed):
