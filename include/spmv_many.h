@@ -190,6 +190,8 @@ typedef struct spmv_many_plan_facts {
     int64_t received, sent;      /* entries of x in a product; replicated: own ones count once */
     int receives_from, sends_to; /* ranks */
     double lists_s, replicate_s; /* of an exchange in the trial, of the slowest rank; 0: none */
+    const char *carrier; /* what x goes through: "memory" that ranks of a host share, "mpi", or
+                            "memory+mpi"; "": there is one rank */
 } spmv_many_plan_facts;
 /* Says what this rank exchanges in a product. */
 spmv_status spmv_many_plan_exchange(const spmv_many_plan *plan, spmv_many_plan_facts *out);

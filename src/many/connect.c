@@ -2,6 +2,7 @@
  * where a rank needs much of x. */
 #include "many.h"
 #include "spmv_helpers.h"
+#include <omp.h>
 #include <stdlib.h>
 
 typedef struct pair { /* of exchanges, or of what they take */
@@ -9,21 +10,35 @@ typedef struct pair { /* of exchanges, or of what they take */
     double seconds[2];
 } pair;
 
-static spmv_status connect(spmv_world *world, const many_need *need, int replicates, void **link) {
-    const spmv_status status =
-        world->by->connect(world->state, need->halo, replicates, need->width, need->vectors, link);
+static void run_parts(int threads, void (*work)(void *arg, int part, int parts), void *arg) {
+#pragma omp parallel num_threads(threads)
+    work(arg, omp_get_thread_num(), omp_get_num_threads());
+}
+
+spmv_need many_need(const spmv_world *world, const spmv_halo *halo, size_t width, int64_t vectors,
+                    void *received) {
+    return (spmv_need){.halo = halo,
+                       .width = width,
+                       .vectors = vectors,
+                       .received = received,
+                       .threads = spmv_ctx_threads(world->ctx),
+                       .in_parts = run_parts};
+}
+
+static spmv_status connect(spmv_world *world, const spmv_need *need, int replicates, void **link) {
+    const spmv_status status = world->by->connect(world->state, need, replicates, link);
     if (status == SPMV_OK) return status;
     return many_fail(world, status, "the exchange '%s' cannot prepare a halo of %lld entries",
                      world->by->name, (long long)need->halo->received);
 }
 
 /* Exchanges a few times; *seconds: of one, by the rank that took longest. times: [size]. */
-static spmv_status time_once(spmv_world *world, const many_need *need, void *link, const void *x,
+static spmv_status time_once(spmv_world *world, const spmv_need *need, void *link, const void *x,
                              double *times, double *seconds) {
     enum { EXCHANGES = 4 };
     const double begin = many_now();
     for (int k = 0; k < EXCHANGES; k++) {
-        TRY(world->by->start(link, x, need->vectors, need->vectors, need->received));
+        TRY(world->by->start(link, x, need->vectors, need->vectors));
         TRY(world->by->finish(link));
     }
     const double mine = (many_now() - begin) / EXCHANGES;
@@ -35,7 +50,7 @@ static spmv_status time_once(spmv_world *world, const many_need *need, void *lin
 }
 
 /* Takes turns, so that both meet the same disturbances; the least times count. */
-static spmv_status race(spmv_world *world, const many_need *need, pair *both, const void *x,
+static spmv_status race(spmv_world *world, const spmv_need *need, pair *both, const void *x,
                         double *times) {
     enum { TURNS = 9 };
     for (int turn = -1; turn < TURNS; turn++)
@@ -47,7 +62,7 @@ static spmv_status race(spmv_world *world, const many_need *need, pair *both, co
     return SPMV_OK;
 }
 
-static spmv_status try_both(spmv_world *world, const many_need *need, const spmv_many_facts *facts,
+static spmv_status try_both(spmv_world *world, const spmv_need *need, const spmv_many_facts *facts,
                             pair *both) {
     const size_t bytes = (size_t)(facts->own_cols * need->vectors + 1) * need->width;
     void *x = calloc(1, bytes);
@@ -72,7 +87,7 @@ static bool is_worth_a_trial(const spmv_many_facts *facts) {
 }
 
 /* Lists where replication has no memory: a trial that cannot be held is none. */
-static spmv_status choose(spmv_world *world, const many_need *need, const spmv_many_facts *facts,
+static spmv_status choose(spmv_world *world, const spmv_need *need, const spmv_many_facts *facts,
                           spmv_many_plan_facts *out, void **link) {
     pair both = {{NULL, NULL}, {0, 0}};
     TRY(many_agree(world, connect(world, need, 0, link)));
@@ -91,7 +106,7 @@ static spmv_status choose(spmv_world *world, const many_need *need, const spmv_m
     return status;
 }
 
-spmv_status many_connect(spmv_world *world, const many_need *need, spmv_many_halo asked,
+spmv_status many_connect(spmv_world *world, const spmv_need *need, spmv_many_halo asked,
                          const spmv_many_facts *facts, spmv_many_plan_facts *out, void **link) {
     out->halo = asked == SPMV_HALO_REPLICATE ? asked : SPMV_HALO_LISTS;
     if (asked == SPMV_HALO_AUTO && is_worth_a_trial(facts))

@@ -51,22 +51,29 @@ static spmv_status deal_own(void *state, const void *out, const int64_t *out_byt
     return SPMV_OK;
 }
 
-static spmv_status connect_nobody(void *state, const spmv_halo *halo, int replicates, size_t width,
-                                  int64_t vectors, void **link) {
-    (void)state, (void)replicates, (void)width, (void)vectors;
-    *link = NULL;
-    return halo->received || halo->sent ? SPMV_E_ARG : SPMV_OK;
+static spmv_status connect_nobody(void *state, const spmv_need *need, int replicates, void **link) {
+    (void)state, (void)replicates;
+    *link = need->received;
+    return need->halo->received || need->halo->sent ? SPMV_E_ARG : SPMV_OK;
 }
 
-static spmv_status start_nothing(void *link, const void *x, int64_t k, int64_t ldx,
-                                 void *received) {
-    (void)link, (void)x, (void)k, (void)ldx, (void)received;
+static spmv_status start_nothing(void *link, const void *x, int64_t k, int64_t ldx) {
+    (void)link, (void)x, (void)k, (void)ldx;
     return SPMV_OK;
 }
 
 static spmv_status finish_nothing(void *link) {
     (void)link;
     return SPMV_OK;
+}
+
+static void *latest_nothing(void *link) {
+    return link;
+}
+
+static const char *carrier_nothing(const void *link) {
+    (void)link;
+    return "";
 }
 
 const spmv_exchange spmv_exchange_self = {.version = SPMV_EXCHANGE_VERSION,
@@ -83,4 +90,6 @@ const spmv_exchange spmv_exchange_self = {.version = SPMV_EXCHANGE_VERSION,
                                           .connect = connect_nobody,
                                           .disconnect = close_alone,
                                           .start = start_nothing,
-                                          .finish = finish_nothing};
+                                          .finish = finish_nothing,
+                                          .latest = latest_nothing,
+                                          .carrier = carrier_nothing};

@@ -180,15 +180,12 @@ spmv_status many_number_rows(spmv_world *world, const spmv_many_load_opts *how,
 
 /* ---- connect.c ------------------------------------------------------------------------------ */
 
-typedef struct many_need { /* of a plan */
-    const spmv_halo *halo;
-    size_t width; /* bytes of a number */
-    int64_t vectors;
-    void *received; /* [halo->received][vectors], for a trial */
-} many_need;
+/* Returns what links of numbers of so many bytes, and of up to so many vectors, need. */
+spmv_need many_need(const spmv_world *world, const spmv_halo *halo, size_t width, int64_t vectors,
+                    void *received);
 /* Prepares exchanges as asked; auto: by a trial. out gets halo, and times of the trial. Collective.
  */
-spmv_status many_connect(spmv_world *world, const many_need *need, spmv_many_halo asked,
+spmv_status many_connect(spmv_world *world, const spmv_need *need, spmv_many_halo asked,
                          const spmv_many_facts *facts, spmv_many_plan_facts *out, void **link);
 
 /* ---- halo.c --------------------------------------------------------------------------------- */

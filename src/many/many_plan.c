@@ -9,7 +9,7 @@ struct spmv_many_plan {
     spmv_plan *local, *remote; /* remote is NULL where the matrix is */
     many_split_plan split;
     void *link; /* of the exchange */
-    void *halo; /* [received][vectors], where the remote plan runs */
+    void *halo; /* [received][vectors], where the remote plan runs: room for the exchange */
     void *sums; /* [nlisted][vectors] likewise, where rows of the remote part are
                                   listed */
     spmv_precision precision;
@@ -76,11 +76,13 @@ static spmv_status make_plans(spmv_many_plan *plan, const spmv_plan_opts *opts) 
 /* Prepares the exchange that was asked for, or the faster one. */
 static spmv_status connect(spmv_many_plan *plan) {
     const spmv_many_mat *mat = plan->mat;
-    const many_need need = {&mat->halo, plan->width, plan->vectors, plan->halo};
+    const spmv_need need =
+        many_need(mat->world, &mat->halo, plan->width, plan->vectors, plan->halo);
     spmv_many_plan_facts *f = &plan->facts;
     const spmv_status status =
         many_connect(mat->world, &need, mat->halo_asked, &mat->facts, f, &plan->link);
     if (status != SPMV_OK) return status;
+    f->carrier = mat->world->by->carrier(plan->link);
     const bool all = f->halo == SPMV_HALO_REPLICATE;
     const spmv_halo *sums = &mat->split.sums;
     f->received =
@@ -229,7 +231,7 @@ static spmv_status multiply_remote(const spmv_many_plan *plan, const spmv_call *
     const spmv_many_mat *mat = plan->mat;
     if (!plan->remote) return SPMV_OK;
     spmv_call add = mat->listed ? many_call_for_sums(call, plan->sums) : *call;
-    add.x = plan->halo;
+    add.x = mat->world->by->latest(plan->link);
     add.ldx = 0;
     if (!mat->listed) {
         add.y = call->z;
@@ -252,7 +254,7 @@ static spmv_status multiply(const spmv_many_plan *plan, const spmv_call *call, s
     const bool talks = plan->way != SPMV_PRODUCT_ALONE, works = plan->way != SPMV_EXCHANGE_ALONE,
                overlaps = plan->way == SPMV_OVERLAPPED;
     spmv_status status = before, talked = SPMV_OK;
-    if (talks) talked = world->by->start(plan->link, x, call->k, apart, plan->halo);
+    if (talks) talked = world->by->start(plan->link, x, call->k, apart);
     const bool started = talks && talked == SPMV_OK; /* x and the halo are in use until finish */
     if (started && !overlaps) talked = world->by->finish(plan->link);
     if (works && status == SPMV_OK) status = many_split_multiply(mat, &plan->split, call);

@@ -149,8 +149,8 @@ spmv_status many_split_connect(const spmv_many_mat *mat, size_t width, int64_t v
                                many_split_plan *p) {
     spmv_world *world = mat->world;
     if (!mat->split.n) return SPMV_OK;
-    const spmv_status status =
-        world->by->connect(world->state, &mat->split.sums, 0, width, vectors, &p->link);
+    const spmv_need need = many_need(world, &mat->split.sums, width, vectors, p->others);
+    const spmv_status status = world->by->connect(world->state, &need, 0, &p->link);
     if (status == SPMV_OK) return status;
     return many_fail(world, status, "the exchange '%s' cannot prepare %lld sums", world->by->name,
                      (long long)mat->split.n);
@@ -188,7 +188,7 @@ spmv_status many_split_multiply(const spmv_many_mat *mat, const many_split_plan 
 spmv_status many_split_start(const spmv_many_mat *mat, const many_split_plan *p, int64_t k,
                              bool is_right) {
     const spmv_exchange *by = mat->world->by;
-    return p->link ? by->start(p->link, is_right ? p->own : NULL, k, k, p->others) : SPMV_OK;
+    return p->link ? by->start(p->link, is_right ? p->own : NULL, k, k) : SPMV_OK;
 }
 
 spmv_status many_split_finish(const spmv_many_mat *mat, const many_split_plan *p) {
@@ -228,11 +228,12 @@ void many_split_add(const spmv_many_mat *mat, const many_split_plan *p, spmv_pre
                     int64_t k, int64_t ldz, void *z) {
     const many_split *s = &mat->split;
     const int me = mat->world->rank;
+    const void *others = p->link ? mat->world->by->latest(p->link) : NULL;
     int64_t next = 0;
     for (int r = 0; r < mat->world->size; r++)
         for (int64_t i = 0; i < s->n; i++) {
             if (s->owner[i] != me || !s->has[r * s->n + i]) continue;
-            const void *sums = r == me ? p->own : p->others;
+            const void *sums = r == me ? p->own : others;
             add_row(precision, k, sums, r == me ? i : next++, z, s->row[i] - mat->facts.first_row,
                     ldz);
         }

@@ -1,18 +1,18 @@
 /* crowd.c: ranks are crowded where those confined to some cores are more than these. */
-#include "../../src/many/exchange_mpi.c"
+#include "../../src/many/mpi/exchange_mpi.c"
 #include <stdio.h>
 
-static cpu_set_t cores(unsigned bits) {
-    cpu_set_t set;
-    CPU_ZERO(&set);
+static place cores(unsigned bits) {
+    place set;
+    CPU_ZERO(&set.cores);
     for (int k = 0; k < 32; k++)
-        if (bits >> k & 1) CPU_SET(k, &set);
+        if (bits >> k & 1) CPU_SET(k, &set.cores);
     return set;
 }
 
 /* Says whether rank 0 of four is crowded. */
 static int crowded(unsigned a, unsigned b, unsigned c, unsigned d) {
-    const cpu_set_t all[] = {cores(a), cores(b), cores(c), cores(d)};
+    const place all[] = {cores(a), cores(b), cores(c), cores(d)};
     return must_share(&all[0], all, 4);
 }
 

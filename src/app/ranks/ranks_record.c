@@ -112,6 +112,7 @@ static void describe_halo(const ranks *w, const course *c, const struct of_ranks
         all += f->received;
     }
     r->ranks_halo = halo_names[own->halo];
+    r->ranks_exchange = own->carrier;
     if (own->lists_s > 0) r->ranks_lists_s = own->lists_s;
     if (own->replicate_s > 0) r->ranks_replicate_s = own->replicate_s;
     r->ranks_received_B = width * received;

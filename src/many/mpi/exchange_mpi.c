@@ -1,12 +1,11 @@
 /* exchange_mpi.c: the exchange through MPI, of vectors in host memory. It is a library of its own,
- * libspmv_NAME.so, which world.c loads: the rest of the library needs no MPI. */
-#include "exchange.h"
-#include <mpi.h>
+ * libspmv_NAME.so, which world.c loads: the rest of the library needs no MPI. Between ranks of one
+ * host entries of x go through memory that they share (shared.c), and there are no messages. */
+#include "shared.h"
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -20,25 +19,33 @@ enum { BLOCK = 1 << 30, TAG = 1 }; /* BLOCK: bytes of one message, which MPI cou
 typedef struct ranks {
     MPI_Comm comm;
     int rank, size;
-    int crowded; /* 1: ranks share cores */
+    shared_host host;
+    shared_board *board; /* of all ranks, where they are on one host; or NULL */
 } ranks;
+
+typedef struct peers { /* ranks that messages go to, or come from */
+    int n;
+    int *rank, *count; /* [n] and how many entries each gets or gives */
+    int *first;        /* [n] of these, among all that the halo sends or receives */
+} peers;
 
 typedef struct mpi_link {
     const ranks *world;
-    MPI_Comm graph; /* of who gets what from whom; or, where x is replicated, of all */
+    shared_link *shared; /* with ranks of this host; NULL: messages go to them, too */
+    peers from, to;
+    MPI_Comm graph; /* of who gets what from whom; or, where x is replicated, of all; or none */
     MPI_Request request;
     MPI_Datatype row; /* k numbers */
     const spmv_halo *halo;
     size_t width;
-    int *from_at, *to_at; /* where each rank's entries begin */
-    char *sent;           /* [halo->sent][vectors], packed; or own x */
-    int *x_at;            /* [halo->nto] where each rank's entries begin in x */
-    int in_place;         /* 1: they lie there after each other: none is packed */
+    char *sent;   /* [halo->sent][vectors], packed; or own x */
+    int *x_at;    /* [to.n] where each rank's entries begin in x */
+    int in_place; /* 1: they lie there after each other: none is packed */
     int replicates;
     int *cols, *first_col; /* [ranks] of x, where it is replicated */
     char *whole;           /* [columns][vectors] likewise */
-    char *received;        /* the caller's, of an exchange that has started */
-    size_t row_bytes;      /* likewise */
+    char *received;        /* the caller's: entries that come in messages alone */
+    size_t row_bytes;      /* of the exchange that has started */
 } mpi_link;
 
 /* ---- beginning and end ---------------------------------------------------------------------- */
@@ -77,52 +84,60 @@ static void abort_all(void *state, int code) {
     MPI_Abort(r->comm, code);
 }
 
-/* MPI waits with a core to itself. Where ranks share one, who waits must let others run. It sleeps
- * for moments, which the kernel would prolong by 50 us if it might. */
+/* MPI waits with a core to itself. Where ranks share one, who waits must let others run. */
 static spmv_status wait_for(const ranks *r, int n, MPI_Request *request) {
     const struct timespec pause = {.tv_nsec = 10000};
     int done = 0, code = MPI_Testall(n, request, &done, MPI_STATUSES_IGNORE);
-    const int slack = r->crowded && !done ? prctl(PR_GET_TIMERSLACK) : 0; /* the caller's */
-    if (slack > 0) prctl(PR_SET_TIMERSLACK, 1);
     while (code == MPI_SUCCESS && !done) {
-        if (r->crowded) nanosleep(&pause, NULL);
+        if (r->host.crowded) nanosleep(&pause, NULL);
         code = MPI_Testall(n, request, &done, MPI_STATUSES_IGNORE);
     }
-    if (slack > 0) prctl(PR_SET_TIMERSLACK, (unsigned long)slack);
     return code == MPI_SUCCESS ? SPMV_OK : SPMV_E_DEVICE;
 }
 
+typedef struct place { /* where a rank may run */
+    int rank;
+    cpu_set_t cores;
+} place;
+
 /* Says whether there are fewer cores than ranks that must run on cores of this one's: those whose
  * cores are all among its own, itself included. */
-static int must_share(const cpu_set_t *mine, const cpu_set_t *all, int n) {
+static int must_share(const place *mine, const place *all, int n) {
     int confined = 0;
     for (int k = 0; k < n; k++) {
         cpu_set_t both;
-        CPU_AND(&both, mine, &all[k]);
-        confined += CPU_EQUAL(&both, &all[k]) != 0;
+        CPU_AND(&both, &mine->cores, &all[k].cores);
+        confined += CPU_EQUAL(&both, &all[k].cores) != 0;
     }
-    return confined > CPU_COUNT(mine);
+    return confined > CPU_COUNT(&mine->cores);
 }
 
-/* Without memory for the others' cores ranks are taken to share them: waits are longer then. */
-static int is_crowded(MPI_Comm comm) {
-    MPI_Comm host;
-    int here = 1, crowded = 1, whole, all_whole = 0;
-    cpu_set_t mine;
-    CPU_ZERO(&mine);
-    sched_getaffinity(0, sizeof mine, &mine);
-    if (MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host) != MPI_SUCCESS)
-        return 0;
-    MPI_Comm_size(host, &here);
-    cpu_set_t *all = malloc((size_t)here * sizeof *all);
+/* Finds out who else is on this host. Where that cannot be known, ranks are taken to share cores,
+ * which makes waits longer, and no memory. number: [ranks], the world's to free. */
+static void meet_host(ranks *r, int *number) {
+    shared_host *host = &r->host;
+    place mine = {.rank = r->rank};
+    int whole, all_whole = 0;
+    *host = (shared_host){.comm = MPI_COMM_NULL, .n = 1, .number = number, .crowded = 1};
+    for (int k = 0; k < r->size; k++) number[k] = -1;
+    sched_getaffinity(0, sizeof mine.cores, &mine.cores);
+    if (MPI_Comm_split_type(r->comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host->comm) !=
+        MPI_SUCCESS)
+        return;
+    MPI_Comm_set_errhandler(host->comm, MPI_ERRORS_RETURN);
+    MPI_Comm_size(host->comm, &host->n);
+    MPI_Comm_rank(host->comm, &host->me);
+    place *all = malloc((size_t)host->n * sizeof *all);
     whole = all != NULL;
-    MPI_Allreduce(&whole, &all_whole, 1, MPI_INT, MPI_MIN, host);
+    MPI_Allreduce(&whole, &all_whole, 1, MPI_INT, MPI_MIN, host->comm);
     if (all_whole && MPI_Allgather(&mine, sizeof mine, MPI_BYTE, all, sizeof mine, MPI_BYTE,
-                                   host) == MPI_SUCCESS)
-        crowded = must_share(&mine, all, here);
+                                   host->comm) == MPI_SUCCESS) {
+        for (int k = 0; k < host->n; k++) number[all[k].rank] = k;
+        host->crowded = must_share(&mine, all, host->n);
+    } else {
+        MPI_Comm_free(&host->comm);
+    }
     free(all);
-    MPI_Comm_free(&host);
-    return crowded;
 }
 
 static spmv_status agree(void *state, spmv_status mine) {
@@ -130,44 +145,54 @@ static spmv_status agree(void *state, spmv_status mine) {
     const int status = mine;
     int least = SPMV_E_DEVICE;
     MPI_Request request;
+    if (r->board) return (spmv_status)shared_least(r->board, status);
     CHECK(MPI_Iallreduce(&status, &least, 1, MPI_INT, MPI_MIN, r->comm, &request));
     const spmv_status waited = wait_for(r, 1, &request);
     return waited == SPMV_OK ? (spmv_status)least : waited;
 }
 
+static void close_mpi(void *state) {
+    ranks *r = state;
+    shared_board_close(r->board);
+    if (r->host.comm != MPI_COMM_NULL) MPI_Comm_free(&r->host.comm);
+    MPI_Comm_free(&r->comm);
+    free(r->host.number);
+    free(r);
+}
+
 static spmv_status open_mpi(const void *communicator, void **state, int *rank, int *size) {
-    ranks here = {.crowded = 1}, *r = malloc(sizeof *r);
-    spmv_status status = r ? SPMV_OK : SPMV_E_NOMEM;
+    ranks here = {.host = {.comm = MPI_COMM_NULL, .crowded = 1}}, *r = malloc(sizeof *r);
     if (MPI_Comm_dup(*(const MPI_Comm *)communicator, &here.comm) != MPI_SUCCESS) {
         free(r);
         return SPMV_E_DEVICE;
     }
     MPI_Comm_set_errhandler(here.comm, MPI_ERRORS_RETURN); /* by default the process would end */
-    status = agree(&here, status);
+    MPI_Comm_rank(here.comm, &here.rank);
+    MPI_Comm_size(here.comm, &here.size);
+    int *number = malloc((size_t)here.size * sizeof *number);
+    const spmv_status status = agree(&here, r && number ? SPMV_OK : SPMV_E_NOMEM);
     if (status != SPMV_OK) {
         MPI_Comm_free(&here.comm);
+        free(number);
         free(r);
         return status;
     }
-    MPI_Comm_rank(here.comm, &here.rank);
-    MPI_Comm_size(here.comm, &here.size);
-    here.crowded = is_crowded(here.comm);
+    meet_host(&here, number);
     *rank = here.rank;
     *size = here.size;
     *r = here;
+    if (r->size > 1 && r->host.n == r->size) r->board = shared_board_open(&r->host);
     *state = r;
     return SPMV_OK;
-}
-
-static void close_mpi(void *state) {
-    ranks *r = state;
-    MPI_Comm_free(&r->comm);
-    free(r);
 }
 
 static spmv_status gather(void *state, const void *mine, size_t bytes, void *all) {
     const ranks *r = state;
     MPI_Request request;
+    if (r->board) {
+        shared_gather(r->board, mine, bytes, all);
+        return SPMV_OK;
+    }
     CHECK(MPI_Iallgather(mine, (int)bytes, MPI_BYTE, all, (int)bytes, MPI_BYTE, r->comm, &request));
     return wait_for(r, 1, &request);
 }
@@ -227,12 +252,19 @@ static spmv_status deal(void *state, const void *out, const int64_t *out_bytes, 
 
 /* ---- the halo ------------------------------------------------------------------------------- */
 
+static void peers_free(peers *p) {
+    free(p->rank);
+    free(p->count);
+    free(p->first);
+}
+
 static void disconnect(void *memory) {
     mpi_link *link = memory;
     if (link->graph != MPI_COMM_NULL) MPI_Comm_free(&link->graph);
     if (link->row != MPI_DATATYPE_NULL) MPI_Type_free(&link->row);
-    free(link->from_at);
-    free(link->to_at);
+    shared_disconnect(link->shared);
+    peers_free(&link->from);
+    peers_free(&link->to);
     free(link->sent);
     free(link->x_at);
     free(link->cols);
@@ -241,12 +273,23 @@ static void disconnect(void *memory) {
     free(link);
 }
 
-static int *sums_of(const int *count, int n) {
-    int *at = malloc(((size_t)n + 1) * sizeof *at);
-    if (!at) return NULL;
-    at[0] = 0;
-    for (int k = 0; k < n; k++) at[k + 1] = at[k] + count[k];
-    return at;
+static bool peers_alloc(peers *p, int n) {
+    const size_t bytes = ((size_t)n + 1) * sizeof(int);
+    p->rank = malloc(bytes);
+    p->count = malloc(bytes);
+    p->first = malloc(bytes);
+    return p->rank && p->count && p->first;
+}
+
+/* Lists those of n ranks with which there is no shared memory. */
+static void list_peers(const mpi_link *link, int n, const int *rank, const int *count, peers *p) {
+    int first = 0;
+    for (int k = 0; k < n; first += count[k++]) {
+        if (link->shared && link->world->host.number[rank[k]] >= 0) continue;
+        p->rank[p->n] = rank[k];
+        p->count[p->n] = count[k];
+        p->first[p->n++] = first;
+    }
 }
 
 /* Notes where each rank's x lies in that of all; returns whether there was memory. */
@@ -262,83 +305,86 @@ static int place_x(const ranks *r, mpi_link *link, int64_t vectors) {
     return link->cols && link->first_col && link->whole;
 }
 
-/* Notes where entries that a rank is given begin in x, and whether they lie there after each other;
- * returns whether there was memory. */
-static int place_given(mpi_link *link) {
-    const spmv_halo *halo = link->halo;
-    const int *at = link->to_at;
-    link->x_at = malloc(((size_t)halo->nto + 1) * sizeof *link->x_at);
-    if (!link->x_at || !at) return 0;
+/* Notes where entries that a rank is given begin in x, and whether they lie there after each
+ * other. */
+static void place_given(mpi_link *link) {
+    const int32_t *give = link->halo->give;
     link->in_place = 1;
-    for (int r = 0; r < halo->nto; r++) {
-        const int32_t first = halo->give[at[r]], last = halo->give[at[r + 1] - 1];
-        link->x_at[r] = first;
-        link->in_place &= last - first == at[r + 1] - at[r] - 1;
+    for (int r = 0; r < link->to.n; r++) {
+        const int first = link->to.first[r], n = link->to.count[r];
+        link->x_at[r] = give[first];
+        link->in_place &= give[first + n - 1] - give[first] == n - 1;
     }
-    return 1;
 }
 
-static mpi_link *link_alloc(const ranks *r, const spmv_halo *halo, int replicates, size_t width,
-                            int64_t vectors) {
+static mpi_link *link_alloc(const ranks *r, const spmv_need *need, int replicates) {
+    const spmv_halo *halo = need->halo;
     const int64_t *first = halo->first_col;
     const int64_t sent = replicates ? first[r->rank + 1] - first[r->rank] : halo->sent;
+    const size_t row = (size_t)need->vectors * need->width;
     mpi_link *link = calloc(1, sizeof *link);
     if (!link) return NULL;
     link->graph = MPI_COMM_NULL;
     link->row = MPI_DATATYPE_NULL;
     link->halo = halo;
-    link->width = width;
-    link->from_at = sums_of(halo->from_count, halo->nfrom);
-    link->to_at = sums_of(halo->to_count, halo->nto);
-    link->sent = malloc((size_t)(sent * vectors + 1) * width);
+    link->width = need->width;
+    link->received = need->received;
+    link->sent = malloc((size_t)(sent + 1) * row); /* in use where x is packed */
+    link->x_at = malloc(((size_t)halo->nto + 1) * sizeof *link->x_at);
     link->world = r;
     link->replicates = replicates;
-    if (link->from_at && link->sent && place_given(link) &&
-        (!replicates || place_x(r, link, vectors)))
+    if (peers_alloc(&link->from, halo->nfrom) && peers_alloc(&link->to, halo->nto) && link->sent &&
+        link->x_at && (!replicates || place_x(r, link, need->vectors)))
         return link;
     disconnect(link);
     return NULL;
 }
 
-static int make_comm(const ranks *r, const spmv_halo *halo, mpi_link *link) {
-    if (link->replicates) return MPI_Comm_dup(r->comm, &link->graph);
-    return MPI_Dist_graph_create_adjacent(r->comm, halo->nfrom, halo->from, MPI_UNWEIGHTED,
-                                          halo->nto, halo->to, MPI_UNWEIGHTED, MPI_INFO_NULL, 0,
-                                          &link->graph);
+/* Says whether there are messages: where x is replicated, and between hosts. */
+static bool sends_messages(const mpi_link *link) {
+    return !link->shared || link->world->host.n < link->world->size;
 }
 
-static spmv_status connect_ranks(void *state, const spmv_halo *halo, int replicates, size_t width,
-                                 int64_t vectors, void **out) {
+static spmv_status make_comm(const ranks *r, mpi_link *link) {
+    if (!sends_messages(link)) return SPMV_OK;
+    if (link->replicates)
+        CHECK(MPI_Comm_dup(r->comm, &link->graph));
+    else
+        CHECK(MPI_Dist_graph_create_adjacent(r->comm, link->from.n, link->from.rank, MPI_UNWEIGHTED,
+                                             link->to.n, link->to.rank, MPI_UNWEIGHTED,
+                                             MPI_INFO_NULL, 0, &link->graph));
+    MPI_Comm_set_errhandler(link->graph, MPI_ERRORS_RETURN);
+    return SPMV_OK;
+}
+
+static spmv_status connect_ranks(void *state, const spmv_need *need, int replicates, void **out) {
     const ranks *r = state;
-    mpi_link *link = link_alloc(r, halo, replicates, width, vectors);
+    const spmv_halo *halo = need->halo;
+    mpi_link *link = link_alloc(r, need, replicates);
     spmv_status status = agree(state, link ? SPMV_OK : SPMV_E_NOMEM);
+    if (status == SPMV_OK && !replicates) link->shared = shared_connect(&r->host, need);
     if (status == SPMV_OK) {
-        if (make_comm(r, halo, link) == MPI_SUCCESS) {
-            MPI_Comm_set_errhandler(link->graph, MPI_ERRORS_RETURN);
-            *out = link;
-            return SPMV_OK;
-        }
-        status = SPMV_E_DEVICE;
+        list_peers(link, halo->nfrom, halo->from, halo->from_count, &link->from);
+        list_peers(link, halo->nto, halo->to, halo->to_count, &link->to);
+        place_given(link);
+        status = make_comm(r, link);
     }
-    if (link) disconnect(link);
+    if (status == SPMV_OK)
+        *out = link;
+    else if (link)
+        disconnect(link);
     return status;
 }
 
-/* One number in a row is the usual, and a copy of 8 or 4 bytes is no call. */
-static inline void copy_row(char *to, const char *from, size_t row) {
-    if (row == sizeof(double))
-        memcpy(to, from, sizeof(double));
-    else if (row == sizeof(float))
-        memcpy(to, from, sizeof(float));
-    else
-        memcpy(to, from, row);
-}
-
+/* Packs entries that messages carry, each at its place among all that are sent. */
 static void pack(const mpi_link *link, const char *x, size_t row, size_t apart) {
-    const spmv_halo *halo = link->halo;
-    if (!x) memset(link->sent, 0xff, (size_t)halo->sent * row); /* NaN of either precision */
-    for (int64_t k = 0; x && k < halo->sent; k++)
-        copy_row(link->sent + (size_t)k * row, x + (size_t)halo->give[k] * apart, row);
+    const int32_t *give = link->halo->give;
+    for (int r = 0; r < link->to.n; r++) {
+        const size_t first = (size_t)link->to.first[r], n = (size_t)link->to.count[r];
+        if (!x) memset(link->sent + first * row, 0xff, n * row); /* NaN of either precision */
+        for (size_t k = first; x && k < first + n; k++)
+            shared_copy(link->sent + k * row, x + (size_t)give[k] * apart, row);
+    }
 }
 
 /* Returns own x with its rows after each other. */
@@ -363,30 +409,46 @@ static void take_halo(const mpi_link *link) {
     const spmv_halo *halo = link->halo;
     const size_t row = link->row_bytes;
     for (int64_t k = 0; k < halo->received; k++)
-        copy_row(link->received + (size_t)k * row, link->whole + (size_t)halo->column[k] * row,
-                 row);
+        shared_copy(link->received + (size_t)k * row, link->whole + (size_t)halo->column[k] * row,
+                    row);
 }
 
-static spmv_status start(void *memory, const void *x, int64_t k, int64_t ldx, void *received) {
-    mpi_link *link = memory;
-    const spmv_halo *halo = link->halo;
-    const size_t row = (size_t)k * link->width;
-    link->received = received;
-    link->row_bytes = row;
+static void *latest(void *memory) {
+    const mpi_link *link = memory;
+    return link->shared ? shared_inbox(link->shared) : link->received;
+}
+
+static const char *carrier(const void *memory) {
+    const mpi_link *link = memory;
+    if (!link->shared) return "mpi";
+    return sends_messages(link) ? "memory+mpi" : "memory";
+}
+
+static spmv_status send_messages(mpi_link *link, const void *x, size_t row, size_t apart) {
+    const int in_place = link->in_place && x && apart == row;
     CHECK(MPI_Type_contiguous((int)row, MPI_BYTE, &link->row));
     CHECK(MPI_Type_commit(&link->row));
-    const size_t apart = (size_t)ldx * link->width;
     if (link->replicates) return replicate(link, x, row, apart);
-    const int in_place = link->in_place && x && apart == row;
     if (!in_place) pack(link, x, row, apart);
-    CHECK(MPI_Ineighbor_alltoallv(
-        in_place ? x : link->sent, halo->to_count, in_place ? link->x_at : link->to_at, link->row,
-        received, halo->from_count, link->from_at, link->row, link->graph, &link->request));
+    CHECK(MPI_Ineighbor_alltoallv(in_place ? x : link->sent, link->to.count,
+                                  in_place ? link->x_at : link->to.first, link->row, latest(link),
+                                  link->from.count, link->from.first, link->row, link->graph,
+                                  &link->request));
     return SPMV_OK;
+}
+
+static spmv_status start(void *memory, const void *x, int64_t k, int64_t ldx) {
+    mpi_link *link = memory;
+    const size_t row = (size_t)k * link->width, apart = (size_t)ldx * link->width;
+    link->row_bytes = row;
+    if (link->shared) shared_start(link->shared, x, row, apart);
+    return sends_messages(link) ? send_messages(link, x, row, apart) : SPMV_OK;
 }
 
 static spmv_status finish(void *memory) {
     mpi_link *link = memory;
+    if (link->shared) shared_finish(link->shared);
+    if (!sends_messages(link)) return SPMV_OK;
     const spmv_status status = wait_for(link->world, 1, &link->request);
     if (status != SPMV_OK) return status;
     CHECK(MPI_Type_free(&link->row));
@@ -409,4 +471,6 @@ const spmv_exchange spmv_exchange_mpi = {.version = SPMV_EXCHANGE_VERSION,
                                          .connect = connect_ranks,
                                          .disconnect = disconnect,
                                          .start = start,
-                                         .finish = finish};
+                                         .finish = finish,
+                                         .latest = latest,
+                                         .carrier = carrier};

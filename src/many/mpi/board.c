@@ -1,0 +1,84 @@
+/* board.c: ranks of one host tell each other something, without messages. Each has a place on the
+ * board for each of two turns: who writes in the third has seen the second end, in which all had
+ * read what was written in the first. */
+#include "shared.h"
+#include "memory.h"
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+enum { PLACE_BYTES = 2048 }; /* what a rank says in one turn */
+
+typedef struct speaker {
+    shared_counter said; /* the last turn in which the rank has said something */
+    char text[2][PLACE_BYTES];
+} speaker;
+
+typedef struct board {
+    uint64_t token; /* as memory.h wants it */
+    speaker of[];   /* [ranks of the host] */
+} board;
+
+struct shared_board {
+    const shared_host *host;
+    board *memory;
+    size_t bytes;
+    uint32_t turn;
+};
+
+void shared_board_close(shared_board *b) {
+    if (!b) return;
+    if (b->memory) munmap(b->memory, b->bytes);
+    free(b);
+}
+
+/* The first rank makes it. */
+shared_board *shared_board_open(const shared_host *host) {
+    shared_offer offer = {.file = -1};
+    shared_board *b = calloc(1, sizeof *b);
+    if (b) b->host = host, b->bytes = sizeof *b->memory + (size_t)host->n * sizeof(speaker);
+    if (b && host->me == 0) b->memory = shared_make(b->bytes, &offer);
+    const bool made = shared_on_all(host, b && (b->memory || host->me)) &&
+                      MPI_Bcast(&offer, sizeof offer, MPI_BYTE, 0, host->comm) == MPI_SUCCESS;
+    if (made && host->me) b->memory = shared_open(&offer);
+    const bool whole = shared_on_all(host, made && b->memory);
+    if (host->me == 0 && offer.file >= 0) close(offer.file);
+    if (whole) return b;
+    shared_board_close(b);
+    return NULL;
+}
+
+/* Begins a turn with at most PLACE_BYTES of this rank. */
+static void say(shared_board *b, const void *mine, size_t bytes) {
+    speaker *me = &b->memory->of[b->host->me];
+    memcpy(me->text[++b->turn & 1], mine, bytes);
+    shared_post(&me->said, b->turn);
+}
+
+/* Returns what a rank says in this turn. */
+static const char *hear(shared_board *b, int rank) {
+    speaker *other = &b->memory->of[rank];
+    shared_wait(&other->said, b->turn, b->host->crowded);
+    return other->text[b->turn & 1];
+}
+
+void shared_gather(shared_board *b, const void *mine, size_t bytes, void *all) {
+    for (size_t at = 0; at < bytes; at += PLACE_BYTES) {
+        const size_t part = bytes - at < PLACE_BYTES ? bytes - at : PLACE_BYTES;
+        say(b, (const char *)mine + at, part);
+        for (int r = 0; r < b->host->n; r++)
+            memcpy((char *)all + (size_t)r * bytes + at, hear(b, r), part);
+    }
+}
+
+int shared_least(shared_board *b, int mine) {
+    int least = mine;
+    say(b, &mine, sizeof mine);
+    for (int r = 0; r < b->host->n; r++) {
+        int other;
+        memcpy(&other, hear(b, r), sizeof other);
+        if (other < least) least = other;
+    }
+    return least;
+}

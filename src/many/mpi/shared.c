@@ -1,0 +1,197 @@
+/* shared.c: exchanges between ranks of one host, without messages.
+ *
+ * An inbox has room for two exchanges, which take turns: while a rank multiplies by the entries of
+ * one, faster ranks write those of the next. Two kinds of counts keep them apart. `begun` is the
+ * exchange that the inbox's owner began last: it reads no earlier one. `posted` is, for each rank
+ * that writes here, the last exchange whose entries are complete. */
+#include "shared.h"
+#include "memory.h"
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+enum { MANY_BYTES = 1 << 17 }; /* that are worth all threads of a rank: 10 us of one */
+
+typedef struct sender { /* a rank of the host, as an inbox has it */
+    shared_counter posted;
+    int64_t first; /* of its entries among those that are received */
+} sender;
+
+typedef struct inbox {
+    uint64_t token; /* as memory.h wants it */
+    shared_counter begun;
+    size_t slot_bytes; /* of each of the two slots, which follow the senders */
+    sender from[];     /* [ranks of the host] */
+} inbox;
+
+typedef struct target { /* a rank that this one gives entries to */
+    inbox *box;
+    size_t bytes;
+    const int32_t *give; /* [count] which of x */
+    int64_t count;
+    int is_block; /* 1: they lie in x after each other */
+} target;
+
+struct shared_link {
+    const shared_host *host;
+    spmv_need need;
+    inbox *own;
+    size_t bytes;
+    uint32_t now; /* the exchange that began last; 0: none */
+    int nto, nfrom;
+    target *to;    /* [nto] ranks of the host */
+    sender **from; /* [nfrom] in the own inbox */
+};
+
+bool shared_on_all(const shared_host *host, bool mine) {
+    int here = mine, all = 0;
+    return MPI_Allreduce(&here, &all, 1, MPI_INT, MPI_MIN, host->comm) == MPI_SUCCESS && all;
+}
+
+/* ---- memory --------------------------------------------------------------------------------- */
+
+static char *slots_of(inbox *box, int nsenders) {
+    return (char *)box + shared_lines(sizeof *box + (size_t)nsenders * sizeof *box->from);
+}
+
+static char *slot_of(inbox *box, int nsenders, uint32_t exchange) {
+    return slots_of(box, nsenders) + (exchange & 1) * box->slot_bytes;
+}
+
+/* Makes the own inbox, whose entries are NaN of either precision; false: the system has no such
+ * memory. */
+static bool make_inbox(shared_link *link, shared_offer *offer) {
+    const shared_host *host = link->host;
+    const spmv_halo *halo = link->need.halo;
+    const size_t row = (size_t)link->need.vectors * link->need.width;
+    const size_t slot = shared_lines((size_t)halo->received * row);
+    const size_t senders = shared_lines(sizeof(inbox) + (size_t)host->n * sizeof(sender));
+    link->bytes = senders + 2 * slot;
+    link->own = shared_make(link->bytes, offer);
+    if (!link->own) return false;
+    link->own->slot_bytes = slot;
+    memset(slots_of(link->own, host->n), 0xff, 2 * slot);
+    int64_t first = 0;
+    for (int r = 0; r < halo->nfrom; first += halo->from_count[r++]) {
+        const int number = host->number[halo->from[r]];
+        if (number < 0) continue;
+        link->own->from[number].first = first;
+        link->from[link->nfrom++] = &link->own->from[number];
+    }
+    return true;
+}
+
+/* ---- connecting ----------------------------------------------------------------------------- */
+
+void shared_disconnect(shared_link *link) {
+    if (!link) return;
+    for (int r = 0; link->to && r < link->nto; r++) munmap(link->to[r].box, link->to[r].bytes);
+    if (link->own) munmap(link->own, link->bytes);
+    free(link->to);
+    free(link->from);
+    free(link);
+}
+
+static shared_link *link_alloc(const shared_host *host, const spmv_need *need) {
+    const spmv_halo *halo = need->halo;
+    shared_link *link = calloc(1, sizeof *link);
+    if (!link) return NULL;
+    link->host = host;
+    link->need = *need;
+    link->to = calloc((size_t)halo->nto + 1, sizeof *link->to);
+    link->from = malloc(((size_t)halo->nfrom + 1) * sizeof *link->from);
+    if (link->to && link->from) return link;
+    shared_disconnect(link);
+    return NULL;
+}
+
+/* Maps the inboxes that this rank writes to; false: one of them cannot be. */
+static bool open_targets(shared_link *link, const shared_offer *offers) {
+    const spmv_halo *halo = link->need.halo;
+    const int32_t *give = halo->give;
+    for (int r = 0; r < halo->nto; give += halo->to_count[r++]) {
+        const int number = link->host->number[halo->to[r]], count = halo->to_count[r];
+        if (number < 0) continue;
+        inbox *box = shared_open(&offers[number]);
+        if (!box) return false;
+        link->to[link->nto++] = (target){.box = box,
+                                         .bytes = offers[number].bytes,
+                                         .give = give,
+                                         .count = count,
+                                         .is_block = give[count - 1] - give[0] == count - 1};
+    }
+    return true;
+}
+
+shared_link *shared_connect(const shared_host *host, const spmv_need *need) {
+    shared_offer mine = {.file = -1};
+    if (host->n < 2) return NULL;
+    shared_link *link = link_alloc(host, need);
+    shared_offer *offers = calloc((size_t)host->n, sizeof *offers);
+    const bool made = shared_on_all(host, link && offers && make_inbox(link, &mine)) &&
+                      MPI_Allgather(&mine, sizeof mine, MPI_BYTE, offers, sizeof mine, MPI_BYTE,
+                                    host->comm) == MPI_SUCCESS;
+    const bool whole = shared_on_all(host, made && open_targets(link, offers));
+    if (mine.file >= 0) close(mine.file);
+    free(offers);
+    if (whole) return link;
+    shared_disconnect(link);
+    return NULL;
+}
+
+/* ---- exchanges ------------------------------------------------------------------------------ */
+
+typedef struct writing { /* what a target gets in an exchange */
+    const target *t;
+    char *to;
+    const char *x; /* NULL: NaN */
+    size_t row, apart;
+} writing;
+
+/* Writes one of some parts. */
+static void write_part(void *arg, int part, int parts) {
+    const writing *w = arg;
+    const target *t = w->t;
+    const size_t row = w->row;
+    const int64_t begin = t->count * part / parts, end = t->count * (part + 1) / parts;
+    char *to = w->to + (size_t)begin * row;
+    if (!w->x)
+        memset(to, 0xff, (size_t)(end - begin) * row); /* NaN of either precision */
+    else if (t->is_block && w->apart == row)
+        memcpy(to, w->x + (size_t)(t->give[0] + begin) * row, (size_t)(end - begin) * row);
+    else
+        for (int64_t k = begin; k < end; k++, to += row)
+            shared_copy(to, w->x + (size_t)t->give[k] * w->apart, row);
+}
+
+static void write_entries(const spmv_need *need, writing w) {
+    const size_t bytes = (size_t)w.t->count * w.row;
+    if (need->threads > 1 && bytes >= MANY_BYTES)
+        need->in_parts(need->threads, write_part, &w);
+    else
+        write_part(&w, 0, 1);
+}
+
+void shared_start(shared_link *link, const char *x, size_t row, size_t apart) {
+    const shared_host *host = link->host;
+    link->now++;
+    shared_post(&link->own->begun, link->now);
+    for (int r = 0; r < link->nto; r++) {
+        target *t = &link->to[r];
+        sender *me = &t->box->from[host->me];
+        char *to = slot_of(t->box, host->n, link->now) + (size_t)me->first * row;
+        shared_wait(&t->box->begun, link->now - 1, host->crowded);
+        write_entries(&link->need, (writing){t, to, x, row, apart});
+        shared_post(&me->posted, link->now);
+    }
+}
+
+void shared_finish(shared_link *link) {
+    for (int r = 0; r < link->nfrom; r++)
+        shared_wait(&link->from[r]->posted, link->now, link->host->crowded);
+}
+
+char *shared_inbox(const shared_link *link) {
+    return slot_of(link->own, link->host->n, link->now);
+}
