@@ -18,12 +18,15 @@ static inline void require(bool condition) {
     if (!condition) abort();
 }
 
-/* Returns a file in memory with these bytes, and its name. */
-static inline int file_with(const uint8_t *data, size_t size, char path[64]) {
-    const int file = memfd_create("fuzz", 0);
-    require(file >= 0 && write(file, data, size) == (ssize_t)size);
-    snprintf(path, 64, "/proc/self/fd/%d", file);
-    return file;
+/* Makes the file in memory, which is the same for all inputs, hold these bytes: its name. */
+static inline const char *file_with(const uint8_t *data, size_t size) {
+    static char path[64];
+    static int file = -1;
+    if (file < 0) file = memfd_create("fuzz", 0);
+    require(file >= 0 && ftruncate(file, (off_t)size) == 0 &&
+            pwrite(file, data, size, 0) == (ssize_t)size);
+    snprintf(path, sizeof path, "/proc/self/fd/%d", file);
+    return path;
 }
 
 /* ---- numbers out of the input --------------------------------------------------------------- */

@@ -4,7 +4,7 @@
 # SEED: of the mutations; 0, the default: another one in each run.
 set -eu
 cd "$(dirname "$0")/../.."
-root=$PWD build=$PWD/build/fuzz batch=200000
+root=$PWD build=$PWD/build/fuzz batch=200000 interrupted=72
 # What was freed is kept for as long as some inputs take: more of it would be memory that is touched for the first time.
 export ASAN_OPTIONS="allocator_may_return_null=1:quarantine_size_mb=8:detect_leaks=1" UBSAN_OPTIONS=print_stacktrace=1
 export OMP_WAIT_POLICY=passive
@@ -27,8 +27,10 @@ run() { # name, program, words: up to RUNS inputs
     done=$(cat "$build/$name.runs" 2>/dev/null || echo 0)
     while [ "$done" -lt "$RUNS" ]; do
         next=$((RUNS - done < batch ? RUNS - done : batch))
-        if ! (cd "$build" && "$@" -runs="$next" -max_len=2000 -timeout=60 -rss_limit_mb=4000 -artifact_prefix="$name." \
-              -seed="${SEED:-0}" -print_final_stats=1 -reload=0 -print_funcs=0 "$corpus") >"$build/$name.log" 2>&1; then
+        code=0
+        (cd "$build" && "$@" -runs="$next" -max_len=2000 -timeout=60 -rss_limit_mb=4000 -artifact_prefix="$name." \
+              -seed="${SEED:-0}" -print_final_stats=1 -reload=0 -print_funcs=0 "$corpus") >"$build/$name.log" 2>&1 || code=$?
+        if [ $code != 0 ] && [ $code != $interrupted ]; then
             grep -E 'ERROR|runtime error|SUMMARY|Error|Test unit' "$build/$name.log" | head -n 8
             echo "$name: failed after $done inputs and more; the input is build/fuzz/$name.crash-*"
             exit 1
@@ -36,6 +38,7 @@ run() { # name, program, words: up to RUNS inputs
         ran=$(sed -n 's/^stat::number_of_executed_units: *//p' "$build/$name.log")
         done=$((done + ${ran:-$next}))
         echo "$done" >"$build/$name.runs"
+        [ $code = 0 ] || exit $code
         less "$@"
     done
     echo "$name: $done inputs without a fault"

@@ -301,6 +301,27 @@ static void runs_by_hand(void **state) {
     entries_free(&e);
 }
 
+/* Without a cut, rows of more than 64 nonzeros are long, and of more than four times the mean. */
+static void rows_are_cut_by_the_mean(void **state) {
+    static const struct {
+        int others, length; /* of 63 rows, and of the last */
+        int64_t long_rows;
+    } cases[] = {{1, 64, 0}, {1, 65, 1}, {20, 88, 0}, {20, 89, 1}}; /* a mean of 22, rounded up */
+    (void)state;
+    for (int c = 0; c < COUNT(cases); c++) {
+        entries e = {.rows = 64, .cols = 100};
+        for (int i = 0; i < 64; i++)
+            for (int k = 0; k < (i < 63 ? cases[c].others : cases[c].length); k++)
+                add_entry(&e, i, k, 1);
+        spmv_mat *mat = matrix_of(ctx, &e);
+        csell *A = store_of(mat);
+        assert_int_equal(A->long_rows, cases[c].long_rows);
+        spmv_store_free(&A->s);
+        spmv_mat_free(mat);
+        entries_free(&e);
+    }
+}
+
 /* Nothing but the length is read of a row of 2^31 nonzeros. */
 static void a_long_part_has_narrow_offsets(void **state) {
     const int64_t row_ptr[] = {0, (int64_t)1 << 31};
@@ -391,6 +412,7 @@ int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(stencil_by_hand),
         cmocka_unit_test(runs_by_hand),
+        cmocka_unit_test(rows_are_cut_by_the_mean),
         cmocka_unit_test(slices_get_their_codes),
         cmocka_unit_test(a_long_part_has_narrow_offsets),
         cmocka_unit_test(bytes_do_not_depend_on_threads),

@@ -364,25 +364,39 @@ static void test_vectors(void **state) {
 }
 
 /* Entries and compressed rows that fit one by one, but not together, are refused before any entry
- * is read: the file has zeros in their place, which would be refused otherwise. */
+ * is read: the file has zeros in their place, which would be refused otherwise. A symmetric matrix
+ * has rows of both halves; those of a pattern have values, its entries none. */
 static void test_what_does_not_fit_is_not_read(void **state) {
     (void)state;
-    char path[128];
-    spmv_mat *mat = NULL;
+    static const struct {
+        const char *kind;
+        int bytes; /* of an entry */
+    } kinds[] = {{"real general", 16 + 12},
+                 {"pattern general", 8 + 12},
+                 {"real symmetric", 16 + 24},
+                 {"pattern symmetric", 8 + 24}};
+    char path[128], need[64];
     const long long entries = (long long)(spmv_host_free_bytes() / 20);
     snprintf(path, sizeof path, "%s/large.mtx", folder);
-    FILE *file = fopen(path, "w");
-    assert_non_null(file);
-    fprintf(file, REAL "1000000 1000000 %lld\n", entries);
-    assert_int_equal(fclose(file), 0);
-    if (truncate(path, 12 * (off_t)entries) != 0) { /* a file system may hold no file as large */
+    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+        spmv_mat *mat = NULL;
+        FILE *file = fopen(path, "w");
+        assert_non_null(file);
+        fprintf(file, "%%%%MatrixMarket matrix coordinate %s\n1000000 1000000 %lld\n",
+                kinds[k].kind, entries);
+        assert_int_equal(fclose(file), 0);
+        if (truncate(path, 12 * (off_t)entries) != 0) { /* a file system may hold none as large */
+            unlink(path);
+            skip();
+        }
+        assert_int_equal(spmv_mat_load(ctx, path, NULL, &mat), SPMV_E_NOMEM);
+        assert_null(mat);
+        snprintf(need, sizeof need, "need %.1f GB",
+                 1e-9 * (kinds[k].bytes * (double)entries + 16e6));
+        assert_non_null(strstr(spmv_ctx_error(ctx), need));
+        assert_non_null(strstr(spmv_ctx_error(ctx), "GB are free"));
         unlink(path);
-        skip();
     }
-    assert_int_equal(spmv_mat_load(ctx, path, NULL, &mat), SPMV_E_NOMEM);
-    assert_null(mat);
-    assert_non_null(strstr(spmv_ctx_error(ctx), "GB are free"));
-    unlink(path);
 }
 
 int main(void) {
