@@ -6,6 +6,7 @@
 """
 
 import contextlib
+import csv
 import functools
 import glob
 import io
@@ -22,6 +23,7 @@ import logs
 import summary_tables  # noqa: E402
 import aims  # noqa: E402
 import published_results  # noqa: E402
+from parameter_effects import STUDIES, comparisons
 import table
 import texts
 from units.layout import tabulate
@@ -46,9 +48,15 @@ def reference_records():
 
 
 @functools.lru_cache
+def reference_units():
+    """Returns every configuration of those records."""
+    return merge(unit_of(record) for record in reference_records())
+
+
+@functools.lru_cache
 def reference_layout():
     """Returns what the documents are made from."""
-    return tabulate(merge(unit_of(record) for record in reference_records()))
+    return tabulate(reference_units())
 
 
 class ReadingTest(TablesTest):
@@ -435,8 +443,8 @@ def golden_tables():
     """Tables of the reference logs that tables/reference keeps, since a document shows them; None without logs."""
     if not reference_logs():
         return None
-    tables = summary_tables.make_pages(reference_records(), logs.read_fields(logs.RECORD_DEF))
-    return {name: text for name, text in tables.items() if os.path.exists(os.path.join(EXPECTED, name))}
+    outcome = {study: comparisons(study, reference_units()) for study in STUDIES}
+    return {"summary.md": summary_tables.summary_md(reference_records(), reference_layout(), outcome)}
 
 
 class GoldenTest(unittest.TestCase):
@@ -445,10 +453,20 @@ class GoldenTest(unittest.TestCase):
         tables = golden_tables()
         if tables is None:
             self.skipTest("no log/reference/*.jsonl")
-        self.assertIn("summary.md", tables)
         for name, text in tables.items():
             with open(os.path.join(EXPECTED, name), encoding="utf-8", newline="") as file:
                 self.assertEqual(file.read(), text, name)
+
+    def test_every_page_is_made_of_them(self):
+        """Takes one matrix in sixteen, since nobody keeps the other pages."""
+        some = set(sorted({record["matrix.name"] for record in reference_records()})[::16])
+        records = [record for record in reference_records() if record["matrix.name"] in some]
+        if not records:
+            self.skipTest("no log/reference/*.jsonl")
+        pages = summary_tables.make_pages(records, logs.read_fields(logs.RECORD_DEF))
+        self.assertEqual(len(list(csv.reader(io.StringIO(pages["runs.csv"])))), 1 + len(records))
+        for name in ("best.csv", "times.md", "times.tex", "compare.csv", "summary.md"):
+            self.assertGreater(len(pages[name].splitlines()), 10, name)
 
     def test_none_of_them_holds_failures(self):
         """The logs of every kernel hold records alone: a list of files that were not found once stood there."""
