@@ -7,10 +7,6 @@
 enum { NTHREADS = 4, MANY_ROWS = 1 << 16 }; /* many: one number of threads, to save time */
 static const int thread_counts[NTHREADS] = {1, 2, 3, 5};
 
-static bool are_few(void) {
-    return getenv("SPMV_FEW_PRODUCTS") != NULL;
-}
-
 /* Each parameter varied alone, then a few of all at once. */
 static void try_settings(const setup *plain, const spmv_kernel *kernel, const subject *s,
                          uint64_t seed) {

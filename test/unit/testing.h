@@ -84,6 +84,11 @@ static inline spmv_mat *matrix_of_floats(spmv_ctx *ctx, int64_t rows) {
     return mat;
 }
 
+/* Says whether the caller wants fewer products, as where each is checked line by line. */
+static inline bool are_few(void) {
+    return getenv("SPMV_FEW_PRODUCTS") != NULL;
+}
+
 /* Says whether the processor plays the GPU (test/emulator): what is large, is repeated often or
  * measures time is left out then. */
 extern const bool emulated_gpu __attribute__((weak));
