@@ -4,7 +4,8 @@ fuzz_src     := $(wildcard test/fuzz/fuzz_*.c)
 fuzzers      := $(fuzz_src:test/fuzz/%.c=build/fuzz/%)
 fuzz_objects := $(patsubst %.c,build/fuzz/%.o,$(filter src/%,$(lib_src)) $(filter-out $(named),$(app_src)))
 FUZZ_CC ?= clang
-fuzz_flags = -std=gnu11 -g -O1 -fopenmp -fsanitize=fuzzer-no-link,address,undefined \
+FUZZ_OPT ?= -O1# -O0 compiles three times as fast
+fuzz_flags = -std=gnu11 -gline-tables-only $(FUZZ_OPT) -fopenmp -fsanitize=fuzzer-no-link,address,undefined \
              -fno-sanitize-recover=all -fno-omit-frame-pointer -D_GNU_SOURCE -DSPMV_FUZZING \
              $(includes) -I$(omp) $(feature_flags)
 
