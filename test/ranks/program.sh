@@ -27,13 +27,15 @@ said() { grep -c "$1" "$work/log.jsonl"; }
 right() { # MPI RANKS: results are those of one process, to within rounding
     for words in "-m gen:poisson2d:20" "-m gen:random:200:5:90 --partition=rows --halo=replicate" "-m gen:dense:3" "-m $symmetric" \
         "-m gen:poisson2d:20 --partition=metis -x $work/x.mtx" "-m gen:random:200:5:90 --partition=$work/owners" \
-        "-m gen:powerlaw:300:4 -p f32 --overlap=off" "-m gen:random:40:3:300 --vectors=3 --layout=rows --alpha=2 --beta=-1"; do
+        "-m gen:powerlaw:300:4 -p f32 --overlap=off" "-m gen:random:40:3:300 --vectors=3 --layout=rows --alpha=2 --beta=-1" \
+        "-m gen:random:80000:8 --halo=lists -t 2"; do
         start $1 $2 $words -k auto -y "$work/many.mtx"
         is "exit of $words, $1 $2" 0 $code
         is "tables of $words, $1 $2" 1 "$(grep -c 'GFLOP/s' "$work/out")"
         is "rows that auto chose of $words, $1 $2" 1 "$(grep -c '[ (]auto[ )]' "$work/out")"
         is "records of $words, $1 $2" 1 "$(said '"status":"ok".*"ranks":{"count":'$2',"hosts":1')"
         case $words in
+            *80000*) is "exchange of $words, $1 $2" 1 "$(said '"exchange":"memory"')" ;; # entries are packed by both threads
             *owners*) is "partition of $words, $1 $2" 1 "$(said '"partition":"owners"')" ;;
             *metis*) is "partition of $words, $1 $2" 1 "$(said '"partition":"metis"')" ;;
             *replicate*) is "halo of $words, $1 $2" 1 "$(said '"halo_asked":"replicate","halo":"replicate","lists_s":null')" ;;

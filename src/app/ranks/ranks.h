@@ -19,7 +19,7 @@ typedef struct ranks {
     session *run;
     spmv_world *world;
     int rank, size;
-    bool *beside; /* [size] on the host of rank 0 */
+    int *host; /* [size] the first rank of the host that each is on */
     ranks_team team;
     void *votes; /* of ranks_agree */
     sheet of;
@@ -32,6 +32,11 @@ typedef struct ranks {
 } ranks;
 
 enum { WAYS = SPMV_PRODUCT_ALONE + 1 };
+typedef struct tick { /* a rank's sample */
+    double begin, end;
+    int64_t status;
+} tick;
+
 typedef struct course { /* of products by one cell */
     spmv_many_plan *plan;
     spmv_precision precision;
@@ -42,7 +47,7 @@ typedef struct course { /* of products by one cell */
     int inner, n, capacity; /* products of a sample, samples */
     double *slowest[WAYS];  /* [n] seconds of a product, of the rank that took longest */
     double *own;            /* [n] of this rank, in that way */
-    double *ticks;          /* [size] */
+    tick *ticks;            /* [size] */
 } course;
 
 static inline bool is_first(const ranks *w) {

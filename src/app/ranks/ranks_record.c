@@ -149,7 +149,7 @@ int ranks_add_noise(ranks *w, noise *n) {
         if (status != SPMV_OK) code = ranks_failed(w, status);
     }
     for (int r = 0; r < w->size && !code; r++) {
-        if (!w->beside[r] || r == w->rank) continue;
+        if (w->host[r] != 0 || r == w->rank) continue;
         n->cpu_s += all[r].cpu_s;
         n->waited_s = fmax(n->waited_s, all[r].waited_s); /* others wait for the one that waits */
     }

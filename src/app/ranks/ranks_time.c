@@ -1,4 +1,4 @@
-/* ranks_time.c: a sample is the time of the rank that took longest. In each round every way of a
+/* ranks_time.c: a sample is the time of the host that took longest. In each round every way of a
  * product is sampled once: overlapped, in turn, the exchange alone, the product alone. All ranks
  * know all times, and so they end together. */
 #include "ranks.h"
@@ -20,26 +20,32 @@ static spmv_status multiply_here(const ranks *w, const course *c, spmv_many_way 
     return spmv_many_apply(c->plan, &call);
 }
 
-typedef struct tick { /* of a rank */
-    double seconds;
-    int64_t status;
-} tick;
+/* Returns the seconds from the first begin to the last end on the host whose first rank is `first`:
+ * its ranks have one clock. Where they share cores they begin one after the other. */
+static double time_on_host(const ranks *w, const tick *all, int first) {
+    double begin = all[first].begin, end = all[first].end;
+    for (int r = first + 1; r < w->size; r++) {
+        if (w->host[r] != first) continue;
+        begin = fmin(begin, all[r].begin);
+        end = fmax(end, all[r].end);
+    }
+    return end - begin;
+}
 
-/* A sample: seconds of a product, of the slowest rank. That all ranks tell each other their times
- * makes them begin the next one together. */
+/* A sample: seconds of a product, on the slowest host. That all ranks tell each other their times
+ * makes them begin the next one together. own: of this rank; may be NULL. */
 static spmv_status sample(const ranks *w, const course *c, spmv_many_way way, int inner,
                           double *slowest, double *own) {
-    tick mine = {.status = SPMV_OK}, *all = (tick *)c->ticks;
-    const double start = now_s();
+    tick mine = {.begin = now_s(), .status = SPMV_OK}, *all = c->ticks;
     for (int k = 0; k < inner && mine.status == SPMV_OK; k++)
         mine.status = multiply_here(w, c, way);
-    mine.seconds = (now_s() - start) / inner;
+    mine.end = now_s();
+    if (own) *own = (mine.end - mine.begin) / inner;
     TRY(spmv_world_gather(w->world, &mine, sizeof mine, all));
     *slowest = 0;
-    if (own) *own = mine.seconds;
     for (int r = 0; r < w->size; r++) {
         if (all[r].status != SPMV_OK) return (spmv_status)all[r].status;
-        *slowest = fmax(*slowest, all[r].seconds);
+        if (w->host[r] == r) *slowest = fmax(*slowest, time_on_host(w, all, r) / inner);
     }
     return SPMV_OK;
 }
@@ -127,7 +133,7 @@ static spmv_status take_round(const ranks *w, course *c, timing *t) {
 }
 
 spmv_status ranks_ready(const ranks *w, course *c, const sampling *how, timing *t) {
-    const double least_s = 1e-4; /* of a sample */
+    const double least_s = 1e-3; /* of a sample: ranks begin up to 20 us after each other */
     double once;
     *t = (timing){.next_look_s = how->min_time_s};
     TRY(warm_up(w, c, t, &once));

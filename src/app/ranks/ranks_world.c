@@ -113,7 +113,7 @@ int ranks_open(ranks *w, const spmv_ctx_opts *context) {
 
 void ranks_close(ranks *w) {
     free(w->votes);
-    free(w->beside);
+    free(w->host);
     free(w->all);
     spmv_world_free(w->world);
 }

@@ -34,15 +34,15 @@ static int check_options(const options *o) {
 static int find_hosts(ranks *w) {
     enum { NAME = 256 };
     char(*all)[NAME] = malloc((size_t)w->size * sizeof *all);
-    w->beside = calloc((size_t)w->size, sizeof *w->beside);
-    int code = ranks_agree(w, all && w->beside ? 0 : complain(SPMV_E_NOMEM, NULL));
+    w->host = calloc((size_t)w->size, sizeof *w->host);
+    int code = ranks_agree(w, all && w->host ? 0 : complain(SPMV_E_NOMEM, NULL));
     if (!code && spmv_world_gather(w->world, w->run->machine.hostname, NAME, all) != SPMV_OK)
         code = complain(SPMV_E_DEVICE, "the ranks' hosts were lost");
     for (int r = 0; r < w->size && !code; r++) {
         int same = 0;
         while (strcmp(all[same], all[r]) != 0) same++;
         w->team.hosts += same == r;
-        w->beside[r] = same == 0;
+        w->host[r] = same;
     }
     free(all);
     return code;
@@ -94,7 +94,7 @@ static bool course_alloc(const ranks *w, course *c) {
     c->x = malloc(cols * sizeof(double));
     c->y = malloc(rows * sizeof(double));
     c->y0 = malloc(rows * sizeof(double));
-    c->ticks = malloc((size_t)w->size * 2 * sizeof *c->ticks);
+    c->ticks = malloc((size_t)w->size * sizeof *c->ticks);
     return c->x && c->y && c->y0 && c->ticks;
 }
 
