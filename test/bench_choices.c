@@ -50,10 +50,18 @@ static void sample(candidate *c, const double *x, double *y) {
     c->least_s = fmin(c->least_s, (end - start) / n);
 }
 
+/* Each turn has another order: a kernel that always followed one like itself would find x and y in
+ * the caches, and seemed up to 1.3 times as fast as the same kernel at another place. */
 static void take_turns(candidate *c, int n, const double *x, double *y) {
-    for (int k = 0; k < n; k++) c[k].least_s = INFINITY;
-    for (int r = 0; r < SAMPLES; r++)
-        for (int k = 0; k < n; k++) sample(&c[(k + r) % n], x, y);
+    int order[KERNELS];
+    for (int k = 0; k < n; k++) c[k].least_s = INFINITY, order[k] = k;
+    for (int r = 0; r < SAMPLES; r++) {
+        for (int k = n - 1; k > 0; k--) {
+            const int other = rand() % (k + 1), kept = order[k];
+            order[k] = order[other], order[other] = kept;
+        }
+        for (int k = 0; k < n; k++) sample(&c[order[k]], x, y);
+    }
 }
 
 static int by_time(const void *a, const void *b) {
