@@ -283,7 +283,7 @@ class TurnsTest(CompareTest):
         self.assertEqual(code, 2, out + talk)
         self.assertRegex(out, r"alpha +csr_rows .* \+(9|10)\.\d% +SLOWER")
         # A busy machine may add a line between these two: "longer than announced".
-        self.assertRegex(talk, r"^turns of both until every row has a verdict: 10 to 160, \d+ s to \d+ (s|min)\n")
+        self.assertRegex(talk, r"^turns of both until every row has a verdict: 10 to 160, \d+ (s|min) to \d+ (s|min)\n")
         self.assertRegex(talk, r"\n1\d turns of each")
         self.assertNotIn("disturbed", talk)
         code, out, _ = self.turns(old, self.program("itself", 1))
