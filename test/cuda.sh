@@ -23,7 +23,7 @@ shapes='--slice=1,32,1024 --sigma=1,all --height=1,4,16,480 --sorted=off,on --bo
 large='powerlaw:20000:8 rmat:13 ci:2048 poisson2d:300 poisson3d:40 dense:700x900 random:3000:40:90000 mesh:60000
     road:60000 random:30000:16 box27:20 fem3d:12 giantrow:20000:9000 banded:5000:101 permutation:60000 diagonal:300000
     mesh:20000:3 mesh:8000:6 twin:shyy41 dense:1x1 dense:1x5000 dense:5000x1'
-small='powerlaw:600:8 rmat:8 poisson2d:30 dense:70x90 random:300:40:900 mesh:900:3 road:900 giantrow:900:700 banded:300:41
+small='powerlaw:600:8 rmat:8 poisson2d:30 dense:70x90 random:300:40:900 mesh:400:3 road:900 giantrow:900:700 banded:300:41
     diagonal:900 dense:1x500 dense:500x1'
 sanitized='giantrow:900:700 mesh:5000 random:400:33:5000'
 [ -n "$emulated" ] && classes=${CLASSES:-$small} matrices=${MATRICES:-/none} || classes=${CLASSES:-$large}
