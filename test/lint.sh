@@ -73,7 +73,7 @@ else
     echo "lint: clang-format is not installed: formatting unchecked"
 fi
 if command -v cppcheck >/dev/null; then
-    cppcheck --quiet --error-exitcode=1 --inline-suppr --enable=warning,performance,portability -Iinclude -Isrc -I. \
+    cppcheck -j "$(nproc)" --quiet --error-exitcode=1 --inline-suppr --enable=warning,performance,portability -Iinclude -Isrc -I. \
         --suppress=missingIncludeSystem --suppress=unknownMacro -D_GNU_SOURCE -DHAVE_JANSSON src omp || breach "cppcheck"
 else
     echo "lint: cppcheck is not installed: unchecked"
