@@ -148,7 +148,7 @@ def reason_of(fault, listed):
 
 
 def copy_tree():
-    """Brings the copy to what the tracked files are; files that have not changed keep their time."""
+    """Brings the copy to what the tracked files are; files that have not changed keep their time, others are gone."""
     names = subprocess.run(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=ROOT,
                            capture_output=True, text=True, check=True).stdout
     for name in filter(None, names.split("\0")):
@@ -164,6 +164,12 @@ def copy_tree():
         os.makedirs(os.path.dirname(copy), exist_ok=True)
         shutil.copyfile(source, copy)
         shutil.copymode(source, copy)
+    kept = set(names.split("\0"))
+    for folder, inside, files in os.walk(TREE):
+        inside[:] = [name for name in inside if os.path.join(folder, name) != os.path.join(TREE, "build")]
+        for path in (os.path.join(folder, name) for name in files):
+            if folder != TREE and os.path.relpath(path, TREE) not in kept:
+                os.remove(path)
     shared = os.path.join(HOME, "shared")
     if os.path.exists(os.path.join(ROOT, "..", "shared")) and not os.path.lexists(shared):
         os.symlink(os.path.realpath(os.path.join(ROOT, "..", "shared")), shared)
@@ -300,32 +306,43 @@ def passes(test, most_s):
 
 class Tests:
     """Knows the processor seconds of each test on the source as it is, and which of them fail there. What unit tests took is kept
-    for the next run of the same objects."""
+    for the next run; that they pass is, too, while the objects are the same."""
 
     def __init__(self, objects):
-        self.objects, self.seconds, self.failing = objects, {}, set()
+        self.objects, self.seconds, self.failing, self.passing = objects, {}, set(), set()
+        for test, (took, _) in self.known().items():
+            self.seconds[test] = took
 
-    def known(self):
+    @staticmethod
+    def known():
         return json.loads(read(SECONDS)) if os.path.exists(SECONDS) else {}
+
+    def holds(self, test):
+        """Says whether the test passes on the source as it is."""
+        if test in self.passing or test in self.failing:
+            return test in self.passing
+        made = make([test])
+        if made.returncode:
+            sys.exit(f"mutate.py: the source as it is does not build:\n{made.stderr}")
+        self.objects.keep()
+        key = digest(version_of(test), shared_version(), self.objects.version())
+        if self.known().get(test, ("", ""))[1] != key:
+            passed, self.seconds[test] = passes(test, 600)
+            if not passed:
+                self.failing.add(test)
+                print(f"mutate.py: {test} fails on the source as it is", file=sys.stderr)
+                return False
+            if "/" not in test:
+                write(SECONDS, json.dumps(self.known() | {test: (self.seconds[test], key)}))
+        self.passing.add(test)
+        return True
 
     def time(self, tests):
         for test in tests:
-            if test in self.seconds:
-                continue
-            made = make([test])
-            if made.returncode:
-                sys.exit(f"mutate.py: the source as it is does not build:\n{made.stderr}")
-            self.objects.keep()
-            key = digest(test, version_of(test), shared_version(), self.objects.version())
-            if "/" not in test and key in self.known():
-                self.seconds[test] = self.known()[key]
-                continue
-            passed, self.seconds[test] = passes(test, 600)
-            if passed:
-                write(SECONDS, json.dumps(self.known() | {key: self.seconds[test]}))
-            else:
-                self.failing.add(test)
-                print(f"mutate.py: {test} fails on the source as it is", file=sys.stderr)
+            if test not in self.seconds:
+                self.holds(test)
+        if not self.objects.kept:
+            self.holds(tests[0])
 
 
 # ---- a run --------------------------------------------------------------------------------------------
@@ -350,17 +367,19 @@ def ask(fault, tests, old):
 
 def plant(fault, tests):
     """The same, in the first variant of a kernel: compiling it takes longer than most tests. What is not found so is planted in
-    all of them."""
+    all of them. Nothing is found by a test that fails on the source as it is."""
     path = os.path.join(TREE, fault.file)
     original, times = read(path), os.stat(path)
     try:
         write(path, fault.mutated)
         result = ask(fault, tests, tests.objects.variants()) if fault.file.startswith("omp/") else ("not tried", "")
-        return result if result[0].startswith(("found", "does")) else ask(fault, tests, ())
+        if not result[0].startswith(("found", "does")):
+            result = ask(fault, tests, ())
     finally:
         tests.objects.put_back()
         write(path, original)
         os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
+    return result if not result[1] or tests.holds(result[1]) else plant(fault, tests)
 
 
 def is_current(old, fault, last):
@@ -382,7 +401,9 @@ def run(faults, most, verbose, last):
         if done == most:
             break
         old = known.get(fault.identity())
-        if old and is_current(old, fault, last):
+        if reason_of(fault, listed):
+            result, test = "equivalent", ""  # which is not asked again
+        elif old and is_current(old, fault, last):
             result, test = old["result"], old["test"]
         else:
             tests.time(fault.tests)
@@ -392,8 +413,6 @@ def run(faults, most, verbose, last):
                     "seconds": round(processor_seconds() - before, 1), "shared": shared_version(), "versions": {test: version_of(test) for test in fault.tests}}
             with open(RESULTS, "a", encoding="utf-8") as file:
                 file.write(json.dumps(line) + "\n")
-        if result == "survived" and reason_of(fault, listed):
-            result = "equivalent"
         if verbose or result == "survived":
             print(f"{result:10} {test:20} {fault.name}", flush=True)
         if result == "survived":

@@ -259,7 +259,7 @@ static void every_kernel_multiplies_blocks(void **state) {
         pair p = pair_of(names[f], 1 + f % 3, 17);
         for (const spmv_backend *const *b = spmv_backends; *b; b++)
             for (int k = 0; is_tested(p.mat->ctx, *b) && k < (*b)->nkernels; k++)
-                if (is_here(*b, k)) try_kernel(*b, k, &p, f + k);
+                if (is_here(*b, k) && is_wanted(*b, k)) try_kernel(*b, k, &p, f + k);
         pair_free(&p);
     }
     print_message("%lld products, %lld refused\n", (long long)tally.products,
@@ -317,7 +317,8 @@ static void bits_depend_on_no_other_column(void **state) {
         pair p = pair_of(some[f], 2, MOST);
         for (const spmv_backend *const *b = spmv_backends; *b; b++)
             for (int k = 0; is_tested(p.mat->ctx, *b) && k < (*b)->nkernels; k++)
-                for (int64_t isa = 0; is_here(*b, k) && isa <= best_isa(); isa++) {
+                for (int64_t isa = 0; is_here(*b, k) && is_wanted(*b, k) && isa <= best_isa();
+                     isa++) {
                     try_bits(*b, k, &p, SPMV_COLUMNS, SPMV_F64_O32, isa);
                     try_bits(*b, k, &p, SPMV_COLUMNS, SPMV_F32_O32, isa);
                     try_bits(*b, k, &p, SPMV_ROWS, SPMV_F64_O32, isa);
