@@ -246,16 +246,16 @@ static int try_fault(const struct fault *f, spmv_mat *mat) {
 static void faults_are_caught(void **state) {
     (void)state;
     bool done[COUNT(faults)] = {false};
-    int missed = 0;
+    int missed = 0, tried = 0;
     for (int f = 0; f < COUNT(faults); f++) {
-        if (done[f]) continue;
+        if (done[f] || (are_few() && strcmp(faults[f].matrix, MILLION) == 0)) continue;
         spmv_mat *mat = matrix_named(faults[f].matrix);
         for (int g = f; g < COUNT(faults); g++)
             if (strcmp(faults[g].matrix, faults[f].matrix) == 0)
-                missed += try_fault(&faults[g], mat), done[g] = true;
+                missed += try_fault(&faults[g], mat), tried++, done[g] = true;
         spmv_mat_free(mat);
     }
-    print_message("%d planted faults, %d let through\n", COUNT(faults), missed);
+    print_message("%d planted faults, %d let through\n", tried, missed);
     assert_int_equal(missed, 0);
 }
 
