@@ -4,7 +4,7 @@
 unset OMP_SCHEDULE OMP_NUM_THREADS
 options="-t 1 --no-log --probe=off"
 # On a busy machine many short samples tell what is four times faster: others run between them, not in most of them.
-for try in 1 2 3 4 5; do
+for try in $(seq 20); do
     $SPMV tune -m gen:random:6000:8 -k omp:bsr_rows --schedule=static --samples=100 --min-time=0.05 --max-time=0.2 $options >out 2>err || exit
     grep -q ": confirmed: --shape=1x1" out && break
 done
@@ -14,7 +14,7 @@ $(sed -n "s|^    spmv|$SPMV|p" out) $quick --format=csv -q | columns "config.ker
 # the turns of two may confirm what is no gain, but not time and again.
 not_confirmed="s/not confirmed: .* in short trials; in the last comparison it .*/nothing is clearly faster than it is/"
 for words in "gen:diagonal:3000 --max-time=0.3" "gen:diagonal:300 --schedule=static --max-time=0"; do
-    for try in 1 2 3 4 5; do
+    for try in $(seq 20); do
         $SPMV tune -k omp:bsr_rows --shape=2x2 $options -m $words 2>/dev/null | sed "$not_confirmed" | grep -e : -e "^    " >out
         grep -q "nothing is" out && break
     done
