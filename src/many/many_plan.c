@@ -1,6 +1,7 @@
 /* many_plan.c: products over many ranks: the halo is on its way while own columns are multiplied.
  */
 #include "many.h"
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -299,15 +300,22 @@ static spmv_status multiply_all(const spmv_many_plan *plan, spmv_call *call, spm
     return status;
 }
 
+/* Returns how many vectors a call is of, also of one that is refused; or, where it does not say so,
+ * as many as others most likely exchange. */
+static int64_t vectors_of(const spmv_many_plan *plan, const spmv_call *call) {
+    if (!call || call->size < offsetof(spmv_call, k) + sizeof call->k) return plan->vectors;
+    return call->k ? call->k : 1;
+}
+
 spmv_status spmv_many_apply(const spmv_many_plan *plan, const spmv_call *call) {
     spmv_call known = SPMV_OPTS(spmv_call);
     if (!plan) return many_fail(NULL, SPMV_E_ARG, "spmv_many_apply: plan is NULL");
     spmv_world *world = plan->mat->world;
     spmv_status status = many_read(world, "spmv_call", &known, sizeof known, call);
     if (!call) status = many_fail(world, SPMV_E_ARG, "spmv_many_apply: call is NULL");
-    if (call && known.k == 0) known.k = 1;
+    known.k = vectors_of(plan, call);
     if (status == SPMV_OK) status = check_call(plan, &known);
-    if (known.k < 1) known.k = plan->vectors; /* as many as others most likely exchange */
+    if (known.k < 1) known.k = plan->vectors;
     return multiply_all(plan, &known, status);
 }
 

@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 #ifdef __SANITIZE_ADDRESS__
 #include <sanitizer/lsan_interface.h>
@@ -762,6 +763,59 @@ static void try_talk(void) {
     count(*spmv_world_mpi(world), "name", "talk");
 }
 
+/* A message of the caller's own, which MPI cannot send at once, is on its way while products are
+ * multiplied: the rank that receives it comes to them later. */
+static void try_message_beside(void) {
+    enum { BYTES = 4000000 };
+    spmv_many_mat *mat = NULL;
+    spmv_many_plan *plan = NULL;
+    spmv_many_facts f = SPMV_OPTS(spmv_many_facts);
+    if (size < 2) return;
+    count(spmv_many_mat_load(world, "gen:poisson2d:30", NULL, &mat) == SPMV_OK, "load", "message");
+    count(spmv_many_plan_create(mat, NULL, &plan) == SPMV_OK, "plan", "message");
+    spmv_many_mat_info(mat, &f);
+    char *message = calloc(1, BYTES);
+    double *x = calloc((size_t)f.own_cols + 1, sizeof *x), *y = calloc((size_t)f.own_rows + 1, 8);
+    MPI_Request request = MPI_REQUEST_NULL;
+    int right = 1;
+    if (rank == 0)
+        MPI_Isend(memset(message, 7, BYTES), BYTES, MPI_CHAR, 1, 1, MPI_COMM_WORLD, &request);
+    if (rank == 1) MPI_Recv(message, BYTES, MPI_CHAR, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    for (int k = 0; k < 3; k++) right &= spmv_many_exec(plan, 1, x, 0, y) == SPMV_OK;
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    count(right && message[BYTES - 1] == (rank < 2 ? 7 : 0), "product", "message");
+    free(message);
+    free(x);
+    free(y);
+    spmv_many_plan_free(plan);
+    spmv_many_mat_free(mat);
+}
+
+/* A limit for files is one for the memory that ranks share: they send messages. */
+static void try_file_limit(void) {
+    const char *carrier[2];
+    struct rlimit most, little = {.rlim_cur = 10000};
+    spmv_many_mat *mat = NULL;
+    if (size < 2 || getrlimit(RLIMIT_FSIZE, &most) != 0) return;
+    little.rlim_max = most.rlim_max;
+    count(spmv_many_mat_load(world, "gen:random:9000:9", NULL, &mat) == SPMV_OK, "load", "limit");
+    spmv_many_mat_set_halo(mat, SPMV_HALO_LISTS);
+    for (int limited = 0; limited < 2; limited++) {
+        spmv_many_plan *plan = NULL;
+        spmv_many_plan_facts is = SPMV_OPTS(spmv_many_plan_facts);
+        setrlimit(RLIMIT_FSIZE, limited ? &little : &most);
+        const spmv_status status = spmv_many_plan_create(mat, NULL, &plan);
+        setrlimit(RLIMIT_FSIZE, &most);
+        count(status == SPMV_OK, "plan", "limit");
+        spmv_many_plan_exchange(plan, &is);
+        carrier[limited] = is.carrier;
+        spmv_many_plan_free(plan);
+    }
+    count(strcmp(carrier[1], "mpi") == 0, "messages", "limit");
+    count(strstr(carrier[0], "mpi") || strcmp(carrier[0], "memory") == 0, "memory", "limit");
+    spmv_many_mat_free(mat);
+}
+
 /* Partitions that are none, and the deal of rank 0's matrix, which is in blocks. */
 static void try_no_partition(void) {
     spmv_mat *whole = NULL;
@@ -792,6 +846,8 @@ static void try_failures(void) {
     spmv_many_mat *mat = NULL;
     spmv_many_plan *plan = NULL;
     const int last = size - 1;
+    try_message_beside();
+    try_file_limit();
     try_no_partition();
     expect(spmv_many_mat_load(world, "no/such/file.mtx", NULL, &mat), SPMV_E_IO, "rank 0: ");
     if (size > 1) {

@@ -60,7 +60,7 @@ ends() {
 # failures MPI: what one rank lacks ends all.
 failures() {
     ends $1 'ranks have no exchange' "$built/ranks_$1" -w /no/such/exchange.so
-    # Its third request is for a hint that it can do without; the last are for the halo.
+    # Its third request is for what it can do without; the last are for the halo.
     for n in 1 2 4 5 6 7 8 9 10 11 12 13 14 15; do
         FAULT=nomem:$n ends $1 'out of memory\|[1-9][0-9]* failed' "$built/ranks_$1" -x "$built/faulty_$1.so" -m gen:poisson2d:12
     done
@@ -294,7 +294,7 @@ for mpi in openmpi mpich; do
     for n in 2 3 4; do sound $mpi $n -h replicate; done
     # Messages between hosts, shared memory within each; messages alone
     for n in 2 3 4; do FAULT=hosts sound $mpi $n -x "$built/faulty_$mpi.so"; done
-    FAULT=unshared sound $mpi 3 -x "$built/faulty_$mpi.so"
+    for fault in unshared nomem:3; do FAULT=$fault sound $mpi 3 -x "$built/faulty_$mpi.so"; done # of a list of the host's ranks
     # What does not depend on the exchange is tried with one.
     if ! $ran; then
         sound $mpi 3 $matrices
@@ -325,7 +325,7 @@ for mpi in openmpi mpich; do
         exchanged $mpi shared.c '        write_entries(&link' "shared_post(\&me->posted, link->now); $slow write_entries(\&link"
         late='usleep(3000 * (uint32_t)link->host->me);'
         exchanged $mpi shared.c '(exchange & 1) \* box' '0 * exchange * box/;s/    return slot_of(link->own/    '"$late"' &'
-        exchanged $mpi shared.c 'shared_wait(&t->box->begun, link->now - 1, host->crowded)' '(void)0/;s/    return slot_of(link->own/    '"$late"' &'
+        exchanged $mpi shared.c 'shared_wait(&t->box->begun, link->now - 1, host)' '(void)0/;s/    return slot_of(link->own/    '"$late"' &'
         exchanged $mpi shared.c '(size_t)me->first \* row' '0' 3
         exchanged $mpi shared.c '(t->give\[0\] + begin)' '(t->give[0] + begin + 1)'
         # on the board: who is slow reads what was said in the next turn

@@ -45,7 +45,7 @@ typedef struct course { /* of products by one cell */
     spmv_many_way way;      /* of a product: overlapped, or in turn */
     bool turned;            /* x is the negative of what it was set to */
     int inner, n, capacity; /* products of a sample, samples */
-    double *slowest[WAYS];  /* [n] seconds of a product, of the rank that took longest */
+    double *slowest[WAYS];  /* [n] seconds of a product, on the host that took longest */
     double *own;            /* [n] of this rank, in that way */
     tick *ticks;            /* [size] */
 } course;

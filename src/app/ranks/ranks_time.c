@@ -37,8 +37,10 @@ static double time_on_host(const ranks *w, const tick *all, int first) {
 static spmv_status sample(const ranks *w, const course *c, spmv_many_way way, int inner,
                           double *slowest, double *own) {
     tick mine = {.begin = now_s(), .status = SPMV_OK}, *all = c->ticks;
-    for (int k = 0; k < inner && mine.status == SPMV_OK; k++)
-        mine.status = multiply_here(w, c, way);
+    for (int k = 0; k < inner; k++) { /* others wait for a rank that ends after a failure */
+        const spmv_status status = multiply_here(w, c, way);
+        if (mine.status == SPMV_OK) mine.status = status;
+    }
     mine.end = now_s();
     if (own) *own = (mine.end - mine.begin) / inner;
     TRY(spmv_world_gather(w->world, &mine, sizeof mine, all));

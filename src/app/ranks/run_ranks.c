@@ -31,16 +31,30 @@ static int check_options(const options *o) {
 
 /* ---- beginning and end ---------------------------------------------------------------------- */
 
+typedef struct machine_name { /* a clock is that of a kernel since its start */
+    char host[256], boot[64];
+} machine_name;
+
+static machine_name name_machine(const char *host) {
+    machine_name name;
+    memset(&name, 0, sizeof name);
+    snprintf(name.host, sizeof name.host, "%s", host);
+    FILE *file = fopen("/proc/sys/kernel/random/boot_id", "r");
+    if (file && !fgets(name.boot, sizeof name.boot, file)) *name.boot = 0;
+    if (file) fclose(file);
+    return name;
+}
+
 static int find_hosts(ranks *w) {
-    enum { NAME = 256 };
-    char(*all)[NAME] = malloc((size_t)w->size * sizeof *all);
+    const machine_name mine = name_machine(w->run->machine.hostname);
+    machine_name *all = calloc((size_t)w->size, sizeof *all);
     w->host = calloc((size_t)w->size, sizeof *w->host);
     int code = ranks_agree(w, all && w->host ? 0 : complain(SPMV_E_NOMEM, NULL));
-    if (!code && spmv_world_gather(w->world, w->run->machine.hostname, NAME, all) != SPMV_OK)
+    if (!code && spmv_world_gather(w->world, &mine, sizeof mine, all) != SPMV_OK)
         code = complain(SPMV_E_DEVICE, "the ranks' hosts were lost");
     for (int r = 0; r < w->size && !code; r++) {
         int same = 0;
-        while (strcmp(all[same], all[r]) != 0) same++;
+        while (memcmp(&all[same], &all[r], sizeof *all) != 0) same++;
         w->team.hosts += same == r;
         w->host[r] = same;
     }

@@ -59,7 +59,7 @@ static void say(shared_board *b, const void *mine, size_t bytes) {
 /* Returns what a rank says in this turn. */
 static const char *hear(shared_board *b, int rank) {
     speaker *other = &b->memory->of[rank];
-    shared_wait(&other->said, b->turn, b->host->crowded);
+    shared_wait(&other->said, b->turn, b->host);
     return other->text[b->turn & 1];
 }
 

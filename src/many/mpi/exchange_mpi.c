@@ -136,6 +136,7 @@ static void meet_host(ranks *r, int *number) {
         host->crowded = must_share(&mine, all, host->n);
     } else {
         MPI_Comm_free(&host->comm);
+        host->n = 1, host->me = 0;
     }
     free(all);
 }
@@ -420,6 +421,7 @@ static void *latest(void *memory) {
 
 static const char *carrier(const void *memory) {
     const mpi_link *link = memory;
+    if (link->world->size == 1) return "";
     if (!link->shared) return "mpi";
     return sends_messages(link) ? "memory+mpi" : "memory";
 }

@@ -2,6 +2,8 @@
  * through /proc. Unlike files of /dev/shm it has no limit of its own, and nothing is left of it
  * when its processes have ended. Who waits for a counter sleeps in the kernel, which wakes it. */
 #include "memory.h"
+#include "shared.h"
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/futex.h>
@@ -9,6 +11,7 @@
 #include <stdio.h>
 #include <sys/mman.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -21,12 +24,28 @@ static void *map(int file, size_t bytes) {
     return memory == MAP_FAILED ? NULL : memory;
 }
 
+/* Some systems allow no file that might be executed, and older ones know no other. */
+static int make_file(void) {
+    const unsigned not_executable = 8; /* MFD_NOEXEC_SEAL */
+    const int file = memfd_create("spmv", MFD_CLOEXEC | not_executable);
+    return file >= 0 || errno != EINVAL ? file : memfd_create("spmv", MFD_CLOEXEC);
+}
+
+/* Takes memory for the whole file; false: there is none. A signal may end it before. */
+static bool fill_file(int file, size_t bytes) {
+    enum { TRIES = 10 };
+    struct rlimit largest; /* a process that exceeds it is ended */
+    int code = EINTR;
+    if (getrlimit(RLIMIT_FSIZE, &largest) == 0 && bytes > largest.rlim_cur) return false;
+    for (int k = 0; k < TRIES && code == EINTR; k++) code = posix_fallocate(file, 0, (off_t)bytes);
+    return code == 0;
+}
+
 void *shared_make(size_t bytes, shared_offer *offer) {
-    *offer = (shared_offer){.pid = getpid(), .bytes = bytes};
-    offer->file = memfd_create("spmv", MFD_CLOEXEC);
+    *offer = (shared_offer){.pid = getpid(), .bytes = bytes, .file = make_file()};
     if (offer->file < 0 ||
         getrandom(&offer->token, sizeof offer->token, 0) != sizeof offer->token ||
-        posix_fallocate(offer->file, 0, (off_t)bytes) != 0)
+        !fill_file(offer->file, bytes))
         return NULL;
     void *memory = map(offer->file, bytes);
     if (memory) *(uint64_t *)memory = offer->token;
@@ -39,11 +58,11 @@ void *shared_open(const shared_offer *offer) {
     char path[64];
     struct stat known;
     snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)offer->pid, offer->file);
-    if (stat(path, &known) != 0 || !S_ISREG(known.st_mode) || known.st_size != (off_t)offer->bytes)
-        return NULL;
-    const int file = open(path, O_RDWR | O_CLOEXEC);
+    const int file = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (file < 0) return NULL;
-    void *memory = map(file, offer->bytes);
+    const bool fits =
+        fstat(file, &known) == 0 && S_ISREG(known.st_mode) && known.st_size == (off_t)offer->bytes;
+    void *memory = fits ? map(file, offer->bytes) : NULL;
     close(file);
     if (memory && *(uint64_t *)memory != offer->token) {
         munmap(memory, offer->bytes);
@@ -66,27 +85,37 @@ static void relax(void) {
 #endif
 }
 
+/* An MPI sends and receives while one of its functions is called: this one asks for nothing. */
+static void help_messages(const shared_host *host) {
+    int is_there;
+    MPI_Iprobe(MPI_ANY_SOURCE, 0, host->comm, &is_there, MPI_STATUS_IGNORE);
+}
+
 /* Spins where the core is the rank's own: to be woken takes 20 us, and all others wait for who is
  * late. Where ranks differ by more than 1 ms that is little. */
-static bool spin_until(shared_counter *c, uint32_t least) {
+static bool spin_until(shared_counter *c, uint32_t least, const shared_host *host) {
     const int64_t longest = 1000000; /* ns */
     struct timespec begin, t;
     clock_gettime(CLOCK_MONOTONIC, &begin);
     do {
-        for (int k = 0; k < 32; k++) {
+        for (int k = 0; k < 64; k++) {
             if (has_come(c, least)) return true;
             relax();
         }
+        help_messages(host);
         clock_gettime(CLOCK_MONOTONIC, &t);
     } while ((t.tv_sec - begin.tv_sec) * 1000000000 + t.tv_nsec - begin.tv_nsec < longest);
     return false;
 }
 
-void shared_wait(shared_counter *c, uint32_t least, bool crowded) {
-    if (has_come(c, least) || (!crowded && spin_until(c, least))) return;
+void shared_wait(shared_counter *c, uint32_t least, const shared_host *host) {
+    const struct timespec a_while = {.tv_nsec = 1000000};
+    if (has_come(c, least) || (!host->crowded && spin_until(c, least, host))) return;
     atomic_fetch_add(&c->sleepers, 1);
-    for (uint32_t value; value = atomic_load(&c->value), (int32_t)(value - least) < 0;)
-        syscall(SYS_futex, &c->value, FUTEX_WAIT, value, NULL, NULL, 0);
+    for (uint32_t value; value = atomic_load(&c->value), (int32_t)(value - least) < 0;) {
+        help_messages(host);
+        syscall(SYS_futex, &c->value, FUTEX_WAIT, value, &a_while, NULL, 0);
+    }
     atomic_fetch_sub(&c->sleepers, 1);
 }
 

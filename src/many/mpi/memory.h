@@ -32,8 +32,10 @@ static inline size_t shared_lines(size_t bytes) {
     return (bytes + SHARED_LINE - 1) / SHARED_LINE * SHARED_LINE;
 }
 
-/* Waits until the value is at least so much. crowded: ranks share cores, and who waits sleeps. */
-void shared_wait(shared_counter *c, uint32_t least, bool crowded);
+struct shared_host;
+/* Waits until the value is at least so much. Messages of MPI go on meanwhile: another rank may wait
+ * for one of them before it comes as far as this one. */
+void shared_wait(shared_counter *c, uint32_t least, const struct shared_host *host);
 /* Sets the value, and wakes those who sleep. What was written before is there for them. */
 void shared_post(shared_counter *c, uint32_t value);
 

@@ -181,7 +181,7 @@ void shared_start(shared_link *link, const char *x, size_t row, size_t apart) {
         target *t = &link->to[r];
         sender *me = &t->box->from[host->me];
         char *to = slot_of(t->box, host->n, link->now) + (size_t)me->first * row;
-        shared_wait(&t->box->begun, link->now - 1, host->crowded);
+        shared_wait(&t->box->begun, link->now - 1, host);
         write_entries(&link->need, (writing){t, to, x, row, apart});
         shared_post(&me->posted, link->now);
     }
@@ -189,7 +189,7 @@ void shared_start(shared_link *link, const char *x, size_t row, size_t apart) {
 
 void shared_finish(shared_link *link) {
     for (int r = 0; r < link->nfrom; r++)
-        shared_wait(&link->from[r]->posted, link->now, link->host->crowded);
+        shared_wait(&link->from[r]->posted, link->now, link->host);
 }
 
 char *shared_inbox(const shared_link *link) {
