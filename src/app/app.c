@@ -88,8 +88,8 @@ static bool one_speaks;  /* of several ranks, and it is not this one */
 static void end_interrupted(int which) {
     static const char said[] = "\r\033[Kspmv: interrupted\n";
     const size_t cursor = on_terminal ? 0 : 4;
-    const bool wrote =
-        one_speaks || write(STDERR_FILENO, said + cursor, sizeof said - 1 - cursor) > 0;
+    const bool wrote = one_speaks || talk_is_over() ||
+                       write(STDERR_FILENO, said + cursor, sizeof said - 1 - cursor) > 0;
     if (!wrote || !launcher_of()) _exit(128 + which);
     signal(which, SIG_DFL);
     raise(which);

@@ -142,6 +142,9 @@ const char *program_typed(void); /* spmv or ./spmv */
 void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* From here on say keeps what it would say, until talk_kept asks for it; or no more. */
 void talk_mute(bool mute);
+/* Nothing is said of a signal from now on: a launcher ends ranks whose failure has been told. */
+void talk_end(void);
+bool talk_is_over(void);
 const char *talk_kept(void); /* the last line that was not said; "": none */
 double now_s(void);          /* of a clock that nobody sets */
 enum { DURATION = 48 };

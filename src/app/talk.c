@@ -1,6 +1,7 @@
 /* talk.c: messages on stderr, wrapped to the width of the terminal. */
 #include "app.h"
 #include <math.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
@@ -122,6 +123,16 @@ static void print_progress(char *words) {
 
 static bool muted;
 static char kept[512]; /* the last line that was to be said meanwhile */
+
+static volatile sig_atomic_t is_over; /* a handler of signals asks */
+
+void talk_end(void) {
+    is_over = 1;
+}
+
+bool talk_is_over(void) {
+    return is_over;
+}
 
 void talk_mute(bool mute) {
     muted = mute;

@@ -93,6 +93,7 @@ static int open_all(ranks *w, const options *o, const spmv_backend *backend) {
 
 static int close_all(ranks *w, int code) {
     session *run = w->run;
+    if (code) talk_end();
     if (run->output != stdout) code = close_output(run, code);
     run->ctx = NULL; /* the world's */
     close_session(run);
