@@ -74,7 +74,7 @@ static spmv_status connect_faulty(void *state, const spmv_need *need, int replic
     if (has("index") && replicates && halo->received > 1 && r->rank == r->size - 1)
         mine->column[halo->received - 1] = mine->column[halo->received - 2];
     const spmv_status status = connect_ranks(state, need, replicates, out);
-    /* What the last rank sends to its first peer, in place, begins one entry too late. */
+    /* The last rank sends its first peer, in place, a block that begins one entry too late. */
     if (has("shifted") && status == SPMV_OK && halo->nto && r->rank == r->size - 1) {
         mpi_link *link = *out;
         link->x_at[0]++;

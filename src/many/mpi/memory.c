@@ -1,6 +1,7 @@
 /* memory.c: memory that ranks of one host share is a file without a name, which the others open
- * through /proc. Unlike files of /dev/shm it has no limit of its own, and nothing is left of it
- * when its processes have ended. Who waits for a counter sleeps in the kernel, which wakes it. */
+ * through /proc. Unlike files of /dev/shm it is not limited to what a container gives that folder,
+ * and nothing is left of it when its processes have ended. Who waits for a counter sleeps in the
+ * kernel, which wakes it. */
 #include "memory.h"
 #include "shared.h"
 #include <errno.h>
@@ -52,8 +53,8 @@ void *shared_make(size_t bytes, shared_offer *offer) {
     return memory;
 }
 
-/* What the path leads to may be another process's file, where ranks do not see each other's
- * processes: it is none of ours then. */
+/* The path may lead to another process's file, where ranks do not see each other's processes: it is
+ * none of ours then. */
 void *shared_open(const shared_offer *offer) {
     char path[64];
     struct stat known;
@@ -73,8 +74,13 @@ void *shared_open(const shared_offer *offer) {
 
 /* ---- counters ------------------------------------------------------------------------------- */
 
+/* Counters wrap around. */
+static bool is_enough(uint32_t value, uint32_t least) {
+    return (int32_t)(value - least) >= 0;
+}
+
 static bool has_come(shared_counter *c, uint32_t least) {
-    return (int32_t)(atomic_load_explicit(&c->value, memory_order_acquire) - least) >= 0;
+    return is_enough(atomic_load_explicit(&c->value, memory_order_acquire), least);
 }
 
 static void relax(void) {
@@ -112,7 +118,7 @@ void shared_wait(shared_counter *c, uint32_t least, const shared_host *host) {
     const struct timespec a_while = {.tv_nsec = 1000000};
     if (has_come(c, least) || (!host->crowded && spin_until(c, least, host))) return;
     atomic_fetch_add(&c->sleepers, 1);
-    for (uint32_t value; value = atomic_load(&c->value), (int32_t)(value - least) < 0;) {
+    for (uint32_t value; value = atomic_load(&c->value), !is_enough(value, least);) {
         help_messages(host);
         syscall(SYS_futex, &c->value, FUTEX_WAIT, value, &a_while, NULL, 0);
     }
