@@ -142,7 +142,7 @@ static int split_banner(const char *line, const char *end, word words[5]) {
 /* Puts the words of a banner where they belong: some writers leave 'matrix' out, or the symmetry,
  * or change symmetry and field. Says so, and returns how many words there are. */
 static int arrange(const reader *r, word words[5], int n) {
-    if (n == 4 && !find(OBJECT, words[1]) && find(FORMAT, words[1])) {
+    if (n == 4 && find(FORMAT, words[1])) {
         memmove(words + 2, words + 1, 3 * sizeof *words);
         words[1] = (word){"matrix", strlen("matrix")};
         mm_note(r, r->lines, "a banner without 'matrix' is read as if it had it");

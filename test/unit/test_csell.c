@@ -66,6 +66,15 @@ static void fill_repeated(entries *e, value_rule *value) {
         }
 }
 
+/* The third slice repeats the first, but the rows of the second have nothing in common. */
+static void fill_broken_band(entries *e, value_rule *value) {
+    for (int64_t i = 0; i < e->rows; i++)
+        for (int64_t k = 0; k < 5; k++) {
+            int64_t j = i / 32 == 1 ? k * 40 + (i * i + k) % 37 : i + k;
+            add_entry(e, i, j, value(i, j));
+        }
+}
+
 static void fill_grid(entries *e, value_rule *value) {
     const int64_t width = 24;
     for (int64_t i = 0; i < e->rows; i++) {
@@ -87,6 +96,7 @@ static const shape shapes[] = {
     {"runs", 500, fill_short_runs, CSELL_COLUMN_8, 3, false},
     {"some long", 2000, fill_some_long, -1, 1, false},
     {"repeated", 1300, fill_repeated, CSELL_COLUMN_8, 1, true},
+    {"broken band", 250, fill_broken_band, -1, 1, true},
     {"grid", 250, fill_grid, CSELL_DIAGONAL, 1, false},
 };
 
