@@ -210,13 +210,14 @@ int64_t mm_column_start(const reader *r, int64_t j) {
 
 /* Decides what the banner's bool means: a pattern if the first entry has no value. */
 static void settle_truth(reader *r) {
+    enum { MOST = 3 }; /* two indices, and the word behind them */
     const int indices = r->one_index ? 1 : 2;
     const char *text = r->carry, *end = text + r->ncarry;
     if (!r->truth) return;
     while (r->coordinate && text < end) {
         const char *stop = mm_end_of_line(text, end);
-        word words[4] = {{0}};
-        const int n = mm_words_before_comment(words, mm_split_line(text, stop, words, 4), 4);
+        word words[MOST] = {{0}};
+        const int n = mm_words_before_comment(words, mm_split_line(text, stop, words, MOST), MOST);
         if (n == indices) r->field = SPMV_PATTERN_FIELD;
         if (n > 0) break;
         text = stop < end ? stop + 1 : end;

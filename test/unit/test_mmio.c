@@ -643,6 +643,32 @@ static void test_impossible_size(void **state) {
     unlink(name);
 }
 
+/* A file holds as many entries as lines of the shortest kind fit, the last one without its end. */
+static void test_shortest_lines(void **state) {
+    (void)state;
+    static const struct {
+        const char *text;
+        int lines, bytes;
+    } cases[] = {
+        {REAL "9 9 6\n1 1 0\n1 1 0\n1 1 0\n1 1 0\n1 1 0", 5, 29},
+        {PATTERN "9 9 6\n1 1\n1 1\n1 1\n1 1\n1 1", 5, 19},
+        {"%%MatrixMarket matrix array real general\n2 2\n1\n1\n1", 3, 5},
+        {"%%MatrixMarket vector coordinate real general\n9 6\n1 0\n1 0\n1 0\n1 0\n1 0", 5, 19},
+        {"%%MatrixMarket vector coordinate pattern general\n9 6\n1\n1\n1", 3, 5},
+    };
+    for (size_t k = 0; k < LENGTH(cases); k++) {
+        char expected[100];
+        snprintf(expected, sizeof expected,
+                 "entries, expected at most %d in the %d bytes that follow: is the file cut short?",
+                 cases[k].lines, cases[k].bytes);
+        spmv_coo coo;
+        const char *path = write_bytes("short.mtx", cases[k].text, strlen(cases[k].text));
+        assert_int_equal(read_matrix(path, 2, &coo), SPMV_E_FORMAT);
+        if (!strstr(spmv_ctx_error(ctx), expected)) fail_msg("%s", spmv_ctx_error(ctx));
+        unlink(name);
+    }
+}
+
 static void test_no_file(void **state) {
     (void)state;
     spmv_coo coo;
@@ -669,6 +695,7 @@ int main(void) {
         cmocka_unit_test(test_what_nobody_sees_is_named),
         cmocka_unit_test(test_returns_without_end),
         cmocka_unit_test(test_vectors),
+        cmocka_unit_test(test_shortest_lines),
         cmocka_unit_test(test_impossible_size),
         cmocka_unit_test(test_no_file),
     };

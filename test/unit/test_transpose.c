@@ -95,6 +95,24 @@ static void any_number_of_threads_transposes(void **state) {
 }
 
 /* With and without refill, in the plans of both, also after plans of the old ones were freed. */
+/* A row's columns, however many threads have a part of it, are in one window each. */
+static void windows_of_a_row_do_not_overlap(void **state) {
+    enum { N = 100000, THREADS = 4 };
+    (void)state;
+    spmv_ctx *ctx = context_of(THREADS);
+    entries e = {.rows = 3, .cols = N};
+    for (int j = 0; j < N; j++) add_entry(&e, 1, j, 1);
+    spmv_mat *mat = matrix_of(ctx, &e);
+    spmv_plan *plan = plan_of(mat, "csr_scatter", SPMV_TRANSPOSE, 0);
+    spmv_plan_facts facts = SPMV_OPTS(spmv_plan_facts);
+    spmv_plan_info(plan, &facts);
+    assert_in_range(facts.scratch_bytes, N * sizeof(double), (N + N / 8) * sizeof(double));
+    spmv_plan_free(plan);
+    spmv_mat_free(mat);
+    spmv_ctx_free(ctx);
+    entries_free(&e);
+}
+
 static void new_values_reach_the_transpose(void **state) {
     (void)state;
     for (int refill = 0; refill < 2; refill++) {
@@ -595,6 +613,7 @@ int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows_of_the_transpose_are_freed),
         cmocka_unit_test(any_number_of_threads_transposes),
+        cmocka_unit_test(windows_of_a_row_do_not_overlap),
         cmocka_unit_test(new_values_reach_the_transpose),
         cmocka_unit_test(new_values_come_in_any_order),
         cmocka_unit_test(rows_are_freed_once_values_are_placed),

@@ -88,6 +88,26 @@ static void blocks_by_hand(void **state) {
     entries_free(&e);
 }
 
+/* 33 segments in 64 lanes, with room for no more: behind them are the next block's. */
+static void lanes_without_a_segment_hold_zeros(void **state) {
+    enum { HEIGHT = 33, BLOCKS = 3, ROWS = BLOCKS * HEIGHT };
+    entries e = {.rows = ROWS, .cols = ROWS};
+    xcache_rows *A;
+    (void)state;
+    for (int i = 0; i < ROWS; i++) add_entry(&e, i, ROWS - 1 - i, 1 + i % 3);
+    spmv_mat *mat = matrix_of(ctx, &e);
+    assert_int_equal(build_xcache(mat, HEIGHT, 200, true, &A), SPMV_OK);
+    assert_int_equal(A->nblocks, BLOCKS);
+    for (int b = 0; b < BLOCKS; b++) {
+        assert_int_equal(A->block[b].segments, HEIGHT);
+        for (int64_t at = A->block[b].slot + HEIGHT; at < A->block[b].slot + 64; at++)
+            assert_true(A->place[at] == 0 && A->values[at] == 0);
+    }
+    spmv_store_free(&A->s);
+    spmv_mat_free(mat);
+    entries_free(&e);
+}
+
 /* Rows of a power law: blocks have about as many entries each, and no segment is longer than the
  * cut, nor than it must be. */
 static void blocks_have_equal_shares(void **state) {
@@ -244,6 +264,7 @@ static void floats_do_not_change_y(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(blocks_by_hand),
+        cmocka_unit_test(lanes_without_a_segment_hold_zeros),
         cmocka_unit_test(blocks_have_equal_shares),
         cmocka_unit_test(what_does_not_fit_is_refused),
         cmocka_unit_test(heights_follow_what_rows_share),
