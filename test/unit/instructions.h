@@ -18,6 +18,23 @@ static inline int64_t best_isa(void) {
     return best;
 }
 
+#ifdef __x86_64__
+/* What __builtin_cpu_supports() reads, of the compiler's own library. */
+extern struct { unsigned vendor, type, subtype, features; } __cpu_model;
+
+/* Lets the library find no better instructions than these, which this processor has. */
+static inline void pretend_isa(int64_t isa) {
+    static const unsigned bits[] = {[ISA_AVX2] = 1u << 10, [ISA_AVX512] = 1u << 15};
+    for (int64_t k = ISA_AVX2; k <= ISA_AVX512; k++)
+        __cpu_model.features = (__cpu_model.features & ~bits[k]) | (k <= isa ? bits[k] : 0);
+    assert_int_equal(isa_of_cpu(), isa);
+}
+#else
+static inline void pretend_isa(int64_t isa) {
+    (void)isa;
+}
+#endif
+
 /* Returns a plan of that kernel with these vector instructions. */
 static inline spmv_plan *plan_with_isa(spmv_mat *mat, const char *kernel, spmv_precision precision,
                                        int64_t isa) {

@@ -43,9 +43,10 @@ static spmv_choice draw_choice(const spmv_param *params, uint64_t seed) {
 static void assert_same_entries(const spmv_format *format, const spmv_store *store,
                                 const entries *e, bool f32) {
     entries back = {.rows = e->rows, .cols = e->cols};
-    for (int64_t k = 0; k < e->nnz; k++) add_entry(&back, 0, 0, NAN);
+    for (int64_t k = 0; k <= e->nnz; k++) add_entry(&back, -1, -1, -1); /* one more, for a guard */
     assert_int_equal(store->nnz, e->nnz);
     format->entries(store, back.row, back.col, back.values);
+    assert_true(back.row[e->nnz] == -1 && back.col[e->nnz] == -1 && back.values[e->nnz] == -1);
     int64_t *from = malloc((size_t)(e->nnz + 1) * 2 * sizeof *from),
             *to = malloc((size_t)(e->nnz + 1) * 2 * sizeof *to);
     assert_true(from && to);

@@ -71,6 +71,38 @@ static void wrong_settings_are_refused(void **state) {
     fixture_subject_free(&s);
 }
 
+/* Settings beside the least and the greatest that make sense: what the tables of parameters say is
+ * compared with itself above. */
+static void senseless_settings_are_refused(void **state) {
+    (void)state;
+    static const struct {
+        const char *kernel;
+        spmv_setting setting;
+    } of[] = {
+        {"hyb_rows", {"boundary", -2}},   {"hybrid_rows", {"boundary", -2}},
+        {"bsr_rows", {"shape_rows", 0}},  {"bsr_rows", {"shape_rows", 9}},
+        {"bsr_rows", {"shape_cols", 0}},  {"bsr_rows", {"shape_cols", 9}},
+        {"sell_slices", {"slice", 0}},    {"sell_slices", {"sigma", -1}},
+        {"cmrs_strips", {"height", 0}},   {"cmrs_strips", {"height", 3}},
+        {"cmrs_strips", {"sorted", 2}},   {"spc5_rows", {"height", 3}},
+        {"spc5_rows", {"height", 8}},     {"csr5_tiles", {"lanes", -1}},
+        {"csr5_tiles", {"lanes", 3}},     {"csell_slices", {"codes", 2}},
+        {"csell_slices", {"cut", -1}},    {"sell16_lanes", {"sigma", 4}},
+        {"sell16_lanes", {"sigma", 100}}, {"sell16_lanes", {"codes", -1}},
+    };
+    subject s = fixture_subject("long tail", 2);
+    if (!is_tested(s.mat->ctx, &spmv_omp)) skip();
+    tally = (struct tally){0};
+    for (int k = 0; k < COUNT(of); k++) {
+        setup c = {.precision = SPMV_F64, .offset_bits = 32, .nsettings = 1};
+        snprintf(c.kernel, sizeof c.kernel, "omp:%s", of[k].kernel);
+        c.setting[0] = of[k].setting;
+        assert_refused(&c, &s, SPMV_E_ARG, of[k].setting.name);
+    }
+    assert_int_equal(tally.wrong, 0);
+    fixture_subject_free(&s);
+}
+
 static void try_instructions_it_lacks(const spmv_backend *backend, int k, const spmv_kernel *kernel,
                                       const subject *s) {
     const spmv_param *p = spmv_param_of(kernel, SPMV_isa);
@@ -302,6 +334,7 @@ int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(largest_settings_work),
         cmocka_unit_test(wrong_settings_are_refused),
+        cmocka_unit_test(senseless_settings_are_refused),
         cmocka_unit_test(instructions_that_it_lacks_are_refused),
         cmocka_unit_test(budgets_are_kept),
         cmocka_unit_test(nan_and_infinity_are_ieee),

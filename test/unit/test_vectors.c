@@ -509,6 +509,34 @@ static void nothing_behind_x_is_read(void **state) {
     spmv_ctx_free(ctx);
 }
 
+/* So many columns are written past the caches that end in their first line, or right behind it. */
+static void gaps_between_short_columns_stay(void **state) {
+    (void)state;
+    enum { N = 6, LD = 7, VECTORS = 40000 };
+    spmv_ctx *ctx = context_of(1);
+    spmv_mat *mat = NULL;
+    double *x = malloc(VECTORS * LD * sizeof *x), *z = malloc(VECTORS * LD * sizeof *z);
+    assert_true(x && z);
+    assert_int_equal(spmv_mat_load(ctx, "gen:diagonal:6", NULL, &mat), SPMV_OK);
+    spmv_csr_view A = SPMV_OPTS(spmv_csr_view);
+    spmv_mat_rows(mat, &A);
+    assert_int_equal(A.nnz, N);
+    for (int n = 0; n < VECTORS * LD; n++) x[n] = n, z[n] = -1;
+    const spmv_plan_opts opts = {.size = sizeof opts, .kernel = "omp:csr_balanced"};
+    const spmv_call call = {
+        .size = sizeof call, .x = x, .z = z, .k = VECTORS, .ldx = LD, .ldz = LD};
+    spmv_plan *plan = NULL;
+    assert_int_equal(spmv_plan_create(mat, &opts, &plan), SPMV_OK);
+    assert_int_equal(spmv_apply(plan, &call, NULL), SPMV_OK);
+    for (int n = 0; n < VECTORS * LD; n++)
+        assert_true(z[n] == (n % LD < N ? A.values[n % LD] * n : -1));
+    spmv_plan_free(plan);
+    spmv_mat_free(mat);
+    spmv_ctx_free(ctx);
+    free(x);
+    free(z);
+}
+
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_kernel_multiplies_blocks),
@@ -517,6 +545,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(many_rows_have_the_same_bits_in_all_columns),
         cmocka_unit_test(planted_faults_are_caught),
         cmocka_unit_test(nothing_behind_x_is_read),
+        cmocka_unit_test(gaps_between_short_columns_stay),
     };
     wait_without_spinning(argv);
     take_backend(argc, argv);
