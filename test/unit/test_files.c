@@ -1,6 +1,8 @@
 /* test_files.c: archive.c and mmio_write.c: compressed files and archives; what is written, and
  * read again. */
 #include "reading.h"
+#include <errno.h>
+#include <sys/syscall.h>
 #if defined HAVE_LIBARCHIVE && defined HAVE_ZLIB
 #include <archive.h>
 #include <archive_entry.h>
@@ -399,6 +401,78 @@ static void test_what_does_not_fit_is_not_read(void **state) {
     }
 }
 
+/* ---- reads that fail ------------------------------------------------------------------------- */
+
+#if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
+#define OTHER_READ 1 /* of the sanitizer's own */
+#else
+#define OTHER_READ 0
+#endif
+
+typedef struct failing { /* what the next calls return, with errno */
+    int calls;
+    ssize_t result;
+    int error;
+} failing;
+static failing next_read, next_pread;
+
+#if !OTHER_READ
+static bool fails(failing *next) {
+    if (next->calls == 0) return false;
+    next->calls--;
+    errno = next->error;
+    return true;
+}
+
+ssize_t read(int fd, void *to, size_t n) {
+    return fails(&next_read) ? next_read.result : syscall(SYS_read, fd, to, n);
+}
+
+ssize_t pread(int fd, void *to, size_t n, off_t from) {
+    return fails(&next_pread) ? next_pread.result : syscall(SYS_pread64, fd, to, n, from);
+}
+#endif
+
+static void assert_ended(spmv_status status, spmv_status expected, const char *why) {
+    assert_int_equal(status, expected);
+    if (why) assert_non_null(strstr(spmv_ctx_error(ctx), why));
+}
+
+/* A signal's interruption is no failure; what errno was before says nothing of a file's end. */
+static void test_reads_that_fail(void **state) {
+    (void)state;
+    const struct {
+        failing next;
+        spmv_status expected;
+        const char *why;
+    } cases[] = {
+        {{1, -1, EINTR}, SPMV_OK, NULL},
+        {{-1, -1, EIO}, SPMV_E_IO, strerror(EIO)},
+        {{-1, 0, EINTR}, SPMV_E_IO, "the file became shorter while it was read"},
+    };
+    static const double numbers[] = {1, 2, 3};
+    if (OTHER_READ) skip();
+    for (size_t k = 0; k < LENGTH(cases); k++) {
+        double *x = NULL;
+        int64_t n;
+        spmv_coo coo;
+        write_bytes("x.f64", numbers, sizeof numbers);
+        next_read = cases[k].next;
+        const spmv_status of_numbers = spmv_read_vector(ctx, name, &n, &x);
+        next_read.calls = 0;
+        assert_ended(of_numbers, cases[k].expected, cases[k].why);
+        free(x);
+        unlink(name);
+        write_bytes("a.mtx", REAL "1 1 1\n1 1 7\n", strlen(REAL "1 1 1\n1 1 7\n"));
+        next_pread = cases[k].next;
+        const spmv_status of_rows = read_matrix(name, 1, &coo);
+        next_pread.calls = 0;
+        assert_ended(of_rows, cases[k].expected, cases[k].why);
+        spmv_coo_free(&coo);
+        unlink(name);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_compressed),
@@ -407,6 +481,7 @@ int main(void) {
         cmocka_unit_test(test_written_text),
         cmocka_unit_test(test_write_errors),
         cmocka_unit_test(test_vectors),
+        cmocka_unit_test(test_reads_that_fail),
         cmocka_unit_test(test_what_does_not_fit_is_not_read),
     };
     signal(SIGPIPE, SIG_IGN); /* the reader gives up before a pipe is empty */

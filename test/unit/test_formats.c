@@ -68,6 +68,24 @@ static void assert_same_entries(const spmv_format *format, const spmv_store *sto
     entries_free(&back);
 }
 
+/* The arrays with values hold all that are not 0, and nothing else, unless they are encoded. */
+static void assert_places_hold(const spmv_format *format, const spmv_store *store,
+                               const spmv_choice *c, const spmv_csr_view *A) {
+    spmv_places places[SPMV_MOST_PLACES];
+    const int n = format->places ? format->places(store, places) : 0;
+    int64_t held = 0;
+    if (n == 0) {
+        assert_true(!format->places || c->value[SPMV_codes]);
+        return;
+    }
+    for (int p = 0; p < n; p++)
+        for (int64_t k = 0; k < places[p].n; k++)
+            held += places[p].width == sizeof(double) ? ((const double *)places[p].values)[k] != 0
+                                                      : ((const float *)places[p].values)[k] != 0;
+    for (int64_t k = 0; k < A->nnz; k++) held -= A->values[k] != 0;
+    if (held) fail_msg("%s: %lld values too many in its places", format->name, (long long)held);
+}
+
 /* The whole store of a matrix and a choice: forecast, head, entries. Not where it is so large that
  * no plan asks for it: 67,000 diagonals take 37 GB. */
 static void assert_format_holds(const spmv_format *format, int variant, const spmv_choice *c,
@@ -90,6 +108,9 @@ static void assert_format_holds(const spmv_format *format, int variant, const sp
         assert_string_equal(store->format, format->name);
         assert_in_range(store->slots, A->nnz, SIZE_MAX);
         if (e) assert_same_entries(format, store, e, variant >= SPMV_F32_O32);
+        if (e) assert_places_hold(format, store, c, A);
+        if (format->refill_rows && !format->refill) /* else nothing writes new values */
+            assert_in_range(format->rows_together(store), 1, INT32_MAX);
     }
     spmv_store_free(store);
 }
