@@ -1,5 +1,6 @@
 """The documents: generated parts are up to date, README is short, links lead somewhere, commands run."""
 import html
+import json
 import os
 import pathlib
 import re
@@ -77,6 +78,15 @@ class Generated(unittest.TestCase):
         self.assertGreater(len(fields), 100)
         for key in fields:
             self.assertIn(f"| `{key}` |", text_of(ROOT / "docs/reference/log.md"))
+
+    def test_kernels_that_repeat_say_so(self):
+        kernels = text_of(ROOT / "docs/reference/kernels.md")
+        listed = json.loads(subprocess.run([PROGRAM, "list", "--format=json", "kernels"], capture_output=True, check=True).stdout)
+        self.assertGreater(len(listed), 20)
+        for kernel in listed:
+            _, _, section = kernels.partition(f'<a id="{kernel["backend"]}-{kernel["name"]}"></a>')
+            says = re.search(r"\| \*\*Repeats\*\* \| bitwise: (yes|not)", section).group(1) == "yes"
+            self.assertEqual(says, kernel["repeats"], kernel["name"])
 
     def test_every_option_has_its_place_in_the_manual(self):
         done = subprocess.run([PROGRAM, "--help"], capture_output=True, text=True, check=True)

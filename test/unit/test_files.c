@@ -260,10 +260,10 @@ static void check_number_in_c(const char *number, double expected) {
 
 static void test_written_text(void **state) {
     (void)state;
-    const int64_t row_ptr[] = {0, 2, 2, 4};
-    const int32_t col_idx[] = {0, 2, 0, 1};
-    double values[] = {0.1, -0.0, 1.0 / 3, INFINITY};
-    spmv_csr_view A = {sizeof(spmv_csr_view), 3, 3, 4, row_ptr, col_idx, values};
+    const int64_t row_ptr[] = {0, 2, 3, 5};
+    const int32_t col_idx[] = {0, 2, 1, 0, 1};
+    double values[] = {0.1, -0.0, 1e15, 1.0 / 3, INFINITY}; /* whole numbers of 16 digits: %g's */
+    spmv_csr_view A = {sizeof(spmv_csr_view), 3, 3, 5, row_ptr, col_idx, values};
     snprintf(name, sizeof name, "%s/out.mtx", folder);
     /* another locale must not change the point */
     if (!setlocale(LC_ALL, "de_DE.UTF-8"))
@@ -271,17 +271,17 @@ static void test_written_text(void **state) {
     assert_int_equal(spmv_write_matrix_market(ctx, name, &A, SPMV_REAL_FIELD), SPMV_OK);
     spmv_coo coo;
     assert_int_equal(read_matrix(name, 1, &coo), SPMV_OK);
-    assert_true(coo.nnz == 4 && coo.values[0] == 0.1 && coo.values[2] == 1.0 / 3);
+    assert_true(coo.nnz == 5 && coo.values[0] == 0.1 && coo.values[3] == 1.0 / 3);
     spmv_coo_free(&coo);
     check_number_in_c("0.1000000000000000055511151231257827021181583404541015625000000001", 0.1);
     setlocale(LC_ALL, "C");
-    check_file(name, REAL "3 3 4\n1 1 0.1\n1 3 -0\n3 1 0.3333333333333333\n3 2 inf\n");
-    for (int k = 0; k < 4; k++) values[k] = 1;
+    check_file(name, REAL "3 3 5\n1 1 0.1\n1 3 -0\n2 2 1e+15\n3 1 0.3333333333333333\n3 2 inf\n");
+    for (int k = 0; k < 5; k++) values[k] = 1;
     assert_int_equal(spmv_write_matrix_market(ctx, name, &A, SPMV_PATTERN_FIELD), SPMV_OK);
-    check_file(name, PATTERN "3 3 4\n1 1\n1 3\n3 1\n3 2\n");
+    check_file(name, PATTERN "3 3 5\n1 1\n1 3\n2 2\n3 1\n3 2\n");
     values[1] = 2; /* two merged entries: no pattern any more */
     assert_int_equal(spmv_write_matrix_market(ctx, name, &A, SPMV_PATTERN_FIELD), SPMV_OK);
-    check_file(name, INTEGER "3 3 4\n1 1 1\n1 3 2\n3 1 1\n3 2 1\n");
+    check_file(name, INTEGER "3 3 5\n1 1 1\n1 3 2\n2 2 1\n3 1 1\n3 2 1\n");
     unlink(name);
 }
 

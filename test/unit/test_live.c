@@ -228,6 +228,12 @@ static void assert_multiplies(const arrays *a, const spmv_plan *plan, spmv_op op
                          a->kind, op, (long long)k, layout, (long long)i, (long long)j,
                          number_at(own_z, a->precision, at(&Z, i, j)), sum);
         }
+    for (int64_t j = 0; j < k; j++)
+        for (int64_t i = 0; i < m; i++)
+            z[at(&Z, i, j)] = number_at(own_z, a->precision, at(&Z, i, j));
+    for (int64_t n = 0; n < (m + 3) * (MOST_VECTORS + 3);
+         n++) /* what is between vectors, or behind */
+        assert_true(number_at(own_z, a->precision, n) == z[n]);
     free(x), free(z), free(own_x), free(own_z), free(D);
 }
 
