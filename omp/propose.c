@@ -222,13 +222,15 @@ static void propose_sss(const model *m) {
 }
 
 /* The cache of a core holds the x and y of a block, so that no read of x is far, at the price of
- * adding to y in every block. */
+ * adding to y in every block. It does not wait for the ends of rows either: where rows are short
+ * and of unequal length it is worth a trial, if there is time, also where x is near. */
 static void propose_csb(const model *m) {
-    const spmv_features *f = m->f;
-    if (m->far == 0) return;
-    const work w = {spmv_coded_bytes(f) + INDEX + 2 * m->y, 0, 1};
+    const double bytes = spmv_coded_bytes(m->f) + INDEX;
+    const work w = {bytes + 2 * m->y, 0, 1};
     spmv_proposal_why(propose(m, "csb_interleaved_blocks", ONE_BY_ONE, w),
-                      "%.2f cache lines of x per nonzero, and no cache for x", f->lines);
+                      "%.1f bytes per nonzero, and no wait for one of %.2f far lines of x and %.2f "
+                      "ends of rows",
+                      bytes, m->far, m->rows);
 }
 
 /* Products of a vector by csr_balanced that one of all vectors takes. */
