@@ -86,6 +86,31 @@ static void assert_places_hold(const spmv_format *format, const spmv_store *stor
     if (held) fail_msg("%s: %lld values too many in its places", format->name, (long long)held);
 }
 
+/* A store that takes other values is then as if it had been made of them, padding included. */
+static void assert_refilled(const spmv_format *format, const spmv_choice *c, const spmv_csr_view *A,
+                            spmv_store *store) {
+    double *fresh = malloc((size_t)(A->nnz + 1) * sizeof *fresh);
+    spmv_store *expected = NULL;
+    spmv_csr_view other = *A;
+    assert_non_null(fresh);
+    for (int64_t k = 0; k < A->nnz; k++) fresh[k] = (double)(k % 50 + 1);
+    other.values = fresh;
+    if (format->refill)
+        format->refill(&other, 3, store);
+    else
+        format->refill_rows(&other, 0, A->rows, store);
+    assert_int_equal(format->build(ctx, &other, c, 3, &expected), SPMV_OK);
+    for (int k = 0; k < store->narrays; k++) {
+        const void *is, *made;
+        memcpy(&is, (const char *)store + store->array[k].offset, sizeof is);
+        memcpy(&made, (const char *)expected + expected->array[k].offset, sizeof made);
+        if (store->array[k].bytes && memcmp(is, made, store->array[k].bytes))
+            fail_msg("%s: array %d is another after new values", format->name, k);
+    }
+    spmv_store_free(expected);
+    free(fresh);
+}
+
 /* The whole store of a matrix and a choice: forecast, head, entries. Not where it is so large that
  * no plan asks for it: 67,000 diagonals take 37 GB. */
 static void assert_format_holds(const spmv_format *format, int variant, const spmv_choice *c,
@@ -109,6 +134,8 @@ static void assert_format_holds(const spmv_format *format, int variant, const sp
         assert_in_range(store->slots, A->nnz, SIZE_MAX);
         if (e) assert_same_entries(format, store, e, variant >= SPMV_F32_O32);
         if (e) assert_places_hold(format, store, c, A);
+        if (e && (format->refill || format->refill_rows) && !c->value[SPMV_codes])
+            assert_refilled(format, c, A, store);
         if (format->refill_rows && !format->refill) /* else nothing writes new values */
             assert_in_range(format->rows_together(store), 1, INT32_MAX);
     }

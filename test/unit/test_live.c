@@ -587,9 +587,48 @@ static void empty_matrices_and_copies_multiply(void **state) {
     }
 }
 
+/* 2 block rows of 2 and of 1 block. */
+static void blocks_of_every_size_multiply(void **state) {
+    enum { LARGEST = 9, BLOCK_ROWS = 2, BLOCK_COLS = 3, CELLS = 3 * LARGEST * LARGEST };
+    static const int32_t ptr[] = {0, 2, 3}, idx[] = {2, 0, 1};
+    double values[CELLS], x[BLOCK_COLS * LARGEST], z[BLOCK_ROWS * LARGEST];
+    (void)state;
+    for (int n = 0; n < CELLS; n++) values[n] = n % 7 - 3;
+    for (int n = 0; n < BLOCK_COLS * LARGEST; n++) x[n] = n % 5 - 1;
+    for (int size = 0; size < LARGEST * LARGEST; size++) {
+        const int high = 1 + size / LARGEST, broad = 1 + size % LARGEST;
+        const spmv_arrays view = {.size = sizeof view,
+                                  .rows = BLOCK_ROWS * high,
+                                  .cols = BLOCK_COLS * broad,
+                                  .nnz = 3,
+                                  .ptr = ptr,
+                                  .idx = idx,
+                                  .values = values,
+                                  .ptr_bits = 32,
+                                  .flags = SPMV_VOLATILE,
+                                  .block_rows = high,
+                                  .block_cols = broad};
+        spmv_mat *mat = NULL;
+        spmv_plan *plan = NULL;
+        assert_int_equal(spmv_mat_create(ctx, &view, &mat), SPMV_OK);
+        assert_int_equal(spmv_plan_create(mat, NULL, &plan), SPMV_OK);
+        assert_int_equal(spmv_exec(plan, 1, x, 0, z), SPMV_OK);
+        for (int i = 0; i < BLOCK_ROWS * high; i++) {
+            double sum = 0;
+            for (int k = ptr[i / high]; k < ptr[i / high + 1]; k++)
+                for (int c = 0; c < broad; c++)
+                    sum += values[(k * high + i % high) * broad + c] * x[idx[k] * broad + c];
+            assert_true(z[i] == sum);
+        }
+        spmv_plan_free(plan);
+        spmv_mat_free(mat);
+    }
+}
+
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_product_is_of_the_arrays_as_they_are),
+        cmocka_unit_test(blocks_of_every_size_multiply),
         cmocka_unit_test(on_a_gpu_too),
         cmocka_unit_test(long_lines_and_wrong_offsets_on_a_gpu),
         cmocka_unit_test(what_is_wrong_on_a_gpu_is_refused),
