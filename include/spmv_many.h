@@ -141,9 +141,11 @@ spmv_status spmv_many_mat_create(spmv_world *world, const spmv_many_rows *rows,
  * multiplies of split rows. If one rank cannot, all fail, and the matrix must get values again
  * before a product is right. Collective. */
 spmv_status spmv_many_mat_set_values(spmv_many_mat *mat, const void *values);
-/* Says what ranks get of x: each those entries that its rows need, or all of them all of x, of
- * which they take these; or what is faster in a short trial when a plan is made. That is held
- * where some rank needs a quarter of x, and lists are taken elsewhere. */
+/* Says what ranks get of x: each those entries that its rows need, or all of them all of x, by
+ * which they multiply all columns of their rows at once. Or plans take what is faster in a short
+ * trial, where some rank needs a quarter of x, and lists elsewhere: all of x if its exchange takes
+ * no longer than that by lists and a pass through y, which a second product needs. Lists are taken,
+ * too, where a rank has no memory for all of x, or a kernel cannot have all columns. */
 typedef enum spmv_many_halo {
     SPMV_HALO_AUTO = 0,
     SPMV_HALO_LISTS,
@@ -171,16 +173,19 @@ spmv_status spmv_many_mat_info(const spmv_many_mat *mat, spmv_many_facts *out);
 /* ---- plan ----------------------------------------------------------------------------------- */
 
 /* Prepares products, as spmv_plan_create does. Entries with own columns, and those with others',
- * have a kernel each; one that cannot hold the latter gives way to "auto" for these. Where few rows
- * have others', that is a matrix of these rows alone, whose sums are added to y. Several
- * vectors are in rows (SPMV_ROWS). Transposed products are SPMV_E_UNSUITABLE, and so are scalars
- * on a device. Collective. */
+ * have a kernel each; one that cannot hold the latter gives way to "auto" for these. Where few
+ * rows have others', that is a matrix of these rows alone, whose sums are added to y. Where a rank
+ * gets all of x it has one kernel for all entries, which must hold a matrix of own rows and all
+ * columns; the matrix keeps entries twice, 12 bytes each, once plans of both kinds were made.
+ * Several vectors are in rows (SPMV_ROWS). Transposed products are SPMV_E_UNSUITABLE, and so are
+ * scalars on a device. Collective. */
 spmv_status spmv_many_plan_create(spmv_many_mat *mat, const spmv_plan_opts *opts,
                                   spmv_many_plan **out);
 /* Frees a plan. Collective. */
 void spmv_many_plan_free(spmv_many_plan *plan);
-/* Says how this rank multiplies entries with own columns, and with others'; either may be NULL. A
- * rank without a halo has a zero for every remote fact. */
+/* Says how this rank multiplies entries with own columns, and with others'; either may be NULL.
+ * Where it gets all of x, local is of all entries. Without a halo, and then, every remote fact is
+ * zero. */
 spmv_status spmv_many_plan_info(const spmv_many_plan *plan, spmv_plan_facts *local,
                                 spmv_plan_facts *remote);
 
@@ -196,9 +201,10 @@ typedef struct spmv_many_plan_facts {
 /* Says what this rank exchanges in a product. */
 spmv_status spmv_many_plan_exchange(const spmv_many_plan *plan, spmv_many_plan_facts *out);
 
-/* Says how products go: own columns while the halo is on its way, or after it has come; or, to be
- * timed alone, the exchange without a product, which leaves y as it is, or the product without an
- * exchange, with the last halo, whose y is wrong where x has changed. */
+/* Says how products go: own columns while the halo is on its way, or after it has come, as always
+ * where ranks get all of x; or, to be timed alone, the exchange without a product, which leaves y
+ * as it is, or the product without an exchange, with the last halo, or all of the last x, whose y
+ * is wrong where x has changed. */
 typedef enum spmv_many_way {
     SPMV_OVERLAPPED = 0,
     SPMV_IN_TURN,

@@ -90,8 +90,8 @@ _spmv() {
             '*'{-v,--verbose}'[print more detail]' \
             '*--ranks=''[sweep\: measure each cell also over so many ranks, which the launcher of an MPI starts (1\: in one process); info\: in place of formats\: what each of so many would hold, receive and send, and the predicted efficiency]:N,...:_files' \
             '*--exchange=''[what carries x between ranks (auto\: mpi)]:auto|mpi:(auto mpi)' \
-            '*--halo=''[lists\: a rank receives those entries of x that its rows need; replicate\: all of x; auto\: what is faster in a short trial, where a rank needs a quarter of x (auto)]:KIND:(lists replicate auto)' \
-            '*--overlap=''[multiply own columns while the exchange runs (auto\: if that is faster in a short trial)]:auto|on|off:(auto on off)' \
+            '*--halo=''[lists\: a rank receives those entries of x that its rows need; replicate\: all of x, by which it multiplies all its columns at once; auto\: what is faster in a short trial, where a rank needs a quarter of x (auto)]:KIND:(lists replicate auto)' \
+            '*--overlap=''[multiply own columns while the exchange runs (auto\: if that is faster in a short trial); where x is replicated nothing does]:auto|on|off:(auto on off)' \
             '*--partition=''[among ranks\: blocks of as many rows or nnz, by the libraries metis or scotch, or by a FILE with a rank, from 0, for each row (nnz)]:HOW:_files' \
             '*'{-h,--help}'[print this and exit]' \
             '*'{-V,--version}'[print the version; with -v also what was compiled in]' \
@@ -363,8 +363,8 @@ _spmv() {
             '*--usage''[print every option on a few lines and exit]' \
             '*'{-v,--verbose}'[print more detail]' \
             '*--exchange=''[what carries x between ranks (auto\: mpi)]:auto|mpi:(auto mpi)' \
-            '*--halo=''[lists\: a rank receives those entries of x that its rows need; replicate\: all of x; auto\: what is faster in a short trial, where a rank needs a quarter of x (auto)]:KIND:(lists replicate auto)' \
-            '*--overlap=''[multiply own columns while the exchange runs (auto\: if that is faster in a short trial)]:auto|on|off:(auto on off)' \
+            '*--halo=''[lists\: a rank receives those entries of x that its rows need; replicate\: all of x, by which it multiplies all its columns at once; auto\: what is faster in a short trial, where a rank needs a quarter of x (auto)]:KIND:(lists replicate auto)' \
+            '*--overlap=''[multiply own columns while the exchange runs (auto\: if that is faster in a short trial); where x is replicated nothing does]:auto|on|off:(auto on off)' \
             '*--partition=''[among ranks\: blocks of as many rows or nnz, by the libraries metis or scotch, or by a FILE with a rank, from 0, for each row (nnz)]:HOW:_files' \
             '*'{-h,--help}'[print this and exit]' \
             '*'{-V,--version}'[print the version; with -v also what was compiled in]' \

@@ -1,14 +1,10 @@
-/* connect.c: what ranks get of x: lists of what each needs, or all of it. A short trial decides
+/* connect.c: what ranks get of x: lists of what each needs, or all of it. Lists take fewer bytes,
+ * but a second product, by what was received, which goes through z once more. A short trial decides
  * where a rank needs much of x. */
 #include "many.h"
 #include "spmv_helpers.h"
 #include <omp.h>
 #include <stdlib.h>
-
-typedef struct pair { /* of exchanges, or of what they take */
-    void *link[2];    /* lists, replicate */
-    double seconds[2];
-} pair;
 
 static void run_parts(int threads, void (*work)(void *arg, int part, int parts), void *arg) {
 #pragma omp parallel num_threads(threads)
@@ -25,91 +21,136 @@ spmv_need many_need(const spmv_world *world, const spmv_halo *halo, size_t width
                        .in_parts = run_parts};
 }
 
-static spmv_status connect(spmv_world *world, const spmv_need *need, int replicates, void **link) {
+spmv_status many_connect(spmv_world *world, const spmv_need *need, bool replicates, void **link) {
     const spmv_status status = world->by->connect(world->state, need, replicates, link);
     if (status == SPMV_OK) return status;
     return many_fail(world, status, "the exchange '%s' cannot prepare a halo of %lld entries",
                      world->by->name, (long long)need->halo->received);
 }
 
-/* Exchanges a few times; *seconds: of one, by the rank that took longest. times: [size]. */
-static spmv_status time_once(spmv_world *world, const spmv_need *need, void *link, const void *x,
-                             double *times, double *seconds) {
-    enum { EXCHANGES = 4 };
-    const double begin = many_now();
-    for (int k = 0; k < EXCHANGES; k++) {
-        TRY(world->by->start(link, x, need->vectors, need->vectors));
-        TRY(world->by->finish(link));
-    }
-    const double mine = (many_now() - begin) / EXCHANGES;
-    TRY(world->by->gather(world->state, &mine, sizeof mine, times));
-    *seconds = 0;
-    for (int r = 0; r < world->size; r++)
-        if (times[r] > *seconds) *seconds = times[r];
+/* ---- the trial ------------------------------------------------------------------------------ */
+
+enum { LISTS, WHOLE, PASS, TRIED }; /* exchanges of either kind, and a pass through z */
+
+typedef struct trial {
+    spmv_world *world;
+    spmv_need need;
+    void *link[2];         /* LISTS, WHOLE */
+    int64_t received[2];   /* entries of x, likewise: own ones are among all of x */
+    double *x, *z;         /* at least as large as own ones; z: of numbers of any width */
+    int64_t nz;            /* doubles of z */
+    double *times;         /* [size] */
+    double seconds[TRIED]; /* of an exchange or a pass, by the rank that took longest */
+} trial;
+
+static void pass_part(void *arg, int part, int parts) {
+    const trial *t = arg;
+    for (int64_t k = t->nz * part / parts; k < t->nz * (part + 1) / parts; k++) t->z[k] += 1;
+}
+
+typedef struct reading {
+    const uint32_t *from;
+    int64_t n;
+} reading;
+
+static void read_part(void *arg, int part, int parts) {
+    const reading *r = arg;
+    uint32_t sum = 0;
+    for (int64_t k = r->n * part / parts; k < r->n * (part + 1) / parts; k++) sum += r->from[k];
+    __asm__ volatile("" : : "r"(sum)); /* it is read, though nobody wants the sum */
+}
+
+/* What has come is read, as by a product: what other cores have written comes late, and what other
+ * cores have read is written late. */
+static spmv_status exchange_once(const trial *t, int which) {
+    const spmv_exchange *by = t->world->by;
+    const spmv_need *need = &t->need;
+    TRY(by->start(t->link[which], t->x, need->vectors, need->vectors));
+    TRY(by->finish(t->link[which]));
+    const size_t bytes = (size_t)(t->received[which] * need->vectors) * need->width;
+    reading r = {by->latest(t->link[which]), (int64_t)(bytes / sizeof *r.from)};
+    run_parts(need->threads, read_part, &r);
     return SPMV_OK;
 }
 
-/* Takes turns, so that both meet the same disturbances; the least times count. */
-static spmv_status race(spmv_world *world, const spmv_need *need, pair *both, const void *x,
-                        double *times) {
+/* Exchanges, or goes through z, a few times; all ranks learn how long once takes. */
+static spmv_status time_once(trial *t, int which, double *seconds) {
+    enum { TIMES = 4 };
+    spmv_world *world = t->world;
+    const double begin = many_now();
+    for (int k = 0; k < TIMES; k++)
+        if (which == PASS)
+            run_parts(t->need.threads, pass_part, t);
+        else
+            TRY(exchange_once(t, which));
+    const double mine = (many_now() - begin) / TIMES;
+    TRY(world->by->gather(world->state, &mine, sizeof mine, t->times));
+    *seconds = 0;
+    for (int r = 0; r < world->size; r++)
+        if (t->times[r] > *seconds) *seconds = t->times[r];
+    return SPMV_OK;
+}
+
+/* Takes turns, so that all meet the same disturbances; the least times count. */
+static spmv_status race(trial *t) {
     enum { TURNS = 9 };
     for (int turn = -1; turn < TURNS; turn++)
-        for (int k = 0; k < 2; k++) {
+        for (int which = 0; which < TRIED; which++) {
             double seconds;
-            TRY(time_once(world, need, both->link[k], x, times, &seconds));
-            if (turn <= 0 || seconds < both->seconds[k]) both->seconds[k] = seconds;
+            TRY(time_once(t, which, &seconds));
+            if (turn <= 0 || seconds < t->seconds[which]) t->seconds[which] = seconds;
         }
     return SPMV_OK;
 }
 
-static spmv_status try_both(spmv_world *world, const spmv_need *need, const spmv_many_facts *facts,
-                            pair *both) {
-    const size_t bytes = (size_t)(facts->own_cols * need->vectors + 1) * need->width;
-    void *x = calloc(1, bytes);
-    double *times = malloc((size_t)world->size * sizeof *times);
-    spmv_status status =
-        x && times ? SPMV_OK : many_fail(world, SPMV_E_NOMEM, "out of memory for a trial");
-    status = many_agree(world, status);
-    if (status == SPMV_OK) {
-        status = race(world, need, both, x, times);
-        if (status != SPMV_OK)
-            many_fail(world, status, "the exchange '%s' failed", world->by->name);
-    }
-    free(x);
-    free(times);
-    return status;
+static spmv_status trial_alloc(trial *t, const spmv_many_mat *mat) {
+    const spmv_need *need = &t->need;
+    const size_t row = (size_t)need->vectors * need->width;
+    t->received[LISTS] = mat->halo.received;
+    t->received[WHOLE] = mat->facts.cols;
+    t->nz = (int64_t)((size_t)mat->facts.own_rows * row / sizeof *t->z);
+    const size_t x_bytes = ((size_t)mat->facts.own_cols + 1) * row;
+    t->x = malloc(x_bytes);
+    t->z = calloc((size_t)t->nz + 1, sizeof *t->z);
+    t->need.received = calloc((size_t)mat->halo.received + 1, row);
+    t->times = malloc((size_t)t->world->size * sizeof *t->times);
+    if (t->x) memset(t->x, 1, x_bytes); /* so that it has pages of its own */
+    if (t->x && t->z && t->need.received && t->times) return SPMV_OK;
+    return many_fail(t->world, SPMV_E_NOMEM, "out of memory for a trial");
 }
 
-/* All ranks know the same of what decides whether there is a trial. */
-static bool is_worth_a_trial(const spmv_many_facts *facts) {
-    return facts->cols <= INT32_MAX && facts->most_received > 0 &&
-           facts->most_received >= facts->cols / 4;
+static void trial_free(trial *t) {
+    for (int k = 0; k < 2; k++)
+        if (t->link[k]) t->world->by->disconnect(t->link[k]);
+    free(t->x);
+    free(t->z);
+    free(t->need.received);
+    free(t->times);
 }
 
-/* Lists where replication has no memory: a trial that cannot be held is none. */
-static spmv_status choose(spmv_world *world, const spmv_need *need, const spmv_many_facts *facts,
-                          spmv_many_plan_facts *out, void **link) {
-    pair both = {{NULL, NULL}, {0, 0}};
-    TRY(many_agree(world, connect(world, need, 0, link)));
-    both.link[0] = *link;
-    if (many_agree(world, connect(world, need, 1, &both.link[1])) != SPMV_OK) {
-        if (both.link[1]) world->by->disconnect(both.link[1]);
+/* Lists where all of x has no memory: a trial that cannot be held is none. */
+static spmv_status try_both(trial *t, spmv_many_plan_facts *out) {
+    spmv_world *world = t->world;
+    TRY(many_agree(world, many_connect(world, &t->need, false, &t->link[LISTS])));
+    if (many_agree(world, many_connect(world, &t->need, true, &t->link[WHOLE])) != SPMV_OK)
         return SPMV_OK;
-    }
-    const spmv_status status = try_both(world, need, facts, &both);
-    const int best = status == SPMV_OK && both.seconds[1] < both.seconds[0];
-    world->by->disconnect(both.link[!best]);
-    *link = both.link[best];
-    out->halo = best ? SPMV_HALO_REPLICATE : SPMV_HALO_LISTS;
-    out->lists_s = both.seconds[0];
-    out->replicate_s = both.seconds[1];
-    return status;
+    const spmv_status status = race(t);
+    if (status != SPMV_OK)
+        return many_fail(world, status, "the exchange '%s' failed", world->by->name);
+    if (t->seconds[WHOLE] < t->seconds[LISTS] + t->seconds[PASS]) out->halo = SPMV_HALO_REPLICATE;
+    out->lists_s = t->seconds[LISTS];
+    out->replicate_s = t->seconds[WHOLE];
+    return SPMV_OK;
 }
 
-spmv_status many_connect(spmv_world *world, const spmv_need *need, spmv_many_halo asked,
-                         const spmv_many_facts *facts, spmv_many_plan_facts *out, void **link) {
-    out->halo = asked == SPMV_HALO_REPLICATE ? asked : SPMV_HALO_LISTS;
-    if (asked == SPMV_HALO_AUTO && is_worth_a_trial(facts))
-        return choose(world, need, facts, out, link);
-    return many_agree(world, connect(world, need, asked == SPMV_HALO_REPLICATE, link));
+spmv_status many_choose_halo(const spmv_many_mat *mat, size_t width, int64_t vectors,
+                             spmv_many_plan_facts *out) {
+    spmv_world *world = mat->world;
+    out->halo = mat->halo_asked == SPMV_HALO_REPLICATE ? SPMV_HALO_REPLICATE : SPMV_HALO_LISTS;
+    if (mat->halo_asked != SPMV_HALO_AUTO || !many_needs_much(&mat->facts)) return SPMV_OK;
+    trial t = {.world = world, .need = many_need(world, &mat->halo, width, vectors, NULL)};
+    spmv_status status = SPMV_OK;
+    if (many_agree(world, trial_alloc(&t, mat)) == SPMV_OK) status = try_both(&t, out);
+    trial_free(&t);
+    return status;
 }

@@ -21,12 +21,12 @@ typedef struct spmv_need { /* what exchanges are prepared for */
     const spmv_halo *halo;
     size_t width;    /* bytes of a number */
     int64_t vectors; /* of an exchange, at most; their bytes do not overflow */
-    void *received;  /* [halo->received][vectors], where the link may put them */
+    void *received;  /* [halo->received][vectors], where a link of lists may put them */
     int threads;     /* that may pack entries, each a part: in_parts runs them */
     void (*in_parts)(int threads, void (*work)(void *arg, int part, int parts), void *arg);
 } spmv_need;
 
-enum { SPMV_EXCHANGE_VERSION = 5 }; /* of the table: one more whenever what follows changes */
+enum { SPMV_EXCHANGE_VERSION = 6 }; /* of the table: one more whenever what follows changes */
 
 typedef struct spmv_exchange {
     int version;
@@ -51,17 +51,17 @@ typedef struct spmv_exchange {
     /* Sends each rank bytes, those for rank 0 first, and gets as many as it sends, likewise. */
     spmv_status (*deal)(void *state, const void *out, const int64_t *out_bytes, void *in,
                         const int64_t *in_bytes);
-    /* Prepares exchanges. replicates: every rank gets all of x, and takes its halo from that; x has
-     * no more than INT32_MAX entries. Else each gets what it needs. The halo and the room for what
-     * is received stay until disconnect. */
+    /* Prepares exchanges. replicates: every rank gets all of x, which has no more than INT32_MAX
+     * entries, and needs no room for what is received. Else each gets what it needs. The halo and
+     * that room stay until disconnect. */
     spmv_status (*connect)(void *state, const spmv_need *need, int replicates, void **link);
     void (*disconnect)(void *link);
     /* Starts to give others their entries of x, whose rows of k numbers are ldx apart; x is NULL:
      * others get NaN. Until finish x stays as it is. */
     spmv_status (*start)(void *link, const void *x, int64_t k, int64_t ldx);
     spmv_status (*finish)(void *link); /* returns when this rank has its entries */
-    /* Returns where they are, [halo->received][k], until the next start. Where none was started
-     * yet, what lies there means nothing. */
+    /* Returns where they are, [halo->received][k], or all of x, [columns][k], until the next start.
+     * Where none was started yet, what lies there means nothing. */
     void *(*latest)(void *link);
     /* Returns what this rank's entries go through: "memory" that ranks of a host share, "mpi", or
      * "memory+mpi"; "": none go anywhere. */

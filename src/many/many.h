@@ -58,12 +58,14 @@ struct spmv_many_mat {
     spmv_many_facts facts;
     size_t width;       /* bytes of a value as it was given */
     int64_t *first_col; /* [size + 1] of each rank's x */
-    spmv_mat *local;    /* own rows, own columns */
+    spmv_mat *local;    /* own rows, own columns; NULL: rows are not divided yet */
     spmv_mat *remote;   /* a column for each entry of the halo; NULL: there is none */
     int32_t *listed;    /* [nlisted] own rows that have these columns, the remote part's; NULL: all
                            own rows are */
     int64_t nlisted;
     many_part lent_local, lent_remote; /* arrays of those of a loaded matrix; or nothing */
+    spmv_mat *whole;       /* own rows, all columns; NULL: no plan multiplied by all of x yet */
+    many_part lent_whole;  /* its arrays; or those of rows that are not divided yet */
     uint64_t *remote_bits; /* a bit for each entry that was given: it is in the remote part */
     spmv_halo halo;
     many_split split;
@@ -80,6 +82,13 @@ static inline double many_now(void) {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static inline void many_part_free(spmv_world *world, many_part *p) {
+    spmv_rows_give(world->ctx, p->ptr);
+    spmv_rows_give(world->ctx, p->idx);
+    spmv_rows_give(world->ctx, p->values);
+    *p = (many_part){0};
 }
 
 /* Notes a text and returns the status. */
@@ -125,6 +134,13 @@ void many_rows_free(spmv_world *world, spmv_some_rows *rows);
 
 /* Makes a matrix of rows that were loaded, whose arrays are taken or freed. Collective. */
 spmv_status many_mat_of(spmv_world *world, many_loaded *l, spmv_many_mat **out);
+/* Divides own rows into local and remote part, if they are not yet. */
+spmv_status many_parts_make(spmv_many_mat *mat);
+/* Says, of facts that all ranks share, whether some rank needs much of x. */
+static inline bool many_needs_much(const spmv_many_facts *facts) {
+    return facts->cols <= INT32_MAX && facts->most_received > 0 &&
+           facts->most_received >= facts->cols / 4;
+}
 
 /* ---- split.c -------------------------------------------------------------------------------- */
 
@@ -183,15 +199,26 @@ spmv_status many_number_rows(spmv_world *world, const spmv_many_load_opts *how,
 /* Returns what links of numbers of so many bytes, and of up to so many vectors, need. */
 spmv_need many_need(const spmv_world *world, const spmv_halo *halo, size_t width, int64_t vectors,
                     void *received);
-/* Prepares exchanges as asked; auto: by a trial. out gets halo, and times of the trial. Collective.
- */
-spmv_status many_connect(spmv_world *world, const spmv_need *need, spmv_many_halo asked,
-                         const spmv_many_facts *facts, spmv_many_plan_facts *out, void **link);
+/* Prepares exchanges of lists, or of all of x. Collective. */
+spmv_status many_connect(spmv_world *world, const spmv_need *need, bool replicates, void **link);
+/* Chooses between lists and all of x, of numbers of so many bytes, as asked; auto: by a trial where
+ * ranks need much of it. out gets halo, and times of the trial. Collective. */
+spmv_status many_choose_halo(const spmv_many_mat *mat, size_t width, int64_t vectors,
+                             spmv_many_plan_facts *out);
 
 /* ---- halo.c --------------------------------------------------------------------------------- */
 
 /* Fills mat->halo: asks the owners of `wanted` columns, [n] ascending, for them. Collective. */
 spmv_status many_halo_make(spmv_many_mat *mat, const int64_t *wanted, int64_t n);
 void many_halo_free(spmv_halo *halo);
+
+/* ---- whole.c -------------------------------------------------------------------------------- */
+
+/* Makes mat->whole, of all entries but those of split rows, if it is not there. */
+spmv_status many_whole_make(spmv_many_mat *mat);
+/* Gives it, or rows that are not divided, values: those that the parts have, else those given, in
+ * the order of the rows. */
+spmv_status many_whole_renew(spmv_many_mat *mat, const double *values);
+void many_whole_free(spmv_many_mat *mat);
 
 #endif

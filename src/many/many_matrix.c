@@ -1,5 +1,6 @@
 /* many_matrix.c: a matrix over many ranks. The entries of own rows are divided into two ordinary
- * matrices: the local one has own columns, the remote one a column for each entry of the halo. */
+ * matrices: the local one has own columns, the remote one a column for each entry of the halo.
+ * Where x is replicated, whole.c puts them together again. */
 #include "columns.h"
 #include "many.h"
 #include "partition.h"
@@ -22,13 +23,6 @@ typedef struct division {
     int64_t nhalo;
     int64_t remote_rows; /* of the remote part */
 } division;
-
-static void part_free(spmv_world *world, many_part *p) {
-    spmv_rows_give(world->ctx, p->ptr);
-    spmv_rows_give(world->ctx, p->idx);
-    spmv_rows_give(world->ctx, p->values);
-    *p = (many_part){0};
-}
 
 static spmv_status no_memory(spmv_world *world, const many_part *p) {
     return many_fail(world, SPMV_E_NOMEM, "out of memory for %lld entries", (long long)p->nnz);
@@ -157,6 +151,9 @@ static spmv_status list_rows(spmv_many_mat *mat, division *d) {
     spmv_world *world = mat->world;
     const int64_t *ptr = d->remote.ptr, rows = mat->facts.own_rows;
     int64_t n = 0;
+    free(mat->listed); /* of an earlier try, without memory */
+    mat->listed = NULL;
+    mat->nlisted = 0;
     for (int64_t i = 0; i < rows; i++) n += ptr[i + 1] > ptr[i];
     d->remote_rows = rows;
     if (!many_is_listed(n, rows)) return SPMV_OK;
@@ -223,9 +220,10 @@ static void drop_indices(spmv_world *world, spmv_some_rows *loaded) {
     loaded->row_ptr = NULL;
 }
 
-static spmv_status make_division(spmv_many_mat *mat, const given *g, division *d) {
+/* Finds the columns of the halo. */
+static spmv_status find_halo(spmv_many_mat *mat, const given *g, division *d) {
     spmv_world *world = mat->world;
-    spmv_status status = mark_remote(mat, g, d);
+    const spmv_status status = mark_remote(mat, g, d);
     if (status != SPMV_OK) return status;
     d->nhalo = many_columns_count(d->halo);
     d->columns = malloc(((size_t)d->nhalo + 1) * sizeof *d->columns);
@@ -235,11 +233,18 @@ static spmv_status make_division(spmv_many_mat *mat, const given *g, division *d
                          "%lld own entries of x and %lld of other ranks: take more ranks",
                          (long long)g->cols, (long long)d->nhalo);
     many_columns_list(d->halo, d->columns);
+    mat->facts.local_nnz = d->local.nnz;
+    mat->facts.remote_nnz = d->remote.nnz;
+    return SPMV_OK;
+}
+
+static spmv_status divide(spmv_many_mat *mat, const given *g, division *d) {
+    spmv_world *world = mat->world;
     take_over(g, d);
     if (!take_indices(world, g->rows, &d->local) || !take_indices(world, g->rows, &d->remote))
         return no_memory(world, d->remote.nnz > d->local.nnz ? &d->remote : &d->local);
     divide_indices(mat, g, d);
-    status = list_rows(mat, d);
+    const spmv_status status = list_rows(mat, d);
     if (status != SPMV_OK) return status;
     many_columns_free(d->halo);
     d->halo = NULL;
@@ -251,14 +256,12 @@ static spmv_status make_division(spmv_many_mat *mat, const given *g, division *d
         spmv_rows_give(world->ctx, g->loaded->values);
         g->loaded->values = NULL;
     }
-    mat->facts.local_nnz = d->local.nnz;
-    mat->facts.remote_nnz = d->remote.nnz;
     return SPMV_OK;
 }
 
 static void division_free(spmv_world *world, division *d) {
-    part_free(world, &d->local);
-    part_free(world, &d->remote);
+    many_part_free(world, &d->local);
+    many_part_free(world, &d->remote);
     many_columns_free(d->halo);
     free(d->columns);
 }
@@ -281,11 +284,16 @@ static spmv_status make_matrix(spmv_many_mat *mat, const given *g, const many_pa
     return many_ctx_failed(mat->world, spmv_mat_create(mat->world->ctx, &arrays, out));
 }
 
-static spmv_status make_matrices(spmv_many_mat *mat, const given *g, division *d) {
-    spmv_status status =
-        make_matrix(mat, g, &d->local, mat->facts.own_rows, mat->facts.own_cols, &mat->local);
+static spmv_status make_parts(spmv_many_mat *mat, const given *g, division *d) {
+    spmv_status status = divide(mat, g, d);
+    if (status != SPMV_OK) return status;
+    status = make_matrix(mat, g, &d->local, mat->facts.own_rows, mat->facts.own_cols, &mat->local);
     if (status == SPMV_OK && d->remote.nnz)
         status = make_matrix(mat, g, &d->remote, d->remote_rows, d->nhalo, &mat->remote);
+    if (status != SPMV_OK) {
+        spmv_mat_free(mat->local);
+        mat->local = NULL;
+    }
     if (status != SPMV_OK || !g->loaded) return status;
     mat->lent_local = d->local;
     d->local = (many_part){0};
@@ -311,16 +319,63 @@ static spmv_status note_halo(spmv_many_mat *mat, shape *all) {
     return SPMV_OK;
 }
 
+/* Keeps rows that were loaded, undivided. */
+static void keep(spmv_many_mat *mat, spmv_some_rows *loaded) {
+    mat->lent_whole = (many_part){loaded->row_ptr, loaded->col_idx, loaded->values, loaded->nnz};
+    *loaded = (spmv_some_rows){0};
+}
+
+/* Where plans may well multiply by all of x, rows that were loaded are divided only for one that
+ * does not: there may be no room for both. */
 static spmv_status fill(spmv_many_mat *mat, const given *g, shape *all) {
     spmv_world *world = mat->world;
     division d = {.halo = NULL};
     spmv_status status = place_blocks(mat, g, all);
-    if (status == SPMV_OK) status = make_division(mat, g, &d);
+    if (status == SPMV_OK) status = find_halo(mat, g, &d);
     status = many_agree(world, status);
     if (status == SPMV_OK) status = many_halo_make(mat, d.columns, d.nhalo);
-    if (status == SPMV_OK) status = many_agree(world, make_matrices(mat, g, &d));
     if (status == SPMV_OK) status = many_agree(world, note_halo(mat, all));
+    if (status == SPMV_OK && g->loaded && many_needs_much(&mat->facts))
+        keep(mat, g->loaded);
+    else if (status == SPMV_OK)
+        status = many_agree(world, make_parts(mat, g, &d));
     division_free(world, &d);
+    return status;
+}
+
+/* Numbers the columns of the halo anew, as they were when it was found. */
+static spmv_status recall_halo(const spmv_many_mat *mat, division *d) {
+    d->nhalo = mat->halo.received;
+    d->local.nnz = mat->facts.local_nnz - mat->split.lent.nnz;
+    d->remote.nnz = mat->facts.remote_nnz;
+    d->halo = many_columns_new(mat->facts.cols);
+    if (!d->halo) return lack_columns(mat->world);
+    for (int64_t k = 0; k < d->nhalo; k++)
+        if (!many_columns_add(d->halo, mat->halo.column[k])) return lack_columns(mat->world);
+    return many_columns_count(d->halo) == d->nhalo ? SPMV_OK : lack_columns(mat->world);
+}
+
+spmv_status many_parts_make(spmv_many_mat *mat) {
+    many_part *w = &mat->lent_whole;
+    division d = {.halo = NULL};
+    if (mat->local) return SPMV_OK;
+    if (!w->ptr)
+        return many_fail(mat->world, SPMV_E_NOMEM, "rows were lost when there was no memory");
+    spmv_some_rows rows = {.row_ptr = w->ptr, .col_idx = w->idx, .values = w->values};
+    const given g = {.rows = mat->facts.own_rows,
+                     .cols = mat->facts.own_cols,
+                     .nnz = w->nnz,
+                     .ptr = w->ptr,
+                     .narrow = w->idx,
+                     .values = w->values,
+                     .loaded = mat->whole ? NULL : &rows};
+    spmv_status status = recall_halo(mat, &d);
+    if (status == SPMV_OK) status = make_parts(mat, &g, &d);
+    if (!mat->whole) { /* what was not taken is not needed any more, or no use without the rest */
+        *w = (many_part){rows.row_ptr, rows.col_idx, rows.values, 0};
+        many_part_free(mat->world, w);
+    }
+    division_free(mat->world, &d);
     return status;
 }
 
@@ -393,10 +448,11 @@ void spmv_many_mat_free(spmv_many_mat *mat) {
     if (!mat) return;
     spmv_mat_free(mat->local);
     spmv_mat_free(mat->remote);
+    many_whole_free(mat);
     many_split_free(mat);
     many_halo_free(&mat->halo);
-    part_free(mat->world, &mat->lent_local);
-    part_free(mat->world, &mat->lent_remote);
+    many_part_free(mat->world, &mat->lent_local);
+    many_part_free(mat->world, &mat->lent_remote);
     many_own_free(mat->world, &mat->own);
     free(mat->remote_bits);
     free(mat->listed);
@@ -453,7 +509,7 @@ static spmv_status set_values(spmv_many_mat *mat, const void *values) {
     spmv_status status = local && remote && split
                              ? SPMV_OK
                              : many_fail(world, SPMV_E_NOMEM, "out of memory for new values");
-    if (status == SPMV_OK) {
+    if (status == SPMV_OK && mat->local) {
         divide_values(mat, values, local, remote);
         status = renew(world, mat->local, &mat->lent_local, &local);
     }
@@ -464,6 +520,7 @@ static spmv_status set_values(spmv_many_mat *mat, const void *values) {
     }
     if (status == SPMV_OK && mat->remote)
         status = renew(world, mat->remote, &mat->lent_remote, &remote);
+    if (status == SPMV_OK) status = many_whole_renew(mat, values);
     spmv_rows_give(world->ctx, local);
     spmv_rows_give(world->ctx, remote);
     spmv_rows_give(world->ctx, split);

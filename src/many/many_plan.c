@@ -1,13 +1,15 @@
-/* many_plan.c: products over many ranks: the halo is on its way while own columns are multiplied.
- */
+/* many_plan.c: products over many ranks. The halo is on its way while own columns are multiplied;
+ * or every rank gets all of x, and multiplies its rows by that at once. */
 #include "many.h"
+#include "spmv_helpers.h"
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
 struct spmv_many_plan {
     spmv_many_mat *mat;
-    spmv_plan *local, *remote; /* remote is NULL where the matrix is */
+    bool is_whole;             /* local has all columns, of x as the exchange has it */
+    spmv_plan *local, *remote; /* remote: NULL where the matrix is, or local is the whole */
     many_split_plan split;
     void *link; /* of the exchange */
     void *halo; /* [received][vectors], where the remote plan runs: room for the exchange */
@@ -56,32 +58,59 @@ static spmv_status check_place(spmv_world *world, const spmv_plan *plan) {
                      facts.kernel, world->by->name);
 }
 
-static spmv_status make_plans(spmv_many_plan *plan, const spmv_plan_opts *opts) {
+static spmv_status make_each(spmv_many_plan *plan, const spmv_plan_opts *opts) {
     spmv_many_mat *mat = plan->mat;
-    spmv_status status = spmv_plan_create(mat->local, opts, &plan->local);
-    if (status == SPMV_OK && mat->remote)
+    TRY(plan->is_whole ? many_whole_make(mat) : many_parts_make(mat));
+    const bool has_remote = mat->remote && !plan->is_whole;
+    spmv_status status =
+        spmv_plan_create(plan->is_whole ? mat->whole : mat->local, opts, &plan->local);
+    if (status == SPMV_OK && has_remote)
         status = many_plan_of_few(mat->remote, opts, &plan->remote);
     const size_t row = (size_t)plan->vectors * plan->width;
-    if (status == SPMV_OK && mat->remote)
+    if (status == SPMV_OK && has_remote)
         status = spmv_plan_alloc(plan->remote, (size_t)mat->halo.received * row, &plan->halo);
-    if (status == SPMV_OK && mat->remote && mat->listed)
+    if (status == SPMV_OK && has_remote && mat->listed)
         status = spmv_plan_alloc(plan->remote, (size_t)mat->nlisted * row, &plan->sums);
     if (status != SPMV_OK) return many_ctx_failed(mat->world, status);
     status = many_split_prepare(mat, opts, row, &plan->split);
     if (status == SPMV_OK) status = check_place(mat->world, plan->local);
-    if (status == SPMV_OK && mat->remote) status = check_place(mat->world, plan->remote);
+    if (status == SPMV_OK && has_remote) status = check_place(mat->world, plan->remote);
     if (status == SPMV_OK && plan->split.plan) status = check_place(mat->world, plan->split.plan);
     return status;
 }
 
-/* Prepares the exchange that was asked for, or the faster one. */
+static void drop_plans(spmv_many_plan *plan) {
+    many_split_release(plan->mat, &plan->split);
+    if (plan->halo) spmv_plan_release(plan->remote, plan->halo);
+    if (plan->sums) spmv_plan_release(plan->remote, plan->sums);
+    spmv_plan_free(plan->remote);
+    spmv_plan_free(plan->local);
+    plan->split = (many_split_plan){0};
+    plan->halo = plan->sums = NULL;
+    plan->remote = plan->local = NULL;
+}
+
+/* Where all of x was found to be faster, but a rank has no memory for its rows once more, or a
+ * kernel cannot have all columns, lists are taken. Collective. */
+static spmv_status make_plans(spmv_many_plan *plan, const spmv_plan_opts *opts) {
+    spmv_many_mat *mat = plan->mat;
+    plan->is_whole = plan->facts.halo == SPMV_HALO_REPLICATE && mat->world->size > 1;
+    const spmv_status status = many_agree(mat->world, make_each(plan, opts));
+    if (status == SPMV_OK || !plan->is_whole || mat->halo_asked != SPMV_HALO_AUTO) return status;
+    drop_plans(plan);
+    plan->is_whole = false;
+    plan->facts.halo = SPMV_HALO_LISTS;
+    return many_agree(mat->world, make_each(plan, opts));
+}
+
+/* Prepares the exchange that was chosen. */
 static spmv_status connect(spmv_many_plan *plan) {
     const spmv_many_mat *mat = plan->mat;
     const spmv_need need =
         many_need(mat->world, &mat->halo, plan->width, plan->vectors, plan->halo);
     spmv_many_plan_facts *f = &plan->facts;
     const spmv_status status =
-        many_connect(mat->world, &need, mat->halo_asked, &mat->facts, f, &plan->link);
+        many_agree(mat->world, many_connect(mat->world, &need, plan->is_whole, &plan->link));
     if (status != SPMV_OK) return status;
     f->carrier = mat->world->by->carrier(plan->link);
     const bool all = f->halo == SPMV_HALO_REPLICATE;
@@ -137,8 +166,9 @@ spmv_status spmv_many_plan_create(spmv_many_mat *mat, const spmv_plan_opts *opts
         plan->width = known.precision == SPMV_F32 ? sizeof(float) : sizeof(double);
         plan->vectors = known.vectors;
         plan->layout = known.layout;
-        status = many_agree(world, make_plans(plan, &known));
+        status = many_choose_halo(mat, plan->width, plan->vectors, &plan->facts);
     }
+    if (status == SPMV_OK) status = make_plans(plan, &known);
     if (status == SPMV_OK) status = connect(plan);
     if (status == SPMV_OK)
         *out = plan;
@@ -150,11 +180,7 @@ spmv_status spmv_many_plan_create(spmv_many_mat *mat, const spmv_plan_opts *opts
 void spmv_many_plan_free(spmv_many_plan *plan) {
     if (!plan) return;
     if (plan->link) plan->mat->world->by->disconnect(plan->link);
-    many_split_release(plan->mat, &plan->split);
-    if (plan->halo) spmv_plan_release(plan->remote, plan->halo);
-    if (plan->sums) spmv_plan_release(plan->remote, plan->sums);
-    spmv_plan_free(plan->remote);
-    spmv_plan_free(plan->local);
+    drop_plans(plan);
     free(plan);
 }
 
@@ -216,8 +242,15 @@ static spmv_status check_call(const spmv_many_plan *plan, const spmv_call *c) {
     return SPMV_OK;
 }
 
+/* Multiplies own columns; or all of them, of x that has come. */
 static spmv_status multiply_local(const spmv_many_plan *plan, const spmv_call *call) {
-    return plan->mat->facts.own_rows ? spmv_apply(plan->local, call, NULL) : SPMV_OK;
+    spmv_call by = *call;
+    if (!plan->mat->facts.own_rows) return SPMV_OK;
+    if (plan->is_whole) {
+        by.x = plan->mat->world->by->latest(plan->link);
+        by.ldx = 0;
+    }
+    return spmv_apply(plan->local, &by, NULL);
 }
 
 /* Returns how many numbers rows of z are apart. */
@@ -253,7 +286,7 @@ static spmv_status multiply(const spmv_many_plan *plan, const spmv_call *call, s
     const int64_t apart = call->ldx && is_in_rows(plan, call) ? call->ldx : call->k;
     const void *x = before == SPMV_OK ? call->x : NULL;
     const bool talks = plan->way != SPMV_PRODUCT_ALONE, works = plan->way != SPMV_EXCHANGE_ALONE,
-               overlaps = plan->way == SPMV_OVERLAPPED;
+               overlaps = plan->way == SPMV_OVERLAPPED && !plan->is_whole;
     spmv_status status = before, talked = SPMV_OK;
     if (talks) talked = world->by->start(plan->link, x, call->k, apart);
     const bool started = talks && talked == SPMV_OK; /* x and the halo are in use until finish */

@@ -57,22 +57,35 @@ static int memory_file(const char *name, unsigned flags) {
 #include "../../src/many/mpi/memory.c"
 #include "../../src/many/mpi/board.c"
 #include "../../src/many/mpi/shared.c"
+#include "../../src/many/mpi/shared_x.c"
 
-static char *last_received; /* of x, in the exchange before */
+/* A product gets a copy of what has been received, with the fault: ranks of a host share all of x,
+ * and a fault is this rank's alone. The other one is of the exchange before. */
+static char *seen, *last_seen;
+
+static int64_t entries_of(const mpi_link *link) {
+    return link->replicates ? link->halo->first_col[link->world->size] : link->halo->received;
+}
+
+/* Returns an entry of the halo in x as a link has it. */
+static char *entry(const mpi_link *link, char *x, int64_t k) {
+    return x + (size_t)(link->replicates ? link->halo->column[k] : k) * link->row_bytes;
+}
 
 static spmv_status connect_faulty(void *state, const spmv_need *need, int replicates, void **out) {
     const ranks *r = state;
     const spmv_halo *halo = need->halo;
+    const int64_t columns = halo->first_col[r->size];
     spmv_halo *mine = (spmv_halo *)(uintptr_t)halo;
     if (halo->column) { /* it is of x, not of sums */
-        free(last_received);
-        last_received = calloc((size_t)(halo->received * need->vectors) + 1, need->width);
+        free(seen);
+        free(last_seen);
+        seen = calloc((size_t)(columns * need->vectors) + 1, need->width);
+        last_seen = calloc((size_t)(columns * need->vectors) + 1, need->width);
     }
     /* The last entry that the last rank gives is another one. */
-    if (has("index") && halo->sent > 1 && r->rank == r->size - 1)
+    if (has("index") && !replicates && halo->sent > 1 && r->rank == r->size - 1)
         mine->give[halo->sent - 1] = mine->give[halo->sent - 2];
-    if (has("index") && replicates && halo->received > 1 && r->rank == r->size - 1)
-        mine->column[halo->received - 1] = mine->column[halo->received - 2];
     const spmv_status status = connect_ranks(state, need, replicates, out);
     /* The last rank sends its first peer, in place, a block that begins one entry too late. */
     if (has("shifted") && status == SPMV_OK && halo->nto && r->rank == r->size - 1) {
@@ -82,16 +95,6 @@ static spmv_status connect_faulty(void *state, const spmv_need *need, int replic
     return status;
 }
 
-/* The blocks of the first two peers, as far as both go, in each other's place. */
-static void swap_peers(const spmv_halo *halo, char *first, size_t row) {
-    if (halo->nfrom < 2) return;
-    char *second = first + (size_t)halo->from_count[0] * row, kept;
-    const int least =
-        halo->from_count[0] < halo->from_count[1] ? halo->from_count[0] : halo->from_count[1];
-    for (size_t b = 0; b < (size_t)least * row; b++)
-        kept = first[b], first[b] = second[b], second[b] = kept;
-}
-
 static void swap_bytes(char *a, char *b, size_t bytes) {
     for (size_t k = 0; k < bytes; k++) {
         const char kept = a[k];
@@ -99,26 +102,49 @@ static void swap_bytes(char *a, char *b, size_t bytes) {
     }
 }
 
+/* The blocks of the first two peers, as far as both go, in each other's place. */
+static void swap_peers(const mpi_link *link) {
+    const spmv_halo *halo = link->halo;
+    if (halo->nfrom < 2) return;
+    const int least =
+        halo->from_count[0] < halo->from_count[1] ? halo->from_count[0] : halo->from_count[1];
+    for (int k = 0; k < least; k++)
+        swap_bytes(entry(link, seen, k), entry(link, seen, halo->from_count[0] + k),
+                   link->row_bytes);
+}
+
+/* Another halo is received, but not the negative of the one before. */
+static void freeze(const mpi_link *link, size_t bytes) {
+    const char *first = entry(link, seen, 0), *last = entry(link, last_seen, 0);
+    if (*(const double *)(const void *)first == -*(const double *)(const void *)last)
+        memcpy(seen, last_seen, bytes);
+    else
+        memcpy(last_seen, seen, bytes);
+}
+
+static int is_of_x(const mpi_link *link) {
+    return link->halo->received && link->halo->column;
+}
+
 static spmv_status finish_faulty(void *memory) {
     const mpi_link *link = memory;
-    const spmv_halo *halo = link->halo;
     const spmv_status status = finish(memory);
-    char *received = latest(memory);
-    const size_t row = link->row_bytes, received_bytes = (size_t)halo->received * row;
-    if (!received_bytes || !halo->column) return status;
-    if (has("swapped")) swap_peers(halo, received, row);
-    /* the last product's halo, as without a wait */
-    if (has("late")) swap_bytes(received, last_received, received_bytes);
-    /* Another halo is received, but not the negative of the one before. */
-    if (has("frozen")) {
-        if (*(double *)(void *)received == -*(double *)(void *)last_received)
-            memcpy(received, last_received, received_bytes);
-        else
-            memcpy(last_received, received, received_bytes);
-    }
-    if (has("dropped"))
-        memset(received, 0, (size_t)halo->from_count[0] * row); /* the first peer's */
+    const size_t bytes = (size_t)entries_of(link) * link->row_bytes;
+    const int64_t last = link->halo->received - 1;
+    if (!is_of_x(link)) return status;
+    memcpy(seen, latest(memory), bytes);
+    if (has("index") && link->replicates && last > 0 && link->world->rank == link->world->size - 1)
+        memcpy(entry(link, seen, last), entry(link, seen, last - 1), link->row_bytes);
+    if (has("swapped")) swap_peers(link);
+    if (has("late")) swap_bytes(seen, last_seen, bytes); /* as without a wait */
+    if (has("frozen")) freeze(link, bytes);
+    for (int k = 0; has("dropped") && k < link->halo->from_count[0]; k++) /* the first peer's */
+        memset(entry(link, seen, k), 0, link->row_bytes);
     return status;
+}
+
+static void *latest_faulty(void *memory) {
+    return is_of_x(memory) ? seen : latest(memory);
 }
 
 __attribute__((visibility("default")))
@@ -137,5 +163,5 @@ const spmv_exchange spmv_exchange_mpi = {.version = SPMV_EXCHANGE_VERSION + OTHE
                                          .disconnect = disconnect,
                                          .start = start,
                                          .finish = finish_faulty,
-                                         .latest = latest,
+                                         .latest = latest_faulty,
                                          .carrier = carrier};

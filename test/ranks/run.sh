@@ -110,13 +110,15 @@ scarce() {
 # exchanged MPI FILE OLD NEW [LEAST]: the check finds the fault, of src/many/mpi/FILE with NEW in the place of OLD, with LEAST and
 # more ranks. Ranks that misunderstand each other may wait forever. Of one matrix each rank gets entries from those before it alone.
 exchanged() {
+    kind=
+    [ $2 != shared_x.c ] || kind='-h replicate'
     awk 'BEGIN { print "%%MatrixMarket matrix coordinate real general"; print 60, 60, 180
         for (k = 0; k < 180; k++) print 1 + k % 60, 1 + k * 7 % (1 + k % 60), k + 1 }' >"$work/one_way.mtx"
     plant many "mpi/$2" "$3" "$4"
     "mpicc.$1" $flags -fPIC -shared "$work"/many/mpi/*.c -o "$built/planted_$1.so" || exit
     for ranks in $(seq "${5:-2}" 4); do
-        timeout -k 1 10 "mpiexec.$1" -n $ranks "$built/ranks_$1" -x "$built/planted_$1.so" -m gen:random:60:5 -m gen:poisson2d:12 \
-            -m "$work/one_way.mtx" >"$work/said" 2>&1; code=$?
+        timeout -k 1 10 "mpiexec.$1" -n $ranks "$built/ranks_$1" -x "$built/planted_$1.so" $kind -m gen:random:60:5 \
+            -m gen:poisson2d:12 -m "$work/one_way.mtx" >"$work/said" 2>&1; code=$?
         if [ $code != 0 ]; then passed=$((passed + 1)); else
             failed=$((failed + 1))
             echo "FAIL '$4' in src/many/mpi/$2 was not found: $1, $ranks ranks"
@@ -127,8 +129,11 @@ exchanged() {
 planted() {
     plant many "$2" "$3" "$4"
     build_planted $1 "$2" || exit
+    kind=
+    [ $2 != whole.c ] || kind='-h replicate -n gen:poisson2d:12'
     for ranks in 2 3 4; do
-        timeout -k 1 120 "mpiexec.$1" -n $ranks "$built/ranks_planted" -m gen:random:60:5 -m gen:poisson2d:12 -m gen:dense:1x3000 >"$work/said" 2>&1
+        timeout -k 1 120 "mpiexec.$1" -n $ranks "$built/ranks_planted" $kind -m gen:random:60:5 -m gen:poisson2d:12 -m gen:dense:1x3000 \
+            >"$work/said" 2>&1
         f=$(number 2)
         if [ "${f:-0}" -gt 0 ]; then passed=$((passed + 1)); else
             failed=$((failed + 1))
@@ -321,13 +326,23 @@ for mpi in openmpi mpich; do
         # in memory that ranks share: entries are not awaited, or counted before they are there; a slow rank's halo is overwritten, as
         # there is one of them, or since a fast one does not wait; a rank's place, a block in x
         slow='usleep(3000 * (1 + host->me));'
-        exchanged $mpi shared.c '        write_entries(&link' "$slow write_entries(\&link/;s/    shared_wait(&link->from.*/;"
-        exchanged $mpi shared.c '        write_entries(&link' "shared_post(\&me->posted, link->now); $slow write_entries(\&link"
+        exchanged $mpi shared.c '        if (x)' "$slow &/;s/    shared_wait(&link->from.*/;"
+        exchanged $mpi shared.c '        if (x)' "shared_post(\&me->posted, link->now); $slow &"
         late='usleep(3000 * (uint32_t)link->host->me);'
         exchanged $mpi shared.c '(exchange & 1) \* box' '0 * exchange * box/;s/    return slot_of(link->own/    '"$late"' &'
         exchanged $mpi shared.c 'shared_wait(&t->box->begun, link->now - 1, host)' '(void)0/;s/    return slot_of(link->own/    '"$late"' &'
         exchanged $mpi shared.c '(size_t)me->first \* row' '0' 3
-        exchanged $mpi shared.c '(t->give\[0\] + begin)' '(t->give[0] + begin + 1)'
+        exchanged $mpi shared.c 't->give\[0\] \* apart' '(t->give[0] + 1) * apart'
+        # of all of x likewise: not awaited, in one place in place of two, and a rank's part at the beginning of all
+        slow='usleep(3000 * (uint32_t)(1 + x->host->me));'
+        exchanged $mpi shared_x.c '    if (own)' "$slow &/;s/ shared_wait(&p->posted.*/ ;"
+        exchanged $mpi shared_x.c '(x->now & 1) \* x->slot' '0 * x->slot/;s/^    return (char .*x->memory/    usleep(3000 * (uint32_t)x->host->me); &'
+        exchanged $mpi shared_x.c '(size_t)first\[0\] \* x->row' '0 * x->row'
+        # rows that are put together: an own column or a remote one is another, a value stays, rows are not listed
+        planted $mpi whole.c 'first_col + p->local' '0 * first_col + p->local'
+        planted $mpi whole.c 'behind - before) + k' 'middle - before) + k'
+        planted $mpi whole.c 'copy_values(values + behind' 'copy_values(values + (idx ? behind : at)'
+        planted $mpi whole.c 'mat->listed\[r\] < i' 'mat->listed[r] < i - 1'
         # on the board: who is slow reads what was said in the next turn
         exchanged $mpi board.c 'text\[\(.*\) & 1\]' 'text[0 * (\1)]/;s/    return other->text/    usleep(1000 * (unsigned)b->host->me); &'
         planted $mpi halo.c 'a->wanted_here\[k\] -' 'a->wanted_here[k ? k - 1 : 0] -'

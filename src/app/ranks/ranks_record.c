@@ -184,7 +184,8 @@ int ranks_describe(ranks *w, inputs *in, candidate *e, course *c, const char *st
         e->t.s = statistics_of(e->t.sample_s, c->n);
     }
     double median[WAYS]; /* before the record thins the samples */
-    const double hidden = timed ? ranks_hidden(c->slowest, c->n) : NAN;
+    const bool overlaps = of->shares[0].exchange.halo != SPMV_HALO_REPLICATE;
+    const double hidden = timed && overlaps ? ranks_hidden(c->slowest, c->n) : NAN;
     for (int k = 0; k < WAYS && timed; k++) median[k] = statistics_of(c->slowest[k], c->n).median;
     describe_row(run, in, e, status, out);
     if (is_chosen(&out->r)) out->alias = out->r.config_requested;

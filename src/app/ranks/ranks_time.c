@@ -96,8 +96,11 @@ static spmv_status choose_way(const ranks *w, course *c) {
     const double enough = 0.05;
     double overlapped[MOST], in_turn[MOST], spent = 0;
     int n = 0;
-    c->way = w->run->o->overlap == OVERLAP_OFF ? SPMV_IN_TURN : SPMV_OVERLAPPED;
-    if (w->run->o->overlap != OVERLAP_AUTO) return SPMV_OK;
+    spmv_many_plan_facts is = SPMV_OPTS(spmv_many_plan_facts);
+    TRY(spmv_many_plan_exchange(c->plan, &is));
+    const bool overlaps = is.halo != SPMV_HALO_REPLICATE; /* else all entries wait for x */
+    c->way = !overlaps || w->run->o->overlap == OVERLAP_OFF ? SPMV_IN_TURN : SPMV_OVERLAPPED;
+    if (!overlaps || w->run->o->overlap != OVERLAP_AUTO) return SPMV_OK;
     for (; n < LEAST || (n < MOST && spent < enough); n++) {
         TRY(sample(w, c, SPMV_OVERLAPPED, c->inner, &overlapped[n], NULL));
         TRY(sample(w, c, SPMV_IN_TURN, c->inner, &in_turn[n], NULL));

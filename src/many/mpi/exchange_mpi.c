@@ -32,6 +32,7 @@ typedef struct peers { /* ranks that messages go to, or come from */
 typedef struct mpi_link {
     const ranks *world;
     shared_link *shared; /* with ranks of this host; NULL: messages go to them, too */
+    shared_x *shared_x;  /* likewise of all of x, where all ranks are on this host */
     peers from, to;
     MPI_Comm graph; /* of who gets what from whom; or, where x is replicated, of all; or none */
     MPI_Request request;
@@ -264,6 +265,7 @@ static void disconnect(void *memory) {
     if (link->graph != MPI_COMM_NULL) MPI_Comm_free(&link->graph);
     if (link->row != MPI_DATATYPE_NULL) MPI_Type_free(&link->row);
     shared_disconnect(link->shared);
+    shared_x_disconnect(link->shared_x);
     peers_free(&link->from);
     peers_free(&link->to);
     free(link->sent);
@@ -320,9 +322,6 @@ static void place_given(mpi_link *link) {
 
 static mpi_link *link_alloc(const ranks *r, const spmv_need *need, int replicates) {
     const spmv_halo *halo = need->halo;
-    const int64_t *first = halo->first_col;
-    const int64_t sent = replicates ? first[r->rank + 1] - first[r->rank] : halo->sent;
-    const size_t row = (size_t)need->vectors * need->width;
     mpi_link *link = calloc(1, sizeof *link);
     if (!link) return NULL;
     link->graph = MPI_COMM_NULL;
@@ -330,20 +329,27 @@ static mpi_link *link_alloc(const ranks *r, const spmv_need *need, int replicate
     link->halo = halo;
     link->width = need->width;
     link->received = need->received;
-    link->sent = malloc((size_t)(sent + 1) * row); /* in use where x is packed */
     link->x_at = malloc(((size_t)halo->nto + 1) * sizeof *link->x_at);
     link->world = r;
     link->replicates = replicates;
-    if (peers_alloc(&link->from, halo->nfrom) && peers_alloc(&link->to, halo->nto) && link->sent &&
-        link->x_at && (!replicates || place_x(r, link, need->vectors)))
+    if (peers_alloc(&link->from, halo->nfrom) && peers_alloc(&link->to, halo->nto) && link->x_at)
         return link;
     disconnect(link);
     return NULL;
 }
 
-/* Says whether there are messages: where x is replicated, and between hosts. */
+/* Says whether there are messages: between hosts, and where memory is not shared. */
 static bool sends_messages(const mpi_link *link) {
-    return !link->shared || link->world->host.n < link->world->size;
+    return !link->shared_x && (!link->shared || link->world->host.n < link->world->size);
+}
+
+/* Takes memory for what messages carry: entries that are packed, and all of x. */
+static bool take_room(const ranks *r, mpi_link *link, int64_t vectors) {
+    const int64_t *first = link->halo->first_col;
+    const int64_t sent = link->replicates ? first[r->rank + 1] - first[r->rank] : link->halo->sent;
+    if (!sends_messages(link)) return true;
+    link->sent = malloc((size_t)(sent + 1) * (size_t)vectors * link->width);
+    return link->sent && (!link->replicates || place_x(r, link, vectors));
 }
 
 static spmv_status make_comm(const ranks *r, mpi_link *link) {
@@ -364,6 +370,10 @@ static spmv_status connect_ranks(void *state, const spmv_need *need, int replica
     mpi_link *link = link_alloc(r, need, replicates);
     spmv_status status = agree(state, link ? SPMV_OK : SPMV_E_NOMEM);
     if (status == SPMV_OK && !replicates) link->shared = shared_connect(&r->host, need);
+    if (status == SPMV_OK && replicates && r->host.n == r->size)
+        link->shared_x = shared_x_connect(&r->host, need);
+    if (status == SPMV_OK)
+        status = agree(state, take_room(r, link, need->vectors) ? SPMV_OK : SPMV_E_NOMEM);
     if (status == SPMV_OK) {
         list_peers(link, halo->nfrom, halo->from, halo->from_count, &link->from);
         list_peers(link, halo->nto, halo->to, halo->to_count, &link->to);
@@ -405,24 +415,17 @@ static spmv_status replicate(mpi_link *link, const void *x, size_t row, size_t a
     return SPMV_OK;
 }
 
-/* Takes the halo from all of x. */
-static void take_halo(const mpi_link *link) {
-    const spmv_halo *halo = link->halo;
-    const size_t row = link->row_bytes;
-    for (int64_t k = 0; k < halo->received; k++)
-        shared_copy(link->received + (size_t)k * row, link->whole + (size_t)halo->column[k] * row,
-                    row);
-}
-
 static void *latest(void *memory) {
     const mpi_link *link = memory;
-    return link->shared ? shared_inbox(link->shared) : link->received;
+    if (link->shared_x) return shared_x_latest(link->shared_x);
+    if (link->shared) return shared_inbox(link->shared);
+    return link->replicates ? link->whole : link->received;
 }
 
 static const char *carrier(const void *memory) {
     const mpi_link *link = memory;
     if (link->world->size == 1) return "";
-    if (!link->shared) return "mpi";
+    if (!link->shared && !link->shared_x) return "mpi";
     return sends_messages(link) ? "memory+mpi" : "memory";
 }
 
@@ -444,17 +447,18 @@ static spmv_status start(void *memory, const void *x, int64_t k, int64_t ldx) {
     const size_t row = (size_t)k * link->width, apart = (size_t)ldx * link->width;
     link->row_bytes = row;
     if (link->shared) shared_start(link->shared, x, row, apart);
+    if (link->shared_x) shared_x_start(link->shared_x, x, row, apart);
     return sends_messages(link) ? send_messages(link, x, row, apart) : SPMV_OK;
 }
 
 static spmv_status finish(void *memory) {
     mpi_link *link = memory;
     if (link->shared) shared_finish(link->shared);
+    if (link->shared_x) shared_x_finish(link->shared_x);
     if (!sends_messages(link)) return SPMV_OK;
     const spmv_status status = wait_for(link->world, 1, &link->request);
     if (status != SPMV_OK) return status;
     CHECK(MPI_Type_free(&link->row));
-    if (link->replicates) take_halo(link);
     return SPMV_OK;
 }
 

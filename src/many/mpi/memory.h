@@ -32,6 +32,18 @@ static inline size_t shared_lines(size_t bytes) {
     return (bytes + SHARED_LINE - 1) / SHARED_LINE * SHARED_LINE;
 }
 
+typedef struct shared_lack { /* the last two exchanges in which a rank had no x, by parity */
+    _Atomic uint32_t in[2];
+} shared_lack;
+
+/* Notes it, before the exchange is posted; others ask once it was. */
+static inline void shared_lacks(shared_lack *l, uint32_t exchange) {
+    l->in[exchange & 1] = exchange;
+}
+static inline bool shared_is_lacking(const shared_lack *l, uint32_t exchange) {
+    return l->in[exchange & 1] == exchange;
+}
+
 struct shared_host;
 /* Waits until the value is at least so much. Messages of MPI go on meanwhile: another rank may wait
  * for one of them before it comes as far as this one. */

@@ -15,7 +15,8 @@ enum { MANY_BYTES = 1 << 17 }; /* that are worth all threads of a rank: 10 us of
 
 typedef struct sender { /* a rank of the host, as an inbox has it */
     shared_counter posted;
-    int64_t first; /* of its entries among those that are received */
+    shared_lack lack;
+    int64_t first, count; /* its entries among those that are received */
 } sender;
 
 typedef struct inbox {
@@ -39,6 +40,7 @@ struct shared_link {
     inbox *own;
     size_t bytes;
     uint32_t now; /* the exchange that began last; 0: none */
+    size_t row;   /* bytes of its entries */
     int nto, nfrom;
     target *to;    /* [nto] ranks of the host */
     sender **from; /* [nfrom] in the own inbox */
@@ -71,12 +73,13 @@ static bool make_inbox(shared_link *link, shared_offer *offer) {
     link->own = shared_make(link->bytes, offer);
     if (!link->own) return false;
     link->own->slot_bytes = slot;
-    memset(slots_of(link->own, host->n), 0xff, 2 * slot);
+    shared_set_nan(slots_of(link->own, host->n), 2 * slot);
     int64_t first = 0;
     for (int r = 0; r < halo->nfrom; first += halo->from_count[r++]) {
         const int number = host->number[halo->from[r]];
         if (number < 0) continue;
         link->own->from[number].first = first;
+        link->own->from[number].count = halo->from_count[r];
         link->from[link->nfrom++] = &link->own->from[number];
     }
     return true;
@@ -142,56 +145,62 @@ shared_link *shared_connect(const shared_host *host, const spmv_need *need) {
 
 /* ---- exchanges ------------------------------------------------------------------------------ */
 
-typedef struct writing { /* what a target gets in an exchange */
-    const target *t;
-    char *to;
-    const char *x; /* NULL: NaN */
-    size_t row, apart;
-} writing;
-
 /* Writes one of some parts. */
 static void write_part(void *arg, int part, int parts) {
-    const writing *w = arg;
-    const target *t = w->t;
+    const shared_writing *w = arg;
     const size_t row = w->row;
-    const int64_t begin = t->count * part / parts, end = t->count * (part + 1) / parts;
+    const int64_t begin = w->count * part / parts, end = w->count * (part + 1) / parts;
     char *to = w->to + (size_t)begin * row;
-    if (!w->x)
-        memset(to, 0xff, (size_t)(end - begin) * row); /* NaN of either precision */
-    else if (t->is_block && w->apart == row)
-        memcpy(to, w->x + (size_t)(t->give[0] + begin) * row, (size_t)(end - begin) * row);
+    if (!w->give && w->apart == row)
+        memcpy(to, w->x + (size_t)begin * row, (size_t)(end - begin) * row);
     else
         for (int64_t k = begin; k < end; k++, to += row)
-            shared_copy(to, w->x + (size_t)t->give[k] * w->apart, row);
+            shared_copy(to, w->x + (size_t)(w->give ? w->give[k] : k) * w->apart, row);
 }
 
-static void write_entries(const spmv_need *need, writing w) {
-    const size_t bytes = (size_t)w.t->count * w.row;
+void shared_write(const spmv_need *need, const shared_writing *w) {
+    const size_t bytes = (size_t)w->count * w->row;
     if (need->threads > 1 && bytes >= MANY_BYTES)
-        need->in_parts(need->threads, write_part, &w);
+        need->in_parts(need->threads, write_part, (void *)(uintptr_t)w);
     else
-        write_part(&w, 0, 1);
+        write_part((void *)(uintptr_t)w, 0, 1);
+}
+
+static void write_target(const shared_link *link, const target *t, char *to, const char *x,
+                         size_t row, size_t apart) {
+    const char *first = t->is_block ? x + (size_t)t->give[0] * apart : x;
+    const int32_t *give = t->is_block ? NULL : t->give;
+    shared_write(&link->need, &(shared_writing){to, first, give, t->count, row, apart});
 }
 
 void shared_start(shared_link *link, const char *x, size_t row, size_t apart) {
     const shared_host *host = link->host;
     link->now++;
+    link->row = row;
     shared_post(&link->own->begun, link->now);
     for (int r = 0; r < link->nto; r++) {
         target *t = &link->to[r];
         sender *me = &t->box->from[host->me];
         char *to = slot_of(t->box, host->n, link->now) + (size_t)me->first * row;
         shared_wait(&t->box->begun, link->now - 1, host);
-        write_entries(&link->need, (writing){t, to, x, row, apart});
+        if (x)
+            write_target(link, t, to, x, row, apart);
+        else
+            shared_lacks(&me->lack, link->now);
         shared_post(&me->posted, link->now);
     }
 }
 
-void shared_finish(shared_link *link) {
-    for (int r = 0; r < link->nfrom; r++)
-        shared_wait(&link->from[r]->posted, link->now, link->host);
-}
-
 char *shared_inbox(const shared_link *link) {
     return slot_of(link->own, link->host->n, link->now);
+}
+
+void shared_finish(shared_link *link) {
+    for (int r = 0; r < link->nfrom; r++) {
+        const sender *s = link->from[r];
+        shared_wait(&link->from[r]->posted, link->now, link->host);
+        if (shared_is_lacking(&s->lack, link->now))
+            shared_set_nan(shared_inbox(link) + (size_t)s->first * link->row,
+                           (size_t)s->count * link->row);
+    }
 }

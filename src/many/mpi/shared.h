@@ -1,5 +1,6 @@
 /* shared.h: what ranks of one host give each other of x. Each has an inbox: memory that the others
- * map, where they write what it gets, in the place from which its product reads it. */
+ * map, where they write what it gets, in the place from which its product reads it. Or all of x is
+ * in memory that all of them map. */
 #ifndef SPMV_MANY_SHARED_H
 #define SPMV_MANY_SHARED_H
 
@@ -39,13 +40,44 @@ typedef struct shared_link shared_link;
 shared_link *shared_connect(const shared_host *host, const spmv_need *need);
 void shared_disconnect(shared_link *link);
 /* Gives ranks of the host what they get from x, whose entries of row bytes are `apart` bytes apart;
- * x is NULL: NaN. Waits for ranks that have not begun the exchange before this one. */
+ * x is NULL: they get NaN, of as many vectors as they expect. Waits for ranks that have not begun
+ * the exchange before this one. */
 void shared_start(shared_link *link, const char *x, size_t row, size_t apart);
 /* Waits until the entries of all ranks of the host are there. */
 void shared_finish(shared_link *link);
 /* Returns the entries of the exchange that began last, [halo->received] after each other: NaN
  * before the first one. Those of ranks elsewhere are the caller's to write. */
 char *shared_inbox(const shared_link *link);
+
+typedef struct shared_writing { /* entries of x into shared memory, after each other */
+    char *to;
+    const char *x;
+    const int32_t *give; /* [count] which of x; NULL: the first ones */
+    int64_t count;
+    size_t row, apart; /* bytes of an entry, and from one to the next in x */
+} shared_writing;
+/* Writes them, with the need's threads where there are many. */
+void shared_write(const spmv_need *need, const shared_writing *w);
+
+/* ---- shared_x.c ----------------------------------------------------------------------------- */
+
+typedef struct shared_x shared_x;
+
+/* Prepares exchanges of all of x between ranks that are all on this host. NULL, on all of them: one
+ * of them cannot share memory. The halo stays until shared_x_disconnect. */
+shared_x *shared_x_connect(const shared_host *host, const spmv_need *need);
+void shared_x_disconnect(shared_x *x);
+/* Gives the ranks this one's x, whose entries of row bytes are `apart` bytes apart; NULL: NaN. */
+void shared_x_start(shared_x *x, const char *own, size_t row, size_t apart);
+/* Waits until all of x is there. */
+void shared_x_finish(shared_x *x);
+/* Returns all of x of the exchange that began last. */
+char *shared_x_latest(const shared_x *x);
+
+/* Fills memory with NaN of either precision. */
+static inline void shared_set_nan(char *to, size_t bytes) {
+    __builtin_memset(to, 0xff, bytes);
+}
 
 /* Copies an entry of x. A copy of 8 or 4 bytes, one number, is no call. */
 static inline void shared_copy(char *to, const char *from, size_t row) {
