@@ -100,7 +100,7 @@ if [ $# -gt 1 ]; then
         count_matrices "$@"
         : >"$work/tool"
         check "racecheck of several vectors:$names" $n compute-sanitizer --tool racecheck --error-exitcode 9 \
-            --log-file "$work/tool" "$spmv" -k cuda:csr_vectors,cuda:bsr_vectors $once --format=csv "$@" ;;
+            --log-file "$work/tool" "$spmv" -k cuda:csr_vectors,cuda:csr_shares,cuda:bsr_vectors $once --format=csv "$@" ;;
     sanitize)
         tool=$1 kernels='cuda:*'; shift
         if [ "$tool" = racecheck ]; then # of our own kernels: it reports hazards in cuSPARSE's conversion to blocks
