@@ -231,9 +231,9 @@ static void assert_multiplies(const arrays *a, const spmv_plan *plan, spmv_op op
     for (int64_t j = 0; j < k; j++)
         for (int64_t i = 0; i < m; i++)
             z[at(&Z, i, j)] = number_at(own_z, a->precision, at(&Z, i, j));
-    for (int64_t n = 0; n < (m + 3) * (MOST_VECTORS + 3);
-         n++) /* what is between vectors, or behind */
-        assert_true(number_at(own_z, a->precision, n) == z[n]);
+    /* What is between vectors, or behind them, is as it was. */
+    for (int64_t q = 0; q < (m + 3) * (MOST_VECTORS + 3); q++)
+        assert_true(number_at(own_z, a->precision, q) == z[q]);
     free(x), free(z), free(own_x), free(own_z), free(D);
 }
 
@@ -590,7 +590,7 @@ static void empty_matrices_and_copies_multiply(void **state) {
 /* 2 block rows of 2 and of 1 block. */
 static void blocks_of_every_size_multiply(void **state) {
     enum { LARGEST = 9, BLOCK_ROWS = 2, BLOCK_COLS = 3, CELLS = 3 * LARGEST * LARGEST };
-    static const int32_t ptr[] = {0, 2, 3}, idx[] = {2, 0, 1};
+    static const int32_t ptr[] = {0, 2, 3}, column[] = {2, 0, 1};
     double values[CELLS], x[BLOCK_COLS * LARGEST], z[BLOCK_ROWS * LARGEST];
     (void)state;
     for (int n = 0; n < CELLS; n++) values[n] = n % 7 - 3;
@@ -602,7 +602,7 @@ static void blocks_of_every_size_multiply(void **state) {
                                   .cols = BLOCK_COLS * broad,
                                   .nnz = 3,
                                   .ptr = ptr,
-                                  .idx = idx,
+                                  .idx = column,
                                   .values = values,
                                   .ptr_bits = 32,
                                   .flags = SPMV_VOLATILE,
@@ -617,7 +617,7 @@ static void blocks_of_every_size_multiply(void **state) {
             double sum = 0;
             for (int k = ptr[i / high]; k < ptr[i / high + 1]; k++)
                 for (int c = 0; c < broad; c++)
-                    sum += values[(k * high + i % high) * broad + c] * x[idx[k] * broad + c];
+                    sum += values[(k * high + i % high) * broad + c] * x[column[k] * broad + c];
             assert_true(z[i] == sum);
         }
         spmv_plan_free(plan);

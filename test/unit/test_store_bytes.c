@@ -163,11 +163,21 @@ static void threads_do_not_change_stores(void **state) {
     }
 }
 
+/* A 0 and x at the hot columns, in whole units of 16 bytes, beside a codebook: nearly all. */
+static void hot_columns_fit(void **state) {
+    enum { UNIT = 16 / sizeof(double) };
+    (void)state;
+    for (int64_t bytes = 4096; bytes <= 1 << 18; bytes += 1000) {
+        const int64_t used = (1 + hubs_fitting(bytes) + UNIT - 1) / UNIT * UNIT + 256;
+        assert_in_range(bytes - used * (int64_t)sizeof(double), 0, 4 * sizeof(double));
+    }
+}
+
 int main(int argc, char **argv) {
     take_format(argc, argv);
     wait_without_spinning(argv);
-    const struct CMUnitTest tests[] = {cmocka_unit_test(every_format_has_a_number),
-                                       cmocka_unit_test(stores_keep_their_bytes),
-                                       cmocka_unit_test(threads_do_not_change_stores)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_format_has_a_number), cmocka_unit_test(stores_keep_their_bytes),
+        cmocka_unit_test(threads_do_not_change_stores), cmocka_unit_test(hot_columns_fit)};
     return cmocka_run_group_tests(tests, open_context, close_context);
 }
