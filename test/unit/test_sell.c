@@ -120,7 +120,8 @@ static void y_is_in_the_order_of_rows(void **state) {
         x[i] = 1;
     }
     spmv_mat *mat = matrix_of(ctx, &e);
-    static const int64_t choices[][2] = {{32, 0}, {32, 128}, {7, 100}, {1024, 0}, {1, 0}, {32, 1}};
+    static const int64_t choices[][2] = {{32, 0}, {32, 128}, {7, 100}, {1024, 0}, {1, 0},
+                                         {32, 1}, {2, 0},    {4, 0},   {8, 0},    {16, 0}};
     const int64_t best = best_isa();
     for (int n = 0; n < COUNT(choices) * best; n++) {
         const int64_t *c = choices[n / best];
