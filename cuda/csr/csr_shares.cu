@@ -40,7 +40,7 @@ enum {
     MOST_COLUMNS = WARP * SIDE, /* of one launch */
 };
 
-/* Where a share begins, and what begins there. */
+/* Says where a share begins, and what begins there. */
 typedef struct __align__(16) place {
     int first;       /* nonzero of the share's window: 0 to BEYOND */
     idx row;         /* of those that are not empty */
@@ -49,7 +49,7 @@ typedef struct __align__(16) place {
 }
 place;
 
-/* Which rows, or parts that end with the share, end in one of its chunks. */
+/* Says which rows, or parts that end with the share, end in one of its chunks. */
 typedef struct __align__(4) chunk {
     uint16_t ends; /* bit u: one with its nonzero u */
     uint16_t rank; /* of the first of them, among those of the share */
