@@ -60,8 +60,8 @@ static void read_part(void *arg, int part, int parts) {
     __asm__ volatile("" : : "r"(sum)); /* it is read, though nobody wants the sum */
 }
 
-/* What has come is read, as by a product: what other cores have written comes late, and what other
- * cores have read is written late. */
+/* Exchanges, and reads what has come, as a product does: what other cores have written comes late,
+ * and what other cores have read is written late. */
 static spmv_status exchange_once(const trial *t, int which) {
     const spmv_exchange *by = t->world->by;
     const spmv_need *need = &t->need;

@@ -91,6 +91,22 @@ static inline void many_part_free(spmv_world *world, many_part *p) {
     *p = (many_part){0};
 }
 
+/* Makes a matrix that borrows a part's arrays, of so many rows and columns; rows ascend, without
+ * duplicates. Values are f64. */
+static inline spmv_status many_part_lend(spmv_world *world, const many_part *p, int64_t rows,
+                                         int64_t cols, spmv_mat **out) {
+    const spmv_arrays arrays = {.size = sizeof arrays,
+                                .rows = rows,
+                                .cols = cols,
+                                .nnz = p->nnz,
+                                .ptr = p->ptr,
+                                .idx = p->idx,
+                                .values = p->values,
+                                .ptr_bits = 64,
+                                .flags = SPMV_BORROW};
+    return spmv_mat_create(world->ctx, &arrays, out);
+}
+
 /* Notes a text and returns the status. */
 spmv_status many_fail(spmv_world *world, spmv_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

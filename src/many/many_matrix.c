@@ -325,8 +325,8 @@ static void keep(spmv_many_mat *mat, spmv_some_rows *loaded) {
     *loaded = (spmv_some_rows){0};
 }
 
-/* Where plans may well multiply by all of x, rows that were loaded are divided only for one that
- * does not: there may be no room for both. */
+/* Rows that were loaded stay undivided where plans may well multiply by all of x. They are divided
+ * only for a plan that does not: there may be no room for both. */
 static spmv_status fill(spmv_many_mat *mat, const given *g, shape *all) {
     spmv_world *world = mat->world;
     division d = {.halo = NULL};
@@ -502,14 +502,17 @@ static spmv_status set_values(spmv_many_mat *mat, const void *values) {
     const size_t width = mat->width;
     if (!values && mat->facts.own_nnz)
         return many_fail(world, SPMV_E_ARG, "spmv_many_mat_set_values: values is NULL");
-    void *local = spmv_rows_take(world->ctx, ((size_t)mat->facts.local_nnz + 1) * width);
-    void *remote = spmv_rows_take(world->ctx, ((size_t)mat->facts.remote_nnz + 1) * width);
+    const bool divided = mat->local;
+    const int64_t nlocal = divided ? mat->facts.local_nnz : 0,
+                  nremote = divided ? mat->facts.remote_nnz : 0;
+    void *local = spmv_rows_take(world->ctx, ((size_t)nlocal + 1) * width);
+    void *remote = spmv_rows_take(world->ctx, ((size_t)nremote + 1) * width);
     const size_t split_bytes = (size_t)mat->split.lent.nnz * width;
     void *split = spmv_rows_take(world->ctx, split_bytes + width);
     spmv_status status = local && remote && split
                              ? SPMV_OK
                              : many_fail(world, SPMV_E_NOMEM, "out of memory for new values");
-    if (status == SPMV_OK && mat->local) {
+    if (status == SPMV_OK && divided) {
         divide_values(mat, values, local, remote);
         status = renew(world, mat->local, &mat->lent_local, &local);
     }

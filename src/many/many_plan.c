@@ -8,7 +8,6 @@
 
 struct spmv_many_plan {
     spmv_many_mat *mat;
-    bool is_whole;             /* local has all columns, of x as the exchange has it */
     spmv_plan *local, *remote; /* remote: NULL where the matrix is, or local is the whole */
     many_split_plan split;
     void *link; /* of the exchange */
@@ -22,6 +21,11 @@ struct spmv_many_plan {
     spmv_many_way way; /* of products */
     spmv_many_plan_facts facts;
 };
+
+/* Says whether the local plan has all columns, of x as the exchange has it. */
+static bool is_whole(const spmv_many_plan *plan) {
+    return plan->facts.halo == SPMV_HALO_REPLICATE && plan->mat->world->size > 1;
+}
 
 /* ---- making --------------------------------------------------------------------------------- */
 
@@ -60,10 +64,10 @@ static spmv_status check_place(spmv_world *world, const spmv_plan *plan) {
 
 static spmv_status make_each(spmv_many_plan *plan, const spmv_plan_opts *opts) {
     spmv_many_mat *mat = plan->mat;
-    TRY(plan->is_whole ? many_whole_make(mat) : many_parts_make(mat));
-    const bool has_remote = mat->remote && !plan->is_whole;
+    TRY(is_whole(plan) ? many_whole_make(mat) : many_parts_make(mat));
+    const bool has_remote = mat->remote && !is_whole(plan);
     spmv_status status =
-        spmv_plan_create(plan->is_whole ? mat->whole : mat->local, opts, &plan->local);
+        spmv_plan_create(is_whole(plan) ? mat->whole : mat->local, opts, &plan->local);
     if (status == SPMV_OK && has_remote)
         status = many_plan_of_few(mat->remote, opts, &plan->remote);
     const size_t row = (size_t)plan->vectors * plan->width;
@@ -94,11 +98,9 @@ static void drop_plans(spmv_many_plan *plan) {
  * kernel cannot have all columns, lists are taken. Collective. */
 static spmv_status make_plans(spmv_many_plan *plan, const spmv_plan_opts *opts) {
     spmv_many_mat *mat = plan->mat;
-    plan->is_whole = plan->facts.halo == SPMV_HALO_REPLICATE && mat->world->size > 1;
     const spmv_status status = many_agree(mat->world, make_each(plan, opts));
-    if (status == SPMV_OK || !plan->is_whole || mat->halo_asked != SPMV_HALO_AUTO) return status;
+    if (status == SPMV_OK || !is_whole(plan) || mat->halo_asked != SPMV_HALO_AUTO) return status;
     drop_plans(plan);
-    plan->is_whole = false;
     plan->facts.halo = SPMV_HALO_LISTS;
     return many_agree(mat->world, make_each(plan, opts));
 }
@@ -110,7 +112,7 @@ static spmv_status connect(spmv_many_plan *plan) {
         many_need(mat->world, &mat->halo, plan->width, plan->vectors, plan->halo);
     spmv_many_plan_facts *f = &plan->facts;
     const spmv_status status =
-        many_agree(mat->world, many_connect(mat->world, &need, plan->is_whole, &plan->link));
+        many_agree(mat->world, many_connect(mat->world, &need, is_whole(plan), &plan->link));
     if (status != SPMV_OK) return status;
     f->carrier = mat->world->by->carrier(plan->link);
     const bool all = f->halo == SPMV_HALO_REPLICATE;
@@ -246,7 +248,7 @@ static spmv_status check_call(const spmv_many_plan *plan, const spmv_call *c) {
 static spmv_status multiply_local(const spmv_many_plan *plan, const spmv_call *call) {
     spmv_call by = *call;
     if (!plan->mat->facts.own_rows) return SPMV_OK;
-    if (plan->is_whole) {
+    if (is_whole(plan)) {
         by.x = plan->mat->world->by->latest(plan->link);
         by.ldx = 0;
     }
@@ -286,7 +288,7 @@ static spmv_status multiply(const spmv_many_plan *plan, const spmv_call *call, s
     const int64_t apart = call->ldx && is_in_rows(plan, call) ? call->ldx : call->k;
     const void *x = before == SPMV_OK ? call->x : NULL;
     const bool talks = plan->way != SPMV_PRODUCT_ALONE, works = plan->way != SPMV_EXCHANGE_ALONE,
-               overlaps = plan->way == SPMV_OVERLAPPED && !plan->is_whole;
+               overlaps = plan->way == SPMV_OVERLAPPED && !is_whole(plan);
     spmv_status status = before, talked = SPMV_OK;
     if (talks) talked = world->by->start(plan->link, x, call->k, apart);
     const bool started = talks && talked == SPMV_OK; /* x and the halo are in use until finish */

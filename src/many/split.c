@@ -48,16 +48,8 @@ static spmv_status make_matrix(const spmv_many_mat *mat, many_split *s, spmv_som
     s->lent = (many_part){rows->row_ptr, rows->col_idx, rows->values, rows->nnz};
     *rows = (spmv_some_rows){0};
     if (!s->lent.nnz) return SPMV_OK;
-    const spmv_arrays arrays = {.size = sizeof arrays,
-                                .rows = s->n,
-                                .cols = mat->facts.own_cols,
-                                .nnz = s->lent.nnz,
-                                .ptr = s->lent.ptr,
-                                .idx = s->lent.idx,
-                                .values = s->lent.values,
-                                .ptr_bits = 64,
-                                .flags = SPMV_BORROW};
-    return many_ctx_failed(mat->world, spmv_mat_create(mat->world->ctx, &arrays, &s->mat));
+    return many_ctx_failed(
+        mat->world, many_part_lend(mat->world, &s->lent, s->n, mat->facts.own_cols, &s->mat));
 }
 
 /* What is split counts as what rows have. */

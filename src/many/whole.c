@@ -34,7 +34,7 @@ static spmv_status read_parts(const spmv_many_mat *mat, parts *p) {
     return SPMV_OK;
 }
 
-/* Where a row begins in the whole: behind what both parts have of the rows before it. */
+/* Returns where a row begins in the whole: behind what both parts have of the rows before it. */
 static int64_t begin_of(const parts *p, int64_t row) {
     return p->local.row_ptr[row] + p->first[row];
 }
@@ -94,17 +94,9 @@ spmv_status many_whole_make(spmv_many_mat *mat) {
     spmv_status status = mat->whole || mat->lent_whole.ptr ? SPMV_OK : merge_parts(mat);
     if (status != SPMV_OK) many_part_free(mat->world, &mat->lent_whole);
     if (status != SPMV_OK || mat->whole) return status;
-    const many_part *w = &mat->lent_whole;
-    const spmv_arrays arrays = {.size = sizeof arrays,
-                                .rows = mat->facts.own_rows,
-                                .cols = mat->facts.cols,
-                                .nnz = w->nnz,
-                                .ptr = w->ptr,
-                                .idx = w->idx,
-                                .values = w->values,
-                                .ptr_bits = 64,
-                                .flags = SPMV_BORROW | SPMV_SORTED};
-    return many_ctx_failed(mat->world, spmv_mat_create(mat->world->ctx, &arrays, &mat->whole));
+    return many_ctx_failed(mat->world,
+                           many_part_lend(mat->world, &mat->lent_whole, mat->facts.own_rows,
+                                          mat->facts.cols, &mat->whole));
 }
 
 /* Fills new values. */

@@ -344,6 +344,14 @@ static void sort_scene(scene *s) {
     free(all);
 }
 
+/* Returns the same entries with other values, which are to be freed. */
+static scene with_other_values(const scene *s) {
+    scene other = *s;
+    other.value = malloc((size_t)s->nnz * sizeof *other.value + 1);
+    for (int64_t e = 0; e < s->nnz; e++) other.value[e] = number(9, e);
+    return other;
+}
+
 /* Plans go on when their matrix gets other values, and then its own ones again. */
 static void try_renewed(const char *source) {
     scene s = {0};
@@ -352,9 +360,7 @@ static void try_renewed(const char *source) {
     count(read && spmv_many_mat_load(world, source, NULL, &mat) == SPMV_OK, "load", source);
     if (read && mat) {
         sort_scene(&s);
-        scene other = s;
-        other.value = malloc((size_t)s.nnz * sizeof *other.value + 1);
-        for (int64_t e = 0; e < s.nnz; e++) other.value[e] = number(9, e);
+        const scene other = with_other_values(&s);
         renewed = &other;
         count(try_plan(&s, mat, "auto", SPMV_F64, 1) == RIGHT, "new values, f64", source);
         count(try_plan(&s, mat, "csr_rows", SPMV_F32, 1) == RIGHT, "new values, f32", source);
@@ -377,9 +383,7 @@ static void try_halo_in_turn(const char *source, int first) {
     count(read && spmv_many_mat_load(world, source, NULL, &mat) == SPMV_OK, "load", source);
     if (read && mat) {
         sort_scene(&s);
-        scene other = s;
-        other.value = malloc((size_t)s.nnz * sizeof *other.value + 1);
-        for (int64_t e = 0; e < s.nnz; e++) other.value[e] = number(9, e);
+        const scene other = with_other_values(&s);
         count(renew(&other, mat), "first values", source);
         for (int k = 0; k < 4; k++) {
             const scene *now = k < 2 ? &other : &s;

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 enum { PLACE_BYTES = 2048 }; /* what a rank says in one turn */
 
@@ -33,19 +32,15 @@ void shared_board_close(shared_board *b) {
     free(b);
 }
 
-/* The first rank makes it. */
 shared_board *shared_board_open(const shared_host *host) {
-    shared_offer offer = {.file = -1};
+    const size_t bytes = sizeof(board) + (size_t)host->n * sizeof(speaker);
     shared_board *b = calloc(1, sizeof *b);
-    if (b) b->host = host, b->bytes = sizeof *b->memory + (size_t)host->n * sizeof(speaker);
-    if (b && host->me == 0) b->memory = shared_make(b->bytes, &offer);
-    const bool made = shared_on_all(host, b && (b->memory || host->me)) &&
-                      MPI_Bcast(&offer, sizeof offer, MPI_BYTE, 0, host->comm) == MPI_SUCCESS;
-    if (made && host->me) b->memory = shared_open(&offer);
-    const bool whole = shared_on_all(host, made && b->memory);
-    if (host->me == 0 && offer.file >= 0) close(offer.file);
-    if (whole) return b;
-    shared_board_close(b);
+    board *memory = shared_in_common(host, b, bytes);
+    if (memory) {
+        *b = (shared_board){.host = host, .memory = memory, .bytes = bytes};
+        return b;
+    }
+    free(b);
     return NULL;
 }
 

@@ -392,7 +392,7 @@ static void pack(const mpi_link *link, const char *x, size_t row, size_t apart) 
     const int32_t *give = link->halo->give;
     for (int r = 0; r < link->to.n; r++) {
         const size_t first = (size_t)link->to.first[r], n = (size_t)link->to.count[r];
-        if (!x) memset(link->sent + first * row, 0xff, n * row); /* NaN of either precision */
+        if (!x) shared_set_nan(link->sent + first * row, n * row);
         for (size_t k = first; x && k < first + n; k++)
             shared_copy(link->sent + k * row, x + (size_t)give[k] * apart, row);
     }
@@ -402,7 +402,7 @@ static void pack(const mpi_link *link, const char *x, size_t row, size_t apart) 
 static const char *own_rows(const mpi_link *link, const char *x, size_t row, size_t apart) {
     const size_t n = (size_t)link->cols[link->world->rank];
     if (x && apart == row) return x;
-    if (!x) memset(link->sent, 0xff, n * row);
+    if (!x) shared_set_nan(link->sent, n * row);
     for (size_t k = 0; x && k < n; k++) memcpy(link->sent + k * row, x + k * apart, row);
     return link->sent;
 }

@@ -53,6 +53,21 @@ bool shared_on_all(const shared_host *host, bool mine) {
 
 /* ---- memory --------------------------------------------------------------------------------- */
 
+/* The first rank makes it, and the others open it. */
+void *shared_in_common(const shared_host *host, bool is_ready, size_t bytes) {
+    const bool is_first = host->me == 0;
+    shared_offer offer = {.file = -1};
+    void *memory = is_ready && is_first ? shared_make(bytes, &offer) : NULL;
+    const bool made = shared_on_all(host, is_ready && (memory || !is_first)) &&
+                      MPI_Bcast(&offer, sizeof offer, MPI_BYTE, 0, host->comm) == MPI_SUCCESS;
+    if (made && !is_first) memory = shared_open(&offer);
+    const bool whole = shared_on_all(host, made && memory);
+    if (is_first && offer.file >= 0) close(offer.file);
+    if (whole) return memory;
+    if (memory) munmap(memory, bytes);
+    return NULL;
+}
+
 static char *slots_of(inbox *box, int nsenders) {
     return (char *)box + shared_lines(sizeof *box + (size_t)nsenders * sizeof *box->from);
 }
@@ -197,8 +212,8 @@ char *shared_inbox(const shared_link *link) {
 
 void shared_finish(shared_link *link) {
     for (int r = 0; r < link->nfrom; r++) {
-        const sender *s = link->from[r];
-        shared_wait(&link->from[r]->posted, link->now, link->host);
+        sender *s = link->from[r];
+        shared_wait(&s->posted, link->now, link->host);
         if (shared_is_lacking(&s->lack, link->now))
             shared_set_nan(shared_inbox(link) + (size_t)s->first * link->row,
                            (size_t)s->count * link->row);

@@ -17,6 +17,9 @@ typedef struct shared_host { /* the ranks of this host */
 /* Returns whether it is true on all ranks of the host; false, too, where MPI fails. Collective
  * among them, as what follows is. */
 bool shared_on_all(const shared_host *host, bool mine);
+/* Returns memory of so many bytes, one for all ranks of the host; munmap frees it. NULL, on all of
+ * them: one of them cannot have it, or is not ready. */
+void *shared_in_common(const shared_host *host, bool is_ready, size_t bytes);
 
 /* ---- board.c -------------------------------------------------------------------------------- */
 

@@ -4,9 +4,7 @@
 #include "shared.h"
 #include "memory.h"
 #include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 typedef struct part {      /* of a rank */
     shared_counter posted; /* the last exchange in which it is complete */
@@ -48,19 +46,15 @@ static shared_x *x_alloc(const shared_host *host, const spmv_need *need) {
     return x;
 }
 
-/* The first rank makes it. */
 shared_x *shared_x_connect(const shared_host *host, const spmv_need *need) {
-    shared_offer offer = {.file = -1};
     if (host->n < 2) return NULL;
     shared_x *x = x_alloc(host, need);
-    if (x && host->me == 0) x->memory = shared_make(x->bytes, &offer);
-    const bool made = shared_on_all(host, x && (x->memory || host->me)) &&
-                      MPI_Bcast(&offer, sizeof offer, MPI_BYTE, 0, host->comm) == MPI_SUCCESS;
-    if (made && host->me) x->memory = shared_open(&offer);
-    const bool whole = shared_on_all(host, made && x->memory);
-    if (host->me == 0 && offer.file >= 0) close(offer.file);
-    if (whole) return x;
-    shared_x_disconnect(x);
+    x_memory *memory = shared_in_common(host, x, x ? x->bytes : 0);
+    if (memory) {
+        x->memory = memory;
+        return x;
+    }
+    free(x);
     return NULL;
 }
 
