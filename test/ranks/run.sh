@@ -116,7 +116,7 @@ exchanged() {
     awk 'BEGIN { print "%%MatrixMarket matrix coordinate real general"; print 60, 60, 180
         for (k = 0; k < 180; k++) print 1 + k % 60, 1 + k * 7 % (1 + k % 60), k + 1 }' >"$work/one_way.mtx"
     plant many "mpi/$2" "$3" "$4"
-    "mpicc.$1" $flags -fPIC -shared "$work"/many/mpi/*.c -o "$built/planted_$1.so" || exit
+    "mpicc.$1" $flags -include unistd.h -fPIC -shared "$work"/many/mpi/*.c -o "$built/planted_$1.so" || exit
     for ranks in $(seq "${5:-2}" 4); do
         timeout -k 1 10 "mpiexec.$1" -n $ranks "$built/ranks_$1" -x "$built/planted_$1.so" $kind -m gen:random:60:5 \
             -m gen:poisson2d:12 -m "$work/one_way.mtx" >"$work/said" 2>&1; code=$?
