@@ -141,12 +141,14 @@ planted() {
         fi
     done
 }
-# plant FOLDER FILE OLD NEW: $work/FOLDER is src/FOLDER with the fault.
+# plant FOLDER FILE OLD NEW: $work/FOLDER is src/FOLDER with the fault. NEW may end in further replacements, ";s/OLD/NEW"; each
+# changes a line of its own.
 plant() {
     rm -rf "$work/$1"
     cp -r "src/$1" "$work/$1"
     sed -i "s/$3/$4/" "$work/$1/$2"
-    cmp -s "src/$1/$2" "$work/$1/$2" && { failed=$((failed + 1)); echo "FAIL src/$1/$2 has no '$3'"; }
+    changed=$(diff "src/$1/$2" "$work/$1/$2" | grep -c '^>') wanted=$(printf '%s\n' ";s/$3/$4" | grep -o ';s/' | wc -l)
+    [ $changed -ge $wanted ] || { failed=$((failed + 1)); echo "FAIL src/$1/$2 has not all that '$3' and '$4' replace"; }
 }
 # Files without the fault are compiled once for each MPI.
 build_planted() {
@@ -325,7 +327,7 @@ for mpi in openmpi mpich; do
         # in memory that ranks share: entries are not awaited, or counted before they are there; a slow rank's halo is overwritten, as
         # there is one of them, or since a fast one does not wait; a rank's place, a block in x
         slow='usleep(3000 * (1 + host->me));'
-        exchanged $mpi shared.c '        if (x)' "$slow &/;s/    shared_wait(&link->from.*/;"
+        exchanged $mpi shared.c '        if (x)' "$slow &/;s/ shared_wait(&s->posted.*/;"
         exchanged $mpi shared.c '        if (x)' "shared_post(\&me->posted, link->now); $slow &"
         late='usleep(3000 * (uint32_t)link->host->me);'
         exchanged $mpi shared.c '(exchange & 1) \* box' '0 * exchange * box/;s/    return slot_of(link->own/    '"$late"' &'
