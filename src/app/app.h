@@ -161,7 +161,7 @@ typedef struct oracle { /* of op(A) and an x */
     int64_t rows;
     int threads;         /* for sums and checks */
     long double *sum;    /* [rows] (op(A) x)_i from the file's entries */
-    long double *lost;   /* [rows] what additions to sum round off, while it is made */
+    double *lost;        /* [rows] what additions to sum round off, while it is made */
     long double *mass;   /* [rows] (|A| |x|)_i */
     long double *square; /* [rows] sum_j (a_ij x_j)^2 */
     int32_t *len;        /* [rows] entries summed, duplicates counted apart */
@@ -171,9 +171,10 @@ typedef struct oracle { /* of op(A) and an x */
 /* op: SPMV_AS_IS or SPMV_TRANSPOSE; x: already of that precision. */
 spmv_status oracle_make(const spmv_mat *mat, spmv_op op, spmv_precision precision, const double *x,
                         int threads, oracle *out);
-/* The same of entries that the caller has. */
-spmv_status oracle_of_entries(const spmv_coo_view *A, spmv_precision precision, const double *x,
-                              int threads, oracle *out);
+/* The same of entries that the caller has. x(of, j), of any thread, returns number j of x. */
+typedef double (*oracle_x)(const void *of, int64_t j);
+spmv_status oracle_of_entries(const spmv_coo_view *A, spmv_precision precision, oracle_x x,
+                              const void *of, int threads, oracle *out);
 void oracle_free(oracle *o);
 
 typedef struct verdict {

@@ -141,14 +141,16 @@ planted() {
         fi
     done
 }
-# plant FOLDER FILE OLD NEW: $work/FOLDER is src/FOLDER with the fault. NEW may end in further replacements, ";s/OLD/NEW"; each
-# changes a line of its own.
+# plant FOLDER FILE OLD NEW: $work/FOLDER is src/FOLDER with the fault. NEW may go on with others, "/;s/OLD/NEW"; each must find
+# what it replaces.
 plant() {
     rm -rf "$work/$1"
     cp -r "src/$1" "$work/$1"
-    sed -i "s/$3/$4/" "$work/$1/$2"
-    changed=$(diff "src/$1/$2" "$work/$1/$2" | grep -c '^>') wanted=$(printf '%s\n' ";s/$3/$4" | grep -o ';s/' | wc -l)
-    [ $changed -ge $wanted ] || { failed=$((failed + 1)); echo "FAIL src/$1/$2 has not all that '$3' and '$4' replace"; }
+    printf '%s\n' "s/$3/$4/" | sed 's|;s/|\ns/|g' | while IFS= read -r one; do
+        cp "$work/$1/$2" "$work/before"
+        sed -i "$one" "$work/$1/$2"
+        ! cmp -s "$work/before" "$work/$1/$2" || { echo "FAIL src/$1/$2 has nothing for '$one'"; exit 1; }
+    done || failed=$((failed + 1))
 }
 # Files without the fault are compiled once for each MPI.
 build_planted() {

@@ -13,8 +13,6 @@ typedef struct sheet { /* of the whole matrix */
     int64_t rows, cols, nnz;
 } sheet;
 
-typedef enum xs { FIRST_X, LAST_X, NXS } xs; /* of a check before timing and after */
-
 typedef struct ranks {
     session *run;
     spmv_world *world;
@@ -27,8 +25,8 @@ typedef struct ranks {
     spmv_many_facts facts, *all; /* of this rank; [size] */
     const int64_t *number;       /* of own rows in the file, lent by mat; NULL: they follow facts */
     spmv_coo_view own;           /* entries of own rows, lent by mat; none if nothing is checked */
-    double *x;             /* [vectors][of.cols] of -x; NULL: numbers are made by their index */
-    oracle *right[NXS][2]; /* [precision], of each vector; NULL: not made yet */
+    double *x;        /* [vectors][of.cols] of -x; NULL: numbers are made by their index */
+    oracle *right[2]; /* [precision], of each vector; NULL: not made yet */
 } ranks;
 
 enum { WAYS = SPMV_PRODUCT_ALONE + 1 };
@@ -43,7 +41,7 @@ typedef struct course { /* of products by one cell */
     int64_t k;
     void *x, *y, *y0;
     spmv_many_way way;      /* of a product: overlapped, or in turn */
-    bool turned;            /* x is the negative of what it was set to */
+    double scale;           /* of x: a power of 2 or its negative */
     int inner, n, capacity; /* products of a sample, samples */
     double *slowest[WAYS];  /* [n] seconds of a product, on the host that took longest */
     double *own;            /* [n] of this rank, in that way */
@@ -98,15 +96,13 @@ int ranks_save_y(ranks *w, const course *c);
 /* ---- ranks_check.c -------------------------------------------------------------------------- */
 
 /* Returns number j of vector v as it was typed or is made of its index. */
-double ranks_x_at(const ranks *w, xs which, int64_t v, int64_t j);
-/* Sets own x and y0 of a course, and poisons y. */
-void ranks_set_vectors(const ranks *w, course *c, xs which);
-/* Multiplies by NaN, so that every halo holds it, and then sets vectors. */
-spmv_status ranks_poison(const ranks *w, course *c, xs which);
-/* Makes own x its negative, and poisons y. */
-void ranks_turn_x(const ranks *w, course *c);
+double ranks_x_at(const ranks *w, int64_t v, int64_t j);
+/* Sets own x, times a power of 2 or its negative, and y0 of a course, and poisons y. */
+void ranks_set_vectors(const ranks *w, course *c, double scale);
+/* Multiplies by NaN, so that every halo holds it, and then sets vectors. Collective. */
+spmv_status ranks_poison(const ranks *w, course *c);
 /* Checks own rows of y; a verdict of all rows, the same on all ranks. Collective. */
-int ranks_check(ranks *w, const course *c, xs which, verdict *out);
+int ranks_check(ranks *w, const course *c, verdict *out);
 
 /* ---- ranks_time.c --------------------------------------------------------------------------- */
 

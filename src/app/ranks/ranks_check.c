@@ -1,8 +1,8 @@
 /* ranks_check.c: every rank checks its own rows against sums of the file's entries and of x, which
  * it makes anew by index: no number that was exchanged is in the reference. y holds NaN before a
  * checked product, and before the first one so does every halo, by a product with an x of NaN.
- * Between samples x is turned to its negative, and the last product has another x: a halo of the
- * one before shows. */
+ * Between samples x is turned to its negative, and the last product has half of it: a halo of the
+ * one before shows. The reference of such an x is the same but for a power of 2. */
 #include "app/option_values.h"
 #include "ranks.h"
 #include <math.h>
@@ -15,26 +15,21 @@ static void put(void *array, int64_t n, double value, spmv_precision precision) 
         ((float *)array)[n] = (float)value;
 }
 
-double ranks_x_at(const ranks *w, xs which, int64_t v, int64_t j) {
-    enum { OTHER = 0x1a57 };
+double ranks_x_at(const ranks *w, int64_t v, int64_t j) {
     const int64_t n = v * w->of.cols + j;
-    if (which == FIRST_X && w->x) return w->x[n];
-    return random_entry(w->run->o->seed + (which == FIRST_X ? 0 : OTHER), (uint64_t)n);
+    return w->x ? w->x[n] : random_entry(w->run->o->seed, (uint64_t)n);
 }
 
-static void set_x(const ranks *w, const course *c, xs which, bool poison) {
-    const spmv_many_facts *f = &w->facts;
-    for (int64_t n = 0; n < f->own_cols * c->k; n++)
-        put(c->x, n, poison ? NAN : ranks_x_at(w, which, n % c->k, ranks_col(w, n / c->k)),
-            c->precision);
+static void set_x(const ranks *w, const course *c, double scale) {
+    for (int64_t n = 0; n < w->facts.own_cols * c->k; n++)
+        put(c->x, n, scale * ranks_x_at(w, n % c->k, ranks_col(w, n / c->k)), c->precision);
 }
 
-void ranks_set_vectors(const ranks *w, course *c, xs which) {
-    const spmv_many_facts *f = &w->facts;
+void ranks_set_vectors(const ranks *w, course *c, double scale) {
     const options *o = w->run->o;
-    set_x(w, c, which, false);
-    c->turned = false;
-    for (int64_t n = 0; n < f->own_rows * c->k; n++) {
+    set_x(w, c, scale);
+    c->scale = scale;
+    for (int64_t n = 0; n < w->facts.own_rows * c->k; n++) {
         const int64_t i = n % c->k * w->of.rows + ranks_row(w, n / c->k);
         put(c->y, n, NAN, c->precision);
         put(c->y0, n, o->beta == 0 ? NAN : random_entry(o->seed + 0x5eed, (uint64_t)i),
@@ -42,41 +37,38 @@ void ranks_set_vectors(const ranks *w, course *c, xs which) {
     }
 }
 
-void ranks_turn_x(const ranks *w, course *c) {
-    const spmv_many_facts *f = &w->facts;
-    c->turned = !c->turned;
-    for (int64_t n = 0; n < f->own_cols * c->k; n++)
-        if (c->precision == SPMV_F64)
-            ((double *)c->x)[n] = -((double *)c->x)[n];
-        else
-            ((float *)c->x)[n] = -((float *)c->x)[n];
-    for (int64_t n = 0; n < f->own_rows * c->k; n++) put(c->y, n, NAN, c->precision);
-}
-
-spmv_status ranks_poison(const ranks *w, course *c, xs which) {
-    ranks_set_vectors(w, c, which);
-    set_x(w, c, which, true);
+spmv_status ranks_poison(const ranks *w, course *c) {
+    ranks_set_vectors(w, c, 1);
+    set_x(w, c, NAN);
     TRY(ranks_multiply(w, c, SPMV_OVERLAPPED));
-    ranks_set_vectors(w, c, which);
+    ranks_set_vectors(w, c, 1);
     return SPMV_OK;
 }
 
 /* ---- the reference -------------------------------------------------------------------------- */
 
-static spmv_status make_right(ranks *w, spmv_precision precision, xs which, int64_t vectors) {
+typedef struct vector { /* one of a reference */
+    const ranks *w;
+    spmv_precision precision;
+    int64_t number;
+} vector;
+
+/* No rank holds all of x, unless it was typed. */
+static double number_of(const void *of, int64_t j) {
+    const vector *v = of;
+    const double x = ranks_x_at(v->w, v->number, j);
+    return v->precision == SPMV_F64 ? x : (double)(float)x;
+}
+
+static spmv_status make_right(ranks *w, spmv_precision precision, int64_t vectors) {
     oracle *right = calloc((size_t)vectors, sizeof *right);
-    double *x = malloc(((size_t)w->of.cols + 1) * sizeof *x);
-    spmv_status status = right && x ? SPMV_OK : SPMV_E_NOMEM;
-    w->right[which][precision] = right;
+    spmv_status status = right ? SPMV_OK : SPMV_E_NOMEM;
+    w->right[precision] = right;
     for (int64_t v = 0; v < vectors && status == SPMV_OK; v++) {
-        for (int64_t j = 0; j < w->of.cols; j++) {
-            const double x_j = ranks_x_at(w, which, v, j);
-            x[j] = precision == SPMV_F64 ? x_j : (double)(float)x_j;
-        }
-        status = oracle_of_entries(&w->own, precision, x, spmv_ctx_threads(w->run->ctx), &right[v]);
-        right[v].random_x = which == LAST_X || !w->x;
+        status = oracle_of_entries(&w->own, precision, number_of, &(vector){w, precision, v},
+                                   spmv_ctx_threads(w->run->ctx), &right[v]);
+        right[v].random_x = !w->x;
     }
-    free(x);
     return status;
 }
 
@@ -94,19 +86,18 @@ static void add_verdict(verdict *sum, const verdict *v) {
     sum->bad_rows += v->bad_rows;
 }
 
-int ranks_check(ranks *w, const course *c, xs which, verdict *out) {
+int ranks_check(ranks *w, const course *c, verdict *out) {
     const options *o = w->run->o;
     verdict mine = {.first_bad_row = -1}, *all = malloc((size_t)w->size * sizeof *all);
     spmv_status status = all ? SPMV_OK : SPMV_E_NOMEM;
-    if (status == SPMV_OK && !w->right[which][c->precision])
-        status = make_right(w, c->precision, which, most_vectors(o));
+    if (status == SPMV_OK && !w->right[c->precision])
+        status = make_right(w, c->precision, most_vectors(o));
     *out = mine;
     int code =
         ranks_agree(w, status == SPMV_OK ? 0 : complain(status, "out of memory for the reference"));
     if (!code) {
-        mine = oracle_check_all(w->right[which][c->precision], c->k,
-                                c->k > 1 ? SPMV_ROWS : SPMV_COLUMNS, c->precision,
-                                c->turned ? -o->alpha : o->alpha, o->beta, c->y0, c->y);
+        mine = oracle_check_all(w->right[c->precision], c->k, c->k > 1 ? SPMV_ROWS : SPMV_COLUMNS,
+                                c->precision, c->scale * o->alpha, o->beta, c->y0, c->y);
         if (mine.bad_rows) mine.first_bad_row = ranks_row(w, mine.first_bad_row);
         status = spmv_world_gather(w->world, &mine, sizeof mine, all);
         if (status != SPMV_OK) code = ranks_failed(w, status);

@@ -78,13 +78,12 @@ int ranks_load(ranks *w, const char *source, spmv_stats *stats, inputs *in) {
 }
 
 void ranks_unload(ranks *w) {
-    for (int k = 0; k < NXS; k++)
-        for (int p = 0; p < 2; p++) {
-            const int64_t n = w->right[k][p] ? most_vectors(w->run->o) : 0;
-            for (int64_t v = 0; v < n; v++) oracle_free(&w->right[k][p][v]);
-            free(w->right[k][p]);
-            w->right[k][p] = NULL;
-        }
+    for (int p = 0; p < 2; p++) {
+        const int64_t n = w->right[p] ? most_vectors(w->run->o) : 0;
+        for (int64_t v = 0; v < n; v++) oracle_free(&w->right[p][v]);
+        free(w->right[p]);
+        w->right[p] = NULL;
+    }
     free(w->x);
     w->x = NULL;
     spmv_many_mat_free(w->mat);

@@ -152,14 +152,14 @@ static void note_wrong(const ranks *w, const course *c, const candidate *e, resu
 }
 
 /* Checks a product; *right: it was. */
-static int check(ranks *w, const course *c, candidate *e, const char *stage, xs which, result *out,
+static int check(ranks *w, const course *c, candidate *e, const char *stage, result *out,
                  bool *right) {
     verdict v;
     const double worst = e->stage ? e->check.max_ratio : 0;
     e->stage = stage;
     *right = true;
     if (!w->run->o->verify) return 0;
-    const int code = ranks_check(w, c, which, &v);
+    const int code = ranks_check(w, c, &v);
     if (code) return code;
     e->check = v;
     if (worst > v.max_ratio) e->check.max_ratio = worst;
@@ -180,21 +180,21 @@ static int sample(ranks *w, course *c, candidate *e, result *out, spmv_status *s
     while (*status == SPMV_OK && !code && *right && !e->t.done) {
         *status = ranks_round(w, c, &e->how, &e->t);
         if (*status != SPMV_OK || (c->n & (c->n - 1))) continue;
-        ranks_turn_x(w, c);
+        ranks_set_vectors(w, c, -c->scale);
         *status = ranks_multiply(w, c, c->way);
-        if (*status == SPMV_OK) code = check(w, c, e, "later", FIRST_X, out, right);
+        if (*status == SPMV_OK) code = check(w, c, e, "later", out, right);
     }
     return code;
 }
 
-/* Makes a first product, samples, and a last product of another x. */
+/* Makes a first product, samples, and a last product of half of x. */
 static int follow(ranks *w, course *c, candidate *e, result *out, spmv_status *status,
                   bool *right) {
     session *run = w->run;
-    *status = ranks_poison(w, c, FIRST_X);
+    *status = ranks_poison(w, c);
     if (*status == SPMV_OK) *status = ranks_multiply(w, c, SPMV_OVERLAPPED);
     if (*status != SPMV_OK) return 0;
-    int code = check(w, c, e, "first", FIRST_X, out, right);
+    int code = check(w, c, e, "first", out, right);
     if (!code && *right && run->o->y_file && !run->wrote_y) code = ranks_save_y(w, c);
     if (code || !*right) return code;
     e->before = look_around();
@@ -206,9 +206,9 @@ static int follow(ranks *w, course *c, candidate *e, result *out, spmv_status *s
     e->after = look_around();
     code = ranks_add_noise(w, &e->noise);
     if (code) return code;
-    ranks_set_vectors(w, c, LAST_X);
+    ranks_set_vectors(w, c, 0.5);
     *status = ranks_multiply(w, c, c->way);
-    return *status == SPMV_OK ? check(w, c, e, "last", LAST_X, out, right) : 0;
+    return *status == SPMV_OK ? check(w, c, e, "last", out, right) : 0;
 }
 
 static const char *word_for(const ranks *w, spmv_status status, bool right, result *out) {

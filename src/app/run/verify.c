@@ -33,15 +33,17 @@ double random_entry(uint64_t seed, uint64_t i) {
     return bits & 1 ? size : -size;
 }
 
-/* [first, first + n) is the caller's: other rows are another thread's. */
-static void add_entry(oracle *o, int64_t first, int64_t n, int64_t row, double a, double x) {
-    if ((uint64_t)(row - first) >= (uint64_t)n) return;
+static bool is_within(int64_t row, int64_t first, int64_t n) {
+    return (uint64_t)(row - first) < (uint64_t)n;
+}
+
+static void add_entry(oracle *o, int64_t row, double a, double x) {
     if (o->len[row] < INT32_MAX) o->len[row]++;
     if (!isfinite(x)) return; /* add_special */
     const long double term = (long double)a * x, before = o->sum[row], sum = before + term;
     o->sum[row] = sum;
     if (!isfinite(term)) return;
-    o->lost[row] += (before - (sum - (sum - before))) + (term - (sum - before));
+    o->lost[row] += (double)((before - (sum - (sum - before))) + (term - (sum - before)));
     o->mass[row] += fabsl(term);
     o->square[row] += term * term;
 }
@@ -52,15 +54,17 @@ static double mirrored(const spmv_coo_view *A, double a) {
 
 /* Every thread passes over all entries and sums those of its rows, in the order of the file
  * whatever the number of threads. */
-static void sum_rows(const spmv_coo_view *A, const double *x, int64_t first, int64_t n, oracle *o) {
+static void sum_rows(const spmv_coo_view *A, oracle_x x, const void *of, int64_t first, int64_t n,
+                     oracle *o) {
     for (int64_t k = 0; k < A->nnz; k++) {
         double a = A->values ? A->values[k] : 1;
         int32_t i = A->row[k], j = A->col[k];
-        add_entry(o, first, n, i, a, x[j]);
-        if (A->symmetry != SPMV_GENERAL && i != j) add_entry(o, first, n, j, mirrored(A, a), x[i]);
+        if (is_within(i, first, n)) add_entry(o, i, a, x(of, j));
+        if (A->symmetry != SPMV_GENERAL && i != j && is_within(j, first, n))
+            add_entry(o, j, mirrored(A, a), x(of, i));
     }
     for (int64_t i = first; i < first + n; i++)
-        if (isfinite(o->sum[i])) o->sum[i] += o->lost[i];
+        if (isfinite(o->sum[i]) && isfinite(o->lost[i])) o->sum[i] += o->lost[i];
 }
 
 /* ---- infinity and NaN in x ------------------------------------------------------------------ */
@@ -79,17 +83,17 @@ static int by_place(const void *a, const void *b) {
 }
 
 /* Returns how many; out: NULL, only to count. */
-static int64_t gather_special(const spmv_coo_view *A, const double *x, special *out) {
+static int64_t gather_special(const spmv_coo_view *A, oracle_x x, const void *of, special *out) {
     int64_t n = 0;
     for (int64_t k = 0; k < A->nnz; k++) {
         double a = A->values ? A->values[k] : 1;
         int32_t i = A->row[k], j = A->col[k];
         bool twice = A->symmetry != SPMV_GENERAL && i != j;
-        if (!isfinite(x[j])) {
+        if (!isfinite(x(of, j))) {
             if (out) out[n] = (special){i, j, k, a};
             n++;
         }
-        if (twice && !isfinite(x[i])) {
+        if (twice && !isfinite(x(of, i))) {
             if (out) out[n] = (special){j, i, k, mirrored(A, a)};
             n++;
         }
@@ -99,12 +103,12 @@ static int64_t gather_special(const spmv_coo_view *A, const double *x, special *
 
 /* Only the sum of duplicates multiplies infinity: each on its own, 2 and -1 would be NaN. It does
  * so as the precision holds it: what f32 rounds to 0 gives NaN there. */
-static spmv_status add_special(const spmv_coo_view *A, spmv_precision precision, const double *x,
-                               oracle *o) {
-    int64_t n = gather_special(A, x, NULL);
+static spmv_status add_special(const spmv_coo_view *A, spmv_precision precision, oracle_x x,
+                               const void *of, oracle *o) {
+    int64_t n = gather_special(A, x, of, NULL);
     special *all = n ? malloc((size_t)n * sizeof *all) : NULL;
     if (n && !all) return SPMV_E_NOMEM;
-    if (n) gather_special(A, x, all);
+    if (n) gather_special(A, x, of, all);
     if (n) qsort(all, (size_t)n, sizeof *all, by_place);
     for (int64_t k = 0; k < n;) {
         const special *s = &all[k];
@@ -112,7 +116,7 @@ static spmv_status add_special(const spmv_coo_view *A, spmv_precision precision,
         for (k++; k < n && all[k].row == s->row && all[k].col == s->col; k++)
             spmv_sum_add(&sum, all[k].a);
         const double a = spmv_sum_total(&sum);
-        o->sum[s->row] += (precision == SPMV_F64 ? a : (float)a) * x[s->col];
+        o->sum[s->row] += (precision == SPMV_F64 ? a : (float)a) * x(of, s->col);
     }
     free(all);
     return SPMV_OK;
@@ -131,8 +135,8 @@ static void turn(spmv_coo_view *A) {
     A->row = of.col, A->col = of.row;
 }
 
-spmv_status oracle_of_entries(const spmv_coo_view *entries, spmv_precision precision,
-                              const double *x, int threads, oracle *out) {
+spmv_status oracle_of_entries(const spmv_coo_view *entries, spmv_precision precision, oracle_x x,
+                              const void *of, int threads, oracle *out) {
     const spmv_coo_view A = *entries;
     *out = (oracle){.threads = threads, .x_max = 1, .a_max = 1};
     size_t n = A.rows ? (size_t)A.rows : 1;
@@ -141,8 +145,9 @@ spmv_status oracle_of_entries(const spmv_coo_view *entries, spmv_precision preci
     for (int64_t k = 0; A.values && k < A.nnz; k++)
         if (isfinite(A.values[k])) out->a_max = fmax(out->a_max, fabs(A.values[k]));
     for (int64_t j = 0; j < A.cols; j++) {
-        all_finite &= isfinite(x[j]) != 0;
-        if (isfinite(x[j]) && fabs(x[j]) > out->x_max) out->x_max = fabs(x[j]);
+        const double x_j = x(of, j);
+        all_finite &= isfinite(x_j) != 0;
+        if (isfinite(x_j)) out->x_max = fmax(out->x_max, fabs(x_j));
     }
     out->sum = calloc(n, sizeof *out->sum);
     out->lost = calloc(n, sizeof *out->lost);
@@ -157,13 +162,17 @@ spmv_status oracle_of_entries(const spmv_coo_view *entries, spmv_precision preci
 #pragma omp parallel for num_threads(team) schedule(static, 1)
     for (int t = 0; t < team; t++) {
         int64_t first = spmv_split(A.rows, team, t);
-        sum_rows(&A, x, first, spmv_split(A.rows, team, t + 1) - first, out);
+        sum_rows(&A, x, of, first, spmv_split(A.rows, team, t + 1) - first, out);
     }
     free(out->lost);
     out->lost = NULL;
-    if (all_finite || add_special(&A, precision, x, out) == SPMV_OK) return SPMV_OK;
+    if (all_finite || add_special(&A, precision, x, of, out) == SPMV_OK) return SPMV_OK;
     oracle_free(out);
     return SPMV_E_NOMEM;
+}
+
+static double listed(const void *x, int64_t j) {
+    return ((const double *)x)[j];
 }
 
 spmv_status oracle_make(const spmv_mat *mat, spmv_op op, spmv_precision precision, const double *x,
@@ -172,7 +181,7 @@ spmv_status oracle_make(const spmv_mat *mat, spmv_op op, spmv_precision precisio
     *out = (oracle){0};
     TRY(spmv_mat_entries(mat, &A));
     if (op == SPMV_TRANSPOSE) turn(&A);
-    return oracle_of_entries(&A, precision, x, threads, out);
+    return oracle_of_entries(&A, precision, listed, x, threads, out);
 }
 
 void oracle_free(oracle *o) {
