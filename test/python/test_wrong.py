@@ -197,15 +197,25 @@ class Wrong(unittest.TestCase):
         self.assertIn(f"; disqualified sell16_lanes: its product is wrong in row {ROWS - 1}", record["config"]["reason"])
         self.assert_wrong(record, "csell_slices", (ROWS, 0, "first"))
 
+    def spmv_auto(self, *words):
+        """Where another program had the core in the few trials of csell_slices, auto chooses a right kernel: it tries again."""
+        for _ in range(3):
+            before = self.log.read_bytes() if self.log.exists() else b""
+            try:
+                return self.spmv(*words, *AUTO, "--log", self.log)
+            except AssertionError:
+                self.log.write_bytes(before)
+        return self.spmv(*words, *AUTO, "--log", self.log)
+
     def test_auto(self):
         for precision in "f64", "f32":
-            table, talk = self.spmv("-m", MATRIX, *AUTO, "-p", precision, "--log", self.log)
+            table, talk = self.spmv_auto("-m", MATRIX, "-p", precision)
             self.assert_shown_wrong(rows_of(table)["csell_slices"])
             self.assertNotIn("auto: ", talk)  # why it was chosen says how fast it was
             self.assertIn("spmv: 1 WRONG result: see the table\n", talk)
-        talk = self.spmv("sweep", MATRIX, *AUTO, "--log", self.log)[1]
+        talk = self.spmv_auto("sweep", MATRIX)[1]
         self.assertIn("0 ok, 0 skipped, 1 wrong, 0 failed", talk)
-        said, _ = self.spmv("tune", "-m", MATRIX, *AUTO, "--log", self.log)
+        said, _ = self.spmv_auto("tune", "-m", MATRIX)
         self.assertIn("\nauto: no result was right, so no command is recommended\n", said)
         for record in self.records():
             self.assert_auto_is_wrong(record)
