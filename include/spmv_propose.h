@@ -13,7 +13,7 @@ enum {
     SPMV_LONG_ROW = 1024,  /* entries of a row that slices are not for */
     SPMV_FEW_VALUES = 256, /* more distinct values than that are not counted */
     SPMV_COST_TERMS = 2,   /* of a model that a script fits */
-    SPMV_MOST_PROPOSED = 16
+    SPMV_MOST_PROPOSED = 24
 };
 
 /* The features of a matrix, from row_ptr and a sample of slices of 32 rows. Shares are of the

@@ -14,6 +14,7 @@ on the source as it is, counts as not tried. It ends with exit code 1 if a fault
 does not list."""
 
 import argparse
+import contextlib
 import fcntl
 import fnmatch
 import glob
@@ -287,7 +288,8 @@ def passes(test, most_s):
         for line in run.stdout:
             if b"[  FAILED  ]" in line and not has_failed.is_set():
                 has_failed.set()
-                os.killpg(run.pid, signal.SIGKILL)
+                with contextlib.suppress(ProcessLookupError):  # it has just ended
+                    os.killpg(run.pid, signal.SIGKILL)
 
     threading.Thread(target=listen, daemon=True).start()
     try:

@@ -2,31 +2,41 @@
 #include "features_of.h"
 
 /* Both backends' models, also where the other backend's device is absent. */
+static void check_proposals(const spmv_backend *b, const spmv_features *f) {
+    spmv_proposals all = {.n = 0};
+    int baselines = 0;
+    (b == &spmv_omp ? spmv_propose_omp : spmv_propose_cuda)(f, &all);
+    assert_in_range(all.n, 2, SPMV_MOST_PROPOSED);
+    for (int p = 0; p < all.n; p++) {
+        const spmv_proposal *one = &all.list[p];
+        assert_true(isfinite(one->predicted_speedup) && one->predicted_speedup >= 0 &&
+                    one->predicted_setup >= 0);
+        assert_true(strlen(one->why) + 1 < sizeof one->why && strlen(one->why) > 5);
+        for (const char *c = one->why; *c; c++) /* or a wisdom file's line is damage */
+            assert_in_range(*c, ' ', '~');
+        for (int n = 0; n < b->nkernels; n++)
+            baselines += one->predicted_speedup == 0 && strcmp(one->kernel, b->names[n]) == 0;
+    }
+    assert_true(baselines > 0);
+}
+
 static void proposals_name_real_kernels(void **state) {
     (void)state;
-    static const char *const sources[] = {"gen:poisson2d:60",       "gen:random:3000:8",
-                                          "gen:giantrow:3000:1500", "gen:fem3d:6:3",
-                                          "gen:banded:2000:100",    "gen:powerlaw:3000:8"};
+    static const char *const sources[] = {
+        "gen:poisson2d:60",    "gen:random:3000:8",   "gen:giantrow:3000:1500", "gen:fem3d:6:3",
+        "gen:banded:2000:100", "gen:powerlaw:3000:8", "gen:banded:3000:101",    "gen:dense:300x300",
+        "gen:fem3d:12",        "gen:rmat:10"};
+    static const int64_t vectors[] = {0, 2, 32};
     for (int k = 0; k < COUNT(sources); k++)
         for (const spmv_backend *const *b = spmv_backends; *b; b++) {
             const int reader = *b == &spmv_omp ? SPMV_FOR_HOST : SPMV_FOR_GPU;
             spmv_features f = features_for(reader, sources[k], NULL);
-            spmv_proposals all = {.n = 0};
-            int baselines = 0;
-            (*b == &spmv_omp ? spmv_propose_omp : spmv_propose_cuda)(&f, &all);
-            assert_in_range(all.n, 2, SPMV_MOST_PROPOSED);
-            for (int p = 0; p < all.n; p++) {
-                const spmv_proposal *one = &all.list[p];
-                assert_true(isfinite(one->predicted_speedup) && one->predicted_speedup >= 0 &&
-                            one->predicted_setup >= 0);
-                assert_true(strlen(one->why) + 1 < sizeof one->why && strlen(one->why) > 5);
-                for (const char *c = one->why; *c; c++) /* or a wisdom file's line is damage */
-                    assert_in_range(*c, ' ', '~');
-                for (int n = 0; n < (*b)->nkernels; n++)
-                    baselines +=
-                        one->predicted_speedup == 0 && strcmp(one->kernel, (*b)->names[n]) == 0;
+            for (int way = 0; way < 12; way++) { /* each adds proposals of its own */
+                f.vectors = vectors[way % 3];
+                f.layout = way / 3 % 2 ? SPMV_ROWS : SPMV_COLUMNS;
+                f.cache = way / 6 ? 50 << 20 : 0;
+                check_proposals(*b, &f);
             }
-            assert_true(baselines > 0);
         }
 }
 

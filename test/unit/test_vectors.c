@@ -311,7 +311,7 @@ static void try_bits(const spmv_backend *backend, int k, const pair *p, spmv_lay
 
 static void bits_depend_on_no_other_column(void **state) {
     (void)state;
-    static const char *const some[] = {"every length", "dense row"};
+    static const char *const some[] = {"every length", "dense row", "giant row"};
     tally = (struct tally){0};
     for (int f = 0; f < COUNT(some); f++) {
         pair p = pair_of(some[f], 2, MOST);
