@@ -25,10 +25,10 @@ large='powerlaw:20000:8 rmat:13 ci:2048 poisson2d:300 poisson3d:40 dense:700x900
     mesh:20000:3 mesh:8000:6 twin:shyy41 dense:1x1 dense:1x5000 dense:5000x1'
 small='powerlaw:600:8 rmat:8 poisson2d:30 dense:70x90 random:300:40:900 mesh:400:3 road:900 giantrow:900:700 banded:300:41
     diagonal:900 dense:1x500 dense:500x1'
-sanitized='giantrow:900:700 mesh:5000 random:400:33:5000'
+sanitized='giantrow:2000:1900 mesh:5000 random:400:33:5000'
 [ -n "$emulated" ] && classes=${CLASSES:-$small} matrices=${MATRICES:-/none} || classes=${CLASSES:-$large}
 quickly='poisson2d:60 box27:9 ci:500 rmat:10 powerlaw:3000:8 diagonal:4000 banded:500:41 dense:70x90 mesh:1500:3 road:3000'
-tests=${TESTS:-'test_kernels test_kernel_rules test_kernels_in_turn test_apply test_streams test_source test_source_tuning test_values test_device_memory test_peak test_formats test_device_formats test_coo_csb test_csr_balanced test_upload test_live'}
+tests=${TESTS:-'test_kernels test_kernel_rules test_kernels_in_turn test_vectors test_apply test_streams test_source test_source_tuning test_values test_device_memory test_peak test_formats test_device_formats test_coo_csb test_csr_balanced test_upload test_live'}
 
 # ---- one job, in its own process: cuda.sh BUILD WORK NUMBER JOB... -------------------------------------------------------
 if [ $# -gt 1 ]; then

@@ -182,7 +182,8 @@ static void an_iteration_is_captured_and_replayed(void **state) {
         "cuda:csr_warp",    "cuda:csr_lanes",   "cuda:csr_balanced", "cuda:sell_thread_ahead",
         "cuda:csell_lists", "cuda:csell_warp",  "cuda:xcache_block", "cuda:hubs",
         "cuda:bsr_warp",    "cuda:ell_thread",  "cuda:hyb_thread",   "cuda:csr5_tiles",
-        "cuda:dia_thread",  "cuda:sell_thread", "cuda:coo_segments", "cuda:auto"};
+        "cuda:dia_thread",  "cuda:sell_thread", "cuda:coo_segments", "cuda:csr_shares",
+        "cuda:auto"};
     spmv_ctx *ctx = gpu_context();
     spmv_mat *mat = mat_of(ctx, "gen:poisson2d:60");
     for (int k = 0; k < COUNT(kernels); k++) solve(mat, kernels[k]);
