@@ -3,6 +3,7 @@
  * threads, against the program's own check. A new kernel is tested without a change here. With
  * SPMV_FEW_PRODUCTS set, as where every line is counted, it takes one number of threads. */
 #include "kernels.h"
+#include "walled.h"
 
 enum { NTHREADS = 4, MANY_ROWS = 1 << 16 }; /* many: one number of threads, to save time */
 static const int thread_counts[NTHREADS] = {1, 2, 3, 5};
@@ -114,6 +115,48 @@ static void try_backend(const spmv_backend *backend) {
     assert_int_equal(wrong, 0);
 }
 
+/* x begins behind one wall, or ends in front of one. */
+static void multiply_walled(const setup *c, const subject *s) {
+    const size_t width = width_of(c->precision), bytes = (size_t)s->cols * width;
+    spmv_plan *plan = plan_of(c, s);
+    if (!plan) return;
+    walled x = walled_off(bytes);
+    char *y = malloc((size_t)s->rows * width + 1);
+    assert_non_null(y);
+    char *const places[] = {x.first, x.bytes};
+    for (int k = 0; k < COUNT(places); k++) {
+        memset(x.first, 0, bytes);
+        memcpy(places[k], s->x[c->precision] + GUARD * width, bytes);
+        assert_int_equal(spmv_exec(plan, 1, places[k], 0, y), SPMV_OK);
+    }
+    free(y);
+    munmap(x.all, x.size);
+    spmv_plan_free(plan);
+}
+
+static void try_walled(const spmv_backend *backend, int k, const spmv_kernel *kernel,
+                       const subject *s) {
+    static const int variants[] = {SPMV_F64_O32, SPMV_F32_O32};
+    const spmv_param *isa = spmv_param_of(kernel, SPMV_isa);
+    for (int v = 0; backend->host && v < COUNT(variants); v++)
+        for (int64_t with = 0; with <= (isa ? best_isa() : 0); with++) {
+            setup c = setup_of(backend, k, variants[v]);
+            if (isa) set(&c, isa, with);
+            multiply_walled(&c, s);
+        }
+}
+
+static void nothing_around_x_is_read(void **state) {
+    (void)state;
+    static const char *const names[] = {"every length", "dense",   "runs",
+                                        "symmetric",    "one row", "wide"};
+    for (int f = 0; f < COUNT(names); f++) {
+        subject s = fixture_subject(names[f], 2);
+        visit_kernels(try_walled, &s);
+        fixture_subject_free(&s);
+    }
+}
+
 /* One variant with its defaults, another with each kernel and number of threads. */
 static void try_one_variant(const spmv_backend *backend, int k, const spmv_kernel *kernel,
                             const subject *s) {
@@ -204,6 +247,7 @@ int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(backends_say_whether_they_are_here),
         cmocka_unit_test(any_number_of_threads_is_right),
+        cmocka_unit_test(nothing_around_x_is_read),
         cmocka_unit_test(columns_may_be_far_apart),
         cmocka_unit_test(every_product_is_right),
     };

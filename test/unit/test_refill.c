@@ -1,8 +1,7 @@
 /* test_refill.c: new values for a matrix of many chunks, with a row longer than a chunk: products
  * are bit for bit those of a matrix that was made of them. */
 #include "context.h"
-#include <sys/mman.h>
-#include <unistd.h>
+#include "walled.h"
 
 enum { ROWS = 60000, LONGEST = 20000, LONG_ROW = 31234 };
 
@@ -173,22 +172,6 @@ static void floats_stay_floats(void **state) {
     free(wide);
     free(p->col_idx);
     free(p);
-}
-
-/* Memory of that many bytes, and behind them a page that nobody may read. */
-typedef struct walled {
-    void *all, *bytes;
-    size_t size;
-} walled;
-
-static walled walled_off(size_t bytes) {
-    const size_t page = (size_t)sysconf(_SC_PAGESIZE), before = (bytes + page - 1) / page * page;
-    walled w = {.size = before + page};
-    w.all = mmap(NULL, w.size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    assert_ptr_not_equal(w.all, MAP_FAILED);
-    assert_int_equal(mprotect((char *)w.all + before, page, PROT_NONE), 0);
-    w.bytes = (char *)w.all + before - bytes;
-    return w;
 }
 
 static void nothing_behind_the_values_is_read(void **state) {

@@ -3,19 +3,24 @@
  * every instruction set; and that no other matrix gets in. */
 #include "instructions.h"
 
-/* About three entries per row, at most reach columns from the diagonal, mirrored, and most of the
- * diagonal. */
+static void add_pair(entries *e, int64_t i, int64_t j, double sign) {
+    add_random(e, i, j);
+    add_entry(e, j, i, sign * e->values[e->nnz - 1]);
+}
+
+/* About three entries per row, at most reach columns from the diagonal, and one that is as far,
+ * mirrored, and most of the diagonal. */
 static entries mirrored(int64_t rows, int64_t reach, double sign) {
     entries e = {.rows = rows, .cols = rows};
     for (int64_t i = 0; i < rows; i++) {
         if (i % 7) add_random(&e, i, i);
-        for (int64_t n = 0, last = -1; n < i % 4; n++) {
+        if (i == reach) add_pair(&e, i, 0, sign);
+        for (int64_t n = 0, last = i == reach ? 0 : -1; n < i % 4; n++) {
             uint64_t at = spmv_mix((uint64_t)(4 * i + n + 1));
             int64_t j = i - 1 - (int64_t)(at % (uint64_t)reach);
             if (j <= last) continue;
             last = j;
-            add_random(&e, i, j);
-            add_entry(&e, j, i, sign * e.values[e.nnz - 1]);
+            add_pair(&e, i, j, sign);
         }
     }
     return e;
@@ -110,7 +115,8 @@ static void assert_product(spmv_mat *mat, int64_t n, spmv_precision precision, d
 
 static void products_are_right(void **state) {
     (void)state;
-    static const int64_t shape[][2] = {{400, 3}, {400, 399}, {70000, 500}, {70000, 69999}};
+    static const int64_t shape[][2] = {
+        {400, 3}, {400, 399}, {70000, 500}, {70000, 65536}, {70000, 69999}};
     static const int threads[] = {1, 2, 5, 64};
     for (int s = 0; s < COUNT(shape); s++)
         for (int t = 0; t < COUNT(threads); t++)
