@@ -311,7 +311,7 @@ class Tests:
     for the next run; that they pass is, too, while the objects are the same."""
 
     def __init__(self, objects):
-        self.objects, self.seconds, self.failing, self.passing = objects, {}, set(), set()
+        self.objects, self.seconds, self.failing, self.passing, self.built = objects, {}, set(), set(), set()
         for test, (took, _) in self.known().items():
             self.seconds[test] = took
 
@@ -323,10 +323,7 @@ class Tests:
         """Says whether the test passes on the source as it is."""
         if test in self.passing or test in self.failing:
             return test in self.passing
-        made = make([test])
-        if made.returncode:
-            sys.exit(f"mutate.py: the source as it is does not build:\n{made.stderr}")
-        self.objects.keep()
+        self.build([test])
         key = digest(version_of(test), shared_version(), self.objects.version())
         took, of = self.known().get(test, (0, ""))  # another job may have timed it meanwhile
         self.seconds[test] = took
@@ -342,12 +339,21 @@ class Tests:
         self.passing.add(test)
         return True
 
+    def build(self, tests):
+        """Builds tests on the source as it is, and keeps their objects."""
+        made = make(tests)
+        if made.returncode:
+            sys.exit(f"mutate.py: the source as it is does not build:\n{made.stderr}")
+        self.objects.keep()
+        self.built.update(tests)
+
     def time(self, tests):
+        """Objects of tests that changed since an earlier run are built first: what is put back after a fault is what was kept."""
         for test in tests:
             if test not in self.seconds:
                 self.holds(test)
-        if not self.objects.kept:
-            self.holds(tests[0])
+        if not self.built.issuperset(tests):
+            self.build(tests)
 
 
 # ---- a run --------------------------------------------------------------------------------------------
