@@ -108,6 +108,12 @@ scarce() {
     done
 }
 
+# take_turns LEAST: $numbers: of ranks that a fault is planted for, LEAST to 4; with FEW one of them, each in its turn.
+turn=0
+take_turns() {
+    numbers=$(seq "$1" 4) turn=$((turn + 1))
+    [ -z "${FEW:-}" ] || numbers=$(($1 + turn % (5 - $1)))
+}
 # exchanged MPI FILE OLD NEW [LEAST]: the check finds the fault, of src/many/mpi/FILE with NEW in the place of OLD, with LEAST and
 # more ranks. Ranks that misunderstand each other may wait forever. Of one matrix each rank gets entries from those before it alone.
 exchanged() {
@@ -117,7 +123,8 @@ exchanged() {
         for (k = 0; k < 180; k++) print 1 + k % 60, 1 + k * 7 % (1 + k % 60), k + 1 }' >"$work/one_way.mtx"
     plant many "mpi/$2" "$3" "$4"
     "mpicc.$1" $flags -include unistd.h -fPIC -shared "$work"/many/mpi/*.c -o "$built/planted_$1.so" || exit
-    for ranks in $(seq "${5:-2}" 4); do
+    take_turns "${5:-2}"
+    for ranks in $numbers; do
         timeout -k 1 10 "mpiexec.$1" -n $ranks "$built/ranks_$1" -x "$built/planted_$1.so" $kind -m gen:random:60:5 \
             -m gen:poisson2d:12 -m "$work/one_way.mtx" >"$work/said" 2>&1; code=$?
         if [ $code != 0 ]; then passed=$((passed + 1)); else
@@ -132,7 +139,8 @@ planted() {
     build_planted $1 "$2" || exit
     kind=
     [ $2 != whole.c ] || kind='-h replicate -n gen:poisson2d:12'
-    for ranks in 2 3 4; do
+    take_turns 2
+    for ranks in $numbers; do
         timeout -k 1 120 "mpiexec.$1" -n $ranks "$built/ranks_planted" $kind -m gen:random:60:5 -m gen:poisson2d:12 -m gen:dense:1x3000 \
             >"$work/said" 2>&1
         if found; then passed=$((passed + 1)); else
@@ -226,7 +234,8 @@ misread() {
             ${CC:-gcc} $flags -Isrc -fPIC -c "$work/read/$2" -o "$work/planted.o" && ${CC:-gcc} -shared $flags -o "$work/lib/libspmv.so" "$work/planted.o" \
             -Wl,--whole-archive "$work/parts.a" -Wl,--no-whole-archive $(cat "$built/.libs") -lm || exit
     fi
-    for ranks in 2 3 4; do
+    take_turns 2
+    for ranks in $numbers; do
         LD_LIBRARY_PATH=$work/lib timeout -k 1 120 "mpiexec.$1" -n $ranks "$built/ranks_planted" -r test/data/coordinate_real_symmetric.mtx \
             -r "$work/many_duplicates.mtx" -r "$work/word_61.mtx" -r "$work/duplicates.mtx.gzip" -r gen:rmat:7:4 >"$work/said" 2>&1
         if found; then passed=$((passed + 1)); else
