@@ -52,6 +52,8 @@ right() { # MPI RANKS: results are those of one process, to within rounding
 refused() { # MPI
     start $1 2 -m gen:poisson2d:20 -T; is "-T, $1" 64 $code; is "said of -T, $1" 1 "$(grep -c '^spmv: over ranks' "$work/err")"
     start $1 2 -m gen:poisson2d:20 --cache=cold; is "cold, $1" 64 $code
+    start $1 2 -m gen:poisson2d:20 -x "$work/large_x.mtx" -p f32; is "an x that f32 cannot hold, $1" 65 $code
+    is "said of an x that f32 cannot hold, $1" 1 "$(grep -c '^spmv: .*number 5 is 5e+38, too large for f32' "$work/err")"
     start $1 2 -m gen:poisson2d:20 -Z; is "-Z, $1" 64 $code; is "said of -Z, $1" 1 "$(grep -c '^spmv: unknown option' "$work/err")"
     start $1 2 -m "$work/none.mtx"; is "no file, $1" 66 $code; is "said of no file, $1" 1 "$(grep -c '^spmv: .*none.mtx' "$work/err")"
     start $1 2 -m gen:poisson2d:20 --partition="$work/x.mtx"; is "no partition, $1" 65 $code
@@ -139,10 +141,10 @@ scarce() { # MPI: a rank that lacks memory ends all, is named, and a number of r
 }
 
 # FAULT in the exchange of MPI (faulty.c), which lies beside a copy of the program in place of the sound one.
-caught() { # FAULT MPI RANKS HALO
+caught() { # FAULT MPI RANKS HALO [-x FILE]
     FAULT=$1; export FAULT
     program=$work/faulty/spmv
-    start "$2" "$3" -m gen:poisson2d:30 -k csr_rows --halo=$4
+    start "$2" "$3" -m gen:poisson2d:30 -k csr_rows --halo=$4 ${5:-} ${6:-}
     is "exit with the fault '$1', $2, $3 ranks, $4" 1 $code
     is "records with the fault '$1', $2, $3 ranks, $4" 1 "$(said '"status":"wrong"')"
     program=$root/$built/spmv
@@ -152,6 +154,8 @@ caught() { # FAULT MPI RANKS HALO
 program=$root/$built/spmv
 symmetric=$(grep -l '^%%MatrixMarket.*symmetric' test/data/a*.mtx | head -n 1)
 awk 'BEGIN { print "%%MatrixMarket matrix array real general\n400 1"; for (k = 0; k < 400; k++) print k % 17 - 8.5 }' >"$work/x.mtx"
+awk 'BEGIN { print "%%MatrixMarket matrix array real general\n900 1"; for (k = 0; k < 900; k++) print 1 }' >"$work/ones.mtx"
+sed '7s/.*/5e38/' "$work/x.mtx" >"$work/large_x.mtx"
 awk 'BEGIN { for (k = 0; k < 200; k++) print int(k / 3) % 2 }' >"$work/owners"
 gzip -c test/data/duplicates.mtx >"$work/packed.mtx.gz"
 awk 'BEGIN { print "%%MatrixMarket matrix coordinate real general\n60 60 60"; for (k = 1; k <= 60; k++) print k, 1, k == 41 ? "x" : k }' >"$work/wrong.mtx"
@@ -173,6 +177,7 @@ for mpi in mpich openmpi; do
         for halo in lists replicate; do
             for fault in index dropped late frozen; do caught $fault $mpi $ranks $halo; done
             [ $ranks = 2 ] || caught swapped $mpi $ranks $halo
+            [ $ranks = 2 ] || caught swapped $mpi $ranks $halo -x "$work/ones.mtx"
         done
     done
 done

@@ -9,6 +9,7 @@ built=$1
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 OMP_WAIT_POLICY=passive
 work=$(mktemp -d) || exit 73
 trap 'rm -rf "$work"' EXIT
+trap 'exit 143' INT TERM
 # Under sanitizers all is compiled with them but the MPIs. ranks.c looks for leaks between the begin of MPI and its end.
 printf 'leak:%s\n' libmpi libmpich libopen- libpmix libuc libfabric libhwloc libevent libpmi mca_ >"$work/leaks"
 export LSAN_OPTIONS=leak_check_at_exit=0:print_suppressions=0:suppressions=$work/leaks UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1

@@ -25,8 +25,8 @@ typedef struct ranks {
     spmv_many_facts facts, *all; /* of this rank; [size] */
     const int64_t *number;       /* of own rows in the file, lent by mat; NULL: they follow facts */
     spmv_coo_view own;           /* entries of own rows, lent by mat; none if nothing is checked */
-    double *x;        /* [vectors][of.cols] of -x; NULL: numbers are made by their index */
-    oracle *right[2]; /* [precision], of each vector; NULL: not made yet */
+    double *x;           /* [vectors][of.cols] of -x; NULL: numbers are made by their index */
+    oracle *right[2][2]; /* [x was typed][precision], of each vector; NULL: not made yet */
 } ranks;
 
 enum { WAYS = SPMV_PRODUCT_ALONE + 1 };
@@ -41,6 +41,7 @@ typedef struct course { /* of products by one cell */
     int64_t k;
     void *x, *y, *y0;
     spmv_many_way way;      /* of a product: overlapped, or in turn */
+    bool typed;             /* x is that of -x */
     double scale;           /* of x: a power of 2 or its negative */
     int inner, n, capacity; /* products of a sample, samples */
     double *slowest[WAYS];  /* [n] seconds of a product, on the host that took longest */
@@ -95,9 +96,8 @@ int ranks_save_y(ranks *w, const course *c);
 
 /* ---- ranks_check.c -------------------------------------------------------------------------- */
 
-/* Returns number j of vector v as it was typed or is made of its index. */
-double ranks_x_at(const ranks *w, int64_t v, int64_t j);
-/* Sets own x, times a power of 2 or its negative, and y0 of a course, and poisons y. */
+/* Sets own x, as typed or made of its index, times a power of 2 or its negative, and y0 of a
+ * course, and poisons y. */
 void ranks_set_vectors(const ranks *w, course *c, double scale);
 /* Multiplies by NaN, so that every halo holds it, and then sets vectors. Collective. */
 spmv_status ranks_poison(const ranks *w, course *c);

@@ -1,8 +1,8 @@
 /* ranks_check.c: every rank checks its own rows against sums of the file's entries and of x, which
  * it makes anew by index: no number that was exchanged is in the reference. y holds NaN before a
  * checked product, and before the first one so does every halo, by a product with an x of NaN.
- * Between samples x is turned to its negative, and the last product has half of it: a halo of the
- * one before shows. The reference of such an x is the same but for a power of 2. */
+ * Between samples x is turned to its negative, and the last product has half or twice a random x: a
+ * halo of the one before shows. The reference of such an x is the same but for a power of 2. */
 #include "app/option_values.h"
 #include "ranks.h"
 #include <math.h>
@@ -15,14 +15,14 @@ static void put(void *array, int64_t n, double value, spmv_precision precision) 
         ((float *)array)[n] = (float)value;
 }
 
-double ranks_x_at(const ranks *w, int64_t v, int64_t j) {
+static double x_at(const ranks *w, bool typed, int64_t v, int64_t j) {
     const int64_t n = v * w->of.cols + j;
-    return w->x ? w->x[n] : random_entry(w->run->o->seed, (uint64_t)n);
+    return typed ? w->x[n] : random_entry(w->run->o->seed, (uint64_t)n);
 }
 
 static void set_x(const ranks *w, const course *c, double scale) {
     for (int64_t n = 0; n < w->facts.own_cols * c->k; n++)
-        put(c->x, n, scale * ranks_x_at(w, n % c->k, ranks_col(w, n / c->k)), c->precision);
+        put(c->x, n, scale * x_at(w, c->typed, n % c->k, ranks_col(w, n / c->k)), c->precision);
 }
 
 void ranks_set_vectors(const ranks *w, course *c, double scale) {
@@ -49,6 +49,7 @@ spmv_status ranks_poison(const ranks *w, course *c) {
 
 typedef struct vector { /* one of a reference */
     const ranks *w;
+    bool typed;
     spmv_precision precision;
     int64_t number;
 } vector;
@@ -56,18 +57,18 @@ typedef struct vector { /* one of a reference */
 /* No rank holds all of x, unless it was typed. */
 static double number_of(const void *of, int64_t j) {
     const vector *v = of;
-    const double x = ranks_x_at(v->w, v->number, j);
+    const double x = x_at(v->w, v->typed, v->number, j);
     return v->precision == SPMV_F64 ? x : (double)(float)x;
 }
 
-static spmv_status make_right(ranks *w, spmv_precision precision, int64_t vectors) {
+static spmv_status make_right(ranks *w, bool typed, spmv_precision precision, int64_t vectors) {
     oracle *right = calloc((size_t)vectors, sizeof *right);
     spmv_status status = right ? SPMV_OK : SPMV_E_NOMEM;
-    w->right[precision] = right;
+    w->right[typed][precision] = right;
     for (int64_t v = 0; v < vectors && status == SPMV_OK; v++) {
-        status = oracle_of_entries(&w->own, precision, number_of, &(vector){w, precision, v},
+        status = oracle_of_entries(&w->own, precision, number_of, &(vector){w, typed, precision, v},
                                    spmv_ctx_threads(w->run->ctx), &right[v]);
-        right[v].random_x = !w->x;
+        right[v].random_x = !typed;
     }
     return status;
 }
@@ -90,14 +91,15 @@ int ranks_check(ranks *w, const course *c, verdict *out) {
     const options *o = w->run->o;
     verdict mine = {.first_bad_row = -1}, *all = malloc((size_t)w->size * sizeof *all);
     spmv_status status = all ? SPMV_OK : SPMV_E_NOMEM;
-    if (status == SPMV_OK && !w->right[c->precision])
-        status = make_right(w, c->precision, most_vectors(o));
+    if (status == SPMV_OK && !w->right[c->typed][c->precision])
+        status = make_right(w, c->typed, c->precision, most_vectors(o));
     *out = mine;
     int code =
         ranks_agree(w, status == SPMV_OK ? 0 : complain(status, "out of memory for the reference"));
     if (!code) {
-        mine = oracle_check_all(w->right[c->precision], c->k, c->k > 1 ? SPMV_ROWS : SPMV_COLUMNS,
-                                c->precision, c->scale * o->alpha, o->beta, c->y0, c->y);
+        mine = oracle_check_all(w->right[c->typed][c->precision], c->k,
+                                c->k > 1 ? SPMV_ROWS : SPMV_COLUMNS, c->precision,
+                                c->scale * o->alpha, o->beta, c->y0, c->y);
         if (mine.bad_rows) mine.first_bad_row = ranks_row(w, mine.first_bad_row);
         status = spmv_world_gather(w->world, &mine, sizeof mine, all);
         if (status != SPMV_OK) code = ranks_failed(w, status);

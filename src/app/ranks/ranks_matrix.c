@@ -78,11 +78,12 @@ int ranks_load(ranks *w, const char *source, spmv_stats *stats, inputs *in) {
 }
 
 void ranks_unload(ranks *w) {
-    for (int p = 0; p < 2; p++) {
-        const int64_t n = w->right[p] ? most_vectors(w->run->o) : 0;
-        for (int64_t v = 0; v < n; v++) oracle_free(&w->right[p][v]);
-        free(w->right[p]);
-        w->right[p] = NULL;
+    for (int k = 0; k < 4; k++) {
+        oracle **right = &w->right[k / 2][k % 2];
+        const int64_t n = *right ? most_vectors(w->run->o) : 0;
+        for (int64_t v = 0; v < n; v++) oracle_free(&(*right)[v]);
+        free(*right);
+        *right = NULL;
     }
     free(w->x);
     w->x = NULL;

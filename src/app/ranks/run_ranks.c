@@ -187,7 +187,7 @@ static int sample(ranks *w, course *c, candidate *e, result *out, spmv_status *s
     return code;
 }
 
-/* Makes a first product, samples, and a last product of half of x. */
+/* Makes a first product, samples, and a last product of another x. */
 static int follow(ranks *w, course *c, candidate *e, result *out, spmv_status *status,
                   bool *right) {
     session *run = w->run;
@@ -206,7 +206,8 @@ static int follow(ranks *w, course *c, candidate *e, result *out, spmv_status *s
     e->after = look_around();
     code = ranks_add_noise(w, &e->noise);
     if (code) return code;
-    ranks_set_vectors(w, c, 0.5);
+    c->typed = false; /* of ones, say, entries in wrong places would not show */
+    ranks_set_vectors(w, c, fabs(run->o->alpha) > 1 ? 0.5 : 2); /* alpha times it is exact */
     *status = ranks_multiply(w, c, c->way);
     return *status == SPMV_OK ? check(w, c, e, "last", out, right) : 0;
 }
@@ -222,7 +223,7 @@ static const char *word_for(const ranks *w, spmv_status status, bool right, resu
 static int run_cell(ranks *w, inputs *in, int k, result *out) {
     session *run = w->run;
     const cell *asked = &run->cell[k];
-    course c = {.precision = asked->precision, .k = asked->vectors};
+    course c = {.precision = asked->precision, .k = asked->vectors, .typed = w->x != NULL};
     candidate e = {.cell = k, .how = sampling_in(run->o, asked->cache)};
     bool right = false;
     int code = ranks_agree(w, course_alloc(w, &c) ? 0 : complain(SPMV_E_NOMEM, NULL));
@@ -246,8 +247,12 @@ static int load_own_x(ranks *w, int64_t vectors) {
     inputs in = {.rows = w->of.rows, .cols = w->of.cols, .vectors = vectors};
     const int code = load_x(run, &in);
     w->x = in.x;
-    for (int64_t j = 0; j < vectors * w->of.cols && !code; j++)
+    bool is_f32 = false;
+    for (int k = 0; k < run->ncells; k++) is_f32 |= run->cell[k].precision == SPMV_F32;
+    for (int64_t j = 0; j < vectors * w->of.cols && !code; j++) {
         if (!isfinite(in.x[j])) return refuse("the numbers of -x are finite");
+        if (is_f32 && !isfinite((float)in.x[j])) return x_too_large(run, j, in.x[j]);
+    }
     return code;
 }
 

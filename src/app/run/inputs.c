@@ -60,7 +60,7 @@ static void *start_y(session *r, int64_t n, spmv_precision precision) {
     return out;
 }
 
-static int too_large(const session *r, int64_t j, double value) {
+int x_too_large(const session *r, int64_t j, double value) {
     char what[512];
     snprintf(what, sizeof what, "%s: number %lld is %g, too large for f32: -p f64", r->o->x_file,
              (long long)j + 1, value);
@@ -95,7 +95,7 @@ int make_precision(session *r, const spmv_mat *mat, inputs *in, spmv_precision p
         in->infinite[precision] |= !isfinite(exact[j]);
         if (isinf(exact[j]) && !isinf(in->x[j])) {
             free(exact);
-            return too_large(r, j, in->x[j]);
+            return x_too_large(r, j, in->x[j]);
         }
     }
     if (status == SPMV_OK && r->o->verify)

@@ -168,6 +168,8 @@ sampling sampling_in(const options *o, spmv_cache cache);
 int check_room(
     const inputs *in); /* for the vectors of in->rows and in->cols, before they are allocated */
 int load_x(session *s, inputs *in);
+/* Refuses number j of -x, which f32 cannot hold. */
+int x_too_large(const session *s, int64_t j, double value);
 int make_precision(session *s, const spmv_mat *mat, inputs *in, spmv_precision precision);
 /* Finds x and y0 of a cell, in its layout; its precision was made. */
 int make_layout(inputs *in, const cell *c, const void **x, const void **y0);
