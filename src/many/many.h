@@ -91,10 +91,17 @@ static inline void many_part_free(spmv_world *world, many_part *p) {
     *p = (many_part){0};
 }
 
-/* Makes a matrix that borrows a part's arrays, of so many rows and columns; rows ascend, without
- * duplicates. Values are f64. */
-static inline spmv_status many_part_lend(spmv_world *world, const many_part *p, int64_t rows,
-                                         int64_t cols, spmv_mat **out) {
+/* Notes a text and returns the status. */
+spmv_status many_fail(spmv_world *world, spmv_status status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/* Notes what the context says of a failure; returns the status, whichever it is. */
+spmv_status many_ctx_failed(spmv_world *world, spmv_status status);
+
+/* Makes a matrix of a part, of so many rows and columns. flags: SPMV_BORROW where rows ascend,
+ * without duplicates, and the part outlives it. */
+static inline spmv_status many_part_matrix(spmv_world *world, const many_part *p, int64_t rows,
+                                           int64_t cols, spmv_precision precision, unsigned flags,
+                                           spmv_mat **out) {
     const spmv_arrays arrays = {.size = sizeof arrays,
                                 .rows = rows,
                                 .cols = cols,
@@ -103,15 +110,11 @@ static inline spmv_status many_part_lend(spmv_world *world, const many_part *p, 
                                 .idx = p->idx,
                                 .values = p->values,
                                 .ptr_bits = 64,
-                                .flags = SPMV_BORROW};
-    return spmv_mat_create(world->ctx, &arrays, out);
+                                .precision = precision,
+                                .flags = flags};
+    return many_ctx_failed(world, spmv_mat_create(world->ctx, &arrays, out));
 }
 
-/* Notes a text and returns the status. */
-spmv_status many_fail(spmv_world *world, spmv_status status, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-/* Notes what the context says of a failure; returns the status, whichever it is. */
-spmv_status many_ctx_failed(spmv_world *world, spmv_status status);
 /* Returns the same on all ranks: SPMV_OK, or the status of the first rank that has another, whose
  * text all get. Collective. */
 spmv_status many_agree(spmv_world *world, spmv_status mine);

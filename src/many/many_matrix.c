@@ -268,28 +268,15 @@ static void division_free(spmv_world *world, division *d) {
 
 /* ---- the two matrices ----------------------------------------------------------------------- */
 
-/* What was loaded is canonical: it is lent, and not copied again. */
-static spmv_status make_matrix(spmv_many_mat *mat, const given *g, const many_part *p, int64_t rows,
-                               int64_t cols, spmv_mat **out) {
-    const spmv_arrays arrays = {.size = sizeof arrays,
-                                .rows = rows,
-                                .cols = cols,
-                                .nnz = p->nnz,
-                                .ptr = p->ptr,
-                                .idx = p->idx,
-                                .values = p->values,
-                                .ptr_bits = 64,
-                                .precision = g->precision,
-                                .flags = g->loaded ? SPMV_BORROW : SPMV_COPY};
-    return many_ctx_failed(mat->world, spmv_mat_create(mat->world->ctx, &arrays, out));
-}
-
 static spmv_status make_parts(spmv_many_mat *mat, const given *g, division *d) {
     spmv_status status = divide(mat, g, d);
     if (status != SPMV_OK) return status;
-    status = make_matrix(mat, g, &d->local, mat->facts.own_rows, mat->facts.own_cols, &mat->local);
+    const unsigned flags = g->loaded ? SPMV_BORROW : SPMV_COPY; /* what was loaded is canonical */
+    status = many_part_matrix(mat->world, &d->local, mat->facts.own_rows, mat->facts.own_cols,
+                              g->precision, flags, &mat->local);
     if (status == SPMV_OK && d->remote.nnz)
-        status = make_matrix(mat, g, &d->remote, d->remote_rows, d->nhalo, &mat->remote);
+        status = many_part_matrix(mat->world, &d->remote, d->remote_rows, d->nhalo, g->precision,
+                                  flags, &mat->remote);
     if (status != SPMV_OK) {
         spmv_mat_free(mat->local);
         mat->local = NULL;

@@ -48,8 +48,8 @@ static spmv_status make_matrix(const spmv_many_mat *mat, many_split *s, spmv_som
     s->lent = (many_part){rows->row_ptr, rows->col_idx, rows->values, rows->nnz};
     *rows = (spmv_some_rows){0};
     if (!s->lent.nnz) return SPMV_OK;
-    return many_ctx_failed(
-        mat->world, many_part_lend(mat->world, &s->lent, s->n, mat->facts.own_cols, &s->mat));
+    return many_part_matrix(mat->world, &s->lent, s->n, mat->facts.own_cols, SPMV_F64, SPMV_BORROW,
+                            &s->mat);
 }
 
 /* What is split counts as what rows have. */

@@ -94,9 +94,8 @@ spmv_status many_whole_make(spmv_many_mat *mat) {
     spmv_status status = mat->whole || mat->lent_whole.ptr ? SPMV_OK : merge_parts(mat);
     if (status != SPMV_OK) many_part_free(mat->world, &mat->lent_whole);
     if (status != SPMV_OK || mat->whole) return status;
-    return many_ctx_failed(mat->world,
-                           many_part_lend(mat->world, &mat->lent_whole, mat->facts.own_rows,
-                                          mat->facts.cols, &mat->whole));
+    return many_part_matrix(mat->world, &mat->lent_whole, mat->facts.own_rows, mat->facts.cols,
+                            SPMV_F64, SPMV_BORROW | SPMV_SORTED, &mat->whole);
 }
 
 /* Fills new values. */

@@ -48,10 +48,12 @@ class Wrong(unittest.TestCase):
         self.folder = pathlib.Path(made.name)
         self.log = self.folder / "log.jsonl"
 
+    def run_spmv(self, *words):
+        return subprocess.run([SPMV, *words], cwd=self.folder, capture_output=True, text=True, timeout=300, check=False)
+
     def spmv(self, *words, code=1, quick=True):
         """(stdout, stderr) of a command that ends with that exit code."""
-        done = subprocess.run([SPMV, *words, *(QUICK if quick else [])], cwd=self.folder, capture_output=True, text=True,
-                              timeout=300, check=False)
+        done = self.run_spmv(*words, *(QUICK if quick else []))
         self.assertEqual(done.returncode, code, done.stdout + done.stderr)
         return done.stdout, done.stderr
 
@@ -199,10 +201,9 @@ class Wrong(unittest.TestCase):
 
     def spmv_auto(self, *words):
         """Where another program had the core in the few trials of csell_slices, auto chooses a right kernel: it tries again."""
-        words = [*words, *AUTO, "--log", self.log, *QUICK]
         for _ in range(4):
             before = self.log.read_bytes() if self.log.exists() else b""
-            done = subprocess.run([SPMV, *words], cwd=self.folder, capture_output=True, text=True, timeout=300, check=False)
+            done = self.run_spmv(*words, *AUTO, "--log", self.log, *QUICK)
             if done.returncode != 0 or "csell_slices" in done.stdout:
                 break
             self.log.write_bytes(before)

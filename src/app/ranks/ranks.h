@@ -96,7 +96,7 @@ int ranks_save_y(ranks *w, const course *c);
 
 /* ---- ranks_check.c -------------------------------------------------------------------------- */
 
-/* Sets own x, as typed or made of its index, times a power of 2 or its negative, and y0 of a
+/* Sets own x, as typed or made of its index, times a power of 2, its negative or NaN, and y0 of a
  * course, and poisons y. */
 void ranks_set_vectors(const ranks *w, course *c, double scale);
 /* Multiplies by NaN, so that every halo holds it, and then sets vectors. Collective. */

@@ -15,20 +15,16 @@ static void put(void *array, int64_t n, double value, spmv_precision precision) 
         ((float *)array)[n] = (float)value;
 }
 
-static double x_at(const ranks *w, bool typed, int64_t v, int64_t j) {
+static double x_at(const ranks *w, const course *c, int64_t v, int64_t j) {
     const int64_t n = v * w->of.cols + j;
-    return typed ? w->x[n] : random_entry(w->run->o->seed, (uint64_t)n);
-}
-
-static void set_x(const ranks *w, const course *c, double scale) {
-    for (int64_t n = 0; n < w->facts.own_cols * c->k; n++)
-        put(c->x, n, scale * x_at(w, c->typed, n % c->k, ranks_col(w, n / c->k)), c->precision);
+    return c->typed ? w->x[n] : random_entry(w->run->o->seed, (uint64_t)n);
 }
 
 void ranks_set_vectors(const ranks *w, course *c, double scale) {
     const options *o = w->run->o;
-    set_x(w, c, scale);
     c->scale = scale;
+    for (int64_t n = 0; n < w->facts.own_cols * c->k; n++)
+        put(c->x, n, scale * x_at(w, c, n % c->k, ranks_col(w, n / c->k)), c->precision);
     for (int64_t n = 0; n < w->facts.own_rows * c->k; n++) {
         const int64_t i = n % c->k * w->of.rows + ranks_row(w, n / c->k);
         put(c->y, n, NAN, c->precision);
@@ -38,8 +34,7 @@ void ranks_set_vectors(const ranks *w, course *c, double scale) {
 }
 
 spmv_status ranks_poison(const ranks *w, course *c) {
-    ranks_set_vectors(w, c, 1);
-    set_x(w, c, NAN);
+    ranks_set_vectors(w, c, NAN);
     TRY(ranks_multiply(w, c, SPMV_OVERLAPPED));
     ranks_set_vectors(w, c, 1);
     return SPMV_OK;
@@ -49,26 +44,26 @@ spmv_status ranks_poison(const ranks *w, course *c) {
 
 typedef struct vector { /* one of a reference */
     const ranks *w;
-    bool typed;
-    spmv_precision precision;
+    const course *c;
     int64_t number;
 } vector;
 
 /* No rank holds all of x, unless it was typed. */
 static double number_of(const void *of, int64_t j) {
     const vector *v = of;
-    const double x = x_at(v->w, v->typed, v->number, j);
-    return v->precision == SPMV_F64 ? x : (double)(float)x;
+    const double x = x_at(v->w, v->c, v->number, j);
+    return v->c->precision == SPMV_F64 ? x : (double)(float)x;
 }
 
-static spmv_status make_right(ranks *w, bool typed, spmv_precision precision, int64_t vectors) {
+static spmv_status make_right(ranks *w, const course *c) {
+    const int64_t vectors = most_vectors(w->run->o);
     oracle *right = calloc((size_t)vectors, sizeof *right);
     spmv_status status = right ? SPMV_OK : SPMV_E_NOMEM;
-    w->right[typed][precision] = right;
+    w->right[c->typed][c->precision] = right;
     for (int64_t v = 0; v < vectors && status == SPMV_OK; v++) {
-        status = oracle_of_entries(&w->own, precision, number_of, &(vector){w, typed, precision, v},
+        status = oracle_of_entries(&w->own, c->precision, number_of, &(vector){w, c, v},
                                    spmv_ctx_threads(w->run->ctx), &right[v]);
-        right[v].random_x = !typed;
+        right[v].random_x = !c->typed;
     }
     return status;
 }
@@ -91,8 +86,7 @@ int ranks_check(ranks *w, const course *c, verdict *out) {
     const options *o = w->run->o;
     verdict mine = {.first_bad_row = -1}, *all = malloc((size_t)w->size * sizeof *all);
     spmv_status status = all ? SPMV_OK : SPMV_E_NOMEM;
-    if (status == SPMV_OK && !w->right[c->typed][c->precision])
-        status = make_right(w, c->typed, c->precision, most_vectors(o));
+    if (status == SPMV_OK && !w->right[c->typed][c->precision]) status = make_right(w, c);
     *out = mine;
     int code =
         ranks_agree(w, status == SPMV_OK ? 0 : complain(status, "out of memory for the reference"));
