@@ -38,8 +38,8 @@ typedef struct job { /* room: in one allocation */
     void *room;
     int64_t *first; /* [nslices + 1] where the slice's list begins, if no other had it before */
     sizes *place;   /* [nslices] */
-    sizes *totals;  /* [blocks of the scan], and behind them what is counted */
-    kinds *seen;    /* behind those */
+    sizes *totals;  /* [blocks of the scan] */
+    counted *count; /* behind those: the sum over all blocks is the last of totals, too */
     int *owner;     /* [1 << bits] open addressing: the first slice that has the list */
     int *slot;      /* [nslices] of owner; later where the list begins. NO_LIST: none */
     int bits;
@@ -333,9 +333,8 @@ static spmv_status take_room(job *j) {
     j->first = (int64_t *)j->room;
     j->place = (sizes *)(j->first + n + 1);
     j->totals = j->place + n;
-    counted *count = (counted *)(j->totals + blocks_for(n, SCAN_THREADS));
-    j->seen = &count->seen;
-    j->owner = (int *)(count + 1);
+    j->count = (counted *)(j->totals + blocks_for(n, SCAN_THREADS));
+    j->owner = (int *)(j->count + 1);
     j->slot = j->owner + ((size_t)1 << j->bits);
     return SPMV_OK;
 }
@@ -345,11 +344,11 @@ static spmv_status find(job *j, cudaStream_t stream, counted *out) {
     const csell *A = j->A;
     const int64_t n = A->nslices;
     CU(d->ctx, cudaMemsetAsync(j->owner, 0xff, sizeof(int) << j->bits, stream));
-    CU(d->ctx, cudaMemsetAsync(j->seen, 0, sizeof *j->seen, stream));
-    count_kinds<<<thread_blocks(n), THREADS, 0, stream>>>(*A, j->pads, j->seen);
-    choose_even<<<1, KINDS, 0, stream>>>(n, j->seen);
-    find_lists<<<warp_blocks(n), THREADS, 0, stream>>>(*A, j->pads, j->seen, j->bits, j->owner,
-                                                       j->slot);
+    CU(d->ctx, cudaMemsetAsync(j->count, 0, sizeof *j->count, stream));
+    count_kinds<<<thread_blocks(n), THREADS, 0, stream>>>(*A, j->pads, &j->count->seen);
+    choose_even<<<1, KINDS, 0, stream>>>(n, &j->count->seen);
+    find_lists<<<warp_blocks(n), THREADS, 0, stream>>>(*A, j->pads, &j->count->seen, j->bits,
+                                                       j->owner, j->slot);
     measure_lists<<<thread_blocks(n + 1), THREADS, 0, stream>>>(*A, j->owner, j->slot, j->first);
     TRY(launched(d));
     TRY(sum_before(d, n + 1, j->first));
@@ -357,7 +356,7 @@ static spmv_status find(job *j, cudaStream_t stream, counted *out) {
                                                              j->place);
     scan(j->place, n, j->totals, stream);
     TRY(launched(d));
-    return d->backend->get(d, out, j->totals + blocks_for(n, SCAN_THREADS), sizeof *out);
+    return d->backend->get(d, out, j->count, sizeof *out);
 }
 
 static void describe(const job *j, const counted *count, csell_lists *out) {

@@ -194,8 +194,12 @@ static void try_gaps(const setup *c, const subject *s, const spmv_plan *plan, in
     double *row = malloc((size_t)s->rows * sizeof *row);
     assert_non_null(row);
     for (int64_t i = 0; i < s->rows; i++) set_number(row, p, i, number_at(z, p, i * of_z));
-    if (oracle_check(&s->reference[p], p, alpha, beta, y0, row).bad_rows)
-        complain_about(c, s, "wrong where the numbers of one vector alone are apart");
+    if (oracle_check(&s->reference[p], p, alpha, beta, y0, row).bad_rows) {
+        char what[80];
+        snprintf(what, sizeof what, "wrong where x, y, z of one vector have steps of %d, %d, %d",
+                 (int)of_x, (int)of_y, (int)of_z);
+        complain_about(c, s, what);
+    }
     for (int64_t i = 1; of_z > 1 && i < s->rows * of_z; i += 2)
         if (!isnan(number_at(z, p, i))) complain_about(c, s, "wrote between the numbers of z");
     for (int k = 0; k < COUNT(there); k++) spmv_plan_release(plan, there[k]);
