@@ -120,7 +120,7 @@ static spmv_status run(const spmv_plan *p, const spmv_operands *v) {
     const product one = product_of(p, v, sums.sum), *m = &one;
     int64_t nshares = shares_of(p);
     taken_chunks taken;
-    begin_chunks(&taken, nshares);
+    begin_chunks(&taken, nshares, t->slices.per_share);
 #pragma omp parallel num_threads((int)nshares)
     {
         if (A->long_rows) {
@@ -129,7 +129,7 @@ static spmv_status run(const spmv_plan *p, const spmv_operands *v) {
 #pragma omp single
             add_carries(sums.carries, PARTS, 1, sums.sum);
         }
-        multiply_shares(&t->slices, &taken, &m, 1, nshares);
+        multiply_shares(&t->slices, &taken, &m, 1);
     }
     return SPMV_OK;
 }

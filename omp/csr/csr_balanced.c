@@ -1,5 +1,6 @@
 /* csr_balanced: each thread takes an equal share of rows plus nonzeros of a CSR matrix, wherever
- * that cuts a row, and sums with vector instructions.
+ * that cuts a row, then chunks of the shares that are not finished, and sums with vector
+ * instructions.
  *
  * Source   Merrill and Garland, SC'16, "Merge-based parallel sparse matrix-vector multiplication";
  *          several sums per row and loads instead of the gather instruction where that is slow, as
@@ -8,13 +9,14 @@
  * Writes   y[rows], each entry by the share where the row ends; then one carry per share, serially,
  *          for the rows that began in an earlier share.
  * Work     the ends of the rows and the nonzeros are merged into one list of rows + nnz items;
- *          share s is the s-th of as many equal parts as there are threads. A row's nonzeros are
+ *          share s is the s-th of as many equal parts as there are threads. Shares of 128 KiB and
+ *          more are cut into chunks of whole rows, which threads take (taken.h). A row's nonzeros are
  *          taken four at a time, or eight by AVX-512's gather, the last ones under a mask; one by
  *          one where rows are short and equally long, and so easy to guess.
  * Cost     2 nnz flop; nnz (sizeof real + 4) + (rows + 1) sizeof ofs + (cols + rows) sizeof real
  *          bytes if x is read once.
- * Weak     no fewer bytes than CSR; rows of one or two nonzeros compute four; nothing is left to
- *          balance at run time: a thread that shares its core delays all.
+ * Weak     no fewer bytes than CSR; rows of one or two nonzeros compute four; where shares are too
+ *          small to be cut, a thread that shares its core delays all.
  * Repeats  bitwise: yes, for an equal number of threads, instructions and way to gather.
  * Params   isa: 0 the best, 1 portable, 2 AVX2, 3 AVX-512; gather: 0 the faster, 1 loads, 2 the
  *          gather instruction.
@@ -33,10 +35,13 @@ typedef real share_function(const product *p, const share *s);
 
 typedef struct shares {
     share_function *run;
+    int64_t per_share;        /* how many chunks a share has; 1: it is not cut */
+    int64_t row[MOST_SHARES]; /* first of each chunk; those between are whole */
     share share[MOST_SHARES];
     /* of several vectors: */
-    bool jumps; /* most entries are not beside the one in front of them */
+    bool jumps; /* many entries are neither beside the one in front of them nor found near */
     bool near;  /* rows that follow each other have near columns */
+    bool large; /* the matrix is more than a core's own cache keeps */
     bool far;   /* rows are long, and no last cache could keep the matrix */
 } shares;
 
@@ -217,9 +222,10 @@ static bool is_regular(const csr *A, int64_t rows, int64_t nnz, int threads) {
 }
 
 /* Looks at some rows: whether an entry is in another line of x than the one in front of it, and
- * whether it is near the entry of the same rank some rows before, so that x is read in streams. */
+ * whether it is near the entry of the same rank some rows before, so that x is read in streams.
+ * Where each number of these streams is read often, most entries find it in a near cache. */
 static void look_at_rows(const csr *A, shares *t) {
-    enum { SOME = 1 << 12, BESIDE = 8, APART = 8, NEAR = 1 << 12 };
+    enum { SOME = 1 << 12, BESIDE = 8, APART = 8, NEAR = 1 << 12, OFTEN = 10 };
     const int64_t step = A->s.rows / SOME + 1;
     int64_t entries = 0, jumps = 0, near = 0;
     for (int64_t i = APART; i < A->s.rows; i += step) {
@@ -233,11 +239,47 @@ static void look_at_rows(const csr *A, shares *t) {
             entries++;
         }
     }
-    t->jumps = 4 * jumps > entries;
     t->near = 8 * near > 7 * entries;
+    t->jumps = 4 * jumps > entries && !(t->near && A->s.nnz >= OFTEN * A->s.cols);
+}
+
+/* Cuts each share into chunks of about as many rows plus entries, between rows. */
+static void cut_chunks(const csr *A, int64_t nshares, shares *t) {
+    for (int64_t c = 0; c < nshares * t->per_share; c++) {
+        const share *s = &t->share[c / t->per_share];
+        const int64_t items = s->last - s->first + s->end - s->k;
+        const int64_t wanted = spmv_split(items, t->per_share, c % t->per_share);
+        int64_t low = s->first, high = s->last;
+        while (low < high) {
+            const int64_t middle = low + (high - low) / 2;
+            if (middle - s->first + A->row_ptr[middle] - s->k < wanted)
+                low = middle + 1;
+            else
+                high = middle;
+        }
+        t->row[c] = low;
+    }
+}
+
+/* Returns the first of a share's entries that are in row i, or in later ones. */
+static int64_t entry_of(const share *s, const csr *A, int64_t i) {
+    return A->row_ptr[i] > s->k ? A->row_ptr[i] : s->k;
+}
+
+/* Returns a chunk: the first one of a share begins where the share does, maybe within a row, and
+ * the last one ends where it does. */
+static share chunk_of(const shares *t, const csr *A, int64_t chunk) {
+    const share *s = &t->share[chunk / t->per_share];
+    const int64_t c = chunk % t->per_share;
+    share part = *s;
+    if (c > 0) part.first = t->row[chunk], part.k = entry_of(s, A, part.first);
+    if (c < t->per_share - 1)
+        part.last = t->row[chunk + 1], part.end = entry_of(s, A, part.last), part.begun = -1;
+    return part;
 }
 
 static spmv_status prepare(spmv_plan *p) {
+    const double OWN_CACHE = 1 << 22;  /* bytes: more than that of a core anywhere */
     const double LAST_CACHE = 1 << 24; /* bytes: more than a core's part of it anywhere */
     const csr *A = (const csr *)p->store;
     spmv_csr_view view = SPMV_OPTS(spmv_csr_view);
@@ -261,23 +303,54 @@ static spmv_status prepare(spmv_plan *p) {
         t->share[s] =
             (share){first, last, begin - first, end - last, begun < end - last ? last : -1};
     }
+    t->per_share = count_chunks((int64_t)spmv_store_bytes(p->store), nshares);
+    cut_chunks(A, nshares, t);
     look_at_rows(A, t);
-    t->far = A->s.nnz >= LONG_ROW * A->s.rows &&
-             (double)A->s.nnz * (sizeof(real) + sizeof(idx)) > LAST_CACHE * (double)nshares;
+    const double bytes = (double)A->s.nnz * (sizeof(real) + sizeof(idx)) / (double)nshares;
+    t->large = bytes > OWN_CACHE;
+    t->far = A->s.nnz >= LONG_ROW * A->s.rows && bytes > LAST_CACHE;
     return SPMV_OK;
 }
 
+/* Multiplies rows first..last - 1 of a chunk. s: the share that ends with it; -1: none does. */
+typedef void multiply_part(const void *of, const share *part, int64_t s);
+
+static void multiply_chunks(const shares *t, int64_t nshares, const csr *A, multiply_part *multiply,
+                            const void *of) {
+    taken_chunks taken;
+    begin_chunks(&taken, nshares, t->per_share);
+#pragma omp parallel num_threads((int)nshares)
+    if (t->per_share > 1) {
+        int64_t finished = 0, c;
+        while ((c = take_chunk(&taken, omp_get_thread_num(), &finished)) >= 0) {
+            const share part = chunk_of(t, A, c);
+            multiply(of, &part, (c + 1) % t->per_share == 0 ? c / t->per_share : -1);
+        }
+    } else {
+#pragma omp for schedule(static, 1)
+        for (int64_t s = 0; s < nshares; s++) multiply(of, &t->share[s], s);
+    }
+}
+
+typedef struct one_vector {
+    product all;
+    share_function *run;
+    carry *carries;
+} one_vector;
+
+static void multiply_one(const void *of, const share *part, int64_t s) {
+    const one_vector *one = of;
+    const real sum = one->run(&one->all, part);
+    if (s >= 0) one->carries[s] = (carry){part->begun, sum};
+}
+
 static spmv_status run(const spmv_plan *p, const spmv_operands *v) {
-    const real alpha = (real)v->alpha, beta = (real)v->beta, *x = v->x;
-    real *y = v->z;
-    const product all = {(const csr *)p->store, x, alpha, beta, y};
+    const csr *A = (const csr *)p->store;
     const shares *t = p->scratch;
-    int64_t nshares = shares_of(p);
     carry carries[MOST_SHARES];
-#pragma omp parallel for schedule(static, 1) num_threads((int)nshares)
-    for (int64_t s = 0; s < nshares; s++)
-        carries[s] = (carry){t->share[s].begun, t->run(&all, &t->share[s])};
-    add_carries(carries, nshares, alpha, y);
+    const one_vector one = {{A, v->x, (real)v->alpha, (real)v->beta, v->z}, t->run, carries};
+    multiply_chunks(t, shares_of(p), A, multiply_one, &one);
+    add_carries(carries, shares_of(p), one.all.alpha, one.all.y);
     return SPMV_OK;
 }
 
@@ -309,16 +382,38 @@ static void add_carried(const shares *t, int64_t nshares, const panel *p, const 
     }
 }
 
+/* What multiply_panel and multiply_rows need. */
+typedef struct one_panel {
+    const panel *all;
+    panel_function *multiply; /* of multiply_panel */
+    int most;                 /* columns at a time, of multiply_rows */
+    int64_t isa;
+    real *carried; /* all's columns of each share */
+} one_panel;
+
+static void multiply_panel(const void *of, const share *part, int64_t s) {
+    const one_panel *one = of;
+    real nothing[MOST_COLUMNS];
+    one->multiply(one->all, part, s >= 0 ? one->carried + s * one->all->columns : nothing);
+}
+
 static void run_panel(const shares *t, int64_t nshares, const panel *p, panel_function *multiply) {
     real carried[CARRIED_BYTES / sizeof(real)];
-#pragma omp parallel for schedule(static, 1) num_threads((int)nshares)
-    for (int64_t s = 0; s < nshares; s++) multiply(p, &t->share[s], carried + s * p->columns);
+    const one_panel one = {.all = p, .multiply = multiply, .carried = carried};
+    multiply_chunks(t, nshares, p->A, multiply_panel, &one);
     add_carried(t, nshares, p, carried);
 }
 
 static bool is_beyond(double bytes, int64_t nshares) {
     const double near_cache = 1 << 20; /* bytes of a core's own */
     return bytes > near_cache * (double)nshares;
+}
+
+/* Says whether a few entries of each row are asked for ahead: where those of many columns are read
+ * in between, the processor's own prefetching keeps up. */
+static bool asks_rows(const shares *t, int columns) {
+    enum { FEW_BYTES = 32 };
+    return t->large && columns * (int)sizeof(real) <= FEW_BYTES;
 }
 
 /* Says what a panel asks for ahead, whose columns of x have so many bytes. */
@@ -367,21 +462,25 @@ static share next_rows(const csr *A, const share *s, int64_t first) {
     return part;
 }
 
-/* Multiplies a share by all columns: some rows by one panel after the other, while the matrix and x
- * are near. most: columns of a panel. */
-static void share_rows(const panel *all, const share *s, int most, int64_t isa, real *carried) {
+/* Multiplies a chunk by all columns: some rows by one panel after the other, while the matrix and x
+ * are near. */
+static void multiply_rows(const void *of, const share *chunk, int64_t s) {
+    const one_panel *one = of;
+    const panel *all = one->all;
+    real nothing[MOST_COLUMNS];
     share part;
-    int64_t first = s->first;
+    int64_t first = chunk->first;
     do {
-        part = next_rows(all->A, s, first);
+        part = next_rows(all->A, chunk, first);
         panel some = *all;
         for (int j = 0; j < all->columns; j += some.columns) {
-            some.columns = least(most, all->columns - j);
+            some.columns = least(one->most, all->columns - j);
             some.x = all->x + j, some.y = all->y + j, some.z = all->z + j;
-            rows_function(isa, &some)(&some, &part, carried + j);
+            rows_function(one->isa, &some)(&some, &part,
+                                           s >= 0 ? one->carried + s * all->columns + j : nothing);
         }
         first = part.last;
-    } while (first < s->last);
+    } while (first < chunk->last);
 }
 
 static spmv_status run_rows(const spmv_plan *p, const spmv_operands *v) {
@@ -391,13 +490,13 @@ static spmv_status run_rows(const spmv_plan *p, const spmv_operands *v) {
     const int together = CARRIED_BYTES / (int)sizeof(real) / (int)nshares;
     const int most = least(most_columns(isa), together);
     panel all = panel_of(p, v);
+    const one_panel one = {.all = &all, .most = most, .isa = isa, .carried = carried};
     ask_for(t, &all, (double)p->cols * (double)v->k * sizeof(real));
     for (int64_t j = 0; j < v->k; j += all.columns) {
         all.columns = least(together, v->k - j);
+        all.asks_rows = asks_rows(t, all.columns);
         all.streams = all.columns == v->k && v->k <= most && may_stream(&all, nshares, isa);
-#pragma omp parallel for schedule(static, 1) num_threads((int)nshares)
-        for (int64_t s = 0; s < nshares; s++)
-            share_rows(&all, &t->share[s], most, isa, carried + s * all.columns);
+        multiply_chunks(t, nshares, all.A, multiply_rows, &one);
         add_carried(t, nshares, &all, carried);
         all.x += all.columns, all.y += all.columns, all.z += all.columns;
     }
@@ -436,6 +535,7 @@ static spmv_status run_columns(const spmv_plan *p, const spmv_operands *v) {
     all.past = past_caches(&all, nshares, p->choice.value[SPMV_isa]);
     for (int64_t j = 0; j < v->k; j += all.columns) {
         all.columns = least(most, v->k - j);
+        all.asks_rows = asks_rows(p->scratch, all.columns);
         TRY(run_some(p, &all, v->panel));
         all.x += all.columns * all.ldx, all.y += all.columns * all.ldy;
         all.z += all.columns * all.ldz;

@@ -2,7 +2,8 @@
  * its rows go: what all ways of csr_vectors.h share. */
 #pragma once
 
-#include "omp/carry.h"
+#include "omp/isa.h"
+#include "omp/taken.h"
 #include "formats/csr/csr.h"
 
 typedef struct share { /* rows first..last - 1 end in it, entries k..end - 1 */
@@ -33,7 +34,8 @@ typedef struct panel { /* some columns of a product z <- alpha A x + beta y */
     real alpha, beta;
     int columns;
     bool in_columns;          /* y and z; x is in rows, unless it is read directly */
-    bool asks_entries;        /* all entries are asked for ahead */
+    bool asks_rows;           /* once a row some entries are asked for ahead */
+    bool asks_entries;        /* all entries are */
     bool asks_x;              /* rows of x are */
     bool streams;             /* whole rows of z, aligned, go past the caches */
     put_lines_function *past; /* how columns of z go past the caches; NULL: they do not */
@@ -41,6 +43,12 @@ typedef struct panel { /* some columns of a product z <- alpha A x + beta y */
 
 /* Multiplies one share of a panel, and leaves what it has of row begun in carried. */
 typedef void panel_function(const panel *p, const share *s, real *carried);
+
+/* Asks for some entries behind a row that begins at entry k. */
+static inline __attribute__((always_inline)) void ask_for_row(const csr *A, int64_t k) {
+    ask_ahead(A->values + k, HALF_PAGE);
+    ask_ahead(A->col_idx + k, HALF_PAGE / 2);
+}
 
 /* ---- where sums go --------------------------------------------------------------------------- */
 
