@@ -41,7 +41,6 @@ typedef struct shares {
     /* of several vectors: */
     bool jumps; /* many entries are neither beside the one in front of them nor found near */
     bool near;  /* rows that follow each other have near columns */
-    bool large; /* the matrix is more than a core's own cache keeps */
     bool far;   /* rows are long, and no last cache could keep the matrix */
 } shares;
 
@@ -279,7 +278,6 @@ static share chunk_of(const shares *t, const csr *A, int64_t chunk) {
 }
 
 static spmv_status prepare(spmv_plan *p) {
-    const double OWN_CACHE = 1 << 22;  /* bytes: more than that of a core anywhere */
     const double LAST_CACHE = 1 << 24; /* bytes: more than a core's part of it anywhere */
     const csr *A = (const csr *)p->store;
     spmv_csr_view view = SPMV_OPTS(spmv_csr_view);
@@ -306,9 +304,8 @@ static spmv_status prepare(spmv_plan *p) {
     t->per_share = count_chunks((int64_t)spmv_store_bytes(p->store), nshares);
     cut_chunks(A, nshares, t);
     look_at_rows(A, t);
-    const double bytes = (double)A->s.nnz * (sizeof(real) + sizeof(idx)) / (double)nshares;
-    t->large = bytes > OWN_CACHE;
-    t->far = A->s.nnz >= LONG_ROW * A->s.rows && bytes > LAST_CACHE;
+    t->far = A->s.nnz >= LONG_ROW * A->s.rows &&
+             (double)A->s.nnz * (sizeof(real) + sizeof(idx)) > LAST_CACHE * (double)nshares;
     return SPMV_OK;
 }
 
@@ -409,13 +406,6 @@ static bool is_beyond(double bytes, int64_t nshares) {
     return bytes > near_cache * (double)nshares;
 }
 
-/* Says whether a few entries of each row are asked for ahead: where those of many columns are read
- * in between, the processor's own prefetching keeps up. */
-static bool asks_rows(const shares *t, int columns) {
-    enum { FEW_BYTES = 32 };
-    return t->large && columns * (int)sizeof(real) <= FEW_BYTES;
-}
-
 /* Says what a panel asks for ahead, whose columns of x have so many bytes. */
 static void ask_for(const shares *t, panel *p, double x_bytes) {
     p->asks_entries = t->far;
@@ -494,7 +484,6 @@ static spmv_status run_rows(const spmv_plan *p, const spmv_operands *v) {
     ask_for(t, &all, (double)p->cols * (double)v->k * sizeof(real));
     for (int64_t j = 0; j < v->k; j += all.columns) {
         all.columns = least(together, v->k - j);
-        all.asks_rows = asks_rows(t, all.columns);
         all.streams = all.columns == v->k && v->k <= most && may_stream(&all, nshares, isa);
         multiply_chunks(t, nshares, all.A, multiply_rows, &one);
         add_carried(t, nshares, &all, carried);
@@ -535,7 +524,6 @@ static spmv_status run_columns(const spmv_plan *p, const spmv_operands *v) {
     all.past = past_caches(&all, nshares, p->choice.value[SPMV_isa]);
     for (int64_t j = 0; j < v->k; j += all.columns) {
         all.columns = least(most, v->k - j);
-        all.asks_rows = asks_rows(p->scratch, all.columns);
         TRY(run_some(p, &all, v->panel));
         all.x += all.columns * all.ldx, all.y += all.columns * all.ldy;
         all.z += all.columns * all.ldz;

@@ -40,7 +40,7 @@ static inline __attribute__((always_inline)) void share_direct(const panel *give
     int64_t k = s->k;
     for (int64_t i = s->first; i < s->last; k = p.A->row_ptr[++i]) {
         real sum[DIRECT];
-        if (p.asks_rows) ask_for_row(p.A, k);
+        ask_for_row(p.A, k);
         sum_direct(&p, k, p.A->row_ptr[i + 1], columns, sum, fuses);
         for (int c = 0; c < columns; c++)
             p.z[c * p.ldz + i] = combined(p.alpha, sum[c], p.beta, p.y + c * p.ldy + i, fuses);

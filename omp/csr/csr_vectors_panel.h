@@ -34,8 +34,7 @@ typedef struct panel { /* some columns of a product z <- alpha A x + beta y */
     real alpha, beta;
     int columns;
     bool in_columns;          /* y and z; x is in rows, unless it is read directly */
-    bool asks_rows;           /* once a row some entries are asked for ahead */
-    bool asks_entries;        /* all entries are */
+    bool asks_entries;        /* all entries are asked for ahead */
     bool asks_x;              /* rows of x are */
     bool streams;             /* whole rows of z, aligned, go past the caches */
     put_lines_function *past; /* how columns of z go past the caches; NULL: they do not */
@@ -44,10 +43,11 @@ typedef struct panel { /* some columns of a product z <- alpha A x + beta y */
 /* Multiplies one share of a panel, and leaves what it has of row begun in carried. */
 typedef void panel_function(const panel *p, const share *s, real *carried);
 
-/* Asks for some entries behind a row that begins at entry k. */
+/* Once a row that begins at entry k some entries are asked for: as far ahead that those of long
+ * rows are not on their way already. */
 static inline __attribute__((always_inline)) void ask_for_row(const csr *A, int64_t k) {
-    ask_ahead(A->values + k, HALF_PAGE);
-    ask_ahead(A->col_idx + k, HALF_PAGE / 2);
+    ask_ahead(A->values + k, PAGE);
+    ask_ahead(A->col_idx + k, HALF_PAGE);
 }
 
 /* ---- where sums go --------------------------------------------------------------------------- */

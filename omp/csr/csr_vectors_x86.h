@@ -160,7 +160,7 @@ AVX2_INLINE void put_squares(const panel *p, turned_back *t, lines *out) {
         vec##width sum[MOST_VECTORS]; \
         int64_t k = s->k; \
         for (int64_t i = s->first; i < last; k = A.row_ptr[++i]) { \
-            if (p.asks_rows) ask_for_row(&A, k); \
+            ask_for_row(&A, k); \
             sum_row_##width##_##set(&A, p.x, p.ldx, k, A.row_ptr[i + 1], n, whole, rest, asks, \
                                     p.asks_x, sum); \
             if (!whole || !p.streams) \
@@ -188,7 +188,7 @@ AVX2_INLINE void put_squares(const panel *p, turned_back *t, lines *out) {
         for (int c = 0; p.past && c < p.columns; c++) \
             begin_lines(&out[c], p.z + c * p.ldz + s->first); \
         for (int64_t i = s->first; i < s->last; k = A.row_ptr[++i]) { \
-            if (p.asks_rows) ask_for_row(&A, k); \
+            ask_for_row(&A, k); \
             sum_row_##width##_##set(&A, p.x, p.ldx, k, A.row_ptr[i + 1], n, whole, rest, asks, \
                                     p.asks_x, sum); \
             memcpy(back.sum[back.n], sum, (size_t)n * sizeof *sum); \
