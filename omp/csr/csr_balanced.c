@@ -10,9 +10,9 @@
  *          for the rows that began in an earlier share.
  * Work     the ends of the rows and the nonzeros are merged into one list of rows + nnz items;
  *          share s is the s-th of as many equal parts as there are threads. Shares of 128 KiB and
- *          more are cut into chunks of whole rows, which threads take (taken.h). A row's nonzeros are
- *          taken four at a time, or eight by AVX-512's gather, the last ones under a mask; one by
- *          one where rows are short and equally long, and so easy to guess.
+ *          more are cut into chunks of whole rows, which threads take (taken.h). A row's nonzeros
+ *          are taken four at a time, or eight by AVX-512's gather, the last ones under a mask; one
+ *          by one where rows are short and equally long, and so easy to guess.
  * Cost     2 nnz flop; nnz (sizeof real + 4) + (rows + 1) sizeof ofs + (cols + rows) sizeof real
  *          bytes if x is read once.
  * Weak     no fewer bytes than CSR; rows of one or two nonzeros compute four; where shares are too
@@ -457,7 +457,6 @@ static share next_rows(const csr *A, const share *s, int64_t first) {
 static void multiply_rows(const void *of, const share *chunk, int64_t s) {
     const one_panel *one = of;
     const panel *all = one->all;
-    real nothing[MOST_COLUMNS];
     share part;
     int64_t first = chunk->first;
     do {
@@ -466,8 +465,9 @@ static void multiply_rows(const void *of, const share *chunk, int64_t s) {
         for (int j = 0; j < all->columns; j += some.columns) {
             some.columns = least(one->most, all->columns - j);
             some.x = all->x + j, some.y = all->y + j, some.z = all->z + j;
-            rows_function(one->isa, &some)(&some, &part,
-                                           s >= 0 ? one->carried + s * all->columns + j : nothing);
+            real nothing[MOST_COLUMNS], *carried = nothing;
+            if (s >= 0) carried = one->carried + s * all->columns + j;
+            rows_function(one->isa, &some)(&some, &part, carried);
         }
         first = part.last;
     } while (first < chunk->last);
