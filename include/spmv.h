@@ -430,9 +430,10 @@ typedef struct spmv_call {
 /* Multiplies as the call says, one vector or several, ordered on the stream as spmv_exec_async is;
  * scalars in host memory are read before it returns. The struct is not needed afterwards. A plan
  * made for several vectors in this layout allocates nothing; one that was not may do so at its
- * first product of several, and a GPU's plan at its first product with sums: neither can be
- * captured in a graph. The bits of a vector's result are the same whatever the other vectors
- * are and, for k >= 2, whatever k is. */
+ * first product of several, and a GPU's plan at its first product with sums. Another library's
+ * kernel may at its first product of one vector with gaps. None of these can be captured in a
+ * graph. The bits of a vector's result are the same whatever the other vectors are and, for
+ * k >= 2, whatever k is. */
 spmv_status spmv_apply(const spmv_plan *plan, const spmv_call *call, void *stream);
 
 /* Allocates memory where the plan runs, on a CPU plain host memory, or fails with SPMV_E_NOMEM.

@@ -111,15 +111,6 @@ static spmv_status fill(spmv_device *d, void *memory, int byte, size_t bytes) {
     return SPMV_OK;
 }
 
-typedef struct turning { /* m lines of n numbers become n lines of m */
-    int64_t m, n;
-    const void *from;
-    int64_t from_ld;
-    void *to;
-    int64_t to_ld;
-    bool past; /* whole lines of the result, which caches could not keep, go past them */
-} turning;
-
 enum { SIDE = 32 /* of squares that fit the first cache */ };
 
 /* Turns numbers [i0, i1) of lines [j0, j1) of the result. */
@@ -178,13 +169,12 @@ static bool has_squares(void) {
 #define turn_avx2_uint64_t turn_part_uint64_t
 #endif
 
-/* Shares squares out in order. */
+/* Turns squares [s, end), which are counted across the lines. */
 #define TURN(type) \
-    static void turn_##type(int team, const turning *t, bool squares_of_four) { \
-        const int64_t across = (t->n + SIDE - 1) / SIDE, \
-                      squares = (t->m + SIDE - 1) / SIDE * across; \
-        _Pragma("omp parallel for num_threads(team) schedule(static)") for (int64_t s = 0; \
-                                                                            s < squares; s++) { \
+    static void turn_##type(const turning *t, int64_t s, int64_t end) { \
+        const bool squares_of_four = has_squares(); \
+        const int64_t across = (t->n + SIDE - 1) / SIDE; \
+        for (; s < end; s++) { \
             const int64_t i0 = s / across * SIDE, j0 = s % across * SIDE; \
             const int64_t i1 = i0 + SIDE < t->m ? i0 + SIDE : t->m, \
                           j1 = j0 + SIDE < t->n ? j0 + SIDE : t->n; \
@@ -194,6 +184,16 @@ static bool has_squares(void) {
 TURN(uint32_t)
 TURN(uint64_t)
 
+void spmv_turn_part(size_t width, const turning *t, int part, int parts) {
+    const int64_t squares = (t->m + SIDE - 1) / SIDE * ((t->n + SIDE - 1) / SIDE);
+    const int64_t begin = spmv_split(squares, parts, part),
+                  end = spmv_split(squares, parts, part + 1);
+    if (width == sizeof(uint32_t))
+        turn_uint32_t(t, begin, end);
+    else
+        turn_uint64_t(t, begin, end);
+}
+
 static spmv_status turn_host(spmv_device *d, void *stream, size_t width, int64_t m, int64_t n,
                              const void *from, int64_t from_ld, void *to, int64_t to_ld) {
     enum { LINE = 64 };
@@ -202,10 +202,8 @@ static spmv_status turn_host(spmv_device *d, void *stream, size_t width, int64_t
     const bool past = whole && 2 * (size_t)(m * n) * width > spmv_host_cache();
     const turning t = {m, n, from, from_ld, to, to_ld, past};
     (void)stream;
-    if (width == sizeof(uint32_t))
-        turn_uint32_t(team, &t, has_squares());
-    else
-        turn_uint64_t(team, &t, has_squares());
+#pragma omp parallel for num_threads(team) schedule(static)
+    for (int part = 0; part < team; part++) spmv_turn_part(width, &t, part, team);
     return SPMV_OK;
 }
 

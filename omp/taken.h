@@ -6,8 +6,9 @@
 
 #include "carry.h"
 
-/* Says how many chunks a share is cut into. A chunk has at least 32 KiB, which is still long for a
- * hardware prefetcher; a share that would have fewer than 4 such chunks is not cut. */
+/* Says how many chunks a share of a store of so many bytes is cut into. A chunk has 32 KiB and more
+ * on average, which is still long for a hardware prefetcher. A share that would have fewer than
+ * four is not cut, nor is a single one. */
 static inline int64_t count_chunks(int64_t bytes, int64_t nshares) {
     enum { MOST_CHUNKS = 32, FEWEST_CHUNKS = 4, CHUNK_BYTES = 1 << 15 };
     int64_t count = bytes / nshares / CHUNK_BYTES;
@@ -19,7 +20,7 @@ static inline int64_t count_chunks(int64_t bytes, int64_t nshares) {
 /* Counts how many chunks of each share a product has taken, on its caller's stack. */
 typedef struct taken_chunks {
     int64_t nshares, per_share;
-    int64_t apart; /* from one share's counter to the next: threads wait for each other's lines */
+    int64_t apart; /* from one share's counter to the next: a cache line, where there is room */
     int64_t of[MOST_SHARES] __attribute__((aligned(64)));
 } taken_chunks;
 
@@ -42,7 +43,7 @@ static inline int64_t take_chunk_of(taken_chunks *t, int64_t share) {
 
 /* A thread of the team takes the chunks of share `share` in order, then those that are left of the
  * shares behind it. Returns the next chunk, counted from the first of share 0; -1: none is left.
- * finished: how many shares the thread has found empty, 0 at first. */
+ * finished: how many shares the thread knows to have none left, 0 at first. */
 static inline int64_t take_chunk(taken_chunks *t, int64_t share, int64_t *finished) {
     for (; *finished < t->nshares; ++*finished) {
         const int64_t of = (share + *finished) % t->nshares, chunk = take_chunk_of(t, of);

@@ -39,7 +39,7 @@ typedef struct job { /* room: in one allocation */
     int64_t *first; /* [nslices + 1] where the slice's list begins, if no other had it before */
     sizes *place;   /* [nslices] */
     sizes *totals;  /* [blocks of the scan] */
-    counted *count; /* behind those: the sum over all blocks is the last of totals, too */
+    counted *count; /* behind those, so that scan() writes the sum over all blocks to its `all` */
     int *owner;     /* [1 << bits] open addressing: the first slice that has the list */
     int *slot;      /* [nslices] of owner; later where the list begins. NO_LIST: none */
     int bits;
@@ -344,6 +344,7 @@ static spmv_status find(job *j, cudaStream_t stream, counted *out) {
     const csell *A = j->A;
     const int64_t n = A->nslices;
     CU(d->ctx, cudaMemsetAsync(j->owner, 0xff, sizeof(int) << j->bits, stream));
+    /* all of it, for its padding goes to the host, too */
     CU(d->ctx, cudaMemsetAsync(j->count, 0, sizeof *j->count, stream));
     count_kinds<<<thread_blocks(n), THREADS, 0, stream>>>(*A, j->pads, &j->count->seen);
     choose_even<<<1, KINDS, 0, stream>>>(n, &j->count->seen);

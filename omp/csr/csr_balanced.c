@@ -9,19 +9,20 @@
  * Writes   y[rows], each entry by the share where the row ends; then one carry per share, serially,
  *          for the rows that began in an earlier share.
  * Work     the ends of the rows and the nonzeros are merged into one list of rows + nnz items;
- *          share s is the s-th of as many equal parts as there are threads. Shares of 128 KiB and
- *          more are cut into chunks of whole rows, which threads take (taken.h). A row's nonzeros
+ *          share s is the s-th of as many equal parts as there are threads. Large shares are cut
+ *          between rows into chunks, which threads take (taken.h). A row's nonzeros
  *          are taken four at a time, or eight by AVX-512's gather, the last ones under a mask; one
  *          by one where rows are short and equally long, and so easy to guess.
  * Cost     2 nnz flop; nnz (sizeof real + 4) + (rows + 1) sizeof ofs + (cols + rows) sizeof real
  *          bytes if x is read once.
  * Weak     no fewer bytes than CSR; rows of one or two nonzeros compute four; where shares are too
- *          small to be cut, a thread that shares its core delays all.
+ *          small to be cut, or a row is longer than one, a thread that shares its core delays all.
  * Repeats  bitwise: yes, for an equal number of threads, instructions and way to gather.
  * Params   isa: 0 the best, 1 portable, 2 AVX2, 3 AVX-512; gather: 0 the faster, 1 loads, 2 the
  *          gather instruction.
  */
 #include "omp/csr/csr_vectors.h"
+#include "omp/backend.h"
 #include "formats/row_ends.h"
 
 typedef struct product {
@@ -33,12 +34,19 @@ typedef struct product {
 /* Puts the rows that end in the share, and returns what it has of row last. */
 typedef real share_function(const product *p, const share *s);
 
+typedef struct window { /* columns first..end - 1 */
+    int64_t first, end;
+} window;
+
 typedef struct shares {
     share_function *run;
     int64_t per_share;        /* how many chunks a share has; 1: it is not cut */
     int64_t row[MOST_SHARES]; /* first of each chunk; those between are whole */
     share share[MOST_SHARES];
     /* of several vectors: */
+    bool has_windows; /* each chunk's columns of x are turned for it alone */
+    int64_t widest;   /* window */
+    window window[MOST_SHARES];
     bool jumps; /* many entries are neither beside the one in front of them nor found near */
     bool near;  /* rows that follow each other have near columns */
     bool far;   /* rows are long, and no last cache could keep the matrix */
@@ -244,7 +252,7 @@ static void look_at_rows(const csr *A, shares *t) {
 
 /* Cuts each share into chunks of about as many rows plus entries, between rows. */
 static void cut_chunks(const csr *A, int64_t nshares, shares *t) {
-    for (int64_t c = 0; c < nshares * t->per_share; c++) {
+    for (int64_t c = 0; t->per_share > 1 && c < nshares * t->per_share; c++) {
         const share *s = &t->share[c / t->per_share];
         const int64_t items = s->last - s->first + s->end - s->k;
         const int64_t wanted = spmv_split(items, t->per_share, c % t->per_share);
@@ -272,9 +280,36 @@ static share chunk_of(const shares *t, const csr *A, int64_t chunk) {
     const int64_t c = chunk % t->per_share;
     share part = *s;
     if (c > 0) part.first = t->row[chunk], part.k = entry_of(s, A, part.first);
-    if (c < t->per_share - 1)
-        part.last = t->row[chunk + 1], part.end = entry_of(s, A, part.last), part.begun = -1;
+    if (c < t->per_share - 1) part.last = t->row[chunk + 1], part.end = entry_of(s, A, part.last);
     return part;
+}
+
+static window window_of(const csr *A, const share *part) {
+    idx first = part->k < part->end ? A->col_idx[part->k] : 0, last = first;
+    for (int64_t k = part->k; k < part->end; k++) {
+        first = A->col_idx[k] < first ? A->col_idx[k] : first;
+        last = A->col_idx[k] > last ? A->col_idx[k] : last;
+    }
+    return (window){first, part->k < part->end ? (int64_t)last + 1 : first};
+}
+
+/* Finds the window of each chunk. They are of use where they overlap little: on grids, on roads, in
+ * bands. */
+static void find_windows(const csr *A, int64_t nshares, shares *t) {
+    enum { MOST_TIMES = 3 }; /* that a column of x is turned, on average */
+    const int64_t chunks = nshares * t->per_share;
+    int64_t all = 0;
+#pragma omp parallel for num_threads((int)nshares) schedule(dynamic, 1)
+    for (int64_t c = 0; c < chunks; c++) {
+        const share part = chunk_of(t, A, c);
+        t->window[c] = window_of(A, &part);
+    }
+    for (int64_t c = 0; c < chunks; c++) {
+        const int64_t width = t->window[c].end - t->window[c].first;
+        all += width;
+        if (width > t->widest) t->widest = width;
+    }
+    t->has_windows = all <= MOST_TIMES * A->s.cols;
 }
 
 static spmv_status prepare(spmv_plan *p) {
@@ -304,13 +339,16 @@ static spmv_status prepare(spmv_plan *p) {
     t->per_share = count_chunks((int64_t)spmv_store_bytes(p->store), nshares);
     cut_chunks(A, nshares, t);
     look_at_rows(A, t);
+    t->has_windows = false, t->widest = 0;
+    if (t->near && p->vectors > DIRECT && p->layout == SPMV_COLUMNS) find_windows(A, nshares, t);
     t->far = A->s.nnz >= LONG_ROW * A->s.rows &&
              (double)A->s.nnz * (sizeof(real) + sizeof(idx)) > LAST_CACHE * (double)nshares;
     return SPMV_OK;
 }
 
-/* Multiplies rows first..last - 1 of a chunk. s: the share that ends with it; -1: none does. */
-typedef void multiply_part(const void *of, const share *part, int64_t s);
+/* Multiplies a chunk, of which these are the number and what it has: the rows that end in it, and
+ * what it begins of the next one. s: the share that ends with it; -1: none does. */
+typedef void multiply_part(const void *of, const share *part, int64_t chunk, int64_t s);
 
 static void multiply_chunks(const shares *t, int64_t nshares, const csr *A, multiply_part *multiply,
                             const void *of) {
@@ -321,11 +359,11 @@ static void multiply_chunks(const shares *t, int64_t nshares, const csr *A, mult
         int64_t finished = 0, c;
         while ((c = take_chunk(&taken, omp_get_thread_num(), &finished)) >= 0) {
             const share part = chunk_of(t, A, c);
-            multiply(of, &part, (c + 1) % t->per_share == 0 ? c / t->per_share : -1);
+            multiply(of, &part, c, (c + 1) % t->per_share == 0 ? c / t->per_share : -1);
         }
     } else {
-#pragma omp for schedule(static, 1)
-        for (int64_t s = 0; s < nshares; s++) multiply(of, &t->share[s], s);
+#pragma omp for schedule(static, 1) nowait
+        for (int64_t s = 0; s < nshares; s++) multiply(of, &t->share[s], s, s);
     }
 }
 
@@ -335,7 +373,8 @@ typedef struct one_vector {
     carry *carries;
 } one_vector;
 
-static void multiply_one(const void *of, const share *part, int64_t s) {
+static void multiply_one(const void *of, const share *part, int64_t chunk, int64_t s) {
+    (void)chunk;
     const one_vector *one = of;
     const real sum = one->run(&one->all, part);
     if (s >= 0) one->carries[s] = (carry){part->begun, sum};
@@ -379,26 +418,31 @@ static void add_carried(const shares *t, int64_t nshares, const panel *p, const 
     }
 }
 
-/* What multiply_panel and multiply_rows need. */
+/* What multiply_panel, multiply_rows and multiply_window need. */
 typedef struct one_panel {
     const panel *all;
-    panel_function *multiply; /* of multiply_panel */
+    real *carried;            /* all's columns of each share */
+    panel_function *multiply; /* not of multiply_rows */
     int most;                 /* columns at a time, of multiply_rows */
-    int64_t isa;
-    real *carried; /* all's columns of each share */
+    int64_t isa;              /* of multiply_rows */
+    const shares *shares;     /* of multiply_window */
+    real *turned;             /* of multiply_window, for each thread: */
+    int64_t apart;            /* so many numbers behind the one before */
 } one_panel;
 
-static void multiply_panel(const void *of, const share *part, int64_t s) {
+static void multiply_panel(const void *of, const share *part, int64_t chunk, int64_t s) {
+    (void)chunk;
     const one_panel *one = of;
     real nothing[MOST_COLUMNS];
     one->multiply(one->all, part, s >= 0 ? one->carried + s * one->all->columns : nothing);
 }
 
-static void run_panel(const shares *t, int64_t nshares, const panel *p, panel_function *multiply) {
+/* Multiplies a panel by `multiply`, which gets what `job` says. */
+static void run_panel(const shares *t, int64_t nshares, one_panel job, multiply_part *multiply) {
     real carried[CARRIED_BYTES / sizeof(real)];
-    const one_panel one = {.all = p, .multiply = multiply, .carried = carried};
-    multiply_chunks(t, nshares, p->A, multiply_panel, &one);
-    add_carried(t, nshares, p, carried);
+    job.carried = carried;
+    multiply_chunks(t, nshares, job.all->A, multiply, &job);
+    add_carried(t, nshares, job.all, carried);
 }
 
 static bool is_beyond(double bytes, int64_t nshares) {
@@ -454,7 +498,8 @@ static share next_rows(const csr *A, const share *s, int64_t first) {
 
 /* Multiplies a chunk by all columns: some rows by one panel after the other, while the matrix and x
  * are near. */
-static void multiply_rows(const void *of, const share *chunk, int64_t s) {
+static void multiply_rows(const void *of, const share *chunk, int64_t number, int64_t s) {
+    (void)number;
     const one_panel *one = of;
     const panel *all = one->all;
     share part;
@@ -492,27 +537,64 @@ static spmv_status run_rows(const spmv_plan *p, const spmv_operands *v) {
     return SPMV_OK;
 }
 
+/* Returns how many numbers of the plan's panel a thread has: whole lines of a cache. */
+static int64_t room_apart(const spmv_plan *p, int64_t nshares) {
+    enum { LINE = 64 / sizeof(real) };
+    return SPMV_PANEL_VECTORS * (p->cols + p->rows) / nshares / LINE * LINE;
+}
+
+/* Turns the columns of x that a chunk needs into rows, in the thread's part of the plan's panel: x
+ * is read once, and the rows never leave the caches. */
+static void multiply_window(const void *of, const share *part, int64_t chunk, int64_t s) {
+    const one_panel *one = of;
+    const window *w = &one->shares->window[chunk];
+    panel some = *one->all;
+    real nothing[MOST_COLUMNS], *rows = one->turned + omp_get_thread_num() * one->apart;
+    const turning t = {.m = some.columns,
+                       .n = w->end - w->first,
+                       .from = some.x + w->first,
+                       .from_ld = some.ldx,
+                       .to = rows,
+                       .to_ld = some.columns};
+    spmv_turn_part(sizeof(real), &t, 0, 1);
+    some.x = rows - w->first * some.columns;
+    some.ldx = some.columns;
+    one->multiply(&some, part, s >= 0 ? one->carried + s * some.columns : nothing);
+}
+
 /* The next columns, read where they lie or turned into rows of the plan's panel. */
 static spmv_status run_some(const spmv_plan *p, panel *all, real *turned) {
     const shares *t = p->scratch;
     const int64_t nshares = shares_of(p), isa = p->choice.value[SPMV_isa];
     panel some = *all;
+    one_panel job = {.all = &some, .shares = t, .turned = turned, .apart = room_apart(p, nshares)};
     if (some.columns <= DIRECT && t->near) {
-        run_panel(t, nshares, &some, direct_function(isa, some.columns));
+        job.multiply = direct_function(isa, some.columns);
+        run_panel(t, nshares, job, multiply_panel);
+        return SPMV_OK;
+    }
+    job.multiply = rows_function(isa, &some);
+    if (t->has_windows && t->widest * some.columns <= job.apart) {
+        run_panel(t, nshares, job, multiply_window);
         return SPMV_OK;
     }
     some.x = turned, some.ldx = some.columns;
     TRY(p->device->backend->turn(p->device, NULL, sizeof(real), some.columns, p->cols, all->x,
                                  all->ldx, turned, some.ldx));
     ask_for(t, &some, (double)p->cols * some.columns * sizeof(real));
-    run_panel(t, nshares, &some, rows_function(isa, &some));
+    job.multiply = rows_function(isa, &some);
+    run_panel(t, nshares, job, multiply_panel);
     return SPMV_OK;
 }
 
-/* Returns how many columns of x the plan's panel has room for: z needs none. */
+/* Returns how many columns are multiplied at a time. The plan's panel has room for those of x, z
+ * needs none; a window has a cache line of each, so that it stays in the caches. */
 static int columns_turned(const spmv_plan *p) {
+    enum { LINE = 64 / sizeof(real) };
+    const shares *t = p->scratch;
     const int64_t room = SPMV_PANEL_VECTORS * (p->cols + p->rows);
-    return p->cols > 0 ? least(TURNED, room / p->cols) : TURNED;
+    const int most = t->has_windows ? LINE : TURNED;
+    return p->cols > 0 ? least(most, room / p->cols) : most;
 }
 
 static spmv_status run_columns(const spmv_plan *p, const spmv_operands *v) {

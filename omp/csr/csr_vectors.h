@@ -7,9 +7,11 @@
  *              from line to line they are asked for some entries ahead, and so are all entries of
  *              a large matrix with long rows; z is written past the caches where these could not
  *              keep it.
- * In columns   one or two columns of near entries are read where they lie; otherwise eight columns
- *              of x at a time are turned into rows, in memory of the plan, and 32 rows of sums at a
- *              time are turned back.
+ * In columns   one or two columns of near entries are read where they lie; otherwise columns of x
+ *              are turned into rows, in memory of the plan, and 32 rows of sums at a time are
+ *              turned back. Where a chunk of the matrix needs few columns beside its own, its
+ *              thread turns a cache line of them, just before the chunk; else 16 are turned for
+ *              all.
  */
 #pragma once
 

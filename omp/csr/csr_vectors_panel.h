@@ -40,11 +40,12 @@ typedef struct panel { /* some columns of a product z <- alpha A x + beta y */
     put_lines_function *past; /* how columns of z go past the caches; NULL: they do not */
 } panel;
 
-/* Multiplies one share of a panel, and leaves what it has of row begun in carried. */
+/* Multiplies a share of a panel, or a chunk of it, and leaves in carried, for each column,
+ * what it begins of a row. */
 typedef void panel_function(const panel *p, const share *s, real *carried);
 
-/* Once a row that begins at entry k some entries are asked for: as far ahead that those of long
- * rows are not on their way already. */
+/* Asks for some entries, once for each row, of which k is the first. Nearer ones would be on their
+ * way already where rows are long. */
 static inline __attribute__((always_inline)) void ask_for_row(const csr *A, int64_t k) {
     ask_ahead(A->values + k, PAGE);
     ask_ahead(A->col_idx + k, HALF_PAGE);

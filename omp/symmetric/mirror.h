@@ -43,7 +43,7 @@ static inline int64_t count_cells(const ranges *t, int64_t count) {
 }
 
 /* Says how many ranges there are per thread; threads take them dynamically, like the chunks of
- * chunks.h. */
+ * taken.h. */
 static inline int64_t count_ranges_per_thread(const spmv_plan *p, int64_t threads) {
     enum { MOST_PER_THREAD = 8, RANGE_BYTES = 1 << 16 };
     int64_t each =

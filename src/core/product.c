@@ -94,8 +94,9 @@ static bool is_apart(const spmv_operands *v) {
     return v->layout == SPMV_ROWS && (v->ldx > 1 || v->ldy > 1 || v->ldz > 1);
 }
 
-/* Says whether the kernel multiplies vectors in rows where they lie. Of one vector alone another
- * library gets contiguous numbers: cuSPARSE of CUDA 13.0 was wrong where they were apart. */
+/* Says whether the kernel multiplies vectors in rows where they lie. One vector alone is packed for
+ * other libraries, whose product of one wants it so: asked for several, cuSPARSE of CUDA 13.0 was
+ * wrong. */
 static bool takes_rows(const spmv_plan *plan, const spmv_operands *v) {
     return plan->kernel->run_rows && (v->k > 1 || !(plan->kernel->traits & SPMV_PEER));
 }

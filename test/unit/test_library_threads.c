@@ -66,7 +66,8 @@ static void products_inside_the_callers_threads(void **state) {
 static void one_thread_takes_the_chunks_of_all_shares(void **state) {
     (void)state;
     enum { ROWS = 20000 };
-    static const char *const kernels[] = {"csell_slices", "sell16_lanes", "spc5_rows", "bsr_lanes"};
+    static const char *const kernels[] = {"csell_slices", "sell16_lanes", "spc5_rows", "bsr_lanes",
+                                          "csr_balanced"};
     static double operand[ROWS], outside[ROWS], inside[ROWS];
     spmv_mat *mat = NULL;
     const int before = omp_get_max_active_levels();
