@@ -1,5 +1,5 @@
-/* backend.h: what backend.c leaves to other files: what this host can do at best, and the state of
- * its processors; and what kernels take from it. */
+/* backend.h: what backend.c leaves to other files, which is what this host can do at best and the
+ * state of its processors. Kernels take the turning of lines from it. */
 #pragma once
 
 #include "spmv_backend.h"

@@ -8,13 +8,13 @@
 
 /* Says how many chunks a share of a store of so many bytes is cut into. A chunk has 32 KiB and more
  * on average, which is still long for a hardware prefetcher. A share that would have fewer than
- * four is not cut, nor is a single one. */
+ * four is not cut. */
 static inline int64_t count_chunks(int64_t bytes, int64_t nshares) {
     enum { MOST_CHUNKS = 32, FEWEST_CHUNKS = 4, CHUNK_BYTES = 1 << 15 };
     int64_t count = bytes / nshares / CHUNK_BYTES;
     if (count > MOST_CHUNKS) count = MOST_CHUNKS;
     if (count > MOST_SHARES / nshares) count = MOST_SHARES / nshares;
-    return count < FEWEST_CHUNKS || nshares == 1 ? 1 : count;
+    return count < FEWEST_CHUNKS ? 1 : count;
 }
 
 /* Counts how many chunks of each share a product has taken, on its caller's stack. */

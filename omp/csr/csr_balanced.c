@@ -34,7 +34,8 @@ typedef struct product {
 /* Puts the rows that end in the share, and returns what it has of row last. */
 typedef real share_function(const product *p, const share *s);
 
-typedef struct window { /* columns first..end - 1 */
+enum { WINDOW_COLUMNS = 64 / sizeof(real) }; /* of x that are turned at a time: a cache line */
+typedef struct window {                      /* rows first..end - 1 of x */
     int64_t first, end;
 } window;
 
@@ -284,6 +285,12 @@ static share chunk_of(const shares *t, const csr *A, int64_t chunk) {
     return part;
 }
 
+/* Returns how many numbers of the plan's panel a thread has: whole lines of a cache. */
+static int64_t room_apart(const spmv_plan *p, int64_t nshares) {
+    enum { LINE = 64 / sizeof(real) };
+    return SPMV_PANEL_VECTORS * (p->cols + p->rows) / nshares / LINE * LINE;
+}
+
 static window window_of(const csr *A, const share *part) {
     idx first = part->k < part->end ? A->col_idx[part->k] : 0, last = first;
     for (int64_t k = part->k; k < part->end; k++) {
@@ -295,7 +302,7 @@ static window window_of(const csr *A, const share *part) {
 
 /* Finds the window of each chunk. They are of use where they overlap little: on grids, on roads, in
  * bands. */
-static void find_windows(const csr *A, int64_t nshares, shares *t) {
+static void find_windows(const spmv_plan *p, const csr *A, int64_t nshares, shares *t) {
     enum { MOST_TIMES = 3 }; /* that a column of x is turned, on average */
     const int64_t chunks = nshares * t->per_share;
     int64_t all = 0;
@@ -309,7 +316,8 @@ static void find_windows(const csr *A, int64_t nshares, shares *t) {
         all += width;
         if (width > t->widest) t->widest = width;
     }
-    t->has_windows = all <= MOST_TIMES * A->s.cols;
+    t->has_windows = t->per_share > 1 && all <= MOST_TIMES * A->s.cols &&
+                     t->widest * WINDOW_COLUMNS <= room_apart(p, nshares);
 }
 
 static spmv_status prepare(spmv_plan *p) {
@@ -340,14 +348,14 @@ static spmv_status prepare(spmv_plan *p) {
     cut_chunks(A, nshares, t);
     look_at_rows(A, t);
     t->has_windows = false, t->widest = 0;
-    if (t->near && p->vectors > DIRECT && p->layout == SPMV_COLUMNS) find_windows(A, nshares, t);
+    if (t->near && p->vectors > DIRECT && p->layout == SPMV_COLUMNS) find_windows(p, A, nshares, t);
     t->far = A->s.nnz >= LONG_ROW * A->s.rows &&
              (double)A->s.nnz * (sizeof(real) + sizeof(idx)) > LAST_CACHE * (double)nshares;
     return SPMV_OK;
 }
 
-/* Multiplies a chunk, of which these are the number and what it has: the rows that end in it, and
- * what it begins of the next one. s: the share that ends with it; -1: none does. */
+/* Multiplies a chunk. part: the rows that end in it, and what it begins of the next row; chunk: its
+ * number; s: the share that ends with it, or -1. */
 typedef void multiply_part(const void *of, const share *part, int64_t chunk, int64_t s);
 
 static void multiply_chunks(const shares *t, int64_t nshares, const csr *A, multiply_part *multiply,
@@ -426,8 +434,8 @@ typedef struct one_panel {
     int most;                 /* columns at a time, of multiply_rows */
     int64_t isa;              /* of multiply_rows */
     const shares *shares;     /* of multiply_window */
-    real *turned;             /* of multiply_window, for each thread: */
-    int64_t apart;            /* so many numbers behind the one before */
+    real *turned;             /* of multiply_window: each thread has `apart` numbers of it */
+    int64_t apart;
 } one_panel;
 
 static void multiply_panel(const void *of, const share *part, int64_t chunk, int64_t s) {
@@ -537,14 +545,8 @@ static spmv_status run_rows(const spmv_plan *p, const spmv_operands *v) {
     return SPMV_OK;
 }
 
-/* Returns how many numbers of the plan's panel a thread has: whole lines of a cache. */
-static int64_t room_apart(const spmv_plan *p, int64_t nshares) {
-    enum { LINE = 64 / sizeof(real) };
-    return SPMV_PANEL_VECTORS * (p->cols + p->rows) / nshares / LINE * LINE;
-}
-
-/* Turns the columns of x that a chunk needs into rows, in the thread's part of the plan's panel: x
- * is read once, and the rows never leave the caches. */
+/* Turns the columns of x that a chunk needs into rows, in the thread's part of the plan's panel, so
+ * that the chunk finds these rows in the caches. */
 static void multiply_window(const void *of, const share *part, int64_t chunk, int64_t s) {
     const one_panel *one = of;
     const window *w = &one->shares->window[chunk];
@@ -573,8 +575,9 @@ static spmv_status run_some(const spmv_plan *p, panel *all, real *turned) {
         run_panel(t, nshares, job, multiply_panel);
         return SPMV_OK;
     }
-    job.multiply = rows_function(isa, &some);
-    if (t->has_windows && t->widest * some.columns <= job.apart) {
+    if (t->has_windows) {
+        some.asks_entries = t->far;
+        job.multiply = rows_function(isa, &some);
         run_panel(t, nshares, job, multiply_window);
         return SPMV_OK;
     }
@@ -590,11 +593,10 @@ static spmv_status run_some(const spmv_plan *p, panel *all, real *turned) {
 /* Returns how many columns are multiplied at a time. The plan's panel has room for those of x, z
  * needs none; a window has a cache line of each, so that it stays in the caches. */
 static int columns_turned(const spmv_plan *p) {
-    enum { LINE = 64 / sizeof(real) };
     const shares *t = p->scratch;
     const int64_t room = SPMV_PANEL_VECTORS * (p->cols + p->rows);
-    const int most = t->has_windows ? LINE : TURNED;
-    return p->cols > 0 ? least(most, room / p->cols) : most;
+    if (t->has_windows) return WINDOW_COLUMNS;
+    return p->cols > 0 ? least(TURNED, room / p->cols) : TURNED;
 }
 
 static spmv_status run_columns(const spmv_plan *p, const spmv_operands *v) {

@@ -10,8 +10,8 @@
  * In columns   one or two columns of near entries are read where they lie; otherwise columns of x
  *              are turned into rows, in memory of the plan, and 32 rows of sums at a time are
  *              turned back. Where a chunk of the matrix needs few columns beside its own, its
- *              thread turns a cache line of them, just before the chunk; else 16 are turned for
- *              all.
+ *              thread turns a cache line of them, just before the chunk; else up to 16 are turned
+ *              for all.
  */
 #pragma once
 
