@@ -18,6 +18,5 @@ typedef struct turning { /* m lines of n numbers become n lines of m */
     int64_t to_ld;
     bool past; /* whole lines of the result, which caches could not keep, go past them */
 } turning;
-/* Does one of `parts` equal parts of a turning, in this thread. width: bytes of a number, 4 or 8.
- */
+/* Does one of `parts` equal parts of a turning in this thread. A number has width bytes, 4 or 8. */
 void spmv_turn_part(size_t width, const turning *t, int part, int parts);

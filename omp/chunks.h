@@ -42,34 +42,30 @@ static inline spmv_status make_chunks(spmv_plan *p, size_t bytes, multiply_chunk
     return SPMV_OK;
 }
 
-/* Multiplies units first..end - 1 in n products, of a vector each. Of several vectors so many units
- * come together that they are read from memory once. */
-static inline void multiply_units(const chunks *t, const product *const *m, int n, int64_t first,
-                                  int64_t end) {
-    const int64_t step = n > 1 && t->together > 0 ? t->together : end - first;
-    for (int64_t u = first; u < end; u += step)
-        for (int c = 0; c < n; c++) t->multiply(m[c], u, u + step < end ? u + step : end);
-}
+typedef struct products { /* of a vector each */
+    const chunks *chunks;
+    const product *const *m;
+    int n;
+} products;
 
-/* All threads of the team call this, whatever the size of the team. */
-static inline void multiply_shares(const chunks *t, taken_chunks *taken, const product *const *m,
-                                   int n) {
-    int64_t finished = 0, c;
-    if (t->per_share > 1)
-        while ((c = take_chunk(taken, omp_get_thread_num(), &finished)) >= 0)
-            multiply_units(t, m, n, t->first[c], t->first[c + 1]);
-    else
-#pragma omp for schedule(static, 1) nowait
-        for (int64_t s = 0; s < taken->nshares; s++)
-            multiply_units(t, m, n, t->first[s], t->first[s + 1]);
+/* Multiplies a chunk in all products. Of several vectors so many units come together that they are
+ * read from memory once. */
+static inline void multiply_units(const void *job, int64_t chunk) {
+    const products *p = job;
+    const chunks *t = p->chunks;
+    const int64_t first = t->first[chunk], end = t->first[chunk + 1];
+    const int64_t step = p->n > 1 && t->together > 0 ? t->together : end - first;
+    for (int64_t u = first; u < end; u += step)
+        for (int c = 0; c < p->n; c++) t->multiply(p->m[c], u, u + step < end ? u + step : end);
 }
 
 static inline spmv_status multiply_chunks(const spmv_plan *p, const chunks *t,
                                           const product *const *m, int n) {
+    const products job = {t, m, n};
     taken_chunks taken;
     begin_chunks(&taken, shares_of(p), t->per_share);
 #pragma omp parallel num_threads((int)taken.nshares)
-    multiply_shares(t, &taken, m, n);
+    take_chunks(&taken, multiply_units, &job);
     return SPMV_OK;
 }
 

@@ -51,3 +51,17 @@ static inline int64_t take_chunk(taken_chunks *t, int64_t share, int64_t *finish
     }
     return -1;
 }
+
+/* Multiplies one chunk, counted likewise. */
+typedef void chunk_function(const void *job, int64_t chunk);
+
+/* All threads of the team call this, whatever the size of the team: every chunk is multiplied once.
+ */
+static inline void take_chunks(taken_chunks *t, chunk_function *multiply, const void *job) {
+    int64_t finished = 0, chunk;
+    if (t->per_share > 1)
+        while ((chunk = take_chunk(t, omp_get_thread_num(), &finished)) >= 0) multiply(job, chunk);
+    else
+#pragma omp for schedule(static, 1) nowait
+        for (int64_t s = 0; s < t->nshares; s++) multiply(job, s);
+}

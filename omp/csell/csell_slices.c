@@ -118,6 +118,7 @@ static spmv_status run(const spmv_plan *p, const spmv_operands *v) {
     long_sums sums;
     sums.sum = A->long_rows > STACKED ? t->long_sum + v->slot * A->long_rows : stacked;
     const product one = product_of(p, v, sums.sum), *m = &one;
+    const products job = {&t->slices, &m, 1};
     int64_t nshares = shares_of(p);
     taken_chunks taken;
     begin_chunks(&taken, nshares, t->slices.per_share);
@@ -129,7 +130,7 @@ static spmv_status run(const spmv_plan *p, const spmv_operands *v) {
 #pragma omp single
             add_carries(sums.carries, PARTS, 1, sums.sum);
         }
-        multiply_shares(&t->slices, &taken, &m, 1);
+        take_chunks(&taken, multiply_units, &job);
     }
     return SPMV_OK;
 }

@@ -46,7 +46,6 @@ typedef struct shares {
     share share[MOST_SHARES];
     /* of several vectors: */
     bool has_windows; /* each chunk's columns of x are turned for it alone */
-    int64_t widest;   /* window */
     window window[MOST_SHARES];
     bool jumps; /* many entries are neither beside the one in front of them nor found near */
     bool near;  /* rows that follow each other have near columns */
@@ -252,20 +251,12 @@ static void look_at_rows(const csr *A, shares *t) {
 }
 
 /* Cuts each share into chunks of about as many rows plus entries, between rows. */
-static void cut_chunks(const csr *A, int64_t nshares, shares *t) {
-    for (int64_t c = 0; t->per_share > 1 && c < nshares * t->per_share; c++) {
+static void cut_chunks(const spmv_csr_view *A, int64_t nshares, shares *t) {
+    for (int64_t c = 0; c < nshares * t->per_share; c++) {
         const share *s = &t->share[c / t->per_share];
-        const int64_t items = s->last - s->first + s->end - s->k;
-        const int64_t wanted = spmv_split(items, t->per_share, c % t->per_share);
-        int64_t low = s->first, high = s->last;
-        while (low < high) {
-            const int64_t middle = low + (high - low) / 2;
-            if (middle - s->first + A->row_ptr[middle] - s->k < wanted)
-                low = middle + 1;
-            else
-                high = middle;
-        }
-        t->row[c] = low;
+        const int64_t items = s->last + s->end - s->first - s->k;
+        const int64_t before = spmv_split(items, t->per_share, c % t->per_share);
+        t->row[c] = spmv_rows_ended(A, s->first + s->k + before);
     }
 }
 
@@ -283,6 +274,11 @@ static share chunk_of(const shares *t, const csr *A, int64_t chunk) {
     if (c > 0) part.first = t->row[chunk], part.k = entry_of(s, A, part.first);
     if (c < t->per_share - 1) part.last = t->row[chunk + 1], part.end = entry_of(s, A, part.last);
     return part;
+}
+
+/* Returns the share that ends with a chunk; -1: none does. */
+static int64_t share_ended(const shares *t, int64_t chunk) {
+    return (chunk + 1) % t->per_share == 0 ? chunk / t->per_share : -1;
 }
 
 /* Returns how many numbers of the plan's panel a thread has: whole lines of a cache. */
@@ -305,7 +301,7 @@ static window window_of(const csr *A, const share *part) {
 static void find_windows(const spmv_plan *p, const csr *A, int64_t nshares, shares *t) {
     enum { MOST_TIMES = 3 }; /* that a column of x is turned, on average */
     const int64_t chunks = nshares * t->per_share;
-    int64_t all = 0;
+    int64_t all = 0, widest = 0;
 #pragma omp parallel for num_threads((int)nshares) schedule(dynamic, 1)
     for (int64_t c = 0; c < chunks; c++) {
         const share part = chunk_of(t, A, c);
@@ -314,10 +310,10 @@ static void find_windows(const spmv_plan *p, const csr *A, int64_t nshares, shar
     for (int64_t c = 0; c < chunks; c++) {
         const int64_t width = t->window[c].end - t->window[c].first;
         all += width;
-        if (width > t->widest) t->widest = width;
+        if (width > widest) widest = width;
     }
     t->has_windows = t->per_share > 1 && all <= MOST_TIMES * A->s.cols &&
-                     t->widest * WINDOW_COLUMNS <= room_apart(p, nshares);
+                     widest * WINDOW_COLUMNS <= room_apart(p, nshares);
 }
 
 static spmv_status prepare(spmv_plan *p) {
@@ -345,55 +341,43 @@ static spmv_status prepare(spmv_plan *p) {
             (share){first, last, begin - first, end - last, begun < end - last ? last : -1};
     }
     t->per_share = count_chunks((int64_t)spmv_store_bytes(p->store), nshares);
-    cut_chunks(A, nshares, t);
+    cut_chunks(&view, nshares, t);
     look_at_rows(A, t);
-    t->has_windows = false, t->widest = 0;
+    t->has_windows = false;
     if (t->near && p->vectors > DIRECT && p->layout == SPMV_COLUMNS) find_windows(p, A, nshares, t);
     t->far = A->s.nnz >= LONG_ROW * A->s.rows &&
              (double)A->s.nnz * (sizeof(real) + sizeof(idx)) > LAST_CACHE * (double)nshares;
     return SPMV_OK;
 }
 
-/* Multiplies a chunk. part: the rows that end in it, and what it begins of the next row; chunk: its
- * number; s: the share that ends with it, or -1. */
-typedef void multiply_part(const void *of, const share *part, int64_t chunk, int64_t s);
-
-static void multiply_chunks(const shares *t, int64_t nshares, const csr *A, multiply_part *multiply,
-                            const void *of) {
+static void multiply_chunks(const shares *t, int64_t nshares, chunk_function *multiply,
+                            const void *job) {
     taken_chunks taken;
     begin_chunks(&taken, nshares, t->per_share);
 #pragma omp parallel num_threads((int)nshares)
-    if (t->per_share > 1) {
-        int64_t finished = 0, c;
-        while ((c = take_chunk(&taken, omp_get_thread_num(), &finished)) >= 0) {
-            const share part = chunk_of(t, A, c);
-            multiply(of, &part, c, (c + 1) % t->per_share == 0 ? c / t->per_share : -1);
-        }
-    } else {
-#pragma omp for schedule(static, 1) nowait
-        for (int64_t s = 0; s < nshares; s++) multiply(of, &t->share[s], s, s);
-    }
+    take_chunks(&taken, multiply, job);
 }
 
 typedef struct one_vector {
     product all;
-    share_function *run;
-    carry *carries;
+    const shares *shares;
+    carry *carries; /* of each share */
 } one_vector;
 
-static void multiply_one(const void *of, const share *part, int64_t chunk, int64_t s) {
-    (void)chunk;
-    const one_vector *one = of;
-    const real sum = one->run(&one->all, part);
-    if (s >= 0) one->carries[s] = (carry){part->begun, sum};
+static void multiply_one(const void *job, int64_t chunk) {
+    const one_vector *one = job;
+    const share part = chunk_of(one->shares, one->all.A, chunk);
+    const int64_t s = share_ended(one->shares, chunk);
+    const real sum = one->shares->run(&one->all, &part);
+    if (s >= 0) one->carries[s] = (carry){part.begun, sum};
 }
 
 static spmv_status run(const spmv_plan *p, const spmv_operands *v) {
     const csr *A = (const csr *)p->store;
     const shares *t = p->scratch;
     carry carries[MOST_SHARES];
-    const one_vector one = {{A, v->x, (real)v->alpha, (real)v->beta, v->z}, t->run, carries};
-    multiply_chunks(t, shares_of(p), A, multiply_one, &one);
+    const one_vector one = {{A, v->x, (real)v->alpha, (real)v->beta, v->z}, t, carries};
+    multiply_chunks(t, shares_of(p), multiply_one, &one);
     add_carries(carries, shares_of(p), one.all.alpha, one.all.y);
     return SPMV_OK;
 }
@@ -426,31 +410,37 @@ static void add_carried(const shares *t, int64_t nshares, const panel *p, const 
     }
 }
 
-/* What multiply_panel, multiply_rows and multiply_window need. */
+/* Says how chunks of a panel are multiplied. */
 typedef struct one_panel {
     const panel *all;
+    const shares *shares;
     real *carried;            /* all's columns of each share */
     panel_function *multiply; /* not of multiply_rows */
     int most;                 /* columns at a time, of multiply_rows */
     int64_t isa;              /* of multiply_rows */
-    const shares *shares;     /* of multiply_window */
     real *turned;             /* of multiply_window: each thread has `apart` numbers of it */
     int64_t apart;
 } one_panel;
 
-static void multiply_panel(const void *of, const share *part, int64_t chunk, int64_t s) {
-    (void)chunk;
-    const one_panel *one = of;
-    real nothing[MOST_COLUMNS];
-    one->multiply(one->all, part, s >= 0 ? one->carried + s * one->all->columns : nothing);
+/* Returns where a chunk leaves, from a column on, what it begins of a row: where a share ends, its
+ * carried numbers; elsewhere memory that nobody reads. */
+static real *carried_of(const one_panel *one, int64_t chunk, int column, real *nothing) {
+    const int64_t s = share_ended(one->shares, chunk);
+    return s >= 0 ? one->carried + s * one->all->columns + column : nothing;
 }
 
-/* Multiplies a panel by `multiply`, which gets what `job` says. */
-static void run_panel(const shares *t, int64_t nshares, one_panel job, multiply_part *multiply) {
+static void multiply_panel(const void *job, int64_t chunk) {
+    const one_panel *one = job;
+    const share part = chunk_of(one->shares, one->all->A, chunk);
+    real nothing[MOST_COLUMNS];
+    one->multiply(one->all, &part, carried_of(one, chunk, 0, nothing));
+}
+
+static void run_panel(int64_t nshares, one_panel job, chunk_function *multiply) {
     real carried[CARRIED_BYTES / sizeof(real)];
     job.carried = carried;
-    multiply_chunks(t, nshares, job.all->A, multiply, &job);
-    add_carried(t, nshares, job.all, carried);
+    multiply_chunks(job.shares, nshares, multiply, &job);
+    add_carried(job.shares, nshares, job.all, carried);
 }
 
 static bool is_beyond(double bytes, int64_t nshares) {
@@ -506,24 +496,23 @@ static share next_rows(const csr *A, const share *s, int64_t first) {
 
 /* Multiplies a chunk by all columns: some rows by one panel after the other, while the matrix and x
  * are near. */
-static void multiply_rows(const void *of, const share *chunk, int64_t number, int64_t s) {
-    (void)number;
-    const one_panel *one = of;
+static void multiply_rows(const void *job, int64_t chunk) {
+    const one_panel *one = job;
     const panel *all = one->all;
+    const share whole = chunk_of(one->shares, all->A, chunk);
+    real nothing[MOST_COLUMNS];
     share part;
-    int64_t first = chunk->first;
+    int64_t first = whole.first;
     do {
-        part = next_rows(all->A, chunk, first);
+        part = next_rows(all->A, &whole, first);
         panel some = *all;
         for (int j = 0; j < all->columns; j += some.columns) {
             some.columns = least(one->most, all->columns - j);
             some.x = all->x + j, some.y = all->y + j, some.z = all->z + j;
-            real nothing[MOST_COLUMNS], *carried = nothing;
-            if (s >= 0) carried = one->carried + s * all->columns + j;
-            rows_function(one->isa, &some)(&some, &part, carried);
+            rows_function(one->isa, &some)(&some, &part, carried_of(one, chunk, j, nothing));
         }
         first = part.last;
-    } while (first < chunk->last);
+    } while (first < whole.last);
 }
 
 static spmv_status run_rows(const spmv_plan *p, const spmv_operands *v) {
@@ -533,12 +522,12 @@ static spmv_status run_rows(const spmv_plan *p, const spmv_operands *v) {
     const int together = CARRIED_BYTES / (int)sizeof(real) / (int)nshares;
     const int most = least(most_columns(isa), together);
     panel all = panel_of(p, v);
-    const one_panel one = {.all = &all, .most = most, .isa = isa, .carried = carried};
+    const one_panel one = {.all = &all, .shares = t, .most = most, .isa = isa, .carried = carried};
     ask_for(t, &all, (double)p->cols * (double)v->k * sizeof(real));
     for (int64_t j = 0; j < v->k; j += all.columns) {
         all.columns = least(together, v->k - j);
         all.streams = all.columns == v->k && v->k <= most && may_stream(&all, nshares, isa);
-        multiply_chunks(t, nshares, all.A, multiply_rows, &one);
+        multiply_chunks(t, nshares, multiply_rows, &one);
         add_carried(t, nshares, &all, carried);
         all.x += all.columns, all.y += all.columns, all.z += all.columns;
     }
@@ -547,9 +536,10 @@ static spmv_status run_rows(const spmv_plan *p, const spmv_operands *v) {
 
 /* Turns the columns of x that a chunk needs into rows, in the thread's part of the plan's panel, so
  * that the chunk finds these rows in the caches. */
-static void multiply_window(const void *of, const share *part, int64_t chunk, int64_t s) {
-    const one_panel *one = of;
+static void multiply_window(const void *job, int64_t chunk) {
+    const one_panel *one = job;
     const window *w = &one->shares->window[chunk];
+    const share part = chunk_of(one->shares, one->all->A, chunk);
     panel some = *one->all;
     real nothing[MOST_COLUMNS], *rows = one->turned + omp_get_thread_num() * one->apart;
     const turning t = {.m = some.columns,
@@ -561,7 +551,7 @@ static void multiply_window(const void *of, const share *part, int64_t chunk, in
     spmv_turn_part(sizeof(real), &t, 0, 1);
     some.x = rows - w->first * some.columns;
     some.ldx = some.columns;
-    one->multiply(&some, part, s >= 0 ? one->carried + s * some.columns : nothing);
+    one->multiply(&some, &part, carried_of(one, chunk, 0, nothing));
 }
 
 /* The next columns, read where they lie or turned into rows of the plan's panel. */
@@ -572,13 +562,13 @@ static spmv_status run_some(const spmv_plan *p, panel *all, real *turned) {
     one_panel job = {.all = &some, .shares = t, .turned = turned, .apart = room_apart(p, nshares)};
     if (some.columns <= DIRECT && t->near) {
         job.multiply = direct_function(isa, some.columns);
-        run_panel(t, nshares, job, multiply_panel);
+        run_panel(nshares, job, multiply_panel);
         return SPMV_OK;
     }
     if (t->has_windows) {
         some.asks_entries = t->far;
         job.multiply = rows_function(isa, &some);
-        run_panel(t, nshares, job, multiply_window);
+        run_panel(nshares, job, multiply_window);
         return SPMV_OK;
     }
     some.x = turned, some.ldx = some.columns;
@@ -586,7 +576,7 @@ static spmv_status run_some(const spmv_plan *p, panel *all, real *turned) {
                                  all->ldx, turned, some.ldx));
     ask_for(t, &some, (double)p->cols * some.columns * sizeof(real));
     job.multiply = rows_function(isa, &some);
-    run_panel(t, nshares, job, multiply_panel);
+    run_panel(nshares, job, multiply_panel);
     return SPMV_OK;
 }
 

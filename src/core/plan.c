@@ -138,7 +138,7 @@ static spmv_status check_slots(const spmv_plan *plan) {
 
 /* Says whether the vectors that the plan is made for have to be packed. */
 static bool packs(const spmv_plan *plan) {
-    return plan->vectors > 1 && spmv_kernel_packs(plan->kernel, plan->layout);
+    return plan->vectors > 1 && spmv_kernel_packs(plan->kernel, plan->layout, plan->vectors);
 }
 
 /* Where cuSPARSE reads scalars is a setting of its handle, which all plans of the device share. */

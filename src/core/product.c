@@ -94,19 +94,11 @@ static bool is_apart(const spmv_operands *v) {
     return v->layout == SPMV_ROWS && (v->ldx > 1 || v->ldy > 1 || v->ldz > 1);
 }
 
-/* Says whether the kernel multiplies vectors in rows where they lie. One vector alone is packed for
- * other libraries, whose product of one wants it so: asked for several, cuSPARSE of CUDA 13.0 was
- * wrong. */
-static bool takes_rows(const spmv_plan *plan, const spmv_operands *v) {
-    return plan->kernel->run_rows && (v->k > 1 || !(plan->kernel->traits & SPMV_PEER));
-}
-
 /* Says whether the product packs vectors into memory of the plan, for its kernel takes only those
  * of which the numbers are contiguous, or packs them itself. */
 static bool needs_panel(const spmv_plan *plan, const spmv_operands *v) {
-    if (v->k == 1 && !is_apart(v)) return false;
-    if (is_apart(v)) return !takes_rows(plan, v) && plan->rows > 0;
-    return spmv_kernel_packs(plan->kernel, SPMV_COLUMNS) && plan->rows > 0;
+    return spmv_kernel_packs(plan->kernel, is_apart(v) ? SPMV_ROWS : SPMV_COLUMNS, v->k) &&
+           plan->rows > 0;
 }
 
 /* Bytes of a slot's panel. */
@@ -279,7 +271,7 @@ static spmv_status run_packed(const spmv_plan *plan, const spmv_operands *v) {
 spmv_status spmv_product_run(const spmv_plan *plan, const spmv_operands *v) {
     if (plan->rows == 0) return SPMV_OK;
     if (!is_apart(v)) return run_columns(plan, v);
-    return takes_rows(plan, v) ? run_rows(plan, v) : run_packed(plan, v);
+    return needs_panel(plan, v) ? run_packed(plan, v) : run_rows(plan, v);
 }
 
 /* Allocates what sums on the plan's device need, unless it is there. */

@@ -34,10 +34,12 @@ spmv_status spmv_product_check(const spmv_plan *plan, const char *call, const ch
  * themselves: where other threads have all there is of it, waits; on a GPU SPMV_E_ARG. */
 spmv_status spmv_product_claim(const spmv_plan *plan, const char *call, spmv_operands *v);
 void spmv_product_unclaim(const spmv_plan *plan, const spmv_operands *v);
-/* Says whether the kernel multiplies several vectors in that layout with the help of the plan's
- * panel. */
-static inline bool spmv_kernel_packs(const spmv_kernel *kernel, spmv_layout layout) {
-    return layout == SPMV_ROWS ? !kernel->run_rows : (kernel->traits & SPMV_PANEL) != 0;
+/* Says whether the kernel multiplies k vectors in that layout with the help of the plan's panel.
+ * One vector with gaps, which is in rows, is packed for other libraries: asked for several,
+ * cuSPARSE of CUDA 13.0 was wrong. */
+static inline bool spmv_kernel_packs(const spmv_kernel *kernel, spmv_layout layout, int64_t k) {
+    if (layout != SPMV_ROWS) return k > 1 && kernel->traits & SPMV_PANEL;
+    return !kernel->run_rows || (k == 1 && kernel->traits & SPMV_PEER);
 }
 /* Allocates the panel that products of several vectors in rows need of this plan, unless it is
  * there. */

@@ -66,10 +66,13 @@ class Tune(unittest.TestCase):
         self.assertEqual(commands_of(said), [])
 
     def test_nothing_faster(self):
-        said, _ = self.tune("-k", "ell_blocks", "--no-log")
-        self.assertRegex(said, r"\nell_blocks: (nothing is clearly faster than it is|not confirmed: --\w+=\w+ was faster in short "
-                               r"trials; in the last comparison it (took |was not surely faster or slower).*)\n$")
-        self.assertEqual(commands_of(said), [])
+        """Where another program has the core in the short trials, a setting may seem faster there: it asks again."""
+        for _ in range(4):
+            said, _ = self.tune("-k", "ell_blocks", "--no-log")
+            self.assertEqual(commands_of(said), [])
+            if "not confirmed" not in said:
+                break
+        self.assertRegex(said, "\nell_blocks: nothing is clearly faster than it is\n$")
 
     def test_beside_others_it_boasts_of_nothing(self):
         others = [subprocess.Popen(["sh", "-c", "while :; do :; done"]) for _ in range(1 + len(os.sched_getaffinity(0)))]
