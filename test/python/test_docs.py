@@ -1,10 +1,9 @@
-"""The documents: generated parts are up to date, README is short, links lead somewhere, commands run."""
+"""The documents: generated parts are up to date, README is short, links lead somewhere."""
 import html
 import json
 import os
 import pathlib
 import re
-import shlex
 import shutil
 import subprocess
 import sys
@@ -19,8 +18,6 @@ PROGRAM = pathlib.Path(os.environ.get("SPMV", ROOT / "build/omp/spmv")).resolve(
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "log/reference/README.md", ROOT / "log/reference/outside/README.md",
          *sorted((ROOT / "docs").rglob("*.md"))]
 MOST_WORDS = 560
-QUICK = {"SPMV_MIN_TIME": "0.001", "SPMV_MAX_TIME": "0.002", "SPMV_SAMPLES": "1", "OMP_WAIT_POLICY": "passive"}
-SLOW = ("probe",)  # measures the machine for long: its options are parsed, by asking for the version
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.M | re.S)
 
 
@@ -39,14 +36,6 @@ def anchors_of(page):
     heads = re.findall(r"^#+ (.*)$", text, re.M)
     slugs = {re.sub(r"[^\w\- ]", "", re.sub("<.*?>", "", head)).strip().lower().replace(" ", "-") for head in heads}
     return slugs | set(re.findall(r'<a id="([^"]+)"', text))
-
-
-def commands_of(page):
-    """Lines of a page's code blocks that run spmv."""
-    blocks = [body for kind, body in FENCE.findall(text_of(page)) if kind == "sh"]
-    blocks += re.findall(r"^    (?:\S.*)$", FENCE.sub("", text_of(page)), re.M)
-    lines = [line.strip().rpartition("make && ")[2] for block in blocks for line in block.splitlines()]
-    return [line for line in lines if re.match(r"(\w+=\S+ )*\./spmv\b", line)]
 
 
 class Generated(unittest.TestCase):
@@ -182,49 +171,6 @@ class Pages(unittest.TestCase):
                             ("[x](" + "y" * 130 + ")\n", 0), ("```\n" + "x" * 130 + "\n```\n", 0), ("- Word" + " w" * 25 + "\n- Word" + " w" * 25, 0),
                             ("Word `a. B c`" + " w" * 38 + ".\n", 0), ("Word" + " w" * 30 + "\n" + "w " * 15 + ".\n", 1)):
             self.assertEqual(len(list(prose.breaches("page", text))), least, text)
-
-
-@unittest.skipUnless(PROGRAM.parent.name == "omp", "a GPU may be absent")
-class Commands(unittest.TestCase):
-    """README and the guide show commands that work as they stand, here with short times."""
-
-    def run_all(self, page, least):
-        commands = commands_of(page)
-        self.assertGreaterEqual(len(commands), least)
-        features = subprocess.run([PROGRAM, "-V", "-v"], capture_output=True, text=True, check=True).stdout
-        with tempfile.TemporaryDirectory() as folder:
-            os.mkdir(os.path.join(folder, "log"))
-            os.symlink(PROGRAM, os.path.join(folder, "spmv"))
-            for name in "tables", "src":
-                os.symlink(ROOT / name, os.path.join(folder, name))
-            pathlib.Path(folder, "FILE.mtx").write_text(
-                "%%MatrixMarket matrix coordinate real general\n2 2 2\n1 1 3\n2 2 4\n", encoding="ascii")
-            for line in commands:
-                words = shlex.split(line, comments=True)
-                if " log/" in line and "jansson" not in features:
-                    continue
-                if any(word in SLOW for word in words):
-                    line += " --version"
-                elif words[-1] == "./spmv" or words == ["./spmv"]:
-                    line += " -m gen:poisson3d:20"  # the matrix by default takes a minute
-                done = subprocess.run(["sh", "-c", line], cwd=folder, env=os.environ | QUICK, capture_output=True,
-                                      text=True, check=False)
-                self.assertEqual(done.returncode, 0, f"{line}\n{done.stdout}{done.stderr}")
-
-    def test_readme(self):
-        self.run_all(ROOT / "README.md", 2)
-        self.assertEqual(commands_of(ROOT / "README.md")[0], "./spmv -k csr_rows,auto --iters=1000")
-
-    def test_how_to(self):
-        self.run_all(ROOT / "docs/howto/choose.md", 1)
-        self.run_all(ROOT / "docs/howto/measure.md", 4)
-
-    def test_guide(self):
-        self.run_all(ROOT / "docs/guide/first_hour.md", 13)
-        self.run_all(ROOT / "docs/howto/tables.md", 9)
-
-    def test_autotune(self):
-        self.run_all(ROOT / "docs/explanation/auto.md", 2)
 
 
 if __name__ == "__main__":
