@@ -478,6 +478,11 @@ static spmv_status first_use(spmv_device *d) {
 static bool is_present(int number, char *why, size_t size) {
     int count = 0;
     cudaError_t error = cudaGetDeviceCount(&count);
+    if (error == cudaErrorInitializationError) {
+        cudaGetLastError();
+        snprintf(why, size, "%s", cuda_reason(error));
+        return false;
+    }
     if (error != cudaSuccess || count == 0) {
         int driver = 0;
         cudaDriverGetVersion(&driver); /* 0: there is none */

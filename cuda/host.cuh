@@ -31,6 +31,14 @@ typedef struct cuda_state { /* a device's state */
     char name[256];
 } cuda_state;
 
+/* Returns what an error means, for a message. */
+static inline const char *cuda_reason(cudaError_t error) {
+    return error == cudaErrorInitializationError
+               ? "initialization error: a process that was forked after its parent had used CUDA "
+                 "has no GPU; start it with exec, in Python with multiprocessing's \"spawn\""
+               : cudaGetErrorString(error);
+}
+
 /* Writes the message where the facts are known and clears the error, or the next call would report
  * it again. */
 static inline spmv_status cuda_fail(spmv_ctx *ctx, cudaError_t error, const char *what) {
@@ -38,7 +46,7 @@ static inline spmv_status cuda_fail(spmv_ctx *ctx, cudaError_t error, const char
     if (error == cudaErrorMemoryAllocation)
         return spmv_fail(ctx, SPMV_E_NOMEM,
                          "out of GPU memory in %s: free some, or choose a smaller format", what);
-    return spmv_fail(ctx, SPMV_E_DEVICE, "%s: %s", what, cudaGetErrorString(error));
+    return spmv_fail(ctx, SPMV_E_DEVICE, "%s: %s", what, cuda_reason(error));
 }
 #define CU(ctx, call) \
     do { \

@@ -28,7 +28,9 @@
  * several threads at once, also inside a parallel region of the caller's. So may one plan on a
  * CPU, where products take turns if its kernel keeps structures in it; on a GPU the second gets
  * SPMV_E_ARG. Otherwise one thread at a time may use a context and the handles made from it. After
- * fork() a child may use what its parent made. */
+ * fork() a child may use what its parent made on a CPU. It cannot use a GPU if its parent has
+ * started CUDA's driver, by this library or another one: calls fail with SPMV_E_BACKEND, or with
+ * SPMV_E_DEVICE if they use a handle of the parent's, and the text says why. */
 #ifndef SPMV_H
 #define SPMV_H
 
@@ -121,7 +123,8 @@ const char *spmv_ctx_error(const spmv_ctx *ctx);
 const char *spmv_ctx_note(const spmv_ctx *ctx);
 int spmv_ctx_threads(const spmv_ctx *ctx); /* returns the team's size */
 /* Returns 1 if the backend of that name is built in and has a device, else 0. No device is opened,
- * and no text of a failure is left; "cuda" starts CUDA's driver. */
+ * and no text of a failure is left. "cuda" starts CUDA's driver, and a child that is forked after
+ * that cannot use a GPU: a program that forks asks in a child. */
 int spmv_backend_available(const char *name);
 
 /* ---- matrix --------------------------------------------------------------------------------- */

@@ -163,28 +163,33 @@ static cudaError_t take_on_host(void **out, size_t bytes, cudaMemoryType type) {
 }
 
 cudaError_t allocate(void **out, size_t bytes) {
+    if (cudaError_t lost = unusable()) return lost;
     locked now;
     if (cudaError_t unsafe = forbidden_in_capture()) return unsafe;
     return failed(take(out, bytes, NULL));
 }
 
 cudaError_t allocate_pitch(void **out, size_t *pitch, size_t width, size_t height) {
+    if (cudaError_t lost = unusable()) return lost;
     *pitch = (width + 511) / 512 * 512;
     return allocate(out, *pitch * height);
 }
 
 cudaError_t allocate_host(void **out, size_t bytes) {
+    if (cudaError_t lost = unusable()) return lost;
     locked now;
     if (cudaError_t unsafe = forbidden_in_capture()) return unsafe;
     return failed(take_on_host(out, bytes, cudaMemoryTypeHost));
 }
 
 cudaError_t allocate_managed(void **out, size_t bytes) {
+    if (cudaError_t lost = unusable()) return lost;
     locked now;
     return failed(take_on_host(out, bytes, cudaMemoryTypeManaged));
 }
 
 cudaError_t allocate_from_pool(void **out, size_t bytes, cudaMemPool_t pool) {
+    if (cudaError_t lost = unusable()) return lost;
     locked now;
     return failed(take(out, bytes, pool));
 }
@@ -193,12 +198,14 @@ cudaError_t allocate_from_pool(void **out, size_t bytes, cudaMemPool_t pool) {
 using namespace emulated;
 
 cudaError_t cudaMemGetInfo(size_t *available, size_t *total) {
+    if (cudaError_t lost = unusable()) return lost;
     locked now;
     available_bytes(available, total);
     return cudaSuccess;
 }
 
 cudaError_t cudaFree(void *memory) {
+    if (cudaError_t lost = unusable()) return lost;
     locked now;
     if (!memory) return cudaSuccess;
     if (cudaError_t unsafe = forbidden_in_capture()) return unsafe;
@@ -208,36 +215,43 @@ cudaError_t cudaFree(void *memory) {
 }
 
 cudaError_t cudaFreeHost(void *memory) {
+    if (cudaError_t lost = unusable()) return lost;
     return cudaFree(memory);
 }
 
 cudaError_t cudaFreeAsync(void *memory, cudaStream_t stream) {
+    if (cudaError_t lost = unusable()) return lost;
     return submit(stream, [memory] { give_back(memory); });
 }
 
 cudaError_t cudaHostRegister(void *memory, size_t bytes, unsigned) {
+    if (cudaError_t lost = unusable()) return lost;
     locked now;
     areas[(char *)memory] = {bytes, cudaMemoryTypeHost, NULL};
     return cudaSuccess;
 }
 
 cudaError_t cudaHostUnregister(void *memory) {
+    if (cudaError_t lost = unusable()) return lost;
     locked now;
     return failed(areas.erase((char *)memory) ? cudaSuccess : cudaErrorInvalidValue);
 }
 
 cudaError_t cudaPointerGetAttributes(cudaPointerAttributes *out, const void *memory) {
+    if (cudaError_t lost = unusable()) return lost;
     locked now;
     *out = {type_of(memory), 0};
     return cudaSuccess;
 }
 
 cudaError_t cudaMemPoolCreate(cudaMemPool_t *out, const cudaMemPoolProps *) {
+    if (cudaError_t lost = unusable()) return lost;
     *out = new emulated_pool{};
     return cudaSuccess;
 }
 
 cudaError_t cudaMemPoolDestroy(cudaMemPool_t pool) {
+    if (cudaError_t lost = unusable()) return lost;
     locked now;
     if (pool->used) finish_all();
     if (pool->used) stop("a pool is destroyed of which %zu bytes are used", pool->used);
@@ -247,6 +261,7 @@ cudaError_t cudaMemPoolDestroy(cudaMemPool_t pool) {
 }
 
 cudaError_t cudaMemPoolTrimTo(cudaMemPool_t pool, size_t bytes) {
+    if (cudaError_t lost = unusable()) return lost;
     locked now;
     const size_t least = pool->used > bytes ? pool->used : bytes;
     if (pool->reserved > least) reserved_by_pools -= pool->reserved - least, pool->reserved = least;
@@ -254,10 +269,12 @@ cudaError_t cudaMemPoolTrimTo(cudaMemPool_t pool, size_t bytes) {
 }
 
 cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t, cudaMemPoolAttr, void *) {
+    if (cudaError_t lost = unusable()) return lost;
     return cudaSuccess;
 }
 
 cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool, cudaMemPoolAttr which, void *value) {
+    if (cudaError_t lost = unusable()) return lost;
     locked now;
     *(uint64_t *)value = which == cudaMemPoolAttrUsedMemCurrent ? pool->used : pool->reserved;
     return cudaSuccess;

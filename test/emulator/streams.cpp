@@ -2,10 +2,12 @@
  * then no more runs than was waited for: a result that nobody waited for is not there.
  * EMULATED_EAGER=1: all runs when it is submitted. */
 #include "state.h"
+#include <atomic>
 #include <deque>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <pthread.h>
 #include <set>
 #include <stdlib.h>
 #include <string>
@@ -59,6 +61,15 @@ cudaError_t failed(cudaError_t error) {
     return error;
 }
 
+static std::atomic<bool> called, is_child; /* is_child: of a process that had made a call */
+static const int watched = pthread_atfork(NULL, NULL, [] { is_child = is_child || called; });
+
+cudaError_t unusable() {
+    (void)watched;
+    called = true;
+    return is_child ? failed(cudaErrorInitializationError) : cudaSuccess;
+}
+
 unsigned seed() {
     static const char *text = getenv("EMULATED_SEED");
     return text ? (unsigned)atoi(text) : 0;
@@ -107,6 +118,7 @@ static uint64_t add(cudaStream_t stream, work what) {
 }
 
 cudaError_t submit(cudaStream_t at, work what) {
+    if (cudaError_t lost = unusable()) return lost;
     locked now;
     cudaStream_t stream = known(at);
     if (stream->into) {
@@ -137,6 +149,7 @@ void note_kernel(const void *kernel, const char *name, binder bind) {
 }
 
 cudaError_t allow_shared(const void *kernel, int bytes) {
+    if (cudaError_t lost = unusable()) return lost;
     locked now;
     if (bytes < 0 || bytes > MOST_SHARED) return failed(cudaErrorInvalidValue);
     allowed[kernel] = bytes;
@@ -151,6 +164,7 @@ static bool is_valid(const launch &l) {
 }
 
 cudaError_t submit_kernel(const launch &what, work body) {
+    if (cudaError_t lost = unusable()) return lost;
     locked now;
     auto more = allowed.find(what.kernel);
     const size_t most = more == allowed.end() ? (size_t)PLAIN_SHARED : (size_t)more->second;
@@ -163,6 +177,7 @@ cudaError_t submit_kernel(const launch &what, work body) {
 using namespace emulated;
 
 cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *c, const void *kernel, void **arguments) {
+    if (cudaError_t lost = unusable()) return lost;
     locked now;
     auto found = erased().find(kernel);
     if (found == erased().end()) return failed(cudaErrorInvalidValue);
@@ -192,6 +207,7 @@ static void check_kind(const void *to, const void *from, cudaMemcpyKind kind) {
  * when the call returns. */
 cudaError_t cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_t from_pitch,
                               size_t width, size_t height, cudaMemcpyKind kind, cudaStream_t at) {
+    if (cudaError_t lost = unusable()) return lost;
     locked now;
     cudaStream_t stream = known(at);
     check_kind(to, from, kind);
@@ -215,10 +231,12 @@ cudaError_t cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_
 
 cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpyKind kind,
                             cudaStream_t stream) {
+    if (cudaError_t lost = unusable()) return lost;
     return bytes ? cudaMemcpy2DAsync(to, bytes, from, bytes, bytes, 1, kind, stream) : cudaSuccess;
 }
 
 cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, cudaMemcpyKind kind) {
+    if (cudaError_t lost = unusable()) return lost;
     locked now;
     if (cudaError_t unsafe = forbidden_in_capture()) return unsafe;
     cudaMemcpyAsync(to, from, bytes, kind, NULL);
@@ -227,6 +245,7 @@ cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, cudaMemcpyKind 
 
 cudaError_t cudaMemcpy2D(void *to, size_t to_pitch, const void *from, size_t from_pitch,
                          size_t width, size_t height, cudaMemcpyKind kind) {
+    if (cudaError_t lost = unusable()) return lost;
     locked now;
     if (cudaError_t unsafe = forbidden_in_capture()) return unsafe;
     cudaMemcpy2DAsync(to, to_pitch, from, from_pitch, width, height, kind, NULL);
@@ -234,16 +253,19 @@ cudaError_t cudaMemcpy2D(void *to, size_t to_pitch, const void *from, size_t fro
 }
 
 cudaError_t cudaMemsetAsync(void *memory, int byte, size_t bytes, cudaStream_t stream) {
+    if (cudaError_t lost = unusable()) return lost;
     return bytes ? submit(stream, [=] { memset(memory, byte, bytes); }) : cudaSuccess;
 }
 
 cudaError_t cudaMemset(void *memory, int byte, size_t bytes) {
+    if (cudaError_t lost = unusable()) return lost;
     return cudaMemsetAsync(memory, byte, bytes, NULL);
 }
 
 /* ---- streams and events --------------------------------------------------------------------- */
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t *out, unsigned) {
+    if (cudaError_t lost = unusable()) return lost;
     locked now;
     *out = new emulated_stream{};
     streams.insert(*out);
@@ -251,6 +273,7 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t *out, unsigned) {
 }
 
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
+    if (cudaError_t lost = unusable()) return lost;
     locked now;
     run_until(known(stream), stream->submitted);
     streams.erase(stream);
@@ -259,6 +282,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
 }
 
 cudaError_t cudaStreamSynchronize(cudaStream_t at) {
+    if (cudaError_t lost = unusable()) return lost;
     locked now;
     cudaStream_t stream = known(at);
     if (stream->into) {
@@ -270,6 +294,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t at) {
 }
 
 cudaError_t cudaDeviceSynchronize() {
+    if (cudaError_t lost = unusable()) return lost;
     locked now;
     if (cudaError_t unsafe = forbidden_in_capture()) return unsafe;
     finish_all();
@@ -277,20 +302,24 @@ cudaError_t cudaDeviceSynchronize() {
 }
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t *out, unsigned) {
+    if (cudaError_t lost = unusable()) return lost;
     *out = new emulated_event{};
     return cudaSuccess;
 }
 
 cudaError_t cudaEventCreate(cudaEvent_t *out) {
+    if (cudaError_t lost = unusable()) return lost;
     return cudaEventCreateWithFlags(out, 0);
 }
 
 cudaError_t cudaEventDestroy(cudaEvent_t event) {
+    if (cudaError_t lost = unusable()) return lost;
     delete event;
     return cudaSuccess;
 }
 
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t at) {
+    if (cudaError_t lost = unusable()) return lost;
     locked now;
     cudaStream_t stream = known(at);
     event->into = stream->into;
@@ -307,6 +336,7 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t at) {
 }
 
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
+    if (cudaError_t lost = unusable()) return lost;
     locked now;
     if (event->into) return failed(cudaErrorIllegalState);
     if (event->stream && streams.count(event->stream)) run_until(event->stream, event->number);
@@ -314,6 +344,7 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event) {
 }
 
 cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t start, cudaEvent_t stop) {
+    if (cudaError_t lost = unusable()) return lost;
     locked now;
     if (!start->ms || !stop->ms || *start->ms == 0 || *stop->ms == 0)
         return failed(cudaErrorInvalidValue);
@@ -322,6 +353,7 @@ cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t start, cudaEvent_t stop)
 }
 
 cudaError_t cudaStreamWaitEvent(cudaStream_t at, cudaEvent_t event, unsigned) {
+    if (cudaError_t lost = unusable()) return lost;
     locked now;
     cudaStream_t stream = known(at), other = event->stream;
     const uint64_t number = event->number;
@@ -344,6 +376,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t at, cudaEvent_t event, unsigned) {
 /* ---- graphs --------------------------------------------------------------------------------- */
 
 cudaError_t cudaStreamBeginCapture(cudaStream_t at, cudaStreamCaptureMode) {
+    if (cudaError_t lost = unusable()) return lost;
     locked now;
     cudaStream_t stream = known(at);
     if (stream == &default_stream || stream->into) return failed(cudaErrorStreamCaptureUnsupported);
@@ -353,6 +386,7 @@ cudaError_t cudaStreamBeginCapture(cudaStream_t at, cudaStreamCaptureMode) {
 }
 
 cudaError_t cudaStreamEndCapture(cudaStream_t at, cudaGraph_t *out) {
+    if (cudaError_t lost = unusable()) return lost;
     locked now;
     cudaStream_t stream = known(at);
     std::shared_ptr<capture> ended = stream->into;
@@ -372,26 +406,31 @@ cudaError_t cudaStreamEndCapture(cudaStream_t at, cudaGraph_t *out) {
 }
 
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t *out, cudaGraph_t graph, unsigned long long) {
+    if (cudaError_t lost = unusable()) return lost;
     *out = new emulated_graph(*graph);
     return cudaSuccess;
 }
 
 cudaError_t cudaGraphUpload(cudaGraphExec_t, cudaStream_t) {
+    if (cudaError_t lost = unusable()) return lost;
     return cudaSuccess;
 }
 
 cudaError_t cudaGraphLaunch(cudaGraphExec_t graph, cudaStream_t stream) {
+    if (cudaError_t lost = unusable()) return lost;
     return submit(stream, [steps = graph->steps] {
         for (const work &step : steps) step();
     });
 }
 
 cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
+    if (cudaError_t lost = unusable()) return lost;
     delete graph;
     return cudaSuccess;
 }
 
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t graph) {
+    if (cudaError_t lost = unusable()) return lost;
     delete graph;
     return cudaSuccess;
 }
@@ -410,6 +449,7 @@ const char *cudaGetErrorString(cudaError_t error) {
                                         "out of memory",
                                         "invalid configuration argument",
                                         "invalid device ordinal",
+                                        "initialization error",
                                         "operation not permitted when stream is capturing",
                                         "operation failed due to a previous error during capture",
                                         "capture was not joined to the original stream",
@@ -418,20 +458,24 @@ const char *cudaGetErrorString(cudaError_t error) {
 }
 
 cudaError_t cudaGetDeviceCount(int *count) {
+    if (cudaError_t lost = unusable()) return lost;
     *count = 1;
     return cudaSuccess;
 }
 
 cudaError_t cudaGetDevice(int *device) {
+    if (cudaError_t lost = unusable()) return lost;
     *device = 0;
     return cudaSuccess;
 }
 
 cudaError_t cudaSetDevice(int device) {
+    if (cudaError_t lost = unusable()) return lost;
     return device == 0 ? cudaSuccess : failed(cudaErrorInvalidDevice);
 }
 
 cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr which, int) {
+    if (cudaError_t lost = unusable()) return lost;
     switch (which) {
     case cudaDevAttrClockRate: *value = 1000000; break; /* kHz */
     case cudaDevAttrComputeCapabilityMajor: *value = 9; break;
@@ -450,21 +494,25 @@ cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr which, int) {
 }
 
 cudaError_t cudaDeviceGetPCIBusId(char *out, int size, int) {
+    if (cudaError_t lost = unusable()) return lost;
     snprintf(out, (size_t)size, "none");
     return cudaSuccess;
 }
 
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp *out, int) {
+    if (cudaError_t lost = unusable()) return lost;
     snprintf(out->name, sizeof out->name, "emulated");
     return cudaSuccess;
 }
 
 cudaError_t cudaDriverGetVersion(int *out) {
+    if (cudaError_t lost = unusable()) return lost;
     *out = 13000;
     return cudaSuccess;
 }
 
 cudaError_t cudaRuntimeGetVersion(int *out) {
+    if (cudaError_t lost = unusable()) return lost;
     *out = 13000;
     return cudaSuccess;
 }

@@ -8,10 +8,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static bool is_there;
+static bool is_there, crashes;
+static int asked; /* in this process */
 
 static bool is_present(int which, char *why, size_t size) {
     (void)which;
+    asked++;
+    if (crashes) {
+        signal(SIGSEGV, SIG_DFL);
+        raise(SIGSEGV);
+    }
     if (!is_there) snprintf(why, size, "no usable GPU (there is no NVIDIA driver)");
     return is_there;
 }
@@ -20,15 +26,43 @@ static const spmv_kernel *const kernels[1][SPMV_NVARIANTS];
 static const spmv_backend fake = {.name = "fake", .kernels = kernels, .present = is_present};
 static const spmv_backend not_built_in = {.name = "none", .hint = "make it"};
 
+static const spmv_backend *that_works(const spmv_backend *usual, bool forks) {
+    const options o = {.quiet = true};
+    return backend_that_works(&(session){.o = &o, .backend = usual, .forks = forks});
+}
+
 static void a_build_for_gpus_runs_without_one(void **state) {
     (void)state;
+    for (int forks = 0; forks < 2; forks++) {
+        is_there = true;
+        assert_ptr_equal(that_works(&fake, forks), &fake);
+        is_there = false;
+        assert_string_equal(that_works(&fake, forks)->name, "omp");
+        assert_ptr_equal(that_works(&not_built_in, forks), &not_built_in);
+        assert_string_equal(that_works(&spmv_omp, forks)->name, "omp");
+    }
+}
+
+/* A driver that has started works in no process that is forked later. */
+static void a_session_that_forks_asks_no_driver_itself(void **state) {
+    (void)state;
     const options o = {.quiet = true};
-    is_there = true;
-    assert_ptr_equal(backend_that_works(&fake, &o), &fake);
+    session run = {.o = &o, .backend = &fake, .forks = true};
+    char why[256];
+    asked = 0, is_there = true;
+    assert_true(machine_has(&run, &fake, why, sizeof why));
+    assert_int_equal(asked, 0);
     is_there = false;
-    assert_string_equal(backend_that_works(&fake, &o)->name, "omp");
-    assert_ptr_equal(backend_that_works(&not_built_in, &o), &not_built_in);
-    assert_string_equal(backend_that_works(&spmv_omp, &o)->name, "omp");
+    assert_false(machine_has(&run, &fake, why, sizeof why));
+    assert_string_equal(why, "no usable GPU (there is no NVIDIA driver)");
+    crashes = true;
+    assert_false(machine_has(&run, &fake, why, sizeof why));
+    assert_non_null(strstr(why, "ended with signal 11"));
+    crashes = false;
+    assert_int_equal(asked, 0);
+    run.forks = false;
+    assert_false(machine_has(&run, &fake, why, sizeof why));
+    assert_int_equal(asked, 1);
 }
 
 static void limits_are_whole_or_as_before(void **state) {
@@ -67,6 +101,7 @@ static void limits_are_whole_or_as_before(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(a_build_for_gpus_runs_without_one),
+                                       cmocka_unit_test(a_session_that_forks_asks_no_driver_itself),
                                        cmocka_unit_test(limits_are_whole_or_as_before)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -149,7 +149,7 @@ static int refuse_foreign(const session *r, spmv_param_id id) {
         if (!(*b)->kernels)
             return refuse("--%s belongs to kernels of CUDA, which is not built in: %s", option,
                           (*b)->hint);
-        if ((*b)->present && !(*b)->present(r->o->device, why, sizeof why)) {
+        if (!machine_has(r, *b, why, sizeof why)) {
             snprintf(what, sizeof what, "--%s belongs to kernels of %s: %s", option, (*b)->name,
                      why);
             return complain(SPMV_E_BACKEND, what);

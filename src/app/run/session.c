@@ -11,23 +11,9 @@ static const char *wisdom_file(const options *o, char *path, size_t size) {
     return NULL;
 }
 
-const spmv_backend *backend_that_works(const spmv_backend *usual, const options *o) {
-    char why[256];
-    if (!usual->kernels || !usual->present || usual->present(o->device, why, sizeof why))
-        return usual;
-    for (const spmv_backend *const *b = spmv_backends; *b; b++)
-        if ((*b)->host && (*b)->kernels) {
-            if (!o->quiet)
-                say("  note: %s: kernels without a prefix are those of %s; --backend=%s insists\n",
-                    why, (*b)->name, usual->name);
-            return *b;
-        }
-    return usual;
-}
-
 int choose_session(session *r) {
     char wisdom[1024];
-    if (!r->o->backend) r->backend = backend_that_works(r->backend, r->o);
+    if (!r->o->backend) r->backend = backend_that_works(r);
     for (const spmv_backend *const *b = spmv_backends; *b && r->o->backend; b++)
         if (strcmp((*b)->name, r->o->backend) == 0) r->backend = *b;
     spmv_ctx_opts opts = {.size = sizeof opts,

@@ -77,6 +77,7 @@ typedef struct session { /* one invocation */
     int nok, nwrong, nskipped, nfailed, last_failure; /* last_failure: exit code */
     int ndisturbed;                                   /* times with flags */
     const ranks_team *team;                           /* NULL: one process */
+    bool forks; /* its children use devices: no driver starts here, or they could not */
 } session;
 
 typedef struct reads_of_x { /* sampled */
@@ -118,11 +119,17 @@ void export_choice(const char *language, const record *r, FILE *file);
 /* Each that is an int returns an exit code, after printing what is wrong. */
 int choose_session(session *run);    /* context and cells; touches no device */
 int choose_in_context(session *run); /* the same in a context that it has */
-/* Returns the backend, or the host's, with a note, if it has no device: a build for GPUs runs where
- * there is none. */
-const spmv_backend *backend_that_works(const spmv_backend *usual, const options *o);
 int open_devices(session *run);
 void close_session(session *run);
+
+/* ---- devices.c ------------------------------------------------------------------------------ */
+
+/* Says whether the machine has the backend's device --device. If not, why, [size], gets what to do.
+ * A child asks if the session forks. */
+bool machine_has(const session *run, const spmv_backend *backend, char *why, size_t size);
+/* Returns the session's backend, or the host's, with a note, if it has no device: a build for GPUs
+ * runs where there is none. */
+const spmv_backend *backend_that_works(const session *run);
 
 /* ---- limits.c ------------------------------------------------------------------------------- */
 

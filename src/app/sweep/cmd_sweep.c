@@ -1,6 +1,6 @@
 /* cmd_sweep.c: spmv sweep: matrices x kernels x configurations x passes. A child process measures
- * each matrix, all its cells in turns, as spmv run does. This process opens no device, starts no
- * thread and watches the child: a crash or a hang loses one cell only. */
+ * each matrix, all its cells in turns, as spmv run does. This process starts no driver, opens no
+ * device, starts no thread and watches the child: a crash or a hang loses one cell only. */
 #include "sweep.h"
 #include <poll.h>
 #include <signal.h>
@@ -405,7 +405,11 @@ static int exit_code(const sweep *s) {
 int cmd_sweep(const options *o, const spmv_backend *backend) {
     options mine = *o;
     if (!o->log && !o->no_log) mine.log = "log"; /* hours of work are kept */
-    sweep s = {.run = {.o = &mine, .backend = backend, .output = stdout, .log = {.file = -1}},
+    sweep s = {.run = {.o = &mine,
+                       .backend = backend,
+                       .output = stdout,
+                       .log = {.file = -1},
+                       .forks = true},
                .passes = o->passes ? o->passes : 1,
                .timeout_s = o->timeout_s >= 0 ? o->timeout_s : 600};
     int code = refuse_options(o);

@@ -15,6 +15,7 @@ typedef enum cudaError {
     cudaErrorMemoryAllocation,
     cudaErrorInvalidConfiguration,
     cudaErrorInvalidDevice,
+    cudaErrorInitializationError,
     cudaErrorStreamCaptureUnsupported,
     cudaErrorStreamCaptureInvalidated,
     cudaErrorStreamCaptureUnjoined,
@@ -162,6 +163,9 @@ cudaError_t cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_
 cudaError_t cudaMemsetAsync(void *memory, int byte, size_t bytes, cudaStream_t stream = NULL);
 
 namespace emulated {
+/* Fails in a process that was forked after its parent had made a call, as CUDA's driver does. Every
+ * function that returns an error calls it first, but for cudaGetLastError. */
+cudaError_t unusable();
 cudaError_t allocate(void **out, size_t bytes);
 cudaError_t allocate_pitch(void **out, size_t *pitch, size_t width, size_t height);
 cudaError_t allocate_host(void **out, size_t bytes);
@@ -248,9 +252,10 @@ cudaError_t cudaMallocFromPoolAsync(T **out, size_t bytes, cudaMemPool_t pool, c
 }
 template <class F> cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *out, F *) {
     *out = {};
-    return cudaSuccess;
+    return emulated::unusable();
 }
 template <class F> cudaError_t cudaFuncSetAttribute(F *kernel, cudaFuncAttribute which, int value) {
+    if (cudaError_t lost = emulated::unusable()) return lost;
     if (which == cudaFuncAttributePreferredSharedMemoryCarveout)
         return value >= -1 && value <= 100 ? cudaSuccess : cudaErrorInvalidValue;
     return emulated::allow_shared((const void *)kernel, value);
