@@ -5,8 +5,10 @@ compiles_cuda     := $(lib_cuda) $(app_cuda)
 compiles_emulated := $(lib_emulated) $(app_emulated)
 compiles_test          := $(compiles_$(BUILD)) $(unit_$(BUILD)) $(wrong_objects)
 compiles_check         := $(compiles_test)
-compiles_test-cuda     := $(compiles_cuda) $(unit_cuda)
-compiles_test-emulated := $(if $(TESTS),,$(compiles_emulated) $(unit_emulated))
+has_kernels := $(filter kernels,$(or $(PART),kernels))# the part of test/cuda.sh that runs unit tests
+compiles_test-cuda     := $(compiles_cuda) $(if $(has_kernels),$(unit_cuda))
+compiles_test-emulated := $(if $(has_kernels),$(if $(TESTS),,$(compiles_emulated) $(unit_emulated)),\
+                          $(compiles_emulated))
 
 # What this call compiles, where every goal of it is one of these; else nobody knows.
 compiles := $(foreach g,$(or $(goals),omp),$(or $(compiles_$(g)),unknown))

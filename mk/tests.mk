@@ -6,11 +6,12 @@ test: $(BUILD) $(tests_$(BUILD)) build/$(BUILD)$(san)/spmv-wrong
 check: test
 check-update: $(BUILD)
 	$(Q)UPDATE=1 sh test/run.sh build/$(BUILD)$(san) cli
-test-cuda: cuda $(tests_cuda)
-	$(Q)sh test/cuda.sh $(cuda)
+# PART=users, kernels or sanitizers: that part alone; the first in three minutes.
+test-cuda: cuda $(if $(has_kernels),$(tests_cuda))
+	$(Q)PYTHON=$(PYTHON) sh test/cuda.sh $(cuda)
 # TESTS='test_NAME ...': these of the unit tests.
-test-emulated: emulated $(if $(TESTS),$(TESTS:%=$(emulated)/test/%),$(tests_emulated))
-	$(Q)sh test/cuda.sh $(emulated)
+test-emulated: emulated $(if $(has_kernels),$(if $(TESTS),$(TESTS:%=$(emulated)/test/%),$(tests_emulated)))
+	$(Q)PYTHON=$(PYTHON) sh test/cuda.sh $(emulated)
 # Property tests for SECONDS, 20 minutes: seeds go on where the last run ended, and count the matrices.
 soak: build/$(BUILD)$(san)/test/test_soak
 	$(Q)SOAK_SECONDS=$(or $(SECONDS),1200) SOAK_STATE=build/$(BUILD)$(san)/soak.state $<

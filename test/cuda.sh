@@ -1,8 +1,11 @@
 #!/bin/sh
-# cuda.sh BUILD: on a machine with a GPU: every CUDA kernel against the check, in the unit tests' cross product (every
-# fixture x precision x offsets x alpha, beta x each parameter's values), on every generated class with the options below, on
-# the matrices in MATRICES (a folder of .mtx or .mtx.gz, default ../shared/matrices), and on three classes under
-# compute-sanitizer. A job is a process with several matrices, since to start one and to load the kernels takes longer than
+# cuda.sh BUILD: tests on a machine with a GPU. PART is one or more of these parts, of at most ten minutes each; all by default:
+# users       the commands of README and guide, sweeps that are interrupted and resumed, tables, Python (users.py), in 3 minutes
+# kernels     every CUDA kernel against the check, in the unit tests' cross product (every fixture x precision x offsets x alpha,
+#             beta x each parameter's values), on every generated class with the options below, and on the matrices in MATRICES
+#             (a folder of .mtx or .mtx.gz, default ../shared/matrices)
+# sanitizers  three and ten classes under compute-sanitizer
+# A job is a process with several matrices, since to start one and to load the kernels takes longer than
 # the products; and one job at a time (JOBS), since two that share a GPU take twice as long together as in turn. The last
 # line is the count of all, also when it is interrupted: what was not run is named then, and the exit status is not 0.
 # FEW=1: a class in three and no sanitizer.
@@ -79,8 +82,11 @@ if [ $# -gt 1 ]; then
         cat "$work/err" >>"$work/out"
         if [ $code = 0 ]; then said=$(grep -E 'products|PASSED|forecasts' "$work/out"); else said=$(tail -n 40 "$work/out"); fi
         verdict "$test" $code "$said" ;;
+    users)
+        run "$PYTHON" test/users.py "$build" "$1"; code=$?
+        verdict "users: $1" $code "$(tail -n 60 "$work/out"; tail -n 40 "$work/err")" ;;
     python)
-        SPMV=$spmv run "${PYTHON:-python3}" -W ignore "test/python/$1.py"; code=$?
+        SPMV=$spmv run "$PYTHON" -W ignore "test/python/$1.py"; code=$?
         verdict "$1" $code "$(tail -n 40 "$work/err" | grep -v '^-*$')" ;;
     class)
         with=$1; shift
@@ -121,13 +127,18 @@ date -u +%Y-%m-%dT%H:%M:%SZ
 "$spmv" -V -v
 work=$(mktemp -d) || exit 73
 trap 'rm -rf "$work"' EXIT
-echo "options of the classes: $launches; then $scaled; then" $shapes
 in_lines() { # of so many lines read each, with words in front and behind; a blank at the end xargs would go on after
     awk -v n="$1" -v front="$2" -v behind="${3:+ $3}" '{line = line " " $0} NR % n == 0 {print front line behind; line = ""}
         END {if (line) print front line behind}'
 }
 generated() { for g in "$@"; do echo "-m gen:$g"; done; }
-list() {
+# The first Python that has SciPy, which may be the distribution's and not the first in PATH.
+for p in "${PYTHON:=python3}" /usr/bin/python3; do "$p" -c 'import scipy' >/dev/null 2>&1 && PYTHON=$p && break; done
+users() {
+    listed=$("$PYTHON" test/users.py "$build") || return
+    for job in $listed; do echo "users $job"; done
+}
+kernels() {
     for t in $tests; do
         case $t in test_kernel* | test_apply | test_streams) echo "unit $t cuda" ;; *) echo "unit $t" ;; esac
     done
@@ -141,7 +152,9 @@ list() {
     generated $some | in_lines 5 'class shapes' "$(echo $shapes)"
     generated $some | in_lines 10 'class scaled' "$scaled"
     for f in "$matrices"/*.mtx "$matrices"/*.mtx.gz; do [ ! -f "$f" ] || echo "$f"; done | in_lines 6 file
-    [ -z "${FEW:-}$emulated" ] || return
+}
+sanitizers() {
+    [ -z "${FEW:-}$emulated" ] || return 0
     for tool in racecheck initcheck memcheck; do
         generated $sanitized | in_lines 9 "sanitize $tool" '-p f64,f32 --rowlens=on,off --alpha=2 --beta=-1'
     done
@@ -149,8 +162,15 @@ list() {
     for tool in initcheck memcheck; do generated $quickly | in_lines 20 "sanitize $tool" "$(echo $shapes)"; done
 }
 : >"$work/results"
-list | nl -w 1 -s ' ' >"$work/list"
-export OMP_NUM_THREADS="${OMP_NUM_THREADS:-2}"
+for part in ${PART:-users kernels sanitizers}; do
+    case $part in
+    users | kernels | sanitizers) $part || exit ;;
+    *) echo "cuda.sh: no part '$part': PART is of users kernels sanitizers" >&2; exit 64 ;;
+    esac
+done >"$work/jobs"
+nl -w 1 -s ' ' "$work/jobs" >"$work/list"
+grep -q '^class' "$work/jobs" && echo "options of the classes: $launches; then $scaled; then" $shapes
+export OMP_NUM_THREADS="${OMP_NUM_THREADS:-2}" PYTHON
 conclude() { # exit code of an interruption, or 0
     passed=$(grep -c '^ok' "$work/results") failed=$(grep -c '^FAIL' "$work/results") missing=0
     while read -r number job; do

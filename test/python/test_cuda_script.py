@@ -27,6 +27,15 @@ for word in "$@"; do
 done
 exit $code
 """
+# Plays Python: what users.py lists and says of each job, and one that fails.
+PYTHON = r"""#!/bin/sh
+case "$*" in
+-W*) ;;
+*' limits') echo "FAIL spmv probe"; exit 1 ;;
+*' sweeps') echo "     0.1 s  spmv sweep" ;;
+*) echo sweeps; echo limits ;;
+esac
+"""
 
 
 class CudaScript(unittest.TestCase):
@@ -50,7 +59,8 @@ class CudaScript(unittest.TestCase):
 
     def start(self, **environment):
         values = {"CLASSES": "mesh:9 road:9", "MATRICES": str(self.work / "matrices"), "TMPDIR": str(self.work / "tmp"),
-                  "PATH": f"{self.work}/bin:{os.environ['PATH']}", "WRONG": "none", "LOST": "none", "SKIPPED": "none", "SLOW": "", "JOBS": "1"}
+                  "PATH": f"{self.work}/bin:{os.environ['PATH']}", "WRONG": "none", "LOST": "none", "SKIPPED": "none", "SLOW": "", "JOBS": "1",
+                  "PART": "kernels sanitizers"}
         return subprocess.Popen(["sh", str(CUDA_SH), str(self.work)], env={**os.environ, **values, **environment}, text=True,
                                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
 
@@ -90,6 +100,21 @@ class CudaScript(unittest.TestCase):
         code, out = self.run_all()
         self.assertEqual(code, 1)
         self.assertEqual(out.count("== Invalid read\nFAIL"), 6, out)
+
+    def test_it_begins_with_what_users_type(self):
+        self.script("python", PYTHON)
+        code, out = self.run_all(PART="", PYTHON=str(self.work / "python"))
+        self.assertEqual(code, 1)
+        self.assertRegex(out, r"\n     0.1 s  spmv sweep\nok +\d+ s  users: sweeps\nFAIL spmv probe\nFAIL +\d+ s  users: limits \(exit 1\)\n")
+        self.assertLess(out.index("users: limits"), out.index("test_kernels"))
+        self.assertTrue(out.endswith("29 passed, 1 failed, 0 not run to their end\n"), out)
+        code, out = self.run_all(PART="users", PYTHON=str(self.work / "python"))
+        self.assertTrue(out.endswith("1 passed, 1 failed, 0 not run to their end\n"), out)
+
+    def test_an_unknown_part_is_refused(self):
+        code, out = self.run_all(PART="users nothing")
+        self.assertEqual(code, 64)
+        self.assertTrue(out.endswith("cuda.sh: no part 'nothing': PART is of users kernels sanitizers\n"), out)
 
     def test_interrupted_it_says_how_far_it_came(self):
         process = self.start(SLOW="--alpha=2")
