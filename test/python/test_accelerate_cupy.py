@@ -221,6 +221,23 @@ class Accelerated(unittest.TestCase):
             self.assertTrue(all("_matmul_dispatch" in vars(kind) or "__mul__" in vars(kind) for kind in KINDS))
         self.assertEqual({kind: dict(vars(kind)) for kind in KINDS}, before)
 
+    def test_no_driver_starts_before_a_product(self):
+        """A program that forks later could not use the GPU."""
+        with unittest.mock.patch.object(_accelerate_cupy.lib, "spmv_backend_available", side_effect=AssertionError("asks the driver")), \
+                unittest.mock.patch.object(_accelerate_cupy.lib, "spmv_ctx_create", side_effect=AssertionError("starts the driver")), \
+                spmv.accelerate():
+            pass
+
+    def test_a_library_without_cuda_leaves_cupys_methods_alone(self):
+        S, A = matrix()
+        before = {kind: dict(vars(kind)) for kind in KINDS}
+        refused = unittest.mock.Mock(side_effect=_accelerate_cupy._library.Error("cuda is not built in", _accelerate_cupy.NO_BACKEND))
+        with spmv.accelerate(threshold=0), unittest.mock.patch.object(_accelerate_cupy, "context_on", refused):
+            for _ in range(3):
+                np.testing.assert_allclose(cupy.asnumpy(A @ cupy.array(np.ones(200))), S.toarray() @ np.ones(200))
+            self.assertEqual({kind: dict(vars(kind)) for kind in KINDS}, before)
+        refused.assert_called_once()
+
     @unittest.skipUnless(HAS_GPU, "takes CuPy")
     def test_cupy_may_be_imported_afterwards(self):
         script = ("import numpy, cupy, cupyx.scipy.sparse as sparse\nA = sparse.identity(100000, format='csr')\n"

@@ -11,7 +11,7 @@ import weakref
 
 from . import _library
 from ._accelerate import FORMATS, MOST_PLANS, index_arrays, plans, ran, why
-from ._library import COLUMNS, DEVICE, ROWS, VOLATILE, Call, lib
+from ._library import COLUMNS, DEVICE, NO_BACKEND, ROWS, VOLATILE, Call, lib
 from ._plan import PRECISIONS
 
 PACKAGE = "cupyx.scipy.sparse"
@@ -43,16 +43,19 @@ class Seen:
             self.reason = "types"
             return
         members |= format.addresses(*(part.data.ptr for part in parts))
-        context, matrix = context_on(device), None
+        context = matrix = None
         try:
+            context = context_on(device)
             view = _library.Arrays(rows=shape[0], cols=shape[1], precision=PRECISIONS[dtype], flags=VOLATILE, place=DEVICE,
                                    **members)
             matrix = _library.create(lib.spmv_mat_create, context, context, view)
             options = _library.PlanOptions(precision=PRECISIONS[dtype])
             self.plan = _library.create(lib.spmv_plan_create, context, matrix, options)
-        except _library.Error:  # its indices are wrong, or there is no memory
+        except _library.Error as error:  # its indices are wrong, there is no memory, or the library has no CUDA
             lib.spmv_mat_free(matrix)
             self.reason = "refused"
+            if error.status == NO_BACKEND:
+                exchange.off()
             return
         weakref.finalize(self, free, self.plan, matrix).atexit = False
 
@@ -208,8 +211,9 @@ class Exchange:
         sys.meta_path.insert(0, self.finder)
 
     def exchange(self):
+        """Does not ask for a GPU: that would start CUDA's driver, and processes that the program forks later could not use it."""
         cupy, sparse = sys.modules.get("cupy"), sys.modules.get(PACKAGE)
-        if self.exchanged or not sparse or not lib.spmv_backend_available(b"cuda"):
+        if self.exchanged or not sparse:
             return
         self.products = Products(cupy)
         for name, format in KINDS:

@@ -52,10 +52,12 @@ class Prepared:
         values, idx, ptr = arrays
         self.queue, self.lock = Queue(), threading.Lock()
         options = _library.ContextOptions(backend=b"omp" if device is None else b"cuda", device=device or 0)
-        if device is not None and not lib.spmv_backend_available(b"cuda"):
-            raise _library.Error("operands on a GPU: the library was built without CUDA, or finds no GPU. "
-                                 "SPMV_CUDA=1 pip install … builds it with CUDA", _library.NO_BACKEND)
-        self.context = _library.create(lib.spmv_ctx_create, None, options)
+        try:
+            self.context = _library.create(lib.spmv_ctx_create, None, options)
+        except _library.Error as error:
+            if device is None or error.status != _library.NO_BACKEND:
+                raise
+            raise _library.Error(f"operands on a GPU: {error} (a library with CUDA: SPMV_CUDA=1 pip install …)", error.status) from None
         weakref.finalize(self, lib.spmv_ctx_free, self.context)
         view = _library.Arrays(rows=shape[0], cols=shape[1], nnz=len(values), ptr=address(ptr), idx=address(idx),
                                values=address(values), ptr_bits=8 * ptr.itemsize, precision=PRECISIONS[values.dtype],
