@@ -137,8 +137,10 @@ static spmv_status refuse_padding(const spmv_plan *plan, const spmv_csr_view *vi
                      shape);
 }
 
+/* A device that has failed has no free memory, and says itself why. */
 static spmv_status refuse(const spmv_plan *plan, size_t need, size_t limit, const char *where) {
     char shape[120];
+    TRY(plan->device->backend->sync(plan->device));
     say_shape(plan, need, shape);
     return spmv_fail(plan->device->ctx, SPMV_E_TOOBIG, "%s needs %.4g %s (%s), limit %.4g %s%s",
                      plan->kernel->name, (double)need * (need >= 1000000000 ? 1e-9 : 1e-6),
