@@ -97,10 +97,12 @@ def smaller(line):
 def documents(user):
     """The commands of README, guide and how-to, with short times."""
     sys.path.insert(0, str(ROOT / "test/python"))
-    from test_docs import commands_of
+    from test_documents import lines_of
     pages = ["README.md", "docs/guide/first_hour.md", *(f"docs/howto/{name}.md" for name in ("choose", "measure", "tables"))]
     seen = set()
-    for line in (line for page in pages for line in commands_of(ROOT / page)):
+    for line in (line.rpartition("make && ")[2] for page in pages for line in lines_of(ROOT / page)):
+        if not re.match(r"(\w+=\S+ )*\./spmv\b", line):
+            continue
         words = shlex.split(line, comments=True)
         if line in seen:
             continue
