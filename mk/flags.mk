@@ -41,7 +41,7 @@ nvflags   = $(strip -std=c++14 $(OPT) $(arch_flags) \
 link_omp  = $(CC) $(cflags)
 link_cuda = $(nvcc) $(arch_flags) -Xcompiler=-fopenmp$(if $(SAN),$(comma)-fsanitize=$(SAN))
 
-# The name and flags of the library that is installed
+# The name and flags of the library that is installed. dlclose leaves it where it is.
 soname       := libspmv.so.$(shell sed -n 's/^SPMV_\([0-9]*\) {/\1/p' src/install/exports.map)
 shared_flags := -shared $(addprefix -Xlinker ,-soname=$(soname) --version-script=src/install/exports.map \
-                -Bsymbolic-functions --as-needed)
+                -Bsymbolic-functions --as-needed -z nodelete)

@@ -52,7 +52,7 @@ spmv_status spmv_ctx_create_lazily(const spmv_ctx_opts *opts, spmv_ctx **out) {
     TRY(check_options(opts));
     spmv_ctx *ctx = calloc(1, sizeof *ctx);
     if (!ctx) return spmv_fail(NULL, SPMV_E_NOMEM, "out of memory");
-    spmv_host_allow_fork();
+    spmv_host_prepare_process();
     spmv_waiting_open(&ctx->waiting);
     ctx->wisdom = opts->wisdom ? strdup(opts->wisdom) : NULL;
     if (opts->wisdom && !ctx->wisdom) {

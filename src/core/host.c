@@ -1,6 +1,7 @@
 /* host.c: what this process may use of the host: threads, memory, the last-level cache. */
 #include "internal.h"
 #include <ctype.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <limits.h>
 #include <malloc.h>
@@ -314,13 +315,25 @@ int spmv_host_forks(void) {
     return __atomic_load_n(&forks, __ATOMIC_RELAXED);
 }
 
-static void watch_forks(void) {
+/* Threads of a team wait in the OpenMP runtime for the next product, and would run in unmapped
+ * memory if it were unloaded together with a plugin that holds this library as an archive. */
+static void keep_runtime(void) {
+    int (*of_runtime)(void) = omp_get_max_threads;
+    void *address;
+    Dl_info runtime;
+    memcpy(&address, &of_runtime, sizeof address);
+    if (dladdr(address, &runtime))
+        dlopen(runtime.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
+}
+
+static void prepare_process(void) {
+    keep_runtime();
     pthread_atfork(dismiss_team, NULL, count_fork);
 }
 
-void spmv_host_allow_fork(void) {
+void spmv_host_prepare_process(void) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, watch_forks);
+    pthread_once(&once, prepare_process);
 }
 
 /* ---- memory ---------------------------------------------------------------------------------- */

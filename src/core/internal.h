@@ -181,8 +181,9 @@ size_t spmv_host_most(void); /* the most in use since */
 
 /* OMP_NUM_THREADS, else the least of affinity, cgroup quota and physical cores. */
 int spmv_default_threads(void);
-/* After it fork() leaves parent and child with an OpenMP that works; once for a process. */
-void spmv_host_allow_fork(void);
+/* Once for a process: after it fork() leaves parent and child with an OpenMP that works, and the
+ * OpenMP runtime, in which the threads of its teams wait, is never unloaded. */
+void spmv_host_prepare_process(void);
 int spmv_host_forks(void); /* since then, between the first process and this one */
 
 /* ---- waiting.c ------------------------------------------------------------------------------ */

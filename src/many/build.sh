@@ -5,14 +5,14 @@ set -eu
 built=$1
 shift
 flags=$*
-sources="$(ls src/many/mpi/*) src/many/exchange.h include/spmv.h"
+sources="$(ls src/many/mpi/*) src/many/exchange.h include/spmv.h src/many/build.sh"
 # build NAME COMPILER
 build() {
     library=$built/libspmv_$1.so
     if [ -e "$library" ] && [ -z "$(find $sources -newer "$library")" ]; then return; fi
     echo "  MPICC  $library"
     # gcc takes MPI's constants, such as MPI_UNWEIGHTED, for arrays that are too short.
-    "$2" -std=gnu11 -O3 -g -fPIC -shared -fvisibility=hidden -Wall -Wextra -Wshadow -Wno-stringop-overflow \
+    "$2" -std=gnu11 -O3 -g -fPIC -shared -Wl,-z,nodelete -fvisibility=hidden -Wall -Wextra -Wshadow -Wno-stringop-overflow \
         -Wno-stringop-overread -D_GNU_SOURCE $flags -Iinclude -o "$library" src/many/mpi/*.c
 }
 # compiles COMPILER: it is there, and so are MPI's headers, which have a package of their own

@@ -90,6 +90,74 @@ int main(void) {
         self.assert_it_runs("g++ -std=c++17", ".cc")
 
 
+@unittest.skipIf("-san" in PROGRAM.parent.name, "a program needs the sanitizers' libraries first")
+class Unloading(unittest.TestCase):
+    """The library is opened, multiplies with a team of threads and is closed, 20 times, by the main thread and by others that
+    end: what the threads of the team run in stays."""
+
+    PLUGIN = '''#include <spmv.h>
+#include <stdlib.h>
+int multiply(void) {
+    spmv_ctx_opts opts = {.size = sizeof opts, .threads = 4};
+    spmv_ctx *ctx = NULL;
+    spmv_mat *mat = NULL;
+    spmv_plan *plan = NULL;
+    double *x = calloc(20000, sizeof *x), *y = calloc(20000, sizeof *y);
+    x[0] = 1;
+    int failed = spmv_ctx_create(&opts, &ctx) || spmv_mat_load(ctx, "gen:poisson2d:100", NULL, &mat) ||
+                 spmv_plan_create(mat, NULL, &plan);
+    for (int k = 0; k < 50 && !failed; k++) failed = spmv_exec(plan, 1, x, 0, y) || y[0] != 4;
+    spmv_plan_free(plan), spmv_mat_free(mat), spmv_ctx_free(ctx), free(x), free(y);
+    return failed;
+}
+'''
+    HOST = '''#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <unistd.h>
+static void *once(void *path) {
+    void *library = dlopen(path, RTLD_NOW);
+    int (*multiply)(void) = library ? (int (*)(void))dlsym(library, "multiply") : NULL;
+    puts(!library ? dlerror() : multiply() ? "failed" : "multiplied");
+    if (library) dlclose(library);
+    return NULL;
+}
+int main(int argc, char **argv) {
+    for (int k = 0; k < 20; k++) {
+        pthread_t thread;
+        if (argc < 3) once(argv[1]);
+        else if (pthread_create(&thread, NULL, once, argv[1]) == 0) pthread_join(thread, NULL);
+    }
+    usleep(100000);
+    return 0;
+}
+'''
+
+    def assert_it_can_be_closed(self, libraries):
+        with tempfile.TemporaryDirectory() as folder:
+            pathlib.Path(folder, "plugin.c").write_text(self.PLUGIN, encoding="utf-8")
+            pathlib.Path(folder, "host.c").write_text(self.HOST, encoding="utf-8")
+            built = run(f"{COMPILER} -shared -fPIC -I{ROOT}/include plugin.c {libraries} -o plugin.so && "
+                        f"{COMPILER} host.c -o host -ldl -lpthread", folder)
+            self.assertEqual((built.stderr, built.returncode), ("", 0))
+            for thread in "", " thread":
+                done = run(f"./host ./plugin.so{thread}", folder)
+                self.assertEqual((done.stdout, done.returncode), ("multiplied\n" * 20, 0))
+
+    def test_of_the_shared_library(self):
+        self.assert_it_can_be_closed(f"-L{PROGRAM.parent} -lspmv -Wl,-rpath,{PROGRAM.parent}")
+
+    @unittest.skipIf("cuda" in PROGRAM.parent.name, "the archive needs CUDA's runtime")
+    def test_of_a_plugin_that_holds_the_archive(self):
+        libraries = (PROGRAM.parent / ".libs").read_text(encoding="utf-8").strip()
+        cpp = "-lstdc++" if PROGRAM.parent.name == "emulated" else ""
+        self.assert_it_can_be_closed(f"{PROGRAM.parent}/libspmv.a -fopenmp {libraries} {cpp}")
+
+    def test_every_shared_library_of_the_build_stays(self):
+        for library in PROGRAM.parent.glob("libspmv*.so"):
+            self.assertIn("NODELETE", run(f"readelf -d {library}", ROOT).stdout, library.name)
+
+
 @unittest.skipUnless(PROGRAM.parent.name == "omp", "the commands are of the OpenMP build")
 class Example(unittest.TestCase):
     def setUp(self):

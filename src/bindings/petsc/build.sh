@@ -12,6 +12,6 @@ elif ! command -v "$MPICC" >/dev/null; then
     exit 69
 fi
 echo "  LINK   $built/libspmv_petsc.so"
-"$MPICC" -std=gnu11 -O3 -g -fPIC -shared -fvisibility=hidden -Wall -Wextra -Wconversion -Wshadow -D_GNU_SOURCE \
+"$MPICC" -std=gnu11 -O3 -g -fPIC -shared -Wl,-z,nodelete -fvisibility=hidden -Wall -Wextra -Wconversion -Wshadow -D_GNU_SOURCE \
     -Iinclude $(pkg-config --cflags PETSc | sed 's/-I/-isystem /g') -o "$built/libspmv_petsc.so" \
     src/bindings/petsc/spmv_petsc.c -L"$built" -lspmv -Wl,-rpath,'$ORIGIN' $(pkg-config --libs PETSc)
