@@ -11,9 +11,9 @@
 Without LOG these are the logs in log/, but not log/reference, which must be
 named. Rows and columns are matrix, kernel, config, system, or any field of the
 log (matrix.nnz, build.commit; -c config.threads: how it scales). Another
-machine, precision or state of the caches, other vectors at once, another
-layout of them or the transpose has a table of its own, apart from what stands
-in the rows or columns. A cell is the best of what falls into it;
+machine, matrix, precision or state of the caches, other vectors at once,
+another layout of them or the transpose has a table of its own, apart from what
+stands in the rows or columns. A cell is the best of what falls into it;
 its marks are explained below the table.
 
 Columns of kernels stand in the order of -k, else the fastest first: by
@@ -35,7 +35,7 @@ from logs import find_logs, read_logs
 from tabular.choice import KERNEL, MATRIX, chosen, hint, kernel_names, matrix_names, where, with_values
 from tabular.forms import Titled, csv_tables, fitting, md_table, tex_hint, tex_tables, text_table
 from tabular.grid import (METRICS, NAMED, OF_RANKS, RANKS, baselines, fastest_head, fastest_of_rows, grid_of, grid_of_ranks,
-                          ranked_columns, transposed, value_of, with_column, with_mean)
+                          is_of_matrices, names_of, ranked_columns, transposed, value_of, with_column, with_mean)
 from texts import plural
 from units.merging import merge
 from units.settings import order
@@ -52,10 +52,11 @@ PARTS = {  # fields of the log that tell systems apart
 
 
 def table_of(unit, axes):
-    """Says what one table is made for: a system, but for what stands in its rows and columns; None: all."""
+    """(system, matrix) that one table is made for, without what stands in its rows and columns; None: all."""
+    matrix = None if any(map(is_of_matrices, axes)) else unit.identity.matrix.name
     if "system" in axes:
-        return None
-    return unit.identity.system._replace(**{PARTS[name]: None for name in axes if name in PARTS})
+        return None, matrix
+    return unit.identity.system._replace(**{PARTS[name]: None for name in axes if name in PARTS}), matrix
 
 
 def from_one(text):
@@ -163,7 +164,7 @@ def one_table(units, baseline, options, places, width):
     kept = in_order(columns_shown(full, options, width), options.cols, places)
     left_out = len(full.columns) - len(kept)
     if left_out and options.best:  # what was asked for is compared with each other alone
-        grid = grid_of([unit for unit in units if value_of(options.cols, unit) in kept], baseline, *axes)
+        grid = grid_of(units, baseline, *axes, kept)
     grid = grid._replace(columns=kept, rows={row: grid.rows[row] for row in in_order(grid.rows, options.rows, places)})
     if options.mean:
         grid = with_mean(grid, options.metric)
@@ -192,7 +193,7 @@ def renamed(titled, names):
 
 def check_names(units, options):
     """Stops at a name that nothing has."""
-    known = {value_of(axis, unit) for unit in units for axis in (options.rows, options.cols)} - {None} | (
+    known = {name for axis in (options.rows, options.cols) for name in names_of(axis, units)} - {None} | (
         set(OF_RANKS.values()) if options.cols == RANKS else set())
     for old, _ in options.names:
         if old not in known:
@@ -228,17 +229,16 @@ def tables_of(units, options):
     made_for = collections.defaultdict(list)
     for unit in units:
         made_for[table_of(unit, (options.rows, options.cols))].append(unit)
-    made = {system: one_table(made_for[system], baseline, options, places, width)
-            for system in sorted(made_for, key=order)}
-    made = {system: found for system, found in made.items() if found}
+    made = {key: one_table(made_for[key], baseline, options, places, width) for key in sorted(made_for, key=order)}
+    made = {key: found for key, found in made.items() if found}
     if not made:
         raise nothing(units, options)
     left_out = max(count for _, count in made.values())
     if left_out and not options.best:
         say(f"{plural(left_out, 'slower kernel')} left out: --best=N shows N of them, -k all shows every one, -k NAME,... those named")
-    names = system_names(made, options.format != "csv")
-    return [renamed(titled._replace(system=names[system]), dict(options.names))
-            for system, (titled, _) in made.items()], places
+    names = system_names({system for system, _ in made}, options.format != "csv")
+    return [renamed(titled._replace(system=" · ".join(filter(None, (names[system], matrix)))), dict(options.names))
+            for (system, matrix), (titled, _) in made.items()], places
 
 
 def text_of_tables(tables, options, places):

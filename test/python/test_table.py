@@ -119,6 +119,24 @@ class TableTest(TableCase):
         for metric, text in ("halo", "4.00"), ("imbalance", "1.25"), ("hidden", "75%"):
             self.assertIn(text, self.table(log, "--metric", metric)[1])
 
+    def test_matrices_are_never_in_one_cell(self):
+        """Where neither rows nor columns are matrices, each has a table; of one value of a field each has a row or column."""
+        several = {"ranks__count": 2, "ranks__hosts": 1, "ranks__received_B": 4000000}
+        log = self.write("run.jsonl", *(on(matrix, median=median, **several)
+                                        for matrix, median in (("alpha", 1e-6), ("beta", 2e-6))))
+        for rows in "kernel", "config", "system", "host.name":
+            for columns in "ranks", "ranks.count", "config.precision":
+                rows_of = self.cells(log, "-r", rows, "-c", columns, "--metric", "time")[1:]
+                self.assertEqual([row[-1] for row in rows_of], ["1e-06", "2e-06"], (rows, columns))
+        out = self.table(log, "-r", "kernel", "-c", "ranks")[1]
+        self.assertIn(" · alpha: the exchange of x", out)
+        self.assertIn(" · beta: the exchange of x", out)
+        self.assertNotIn("fastest of its configurations", out)
+        self.assertEqual([row[0] for row in self.cells(log, "-r", "matrix.nnz", "-c", "ranks")[1:]], ["1000 alpha", "1000 beta"])
+        self.assertEqual(self.cells(log, "-r", "kernel", "-c", "matrix.nnz", "--best=1", "--metric", "time"),
+                         [["kernel", "1000 alpha"], ["csr_rows", "1e-06"]])
+        self.assertEqual([row[0] for row in self.cells(log, "-c", "ranks")[1:]], ["alpha", "beta"])
+
     def test_columns_of_ranks(self):
         auto = {"config__requested": "auto"}
         of_ranks = [record(median, ranks__count=ranks, ranks__hosts=1, ranks__received_B=4000000, ranks__imbalance=1.25,

@@ -101,6 +101,21 @@ def value_of(name, unit):
     return None if value is None else text_of(value)
 
 
+def is_of_matrices(name):
+    """Says whether a row or column tells matrices apart."""
+    return name == "matrix" or name.startswith("matrix.")
+
+
+def names_of(name, units):
+    """What the units' rows or columns are called, with the matrix's name where several have the same value of a field."""
+    values = [value_of(name, unit) for unit in units]
+    found = collections.defaultdict(set)
+    for value, unit in zip(values, units):
+        found[value].add(unit.identity.matrix.name)
+    return [f"{value} {unit.identity.matrix.name}" if value is not None and is_of_matrices(name) and len(found[value]) > 1 else value
+            for value, unit in zip(values, units)]
+
+
 def best_verified(units):
     """The fastest whose result was looked at, or else the fastest."""
     return best_of([unit for unit in units if is_verified(unit)] or units)
@@ -145,12 +160,11 @@ def baselines(units):
     return found
 
 
-def grid_of(units, baseline, rows, cols, metric):
-    """The table of all these units; rows and cols: what stands there."""
+def grid_of(units, baseline, rows, cols, metric, kept=None):
+    """The table of all these units; rows and cols: what stands there; kept: only these columns."""
     cells, columns = collections.defaultdict(lambda: collections.defaultdict(list)), set()
-    for unit in units:
-        row, column = value_of(rows, unit), value_of(cols, unit)
-        if row is not None and column is not None:
+    for unit, row, column in zip(units, names_of(rows, units), names_of(cols, units)):
+        if row is not None and column is not None and (kept is None or column in kept):
             cells[row][column].append(unit)
             columns.add(column)
     found = {}
@@ -165,9 +179,8 @@ def grid_of(units, baseline, rows, cols, metric):
 def grid_of_ranks(units, baseline, rows):
     """The table of what became of products over several ranks: the fastest of each row, and what its exchange did."""
     found = collections.defaultdict(list)
-    for unit in units:
-        row = value_of(rows, unit) if (unit.identity.system.ranks or 1) > 1 else None
-        if row is not None:
+    for unit, row in zip(units, names_of(rows, units)):
+        if row is not None and (unit.identity.system.ranks or 1) > 1:
             found[row].append(unit)
     return Grid(rows, list(OF_RANKS.values()), {
         row: {head: entry_of(found[row], baseline, metric, None, False) for metric, head in OF_RANKS.items()}
