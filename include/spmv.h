@@ -386,7 +386,11 @@ int64_t spmv_plan_setting(const spmv_plan *plan, const char *name);
 
 /* Multiplies with one vector: y <- alpha op(A) x + beta y, by A if the plan is for SPMV_BOTH.
  * x[cols] and y[rows] are in the plan's precision, in memory of its device, and do not overlap
- * (SPMV_E_ARG). beta = 0 never reads y. Returns when y is complete. */
+ * (SPMV_E_ARG). beta = 0 never reads y. Returns when y is complete.
+ * alpha multiplies the sum of every row, 0 in a row without entries: NaN if alpha is NaN or
+ * infinite. On a GPU an infinite alpha may multiply parts of a row, so that other rows are NaN,
+ * too. alpha = 0 multiplies as well: 0 times infinity is NaN, as in oneMKL, librsb and AOCL-Sparse;
+ * cuSPARSE leaves the product out. */
 spmv_status spmv_exec(const spmv_plan *plan, double alpha, const void *x, double beta, void *y);
 
 /* Multiplies as spmv_exec does, but ordered on a stream: a cudaStream_t of the plan's GPU, which

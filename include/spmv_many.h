@@ -217,8 +217,8 @@ spmv_status spmv_many_plan_set_way(spmv_many_plan *plan, spmv_many_way way);
 /* Multiplies: y <- alpha A x + beta y. x: own_cols numbers, y: own_rows, in the plan's precision;
  * they do not overlap. Collective; but a product agrees on nothing, which would take longer than
  * many a product. A rank that cannot multiply still takes part, and fails alone; if it has no x
- * the others get NaN from it. Where its call does not say k, it takes part with the plan's number
- * of vectors. */
+ * the others get NaN from it. An infinite alpha may multiply parts of a row, and make NaN of any.
+ * Where its call does not say k, it takes part with the plan's number of vectors. */
 spmv_status spmv_many_exec(const spmv_many_plan *plan, double alpha, const void *x, double beta,
                            void *y);
 /* Multiplies as the call says, as spmv_apply does; k is the same on all ranks. Sums on the way, a

@@ -136,16 +136,14 @@ static __device__ __forceinline__ real alpha_of(const result &out) {
     return out.alpha_at ? out.alpha * *out.alpha_at : out.alpha;
 }
 
-/* Puts beta y. */
+/* Puts alpha 0 + beta y, which is right for a line without entries: others are added to. */
 static __global__ void __launch_bounds__(THREADS) begin_sums(const product p) {
     const int64_t n = (int64_t)blockIdx.x * THREADS + threadIdx.x;
     if (n >= p.rows * p.v.count) return;
     const bool in_rows = p.v.at_z.vector == 1;
     const int64_t row = in_rows ? n / p.v.count : n % p.rows;
     const int64_t c = in_rows ? n % p.v.count : n / p.rows;
-    const real beta = p.v.out.alpha_at ? *p.v.out.beta_at : p.v.out.beta;
-    p.v.out.z[row * p.v.at_z.row + c * p.v.at_z.vector] =
-        beta == 0 ? 0 : beta * p.v.out.y[row * p.v.at_y.row + c * p.v.at_y.vector];
+    put_number(p.v, row, (int)c, 0);
 }
 
 static __device__ __forceinline__ void add_number(const product &p, int64_t row, int c, real sum) {

@@ -3,6 +3,7 @@
  * that says no more multiplies one contiguous vector. */
 #include "product.h"
 #include <sched.h>
+#include <stdlib.h>
 
 /* ---- where numbers lie ----------------------------------------------------------------------- */
 
@@ -268,10 +269,62 @@ static spmv_status run_packed(const spmv_plan *plan, const spmv_operands *v) {
     return SPMV_OK;
 }
 
-spmv_status spmv_product_run(const spmv_plan *plan, const spmv_operands *v) {
-    if (plan->rows == 0) return SPMV_OK;
+static spmv_status run_in_layout(const spmv_plan *plan, const spmv_operands *v) {
     if (!is_apart(v)) return run_columns(plan, v);
     return needs_panel(plan, v) ? run_packed(plan, v) : run_rows(plan, v);
+}
+
+/* Rounds a scalar to the plan's precision, as kernels do. */
+static double rounded(const spmv_plan *plan, double scalar) {
+    return spmv_plan_is_f32(plan) ? (float)scalar : scalar;
+}
+
+/* Returns a number of an array in the plan's precision. */
+static double number_in(const spmv_plan *plan, const void *array, int64_t i) {
+    return spmv_plan_is_f32(plan) ? ((const float *)array)[i] : ((const double *)array)[i];
+}
+
+/* z <- alpha sums + beta y for an alpha that is not finite. */
+static void put_unfinite(const spmv_plan *plan, const spmv_operands *v, const spmv_operands *sums) {
+    const block z = block_of(v, v->z, plan->rows, v->ldz);
+    const double alpha = rounded(plan, v->alpha), beta = rounded(plan, v->beta);
+    for (int64_t line = 0; line < z.lines; line++)
+        for (int64_t n = 0; n < z.length; n++) {
+            double out = alpha * number_in(plan, sums->z, line * sums->ldz + n);
+            if (beta != 0) out += beta * number_in(plan, v->y, line * v->ldy + n);
+            if (spmv_plan_is_f32(plan))
+                ((float *)v->z)[line * z.ld + n] = (float)out;
+            else
+                ((double *)v->z)[line * z.ld + n] = out;
+        }
+}
+
+/* An alpha that is not finite multiplies the sum of every row, 0 where the row has no entries. So
+ * sums come first: kernels that add alpha times parts of a row to beta y would make other numbers
+ * of them. */
+static spmv_status run_unfinite(const spmv_plan *plan, const spmv_operands *v) {
+    spmv_operands sums = *v;
+    void *memory = NULL;
+    sums.alpha = 1, sums.beta = 0;
+    if (v->beta != 0) {
+        sums.ldz = least_ld(v, plan->rows);
+        const int64_t lines = v->layout == SPMV_ROWS ? plan->rows : v->k;
+        sums.z = memory = calloc((size_t)(lines * sums.ldz), spmv_plan_width(plan));
+        if (!memory)
+            return spmv_fail(plan->device->ctx, SPMV_E_NOMEM, "out of memory for a product");
+    }
+    sums.y = sums.z, sums.ldy = sums.ldz;
+    const spmv_status status = run_in_layout(plan, &sums);
+    if (status == SPMV_OK) put_unfinite(plan, v, &sums);
+    free(memory);
+    return status;
+}
+
+spmv_status spmv_product_run(const spmv_plan *plan, const spmv_operands *v) {
+    if (plan->rows == 0) return SPMV_OK;
+    if (plan->device->backend->host && !isfinite(rounded(plan, v->alpha)))
+        return run_unfinite(plan, v);
+    return run_in_layout(plan, v);
 }
 
 /* Allocates what sums on the plan's device need, unless it is there. */

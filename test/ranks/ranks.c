@@ -407,6 +407,51 @@ static void try_nan(void) {
     nan_at = -1;
 }
 
+/* Says whether an alpha that is not finite made own rows NaN that have no entries, and left no
+ * finite number. */
+static int has_none_finite(const scene *s, const spmv_many_facts *f, int64_t k, const double *y) {
+    int64_t *at = places_of(s, f), *length = calloc((size_t)f->own_rows + 1, sizeof *length);
+    int right = 1;
+    for (int64_t e = 0; e < s->nnz; e++)
+        if (at[s->row[e]] >= 0) length[at[s->row[e]]]++;
+    for (int64_t n = 0; n < f->own_rows * k; n++)
+        right &= length[n / k] ? !isfinite(y[n]) : isnan(y[n]) != 0;
+    free(at);
+    free(length);
+    return right;
+}
+
+static void try_alpha(const char *source, const char *kernel, int64_t k) {
+    scene s = {0};
+    spmv_many_mat *mat = NULL;
+    spmv_many_plan *plan = NULL;
+    spmv_many_facts f = SPMV_OPTS(spmv_many_facts);
+    spmv_plan_opts opts = SPMV_OPTS(spmv_plan_opts);
+    opts.kernel = kernel;
+    opts.vectors = k;
+    opts.layout = SPMV_ROWS;
+    int right = read_scene(source, &s) &&
+                spmv_many_mat_load(world, source, NULL, &mat) == SPMV_OK &&
+                spmv_many_plan_create(mat, &opts, &plan) == SPMV_OK &&
+                spmv_many_mat_info(mat, &f) == SPMV_OK;
+    double *x = malloc((size_t)(f.own_cols * k) * sizeof *x + 1);
+    double *y = calloc((size_t)(f.own_rows * k) + 1, sizeof *y);
+    for (int64_t n = 0; n < f.own_cols * k; n++) x[n] = 1;
+    numbers = right ? spmv_many_mat_numbers(mat) : NULL;
+    for (int n = 0; right && n < 4; n++) {
+        const product p = {SPMV_F64, n & 1 ? NAN : INFINITY, n & 2 ? -1 : 0, k, 0};
+        for (int64_t i = 0; i < f.own_rows * k; i++) y[i] = 1;
+        right = multiply(plan, &p, x, y) == SPMV_OK && has_none_finite(&s, &f, k, y);
+        right = on_all(right);
+    }
+    count(right, "alpha that is not finite", kernel);
+    free(x);
+    free(y);
+    spmv_many_plan_free(plan);
+    spmv_many_mat_free(mat);
+    scene_free(&s);
+}
+
 /* ---- reading in pieces ---------------------------------------------------------------------- */
 
 /* A sum over entries, in any order. */
@@ -1014,6 +1059,11 @@ static void try_usual(void) {
     for (size_t k = 0; k < sizeof sources / sizeof *sources; k += 2) try_partitions(sources[k]);
     try_partitions("gen:dense:1x7");
     try_nan();
+    for (int64_t k = 1; k <= 3; k += 2) {
+        try_alpha("gen:rmat:7:4", "csr_rows", k);
+        try_alpha("gen:rmat:7:4", "coo_segments", k);
+        try_alpha("gen:rmat:7:4", "csb_blocks", k);
+    }
     try_renewed("gen:poisson2d:12");
     try_renewed("gen:dense:1x6000");
     for (int first = 0; first < 2; first++) {

@@ -186,7 +186,7 @@ static subject unfinite_subject(spmv_ctx *ctx, bool few) {
 
 static void try_unfinite(const spmv_backend *backend, int k, const spmv_kernel *kernel,
                          const subject *s) {
-    static const scaling nonzero[] = {{1, 0}, {2, -1}, {-0.5, 0}, {1, 1}};
+    static const scaling tried[] = {{1, 0}, {2, -1}, {-0.5, 0}, {1, 1}, {0, 0}, {0, 2}};
     const spmv_param *rowlens = params_of(kernel);
     while (rowlens->id != SPMV_NPARAMS && rowlens->id != SPMV_rowlens) rowlens++;
     bool takes_rowlens = rowlens->id == SPMV_rowlens;
@@ -194,13 +194,13 @@ static void try_unfinite(const spmv_backend *backend, int k, const spmv_kernel *
     for (int variant = 0; variant < SPMV_NVARIANTS; variant++) {
         setup c = setup_of(backend, k, variant);
         if (takes_rowlens) set(&c, rowlens, 1);
-        try_setup(&c, s, nonzero, COUNT(nonzero));
+        try_setup(&c, s, tried, COUNT(tried));
         for (const spmv_param *p = params_of(kernel); p->id != SPMV_NPARAMS; p++) {
             values v = values_of(p, s->rows, s->cols);
             for (int n = 0; n < v.count && p->id != SPMV_rowlens; n++) {
                 setup one = c;
                 set(&one, p, v.value[n]);
-                try_setup(&one, s, nonzero, 1);
+                try_setup(&one, s, tried, 1);
             }
         }
     }

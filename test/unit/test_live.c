@@ -278,6 +278,49 @@ static void assert_products_follow(int kinds, bool wide) {
     }
 }
 
+/* Numbers of z that are finite after a product with that alpha, which is not. */
+static int64_t count_finite(const spmv_plan *plan, spmv_op op, double alpha, int64_t k) {
+    enum { MOST = (ROWS > COLS ? ROWS : COLS) * MOST_VECTORS };
+    const int64_t m = op == SPMV_TRANSPOSE ? COLS : ROWS, n = op == SPMV_TRANSPOSE ? ROWS : COLS;
+    double *x = random_vector(1, MOST), *z = random_vector(2, MOST);
+    void *x_there = sent(x, (size_t)(n * k) * sizeof *x), *z_there = sent(z, MOST * sizeof *z);
+    const spmv_call call = {.size = sizeof call,
+                            .alpha = &alpha,
+                            .x = x_there,
+                            .z = z_there,
+                            .k = k,
+                            .layout = SPMV_ROWS,
+                            .op = op};
+    int64_t finite = 0;
+    if (spmv_apply(plan, &call, NULL) != SPMV_OK) fail_msg("%s", spmv_ctx_error(ctx));
+    if (is_there) assert_true(plain_copy(z, z_there, MOST * sizeof *z));
+    for (int64_t i = 0; i < m * k; i++) finite += isfinite(z[i]) != 0;
+    give_back(x_there), give_back(z_there);
+    free(x), free(z);
+    return finite;
+}
+
+static void assert_alpha_reaches_all(void) {
+    static const double alphas[] = {NAN, INFINITY};
+    for (int of = BY_ROWS; of < BLOCKS; of++) {
+        start((kind)of, SPMV_F64, 32);
+        spmv_mat *mat = matrix(&a);
+        spmv_plan *plan = plan_for(mat, &a, SPMV_BOTH);
+        for (int n = 0; n < 8; n++)
+            assert_int_equal(count_finite(plan, n & 1 ? SPMV_TRANSPOSE : SPMV_AS_IS,
+                                          alphas[n / 2 % 2], n & 4 ? 3 : 1),
+                             0);
+        spmv_plan_free(plan);
+        spmv_mat_free(mat);
+        give_back_arrays();
+    }
+}
+
+static void an_alpha_that_is_not_finite_reaches_every_row(void **state) {
+    (void)state;
+    assert_alpha_reaches_all();
+}
+
 static void every_product_is_of_the_arrays_as_they_are(void **state) {
     (void)state;
     assert_products_follow(NKINDS, false);
@@ -306,6 +349,7 @@ static void on_a_gpu_too(void **state) {
     (void)state;
     spmv_ctx *host = begin_on_gpu();
     assert_products_follow(BLOCKS, false);
+    assert_alpha_reaches_all();
     end_on_gpu(host);
 }
 
@@ -628,6 +672,7 @@ static void blocks_of_every_size_multiply(void **state) {
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_product_is_of_the_arrays_as_they_are),
+        cmocka_unit_test(an_alpha_that_is_not_finite_reaches_every_row),
         cmocka_unit_test(blocks_of_every_size_multiply),
         cmocka_unit_test(on_a_gpu_too),
         cmocka_unit_test(long_lines_and_wrong_offsets_on_a_gpu),
