@@ -51,8 +51,9 @@ spmv_status spmv_world_create(const void *communicator, const spmv_world_opts *o
                               spmv_world **out);
 /* Ends a world, before MPI is ended, and after what was made from it was freed. Collective. */
 void spmv_world_free(spmv_world *world);
-/* Returns the text of the last failure, "" when there was none. With NULL: the text of this
- * thread's last failed spmv_world_create. */
+/* Returns the text of the last failure, "" when there was none. With NULL, or if the last call that
+ * failed in this thread had no world, as one whose matrix or plan is NULL or a failed
+ * spmv_world_create: the text of that call. */
 const char *spmv_world_error(const spmv_world *world);
 /* Returns this process's number in the world, from 0. */
 int spmv_world_rank(const spmv_world *world);

@@ -27,8 +27,9 @@ int spmv_exit_code(spmv_status status) {
     return 3;
 }
 
-/* Holds the errors of calls that had no context. */
+/* Holds the errors of calls that had no context, and whether this thread's last failure was one. */
 static _Thread_local char error_without_context[256];
+static _Thread_local bool failed_without_context;
 
 /* Plans of one context may run in several threads, and so fail at once: one text, not a mixture. No
  * child of a fork inherits the mutex locked by a thread that it does not have. */
@@ -55,12 +56,13 @@ spmv_status spmv_fail(spmv_ctx *ctx, spmv_status code, const char *format, ...) 
     else
         vsnprintf(error_without_context, sizeof error_without_context, format, args);
     pthread_mutex_unlock(&one_writer);
+    failed_without_context = !ctx;
     va_end(args);
     return code;
 }
 
 const char *spmv_ctx_error(const spmv_ctx *ctx) {
-    return ctx ? ctx->error : error_without_context;
+    return ctx && !failed_without_context ? ctx->error : error_without_context;
 }
 
 const char *spmv_ctx_note(const spmv_ctx *ctx) {

@@ -12,12 +12,14 @@
 /* ---- failures ------------------------------------------------------------------------------- */
 
 static _Thread_local char no_world_error[TEXT_BYTES];
+static _Thread_local bool failed_without_world; /* this thread's last call that failed */
 
 spmv_status many_fail(spmv_world *world, spmv_status status, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(world ? world->mine.text : no_world_error, TEXT_BYTES, format, arguments);
     va_end(arguments);
+    failed_without_world = !world;
     return status;
 }
 
@@ -67,7 +69,7 @@ spmv_status many_fill(spmv_world *world, const char *name, const void *ours, siz
 }
 
 const char *spmv_world_error(const spmv_world *world) {
-    return world ? world->mine.text : no_world_error;
+    return world && !failed_without_world ? world->mine.text : no_world_error;
 }
 
 /* ---- the exchange --------------------------------------------------------------------------- */

@@ -34,9 +34,12 @@ static inline int close_context(void **state) {
     return 0;
 }
 
-/* The text of a refused call names the argument; without a context it is the thread's. */
+/* The text of a refused call names the argument; without a context it is the thread's, which any
+ * context returns. */
 static inline void assert_names(spmv_status status, const spmv_ctx *of, const char *text) {
     assert_int_equal(status, SPMV_E_ARG);
+    if (!of && !strstr(spmv_ctx_error(ctx), text))
+        fail_msg("'%s' of a context: no '%s'", spmv_ctx_error(ctx), text);
     if (!strstr(spmv_ctx_error(of), text)) fail_msg("'%s': no '%s'", spmv_ctx_error(of), text);
 }
 
