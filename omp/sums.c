@@ -9,8 +9,9 @@ enum {
     STRIP =
         64, /* rows that are added up of one vector before the next, where vectors lie in rows */
     BLOCK = 2048,
-    MOST_BLOCKS = 512,           /* rows of a block at least; blocks */
-    AT_ONCE = SPMV_PANEL_VECTORS /* vectors that are added up at once */
+    MOST_BLOCKS = 512,            /* rows of a block at least; blocks */
+    AT_ONCE = SPMV_PANEL_VECTORS, /* vectors that are added up at once */
+    ROOM = 2 * MOST_BLOCKS        /* sums of blocks on the caller's stack, which may be small */
 };
 
 typedef struct lanes { /* of one vector in a block */
@@ -48,16 +49,17 @@ typedef struct lanes { /* of one vector in a block */
 ADD(float)
 ADD(double)
 
+/* Adds up n numbers in pairs, pairs of pairs and so on. The first 2^e of them, the next 2^e and so
+ * on may be joined before. */
 static double join(double *part, int64_t n) {
     for (int64_t step = 1; step < n; step *= 2)
         for (int64_t i = 0; i + step < n; i += 2 * step) part[i] += part[i + step];
     return n > 0 ? part[0] : 0;
 }
 
-/* Adds up m vectors, the first of which is j0, in a block of rows; the sums are a blocks' length
- * apart. */
+/* Adds up m vectors, the first of which is j0, in a block of rows; their sums are `apart`. */
 static void add_block(const spmv_sums *s, int64_t begin, int64_t end, int64_t j0, int64_t m,
-                      double *wz, double *zz) {
+                      int64_t apart, double *wz, double *zz) {
     const bool in_rows = s->z_row != 1 || s->w_row != 1;
     const int64_t strip = in_rows ? STRIP : end - begin;
     lanes sum[AT_ONCE] = {{{0}, {0}}};
@@ -70,8 +72,8 @@ static void add_block(const spmv_sums *s, int64_t begin, int64_t end, int64_t j0
                 add_double(s, i, stop, j0 + j, &sum[j]);
         }
     for (int64_t j = 0; j < m; j++) {
-        wz[j * MOST_BLOCKS] = join(sum[j].wz, LANES);
-        zz[j * MOST_BLOCKS] = join(sum[j].zz, LANES);
+        wz[j * apart] = join(sum[j].wz, LANES);
+        zz[j * apart] = join(sum[j].zz, LANES);
     }
 }
 
@@ -83,25 +85,40 @@ static void put(const spmv_sums *s, void *to, int64_t j, double sum) {
         ((double *)to)[j] = sum;
 }
 
+/* Puts the sums of m vectors, the first of which is j0. There is room for the sums of some blocks,
+ * a power of 2, which are joined before the next blocks come. */
+static void sum_vectors(const spmv_sums *s, int64_t j0, int64_t m, int team) {
+    enum { FEWEST = ROOM / AT_ONCE, MOST_JOINED = MOST_BLOCKS / FEWEST };
+    double wz[ROOM], zz[ROOM], joined_wz[AT_ONCE][MOST_JOINED], joined_zz[AT_ONCE][MOST_JOINED];
+    const int64_t whole = (s->n + BLOCK - 1) / BLOCK;
+    const int blocks = whole < MOST_BLOCKS ? (int)whole : MOST_BLOCKS;
+    const int most = m <= 2 ? ROOM / 2 : m <= 4 ? ROOM / 4 : FEWEST;
+    int64_t joined = 0;
+    for (int first = 0; first < blocks; first += most, joined++) {
+        const int end = blocks - first < most ? blocks : first + most;
+#pragma omp parallel for schedule(static) num_threads(team)
+        for (int b = first; b < end; b++)
+            add_block(s, spmv_split(s->n, blocks, b), spmv_split(s->n, blocks, b + 1), j0, m, most,
+                      &wz[b - first], &zz[b - first]);
+        for (int64_t j = 0; j < m; j++) {
+            joined_wz[j][joined] = join(wz + j * most, end - first);
+            joined_zz[j][joined] = join(zz + j * most, end - first);
+        }
+    }
+    for (int64_t j = 0; j < m; j++) {
+        put(s, s->wz, j0 + j, join(joined_wz[j], joined));
+        put(s, s->zz, j0 + j, join(joined_zz[j], joined));
+    }
+}
+
 spmv_status spmv_sum_host(spmv_device *d, void *stream, const spmv_sums *wanted) {
     enum { FEW = 1 << 13 }; /* numbers, which one thread adds up before a team is there */
-    double wz[AT_ONCE][MOST_BLOCKS], zz[AT_ONCE][MOST_BLOCKS];
     spmv_sums s = *wanted;
-    const int64_t whole = (s.n + BLOCK - 1) / BLOCK;
-    const int blocks = whole < MOST_BLOCKS ? (int)whole : MOST_BLOCKS;
     (void)stream;
     if (!s.wz) s.w = s.z, s.w_row = s.z_row, s.w_vector = s.z_vector;
     for (int64_t j0 = 0; j0 < s.k; j0 += AT_ONCE) {
         const int64_t m = s.k - j0 < AT_ONCE ? s.k - j0 : AT_ONCE;
-        const int team = s.n * m > FEW ? d->threads : 1;
-#pragma omp parallel for schedule(static) num_threads(team)
-        for (int b = 0; b < blocks; b++)
-            add_block(&s, spmv_split(s.n, blocks, b), spmv_split(s.n, blocks, b + 1), j0, m,
-                      &wz[0][b], &zz[0][b]);
-        for (int64_t j = 0; j < m; j++) {
-            put(&s, s.wz, j0 + j, join(wz[j], blocks));
-            put(&s, s.zz, j0 + j, join(zz[j], blocks));
-        }
+        sum_vectors(&s, j0, m, s.n * m > FEW ? d->threads : 1);
     }
     return SPMV_OK;
 }
