@@ -181,6 +181,13 @@ for mpi in mpich openmpi; do
         done
     done
 done
+# A matrix without entries has no imbalance.
+printf '%%%%MatrixMarket matrix coordinate real general\n3 3 0\n' >"$work/none.mtx"
+for mpi in mpich openmpi; do
+    [ -e "$built/libspmv_$mpi.so" ] && command -v mpiexec.$mpi >/dev/null || continue
+    timeout 60 "mpiexec.$mpi" -n 2 "$program" "$work/none.mtx" -k csr_rows --no-log --min-time=0 --max-time=0 >"$work/out" 2>"$work/err"
+    is "imbalance of no entries, $mpi" 1 "$(grep -c 'imbalance -;' "$work/err")"
+done
 # Alone the program loads no MPI.
 LD_DEBUG=files "$program" -m gen:poisson2d:20 -k csr_rows -q --no-log --min-time=0 --max-time=0 >"$work/out" 2>"$work/err"
 is "MPI in a program alone" 0 "$(grep -c 'libmpi\|libspmv_' "$work/err")"

@@ -215,16 +215,19 @@ void ranks_introduce(const ranks *w) {
 void ranks_explain(const result *out) {
     const record *r = &out->r;
     char exchange[TIME_TEXT], product[TIME_TEXT], in_turn[TIME_TEXT], overlapped[TIME_TEXT];
+    char imbalance[32] = "-"; /* of a matrix without entries */
     if (!out->finished || !r->status || strcmp(r->status, "ok") != 0) return;
     time_text(r->ranks_exchange_s, exchange);
     time_text(r->ranks_product_s, product);
     time_text(r->ranks_in_turn_s, in_turn);
     time_text(r->ranks_overlapped_s, overlapped);
-    say("  %s: halo %.3g MB (most of a rank%s), imbalance %.2f; exchange alone %s, product alone "
+    if (isfinite(r->ranks_imbalance))
+        snprintf(imbalance, sizeof imbalance, "%.2f", r->ranks_imbalance);
+    say("  %s: halo %.3g MB (most of a rank%s), imbalance %s; exchange alone %s, product alone "
         "%s, "
         "in turn %s, overlapped %s%s\n",
         r->config_kernel, 1e-6 * (double)r->ranks_received_B,
-        strcmp(r->ranks_halo, "lists") == 0 ? "" : "; x is replicated", r->ranks_imbalance,
-        exchange, product, in_turn, overlapped,
+        strcmp(r->ranks_halo, "lists") == 0 ? "" : "; x is replicated", imbalance, exchange,
+        product, in_turn, overlapped,
         strcmp(r->ranks_overlap, "on") == 0 ? "" : ": in turn is used");
 }
