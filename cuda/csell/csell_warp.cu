@@ -412,7 +412,7 @@ static spmv_status choose_warps(spmv_plan *p, const csell *A, bool cuts, csell_s
     int64_t resident = (int64_t)S->sms * (S->has_runs ? RUNS_RESIDENT : RESIDENT);
     if (*warps > 1 && !cuts)
         return spmv_fail(p->device->ctx, SPMV_E_UNSUITABLE,
-                         "csell_warp: slices %s have one warp each, not %lld: --warps=1",
+                         "csell_warp: slices %s have one warp each, not %lld: warps=1",
                          CUTS ? "of runs of adjacent columns" : "in f32", (long long)*warps);
     if (*warps == 0)
         for (*warps = 1; cuts && 2 * *warps <= room && *warps * A->nslices < enough &&
@@ -458,7 +458,7 @@ static spmv_status prepare(spmv_plan *p) {
     if (S->has_runs && !HAS_RUNS)
         return spmv_fail(p->device->ctx, SPMV_E_UNSUITABLE,
                          "csell_warp: more than a quarter of the slices hold runs of adjacent "
-                         "columns, which it multiplies in f64 only: -k xcache_block or csr_lanes");
+                         "columns, which it multiplies in f64 only: take xcache_block or csr_lanes");
     TRY(choose_warps(p, A, CUTS && !S->has_runs, S));
     S->policy = policy_for(p);
     return prepare_long(p, A, S);

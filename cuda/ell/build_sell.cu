@@ -79,7 +79,7 @@ static spmv_status fill(spmv_device *d, spmv_store *rows, sell *head, sell *copy
     const csr *A = (const csr *)rows;
     if (sizeof(ofs) < sizeof(int64_t) && copy->s.slots > INT32_MAX)
         return spmv_fail(d->ctx, SPMV_E_UNSUITABLE,
-                         "%lld slots, padding included, need 64-bit offsets: use --index=64",
+                         "%lld slots, padding included, need 64-bit offsets: offset_bits=64",
                          (long long)copy->s.slots);
     TRY(BUILD_ARRAY(d, head, copy, col_idx, copy->s.slots));
     if (rows->passing) {

@@ -313,7 +313,7 @@ static spmv_status take_room(spmv_plan *p, const hubs *A) {
     TRY(hubs_fitting(p->device, &most));
     if (A->nhubs > most)
         return spmv_fail(p->device->ctx, SPMV_E_UNSUITABLE,
-                         "x of %lld hot columns does not fit this GPU's shared memory: --hubs=%lld",
+                         "x of %lld hot columns does not fit this GPU's shared memory: hubs=%lld",
                          (long long)A->nhubs, (long long)most);
     CU(p->device->ctx,
        cudaFuncSetAttribute(kernel_for(A->value_code), cudaFuncAttributeMaxDynamicSharedMemorySize,

@@ -269,7 +269,7 @@ static inline spmv_status run_spmvop(const spmv_plan *p, const spmv_operands *v)
 static inline spmv_status check_offsets(const spmv_plan *p) {
     if (!has_wide_offsets(p)) return SPMV_OK;
     return spmv_fail(p->device->ctx, SPMV_E_UNSUITABLE,
-                     "%s: cuSPARSE has no 64-bit offsets beside 32-bit columns: --index=32",
+                     "%s: cuSPARSE has no 64-bit offsets beside 32-bit columns: offset_bits=32",
                      p->kernel->name);
 }
 

@@ -29,11 +29,11 @@ static spmv_status check_shape(const spmv_plan *p, int64_t rows, int64_t cols) {
     if (n != other || n == 1)
         return spmv_fail(p->device->ctx, SPMV_E_UNSUITABLE,
                          "cusparse_bsr: cuSPARSE multiplies square blocks from 2 x 2 on, not "
-                         "--shape=%lldx%lld",
+                         "%lld x %lld",
                          (long long)n, (long long)other);
     if (rows % n || cols % n)
         return spmv_fail(p->device->ctx, SPMV_E_UNSUITABLE,
-                         "cusparse_bsr: %lld x %lld is no multiple of --shape=%lldx%lld, and "
+                         "cusparse_bsr: %lld x %lld is no multiple of blocks of %lld x %lld, and "
                          "cuSPARSE knows whole blocks only",
                          (long long)rows, (long long)cols, (long long)n, (long long)other);
     return check_offsets(p);

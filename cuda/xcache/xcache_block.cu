@@ -244,7 +244,7 @@ static spmv_status prepare(spmv_plan *p) {
         return spmv_fail(
             p->device->ctx, SPMV_E_UNSUITABLE,
             "xcache_block: %lld rows keep %lld numbers, %zu bytes; this GPU shares %d: "
-            "lower --height",
+            "a lower height",
             (long long)A->height, (long long)A->most, bytes, room);
     p->choice.value[SPMV_height] = A->height;
     p->choice.value[SPMV_cut] = A->cut;

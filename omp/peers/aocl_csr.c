@@ -147,7 +147,7 @@ static spmv_status check(const spmv_plan *p) {
     if (sizeof(ofs) != sizeof(int))
         return spmv_fail(ctx, SPMV_E_UNSUITABLE,
                          "aocl_csr: AOCL-Sparse has 64-bit offsets with 64-bit columns only: "
-                         "--index=32");
+                         "offset_bits=32");
     if (p->host->nnz == 0)
         return spmv_fail(ctx, SPMV_E_UNSUITABLE,
                          "aocl_csr: AOCL-Sparse is not given matrices without entries");

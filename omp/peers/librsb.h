@@ -74,7 +74,7 @@ static inline spmv_status tune(spmv_plan *p) {
 static inline spmv_status check_librsb(const spmv_plan *p) {
     if (sizeof(ofs) != sizeof(rsb_coo_idx_t))
         return spmv_fail(p->device->ctx, SPMV_E_UNSUITABLE,
-                         "%s: librsb has 32-bit offsets: --index=32", p->kernel->name);
+                         "%s: librsb has 32-bit offsets: offset_bits=32", p->kernel->name);
     if (p->host->nnz == 0)
         return spmv_fail(p->device->ctx, SPMV_E_UNSUITABLE,
                          "%s: librsb takes no matrix without entries", p->kernel->name);

@@ -75,7 +75,7 @@ static inline spmv_status create_matrix(spmv_plan *p) {
     sparse_matrix_t matrix = NULL;
     if (sizeof(ofs) != sizeof(MKL_INT))
         return spmv_fail(p->device->ctx, SPMV_E_UNSUITABLE,
-                         "%s: oneMKL has 64-bit offsets with 64-bit columns only: --index=32",
+                         "%s: oneMKL has 64-bit offsets with 64-bit columns only: offset_bits=32",
                          p->kernel->name);
     if (A->s.nnz == 0)
         return spmv_fail(p->device->ctx, SPMV_E_UNSUITABLE,

@@ -154,6 +154,9 @@ void duration_text(double least, double most, char out[DURATION]);
 void say_note(const char *note, bool quiet);
 /* "spmv: TEXT" on stderr; returns the exit code of the status. */
 int complain(spmv_status status, const char *text);
+/* Returns the library's text with the program's options in place of the members of option structs
+ * that they set; good until the thread's next call. */
+const char *in_options(const char *text);
 
 /* ---- verify.c ------------------------------------------------------------------------------- */
 

@@ -113,7 +113,7 @@ static void find_format(spmv_ctx *ctx, const options *o, const spmv_csr_view *A,
         *slots = store->slots;
     } else {
         *bytes = 0;
-        snprintf(reason, REASON, "%s", spmv_ctx_error(ctx));
+        snprintf(reason, REASON, "%s", in_options(spmv_ctx_error(ctx)));
     }
     spmv_store_free(store);
 }

@@ -186,8 +186,29 @@ void say_note(const char *note, bool quiet) {
     }
 }
 
+const char *in_options(const char *text) {
+    static const struct {
+        const char *member, *option;
+    } of[] = {{"max_bytes=", "--max-mem="}, {"offset_bits=", "--index="}};
+    static _Thread_local char out[1200];
+    size_t n = 0;
+    while (*text && n + 16 < sizeof out) {
+        size_t k = 0;
+        while (k < sizeof of / sizeof *of && strncmp(text, of[k].member, strlen(of[k].member)) != 0)
+            k++;
+        if (k == sizeof of / sizeof *of) {
+            out[n++] = *text++;
+        } else {
+            n += (size_t)snprintf(out + n, sizeof out - n, "%s", of[k].option);
+            text += strlen(of[k].member);
+        }
+    }
+    out[n] = 0;
+    return out;
+}
+
 int complain(spmv_status status, const char *what) {
-    say("spmv: %s\n", what && *what ? what : spmv_strerror(status));
+    say("spmv: %s\n", what && *what ? in_options(what) : spmv_strerror(status));
     return spmv_exit_code(status);
 }
 

@@ -285,7 +285,7 @@ const spmv_device_format *spmv_device_builder(const spmv_backend *backend, const
 spmv_status spmv_plan_attach(spmv_plan *plan, const spmv_format *format, size_t max_bytes,
                              bool only_quick);
 /* Says whether a store of that many bytes is mostly padding: one giant row makes SELL or ELL read
- * many times what CSR reads. It is refused though it would fit; with --max-mem it is built
+ * many times what CSR reads. It is refused though it would fit; with max_bytes it is built
  * nevertheless. */
 bool spmv_is_padding(const spmv_csr_view *view, int variant, size_t store);
 void spmv_stored_free(spmv_ctx *ctx, spmv_stored *list);

@@ -67,7 +67,7 @@ static spmv_status look_at_rows(const spmv_plan *plan, const spmv_device_format 
 static spmv_status check_offsets(const spmv_plan *plan, const spmv_device_format *own) {
     if (!own || own->build) return SPMV_OK;
     return spmv_fail(plan->device->ctx, SPMV_E_UNSUITABLE,
-                     "%s: the device builds %s from 32-bit offsets only: --index=32 with fewer "
+                     "%s: the device builds %s from 32-bit offsets only: offset_bits=32 with fewer "
                      "than 2^31 nonzeros, else a kernel of csr or sell",
                      plan->kernel->name, own->name);
 }
@@ -132,7 +132,7 @@ static spmv_status refuse_padding(const spmv_plan *plan, const spmv_csr_view *vi
     say_shape(plan, store, shape);
     return spmv_fail(plan->device->ctx, SPMV_E_TOOBIG,
                      "%s: %.4g MB, %.0f times what csr takes: most of it is padding (%s); "
-                     "--max-mem=SIZE builds it if it fits",
+                     "max_bytes=SIZE builds it if it fits",
                      plan->kernel->name, 1e-6 * (double)store, (double)store / (double)plain,
                      shape);
 }
@@ -368,7 +368,7 @@ static spmv_status find_or_build(const spmv_plan *plan, const spmv_format *forma
     TRY(check_budget(plan, format, max_bytes, own, &by_device));
     if (own && !by_device && only_quick)
         return spmv_fail(plan->device->ctx, SPMV_E_TOOBIG,
-                         "%s: no room to convert on the device: -k %s has the host convert",
+                         "%s: no room to convert on the device: %s has the host convert",
                          plan->kernel->name, plan->kernel->name);
     TRY(build_anywhere(plan, format, max_bytes, by_device ? own : NULL, only_quick, out));
     if (own && !by_device) (*out)->note = host_converted;

@@ -167,18 +167,19 @@ void spmv_xcache_split(const spmv_csr_view *A, const spmv_xcache_shape *shape,
 
 spmv_status spmv_xcache_fits(spmv_ctx *ctx, int64_t height, const spmv_xcache_facts *most) {
     if (most->segments > XCACHE_SEGMENTS)
-        return spmv_fail(ctx, SPMV_E_UNSUITABLE,
-                         "a block of rows is cut into %lld segments, xcache has room for %d: lower "
-                         "--height, or raise --cut",
-                         (long long)most->segments, XCACHE_SEGMENTS);
+        return spmv_fail(
+            ctx, SPMV_E_UNSUITABLE,
+            "a block of rows is cut into %lld segments, xcache has room for %d: a lower "
+            "height, or a larger cut",
+            (long long)most->segments, XCACHE_SEGMENTS);
     if (most->span > XCACHE_SPAN)
         return spmv_fail(ctx, SPMV_E_UNSUITABLE,
                          "the columns of %lld rows span %lld, xcache has room for %d: "
-                         "another format, or a lower --height where columns are near rows",
+                         "another format, or a lower height where columns are near rows",
                          (long long)height, (long long)most->span, XCACHE_SPAN);
     if (most->columns > XCACHE_COLUMNS)
         return spmv_fail(ctx, SPMV_E_UNSUITABLE,
-                         "%lld rows need %lld columns, xcache has room for %d: lower --height, or "
+                         "%lld rows need %lld columns, xcache has room for %d: a lower height, or "
                          "another format",
                          (long long)height, (long long)most->columns, XCACHE_COLUMNS);
     return SPMV_OK;

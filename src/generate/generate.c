@@ -124,7 +124,7 @@ static spmv_status read_values(spmv_ctx *ctx, const char *spec, const char *text
     v->rule = SYMMETRIC;
     if (strcmp(text, "symmetric") == 0) {
         if (r->rows == r->cols) return SPMV_OK;
-        return spmv_fail(ctx, SPMV_E_ARG, "gen:%.100s: --values=symmetric is for square matrices",
+        return spmv_fail(ctx, SPMV_E_ARG, "gen:%.100s: values=symmetric is for square matrices",
                          spec);
     }
     v->rule = FEW;

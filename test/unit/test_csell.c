@@ -343,7 +343,7 @@ static void a_long_part_has_narrow_offsets(void **state) {
         const spmv_format *format = spmv_format_named("csell", variant);
         spmv_store *store = NULL;
         assert_int_equal(format->build(ctx, &A, &c, 2, &store), SPMV_E_UNSUITABLE);
-        assert_non_null(strstr(spmv_ctx_error(ctx), "a larger --cut, or a kernel of csr"));
+        assert_non_null(strstr(spmv_ctx_error(ctx), "a larger cut, or a kernel of csr"));
         spmv_store_free(store);
     }
 }

@@ -319,7 +319,7 @@ static void wrong_specs_are_refused(void **state) {
          "pattern"},
         {"mesh:4", "", "no values ''"},
         {"mesh:4", "few", "no values 'few'"},
-        {"random:4:2:5", "symmetric", "--values=symmetric is for square matrices"},
+        {"random:4:2:5", "symmetric", "values=symmetric is for square matrices"},
         {"mesh:4", "few:", "no values 'few:'"},
         {"mesh:4", "few:0", "no values 'few:0'"},
         {"mesh:4", "few:65537", "no values 'few:65537'"},

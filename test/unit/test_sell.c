@@ -164,7 +164,7 @@ static void slots_beyond_32_bits_are_refused(void **state) {
     spmv_store *store = NULL;
     assert_int_equal(f->estimate(&A, &c), (size_t)TALL * LONG * 12 + 2 * 4 + TALL * 4);
     assert_int_equal(f->build(ctx, &A, &c, 2, &store), SPMV_E_UNSUITABLE);
-    assert_non_null(strstr(spmv_ctx_error(ctx), "--index=64"));
+    assert_non_null(strstr(spmv_ctx_error(ctx), "offset_bits=64"));
     spmv_store_free(store);
     free(col_idx);
     free(values);

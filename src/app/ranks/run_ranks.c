@@ -214,7 +214,7 @@ static int follow(ranks *w, course *c, candidate *e, result *out, spmv_status *s
 
 static const char *word_for(const ranks *w, spmv_status status, bool right, result *out) {
     if (status == SPMV_OK) return right ? "ok" : "wrong";
-    spell(spmv_world_error(w->world), out->reason, sizeof out->reason);
+    spell(in_options(spmv_world_error(w->world)), out->reason, sizeof out->reason);
     if (status == SPMV_E_TOOBIG || status == SPMV_E_UNSUITABLE) return "skipped";
     w->run->last_failure = spmv_exit_code(status);
     return status == SPMV_E_NOMEM ? "out of memory" : "failed";

@@ -75,7 +75,8 @@ static spmv_status look(group *g, candidate *e, bool *right) {
 static const char *fail_row(session *run, result *out, spmv_status status) {
     bool skipped = status == SPMV_E_TOOBIG || status == SPMV_E_UNSUITABLE;
     if (!*out->reason)
-        spell(*spmv_ctx_error(run->ctx) ? spmv_ctx_error(run->ctx) : spmv_strerror(status),
+        spell(*spmv_ctx_error(run->ctx) ? in_options(spmv_ctx_error(run->ctx))
+                                        : spmv_strerror(status),
               out->reason, sizeof out->reason);
     if (!skipped) run->last_failure = spmv_exit_code(status);
     return skipped ? "skipped" : status == SPMV_E_NOMEM ? "out of memory" : "failed";

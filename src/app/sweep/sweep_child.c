@@ -86,7 +86,7 @@ int measure_cells(const assignment *a) {
                            .values = strncmp(path, "gen:", 4) == 0 ? o->values : NULL};
     spmv_status status = spmv_mat_load(run.ctx, path, &opts, &mat);
     if (status == SPMV_OK) status = spmv_mat_stats(mat, &read.stats);
-    if (status != SPMV_OK) return tell_refused(a, status, spmv_ctx_error(run.ctx));
+    if (status != SPMV_OK) return tell_refused(a, status, in_options(spmv_ctx_error(run.ctx)));
     snprintf(read.note, sizeof read.note, "%s", spmv_ctx_note(run.ctx));
     sweep_tell(a, &read);
     run.watch = (watcher){(void *)(uintptr_t)a, tell_step, tell_finished};

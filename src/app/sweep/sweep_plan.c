@@ -56,7 +56,7 @@ static int add_source(sweep *s, const char *path) {
     else if (strncmp(path, "gen:", 4) == 0 && status == SPMV_E_ARG) /* mistyped */
         return complain(status, spmv_ctx_error(s->run.ctx));
     else
-        spell(spmv_ctx_error(s->run.ctx), new->trouble, sizeof new->trouble);
+        spell(in_options(spmv_ctx_error(s->run.ctx)), new->trouble, sizeof new->trouble);
     return 0;
 }
 

@@ -200,7 +200,7 @@ static spmv_status check_long(spmv_ctx *ctx, const csell *B) {
     if (B->long_nnz <= CSELL_MOST_LONG) return SPMV_OK;
     return spmv_fail(ctx, SPMV_E_UNSUITABLE,
                      "csell: rows of more than %lld nonzeros have %lld together, too many for "
-                     "32-bit offsets: a larger --cut, or a kernel of csr",
+                     "32-bit offsets: a larger cut, or a kernel of csr",
                      (long long)B->cut, (long long)B->long_nnz);
 }
 

@@ -56,8 +56,8 @@ typedef struct csell_list_step { /* zeros behind the end of a list, up to CSELL_
 } csell_list_step;
 /* Refuses a matrix with rows that are in no slice of a csell store. */
 #define CSELL_LISTS_SAY_LONG(store) \
-    "csell_lists: rows of more than %lld entries, here %lld, are in no slice: -k csell_warp, or " \
-    "a larger --cut", \
+    "csell_lists: rows of more than %lld entries, here %lld, are in no slice: csell_warp, or a " \
+    "larger cut", \
         (long long)(store)->cut, (long long)(store)->long_rows
 
 /* Values with VALUE_CODEBOOK of a slice that has a list: a byte for each of the 32 rows in every

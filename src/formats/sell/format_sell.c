@@ -79,7 +79,7 @@ static spmv_status place_slices(spmv_ctx *ctx, const spmv_csr_view *A, int threa
     B->s.slots = slots;
     if (sizeof(ofs) < sizeof(int64_t) && slots > INT32_MAX)
         return spmv_fail(ctx, SPMV_E_UNSUITABLE,
-                         "%lld slots, padding included, need 64-bit offsets: use --index=64",
+                         "%lld slots, padding included, need 64-bit offsets: offset_bits=64",
                          (long long)slots);
     B->slice_ptr[0] = 0;
     for (int64_t s = 0; s < B->nslices; s++) {
