@@ -377,6 +377,17 @@ class Switching(unittest.TestCase):
         self.assertEqual(self.run_program("raise SystemExit(7)").returncode, 7)
         self.assertIn("usage", self.run_program("", "--unknown").stderr)
 
+    def test_a_program_that_is_not_there_is_refused_as_python_does(self):
+        path = os.pathsep.join([str(ROOT / "src/bindings/python"), os.environ.get("PYTHONPATH", "")])
+        with tempfile.TemporaryDirectory() as folder:
+            pathlib.Path(folder, "empty").mkdir()
+            pathlib.Path(folder, "empty", "__init__.py").touch()
+            for words in ["nofile.py"], ["empty"], ["-m", "nomodule"], ["-m", "empty.none"], ["-m", "empty"]:
+                pythons, ours = (subprocess.run([sys.executable, *start, *words], cwd=folder, capture_output=True, text=True,
+                                                check=False, env={**os.environ, "PYTHONPATH": path})
+                                 for start in ([], ["-m", "spmv.accelerate"]))
+                self.assertEqual((ours.stderr, ours.returncode), (pythons.stderr, pythons.returncode), words)
+
     def test_importing_the_file_gives_the_function(self):
         code = "import spmv.accelerate, spmv; spmv.accelerate(False); from spmv import accelerate; accelerate(False)"
         path = str(ROOT / "src/bindings/python")

@@ -229,8 +229,39 @@ class Products(Case):
             A.dot(np.ones(50), out=fixed)
         with self.assertRaisesRegex(ValueError, "expected is -1"):
             A.plan(expected=-1)
-        with self.assertRaises(TypeError):
-            A.plan(expected="many")
+        for wrong, error, text in (
+                ({"kernel": 3}, TypeError, "kernel is 3, must be the name of a kernel"),
+                ({"kernel": None}, TypeError, "kernel is None, must be"), ({"kernel": b"auto"}, TypeError, "kernel is b'auto', must be"),
+                ({"kernel": "a\0b"}, ValueError, "there is none"), ({"kernel": "\udcff"}, ValueError, "there is none"),
+                ({"settings": {"sigma": "all"}}, TypeError, r"settings\['sigma'\] is 'all', must be an integer"),
+                ({"settings": {"sigma": 2**70}}, ValueError, r"settings\['sigma'\] is 1180\d+, must be an integer of 64 bits"),
+                ({"settings": {3: 1}}, TypeError, "a name in settings is 3"), ({"settings": 5}, TypeError, "settings is 5, must be"),
+                ({"settings": ["sigma"]}, TypeError, "settings is .'sigma'., must be a dictionary"),
+                ({"expected": "many"}, TypeError, "expected is 'many', must be an integer"),
+                ({"vectors": 1.5}, TypeError, "vectors is 1.5, must be an integer"),
+                ({"threads": 2**40}, ValueError, "threads is 1099511627776, must be an integer of 32 bits"),
+                ({"max_bytes": -1}, ValueError, "max_bytes is -1"),
+                ({"vectors": -1}, spmv.Error, "^vectors is -1")):
+            with self.assertRaisesRegex(error, text):
+                A.plan(**wrong)
+
+    def test_a_limit_of_memory_is_named_as_the_argument(self):
+        S = sparse.vstack([np.ones((1, 20000)), sparse.eye(20000)], "csr")
+        A = spmv.matrix(S)
+        with self.assertRaisesRegex(spmv.Error, "max_bytes=SIZE builds it if it fits") as caught:
+            A.plan(kernel="ell_rows")
+        self.assertNotIn("--", str(caught.exception))
+        with self.assertRaisesRegex(spmv.Error, "needs .* limit"):
+            A.plan(kernel="ell_rows", max_bytes=1000)
+
+    def test_a_view_of_memory_is_an_operand(self):
+        S = random_matrix((60, 50))
+        A, x, X = spmv.matrix(S), rng.standard_normal(50), rng.standard_normal((50, 3))
+        for of in x, X, x[::-1]:
+            np.testing.assert_array_equal(A @ memoryview(of), A @ of)
+            np.testing.assert_array_equal(A.dot(memoryview(of)), A @ of)
+        for of in rng.standard_normal(60), rng.standard_normal((3, 60)):
+            np.testing.assert_array_equal(memoryview(of) @ A, of @ A)
 
     def test_of_every_shape_kind_and_type(self):
         for shape in SHAPES:

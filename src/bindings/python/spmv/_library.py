@@ -3,6 +3,7 @@ import contextlib
 import ctypes
 import os
 import pathlib
+import re
 from ctypes import POINTER, byref, c_char_p, c_double, c_int, c_int64, c_size_t, c_uint, c_void_p
 
 F64, F32 = 0, 1
@@ -130,9 +131,11 @@ lib = load()
 
 
 def check(status, context):
-    """Raises Error with the context's text (None: that of this thread's calls without one) unless all is well."""
+    """Raises Error with the context's text (None: that of this thread's calls without one) unless all is well. What C has as
+    members of an option struct are arguments here."""
     if status != 0:
-        raise Error(lib.spmv_ctx_error(context).decode(errors="replace"), status)
+        text = lib.spmv_ctx_error(context).decode(errors="replace")
+        raise Error(re.sub(r"\bspmv_\w+_opts\.", "", text), status)
 
 
 def create(function, context, *arguments):

@@ -1,6 +1,5 @@
 """spmv.matrix: a sparse matrix whose products the library computes."""
 import abc
-import operator
 import threading
 
 import numpy as np
@@ -10,7 +9,7 @@ from scipy.sparse.linalg import LinearOperator
 from . import _accelerate, _operands, _short
 from ._entries import Entries, is_sparse
 from ._library import lib
-from ._plan import PRECISIONS
+from ._plan import PRECISIONS, check_name, whole
 from ._short import ways
 
 
@@ -59,6 +58,11 @@ def is_vector(y, length, dtype):
     return type(y) is np.ndarray and y.shape == (length,) and y.dtype == dtype and y.flags.carray
 
 
+def is_scalar(x):
+    """As NumPy says, for which a view of memory is one."""
+    return np.isscalar(x) and not isinstance(x, memoryview)
+
+
 def vector_of(x, dtype):
     """The same numbers, contiguous and of that type."""
     return np.require(x.reshape(-1), dtype, "CAW")
@@ -102,7 +106,7 @@ class matrix(LinearOperator):
     # ---- products --------------------------------------------------------------------------------------------------
 
     def __matmul__(self, x):
-        if type(x) is not np.ndarray and ways.get(type(x)) is None and np.isscalar(x):
+        if type(x) is not np.ndarray and ways.get(type(x)) is None and is_scalar(x):
             return super().__matmul__(x)
         return self.dot(x)
 
@@ -128,7 +132,7 @@ class matrix(LinearOperator):
                     return y if x.ndim == 1 else y[:, None]
             elif x.dtype not in self._joined and x.dtype.kind in "biuf":
                 self._joined[x.dtype] = np.result_type(self.dtype, x.dtype)
-        if isinstance(x, LinearOperator) or np.isscalar(x):
+        if isinstance(x, LinearOperator) or is_scalar(x):
             return super().dot(x)
         if type(x).__module__.partition(".")[0] == "torch":
             from . import _gradients
@@ -144,7 +148,7 @@ class matrix(LinearOperator):
         return self._multiply(x, self._transposed, out, w)
 
     def __rmatmul__(self, x):
-        x = x if hasattr(x, "ndim") else np.asarray(x)
+        x = x if hasattr(x, "T") else np.asarray(x)
         if x.ndim not in (1, 2) or x.shape[-1] != self.shape[0]:
             raise ValueError(f"x @ A: A is {self.shape[0]} x {self.shape[1]}, and the shape of x {tuple(x.shape)}")
         return self.T @ x if x.ndim == 1 else (self.T @ x.T).T
@@ -236,7 +240,7 @@ class matrix(LinearOperator):
 
     # ---- what else there is ----------------------------------------------------------------------------------------
 
-    def plan(self, expected=0, kernel="auto", refill=False, vectors=1, order="C", settings=None, threads=0):
+    def plan(self, expected=0, kernel="auto", refill=False, vectors=1, order="C", settings=None, threads=0, max_bytes=0):
         """Chooses how A @ x is computed from here on, or A @ X, and says what was chosen, as an entry of info()["plans"].
 
         expected: number of products that will follow, of which preparation may take a share; 0: unknown. kernel: a
@@ -244,11 +248,13 @@ class matrix(LinearOperator):
         on the current GPU; else for those where the source's arrays are. refill: A.values will be set often. vectors:
         how many columns X has, about; order: "C" if its rows are contiguous, "F" if its columns are. settings: {name: value} of
         the named kernel's parameters; threads: of a product on a CPU, 0: the usual number; `spmv FILE -k auto --export=python`
-        prints both for a choice of "auto". Without this, the
-        first product has "auto", or of several vectors the kernel that was named for one. A.T has plans of its own."""
+        prints both for a choice of "auto". max_bytes: limit of the stored matrix, which then may be mostly padding; 0: 80 % of
+        the free memory. Without this, the first product has "auto", or of several vectors the kernel that was named for one.
+        A.T has plans of its own."""
         if not self._entries.is_ours:
             raise TypeError(f"spmv.matrix.plan: products of {self.dtype} run in SciPy")
-        if operator.index(expected) < 0:
+        check_name("kernel", kernel, 'the name of a kernel, as "csr_rows", or "auto"')
+        if whole("expected", expected) < 0:
             raise ValueError(f"expected is {expected}, must be the number of products that will follow, or 0")
         if order not in _operands.ORDERS:
             raise ValueError(f'order is {order!r}, must be "C" or "F"')
@@ -260,7 +266,7 @@ class matrix(LinearOperator):
             name = kernel
         return self._entries.make_plan(self._transposed, device, self.dtype, expected=expected, kernel=name, refill=refill,
                                        vectors=vectors, layout=_operands.ORDERS[order], settings=settings,
-                                       threads=threads).facts()
+                                       threads=threads, max_bytes=max_bytes).facts()
 
     @property
     def values(self):

@@ -1,6 +1,7 @@
 """A matrix as the library has it on one device, and its plans."""
 import contextlib
 import ctypes
+import operator
 import threading
 import weakref
 
@@ -19,6 +20,36 @@ def address(array):
 
 def place(array):
     return _library.HOST if isinstance(array, np.ndarray) else _library.DEVICE
+
+
+def check_name(name, value, what):
+    """Refuses what the library cannot be told as a name."""
+    if not isinstance(value, str):
+        raise TypeError(f"{name} is {value!r}, must be {what}")
+    if "\0" in value or not value.isascii():
+        raise ValueError(f"{name} is {value!r}: there is none")
+
+
+def whole(name, value, bits=64):
+    """The argument as an integer that fits the library's."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise TypeError(f"{name} is {value!r}, must be an integer") from None
+    if not -2 ** (bits - 1) <= number < 2 ** (bits - 1):
+        raise ValueError(f"{name} is {number}, must be an integer of {bits} bits")
+    return number
+
+
+def settings_of(settings):
+    """The settings of a plan: {name: integer}."""
+    if settings is None:
+        return {}
+    if not hasattr(settings, "items"):
+        raise TypeError(f"settings is {settings!r}, must be a dictionary of parameters and integers, as {{'sigma': 32}}")
+    for name in settings:
+        check_name("a name in settings", name, "that of a parameter, as 'sigma'")
+    return {name: whole(f"settings[{name!r}]", value) for name, value in settings.items()}
 
 
 class Queue:
@@ -82,13 +113,17 @@ class Plan:
     It makes one product at a time, unless its facts say concurrent: other threads wait."""
 
     def __init__(self, prepared, dtype, op=_library.AS_IS, vectors=1, layout=_library.COLUMNS, expected=0, kernel="auto",
-                 refill=False, settings=None, threads=0):
-        self.settings, self.threads = dict(settings or {}), threads
+                 refill=False, settings=None, threads=0, max_bytes=0):
+        self.settings, self.threads = settings_of(settings), whole("threads", threads, 32)
+        vectors, expected, max_bytes = whole("vectors", vectors), whole("expected", expected), whole("max_bytes", max_bytes)
+        if max_bytes < 0:
+            raise ValueError(f"max_bytes is {max_bytes}, must be 0 or more")
         pairs = (_library.Setting * len(self.settings))(*((name.encode(), value) for name, value in self.settings.items()))
         self.prepared, self.dtype, self.vectors, self.layout = prepared, dtype, vectors, layout
         self.expected, self.kernel, self.refill = expected, kernel, refill
         options = _library.PlanOptions(kernel=kernel.encode(), precision=PRECISIONS[dtype], expected_calls=expected,
-                                       refill=refill, op=op, vectors=vectors, layout=layout, threads=threads,
+                                       refill=bool(refill), op=op, vectors=vectors, layout=layout, threads=self.threads,
+                                       max_bytes=max_bytes,
                                        settings=ctypes.cast(pairs, ctypes.c_void_p) if self.settings else None,
                                        nsettings=len(self.settings))
         self.handle = _library.create(lib.spmv_plan_create, prepared.context, prepared.handle, options)

@@ -1,6 +1,7 @@
 """python -m spmv.accelerate [--stats] [--threshold=ENTRIES] script.py [arguments], or -m module [arguments]: runs a program
 whose products of scipy.sparse the library computes (spmv.accelerate)."""
 import atexit
+import importlib.util
 import os
 import runpy
 import sys
@@ -16,6 +17,38 @@ def tell():
     reasons = ", ".join(f"{reason}: {count}" for reason, count in sorted(told["why"].items()))
     print(f"spmv.accelerate: {told['library']} products in the library, {told['scipy']} in SciPy"
           + (f" ({reasons})" if reasons else ""), file=sys.stderr)
+
+
+def refuse(sentence, code):
+    """Ends as Python does where there is no such program."""
+    print(f"{sys.executable}: {sentence}", file=sys.stderr)
+    sys.exit(code)
+
+
+def find(module):
+    try:
+        return importlib.util.find_spec(module)
+    except (ImportError, ValueError):
+        return None
+
+
+def check_module(name):
+    spec = find(name)
+    if spec is None:
+        refuse(f"No module named {name}", 1)
+    if spec.submodule_search_locations is not None and find(f"{name}.__main__") is None:
+        refuse(f"No module named {name}.__main__; {name!r} is a package and cannot be directly executed", 1)
+
+
+def check_script(path):
+    try:
+        with open(path, "rb"):
+            pass
+    except IsADirectoryError:
+        if not os.path.exists(os.path.join(path, "__main__.py")):
+            refuse(f"can't find '__main__' module in {os.path.abspath(path)!r}", 1)
+    except OSError as error:
+        refuse(f"can't open file {os.path.abspath(path)!r}: [Errno {error.errno}] {error.strerror}", 2)
 
 
 def main(arguments):
@@ -34,10 +67,12 @@ def main(arguments):
     if arguments[0] == "-m":
         sys.argv[:] = arguments[1:]
         sys.path.insert(0, os.getcwd())
+        check_module(arguments[1])
         runpy.run_module(arguments[1], run_name="__main__", alter_sys=True)
     else:
         sys.argv[:] = arguments
         sys.path[0] = os.path.dirname(os.path.abspath(arguments[0]))
+        check_script(arguments[0])
         runpy.run_path(arguments[0], run_name="__main__")
 
 
