@@ -456,9 +456,10 @@ static spmv_status prepare(spmv_plan *p) {
     S->has_codebook = used.codebook != 0;
     S->has_runs = 4 * (int64_t)used.runs > A->nslices;
     if (S->has_runs && !HAS_RUNS)
-        return spmv_fail(p->device->ctx, SPMV_E_UNSUITABLE,
-                         "csell_warp: more than a quarter of the slices hold runs of adjacent "
-                         "columns, which it multiplies in f64 only: take xcache_block or csr_lanes");
+        return spmv_fail(
+            p->device->ctx, SPMV_E_UNSUITABLE,
+            "csell_warp: more than a quarter of the slices hold runs of adjacent "
+            "columns, which it multiplies in f64 only: take xcache_block or csr_lanes");
     TRY(choose_warps(p, A, CUTS && !S->has_runs, S));
     S->policy = policy_for(p);
     return prepare_long(p, A, S);

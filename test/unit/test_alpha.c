@@ -1,6 +1,6 @@
-/* test_alpha.c: alpha = NaN, an infinite one and 0 by every kernel: alpha multiplies the sum of every
- * row, which is 0 in a row without entries; one vector and several in both layouts, by the matrix and
- * its transpose, with and without beta, as a matrix and as sums on the way. */
+/* test_alpha.c: alpha = NaN, an infinite one and 0 by every kernel: alpha multiplies the sum of
+ * every row, which is 0 in a row without entries. One vector and several in both layouts, by the
+ * matrix and its transpose, with and without beta, and sums on the way. */
 #include "kernels.h"
 
 enum { VECTORS = 3, ROWS = 83, COLS = 59 };
@@ -63,7 +63,7 @@ static void check_rows(const trial *t, const char *z, const double *zz) {
         if (!isnan(zz[j])) complain_about(t->c, t->s, "z'z is not NaN");
 }
 
-/* As a call with sums; where the device has the scalars, from there. */
+/* A call with sums; its scalars lie where the plan has them. */
 static void try_call(const trial *t, spmv_place scalars) {
     const spmv_precision precision = t->c->precision;
     const bool is_f32 = precision == SPMV_F32;

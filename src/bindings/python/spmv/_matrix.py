@@ -59,7 +59,7 @@ def is_vector(y, length, dtype):
 
 
 def is_scalar(x):
-    """As NumPy says, for which a view of memory is one."""
+    """Says whether NumPy takes x for a scalar, but for a view of memory, which it takes for one."""
     return np.isscalar(x) and not isinstance(x, memoryview)
 
 
