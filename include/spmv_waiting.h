@@ -15,7 +15,7 @@ typedef struct spmv_usage {
 
 typedef struct spmv_waiting {
     int64_t look_at;     /* when the next look is due; INT64_MAX: never */
-    int looking;         /* a thread looks at this moment */
+    int looking;         /* not 0: a thread looks, of the process after that many forks - 1 */
     int asleep;          /* the threads sleep while they wait */
     spmv_usage looked;   /* what the last look saw */
     bool crowded;        /* the threads had too little of their cores before it */

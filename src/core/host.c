@@ -306,8 +306,20 @@ static void dismiss_team(void) {
 }
 
 static int forks; /* between the first process and this one */
+static pthread_mutex_t reads_free_bytes = PTHREAD_MUTEX_INITIALIZER;
 
-static void count_fork(void) {
+/* No child inherits the mutex locked by a thread that it does not have. */
+static void before_fork(void) {
+    dismiss_team();
+    pthread_mutex_lock(&reads_free_bytes);
+}
+
+static void in_parent(void) {
+    pthread_mutex_unlock(&reads_free_bytes);
+}
+
+static void in_child(void) {
+    pthread_mutex_unlock(&reads_free_bytes);
     __atomic_fetch_add(&forks, 1, __ATOMIC_RELAXED);
 }
 
@@ -328,7 +340,7 @@ static void keep_runtime(void) {
 
 static void prepare_process(void) {
     keep_runtime();
-    pthread_atfork(dismiss_team, NULL, count_fork);
+    pthread_atfork(before_fork, in_parent, in_child);
 }
 
 void spmv_host_prepare_process(void) {
@@ -370,16 +382,15 @@ static size_t in_use, most_in_use; /* bytes; changed by atomics */
  * reading takes as long as a hundred products of a small matrix. */
 static size_t free_bytes_of(double old_s) {
     enum { MUCH = 16 << 20 };
-    static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
     static size_t bytes, used;
     static double at = -1;
     const size_t now_used = __atomic_load_n(&in_use, __ATOMIC_RELAXED);
     const double now = spmv_now();
-    pthread_mutex_lock(&mutex);
+    pthread_mutex_lock(&reads_free_bytes);
     if (at < 0 || now - at > old_s || now_used > used + MUCH || used > now_used + MUCH)
         bytes = free_bytes_now(), used = now_used, at = now;
     const size_t out = bytes;
-    pthread_mutex_unlock(&mutex);
+    pthread_mutex_unlock(&reads_free_bytes);
     return out;
 }
 

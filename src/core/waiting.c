@@ -138,9 +138,22 @@ void spmv_waiting_open(spmv_waiting *w) {
     *w = (spmv_waiting){.looked = usage_at(now), .look_at = chosen ? INT64_MAX : now + period};
 }
 
+/* What ends is no longer known first: the caller's process may fork in between. */
 void spmv_waiting_close(spmv_waiting *w) {
-    end_quiet(w->quiet);
+    quiet *q = w->quiet;
     w->quiet = NULL;
+    end_quiet(q);
+}
+
+/* Returns false if another thread of this process looks: a child of a fork does not have the thread
+ * that looked in its parent. */
+static bool begin_look(spmv_waiting *w) {
+    const int here = 1 + spmv_host_forks();
+    return __atomic_exchange_n(&w->looking, here, __ATOMIC_ACQUIRE) != here;
+}
+
+static void end_look(spmv_waiting *w) {
+    __atomic_store_n(&w->looking, 0, __ATOMIC_RELEASE);
 }
 
 static void look(spmv_waiting *w, int64_t now, int threads) {
@@ -159,9 +172,9 @@ void spmv_waiting_look(spmv_waiting *w, int threads) {
     if (threads < 2) return;
     int64_t now = coarse_now();
     if (now < __atomic_load_n(&w->look_at, __ATOMIC_RELAXED)) return;
-    if (__atomic_exchange_n(&w->looking, 1, __ATOMIC_ACQUIRE)) return;
+    if (!begin_look(w)) return;
     if (now >= __atomic_load_n(&w->look_at, __ATOMIC_RELAXED)) look(w, now, threads);
-    __atomic_store_n(&w->looking, 0, __ATOMIC_RELEASE);
+    end_look(w);
 }
 
 /* ---- before a team prepares something -------------------------------------------------------- */
@@ -210,10 +223,10 @@ static void prepare(spmv_waiting *w, int threads) {
 
 void spmv_waiting_prepare(spmv_waiting *w, int threads) {
     const bool chosen = __atomic_load_n(&w->look_at, __ATOMIC_RELAXED) == INT64_MAX;
-    if (threads < 2 || chosen || __atomic_exchange_n(&w->looking, 1, __ATOMIC_ACQUIRE)) return;
+    if (threads < 2 || chosen || !begin_look(w)) return;
     prepare(w, threads);
     w->has_team = true; /* in a moment */
-    __atomic_store_n(&w->looking, 0, __ATOMIC_RELEASE);
+    end_look(w);
 }
 
 spmv_waiting *spmv_ctx_waiting(spmv_ctx *ctx) {

@@ -225,6 +225,27 @@ static void a_child_multiplies_though_its_parent_does(void **state) {
     spmv_mat_free(mat);
 }
 
+static void *go_on_reading(void *stop) {
+    while (!__atomic_load_n((int *)stop, __ATOMIC_RELAXED)) spmv_host_free_bytes();
+    return NULL;
+}
+
+static int read_free_bytes(void *unused) {
+    (void)unused;
+    return spmv_host_free_bytes() == 0;
+}
+
+static void a_child_finds_free_bytes_though_its_parent_does(void **state) {
+    (void)state;
+    pthread_t other;
+    int stop = 0, failures = 0;
+    assert_int_equal(pthread_create(&other, NULL, go_on_reading, &stop), 0);
+    for (int k = 0; k < 200 && !failures; k++) failures += in_child(read_free_bytes, NULL);
+    __atomic_store_n(&stop, 1, __ATOMIC_RELAXED);
+    pthread_join(other, NULL);
+    assert_int_equal(failures, 0);
+}
+
 /* ---- teams that cannot be had --------------------------------------------------------------- */
 
 #ifndef __SANITIZE_ADDRESS__
@@ -301,6 +322,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(concurrent_plans_are_right_in_several_threads),
         cmocka_unit_test(a_child_of_fork_multiplies),
         cmocka_unit_test(a_child_multiplies_though_its_parent_does),
+        cmocka_unit_test(a_child_finds_free_bytes_though_its_parent_does),
         cmocka_unit_test(threads_are_bounded),
     };
     return cmocka_run_group_tests(tests, setup_all, free_all);

@@ -188,6 +188,8 @@ static void a_child_has_a_helper_of_its_own(void **state) {
     assert_int_equal(w.asleep, 1);
     w.until = INT64_MAX, w.look_at = 0;
     assert_int_equal(in_child(sleep_in_child, &w), 0);
+    w.looking = 1; /* as if another thread looked at the fork */
+    assert_int_equal(in_child(sleep_in_child, &w), 0);
     spmv_waiting_close(&w);
 }
 
