@@ -1,14 +1,17 @@
 """spmv.accelerate: products of SciPy's own matrices are SciPy's, whatever happens to their arrays, and everything is put back."""
+import contextlib
 import copy
 import importlib.util
 import os
 import pathlib
 import pickle
+import signal
 import subprocess
 import sys
 import tempfile
 import textwrap
 import threading
+import time
 import unittest
 import unittest.mock
 import warnings
@@ -40,6 +43,30 @@ def library(product):
     before = spmv.stats()["library"]
     product()
     return spmv.stats()["library"] - before
+
+
+class Interrupted(BaseException):
+    """What a signal's handler raises."""
+
+
+@contextlib.contextmanager
+def interruptions(period=3e-4):
+    """In the main thread a signal's handler raises Interrupted again and again, while the list that this gives holds
+    something."""
+    allowed = []
+
+    def handler(*_):
+        if allowed:
+            raise Interrupted
+    before = signal.signal(signal.SIGALRM, handler)
+    signal.setitimer(signal.ITIMER_REAL, period, period)
+    try:
+        with unittest.mock.patch.object(sys, "unraisablehook", lambda _: None):  # which says where else it was raised
+            yield allowed
+    finally:
+        allowed.clear()
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
 
 
 class Programs(unittest.TestCase):
@@ -122,18 +149,18 @@ class InTheLibrary(unittest.TestCase):
     def test_a_large_operand_in_another_order_is_copied_by_the_threads(self):
         A, X = random_matrix(), np.asfortranarray(rng.standard_normal((200, 5)))
         right = A.toarray() @ X
-        counted, start = [], threading.Thread.start
+        counted, start = [], _accelerate.start_new_thread
 
-        def counting(thread):
-            counted.append(thread)
-            start(thread)
+        def counting(run, arguments):
+            counted.append(run)
+            start(run, arguments)
 
-        def refusing(_thread):
+        def refusing(*_):
             raise RuntimeError("can't start new thread at interpreter shutdown")
         for threads, starting, count in (1, counting, 0), (4, counting, 3), (7, refusing, 0):
             with unittest.mock.patch.object(_accelerate, "PART", 1), unittest.mock.patch.object(
                     _accelerate, "threads_of", lambda _, n=threads: n), \
-                    unittest.mock.patch.object(threading.Thread, "start", starting):
+                    unittest.mock.patch.object(_accelerate, "start_new_thread", starting):
                 counted.clear()
                 np.testing.assert_allclose(A @ X, right, rtol=0, atol=1e-12)
                 self.assertEqual(len(counted), count)
@@ -192,6 +219,21 @@ class InTheLibrary(unittest.TestCase):
             ours = accelerate_programs.outcome(lambda: A @ wrong)[1]
             theirs = accelerate_programs.by_scipy(lambda: A @ wrong)[1]
             self.assertEqual((type(ours), str(ours)), (type(theirs), str(theirs)))
+
+    def test_zeros_infinities_and_nan_are_scipys(self):
+        """Stored zeros, duplicates, and what cancels, times numbers that are not finite, as each SciPy computes it."""
+        rows, cols, data = [0, 1, 1, 1, 2, 2, 3, 3], [0, 1, 0, 0, 1, 2, 3, 0], [0.0, 2, 2, -2, 0, 1, -0.0, np.nan]
+        compressed = sparse.csr_matrix((np.array(data), np.array(cols, np.int32), np.array([0, 1, 4, 6, 8], np.int32)), shape=(4, 4))
+        by_columns = sparse.csc_matrix((np.array(data), np.array(cols, np.int32), np.array([0, 1, 4, 6, 8], np.int32)), shape=(4, 4))
+        matrices = [compressed, by_columns, sparse.coo_matrix((data, (rows, cols)), shape=(4, 4)), compressed.tobsr((2, 2)),
+                    *(compressed.asformat(kind) for kind in ("dia", "lil", "dok"))]
+        x = np.array([np.inf, 1.0, np.nan, -np.inf])
+        warnings.simplefilter("ignore", RuntimeWarning)  # of NumPy's, in products of dictionaries
+        for A in matrices + [sparse.coo_matrix((data[:-1], (rows[:-1], cols[:-1])), shape=(4, 4))]:
+            for X in x, x[:, None], np.stack([x, np.ones(4), x[::-1]], 1), np.asfortranarray(np.stack([x, -x], 1)):
+                for product in lambda: A @ X, lambda: A.T @ X, lambda: X.T @ A:
+                    right, _ = accelerate_programs.by_scipy(product)
+                    np.testing.assert_array_equal(product(), right)
 
     def test_indices_that_are_wrong_at_first_are_not_ours(self):
         A, x = random_matrix(), np.ones(200)
@@ -269,6 +311,64 @@ class InTheLibrary(unittest.TestCase):
                 os._exit(0 if right else 1)
         self.assertEqual(os.waitpid(child, 0)[1], 0)
 
+    def test_a_child_multiplies_whatever_threads_of_its_parent_do(self):
+        A, x, X = random_matrix((2000, 2000), density=0.01), np.ones(2000), np.asfortranarray(np.ones((2000, 4)))
+        y, Y, stop, wrong = A @ x, A @ X, [], []
+
+        def work():
+            while not stop:
+                with spmv.accelerate(threshold=0):
+                    if not (np.array_equal(A @ x, y) and np.array_equal(A @ X, Y)):
+                        wrong.append(1)
+        threads = [threading.Thread(target=work) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        for _ in range(30):
+            child = os.fork()
+            if child == 0:
+                signal.alarm(20)
+                with spmv.accelerate(threshold=0):
+                    right = np.array_equal(A @ x, y) and np.array_equal(A @ X, Y) and library(lambda: A @ x) == 1
+                os._exit(0 if right else 1)
+            wrong.append(os.waitpid(child, 0)[1])
+        stop.append(1)
+        for thread in threads:
+            thread.join()
+        self.assertEqual(set(wrong), {0})
+
+    def test_handlers_that_raise_leave_products_right(self):
+        A, x, X = random_matrix((500, 200)), np.ones(200), np.asfortranarray(rng.standard_normal((200, 6)))
+        y, Y, ended, wrong = A @ x, A @ X, 0, 0
+        before, end = spmv.stats()["why"].get("another thread multiplies", 0), time.monotonic() + 1.5
+        with unittest.mock.patch.object(_accelerate, "PART", 1), interruptions() as allowed:
+            while time.monotonic() < end:
+                try:
+                    allowed.append(1)
+                    wrong += not np.array_equal(A @ x, y) or not np.array_equal(A @ X, Y)
+                    A.data = A.data.copy()  # the next product takes another plan
+                    allowed.clear()
+                    ended += 1
+                except Interrupted:
+                    allowed.clear()
+        self.assertEqual(wrong, 0)
+        self.assertGreater(ended, 10)
+        self.assertEqual(library(lambda: A @ x), 1)
+        self.assertEqual(spmv.stats()["why"].get("another thread multiplies", 0), before)
+
+    def test_a_handler_may_multiply(self):
+        A, x, ys, before, key_of = random_matrix(), np.ones(200), [], spmv.stats()["why"], _accelerate.key_of
+        y = A @ x
+
+        def make(*arguments):
+            ys.append(A @ x)  # as a handler that runs inside of a product
+            return key_of(*arguments)
+        with unittest.mock.patch.object(_accelerate, "key_of", make):
+            A @ x
+        np.testing.assert_array_equal(ys[0], y)
+        after = spmv.stats()["why"]
+        self.assertEqual(after.get("another thread multiplies", 0), before.get("another thread multiplies", 0))
+        self.assertEqual(after["inside of a product"], before.get("inside of a product", 0) + 1)
+
     def test_plans_of_many_matrices_do_not_pile_up(self):
         x = np.ones(200)
         for _ in range(3 * _accelerate.MOST_PLANS):
@@ -334,6 +434,104 @@ class Switching(unittest.TestCase):
             1 / 0
         self.assertEqual(self.classes(), before)
 
+    def test_it_is_switched_while_threads_multiply(self):
+        A, X, raised = random_matrix((2000, 2000), density=0.02), np.asfortranarray(rng.standard_normal((2000, 4))), []
+        Y, done = A @ X, []
+
+        def work():
+            while not done:
+                try:
+                    np.testing.assert_allclose(A @ X, Y)
+                except Exception as error:
+                    raised.append(error)
+        threads = [threading.Thread(target=work) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        for _ in range(60):
+            spmv.accelerate(threshold=0)
+            time.sleep(0.005)
+            spmv.accelerate(False)
+            with spmv.accelerate(threshold=0):
+                time.sleep(0.005)
+        done.append(1)
+        for thread in threads:
+            thread.join()
+        self.assertEqual(raised, [])
+
+    def test_blocks_end_in_any_order(self):
+        before, plans = self.classes(), _accelerate.plans
+        first, second = spmv.accelerate(threshold=10), spmv.accelerate(threshold=20)
+        first.__enter__()
+        second.__enter__()
+        self.assertEqual(plans.threshold, 20)
+        first.__exit__()
+        self.assertEqual(plans.threshold, 20)
+        self.assertNotEqual(self.classes(), before)
+        second.__exit__()
+        self.assertEqual(self.classes(), before)
+        third = spmv.accelerate(threshold=30)
+        with third:
+            with third, spmv.accelerate(False):
+                self.assertEqual(self.classes(), before)
+            self.assertEqual(plans.threshold, 30)
+        self.assertEqual(self.classes(), before)
+        with third:
+            self.assertEqual(plans.threshold, 30)
+        self.assertEqual(self.classes(), before)
+
+    def test_a_call_without_a_block_holds_whatever_blocks_end(self):
+        before, plans = self.classes(), _accelerate.plans
+        with spmv.accelerate(threshold=10):
+            spmv.accelerate(False)
+            self.assertEqual(self.classes(), before)
+            with spmv.accelerate(threshold=20):
+                self.assertEqual(plans.threshold, 20)
+            self.assertEqual(self.classes(), before)
+        self.assertEqual(self.classes(), before)
+        with spmv.accelerate(threshold=10):
+            spmv.accelerate(threshold=30)
+        self.assertEqual(plans.threshold, 30)
+        for _ in range(100):
+            spmv.accelerate(threshold=40)
+        self.assertLess(len(_accelerate.switch.settings), 4)
+        spmv.accelerate(False)
+        self.assertEqual(self.classes(), before)
+
+    def test_blocks_of_many_threads(self):
+        before, wrong, A, x = self.classes(), [], random_matrix(), np.ones(200)
+        interval = sys.getswitchinterval()
+        self.addCleanup(sys.setswitchinterval, interval)
+        sys.setswitchinterval(1e-5)
+
+        def work(_):
+            for _ in range(40):
+                with spmv.accelerate(threshold=0):
+                    wrong.extend([1] * (_accelerate.plans.threshold != 0))
+                    A @ x
+        threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual((wrong, self.classes() == before), ([], True))
+
+    def test_handlers_that_raise_leave_nothing_behind(self):
+        before, end, A, x = self.classes(), time.monotonic() + 1, random_matrix(), np.ones(200)
+        with interruptions() as allowed:
+            while time.monotonic() < end:
+                try:
+                    allowed.append(1)
+                    spmv.accelerate(threshold=0)
+                    A @ x
+                    spmv.accelerate(False)
+                    allowed.clear()
+                except Interrupted:
+                    allowed.clear()
+        spmv.accelerate(threshold=0)
+        self.assertEqual(library(lambda: A @ x), 1)
+        spmv.accelerate(False)
+        self.assertEqual(self.classes(), before)
+
     def test_another_packages_method_stays(self):
         kind, name = next((kind, name) for kind, name in _accelerate.owners(_accelerate.METHODS[0]))
         own = vars(kind)[name]
@@ -372,6 +570,9 @@ class Switching(unittest.TestCase):
         ran = self.run_program(program, "--stats", "--threshold=0")
         self.assertEqual((ran.stdout, ran.returncode), ("__main__ beside ['one', '--two'] True\n", 0), ran.stderr)
         self.assertEqual(ran.stderr, "spmv.accelerate: 5 products in the library, 0 in SciPy\n")
+        ran = self.run_program("import numpy as np, scipy.sparse as s; s.eye(300, format='coo') @ np.ones((300, 4))", "--stats",
+                               "--threshold=0")
+        self.assertEqual(ran.stderr, "spmv.accelerate: 1 products in the library, 0 in SciPy\n")
         ran = self.run_program(program, "--stats")
         self.assertIn("0 products in the library, 5 in SciPy (small: 5)", ran.stderr)
         self.assertEqual(self.run_program("raise SystemExit(7)").returncode, 7)

@@ -11,13 +11,14 @@ import os
 import threading
 import time
 import weakref
+from _thread import start_new_thread
 
 import numpy as np
 import scipy.sparse as sparse
 
-from . import _library
+from . import _library, _locks
 from ._library import ROWS, VOLATILE, Call, lib
-from ._plan import PRECISIONS, numbers
+from ._plan import PRECISIONS, numbers, when_gone
 
 THRESHOLD = 8_000_000  # entries: SciPy multiplies so many in the time that a plan takes, some milliseconds. The first half of
 # them is only counted, the second one timed
@@ -111,10 +112,8 @@ def classes():
 OWN = dict(classes())
 
 
-@functools.cache
-def coordinates_make_columns():
-    """Says whether this SciPy's products of coordinates with several vectors are in F order, as they were before 1.11."""
-    return not (sparse.coo_matrix(np.eye(2)) @ np.eye(2)).flags.c_contiguous
+# True if products of coordinates with several vectors are in F order, as in SciPy before 1.11
+COORDINATES_MAKE_COLUMNS = not (sparse.coo_matrix(np.eye(2)) @ np.eye(2)).flags.c_contiguous
 
 
 # ---- plans -------------------------------------------------------------------------------------------------------------
@@ -131,14 +130,19 @@ def threads_of(process):
 
 
 def in_a_thread(run):
-    """Starts it; where none starts any more, as the interpreter ends, it runs here."""
-    thread = threading.Thread(target=run)
-    try:
-        thread.start()
-    except RuntimeError:
+    """Starts it, and returns a lock that is released when it has ended; where no thread starts any more, as the interpreter
+    ends, it runs here. Nothing waits for the thread if a signal's handler raises meanwhile, not even the interpreter's end."""
+    ended = threading.Lock()
+    ended.acquire()
+
+    def run_and_tell():
         run()
-        return None
-    return thread
+        ended.release()
+    try:
+        start_new_thread(run_and_tell, ())  # threading.Thread is not made for handlers that raise in its start
+    except RuntimeError:
+        run_and_tell()
+    return ended
 
 
 def copy(to, of):
@@ -148,13 +152,8 @@ def copy(to, of):
     copies = [functools.partial(np.copyto, to[a:b], of[a:b]) for a, b in zip(cuts, cuts[1:])]
     others = [in_a_thread(run) for run in copies[1:]]
     copies[0]()
-    for thread in filter(None, others):
-        thread.join()
-
-
-def free(plan, matrix):
-    lib.spmv_plan_free(plan)
-    lib.spmv_mat_free(matrix)
+    for ended in others:
+        ended.acquire()
 
 
 class Seen:
@@ -215,9 +214,9 @@ class Seen:
         except _library.Error:
             lib.spmv_mat_free(matrix)
             raise
-        self.plan, self.rows, self.dtype = plan, shape[0], dtype
-        self.in_columns = "line" in arrays and coordinates_make_columns()
-        weakref.finalize(self, free, plan, matrix).atexit = False  # a thread may multiply until the very end
+        when_gone(self, lib.spmv_mat_free, matrix)
+        when_gone(self, lib.spmv_plan_free, plan)
+        self.rows, self.dtype, self.by_coordinates, self.plan = shape[0], dtype, "line" in arrays, plan
 
 
 def key_of(at, format, shape, data, places, lines):
@@ -226,16 +225,19 @@ def key_of(at, format, shape, data, places, lines):
 
 
 class Plans:
-    """The plans of all arrays that were seen lately, and one product at a time: while another thread multiplies, SciPy
-    does, too, for there are no more cores."""
+    """The plans of all arrays that were seen lately, and one product at a time, which holds `busy`: while another thread
+    multiplies, SciPy does, too, for there are no more cores."""
 
     def __init__(self):
+        self.multiplies = None  # the thread that holds it, or was the last to do so
+        _locks.give(self, "busy")
         self.forget()
         self.threshold = self.small = float("inf")
         self.few = self.early = 0  # products of few entries, and the first ones of a matrix, which are counted fast
 
     def forget(self):
-        self.seen, self.busy = {}, threading.Lock()
+        """A product that runs meanwhile keeps what it uses."""
+        self.seen = {}
         self.counted = {}  # entries by the identity of an array of values: if another one gets it, little is lost
         self.room = np.empty(0, np.uint8)
 
@@ -257,10 +259,12 @@ class Plans:
             return x
         if x.nbytes > MOST_ROOM:
             return np.require(x, None, "CA")
-        if len(self.room) < x.nbytes:
-            self.room = np.empty(x.nbytes, np.uint8)
-        own = self.room[:x.nbytes].view(x.dtype).reshape(x.shape)
+        room, self.room = self.room, self.room[:0]  # after an exception threads may still copy there
+        if len(room) < x.nbytes:
+            room = np.empty(x.nbytes, np.uint8)
+        own = room[:x.nbytes].view(x.dtype).reshape(x.shape)
         copy(own, x)
+        self.room = room
         return own
 
     def find(self, A, vectors):
@@ -281,18 +285,20 @@ class Plans:
         key = key_of(at, format, A.shape, data, places, lines)
         seen = self.seen.get(key)
         if seen is None:
-            self.make_room()
+            make_room(self.seen)
             seen = self.seen[key] = Seen()
         if not seen.runs and not seen.decide(data.size * vectors, self.threshold // 2, format, A.shape, data.dtype, parts, at):
             why[seen.why_not()] += 1
             if seen.reason == "refused":
-                del self.seen[key]  # other indices may be there the next time
+                self.seen.pop(key, None)  # other indices may be there the next time
         return seen, parts
 
-    def make_room(self):
-        if len(self.seen) >= MOST_PLANS:
-            cold = (key for key, seen in self.seen.items() if seen.plan is None)
-            del self.seen[next(cold, None) or next(iter(self.seen))]
+
+def make_room(seen):
+    """Drops one of too many matrices: one without a plan, or else the oldest. Other threads may do so, too."""
+    if len(seen) >= MOST_PLANS:
+        all = list(seen.items())
+        seen.pop(next((key for key, of in all if of.plan is None), all[0][0]), None)
 
 
 plans = Plans()
@@ -321,7 +327,7 @@ def multiply_vector(seen, x):
 def multiply_vectors(seen, X):
     Y = np.empty((seen.rows, X.shape[1]), seen.dtype)
     status = lib.spmv_apply(seen.plan, Call(k=X.shape[1], layout=ROWS, x=at_operand(X), z=where(numbers(Y))), None)
-    return status, np.asfortranarray(Y) if seen.in_columns else Y
+    return status, np.asfortranarray(Y) if seen.by_coordinates and COORDINATES_MAKE_COLUMNS else Y
 
 
 MULTIPLY = {1: multiply_vector, 2: multiply_vectors}  # for x of so many dimensions
@@ -345,19 +351,24 @@ def product(A, x, ndim, vectors, scipys):
     if status:  # offsets that the caller changed end elsewhere: SciPy does what it does then
         why["refused"] += 1
         return scipys(A, x)
-    ran[0] += 1
+    is_scipys = ndim == 2 and seen.by_coordinates and not np.isfinite(y).all()  # SciPy may skip stored zeros
+    if is_scipys:
+        why["not finite"] += 1
+        y = scipys(A, x)
+    else:
+        ran[0] += 1
     seen.library_took(form, now() - start, REST * plans.threshold)
     return y
 
 
 def one_at_a_time(A, x, ndim, vectors, scipys):
-    if not plans.busy.acquire(blocking=False):
-        why["another thread multiplies"] += 1
+    me = threading.get_ident()
+    if plans.busy.locked():  # a signal's handler may multiply inside of a product, too
+        why["inside of a product" if plans.multiplies == me else "another thread multiplies"] += 1
         return scipys(A, x)
-    try:
+    with plans.busy:
+        plans.multiplies = me
         return product(A, x, ndim, vectors, scipys)
-    finally:
-        plans.busy.release()
 
 
 def before_vector(scipys):
@@ -402,30 +413,42 @@ def owners(names):
 
 
 class Switch:
-    """What was exchanged in SciPy's classes, to be put back."""
+    """The settings that were asked for, of which the last one holds, and what was exchanged in SciPy's classes, to be put
+    back. Whatever exception interrupts a change, the next one completes it."""
 
     def __init__(self):
-        self.exchanged, self.lock, self.cupys = [], threading.RLock(), None
+        self.settings = []  # (state, weak reference to the Block) in the order of the calls
+        self.exchanged, self.cupys = [], None
+        _locks.give(self, make=threading.RLock)
 
-    @property
-    def state(self):
-        return (plans.threshold, plans.small) if self.exchanged else None
-
-    def set(self, state):
+    def add(self, block):
+        """It holds until the block is removed; once nobody has the block, from here on: then earlier ones no longer matter."""
         with self.lock:
-            if state is None:
-                return self.off()
-            if not self.exchanged:
-                self.on()
-            plans.threshold, plans.small = state
+            lasting = [k for k, (_, of) in enumerate(self.settings) if of() is None]
+            self.settings = [*self.settings[lasting[-1] if lasting else 0:], (block.state, weakref.ref(block))]
+            self.apply()
+
+    def remove(self, block):
+        with self.lock:
+            self.settings = [setting for setting in self.settings if setting[1]() is not block]
+            self.apply()
+
+    def apply(self):
+        state = self.settings[-1][0] if self.settings else None
+        if state is None:
+            return self.off()
+        self.on()
+        plans.threshold, plans.small = state
 
     def on(self):
-        for names, in_front in zip(METHODS, (before_vector, before_vectors)):
-            for owner, name in owners(names):
-                scipys = vars(owner)[name]
-                method = in_front(scipys)
+        known = {(owner, name) for owner, name, *_ in self.exchanged}
+        self.exchanged = self.exchanged + [
+            (owner, name, vars(owner)[name], in_front(vars(owner)[name]))
+            for names, in_front in zip(METHODS, (before_vector, before_vectors))
+            for owner, name in owners(names) if (owner, name) not in known]
+        for owner, name, scipys, method in self.exchanged:
+            if vars(owner).get(name) is scipys:
                 setattr(owner, name, method)
-                self.exchanged.append((owner, name, scipys, method))
         from ._accelerate_cupy import exchange
         self.cupys = exchange
         exchange.on()
@@ -445,25 +468,41 @@ switch = Switch()
 
 
 class Block:
-    """The `with` block of accelerate."""
+    """What accelerate returns: the call's setting holds until the last `with` block of it ends."""
 
-    def __init__(self, before):
-        self.before = before
+    def __init__(self, state):
+        self.state, self.depth = state, 0
 
     def __enter__(self):
+        with switch.lock:
+            self.depth += 1
+            if all(of() is not self for _, of in switch.settings):  # a block that was left before
+                switch.add(self)
         return self
 
     def __exit__(self, *error):
-        switch.set(self.before)
+        with switch.lock:
+            self.depth = max(self.depth - 1, 0)
+            if self.depth == 0:
+                switch.remove(self)
 
 
 def accelerate(on=True, threshold=None):
     """Lets the library compute products of scipy.sparse matrices and arrays from here on, or in a `with` block.
 
-    on: False: as before the first call. threshold: a matrix is multiplied by SciPy until so many entries were, its own
+    on: False: SciPy computes them. threshold: a matrix is multiplied by SciPy until so many entries were, its own
     times the vectors; 0: all products that the library has are its own, also of small matrices. stats() says what ran
-    where, and why not in the library."""
-    before = switch.state
+    where, and why not in the library.
+
+    The latest setting holds in all threads. That of a block is dropped where the block ends, so that the latest one of
+    those that are left holds, and nothing of SciPy's is changed once none is: blocks may end in any order, also those of
+    several threads. A call that begins no block replaces all settings before it, and no block's end changes that. Other
+    threads may be multiplying: their products are SciPy's or the library's."""
     small = SMALL if threshold is None else min(SMALL, max(threshold, 1))
-    switch.set((THRESHOLD if threshold is None else threshold, small) if on else None)
-    return Block(before)
+    block = Block((THRESHOLD if threshold is None else threshold, small) if on else None)
+    try:
+        switch.add(block)
+    except BaseException:  # of a signal's handler: there is nothing that could end the setting
+        switch.remove(block)
+        raise
+    return block

@@ -7,21 +7,15 @@ import functools
 import importlib.abc
 import importlib.machinery
 import sys
-import weakref
 
 from . import _library
-from ._accelerate import FORMATS, MOST_PLANS, index_arrays, plans, ran, why
+from ._accelerate import FORMATS, index_arrays, make_room, plans, ran, why
 from ._library import COLUMNS, DEVICE, NO_BACKEND, ROWS, VOLATILE, Call, lib
-from ._plan import PRECISIONS
+from ._plan import PRECISIONS, when_gone
 
 PACKAGE = "cupyx.scipy.sparse"
 FIRST = 4  # products of a matrix: from then on a plan, which takes as long as some of them, pays
 KINDS = [(name + kind, FORMATS[name]) for name in ("csr", "csc", "coo") for kind in ("_matrix", "_array")]
-
-
-def free(plan, matrix):
-    lib.spmv_plan_free(plan)
-    lib.spmv_mat_free(matrix)
 
 
 @functools.cache
@@ -57,7 +51,8 @@ class Seen:
             if error.status == NO_BACKEND:
                 exchange.off()
             return
-        weakref.finalize(self, free, self.plan, matrix).atexit = False
+        when_gone(self, lib.spmv_mat_free, matrix)
+        when_gone(self, lib.spmv_plan_free, self.plan)
 
 
 class Products:
@@ -88,7 +83,7 @@ class Products:
         key = (at, device, format, A.shape, data.shape, places.shape, lines.shape, data.dtype, places.dtype, lines.dtype)
         seen = self.seen.get(key)
         if seen is None:
-            self.make_room()
+            make_room(self.seen)
             seen = self.seen[key] = Seen()
         if not seen.faster.get((vectors, x.flags.c_contiguous)):
             return self.by_cupy(seen, A, x, vectors, format, parts, cupys)
@@ -98,11 +93,6 @@ class Products:
             return cupys(A, x)
         ran[0] += 1
         return y
-
-    def make_room(self):
-        if len(self.seen) >= MOST_PLANS:
-            cold = (key for key, seen in self.seen.items() if seen.plan is None)
-            del self.seen[next(cold, None) or next(iter(self.seen))]
 
     def multiply(self, plan, A, x, vectors):
         """Several vectors are multiplied in the order that they have. The product is in F order, as CuPy's is."""
@@ -207,22 +197,30 @@ class Exchange:
     def on(self):
         if PACKAGE in sys.modules:
             return self.exchange()
-        self.finder = WhenImported(self.exchange)
-        sys.meta_path.insert(0, self.finder)
+        if self.finder not in sys.meta_path:
+            self.finder = WhenImported(self.exchange)
+            sys.meta_path.insert(0, self.finder)
 
     def exchange(self):
         """Does not ask for a GPU: that would start CUDA's driver, and processes that the program forks later could not use it."""
         cupy, sparse = sys.modules.get("cupy"), sys.modules.get(PACKAGE)
-        if self.exchanged or not sparse:
+        if not sparse:
             return
-        self.products = Products(cupy)
+        if not self.exchanged:
+            self.products = Products(cupy)
+            self.exchanged = list(self.methods(sparse))
+        for kind, name, own, ours in self.exchanged:
+            if vars(kind).get(name) is own:
+                setattr(kind, name, ours)
+
+    def methods(self, sparse):
+        """(class, name, its own method or None, ours)"""
         for name, format in KINDS:
             kind = getattr(sparse, name, None)
             method = next((n for n in ("_matmul_dispatch", "__mul__") if hasattr(kind, n)), None)
             if method:
                 own = vars(kind).get(method)
-                setattr(kind, method, before(kind, own or getattr(kind, method), format, self.products))
-                self.exchanged.append((kind, method, own, vars(kind)[method]))
+                yield kind, method, own, before(kind, own or getattr(kind, method), format, self.products)
 
     def off(self):
         if self.finder in sys.meta_path:

@@ -2,12 +2,11 @@
 import contextlib
 import ctypes
 import operator
-import threading
 import weakref
 
 import numpy as np
 
-from . import _library
+from . import _library, _locks
 from ._library import lib
 
 PRECISIONS = {np.dtype(np.float64): _library.F64, np.dtype(np.float32): _library.F32}
@@ -74,6 +73,11 @@ def free_plan(handle, queue):
     lib.spmv_plan_free(handle)
 
 
+def when_gone(owner, free, *handles):
+    """Frees them behind the owner, the latest first. When the process ends nothing is freed: a thread may multiply until the very end."""
+    weakref.finalize(owner, free, *handles).atexit = False
+
+
 class Prepared:
     """A matrix in the library, of the arrays (values, indices, offsets) of compressed rows: NumPy's, or CuPy's of the same
     device. device: a GPU's number; None: the CPU. The library may borrow the arrays, which are kept."""
@@ -81,7 +85,8 @@ class Prepared:
     def __init__(self, shape, arrays, device):
         self.device, self.arrays = device, arrays
         values, idx, ptr = arrays
-        self.queue, self.lock = Queue(), threading.Lock()
+        self.queue = Queue()
+        _locks.give(self)
         options = _library.ContextOptions(backend=b"omp" if device is None else b"cuda", device=device or 0)
         try:
             self.context = _library.create(lib.spmv_ctx_create, None, options)
@@ -89,12 +94,12 @@ class Prepared:
             if device is None or error.status != _library.NO_BACKEND:
                 raise
             raise _library.Error(f"operands on a GPU: {error} (a library with CUDA: SPMV_CUDA=1 pip install …)", error.status) from None
-        weakref.finalize(self, lib.spmv_ctx_free, self.context)
+        when_gone(self, lib.spmv_ctx_free, self.context)
         view = _library.Arrays(rows=shape[0], cols=shape[1], nnz=len(values), ptr=address(ptr), idx=address(idx),
                                values=address(values), ptr_bits=8 * ptr.itemsize, precision=PRECISIONS[values.dtype],
                                place=place(values), flags=_library.BORROW)
         self.handle = _library.create(lib.spmv_mat_create, self.context, self.context, view)
-        weakref.finalize(self, lib.spmv_mat_free, self.handle)
+        when_gone(self, lib.spmv_mat_free, self.handle)
 
     def set_values(self, values):
         """Returns false if one of the plans cannot take them: then all have the old ones."""
@@ -110,7 +115,8 @@ class Prepared:
 
 class Plan:
     """One kernel ready to multiply by op of the matrix, about so many vectors of dtype at a time that lie in that layout.
-    It makes one product at a time, unless its facts say concurrent: other threads wait."""
+    On a GPU it makes one product at a time, unless its facts say concurrent: other threads wait. On a CPU the library sees to
+    that."""
 
     def __init__(self, prepared, dtype, op=_library.AS_IS, vectors=1, layout=_library.COLUMNS, expected=0, kernel="auto",
                  refill=False, settings=None, threads=0, max_bytes=0):
@@ -127,11 +133,11 @@ class Plan:
                                        settings=ctypes.cast(pairs, ctypes.c_void_p) if self.settings else None,
                                        nsettings=len(self.settings))
         self.handle = _library.create(lib.spmv_plan_create, prepared.context, prepared.handle, options)
-        weakref.finalize(self, free_plan, self.handle, prepared.queue)
+        when_gone(self, free_plan, self.handle, prepared.queue)
         facts = self.facts()
         if (facts["backend"] == "omp") != (prepared.device is None):
             raise ValueError(f"{kernel} is not a kernel of the device that the operands are on")
-        self.lock = contextlib.nullcontext() if facts["concurrent"] else prepared.lock
+        self.lock = contextlib.nullcontext() if prepared.device is None or facts["concurrent"] else prepared.lock
 
     def order(self):
         return "C" if self.layout == _library.ROWS else "F"
@@ -144,16 +150,13 @@ class Plan:
     def multiply(self, x, y, multiply=lib.spmv_exec):
         """y <- op(A) x, of contiguous NumPy arrays; an x that cannot be written is slower to pass."""
         at_x = numbers(x) if x.flags.writeable else x.ctypes.data
-        with self.lock:
-            status = multiply(self.handle, 1.0, at_x, 0.0, numbers(y))
+        status = multiply(self.handle, 1.0, at_x, 0.0, numbers(y))
         if status:
             _library.check(status, self.prepared.context)
 
     def apply(self, call):
-        """The product of any vectors in host memory; several may be packed, for which the plan has room once."""
-        with self.lock if call.k == 1 else self.prepared.lock:
-            status = lib.spmv_apply(self.handle, call, None)
-        _library.check(status, self.prepared.context)
+        """The product of any vectors in host memory."""
+        _library.check(lib.spmv_apply(self.handle, call, None), self.prepared.context)
 
     def apply_on(self, stream, address, captures, call):
         """The product of vectors on the plan's GPU, ordered on the stream, which is at an address itself."""

@@ -86,7 +86,7 @@ def way_of(package):
                     share_bytes(at_x, cols * shape[1], at_y, rows * shape[1], dtype.itemsize):
                 return None
         prepared, stream = plan.prepared, None
-        with prepared.lock:
+        with plan.lock if device is None else prepared.lock:
             if device is not None:
                 stream = stream_on(device)
                 if stream != prepared.queue.address:
