@@ -7,11 +7,13 @@ import importlib.util
 import os
 import pathlib
 import pickle
+import signal
 import subprocess
 import sys
 import tempfile
 import threading
 import time
+import types
 import unittest
 import unittest.mock
 import warnings
@@ -147,6 +149,21 @@ class Gradients(Case):
         with self.assertRaisesRegex(ValueError, "no gradients pass"):
             A.dot(x, out=self.torch.empty(13, dtype=self.torch.float64))
 
+    def test_the_matrix_keeps_its_values_in_backward(self):
+        S, x = random_matrix((13, 9), density=0.4), self.tensor(9)
+        for after in False, True:
+            A, (first, second) = spmv.matrix(S), (self.tensor(S.nnz), self.tensor(S.nnz))
+            y = A.dot(x, values=first) + A.dot(x, values=second)
+            if after:
+                A.values[...] = 3
+            before = np.asarray(A.values)
+            (of_x,) = self.torch.autograd.grad(y.sum(), x)
+            np.testing.assert_array_equal(np.asarray(A.values), before)
+            S.data = (first + second).detach().numpy()
+            np.testing.assert_allclose(of_x.numpy(), S.T @ np.ones(13))
+            S.data = before
+            self.assert_product(A @ np.ones(9), S, np.ones(9))
+
     def test_without_gradients_nothing_is_recorded(self):
         A, x = spmv.matrix(random_matrix((13, 9))), self.tensor(9)
         with self.torch.no_grad():
@@ -155,6 +172,53 @@ class Gradients(Case):
         self.assertIs(type(A @ x.detach()), self.torch.Tensor)
         with self.assertRaisesRegex(TypeError, "bfloat16"):
             A @ x.detach().to(self.torch.bfloat16)
+
+
+class Backward(Case):
+    """What _gradients does to the matrix, with stand-ins for what it takes from PyTorch."""
+
+    class Context:
+        needs_input_grad = False, False, True
+
+        def save_for_backward(self, *tensors):
+            self.saved_tensors = tensors
+
+    class Operand(np.ndarray):
+        def detach(self):
+            return np.asarray(self)
+
+    def setUp(self):
+        torch = types.SimpleNamespace(Tensor=self.Operand, autograd=types.SimpleNamespace(Function=object),
+                                      is_grad_enabled=lambda: False)
+        with unittest.mock.patch.dict(sys.modules, {"torch": torch}):
+            spec = importlib.util.find_spec("spmv._gradients")
+            self.gradients = importlib.util.module_from_spec(spec)
+            spec.loader.exec_module(self.gradients)
+
+    def test_the_matrix_keeps_its_values(self):
+        S, x, z = random_matrix((60, 50)), np.ones(50).view(self.Operand), np.ones(60)
+        A, made = spmv.matrix(S), []
+        for k in range(1, 4):
+            context, values = self.Context(), np.full(S.nnz, float(k))
+            A.values[...] = values
+            self.gradients.Product.forward(context, A, values, x)
+            made.append((context, values))
+        last = self.Context()
+        self.gradients.Product.forward(last, A, None, x)
+        for context, values in made + made[::-1] + [(last, np.full(S.nnz, 3.0))]:
+            *_, of_x = self.gradients.Product.backward(context, z)
+            S.data = values
+            self.assert_product(of_x, S.T, z)
+            np.testing.assert_array_equal(np.asarray(A.values), 3)
+            S.data = np.full(S.nnz, 3.0)
+            self.assert_product(A @ np.ones(50), S, np.ones(50))
+            self.assert_product(A.T @ z, S.T, z)
+        with unittest.mock.patch.object(A.T, "dot", side_effect=ZeroDivisionError), self.assertRaises(ZeroDivisionError):
+            self.gradients.Product.backward(made[0][0], z)
+        np.testing.assert_array_equal(np.asarray(A.values), 3)
+        A.values[...] = 4
+        with self.assertRaisesRegex(RuntimeError, "values were changed"):
+            self.gradients.Product.backward(last, z)
 
 
 REGISTERS = unittest.skipUnless(any(isinstance(base, abc.ABCMeta) for base in sparse.csr_matrix.__mro__),
@@ -536,8 +600,8 @@ class Lives(Case):
         S = random_matrix((60, 50))
         A, x, right = spmv.matrix(S), rng.standard_normal(50), S.copy()
         A.plan(kernel="csr_rows")
-        for array, of_source in zip(A._entries.prepared[None].arrays, (S.data, S.indices, S.indptr)):
-            self.assertTrue(np.shares_memory(array, of_source))
+        for array, of_source, is_borrowed in zip(A._entries.prepared[None].arrays, (S.data, S.indices, S.indptr), (1, 1, 0)):
+            self.assertEqual(np.shares_memory(array, of_source), is_borrowed)
         del S, array, of_source
         gc.collect()
         self.assert_product(A @ x, right, x)
@@ -545,6 +609,81 @@ class Lives(Case):
         del A
         gc.collect()
         self.assert_product(transposed @ np.ones(60), right.T, np.ones(60))
+
+    def sources(self):
+        """Sources of which something is not borrowed, with the arrays that is true of."""
+        plain = random_matrix((60, 50))
+        yield "unsummed", (S := unordered()), (S.data, S.indices, S.indptr)
+        S = sparse.csr_array((np.array([1., 2, 4, 5, 3]), np.array([0, 0, 1, 0, 1], "i4"), np.array([0, 3, 5], "i4")), shape=(2, 2))
+        yield "duplicates", S, (S.data, S.indices, S.indptr)
+        S = sparse.csc_matrix((np.arange(1.0, 5), np.array([1, 0, 1, 0], "i4"), np.array([0, 2, 4], "i4")), shape=(2, 2))
+        yield "unsorted columns", S, (S.data, S.indices, S.indptr)
+        S = plain.copy()
+        S.data[::3] = 0
+        yield "zeros", S, (S.data, S.indices, S.indptr)
+        for kind in "coo", "bsr", "dia", "lil", "dok":
+            S = plain.asformat(kind).copy()
+            names = {"coo": ("data", "row", "col"), "bsr": ("data", "indices", "indptr"), "dia": ("data", "offsets"), "lil": ("data",)}
+            yield kind, S, tuple(getattr(S, name) for name in names.get(kind, ()))
+        for dtype in np.float32, np.complex128, np.int64:
+            S = (8 * plain).astype(dtype)
+            yield dtype, S, (S.data, S.indices, S.indptr)
+        S = plain.copy()
+        S.indices, S.indptr = S.indices.astype(np.int64), S.indptr.astype(np.int64)
+        yield "64 bits", S, (S.indices, S.indptr)
+        S = plain.copy()
+        S.data = np.repeat(S.data, 2)[::2]
+        yield "gaps", S, (S.data, S.indices, S.indptr)
+        S = plain.copy()
+        yield "offsets", S, (S.indptr,)
+        S = plain.copy()
+        yield "a tuple", (S.data, S.indices.astype(np.int64), S.indptr), (S.indptr,)
+
+    def test_what_is_not_borrowed_is_copied(self):
+        for name, S, arrays in self.sources():
+            with self.subTest(name):
+                T = sparse.csr_matrix(S, shape=(60, 50)).copy() if isinstance(S, tuple) else S.tocsr(copy=True)
+                x = np.arange(1.0, T.shape[1] + 1)
+                A, y = spmv.matrix(S, T.shape), T.toarray() @ x
+                for array in arrays:
+                    array.fill([] if array.dtype == object else 1)
+                np.testing.assert_allclose(A @ x, y, rtol=1e-5)
+                np.testing.assert_allclose(A.T @ np.ones(T.shape[0]), T.toarray().T @ np.ones(T.shape[0]), rtol=1e-5, atol=1e-6)
+
+    def test_methods_of_the_source_change_nothing(self):
+        methods = {"sum": lambda S: S.sum(), "max": lambda S: S.max(), "abs": abs, "sum_duplicates": lambda S: S.sum_duplicates(),
+                   "sort_indices": lambda S: S.sort_indices(), "eliminate_zeros": lambda S: S.eliminate_zeros(),
+                   "prune": lambda S: S.prune(), "smaller": lambda S: S.resize(2, 2), "larger": lambda S: S.resize(90, 90),
+                   "argmax": lambda S: S.argmax(), "tocsr": lambda S: S.tocsr().sum_duplicates()}
+        for index in np.int32, np.int64:
+            zeros = random_matrix((60, 50))
+            zeros.data[::3] = 0
+            unsummed = unordered(index)
+            unsummed.data, unsummed.indices = unsummed.data[:5].copy(), unsummed.indices[:5].copy()
+            for source in unordered(index), unsummed, unsummed.tocoo(), zeros, zeros.tocsc(), random_matrix((60, 50), "bsr"), \
+                    random_matrix((60, 50), "dia"), random_matrix((60, 50)):
+                for name, method in methods.items():
+                    with self.subTest(name=name, format=source.format):
+                        S, x = source.copy(), np.arange(1.0, source.shape[1] + 1)
+                        A, late, y = spmv.matrix(S), spmv.matrix(S), source.toarray() @ x
+                        np.testing.assert_allclose(A @ x, y)
+                        try:
+                            method(S)
+                        except (AttributeError, NotImplementedError):
+                            continue  # not of this format
+                        np.testing.assert_allclose(A @ x, y)
+                        np.testing.assert_allclose(late @ x, y)
+
+    def test_new_values_are_copied(self):
+        S, x = random_matrix((60, 50)), np.ones(50)
+        A, new = spmv.matrix(S), np.full(S.nnz, 2.0)
+        A.values[...] = new
+        new[:] = 3
+        y = A @ x
+        new[:] = 5
+        np.testing.assert_allclose(A.dot(x, values=new), 2.5 * y)
+        new[:] = 7
+        np.testing.assert_allclose(A @ x, 2.5 * y)
 
     def test_the_source_may_get_another_shape(self):
         S = random_matrix((60, 50))
@@ -676,6 +815,119 @@ class Operators(Case):
         after = spmv.stats()
         self.assertGreater(after["library"], before["library"] + 100)
         self.assertEqual(after["scipy"], before["scipy"])
+
+
+class Interrupted(BaseException):
+    """What a signal's handler raises."""
+
+
+class Interruptions(Case):
+    def test_products_are_of_the_values_that_the_matrix_has(self):
+        S, x, z, X = random_matrix((300, 200)), np.ones(200), np.ones(300), np.ones((200, 4))
+        S.data[:] = 1
+        A, rows, cols, allowed, ended = spmv.matrix(S), S @ x, S.T @ z, [], 0
+
+        def handler(*_):
+            if allowed:
+                raise Interrupted
+        self.addCleanup(signal.signal, signal.SIGALRM, signal.signal(signal.SIGALRM, handler))
+        self.addCleanup(signal.setitimer, signal.ITIMER_REAL, 0)
+        signal.setitimer(signal.ITIMER_REAL, 5e-4, 5e-4)
+        end, k = time.monotonic() + 1.5, 1
+        while time.monotonic() < end:
+            k = k % 7 + 1
+            try:
+                allowed.append(1)
+                A.values[...] = k
+                A @ x, A.T @ z, A @ X
+                A.plan(kernel=("csr_rows", "sell_slices")[k % 2])
+                allowed.clear()
+                ended += 1
+            except Interrupted:
+                allowed.clear()
+            value = A.values[0]
+            np.testing.assert_array_equal(np.asarray(A.values), value)
+            np.testing.assert_array_equal(A @ x, value * rows)
+            np.testing.assert_array_equal(A.T @ z, value * cols)
+            np.testing.assert_array_equal(A @ X, (value * rows)[:, None] * np.ones(4))
+        self.assertGreater(ended, 5)
+
+
+class Forks(Case):
+    def test_children_and_parents_multiply_whatever_their_threads_do(self):
+        S, x, X = random_matrix((1000, 1000)), np.ones(1000), np.arange(8000.0).reshape(1000, 8) % 7
+        S.data = np.round(8 * S.data) + 9  # sums are exact in any order
+        y, Y, T, stop, wrong = S @ x, S @ X, S.T @ X, [], []
+        A = spmv.matrix(S)
+
+        def is_right():
+            return all((np.array_equal(A @ x, y), np.array_equal(A @ X, Y), np.array_equal(A @ np.asfortranarray(X), Y),
+                        np.array_equal(A.T @ X, T)))
+
+        def multiply():
+            while not stop:
+                wrong.append(not is_right())
+
+        def plan():
+            while not stop:
+                A.plan(kernel="csell_slices")
+                wrong.append(not np.array_equal(spmv.matrix(S) @ x, y))
+                spmv.stats()
+        threads = [threading.Thread(target=work) for work in (multiply, multiply, plan)]
+        for thread in threads:
+            thread.start()
+        for _ in range(25):
+            child = os.fork()
+            if child == 0:
+                signal.alarm(20)
+                right = is_right()
+                A.plan(kernel="csr_rows")
+                A.values[...] = 2 * S.data
+                os._exit(0 if right and np.array_equal(A @ x, 2 * y) else 1)
+            wrong.append(os.waitpid(child, 0)[1])
+        stop.append(1)
+        for thread in threads:
+            thread.join()
+        self.assertEqual(set(wrong), {0})
+
+    def test_locks_that_others_held_are_free_in_the_child(self):
+        A, x = spmv.matrix(random_matrix((60, 50))), np.ones(50)
+        y = A @ x
+        for owner in spmv._matrix.counts, A._entries, A._entries.prepared[None], spmv._accelerate.switch:
+            held, release = threading.Event(), threading.Event()
+
+            def hold():
+                with owner.lock:
+                    held.set()
+                    release.wait()
+            thread = threading.Thread(target=hold)
+            thread.start()
+            held.wait()
+            child = os.fork()
+            if child == 0:
+                signal.alarm(10)
+                A.values[...] = A.values[...]
+                with spmv.accelerate():
+                    os._exit(0 if np.array_equal(A @ x, y) and np.array_equal((A @ np.ones((50, 2)))[:, 0], y) else 1)
+            status = os.waitpid(child, 0)[1]
+            release.set()
+            thread.join()
+            self.assertEqual(status, 0)
+
+    def test_a_thread_may_multiply_until_the_very_end(self):
+        code = """if True:
+            import threading, time
+            import numpy as np, scipy.sparse as sparse, spmv
+            A, X = spmv.matrix(sparse.random(2000, 2000, 0.05, "csr")), np.ones((2000, 8))
+            def work():
+                while True:
+                    A @ X
+            threading.Thread(target=work, daemon=True).start()
+            time.sleep(0.1)"""
+        path = os.pathsep.join([str(ROOT / "src/bindings/python"), os.environ.get("PYTHONPATH", "")])
+        for _ in range(2):
+            ran = subprocess.run([sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": path}, check=False)
+            self.assertEqual(ran.returncode, 0)
 
 
 class Threads(Case):

@@ -5,7 +5,7 @@ import threading
 import numpy as np
 import scipy.sparse
 
-from . import _library
+from . import _library, _locks
 from ._plan import PRECISIONS, Plan, Prepared
 
 
@@ -19,8 +19,8 @@ def is_sparse(x):
 
 
 def compressed(source, shape):
-    """Compressed rows or columns of SciPy's or CuPy's, with the arrays of the source if they are that already. It is a
-    matrix of its own: the source may get another shape or other arrays."""
+    """Compressed rows or columns of SciPy's or CuPy's, as a matrix of its own: it shares the values and indices of the source
+    if these are borrowed, and no other arrays."""
     if isinstance(source, tuple):
         source = rows_of(source, shape)
     if not is_sparse(source):
@@ -28,11 +28,23 @@ def compressed(source, shape):
     if source.ndim != 2:
         raise ValueError(f"spmv.matrix: must have two dimensions, not {source.ndim}")
     own = source if source.format in ("csr", "csc") else source.tocsr()
-    return with_data(own, own.data[:own.nnz])  # which may be longer
+    made = type(own)((own.data[:own.nnz], own.indices[:own.nnz], own.indptr.copy()), shape=own.shape)  # arrays may be longer
+    return made if own is not source or is_borrowed(made) else made.copy()
+
+
+def is_borrowed(own):
+    """Says whether the library multiplies with values and indices where they are. Methods of SciPy's find nothing in them to
+    sort, to sum or to drop, which they do in place."""
+    dtypes = (np.float64, np.float32) if is_cupys(own) else (np.float64,)
+    flags = own.data.flags, own.indices.flags
+    return (own.dtype in dtypes and own.indices.dtype == np.int32
+            and all(each.c_contiguous and getattr(each, "aligned", True) for each in flags)
+            and bool((own.indptr[1:] >= own.indptr[:-1]).all())  # else the next would read outside
+            and bool(own.has_canonical_format) and bool(own.data.all()))
 
 
 def with_data(own, data):
-    return type(own)((data, own.indices[:own.nnz], own.indptr), shape=own.shape)
+    return type(own)((data, own.indices, own.indptr), shape=own.shape)
 
 
 def rows_of(arrays, shape):
@@ -49,9 +61,9 @@ class Entries:
         self.own = compressed(source, shape)  # its arrays are never written to
         self.device = self.own.data.device.id if is_cupys(self.own) else None
         self.is_ours = self.own.dtype in PRECISIONS and max(self.own.shape) < 2**31
-        self.lock = threading.RLock()
+        _locks.give(self, make=threading.RLock)
         self.prepared = {}  # of a device
-        self.count = 0  # of times that values were set
+        self.version = object()  # of the values
         self.places = {}  # of the values, on a device, for gradients
         # [transposed][device][dtype], and of several vectors [(dtype, layout)]
         self.plans = [collections.defaultdict(dict), collections.defaultdict(dict)]
@@ -96,19 +108,23 @@ class Entries:
     def on_host(self):
         return self.own.get() if self.device is not None else self.own
 
-    def set_values(self, key, new):
-        """Every plan multiplies by the new values, or, after an exception, is made again when it is needed."""
+    def set_values(self, key, new, version=None):
+        """version: of the values that the matrix has then, if it had them before."""
         with self.lock:
             data = self.own.data.copy()
             data[key] = new
-            self.own = with_data(self.own, data)
-            self.count += 1
-            stale, self.prepared = self.prepared, {}
-            kept = {}
-            for device in stale:
-                kept[device] = [dict(plans[device]) for plans in self.plans]
+            self.replace(with_data(self.own, data), version or object())
+
+    def replace(self, own, version):
+        """own: the matrix with other values. Every plan multiplies by these, or, after an exception, is made again when it is
+        needed."""
+        with self.lock:
+            kept = {device: [dict(plans[device]) for plans in self.plans] for device in self.prepared}
+            for device in kept:
                 for plans in self.plans:
                     plans[device].clear()
+            stale, self.prepared = self.prepared, {}  # nothing can interrupt these two lines
+            self.own, self.version = own, version
             for device, prepared in stale.items():
                 self.refill(device, prepared, kept[device])
 

@@ -1,4 +1,6 @@
 """PyTorch's gradients through products: by the transposed matrix for the operand, and entry by entry for the values."""
+import contextlib
+
 import numpy as np
 import torch
 
@@ -23,12 +25,28 @@ def places_of(A, device):
     return (cols, rows) if A._transposed else (rows, cols)
 
 
+@contextlib.contextmanager
+def values_of(entries, values, version):
+    """The matrix has those of a product: values, in that version. Then it has its own again."""
+    if entries.version is version:
+        yield
+        return
+    if values is None:
+        raise RuntimeError("spmv.matrix: its values were changed after a product whose gradient is asked for")
+    before = entries.own, entries.version
+    try:
+        entries.set_values(..., _operands.numbers_of(values), version)
+        yield
+    finally:
+        entries.replace(*before)
+
+
 class Product(torch.autograd.Function):
     """A @ x. values: of A, in their order; None: those that it has."""
 
     @staticmethod
     def forward(ctx, A, values, x):
-        ctx.A, ctx.count = A, A._entries.count
+        ctx.A, ctx.version = A, A._entries.version
         ctx.save_for_backward(values, x if values is not None else None)
         return A.dot(x.detach())
 
@@ -37,12 +55,8 @@ class Product(torch.autograd.Function):
         A, (values, x) = ctx.A, ctx.saved_tensors
         of_values = of_x = None
         if ctx.needs_input_grad[2]:
-            if A._entries.count != ctx.count:
-                if values is None:
-                    raise RuntimeError("spmv.matrix: its values were changed after a product whose gradient is asked for")
-                A.values[...] = _operands.numbers_of(values)
-                ctx.count = A._entries.count
-            of_x = product(A.T, gradient, values) if torch.is_grad_enabled() else A.T.dot(gradient)
+            with values_of(A._entries, values, ctx.version):
+                of_x = product(A.T, gradient, values) if torch.is_grad_enabled() else A.T.dot(gradient)
         if ctx.needs_input_grad[1]:
             rows, cols = places_of(A, gradient.device)
             of_values = (gradient[rows] * x[cols]).reshape(len(rows), -1).sum(1)

@@ -1,12 +1,11 @@
 """spmv.matrix: a sparse matrix whose products the library computes."""
 import abc
-import threading
 
 import numpy as np
 import scipy.sparse
 from scipy.sparse.linalg import LinearOperator
 
-from . import _accelerate, _operands, _short
+from . import _accelerate, _locks, _operands, _short
 from ._entries import Entries, is_sparse
 from ._library import lib
 from ._plan import PRECISIONS, check_name, whole
@@ -17,7 +16,8 @@ class Counts:
     """Counts how many products ran in the library, and how many in SciPy. One of several columns is one."""
 
     def __init__(self):
-        self.lock, self.library, self.scipy = threading.Lock(), 0, 0
+        _locks.give(self)
+        self.library = self.scipy = 0
 
     def add(self, library=0, scipy=0):
         with self.lock:
@@ -73,8 +73,10 @@ class matrix(LinearOperator):
 
     source: a sparse matrix of SciPy's or CuPy's, or (data, indices, indptr) of compressed rows counted from 0, with its
     shape. In f64 or f32 the library computes the products; in other types, and with complex operands, SciPy does, which
-    stats() counts. Values in f64 and 32-bit indices of sorted rows are not copied: leave the arrays as they are while the
-    matrix is in use, and set A.values instead.
+    stats() counts. Of compressed rows or columns whose entries ascend, without duplicates and stored zeros, values in
+    f64 (on a GPU also f32) and 32-bit indices are borrowed, if they are contiguous: leave both arrays as they are while
+    the matrix is in use, and set A.values instead. All else is copied when the matrix is made, and is the caller's
+    again. The source itself may get other arrays, or another shape. New values are copied when they are set.
 
     x is a NumPy array, a CuPy array or a PyTorch tensor, in A's type and contiguous, X with contiguous rows or columns,
     if nothing is to be converted; the result is one of the same kind, and lies as X does. The columns of X are multiplied
