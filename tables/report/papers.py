@@ -161,10 +161,11 @@ def why_not(runs):
 
 
 def machine_line(runs):
-    """Says what was measured on what."""
-    seen = sorted({" · ".join(str(run.get(name)) for name in
-                              ("config.backend", "gpu.name", "cpu.model", "omp.threads",
-                               "config.cache", "build.commit") if run.get(name) is not None)
+    """Says what was measured on what, and with the program of which commit: a build without git does not know it."""
+    seen = sorted({" · ".join([*(str(run.get(name)) for name in
+                                 ("config.backend", "gpu.name", "cpu.model", "omp.threads", "config.cache")
+                                 if run.get(name) is not None),
+                               f"commit {run.get('build.commit') or 'unknown'}"])
                    for run in runs})
     twins = sorted({run.matrix for run in runs if run.matrix.startswith("gen:twin:")})
     note = ("\nMatrices gen:twin:NAME are **twins**: generated with the rows, entries, mu and sigma "

@@ -152,6 +152,13 @@ class Pages(unittest.TestCase):
         self.assertEqual(papers.sell_pages(runs)[1]["sell"]["data"]["values"],
                          [{"matrix": "gen:twin:a", "slice": 32, "gflops": 1.0}])
 
+    def test_what_was_measured_on_what(self):
+        """A build of a folder without git has no commit in its records."""
+        facts = {"gpu__name": "A", "config__cache": "cold"}
+        for commit, shown in ("0123456789", "0123456789"), (None, "unknown"):
+            runs = papers.runs_of([cmrs(1.0, 8, 256, build__commit=commit, **facts)])
+            self.assertIn(f"Measured on cuda · A · cold · commit {shown}.\n", papers.cmrs_pages(runs)[0]["cmrs.md"])
+
     def test_backends_and_machines_are_never_compared(self):
         runs = papers.runs_of([
             cmrs(0.1, 8, 256, gpu__name="A"), record("csr_thread", 0.2, gpu__name="A"),
@@ -250,7 +257,7 @@ class Studies(unittest.TestCase):
         self.assertEqual(code, 0, said)
         self.assertIn("no figures: charts need", said)
         self.assertIn("gen:twin:shyy41", self.page("cmrs.md"))
-        self.assertIn("· cold ·", self.page("cmrs.md"))
+        self.assertIn("· cold · commit ", self.page("cmrs.md"))
 
     def test_tables_are_of_this_run_or_of_all(self):
         self.make("cmrs", "--matrices", "shyy41", "--backend=omp")
