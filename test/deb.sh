@@ -1,25 +1,14 @@
 #!/bin/sh
 # deb.sh: make test-deb: installs build/deb/spmv_*.deb in a bare Debian of its own, uses it there, builds a solver with it, and removes it
-# again: every file that came must go. Needs root, and debootstrap (SUITE and MIRROR: other than this machine's).
+# again: every file that came must go (test/root.sh says what that needs).
 set -eu
 cd "$(dirname "$0")/.."
-command -v debootstrap >/dev/null || { echo "make test-deb: debootstrap is missing: apt-get install debootstrap" >&2; exit 69; }
-[ "$(id -u)" = 0 ] || { echo "make test-deb: needs root: sudo make test-deb" >&2; exit 77; }
+. test/root.sh
 package=$(ls -t build/deb/spmv_*.deb 2>/dev/null | head -n 1)
 [ "$package" ] || { echo "make test-deb: make deb first" >&2; exit 66; }
-root=$(mktemp -d)
-chmod 755 "$root"
-trap 'rm -rf "$root"' EXIT
-trap 'exit 130' INT TERM
-in_root() {
-    env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root DEBIAN_FRONTEND=noninteractive OMP_WAIT_POLICY=passive \
-        unshare --mount sh -euc 'mount -t proc proc "$1/proc"; mount --rbind /sys "$1/sys"; exec chroot "$1" sh -euc "$2"' sh "$root" "$1"
-}
 files() { (cd "$root" && find bin/. etc lib/. opt root sbin/. usr ! -type d ! -name ld.so.cache ! -path '*/__pycache__/*' | sort); }
 
-debootstrap --variant=minbase "${SUITE:-$(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release)}" "$root" ${MIRROR:-} >"$root.log" 2>&1 ||
-    { tail "$root.log" >&2; rm -f "$root.log"; exit 1; }
-rm -f "$root.log"
+make_root >&2 || exit 69
 # What the package needs comes first, so that it alone comes and goes afterwards.
 in_root "apt-get update -q >/dev/null
          apt-get install -y -q -o Dpkg::Use-Pty=0 --no-install-recommends $(dpkg-deb -f "$package" Depends | sed 's/([^)]*)//g; s/,/ /g') \

@@ -23,6 +23,7 @@ ranks: launcher              | mpich         | mpich
 ranks: divides rows          | libmetis-dev  | metis-devel
 ranks: divides rows          | libscotch-dev | scotch-devel
 tables, tests                | python3       | python3
+tests: of which commit a build is | git      | git
 report: fetches its charts   | python3-pip   | python3-pip
 Python binding: its tests    | python3-venv  | python3
 report: its tests            | chromium      | chromium
@@ -59,6 +60,7 @@ printf '  %-18s %s\n' "$charts" "charts of spmv report and of the studies (PyPI)
 if [ ! -d ".python/$(echo $charts | tr - _ | sed 's/==/-/').dist-info" ]; then
     for python in python3 /usr/bin/python3; do $python -m pip --version >/dev/null 2>&1 && break; done
     rm -rf .python
-    $python -m pip install --quiet --disable-pip-version-check --root-user-action=ignore --no-deps --target .python "$charts"
+    $python -m pip install --quiet --disable-pip-version-check --root-user-action=ignore --no-deps --target .python "$charts" ||
+        { echo "not there: $charts, so tests of charts will skip themselves"; exit 0; }
 fi
 echo "all there"
