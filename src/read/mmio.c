@@ -276,10 +276,8 @@ spmv_status mm_suspect_archive(const reader *r, spmv_status status) {
 }
 
 spmv_status mm_refuse_short(reader *r, int64_t entries, int64_t lines) {
-    mm_refuse(r->workers,
-              "found the end of the file after %" PRId64 " entries, expected %" PRId64
-              " as line %" PRId64 " says",
-              entries, r->entries, r->size_line);
+    mm_refuse(r->workers, "found the end of the file after %" PRId64 " entries, expected %s",
+              entries, mm_declared(r).text);
     return mm_report(r, r->workers, lines);
 }
 

@@ -17,7 +17,7 @@ enum {
     FIRST_CAPACITY = 16,
 #else
     BLOCK = 256 << 10,      /* text and entries of a block stay in a second-level cache */
-    LONGEST_LINE = 1 << 20, /* of lines that run over a block's end; the format allows 1024 */
+    LONGEST_LINE = 1 << 20, /* of lines that run over a block's end; comments may be longer */
     LOOK_AHEAD = 512, /* read behind a block to see, nearly always, the end of its last line */
     FIRST_CAPACITY = 1 << 20, /* entries to make room for while a stream may lie about its size */
 #endif
@@ -26,7 +26,7 @@ enum {
         64 /* compression up to which an announced number of entries is believed at once */
 };
 /* What entries are read with a note about. */
-enum { NOT_FINITE, NO_LETTER, COMMENT_BEHIND, ABOVE, WHOLE, TRUTH, HASH, ODDITIES };
+enum { NOT_FINITE, NO_LETTER, COMMENT_BEHIND, ABOVE, WHOLE, ROUNDED, TRUTH, HASH, ODDITIES };
 #define BANNER "'%%MatrixMarket matrix coordinate real general'" /* an example for messages */
 
 typedef struct worker { /* one thread's block */
@@ -42,7 +42,7 @@ typedef struct worker { /* one thread's block */
     spmv_status status;      /* of the first error, with its text */
     bool located;            /* it stands in line `lines` of the block; else in the whole file */
     int column;              /* of that line, from 1, counted in bytes; 0: all of it */
-    char error[512];
+    char error[640];
     unsigned oddities;          /* a bit for each oddity that the block holds */
     int64_t odd_line[ODDITIES]; /* of the block, from 1, with the first of each */
 } worker;
@@ -149,6 +149,8 @@ spmv_status mm_refuse_at(worker *w, const char *line, const char *at, const char
 /* Adds a line to the context's note, "path:line: ...". */
 void mm_note(const reader *r, int64_t line, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+/* Writes how many entries the size line declares, as a text such as "the 3 of line 2". */
+quoted mm_declared(const reader *r);
 /* Adds a note about an oddity in a line of the file, unless one is there. */
 void mm_note_once(reader *r, int oddity, int64_t line);
 /* Turns the lines of the worker's block into entries, at most limit of them. */

@@ -13,6 +13,17 @@ static void refuse_whole(worker *w, spmv_status status, const char *text) {
     w->begin = w->end = w->text;
 }
 
+/* A line of any length is read if it is a comment, or ends in one, from a byte before this. */
+enum { COMMENT_BY = LONGEST_LINE - BLOCK };
+
+/* Says whether a line is a comment from a byte before COMMENT_BY on. Text behind its end, which is
+ * comment, too, is then not needed. */
+static bool becomes_comment(const char *line, const char *end) {
+    for (const char *p = line; p < end && p < line + COMMENT_BY; p++)
+        if (mm_is_comment(p) && (p == line || is_blank(p[-1]))) return !mm_find_return(p, end);
+    return false;
+}
+
 /* Reads up to capacity bytes of a stream, fewer only at its end; -1 on failure. */
 static ptrdiff_t read_stream(reader *r, char *to, size_t capacity) {
     size_t n = 0;
@@ -37,14 +48,18 @@ static ptrdiff_t read_stream(reader *r, char *to, size_t capacity) {
 }
 
 /* The next lines of a stream: what was carried over, and if no line ends in it as much more as is
- * needed. At the end of the text the block is empty. */
+ * needed, but a comment's beginning alone. At the end of the text the block is empty. */
 void mm_read_lines(reader *r, worker *w) {
     size_t n = r->ncarry;
     memcpy(w->text, r->carry, n);
     const char *newline = memrchr(w->text, '\n', n);
     w->status = SPMV_OK;
     w->endless = false;
-    while (!newline && !r->ended && n <= LONGEST_LINE) {
+    while (!newline && !r->ended) {
+        if (n > LONGEST_LINE) {
+            if (!becomes_comment(w->text, w->text + n)) break;
+            n = COMMENT_BY;
+        }
         ptrdiff_t got =
             read_stream(r, w->text + n, BLOCK < TEXT_BYTES - n ? BLOCK : TEXT_BYTES - n);
         if (got < 0) {
@@ -136,6 +151,7 @@ void mm_read_block(const reader *r, worker *w) {
     } else {
         newline = memrchr(w->begin, '\n', (size_t)(w->text + own - w->begin));
         w->end = newline ? newline + 1 : w->begin;
-        w->endless = true;
+        w->endless = !becomes_comment(w->end, w->text + n);
+        if (!w->endless) w->end = w->text + n;
     }
 }

@@ -103,16 +103,29 @@ static const spelling *find(int which, word w) {
     return NULL;
 }
 
-/* Finds the meaning of a word of the banner; one that the format does not have gets a note. */
-static spmv_status find_meaning(const reader *r, worker *w, int which, word given, int *meaning) {
+/* Finds the meaning of a word of the banner; one that the format does not have gets a note, which
+ * ends with `more`. */
+static spmv_status find_meaning(const reader *r, worker *w, int which, word given, const char *more,
+                                int *meaning) {
     const part *p = &parts[which];
     const spelling *found = find(which, given);
     if (!found) return mm_refuse(w, "found %s, expected %s", mm_quote(given).text, p->expected);
     *meaning = found->meaning;
     for (int k = 0; found >= p->known + p->of_the_format && k < p->of_the_format; k++)
         if (p->known[k].meaning == *meaning)
-            mm_note(r, r->lines, "%s is read as '%s'", mm_quote(given).text, p->known[k].word);
+            mm_note(r, r->lines, "%s is read as '%s'%s", mm_quote(given).text, p->known[k].word,
+                    more);
     return SPMV_OK;
+}
+
+/* Says of a skew-symmetric matrix of unsigned integers what these cannot be. */
+static const char *note_on_field(word field, word symmetry) {
+    const spelling *s = find(SYMMETRY, symmetry);
+    const bool has_no_sign =
+        spmv_begins_with(field.text, "unsigned") || spmv_begins_with(field.text, "uint");
+    return has_no_sign && s && s->meaning == SPMV_SKEW_SYMMETRIC
+               ? ": half of a skew-symmetric matrix is negative"
+               : "";
 }
 
 /* Returns where a comment behind the first words of a line begins, or the line's end. */
@@ -177,7 +190,9 @@ static spmv_status read_banner(reader *r, worker *w, const char *line, const cha
             return mm_refuse(w,
                              "found a complex matrix, expected real, integer or pattern: complex "
                              "values are not supported");
-        TRY(find_meaning(r, w, k, words[k + 1], &meaning[k]));
+        TRY(find_meaning(r, w, k, words[k + 1],
+                         k == FIELD ? note_on_field(words[FIELD + 1], words[SYMMETRY + 1]) : "",
+                         &meaning[k]));
     }
     r->vector = meaning[OBJECT];
     r->coordinate = meaning[FORMAT];

@@ -201,6 +201,7 @@ void mm_note_once(reader *r, int oddity, int64_t line) {
             ("an entry above the diagonal counts below it, too, as the banner's symmetry has it; "
              "where both are in the file they are added, here first"),
         [WHOLE] = "a number such as 5.0 or 1e+05 is read as the integer that it is, here first",
+        [ROUNDED] = "an integer beyond 2^53 is read as the nearest double, here first",
         [TRUTH] = "the words true and false are read as 1 and 0, here first",
         [HASH] = "a comment that begins with # is passed over, here first"};
     if (!(r->noted & 1u << oddity)) mm_note(r, line, "%s", texts[oddity]);
@@ -211,6 +212,22 @@ void mm_note_once(reader *r, int oddity, int64_t line) {
 static void notice(worker *w, int oddity, int64_t line) {
     if (!(w->oddities & 1u << oddity)) w->odd_line[oddity] = line;
     w->oddities |= 1u << oddity;
+}
+
+quoted mm_declared(const reader *r) {
+    quoted q;
+    if (r->coordinate)
+        snprintf(q.text, sizeof q.text, "the %" PRId64 " of line %" PRId64, r->entries,
+                 r->size_line);
+    else
+        snprintf(q.text, sizeof q.text,
+                 "the %" PRId64 " of %s array of %" PRId64 " x %" PRId64 " (line %" PRId64 ")",
+                 r->entries,
+                 r->symmetry == SPMV_GENERAL     ? "an"
+                 : r->symmetry == SPMV_SYMMETRIC ? "a symmetric"
+                                                 : "a skew-symmetric",
+                 r->rows, r->cols, r->size_line);
+    return q;
 }
 
 static spmv_status read_index(const reader *r, worker *w, const char *line, int64_t number,
@@ -279,6 +296,16 @@ static bool scan_windows_word(word text, double *out) {
     return false;
 }
 
+/* Says whether a double is the integer that digits, with a sign or not, spell. */
+static bool is_exactly(word integer, double value) {
+    char digits[DBL_MAX_10_EXP + 2];
+    const char *p = integer.text + (*integer.text == '-' || *integer.text == '+'),
+               *end = integer.text + integer.length;
+    while (p < end && *p == '0') p++;
+    const int n = snprintf(digits, sizeof digits, "%.0f", fabs(value));
+    return n == end - p && memcmp(digits, p, (size_t)n) == 0;
+}
+
 /* The value of a line that has number `number` of the block. */
 static spmv_status read_value(const reader *r, worker *w, const char *line, int64_t number,
                               word text, double *out) {
@@ -312,6 +339,8 @@ static spmv_status read_value(const reader *r, worker *w, const char *line, int6
                             "double",
                             mm_quote(text).text, DBL_MAX);
     if (!isfinite(*out)) notice(w, NOT_FINITE, number);
+    if (r->field == SPMV_INTEGER_FIELD && fabs(*out) >= 0x1p53 && !is_exactly(text, *out))
+        notice(w, ROUNDED, number);
     if (!has_letter) notice(w, NO_LETTER, number);
     return SPMV_OK;
 }
@@ -345,10 +374,8 @@ static const char *read_odd_line(const reader *r, worker *w, const char *line, i
     if (all > 0 && nwords == 0 && words[0].text[0] == '#') notice(w, HASH, number);
     if (nwords == 0) return next;
     if (w->count >= limit) {
-        mm_refuse(w,
-                  "found an entry more than the %" PRId64 " of line %" PRId64
-                  ", expected the end of the file",
-                  r->entries, r->size_line);
+        mm_refuse(w, "found an entry more than %s, expected the end of the file",
+                  mm_declared(r).text);
         return next;
     }
     if (r->coordinate) indices = r->one_index ? 1 : 2;
@@ -440,7 +467,8 @@ read_entries(const reader *r, worker *w, int64_t limit, bool coordinate, spmv_fi
             const char *number = p;
             p = spmv_scan_double(&r->powers, p, &value);
             if (!p) goto odd;
-            if (field == SPMV_INTEGER_FIELD && !is_integer(number, p)) goto odd;
+            if (field == SPMV_INTEGER_FIELD && (fabs(value) >= 0x1p53 || !is_integer(number, p)))
+                goto odd;
             if (!(fabs(value) <= DBL_MAX)) goto odd;
             if (skew && row == col && value != 0) goto odd;
             w->values[n] = value;

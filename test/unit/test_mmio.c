@@ -378,9 +378,19 @@ static const struct {
     {REAL "2 2 0\n1 1 1\n",
      ":3: found an entry more than the 0 of line 2, expected the end of the file"},
     {REAL "2 2 3\n1 1 1\n%%%%%%%%%%%%%\n1 2 1\n",
-     ":5: found the end of the file after 2 entries, expected 3 as line 2 says"},
+     ":5: found the end of the file after 2 entries, expected the 3 of line 2"},
     {"%%MatrixMarket matrix array real general\n2 2\n1\n2\n3.0000\n\n",
-     ":6: found the end of the file after 3 entries, expected 4 as line 2 says"},
+     ":6: found the end of the file after 3 entries, expected the 4 of an array of 2 x 2 "
+     "(line 2)"},
+    {"%%MatrixMarket matrix array real general\n3 1\n1\n2\n3\n4\n",
+     ":6: found an entry more than the 3 of an array of 3 x 1 (line 2), expected the end of the "
+     "file"},
+    {"%%MatrixMarket matrix array integer symmetric\n2 2\n1\n2\n3\n4\n",
+     ":6: found an entry more than the 3 of a symmetric array of 2 x 2 (line 2), expected the end "
+     "of the file"},
+    {"%%MatrixMarket matrix array real skew-symmetric\n2 2\n1\n2\n",
+     ":4: found an entry more than the 1 of a skew-symmetric array of 2 x 2 (line 2), expected the "
+     "end of the file"},
 };
 
 static void test_refused(void **state) {
@@ -402,6 +412,26 @@ static const struct {
 } dialects[] = {
     {"%%MatrixMarket matrix coordinate unsigned-integer general\n2 2 2\n1 1 5\n2 2 7\n",
      "2x2 integer general 1,1=5 2,2=7", ":1: 'unsigned-integer' is read as 'integer'"},
+    {INTEGER
+     "2 2 4\n1 1 9007199254740993\n1 2 -9007199254740993\n2 1 18446744073709551615\n2 2 5\n",
+     "2x2 integer general 1,1=9007199254740992 1,2=-9007199254740992 2,1=1.8446744073709552e+19 "
+     "2,2=5",
+     ":3: an integer beyond 2^53 is read as the nearest double, here first"},
+    {INTEGER "2 2 3\n1 1 9007199254740992\n1 2 -9007199254740994\n2 1 +018446744073709551616\n",
+     "2x2 integer general 1,1=9007199254740992 1,2=-9007199254740994 2,1=1.8446744073709552e+19",
+     ""},
+    {"%%MatrixMarket matrix array integer symmetric\n2 2\n1\n2\n-9007199254740993\n",
+     "2x2 integer symmetric 1,1=1 2,1=2 2,2=-9007199254740992",
+     ":5: an integer beyond 2^53 is read as the nearest double, here first"},
+    {REAL "1 1 1\n1 1 9007199254740993\n", "1x1 real general 1,1=9007199254740992", ""},
+    {"%%MatrixMarket matrix coordinate unsigned-integer skew-symmetric\n2 2 1\n2 1 "
+     "18446744073709551615\n",
+     "2x2 integer skew 2,1=1.8446744073709552e+19",
+     ":1: 'unsigned-integer' is read as 'integer': half of a skew-symmetric matrix is negative|:3: "
+     "an integer beyond 2^53 is read as the nearest double, here first"},
+    {"%%MatrixMarket matrix array uint64 skew\n2 2\n7\n", "2x2 integer skew 2,1=7",
+     ":1: 'uint64' is read as 'integer': half of a skew-symmetric matrix is negative|:1: 'skew' is "
+     "read as 'skew-symmetric'"},
     {"%%MatrixMarket matrix array double general\n1 1\n5\n", "1x1 real general 1,1=5",
      ":1: 'double' is read as 'real'"},
     {"%%MatrixMarket matrix coordinate real hermitian\n2 2 2\n1 1 5\n2 1 7\n",
@@ -637,7 +667,7 @@ static void test_impossible_size(void **state) {
     assert_int_equal(read_piped(huge, strlen(huge), 2, &coo), SPMV_E_FORMAT);
     assert_non_null(
         strstr(spmv_ctx_error(ctx),
-               ":3: found the end of the file after 1 entries, expected 4611686018427387904"));
+               ":3: found the end of the file after 1 entries, expected the 4611686018427387904"));
 
     static const char array[] =
         "%%MatrixMarket matrix array real symmetric\n2147483647 2147483647\n1\n";

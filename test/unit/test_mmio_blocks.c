@@ -76,7 +76,7 @@ static void test_late_errors(void **state) {
                ":200001: found 4 words, expected 'row column value'");
     check_late(
         all, 399990, "% one less", 0, NULL,
-        ":400003: found the end of the file after 399599 entries, expected 399600 as line 3 says");
+        ":400003: found the end of the file after 399599 entries, expected the 399600 of line 3");
     check_late(
         all - 1, 0, NULL, 0, NULL,
         ":400003: found an entry more than the 399599 of line 3, expected the end of the file");
@@ -113,42 +113,68 @@ static void test_growing_stream(void **state) {
     free(bytes);
 }
 
-/* Comments may be as long as a block and longer, up to a limit. */
+/* Puts a comment of so many bytes where the text has a '#'. */
+static size_t lengthen(char *out, const char *text, size_t length) {
+    char *p = out;
+    for (; *text; text++) {
+        if (*text == '#') {
+            memset(p, '%', length);
+            p[length / 2] = '\r'; /* which more of the comment follows */
+            p += length;
+        } else {
+            *p++ = *text;
+        }
+    }
+    return (size_t)(p - out);
+}
+
+/* Comments are longer than blocks, and than other lines may be, wherever they stand. */
+static void test_long_comments(void **state) {
+    (void)state;
+    static const size_t lengths[] = {1000, 262143, 262145, 1000000, 1048576, 3 << 20};
+    static const char *const texts[] = {
+        "#\n" REAL "2 2 2\n1 1 1\n2 2 2\n",    REAL "#\n2 2 2\n1 1 1\n2 2 2\n",
+        REAL "2 2 2\n#\n1 1 1\n2 2 2\n",       REAL "2 2 2\n1 1 1\n#\n2 2 2\n",
+        REAL "2 2 2\n1 1 1\n2 2 2\n#\n",       REAL "2 2 2\n1 1 1\n2 2 2\n#",
+        REAL "2 2 2\n1 1 1 #\n2 2 2\n",        REAL "2 2 2 #\n1 1 1\n2 2 2 #",
+        REAL "2 2 2\n#\n \t#\n1 1 1\n#\n2 2 2"};
+    char *bytes = allocate(10 << 20);
+    for (size_t k = 0; k < LENGTH(lengths); k++)
+        for (size_t t = 0; t < LENGTH(texts); t++)
+            for (int piped = 0; piped < 2; piped++) {
+                spmv_coo coo;
+                const size_t n = lengthen(bytes, texts[t], lengths[k]);
+                const int threads = 1 + 2 * (int)(t % 2);
+                spmv_status status =
+                    piped ? read_piped(bytes, n, threads, &coo)
+                          : read_matrix(write_bytes("long.mtx", bytes, n), threads, &coo);
+                if (status != SPMV_OK) fail_msg("%s", spmv_ctx_error(ctx));
+                assert_string_equal(words_of(&coo), "2x2 real general 1,1=1 2,2=2");
+                spmv_coo_free(&coo);
+            }
+    unlink(name);
+    size_t n = lengthen(bytes, REAL "2 2 2\n1 1 1\n#\n2 2 x\n", 3 << 20);
+    check_refused(bytes, n, ":5:5: found 'x' as the value, expected a number");
+    free(bytes);
+}
+
+/* Other lines may not, and lines that a carriage return hides in a comment are found. */
 static void test_long_lines(void **state) {
     (void)state;
-    static const size_t lengths[] = {1000, 262143, 262144, 262145, 600000, 1000000};
     char *bytes = allocate(8 << 20);
-    for (size_t k = 0; k < LENGTH(lengths); k++)
-        for (int place = 0; place < 3; place++)
-            for (int threads = 1; threads <= 3; threads += 2)
-                for (int piped = 0; piped < 2; piped++) {
-                    spmv_coo coo;
-                    char *p = bytes;
-                    for (int part = 0; part < 3; part++) {
-                        static const char *const parts[] = {REAL, "2 2 2\n1 1 1\n", "2 2 2\n"};
-                        p += append(p, "%s", parts[part]);
-                        if (part != place) continue;
-                        memset(p, '%', lengths[k]);
-                        p += lengths[k];
-                        *p++ = '\n';
-                    }
-                    size_t n = (size_t)(p - bytes);
-                    spmv_status status =
-                        piped ? read_piped(bytes, n, threads, &coo)
-                              : read_matrix(write_bytes("long.mtx", bytes, n), threads, &coo);
-                    if (status != SPMV_OK) fail_msg("%s", spmv_ctx_error(ctx));
-                    assert_string_equal(words_of(&coo), "2x2 real general 1,1=1 2,2=2");
-                    spmv_coo_free(&coo);
-                }
-    unlink(name);
     size_t n = (size_t)append(bytes, "%s2 2 2\n1 1 1\n", REAL);
-    memset(bytes + n, '%', 7 << 20);
+    memset(bytes + n, '1', 7 << 20);
     check_refused(bytes, n + (7 << 20),
                   ":4: found a line longer than 1048576 bytes, expected an entry");
     n = (size_t)append(bytes, "%s", REAL);
-    memset(bytes + n, '%', 7 << 20);
+    memset(bytes + n, '1', 7 << 20);
     check_refused(bytes, n + (7 << 20),
                   ":2: found a line longer than 1048576 bytes, expected the size line");
+    memset(bytes + n, '%', 7 << 20); /* and old Mac line ends, which hide what follows */
+    memcpy(bytes + n + 500, "\r2 2 2\r", 7);
+    check_refused(bytes, n + (7 << 20),
+                  ":2:501: found a carriage return (byte 0x0D) that no line feed follows, expected "
+                  "lines that end in LF or CR LF: tr '\\r' '\\n' <FILE mends old Mac line ends");
     free(bytes);
 }
 
@@ -237,10 +263,10 @@ static void test_progress(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_many_blocks), cmocka_unit_test(test_late_errors),
-        cmocka_unit_test(test_long_lines),  cmocka_unit_test(test_growing_stream),
-        cmocka_unit_test(test_cuts),        cmocka_unit_test(test_large_arrays),
-        cmocka_unit_test(test_progress),
+        cmocka_unit_test(test_many_blocks),    cmocka_unit_test(test_late_errors),
+        cmocka_unit_test(test_long_comments),  cmocka_unit_test(test_long_lines),
+        cmocka_unit_test(test_growing_stream), cmocka_unit_test(test_cuts),
+        cmocka_unit_test(test_large_arrays),   cmocka_unit_test(test_progress),
     };
     signal(SIGPIPE, SIG_IGN); /* the reader gives up before a pipe is empty */
     return cmocka_run_group_tests(tests, set_up, tear_down);
