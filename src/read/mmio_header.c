@@ -303,27 +303,84 @@ static spmv_status read_size(reader *r, worker *w, const char *line, const char 
 
 /* ---- the whole ------------------------------------------------------------------------------- */
 
-/* Says whether the third line begins with a type, such as RUA, and numbers behind it, as in
- * Harwell-Boeing files. */
-static bool is_harwell_boeing(const char *text, const char *end) {
+/* Returns the line behind the one at `line`, or end. */
+static const char *next_line(const char *line, const char *end) {
+    const char *stop = mm_end_of_line(line, end);
+    return stop < end ? stop + 1 : end;
+}
+
+/* Splits a line into at most max words; all of them but the last `others` are integers from 0, in
+ * *number. Returns how many words there are; 0: one is no such integer. */
+static int scan_line(const char *line, const char *end, int others, int64_t *number, word *words,
+                     int max) {
+    const int n = mm_split_line(line, mm_end_of_line(line, end), words, max);
+    for (int k = 0; k < n - others && k < max; k++)
+        if (!mm_scan_integer(words[k], &number[k]) || number[k] < 0) return 0;
+    return n;
+}
+
+/* The type of a Harwell-Boeing file, such as RUA, begins its third line, and three numbers follow;
+ * NULL: it is none. */
+static const char *harwell_boeing_type(const char *text, const char *end) {
     word words[4] = {{0}};
     int64_t number;
-    const char *line = text, *stop = mm_end_of_line(line, end);
-    for (int k = 0; k < 2 && stop < end; k++) line = stop + 1, stop = mm_end_of_line(line, end);
-    return mm_split_line(line, stop, words, 4) >= 4 && words[0].length == 3 &&
-           strchr("RCPIQrcpiq", words[0].text[0]) && strchr("SUHZRsuhzr", words[0].text[1]) &&
-           strchr("AEae", words[0].text[2]) && mm_scan_integer(words[1], &number) &&
-           mm_scan_integer(words[2], &number) && mm_scan_integer(words[3], &number);
+    const char *line = next_line(next_line(text, end), end);
+    return mm_split_line(line, mm_end_of_line(line, end), words, 4) >= 4 && words[0].length == 3 &&
+                   strchr("RCPIQrcpiq", words[0].text[0]) &&
+                   strchr("SUHZRsuhzr", words[0].text[1]) && strchr("AEae", words[0].text[2]) &&
+                   mm_scan_integer(words[1], &number) && mm_scan_integer(words[2], &number) &&
+                   mm_scan_integer(words[3], &number)
+               ? words[0].text
+               : NULL;
+}
+
+/* Says whether a file of hypre begins so: with the first and last row, and for a matrix column,
+ * that a rank has, and then with an entry of these rows. indices: 2 for a matrix, 1 for a vector.
+ */
+static bool is_hypre(const char *text, const char *end, int indices) {
+    enum { MOST = 4 };
+    int64_t range[MOST] = {0}, index[MOST] = {0};
+    word words[MOST] = {{0}};
+    if (scan_line(text, end, 0, range, words, MOST) != 2 * indices) return false;
+    if (scan_line(next_line(text, end), end, 1, index, words, MOST) != indices + 1) return false;
+    const word value = words[indices];
+    return range[0] <= index[0] && index[0] <= range[1] && memchr(value.text, '.', value.length);
+}
+
+/* Names files of text by their first lines; *advice as spmv_name_of_kind. */
+static const char *name_of_lines(const char *text, const char *end, const char **advice) {
+    const char *type = harwell_boeing_type(text, end);
+    if (type) {
+        const bool scipy_reads = strchr("RIri", type[0]) && strchr("Uu", type[1]);
+        *advice = scipy_reads && strchr("Aa", type[2])
+                      ? "python3 -c \"from scipy import io; "
+                        "io.mmwrite('FILE.mtx',io.hb_read('FILE'),precision=17)\""
+                      : "collections have the matrix as Matrix Market, too";
+        return "a Harwell-Boeing or Rutherford-Boeing file";
+    }
+    if (is_hypre(text, end, 2)) {
+        *advice = "awk 'FNR==1{if($2>=r) r=$2+1; if($4>=c) c=$4+1; next} "
+                  "{e[++n]=$1+1\" \"$2+1\" \"$3} "
+                  "END{print \"%%MatrixMarket matrix coordinate real general\\n\" r,c,n; "
+                  "for(k=1;k<=n;k++) print e[k]}' FILE >FILE.mtx, with the files of all ranks "
+                  "for the first FILE";
+        return "an IJ matrix of hypre";
+    }
+    if (is_hypre(text, end, 1)) {
+        *advice = "awk 'FNR==1{if($2>=n) n=$2+1; next} {x[$1]=$2} "
+                  "END{print \"%%MatrixMarket matrix array real general\\n\" n,1; "
+                  "for(k=0;k<n;k++) print x[k]}' FILE >FILE.mtx, with the files of all ranks for "
+                  "the first FILE";
+        return "an IJ vector of hypre";
+    }
+    return NULL;
 }
 
 /* Refuses a file that begins with something else: by its name if that is known. */
 static spmv_status refuse_kind(worker *w, const char *line, const char *end) {
     const char *advice, *name = spmv_name_of_kind(w->text, (size_t)(w->filled - w->text), &advice);
     word first = {line, 0};
-    if (!name && is_harwell_boeing(w->text, w->filled)) {
-        name = "a Harwell-Boeing or Rutherford-Boeing file";
-        advice = "collections have the matrix as Matrix Market, too";
-    }
+    if (!name) name = name_of_lines(w->text, w->filled, &advice);
     if (name) {
         w->located = false;
         snprintf(w->error, sizeof w->error, "found %s, expected a Matrix Market file: %s", name,

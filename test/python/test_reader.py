@@ -3,7 +3,11 @@ bit for bit, what SciPy reads from it. Run by test/run.sh; SPMV names the progra
 import glob
 import gzip
 import os
+import pickle
 import random
+import re
+import shlex
+import shutil
 import subprocess
 import tempfile
 import unittest
@@ -108,6 +112,246 @@ class Reader(unittest.TestCase):
             done = subprocess.run([SPMV, "info", packed], check=False, capture_output=True, text=True, env=env)
             self.assertIn(f"{packed}: compressed input (gzip data) needs libarchive (Debian: libarchive13", done.stderr)
             self.assertEqual(done.returncode, 69)
+
+
+HASH_MATRIX = """#  HashMatrix Matrix (COO) 0x56382f6b8260
+#    n       m        nnz     half     fortran   state
+3 3 3 {half} {base} 0 0
+         {0}         {0} 0.97222222222222220989
+         {1}         {0} -0.52777777777777779011
+         {2}         {1} 0.027777777777777776236
+"""
+MORSE = """# Sparse Matrix (Morse)
+# first line: n m (is symmetic) nbcoef
+# after for each nonzero coefficient:   i j a_ij where (i,j) \\in  {{1,...,n}}x{{1,...,m}}
+3 3 {half} 3
+        1         1 0.97222222222222220989
+        2         1 -0.52777777777777779011
+        3         2 0.027777777777777776236
+"""
+RUA = """A title                                                                 KEY
+             4             1             1             2
+{type}                        3             3             3             0
+(4I10)          (3I10)          (2E25.17)
+         1         3         4         4
+         1         2         3
+  9.72222222222222210E-01 -5.27777777777777790E-01
+  2.77777777777777762E-02
+"""
+LISTING = """%Mat Object: 1 MPI process
+%  type: seqaij
+% Size = 2 3
+% Nonzeros = 2
+zzz = zeros(3,3);
+zzz = [
+1 3  3.3333333333333331e-01
+2 1  2.8571428571428570e-01
+2 3  0.0000000000000000e+00
+];
+ Mat_0xb3e7cd0_0 = spconvert(zzz);
+"""
+
+
+@unittest.skipUnless(scipy, "SciPy is not installed: make deps")
+class Hints(unittest.TestCase):
+    """A file that is no Matrix Market file is named, and the command that the message has makes one with every bit of it."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+        self.has_read = False
+        values = numpy.array([1 / 3, -2 / 7, 5e-324, numpy.nextafter(1, 2), 1.7976931348623157e308, 3])
+        self.A = scipy.sparse.csr_matrix((values, ([0, 1, 1, 2, 4, 4], [6, 0, 2, 3, 1, 4])), (5, 7))
+        self.triangle = numpy.array([[0.97222222222222220989, 0, 0], [-0.52777777777777779011, 0, 0], [0, 0.027777777777777776236, 0]])
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def command(self, name, kind):
+        """The command for a file, once the message has called it so."""
+        said = subprocess.run([SPMV, "info", name], cwd=self.folder, capture_output=True, text=True, check=False).stderr
+        self.assertIn(f"{name}: found {kind}, expected a Matrix Market file: ", said)
+        return re.search(r"""(python3 -c|octave --eval|Rscript -e) ".*?"|awk '.*?' FILE >FILE.mtx""", said).group(), said
+
+    def run_in_folder(self, command):
+        """Python's commands run in this process, which saves its start and SciPy's."""
+        tool, *words = shlex.split(command)
+        if tool == "python3":
+            before = os.getcwd()
+            os.chdir(self.folder)
+            try:
+                exec(words[1], {})  # pylint: disable=exec-used
+            finally:
+                os.chdir(before)
+        elif shutil.which(tool):
+            subprocess.run(command, shell=True, cwd=self.folder, check=True, capture_output=True)
+        else:
+            self.skipTest(f"no {tool}")
+
+    def obey(self, name, kind, change=lambda command: command):
+        """The matrix that the command writes."""
+        self.run_in_folder(change(self.command(name, kind)[0]).replace("FILE", name))
+        return self.written(name + ".mtx")
+
+    def written(self, name):
+        """The matrix in a file."""
+        if not self.has_read:  # once a test: that takes a while
+            subprocess.run([SPMV, "info", name], cwd=self.folder, check=True, capture_output=True)
+        self.has_read = True
+        matrix = scipy.io.mmread(self.path(name))
+        return matrix.toarray() if scipy.sparse.issparse(matrix) else matrix
+
+    def same(self, found, expected):
+        expected = expected.toarray() if scipy.sparse.issparse(expected) else numpy.asarray(expected)
+        self.assertEqual(found.shape, expected.shape)
+        numpy.testing.assert_array_equal(found, expected)
+
+    def save(self, name, data):
+        with open(self.path(name), "wb") as file:
+            file.write(data if isinstance(data, bytes) else data.encode())
+
+    def test_scipy_archives(self):
+        for form in "csr", "csc", "coo", "bsr", "dia":
+            for compressed in True, False:
+                scipy.sparse.save_npz(self.path("a.npz"), self.A.asformat(form), compressed=compressed)
+                self.same(self.obey("a.npz", "a SciPy matrix (.npz)"), self.A)
+        whole = self.A.copy()
+        whole.data = numpy.arange(1, 7)
+        for kind in "bool", "int8", "int64", "uint64":
+            scipy.sparse.save_npz(self.path("a.npz"), whole.astype(kind))
+            self.same(self.obey("a.npz", "a SciPy matrix (.npz)"), whole.astype(kind) * 1)
+        small = (self.A > 0).astype("f4") * numpy.float32(1 / 3)
+        scipy.sparse.save_npz(self.path("a.npz"), small)
+        self.same(self.obey("a.npz", "a SciPy matrix (.npz)").astype("f4"), small)
+
+    def test_numpy_archives_and_arrays(self):
+        dense, vector = self.A.toarray(), numpy.arange(4) / 3
+        for save in numpy.savez, numpy.savez_compressed:
+            save(self.path("a.npz"), dense=dense, vector=vector, truth=dense != 0)
+            self.run_in_folder(self.command("a.npz", "a NumPy archive (.npz)")[0].replace("FILE", "a.npz"))
+            self.same(self.written("dense.mtx"), dense)
+            self.same(self.written("truth.mtx"), dense != 0)
+        for array, expected in (dense, dense), (numpy.asfortranarray(dense), dense), (vector, vector[:, None]), (dense != 0, dense != 0):
+            numpy.save(self.path("a.npy"), array)
+            self.same(self.obey("a.npy", "a NumPy array"), expected)
+
+    def test_an_archive_of_something_else(self):
+        self.save("a.npz", b"PK\x03\x04" + bytes(22) + b"\x05\0\0\0a.txt")
+        said = subprocess.run([SPMV, "info", "a.npz"], cwd=self.folder, capture_output=True, text=True, check=False).stderr
+        self.assertIn("found a zip archive, expected a Matrix Market file: unzip it", said)
+
+    def test_pickles(self):
+        for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
+            self.save("a.pkl", pickle.dumps(self.A, protocol))
+            self.same(self.obey("a.pkl", "a Python pickle"), self.A)
+
+    def test_matlab(self):
+        for form, kind in ("5", "a MATLAB file"), ("4", "a MATLAB 4 file"):
+            for compressed in False, True:
+                scipy.io.savemat(self.path("a.mat"), {"A": self.A}, format=form, do_compression=compressed and form == "5")
+                self.same(self.obey("a.mat", kind), self.A)
+        scipy.io.savemat(self.path("a.mat"), {"A": self.A != 0})
+        self.same(self.obey("a.mat", "a MATLAB file"), self.A != 0)
+
+    def test_matlab_7_3(self):
+        head = b"MATLAB 7.3 MAT-file, Platform: GLNXA64, Created on: Mon Jan  1 00:00:00 2024 HDF5 schema 1.00 .".ljust(512)
+        self.save("a.mat", head + b"\x89HDF\r\n\x1a\n")
+        self.save("b.mat", b"HDF5-based Julia Data Format, version 0.1.1".ljust(512) + b"\x89HDF\r\n\x1a\n")
+        self.command("a.mat", "a MATLAB 7.3 file")
+        self.command("b.mat", "an HDF5 file")
+        try:
+            import h5py  # pylint: disable=import-outside-toplevel
+        except ImportError:
+            self.skipTest("no h5py")
+        csc = self.A.tocsc()
+        with h5py.File(self.path("a.mat"), "w", userblock_size=512) as file:
+            group = file.create_group("A")
+            group["data"], group["ir"], group["jc"] = csc.data, csc.indices.astype("u8"), csc.indptr.astype("u8")
+            group.attrs["MATLAB_sparse"] = numpy.uint64(5)
+        with open(self.path("a.mat"), "r+b") as file:
+            file.write(head)
+        self.same(self.obey("a.mat", "a MATLAB 7.3 file"), self.A)
+
+    def test_parquet(self):
+        try:
+            import pandas  # pylint: disable=import-outside-toplevel
+            coo = self.A.tocoo()
+            pandas.DataFrame({"row": coo.row, "col": coo.col, "value": coo.data}).to_parquet(self.path("a.parquet"))
+        except ImportError:
+            self.skipTest("no pandas, or nothing that writes Parquet files for it")
+        self.same(self.obey("a.parquet", "a Parquet file")[:, :7], self.A)
+
+    def petsc(self, number, head, *parts):
+        kinds = (f">i{number}", *parts[::2])
+        return b"".join(numpy.asarray(part, kind).tobytes() for kind, part in zip(kinds, (head, *parts[1::2])))
+
+    def test_petsc(self):
+        A, dense, x = self.A, self.A.toarray(), numpy.arange(4) / 3
+        for number in 4, 8:
+            kind = f">i{number}"
+            self.save("a.bin", self.petsc(number, [1211216, 5, 7, A.nnz], kind, numpy.diff(A.indptr), kind, A.indices, ">f8", A.data))
+            self.same(self.obey("a.bin", "a PETSc binary matrix"), A)
+            self.save("a.bin", self.petsc(number, [1211216, 5, 7, -1], ">f8", dense))
+            self.same(self.obey("a.bin", "a dense PETSc binary matrix"), dense)
+            self.save("a.bin", self.petsc(number, [1211214, 4], ">f8", x))
+            self.same(self.obey("a.bin", "a PETSc binary vector"), x[:, None])
+
+    def test_petsc_half_of_a_symmetric_matrix(self):
+        """Whole blocks of the upper half, of sbaij: what the message says besides makes it whole."""
+        whole = numpy.array([[1 / 3, 2, 3, 0], [2, 4 / 7, 0, 5], [3, 0, 6, 7], [0, 5, 7, 8]])
+        half = scipy.sparse.csr_matrix(whole - numpy.kron([[0, 0], [1, 0]], numpy.ones((2, 2))) * whole)
+        self.save("a.bin", self.petsc(4, [1211216, 4, 4, half.nnz], ">i4", numpy.diff(half.indptr), ">i4", half.indices, ">f8", half.data))
+        instead = re.search(r"sbaij matrix, with (.*) for A$", self.command("a.bin", "a PETSc binary matrix")[1].strip()).group(1)
+        self.same(self.obey("a.bin", "a PETSc binary matrix"), half)
+        self.same(self.obey("a.bin", "a PETSc binary matrix", lambda words: words.replace("'FILE.mtx',A,", f"'FILE.mtx',{instead},")), whole)
+
+    def test_petsc_listings(self):
+        self.save("a.m", LISTING)
+        self.same(self.obey("a.m", "a PETSc listing"), [[0, 0, 1 / 3], [2 / 7, 0, 0]])
+
+    def test_freefem(self):
+        for half in 0, 1:
+            whole = self.triangle + half * numpy.tril(self.triangle, -1).T
+            for base in 0, 1:
+                self.save("a.txt", HASH_MATRIX.format(base, base + 1, base + 2, base=base, half=half))
+                self.same(self.obey("a.txt", "a FreeFem++ matrix"), whole)
+            self.save("a.txt", MORSE.format(half=half))
+            self.same(self.obey("a.txt", "a FreeFem++ matrix"), whole)
+
+    def test_hypre(self):
+        self.save("A.00000", "0 1 0 1\n0 0 3.33333333333333e-01\n1 4 -1.42857142857143e-01\n")
+        self.save("A.00001", "2 3 2 4\n2 2 2.33333333333333e+00\n3 0 -1.0e-300\n")
+        whole = numpy.zeros((4, 5))
+        whole[0, 0], whole[1, 4], whole[2, 2], whole[3, 0] = 3.33333333333333e-01, -1.42857142857143e-01, 2.33333333333333e+00, -1e-300
+        self.same(self.obey("A.00000", "an IJ matrix of hypre", lambda words: words.replace("' FILE", "' A.00000 A.00001")), whole)
+        self.save("b.00000", "0 1\n0 3.33333333333333e-01\n1 6.66666666666667e-01\n")
+        self.same(self.obey("b.00000", "an IJ vector of hypre"), [[3.33333333333333e-01], [6.66666666666667e-01]])
+
+    def test_harwell_boeing(self):
+        self.save("a.rua", RUA.format(type="RUA"))
+        self.same(self.obey("a.rua", "a Harwell-Boeing or Rutherford-Boeing file"), self.triangle)
+
+    def test_octave(self):
+        if not shutil.which("octave"):
+            self.skipTest("no octave")
+        for form, kind in ("-text", "an Octave text file"), ("-binary", "an Octave binary file"):
+            subprocess.run(["octave", "--eval", f"A=sparse([1 2 5],[7 1 4],[1/3 -2/7 5e-324],5,7); save('{form}','a.dat','A')"],
+                           cwd=self.folder, check=True, capture_output=True)
+            expected = numpy.zeros((5, 7))
+            expected[0, 6], expected[1, 0], expected[4, 3] = 1 / 3, -2 / 7, 5e-324
+            self.same(self.obey("a.dat", kind), expected)
+
+    def test_r(self):
+        if subprocess.run(["sh", "-c", "Rscript -e 'library(Matrix)'"], check=False, capture_output=True).returncode != 0:
+            self.skipTest("no R, or no Matrix of it")
+        expected = numpy.zeros((3, 4))
+        expected[0, 1], expected[1, 2] = 1 / 3, 2 / 7
+        for save, kind in ("save(A,file='a'", "an R workspace"), ("saveRDS(A,'a'", "an R object"):
+            for more in ",compress=FALSE", ",compress=FALSE,version=2", ",ascii=TRUE", "":
+                made = f"A <- Matrix::sparseMatrix(i=c(1,2),j=c(2,3),x=c(1/3,2/7),dims=c(3,4)); {save}{more})"
+                subprocess.run(["Rscript", "-e", made], cwd=self.folder, check=True, capture_output=True)
+                self.same(self.obey("a", kind), expected)
 
 
 if __name__ == "__main__":
