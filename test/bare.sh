@@ -15,5 +15,5 @@ tar c --exclude=./build --exclude=./.python --exclude=./.peers --exclude=./confi
 for words in "$(sed -n 's/^    \(apt-get update .*\)/\1/p' README.md)" "$(sed -n 's/.*`\(make deps test\)`.*/\1/p' README.md)"; do
     [ "$words" ] || { echo "bare.sh: README.md has other commands"; exit 1; }
     echo "==== bare: $words"
-    in_root "cd /root/clone; export CFLAGS='${CFLAGS:--O3 -march=native -g}' WERROR=${WERROR:-}; $words" || exit 1
+    in_root "cd /root/clone; export CFLAGS='${CFLAGS:--O3 -march=native -g}' WERROR=${WERROR:-} MAKEFLAGS=-j$(nproc); $words" || exit 1
 done
