@@ -3,6 +3,7 @@
 # lint.sh format: lays the sources out as it wants them.
 set -u
 cd "$(dirname "$0")/.." || exit 66
+git ls-files >/dev/null || { echo "lint: it is told by git which files there are" >&2; exit 69; }
 broken=0
 breach() { echo "lint: $*"; broken=1; }
 # Files that git does not know yet too: what lint passes before a commit must pass after it.

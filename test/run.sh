@@ -58,10 +58,12 @@ cli() {
     fi
 }
 
-# unittest says "Ran N tests" and "FAILED (failures=F, errors=E)", "OK (skipped=S)".
+# unittest says "Ran N tests" and "FAILED (failures=F, errors=E)", "OK (skipped=S)"; and with -v, in a line of each test,
+# why it was skipped.
 python() {
-    HWLOC_SYNTHETIC=$caches SPMV="$root/$build/spmv" "$PYTHON" "$1" >"$mine/log" 2>&1; code=$?
-    tail -n 40 "$mine/log"
+    HWLOC_SYNTHETIC=$caches SPMV="$root/$build/spmv" "$PYTHON" "$1" -v >"$mine/log" 2>&1; code=$?
+    sed -n "s|.* \.\.\. skipped ['\"]\(.*\)['\"]$|skip python/$name: \1|p" "$mine/log" | sort -u
+    grep -vE ' \.\.\. (ok|skipped .*)$|^test_\w+ \(.*\)$' "$mine/log" | tail -n 40
     ran=$(number 's/^Ran \([0-9]*\) test.*/\1/p' "$mine/log")
     skipped=$(number 's/.*skipped=\([0-9]*\).*/\1/p' "$mine/log")
     failed=$(grep -cE '^(FAIL|ERROR): ' "$mine/log")

@@ -66,14 +66,14 @@ class Ends(unittest.TestCase):
             return file.read()
 
     def spmv(self, *words, before=None):
-        return subprocess.run([SPMV, *words], cwd=self.folder, capture_output=True, text=True, timeout=120, check=False,
+        return subprocess.run([SPMV, *words], cwd=self.folder, capture_output=True, text=True, timeout=600, check=False,
                               preexec_fn=before)
 
 
 class Closed(Ends):
 
     def code_of(self, *words):
-        return subprocess.run([SPMV, *words], cwd=self.folder, stderr=subprocess.DEVNULL, timeout=120, check=False,
+        return subprocess.run([SPMV, *words], cwd=self.folder, stderr=subprocess.DEVNULL, timeout=600, check=False,
                               preexec_fn=lambda: os.close(1)).returncode
 
     def test_results_that_go_nowhere_are_a_failure(self):
@@ -109,7 +109,7 @@ class Interrupted(Ends):
             writer = self.writer(process, self.path(fifo))
             os.write(writer, first)
             process.send_signal(signal.SIGINT)
-            out, talk = process.communicate(timeout=60)
+            out, talk = process.communicate(timeout=600)
             os.close(writer)
         os.unlink(self.path(fifo))
         return process.returncode, out, talk
@@ -142,7 +142,7 @@ class Interrupted(Ends):
                 with server.accept()[0] as call:
                     call.recv(1)
                     process.send_signal(signal.SIGINT)
-                    out, talk = process.communicate(timeout=60)
+                    out, talk = process.communicate(timeout=600)
         self.assertEqual((process.returncode, out), (INTERRUPTED, ""), talk)
         self.assertRegex(talk, r"^fetching .*\nspmv get: interrupted; files that are written are whole\n$")
 
@@ -158,7 +158,7 @@ class Interrupted(Ends):
                     process.communicate(timeout=wait)
                 except subprocess.TimeoutExpired:
                     process.send_signal(signal.SIGINT)
-                _, talk = process.communicate(timeout=60)
+                _, talk = process.communicate(timeout=600)
                 self.assertNotIn("Traceback", talk)
                 self.assertIn(process.returncode, (0, INTERRUPTED, -signal.SIGINT))
 

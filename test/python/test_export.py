@@ -34,7 +34,7 @@ int main(void) {
 
 
 def spmv(*words, **more):
-    return subprocess.run([SPMV, *words], capture_output=True, text=True, check=True, timeout=120, **more).stdout
+    return subprocess.run([SPMV, *words], capture_output=True, text=True, check=True, timeout=600, **more).stdout
 
 
 @unittest.skipUnless("jansson" in FEATURES, "built without jansson: no JSON")

@@ -43,7 +43,7 @@ class FirstRunTest(unittest.TestCase):
     def run_to_end(self, *words, **environment):
         variables = {k: v for k, v in os.environ.items() if k != "OMP_WAIT_POLICY"}
         done = subprocess.run([SPMV, *words], cwd=self.folder, capture_output=True, text=True,
-                              timeout=300, env={**variables, **environment}, check=False)
+                              timeout=600, env={**variables, **environment}, check=False)
         return done.returncode, done.stdout, done.stderr
 
     def stop(self, which):
@@ -58,7 +58,7 @@ class FirstRunTest(unittest.TestCase):
         process.send_signal(which)
         said += process.stderr.read()
         table = process.stdout.read()
-        return process.wait(timeout=60), table, said
+        return process.wait(timeout=600), table, said
 
     def test_progress_names_what_tells_rows_apart(self):
         said = self.run_to_end("-m", "gen:poisson2d:60", "-k", "omp:csr_blocks", "-g", "2x1,4x1", "-p", "f64,f32", "-t", "1",
@@ -94,7 +94,7 @@ class FirstRunTest(unittest.TestCase):
             said += piece
         process.send_signal(signal.SIGINT)
         said += process.stderr.read()
-        self.assertEqual(process.wait(timeout=60), 130, said)
+        self.assertEqual(process.wait(timeout=600), 130, said)
         self.assertRegex(said, "spmv: tune: interrupted; (nothing was found until then\n|not confirmed .* until then:\n    spmv)")
         for line in said.partition("until then:\n")[2].splitlines():  # which it finds is chance
             self.assertRegex(line, "^    spmv -m gen:poisson2d:60 -k omp:\\w+ --")

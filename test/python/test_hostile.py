@@ -27,7 +27,7 @@ class Hostile(unittest.TestCase):
         self.folder = folder.name
 
     def spmv(self, *words, before=None, **environment):
-        return subprocess.run([SPMV, *words], cwd=self.folder, capture_output=True, text=True, timeout=120, check=False,
+        return subprocess.run([SPMV, *words], cwd=self.folder, capture_output=True, text=True, timeout=600, check=False,
                               env={**os.environ, **environment}, preexec_fn=before)
 
     def path(self, name, text=None):
@@ -81,7 +81,7 @@ class Memory(Hostile):
 
     def test_a_small_stack_is_named(self):
         done = subprocess.run(["/bin/sh", "-c", 'ulimit -s 64; exec "$@"', "sh", SPMV, *RUN, "--no-log"], cwd=self.folder,
-                              capture_output=True, text=True, timeout=120, check=False)
+                              capture_output=True, text=True, timeout=600, check=False)
         self.assertIn(done.returncode, (0, 71), done.stderr)
         if done.returncode:
             self.assertIn("the stack is full", done.stderr)

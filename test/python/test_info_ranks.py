@@ -256,10 +256,11 @@ class InfoRanks(unittest.TestCase):
         children = pathlib.Path(f"/proc/{program.pid}/task/{program.pid}/children").read_text(encoding="utf-8").split()
         self.assertIsNone(program.poll())
         program.terminate()
-        said = program.communicate(timeout=20)[1]
+        said = program.communicate(timeout=600)[1]
         self.assertEqual((program.returncode, said.strip()), (143, "spmv: interrupted"))
         for child in children:
             stat = pathlib.Path(f"/proc/{child}/stat")
+            end = time.monotonic() + 60
             while stat.exists() and " Z " not in stat.read_text(encoding="utf-8") and time.monotonic() < end:
                 time.sleep(0.02)
             self.assertTrue(not stat.exists() or " Z " in stat.read_text(encoding="utf-8"))

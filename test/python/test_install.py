@@ -173,18 +173,18 @@ class Installed(unittest.TestCase):
                 prefix = stage + PREFIX
                 for mpi in mpis:
                     run = subprocess.run([f"mpiexec.{mpi}", "-n", "2", f"{prefix}/bin/spmv", *quick, "--no-log"], cwd=self.work, env=env,
-                                         capture_output=True, text=True, check=False, timeout=60)
+                                         capture_output=True, text=True, check=False, timeout=600)
                     self.assertIn("2 ranks on 1 host", run.stderr)
                     self.assertEqual(run.returncode, 0, run.stderr)
                 sweep = subprocess.run([f"{prefix}/bin/spmv", "sweep", *quick, "--ranks=2", "--no-log"], cwd=self.work,
-                                       env=env, capture_output=True, text=True, check=False, timeout=60)
+                                       env=env, capture_output=True, text=True, check=False, timeout=600)
                 self.assertEqual(sweep.returncode, 0, sweep.stderr)
                 if mpis[0] == "openmpi":  # a program of a user's, with the library
                     (self.work / "many.c").write_text(MANY, encoding="utf-8")
                     subprocess.run(["mpicc.openmpi", "many.c", f"-I{prefix}/include", f"-L{prefix}/{folder}", "-lspmv",
-                                    f"-Wl,-rpath,{prefix}/{folder}", "-o", "many"], cwd=self.work, check=True, timeout=60)
+                                    f"-Wl,-rpath,{prefix}/{folder}", "-o", "many"], cwd=self.work, check=True, timeout=600)
                     run = subprocess.run(["mpiexec.openmpi", "-n", "2", "./many"], cwd=self.work, env=env, capture_output=True, text=True,
-                                         check=False, timeout=60)
+                                         check=False, timeout=600)
                     self.assertEqual((run.returncode, run.stdout), (0, 2 * "2 ranks\n"), run.stderr)
 
     def test_the_manual_and_completion_are_where_they_are_looked_for(self):

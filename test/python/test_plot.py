@@ -52,7 +52,7 @@ class Files(unittest.TestCase):
         self.folder = made.name
 
     def plot(self, *words, code=0):
-        done = subprocess.run([SPMV, "plot", *words], cwd=self.folder, capture_output=True, text=True, timeout=120, check=False)
+        done = subprocess.run([SPMV, "plot", *words], cwd=self.folder, capture_output=True, text=True, timeout=600, check=False)
         self.assertEqual(done.returncode, code, done.stderr)
         return done.stderr
 

@@ -72,7 +72,7 @@ document.body.append(out);
 @unittest.skipUnless(BROWSER, "no Chromium: make deps")
 class BrowserTest(ReportTest):
 
-    def browse(self, *options, path=None, seconds=120):
+    def browse(self, *options, path=None, seconds=600):
         """(stdout, console lines) of a headless Chromium that can reach no network."""
         with tempfile.TemporaryDirectory() as profile:
             done = subprocess.run(

@@ -80,7 +80,7 @@ class SweepTest(unittest.TestCase):
     def sweep(self, *words, plant=None, cell=1):
         """Exit code and what it said; self.summary: what it printed."""
         process = self.start(*words, plant=plant, cell=cell)
-        self.summary, said = process.communicate(timeout=120)
+        self.summary, said = process.communicate(timeout=600)
         return process.returncode, said
 
     def records(self):
@@ -104,7 +104,7 @@ class SweepTest(unittest.TestCase):
         return self.fail("the planted cell never began")
 
     def is_gone(self, pid):
-        end = time.monotonic() + 20
+        end = time.monotonic() + 60
         while time.monotonic() < end:
             try:
                 with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
@@ -147,7 +147,7 @@ class SweepTest(unittest.TestCase):
         self.expect("crashed", "signal 11")
 
     def test_a_hang_costs_its_cell(self):
-        code, said = self.sweep("--timeout=1.5", plant="hang")
+        code, said = self.sweep("--timeout=5", plant="hang")
         self.assertEqual(code, 3, said)
         self.expect("timeout", "--timeout")
 
@@ -194,7 +194,7 @@ class SweepTest(unittest.TestCase):
         while self.child_cpu_s(process.pid) < 2 and time.monotonic() < end:
             time.sleep(0.05)
         process.terminate()
-        said = process.communicate(timeout=60)[1]
+        said = process.communicate(timeout=600)[1]
         self.assertEqual(process.returncode, 143, said)
         self.assertEqual([r["status"] for r in self.records()], ["ok"] * 3, said)
         self.assertEqual({r["timing"]["settled"] for r in self.records()}, {False})
@@ -288,7 +288,7 @@ class SweepTest(unittest.TestCase):
 
     def test_long_turns_are_no_hang(self):
         self.matrices = [MATRICES[0]]
-        code, said = self.sweep("--timeout=0.5", "--min-time=6", "--max-time=6", "-k", KERNELS[0])
+        code, said = self.sweep("--timeout=3", "--min-time=9", "--max-time=9", "-k", KERNELS[0])
         self.assertEqual(code, 0, said)
 
     def test_passes_are_told_apart(self):
@@ -346,7 +346,7 @@ class SweepTest(unittest.TestCase):
         process = self.start("--passes=2", "--resume", "--timeout=300", plant="hang")
         child = self.planted()
         process.send_signal(signal.SIGINT)
-        said = process.communicate(timeout=60)[1]
+        said = process.communicate(timeout=600)[1]
         self.assertEqual(process.returncode, 130, said)
         self.assertIn("--resume", said)
         self.assertIn("6 reused, 6 not run", said)
@@ -358,18 +358,18 @@ class SweepTest(unittest.TestCase):
     def test_a_child_that_never_ends_does_not_hold_the_sweep(self):
         """It has reported all its cells and closed its end of the pipe, but waits for ever in its exit."""
         begun = time.monotonic()
-        code, said = self.sweep("--timeout=1", plant="linger")
+        code, said = self.sweep("--timeout=5", plant="linger")
         self.assertEqual(code, 0, said)
         self.assertEqual(set(self.statuses().values()), {"ok"})
         self.assertEqual(len(self.records()), 6)
-        self.assertLess(time.monotonic() - begun, 60)
+        self.assertLess(time.monotonic() - begun, 200)
         for plant in ("linger", "unkillable"):
             os.unlink(self.pid)
             process = self.start("--timeout=300", plant=plant)
             child = self.planted()
             time.sleep(0.5)
             process.send_signal(signal.SIGINT)
-            said = process.communicate(timeout=60)[1]
+            said = process.communicate(timeout=600)[1]
             self.assertEqual(process.returncode, 130, said)
             self.assertEqual("does not end" in said, plant == "unkillable", said)
             self.assertTrue(self.is_gone(child))  # at the latest with its parent
@@ -380,7 +380,7 @@ class SweepTest(unittest.TestCase):
         process = self.start("--passes=3", "--resume", "--timeout=300", plant="hang")
         child = self.planted()
         process.kill()
-        process.communicate(timeout=60)
+        process.communicate(timeout=600)
         self.assertTrue(self.is_gone(child), "the child goes on measuring")
         self.assertEqual(len(self.records()), 6)
         code, said = self.sweep("--passes=3", "--resume")
@@ -397,7 +397,7 @@ class SweepTest(unittest.TestCase):
         process = self.start("--resume", "--timeout=300", plant="hang", after=3)
         child = self.planted()
         process.kill()
-        process.communicate(timeout=60)
+        process.communicate(timeout=600)
         self.assertTrue(self.is_gone(child), "the child goes on measuring")
         self.assertEqual(len(self.records()), 5)
         code, said = self.sweep("--resume")
@@ -454,11 +454,11 @@ class SweepTest(unittest.TestCase):
     def test_half_a_record_in_the_middle_of_a_sweep_is_cut_off(self):
         # A child is killed while it writes: the sweep goes on in the same file.
         self.matrices = [MATRICES[0]]
-        process = self.start("--timeout=1.5", plant="hang")
+        process = self.start("--timeout=5", plant="hang")
         self.planted()
         with open(self.log, "a", encoding="utf-8") as file:
             file.write('{"schema":')
-        said = process.communicate(timeout=60)[1]
+        said = process.communicate(timeout=600)[1]
         self.assertEqual(process.returncode, 3, said)
         self.assertIn("10 bytes were removed", said)
         self.assertEqual(len(self.records()), 3)

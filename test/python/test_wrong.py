@@ -49,7 +49,7 @@ class Wrong(unittest.TestCase):
         self.log = self.folder / "log.jsonl"
 
     def run_spmv(self, *words):
-        return subprocess.run([SPMV, *words], cwd=self.folder, capture_output=True, text=True, timeout=300, check=False)
+        return subprocess.run([SPMV, *words], cwd=self.folder, capture_output=True, text=True, timeout=600, check=False)
 
     def spmv(self, *words, code=1, quick=True):
         """(stdout, stderr) of a command that ends with that exit code."""
