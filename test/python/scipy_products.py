@@ -1,5 +1,5 @@
-"""A pytest plugin: SciPy's own tests, with spmv.matrix in the place of the operator that aslinearoperator makes of a sparse
-matrix. Ends with the share of those operators' products that the library computed, and fails if that is small."""
+"""A pytest plugin: SciPy's own tests, with spmv.matrix in the place of the sparse matrices of which aslinearoperator makes
+operators. Ends with the share of these operators' products that the library computed, and fails if that is small."""
 import sys
 
 import numpy as np
@@ -28,7 +28,7 @@ def counting(operator):
 
 def aslinearoperator(A):
     if issparse(A):
-        return spmv.matrix(A)
+        return scipys_own(spmv.matrix(A))
     if isinstance(A, np.ndarray):
         return counting(scipys_own(A))
     return scipys_own(A)

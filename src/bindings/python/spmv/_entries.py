@@ -57,6 +57,8 @@ def rows_of(arrays, shape):
 class Entries:
     """What is compressed by columns is for the library the rows of its transpose, and multiplied by op."""
 
+    summed = None, None  # a matrix whose entries are not sorted or not summed, and its copy in which they are
+
     def __init__(self, source, shape):
         self.own = compressed(source, shape)  # its arrays are never written to
         self.device = self.own.data.device.id if is_cupys(self.own) else None
@@ -86,6 +88,18 @@ class Entries:
             made = Plan(self.prepare(device), dtype, op, **options)
             self.plans[transposed][device][dtype if made.vectors == 1 else (dtype, made.layout)] = made
             return made
+
+    def canonical(self):
+        """The matrix with sorted and summed entries. SciPy's methods would sort and sum others in place, in the arrays that
+        the library reads."""
+        own, (source, summed) = self.own, self.summed
+        if own.has_canonical_format:
+            return own
+        if source is not own:
+            summed = own.copy()
+            summed.sum_duplicates()
+            self.summed = own, summed
+        return summed
 
     def prepare(self, device):
         if device not in self.prepared:

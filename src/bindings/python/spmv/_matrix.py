@@ -1,15 +1,14 @@
 """spmv.matrix: a sparse matrix whose products the library computes."""
-import abc
 
 import numpy as np
-import scipy.sparse
-from scipy.sparse.linalg import LinearOperator
+from scipy.sparse.linalg import LinearOperator, aslinearoperator
 
 from . import _accelerate, _locks, _operands, _short
-from ._entries import Entries, is_sparse
+from ._entries import Entries, is_cupys, is_sparse
 from ._library import lib
 from ._plan import PRECISIONS, check_name, whole
 from ._short import ways
+from ._sparse import Sparse, class_of, complete, defers, derived, without
 
 
 class Counts:
@@ -68,7 +67,8 @@ def vector_of(x, dtype):
     return np.require(x.reshape(-1), dtype, "CAW")
 
 
-class matrix(LinearOperator):
+@complete
+class matrix(Sparse):
     """A sparse matrix A for products A @ x, A @ X, A.T @ x, A.T @ X and x @ A.
 
     source: a sparse matrix of SciPy's or CuPy's, or (data, indices, indptr) of compressed rows counted from 0, with its
@@ -82,34 +82,56 @@ class matrix(LinearOperator):
     if nothing is to be converted; the result is one of the same kind, and lies as X does. The columns of X are multiplied
     all at once. A.T shares the matrix: it has plans of its own, and the transpose is made when the first needs it.
     Products with arrays on a GPU are ordered on the current stream of CuPy or PyTorch.
-    Any number of threads may multiply; values are set and plans are made while no other thread does."""
+    Any number of threads may multiply; values are set and plans are made while no other thread does.
 
-    __array_ufunc__ = None  # x @ A is A's
+    A is also a sparse matrix of SciPy's, an instance of csr_array, csc_array, csr_matrix or csc_matrix as its source is, and
+    has the operators, methods and attributes of that class. Sums, multiples, powers and products with A that are sparse, and
+    transposes and conjugates, are spmv.matrix again. Other methods, slices and comparisons return what SciPy's return, with
+    arrays of their own. A.data, A.indices and A.indptr are read-only: only A.values changes entries."""
 
-    def __init__(self, source, shape=None):
+    _like = None  # the class of SciPy's, in the classes that are derived from this one
+
+    def __new__(cls, source, *_, **__):
+        if cls._like:
+            return object.__new__(cls)
+        if not isinstance(source, tuple) and not is_sparse(source):
+            raise TypeError(f"spmv.matrix: must be a sparse matrix or (data, indices, indptr), not {type(source).__name__}")
+        return object.__new__(derived(cls, class_of(source)))
+
+    def __init__(self, source, shape=None, dtype=None, copy=False):
+        if not is_cupys(source[0] if isinstance(source, tuple) else source):
+            source = self._like(source, shape=shape, dtype=dtype, copy=copy)
         self._attach(Entries(source, shape), False)
 
     def _attach(self, entries, transposed):
-        super().__init__(entries.own.dtype, entries.own.shape[::-1] if transposed else entries.own.shape)
+        self._shape = entries.own.shape[::-1] if transposed else entries.own.shape
         self._entries, self._transposed, self._other = entries, transposed, None
         self._plans = entries.plans[transposed]
         self._on_host = self._plans[None]
         self._joined = {}  # the type of a product with an operand of that type
 
-    @property
-    def nnz(self):
-        return self._entries.own.nnz
+    shape = property(lambda self: self._shape)
+    dtype = property(lambda self: self._entries.own.dtype)
 
     @property
-    def args(self):
-        """Says what the operator is made of, as SciPy's operators say."""
-        return (self._own(self._transposed),)
+    def _scipys(self):
+        """SciPy's matrix of the same entries."""
+        return self._entries.canonical().T if self._transposed else self._entries.canonical()
+
+    @staticmethod
+    def _result(x):
+        return matrix(x) if is_sparse(x) and x.ndim == 2 else x
 
     # ---- products --------------------------------------------------------------------------------------------------
 
     def __matmul__(self, x):
-        if type(x) is not np.ndarray and ways.get(type(x)) is None and is_scalar(x):
-            return super().__matmul__(x)
+        if type(x) is not np.ndarray and ways.get(type(x)) is None:
+            if is_scalar(x):
+                raise ValueError("Scalar operands are not allowed, use '*' instead")
+            if isinstance(x, LinearOperator):
+                return aslinearoperator(self) @ x
+            if defers(x):
+                return NotImplemented
         return self.dot(x)
 
     def dot(self, x, out=None, values=None, w=None):
@@ -126,16 +148,22 @@ class matrix(LinearOperator):
         if w is None and type(x) is np.ndarray and (x.ndim == 1 or x.shape[1:] == (1,)):  # the usual case, without detours
             dtype = self._joined.get(x.dtype)
             plan = self._on_host.get(dtype)
-            if plan is not None and len(x) == self.shape[1]:
-                y = np.empty(self.shape[0], dtype) if out is None else out
-                if is_vector(y, self.shape[0], dtype) and (out is None or x.ndim == 1 and x.flags.carray):
+            rows, cols = self._shape
+            if plan is not None and len(x) == cols:
+                y = np.empty(rows, dtype) if out is None else out
+                if is_vector(y, rows, dtype) and (out is None or x.ndim == 1 and x.flags.carray):
                     plan.multiply(x if x.ndim == 1 and x.flags.carray and x.dtype == dtype else vector_of(x, dtype), y)
                     counts.add(library=1)
                     return y if x.ndim == 1 else y[:, None]
             elif x.dtype not in self._joined and x.dtype.kind in "biuf":
                 self._joined[x.dtype] = np.result_type(self.dtype, x.dtype)
-        if isinstance(x, LinearOperator) or is_scalar(x):
-            return super().dot(x)
+        if is_scalar(x):
+            return self * x
+        if is_sparse(x):
+            counts.add(scipy=1)
+            return self._result(self._scipys @ without(x))
+        if isinstance(x, LinearOperator) or defers(x):
+            return self @ x
         if type(x).__module__.partition(".")[0] == "torch":
             from . import _gradients
             if _gradients.wanted(x, values):
@@ -150,6 +178,11 @@ class matrix(LinearOperator):
         return self._multiply(x, self._transposed, out, w)
 
     def __rmatmul__(self, x):
+        if defers(x):
+            return NotImplemented
+        if is_sparse(x):
+            counts.add(scipy=1)
+            return self._result(without(x) @ self._scipys)
         x = x if hasattr(x, "T") else np.asarray(x)
         if x.ndim not in (1, 2) or x.shape[-1] != self.shape[0]:
             raise ValueError(f"x @ A: A is {self.shape[0]} x {self.shape[1]}, and the shape of x {tuple(x.shape)}")
@@ -158,33 +191,42 @@ class matrix(LinearOperator):
     def matvec(self, x):
         return self @ x
 
-    matmat = _matvec = _matmat = matvec
+    matmat = matvec
 
     def rmatvec(self, x):
         """The conjugate transpose of A times x."""
-        if self.dtype.kind == "c":
-            return np.conj(self._multiply(np.conj(x), not self._transposed))
-        return self._multiply(x, not self._transposed)
+        return np.conj(self.T @ np.conj(x)) if self.dtype.kind == "c" else self.T @ x
 
     rmatmat = rmatvec
 
-    def _transpose(self):
-        """Is kept, and does not keep this one in turn."""
+    @property
+    def T(self):
+        """The transpose, which shares the entries. It is kept, and does not keep this matrix in turn."""
         if self._other is None:
-            self._other = matrix.__new__(matrix)
+            self._other = matrix.__new__(matrix, self._own(not self._transposed))
             self._other._attach(self._entries, not self._transposed)
         return self._other
 
-    def _adjoint(self):
-        return matrix(self._own(self._transposed).conj().T) if self.dtype.kind == "c" else self.T
+    def transpose(self, axes=None, copy=False):
+        made = self._scipys.transpose(axes=axes, copy=copy)  # checks axes
+        return matrix(made) if copy else self.T
+
+    def conj(self, copy=True):
+        """The conjugate. If A is real, the result shares the entries, as A.T does."""
+        return self.adjoint().T
+
+    conjugate = conj
+
+    def adjoint(self):
+        return matrix(self._scipys.conj().T) if self.dtype.kind == "c" else self.T
+
+    getH = adjoint
+    H = property(adjoint)
 
     def _own(self, transposed):
         return self._entries.own.T if transposed else self._entries.own
 
     def _multiply(self, x, transposed, out=None, w=None):
-        if is_sparse(x):
-            counts.add(scipy=1)
-            return self._own(transposed) @ x
         operand = _operands.of(x)
         _short.learn(type(x))
         rows, cols = self.shape if transposed == self._transposed else self.shape[::-1]
@@ -217,28 +259,6 @@ class matrix(LinearOperator):
             return operand.result(y)
         out[...] = operand.result(y)
         return out
-
-    # ---- as a sparse matrix of SciPy's -----------------------------------------------------------------------------
-
-    format = "coo"  # who wants another one converts it: nobody gets the arrays that the library reads
-
-    @property
-    def _shape(self):
-        return self.shape
-
-    _shape_as_2d = _shape
-
-    def __getitem__(self, key):
-        return self._own(self._transposed)[key]
-
-    def __abs__(self):
-        return abs(self._own(self._transposed))
-
-    def __add__(self, other):
-        return self._own(self._transposed) + other if is_sparse(other) else super().__add__(other)
-
-    def __sub__(self, other):
-        return self._own(self._transposed) - other if is_sparse(other) else super().__sub__(other)
 
     # ---- what else there is ----------------------------------------------------------------------------------------
 
@@ -284,30 +304,11 @@ class matrix(LinearOperator):
                       "order": plan.order(), **plan.facts()}
                      for transposed in (False, True)
                      for device, made in self._entries.plans[transposed].items() for plan in made.values()]
-        return {"version": lib.spmv_version().decode(), "shape": self.shape, "nnz": self.nnz, "dtype": self.dtype.name,
+        return {"version": lib.spmv_version().decode(), "shape": self.shape, "nnz": self._entries.own.nnz, "dtype": self.dtype.name,
                 "plans": plans}
+
+    def __repr__(self):
+        return f"<{self.shape[0]}x{self.shape[1]} spmv.matrix of {self.dtype} with {self.nnz} stored elements>"
 
     def __reduce__(self):
         return matrix, (self._own(self._transposed),)
-
-
-def forward(name, copies):
-    """Gives the class a method of SciPy's matrices. copies: what comes back may share arrays with the matrix."""
-    def method(self, *arguments, **options):
-        own = self._own(self._transposed)
-        return getattr(own.copy() if copies else own, name)(*arguments, **options)
-    method.__name__, method.__doc__ = name, f"As {name} of SciPy's sparse matrices{', with arrays of its own' if copies else ''}."
-    setattr(matrix, name, method)
-
-
-for name in ("count_nonzero", "diagonal", "max", "mean", "min", "multiply", "nonzero", "power", "sum", "toarray", "todense",
-             "todok", "tolil", "trace"):
-    forward(name, False)
-for name in "_deduped_data", "asformat", "astype", "copy", "tobsr", "tocoo", "tocsc", "tocsr", "todia":
-    forward(name, True)
-for name in "col", "coords", "data", "has_canonical_format", "row":
-    setattr(matrix, name, property(lambda self, name=name: getattr(self.tocoo(), name)))
-for base in scipy.sparse.csr_matrix.__mro__:
-    if isinstance(base, abc.ABCMeta) and base is not abc.ABC:
-        base.register(matrix)  # issparse says so, and constructors take it
-        break
