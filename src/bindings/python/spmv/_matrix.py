@@ -4,7 +4,7 @@ import numpy as np
 from scipy.sparse.linalg import LinearOperator, aslinearoperator
 
 from . import _accelerate, _locks, _operands, _short
-from ._entries import Entries, is_cupys, is_sparse
+from ._entries import Entries, is_sparse
 from ._library import lib
 from ._plan import PRECISIONS, check_name, whole
 from ._short import ways
@@ -91,16 +91,11 @@ class matrix(Sparse):
 
     _like = None  # the class of SciPy's, in the classes that are derived from this one
 
-    def __new__(cls, source, *_, **__):
-        if cls._like:
-            return object.__new__(cls)
-        if not isinstance(source, tuple) and not is_sparse(source):
-            raise TypeError(f"spmv.matrix: must be a sparse matrix or (data, indices, indptr), not {type(source).__name__}")
-        return object.__new__(derived(cls, class_of(source)))
+    def __new__(cls, source, *others, **options):
+        """A.__class__ makes what the class of SciPy's makes: SciPy's functions make their results so, and write to them."""
+        return cls._like(source, *others, **options) if cls._like else object.__new__(derived(cls, class_of(source)))
 
-    def __init__(self, source, shape=None, dtype=None, copy=False):
-        if not is_cupys(source[0] if isinstance(source, tuple) else source):
-            source = self._like(source, shape=shape, dtype=dtype, copy=copy)
+    def __init__(self, source, shape=None):
         self._attach(Entries(source, shape), False)
 
     def _attach(self, entries, transposed):
