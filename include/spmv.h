@@ -30,7 +30,13 @@
  * SPMV_E_ARG. Otherwise one thread at a time may use a context and the handles made from it. After
  * fork() a child may use what its parent made on a CPU. It cannot use a GPU if its parent has
  * started CUDA's driver, by this library or another one: calls fail with SPMV_E_BACKEND, or with
- * SPMV_E_DEVICE if they use a handle of the parent's, and the text says why. */
+ * SPMV_E_DEVICE if they use a handle of the parent's, and the text says why.
+ * Traps, rounding modes and the flushing of subnormal numbers that a caller has enabled concern
+ * products alone (of spmv_exec, spmv_exec_async and spmv_apply), which compute as each thread of
+ * the team is set, whatever values are stored as; an exception is raised only by arithmetic on the
+ * numbers given. All other calls compute in the default floating-point environment, and so do a
+ * caller's functions that these call; they leave the caller's environment and exception flags as
+ * they were. */
 #ifndef SPMV_H
 #define SPMV_H
 

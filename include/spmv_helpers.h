@@ -5,6 +5,7 @@
 
 #include "spmv.h"
 #include "spmv_variant.h"
+#include <stdbool.h>
 #include <string.h>
 
 /* Writes the context's error text and returns code: say what, which value, and what to do. */
@@ -65,6 +66,15 @@ static inline uint64_t spmv_bits(double value) {
     uint64_t bits;
     memcpy(&bits, &value, sizeof bits);
     return bits;
+}
+
+/* Says whether a float holds the value, bit for bit, as a normal number. A subnormal one does not
+ * count: products widen floats, and a caller's flush mode would make it 0. */
+static inline bool spmv_is_float(double value) {
+    const uint64_t least = (uint64_t)(1023 - 126) << 52; /* FLT_MIN, without the sign's bit */
+    const uint64_t bits = spmv_bits(value), magnitude = bits & INT64_MAX;
+    const bool is_small = magnitude < least && magnitude != 0;
+    return (spmv_bits((double)(float)value) == bits) & !is_small;
 }
 
 /* splitmix64's finaliser: every bit affects every bit. */

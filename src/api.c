@@ -48,6 +48,7 @@ static spmv_status generate(spmv_mat *mat, const char *name, const spmv_load_opt
 
 spmv_status spmv_mat_load(spmv_ctx *ctx, const char *path, const spmv_load_opts *opts,
                           spmv_mat **out) {
+    SPMV_DEFAULT_ENVIRONMENT;
     spmv_load_opts known = SPMV_OPTS(spmv_load_opts);
     spmv_mat *mat = NULL;
     GIVEN(ctx, out);
@@ -73,6 +74,7 @@ spmv_status spmv_mat_load(spmv_ctx *ctx, const char *path, const spmv_load_opts 
 }
 
 spmv_status spmv_mat_peek(spmv_ctx *ctx, const char *path, spmv_stats *out) {
+    SPMV_DEFAULT_ENVIRONMENT;
     spmv_stats about = {0};
     GIVEN(ctx, out);
     TRY(spmv_fill(ctx, "spmv_stats", &about, sizeof about, out));
@@ -84,6 +86,7 @@ spmv_status spmv_mat_peek(spmv_ctx *ctx, const char *path, spmv_stats *out) {
 }
 
 spmv_status spmv_mat_save(const spmv_mat *mat, const char *path) {
+    SPMV_DEFAULT_ENVIRONMENT;
     spmv_csr_view view = SPMV_OPTS(spmv_csr_view);
     GIVEN(NULL, mat);
     GIVEN(mat->ctx, path);
@@ -92,6 +95,7 @@ spmv_status spmv_mat_save(const spmv_mat *mat, const char *path) {
 }
 
 spmv_status spmv_vector_load(spmv_ctx *ctx, const char *path, int64_t *n, double **out) {
+    SPMV_DEFAULT_ENVIRONMENT;
     GIVEN(ctx, out);
     *out = NULL;
     GIVEN(ctx, ctx);
@@ -101,6 +105,7 @@ spmv_status spmv_vector_load(spmv_ctx *ctx, const char *path, int64_t *n, double
 }
 
 spmv_status spmv_vector_save(spmv_ctx *ctx, const char *path, int64_t n, const double *x) {
+    SPMV_DEFAULT_ENVIRONMENT;
     GIVEN(ctx, ctx);
     GIVEN(ctx, path);
     if (n < 0) return spmv_fail(ctx, SPMV_E_ARG, "%s: n is %lld", __func__, (long long)n);
@@ -177,6 +182,7 @@ static size_t free_bytes_for(const spmv_plan *plan) {
 }
 
 spmv_status spmv_plan_create(spmv_mat *mat, const spmv_plan_opts *opts, spmv_plan **out) {
+    SPMV_DEFAULT_ENVIRONMENT;
     const double start = spmv_now();
     spmv_plan_opts known = SPMV_OPTS(spmv_plan_opts);
     spmv_kernel_id id;

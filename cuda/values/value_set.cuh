@@ -4,6 +4,7 @@
 #pragma once
 
 #include "cuda/csell/csell_rows.cuh"
+#include <cfloat>
 
 enum { SET_SIZE = 1024 }; /* slots of a set; more than half full it is too many values */
 
@@ -155,9 +156,10 @@ static inline spmv_status collect_codebook(spmv_device *d, const rows &A, value_
 
 /* ---- one encoding for all values of a matrix ------------------------------------------------- */
 
-/* Says whether VALUE_F32 loses nothing of it. */
+/* Says whether VALUE_F32 holds it, as spmv_is_float does. */
 static __device__ __forceinline__ bool is_float(double value) {
-    return __double_as_longlong((double)(float)value) == __double_as_longlong(value);
+    const bool is_small = fabs(value) < FLT_MIN && value != 0;
+    return __double_as_longlong((double)(float)value) == __double_as_longlong(value) && !is_small;
 }
 
 typedef struct value_facts {

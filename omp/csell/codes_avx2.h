@@ -92,6 +92,13 @@ AVX2_INLINE void widen_256(const uint8_t *codes, int32_t *at) {
         _mm256_store_si256((void *)(at + r), load_codes_256(codes + r, CSELL_COLUMN_8));
 }
 
+/* Returns the first n floats from there on as doubles, and 0: what follows them may be a signaling
+ * NaN. */
+AVX2_INLINE __m256d widen_floats_256(const uint8_t *from, int n) {
+    const __m128i is_one = _mm_cmpgt_epi32(_mm_set1_epi32(n), _mm_setr_epi32(0, 1, 2, 3));
+    return _mm256_cvtps_pd(_mm_and_ps(_mm_loadu_ps((const void *)from), (__m128)is_one));
+}
+
 /* Returns values from there on, in the lanes of the mask, in others 0. */
 AVX2_INLINE vec256 values_256(const slice_data *d, const uint8_t *values, int code, bool full,
                               uint32_t mask, const lanes_256 *lanes) {
@@ -104,7 +111,8 @@ AVX2_INLINE vec256 values_256(const slice_data *d, const uint8_t *values, int co
         return (vec256)_mm256_and_ps((__m256)v, (__m256)lanes->all_ones);
     }
     if (sizeof(real) == 8 && code == VALUE_F32)
-        v = (vec256)_mm256_cvtps_pd(_mm_loadu_ps((const void *)values));
+        v = full ? (vec256)_mm256_cvtps_pd(_mm_loadu_ps((const void *)values))
+                 : (vec256)widen_floats_256(values, __builtin_popcount(mask));
     else
         v = load_256(values);
     return full ? v : expand_256(v, lanes);

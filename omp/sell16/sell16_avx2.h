@@ -77,16 +77,19 @@ AVX2_INLINE lanes8 values_8(const real *codebook, const few_256 *few, const uint
 }
 
 /* Step k of a slice: values a, columns from there on. Padding has a column too, so every load is
- * allowed and only its product is left out; no length: there is none. */
+ * allowed. Its value is set to 0, since another value's product with x may overflow, and its
+ * product is left out, since x may be infinite. No length: there is no padding. */
 AVX2_INLINE void add_step(lanes8 *sum, lanes8 a, const uint16_t *columns, const real *x, bool wide,
                           const int32_t *length, int32_t k) {
+    mask4 low, high;
     ask_ahead(columns, HALF_PAGE / 4);
+    if (length) {
+        low = longer_than(length, k), high = longer_than(length + SELL16_LANES, k);
+        a = (lanes8){(lanes4)((mask4)a.low & low), (lanes4)((mask4)a.high & high)};
+    }
     a.low *= gather_4(x, columns, 0, wide);
     a.high *= gather_4(x, columns, SELL16_LANES, wide);
-    if (length) {
-        a.low = (lanes4)((mask4)a.low & longer_than(length, k));
-        a.high = (lanes4)((mask4)a.high & longer_than(length + SELL16_LANES, k));
-    }
+    if (length) a = (lanes8){(lanes4)((mask4)a.low & low), (lanes4)((mask4)a.high & high)};
     sum->low += a.low, sum->high += a.high;
 }
 

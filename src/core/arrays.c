@@ -594,6 +594,7 @@ static spmv_status create_from_device(spmv_ctx *ctx, const spmv_arrays *there, s
 }
 
 spmv_status spmv_mat_create(spmv_ctx *ctx, const spmv_arrays *arrays, spmv_mat **out) {
+    SPMV_DEFAULT_ENVIRONMENT;
     spmv_arrays a = SPMV_OPTS(spmv_arrays);
     GIVEN(ctx, out);
     *out = NULL;
@@ -614,6 +615,7 @@ spmv_status spmv_mat_create(spmv_ctx *ctx, const spmv_arrays *arrays, spmv_mat *
 }
 
 spmv_status spmv_mat_csr(spmv_ctx *ctx, const spmv_csr_view *view, spmv_mat **out) {
+    SPMV_DEFAULT_ENVIRONMENT;
     GIVEN(ctx, out);
     *out = NULL;
     GIVEN(ctx, ctx);

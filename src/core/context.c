@@ -44,6 +44,7 @@ int spmv_backend_available(const char *name) {
 }
 
 spmv_status spmv_ctx_create_lazily(const spmv_ctx_opts *opts, spmv_ctx **out) {
+    SPMV_DEFAULT_ENVIRONMENT;
     spmv_ctx_opts known = SPMV_OPTS(spmv_ctx_opts);
     GIVEN(NULL, out);
     *out = NULL;

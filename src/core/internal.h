@@ -3,6 +3,7 @@
 #define SPMV_INTERNAL_H
 
 #include "spmv_bench.h"
+#include "spmv_environment.h"
 #include "spmv_host.h"
 #include "spmv_kernel.h"
 #include "spmv_sum.h"

@@ -123,6 +123,7 @@ static spmv_status take_entries(spmv_mat *mat, const spmv_coo_view *view, unsign
 }
 
 spmv_status spmv_mat_coo(spmv_ctx *ctx, const spmv_coo_view *view, unsigned flags, spmv_mat **out) {
+    SPMV_DEFAULT_ENVIRONMENT;
     spmv_mat *mat = NULL;
     GIVEN(ctx, out);
     *out = NULL;

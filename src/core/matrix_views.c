@@ -39,6 +39,7 @@ static bool list_entries(spmv_mat *mat) {
 }
 
 spmv_status spmv_mat_entries(const spmv_mat *mat, spmv_coo_view *view) {
+    SPMV_DEFAULT_ENVIRONMENT;
     static const spmv_coo_view none;
     spmv_ctx *ctx = mat ? mat->ctx : NULL;
     GIVEN(ctx, view);
@@ -72,6 +73,7 @@ spmv_csr_view spmv_rows_with(const spmv_mat *mat, const double *values) {
 }
 
 spmv_status spmv_mat_rows(const spmv_mat *mat, spmv_csr_view *view) {
+    SPMV_DEFAULT_ENVIRONMENT;
     static const spmv_csr_view none;
     spmv_ctx *ctx = mat ? mat->ctx : NULL;
     GIVEN(ctx, view);
@@ -100,6 +102,7 @@ static void count(spmv_mat *mat) {
 }
 
 spmv_status spmv_mat_stats(const spmv_mat *mat, spmv_stats *out) {
+    SPMV_DEFAULT_ENVIRONMENT;
     static const spmv_stats none;
     spmv_ctx *ctx = mat ? mat->ctx : NULL;
     GIVEN(ctx, out);

@@ -285,6 +285,7 @@ static spmv_status copy_into(spmv_plan *copy, const spmv_plan *plan) {
 }
 
 spmv_status spmv_plan_copy(const spmv_plan *plan, spmv_plan **out) {
+    SPMV_DEFAULT_ENVIRONMENT;
     GIVEN(plan ? plan->device->ctx : NULL, out);
     *out = NULL;
     GIVEN(NULL, plan);
@@ -391,6 +392,7 @@ static spmv_plan_facts facts_of(const spmv_plan *plan) {
 }
 
 spmv_status spmv_plan_info(const spmv_plan *plan, spmv_plan_facts *out) {
+    SPMV_DEFAULT_ENVIRONMENT;
     spmv_ctx *ctx = plan ? plan->device->ctx : NULL;
     spmv_plan_facts facts = {0};
     GIVEN(ctx, out);

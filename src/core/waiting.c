@@ -221,12 +221,18 @@ static void prepare(spmv_waiting *w, int threads) {
     __atomic_store_n(&w->asleep, 1, __ATOMIC_RELAXED);
 }
 
-void spmv_waiting_prepare(spmv_waiting *w, int threads) {
+static void choose_waiting(spmv_waiting *w, int threads) {
     const bool chosen = __atomic_load_n(&w->look_at, __ATOMIC_RELAXED) == INT64_MAX;
-    if (threads < 2 || chosen || !begin_look(w)) return;
+    if (chosen || !begin_look(w)) return;
     prepare(w, threads);
     w->has_team = true; /* in a moment */
     end_look(w);
+}
+
+void spmv_waiting_prepare(spmv_waiting *w, int threads) {
+    if (threads < 2) return;
+    choose_waiting(w, threads);
+    spmv_environment_of_team(threads);
 }
 
 spmv_waiting *spmv_ctx_waiting(spmv_ctx *ctx) {

@@ -1,8 +1,7 @@
 /* value_codes.h: how a format stores the values of a whole matrix in the fewest bytes: as reals; as
- * floats, if every value survives the round trip bit for bit; as places, a byte each, in a
- * dictionary of at most VALUE_CODEBOOK_SIZE values (CSR-VI: Kourtis, Goumas, Koziris, CF'08); or
- * not at all, if they are one value. Formats and kernels on the host share this decoder;
- * value_set.h is the encoder. */
+ * floats, if they hold every value (spmv_is_float); as places, a byte each, in a dictionary of at
+ * most VALUE_CODEBOOK_SIZE values (CSR-VI: Kourtis, Goumas, Koziris, CF'08); or not at all, if they
+ * are one value. Formats and kernels on the host share this decoder; value_set.h is the encoder. */
 #ifndef SPMV_FORMATS_VALUE_CODES_H
 #define SPMV_FORMATS_VALUE_CODES_H
 

@@ -116,18 +116,12 @@ static inline void make_codebook(const spmv_csr_view *A, int64_t cut, bool codes
     list_values(set, codebook);
 }
 
-/* Says whether VALUE_F32 loses nothing of these. */
+/* Says whether VALUE_F32 holds these: spmv_is_float. */
 static inline bool are_floats(const double *values, int64_t n) {
     for (int64_t k = 0; k < n; k += TOGETHER) {
-        uint64_t differs = 0;
-        for (int64_t e = k; e < n && e < k + TOGETHER; e++) {
-            double narrowed = (float)values[e];
-            uint64_t before, after;
-            memcpy(&before, values + e, sizeof before);
-            memcpy(&after, &narrowed, sizeof after);
-            differs |= before ^ after;
-        }
-        if (differs) return false;
+        uint64_t misfits = 0;
+        for (int64_t e = k; e < n && e < k + TOGETHER; e++) misfits |= !spmv_is_float(values[e]);
+        if (misfits) return false;
     }
     return true;
 }

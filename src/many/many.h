@@ -3,6 +3,7 @@
 #define SPMV_MANY_PRIVATE_H
 
 #include "exchange.h"
+#include "spmv_environment.h"
 #include "spmv_many.h"
 #include "spmv_pieces.h"
 #include <stdbool.h>

@@ -152,6 +152,7 @@ static spmv_status check_options(spmv_world *world, const spmv_many_load_opts *g
 
 spmv_status spmv_many_mat_load(spmv_world *world, const char *path, const spmv_many_load_opts *opts,
                                spmv_many_mat **out) {
+    SPMV_DEFAULT_ENVIRONMENT;
     spmv_many_load_opts known = SPMV_OPTS(spmv_many_load_opts);
     spmv_load_opts load = SPMV_OPTS(spmv_load_opts);
     many_loaded l = {.own_cols = 0};
@@ -202,6 +203,7 @@ static spmv_status deal_out(spmv_world *world, const spmv_mat *mat, const spmv_m
 
 spmv_status spmv_many_mat_deal(spmv_world *world, spmv_mat *mat, const spmv_many_load_opts *opts,
                                spmv_many_mat **out) {
+    SPMV_DEFAULT_ENVIRONMENT;
     spmv_many_load_opts known = SPMV_OPTS(spmv_many_load_opts);
     if (!world || !out)
         return many_fail(world, SPMV_E_ARG, "spmv_many_mat_deal: %s is NULL",
@@ -219,6 +221,7 @@ spmv_status spmv_many_mat_deal(spmv_world *world, spmv_mat *mat, const spmv_many
 /* ---- of a loaded matrix --------------------------------------------------------------------- */
 
 spmv_status spmv_many_mat_stats(const spmv_many_mat *mat, spmv_stats *out) {
+    SPMV_DEFAULT_ENVIRONMENT;
     if (!mat) return many_fail(NULL, SPMV_E_ARG, "spmv_many_mat_stats: mat is NULL");
     if (!mat->stats.field && !mat->stats.rows && !mat->stats.hash)
         return many_fail(mat->world, SPMV_E_UNSUITABLE,
@@ -231,6 +234,7 @@ const int64_t *spmv_many_mat_numbers(const spmv_many_mat *mat) {
 }
 
 spmv_status spmv_many_mat_entries(const spmv_many_mat *mat, spmv_coo_view *view) {
+    SPMV_DEFAULT_ENVIRONMENT;
     if (!mat) return many_fail(NULL, SPMV_E_ARG, "spmv_many_mat_entries: mat is NULL");
     if (!mat->own.row)
         return many_fail(mat->world, SPMV_E_UNSUITABLE,

@@ -397,6 +397,7 @@ static spmv_status create(spmv_world *world, spmv_status status, const given *g,
 
 spmv_status spmv_many_mat_create(spmv_world *world, const spmv_many_rows *rows,
                                  spmv_many_mat **out) {
+    SPMV_DEFAULT_ENVIRONMENT;
     spmv_many_rows r = SPMV_OPTS(spmv_many_rows);
     if (!world || !out)
         return many_fail(world, SPMV_E_ARG, "spmv_many_mat_create: %s is NULL",
@@ -467,6 +468,7 @@ static spmv_status set_halo(spmv_many_mat *mat, spmv_many_halo halo) {
 }
 
 spmv_status spmv_many_mat_set_halo(spmv_many_mat *mat, spmv_many_halo halo) {
+    SPMV_DEFAULT_ENVIRONMENT;
     if (!mat) return many_fail(NULL, SPMV_E_ARG, "spmv_many_mat_set_halo: mat is NULL");
     return many_agree(mat->world, set_halo(mat, halo));
 }
@@ -518,6 +520,7 @@ static spmv_status set_values(spmv_many_mat *mat, const void *values) {
 }
 
 spmv_status spmv_many_mat_set_values(spmv_many_mat *mat, const void *values) {
+    SPMV_DEFAULT_ENVIRONMENT;
     if (!mat) return many_fail(NULL, SPMV_E_ARG, "spmv_many_mat_set_values: mat is NULL");
     return many_agree(mat->world, set_values(mat, values));
 }

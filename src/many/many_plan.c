@@ -149,6 +149,7 @@ static spmv_status compare_options(spmv_world *world, const spmv_plan_opts *opts
 
 spmv_status spmv_many_plan_create(spmv_many_mat *mat, const spmv_plan_opts *opts,
                                   spmv_many_plan **out) {
+    SPMV_DEFAULT_ENVIRONMENT;
     spmv_plan_opts known = SPMV_OPTS(spmv_plan_opts);
     if (!mat || !out)
         return many_fail(mat ? mat->world : NULL, SPMV_E_ARG, "spmv_many_plan_create: %s is NULL",
@@ -188,6 +189,7 @@ void spmv_many_plan_free(spmv_many_plan *plan) {
 
 spmv_status spmv_many_plan_info(const spmv_many_plan *plan, spmv_plan_facts *local,
                                 spmv_plan_facts *remote) {
+    SPMV_DEFAULT_ENVIRONMENT;
     if (!plan) return many_fail(NULL, SPMV_E_ARG, "spmv_many_plan_info: plan is NULL");
     spmv_world *world = plan->mat->world;
     spmv_plan_facts own = SPMV_OPTS(spmv_plan_facts);

@@ -236,6 +236,7 @@ static spmv_status open_world(spmv_world *world, const void *communicator,
 
 spmv_status spmv_world_create(const void *communicator, const spmv_world_opts *opts,
                               spmv_world **out) {
+    SPMV_DEFAULT_ENVIRONMENT;
     spmv_world_opts known = SPMV_OPTS(spmv_world_opts);
     if (!out) return many_fail(NULL, SPMV_E_ARG, "spmv_world_create: out is NULL");
     *out = NULL;

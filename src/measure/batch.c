@@ -98,6 +98,7 @@ static spmv_status check(const spmv_batch *b, const char *call) {
 
 spmv_status spmv_batch_create(const spmv_product *products, int nproducts, int launches,
                               double alpha, double beta, spmv_batch **out) {
+    SPMV_DEFAULT_ENVIRONMENT;
     GIVEN(NULL, out);
     *out = NULL;
     GIVEN(NULL, products);

@@ -248,7 +248,8 @@ static void explain(const trials *c, const candidate *chosen, spmv_tuning *t) {
         if (!other || c->entry[k].product_s < other->product_s) other = &c->entry[k];
     const candidate *said = chosen != baseline || !other ? chosen : other;
     /* A burst in the few samples of a kernel that is far behind makes it any number. */
-    const double most = 10, speedup = fmin(baseline->product_s / said->product_s, most);
+    const double most = 10, timed_s = said->product_s;
+    const double speedup = timed_s > 0 ? fmin(baseline->product_s / timed_s, most) : 1;
     const bool disturbed = c->is_timed && c->device && spmv_trials_are_disturbed(c);
     const char *more = speedup >= most ? "more than " : disturbed ? "about " : "";
     const char *doubt = disturbed ? ", disturbed" : "", *why = said->proposal->why;

@@ -31,7 +31,7 @@ static void add_value(sample *s, double value) {
     s->distinct += !s->used[at];
     s->used[at] = true;
     s->value[at] = bits;
-    s->all_f32 &= spmv_bits((double)(float)value) == bits;
+    s->all_f32 &= spmv_is_float(value);
 }
 
 /* Takes of evenly spaced rows where they begin, how long they are, and one entry. */

@@ -429,6 +429,7 @@ static spmv_status set_both(spmv_mat *mat, const void *values, spmv_place place,
 }
 
 spmv_status spmv_mat_set_values(spmv_mat *mat, const void *values, spmv_place place, void *stream) {
+    SPMV_DEFAULT_ENVIRONMENT;
     GIVEN(NULL, mat);
     if (mat->freed) return spmv_fail(mat->ctx, SPMV_E_ARG, "%s: mat was freed", __func__);
     if (mat->live) return spmv_live_refuse(mat);

@@ -60,14 +60,11 @@ static int count_distinct(const spmv_sample *s) {
     return set.count;
 }
 
-/* Returns the number of entries of a slice that survive the round trip through a float. */
+/* Returns the number of entries of a slice that can be stored as floats. */
 static int count_exact(const sample_slice *w) {
     int exact = 0;
     for (int r = 0; r < w->rows; r++)
-        for (int k = 0; k < w->len[r]; k++) {
-            const double value = w->values[w->begin[r] + k];
-            exact += spmv_bits((double)(float)value) == spmv_bits(value);
-        }
+        for (int k = 0; k < w->len[r]; k++) exact += spmv_is_float(w->values[w->begin[r] + k]);
     return exact;
 }
 

@@ -17,8 +17,8 @@
  * 5. codebook: the bit patterns of all values outside the long part, as unsigned numbers in
  *    ascending order, then zeros; only if there are at most 256 and codes = 1, else all zeros.
  * 6. Values of a slice of n entries in S steps: the fewest bytes of S R reals (STEP; if all rows of
- *    a step agree bit for bit), n (CODEBOOK; if there is one), 4 n (F32; if every value survives
- *    the round trip bit for bit; not in the f32 variant), n reals (RAW). Of equals the first.
+ *    a step agree bit for bit), n (CODEBOOK; if there is one), 4 n (F32; if floats hold every
+ *    value, spmv_is_float; not in the f32 variant), n reals (RAW). Of equals the first.
  *    codes = 0: RAW.
  * 7. FULL: the slice has a step, and the mask of each is 0xffffffff.
  * 8. Slices stand in order without gaps but the zeros up to CSELL_ALIGN in columns and values;

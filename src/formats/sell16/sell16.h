@@ -29,8 +29,8 @@
  * of a slice are about equally long; there are as many steps as the fourth longest has entries.
  * What the longer ones have besides, their tails, follows the steps, row by row. Padding: a column
  * of the slice, any value. Columns are distances from the slice's least, of 16 bits or (wide) 32;
- * values are all as the code says: reals; floats, if every value survives the round trip bit for
- * bit; uint8_t, places in the codebook; nothing, if all are codebook[0]. */
+ * values are all as the code says: reals; floats, if they hold every value
+ * (spmv_is_float); uint8_t, places in the codebook; nothing, if all are codebook[0]. */
 enum { SELL16_ROWS = 8, SELL16_LANES = 4, SELL16_MOST_SIGMA = 1 << 16 };
 typedef struct sell16_slice {
     int64_t slot, column; /* where it begins: its first entry; in columns[], a multiple of 8 */
