@@ -69,7 +69,7 @@ SPMV_LINKAGE const spmv_kernel spmv_auto_kernel;
 
 /* ---- arrays that may change ------------------------------------------------------------------ */
 
-typedef struct spmv_room { /* from aligned_alloc */
+typedef struct spmv_room { /* free() frees it */
     size_t bytes;
     unsigned char memory[] __attribute__((aligned(64)));
 } spmv_room;

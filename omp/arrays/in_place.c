@@ -267,7 +267,7 @@ enum { CHUNK_BITS = 10 }; /* rows of the product that are cleared together, when
 typedef struct target { /* where a share adds */
     real *sum;          /* [rows x k] */
     int64_t rows, k;
-    unsigned char *touched; /* [chunks] */
+    bool *touched; /* [chunks] */
 } target;
 
 static int64_t chunks_of(const product *m) {
@@ -277,7 +277,7 @@ static int64_t chunks_of(const product *m) {
 static void clear(const target *t, int64_t chunk) {
     const int64_t first = chunk << CHUNK_BITS;
     const int64_t rows = t->rows - first, all = rows >> CHUNK_BITS ? 1 << CHUNK_BITS : rows;
-    t->touched[chunk] = 1;
+    t->touched[chunk] = true;
     memset(t->sum + first * t->k, 0, (size_t)(all * t->k) * sizeof *t->sum);
 }
 
@@ -378,8 +378,8 @@ static void collect(const product *m, const target *t, int shares, int64_t chunk
 
 static void scatter_shares(const product *m, const target *t, int shares) {
     const int64_t chunks = chunks_of(m);
-    const int wanted = shares_for(m, m->k), team = wanted < shares ? wanted : shares;
-#pragma omp parallel num_threads(team) if (team > 1)
+    const bool is_short = shares_for(m, m->k) == 1;
+#pragma omp parallel num_threads(shares) if (!is_short)
     {
 #pragma omp for schedule(static, 1)
         for (int s = 0; s < shares; s++)
@@ -391,13 +391,14 @@ static void scatter_shares(const product *m, const target *t, int shares) {
 
 /* Memory for sums: what the last product left, if that is enough. Several products may run. A NULL:
  * nothing is kept. */
-static void *take_room(spmv_live *A, size_t bytes) {
+static spmv_room *take_room(spmv_live *A, size_t bytes) {
     spmv_room *room = A ? __atomic_exchange_n(&A->room, NULL, __ATOMIC_ACQ_REL) : NULL;
     if (room && room->bytes >= bytes) return room;
     free(room);
-    const size_t lines = 1 + (bytes + sizeof *room - 1) / sizeof *room;
-    room = aligned_alloc(sizeof *room, lines * sizeof *room);
-    if (room) room->bytes = bytes;
+    void *memory = NULL;
+    if (posix_memalign(&memory, sizeof *room, sizeof *room + bytes) != 0) return NULL;
+    room = memory;
+    room->bytes = bytes;
     return room;
 }
 
@@ -423,7 +424,7 @@ static spmv_status scatter(const spmv_plan *p, const product *m) {
     target t[MOST_SHARES];
     if (!room) return spmv_fail(p->device->ctx, SPMV_E_NOMEM, "out of memory for a product");
     real *sums = (real *)(void *)room->memory;
-    unsigned char *touched = room->memory + own * numbers * sizeof(real);
+    bool *touched = (bool *)room->memory + own * numbers * sizeof(real);
     memset(touched, 0, (size_t)shares * chunks);
     for (int s = 0; s < shares; s++)
         t[s] = (target){s == 0 && plain ? m->z : sums + ((size_t)s - direct) * numbers, m->out,
