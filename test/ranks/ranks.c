@@ -307,6 +307,21 @@ static void count_plan(int result, const char *what, const char *of, const char 
     count(result == RIGHT, what, of);
 }
 
+/* Says whether the ranks' facts add up to those of the whole: what is sent is received. */
+static int facts_add_up(const scene *s, const spmv_many_facts *f) {
+    enum { SUMS = 7, MOST = 2 };
+    const int64_t mine[SUMS] = {f->own_rows, f->own_cols,      f->own_nnz, f->received,
+                                f->sent,     f->receives_from, f->sends_to};
+    int64_t all[SUMS], most[MOST];
+    const int64_t largest[MOST] = {f->received, f->own_nnz};
+    MPI_Allreduce(mine, all, SUMS, MPI_INT64_T, MPI_SUM, MPI_COMM_WORLD);
+    MPI_Allreduce(largest, most, MOST, MPI_INT64_T, MPI_MAX, MPI_COMM_WORLD);
+    return f->rows == s->rows && f->cols == s->cols && all[0] == s->rows && all[1] == s->cols &&
+           all[2] == f->nnz && all[3] == all[4] && all[5] == all[6] &&
+           (all[3] > 0) == (all[5] > 0) && f->most_received == most[0] &&
+           f->most_own_nnz == most[1] && f->local_nnz + f->remote_nnz == f->own_nnz;
+}
+
 static void try_source(const char *source, spmv_partition partition, const char *kernel) {
     scene s = {0};
     spmv_many_mat *mat = NULL;
@@ -316,6 +331,8 @@ static void try_source(const char *source, spmv_partition partition, const char 
     const spmv_status status = spmv_many_mat_load(world, source, &opts, &mat);
     count(read && status == SPMV_OK, "load", source);
     if (status == SPMV_OK) {
+        spmv_many_facts f = SPMV_OPTS(spmv_many_facts);
+        count(spmv_many_mat_info(mat, &f) == SPMV_OK && facts_add_up(&s, &f), "facts", source);
         count_plan(try_plan(&s, mat, kernel, SPMV_F64, 1), "f64", source, kernel);
         count_plan(try_plan(&s, mat, kernel, SPMV_F32, 1), "f32", source, kernel);
         count_plan(try_plan(&s, mat, kernel, SPMV_F64, 3), "three vectors", source, kernel);
@@ -701,6 +718,107 @@ static void try_own_rows(spmv_precision p) {
     scene_free(&other);
 }
 
+/* ---- operands ------------------------------------------------------------------------------- */
+
+typedef struct array { /* [n] rows of k numbers, with others between, before and behind */
+    int64_t n, k, ld;
+    void *all, *at;
+} array;
+
+enum { AROUND = 5, MARK = 0x5a };
+
+static array array_of(int64_t n, int64_t k, int64_t ld) {
+    const size_t bytes = (size_t)(n * ld + k + 2 * AROUND) * sizeof(double);
+    char *all = memset(malloc(bytes), MARK, bytes);
+    return (array){n, k, ld, all, all + AROUND * sizeof(double)};
+}
+
+/* Says whether what lies around the numbers is as it was. */
+static int is_whole(const array *a, spmv_precision p) {
+    const size_t width = p == SPMV_F32 ? sizeof(float) : sizeof(double);
+    const char *all = a->all, *first = a->at, *end = first + (size_t)(a->n * a->ld + a->k) * width;
+    for (const char *c = all; c < end + AROUND * width; c++) {
+        const int64_t i = c < first ? -1 : (c - first) / (int64_t)width;
+        const int is_number = i >= 0 && i / a->ld < a->n && i % a->ld < a->k;
+        if (!is_number && *c != MARK) return 0;
+    }
+    return 1;
+}
+
+/* Leading dimensions differ between x, y, z and ranks; y is z or apart; scalars may be left out. */
+static int try_operands_of(const scene *s, const spmv_many_facts *f, const spmv_many_plan *plan,
+                           product p, uint64_t draw) {
+    static const double scalars[] = {1, -0.5, 0};
+    const uint64_t own = draw + 31 * (uint64_t)rank;
+    const int64_t gap[] = {own % 5, own / 5 % 5, own / 25 % 5};
+    const int apart = own / 125 % 2, has_alpha = draw / 3 % 2, has_beta = draw / 7 % 3 > 0;
+    p.alpha = has_alpha ? 2 : 1, p.beta = has_beta ? scalars[draw % 3] : 0;
+    array x = array_of(f->own_cols, p.k, p.k + gap[0]),
+          z = array_of(f->own_rows, p.k, p.k + gap[1]),
+          y = array_of(f->own_rows, p.k, p.k + (apart ? gap[2] : gap[1]));
+    double *packed = malloc((size_t)(f->own_rows * p.k) * sizeof *packed + 1);
+    for (int64_t n = 0; n < f->own_cols * p.k; n++)
+        put(x.at, n / p.k * x.ld + n % p.k, x_at(p.seed, col_at(f, n / p.k), n % p.k, p.precision),
+            p.precision);
+    for (int64_t n = 0; n < f->own_rows * p.k; n++) {
+        const double before = y_at(p.seed, row_at(f, n / p.k), n % p.k, p.precision);
+        put(z.at, n / p.k * z.ld + n % p.k, NAN, p.precision);
+        put(apart ? y.at : z.at, n / p.k * y.ld + n % p.k, p.beta == 0 ? NAN : before, p.precision);
+    }
+    const float alpha = (float)p.alpha, beta = (float)p.beta;
+    const int is_f32 = p.precision == SPMV_F32;
+    const spmv_call call = {.size = sizeof call,
+                            .alpha = has_alpha && !is_f32 ? &p.alpha : NULL,
+                            .beta = has_beta && !is_f32 ? &p.beta : NULL,
+                            .alpha_f32 = has_alpha && is_f32 ? &alpha : NULL,
+                            .beta_f32 = has_beta && is_f32 ? &beta : NULL,
+                            .x = x.at,
+                            .y = apart ? y.at : z.at,
+                            .z = z.at,
+                            .k = p.k,
+                            .ldx = gap[0] ? x.ld : 0,
+                            .ldy = gap[apart ? 2 : 1] ? y.ld : 0,
+                            .ldz = gap[1] ? z.ld : 0,
+                            .layout = SPMV_ROWS};
+    int right = spmv_many_apply(plan, &call) == SPMV_OK;
+    for (int64_t n = 0; n < f->own_rows * p.k; n++)
+        put(packed, n, get(z.at, n / p.k * z.ld + n % p.k, p.precision), p.precision);
+    right &= is_right(s, f, &p, packed) && is_whole(&x, p.precision) && is_whole(&y, p.precision) &&
+             is_whole(&z, p.precision);
+    free(packed);
+    free(x.all);
+    free(y.all);
+    free(z.all);
+    return on_all(right);
+}
+
+static void try_operands(const char *source, spmv_precision precision, int64_t vectors) {
+    scene s = {0};
+    spmv_many_mat *mat = NULL;
+    spmv_many_facts f = SPMV_OPTS(spmv_many_facts);
+    int right = read_scene(source, &s);
+    count(spmv_many_mat_load(world, source, NULL, &mat) == SPMV_OK, "load", source);
+    spmv_many_mat_info(mat, &f);
+    numbers = spmv_many_mat_numbers(mat);
+    is_square = s.rows == s.cols;
+    for (int kind = SPMV_HALO_LISTS; kind <= SPMV_HALO_REPLICATE; kind++) {
+        spmv_many_plan *plan = NULL;
+        const spmv_plan_opts opts = {
+            .size = sizeof opts, .precision = precision, .kernel = "csr_rows", .vectors = vectors};
+        spmv_many_mat_set_halo(mat, (spmv_many_halo)kind);
+        right &= spmv_many_plan_create(mat, &opts, &plan) == SPMV_OK;
+        for (uint64_t draw = 0; right && draw < 24; draw++) {
+            const int64_t k = 1 + (int64_t)(draw * 5 % (2 * (uint64_t)vectors + 2));
+            const product p = {.precision = precision, .k = k, .seed = draw};
+            right &= try_operands_of(&s, &f, plan, p, draw * 1009);
+        }
+        spmv_many_plan_free(plan);
+    }
+    count(right, "leading dimensions, y apart", source);
+    spmv_many_mat_free(mat);
+    scene_free(&s);
+}
+
 /* ---- failures ------------------------------------------------------------------------------- */
 
 static void expect(spmv_status got, spmv_status wanted, const char *words) {
@@ -758,6 +876,33 @@ static void try_no_call_of(int64_t k, spmv_many_halo kind) {
             right &= lacks ? isnan(y[n]) : isfinite(y[n]) && y[n] != -7;
     }
     count(right, "NaN for the others", "no call of others");
+    spmv_many_plan_free(plan);
+    spmv_many_mat_free(mat);
+}
+
+/* A rank whose call is refused, which has an x, gives NaN to the others in its place. */
+static void try_refused_call(spmv_many_halo kind) {
+    enum { SIDE = 12 };
+    spmv_many_mat *mat = NULL;
+    spmv_many_plan *plan = NULL;
+    spmv_many_facts f = SPMV_OPTS(spmv_many_facts);
+    double x[SIDE], y[SIDE];
+    spmv_many_mat_load(world, "gen:dense:12", NULL, &mat);
+    spmv_many_mat_set_halo(mat, kind);
+    count(spmv_many_plan_create(mat, NULL, &plan) == SPMV_OK, "plan", "a refused call");
+    spmv_many_mat_info(mat, &f);
+    for (int fault = 0; fault < 4; fault++) {
+        const int is_wrong = rank == size - 1;
+        spmv_call call = {.size = sizeof call, .x = x, .z = y};
+        for (int n = 0; n < SIDE; n++) x[n] = 1, y[n] = -7;
+        if (is_wrong && fault == 0) call.op = SPMV_TRANSPOSE;
+        if (is_wrong && fault == 1) call.dot_zz = y;
+        if (is_wrong && fault == 2) call.w = x;
+        if (is_wrong && fault == 3) call.z = NULL;
+        int right = (spmv_many_apply(plan, &call) == SPMV_OK) == !is_wrong;
+        for (int64_t n = 0; n < f.own_rows; n++) right &= is_wrong ? y[n] == -7 : isnan(y[n]);
+        count(right, "NaN for the others", "a refused call");
+    }
     spmv_many_plan_free(plan);
     spmv_many_mat_free(mat);
 }
@@ -1080,6 +1225,11 @@ static void try_usual(void) {
         try_no_call_of(k, SPMV_HALO_LISTS);
         try_no_call_of(k, SPMV_HALO_REPLICATE);
     }
+    try_refused_call(SPMV_HALO_LISTS);
+    try_refused_call(SPMV_HALO_REPLICATE);
+    try_operands("gen:random:60:5", SPMV_F64, 3);
+    try_operands("gen:random:40:3:300", SPMV_F32, 1);
+    try_operands("gen:dense:2x3000", SPMV_F64, 2);
     try_kernel_without_all();
     try_talk();
     try_failures();
