@@ -144,8 +144,19 @@ class Schema(unittest.TestCase):
         self.assertGreater(len(records), 10)
         for record in records:
             self.assertEqual(breaches(record, schema), [])
+        self.assert_complete(records)
         self.assertNotEqual(breaches({**records[0], "status": 3}, schema), [])
         self.assertNotEqual(breaches({**records[0], "surprise": 3}, schema), [])
+
+    def assert_complete(self, records):
+        """What a product on a processor has is in each record of one that was checked and timed; some have more."""
+        more = {"prep": {"tune_s"}, "check": {"first_bad_row", "first_bad_vector", "stage"}, "store": {"values"},
+                "timing": {"clk_sm_before_Hz", "clk_sm_after_Hz", "temperature_before_C", "temperature_after_C",
+                           "median_low_s", "median_high_s"}}
+        for record in (record for record in records if record["status"] == "ok"):
+            for group, names in more.items():
+                missing = {name for name, value in record[group].items() if value is None}
+                self.assertLessEqual(missing, names, (group, record["config"]["requested"]))
 
 
 if __name__ == "__main__":

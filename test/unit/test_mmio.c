@@ -536,6 +536,64 @@ static void test_dialects(void **state) {
     unlink(name);
 }
 
+/* Every word that is taken in a banner, and what the matrix is then. */
+static const struct {
+    int which; /* word of the banner, after its name */
+    const char *words, *meaning;
+} spellings[] = {
+    {1, "coordinate coordinates coord coo sparse triplet triplets ijv", "coordinate"},
+    {1, "array dense", "array"},
+    {2,
+     "real double float single float32 float64 float16 half real32 real64 double-precision numeric",
+     "real"},
+    {2,
+     "integer unsigned-integer unsigned unsigned_integer uint signed-integer int int32 int64 "
+     "uint32 "
+     "uint64 int8 int16 uint8 uint16 long unsigned_int bool boolean logical",
+     "integer"},
+    {2, "pattern binary bool boolean logical", "pattern"},
+    {3, "general unsymmetric nonsymmetric asymmetric non-symmetric gen unsym", "general"},
+    {3, "symmetric sym symm symmetrical herm self-adjoint selfadjoint hermitian", "symmetric"},
+    {3,
+     "skew-symmetric skew-hermitian skew_symmetric skewsymmetric skew skew-sym antisymmetric "
+     "anti-symmetric",
+     "skew"},
+};
+
+static void try_spelling(int which, const char *word, const char *meaning) {
+    const char *parts[] = {"matrix", "coordinate", "real", "general"};
+    char text[200], expected[100];
+    spmv_coo coo;
+    parts[which] = word;
+    const bool listed = which != 1 || meaning[0] == 'c',
+               has_values = strcmp(meaning, "pattern") != 0;
+    append(text, "%%%%MatrixMarket %s %s %s %s\n%s", parts[0], parts[1], parts[2], parts[3],
+           !listed      ? "1 1\n7\n"
+           : has_values ? "2 2 1\n2 1 7\n"
+                        : "2 2 1\n2 1\n");
+    append(expected, "%s %s %s %s", listed ? "2x2" : "1x1", which == 2 ? meaning : "real",
+           which == 3 ? meaning : "general",
+           !listed      ? "1,1=7"
+           : has_values ? "2,1=7"
+                        : "2,1");
+    if (read_matrix(write_bytes("a.mtx", text, strlen(text)), 1, &coo) != SPMV_OK)
+        fail_msg("%s\n%s", spmv_ctx_error(ctx), text);
+    if (strcmp(words_of(&coo), expected) != 0)
+        fail_msg("%sis '%s', not '%s'", text, words_of(&coo), expected);
+    spmv_coo_free(&coo);
+}
+
+static void test_spellings_of_the_banner(void **state) {
+    (void)state;
+    for (size_t k = 0; k < LENGTH(spellings); k++) {
+        char words[300], *rest = words;
+        append(words, "%s", spellings[k].words);
+        for (const char *word; (word = strtok_r(rest, " ", &rest));)
+            try_spelling(spellings[k].which, word, spellings[k].meaning);
+    }
+    unlink(name);
+}
+
 #define RETURN \
     " found a carriage return (byte 0x0D) that no line feed follows, expected lines that end in " \
     "LF or CR LF: tr '\\r' '\\n' <FILE mends old Mac line ends"
@@ -726,6 +784,7 @@ int main(void) {
         cmocka_unit_test(test_legal),
         cmocka_unit_test(test_refused),
         cmocka_unit_test(test_dialects),
+        cmocka_unit_test(test_spellings_of_the_banner),
         cmocka_unit_test(test_what_nobody_sees_is_named),
         cmocka_unit_test(test_returns_without_end),
         cmocka_unit_test(test_vectors),
