@@ -179,6 +179,25 @@ class Program(Seeded):
         A.data = A.data.copy()
         A.data.flags.writeable = False
 
+    def fewer_lines(self, A):
+        """The matrix of the first lines, in the same arrays: addresses and types are equal, and lengths are not."""
+        lines = int(self.rng.integers(1, len(A.indptr)))
+        shape = (A.shape[0], lines) if A.format == "csc" else (lines * (A.shape[0] // (len(A.indptr) - 1)), A.shape[1])
+        self.put(type(A)((A.data, A.indices, A.indptr[:lines + 1]), shape=shape))
+
+    def fewer_of_all(self, A):
+        n = int(self.rng.integers(1, A.nnz))
+        self.put(type(A)((A.data[:n], (A.row[:n], A.col[:n])), shape=A.shape))
+
+    def more_columns(self, A):
+        self.put(type(A)((A.data, A.indices, A.indptr), shape=(A.shape[0], A.shape[1] + A.shape[1] % 3 * 4)))
+
+    def other_blocks(self, A):
+        """The same arrays, read as blocks with height and width exchanged."""
+        n, tall, wide = A.data.shape
+        self.put(type(A)((A.data.reshape(n, wide, tall), A.indices, A.indptr),
+                         shape=(wide * (len(A.indptr) - 1), tall * (A.shape[1] // wide))))
+
     def set_entry(self, A):
         A[self.rng.integers(A.shape[0]), self.rng.integers(A.shape[1])] = 3
 
@@ -223,7 +242,8 @@ class Program(Seeded):
             self.matrices = [*self.matrices[-3:], A]
 
     STEPS = (write_values, write_some, write_through_view, write_nan, exchange_values, other_type, reinterpret, write_places,
-             exchange_places, write_lines, fewer_entries, exchange_all, wide_places, with_gaps, read_only, set_entry,
+             exchange_places, write_lines, fewer_entries, exchange_all, wide_places, with_gaps, read_only, fewer_lines,
+             fewer_of_all, more_columns, other_blocks, set_entry,
              in_place, scale, copy, alias, share, transpose, convert, cut, add, replace)
 
 

@@ -1,7 +1,10 @@
 """src/bindings/python, with the library of the build that is tested: products against SciPy's in extended precision,
 values, plans, errors, threads. What needs a GPU is in test_binding_gpu.py."""
+import collections
+import contextlib
 import ctypes
 import gc
+import importlib
 import importlib.util
 import os
 import pathlib
@@ -423,6 +426,103 @@ class Products(Case):
             imaginary.plan()
 
 
+class Drawn(Case):
+    """Products of random matrices with operands that lie anyhow, into arrays that lie anyhow. All numbers are small integers, so
+    that sums are exact; what lies between those of a view is NaN, and must stay so."""
+
+    def setUp(self):
+        self.rng = np.random.default_rng(11)
+
+    def choose(self, things):
+        return things[self.rng.integers(len(things))]
+
+    def numbers(self, shape, dtype):
+        return self.rng.integers(-8, 9, shape).astype(dtype)
+
+    def matrix(self):
+        rows, cols = (self.choose([1, 2, *self.rng.integers(1, 30, 4)]) for _ in range(2))
+        made = sparse.random(rows, cols, self.rng.random() / 2, random_state=int(self.rng.integers(2**31)))
+        made.data = self.numbers(made.nnz, self.choose([np.float64, np.float32]))
+        made = made.asformat(self.choose(["csr", "csr", "csc", "coo", "bsr"]))
+        if made.format in ("csr", "csc") and self.rng.random() < 0.3:
+            made.indices, made.indptr = made.indices.astype(np.int64), made.indptr.astype(np.int64)
+        if made.format in ("csr", "csc") and self.rng.random() < 0.3:  # longer than what they hold
+            made.data, made.indices = np.append(made.data, [np.nan] * 3).astype(made.dtype), np.append(made.indices, [9] * 3)
+        return made
+
+    def lying(self, n, k, dtype):
+        """(an array of NaN, a view of it) of one vector or several, in one of the ways that arrays lie."""
+        if k is None:
+            room = np.full(3 * n + 8, np.nan, dtype)
+            return room, self.choose([room[3:n + 3], room[2:2 * n + 2:2], room[n + 2:2:-1][:n]])
+        gap = int(self.rng.integers(4))
+        room = np.full((2 * n + 4, 2 * k + gap + 4), np.nan, dtype, order=self.choose("CF"))
+        return room, self.choose([room[1:n + 1, 2:k + 2], room[:n, :k], room[n:0:-1, :k], room[:n, k:0:-1], room[:n, 1:2 * k + 1:2], room[:2 * n:2, :k]])
+
+    def operand(self, n, k, dtype):
+        room, x = self.lying(n, k, dtype)
+        x[...] = self.numbers(x.shape, dtype)
+        if self.rng.random() < 0.2:
+            room.flags.writeable = False
+        elif self.rng.random() < 0.3:
+            x = self.choose([np.ascontiguousarray, np.asfortranarray])(x)
+        return x
+
+    def test_products_are_those_of_dense_arrays(self):
+        self.products, before = 0, spmv.stats()["library"]
+        for n in range(60):
+            S = self.matrix()
+            A, D = spmv.matrix(S), S.toarray().astype(np.float64)
+            for turn in range(6):
+                with self.subTest(matrix=n, turn=turn, kind=S.format, shape=S.shape, dtype=S.dtype):
+                    self.multiply(*self.choose([(A, D), (A.T, D.T)]))
+                if turn == 3 and S.format in ("csr", "csc"):
+                    own = S.copy()
+                    own.data = own.data[:S.nnz]
+                    own.indices, key = own.indices[:S.nnz], self.choose([..., slice(None, None, 2)])
+                    own.data[key] = A.values[key] = self.numbers(own.data[key].shape, S.dtype)
+                    D[...] = own.toarray()
+        self.assertEqual(spmv.stats()["library"] - before, self.products)
+
+    def multiply(self, A, D):
+        k = self.choose([None, 1, 2, 3, 5, 8, 11])
+        x = self.operand(D.shape[1], k, self.choose([A.dtype, A.dtype, np.float64, np.float32]))
+        dtype, before, wanted = np.result_type(A.dtype, x.dtype), x.copy(), D @ x
+        way = self.rng.integers(5)
+        if way == 0:
+            room, out = self.lying(D.shape[0], k, dtype)
+            self.into(A, x, room, out, wanted)
+        elif way == 1 and k != 1:
+            w = self.operand(D.shape[0], k, dtype)
+            y, wy, yy = A.dot(x, w=w)
+            self.assertEqual((y.tolist(), wy.tolist(), yy.tolist()),
+                             (wanted.tolist(), (w * wanted).sum(axis=0).tolist(), (wanted * wanted).sum(axis=0).tolist()))
+        elif way == 2:
+            self.same(x.T @ A.T, wanted.T, dtype)
+        else:
+            self.same(A @ x, wanted, dtype)
+        np.testing.assert_array_equal(x, before)
+        self.products += 1
+
+    def same(self, y, wanted, dtype):
+        self.assertEqual((y.dtype, y.shape), (dtype, wanted.shape))
+        np.testing.assert_array_equal(y, wanted)
+
+    def into(self, A, x, room, out, wanted):
+        """Refused are arrays with neither rows nor columns that are contiguous; those stay as they were."""
+        try:
+            self.assertIs(A.dot(x, out=out), out)
+        except ValueError:
+            row, column = (out.strides[0], out.itemsize) if out.ndim == 1 else out.strides
+            is_row = out.ndim == 2 and len(out) == 1 and column > 0
+            self.assertFalse(is_row or row == out.itemsize and column > 0 or column == out.itemsize and row > 0, out.strides)
+            self.products -= 1
+        else:
+            self.same(out, wanted, out.dtype)
+            out[...] = np.nan
+        self.assertTrue(np.isnan(room).all())
+
+
 class SeveralVectors(Case):
     """Products of X, however it lies: by SciPy's, with nothing copied, in one call of the library."""
 
@@ -674,6 +774,29 @@ class Lives(Case):
         new[:] = 7
         np.testing.assert_allclose(A @ x, 2.5 * y)
 
+    def test_nothing_of_the_library_outlives_a_matrix(self):
+        made, freed = collections.Counter(), collections.Counter()
+
+        def counting(counter, name):
+            own = getattr(_library.lib, name)
+
+            def counted(*arguments):
+                counter[name.split("_")[1]] += 1
+                return own(*arguments)
+            return unittest.mock.patch.object(_library.lib, name, counted)
+        with contextlib.ExitStack() as patches:
+            for kind in "ctx", "mat", "plan":
+                patches.enter_context(counting(made, f"spmv_{kind}_create"))
+                patches.enter_context(counting(freed, f"spmv_{kind}_free"))
+            A = spmv.matrix(random_matrix((60, 50)))
+            A @ np.ones(50), A @ np.ones((50, 3)), A.T @ np.ones(60), A.plan(kernel="csr_rows")
+            A.values[...] = 3
+            A @ np.ones(50)
+            del A
+            gc.collect()
+            self.assertGreater(made["plan"], 3)
+            self.assertEqual(freed, made)
+
     def test_the_source_may_get_another_shape(self):
         S = random_matrix((60, 50))
         A, y = spmv.matrix(S), S.T @ np.ones(60)
@@ -746,6 +869,44 @@ class Plans(Case):
         self.assertEqual(info["plans"][0]["kernel"], "sell_slices")
         A.plan(kernel="csr_rows")
         self.assertEqual(A.info()["plans"][0]["kernel"], "csr_rows")
+
+    def plans_of(self, product):
+        """What the library is asked for by the plans that a product makes, but for what is as in spmv_plan_opts."""
+        given, create = [], _library.lib.spmv_plan_create
+        usual = {"kernel": b"auto", "op": _library.AS_IS, "vectors": 1, "layout": _library.COLUMNS}
+
+        def seen(matrix, options, out):
+            values = {name: getattr(options, name) for name, _ in options._fields_ if name not in ("size", "settings")}
+            given.append({name: value for name, value in values.items() if value != usual.get(name, 0) and value is not None})
+            return create(matrix, options, out)
+        with unittest.mock.patch.object(_library.lib, "spmv_plan_create", seen):
+            for _ in range(3):
+                product()
+        return given
+
+    def test_the_library_is_asked_for_what_was_said(self):
+        A, X = spmv.matrix(random_matrix((60, 50))), np.ones((50, 3))
+        rows = {"layout": _library.ROWS}
+        for product, asked in ((lambda: A @ X[:, 0], {}), (lambda: A @ X, {"vectors": 3, **rows}),
+                               (lambda: A @ np.asfortranarray(X[:, :2]), {"vectors": 2}),
+                               (lambda: A.T @ np.ones(60), {"op": _library.TRANSPOSE})):
+            self.assertEqual(self.plans_of(product), [asked])
+        f32 = spmv.matrix(random_matrix((60, 50), dtype=np.float32))
+        self.assertEqual(self.plans_of(lambda: f32 @ np.ones(50, np.float32)), [{"precision": _library.F32}])
+        self.assertEqual(self.plans_of(lambda: f32 @ np.ones(50)), [{}])
+        for said, asked in (({"expected": 1000}, {"expected_calls": 1000, **rows}),
+                            ({"kernel": "csr_rows", "refill": True}, {"kernel": b"csr_rows", "refill": 1, **rows}),
+                            ({"vectors": 4}, {"vectors": 4, **rows}), ({"vectors": 4, "order": "F"}, {"vectors": 4}),
+                            ({"threads": 1}, {"threads": 1, **rows}),
+                            ({"kernel": "sell_slices", "settings": {"slice": 8, "sigma": 16}},
+                             {"kernel": b"sell_slices", "nsettings": 2, **rows})):
+            self.assertEqual(self.plans_of(lambda: A.plan(**said)), 3 * [asked])
+
+    def test_the_program_gets_the_words(self):
+        with unittest.mock.patch.object(os, "execv") as execv, unittest.mock.patch.object(sys, "argv", ["here", "-V", "x"]):
+            importlib.import_module("spmv._program").main()
+        self.assertEqual(execv.call_args[0][1], ["spmv", "-V", "x"])
+        self.assertEqual(execv.call_args[0][0].name, "spmv")
 
     def test_errors_have_the_librarys_text(self):
         S = random_matrix((60, 50))
@@ -970,6 +1131,9 @@ class Structs(unittest.TestCase):
                  "spmv_call": _library.Call}
         prints = "".join(f'printf("{c} {m} %zu\\n", offsetof({c}, {m}));' for c, s in pairs.items() for m, _ in s._fields_)
         prints += "".join(f'printf("{c} size %zu\\n", sizeof({c}));' for c in pairs)
+        constants = {"E_BACKEND": "NO_BACKEND", "E_UNSUITABLE": "UNSUITABLE",
+                     **{name: name for name in "F64 F32 HOST DEVICE BORROW VOLATILE AS_IS TRANSPOSE COLUMNS ROWS".split()}}
+        prints += "".join(f'printf("{name} %d\\n", SPMV_{name});' for name in constants)
         source = f"#include <spmv.h>\n#include <stdio.h>\nint main(void) {{ {prints} }}\n"
         with tempfile.TemporaryDirectory() as folder:
             compiler = os.environ.get("CC", "gcc").split()
@@ -977,6 +1141,7 @@ class Structs(unittest.TestCase):
             said = subprocess.run([f"{folder}/a"], capture_output=True, text=True, check=True).stdout
         ours = [f"{c} {m} {getattr(s, m).offset}" for c, s in pairs.items() for m, _ in s._fields_]
         ours += [f"{c} size {ctypes.sizeof(s)}" for c, s in pairs.items()]
+        ours += [f"{name} {getattr(_library, own)}" for name, own in constants.items()]
         self.assertEqual(said.splitlines(), ours)
 
 
