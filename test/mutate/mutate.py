@@ -2,7 +2,7 @@
 """mutate.py: plants faults in the source, one at a time, and says which of them no test notices.
 
     mutate.py                       the faults of faults.txt, written by hand
-    mutate.py --generated [SEED]    100 that are drawn from all that operators.py can make
+    mutate.py --generated [SEED]    100 that are drawn from all that operators.py can make; --count N: so many
     mutate.py --only WORD           those whose name or file holds WORD
     mutate.py --jobs N              N at a time, each in a copy of its own
     mutate.py --check               says whether the text of each of faults.txt stands in its file
@@ -110,22 +110,28 @@ def spelt_out(test, file):
     return [test.replace("KERNEL", kernel).replace("FORMAT", form)]
 
 
-def generated(seed):
-    """The sample with that seed: every file is drawn as often as it has places for a fault."""
-    tracked = subprocess.run(["git", "ls-files", "*.c", "*.h"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+def generated(seed, only):
+    """The sample with that seed: every file is drawn as often as it has places for a fault. only: a path, of files or a folder
+    alone; or a word."""
+    lines = bearing()
+    tracked = subprocess.run(["git", "ls-files", "*.c", "*.h", "src/*.py"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     places = []
     for file in tracked.split():
-        fits = [tests for pattern, tests in bearing() if fnmatch.fnmatch(file, pattern)]
+        if "/" in only and only not in file:
+            continue
+        fits = [tests for pattern, tests in lines if fnmatch.fnmatch(file, pattern)]
         tests = list(itertools.chain(*fits)) if all(fits) else []
         tests = list(itertools.chain(*(spelt_out(test, file) for test in tests)))
         if tests:
             text = read(os.path.join(ROOT, file))
-            places += [(file, list(dict.fromkeys(tests)), text, change) for change in operators.changes(text)]
+            left_out = [pattern.split(":")[1] for pattern, _ in lines if pattern.startswith(f"{file}:")]
+            places += [(file, list(dict.fromkeys(tests)), text, change) for change in operators.changes(file, text, left_out)]
     random.Random(seed).shuffle(places)
     for file, tests, text, (at, old, new) in places:
         line = text.count("\n", 0, at) + 1
         whole = text.splitlines()[line - 1].strip()
-        place = f"{file}:{line}: '{old}' becomes '{new}' at {at - text.rfind(chr(10), 0, at) - 1} in: {whole}"
+        old_line = " ".join(old.split())
+        place = f"{file}:{line}: '{old_line}' becomes '{new}' at {at - text.rfind(chr(10), 0, at) - 1} in: {whole}"
         yield Fault(place, file, tests, text[:at] + new + text[at + len(old):])
 
 
@@ -178,7 +184,8 @@ def copy_tree():
 
 def targets(tests):
     units = [f"build/omp/test/{test.split(':')[0]}" for test in tests if "/" not in test]
-    program = ["omp"] if len(units) < len(tests) else []
+    libraries = [f"build/omp/{name}" for name in ("libspmv.so", "parts.a") if any(test.startswith("ranks/") for test in tests)]
+    program = ["omp"] if any(test.startswith(("python/", "cli/")) for test in tests) else libraries
     wrong = ["build/omp/spmv-wrong"] if any("test_wrong" in test for test in tests) else []
     return program + wrong + units
 
@@ -233,7 +240,12 @@ class Objects:
 # ---- the tests ----------------------------------------------------------------------------------------
 
 
+RANKS = "test/ranks/ranks.c"
+
+
 def source_of(test):
+    if test.startswith("ranks/"):
+        return RANKS
     if "/" not in test:
         return f"test/unit/{test.split(':')[0]}.c"
     return test.split(":")[0].join(["test/", ".sh" if test.startswith("cli/") else ""])
@@ -256,6 +268,13 @@ def command_of(test):
     if test.startswith("python/"):
         file, *case = test.split(":")
         return [os.environ.get("PYTHON", sys.executable), "-B", f"test/{file}", "-f", *(["-k", case[0]] if case else [])]
+    if test.startswith("ranks/"):
+        program, ranks = "build/omp/ranks_mutate", test.split(":")[0].removeprefix("ranks/")
+        words = test.partition(":")[2].replace(",", " ")
+        return ["sh", "-c", f"[ {program} -nt {RANKS} ] || mpicc.openmpi -std=gnu11 -O1 -fopenmp -D_GNU_SOURCE -Iinclude {RANKS} "
+                            f"-o {program} -Lbuild/omp -lspmv -Wl,-rpath,'$ORIGIN' -lm; "
+                            f"sh src/many/build.sh build/omp; "
+                            f"timeout -k 1 60 mpiexec.openmpi --allow-run-as-root --oversubscribe -n {ranks} {program} {words}"]
     if test.startswith("cli/"):
         folder = os.path.join(HOME, "cli")
         name = test.removeprefix("cli/")
@@ -356,6 +375,14 @@ class Tests:
             self.build(tests)
 
 
+def is_source(fault):
+    """Says whether a file of Python is still one."""
+    try:
+        return not fault.file.endswith(".py") or compile(fault.mutated, fault.file, "exec", dont_inherit=True) is not None
+    except SyntaxError:
+        return False
+
+
 # ---- a run --------------------------------------------------------------------------------------------
 
 
@@ -363,12 +390,13 @@ def ask(fault, tests, old):
     """(what became of the fault in the copy, the test that found it); the objects `old` are those of the source as it is. Tests
     that take least come first, and are linked when they are asked."""
     asked = sorted(fault.tests, key=lambda test: tests.seconds[test])
-    if make(asked[:1], old).returncode:
+    is_built = not fault.file.endswith(".py") and not fault.file.startswith("src/many/mpi/")
+    if is_built and make(asked[:1], old).returncode or not is_source(fault):
         return "does not compile", ""
-    if not any(is_other for _, is_other in tests.objects.changed()):
+    if is_built and not any(is_other for _, is_other in tests.objects.changed()):
         return "same code", ""
     for test in filter(lambda test: test not in tests.failing, asked):
-        if make([test], old).returncode:
+        if is_built and make([test], old).returncode:
             return "does not compile", ""
         ended, _ = passes(test, 10 + 4 * tests.seconds[test])
         if not ended:
@@ -388,6 +416,8 @@ def plant(fault, tests):
             result = ask(fault, tests, ())
     finally:
         tests.objects.put_back()
+        for library in glob.glob(os.path.join(TREE, "build", "omp", "libspmv_*mpi*.so")) if "/mpi/" in fault.file else ():
+            os.remove(library)
         write(path, original)
         os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
     return result if not result[1] or tests.holds(result[1]) else plant(fault, tests)
@@ -455,6 +485,7 @@ def share_out(jobs):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n", maxsplit=1)[0])
     parser.add_argument("--generated", nargs="?", const=1, type=int, metavar="SEED")
+    parser.add_argument("--count", type=int, default=SAMPLE, metavar="N")
     parser.add_argument("--only", default="", metavar="WORD")
     parser.add_argument("-v", "--verbose", action="store_true")
     parser.add_argument("--check", action="store_true")
@@ -470,9 +501,9 @@ def main():
     copy_tree()
     if o.jobs > 1 and o.job is None:
         share_out(o.jobs)
-    faults = written() if o.generated is None else generated(o.generated)
+    faults = written() if o.generated is None else generated(o.generated, o.only)
     wanted = (fault for fault in faults if o.only in fault.name or o.only == fault.file)
-    most = SAMPLE if o.generated is not None else -1
+    most = o.count if o.generated is not None else -1
     if o.job is not None:  # what they leave is for the one that started them
         wanted, most = itertools.islice(wanted, o.job, None, o.jobs), most // o.jobs
     sys.exit(run(wanted, most, o.verbose, o.jobs > 1 and o.job is None))
