@@ -16,8 +16,8 @@ static bool is_empty(const block *b) {
     return b->lines == 0 || b->length == 0;
 }
 
-static size_t span(const block *b) { /* in numbers */
-    return is_empty(b) ? 0 : (size_t)(b->lines - 1) * (size_t)b->ld + (size_t)b->length;
+static size_t span(const block *b) { /* in numbers, of a block that is not empty */
+    return (size_t)(b->lines - 1) * (size_t)b->ld + (size_t)b->length;
 }
 
 static inline bool overlap(const void *a, size_t a_bytes, const void *b, size_t b_bytes) {
@@ -38,8 +38,8 @@ static bool meets_line(const block *b, size_t width, uintptr_t first, uintptr_t 
 /* Says whether they have a number in common. Their lines may lie between each other: then each
  * line of one is looked for in the other. */
 static bool meet(const block *a, const block *b, size_t width) {
-    if (!overlap(a->at, span(a) * width, b->at, span(b) * width)) return false;
     if (is_empty(a) || is_empty(b)) return false;
+    if (!overlap(a->at, span(a) * width, b->at, span(b) * width)) return false;
     for (int64_t i = 0; i < a->lines; i++) {
         const uintptr_t first = (uintptr_t)a->at + (uintptr_t)(i * a->ld) * width;
         if (meets_line(b, width, first, first + (uintptr_t)a->length * width)) return true;
@@ -446,18 +446,13 @@ static spmv_status check_ld(const spmv_plan *plan, const spmv_operands *v, const
     return SPMV_OK;
 }
 
-/* On a GPU they are read while z is written. */
-static spmv_status check_scalars(const spmv_plan *plan, scalars s, const block *z) {
-    const void *const scalar[] = {s.alpha, s.beta};
-    static const char *const name[] = {"alpha", "beta"};
-    for (int k = 0; k < 2; k++) {
-        const block one = {scalar[k], 1, 1, 1};
-        if (scalar[k] && meet(&one, z, spmv_plan_width(plan)))
-            return spmv_fail(plan->device->ctx, SPMV_E_ARG,
-                             "spmv_apply: %s, at %p on the device, lies in z, at %p", name[k],
-                             scalar[k], z->at);
-    }
-    return SPMV_OK;
+/* A scalar in a GPU's memory is read while z is written. */
+static spmv_status check_scalar(const spmv_plan *plan, const char *name, const void *scalar,
+                                const block *z) {
+    const block one = {scalar, 1, 1, 1};
+    if (!scalar || !meet(&one, z, spmv_plan_width(plan))) return SPMV_OK;
+    return spmv_fail(plan->device->ctx, SPMV_E_ARG,
+                     "spmv_apply: %s, at %p on the device, lies in z, at %p", name, scalar, z->at);
 }
 
 static spmv_status check_y(const spmv_plan *plan, const spmv_call *call, const spmv_operands *v,
@@ -498,7 +493,10 @@ static spmv_status check_operands(const spmv_plan *plan, const spmv_call *call, 
     TRY(check_ld(plan, v, "ldz", plan->rows, v->ldz));
     if (s.beta) TRY(check_ld(plan, v, "ldy", plan->rows, ld_of(v, plan->rows, call->ldy)));
     if (plan->rows == 0) return SPMV_OK;
-    if (plan->scalars == SPMV_DEVICE) TRY(check_scalars(plan, s, &z));
+    if (plan->scalars == SPMV_DEVICE) {
+        TRY(check_scalar(plan, "alpha", s.alpha, &z));
+        TRY(check_scalar(plan, "beta", s.beta, &z));
+    }
     return s.beta ? check_y(plan, call, v, &z) : SPMV_OK;
 }
 
