@@ -60,11 +60,11 @@ bench-verdicts: $(BUILD)
 bench-ranks: $(BUILD)
 	$(Q)$(PYTHON) test/bench_ranks.py build/$(BUILD)/spmv $(or $(LOG),build/bench-ranks.jsonl)
 # Plants faults in a copy of the sources and says which of them no test finds: those of test/mutate/faults.txt, or with
-# SEED=N a sample of COUNT generated ones, 100; ONLY=WORD: those whose name holds it; JOBS=N: so many at a time. Stopped,
-# it goes on where it was.
+# SEED=N a sample of COUNT generated ones, 100; ONLY=WORD: those whose name holds it; JOBS=N: so many at a time.
+# Stopped, it goes on where it was.
 mutate:
-	$(Q)$(PYTHON) test/mutate/mutate.py $(if $(SEED),--generated $(SEED)) $(if $(COUNT),--count $(COUNT)) $(if $(ONLY),--only '$(ONLY)') \
-	    $(if $(JOBS),--jobs $(JOBS)) $(if $(V),-v)
+	$(Q)$(PYTHON) test/mutate/mutate.py $(if $(SEED),--generated $(SEED)) $(if $(COUNT),--count $(COUNT)) \
+	    $(if $(ONLY),--only '$(ONLY)') $(if $(JOBS),--jobs $(JOBS)) $(if $(V),-v)
 .PHONY: test check check-update test-cuda test-emulated test-deb test-python-binding test-python-accelerate \
         test-python-cupy test-petsc bench-petsc bench-read bench-convert bench-threads bench-ready bench-small \
         bench-solver bench-upload bench-values bench-vectors bench-onemkl bench-iterations bench-verdicts \
