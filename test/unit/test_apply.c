@@ -362,7 +362,7 @@ static void no_rows_need_no_vectors(void **state) {
     double x = 1;
     assert_int_equal(spmv_mat_csr(ctx, &none, &mat), SPMV_OK);
     assert_int_equal(spmv_plan_create(mat, NULL, &plan), SPMV_OK);
-    spmv_call call = {.size = sizeof call, .beta = &x, .x = &x, .y = &x};
+    spmv_call call = {.size = sizeof call, .beta = &x, .x = &x, .y = &x, .ldy = 1, .ldz = 1};
     assert_int_equal(spmv_apply(plan, &call, NULL), SPMV_OK);
     spmv_plan_free(plan);
     spmv_mat_free(mat);
