@@ -807,6 +807,11 @@ static void try_operands(const char *source, spmv_precision precision, int64_t v
             .size = sizeof opts, .precision = precision, .kernel = "csr_rows", .vectors = vectors};
         spmv_many_mat_set_halo(mat, (spmv_many_halo)kind);
         right &= spmv_many_plan_create(mat, &opts, &plan) == SPMV_OK;
+        spmv_plan_facts own = SPMV_OPTS(spmv_plan_facts), others = own;
+        right = right && spmv_many_plan_info(plan, &own, NULL) == SPMV_OK &&
+                spmv_many_plan_info(plan, NULL, &others) == SPMV_OK &&
+                strcmp(own.kernel, "csr_rows") == 0 &&
+                (kind == SPMV_HALO_LISTS || size == 1 || !others.kernel);
         for (uint64_t draw = 0; right && draw < 24; draw++) {
             const int64_t k = 1 + (int64_t)(draw * 5 % (2 * (uint64_t)vectors + 2));
             const product p = {.precision = precision, .k = k, .seed = draw};
