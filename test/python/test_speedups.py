@@ -1,9 +1,6 @@
 #!/usr/bin/env python3
 """Tests of what tables/ says beyond the papers' tables: gains, LaTeX, the published program's log."""
 
-import contextlib
-import csv
-import io
 import json
 import os
 import unittest
