@@ -186,21 +186,21 @@ void say_note(const char *note, bool quiet) {
     }
 }
 
-const char *in_options(const char *text) {
+const char *in_options(const char *said) {
     static const struct {
         const char *member, *option;
     } of[] = {{"max_bytes=", "--max-mem="}, {"offset_bits=", "--index="}};
     static _Thread_local char out[1200];
     size_t n = 0;
-    while (*text && n + 16 < sizeof out) {
+    while (*said && n + 16 < sizeof out) {
         size_t k = 0;
-        while (k < sizeof of / sizeof *of && strncmp(text, of[k].member, strlen(of[k].member)) != 0)
+        while (k < sizeof of / sizeof *of && strncmp(said, of[k].member, strlen(of[k].member)) != 0)
             k++;
         if (k == sizeof of / sizeof *of) {
-            out[n++] = *text++;
+            out[n++] = *said++;
         } else {
             n += (size_t)snprintf(out + n, sizeof out - n, "%s", of[k].option);
-            text += strlen(of[k].member);
+            said += strlen(of[k].member);
         }
     }
     out[n] = 0;
