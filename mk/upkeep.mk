@@ -7,7 +7,7 @@ info:
 	    printf '%-12s %-13s %s\n' $(v) '$(call from,$(v))' $(call quoted,$($(v)));)
 	@$(foreach v,found cflags loads nvflags ldlibs,printf '%-12s %-13s %s\n' $(v) '' $(call quoted,$($(v)));)
 lint format:
-	$(Q)sh test/lint.sh $(filter format,$@)
+	$(Q)sh test/rules/lint.sh $(filter format,$@)
 # The generated parts of documents; tests say when they are out of date.
 docs: $(BUILD)
 	$(Q)$(PYTHON) docs/generate.py --program build/$(BUILD)$(san)/spmv && $(PYTHON) src/bindings/fortran/generate.py

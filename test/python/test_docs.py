@@ -11,7 +11,7 @@ import tempfile
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / "docs"), str(ROOT / "test")]
+sys.path[:0] = [str(ROOT / "docs"), str(ROOT / "test/rules")]
 import functions  # noqa: E402  (found only after the path is set)
 import prose  # noqa: E402
 PROGRAM = pathlib.Path(os.environ.get("SPMV", ROOT / "build/omp/spmv")).resolve()

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Tests of test/folders.py on pages with a breach planted; lint runs it on the page as it is."""
+"""Tests of test/rules/folders.py on pages with a breach planted; lint runs it on the page as it is."""
 import pathlib
 import sys
 import unittest
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "rules"))
 import folders  # noqa: E402
 
 ROWS = ("| `src` | The public functions stand here. |", "| `src/formats/NAME` | A format has its files here. |",

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tests of test/layers.py: on the sources as they are, and on copies with a breach planted."""
+"""Tests of test/rules/layers.py: on the sources as they are, and on copies with a breach planted."""
 import pathlib
 import shutil
 import sys
@@ -7,7 +7,7 @@ import tempfile
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "test"))
+sys.path.insert(0, str(ROOT / "test/rules"))
 import layers  # noqa: E402
 
 
@@ -70,7 +70,7 @@ class Layers(unittest.TestCase):
         self.assertTrue(any(b.startswith("a circle") and "include/spmv.h" in b for b in found))
 
     def test_lint_asks(self):
-        lint = (ROOT / "test" / "lint.sh").read_text(encoding="utf-8")
+        lint = (ROOT / "test/rules/lint.sh").read_text(encoding="utf-8")
         for check in ("layers", "folders", "params", "words", "prose", "comments"):
             self.assertRegex(lint, rf"(?m)^python3 test/{check}\.py \|\| breach ")
 

@@ -14,7 +14,7 @@ from unittest import mock
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SPMV = os.environ.get("SPMV", str(ROOT / "spmv"))
-sys.path[:0] = [str(ROOT / "test"), str(ROOT / "tables" / "report")]
+sys.path[:0] = [str(ROOT / "test/rules"), str(ROOT / "tables" / "report")]
 import params  # noqa: E402
 from units import settings  # noqa: E402
 

@@ -6,7 +6,7 @@ import pathlib
 import re
 import sys
 
-ROOT = pathlib.Path(__file__).resolve().parents[1]
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 PLACES = ("src/app/**/*.[ch]", "src/app/**/*.def", "src/core/*.[ch]", "src/measure/*.[ch]", "include/*.h", "tables/report/units/*.py", "tables/report/logs.py")
 # The exceptions, each with a reason: {file: names}.
 NAMED = {

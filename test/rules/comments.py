@@ -8,7 +8,7 @@ import re
 import subprocess
 import sys
 
-ROOT = pathlib.Path(__file__).resolve().parents[1]
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 C = (".c", ".h", ".cu", ".cuh", ".cpp", ".def")
 PATTERNS = [f"*{suffix}" for suffix in C] + ["*.py", "*.sh", "*.mk", "Makefile", ".ci/run", "test/cli/*", "*.awk"]
 FRAGMENT = re.compile(r"(?:Of|Whether|Nor|As|How|Who|Also|Likewise|Than)\b")

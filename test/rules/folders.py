@@ -7,7 +7,7 @@ import re
 import subprocess
 import sys
 
-ROOT = pathlib.Path(__file__).resolve().parents[1]
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGE = "docs/explanation/architecture.md"
 DESCRIBED = ("src", "include", "omp", "cuda", "test")  # these and all below them must have a sentence; others may
 HEAD = "| folder | what belongs in it |\n|---|---|\n"

@@ -6,7 +6,7 @@ import re
 import subprocess
 import sys
 
-ROOT = pathlib.Path(__file__).resolve().parents[1]
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 LONGEST_LINE, MOST_WORDS = 120, 40
 NOT_PROSE = ("tables/", "docs/reference/functions.md")  # pages of numbers that logs fill; what headers say
 LINK = re.compile(r"\]\([^)]*\)")

@@ -9,7 +9,7 @@ import pathlib
 import re
 import sys
 
-ROOT = pathlib.Path(__file__).resolve().parents[1]
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 # Beside its own folder and include/: a layer's files may include and call these.
 INCLUDES = {"app": "measure many", "api": "core read generate tune", "tune": "core measure wisdom", "wisdom": "core", "measure": "core",
             "read": "core", "generate": "core", "core": "", "formats": "", "omp": "formats", "cuda": "formats", "bindings": "", "many": ""}

@@ -2,7 +2,7 @@
 # lint.sh: the rules of CONTRIBUTING.md that a machine can check. Says every breach and exits 1 if there is one.
 # lint.sh format: lays the sources out as it wants them.
 set -u
-cd "$(dirname "$0")/.." || exit 66
+cd "$(dirname "$0")/../.." || exit 66
 git ls-files >/dev/null || { echo "lint: it is told by git which files there are" >&2; exit 69; }
 broken=0
 breach() { echo "lint: $*"; broken=1; }
@@ -13,13 +13,13 @@ tables=$(files_of '*.def')
 if [ "${1:-}" = format ]; then exec clang-format -i $sources; fi
 
 # Checks who may include and call whom; no circles.
-python3 test/layers.py || breach "layers (docs/explanation/architecture.md)"
+python3 test/rules/layers.py || breach "layers (docs/explanation/architecture.md)"
 # What belongs in a folder is said in one sentence.
-python3 test/folders.py || breach "folders (docs/explanation/architecture.md)"
+python3 test/rules/folders.py || breach "folders (docs/explanation/architecture.md)"
 # A parameter of kernels is one line of a table.
-python3 test/params.py || breach "params (include/params.def)"
+python3 test/rules/params.py || breach "params (include/params.def)"
 # Words that the field's terms replace.
-python3 test/words.py || breach "words (docs/reference/glossary.md)"
+python3 test/rules/words.py || breach "words (docs/reference/glossary.md)"
 grep -ln 'cuda_runtime\|cuda\.h\|cusparse\.h\|cusparse[A-Z]' $(find src include -name '*.[ch]') && breach "src/ and include/ know nothing of CUDA"
 
 # Texts of the library name members of structs and parameters, not options of the program; kinds.c shows other programs' commands.
@@ -27,8 +27,8 @@ grep -rnE '"[^"]*(--[a-z]|-k [a-z%])' omp cuda include src --include='*.[ch]' --
     breach "an option of the program in a text of the library"
 
 # Comments and documents that can be read at first sight.
-python3 test/comments.py || breach "comments (test/comments.py)"
-python3 test/prose.py || breach "prose (test/prose.py)"
+python3 test/rules/comments.py || breach "comments (test/rules/comments.py)"
+python3 test/rules/prose.py || breach "prose (test/rules/prose.py)"
 
 # A kernel or format file and its line in the table come together.
 for folder in omp cuda; do
@@ -63,14 +63,14 @@ grep -lPz '(EXPORT_\w+\(\w+\)|spmv_(kernel|format|device_format|backend) \w+(\(.
 grep -n '__CUDACC__' $sources | grep -v '^src/app/main.c:' && breach "__CUDACC__ belongs to main.c alone"
 grep -nE '__(AVX|SSE|FMA|BMI|F16C)' $sources && breach "instruction sets are chosen at run time (omp/isa.h)"
 grep -n 'FP_FAST_FMA' $sources | grep -vE '^omp/(sell16/sell16_lanes.c|csr/csr_vectors_panel.h):' &&
-    breach "what depends on -march: test/portability.sh compiles for one processor"
+    breach "what depends on -march: test/rules/portability.sh compiles for one processor"
 grep -nE '.{101,}' $sources && breach "lines over 100 columns"
 grep -nE '.{121,}' Makefile $(files_of mk) && breach "lines over 120 columns"
 grep -nE '.{101,}' $tables | grep -vE '^[^:]*:[0-9]+:[A-Z_]+\(' && breach "lines over 100 columns" # an item is one line
 git grep --untracked -nE '^(<{7}|>{7}) ' && breach "what a merge left undecided"
 grep -nP '\t' $sources $tables && breach "tabs in C sources"
-grep -nE ' +$' $sources $tables test/*.sh && breach "blanks at the end of a line"
-grep -nE '\b(sprintf|strcpy|strcat|gets|atof|popen|system)\(' $(echo "$sources" | grep -v ^test/) && breach "unsafe or locale-bound calls"
+grep -nE ' +$' $sources $tables test/*.sh test/*/*.sh && breach "blanks at the end of a line"
+grep -nE '\b(sprintf|strcpy|strcat|gets|atof|popen|system)\(' $(echo "$sources" | grep -vE '^(test|bench)/') && breach "unsafe or locale-bound calls"
 if clang-format --version >/dev/null 2>&1; then
     clang-format --dry-run -Werror $sources 2>&1 | grep -E 'error|warning' | head -n 20 | grep . &&
         breach "make format"

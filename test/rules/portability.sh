@@ -2,7 +2,7 @@
 # portability.sh: does every file compile without a warning with clang, for an x86-64 that has FMA? What make
 # would run is asked of make, so no list of files stands here. Says each command that failed, and exits 1 if there is one.
 set -u
-cd "$(dirname "$0")/.." || exit 66
+cd "$(dirname "$0")/../.." || exit 66
 unset CFLAGS SAN MAKEFLAGS
 goals="build/omp/bench_read build/omp/bench_convert test"
 make -s build/omp/build_info.h || exit 66
@@ -14,7 +14,7 @@ commands() { # COMPILER MARCH: syntax and warnings alone, which takes a tenth of
 work=$(mktemp -d) || exit 73
 trap 'rm -rf "$work"' EXIT
 {
-    # Sources ask -march for the fused multiply-add alone (test/lint.sh). This processor has it, and builds under
+    # Sources ask -march for the fused multiply-add alone (test/rules/lint.sh). This processor has it, and builds under
     # sanitizers are for those that lack it.
     if command -v clang >/dev/null; then
         commands clang x86-64-v3
