@@ -52,7 +52,7 @@ tests_emulated := $(unit_src:test/unit/%.c=$(emulated)/test/%)
 unit_omp       := $(unit_objects)
 unit_cuda      := $(unit_objects) $(call once_objects,$(cuda),$(unit_cuda_src))
 unit_emulated  := $(unit_objects) $(call once_objects,$(emulated),$(unit_cuda_src))
-bench_objects  := $(call once_objects,$(omp),$(wildcard test/bench_*.c)) \
-                  $(call once_objects,$(cuda),$(wildcard test/bench_*.cu))
+bench_objects  := $(call once_objects,$(omp),$(filter-out bench/slow.c,$(wildcard bench/*.c))) \
+                  $(call once_objects,$(cuda),$(wildcard bench/*.cu))
 wrong_objects  := $(call variant_objects,$(omp),test/wrong.c)
 objects := $(sort $(bench_objects) $(wrong_objects) $(foreach b,omp cuda emulated,$(lib_$(b)) $(app_$(b)) $(unit_$(b))))

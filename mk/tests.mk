@@ -43,22 +43,22 @@ bench-solver: build/cuda/bench_solver build/cuda/bench_loops
 bench-upload: build/cuda/bench_upload
 	$(Q)$< $(FILES)
 bench-python: $(BUILD)
-	$(Q)SPMV_LIBRARY=build/$(BUILD)/libspmv.so PYTHONPATH=src/bindings/python $(PYTHON) test/bench_python.py
+	$(Q)SPMV_LIBRARY=build/$(BUILD)/libspmv.so PYTHONPATH=src/bindings/python $(PYTHON) bench/python.py
 wheels:
 	$(Q)PYTHON=$(PYTHON) sh src/bindings/python/wheels.sh
 bench-accelerate: $(BUILD)
 	$(Q)SPMV_LIBRARY=build/$(BUILD)/libspmv.so PYTHONPATH=src/bindings/python \
-	$(PYTHON) test/bench_accelerate$(if $(filter cuda,$(BUILD)),_cupy).py
+	$(PYTHON) bench/accelerate$(if $(filter cuda,$(BUILD)),_cupy).py
 bench-values: build/$(BUILD)/bench_values
 	$(Q)$< $(BUILD) $(FILES)
 bench-iterations: omp
-	$(Q)SPMV=build/omp/spmv CC=$(call quoted,$(CC)) $(PYTHON) test/bench_iterations.py
+	$(Q)SPMV=build/omp/spmv CC=$(call quoted,$(CC)) $(PYTHON) bench/iterations.py
 # Counts how often spmv compare is wrong, and finds 10 %; FEW=1 tries it a few times.
 bench-verdicts: $(BUILD)
-	$(Q)SPMV=build/$(BUILD)/spmv $(PYTHON) test/bench_verdicts.py $(if $(FEW),--few)
+	$(Q)SPMV=build/$(BUILD)/spmv $(PYTHON) bench/verdicts.py $(if $(FEW),--few)
 # Ranks of one thread beside one process of two; LOG keeps what was measured, and is gone on with.
 bench-ranks: $(BUILD)
-	$(Q)$(PYTHON) test/bench_ranks.py build/$(BUILD)/spmv $(or $(LOG),build/bench-ranks.jsonl)
+	$(Q)$(PYTHON) bench/ranks.py build/$(BUILD)/spmv $(or $(LOG),build/bench-ranks.jsonl)
 # Plants faults in a copy of the sources and says which of them no test finds: those of test/mutate/faults.txt, or with
 # SEED=N a sample of COUNT generated ones, 100; ONLY=WORD: those whose name holds it; JOBS=N: so many at a time.
 # Stopped, it goes on where it was.
@@ -79,14 +79,14 @@ $(cuda)/test/%:     $(omp)/test/unit/%.o $(call parts,cuda)     ; $(call link_te
 $(emulated)/test/%: $(omp)/test/unit/%.o $(call parts,emulated) ; $(call link_test,emulated)
 link_test = $(Q)mkdir -p $(@D) && $(link_$(1)) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(test_libs)
 
-$(omp)/bench_%:     $(omp)/test/bench_%.o $(omp)/parts.a  ; $(Q)$(link_omp) -o $@ $^ $(ldlibs)
-$(cuda)/bench_%:    $(omp)/test/bench_%.o $(cuda)/parts.a ; $(Q)$(link_cuda) -o $@ $^ $(ldlibs)
-$(cuda)/bench_upload: $(cuda)/test/bench_upload.o $(cuda)/parts.a
+$(omp)/bench_%:     $(omp)/bench/%.o $(omp)/parts.a  ; $(Q)$(link_omp) -o $@ $^ $(ldlibs)
+$(cuda)/bench_%:    $(omp)/bench/%.o $(cuda)/parts.a ; $(Q)$(link_cuda) -o $@ $^ $(ldlibs)
+$(cuda)/bench_upload: $(cuda)/bench/upload.o $(cuda)/parts.a
 	$(Q)$(link_cuda) -o $@ $^ $(ldlibs)
 $(cuda)/bench_solver: $(cuda)/test/solver.o
 # The examples need C++17, as cooperative groups do.
-$(cuda)/test/bench_loops.o: private nvflags := $(subst c++14,c++17,$(nvflags))
-$(cuda)/bench_loops: $(cuda)/test/bench_loops.o $(cuda)/parts.a
+$(cuda)/bench/loops.o: private nvflags := $(subst c++14,c++17,$(nvflags))
+$(cuda)/bench_loops: $(cuda)/bench/loops.o $(cuda)/parts.a
 	$(Q)$(link_cuda) -o $@ $^ $(ldlibs) -lcublas -lcusparse
 
 # What tests of the CUDA build, and of its emulation, have besides: files of CUDA C++.

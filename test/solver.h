@@ -1,5 +1,5 @@
 /* solver.h: what a conjugate-gradient solver does on a GPU besides its products: two dots, three
- * updates of vectors, scalars that never leave the device. Of bench_solver.c and the tests of
+ * updates of vectors, scalars that never leave the device. Of bench/solver.c and the tests of
  * streams. Every function that can fail returns NULL, or what went wrong. */
 #ifndef SPMV_TEST_SOLVER_H
 #define SPMV_TEST_SOLVER_H

@@ -9,7 +9,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGE = "docs/explanation/architecture.md"
-DESCRIBED = ("src", "include", "omp", "cuda", "test")  # these and all below them must have a sentence; others may
+DESCRIBED = ("src", "include", "omp", "cuda", "test", "bench")  # these and all below them must have a sentence; others may
 HEAD = "| folder | what belongs in it |\n|---|---|\n"
 
 

@@ -8,7 +8,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 # Word by word, so that run_off is found in spmv_run_off_s: (expression, use instead, folders it is looked for in).
-EVERYWHERE = ("src/", "omp/", "cuda/", "include/", "test/", "tables/report/", "docs/", "README.md", "CONTRIBUTING.md", "Makefile",
+EVERYWHERE = ("src/", "omp/", "cuda/", "include/", "test/", "bench/", "tables/report/", "docs/", "README.md", "CONTRIBUTING.md", "Makefile",
               "log/reference/README.md")
 KERNELS = ("omp/", "cuda/", "src/formats/")
 TUNER = ("src/tune/", "src/measure/", "src/formats/", "src/wisdom/", "src/app/", "src/core/", "include/",

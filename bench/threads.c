@@ -1,4 +1,4 @@
-/* bench_threads.c: what products cost beside a competing process on each core, over what they cost
+/* bench/threads.c: what products cost beside a competing process on each core, over what they cost
  * when the machine is quiet: make bench-threads, or bench_threads [KERNEL ...].
  *
  * Products of about 30 us, 1 ms and 10 ms, by a plan that was made while the machine was quiet and
@@ -7,9 +7,9 @@
  * each of the three functions that multiply.
  * Exit 1 if a median beside competitors is over MOST times the quiet one. */
 #include "spmv_bench.h"
-#include "test/bars.h"
+#include "bars.h"
 #include "test/calls.h"
-#include "test/competitors.h"
+#include "competitors.h"
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>

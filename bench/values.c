@@ -1,4 +1,4 @@
-/* bench_values.c: what spmv_mat_set_values takes, in products of the same plan, as it is or by the
+/* bench/values.c: what spmv_mat_set_values takes, in products of the same plan, as it is or by the
  * transpose (-T): bench_values [BACKEND [MATRIX...]]. Values lie where the plan does. */
 #include "spmv_bench.h"
 #include <stdio.h>

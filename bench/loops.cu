@@ -1,4 +1,4 @@
-/* bench_loops.cu: whole iterations of conjugate gradients on a GPU: make bench-solver, or
+/* bench/loops.cu: whole iterations of conjugate gradients on a GPU: make bench-solver, or
  * bench_loops [-n ITERATIONS] [MATRIX ...], which follow the usual ones.
  *
  * Four loops, microseconds of an iteration each, the least of some rounds: the better of cuSPARSE's

@@ -1,12 +1,12 @@
-/* bench_preparing.c: what is done once beside a competing process on each core, with all threads
+/* bench/preparing.c: what is done once beside a competing process on each core, with all threads
  * and with one: bench_preparing, part of make bench-threads.
  *
  * Making a matrix of borrowed rows and of entries in disorder, writing and reading it, a plan that
  * samples and converts, and new values; each RUNS times in turns, in milliseconds. Exit 1 if with
  * all threads one takes more than MOST times what it takes with one thread at most. */
 #include "spmv.h"
-#include "test/bars.h"
-#include "test/competitors.h"
+#include "bars.h"
+#include "competitors.h"
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""bench_ranks.py PROGRAM LOG: products over ranks beside one process, in turns: 1 process of 2 threads, 2 ranks of 1 thread, 4 ranks of 1
+"""bench/ranks.py PROGRAM LOG: products over ranks beside one process, in turns: 1 process of 2 threads, 2 ranks of 1 thread, 4 ranks of 1
 thread on two cores, of every MPI that is here. LOG gets the records; what it has already is not measured again. Then its times are printed:
 the least of all rounds, since others use the machine too; and the bars. THREADS=16 RANKS='4x4' is one process of 16 threads beside 4 ranks
 of 4 threads. ROUNDS=8, TIME='--min-time=0.2 --max-time=0.6', MATRICES='gen:...' change it; ROUNDS=0 prints LOG alone."""
@@ -39,7 +39,7 @@ def measure(program, matrix, mpi, ranks, turn, log):
              f"--tag=way={name_of(mpi, ranks)}", f"--tag=round={turn}", "--format=csv"]
     done = subprocess.run([*launcher, program, *words], env=ENVIRONMENT, capture_output=True, text=True, timeout=300, check=False)
     if done.returncode:
-        sys.exit(f"bench_ranks.py: {' '.join([*launcher, 'spmv', *words])}: exit code {done.returncode}\n{done.stderr}")
+        sys.exit(f"bench/ranks.py: {' '.join([*launcher, 'spmv', *words])}: exit code {done.returncode}\n{done.stderr}")
 
 
 def records_of(log):

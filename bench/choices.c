@@ -1,4 +1,4 @@
-/* bench_choices.c: what "auto" chooses beside a competing process on each core: bench_choices
+/* bench/choices.c: what "auto" chooses beside a competing process on each core: bench_choices
  * [-n RUNS] FILE ..., part of make bench-threads.
  *
  * The BEST fastest kernels of each matrix are found while nobody competes. Then "auto", with CALLS
@@ -8,8 +8,8 @@
  * Exit 1 unless GOOD of the choices are within NEAR of the best, none is above FAR, and preparation
  * takes SHARE of the products in all. */
 #include "spmv.h"
-#include "test/bars.h"
-#include "test/competitors.h"
+#include "bars.h"
+#include "competitors.h"
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* bench_sharing.c: one plan in many threads, and what the same bits cost: bench_sharing FILE ...,
+/* bench/sharing.c: one plan in many threads, and what the same bits cost: bench_sharing FILE ...,
  * part of make bench-threads.
  *
  * CALLERS threads multiply with one plan, of each kernel that "auto" may take, one vector and
@@ -9,8 +9,8 @@
  * or if the geometric mean of the ratios is over MEAN. */
 #include "core/product.h"
 #include "spmv.h"
-#include "test/bars.h"
-#include "test/competitors.h"
+#include "bars.h"
+#include "competitors.h"
 #include <math.h>
 #include <pthread.h>
 #include <stdio.h>

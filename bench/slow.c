@@ -1,4 +1,4 @@
-/* slow.c: preloaded by bench_verdicts.py: the clock that products are timed by runs SLOW times as
+/* slow.c: preloaded by bench/verdicts.py: the clock that products are timed by runs SLOW times as
  * fast, so that every kernel is slowed alike. */
 #include <stdlib.h>
 #include <sys/syscall.h>

@@ -1,4 +1,4 @@
-/* bench_small.c: small matrices, of which the caches keep all: make bench-small.
+/* bench/small.c: small matrices, of which the caches keep all: make bench-small.
  *
  * What a matrix of borrowed, sorted rows and its plan take, and a product, beside a plain loop over
  * the same arrays; the least of interleaved samples, with one thread and with all. Then a hierarchy
@@ -6,8 +6,8 @@
  * Exit 1 if making takes more than MAKE_S and two plain products, below FEW nonzeros; or if a
  * product takes more than limit_of says. */
 #include "spmv.h"
-#include "test/bars.h"
-#include "test/competitors.h"
+#include "bars.h"
+#include "competitors.h"
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* bench_onemkl.c: products of several vectors and by the transpose beside oneMKL's:
+/* bench/onemkl.c: products of several vectors and by the transpose beside oneMKL's:
  * make bench-onemkl, or bench_onemkl [MATRIX...].
  *
  * auto is told of 1,000 products, oneMKL of as many. Both and, by the transpose, auto on the

@@ -1,4 +1,4 @@
-/* bench_ready.c: seconds until N products are done, preparation included, of "auto" that expects N
+/* bench/ready.c: seconds until N products are done, preparation included, of "auto" that expects N
  * over another kernel's: make bench-ready, or bench_ready [-k KERNEL] [MATRIX ...]. Without -k the
  * other is oneMKL with its inspector.
  *

@@ -1,4 +1,4 @@
-/* bench_upload.cu: what pinned buffers of cuda/upload.cu cost once, and how fast copies through
+/* bench/upload.cu: what pinned buffers of cuda/upload.cu cost once, and how fast copies through
  * them are: make bench-upload, or bench_upload [BUFFERS KIB ...]. A row for each setting, from a
  * process of its own, since the first memory that a process pins may cost more than the next.
  * "pays from": so many MiB take as long with pinning and the buffers as by the driver alone; the

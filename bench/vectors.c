@@ -1,4 +1,4 @@
-/* bench_vectors.c: what a product of k vectors costs, k = 1 to 34: make bench-vectors, or
+/* bench/vectors.c: what a product of k vectors costs, k = 1 to 34: make bench-vectors, or
  * bench_vectors [KERNEL [MATRIX...]].
  *
  * Each k has a plan of its own, made for 1,000 products of k vectors; the kernel is "auto" unless

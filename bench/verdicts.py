@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Measures how often `spmv compare` is wrong, and whether it finds a kernel slowed by 10 %, on this machine.
 
-    python3 test/bench_verdicts.py             100, 20 and 20 comparisons, as below
-    python3 test/bench_verdicts.py --few       10, 3 and 3
-    python3 test/bench_verdicts.py --plain     the last of the three only
+    python3 bench/verdicts.py             100, 20 and 20 comparisons, as below
+    python3 bench/verdicts.py --few       10, 3 and 3
+    python3 bench/verdicts.py --plain     the last of the three only
 
 1. A binary with itself, beside a busy process: how many logs compare as FASTER or SLOWER (at most 1 of 100).
 2. The binary with one slowed by 10 %, beside a busy process, by --ab: how often every row is SLOWER (all of 20).
@@ -52,7 +52,7 @@ def log(binary, path, *words):
 def slowed(folder):
     """A program that runs the binary under a faster clock."""
     library, script = (os.path.join(folder, name) for name in ("slow.so", "slowed"))
-    subprocess.run([os.environ.get("CC", "gcc"), "-shared", "-fPIC", "-O2", "-o", library, os.path.join(ROOT, "test", "slow.c")],
+    subprocess.run([os.environ.get("CC", "gcc"), "-shared", "-fPIC", "-O2", "-o", library, os.path.join(ROOT, "bench", "slow.c")],
                    check=True)
     with open(script, "w", encoding="utf-8") as file:
         file.write(f'#!/bin/sh\nSLOW=1.1 LD_PRELOAD={library} exec {SPMV} "$@"\n')

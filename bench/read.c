@@ -1,4 +1,4 @@
-/* bench_read.c: how fast a Matrix Market file becomes entries: make bench-read, or bench_read PATH.
+/* bench/read.c: how fast a Matrix Market file becomes entries: make bench-read, or bench_read PATH.
  *
  * The file is made at PATH and deleted afterwards: 5.74 M real entries at random places, 17
  * significant digits each, 197 MB, in the page cache. Prints, for one thread, two and all, the

@@ -1,4 +1,4 @@
-/* bench_convert.c: what every format costs to make from compressed rows, in products of csr_rows on
+/* bench/convert.c: what every format costs to make from compressed rows, in products of csr_rows on
  * the same threads: make bench-convert, or bench_convert [-f FORMAT] [MATRIX ...].
  *
  * Matrices larger than any cache unless named. Conversions and rounds of products take turns, so

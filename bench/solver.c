@@ -1,4 +1,4 @@
-/* bench_solver.c: what a conjugate-gradient iteration costs on a GPU with our products: make
+/* bench/solver.c: what a conjugate-gradient iteration costs on a GPU with our products: make
  * bench-solver, or bench_solver [-n ITERATIONS] [MATRIX ...], which follow the usual ones.
  *
  * An iteration is a product, two dots and three updates of vectors, with scalars on the device; the
