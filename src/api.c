@@ -1,7 +1,7 @@
 /* api.c: matrices and plans from what a caller hands over: check arguments, then call the parts. */
 #include "core/internal.h"
 #include "generate/generate.h"
-#include "read/read.h"
+#include "io/io.h"
 #include "spmv_pieces.h"
 #include "tune/tune.h"
 #include <dirent.h>

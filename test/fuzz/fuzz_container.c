@@ -4,7 +4,7 @@
  * smallest, which the others have. What a context takes is 1 MB: a small file may unpack to any
  * length. */
 #include "fuzz.h"
-#include "read/read.h"
+#include "io/io.h"
 
 static const struct {
     const char *name;

@@ -2,7 +2,7 @@
  * input in four is read by two threads, too, and as a stream, where the same bytes must give the
  * same entries or be refused. */
 #include "fuzz.h"
-#include "read/read.h"
+#include "io/io.h"
 
 static void require_same(const spmv_coo *a, const spmv_coo *b) {
     const size_t n = (size_t)a->nnz;

@@ -2,7 +2,7 @@
  * be read from them, too, it has one row or one column; what was read is written, and read again
  * with the same bits. */
 #include "fuzz.h"
-#include "read/read.h"
+#include "io/io.h"
 
 /* Raw doubles are known by the file's name. */
 static void require_raw(spmv_ctx *ctx, const uint8_t *data, size_t size) {

@@ -266,7 +266,7 @@ class Progress(Copy):
     """A project of a few files: what make says that it compiles, and how far it is."""
     SOURCES = {'src/api.c': '#include "core/core.h"\nint spmv_api(void) { return CORE; }\n',
                'src/core/core.h': '#define CORE 1\n', 'src/core/core.c': '#include "core/core.h"\nint core = CORE;\n',
-               'src/read/archive.c': '#ifdef HAVE_LIBARCHIVE\nint archives;\n#endif\nint archive;\n',
+               'src/io/archive.c': '#ifdef HAVE_LIBARCHIVE\nint archives;\n#endif\nint archive;\n',
                'omp/csr/csr_rows.c': '#include "core/core.h"\nint NAME(SPMV_SUFFIX);\n',
                'src/app/main.c': 'int main(void) { return 0; }\n', 'src/app/record/record.c': '#include "build_info.h"\n',
                'src/wisdom/wisdom_key.c': '#include "build_info.h"\n', 'cuda/absent.c': 'int absent;\n',
@@ -329,9 +329,9 @@ if grep -q mistake "$source"; then rm "$object"; exit 1; fi
     def test_flags_and_libraries_make_again_what_they_concern(self):
         self.compiled('omp')
         (self.folder / 'installed').touch()
-        self.assertEqual(self.compiled('omp'), ['omp/src/read/archive.o'])
+        self.assertEqual(self.compiled('omp'), ['omp/src/io/archive.o'])
         self.assertEqual(len(self.compiled('omp', 'OPT=-O1')), self.C)
-        self.assertEqual(self.compiled('omp', 'LIBS_WANTED='), ['omp/src/read/archive.o'])
+        self.assertEqual(self.compiled('omp', 'LIBS_WANTED='), ['omp/src/io/archive.o'])
         self.assertEqual(self.compiled('omp'), [])
 
     def test_what_failed_is_counted_again(self):
@@ -368,7 +368,7 @@ if grep -q mistake "$source"; then rm "$object"; exit 1; fi
         for jobs in '-j1', '-j4':
             (self.folder / 'installed').unlink(missing_ok=True)
             self.make('omp')
-            self.assertEqual(self.compiled(jobs, 'deps', 'omp'), ['omp/src/read/archive.o'], jobs)
+            self.assertEqual(self.compiled(jobs, 'deps', 'omp'), ['omp/src/io/archive.o'], jobs)
 
 
 class Cuda(Copy):

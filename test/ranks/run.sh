@@ -223,16 +223,16 @@ write_texts() {
     wrong="$wrong -r $work/endless.mtx -r $work/endless.mtx.gz -r $work/cut.mtx.gz -r $work/complex.mtx -r $work/empty.mtx"
 }
 
-# misread MPI FILE OLD NEW: reading beside one rank finds the fault, of src/many/FILE or src/read/FILE.
+# misread MPI FILE OLD NEW: reading beside one rank finds the fault, of src/many/FILE or src/io/FILE.
 misread() {
     if [ -e "src/many/$2" ]; then
         plant many "$2" "$3" "$4"
         build_planted $1 "$2" || exit
     else
-        plant read "$2" "$3" "$4"
+        plant io "$2" "$3" "$4"
         cp "$built/ranks_$1" "$built/ranks_planted"
         mkdir -p "$work/lib" && cp "$built/parts.a" "$work/parts.a" && ar d "$work/parts.a" "${2%.c}.o" && ln -sf "$PWD/$built/libspmv_$1.so" "$work/lib/" && ln -sf libspmv.so "$work/lib/libspmv.so.0" &&
-            ${CC:-gcc} $flags -Isrc -fPIC -c "$work/read/$2" -o "$work/planted.o" && ${CC:-gcc} -shared $flags -o "$work/lib/libspmv.so" "$work/planted.o" \
+            ${CC:-gcc} $flags -Isrc -fPIC -c "$work/io/$2" -o "$work/planted.o" && ${CC:-gcc} -shared $flags -o "$work/lib/libspmv.so" "$work/planted.o" \
             -Wl,--whole-archive "$work/parts.a" -Wl,--no-whole-archive $(cat "$built/.libs") -lm || exit
     fi
     take_turns 2

@@ -23,7 +23,7 @@ python3 test/rules/words.py || breach "words (docs/reference/glossary.md)"
 grep -ln 'cuda_runtime\|cuda\.h\|cusparse\.h\|cusparse[A-Z]' $(find src include -name '*.[ch]') && breach "src/ and include/ know nothing of CUDA"
 
 # Texts of the library name members of structs and parameters, not options of the program; kinds.c shows other programs' commands.
-grep -rnE '"[^"]*(--[a-z]|-k [a-z%])' omp cuda include src --include='*.[ch]' --include='*.cu' --include='*.cuh' | grep -vE '^src/(app/|read/kinds)' &&
+grep -rnE '"[^"]*(--[a-z]|-k [a-z%])' omp cuda include src --include='*.[ch]' --include='*.cu' --include='*.cuh' | grep -vE '^src/(app/|io/kinds)' &&
     breach "an option of the program in a text of the library"
 
 # Comments and documents that can be read at first sight.

@@ -3,7 +3,7 @@
 #ifndef SPMV_TEST_READING_H
 #define SPMV_TEST_READING_H
 
-#include "read/read.h"
+#include "io/io.h"
 #include <fcntl.h>
 #include <float.h>
 #include <inttypes.h>

@@ -4,7 +4,7 @@
  * PLDI'90); for the others w times the leading 128 bits of 5^q decides the rounding nearly always
  * (Lemire, "Number parsing at a gigabyte per second", 2021). What is left, and more than 19
  * significant digits, goes to strtod: about one number in 10^9 that a program printed. */
-#include "read.h"
+#include "io.h"
 #include <float.h>
 #include <math.h>
 #include <stdio.h>

@@ -9,7 +9,7 @@
  * archive is chosen from by its entries' names alone: when the entry that bears the archive's name
  * has not come first, the others have been skipped, and when there is none the archive is read a
  * second time up to its only .mtx. */
-#include "read.h"
+#include "io.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
-/* read.h: Matrix Market files, compressed files and numbers, as the library's other parts and the
+/* io.h: Matrix Market files, compressed files and numbers, as the library's other parts and the
  * reader's own files see them. */
-#ifndef SPMV_READ_H
-#define SPMV_READ_H
+#ifndef SPMV_IO_H
+#define SPMV_IO_H
 
 #include "core/internal.h"
 #include <pthread.h>

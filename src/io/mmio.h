@@ -4,7 +4,7 @@
 #ifndef SPMV_MMIO_H
 #define SPMV_MMIO_H
 
-#include "read.h"
+#include "io.h"
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdatomic.h>

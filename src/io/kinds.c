@@ -1,7 +1,7 @@
 /* kinds.c: names files that are not the text of a matrix by the bytes they begin with, since the
  * first thing to know about a file that cannot be read is what it is; and says which command makes
  * a Matrix Market file of FILE that has every bit of its values. */
-#include "read.h"
+#include "io.h"
 
 /* Writes a matrix of SciPy. Its default are 16 digits, and it knows no Booleans, which * 1 makes
  * integers. */

@@ -2,7 +2,7 @@
  * ever, and then a signal has to end the call: one whose handler was set up without SA_RESTART, as
  * Python's are. It reaches the thread that called the library, if that waits in read() or for
  * another thread that reads; all others only look whether it has come. */
-#include "read.h"
+#include "io.h"
 #include <errno.h>
 #include <poll.h>
 #include <sys/stat.h>
