@@ -123,7 +123,7 @@ spmv_status spmv_ctx_create(const spmv_ctx_opts *opts, spmv_ctx **out);
 void spmv_ctx_free(spmv_ctx *ctx);
 /* Returns the text of the last failure, "" when there was none. With NULL, or if the last call that
  * failed in this thread had no context, as one whose matrix or plan is NULL or a failed
- * spmv_ctx_create: the text of that call. */
+ * spmv_ctx_create: the text of that call, until a context is made. */
 const char *spmv_ctx_error(const spmv_ctx *ctx);
 /* Returns what the last file that was read spells in a way that its format does not know. The text
  * says what that was taken for, a line for each kind; "": nothing. */

@@ -86,7 +86,10 @@ spmv_status spmv_ctx_create(const spmv_ctx_opts *opts, spmv_ctx **out) {
     GIVEN(NULL, out);
     TRY(spmv_ctx_create_lazily(opts, out));
     spmv_status status = check_device(*out);
-    if (status == SPMV_OK) return SPMV_OK;
+    if (status == SPMV_OK) {
+        spmv_forget_failure();
+        return SPMV_OK;
+    }
     spmv_ctx_free(*out);
     *out = NULL;
     return status;

@@ -109,6 +109,9 @@ struct spmv_mat {
     const spmv_live *live; /* one of stores: arrays that may change; NULL: they do not */
 };
 
+/* After it a failure without a context, of this thread's, is the text of no context: a new one has
+ * no failure yet. */
+void spmv_forget_failure(void);
 /* Refuses a call whose argument is missing, and names it. ctx NULL: see spmv_ctx_error. */
 #define GIVEN(ctx, argument) \
     do { \

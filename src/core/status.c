@@ -61,6 +61,10 @@ spmv_status spmv_fail(spmv_ctx *ctx, spmv_status code, const char *format, ...) 
     return code;
 }
 
+void spmv_forget_failure(void) {
+    failed_without_context = false;
+}
+
 const char *spmv_ctx_error(const spmv_ctx *ctx) {
     return ctx && !failed_without_context ? ctx->error : error_without_context;
 }

@@ -255,10 +255,12 @@ spmv_status spmv_world_create(const void *communicator, const spmv_world_opts *o
     } else if (world) {
         world->by = NULL; /* it was not opened */
     }
-    if (status == SPMV_OK)
+    if (status == SPMV_OK) {
         *out = world;
-    else
+        failed_without_world = false;
+    } else {
         spmv_world_free(world);
+    }
     return status;
 }
 

@@ -27,7 +27,8 @@ FOREIGN_OPTIONS = {"--cflags": "pkg-config", "--libs": "pkg-config", "--static":
 # Names of other software, and words that are no names of ours: what each is.
 FOREIGN_NAMES = {"MatPtAP": "PETSc", "cusparseCsr2cscEx2": "cuSPARSE", "srun": "Slurm", "threadprivate": "OpenMP", "mpicc.mpich": "Debian's MPICH",
                  "csr_adaptive": "a kernel that was removed", "csr_bins": "a kernel that was removed",
-                 "csr_panels": "a kernel that was removed", "examples/benchmarking/solvers/diffusion.py": "FiPy's script", "format_strategy": "a pattern of names", "GB/s": "a unit", "GFLOP/s": "a unit"}
+                 "csr_panels": "a kernel that was removed", "examples/benchmarking/solvers/diffusion.py": "FiPy's script", "format_strategy": "a pattern of names", "torch.set_flush_denormal": "PyTorch", "csgraph.maximum_flow": "SciPy", "maximum_bipartite_matching": "SciPy",
+                 "structural_rank": "SciPy", "GB/s": "a unit", "GFLOP/s": "a unit"}
 # Lines of shell blocks that are not run here: their first word, and where they are run or why they are not.
 ELSEWHERE = {"apt-get": "installs packages", "docker": "CI, if there is a docker", "gcc": "test_library.py, test_examples.py",
              "nvcc": "needs a GPU", "gfortran": "test_fortran.py", "export": "test/petsc/run.sh", "pip": "test/python-binding.sh",

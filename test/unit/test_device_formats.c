@@ -458,7 +458,7 @@ static void runs_are_refused_in_f32(void **state) {
     double *y = product(mat, "cuda:csell_warp", codes, 1, SPMV_F64);
     assert_non_null(y);
     assert_null(product(mat, "cuda:csell_warp", codes, 1, SPMV_F32));
-    assert_non_null(strstr(spmv_ctx_error(ctx), "-k xcache_block or csr_lanes"));
+    assert_non_null(strstr(spmv_ctx_error(ctx), "take xcache_block or csr_lanes"));
     free(y);
     spmv_mat_free(mat);
 }
