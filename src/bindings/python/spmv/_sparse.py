@@ -100,7 +100,13 @@ def refused(name):
 
 
 def read_only_array(name):
-    return property(lambda self: read_only(getattr(self._scipys, name)))
+    """An array of SciPy's matrix. Packages that convert the arrays of a matrix assign them, as scikit-learn's SVC does:
+    the same numbers change nothing, and others are refused."""
+    def assign(self, new):
+        own = getattr(self._scipys, name)
+        if new is not own and not np.array_equal(own, new, equal_nan=own.dtype.kind in "fc"):
+            raise TypeError(f"spmv.matrix: A.{name} = ... changes entries. Change a copy, A.tocsr(), or set A.values")
+    return property(lambda self: read_only(getattr(self._scipys, name)), assign)
 
 
 def operation(operate, reflected=False):
