@@ -648,6 +648,11 @@ class Switching(unittest.TestCase):
         self.assertEqual(self.run_program(module, "-m").stdout, "__main__ 3 ['one', '--two']\n")
         self.assertIn("usage", self.run_program("", "--unknown").stderr)
 
+    def test_a_threshold_that_is_no_number_is_refused(self):
+        for threshold in "8", [8], 8j:
+            with self.assertRaisesRegex(TypeError, "threshold is .*, must be a number of entries"):
+                spmv.accelerate(threshold=threshold)
+
     def test_a_program_that_is_not_there_is_refused_as_python_does(self):
         path = os.pathsep.join([str(ROOT / "src/bindings/python"), os.environ.get("PYTHONPATH", "")])
         with tempfile.TemporaryDirectory() as folder:

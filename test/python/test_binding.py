@@ -628,6 +628,12 @@ class SeveralVectors(Case):
                 self.assert_product(B[:, into:into + 4], S, before)
                 self.assertEqual([call[4] == B.ctypes.data for call in seen], [is_read_there])
 
+    def test_w_of_another_shape_is_told_that_of_the_product(self):
+        A = spmv.matrix(sparse.csr_array(np.ones((3, 2))))
+        for x, shape in (np.ones(2), r"\(3,\)"), (np.ones((2, 4)), r"\(3, 4\)"):
+            with self.assertRaisesRegex(ValueError, f"of the product's shape {shape}"):
+                A.dot(x, w=np.ones(5))
+
     def test_shapes_that_do_not_fit_are_refused(self):
         A = spmv.matrix(random_matrix((60, 50)))
         for X in np.ones((60, 3)), np.ones((3, 50)), np.ones((0, 3)):

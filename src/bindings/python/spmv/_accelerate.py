@@ -12,6 +12,7 @@ import threading
 import time
 import weakref
 from _thread import start_new_thread
+from numbers import Real
 
 import numpy as np
 import scipy.sparse as sparse
@@ -498,6 +499,8 @@ def accelerate(on=True, threshold=None):
     those that are left holds, and nothing of SciPy's is changed once none is: blocks may end in any order, also those of
     several threads. A call that begins no block replaces all settings before it, and no block's end changes that. Other
     threads may be multiplying: their products are SciPy's or the library's."""
+    if threshold is not None and not isinstance(threshold, Real):
+        raise TypeError(f"threshold is {threshold!r}, must be a number of entries")
     small = SMALL if threshold is None else min(SMALL, max(threshold, 1))
     block = Block((THRESHOLD if threshold is None else threshold, small) if on else None)
     try:

@@ -147,7 +147,7 @@ class Operand:
         other = of(w)
         w = self.columns(other.array)
         if type(other) is not type(self) or other.device != self.device or tuple(w.shape) != tuple(z.shape):
-            raise ValueError(f"w: must be an array where x is, of the product's shape {tuple(z.shape)}")
+            raise ValueError(f"w: must be an array where x is, of the product's shape {tuple(z.shape)[:len(self.shape)]}")
         ldw = self.layouts(w, dtype).get(call.layout)
         if ldw is None:
             w, ldw = self.copy(w, dtype, call.layout), least(w.shape, call.layout)
