@@ -173,12 +173,13 @@ class matrix(Sparse):
         return self._multiply(x, self._transposed, out, w)
 
     def __rmatmul__(self, x):
-        if defers(x):
-            return NotImplemented
-        if is_sparse(x):
-            counts.add(scipy=1)
-            return self._result(without(x) @ self._scipys)
-        x = x if hasattr(x, "T") else np.asarray(x)
+        if type(x) is not np.ndarray:
+            if defers(x):
+                return NotImplemented
+            if is_sparse(x):
+                counts.add(scipy=1)
+                return self._result(without(x) @ self._scipys)
+            x = x if hasattr(x, "T") else np.asarray(x)
         if x.ndim not in (1, 2) or x.shape[-1] != self.shape[0]:
             raise ValueError(f"x @ A: A is {self.shape[0]} x {self.shape[1]}, and the shape of x {tuple(x.shape)}")
         return self.T @ x if x.ndim == 1 else (self.T @ x.T).T
