@@ -4,6 +4,7 @@
 #define SPMV_TEST_STORES_H
 
 #include "testing.h"
+#include "formats/bittcf/bittcf.h"
 #include "formats/bsr/bsr.h"
 #include "formats/cmrs/cmrs.h"
 #include "formats/coo/coo.h"
@@ -29,7 +30,8 @@
 #define UNUSED __attribute__((unused)) /* each test reads its own tables */
 
 /* A member of a store, a scalar or a pointer to an array, and the fields of an element in order:
- * q, i int64_t, int32_t; I, H, B uint32_t, uint16_t, uint8_t; d double; p two halves of 32 bits;
+ * q, i int64_t, int32_t; I, H, B uint32_t, uint16_t, uint8_t; x uint32_t in
+ * hexadecimal digits; d double; p two halves of 32 bits;
  * c column << 4 | row; m, M the bits of a uint8_t, uint32_t, lowest first. */
 typedef struct member {
     const char *format, *name;
@@ -66,6 +68,11 @@ static const member members[] UNUSED = {
     MEMBER("bsr", bsr, block_ptr, "i"),
     MEMBER("bsr", bsr, first_col, "i"),
     MEMBER("bsr", bsr, values, "d"),
+    MEMBER("bittcf", bittcf, tile_ptr, "i"),
+    MEMBER("bittcf", bittcf, value_ptr, "i"),
+    MEMBER("bittcf", bittcf, col_idx, "i"),
+    MEMBER("bittcf", bittcf, mask, "x"),
+    MEMBER("bittcf", bittcf, values, "d"),
     MEMBER("cmrs", cmrs, strip_ptr, "i"),
     MEMBER("cmrs", cmrs, packed, "c"),
     MEMBER("cmrs", cmrs, values, "d"),
@@ -215,5 +222,6 @@ static const struct expected {
     {"xcache", 0xc0018abbc7ac6200, 0},      {"csr5", 0xc7ef93054060d990, 4},
     {"csr5", 0x1dd9845c131ee9e8, 8},        {"csr5", 0x6d3eb0bee258d5b8, 16},
     {"ell_pitched", 0x6fe4c20e6a735180, 0}, {"csell_lists", 0xdebe1402d176fff8, 0},
+    {"bittcf", 0x2e3ea2f0aab50f98, 0},
 };
 #endif

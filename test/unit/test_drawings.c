@@ -60,6 +60,7 @@ static size_t add_field(letters *t, char kind, const uint8_t *from) {
     case 'q': add(t, "%lld", (long long)(int64_t)u); break;
     case 'i': add(t, "%d", (int)(int32_t)(uint32_t)u); break;
     case 'd': add(t, "%g", d); break;
+    case 'x': add(t, "0x%08x", (unsigned)u); break;
     case 'p': add(t, "%u,%u", (unsigned)(u >> 16), (unsigned)(u & 0xffff)); break;
     case 'c': add(t, "%u,%u", (unsigned)(u >> CMRS_ROW_BITS), (unsigned)(u % CMRS_HIGHEST)); break;
     case 'm':

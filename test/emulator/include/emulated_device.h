@@ -251,6 +251,16 @@ static inline void atom_release(int &before, int *at) {
 }
 void griddepcontrol_launch_dependents();
 void griddepcontrol_wait();
+/* D = A B + C with A 8 x 4, B 4 x 8, of which a lane has A[lane / 4][lane % 4], B[lane % 4][lane /
+ * 4] and C[lane / 4][2 (lane % 4) + 0 or 1]: mma.sync.m8n8k4 of f64. */
+static inline void mma_sync(double &c0, double &c1, double a, double b, EMULATED_AT) {
+    const int row = lane_of_thread() / 4, col = lane_of_thread() % 4 * 2;
+    for (int k = 0; k < 4; k++) {
+        const double from_a = shuffle(0xffffffffu, a, 4 * row + k, at);
+        c0 = fma(from_a, shuffle(0xffffffffu, b, 4 * col + k, at), c0);
+        c1 = fma(from_a, shuffle(0xffffffffu, b, 4 * (col + 1) + k, at), c1);
+    }
+}
 /* A barrier in shared memory, and a copy that it waits for. Nothing is copied before someone
  * waits. */
 void mbarrier_init_fence_mbarrier_init(unsigned barrier);
