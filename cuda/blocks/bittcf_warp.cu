@@ -17,7 +17,7 @@
  *          read once; a row of x is read once for each window that uses it.
  * Weak     Windows whose rows share no columns: tiles have four values each; one vector.
  * Repeats  bitwise: yes.
- * Params   block: threads per block (256); tile: vectors of a warp, 8, 16 or 32 (0: by k); chunk:
+ * Params   block: threads per block (64); tile: vectors of a warp, 8, 16 or 32 (0: by k); chunk:
  *          tiles of a share (0: by their number).
  */
 #include "cuda/build.cuh"
@@ -36,7 +36,7 @@ enum {
     LONG = 2,           /* shares: a longer window is cut */
     WARPS_PER_SM = 64,  /* shares that keep a multiprocessor busy */
     TURNS = 16,         /* threads that add the parts of a row, for each vector */
-    MOST_THREADS = 512, /* of a block that multiplies */
+    MOST_THREADS = 128, /* of a block that multiplies */
     THREADS = 256       /* of a block that lists shares */
 };
 
@@ -68,12 +68,20 @@ typedef struct operands { /* of a launch */
     cache_policy policy;
 } operands;
 
-/* Tells how rows of x are loaded: pairs of numbers are aligned, or not. */
-enum reading { PAIRS, NUMBERS };
+/* Says how a lane loads numbers of a row of x: aligned pairs; one by one; one by one from rows that
+ * are 4 GB or more apart. */
+enum reading { PAIRS, NUMBERS, FAR_NUMBERS };
 
 template <class T> struct pair_of;
 template <> struct pair_of<double> { typedef double2 type; };
 template <> struct pair_of<float> { typedef float2 type; };
+
+/* What lanes tell each other of a chunk. */
+typedef struct __align__(16) chunk {
+    idx col[BITTCF_COLS][CHUNK];
+    uint32_t mask[WARP], value[WARP]; /* [CHUNK], and what other lanes have: its first value */
+}
+chunk;
 
 /* C += A B, of which a lane has A[lane / 4][lane % 4], B[lane % 4][lane / 4] and, in c[i],
  * C[lane / 4][2 (lane % 4) + i]. */
@@ -85,35 +93,26 @@ static __device__ __forceinline__ void multiply_tile(double (&c)[2], double a, d
                       : "d"(a), "d"(b));))
 }
 
-/* Returns the vector that B's column lane / 4 is, in tile n of N: those of two tiles alternate, so
+/* Returns the vector that is B's column lane / 4 in tile n of N: those of two tiles alternate, so
  * that a lane loads pairs. */
 template <int N> static __device__ __forceinline__ int column_of(int n, int lane) {
     return N == 1 ? lane / 4 : n / 2 * 2 * N_TILE + lane / 4 * 2 + n % 2;
 }
 
-/* Loads a lane's numbers of row j of x. x: that of row 0, vector 0 of the lane; used[p]: whether
- * pair p is multiplied. */
-template <int N, reading HOW>
-static __device__ __forceinline__ void load_row(const vectors &v, const real *x, idx j,
-                                                const bool (&used)[(N + 1) / 2], int left,
-                                                double (&b)[N]) {
-    const real *row = HOW == PAIRS
-                          ? (const real *)((const char *)x + (uint64_t)(uint32_t)j * v.row_bytes)
-                          : x + j * v.at_x.row;
+/* Loads a lane's numbers of row j of x: at[n] is where number or pair n is in row 0. */
+template <int N, reading HOW, int LOADS>
+static __device__ __forceinline__ void load_row(const vectors &v, const char *const (&at)[LOADS],
+                                                idx j, double (&b)[N]) {
 #pragma unroll
-    for (int p = 0; p < (N + 1) / 2; p++) {
-        if (N == 1) {
-            b[p] = used[p] ? (double)__ldg(row) : 0;
-        } else if (HOW == PAIRS) {
-            typename pair_of<real>::type both = {0, 0};
-            if (used[p]) both = __ldg((const typename pair_of<real>::type *)(row + 2 * p * N_TILE));
-            b[2 * p] = (double)both.x, b[2 * p + 1] = (double)both.y;
+    for (int n = 0; n < LOADS; n++) {
+        const char *from = HOW == FAR_NUMBERS ? at[n] + j * v.at_x.row * sizeof(real)
+                                              : at[n] + (uint64_t)(uint32_t)j * v.row_bytes;
+        if (LOADS == N) {
+            b[n] = (double)__ldg((const real *)from);
         } else {
-#pragma unroll
-            for (int i = 0; i < 2; i++)
-                b[2 * p + i] = used[p] && 2 * p * N_TILE + i < left
-                                   ? (double)__ldg(row + 2 * p * N_TILE + i)
-                                   : 0;
+            const typename pair_of<real>::type both =
+                __ldg((const typename pair_of<real>::type *)from);
+            b[2 * n] = (double)both.x, b[2 * n + 1] = (double)both.y;
         }
     }
 }
@@ -135,51 +134,57 @@ static __device__ double sum_values(const operands &o, int64_t first, int64_t en
     return sum;
 }
 
-/* Does the rest of a share value by value, so that slots without one cannot make infinite x NaN:
- * vectors c0 to c1 - 1, from tile `first` on, which begins a window or a part. */
+/* Returns the part that share s has of a window that is cut. */
+static __device__ __forceinline__ int64_t part_of(const operands &o, int64_t s, idx window) {
+    const share begin = o.all.list[s];
+    return begin.part / 2 + (begin.part % 2 && window > begin.window);
+}
+
+/* Does share s value by value from window `window` on, so that slots without a value cannot make
+ * infinite x NaN: vectors c0 to c1 - 1. */
 static __device__ __attribute__((noinline)) void finish_exactly(const operands &o, int64_t s,
-                                                                int c0, int c1, int64_t first,
-                                                                int64_t window, int64_t part) {
-    const int64_t end = o.all.list[s + 1].tile;
+                                                                int c0, int c1, idx window) {
     const int lane = threadIdx.x % WARP, r = lane / 4;
+    const int64_t end = o.all.list[s + 1].tile;
+    int64_t first = max(o.all.list[s].tile, o.A.tile_ptr[window]);
+    c1 = min(c1, o.v.count);
     for (; first < end; window++) {
         const int64_t begin = o.A.tile_ptr[window], behind = o.A.tile_ptr[window + 1];
-        const int64_t last = min(behind, end), row = window * BITTCF_ROWS + r;
-        const bool is_part = begin < first || behind > end;
+        const int64_t last = min(behind, end), row = (int64_t)window * BITTCF_ROWS + r;
         for (int c = c0 + lane % 4; c < c1 && row < o.A.s.rows; c += 4) {
             const double sum = sum_values(o, first, last, r, c);
-            if (is_part)
-                o.all.partial[(part * BITTCF_ROWS + r) * MOST_COLUMNS + c] = sum;
+            if (begin < first || behind > end)
+                o.all.partial[(part_of(o, s, window) * BITTCF_ROWS + r) * MOST_COLUMNS + c] = sum;
             else
                 put_number(o.v, row, c, (real)sum);
         }
-        part += is_part;
         first = last;
     }
 }
 
-/* Writes what a lane has of a window's rows, vectors c0 on, to z, or to the part's sums if it has
- * one (part >= 0), and makes the sums 0. Returns false, and writes nothing, if one is NaN. */
+/* Writes what a lane has of a window's rows, vectors c0 on, to z, or to the sums of the part that
+ * share s has of it, and makes the sums 0. Returns false, and writes nothing, if one is NaN. */
 template <int N>
-static __device__ __forceinline__ bool put_window(const operands &o, double (&sum)[N][2], int lane,
-                                                  int c0, idx window, int64_t part) {
+static __device__ __forceinline__ bool put_window(const operands &o, double (&sum)[N][2], int c0,
+                                                  idx window, bool is_part, int64_t s) {
     enum { EACH = N == 1 ? 2 : 4, APART = N == 1 ? N_TILE : 2 * N_TILE };
-    const int r = lane / 4;
+    const int lane = threadIdx.x % WARP, r = lane / 4;
     const int64_t row = (int64_t)window * BITTCF_ROWS + r;
     bool is_nan = false;
 #pragma unroll
     for (int k = 0; k < 2 * N; k++) is_nan |= sum[k / 2][k % 2] != sum[k / 2][k % 2];
     if (__any_sync(ALL_LANES, is_nan)) return false;
+    double *partial = NULL;
+    if (is_part) partial = o.all.partial + (part_of(o, s, window) * BITTCF_ROWS + r) * MOST_COLUMNS;
 #pragma unroll
     for (int k = 0; k < 2 * N; k += EACH) {
         const int c = c0 + k / EACH * APART + lane % 4 * EACH;
         double out[EACH];
 #pragma unroll
         for (int i = 0; i < EACH; i++) out[i] = N == 1 ? sum[0][i] : sum[k / 4 * 2 + i % 2][i / 2];
-        if (part >= 0) {
-            double *to = o.all.partial + (part * BITTCF_ROWS + r) * MOST_COLUMNS + c;
+        if (is_part) {
 #pragma unroll
-            for (int i = 0; i < EACH; i++) to[i] = out[i];
+            for (int i = 0; i < EACH; i++) partial[c + i] = out[i];
         } else if (row < o.A.s.rows) {
             enum { TOGETHER = EACH < SIDE ? EACH : SIDE };
 #pragma unroll
@@ -196,108 +201,150 @@ static __device__ __forceinline__ bool put_window(const operands &o, double (&su
     return true;
 }
 
-/* Loads masks and columns of CHUNK tiles, of which `left` are there. */
-static __device__ __forceinline__ void load_chunk(const operands &o, ofs t, int left, int lane,
-                                                  uint32_t *mask, idx *col) {
-    *mask = lane < min(left, (int)CHUNK) ? load_once(o.A.mask + t + lane, o.policy) : 0;
-    *col = lane < left * BITTCF_COLS
-               ? load_once(o.A.col_idx + (int64_t)t * BITTCF_COLS + lane, o.policy)
+/* Returns where window `window` ends, in tiles from `first` on; there may be no such window. */
+static __device__ __forceinline__ int end_of_window(const bittcf &A, int64_t window, ofs first) {
+    return window < A.windows
+               ? (int)min((int64_t)__ldg(A.tile_ptr + window + 1) - first, (int64_t)INT_MAX)
+               : INT_MAX;
+}
+
+/* Load what a lane has of a chunk from tile `first` on, of which `left` tiles are there. */
+static __device__ __forceinline__ uint32_t load_mask(const operands &o, ofs first, int left,
+                                                     int lane) {
+    return lane < min(left, (int)CHUNK) ? load_once(o.A.mask + first + lane, o.policy) : 0;
+}
+static __device__ __forceinline__ idx load_column(const operands &o, ofs first, int left,
+                                                  int lane) {
+    return lane < left * BITTCF_COLS
+               ? load_once(o.A.col_idx + (int64_t)first * BITTCF_COLS + lane, o.policy)
                : 0;
 }
 
-/* Returns the tile behind window `window`; there may be no such window. */
-static __device__ __forceinline__ ofs end_of_window(const bittcf &A, int64_t window) {
-    return window < A.windows ? __ldg(A.tile_ptr + window + 1) : (ofs)A.tiles + WARP;
+/* Copies numbers of 32 bits, four at a time. */
+template <class T, int DEPTH>
+static __device__ __forceinline__ void copy_words(const T *from, T (&to)[DEPTH]) {
+    static_assert(sizeof(T) == 4 && DEPTH % 4 == 0, "16 bytes at a time");
+#pragma unroll
+    for (int u = 0; u < DEPTH; u += 4) *(int4 *)(to + u) = *(const int4 *)(from + u);
 }
 
+/* Returns how many of the largest blocks share a multiprocessor's registers: more only spilled. */
+static constexpr int blocks_per_sm(int n) {
+    return n == 1 ? 6 : n == 2 ? 5 : 4;
+}
+
+/* Lanes along vectors beyond the last one load vector 0, which is there. */
 template <int N, int DEPTH, reading HOW>
-static __global__ void __launch_bounds__(MOST_THREADS)
+static __global__ void __launch_bounds__(MOST_THREADS, blocks_per_sm(N))
     multiply(const __grid_constant__ operands o) {
+    enum { LOADS = HOW == PAIRS ? (N + 1) / 2 : N };
+    extern __shared__ chunk chunks[]; /* two for each warp */
     const int lane = threadIdx.x % WARP, warps = blockDim.x / WARP;
     const int64_t s = (int64_t)(blockIdx.x / o.slices) * warps + threadIdx.x / WARP;
     const int c0 = blockIdx.x % o.slices * N * N_TILE;
-    const int c1 = min(c0 + N * N_TILE, o.v.count);
     if (s >= o.all.n) return; /* the whole warp */
     const share begin = o.all.list[s];
     const ofs end = o.all.list[s + 1].tile;
     if (begin.tile == end) return;
 
-    const int mine = c0 + column_of<N>(0, lane);
-    const real *x = o.v.x + mine;
-    uint32_t slots[(N + 1) / 2]; /* bits of a tile that multiply a lane's numbers of x */
+    const char *x[LOADS];
 #pragma unroll
-    for (int p = 0; p < (N + 1) / 2; p++)
-        slots[p] = mine + 2 * p * N_TILE < o.v.count ? 0x11111111u << lane % BITTCF_COLS : 0;
-
+    for (int n = 0; n < LOADS; n++) {
+        const int c = c0 + column_of<N>(N / LOADS * n, lane);
+        x[n] = (const char *)(o.v.x + (c < o.v.count ? c : 0));
+    }
     double sum[N][2];
 #pragma unroll
     for (int k = 0; k < 2 * N; k++) sum[k / 2][k % 2] = 0;
-    const real *value = o.A.values + begin.value;
-    ofs t = begin.tile, first = t;
+    uint32_t bit = 1u << lane, below = bit - 1;
+    const real *values = o.A.values + begin.value;
+    asm("" : "+l"(values)); /* computed once: the compiler would add begin.value to each value */
+    asm("" : "+r"(bit), "+r"(below));
+    const int tiles = (int)(end - begin.tile);
+    int t = 0; /* the chunk's first tile */
+    uint32_t value = 0;
     idx window = begin.window, listed = window;
-    int64_t part = begin.part / 2;
-    bool in_part = begin.part % 2, is_open = false;
-    ofs window_end = end_of_window(o.A, listed + lane);
-    uint32_t mask, next_mask;
-    idx col, next_col;
-    int left = (int)(end - t);
-    load_chunk(o, t, left, lane, &mask, &col);
+    const idx part =
+        begin.part % 2 ? window : -1; /* the window of which an earlier share has some */
+    int window_end = end_of_window(o.A, listed + lane, begin.tile);
+    uint32_t mask = load_mask(o, begin.tile, tiles, lane);
+    idx col = load_column(o, begin.tile, tiles, lane);
+    int ends;
 #pragma unroll 1
-    for (;;) {
-        load_chunk(o, t + CHUNK, left - CHUNK, lane, &next_mask, &next_col);
-        int before = __popc(mask);
+    for (;; t += CHUNK) {
+        chunk &c = chunks[threadIdx.x / WARP * 2 + t / CHUNK % 2];
+        const int left = tiles - t;
+        uint32_t before = __popc(mask);
 #pragma unroll
         for (int step = 1; step < CHUNK; step *= 2) {
-            const int other = __shfl_up_sync(ALL_LANES, before, step);
+            const uint32_t other = __shfl_up_sync(ALL_LANES, before, step);
             if (lane >= step) before += other;
         }
-        const int values = __shfl_sync(ALL_LANES, before, CHUNK - 1);
-        before -= __popc(mask);
-        const int64_t ends_at = (int64_t)window_end - 1 - t;
-        const int ends =
-            warp_total(ends_at >= 0 && ends_at < min(left, (int)CHUNK) ? 1 << ends_at : 0);
+        c.mask[lane] = mask, c.value[lane] = value + before - __popc(mask);
+        c.col[lane % BITTCF_COLS][lane / BITTCF_COLS] = col;
+        value += __shfl_sync(ALL_LANES, before, CHUNK - 1);
+        const unsigned ends_at = (unsigned)(window_end - 1 - t);
+        ends = warp_total(ends_at < min(left, (int)CHUNK) ? 1 << ends_at : 0);
+        mask = load_mask(o, begin.tile + t + CHUNK, left - CHUNK, lane);
+        col = load_column(o, begin.tile + t + CHUNK, left - CHUNK, lane);
+        __syncwarp();
 #pragma unroll 1
         for (int h = 0; h < CHUNK; h += DEPTH) {
             double a[DEPTH], b[DEPTH][N];
+            __align__(16) idx j[DEPTH];
+            __align__(16) uint32_t m[DEPTH], at[DEPTH];
+            copy_words(c.col[lane % BITTCF_COLS] + h, j);
+            copy_words(c.mask + h, m);
+            copy_words(c.value + h, at);
 #pragma unroll
             for (int u = 0; u < DEPTH; u++) {
-                const uint32_t m = __shfl_sync(ALL_LANES, mask, h + u);
-                const int at = __shfl_sync(ALL_LANES, before, h + u);
-                const idx j =
-                    __shfl_sync(ALL_LANES, col, (h + u) * BITTCF_COLS + lane % BITTCF_COLS);
-                bool used[(N + 1) / 2];
-#pragma unroll
-                for (int p = 0; p < (N + 1) / 2; p++) used[p] = m & slots[p];
-                load_row<N, HOW>(o.v, x, j, used, o.v.count - mine, b[u]);
-                a[u] =
-                    m >> lane & 1
-                        ? (double)load_once(value + at + __popc(m & ((1u << lane) - 1)), o.policy)
-                        : 0;
+                load_row<N, HOW, LOADS>(o.v, x, j[u], b[u]);
+                a[u] = 0;
+                if (m[u] & bit)
+                    a[u] = (double)load_once(values + (at[u] + __popc(m[u] & below)), o.policy);
             }
+            const int ends_here = ends >> h & ((1 << DEPTH) - 1);
+            if (ends_here == 0) {
 #pragma unroll
-            for (int u = 0; u < DEPTH; u++) {
+                for (int u = 0; u < DEPTH; u++)
 #pragma unroll
-                for (int n = 0; n < N; n++) multiply_tile(sum[n], a[u], b[u][n]);
-                if (!(ends >> (h + u) & 1)) continue;
-                if (!put_window<N>(o, sum, lane, c0, window, in_part ? part : -1)) {
-                    finish_exactly(o, s, c0, c1, first, window, part);
+                    for (int n = 0; n < N; n++) multiply_tile(sum[n], a[u], b[u][n]);
+                continue;
+            }
+            for (int from = 0, stop;; from = stop + 1) { /* from window to window */
+                stop = DEPTH;
+#pragma unroll
+                for (int u = 0; u < DEPTH; u++) {
+                    if (u < from) continue;
+#pragma unroll
+                    for (int n = 0; n < N; n++) multiply_tile(sum[n], a[u], b[u][n]);
+                    if (!(ends_here >> u & 1)) continue;
+                    stop = u;
+                    break;
+                }
+                if (stop == DEPTH) break;
+                if (!put_window<N>(o, sum, c0, window, window == part, s)) {
+                    finish_exactly(o, s, c0, c0 + N * N_TILE, window);
                     return;
                 }
-                part += in_part, in_part = false;
-                window++, first = t + h + u + 1;
+                window++;
             }
         }
-        is_open = !(ends >> (min(left, (int)CHUNK) - 1) & 1);
         if (left <= CHUNK) break;
-        t += CHUNK, left -= CHUNK, value += values;
-        mask = next_mask, col = next_col;
         if (window - listed > WARP - CHUNK) {
             listed = window;
-            window_end = end_of_window(o.A, listed + lane);
+            window_end = end_of_window(o.A, listed + lane, begin.tile);
         }
     }
-    if (is_open && !put_window<N>(o, sum, lane, c0, window, part))
-        finish_exactly(o, s, c0, c1, first, window, part);
+    if (ends >> (tiles - 1 - t) & 1) return;
+    if (!put_window<N>(o, sum, c0, window, true, s))
+        finish_exactly(o, s, c0, c0 + N * N_TILE, window);
+}
+
+/* Puts rows of a matrix without nonzeros, of which x may have no rows. */
+static __global__ void put_empty_rows(const __grid_constant__ operands o) {
+    const int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x;
+    if (i < o.A.s.rows * o.v.count) put_number(o.v, i / o.v.count, (int)(i % o.v.count), 0);
 }
 
 /* Adds the parts of a row of a cut window, always in the same order. */
@@ -455,12 +502,14 @@ static void release(spmv_plan *p) {
 template <int N, int DEPTH>
 static spmv_status launch(const spmv_plan *p, operands o, cudaStream_t stream) {
     const int threads = (int)p->choice.value[SPMV_block];
+    const bool is_far = (uint64_t)o.v.at_x.row * sizeof(real) > UINT32_MAX;
     o.slices = (int)blocks_for(o.v.count, N * N_TILE);
     const unsigned blocks = (unsigned)(blocks_for(o.all.n, threads / WARP) * o.slices);
-    if (o.v.x_whole)
-        multiply<N, DEPTH, PAIRS><<<blocks, threads, 0, stream>>>(o);
-    else
-        multiply<N, DEPTH, NUMBERS><<<blocks, threads, 0, stream>>>(o);
+    auto kernel = o.v.x_whole ? multiply<N, DEPTH, PAIRS>
+                  : is_far    ? multiply<N, DEPTH, FAR_NUMBERS>
+                              : multiply<N, DEPTH, NUMBERS>;
+    const size_t shared = (size_t)(threads / WARP) * 2 * sizeof(chunk);
+    kernel<<<blocks, (unsigned)threads, shared, stream>>>(o);
     if (o.all.cuts > 0)
         join_parts<<<(unsigned)(o.all.cuts * BITTCF_ROWS),
                      dim3((unsigned)(1 << exponent_of(o.v.count)), TURNS), 0, stream>>>(o);
@@ -472,7 +521,10 @@ static spmv_status run_some(const spmv_plan *p, const vectors &v, cudaStream_t s
     const operands o = {*(const bittcf *)p->store, v, *(const shares *)p->scratch, 0,
                         policy_for(p)};
     const int64_t tile = p->choice.value[SPMV_tile], columns = tile > 0 ? tile : v.count;
-    if (o.all.n == 0) return SPMV_OK;
+    if (o.A.s.nnz == 0) {
+        put_empty_rows<<<blocks_of(o.A.s.rows * v.count), THREADS, 0, stream>>>(o);
+        return launched(p);
+    }
     return columns <= N_TILE       ? launch<1, 8>(p, o, stream)
            : columns <= 2 * N_TILE ? launch<2, 8>(p, o, stream)
                                    : launch<4, 4>(p, o, stream);
@@ -491,7 +543,7 @@ static spmv_status run_columns(const spmv_plan *p, const spmv_operands *v) {
     return run_turned(p, v, run_some);
 }
 
-static const spmv_param params[] = {{SPMV_block, 256, WARP, MOST_THREADS, WARP, false},
+static const spmv_param params[] = {{SPMV_block, 64, WARP, MOST_THREADS, WARP, false},
                                     {SPMV_tile, 0, 0, 4 * N_TILE, 1, true},
                                     {SPMV_chunk, 0, 0, 1 << 20, 1, false},
                                     SPMV_NO_MORE_PARAMS};
