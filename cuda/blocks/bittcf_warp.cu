@@ -502,7 +502,9 @@ static void release(spmv_plan *p) {
 template <int N, int DEPTH>
 static spmv_status launch(const spmv_plan *p, operands o, cudaStream_t stream) {
     const int threads = (int)p->choice.value[SPMV_block];
-    const bool is_far = (uint64_t)o.v.at_x.row * sizeof(real) > UINT32_MAX;
+    const uint64_t row_bytes = (uint64_t)o.v.at_x.row * sizeof(real);
+    const bool is_far = row_bytes > UINT32_MAX;
+    o.v.row_bytes = (uint32_t)row_bytes; /* a single vector is a column, whose rows are numbers */
     o.slices = (int)blocks_for(o.v.count, N * N_TILE);
     const unsigned blocks = (unsigned)(blocks_for(o.all.n, threads / WARP) * o.slices);
     auto kernel = o.v.x_whole ? multiply<N, DEPTH, PAIRS>
