@@ -19,6 +19,7 @@ static const char *const specs[][2] = {
     {"gen:mesh:700:4", "random"},     {"gen:mesh:500:5", "few:200"},
     {"gen:mesh:500:6", "pattern"},    {"gen:mesh:300:7", "few:8"},
     {"gen:mesh:300:8", "random"},     {"gen:random:900:9:300000", NULL},
+    {"gen:giantrow:9000:6000", NULL}, {"gen:random:20:3000:9000", "random"},
 };
 
 typedef struct shape { /* what the choice has for a format */
@@ -74,6 +75,7 @@ static const shape shapes[] = {
     {"bsr", 0, 0, 0, 0, 0, 0, 1, 7},
     {"bsr", 0, 0, 0, 0, 0, 0, 5, 1},
     {"bsr", 0, 0, 0, 0, 0, 0, 1, 1},
+    {"bittcf", 0, 0, 0, 0, 0, 0, 0, 0},
 };
 
 /* Builds from a copy of the rows that the builder may free as it goes. */

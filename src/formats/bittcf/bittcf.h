@@ -31,12 +31,12 @@ enum { BITTCF_ROWS = 8, BITTCF_COLS = 4 /* of a tile */ };
  * them. */
 typedef struct V(bittcf) {
     spmv_store s;
-    int64_t windows, tiles;
-    ofs *tile_ptr;  /* [windows + 1] first tile */
-    ofs *value_ptr; /* [tiles + 1] first value */
-    idx *col_idx;   /* [tiles * BITTCF_COLS] */
-    uint32_t *mask; /* [tiles] */
-    real *values;   /* [nnz] */
+    int64_t windows, tiles, longest; /* longest: tiles of a window, at most */
+    ofs *tile_ptr;                   /* [windows + 1] first tile */
+    ofs *value_ptr;                  /* [tiles + 1] first value */
+    idx *col_idx;                    /* [tiles * BITTCF_COLS] */
+    uint32_t *mask;                  /* [tiles] */
+    real *values;                    /* [nnz] */
 } bittcf;
 
 static inline int64_t bittcf_windows(int64_t rows) {
@@ -46,5 +46,11 @@ static inline int64_t bittcf_windows(int64_t rows) {
 /* Returns an upper bound of the tiles: no two nonzeros of a window share a column. */
 static inline int64_t bittcf_most_tiles(int64_t rows, int64_t nnz) {
     return nnz / BITTCF_COLS + bittcf_windows(rows);
+}
+
+static inline size_t bittcf_bytes(int64_t rows, int64_t nnz, int64_t tiles) {
+    return (size_t)(bittcf_windows(rows) + tiles + 2) * sizeof(ofs) +
+           (size_t)tiles * (BITTCF_COLS * sizeof(idx) + sizeof(uint32_t)) +
+           (size_t)nnz * sizeof(real);
 }
 #endif

@@ -62,9 +62,7 @@ static int64_t count_tiles(const spmv_csr_view *A, int64_t window) {
 
 static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
     (void)c;
-    const size_t tiles = (size_t)bittcf_most_tiles(A->rows, A->nnz);
-    return ((size_t)bittcf_windows(A->rows) + 1) * sizeof(ofs) + (tiles + 1) * sizeof(ofs) +
-           tiles * (BITTCF_COLS * sizeof(idx) + sizeof(uint32_t)) + (size_t)A->nnz * sizeof(real);
+    return bittcf_bytes(A->rows, A->nnz, bittcf_most_tiles(A->rows, A->nnz));
 }
 
 /* Returns how many of the tile's values f32 cannot hold. */
@@ -111,7 +109,11 @@ static void place_tiles(const spmv_csr_view *A, int threads, bittcf *B) {
 #pragma omp parallel for schedule(static) num_threads(threads)
     for (int64_t w = 0; w < B->windows; w++) B->tile_ptr[w + 1] = (ofs)count_tiles(A, w);
     B->tile_ptr[0] = 0;
-    for (int64_t w = 0; w < B->windows; w++) B->tile_ptr[w + 1] += B->tile_ptr[w];
+    for (int64_t w = 0; w < B->windows; w++) {
+        const ofs tiles = B->tile_ptr[w + 1];
+        B->longest = tiles > B->longest ? tiles : B->longest;
+        B->tile_ptr[w + 1] = B->tile_ptr[w] + tiles;
+    }
 }
 
 static spmv_status build(spmv_ctx *ctx, const spmv_csr_view *A, const spmv_choice *c, int threads,

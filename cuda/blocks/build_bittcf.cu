@@ -1,0 +1,430 @@
+/* build_bittcf.cu: BitTCF built on the GPU from compressed rows there: byte for byte what
+ * src/formats/bittcf/format_bittcf.c builds, and other values in its place.
+ *
+ * Source     src/formats/bittcf/format_bittcf.c.
+ * Reads      csr: row_ptr, col_idx, values, on the GPU.
+ * Work       8 lanes merge the rows of a window: the least of their next columns is listed next.
+ *            Windows of more than SEGMENT nonzeros are cut into segments by column, so that none
+ *            takes long. Once to count columns, and after scans once more to list them and to set
+ *            masks. Values: a warp has SPAN tiles; lane l takes bit l of each, which is the next
+ *            value of its row. How many a row has in front of a span is counted: in the window's
+ *            tiles in front if these are few, else by scans over all spans.
+ */
+#include "cuda/build.cuh"
+#include "formats/bittcf/bittcf.h"
+#include "formats/csr/csr.h"
+
+enum {
+    THREADS = 256,
+    GROUP = BITTCF_ROWS,   /* lanes: rows of a window */
+    NO_COLUMN = INT32_MAX, /* behind all others */
+    SEGMENT = 1024,        /* nonzeros of a segment of a window, about */
+    SPAN = 32,             /* tiles whose values a warp writes */
+    FEW = 16 * WARP        /* tiles that a warp counts in front of its span */
+};
+
+static unsigned blocks_of(int64_t n) {
+    return (unsigned)blocks_for(n, THREADS);
+}
+
+/* ---- columns and masks ----------------------------------------------------------------------- */
+
+/* A group of lanes merges a segment of a window. */
+typedef struct merge {
+    int64_t next, end; /* of the lane's row in the segment */
+    int64_t window, segment, segments;
+} merge;
+
+static __device__ __forceinline__ unsigned lanes_of_group() {
+    return 0xffu << threadIdx.x % WARP / GROUP * GROUP;
+}
+
+template <class T> static __device__ __forceinline__ T total_of_group(T value) {
+    for (int step = GROUP / 2; step > 0; step /= 2)
+        value += __shfl_xor_sync(lanes_of_group(), value, step);
+    return value;
+}
+
+static __device__ __forceinline__ int least_of_group(int value) {
+    for (int step = GROUP / 2; step > 0; step /= 2)
+        value = min(value, __shfl_xor_sync(ALL_LANES, value, step));
+    return value;
+}
+
+/* Returns the first of row_ptr's entries begin to end - 1 whose column is not less. */
+static __device__ int64_t first_from(const idx *col, int64_t begin, int64_t end, int64_t least) {
+    while (begin < end) {
+        const int64_t middle = (begin + end) / 2;
+        if (col[middle] < least)
+            begin = middle + 1;
+        else
+            end = middle;
+    }
+    return begin;
+}
+
+/* Returns where a lane's row enters a segment: all rows at the same column, in front of which they
+ * have the share of the window's nonzeros that other segments get, or a few less. */
+static __device__ int64_t begin_of_segment(const csr &A, int64_t begin, int64_t end,
+                                           int64_t segment, int64_t segments) {
+    const int64_t target = total_of_group(end - begin) * segment / segments;
+    int64_t low = 0, high = A.s.cols; /* the column is among them */
+    if (segment == 0) return begin;
+    if (segment == segments) return end;
+    const int64_t first = begin;
+    while (low < high) {
+        const int64_t middle = (low + high + 1) / 2, at = first_from(A.col_idx, begin, end, middle);
+        if (total_of_group(at - first) > target) {
+            high = middle - 1, end = at;
+        } else {
+            low = middle, begin = at;
+        }
+    }
+    return begin;
+}
+
+/* Returns the last of n places that begins at or in front of k; begin[0] is 0. */
+template <class T>
+static __device__ __forceinline__ int64_t last_until(const T *begin, int64_t n, int64_t k) {
+    int64_t low = 0, high = n - 1;
+    while (low < high) {
+        const int64_t middle = (low + high + 1) / 2;
+        if (begin[middle] <= k)
+            low = middle;
+        else
+            high = middle - 1;
+    }
+    return low;
+}
+
+/* first_segment: of each window; NULL: each is one segment. */
+static __device__ merge merge_of(const csr &A, int64_t windows, const int64_t *first_segment,
+                                 int64_t segment) {
+    merge m = {0, 0, segment, 0, 1};
+    if (first_segment) {
+        m.window = last_until(first_segment, windows, segment);
+        m.segment = segment - first_segment[m.window];
+        m.segments = first_segment[m.window + 1] - first_segment[m.window];
+    }
+    const int64_t row = m.window * BITTCF_ROWS + threadIdx.x % GROUP;
+    const int64_t begin = row < A.s.rows ? A.row_ptr[row] : 0;
+    const int64_t end = row < A.s.rows ? A.row_ptr[row + 1] : 0;
+    m.next = begin_of_segment(A, begin, end, m.segment, m.segments);
+    m.end = begin_of_segment(A, begin, end, m.segment + 1, m.segments);
+    return m;
+}
+
+static __global__ void count_segments(csr A, int64_t windows, int64_t *count) {
+    const int64_t w = (int64_t)blockIdx.x * THREADS + threadIdx.x;
+    if (w > windows) return;
+    const int64_t first = w * BITTCF_ROWS, end = min(first + BITTCF_ROWS, A.s.rows);
+    count[w] = 0;
+    if (w < windows)
+        count[w] = max(((int64_t)A.row_ptr[end] - A.row_ptr[first]) / SEGMENT, (int64_t)1);
+}
+
+/* Spreads 8 bits: bit r goes to bit 4 r. */
+static __device__ __forceinline__ uint32_t spread(uint32_t bits) {
+    bits = (bits | bits << 12) & 0x000f000fu;
+    bits = (bits | bits << 6) & 0x03030303u;
+    return (bits | bits << 3) & 0x11111111u;
+}
+
+/* Counts the columns of segments or, if FILL, lists them, before[p] being the number of columns in
+ * the segments in front of segment p. Masks are 0 before. */
+template <bool FILL>
+static __global__ void merge_rows(csr A, bittcf B, const int64_t *first_segment, int64_t segments,
+                                  int64_t *count, const int64_t *before) {
+    const int64_t p = ((int64_t)blockIdx.x * THREADS + threadIdx.x) / GROUP;
+    const int lane = threadIdx.x % GROUP, shift = threadIdx.x % WARP / GROUP * GROUP;
+    merge m = {0, 0, 0, 0, 1};
+    if (p < segments) m = merge_of(A, B.windows, first_segment, p);
+    __syncwarp();
+    int64_t n = 0, slot = 0;
+    if (FILL && p < segments) {
+        const int64_t first = first_segment ? first_segment[m.window] : m.window;
+        slot = (int64_t)B.tile_ptr[m.window] * BITTCF_COLS + before[p] - before[first];
+    }
+    uint32_t mask = 0;
+    idx last = 0, col = m.next < m.end ? A.col_idx[m.next] : NO_COLUMN;
+    idx behind = m.next + 1 < m.end ? A.col_idx[m.next + 1] : NO_COLUMN;
+    for (;;) {
+        const idx least = least_of_group(col);
+        if (!__any_sync(ALL_LANES, least != NO_COLUMN)) break;
+        const bool is_here = col == least;
+        const uint32_t rows = __ballot_sync(ALL_LANES, is_here) >> shift & 0xffu;
+        if (least == NO_COLUMN) continue; /* other groups of the warp go on */
+        n++;
+        if (is_here) {
+            m.next++;
+            col = behind;
+            behind = m.next + 1 < m.end ? A.col_idx[m.next + 1] : NO_COLUMN;
+        }
+        if (!FILL) continue;
+        last = least;
+        mask |= spread(rows) << slot % BITTCF_COLS;
+        if (lane == 0) {
+            B.col_idx[slot] = least;
+            if (slot % BITTCF_COLS == BITTCF_COLS - 1)
+                atomicOr(B.mask + slot / BITTCF_COLS, mask), mask = 0;
+        }
+        slot++;
+    }
+    if (!FILL && lane == 0 && p < segments) count[p] = n;
+    if (!FILL || lane > 0 || p >= segments) return;
+    if (mask) atomicOr(B.mask + slot / BITTCF_COLS, mask);
+    if (m.segment == m.segments - 1)
+        for (; slot < (int64_t)B.tile_ptr[m.window + 1] * BITTCF_COLS; slot++)
+            B.col_idx[slot] = last;
+}
+
+/* columns: those of the segments in front. count[windows + 1] gets the greatest count. */
+static __global__ void count_tiles(int64_t windows, const int64_t *first_segment,
+                                   const int64_t *columns, int64_t *count) {
+    const int64_t w = (int64_t)blockIdx.x * THREADS + threadIdx.x;
+    int tiles = 0;
+    if (w < windows) {
+        const int64_t begin = first_segment ? first_segment[w] : w;
+        const int64_t end = first_segment ? first_segment[w + 1] : w + 1;
+        tiles = (int)((columns[end] - columns[begin] + BITTCF_COLS - 1) / BITTCF_COLS);
+        tiles = max(tiles, 1);
+    }
+    if (w <= windows) count[w] = tiles;
+    const int longest = warp_greatest(tiles);
+    if (threadIdx.x % WARP == 0) atomicMax((long long *)count + windows + 1, (long long)longest);
+}
+
+static __global__ void count_values(int64_t tiles, const uint32_t *mask, int64_t *count) {
+    const int64_t t = (int64_t)blockIdx.x * THREADS + threadIdx.x;
+    if (t <= tiles) count[t] = t < tiles ? __popc(mask[t]) : 0;
+}
+
+static __global__ void narrow(int64_t n, const int64_t *number, ofs *out) {
+    const int64_t k = (int64_t)blockIdx.x * THREADS + threadIdx.x;
+    if (k < n) out[k] = (ofs)number[k];
+}
+
+/* ---- values ---------------------------------------------------------------------------------- */
+
+/* Counts what each row has in some tiles of a span: lane l the row l % 8, of every fourth tile. */
+static __device__ __forceinline__ int64_t count_in_row(const bittcf &B, int64_t begin,
+                                                       int64_t end) {
+    const int lane = threadIdx.x % WARP, row = lane % BITTCF_ROWS;
+    int64_t n = 0;
+    for (int64_t t = begin + lane / BITTCF_ROWS; t < end; t += WARP / BITTCF_ROWS)
+        n += __popc(B.mask[t] >> row * BITTCF_COLS & 0xfu);
+    n += __shfl_xor_sync(ALL_LANES, n, BITTCF_ROWS);
+    return n + __shfl_xor_sync(ALL_LANES, n, 2 * BITTCF_ROWS);
+}
+
+/* Counts what each row of windows has in each span: count[row][span]. */
+static __global__ void count_spans(bittcf B, int64_t spans, int64_t *count) {
+    const int64_t s = ((int64_t)blockIdx.x * THREADS + threadIdx.x) / WARP;
+    const int lane = threadIdx.x % WARP;
+    if (s >= spans) return; /* the whole warp */
+    const int64_t n = count_in_row(B, s * SPAN, min((s + 1) * SPAN, B.tiles));
+    if (lane < BITTCF_ROWS) count[lane * spans + s] = n;
+}
+
+/* before: what rows have in front of each span, and of each row in front of the others'; NULL: no
+ * window has more than FEW tiles. */
+static __global__ void write_values(bittcf B, const ofs *__restrict__ row_ptr,
+                                    const real *__restrict__ value, int64_t spans,
+                                    const int64_t *before) {
+    const int64_t s = ((int64_t)blockIdx.x * THREADS + threadIdx.x) / WARP;
+    const int lane = threadIdx.x % WARP, r = lane / BITTCF_COLS;
+    if (s >= spans) return; /* the whole warp */
+    const int64_t first = s * SPAN, end = min(first + SPAN, B.tiles);
+    int64_t window = last_until(B.tile_ptr, B.windows, first);
+    const int64_t begin = B.tile_ptr[window];
+    int64_t in_front = 0; /* in the window, of row lane % 8 */
+    if (!before || first - begin <= FEW) {
+        in_front = count_in_row(B, begin, first);
+    } else {
+        const int64_t *of_row = before + lane % BITTCF_ROWS * spans, from = begin / SPAN;
+        in_front = of_row[s] - of_row[from] - count_in_row(B, from * SPAN, begin);
+    }
+    in_front = __shfl_sync(ALL_LANES, in_front, r);
+    const uint32_t mask = first + lane < end ? B.mask[first + lane] : 0;
+    const int64_t rows = B.s.rows;
+    int64_t next = row_ptr[min(window * BITTCF_ROWS + r, rows)] + in_front;
+    int64_t to = B.value_ptr[first], behind = B.tile_ptr[window + 1];
+    for (int64_t t = first; t < end; t++) {
+        if (t == behind) {
+            window++;
+            behind = B.tile_ptr[window + 1];
+            next = row_ptr[min(window * BITTCF_ROWS + r, rows)];
+        }
+        const uint32_t m = __shfl_sync(ALL_LANES, mask, (int)(t - first));
+        const uint32_t below = (1u << lane) - 1, of_row = 0xfu << r * BITTCF_COLS;
+        if (m >> lane & 1)
+            B.values[to + __popc(m & below)] = value[next + __popc(m & of_row & below)];
+        next += __popc(m & of_row);
+        to += __popc(m);
+    }
+}
+
+static spmv_status put_values(spmv_device *d, const ofs *row_ptr, const real *values,
+                              const bittcf *B, int64_t *count) {
+    const int64_t spans = blocks_for(B->tiles, SPAN);
+    const unsigned blocks = blocks_of(spans * WARP);
+    cudaStream_t stream = stream_of(d);
+    if (count) {
+        count_spans<<<blocks, THREADS, 0, stream>>>(*B, spans, count);
+        TRY(launched(d));
+        TRY(sum_before(d, spans * BITTCF_ROWS, count));
+    }
+    write_values<<<blocks, THREADS, 0, stream>>>(*B, row_ptr, values, spans, count);
+    return launched(d);
+}
+
+static spmv_status refill_on(spmv_device *d, const void *row_ptr, const void *values,
+                             spmv_store *copy) {
+    const bittcf *B = (const bittcf *)copy;
+    const int64_t spans = blocks_for(B->tiles, SPAN);
+    int64_t *count = NULL;
+    if (B->s.nnz == 0) return SPMV_OK;
+    if (B->longest > FEW)
+        TRY(d->backend->alloc(d, (size_t)spans * BITTCF_ROWS * sizeof *count, (void **)&count));
+    const spmv_status status = put_values(d, (const ofs *)row_ptr, (const real *)values, B, count);
+    d->backend->release(d, count);
+    return status;
+}
+
+/* ---- the format ------------------------------------------------------------------------------ */
+
+typedef struct job {        /* what is freed at its end */
+    int64_t *first_segment; /* [windows + 1]; NULL: each window is one segment */
+    int64_t *columns;       /* [segments + 1] of the segments in front */
+    int64_t *count;         /* of tiles, values or spans */
+    int64_t segments;
+} job;
+
+static spmv_status allocate(spmv_device *d, int64_t n, int64_t **out) {
+    return d->backend->alloc(d, (size_t)n * sizeof **out, (void **)out);
+}
+
+static void end_job(spmv_device *d, job *j) {
+    d->backend->release(d, j->first_segment);
+    d->backend->release(d, j->columns);
+    d->backend->release(d, j->count);
+}
+
+static spmv_status find_segments(spmv_device *d, const csr *A, int64_t windows, job *j) {
+    TRY(allocate(d, windows + 1, &j->first_segment));
+    count_segments<<<blocks_of(windows + 1), THREADS, 0, stream_of(d)>>>(*A, windows,
+                                                                         j->first_segment);
+    TRY(launched(d));
+    TRY(sum_before(d, windows + 1, j->first_segment));
+    TRY(d->backend->get(d, &j->segments, j->first_segment + windows, sizeof j->segments));
+    if (j->segments > windows) return SPMV_OK;
+    d->backend->release(d, j->first_segment);
+    j->first_segment = NULL;
+    return SPMV_OK;
+}
+
+template <bool FILL>
+static spmv_status merge_all(spmv_device *d, const csr *A, const bittcf *B, const job *j) {
+    if (j->segments == 0) return SPMV_OK;
+    merge_rows<FILL><<<blocks_of(j->segments * GROUP), THREADS, 0, stream_of(d)>>>(
+        *A, *B, j->first_segment, j->segments, j->columns, j->columns);
+    return launched(d);
+}
+
+static spmv_status place_tiles(spmv_device *d, const csr *A, job *j, bittcf *head, bittcf *copy) {
+    const int64_t windows = copy->windows;
+    int64_t found[2]; /* tiles; of the longest window */
+    cudaStream_t stream = stream_of(d);
+    TRY(find_segments(d, A, windows, j));
+    TRY(allocate(d, j->segments + 1, &j->columns));
+    CU(d->ctx, cudaMemsetAsync(j->columns + j->segments, 0, sizeof *j->columns, stream));
+    TRY(merge_all<false>(d, A, copy, j));
+    TRY(sum_before(d, j->segments + 1, j->columns));
+    TRY(allocate(d, windows + 2, &j->count));
+    CU(d->ctx, cudaMemsetAsync(j->count + windows + 1, 0, sizeof *j->count, stream));
+    count_tiles<<<blocks_of(windows + 1), THREADS, 0, stream>>>(windows, j->first_segment,
+                                                                j->columns, j->count);
+    TRY(launched(d));
+    TRY(sum_before(d, windows + 1, j->count));
+    narrow<<<blocks_of(windows + 1), THREADS, 0, stream>>>(windows + 1, j->count, copy->tile_ptr);
+    TRY(launched(d));
+    TRY(d->backend->get(d, found, j->count + windows, sizeof found));
+    head->tiles = copy->tiles = found[0];
+    head->longest = copy->longest = found[1];
+    d->backend->release(d, j->count);
+    j->count = NULL;
+    return SPMV_OK;
+}
+
+/* Finds where windows begin, and so how many tiles there are. */
+static spmv_status begin(spmv_device *d, const spmv_csr_view *A, const spmv_store *rows, job *j,
+                         spmv_store **head_out, spmv_store **copy_out) {
+    TRY(spmv_store_new(d->ctx, "bittcf", sizeof(bittcf), A, head_out));
+    TRY(spmv_store_new(d->ctx, "bittcf", sizeof(bittcf), A, copy_out));
+    bittcf *head = (bittcf *)*head_out, *copy = (bittcf *)*copy_out;
+    head->s.slots = copy->s.slots = A->nnz;
+    head->windows = copy->windows = bittcf_windows(A->rows);
+    TRY(BUILD_ARRAY(d, head, copy, tile_ptr, copy->windows + 1));
+    return place_tiles(d, (const csr *)rows, j, head, copy);
+}
+
+static spmv_status fill(spmv_device *d, spmv_store *rows, job *j, bittcf *head, bittcf *copy) {
+    const csr *A = (const csr *)rows;
+    const int64_t tiles = copy->tiles;
+    cudaStream_t stream = stream_of(d);
+    TRY(BUILD_ARRAY(d, head, copy, value_ptr, tiles + 1));
+    TRY(BUILD_ARRAY(d, head, copy, col_idx, tiles * BITTCF_COLS));
+    TRY(BUILD_ARRAY(d, head, copy, mask, tiles));
+    CU(d->ctx, cudaMemsetAsync(copy->mask, 0, (size_t)tiles * sizeof *copy->mask, stream));
+    TRY(merge_all<true>(d, A, copy, j));
+    done_with(d, rows, A->col_idx);
+    TRY(allocate(d, tiles + 1, &j->count));
+    count_values<<<blocks_of(tiles + 1), THREADS, 0, stream>>>(tiles, copy->mask, j->count);
+    TRY(launched(d));
+    TRY(sum_before(d, tiles + 1, j->count));
+    narrow<<<blocks_of(tiles + 1), THREADS, 0, stream>>>(tiles + 1, j->count, copy->value_ptr);
+    TRY(launched(d));
+    TRY(BUILD_ARRAY(d, head, copy, values, copy->s.nnz));
+    return refill_on(d, A->row_ptr, A->values, &copy->s);
+}
+
+static spmv_status build_on(spmv_device *d, const spmv_csr_view *A, spmv_store *rows,
+                            const spmv_choice *c, spmv_store **head, spmv_store **copy,
+                            double *upload_s) {
+    (void)c;
+    *upload_s = 0;
+    job j = {};
+    spmv_status status = begin(d, A, rows, &j, head, copy);
+    if (status == SPMV_OK) status = fill(d, rows, &j, (bittcf *)*head, (bittcf *)*copy);
+    end_job(d, &j);
+    return status;
+}
+
+static spmv_status measure_on(spmv_device *d, const spmv_csr_view *A, const spmv_store *rows,
+                              const spmv_choice *c, spmv_store **head, spmv_store **copy,
+                              size_t *bytes) {
+    (void)c;
+    job j = {};
+    const spmv_status status = begin(d, A, rows, &j, head, copy);
+    end_job(d, &j);
+    TRY(status);
+    *bytes = bittcf_bytes(A->rows, A->nnz, ((bittcf *)*head)->tiles);
+    return SPMV_OK;
+}
+
+/* Counts segments and tiles of windows, values of tiles or spans, and what CUB sums them with. */
+static size_t working(const spmv_csr_view *A, const spmv_choice *c) {
+    enum { TEMPORARY = 1 << 22 };
+    (void)c;
+    const size_t windows = (size_t)bittcf_windows(A->rows), nnz = (size_t)A->nnz;
+    const size_t tiles = (size_t)bittcf_most_tiles(A->rows, A->nnz);
+    return (3 * windows + nnz / SEGMENT + tiles + 8) * sizeof(int64_t) + TEMPORARY;
+}
+
+EXPORT_BUILDER(bittcf) = {
+    .name = "bittcf",
+    .working = working,
+    .build = build_on,
+    .refill = refill_on,
+    .measure = measure_on,
+};
