@@ -221,8 +221,9 @@ spmv_status spmv_mat_csr(spmv_ctx *ctx, const spmv_csr_view *view, spmv_mat **ou
  * made for "auto" alone, where the arrays are, in their precision, and are concurrent, on a device
  * on any number of streams. In host memory sums of a row are added in the order of its entries. On
  * a device there are no blocks, and products by columns and coordinates, and by the transpose of
- * rows, add in any order. What needs a matrix that stays (spmv_mat_rows, spmv_mat_stats,
- * spmv_mat_save, spmv_mat_set_values, other kernels) is SPMV_E_UNSUITABLE. */
+ * rows, add in any order. spmv_mat_set_values gives the products that begin after it another array
+ * of values, in the same kind of memory, and copies nothing. What needs a matrix that stays
+ * (spmv_mat_rows, spmv_mat_stats, spmv_mat_save, other kernels) is SPMV_E_UNSUITABLE. */
 spmv_status spmv_mat_create(spmv_ctx *ctx, const spmv_arrays *arrays, spmv_mat **out);
 /* Gives the same entries other values: as many as were given, in that order and precision (of files
  * and coo: f64), symmetric halves and duplicates as they were; infinite ones and NaN are taken

@@ -96,6 +96,11 @@ $(folders:=/libspmv.so): build/%$(san)/libspmv.so: $$(lib_$$*) build/%$(san)/.ob
 	@echo "  LINK   $@"
 	$(Q)$(link_$*) $(shared_flags) -o $@ $(filter %.o,$^) $(lib_libs)
 	$(Q)ln -sf libspmv.so $(@D)/$(soname) && echo '$(lib_libs)' >$(@D)/.libs
+# XLA's handlers for spmv.jax. The headers are those of the JAX that $(PYTHON) has.
+$(folders:=/libspmv_jax.so): build/%$(san)/libspmv_jax.so: src/bindings/python/ffi/handler.c include/spmv.h
+	@echo "  CC     $@"
+	$(Q)mkdir -p $(@D) && headers=$$($(PYTHON) -c 'import jax.ffi; print(jax.ffi.include_dir())') && \
+	$(CC) $(cflags) $(hidden) -Iinclude -isystem "$$headers" -shared -pthread -o $@ $<
 $(folders:=/libspmv.a): build/%$(san)/libspmv.a: $$(lib_$$*) build/%$(san)/.objects
 	$(Q)$(CC) -r -nostdlib -Xlinker --force-group-allocation -Xlinker -d -o $(@D)/libspmv.o $(filter %.o,$^)
 	$(Q)objcopy -w --localize-hidden --keep-global-symbol='spmv_*' $(@D)/libspmv.o

@@ -24,6 +24,9 @@ coverage: $(addprefix $(omp)/,spmv libspmv.so libspmv.a) $(tests_omp)
 	$(Q)$(PYTHON) test/coverage.py $(omp)
 test-deb test-python-binding test-python-accelerate test-python-cupy: test-%:
 	$(Q)PYTHON=$(PYTHON) sh test/$*.sh
+# spmv.jax, with the JAX that $(PYTHON) has; PROGRAMS=10000: so many random programs.
+test-jax: $(BUILD) build/$(BUILD)$(san)/libspmv_jax.so
+	$(Q)SPMV=build/$(BUILD)$(san)/spmv $(if $(PROGRAMS),PROGRAMS=$(PROGRAMS)) $(PYTHON) test/python/test_jax.py
 test-petsc bench-petsc: $(BUILD)
 	$(Q)sh test/petsc/run.sh build/$(BUILD) $(filter bench-%,$@)
 # Products over ranks; 200 times one of them is killed. FEW=1: 10 times, and less of some others.
@@ -66,8 +69,8 @@ mutate:
 	$(Q)$(PYTHON) test/mutate/mutate.py $(if $(SEED),--generated $(SEED)) $(if $(COUNT),--count $(COUNT)) \
 	    $(if $(ONLY),--only '$(ONLY)') $(if $(JOBS),--jobs $(JOBS)) $(if $(V),-v)
 .PHONY: test check check-update test-cuda test-emulated test-deb test-python-binding test-python-accelerate \
-        test-python-cupy test-petsc bench-petsc bench-read bench-convert bench-threads bench-ready bench-small \
-        bench-solver bench-upload bench-values bench-vectors bench-onemkl bench-iterations bench-verdicts \
+        test-python-cupy test-jax test-petsc bench-petsc bench-read bench-convert bench-threads bench-ready \
+        bench-small bench-solver bench-upload bench-values bench-vectors bench-onemkl bench-iterations bench-verdicts \
         bench-accelerate bench-python bench-ranks wheels mutate soak test-ranks coverage
 
 # ---- the programs --------------------------------------------------------------------------------------------------

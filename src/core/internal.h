@@ -102,11 +102,11 @@ struct spmv_mat {
     double begun;               /* when it was, by spmv_now */
     spmv_stats stats;
     spmv_stored *stores;
-    spmv_mat *transpose;   /* owned; NULL: not needed yet */
-    spmv_mat *base;        /* of which this is the transpose; NULL: of none, or it was freed */
-    uint32_t *turned;      /* [nnz] of a transpose: the entries of base's rows; NULL: not kept */
-    void *turned_there;    /* the same in the memory of source's device; NULL: not asked for yet */
-    const spmv_live *live; /* one of stores: arrays that may change; NULL: they do not */
+    spmv_mat *transpose; /* owned; NULL: not needed yet */
+    spmv_mat *base;      /* of which this is the transpose; NULL: of none, or it was freed */
+    uint32_t *turned;    /* [nnz] of a transpose: the entries of base's rows; NULL: not kept */
+    void *turned_there;  /* the same in the memory of source's device; NULL: not asked for yet */
+    spmv_live *live;     /* one of stores: arrays that may change; NULL: they do not */
 };
 
 /* After it a failure without a context, of this thread's, is the text of no context: a new one has
@@ -348,6 +348,8 @@ void spmv_transpose_settle(spmv_mat *mat);
 
 /* Makes one of arrays that were checked. */
 spmv_status spmv_live_create(spmv_ctx *ctx, const spmv_arrays *arrays, spmv_mat **out);
+/* Gives products that begin from here on another array of values. */
+spmv_status spmv_live_set_values(spmv_mat *mat, const void *values, spmv_place place);
 /* Refuses plans that there are not of such a matrix. */
 spmv_status spmv_live_check(const spmv_mat *mat, const spmv_plan_opts *opts, spmv_kernel_id id);
 spmv_status spmv_live_variant(const spmv_mat *mat, const spmv_plan_opts *opts, int *out);

@@ -48,6 +48,15 @@ spmv_status spmv_live_create(spmv_ctx *ctx, const spmv_arrays *arrays, spmv_mat 
     return status;
 }
 
+spmv_status spmv_live_set_values(spmv_mat *mat, const void *values, spmv_place place) {
+    spmv_live *live = mat->live;
+    if (place != live->arrays.place)
+        return spmv_fail(mat->ctx, SPMV_E_UNSUITABLE,
+                         "SPMV_VOLATILE: new values must lie where the matrix's arrays are");
+    live->arrays.values = values;
+    return SPMV_OK;
+}
+
 spmv_status spmv_live_check(const spmv_mat *mat, const spmv_plan_opts *opts, spmv_kernel_id id) {
     const spmv_arrays *a = &mat->live->arrays;
     const bool blocks = a->block_rows > 1 || a->block_cols > 1;

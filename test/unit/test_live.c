@@ -321,6 +321,36 @@ static void an_alpha_that_is_not_finite_reaches_every_row(void **state) {
     assert_alpha_reaches_all();
 }
 
+/* The array that the matrix was made with holds 0 only. */
+static void assert_other_values_are_read(spmv_precision precision) {
+    static const double zeros[NNZ];
+    start(BY_ROWS, precision, 32);
+    spmv_arrays view = lend(&a);
+    const void *values = view.values;
+    void *stale = sent(zeros, sizes_of(&a).values);
+    view.values = stale;
+    spmv_mat *mat = NULL;
+    if (spmv_mat_create(ctx, &view, &mat) != SPMV_OK) fail_msg("%s", spmv_ctx_error(ctx));
+    spmv_plan *plan = plan_for(mat, &a, SPMV_AS_IS);
+    const spmv_place here = is_there ? SPMV_DEVICE : SPMV_HOST;
+    const spmv_place elsewhere = is_there ? SPMV_HOST : SPMV_DEVICE;
+    assert_int_equal(spmv_mat_set_values(mat, values, elsewhere, NULL), SPMV_E_UNSUITABLE);
+    assert_int_equal(spmv_mat_set_values(mat, NULL, here, NULL), SPMV_E_ARG);
+    assert_int_equal(spmv_mat_set_values(mat, values, here, NULL), SPMV_OK);
+    assert_multiplies(&a, plan, SPMV_AS_IS, 1, SPMV_COLUMNS, true);
+    assert_multiplies(&a, plan, SPMV_AS_IS, 8, SPMV_ROWS, false);
+    spmv_plan_free(plan);
+    spmv_mat_free(mat);
+    give_back(stale);
+    give_back_arrays();
+}
+
+static void other_values_are_read_where_they_are(void **state) {
+    (void)state;
+    assert_other_values_are_read(SPMV_F64);
+    assert_other_values_are_read(SPMV_F32);
+}
+
 static void every_product_is_of_the_arrays_as_they_are(void **state) {
     (void)state;
     assert_products_follow(NKINDS, false);
@@ -350,6 +380,10 @@ static void on_a_gpu_too(void **state) {
     spmv_ctx *host = begin_on_gpu();
     assert_products_follow(BLOCKS, false);
     assert_alpha_reaches_all();
+}
+
+    assert_other_values_are_read(SPMV_F64);
+    assert_other_values_are_read(SPMV_F32);
     end_on_gpu(host);
 }
 
@@ -588,7 +622,7 @@ static void other_uses_of_the_matrix_are_refused(void **state) {
     assert_int_equal(spmv_mat_entries(mat, &coo), SPMV_E_UNSUITABLE);
     assert_int_equal(spmv_mat_stats(mat, &stats), SPMV_E_UNSUITABLE);
     assert_int_equal(spmv_mat_save(mat, "never.mtx"), SPMV_E_UNSUITABLE);
-    assert_int_equal(spmv_mat_set_values(mat, a.f64, SPMV_HOST, NULL), SPMV_E_UNSUITABLE);
+    assert_int_equal(spmv_mat_set_values(mat, a.f64, SPMV_DEVICE, NULL), SPMV_E_UNSUITABLE);
     spmv_plan_opts opts = {.size = sizeof opts, .kernel = "csr_rows"};
     assert_int_equal(spmv_plan_create(mat, &opts, &plan), SPMV_E_UNSUITABLE);
     opts = (spmv_plan_opts){.size = sizeof opts, .precision = SPMV_F32};
@@ -673,6 +707,9 @@ int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_product_is_of_the_arrays_as_they_are),
         cmocka_unit_test(an_alpha_that_is_not_finite_reaches_every_row),
+}
+
+        cmocka_unit_test(other_values_are_read_where_they_are),
         cmocka_unit_test(blocks_of_every_size_multiply),
         cmocka_unit_test(on_a_gpu_too),
         cmocka_unit_test(long_lines_and_wrong_offsets_on_a_gpu),

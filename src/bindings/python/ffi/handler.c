@@ -1,0 +1,271 @@
+/* handler.c: what XLA calls for a product inside jax.jit, in C, on its typed foreign-function
+ * interface (xla/ffi/api/c_api.h, a header of jaxlib). spmv/jax.py makes the plans.
+ *
+ * How a call finds its matrix   The custom call has one attribute, id. spmv/jax.py has put a
+ *     product of that id into the table here for each device that the program was compiled for. An
+ *     id is never used twice and another process has others: a program that outlives its matrix,
+ *     or that was brought from elsewhere, fails with a sentence.
+ * Constant values   are in the plan: the operand is x, and the plan is the one that "auto" chose
+ *     for so many vectors.
+ * Traced values   are an operand in front of x. The plan is of a matrix of arrays that may change
+ *     (SPMV_VOLATILE), of which the pattern stays: the call says where the values are now and
+ *     multiplies, under a lock. Nothing is copied.
+ * Memory   A product allocates nothing: what a plan needs was allocated when it was made, on a GPU
+ *     from XLA's allocator through the functions that spmv/jax.py gives.
+ * Streams   A product is put on XLA's stream. If the last one of the same plan was on another
+ *     stream, the call waits for that stream first.
+ * The library's functions come as a table of pointers: nothing here is linked to libspmv.so. */
+#include "spmv.h"
+#include "xla/ffi/api/c_api.h"
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PUBLIC __attribute__((visibility("default")))
+
+/* Functions of libspmv.so, and cuStreamSynchronize (NULL: there is no GPU). */
+typedef struct spmv_jax_functions {
+    spmv_status (*exec)(const spmv_plan *, double, const void *, double, void *, void *);
+    spmv_status (*apply)(const spmv_plan *, const spmv_call *, void *);
+    spmv_status (*set_values)(spmv_mat *, const void *, spmv_place, void *);
+    const char *(*error)(const spmv_ctx *);
+    int (*wait)(void *stream);
+} spmv_jax_functions;
+
+typedef struct spmv_jax_product {
+    int64_t id;
+    int device;         /* a GPU's number; -1: the CPU, whichever of JAX's CPU devices it is */
+    int precision;      /* spmv_precision of the plan */
+    int64_t rows, cols; /* of what the plan multiplies by */
+    int64_t nnz;        /* of traced values */
+    spmv_ctx *ctx;
+    spmv_plan *plan;
+    spmv_mat *traced; /* gets the values of each call; NULL: they are constant */
+} spmv_jax_product;
+
+typedef struct entry {
+    spmv_jax_product product;
+    pthread_mutex_t lock; /* one thread at a time puts products of the plan on a stream */
+    void *stream;         /* of the last product */
+    bool has_run;
+    struct entry *next;
+} entry;
+
+static spmv_jax_functions library;
+
+/* ---- the table ------------------------------------------------------------------------------- */
+
+enum { CHAINS = 4096 }; /* a power of 2 */
+static entry *table[CHAINS];
+static pthread_rwlock_t table_lock = PTHREAD_RWLOCK_INITIALIZER;
+
+static entry **chain_of(int64_t id) {
+    return &table[(uint64_t)id % CHAINS];
+}
+
+static entry *find(int64_t id, int device) {
+    pthread_rwlock_rdlock(&table_lock);
+    entry *e = *chain_of(id);
+    while (e && (e->product.id != id || e->product.device != device)) e = e->next;
+    pthread_rwlock_unlock(&table_lock);
+    return e;
+}
+
+PUBLIC void spmv_jax_begin(const spmv_jax_functions *functions) {
+    library = *functions;
+}
+
+/* Enters a product, and returns what spmv_jax_remove takes; NULL: out of memory. The plan stays
+ * the caller's. */
+PUBLIC entry *spmv_jax_add(const spmv_jax_product *product) {
+    entry *e = calloc(1, sizeof *e);
+    if (!e) return NULL;
+    e->product = *product;
+    pthread_mutex_init(&e->lock, NULL);
+    pthread_rwlock_wrlock(&table_lock);
+    entry **chain = chain_of(product->id);
+    e->next = *chain;
+    *chain = e;
+    pthread_rwlock_unlock(&table_lock);
+    return e;
+}
+
+/* Takes a product out of the table, and waits until its stream is done with it. No program that
+ * may call it is alive. */
+PUBLIC void spmv_jax_remove(entry *e) {
+    pthread_rwlock_wrlock(&table_lock);
+    entry **at = chain_of(e->product.id);
+    while (*at != e) at = &(*at)->next;
+    *at = e->next;
+    pthread_rwlock_unlock(&table_lock);
+    if (e->has_run && e->product.device >= 0 && library.wait) library.wait(e->stream);
+    pthread_mutex_destroy(&e->lock);
+    free(e);
+}
+
+/* ---- XLA's calls ----------------------------------------------------------------------------- */
+
+static XLA_FFI_Error *fail(const XLA_FFI_CallFrame *frame, XLA_FFI_Error_Code code,
+                           const char *text) {
+    XLA_FFI_Error_Create_Args args = {
+        .struct_size = XLA_FFI_Error_Create_Args_STRUCT_SIZE, .message = text, .errc = code};
+    return frame->api->XLA_FFI_Error_Create(&args);
+}
+
+static XLA_FFI_Error *fail_as(const XLA_FFI_CallFrame *frame, const spmv_jax_product *p,
+                              spmv_status status) {
+    char text[600];
+    snprintf(text, sizeof text, "spmv.jax: %s", library.error(p->ctx));
+    return fail(frame,
+                status == SPMV_E_NOMEM ? XLA_FFI_Error_Code_RESOURCE_EXHAUSTED
+                : status == SPMV_E_ARG ? XLA_FFI_Error_Code_INVALID_ARGUMENT
+                                       : XLA_FFI_Error_Code_INTERNAL,
+                text);
+}
+
+/* Answers XLA's question for the version, which is the one that XLA has: what is read here has
+ * been where it is since the first version of the interface. */
+static bool describe(const XLA_FFI_CallFrame *frame) {
+    if (!frame->extension_start || frame->extension_start->type != XLA_FFI_Extension_Metadata)
+        return false;
+    XLA_FFI_Metadata *metadata =
+        ((XLA_FFI_Metadata_Extension *)(void *)frame->extension_start)->metadata;
+    metadata->api_version.major_version = XLA_FFI_API_MAJOR;
+    metadata->api_version.minor_version =
+        frame->api ? frame->api->api_version.minor_version : XLA_FFI_API_MINOR;
+    return true;
+}
+
+static bool read_id(const XLA_FFI_CallFrame *frame, int64_t *id) {
+    const XLA_FFI_Attrs *attrs = &frame->attrs;
+    for (int64_t k = 0; k < attrs->size; k++) {
+        const XLA_FFI_ByteSpan *name = attrs->names[k];
+        const XLA_FFI_Scalar *scalar = attrs->attrs[k];
+        if (attrs->types[k] == XLA_FFI_AttrType_SCALAR && name->len == 2 &&
+            memcmp(name->ptr, "id", 2) == 0 && scalar->dtype == XLA_FFI_DataType_S64) {
+            memcpy(id, scalar->value, sizeof *id);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Says whether a buffer is an array of so many rows, one number or several in each. */
+static bool is_of(const XLA_FFI_Buffer *b, const spmv_jax_product *p, int64_t rows, int64_t k) {
+    const XLA_FFI_DataType type =
+        p->precision == SPMV_F32 ? XLA_FFI_DataType_F32 : XLA_FFI_DataType_F64;
+    return b->dtype == type && b->dims[0] == rows && (b->rank == 1 ? 1 : b->dims[1]) == k;
+}
+
+static int64_t count_vectors(const XLA_FFI_Buffer *x) {
+    return x->rank == 2 ? x->dims[1] : 1;
+}
+
+/* NULL: the operands and the result are those of the product. */
+static const char *check(const XLA_FFI_CallFrame *frame, const spmv_jax_product *p) {
+    const int64_t operands = p->traced ? 2 : 1;
+    if (frame->args.size != operands || frame->rets.size != 1)
+        return "spmv.jax: a call with other operands than the product has";
+    const XLA_FFI_Buffer *x = frame->args.args[operands - 1], *y = frame->rets.rets[0];
+    const XLA_FFI_Buffer *values = frame->args.args[0];
+    if (x->rank < 1 || x->rank > 2 || y->rank != x->rank ||
+        (p->traced && (values->rank != 1 || !is_of(values, p, p->nnz, 1))) ||
+        !is_of(x, p, p->cols, count_vectors(x)) || !is_of(y, p, p->rows, count_vectors(x)))
+        return "spmv.jax: operands of another shape or type than the product has";
+    return NULL;
+}
+
+static spmv_status multiply(const XLA_FFI_CallFrame *frame, const spmv_jax_product *p,
+                            void *stream) {
+    const XLA_FFI_Buffer *x = frame->args.args[frame->args.size - 1], *y = frame->rets.rets[0];
+    const int64_t k = count_vectors(x);
+    if (p->traced) {
+        const XLA_FFI_Buffer *values = frame->args.args[0];
+        spmv_status status = library.set_values(p->traced, values->data,
+                                                p->device < 0 ? SPMV_HOST : SPMV_DEVICE, stream);
+        if (status != SPMV_OK) return status;
+    }
+    if (k == 1) return library.exec(p->plan, 1, x->data, 0, y->data, stream);
+    const spmv_call call = {
+        .size = sizeof call, .x = x->data, .z = y->data, .k = k, .layout = SPMV_ROWS};
+    return library.apply(p->plan, &call, stream);
+}
+
+static XLA_FFI_Error *multiply_in_turn(const XLA_FFI_CallFrame *frame, entry *e, void *stream) {
+    const spmv_jax_product *p = &e->product;
+    const bool takes_turns = p->traced || p->device >= 0;
+    const char *wrong = check(frame, p);
+    if (wrong) return fail(frame, XLA_FFI_Error_Code_INVALID_ARGUMENT, wrong);
+    if (takes_turns) pthread_mutex_lock(&e->lock);
+    if (p->device >= 0 && e->has_run && e->stream != stream && library.wait)
+        library.wait(e->stream);
+    const spmv_status status = multiply(frame, p, stream);
+    XLA_FFI_Error *error = status == SPMV_OK ? NULL : fail_as(frame, p, status);
+    if (p->device >= 0) e->stream = stream, e->has_run = true;
+    if (takes_turns) pthread_mutex_unlock(&e->lock);
+    return error;
+}
+
+static XLA_FFI_Error *run(const XLA_FFI_CallFrame *frame, int device, void *stream) {
+    int64_t id;
+    if (!read_id(frame, &id))
+        return fail(frame, XLA_FFI_Error_Code_INVALID_ARGUMENT, "spmv.jax: a call without an id");
+    entry *e = find(id, device);
+    if (!e)
+        return fail(frame, XLA_FFI_Error_Code_NOT_FOUND,
+                    "spmv.jax: this program's matrix is not in this process, or not on this "
+                    "device: compile the program where it runs");
+    return multiply_in_turn(frame, e, stream);
+}
+
+/* The handler for CPUs. */
+PUBLIC XLA_FFI_Error *spmv_jax_on_cpu(XLA_FFI_CallFrame *frame) {
+    if (describe(frame) || frame->stage != XLA_FFI_ExecutionStage_EXECUTE) return NULL;
+    return run(frame, -1, NULL);
+}
+
+/* The handler for CUDA. */
+PUBLIC XLA_FFI_Error *spmv_jax_on_gpu(XLA_FFI_CallFrame *frame) {
+    if (describe(frame) || frame->stage != XLA_FFI_ExecutionStage_EXECUTE) return NULL;
+    XLA_FFI_Stream_Get_Args on = {.struct_size = XLA_FFI_Stream_Get_Args_STRUCT_SIZE,
+                                  .ctx = frame->ctx};
+    XLA_FFI_DeviceOrdinal_Get_Args at = {.struct_size = XLA_FFI_DeviceOrdinal_Get_Args_STRUCT_SIZE,
+                                         .ctx = frame->ctx};
+    XLA_FFI_Error *error = frame->api->XLA_FFI_Stream_Get(&on);
+    if (!error) error = frame->api->XLA_FFI_DeviceOrdinal_Get(&at);
+    return error ? error : run(frame, at.device_ordinal, on.stream);
+}
+
+/* An empty handler: what a call costs that does nothing (test/bench_jax.py). */
+PUBLIC XLA_FFI_Error *spmv_jax_nothing(XLA_FFI_CallFrame *frame) {
+    describe(frame);
+    return NULL;
+}
+
+/* ---- memory ---------------------------------------------------------------------------------- */
+
+/* An spmv_allocator for a context on a GPU; user: the function that allocates there and the one
+ * that frees. Host memory is malloc's. */
+typedef struct spmv_jax_memory {
+    void *(*alloc)(size_t bytes);
+    void (*release)(void *memory);
+} spmv_jax_memory;
+
+PUBLIC void *spmv_jax_alloc(void *user, spmv_place place, size_t bytes, void *stream) {
+    (void)stream;
+    return place == SPMV_HOST ? malloc(bytes) : ((spmv_jax_memory *)user)->alloc(bytes);
+}
+
+/* XLA's allocator hands memory out again at once, on streams of its own. */
+PUBLIC void spmv_jax_release(void *user, spmv_place place, void *memory, size_t bytes,
+                             void *stream) {
+    (void)bytes;
+    if (place == SPMV_HOST) {
+        free(memory);
+        return;
+    }
+    if (library.wait) library.wait(stream);
+    ((spmv_jax_memory *)user)->release(memory);
+}

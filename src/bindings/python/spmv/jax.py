@@ -1,0 +1,651 @@
+"""spmv.jax: products inside jax.jit, of a matrix that is a pytree with one leaf, its values.
+
+The library's products are custom calls of XLA (../ffi/handler.c says how a call finds its plan). A plan is made when JAX
+lowers a program, for the devices that it is compiled for, and lives as long as that program or a matrix that it is of.
+  Values that are constants of the program   have the plan that "auto" chooses for the matrix and so many vectors.
+  Values that are traced   are an operand of the call, and the kernel reads them where they are. By the transpose they are
+                           brought to the order of its rows first, by JAX: sums are never added by atomic operations.
+What is differentiated, batched and transposed are three operations, which are linear in each operand:
+  constant(X) = A X        values_times(v, X) = A(v) X        at_entries(U, V)[e] = U[row of e] . V[column of e]
+An operation is named by an object in its parameters that JAX compares by identity. JAX keeps it with every program, so
+it must not lead to a program: Shared has those of products outside of jit, and only matrices have that."""
+import collections
+import ctypes
+import functools
+import itertools
+import os
+import pathlib
+import secrets
+import threading
+import weakref
+
+import numpy as np
+import scipy.sparse
+
+try:
+    import jax
+    import jax.ffi
+    from jax.extend.core import Primitive
+    from jax.interpreters import ad, batching, mlir
+except ImportError as error:
+    import sys
+    found = getattr(sys.modules.get("jax"), "__version__", None)
+    raise ImportError(f"spmv.jax: JAX {found} has no typed foreign-function interface: 0.5 or newer is needed" if found else
+                      "spmv.jax: JAX is not installed: pip install jax") from error
+import jax.numpy as jnp
+
+from . import _library
+from ._library import lib
+from ._plan import PRECISIONS
+
+__all__ = ["from_jax", "matrix"]
+MOST = 2**31  # rows and columns are fewer
+
+
+# ---- the handlers ---------------------------------------------------------------------------------------------------
+
+class Product(ctypes.Structure):
+    _fields_ = [("id", ctypes.c_int64), ("device", ctypes.c_int), ("precision", ctypes.c_int), ("rows", ctypes.c_int64),
+                ("cols", ctypes.c_int64), ("nnz", ctypes.c_int64), ("ctx", ctypes.c_void_p), ("plan", ctypes.c_void_p),
+                ("traced", ctypes.c_void_p)]
+
+
+ALLOC = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_size_t)
+RELEASE = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+
+
+class Memory(ctypes.Structure):
+    _fields_ = [("alloc", ALLOC), ("release", RELEASE)]
+
+
+class Allocator(ctypes.Structure):
+    _fields_ = [("alloc", ctypes.c_void_p), ("release", ctypes.c_void_p), ("user", ctypes.c_void_p)]
+
+
+def address(function):
+    return ctypes.cast(function, ctypes.c_void_p).value
+
+
+@functools.cache
+def driver():
+    """CUDA's driver, or None."""
+    try:
+        return ctypes.CDLL("libcuda.so.1")
+    except OSError:
+        return None
+
+
+def load():
+    """The handlers, which XLA knows from here on."""
+    library = os.environ.get("SPMV_LIBRARY")
+    path = (pathlib.Path(library) if library else pathlib.Path(__file__)).with_name("libspmv_jax.so")
+    try:
+        found = ctypes.CDLL(os.fspath(path))
+    except OSError as error:
+        raise ImportError(f"spmv.jax: {error}: this build has no handlers for JAX (SPMV_JAX=1 pip install …)") from error
+    found.spmv_jax_add.restype, found.spmv_jax_add.argtypes = ctypes.c_void_p, (ctypes.POINTER(Product),)
+    found.spmv_jax_remove.restype, found.spmv_jax_remove.argtypes = None, (ctypes.c_void_p,)
+    wait = address(driver().cuStreamSynchronize) if driver() else None
+    functions = lib.spmv_exec_async, lib.spmv_apply, lib.spmv_mat_set_values, lib.spmv_ctx_error
+    found.spmv_jax_begin((ctypes.c_void_p * 5)(*map(address, functions), wait))
+    for name, handler, platform in (("spmv_product", found.spmv_jax_on_cpu, "cpu"),
+                                    ("spmv_product", found.spmv_jax_on_gpu, "CUDA"),
+                                    ("spmv_nothing", found.spmv_jax_nothing, "cpu")):
+        jax.ffi.register_ffi_target(name, jax.ffi.pycapsule(handler), platform=platform)
+    return found
+
+
+handlers = load()
+ids = itertools.count(secrets.randbits(31) << 32)  # of no other process, whose programs may be brought here
+
+
+# ---- the library's plans --------------------------------------------------------------------------------------------
+
+class Gpu:
+    """A GPU of JAX's: its memory, from XLA's allocator, and CUDA's context in the calling thread while plans are made
+    and freed."""
+
+    def __init__(self, device):
+        self.device, self.arrays = device, {}
+        self.memory = Memory(ALLOC(self.alloc), RELEASE(self.release))
+        self.allocator = Allocator(address(handlers.spmv_jax_alloc), address(handlers.spmv_jax_release),
+                                   ctypes.addressof(self.memory))
+
+    def put(self, array):
+        """A copy on the GPU, complete."""
+        return jax.block_until_ready(jax.device_put(array, self.device))
+
+    def alloc(self, count):
+        try:
+            made = self.put(np.empty(max(count, 1), np.uint8))
+        except Exception:  # XLA's, of no memory; the library says so
+            return None
+        at = made.unsafe_buffer_pointer()
+        self.arrays[at] = made
+        return at
+
+    def release(self, at):
+        self.arrays.pop(at, None)
+
+    def free_bytes(self):
+        said = self.device.memory_stats() or {}
+        return int(0.8 * (said["bytes_limit"] - said["bytes_in_use"])) if "bytes_limit" in said else 0
+
+    def __enter__(self):
+        self.outer = ctypes.c_void_p()
+        driver().cuCtxGetCurrent(ctypes.byref(self.outer))
+
+    def __exit__(self, *error):
+        driver().cuCtxSetCurrent(self.outer)
+
+
+class Cpu:
+    """All of JAX's CPU devices, which are one."""
+    allocator = None
+
+    def put(self, array):
+        return array
+
+    def free_bytes(self):
+        return 0
+
+    def __enter__(self):
+        pass
+
+    __exit__ = __enter__
+
+
+Cpu.__exit__ = lambda self, *error: None
+lock = threading.RLock()  # of what the library makes
+
+
+def place_of(device):
+    """A device as the handlers count them: a GPU's number, -1 for CPUs."""
+    return -1 if device.platform == "cpu" else device.local_hardware_id
+
+
+def free(device, function, *handles):
+    with device:
+        function(*handles)
+
+
+def finish(owner, function, *arguments):
+    """Calls the function when the owner is gone, but not when Python ends: XLA's streams may be gone before."""
+    weakref.finalize(owner, function, *arguments).atexit = False
+
+
+class Made:
+    """A matrix in the library on one device. flags: of spmv_mat_create; with VOLATILE its products are given the values."""
+
+    def __init__(self, pattern, values, precision, device, flags):
+        self.pattern, self.precision = pattern, precision
+        self.place = place_of(device)
+        self.device = Cpu() if self.place < 0 else Gpu(device)
+        on_gpu = self.place >= 0
+        self.traced = flags == _library.VOLATILE
+        stays = on_gpu and self.traced  # the pattern is read where the values will be
+        wide = pattern.nnz >= MOST
+        ptr = pattern.indptr if wide or not stays else pattern.indptr.astype(np.int32)
+        with self.device:
+            self.arrays = [self.device.put(array.view(np.uint8)) if stays else array for array in (ptr, pattern.indices)]
+            self.values = values
+            at_ptr, at_idx = [array.unsafe_buffer_pointer() if stays else array.ctypes.data for array in self.arrays]
+            options = _library.ContextOptions(backend=b"cuda" if on_gpu else b"omp", device=max(self.place, 0))
+            if on_gpu:
+                options.allocator = ctypes.addressof(self.device.allocator)
+            self.context = _library.create(lib.spmv_ctx_create, None, options)
+            finish(self, free, self.device, lib.spmv_ctx_free, self.context)
+            view = _library.Arrays(rows=pattern.shape[0], cols=pattern.shape[1], nnz=pattern.nnz, ptr=at_ptr, idx=at_idx,
+                                   values=at_idx if self.traced else values.ctypes.data, ptr_bits=8 * ptr.itemsize,
+                                   precision=precision, place=_library.DEVICE if stays else _library.HOST, flags=flags)
+            self.handle = _library.create(lib.spmv_mat_create, self.context, self.context, view)
+            finish(self, free, self.device, lib.spmv_mat_free, self.handle)
+
+    def add(self, id, **options):
+        """Makes a plan, which the handlers find by its id."""
+        with self.device:
+            options = _library.PlanOptions(precision=options.pop("precision", self.precision),
+                                           max_bytes=self.device.free_bytes(), **options)
+            plan = _library.create(lib.spmv_plan_create, self.context, self.handle, options)
+            finish(self, free, self.device, lib.spmv_plan_free, plan)
+        rows, cols = self.pattern.shape if options.op == _library.AS_IS else self.pattern.shape[::-1]
+        product = Product(id, self.place, options.precision, rows, cols, self.pattern.nnz, self.context, plan,
+                          self.handle if self.traced else None)
+        entry = handlers.spmv_jax_add(product)
+        if not entry:
+            raise MemoryError("spmv.jax: out of memory")
+        finish(self, free, self.device, handlers.spmv_jax_remove, entry)  # runs before the plan is freed
+        return plan
+
+
+class Operation:
+    """What a parameter of an operation is: compared by identity, with an id of its plans for each key."""
+
+    def __init__(self):
+        self.ids, self.made = {}, {}
+
+    def id_on(self, devices, key, make):
+        """The id of the plans for a key, on all of these devices. make(device, id): makes one of them."""
+        with lock, jax.ensure_compile_time_eval():
+            id = self.ids.setdefault(key, next(ids))
+            for device in devices:
+                if (id, place_of(device)) not in self.made:
+                    self.made[id, place_of(device)] = make(device, id)
+            return id
+
+
+class Pattern(Operation):
+    """Compressed rows without their values. Neither order nor duplicates in a row matter."""
+
+    def __init__(self, shape, indptr, indices):
+        super().__init__()
+        self.shape, self.nnz = tuple(map(int, shape)), len(indices)
+        self.indptr, self.indices = np.ascontiguousarray(indptr, np.int64), np.ascontiguousarray(indices, np.int32)
+
+    @functools.cached_property
+    def rows(self):
+        """The row of each entry."""
+        return np.repeat(np.arange(self.shape[0], dtype=np.int32), np.diff(self.indptr))
+
+    @functools.cached_property
+    def turned(self):
+        """The pattern of the transpose, and in its order the place of each value here. Its own transpose is this one."""
+        order = np.argsort(self.indices, kind="stable")
+        indptr = np.zeros(self.shape[1] + 1, np.int64)
+        np.cumsum(np.bincount(self.indices, minlength=self.shape[1]), out=indptr[1:])
+        other = Pattern(self.shape[::-1], indptr, self.rows[order])
+        back = np.empty_like(order)
+        back[order] = np.arange(len(order))
+        other.__dict__["turned"] = self, self.places(back)
+        return other, self.places(order)
+
+    def places(self, array):
+        """Places of entries as JAX's, which programs are given and do not hold."""
+        with jax.ensure_compile_time_eval():
+            return jnp.asarray(array, np.int32 if self.nnz < MOST else np.int64)
+
+    @functools.cached_property
+    def coordinates(self):
+        return self.places(self.rows), self.places(self.indices)
+
+    def id_for(self, dtype, devices):
+        def make(device, id):
+            made = Made(self, None, PRECISIONS[dtype], device, _library.VOLATILE)
+            made.add(id, op=_library.AS_IS)
+            return made
+        return self.id_on(devices, dtype, make)
+
+
+class Constant(Operation):
+    """A matrix whose values stay."""
+
+    def __init__(self, pattern, values, expected):
+        super().__init__()
+        self.pattern, self.values, self.expected = pattern, values, expected
+        self.matrices = {}  # of a place
+
+    def id_for(self, transposed, dtype, k, devices):
+        """The plan is made for one vector, or for a power of two of them, 64 at most."""
+        vectors = 1 << min(max(k - 1, 0).bit_length(), 6)
+
+        def make(device, id):
+            place = place_of(device)
+            if place not in self.matrices:
+                self.matrices[place] = Made(self.pattern, self.values, PRECISIONS[self.values.dtype], device, _library.BORROW)
+            self.matrices[place].add(id, precision=PRECISIONS[dtype], op=_library.TRANSPOSE if transposed else _library.AS_IS,
+                                     reproducible=1, vectors=vectors, layout=_library.ROWS if k > 1 else _library.COLUMNS,
+                                     expected_calls=self.expected)
+            return self.matrices[place]
+        return self.id_on(devices, (transposed, dtype, vectors), make)
+
+
+def forget_with_programs(*kinds):
+    """Has JAX's cache of abstract evaluations hold these only as long as something else does: it has no public name for
+    that, and would keep the last 2048."""
+    try:
+        from jax._src.util import weakref_cache_key_types as kept_weakly
+        kept_weakly.update(kinds)
+    except ImportError:
+        pass
+
+
+forget_with_programs(Pattern, Constant)
+
+
+# ---- the operations -------------------------------------------------------------------------------------------------
+
+def columns_of(x, axis):
+    """A batch of vectors, or of several each, as columns: [n, ...] in which the batch is the last."""
+    return jnp.moveaxis(x, axis, -1)
+
+
+def fold(x, axis, product):
+    """One product for a batch: its vectors side by side."""
+    x = columns_of(x, axis)
+    y = product(x.reshape(x.shape[0], -1))
+    return y.reshape(y.shape[0], *x.shape[1:]), x.ndim - 1
+
+
+def refuse_shards(avals):
+    """In shard_map a device would have a part of x, and the matrix is whole."""
+    is_manual = any(getattr(aval, "vma", None) for aval in avals)
+    mesh = getattr(jax.sharding, "get_abstract_mesh", lambda: None)()
+    if is_manual or getattr(mesh, "manual_axes", ()):
+        raise NotImplementedError("spmv.jax: there are no products inside shard_map: the matrix is not divided among devices")
+
+
+def aval_of_product(shape, x):
+    refuse_shards([x])
+    return jax.core.ShapedArray((shape[0], *x.shape[1:]), x.dtype)
+
+
+def devices_of(ctx, platform):
+    """The devices that a program is compiled for."""
+    if platform == "cpu":
+        return jax.local_devices(backend="cpu")[:1]
+    told = getattr(ctx.module_context.axis_context, "device_assignment", None)
+    here = jax.local_devices(backend="cuda")
+    return [device for device in here if device in told] if told else here
+
+
+def lower(id_for, ctx, operands, x, keep):
+    """Lowers to the custom call, or to zeros where there is nothing to multiply."""
+    platform = ctx.module_context.platforms[0]
+    k = x.shape[1] if x.ndim == 2 else 1
+    id = id_for(k, devices_of(ctx, platform))
+    ctx.module_context.add_keepalive(keep)
+    return jax.ffi.ffi_lowering("spmv_product")(ctx, *operands, id=np.int64(id))
+
+
+def is_empty(pattern, x):
+    return 0 in (*pattern.shape, *x.shape, pattern.nnz)
+
+
+def operation(name, run, infer):
+    """A primitive whose values outside of jit come from run."""
+    made = Primitive(name)
+    made.def_impl(run)
+    made.def_abstract_eval(infer)
+    try:  # which devices: what JAX has no public name for
+        from jax._src.dispatch import prim_requires_devices_during_lowering as with_devices
+        with_devices.add(made)
+    except ImportError:  # plans are made on all devices
+        pass
+    return made
+
+
+eager = {}  # programs of products outside of jit, by what names the operation; Shared takes them away
+
+
+def compiled(primitive, named, **parameters):
+    """The program of one product, kept as long as a matrix of the operation is there."""
+    key = primitive, tuple(parameters.items())
+    programs = eager.get(named, {})
+    if key not in programs:
+        programs[key] = jax.jit(lambda *operands: primitive.bind(*operands, **parameters))
+    return programs[key]
+
+
+class Shared:
+    """What the matrices of one pattern share: the pattern, and the programs of products outside of jit. It names the
+    pattern in pytrees."""
+
+    def __init__(self, pattern):
+        self.pattern = pattern
+        keep_programs(self, pattern)
+
+
+def keep_programs(owner, named):
+    if named not in eager:
+        eager[named] = {}
+    finish(owner, eager.pop, named, None)
+
+
+def define_constant():
+    p = operation("spmv_constant", lambda x, **named: compiled(p, named["A"], **named)(x),
+                  lambda x, A, transposed: aval_of_product(A.pattern.shape[::-1] if transposed else A.pattern.shape, x))
+
+    def transpose(ct, x, A, transposed):
+        return [p.bind(ct, A=A, transposed=not transposed)]
+
+    def batch(operands, axes, **named):
+        return fold(*operands, *axes, lambda x: p.bind(x, **named))
+
+    def lowering(ctx, x, A, transposed):
+        aval = ctx.avals_in[0]
+        if is_empty(A.pattern, aval):
+            return zeros(ctx, x)
+        return lower(lambda k, devices: A.id_for(transposed, aval.dtype, k, devices), ctx, [x], aval, A)
+
+    ad.deflinear2(p, transpose)
+    batching.primitive_batchers[p] = batch
+    for platform in "cpu", "cuda":
+        mlir.register_lowering(p, lowering, platform=platform)
+    return p
+
+
+def zeros(ctx, x):
+    out, = ctx.avals_out
+    return mlir.lower_fun(lambda *_: jnp.zeros(out.shape, out.dtype), multiple_results=False)(ctx.replace(avals_in=ctx.avals_in[-1:]), x)
+
+
+def define_values_times():
+    p = operation("spmv_values_times", lambda v, x, pattern: compiled(p, pattern, pattern=pattern)(v, x),
+                  lambda v, x, pattern: aval_of_product(pattern.shape, x))
+
+    def of_values(ct, v, x, pattern):
+        return entries_of(pattern, ct, x)
+
+    def of_x(ct, v, x, pattern):
+        return turned_times(v, ct, pattern)
+
+    def batch(operands, axes, pattern):
+        (v, x), (of_v, of_x) = operands, axes
+        if of_v is None:
+            return fold(x, of_x, lambda x: p.bind(v, x, pattern=pattern))
+        v = jnp.moveaxis(v, of_v, 0)
+        if of_x is None:
+            return jax.lax.map(lambda v: p.bind(v, x, pattern=pattern), v), 0
+        return jax.lax.map(lambda both: p.bind(*both, pattern=pattern), (v, jnp.moveaxis(x, of_x, 0))), 0
+
+    def lowering(ctx, v, x, pattern):
+        aval = ctx.avals_in[1]
+        if is_empty(pattern, aval):
+            return zeros(ctx, x)
+        return lower(lambda k, devices: pattern.id_for(aval.dtype, devices), ctx, [v, x], aval, pattern)
+
+    ad.defbilinear(p, of_values, of_x)
+    batching.primitive_batchers[p] = batch
+    for platform in "cpu", "cuda":
+        mlir.register_lowering(p, lowering, platform=platform)
+    return p
+
+
+def turned_times(v, x, pattern):
+    """The product by the transpose."""
+    turned, order = pattern.turned
+    v = jnp.asarray(v).at[order].get(unique_indices=True, mode="promise_in_bounds")
+    return values_times.bind(v, x, pattern=turned)
+
+
+def entries_of(pattern, u, v):
+    return at_entries.bind(u, v, *pattern.coordinates, pattern=pattern)
+
+
+def define_at_entries():
+    p = operation("spmv_at_entries", lambda *operands, pattern: compiled(p, pattern, pattern=pattern)(*operands),
+                  lambda u, v, *at, pattern: jax.core.ShapedArray((pattern.nnz,), u.dtype))
+
+    def transpose(ct, u, v, *at, pattern):
+        if ad.is_undefined_primal(u):
+            return values_times.bind(ct, v, pattern=pattern), None, None, None
+        return None, turned_times(ct, u, pattern), None, None
+
+    def batch(operands, axes, pattern):
+        batched = [x if axis is None else jnp.moveaxis(x, axis, 0) for x, axis in zip(operands, axes)]
+        mapped = [x for x, axis in zip(batched, axes) if axis is not None]
+
+        def one(those):
+            those = iter(those)
+            return p.bind(*(x if axis is None else next(those) for x, axis in zip(batched, axes)), pattern=pattern)
+        return jax.lax.map(one, mapped), 0
+
+    def run(u, v, row, col, pattern):
+        products = u.at[row].get(mode="promise_in_bounds") * v.at[col].get(mode="promise_in_bounds")
+        return products if products.ndim == 1 else products.sum(axis=1)
+
+    ad.defjvp(p, lambda du, u, v, *at, pattern: p.bind(du, v, *at, pattern=pattern),
+              lambda dv, u, v, *at, pattern: p.bind(u, dv, *at, pattern=pattern), None, None)
+    ad.primitive_transposes[p] = transpose
+    batching.primitive_batchers[p] = batch
+    mlir.register_lowering(p, mlir.lower_fun(run, multiple_results=False))
+    return p
+
+
+constant, values_times, at_entries = define_constant(), define_values_times(), define_at_entries()
+
+
+# ---- the matrix -----------------------------------------------------------------------------------------------------
+
+def type_of(dtype, what="values"):
+    """The type of numbers as JAX has it: f64 is f32 unless jax_enable_x64 is set."""
+    found = np.dtype(jax.dtypes.canonicalize_dtype(dtype))
+    if found not in PRECISIONS:
+        raise TypeError(f"spmv.jax: products are in float64 and float32: {what} are in {found}")
+    return found
+
+
+@jax.tree_util.register_pytree_node_class
+class matrix:
+    """A sparse matrix A for A @ x, A @ X, x @ A and A.T @ x under JAX's transformations.
+
+    source: a sparse matrix of SciPy's. expected: number of products that will follow, of which the choice of a kernel may
+    take a share. A is a pytree whose only leaf is A.values, in the order of source.tocsr().data. Inside a function that
+    closes over A the values are constants, and the fastest kernel multiplies; A as an argument, and A.with_values(v), have
+    values that may be traced. Results have the same bits in every run."""
+
+    __array_ufunc__ = None  # x @ A is A's
+    ndim = 2
+
+    def __init__(self, source, *, expected=1000):
+        if not scipy.sparse.issparse(source) or source.ndim != 2:
+            raise TypeError(f"spmv.jax.matrix: must be a sparse matrix of SciPy's with two dimensions, not {type(source).__name__}")
+        rows = source.tocsr()
+        dtype = type_of(rows.dtype)
+        if max(rows.shape) >= MOST:
+            raise ValueError(f"spmv.jax.matrix: rows and columns must be fewer than 2^31: the shape is {rows.shape}")
+        rows.check_format(full_check=True)  # before indices lose half of their bits
+        nnz = rows.nnz
+        own = np.array(rows.data[:nnz], dtype)
+        own.flags.writeable = False
+        self._attach(Shared(Pattern(rows.shape, rows.indptr.copy(), rows.indices[:nnz].copy())), False, own)
+        self._constant = Constant(self._shared.pattern, own, expected)
+        keep_programs(self._shared, self._constant)
+
+    def _attach(self, shared, transposed, values):
+        self._shared, self._transposed, self._values, self._constant = shared, transposed, values, None
+
+    @property
+    def values(self):
+        if isinstance(self._values, np.ndarray):
+            with jax.ensure_compile_time_eval():
+                self._values = jnp.asarray(self._values)
+        return self._values
+
+    @property
+    def shape(self):
+        shape = self._shared.pattern.shape
+        return shape[::-1] if self._transposed else shape
+
+    @property
+    def nnz(self):
+        return self._shared.pattern.nnz
+
+    @property
+    def dtype(self):
+        return np.dtype(self._values.dtype)
+
+    @property
+    def T(self):
+        other = object.__new__(matrix)
+        other._attach(self._shared, not self._transposed, self._values)
+        other._constant = self._constant
+        return other
+
+    transpose = lambda self: self.T  # noqa: E731
+
+    def with_values(self, values):
+        """The same pattern with other values, in the order of A.values."""
+        values = jnp.asarray(values)
+        if values.shape != (self.nnz,):
+            raise ValueError(f"spmv.jax: there are {self.nnz} values, and the shape of the new ones is {values.shape}")
+        type_of(values.dtype)
+        other = object.__new__(matrix)
+        other._attach(self._shared, self._transposed, values)
+        return other
+
+    def __matmul__(self, x):
+        return self.dot(x)
+
+    def dot(self, x):
+        """A @ x, of a vector or of the columns of a matrix."""
+        return self._multiply(x, self._transposed)
+
+    def __rmatmul__(self, x):
+        x = jnp.asarray(x)
+        return self._multiply(x, not self._transposed) if x.ndim == 1 else self._multiply(x.T, not self._transposed).T
+
+    def _multiply(self, x, transposed):
+        x = jnp.asarray(x)
+        pattern = self._shared.pattern
+        rows, cols = pattern.shape[::-1] if transposed else pattern.shape
+        if x.ndim not in (1, 2) or x.shape[0] != cols:
+            raise ValueError(f"spmv.jax: the matrix is {rows} x {cols}, and the shape of the operand {x.shape}")
+        dtype = type_of(jnp.promote_types(self.dtype, x.dtype), f"those of {self.dtype} and {x.dtype}")
+        x = x.astype(dtype)
+        if self._constant is not None:
+            return constant.bind(x, A=self._constant, transposed=transposed)
+        values = jnp.asarray(self._values).astype(dtype)
+        if values.shape != (pattern.nnz,):
+            raise ValueError(f"spmv.jax: there are {pattern.nnz} values, and their shape is {values.shape}")
+        return turned_times(values, x, pattern) if transposed else values_times.bind(values, x, pattern=pattern)
+
+    def __repr__(self):
+        return f"spmv.jax.matrix({self.shape[0]} x {self.shape[1]}, nnz={self.nnz}, {self._values!r:.40})"
+
+    def tree_flatten(self):
+        return (self.values,), (self._shared, self._transposed)
+
+    @classmethod
+    def tree_unflatten(cls, named, leaves):
+        made = object.__new__(cls)
+        made._attach(*named, *leaves)
+        return made
+
+
+def from_jax(source, *, expected=1000):
+    """A matrix of JAX's BCSR or BCOO with two dimensions, whose indices are known when it is traced. Its data may be traced."""
+    from jax.experimental import sparse
+    if not isinstance(source, (sparse.BCSR, sparse.BCOO)) or source.n_batch or source.n_dense or source.ndim != 2:
+        raise TypeError("spmv.jax.from_jax: must be BCSR or BCOO with two dimensions and none of them batched or dense")
+    type_of(source.dtype)
+    try:
+        if isinstance(source, sparse.BCOO):
+            row, col = np.asarray(source.indices).astype(np.int64).T
+        else:
+            indptr, col = np.asarray(source.indptr, np.int64), np.asarray(source.indices, np.int64)
+            row = np.searchsorted(indptr, np.arange(len(col)), side="right") - 1
+    except jax.errors.TracerArrayConversionError as error:
+        raise TypeError("spmv.jax.from_jax: the indices are traced: the matrix must be made outside of the function, or "
+                        "closed over") from error
+    rows, cols = source.shape
+    kept = np.flatnonzero((row < rows) & (col < cols))  # JAX pads with entries that lie outside
+    kept = kept[np.argsort(row[kept], kind="stable")]
+    indptr = np.zeros(rows + 1, np.int64)
+    np.cumsum(np.bincount(row[kept], minlength=rows), out=indptr[1:])
+    if isinstance(source.data, jax.core.Tracer):
+        made = object.__new__(matrix)
+        made._attach(Shared(Pattern(source.shape, indptr, col[kept])), False, source.data[kept])
+        return made
+    return matrix(scipy.sparse.csr_array((np.asarray(source.data)[kept], col[kept], indptr), shape=source.shape),
+                  expected=expected)
