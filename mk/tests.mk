@@ -47,6 +47,9 @@ bench-upload: build/cuda/bench_upload
 	$(Q)$< $(FILES)
 bench-python: $(BUILD)
 	$(Q)SPMV_LIBRARY=build/$(BUILD)/libspmv.so PYTHONPATH=src/bindings/python $(PYTHON) bench/python.py
+# spmv.jax beside JAX's own BCOO and BCSR; prints each bar.
+bench-jax: $(BUILD) build/$(BUILD)$(san)/libspmv_jax.so
+	$(Q)SPMV_LIBRARY=build/$(BUILD)/libspmv.so PYTHONPATH=src/bindings/python $(PYTHON) bench/jax.py
 wheels:
 	$(Q)PYTHON=$(PYTHON) sh src/bindings/python/wheels.sh
 bench-accelerate: $(BUILD)
@@ -69,8 +72,8 @@ mutate:
 	$(Q)$(PYTHON) test/mutate/mutate.py $(if $(SEED),--generated $(SEED)) $(if $(COUNT),--count $(COUNT)) \
 	    $(if $(ONLY),--only '$(ONLY)') $(if $(JOBS),--jobs $(JOBS)) $(if $(V),-v)
 .PHONY: test check check-update test-cuda test-emulated test-deb test-python-binding test-python-accelerate \
-        test-python-cupy test-jax test-petsc bench-petsc bench-read bench-convert bench-threads bench-ready \
-        bench-small bench-solver bench-upload bench-values bench-vectors bench-onemkl bench-iterations bench-verdicts \
+        test-python-cupy test-jax bench-jax test-petsc bench-petsc bench-read bench-convert bench-threads \
+        bench-ready bench-small bench-solver bench-upload bench-values bench-vectors bench-onemkl bench-iterations bench-verdicts \
         bench-accelerate bench-python bench-ranks wheels mutate soak test-ranks coverage
 
 # ---- the programs --------------------------------------------------------------------------------------------------

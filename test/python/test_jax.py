@@ -22,6 +22,8 @@ ON_GPU = PROGRAM.parent.name.startswith("cuda") and os.path.exists("/dev/nvidia0
 if not ON_GPU:
     os.environ["JAX_PLATFORMS"] = "cpu"
     os.environ["XLA_FLAGS"] = os.environ.get("XLA_FLAGS", "") + " --xla_force_host_platform_device_count=2"
+else:
+    os.environ["XLA_PYTHON_CLIENT_MEM_FRACTION"] = "0.3"  # tests start other processes
 os.environ["SPMV_LIBRARY"] = str(PROGRAM.with_name("libspmv.so"))
 sys.path.insert(0, str(ROOT / "src/bindings/python"))
 
@@ -330,6 +332,37 @@ class Devices(Case):
         for t in threads:
             t.join()
         self.assertEqual(wrong, [])
+
+
+@unittest.skipUnless(ON_GPU, "no GPU")
+class Memory(Case):
+    def used(self):
+        gc.collect()
+        return jax.local_devices()[0].memory_stats()["bytes_in_use"]
+
+    def test_it_is_xlas_and_is_given_back(self):
+        S, x = random_matrix(20000, 20000, density=0.005), numbers(20000)
+        begun = self.used()
+        A = spmv.jax.matrix(S)
+        self.assert_product(A @ x, S, x)
+        self.assertGreater(self.used() - begun, 4 * S.nnz)
+        self.assert_product(A.with_values(A.values).T @ x, S.T, x)
+        del A
+        self.assertLess(self.used() - begun, 1 << 20)
+
+    def test_too_little_is_an_exception(self):
+        S, x = random_matrix(20000, 20000, density=0.005), jnp.asarray(numbers(20000))
+        A, kept, size = spmv.jax.matrix(S), [], 1 << 36
+        while size > 1 << 20:
+            try:
+                kept.append(jax.block_until_ready(jax.device_put(np.empty(size, np.uint8))))
+            except Exception:
+                size //= 2
+        with self.assertRaises(Exception) as caught:
+            jax.block_until_ready(jax.jit(lambda z: A @ z)(x))
+        self.assertIn("memory", str(caught.exception).lower())
+        kept.clear()
+        self.assert_product(A @ x, S, np.asarray(x))
 
 
 class Lifetimes(Case):

@@ -9,7 +9,7 @@ What is differentiated, batched and transposed are three operations, which are l
   constant(X) = A X        values_times(v, X) = A(v) X        at_entries(U, V)[e] = U[row of e] . V[column of e]
 An operation is named by an object in its parameters that JAX compares by identity. JAX keeps it with every program, so
 it must not lead to a program: Shared has those of products outside of jit, and only matrices have that."""
-import collections
+import contextlib
 import ctypes
 import functools
 import itertools
@@ -131,12 +131,17 @@ class Gpu:
         said = self.device.memory_stats() or {}
         return int(0.8 * (said["bytes_limit"] - said["bytes_in_use"])) if "bytes_limit" in said else 0
 
-    def __enter__(self):
-        self.outer = ctypes.c_void_p()
-        driver().cuCtxGetCurrent(ctypes.byref(self.outer))
-
-    def __exit__(self, *error):
-        driver().cuCtxSetCurrent(self.outer)
+    @contextlib.contextmanager
+    def entered(self):
+        outer, own = ctypes.c_void_p(), ctypes.c_void_p()
+        driver().cuCtxGetCurrent(ctypes.byref(outer))
+        driver().cuDevicePrimaryCtxRetain(ctypes.byref(own), self.device.local_hardware_id)
+        driver().cuCtxSetCurrent(own)
+        try:
+            yield
+        finally:
+            driver().cuCtxSetCurrent(outer)
+            driver().cuDevicePrimaryCtxRelease_v2(self.device.local_hardware_id)
 
 
 class Cpu:
@@ -149,13 +154,9 @@ class Cpu:
     def free_bytes(self):
         return 0
 
-    def __enter__(self):
-        pass
-
-    __exit__ = __enter__
+    entered = contextlib.nullcontext
 
 
-Cpu.__exit__ = lambda self, *error: None
 lock = threading.RLock()  # of what the library makes
 
 
@@ -165,8 +166,13 @@ def place_of(device):
 
 
 def free(device, function, *handles):
-    with device:
+    with device.entered():
         function(*handles)
+
+
+def remove(entry, plan):
+    handlers.spmv_jax_remove(entry)
+    lib.spmv_plan_free(plan)
 
 
 def finish(owner, function, *arguments):
@@ -186,7 +192,7 @@ class Made:
         stays = on_gpu and self.traced  # the pattern is read where the values will be
         wide = pattern.nnz >= MOST
         ptr = pattern.indptr if wide or not stays else pattern.indptr.astype(np.int32)
-        with self.device:
+        with self.device.entered():
             self.arrays = [self.device.put(array.view(np.uint8)) if stays else array for array in (ptr, pattern.indices)]
             self.values = values
             at_ptr, at_idx = [array.unsafe_buffer_pointer() if stays else array.ctypes.data for array in self.arrays]
@@ -203,19 +209,18 @@ class Made:
 
     def add(self, id, **options):
         """Makes a plan, which the handlers find by its id."""
-        with self.device:
+        with self.device.entered():
             options = _library.PlanOptions(precision=options.pop("precision", self.precision),
                                            max_bytes=self.device.free_bytes(), **options)
             plan = _library.create(lib.spmv_plan_create, self.context, self.handle, options)
-            finish(self, free, self.device, lib.spmv_plan_free, plan)
         rows, cols = self.pattern.shape if options.op == _library.AS_IS else self.pattern.shape[::-1]
         product = Product(id, self.place, options.precision, rows, cols, self.pattern.nnz, self.context, plan,
                           self.handle if self.traced else None)
         entry = handlers.spmv_jax_add(product)
         if not entry:
+            free(self.device, lib.spmv_plan_free, plan)
             raise MemoryError("spmv.jax: out of memory")
-        finish(self, free, self.device, handlers.spmv_jax_remove, entry)  # runs before the plan is freed
-        return plan
+        finish(self, free, self.device, remove, entry, plan)
 
 
 class Operation:
