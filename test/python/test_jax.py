@@ -291,7 +291,7 @@ class Refusals(Case):
         with self.assertRaises(Exception) as caught:
             jax.block_until_ready(jax.jit(f)(numbers(20)))
         self.assertIn("not in this process", str(caught.exception))
-        (id, _), = (A @ numbers(20), list(A._constant.made))[1]
+        (id, _), = (A @ numbers(20), list(A._constant.named.made))[1]
         f = lambda z: jax.ffi.ffi_call("spmv_product", jax.ShapeDtypeStruct((31,), np.float64))(z, id=np.int64(id))
         with self.assertRaises(Exception) as caught:
             jax.block_until_ready(jax.jit(f)(numbers(20)))
@@ -374,11 +374,23 @@ class Lifetimes(Case):
             f = jax.jit(lambda z: A @ z)
             jax.block_until_ready((f(x), A @ x, A.with_values(A.values) @ x, jax.grad(lambda z: (A @ z).sum())(x),
                                    jax.grad(lambda v: (A.with_values(v).T @ np.ones(30)).sum())(A.values)))
-            return [weakref.ref(A._constant), weakref.ref(A._shared.pattern), weakref.ref(A._constant.matrices.popitem()[1])]
+            return [weakref.ref(A._constant.named), weakref.ref(A._pattern.named), weakref.ref(A._constant.named.matrices.popitem()[1])]
+        begun = set(spmv.jax.eager)
         refs = use()
         gc.collect()
         self.assertEqual([ref() for ref in refs], [None] * 3)
-        self.assertEqual(spmv.jax.eager, {})
+        self.assertEqual(set(spmv.jax.eager), begun)
+
+    def test_products_outside_of_jit_are_compiled_once(self):
+        A, x = spmv.jax.matrix(random_matrix(30, 20)), numbers(20)
+        B = A.with_values(A.values)
+        f = jax.grad(lambda v, x: ((A.with_values(v) @ x) ** 2).sum() + (B.T @ (A @ x)).sum(), (0, 1))
+        f(A.values, x)
+        count = lambda: sum(len(spmv.jax.eager[k.named]) for k in (A._pattern, A._constant))
+        many, programs = len(A._constant.named.made), count()
+        f(A.values, x)
+        self.assertEqual((len(A._constant.named.made), count()), (many, programs))
+        self.assertEqual(programs, 5)
 
     def test_a_program_outlives_the_matrix(self):
         S, x = random_matrix(30, 20), numbers(20)
@@ -414,7 +426,7 @@ class Lifetimes(Case):
             trace()
         grown = resident() - begun
         self.assertLess(grown, 3 * few * S.data.nbytes // 20, "a matrix stays of more than one in 20 traces")
-        self.assertEqual(len(A._constant.made), 1)
+        self.assertEqual(len(A._constant.named.made), 1)
 
 
 class Programs(Case):

@@ -8,7 +8,7 @@ lowers a program, for the devices that it is compiled for, and lives as long as 
 What is differentiated, batched and transposed are three operations, which are linear in each operand:
   constant(X) = A X        values_times(v, X) = A(v) X        at_entries(U, V)[e] = U[row of e] . V[column of e]
 An operation is named by an object in its parameters that JAX compares by identity. JAX keeps it with every program, so
-it must not lead to a program: Shared has those of products outside of jit, and only matrices have that."""
+it must not lead to a program: those of products outside of jit are of an Owner, which only matrices have."""
 import contextlib
 import ctypes
 import functools
@@ -228,6 +228,7 @@ class Operation:
 
     def __init__(self):
         self.ids, self.made = {}, {}
+        self.first = self  # of a pattern and its transpose, the one that has an owner
 
     def id_on(self, devices, key, make):
         """The id of the plans for a key, on all of these devices. make(device, id): makes one of them."""
@@ -261,7 +262,7 @@ class Pattern(Operation):
         other = Pattern(self.shape[::-1], indptr, self.rows[order])
         back = np.empty_like(order)
         back[order] = np.arange(len(order))
-        other.__dict__["turned"] = self, self.places(back)
+        other.__dict__["turned"], other.first = (self, self.places(back)), self.first
         return other, self.places(order)
 
     def places(self, array):
@@ -379,31 +380,26 @@ def operation(name, run, infer):
     return made
 
 
-eager = {}  # programs of products outside of jit, by what names the operation; Shared takes them away
+eager = {}  # programs of products outside of jit, by the operation that they are of
 
 
 def compiled(primitive, named, **parameters):
-    """The program of one product, kept as long as a matrix of the operation is there."""
+    """The program of one product, which is kept as long as the operation has an owner."""
     key = primitive, tuple(parameters.items())
-    programs = eager.get(named, {})
+    programs = eager.get(named.first, {})
     if key not in programs:
         programs[key] = jax.jit(lambda *operands: primitive.bind(*operands, **parameters))
     return programs[key]
 
 
-class Shared:
-    """What the matrices of one pattern share: the pattern, and the programs of products outside of jit. It names the
-    pattern in pytrees."""
+class Owner:
+    """What matrices have of an operation, and programs have not. With the last matrix go the programs of its products
+    outside of jit. The owner of the pattern names it in pytrees."""
 
-    def __init__(self, pattern):
-        self.pattern = pattern
-        keep_programs(self, pattern)
-
-
-def keep_programs(owner, named):
-    if named not in eager:
+    def __init__(self, named):
+        self.named = named
         eager[named] = {}
-    finish(owner, eager.pop, named, None)
+        finish(self, eager.pop, named, None)
 
 
 def define_constant():
@@ -543,12 +539,11 @@ class matrix:
         nnz = rows.nnz
         own = np.array(rows.data[:nnz], dtype)
         own.flags.writeable = False
-        self._attach(Shared(Pattern(rows.shape, rows.indptr.copy(), rows.indices[:nnz].copy())), False, own)
-        self._constant = Constant(self._shared.pattern, own, expected)
-        keep_programs(self._shared, self._constant)
+        self._attach(Owner(Pattern(rows.shape, rows.indptr.copy(), rows.indices[:nnz].copy())), False, own)
+        self._constant = Owner(Constant(self._pattern.named, own, expected))
 
-    def _attach(self, shared, transposed, values):
-        self._shared, self._transposed, self._values, self._constant = shared, transposed, values, None
+    def _attach(self, pattern, transposed, values):
+        self._pattern, self._transposed, self._values, self._constant = pattern, transposed, values, None
 
     @property
     def values(self):
@@ -559,12 +554,12 @@ class matrix:
 
     @property
     def shape(self):
-        shape = self._shared.pattern.shape
+        shape = self._pattern.named.shape
         return shape[::-1] if self._transposed else shape
 
     @property
     def nnz(self):
-        return self._shared.pattern.nnz
+        return self._pattern.named.nnz
 
     @property
     def dtype(self):
@@ -573,7 +568,7 @@ class matrix:
     @property
     def T(self):
         other = object.__new__(matrix)
-        other._attach(self._shared, not self._transposed, self._values)
+        other._attach(self._pattern, not self._transposed, self._values)
         other._constant = self._constant
         return other
 
@@ -586,7 +581,7 @@ class matrix:
             raise ValueError(f"spmv.jax: there are {self.nnz} values, and the shape of the new ones is {values.shape}")
         type_of(values.dtype)
         other = object.__new__(matrix)
-        other._attach(self._shared, self._transposed, values)
+        other._attach(self._pattern, self._transposed, values)
         return other
 
     def __matmul__(self, x):
@@ -602,14 +597,14 @@ class matrix:
 
     def _multiply(self, x, transposed):
         x = jnp.asarray(x)
-        pattern = self._shared.pattern
+        pattern = self._pattern.named
         rows, cols = pattern.shape[::-1] if transposed else pattern.shape
         if x.ndim not in (1, 2) or x.shape[0] != cols:
             raise ValueError(f"spmv.jax: the matrix is {rows} x {cols}, and the shape of the operand {x.shape}")
         dtype = type_of(jnp.promote_types(self.dtype, x.dtype), f"those of {self.dtype} and {x.dtype}")
         x = x.astype(dtype)
         if self._constant is not None:
-            return constant.bind(x, A=self._constant, transposed=transposed)
+            return constant.bind(x, A=self._constant.named, transposed=transposed)
         values = jnp.asarray(self._values).astype(dtype)
         if values.shape != (pattern.nnz,):
             raise ValueError(f"spmv.jax: there are {pattern.nnz} values, and their shape is {values.shape}")
@@ -619,7 +614,7 @@ class matrix:
         return f"spmv.jax.matrix({self.shape[0]} x {self.shape[1]}, nnz={self.nnz}, {self._values!r:.40})"
 
     def tree_flatten(self):
-        return (self.values,), (self._shared, self._transposed)
+        return (self.values,), (self._pattern, self._transposed)
 
     @classmethod
     def tree_unflatten(cls, named, leaves):
@@ -650,7 +645,7 @@ def from_jax(source, *, expected=1000):
     np.cumsum(np.bincount(row[kept], minlength=rows), out=indptr[1:])
     if isinstance(source.data, jax.core.Tracer):
         made = object.__new__(matrix)
-        made._attach(Shared(Pattern(source.shape, indptr, col[kept])), False, source.data[kept])
+        made._attach(Owner(Pattern(source.shape, indptr, col[kept])), False, source.data[kept])
         return made
     return matrix(scipy.sparse.csr_array((np.asarray(source.data)[kept], col[kept], indptr), shape=source.shape),
                   expected=expected)
