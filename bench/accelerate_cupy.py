@@ -7,7 +7,7 @@ import cupyx.scipy.sparse as sparse
 import cupyx.scipy.sparse.linalg as solvers
 import scipy.sparse as scipys
 import spmv
-from bench_python import grid
+from python import grid
 
 ROUNDS, CALLS, SECONDS = 5, 200, 0.05
 MATRICES = {

@@ -49,7 +49,7 @@ bench-python: $(BUILD)
 	$(Q)SPMV_LIBRARY=build/$(BUILD)/libspmv.so PYTHONPATH=src/bindings/python $(PYTHON) bench/python.py
 # spmv.jax beside JAX's own BCOO and BCSR; prints each bar.
 bench-jax: $(BUILD) build/$(BUILD)$(san)/libspmv_jax.so
-	$(Q)SPMV_LIBRARY=build/$(BUILD)/libspmv.so PYTHONPATH=src/bindings/python $(PYTHON) bench/jax.py
+	$(Q)SPMV_LIBRARY=build/$(BUILD)/libspmv.so PYTHONPATH=src/bindings/python $(PYTHON) bench/jax_products.py
 wheels:
 	$(Q)PYTHON=$(PYTHON) sh src/bindings/python/wheels.sh
 bench-accelerate: $(BUILD)
@@ -73,8 +73,9 @@ mutate:
 	    $(if $(ONLY),--only '$(ONLY)') $(if $(JOBS),--jobs $(JOBS)) $(if $(V),-v)
 .PHONY: test check check-update test-cuda test-emulated test-deb test-python-binding test-python-accelerate \
         test-python-cupy test-jax bench-jax test-petsc bench-petsc bench-read bench-convert bench-threads \
-        bench-ready bench-small bench-solver bench-upload bench-values bench-vectors bench-onemkl bench-iterations bench-verdicts \
-        bench-accelerate bench-python bench-ranks wheels mutate soak test-ranks coverage
+        bench-ready bench-small bench-solver bench-upload bench-values bench-vectors bench-onemkl \
+        bench-iterations bench-verdicts bench-accelerate bench-python bench-ranks wheels mutate soak \
+        test-ranks coverage
 
 # ---- the programs --------------------------------------------------------------------------------------------------
 

@@ -238,7 +238,7 @@ PUBLIC XLA_FFI_Error *spmv_jax_on_gpu(XLA_FFI_CallFrame *frame) {
     return error ? error : run(frame, at.device_ordinal, on.stream);
 }
 
-/* An empty handler: what a call costs that does nothing (bench/jax.py). */
+/* An empty handler: what a call costs that does nothing (bench/jax_products.py). */
 PUBLIC XLA_FFI_Error *spmv_jax_nothing(XLA_FFI_CallFrame *frame) {
     describe(frame);
     return NULL;
