@@ -11,11 +11,13 @@ typedef struct environment {
     bool is_saved;      /* false: it had the default environment */
     unsigned registers; /* then: what keep() returned */
     int depth;          /* calls of the library that run in this thread, one inside another */
+    unsigned call;      /* number of the call in which this thread or its team was last saved */
     int team;           /* threads of its team that have the default environment; 0: no team */
     bool team_is_saved; /* some of them had another one */
 } environment;
 
 static __thread environment own;
+static unsigned calls; /* in which teams were saved; changed by atomics */
 
 #ifdef __x86_64__
 #include <immintrin.h>
@@ -96,11 +98,13 @@ int spmv_environment_enter(void) {
 void spmv_environment_of_team(int threads) {
     int saved = 0;
     if (own.depth == 0 || threads <= own.team || threads < 2) return;
+    if (own.team == 0) own.call = __atomic_add_fetch(&calls, 1, __ATOMIC_RELAXED);
     const environment callers = own;
     if (callers.is_saved) fesetenv(&callers.before);
 #pragma omp parallel num_threads(threads) reduction(+ : saved)
-    if (omp_get_thread_num() > 0 && !own.is_saved) {
+    if (omp_get_thread_num() > 0 && own.call != callers.call) {
         save(&own);
+        own.call = callers.call;
         saved += own.is_saved;
     }
     if (callers.is_saved) set_default();
@@ -108,10 +112,11 @@ void spmv_environment_of_team(int threads) {
     own.team_is_saved |= saved > 0;
 }
 
-/* A thread that was started since is given the caller's environment. */
+/* A thread that was started since is given the caller's environment; a thread that had the default
+ * environment keeps it. */
 static void leave_team(const environment *callers) {
 #pragma omp parallel num_threads(callers->team)
-    if (omp_get_thread_num() > 0 && own.is_saved)
+    if (omp_get_thread_num() > 0 && own.call == callers->call)
         bring_back(&own);
     else if (omp_get_thread_num() > 0 && callers->is_saved)
         fesetenv(&callers->before);

@@ -3,6 +3,7 @@
  * the threads of its team have their environments and exception flags back. */
 #include "environments.h"
 #include "spmv_many.h"
+#include <omp.h>
 #include <pthread.h>
 
 /* ---- matrices and files --------------------------------------------------------------------- */
@@ -308,6 +309,35 @@ static void environments_come_back(void **state) {
     }
 }
 
+/* Each thread of the caller's team may have another environment. */
+static void threads_have_their_own_back(void **state) {
+    static const mode some[] = {DEFAULT, UPWARD, DOWNWARD};
+    spmv_ctx *ctx = context_of(TEAM);
+    entries e = huge_entries(ROWS, 1e300);
+    (void)state;
+    for (int k = 0; k < 27; k++) {
+        const mode of[TEAM] = {some[k % 3], some[k / 3 % 3], some[k / 9]};
+        int wrong = 0;
+#pragma omp parallel num_threads(TEAM)
+        set_thread(of[omp_get_thread_num()]);
+        spmv_mat *mat = matrix_of(ctx, &e);
+#pragma omp parallel num_threads(TEAM) reduction(+ : wrong)
+        {
+            const mode m = of[omp_get_thread_num()];
+            wrong += fegetround() != (m == UPWARD     ? FE_UPWARD
+                                      : m == DOWNWARD ? FE_DOWNWARD
+                                                      : FE_TONEAREST);
+        }
+        set_mode(DEFAULT);
+        if (wrong)
+            fail_msg("%s, %s, %s: %d threads have another environment", mode_names[of[0]],
+                     mode_names[of[1]], mode_names[of[2]], wrong);
+        spmv_mat_free(mat);
+    }
+    entries_free(&e);
+    spmv_ctx_free(ctx);
+}
+
 /* Threads that the library's own calls start have the caller's environment, too. */
 static void *start_a_team_in_a_call(void *arg) {
     (void)arg;
@@ -385,6 +415,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(nothing_traps),
         cmocka_unit_test(nothing_traps_in_the_team_alone),
         cmocka_unit_test(environments_come_back),
+        cmocka_unit_test(threads_have_their_own_back),
         cmocka_unit_test(a_team_that_a_call_starts_is_the_callers),
         cmocka_unit_test(many_ranks_prepare_the_same),
     };
