@@ -34,9 +34,9 @@
  * Traps, rounding modes and the flushing of subnormal numbers that a caller has enabled concern
  * products alone (of spmv_exec, spmv_exec_async and spmv_apply), which compute as each thread of
  * the team is set, whatever values are stored as; an exception is raised only by arithmetic on the
- * numbers given. All other calls compute in the default floating-point environment, and so do a
- * caller's functions that these call; they leave the caller's environment and exception flags as
- * they were. */
+ * numbers given, and where kernels say that padding multiplies 0 by an infinite x. All other calls
+ * compute in the default floating-point environment, and so do a caller's functions that these
+ * call; they leave the caller's environment and exception flags as they were. */
 #ifndef SPMV_H
 #define SPMV_H
 

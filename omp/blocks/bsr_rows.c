@@ -10,7 +10,8 @@
  * Cost     2 nnz flop; blocks (r c sizeof real + 4) + (block rows + 1) sizeof ofs + (cols + rows)
  *          sizeof real bytes.
  * Weak     pays where blocks are full: a lone entry is stored and multiplied r c times over.
- *          Padding multiplies 0 by x: a block row whose sums are not finite is done again without.
+ *          Padding multiplies 0 by x: a block row whose sums are not finite is done again without,
+ *          but an infinite x raises the exception of an invalid operation.
  * Repeats  bitwise: yes.
  * Params   schedule, chunk: of the loop over block rows.
  */

@@ -76,21 +76,23 @@ AVX2_INLINE lanes8 values_8(const real *codebook, const few_256 *few, const uint
                     values_4(codebook, values + SELL16_LANES * coded_bytes(code), code)};
 }
 
+AVX2_INLINE lanes4 kept_lanes(lanes4 numbers, mask4 lanes) {
+    return (lanes4)((mask4)numbers & lanes);
+}
+
 /* Step k of a slice: values a, columns from there on. Padding has a column too, so every load is
- * allowed. Its value is set to 0, since another value's product with x may overflow, and its
- * product is left out, since x may be infinite. No length: there is no padding. */
+ * allowed. Its value and its number of x are set to 0, since products of others may overflow or be
+ * NaN. No length: there is no padding. */
 AVX2_INLINE void add_step(lanes8 *sum, lanes8 a, const uint16_t *columns, const real *x, bool wide,
                           const int32_t *length, int32_t k) {
-    mask4 low, high;
     ask_ahead(columns, HALF_PAGE / 4);
+    lanes8 b = {gather_4(x, columns, 0, wide), gather_4(x, columns, SELL16_LANES, wide)};
     if (length) {
-        low = longer_than(length, k), high = longer_than(length + SELL16_LANES, k);
-        a = (lanes8){(lanes4)((mask4)a.low & low), (lanes4)((mask4)a.high & high)};
+        const mask4 low = longer_than(length, k), high = longer_than(length + SELL16_LANES, k);
+        a = (lanes8){kept_lanes(a.low, low), kept_lanes(a.high, high)};
+        b = (lanes8){kept_lanes(b.low, low), kept_lanes(b.high, high)};
     }
-    a.low *= gather_4(x, columns, 0, wide);
-    a.high *= gather_4(x, columns, SELL16_LANES, wide);
-    if (length) a = (lanes8){(lanes4)((mask4)a.low & low), (lanes4)((mask4)a.high & high)};
-    sum->low += a.low, sum->high += a.high;
+    sum->low += a.low * b.low, sum->high += a.high * b.high;
 }
 
 static AVX2 __attribute__((noinline)) void put_any_256(const product *m, int64_t s, lanes8 sum) {

@@ -12,7 +12,8 @@ AVX2_INLINE void store_lanes_256(real *to, vec256 v, const lanes_256 *lanes) {
         _mm256_maskstore_ps((void *)to, lanes->all_ones, (__m256)v);
 }
 
-/* Does the same as add_csell_sym_512; lanes that are not of the step have a value and an x of 0. */
+/* Does the same as add_csell_sym_512; lanes that are not of the step have a value and
+ * numbers of x of 0: 0 times infinity would be an invalid operation. */
 AVX2_INLINE void add_csell_sym_256(half_slice *h, int value_code, bool full, int64_t k, real *to,
                                    vec256 *sum) {
     const slice_data *d = &h->d;
@@ -30,6 +31,7 @@ AVX2_INLINE void add_csell_sym_256(half_slice *h, int value_code, bool full, int
         if (!full) {
             if (!mask) continue;
             lanes = lanes_of_256(mask);
+            mirror = (vec256)_mm256_and_ps((__m256)mirror, (__m256)lanes.all_ones);
         }
         if (value_code != CSELL_VALUE_STEP) {
             a = values_256(d, h->values, value_code, full, mask, &lanes);

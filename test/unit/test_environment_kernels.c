@@ -174,6 +174,45 @@ static void products_of_finite_numbers_raise_nothing(void **state) {
     assert_int_equal(wrong, 0);
 }
 
+/* Positive entries times numbers of which every fourth is infinite, from `first` on. */
+static subject infinite_subject(spmv_ctx *ctx, const char *shape, int64_t first) {
+    entries e = entries_of(fixture_named(shape));
+    for (int64_t k = 0; k < e.nnz; k++) e.values[k] = random_significand((uint64_t)k, 20);
+    double *x = malloc((size_t)e.cols * sizeof *x), *y0 = random_vector(2, e.rows);
+    assert_non_null(x);
+    for (int64_t j = 0; j < e.cols; j++) x[j] = j % 4 == first ? INFINITY : 1;
+    subject s = subject_of(matrix_of(ctx, &e), shape, x, y0);
+    free(x);
+    free(y0);
+    entries_free(&e);
+    return s;
+}
+
+/* Kernels without rowlens want finite numbers, and those of bsr multiply padding by infinity. */
+static void raises_nothing_of_padding(const setup *c, const subject *s, void *arg) {
+    for (int k = 0; k < c->nsettings; k++)
+        if (strcmp(c->setting[k].name, "rowlens") == 0 && c->setting[k].value == 0) return;
+    if (!strstr(c->kernel, "bsr_")) raises_nothing(c, s, arg);
+}
+
+static void products_with_infinite_numbers_raise_nothing(void **state) {
+    spmv_ctx *ctx = poisoned_context(TEAM);
+    int64_t wrong = 0;
+    (void)state;
+    for (int f = 0; f < COUNT(shapes) && strcmp(shapes[f], "skew-symmetric") != 0; f++)
+        for (int64_t first = 0; first < 4; first++) {
+            subject s = infinite_subject(ctx, shapes[f], first);
+            tally = (struct tally){0};
+            for_kernels(&s, SPMV_F64, raises_nothing_of_padding, NULL);
+            for_kernels(&s, SPMV_F32, raises_nothing_of_padding, NULL);
+            assert_true(tally.products > 0);
+            wrong += tally.wrong;
+            subject_free(&s);
+        }
+    spmv_ctx_free(ctx);
+    assert_int_equal(wrong, 0);
+}
+
 /* ---- subnormal numbers ---------------------------------------------------------------------- */
 
 /* Floats hold the values, and most of them as subnormal numbers; as doubles they are normal. */
@@ -305,6 +344,7 @@ static void what_is_built_is_the_same(void **state) {
 int main(int argc, char **argv) {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(products_of_finite_numbers_raise_nothing),
+        cmocka_unit_test(products_with_infinite_numbers_raise_nothing),
         cmocka_unit_test(products_of_normal_numbers_are_the_same_flushed),
         cmocka_unit_test(what_is_built_is_the_same),
     };
