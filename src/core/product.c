@@ -28,7 +28,6 @@ static inline bool overlap(const void *a, size_t a_bytes, const void *b, size_t 
 static bool meets_line(const block *b, size_t width, uintptr_t first, uintptr_t end) {
     const uintptr_t at = (uintptr_t)b->at, step = (uintptr_t)b->ld * width;
     const uintptr_t length = (uintptr_t)b->length * width;
-    if (end <= at) return false;
     uintptr_t line = step == 0 || first < at ? 0 : (first - at) / step; /* the last not behind it */
     if (line >= (uintptr_t)b->lines) line = (uintptr_t)b->lines - 1;
     if (at + line * step < end && first < at + line * step + length) return true;
@@ -539,11 +538,11 @@ static spmv_status check_sums(const spmv_plan *plan, const spmv_call *call,
     static const char *const name[] = {"dot_wz", "dot_zz"};
     if (call->dot_wz) TRY(check_w(plan, call, v, &w, &z));
     for (int d = 0; d < 2; d++) {
-        const char *other = !dots[d].at                                               ? NULL
-                            : meet(&dots[d], &z, width)                               ? "z"
-                            : call->dot_wz && meet(&dots[d], &w, width)               ? "w"
-                            : d == 1 && dots[0].at && meet(&dots[0], &dots[1], width) ? "dot_wz"
-                                                                                      : NULL;
+        const char *other = !dots[d].at                                 ? NULL
+                            : meet(&dots[d], &z, width)                 ? "z"
+                            : call->dot_wz && meet(&dots[d], &w, width) ? "w"
+                            : d == 1 && meet(&dots[0], &dots[1], width) ? "dot_wz"
+                                                                        : NULL;
         if (other)
             return spmv_fail(plan->device->ctx, SPMV_E_ARG,
                              "spmv_apply: %s, %lld numbers at %p, overlaps %s", name[d],

@@ -199,8 +199,8 @@ static void lay_apart(trial *t, uint64_t *seed) {
     t->numbers = at + 8;
 }
 
-/* The lines of z and of another operand alternate in one array; or sums lie between two lines of z.
- */
+/* The lines of z and of another operand alternate in one array, or that one's second line lies
+ * behind z; or sums lie between two lines of z. */
 static void lay_between(trial *t, int other, uint64_t *seed) {
     operand *z = &t->of[Z], *o = &t->of[other];
     const int64_t gap = draw_below(seed, 3) - draw_below(seed, 2); /* less than 0: they meet */
@@ -208,7 +208,12 @@ static void lay_between(trial *t, int other, uint64_t *seed) {
     z->given = z->ld = length_of(t, z) + length + (gap > 0 ? gap : 0) + draw_below(seed, 2);
     if (other < WZ) o->given = o->ld = z->ld;
     lay_apart(t, seed);
-    if (other >= WZ || draw_below(seed, 2))
+    const int64_t lines = t->layout == SPMV_ROWS ? z->n : z->k;
+    if (other < WZ && lines > 1 && lines < 6 && draw_below(seed, 3) == 0) {
+        z->at = t->numbers;
+        o->at = z->at + length_of(t, z) + gap;
+        o->given = o->ld = lines * z->ld - length_of(t, z);
+    } else if (other >= WZ || draw_below(seed, 2))
         o->at = z->at + length_of(t, z) + gap;
     else
         z->at = o->at + length + gap;
