@@ -259,9 +259,10 @@ class Protocol(Case):
                               right.count_nonzero()))
 
     def test_it_is_added_to_matrices(self):
-        A, S = self.A, self.S
+        A, S, before = self.A, self.S, spmv.stats()["scipy"]
         for made, right in ((A + S, 2 * S), (S + A, 2 * S), (A - 2 * S, -S), (2 * S - A, S), (S @ A, S @ S), (A @ S, S @ S)):
             np.testing.assert_allclose(made.toarray(), right.toarray())
+        self.assertEqual(spmv.stats()["scipy"], before + 2)
         self.assert_product((A + A) @ self.b, 2 * S, self.b)
         self.assert_product((-A) @ self.b, -S, self.b)
 
@@ -368,6 +369,8 @@ class Products(Case):
         for wrong in np.empty(59), np.empty(60, np.float32), np.empty(120)[::-2], np.empty((60, 6))[:, ::2], [0.0] * 60:
             with self.assertRaisesRegex(ValueError, "out: must be an array where x is"):
                 A.dot(X if np.ndim(wrong) == 2 else x, out=wrong)
+        with self.assertRaisesRegex(ValueError, r"out: must be an array where x is, of shape \(60, 1\)"):
+            A.dot(X[:, :1], out=np.empty(60))
         square = spmv.matrix(random_matrix((50, 50)))
         with self.assertRaisesRegex(spmv.Error, "overlap"):
             square.dot(x, out=x)

@@ -150,7 +150,7 @@ class matrix(Sparse):
                     plan.multiply(x if x.ndim == 1 and x.flags.carray and x.dtype == dtype else vector_of(x, dtype), y)
                     counts.add(library=1)
                     return y if x.ndim == 1 else y[:, None]
-            elif x.dtype not in self._joined and x.dtype.kind in "biuf":
+            elif x.dtype not in self._joined:
                 self._joined[x.dtype] = np.result_type(self.dtype, x.dtype)
         if is_scalar(x):
             return self * x
