@@ -31,7 +31,6 @@ void many_divide(const spmv_csr_view *A, spmv_partition by, int ranks, int64_t *
         first_row[r] = by == SPMV_BY_ROWS || A->nnz == 0
                            ? many_even(A->rows, r, ranks)
                            : many_cut(A->row_ptr, A->rows, (double)r / ranks * (double)A->nnz);
-    first_row[0] = 0;
     first_row[ranks] = A->rows; /* rows without entries at the end have no share */
 }
 

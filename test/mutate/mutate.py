@@ -185,7 +185,7 @@ def copy_tree():
 def targets(tests):
     units = [f"build/omp/test/{test.split(':')[0]}" for test in tests if "/" not in test]
     libraries = [f"build/omp/{name}" for name in ("libspmv.so", "parts.a") if any(test.startswith("ranks/") for test in tests)]
-    program = ["omp"] if any(test.startswith(("python/", "cli/")) for test in tests) else libraries
+    program = ["omp"] if any(test.startswith(("python/", "cli/", "ranks/scarce")) for test in tests) else libraries
     wrong = ["build/omp/spmv-wrong"] if any("test_wrong" in test for test in tests) else []
     return program + wrong + units
 
@@ -268,13 +268,11 @@ def command_of(test):
     if test.startswith("python/"):
         file, *case = test.split(":")
         return [os.environ.get("PYTHON", sys.executable), "-B", f"test/{file}", "-f", *(["-k", case[0]] if case else [])]
+    if test == "ranks/scarce":
+        return ["sh", "test/ranks/run.sh", "build/omp", "scarce"]
     if test.startswith("ranks/"):
-        program, ranks = "build/omp/ranks_mutate", test.split(":")[0].removeprefix("ranks/")
-        words = test.partition(":")[2].replace(",", " ")
-        return ["sh", "-c", f"[ {program} -nt {RANKS} ] || mpicc.openmpi -std=gnu11 -O1 -fopenmp -D_GNU_SOURCE -Iinclude {RANKS} "
-                            f"-o {program} -Lbuild/omp -lspmv -Wl,-rpath,'$ORIGIN' -lm; "
-                            f"sh src/many/build.sh build/omp; "
-                            f"timeout -k 1 60 mpiexec.openmpi --allow-run-as-root --oversubscribe -n {ranks} {program} {words}"]
+        ranks, words = test.removeprefix("ranks/").partition(":")[::2]
+        return ["sh", "test/mutate/ranks.sh", "build/omp", ranks, *words.split(",")]
     if test.startswith("cli/"):
         folder = os.path.join(HOME, "cli")
         name = test.removeprefix("cli/")

@@ -4,10 +4,11 @@
  * product with an x of NaN; x is another one for each.
  *
  * ranks [-x EXCHANGE] [-w EXCHANGE] [-m SOURCE]... [-k KERNEL]... [-n SOURCE]... [-r SOURCE]...
- * [-b SOURCE]...: -x and -w take another exchange, on all ranks or on the last one. -m multiplies
- * these matrices, and -k one matrix by these kernels, instead of the usual. -n also gives new
- * values. -r compares how a matrix is read with one rank, and -b in how many bytes. Rank 0 prints
- * what failed, and the counts. Kernels that cannot multiply are skipped.
+ * [-b SOURCE]... [-s SOURCE]...: -x and -w take another exchange, on all ranks or on the last one.
+ * -m multiplies these matrices, and -k one matrix by these kernels, instead of the usual. -n also
+ * gives new values. -r compares how a matrix is read with one rank, and -b in how many bytes. With
+ * -s, in a program with scarce.h, rank 1 gets no memory at each place in turn. Rank 0 prints what
+ * failed, and the counts. Kernels that cannot multiply are skipped.
  *
  * ranks -i SOURCE -p nnz|rows|metis|scotch|FILE: rank 0 prints a line of what each rank has, and no
  * counts. */
@@ -199,17 +200,22 @@ static int by_place(const void *a, const void *b) {
     return (left[1] > right[1]) - (left[1] < right[1]);
 }
 
+/* Returns the least number of entries of a row that is split among the ranks. */
+static int64_t least_split(const scene *s) {
+    const int64_t mean = s->nnz / size;
+    return size == 1 ? INT64_MAX : mean < 1024 ? 1024 : mean + 1;
+}
+
 /* Gives a loaded matrix, in blocks, the values of s, which has each place once, in their order. */
 static int renew(const scene *s, spmv_many_mat *mat) {
     spmv_many_facts f = SPMV_OPTS(spmv_many_facts);
     int64_t *length = calloc((size_t)s->rows + 1, sizeof *length), n = 0;
     double *values = malloc((size_t)s->nnz * sizeof *values + 1);
-    const int64_t mean = s->nnz / size;
     spmv_many_mat_info(mat, &f);
     for (int64_t e = 0; e < s->nnz; e++) length[s->row[e]]++;
     for (int split = 0; split < 2; split++)
         for (int64_t e = 0; e < s->nnz; e++) {
-            const int is_split = size > 1 && length[s->row[e]] >= (mean < 1024 ? 1024 : mean + 1);
+            const int is_split = length[s->row[e]] >= least_split(s);
             const int64_t at = is_split ? s->col[e] - f.first_col : s->row[e] - f.first_row;
             const int mine = at >= 0 && at < (is_split ? f.own_cols : f.own_rows);
             if (is_split == split && mine) values[n++] = s->value[e];
@@ -297,6 +303,26 @@ static int read_scene(const char *source, scene *s) {
     return lent;
 }
 
+typedef struct placed { /* an entry */
+    int32_t row, col;
+    double value;
+} placed;
+
+/* Sorts the entries of a matrix, and adds duplicates. */
+static void sort_scene(scene *s) {
+    placed *all = malloc((size_t)s->nnz * sizeof *all + 1);
+    const int64_t given = s->nnz;
+    for (int64_t e = 0; e < given; e++) all[e] = (placed){s->row[e], s->col[e], s->value[e]};
+    qsort(all, (size_t)given, sizeof *all, by_place);
+    s->nnz = 0;
+    for (int64_t e = 0; e < given; e++)
+        if (e && by_place(&all[e], &all[e - 1]) == 0)
+            s->value[s->nnz - 1] += all[e].value;
+        else
+            add(s, all[e].row, all[e].col, all[e].value);
+    free(all);
+}
+
 /* Kernels that take every matrix are never skipped. */
 static void count_plan(int result, const char *what, const char *of, const char *kernel) {
     const int takes_all = strcmp(kernel, "auto") == 0 || strncmp(kernel, "csr_", 4) == 0;
@@ -322,6 +348,28 @@ static int facts_add_up(const scene *s, const spmv_many_facts *f) {
            f->most_own_nnz == most[1] && f->local_nnz + f->remote_nnz == f->own_nnz;
 }
 
+/* Says whether own rows begin where the entries of all rows before are as near as can be to the
+ * share of the ranks before. Entries of a split row count in the row with their column's number, if
+ * the matrix is square. */
+static int begins_evenly(const scene *s, const spmv_many_facts *f) {
+    int64_t *length = calloc((size_t)s->rows + 1, sizeof *length);
+    int64_t *before = calloc((size_t)s->rows + 1, sizeof *before);
+    for (int64_t e = 0; e < s->nnz; e++) length[s->row[e]]++;
+    for (int64_t e = 0; e < s->nnz; e++)
+        if (length[s->row[e]] < least_split(s))
+            before[s->row[e] + 1]++;
+        else if (s->rows == s->cols)
+            before[s->col[e] + 1]++;
+    for (int64_t i = 0; i < s->rows; i++) before[i + 1] += before[i];
+    const double share = (double)before[s->rows] * rank / size;
+    const double off = fabs((double)before[f->first_row] - share);
+    int right = 1;
+    for (int64_t i = 0; i <= s->rows; i++) right &= off <= fabs((double)before[i] - share);
+    free(length);
+    free(before);
+    return right;
+}
+
 static void try_source(const char *source, spmv_partition partition, const char *kernel) {
     scene s = {0};
     spmv_many_mat *mat = NULL;
@@ -333,32 +381,14 @@ static void try_source(const char *source, spmv_partition partition, const char 
     if (status == SPMV_OK) {
         spmv_many_facts f = SPMV_OPTS(spmv_many_facts);
         count(spmv_many_mat_info(mat, &f) == SPMV_OK && facts_add_up(&s, &f), "facts", source);
+        sort_scene(&s);
+        if (partition == SPMV_BY_NONZEROS) count(begins_evenly(&s, &f), "blocks", source);
         count_plan(try_plan(&s, mat, kernel, SPMV_F64, 1), "f64", source, kernel);
         count_plan(try_plan(&s, mat, kernel, SPMV_F32, 1), "f32", source, kernel);
         count_plan(try_plan(&s, mat, kernel, SPMV_F64, 3), "three vectors", source, kernel);
     }
     spmv_many_mat_free(mat);
     scene_free(&s);
-}
-
-typedef struct placed { /* an entry */
-    int32_t row, col;
-    double value;
-} placed;
-
-/* Sorts the entries of a matrix, and adds duplicates. */
-static void sort_scene(scene *s) {
-    placed *all = malloc((size_t)s->nnz * sizeof *all + 1);
-    const int64_t given = s->nnz;
-    for (int64_t e = 0; e < given; e++) all[e] = (placed){s->row[e], s->col[e], s->value[e]};
-    qsort(all, (size_t)given, sizeof *all, by_place);
-    s->nnz = 0;
-    for (int64_t e = 0; e < given; e++)
-        if (e && by_place(&all[e], &all[e - 1]) == 0)
-            s->value[s->nnz - 1] += all[e].value;
-        else
-            add(s, all[e].row, all[e].col, all[e].value);
-    free(all);
 }
 
 /* Returns the same entries with other values, which are to be freed. */
@@ -568,6 +598,41 @@ static void try_reading(const char *source) {
         spmv_many_mat_free(mat);
     }
     spmv_mat_free(alone);
+    scene_free(&s);
+}
+
+extern __attribute__((weak)) int scarce_asked, scarce_at; /* scarce.h */
+
+/* Each time that rank 1 asks for memory until there is a plan, it gets none: all ranks are told
+ * which had none, and go on. */
+static void try_scarce_of(const char *source, int64_t rows, int by, spmv_many_halo kind) {
+    for (int n = 1;; n++) {
+        spmv_many_mat *mat = NULL;
+        spmv_many_plan *plan = NULL;
+        scarce_asked = 0;
+        scarce_at = rank == 1 ? n : 0;
+        spmv_status status = load_by(source, by, rows, &mat);
+        if (status == SPMV_OK) status = spmv_many_mat_set_halo(mat, kind);
+        if (status == SPMV_OK) status = spmv_many_plan_create(mat, NULL, &plan);
+        const int had_all = on_all(!scarce_at || scarce_asked < scarce_at);
+        const char *said = spmv_world_error(world);
+        scarce_at = 0;
+        count(had_all ? status == SPMV_OK && n > 20
+                      : status == SPMV_E_NOMEM && strstr(said, "rank 1: out of memory") &&
+                            !strstr(said, "rank 0: rank 1:"), /* once */
+              "no memory", source);
+        spmv_many_plan_free(plan);
+        spmv_many_mat_free(mat);
+        if (had_all) return;
+    }
+}
+
+static void try_scarce(const char *source) {
+    scene s = {0};
+    count(read_scene(source, &s), "read", source);
+    try_scarce_of(source, s.rows, SPMV_BY_NONZEROS, SPMV_HALO_LISTS);
+    try_scarce_of(source, s.rows, SPMV_BY_NONZEROS, SPMV_HALO_REPLICATE);
+    try_scarce_of(source, s.rows, SPMV_BY_OWNERS, SPMV_HALO_LISTS);
     scene_free(&s);
 }
 
@@ -977,6 +1042,23 @@ static void try_ways(void) {
     spmv_many_mat_free(mat);
 }
 
+/* Says whether a plan's facts are sums over rows that are split and those that are not: none of the
+ * latter has an entry. */
+static int facts_have_both(spmv_many_mat *mat, const spmv_many_facts *f) {
+    spmv_many_plan *plan = NULL;
+    spmv_plan_opts opts = SPMV_OPTS(spmv_plan_opts);
+    spmv_plan_facts own = SPMV_OPTS(spmv_plan_facts);
+    const size_t bytes = (size_t)f->own_nnz * sizeof(double);
+    opts.kernel = "csell_slices";
+    const int right = spmv_many_plan_create(mat, &opts, &plan) == SPMV_OK &&
+                      spmv_many_plan_info(plan, &own, NULL) == SPMV_OK && own.convert_s > 0 &&
+                      own.made_s > 0 && own.slots >= f->own_nnz && own.slots < 64 * 3000 &&
+                      own.store_bytes > bytes && own.store_bytes < 64 * bytes &&
+                      own.traffic_bytes > bytes && own.traffic_bytes < 64 * bytes;
+    spmv_many_plan_free(plan);
+    return right;
+}
+
 /* A row of all entries is split: every rank has a part; sums have the same bits in every way. */
 static void try_split(void) {
     enum { COLS = 3000 };
@@ -988,6 +1070,8 @@ static void try_split(void) {
     count(f.own_nnz == f.own_cols && f.nnz == COLS && f.most_own_nnz <= COLS / size + 1, "facts",
           s.name);
     count(f.received == (f.own_rows ? size - 1 : 0), "sums", s.name);
+    count(facts_add_up(&s, &f), "facts of all", s.name);
+    count(facts_have_both(mat, &f), "facts of a plan", s.name);
     try_ways_of(mat);
     scene_alloc(&s, COLS);
     for (int64_t j = 0; j < COLS; j++) add(&s, 0, j, number(9, j));
@@ -1301,6 +1385,7 @@ int main(int argc, char **argv) {
         if (strcmp(argv[k], "-n") == 0) try_renewed(argv[k + 1]);
         if (strcmp(argv[k], "-r") == 0) try_reading(argv[k + 1]);
         if (strcmp(argv[k], "-b") == 0) try_bytes(argv[k + 1]);
+        if (strcmp(argv[k], "-s") == 0) try_scarce(argv[k + 1]);
         if (strcmp(argv[k], "-k") == 0) try_source("gen:box27:5", SPMV_BY_ROWS, argv[k + 1]);
         if (strcmp(argv[k], "-i") == 0) of = argv[k + 1];
         if (strcmp(argv[k], "-p") == 0) {

@@ -17,11 +17,12 @@ case $built in *-san) sanitize="-fsanitize=${SAN:?} -fno-omit-frame-pointer" ;; 
 small=false
 [ -z "$sanitize" ] || [ -z "${FEW:-}" ] || small=true
 flags="-std=gnu11 -O1 -g $sanitize -fopenmp -Wall -Wextra -Wshadow -Wno-stringop-overflow -Wno-stringop-overread -D_GNU_SOURCE -Iinclude"
+alone='-rdynamic src/core/environment.c' # of a program with src/many: what that calls and libspmv.so does not define for others
 passed=0 failed=0 skipped=0 ran=false
 number() { sed -n "s/^\([0-9]*\) passed, \([0-9]*\) failed\$/\\$1/p" "$work/said"; } # 1: passed, 2: failed
-# run MPI RANKS WORDS...: what the program says and counts goes to $work/said.
+# run MPI RANKS WORDS...: what the program, ranks_MPI or ranks_$special, says and counts goes to $work/said.
 run() {
-    launcher=mpiexec.$1 program=$built/ranks_$1 ranks=$2
+    launcher=mpiexec.$1 program=$built/ranks_${special:-$1} ranks=$2
     shift 2
     timeout -k 1 300 "$launcher" -n "$ranks" "$program" "$@" >"$work/said" 2>&1
 }
@@ -80,33 +81,18 @@ failures() {
     build_planted $1 world.c && ends $1 'out of memory' "$built/ranks_planted" -m gen:poisson2d:12
 }
 
-# scarce MPI: rank 1 gets no memory when src/many asks for the Nth time, every N that there is: all are told, and end.
+# scarce MPI: rank 1 gets no memory when src/many asks for the Nth time, every N that there is: all are told, and go on, or end
+# if there is no communicator yet.
 scarce() {
     objects=
     for file in src/many/*.c; do
         objects="$objects $work/scarce_$(basename "$file" .c).o"
         mpicc.$1 $flags -include test/ranks/scarce.h -c "$file" -o "${objects##* }" || exit
     done
-    mpicc.$1 $flags test/ranks/ranks.c $objects -o "$built/ranks_scarce" -rdynamic -L"$built" -lspmv -Wl,-rpath,'$ORIGIN' -lm || exit
-    awk 'BEGIN { for (k = 0; k < 144; k++) print int(k / 3) % 2 }' >"$work/owners"
-    for words in '-m gen:poisson2d:12' "-h replicate -m $work/many_duplicates.mtx" "-m $work/duplicates.mtx.gzip" \
-        "-i gen:poisson2d:12 -p $work/owners" "-m $work/long_rows_1.mtx"; do
-        n=1
-        while :; do
-            SCARCE=$n timeout -k 1 30 "mpiexec.$1" -n 2 "$built/ranks_scarce" $words >"$work/said" 2>&1; code=$?
-            grep -q 'gets no memory' "$work/said" || break
-            # "rank 0: rank 1:" would be a failure that was agreed on twice
-            if [ $code -lt 124 ] && grep -q 'rank 1: out of memory' "$work/said" && ! grep -q '^ .*rank 0: rank 1:' "$work/said"; then
-                passed=$((passed + 1))
-            else
-                failed=$((failed + 1))
-                echo "FAIL exit $code: rank 1 had no memory the time $n, $1 $words"
-                tail -n 20 "$work/said"
-            fi
-            n=$((n + ${FEW:+6} + 1))
-        done
-        [ $n -gt 30 ] || { failed=$((failed + 1)); echo "FAIL memory was asked for $n times only: $1 $words"; }
-    done
+    mpicc.$1 $flags test/ranks/ranks.c $objects -o "$built/ranks_scarce" $alone -L"$built" -lspmv -Wl,-rpath,'$ORIGIN' -lm || exit
+    for n in 1 2 3; do SCARCE=$n ends $1 'gets no memory' "$built/ranks_scarce" -m gen:poisson2d:12; done
+    special=scarce
+    sound $1 3 -s gen:poisson2d:12 -s "$work/many_duplicates.mtx" -s "$work/duplicates.mtx.gzip" -s "$work/long_rows_1.mtx"
 }
 
 # take_turns LEAST: $numbers: of ranks that a fault is planted for, LEAST to 4; with FEW one of them, each in its turn.
@@ -171,7 +157,7 @@ build_planted() {
         mkdir -p "$objects"
         "mpicc.$1" $flags -c "$file" -o "$object" || return
     done
-    "mpicc.$1" $flags $(ls "$objects"/*.o | grep -v "/${2%.c}\.o\$") "$work/planted.o" -o "$built/ranks_planted" -rdynamic -L"$built" \
+    "mpicc.$1" $flags $(ls "$objects"/*.o | grep -v "/${2%.c}\.o\$") "$work/planted.o" -o "$built/ranks_planted" $alone -L"$built" \
         -lspmv -Wl,-rpath,'$ORIGIN' -lm
 }
 
@@ -191,28 +177,11 @@ write_texts() {
     "$built/spmv" -m gen:random:40000:8 --values=pattern --write="$work/long.mtx" -k csr_rows -q --no-log --min-time=0 --max-time=0 >"$work/said" 2>&1
     gzip -1c "$work/long.mtx" >"$work/long.mtx.gz"
     fine="$fine -r $work/duplicates.tar.gz -r $work/long.mtx -r $work/long.mtx.gz"
-    # Many duplicates at one end: blocks of as many nonzeros are cut otherwise once they are added.
-    awk 'BEGIN { print "%%MatrixMarket matrix coordinate real general"; print 40, 40, 600
-        for (k = 0; k < 400; k++) print 1 + k % 4, 1 + k % 3, k; for (k = 0; k < 200; k++) print 1 + k % 40, 1 + k % 7, -k }' >"$work/many_duplicates.mtx"
-    # One row, and then two, have more entries than a rank in the mean: they are split.
-    for long in 1 2; do
-        awk -v long=$long 'BEGIN { print "%%MatrixMarket matrix coordinate real general"; print 3000, 3000, long * 3000 + 700
-            for (k = 1; k <= 3000; k++) for (i = 1; i <= long; i++) print 1500 * i - 700, k, (k % 31) / 8 - i
-            for (k = 0; k < 700; k++) print 1 + (k * 17) % 3000, 1 + (k * 13) % 3000, k / 4 }' >"$work/long_rows_$long.mtx"
-        fine="$fine -r $work/long_rows_$long.mtx"
-    done
-    fine="$fine -r $work/many_duplicates.mtx" wrong=
+    sh test/ranks/texts.sh "$work"
+    fine="$fine -r $work/long_rows_1.mtx -r $work/long_rows_2.mtx -r $work/many_duplicates.mtx" wrong=
     head -c 3000 "$work/long.mtx.gz" >"$work/cut.mtx.gz"
-    for at in 3 4 25 61 62; do # an odd line, which may be the first or the last one of a share
-        for how in word index lost added; do
-            awk -v at=$at -v how=$how 'BEGIN { print "%%MatrixMarket matrix coordinate real general"; print 60, 60, 60
-                print "% a comment"
-                for (k = 3; k <= 62; k++) {
-                    if (k == at && how == "lost") continue
-                    print k == at && how == "index" ? 61 : k - 2, 1, k == at && how == "word" ? "x" : k * k
-                    if (k == at && how == "added") print "% a comment\n7 7 7" } }' >"$work/${how}_$at.mtx"
-            wrong="$wrong -r $work/${how}_$at.mtx"
-        done
+    for at in 3 4 25 61 62; do
+        for how in word index lost added; do wrong="$wrong -r $work/${how}_$at.mtx"; done
         gzip -c "$work/word_$at.mtx" >"$work/word_$at.mtx.gz"
         wrong="$wrong -r $work/word_$at.mtx.gz"
     done

@@ -1,20 +1,22 @@
 /* scarce.h: is included before a file of src/many, in a program that tests what becomes of a rank
- * without memory: SCARCE=N, and rank 1 gets none when those files ask for the Nth time. Its last
- * line, of stderr, says so: else they have asked less often. */
+ * without memory: it gets none when those files ask for the time scarce_at, if that is not 0. With
+ * SCARCE=N that is rank 1, the Nth time, and it says so on stderr. */
 #pragma once
+#include <spmv_pieces.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-__attribute__((weak)) int scarce_asked; /* by all files of the program */
+__attribute__((weak)) int scarce_asked, scarce_at; /* of all files of the program */
 
-static inline void *scarce(size_t n, size_t size) {
+static inline int is_refused(void) {
     const char *number = getenv("SCARCE"), *rank = getenv("PMI_RANK");
     if (!rank) rank = getenv("OMPI_COMM_WORLD_RANK");
-    if (!number || !rank || atoi(rank) != 1 || ++scarce_asked != atoi(number))
-        return calloc(n ? n : 1, size);
-    fprintf(stderr, "rank 1 gets no memory\n");
-    return NULL;
+    if (number && rank && atoi(rank) == 1) scarce_at = atoi(number);
+    if (!scarce_at || ++scarce_asked != scarce_at) return 0;
+    if (number) fprintf(stderr, "rank 1 gets no memory\n");
+    return 1;
 }
 
-#define malloc(size) scarce(1, size)
-#define calloc(n, size) scarce(n, size)
+#define malloc(size) (is_refused() ? NULL : malloc(size))
+#define calloc(n, size) (is_refused() ? NULL : calloc(n, size))
+#define spmv_rows_take(ctx, bytes) (is_refused() ? NULL : spmv_rows_take(ctx, bytes))

@@ -1,0 +1,16 @@
+#!/bin/sh
+# ranks.sh BUILT RANKS WORDS...: runs ranks.c with so many ranks. src/many is compiled with it, under a sanitizer, so that
+# memory that is not freed and accesses beyond its end are found as well. Compilers' caches make that take a second.
+set -eu
+built=$1 ranks=$2 objects=$1/ranks
+shift 2
+flags='-std=gnu11 -O1 -g -fsanitize=address -fopenmp -D_GNU_SOURCE -Iinclude'
+cc=$(command -v ccache || true)
+mkdir -p "$objects"
+for file in src/many/*.c src/core/environment.c; do $cc gcc $flags -include test/ranks/scarce.h -c "$file" -o "$objects/$(basename "$file" .c).o"; done
+sh test/ranks/texts.sh "$objects"
+sh src/many/build.sh "$built"
+mpicc.openmpi $flags test/ranks/ranks.c "$objects"/*.o -o "$built/ranks_mutate" -rdynamic -L"$built" -lspmv -Wl,-rpath,'$ORIGIN' -lm
+printf 'leak:%s\n' libmpi libopen- libpmix libhwloc libevent mca_ >"$objects/leaks"
+export LSAN_OPTIONS="leak_check_at_exit=0:print_suppressions=0:suppressions=$objects/leaks" OMP_WAIT_POLICY=passive
+timeout -k 1 60 mpiexec.openmpi --allow-run-as-root --oversubscribe -n "$ranks" "$built/ranks_mutate" ${1:+"$@"}
