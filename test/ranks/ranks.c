@@ -14,6 +14,7 @@
  * counts. */
 #include <math.h>
 #include <mpi.h>
+#include <sched.h>
 #include <spmv_many.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -1133,6 +1134,26 @@ static void try_talk(void) {
     count(*spmv_world_mpi(world), "name", "talk");
 }
 
+/* Ranks that may run on the same cores share their threads. */
+static void try_threads(void) {
+    MPI_Comm comm = MPI_COMM_WORLD;
+    cpu_set_t before, every;
+    spmv_ctx *alone = NULL;
+    spmv_world *other = NULL;
+    if (getenv("OMP_NUM_THREADS")) return;
+    sched_getaffinity(0, sizeof before, &before);
+    memset(&every, -1, sizeof every);
+    sched_setaffinity(0, sizeof every, &every);
+    count(spmv_ctx_create(NULL, &alone) == SPMV_OK &&
+              spmv_world_create(&comm, NULL, &other) == SPMV_OK,
+          "create", "threads");
+    const int threads = spmv_ctx_threads(alone), each = threads < size ? 1 : threads / size;
+    count(spmv_ctx_threads(spmv_world_ctx(other)) == each, "shared", "threads");
+    spmv_world_free(other);
+    spmv_ctx_free(alone);
+    sched_setaffinity(0, sizeof before, &before);
+}
+
 /* A message of the caller's own, which MPI cannot send at once, is on its way while products are
  * multiplied: the rank that receives it comes to them later. */
 static void try_message_beside(void) {
@@ -1321,6 +1342,7 @@ static void try_usual(void) {
     try_operands("gen:dense:2x3000", SPMV_F64, 2);
     try_kernel_without_all();
     try_talk();
+    try_threads();
     try_failures();
     /* Where waits change the timer slack of this thread, they restore it. */
     count(prctl(PR_GET_TIMERSLACK) == slack, "timer slack", "waits");
