@@ -21,3 +21,4 @@ for at in 3 4 25 61 62; do # an odd line, which may be the first or the last one
                 if (k == at && how == "added") print "% a comment\n7 7 7" } }' >"$work/${how}_$at.mtx"
     done
 done
+for name in many_duplicates word_3 word_4 word_25 word_61 word_62; do gzip -c "$work/$name.mtx" >"$work/$name.mtx.gz"; done
