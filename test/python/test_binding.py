@@ -370,7 +370,7 @@ class Products(Case):
             with self.assertRaisesRegex(ValueError, "out: must be an array where x is"):
                 A.dot(X if np.ndim(wrong) == 2 else x, out=wrong)
         with self.assertRaisesRegex(ValueError, r"out: must be an array where x is, of shape \(60, 1\)"):
-            A.dot(X[:, :1], out=np.empty(60))
+            A.dot(X[:, :1].copy(), out=np.empty(60))
         square = spmv.matrix(random_matrix((50, 50)))
         with self.assertRaisesRegex(spmv.Error, "overlap"):
             square.dot(x, out=x)
