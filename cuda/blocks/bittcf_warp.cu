@@ -17,8 +17,8 @@
  *          read once; a row of x is read once for each window that uses it.
  * Weak     Windows whose rows share no columns: tiles have four values each; one vector.
  * Repeats  bitwise: yes.
- * Params   block: threads per block (64); tile: vectors of a warp, 8, 16 or 32 (0: by k); chunk:
- *          tiles of a share (0: by their number).
+ * Params   block: threads per block (64); tile: vectors of a warp, 8, 16 or 32 (0: 8 or 16, by k);
+ *          chunk: tiles of a share (0: by their number).
  */
 #include "cuda/build.cuh"
 #include "cuda/cache_policy.cuh"
@@ -522,7 +522,8 @@ static spmv_status launch(const spmv_plan *p, operands o, cudaStream_t stream) {
 static spmv_status run_some(const spmv_plan *p, const vectors &v, cudaStream_t stream) {
     const operands o = {*(const bittcf *)p->store, v, *(const shares *)p->scratch, 0,
                         policy_for(p)};
-    const int64_t tile = p->choice.value[SPMV_tile], columns = tile > 0 ? tile : v.count;
+    const int64_t tile = p->choice.value[SPMV_tile];
+    const int64_t columns = tile > 0 ? tile : min(v.count, 2 * N_TILE);
     if (o.A.s.nnz == 0) {
         put_empty_rows<<<blocks_of(o.A.s.rows * v.count), THREADS, 0, stream>>>(o);
         return launched(p);
