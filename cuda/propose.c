@@ -198,6 +198,24 @@ static void propose_block_vectors(const model *m) {
     p->setting[p->nsettings++] = (spmv_setting){"shape_cols", side};
 }
 
+/* Rows of x are loaded once for each column of a tile, whatever it holds. */
+static void propose_tiles(const model *m) {
+    const double at_once = 64, least = 5, slots = 4, tile_bytes = 20;
+    const spmv_features *f = m->f;
+    const bool in_rows = f->layout == SPMV_ROWS;
+    const double row = m->k * m->width;
+    if (f->per_tile < least) return;
+    const double tiles = m->nnz / f->per_tile;
+    const together t = {.passes = ceil(m->k / (in_rows ? 64 : 16)),
+                        .matrix = m->nnz * m->width + tiles * tile_bytes,
+                        .reads = fmin(m->lines, slots * tiles) * fmax(row / at_once, 1),
+                        .loads = slots * tiles,
+                        .turned = !in_rows};
+    const double term[] = {together_s(m, t), 0};
+    spmv_proposal *p = spmv_propose_cost(m->out, costs, "bittcf_warp", term, setup_of(m));
+    spmv_proposal_why(p, "8 rows share columns: %.1f nonzeros in a tile of 8 x 4", f->per_tile);
+}
+
 /* ---- formats --------------------------------------------------------------------------------- */
 
 /* It loads ahead of what it adds, which hides some of the waiting, but not that for x. */
@@ -345,6 +363,7 @@ void spmv_propose_cuda(const spmv_features *f, spmv_proposals *out) {
     if (is_several && f->layout == SPMV_ROWS) propose_more_lanes(&m);
     if (is_several) propose_share_vectors(&m);
     if (is_several) propose_block_vectors(&m);
+    if (is_several) propose_tiles(&m);
     if (f->nnz) {
         if (f->sampled) propose_csell(&m);
         propose_diagonals(&m);

@@ -34,6 +34,8 @@ typedef struct spmv_features {
     /* Taken from some slices of the sample, about 2,000 entries: entries in a block of 1, 2, 4 rows
      * x 8 columns that begins anywhere */
     double per_block[3];
+    double per_tile; /* entries in a tile of 8 rows and the next 4 columns that they use; 0: not
+                              sampled */
     double fill_2, fill_3; /* entries over cells of the aligned 2x2, 3x3 blocks that hold any */
     int64_t distinct;      /* values, by bits; SPMV_FEW_VALUES + 1: more; 0: not sampled */
     double exact_f32;      /* values that f32 holds exactly */

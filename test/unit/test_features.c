@@ -93,6 +93,16 @@ static void blocks_are_sought_where_entries_are(void **state) {
     assert_true(f.fill_3 > 0.7);
 }
 
+/* Rows that are cut in the sample count as far as all rows of their window are complete. */
+static void tiles_are_counted(void **state) {
+    (void)state;
+    ASSERT_NEAR(features_of("gen:dense:64", NULL).per_tile, 32, 0);
+    ASSERT_NEAR(features_of("gen:dense:200", NULL).per_tile, 32, 0);
+    ASSERT_NEAR(features_of("gen:diagonal:5000", NULL).per_tile, 4, 0);
+    assert_true(features_of("gen:random:300000:8", NULL).per_tile < 4.1);
+    assert_true(features_of("gen:banded:3000:33", NULL).per_tile > 24);
+}
+
 static void order_and_disorder_of_columns_are_told_apart(void **state) {
     (void)state;
     spmv_features f = features_of("gen:random:300000:8", NULL);
@@ -174,7 +184,7 @@ static void features_are_finite_and_repeat(void **state) {
         const double share[] = {f->mean,      f->cv,        f->empty_share, f->padding_32,
                                 f->near_16,   f->diagonal,  f->fill_2,      f->fill_3,
                                 f->exact_f32, f->symmetric, f->index_bytes, f->value_bytes,
-                                f->lines,     f->reach,     f->seen};
+                                f->lines,     f->reach,     f->seen,        f->per_tile};
         for (int k = 0; k < COUNT(share); k++)
             if (!(isfinite(share[k]) && share[k] >= 0))
                 fail_msg("%s: feature %d is %g", fixtures[n].name, k, share[k]);
@@ -190,6 +200,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(rows_that_are_cut_stand_for_long_ones),
         cmocka_unit_test(dense_blocks_are_seen),
         cmocka_unit_test(blocks_are_sought_where_entries_are),
+        cmocka_unit_test(tiles_are_counted),
         cmocka_unit_test(order_and_disorder_of_columns_are_told_apart),
         cmocka_unit_test(values_are_counted),
         cmocka_unit_test(uneven_rows_are_seen),

@@ -43,6 +43,10 @@ static inline int64_t bittcf_windows(int64_t rows) {
     return (rows + BITTCF_ROWS - 1) / BITTCF_ROWS;
 }
 
+/* features_bittcf.c */
+SPMV_LINKAGE void spmv_bittcf_look(const struct sample_slice *w, double *sum);
+SPMV_LINKAGE void spmv_bittcf_features(const spmv_sample *s, const double *sum, spmv_features *f);
+
 /* Returns an upper bound of the tiles: no two nonzeros of a window share a column. */
 static inline int64_t bittcf_most_tiles(int64_t rows, int64_t nnz) {
     return nnz / BITTCF_COLS + bittcf_windows(rows);

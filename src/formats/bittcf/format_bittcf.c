@@ -189,4 +189,6 @@ SPMV_EXPORT_FORMAT(bittcf_format) = {
     .places = places,
     .refill_rows = refill_rows,
     .rows_together = rows_together,
+    .look = spmv_bittcf_look,
+    .features = spmv_bittcf_features,
 };

@@ -1,0 +1,49 @@
+/* features_bittcf.c: what "auto" goes by for BitTCF: how many nonzeros a tile would hold. */
+#include "bittcf.h"
+#include "spmv_sample.h"
+
+enum { ENTRIES, TILES }; /* that are added up */
+
+/* Returns the greatest column up to which all entries of these rows were taken. */
+static int32_t complete_until(const sample_slice *w, int top, int end) {
+    int32_t until = INT32_MAX;
+    for (int r = top; r < end; r++)
+        if (w->len[r] == SAMPLE_TAKEN) {
+            const int32_t last = w->col_idx[w->begin[r] + SAMPLE_TAKEN - 1];
+            until = last < until ? last : until;
+        }
+    return until;
+}
+
+/* Adds up the entries of a window and its columns. */
+static void look_at_window(const sample_slice *w, int top, int end, double *sum) {
+    const int32_t until = complete_until(w, top, end);
+    int next[BITTCF_ROWS] = {0}, columns = 0;
+    for (;; columns++) {
+        int32_t least = INT32_MAX;
+        for (int r = top; r < end; r++) {
+            const int at = next[r - top];
+            const int32_t col = at < w->len[r] ? w->col_idx[w->begin[r] + at] : INT32_MAX;
+            least = col < least ? col : least;
+        }
+        if (least == INT32_MAX || least > until) break;
+        for (int r = top; r < end; r++) {
+            int *at = &next[r - top];
+            const bool is_here = *at < w->len[r] && w->col_idx[w->begin[r] + *at] == least;
+            *at += is_here;
+            sum[ENTRIES] += is_here;
+        }
+    }
+    sum[TILES] += (columns + BITTCF_COLS - 1) / BITTCF_COLS;
+}
+
+void spmv_bittcf_look(const sample_slice *w, double *sum) {
+    if (!(w->blocks_for & SPMV_FOR_GPU)) return; /* a host has no kernel of it */
+    for (int top = 0; top < w->rows; top += BITTCF_ROWS)
+        look_at_window(w, top, top + BITTCF_ROWS < w->rows ? top + BITTCF_ROWS : w->rows, sum);
+}
+
+void spmv_bittcf_features(const spmv_sample *s, const double *sum, spmv_features *f) {
+    (void)s;
+    f->per_tile = sample_share(sum[ENTRIES], sum[TILES]);
+}
