@@ -29,9 +29,12 @@ def even(rng):
 
 
 def power(rng):
-    """The first row and the first column have about 1 % of the entries."""
-    at = (ROWS * rng.random((2, 12 * ROWS)) ** 3).astype(np.int32)
-    return scipy.sparse.coo_array((rng.random(12 * ROWS), tuple(at)), shape=(ROWS, ROWS)).tocsr()
+    """Lengths of rows have a Zipf distribution, and a quarter of the columns at most."""
+    lengths = np.minimum(rng.zipf(1.95, ROWS), ROWS // 4)
+    columns = rng.integers(ROWS, size=lengths.sum(), dtype=np.int32)
+    made = scipy.sparse.csr_array((rng.random(len(columns)), columns, np.append(0, np.cumsum(lengths))), shape=(ROWS, ROWS))
+    made.sum_duplicates()
+    return made
 
 
 def microseconds(call):

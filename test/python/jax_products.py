@@ -1,0 +1,75 @@
+"""Runs JAX's own tests of sparse products with spmv.jax behind them, which are no part of its wheel:
+
+    python jax_products.py FOLDER [OPTION_OF_PYTEST...]     # with sparse_test.py and sparse_bcoo_bcsr_test.py of JAX's tests, of its version
+
+A product of a BCOO or BCSR matrix, two-dimensional and in real numbers, with a dense vector or matrix is ours. Others are JAX's:
+of batched or dense dimensions, of indices that are traced, and what spmv.jax refuses. Prints how many there were of each."""
+import collections
+import functools
+import pathlib
+import sys
+
+import jax
+import numpy as np
+import spmv.jax
+from jax.experimental import sparse
+from jax.experimental.sparse import bcoo, bcsr, transform
+
+counts = collections.Counter()
+TESTS = "matmul or matvec or matmat or dot_general or value_and_grad"
+
+
+def is_ours(M, dense, dimension_numbers):
+    (contracted, other), batched = dimension_numbers
+    if M.n_batch or M.n_dense or M.ndim != 2 or any(map(len, batched)) or len(contracted) != 1 or dense.ndim not in (1, 2):
+        return False
+    return jax.numpy.promote_types(M.dtype, dense.dtype) in (np.float32, np.float64) and M.dtype.kind == "f" and M.dtype.itemsize > 2
+
+
+def product(theirs, kind, M, dense, dimension_numbers, swapped):
+    """Ours of M and the dense operand, in JAX's order of dimensions: theirs if it cannot be."""
+    if not is_ours(M, dense, dimension_numbers):
+        counts[f"{kind}: JAX's"] += 1
+        return theirs()
+    try:
+        A = spmv.jax.from_jax(M)
+    except TypeError:
+        counts[f"{kind}: JAX's, for the indices are traced"] += 1
+        return theirs()
+    (of_M,), (of_dense,) = dimension_numbers[0]
+    y = (A.T if of_M == 0 else A) @ (dense if of_dense == 0 else dense.T)
+    counts[f"{kind}: ours"] += 1
+    return y.T if swapped and y.ndim == 2 else y
+
+
+def behind(kind, theirs, swapped=False):
+    @functools.wraps(theirs)
+    def dot_general(lhs, rhs, *, dimension_numbers, preferred_element_type=None, **rest):
+        def original():
+            return theirs(lhs, rhs, dimension_numbers=dimension_numbers, preferred_element_type=preferred_element_type, **rest)
+        M, dense = (rhs, lhs) if swapped else (lhs, rhs)
+        if preferred_element_type is not None or not isinstance(M, (sparse.BCOO, sparse.BCSR)) or not hasattr(dense, "ndim"):
+            return original()
+        (left, right), batched = dimension_numbers
+        numbers = ((right, left), batched) if swapped else dimension_numbers
+        return product(original, kind, M, jax.numpy.asarray(dense), numbers, swapped)
+    return dot_general
+
+
+def install():
+    for kind, name, module, swapped in (("BCOO", "bcoo_dot_general", bcoo, False), ("BCOO", "_bcoo_rdot_general", bcoo, True),
+                                        ("BCSR", "bcsr_dot_general", bcsr, False)):
+        ours = behind(kind, getattr(module, name), swapped)
+        for place in module, sparse, transform, bcoo, bcsr:
+            if getattr(place, name, None) is not None:
+                setattr(place, name, ours)
+
+
+if __name__ == "__main__":
+    import pytest
+    install()
+    folder, *options = sys.argv[1:]
+    failed = pytest.main(["-q", "-k", TESTS, *options, *map(str, sorted(pathlib.Path(folder).glob("sparse_*test.py")))])
+    for kind, count in sorted(counts.items()):
+        print(f"{count:6} products: {kind}")
+    sys.exit(failed)
