@@ -380,11 +380,9 @@ static void on_a_gpu_too(void **state) {
     spmv_ctx *host = begin_on_gpu();
     assert_products_follow(BLOCKS, false);
     assert_alpha_reaches_all();
-}
-
-assert_other_values_are_read(SPMV_F64);
-assert_other_values_are_read(SPMV_F32);
-end_on_gpu(host);
+    assert_other_values_are_read(SPMV_F64);
+    assert_other_values_are_read(SPMV_F32);
+    end_on_gpu(host);
 }
 
 /* One row has most of the entries; offsets that lead outside, for which nothing is read there. */
@@ -703,28 +701,25 @@ static void blocks_of_every_size_multiply(void **state) {
     }
 }
 
-int main(int argc, char **argv){
-    const struct CMUnitTest tests[] =
-        {
-            cmocka_unit_test(every_product_is_of_the_arrays_as_they_are),
-            cmocka_unit_test(an_alpha_that_is_not_finite_reaches_every_row),
-        }
-
-    cmocka_unit_test(other_values_are_read_where_they_are),
-    cmocka_unit_test(blocks_of_every_size_multiply),
-    cmocka_unit_test(on_a_gpu_too),
-    cmocka_unit_test(long_lines_and_wrong_offsets_on_a_gpu),
-    cmocka_unit_test(what_is_wrong_on_a_gpu_is_refused),
-    cmocka_unit_test(several_threads_multiply_at_once),
-    cmocka_unit_test(a_row_is_summed_in_the_order_of_its_entries),
-    cmocka_unit_test(bits_do_not_depend_on_the_number_of_vectors),
-    cmocka_unit_test(ends_that_became_wrong_are_refused),
-    cmocka_unit_test(offsets_may_decrease),
-    cmocka_unit_test(what_there_is_not_is_refused),
-    cmocka_unit_test(other_uses_of_the_matrix_are_refused),
-    cmocka_unit_test(empty_matrices_and_copies_multiply),
-};
-(void)argc;
-wait_without_spinning(argv);
-return cmocka_run_group_tests(tests, open_context, close_context);
+int main(int argc, char **argv) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_product_is_of_the_arrays_as_they_are),
+        cmocka_unit_test(an_alpha_that_is_not_finite_reaches_every_row),
+        cmocka_unit_test(other_values_are_read_where_they_are),
+        cmocka_unit_test(blocks_of_every_size_multiply),
+        cmocka_unit_test(on_a_gpu_too),
+        cmocka_unit_test(long_lines_and_wrong_offsets_on_a_gpu),
+        cmocka_unit_test(what_is_wrong_on_a_gpu_is_refused),
+        cmocka_unit_test(several_threads_multiply_at_once),
+        cmocka_unit_test(a_row_is_summed_in_the_order_of_its_entries),
+        cmocka_unit_test(bits_do_not_depend_on_the_number_of_vectors),
+        cmocka_unit_test(ends_that_became_wrong_are_refused),
+        cmocka_unit_test(offsets_may_decrease),
+        cmocka_unit_test(what_there_is_not_is_refused),
+        cmocka_unit_test(other_uses_of_the_matrix_are_refused),
+        cmocka_unit_test(empty_matrices_and_copies_multiply),
+    };
+    (void)argc;
+    wait_without_spinning(argv);
+    return cmocka_run_group_tests(tests, open_context, close_context);
 }
