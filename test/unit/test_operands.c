@@ -139,7 +139,7 @@ static void change(drawn *d) {
     double *fresh = room_of(d->e.nnz);
     for (int64_t k = 0; k < d->e.nnz; k++) fresh[k] = small_number(&d->seed);
     const spmv_status status = spmv_mat_set_values(d->mat, fresh, SPMV_HOST, NULL);
-    if (status == SPMV_OK) memcpy(d->e.values, fresh, (size_t)d->e.nnz * sizeof *fresh);
+    if (status == SPMV_OK && d->e.nnz) memcpy(d->e.values, fresh, (size_t)d->e.nnz * sizeof *fresh);
     if (status != SPMV_OK && status != SPMV_E_UNSUITABLE) /* not symmetric any more */
         fail_msg("%s", spmv_ctx_error(d->mat->ctx));
     free(fresh);
