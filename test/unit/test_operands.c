@@ -488,7 +488,7 @@ static void arrays_that_may_change(void **state) {
     pretend_isa(best);
     print_message("%lld products, %lld calls refused\n", (long long)counts.right,
                   (long long)counts.refused);
-    assert_true(counts.right > counts.refused && counts.refused > 0);
+    assert_true(counts.right > counts.refused && (counts.refused > 0 || are_few()));
     spmv_ctx_free(ctx[0]), spmv_ctx_free(ctx[1]);
 }
 
@@ -508,7 +508,7 @@ static void every_kernel(void **state) {
         }
     print_message("%lld products, %lld calls refused, %lld plans\n", (long long)counts.right,
                   (long long)counts.refused, (long long)counts.unsuitable);
-    assert_true(counts.right > counts.refused && counts.refused > 0);
+    assert_true(counts.right > counts.refused && (counts.refused > 0 || are_few()));
     spmv_ctx_free(ctx[0]), spmv_ctx_free(ctx[1]);
 }
 
