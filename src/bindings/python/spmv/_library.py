@@ -132,9 +132,10 @@ lib = load()
 
 def check(status, context):
     """Raises Error with the context's text (None: that of this thread's calls without one) unless all is well. What C has as
-    members of an option struct are arguments here."""
+    members of an option struct are arguments here, and the product's array is out."""
     if status != 0:
         text = lib.spmv_ctx_error(context).decode(errors="replace")
+        text = re.sub(r"^spmv_(?:exec|apply): [yz], (.*?) at \S+, overlaps x, .*", r"out, \1, overlaps x", text)
         raise Error(re.sub(r"\bspmv_\w+_opts\.", "", text), status)
 
 
