@@ -28,6 +28,12 @@ def even(rng):
                                   shape=(ROWS, ROWS))
 
 
+def hubs(rng):
+    """Coordinates are cubes of uniform ones: the first row and the first column have about 1 % of the entries."""
+    at = (ROWS * rng.random((2, 12 * ROWS)) ** 3).astype(np.int32)
+    return scipy.sparse.coo_array((rng.random(12 * ROWS), tuple(at)), shape=(ROWS, ROWS)).tocsr()
+
+
 def power(rng):
     """Lengths of rows have a Zipf distribution, and a quarter of the columns at most."""
     lengths = np.minimum(rng.zipf(1.95, ROWS), ROWS // 4)
@@ -102,7 +108,7 @@ def main():
         print(f"{'ok    ' if is_met else 'MISSED'} {text}: {value:.2f}, bar {limit}")
         missed.extend([] if is_met else [text])
     print(f"JAX {jax.__version__}, {jax.devices()[0].device_kind}, {os.cpu_count()} processors; us")
-    found = {name: measure(name, make(rng), rng) for name, make in (("even", even), ("power", power))}
+    found = {name: measure(name, make(rng), rng) for name, make in (("even", even), ("hubs", hubs), ("power", power))}
     for (name, way, other), limit in BARS.items():
         us = found[name][way]
         value = (min(us["BCOO"], us["BCSR"]) if other == "best" else us[other]) / us["spmv"]

@@ -26,8 +26,8 @@ def is_ours(M, dense, dimension_numbers):
     return jax.numpy.promote_types(M.dtype, dense.dtype) in (np.float32, np.float64) and M.dtype.kind == "f" and M.dtype.itemsize > 2
 
 
-def product(theirs, kind, M, dense, dimension_numbers, swapped):
-    """Ours of M and the dense operand, in JAX's order of dimensions: theirs if it cannot be."""
+def product(theirs, kind, M, dense, dimension_numbers):
+    """Ours of M and the dense operand; theirs if it cannot be."""
     if not is_ours(M, dense, dimension_numbers):
         counts[f"{kind}: JAX's"] += 1
         return theirs()
@@ -39,27 +39,24 @@ def product(theirs, kind, M, dense, dimension_numbers, swapped):
     (of_M,), (of_dense,) = dimension_numbers[0]
     y = (A.T if of_M == 0 else A) @ (dense if of_dense == 0 else dense.T)
     counts[f"{kind}: ours"] += 1
-    return y.T if swapped and y.ndim == 2 else y
+    return y
 
 
-def behind(kind, theirs, swapped=False):
+def behind(kind, theirs):
     @functools.wraps(theirs)
-    def dot_general(lhs, rhs, *, dimension_numbers, preferred_element_type=None, **rest):
+    def dot_general(lhs, rhs, *of_bcoo, dimension_numbers, preferred_element_type=None, **rest):
         def original():
-            return theirs(lhs, rhs, dimension_numbers=dimension_numbers, preferred_element_type=preferred_element_type, **rest)
-        M, dense = (rhs, lhs) if swapped else (lhs, rhs)
-        if preferred_element_type is not None or not isinstance(M, (sparse.BCOO, sparse.BCSR)) or not hasattr(dense, "ndim"):
+            return theirs(lhs, rhs, *of_bcoo, dimension_numbers=dimension_numbers, preferred_element_type=preferred_element_type, **rest)
+        is_known = isinstance(lhs, (sparse.BCOO, sparse.BCSR)) and hasattr(rhs, "ndim") and not isinstance(rhs, sparse.JAXSparse)
+        if preferred_element_type is not None or not is_known:
             return original()
-        (left, right), batched = dimension_numbers
-        numbers = ((right, left), batched) if swapped else dimension_numbers
-        return product(original, kind, M, jax.numpy.asarray(dense), numbers, swapped)
+        return product(original, kind, lhs, jax.numpy.asarray(rhs), dimension_numbers)
     return dot_general
 
 
 def install():
-    for kind, name, module, swapped in (("BCOO", "bcoo_dot_general", bcoo, False), ("BCOO", "_bcoo_rdot_general", bcoo, True),
-                                        ("BCSR", "bcsr_dot_general", bcsr, False)):
-        ours = behind(kind, getattr(module, name), swapped)
+    for kind, name, module in ("BCOO", "bcoo_dot_general", bcoo), ("BCSR", "bcsr_dot_general", bcsr):
+        ours = behind(kind, getattr(module, name))
         for place in module, sparse, transform, bcoo, bcsr:
             if getattr(place, name, None) is not None:
                 setattr(place, name, ours)

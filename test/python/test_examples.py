@@ -55,7 +55,7 @@ class Examples(unittest.TestCase):
 
     def test_every_example_is_here(self):
         names = {path.stem for kind in ("*.c", "*.py") for path in EXAMPLES.glob(kind)}
-        self.assertEqual(names, {"example", "gcn", "cg_gpu", *EXPECTED})
+        self.assertEqual(names, {"example", "gcn", "cg_gpu", "diffusion", *EXPECTED})
 
     @unittest.skipUnless(importlib.util.find_spec("torch"), "there is no PyTorch")
     def test_a_graph_network_learns(self):

@@ -430,6 +430,14 @@ class Lifetimes(Case):
         self.assertEqual(len(A._constant.named.made), 1)
 
 
+class Example(Case):
+    def test_conductivities_are_found(self):
+        done = subprocess.run([sys.executable, ROOT / "docs/examples/diffusion.py", "16", "200"], capture_output=True, text=True,
+                              env={**os.environ, "PYTHONPATH": sys.path[0]})
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertRegex(done.stdout, r"in the patches 0\.(19|20)\d \(0\.200\), elsewhere 0\.0(49|50|51) ")
+
+
 class Programs(Case):
     """Random programs: the same function of our matrix and of a BCOO."""
     WAYS = [lambda A, x, u, X: A @ x, lambda A, x, u, X: u @ A, lambda A, x, u, X: A.T @ u, lambda A, x, u, X: A @ X,

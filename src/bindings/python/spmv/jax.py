@@ -181,14 +181,14 @@ def finish(owner, function, *arguments):
 
 
 class Made:
-    """A matrix in the library on one device. flags: of spmv_mat_create; with VOLATILE its products are given the values."""
+    """A matrix in the library on one device. flags: of spmv_mat_create. values: None for VOLATILE if products are given them."""
 
     def __init__(self, pattern, values, precision, device, flags):
         self.pattern, self.precision = pattern, precision
         self.place = place_of(device)
         self.device = Cpu() if self.place < 0 else Gpu(device)
         on_gpu = self.place >= 0
-        self.traced = flags == _library.VOLATILE
+        self.traced = values is None
         stays = on_gpu and self.traced  # the pattern is read where the values will be
         wide = pattern.nnz >= MOST
         ptr = pattern.indptr if wide or not stays else pattern.indptr.astype(np.int32)
@@ -296,13 +296,19 @@ class Constant(Operation):
 
         def make(device, id):
             place = place_of(device)
+            if place < 0 and k > 1:  # where "auto" has no kernel of several vectors that is as fast and has the same bits
+                pattern, order = self.pattern.turned if transposed else (self.pattern, slice(None))
+                values = np.ascontiguousarray(self.values[order], dtype)
+                made = Made(pattern, values, PRECISIONS[dtype], device, _library.VOLATILE)
+                made.add(id, op=_library.AS_IS)
+                return made
             if place not in self.matrices:
                 self.matrices[place] = Made(self.pattern, self.values, PRECISIONS[self.values.dtype], device, _library.BORROW)
             self.matrices[place].add(id, precision=PRECISIONS[dtype], op=_library.TRANSPOSE if transposed else _library.AS_IS,
                                      reproducible=1, vectors=vectors, layout=_library.ROWS if k > 1 else _library.COLUMNS,
                                      expected_calls=self.expected)
             return self.matrices[place]
-        return self.id_on(devices, (transposed, dtype, vectors), make)
+        return self.id_on(devices, (transposed, dtype, min(vectors, 2) if devices[0].platform == "cpu" else vectors), make)
 
 
 def forget_with_programs(*kinds):
