@@ -54,12 +54,29 @@ def behind(kind, theirs):
     return dot_general
 
 
+def behind_operator(kind, cls, name, contracted):
+    """M @ dense, or dense @ M as M' @ dense'."""
+    theirs = getattr(cls, name)
+
+    @functools.wraps(theirs)
+    def multiply(M, dense):
+        if isinstance(dense, sparse.JAXSparse) or not hasattr(dense, "ndim") or dense.ndim not in (1, 2):
+            return theirs(M, dense)
+        of_dense = 0 if name == "__matmul__" else dense.ndim - 1
+        y = product(lambda: None, kind, M, jax.numpy.asarray(dense), (((contracted,), (of_dense,)), ((), ())))
+        return theirs(M, dense) if y is None else y.T if name == "__rmatmul__" else y
+    setattr(cls, name, multiply)
+
+
 def install():
     for kind, name, module in ("BCOO", "bcoo_dot_general", bcoo), ("BCSR", "bcsr_dot_general", bcsr):
         ours = behind(kind, getattr(module, name))
         for place in module, sparse, transform, bcoo, bcsr:
             if getattr(place, name, None) is not None:
                 setattr(place, name, ours)
+    for kind, cls in ("BCOO", sparse.BCOO), ("BCSR", sparse.BCSR):
+        behind_operator(kind, cls, "__matmul__", 1)
+        behind_operator(kind, cls, "__rmatmul__", 0)
 
 
 if __name__ == "__main__":
