@@ -28,7 +28,7 @@ FOREIGN_OPTIONS = {"--cflags": "pkg-config", "--libs": "pkg-config", "--static":
 FOREIGN_NAMES = {"MatPtAP": "PETSc", "cusparseCsr2cscEx2": "cuSPARSE", "srun": "Slurm", "threadprivate": "OpenMP", "mpicc.mpich": "Debian's MPICH",
                  "csr_adaptive": "a kernel that was removed", "csr_bins": "a kernel that was removed",
                  "csr_panels": "a kernel that was removed", "examples/benchmarking/solvers/diffusion.py": "FiPy's script", "format_strategy": "a pattern of names", "torch.set_flush_denormal": "PyTorch", "csgraph.maximum_flow": "SciPy", "maximum_bipartite_matching": "SciPy",
-                 "structural_rank": "SciPy", "GB/s": "a unit", "GFLOP/s": "a unit"}
+                 "structural_rank": "SciPy", "PolynomialFeatures": "scikit-learn", "jax_bcoo_cusparse_lowering": "JAX", "GB/s": "a unit", "GFLOP/s": "a unit"}
 # Lines of shell blocks that are not run here: their first word, and where they are run or why they are not.
 ELSEWHERE = {"apt-get": "installs packages", "docker": "CI, if there is a docker", "gcc": "test_library.py, test_examples.py",
              "nvcc": "needs a GPU", "gfortran": "test_fortran.py", "export": "test/petsc/run.sh", "pip": "test/python-binding.sh",
@@ -277,10 +277,21 @@ x, X, b = np.ones(40), np.ones((40, 8)), np.arange(40.)
 new, v = 2 * S.data, 3 * S.data
 """
 
+    FOR_JAX = """
+import jax.experimental.sparse
+jax.config.update("jax_enable_x64", True)
+M = jax.experimental.sparse.BCOO.from_scipy_sparse(S)
+"""
+
+    @staticmethod
+    def has_jax():
+        return importlib.util.find_spec("jax") and (PROGRAM.parent / "libspmv_jax.so").exists()
+
     def test_they_run(self):
         count = 0
         for page in PAGES:
-            blocks = [body for kind, body in FENCE.findall(text_of(page)) if kind == "python"]
+            blocks = [self.FOR_JAX * ("spmv.jax" in body) + body for kind, body in FENCE.findall(text_of(page))
+                      if kind == "python" and ("spmv.jax" not in body or self.has_jax())]
             if not blocks:
                 continue
             count += len(blocks)

@@ -72,7 +72,7 @@ class Layers(unittest.TestCase):
     def test_lint_asks(self):
         lint = (ROOT / "test/rules/lint.sh").read_text(encoding="utf-8")
         for check in ("layers", "folders", "params", "words", "prose", "comments"):
-            self.assertRegex(lint, rf"(?m)^python3 test/{check}\.py \|\| breach ")
+            self.assertRegex(lint, rf"(?m)^python3 test/rules/{check}\.py \|\| breach ")
 
 
 if __name__ == "__main__":
