@@ -36,14 +36,14 @@ enum {
     LONG = 2,           /* shares: a longer window is cut */
     WARPS_PER_SM = 64,  /* shares that keep a multiprocessor busy */
     TURNS = 16,         /* threads that add the parts of a row, for each vector */
-    MOST_THREADS = 128, /* of a block that multiplies */
-    THREADS = 256       /* of a block that lists shares */
+    MOST_THREADS = 128, /* threads per block of the product, at most */
+    THREADS = 256       /* threads per block of the kernel that lists shares */
 };
 
 /* Says where a share begins. */
 typedef struct share {
     ofs tile, value; /* first ones */
-    idx window;      /* of the first tile */
+    idx window;      /* the window in which the first tile lies */
     uint32_t part;   /* 2 * parts in front + 1 if the window began in an earlier share */
 } share;
 
@@ -60,7 +60,7 @@ typedef struct shares {
     double *partial; /* [parts x BITTCF_ROWS x MOST_COLUMNS] their sums */
 } shares;
 
-typedef struct operands { /* of a launch */
+typedef struct operands { /* operands of one launch */
     bittcf A;
     vectors v;
     shares all;

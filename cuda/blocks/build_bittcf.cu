@@ -31,7 +31,7 @@ static unsigned blocks_of(int64_t n) {
 
 /* A group of lanes merges a segment of a window. */
 typedef struct merge {
-    int64_t next, end; /* of the lane's row in the segment */
+    int64_t next, end; /* entries of the lane's row in the segment: the next, and their end */
     int64_t window, segment, segments;
 } merge;
 
@@ -296,7 +296,7 @@ static spmv_status refill_on(spmv_device *d, const void *row_ptr, const void *va
 typedef struct job {        /* what is freed at its end */
     int64_t *first_segment; /* [windows + 1]; NULL: each window is one segment */
     int64_t *columns;       /* [segments + 1] of the segments in front */
-    int64_t *count;         /* of tiles, values or spans */
+    int64_t *count;         /* counts of tiles, values or spans */
     int64_t segments;
 } job;
 

@@ -151,13 +151,14 @@ spmv_status many_split_connect(const spmv_many_mat *mat, size_t width, int64_t v
 spmv_status many_split_info(const many_split_plan *p, spmv_plan_facts *sum) {
     spmv_plan_facts f = SPMV_OPTS(spmv_plan_facts);
     const spmv_status status = p->plan ? spmv_plan_info(p->plan, &f) : SPMV_OK;
-    double *const seconds[] = {&sum->convert_s, &sum->prepare_s, &sum->tune_s, &sum->once_s,
-                               &sum->made_s};
-    const double more_s[] = {f.convert_s, f.prepare_s, f.tune_s, f.once_s, f.made_s};
-    size_t *const bytes[] = {&sum->store_bytes, &sum->scratch_bytes, &sum->traffic_bytes};
-    const size_t more[] = {f.store_bytes, f.scratch_bytes, f.traffic_bytes};
-    for (size_t k = 0; k < sizeof more_s / sizeof *more_s; k++) *seconds[k] += more_s[k];
-    for (size_t k = 0; k < sizeof more / sizeof *more; k++) *bytes[k] += more[k];
+    sum->convert_s += f.convert_s;
+    sum->prepare_s += f.prepare_s;
+    sum->tune_s += f.tune_s;
+    sum->once_s += f.once_s;
+    sum->made_s += f.made_s;
+    sum->store_bytes += f.store_bytes;
+    sum->scratch_bytes += f.scratch_bytes;
+    sum->traffic_bytes += f.traffic_bytes;
     sum->slots += f.slots;
     return status;
 }

@@ -23,7 +23,7 @@
 #include "spmv_format.h"
 #include "spmv_helpers.h"
 
-enum { BITTCF_ROWS = 8, BITTCF_COLS = 4 /* of a tile */ };
+enum { BITTCF_ROWS = 8, BITTCF_COLS = 4 }; /* a tile is 8 x 4 */
 
 /* Window w has rows BITTCF_ROWS * w on; the last window may have fewer. A window has one tile at
  * least, whose mask may be 0, so that every row is of a tile. The listed columns of a window

@@ -6,7 +6,7 @@ enum { NO_COLUMN = INT32_MAX };
 
 typedef struct front { /* how far each row of a window has been read */
     int rows;
-    idx column[BITTCF_ROWS]; /* of the next entry; NO_COLUMN: the row is done */
+    idx column[BITTCF_ROWS]; /* each row's next column; NO_COLUMN: none is left */
     int64_t next[BITTCF_ROWS], end[BITTCF_ROWS];
 } front;
 
@@ -14,7 +14,7 @@ typedef struct tile {
     int columns; /* that are listed: 0 to BITTCF_COLS */
     idx column[BITTCF_COLS];
     uint32_t mask;
-    int64_t entry[BITTCF_ROWS * BITTCF_COLS]; /* of each bit of the mask, its place in A */
+    int64_t entry[BITTCF_ROWS * BITTCF_COLS]; /* for each bit of the mask its index in A */
 } tile;
 
 static front front_of(const spmv_csr_view *A, int64_t window) {
