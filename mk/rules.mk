@@ -1,7 +1,7 @@
 # rules.mk: how sources become objects, libraries and programs, and how far make is with that.
 
 omp cuda emulated: %: build/%$(san)/spmv build/%$(san)/libspmv.a build/%$(san)/libspmv.so
-	$(if $(call wants,mpi),$(Q)sh src/many/build.sh build/$*$(san) $(sanitize))
+	$(if $(call wants,mpi),$(Q)sh src/ranks/exchange/build.sh build/$*$(san) $(sanitize))
 	$(Q)ln -sf build/$*$(san)/spmv spmv
 	@echo "  ready  ./spmv  [$*]   optional libraries: $(or $(found),none) (all optional)"
 .PHONY: omp cuda emulated

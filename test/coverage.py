@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """coverage.py BUILD: what `make coverage` prints: lines and branches of library and OpenMP kernels (src/ but for src/app/ and for
-src/many/, which `make test-ranks` builds for itself, and omp/) that tests of that build ran, of each folder, and the lines that none
+src/ranks/, which `make test-ranks` builds for itself, and omp/) that tests of that build ran, of each folder, and the lines that none
 did. Exits 1 below 95 % of the lines."""
 import collections
 import gzip
@@ -25,7 +25,7 @@ def counts(notes):
 
 
 def is_counted(path):
-    return not path.startswith(("/", "src/app/", "src/many/", "test/")) and path.startswith(("src/", "omp/", "include/"))
+    return not path.startswith(("/", "src/app/", "src/ranks/", "test/")) and path.startswith(("src/", "omp/", "include/"))
 
 
 def read(build):

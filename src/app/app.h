@@ -7,7 +7,7 @@
 #include "spmv_bench.h"
 #include "spmv_host.h"
 #include "spmv_kernel.h"
-#include "spmv_many.h"
+#include "spmv_ranks.h"
 #include <stdio.h>
 
 enum { EXIT_WRONG = 1, EXIT_SOME_FAILED = 3, EXIT_USAGE = 64, MOST_KERNELS = 256 };

@@ -2,7 +2,7 @@
  * a matrix, counted without MPI, and the efficiency that a model predicts of that
  * (docs/howto/ranks.md). */
 #include "app/run/session.h"
-#include "many/partition.h"
+#include "ranks/partition/partition.h"
 #include "option_values.h"
 #include <inttypes.h>
 #include <math.h>

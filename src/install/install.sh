@@ -60,7 +60,7 @@ for name in petsc mpich openmpi; do # what of these was built
 done
 put 644 "$built/libspmv.a" "$libdir/libspmv.a"
 put 644 include/spmv.h include/spmv.h
-put 644 include/spmv_many.h include/spmv_many.h
+put 644 include/spmv_ranks.h include/spmv_ranks.h
 put 644 include/spmv_bench.h include/spmv_bench.h
 put 644 src/bindings/fortran/spmv.f90 include/spmv.f90
 filled src/install/spmv.pc.in "$libdir/pkgconfig/spmv.pc"

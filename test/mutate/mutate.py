@@ -388,7 +388,7 @@ def ask(fault, tests, old):
     """(what became of the fault in the copy, the test that found it); the objects `old` are those of the source as it is. Tests
     that take least come first, and are linked when they are asked."""
     asked = sorted(fault.tests, key=lambda test: tests.seconds[test])
-    is_built = not fault.file.endswith(".py") and not fault.file.startswith("src/many/mpi/")
+    is_built = not fault.file.endswith(".py") and not fault.file.startswith("src/ranks/exchange/mpi/")
     if is_built and make(asked[:1], old).returncode or not is_source(fault):
         return "does not compile", ""
     if is_built and not any(is_other for _, is_other in tests.objects.changed()):

@@ -4,12 +4,12 @@
 set -eu
 built=$1 ranks=$2 objects=$1/ranks
 shift 2
-flags='-std=gnu11 -O1 -g -fsanitize=address -fopenmp -D_GNU_SOURCE -Iinclude'
+flags='-std=gnu11 -O1 -g -fsanitize=address -fopenmp -D_GNU_SOURCE -Iinclude -Isrc'
 cc=$(command -v ccache || true)
 mkdir -p "$objects"
-for file in src/many/*.c src/core/environment.c; do $cc gcc $flags -include test/ranks/scarce.h -c "$file" -o "$objects/$(basename "$file" .c).o"; done
+for file in $(find src/ranks -name "*.c" -not -path "*/mpi/*") src/core/environment.c; do $cc gcc $flags -include test/ranks/scarce.h -c "$file" -o "$objects/$(basename "$file" .c).o"; done
 sh test/ranks/texts.sh "$objects"
-sh src/many/build.sh "$built"
+sh src/ranks/exchange/build.sh "$built"
 mpicc.openmpi $flags test/ranks/ranks.c "$objects"/*.o -o "$built/ranks_mutate" -rdynamic -L"$built" -lspmv -Wl,-rpath,'$ORIGIN' -lm
 printf 'leak:%s\n' libmpi libopen- libpmix libhwloc libevent mca_ >"$objects/leaks"
 export LSAN_OPTIONS="leak_check_at_exit=0:print_suppressions=0:suppressions=$objects/leaks" OMP_WAIT_POLICY=passive

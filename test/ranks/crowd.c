@@ -1,5 +1,5 @@
 /* crowd.c: ranks are crowded where those confined to some cores are more than these. */
-#include "../../src/many/mpi/exchange_mpi.c"
+#include "../../src/ranks/exchange/mpi/exchange_mpi.c"
 #include <stdio.h>
 
 static place cores(unsigned bits) {

@@ -1,7 +1,7 @@
 /* faulty.c: the exchange through MPI with a fault, that of the environment's FAULT, for tests of
  * the check. Two are none, and products must be right: "hosts", ranks of odd numbers are on another
  * host, and "unshared", rank 1 has no memory that others can map. */
-#include "../../src/many/mpi/shared.h"
+#include "../../src/ranks/exchange/mpi/shared.h"
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,16 +58,16 @@ static int memory_file(const char *name, unsigned flags) {
 #define MPI_Comm_split_type split_hosts
 #define sched_getaffinity cores_of
 #define spmv_exchange_mpi sound
-#include "../../src/many/mpi/exchange_mpi.c"
+#include "../../src/ranks/exchange/mpi/exchange_mpi.c"
 #undef spmv_exchange_mpi
 #undef malloc
 #undef calloc
 #define link_alloc link_alloc_shared
 #define memfd_create memory_file
-#include "../../src/many/mpi/memory.c"
-#include "../../src/many/mpi/board.c"
-#include "../../src/many/mpi/shared.c"
-#include "../../src/many/mpi/shared_x.c"
+#include "../../src/ranks/exchange/mpi/memory.c"
+#include "../../src/ranks/exchange/mpi/board.c"
+#include "../../src/ranks/exchange/mpi/shared.c"
+#include "../../src/ranks/exchange/mpi/shared_x.c"
 
 /* A product gets a copy of what has been received, with the fault: ranks of a host share all of x,
  * and a fault is this rank's alone. The other one is of the exchange before. */

@@ -1,6 +1,6 @@
 #!/bin/sh
 # run.sh BUILT: products over 1 to 4 ranks are those of the whole matrix, through the exchange of each MPI that is here, and
-# the check finds every fault of faulty.c, and those that are planted here in src/many. The last line has the counts.
+# the check finds every fault of faulty.c, and those that are planted here in src/ranks. The last line has the counts.
 # FEW=1: what fits into CI's budget, under sanitizers a small part.
 set -u
 cd "$(dirname "$0")/../.." || exit 66
@@ -16,8 +16,8 @@ export LSAN_OPTIONS=leak_check_at_exit=0:print_suppressions=0:suppressions=$work
 case $built in *-san) sanitize="-fsanitize=${SAN:?} -fno-omit-frame-pointer" ;; *) sanitize= ;; esac
 small=false
 [ -z "$sanitize" ] || [ -z "${FEW:-}" ] || small=true
-flags="-std=gnu11 -O1 -g $sanitize -fopenmp -Wall -Wextra -Wshadow -Wno-stringop-overflow -Wno-stringop-overread -D_GNU_SOURCE -Iinclude"
-alone='-rdynamic src/core/environment.c' # of a program with src/many: what that calls and libspmv.so does not define for others
+flags="-std=gnu11 -O1 -g $sanitize -fopenmp -Wall -Wextra -Wshadow -Wno-stringop-overflow -Wno-stringop-overread -D_GNU_SOURCE -Iinclude -Isrc"
+alone='-rdynamic src/core/environment.c' # of a program with src/ranks: what that calls and libspmv.so does not define for others
 passed=0 failed=0 skipped=0 ran=false
 number() { sed -n "s/^\([0-9]*\) passed, \([0-9]*\) failed\$/\\$1/p" "$work/said"; } # 1: passed, 2: failed
 # run MPI RANKS WORDS...: what the program, ranks_MPI or ranks_$special, says and counts goes to $work/said.
@@ -74,19 +74,22 @@ failures() {
     ends $1 'of another version' "$built/ranks_$1" -x "$built/other_$1.so"
     mpicc.$1 $flags -DOTHER_MPI test/ranks/ranks.c -o "$built/ranks_other" -rdynamic -L"$built" -lspmv -Wl,-rpath,'$ORIGIN' -lm || exit
     ends $1 "not known: 'Another MPI 1.0'" "$built/ranks_other"
-    mpicc.$1 $flags test/ranks/crowd.c src/many/mpi/[bms]*.c -o "$built/crowd" || exit
+    mpicc.$1 $flags test/ranks/crowd.c src/ranks/exchange/mpi/[bms]*.c -o "$built/crowd" || exit
     "$built/crowd" >"$work/said"; passed=$((passed + $(number 1))) failed=$((failed + $(number 2)))
     grep FAIL "$work/said"
-    plant many world.c 'world->all = malloc(' 'world->all = world->rank == 1 ? NULL : malloc('
-    build_planted $1 world.c && ends $1 'out of memory' "$built/ranks_planted" -m gen:poisson2d:12
+    plant ranks/ranks.c 'world->all = malloc(' 'world->all = world->rank == 1 ? NULL : malloc('
+    build_planted $1 ranks/ranks.c && ends $1 'out of memory' "$built/ranks_planted" -m gen:poisson2d:12
 }
 
-# scarce MPI: rank 1 gets no memory when src/many asks for the Nth time, every N that there is: all are told, and go on, or end
+# sources FOLDER: what a program with src/ranks is made of. object FILE: what its object is called.
+sources() { find "$1" -name '*.c' ! -path '*/mpi/*'; }
+object() { echo "${1%.c}.o" | tr / _; }
+# scarce MPI: rank 1 gets no memory when src/ranks asks for the Nth time, every N that there is: all are told, and go on, or end
 # if there is no communicator yet.
 scarce() {
     objects=
-    for file in src/many/*.c; do
-        objects="$objects $work/scarce_$(basename "$file" .c).o"
+    for file in $(sources src/ranks); do
+        objects="$objects $work/scarce_$(object "$file")"
         mpicc.$1 $flags -include test/ranks/scarce.h -c "$file" -o "${objects##* }" || exit
     done
     mpicc.$1 $flags test/ranks/ranks.c $objects -o "$built/ranks_scarce" $alone -L"$built" -lspmv -Wl,-rpath,'$ORIGIN' -lm || exit
@@ -101,63 +104,63 @@ take_turns() {
     numbers=$(seq "$1" 4) turn=$((turn + 1))
     [ -z "${FEW:-}" ] || numbers=$(($1 + turn % (5 - $1)))
 }
-# exchanged MPI FILE OLD NEW [LEAST]: the check finds the fault, of src/many/mpi/FILE with NEW in the place of OLD, with LEAST and
+# exchanged MPI FILE OLD NEW [LEAST]: the check finds the fault, of src/ranks/exchange/mpi/FILE with NEW in the place of OLD, with LEAST and
 # more ranks. Ranks that misunderstand each other may wait forever. Of one matrix each rank gets entries from those before it alone.
 exchanged() {
     kind=
     [ $2 != shared_x.c ] || kind='-h replicate'
     awk 'BEGIN { print "%%MatrixMarket matrix coordinate real general"; print 60, 60, 180
         for (k = 0; k < 180; k++) print 1 + k % 60, 1 + k * 7 % (1 + k % 60), k + 1 }' >"$work/one_way.mtx"
-    plant many "mpi/$2" "$3" "$4"
-    "mpicc.$1" $flags -include unistd.h -fPIC -shared "$work"/many/mpi/*.c -o "$built/planted_$1.so" || exit
+    plant "ranks/exchange/mpi/$2" "$3" "$4"
+    "mpicc.$1" $flags -include unistd.h -fPIC -shared "$work"/ranks/exchange/mpi/*.c -o "$built/planted_$1.so" || exit
     take_turns "${5:-2}"
     for ranks in $numbers; do
         timeout -k 1 10 "mpiexec.$1" -n $ranks "$built/ranks_$1" -x "$built/planted_$1.so" $kind -m gen:random:60:5 \
             -m gen:poisson2d:12 -m "$work/one_way.mtx" >"$work/said" 2>&1; code=$?
         if [ $code != 0 ]; then passed=$((passed + 1)); else
             failed=$((failed + 1))
-            echo "FAIL '$4' in src/many/mpi/$2 was not found: $1, $ranks ranks"
+            echo "FAIL '$4' in src/ranks/exchange/mpi/$2 was not found: $1, $ranks ranks"
         fi
     done
 }
-# planted MPI FILE OLD NEW: the check finds the fault, of src/many/FILE with NEW in the place of OLD, in a program of its own.
+# planted MPI FILE OLD NEW: the check finds the fault, of src/ranks/FILE with NEW in the place of OLD, in a program of its own.
 planted() {
-    plant many "$2" "$3" "$4"
-    build_planted $1 "$2" || exit
+    plant "ranks/$2" "$3" "$4"
+    build_planted $1 "ranks/$2" || exit
     kind=
-    [ $2 != whole.c ] || kind='-h replicate -n gen:poisson2d:12'
+    [ $2 != plan/whole.c ] || kind='-h replicate -n gen:poisson2d:12'
     take_turns 2
     for ranks in $numbers; do
         timeout -k 1 120 "mpiexec.$1" -n $ranks "$built/ranks_planted" $kind -m gen:random:60:5 -m gen:poisson2d:12 -m gen:dense:1x3000 \
             >"$work/said" 2>&1
         if found; then passed=$((passed + 1)); else
             failed=$((failed + 1))
-            echo "FAIL '$4' in src/many/$2 was not found: $ranks ranks"
+            echo "FAIL '$4' in src/ranks/$2 was not found: $ranks ranks"
         fi
     done
 }
-# plant FOLDER FILE OLD NEW: $work/FOLDER is src/FOLDER with the fault. NEW may go on with others, "/;s/OLD/NEW"; each must find
+# plant FOLDER/FILE OLD NEW: $work/FOLDER is src/FOLDER with the fault. NEW may go on with others, "/;s/OLD/NEW"; each must find
 # what it replaces.
 plant() {
-    rm -rf "$work/$1"
-    cp -r "src/$1" "$work/$1"
-    printf '%s\n' "s/$3/$4/" | sed 's|;s/|\ns/|g' | while IFS= read -r one; do
-        cp "$work/$1/$2" "$work/before"
-        sed -i "$one" "$work/$1/$2"
-        ! cmp -s "$work/before" "$work/$1/$2" || { echo "FAIL src/$1/$2 has nothing for '$one'"; exit 1; }
+    rm -rf "$work/${1%%/*}"
+    cp -r "src/${1%%/*}" "$work/${1%%/*}"
+    printf '%s\n' "s/$2/$3/" | sed 's|;s/|\ns/|g' | while IFS= read -r one; do
+        cp "$work/$1" "$work/before"
+        sed -i "$one" "$work/$1"
+        ! cmp -s "$work/before" "$work/$1" || { echo "FAIL src/$1 has nothing for '$one'"; exit 1; }
     done || failed=$((failed + 1))
 }
 # Files without the fault are compiled once for each MPI.
 build_planted() {
     objects=$work/objects_$1
-    for file in "$work"/many/*.c test/ranks/ranks.c; do
-        object=$objects/$(basename "$file" .c).o
-        sound=src/many/$(basename "$file")
+    for file in $(sources "$work/ranks") test/ranks/ranks.c; do
+        object=$objects/$(object "${file#"$work/"}")
+        sound=src/${file#"$work/"}
         if [ -e "$sound" ] && ! cmp -s "$file" "$sound"; then object=$work/planted.o; elif [ -e "$object" ]; then continue; fi
         mkdir -p "$objects"
         "mpicc.$1" $flags -c "$file" -o "$object" || return
     done
-    "mpicc.$1" $flags $(ls "$objects"/*.o | grep -v "/${2%.c}\.o\$") "$work/planted.o" -o "$built/ranks_planted" $alone -L"$built" \
+    "mpicc.$1" $flags $(ls "$objects"/*.o | grep -v "/$(object "$2")\$") "$work/planted.o" -o "$built/ranks_planted" $alone -L"$built" \
         -lspmv -Wl,-rpath,'$ORIGIN' -lm
 }
 
@@ -191,13 +194,13 @@ write_texts() {
     wrong="$wrong -r $work/endless.mtx -r $work/endless.mtx.gz -r $work/cut.mtx.gz -r $work/complex.mtx -r $work/empty.mtx"
 }
 
-# misread MPI FILE OLD NEW: reading beside one rank finds the fault, of src/many/FILE or src/io/FILE.
+# misread MPI FILE OLD NEW: reading beside one rank finds the fault, of src/ranks/FILE or src/io/FILE.
 misread() {
-    if [ -e "src/many/$2" ]; then
-        plant many "$2" "$3" "$4"
-        build_planted $1 "$2" || exit
+    if [ -e "src/ranks/$2" ]; then
+        plant "ranks/$2" "$3" "$4"
+        build_planted $1 "ranks/$2" || exit
     else
-        plant io "$2" "$3" "$4"
+        plant "io/$2" "$3" "$4"
         cp "$built/ranks_$1" "$built/ranks_planted"
         mkdir -p "$work/lib" && cp "$built/parts.a" "$work/parts.a" && ar d "$work/parts.a" "${2%.c}.o" && ln -sf "$PWD/$built/libspmv_$1.so" "$work/lib/" && ln -sf libspmv.so "$work/lib/libspmv.so.0" &&
             ${CC:-gcc} $flags -Isrc -fPIC -c "$work/io/$2" -o "$work/planted.o" && ${CC:-gcc} -shared $flags -o "$work/lib/libspmv.so" "$work/planted.o" \
@@ -227,14 +230,14 @@ reading() {
     # a share's first line is lost, its last one; an entry on its way, a mirror image; lines of earlier shares, counts of others
     misread $1 mmio_blocks.c 'w->begin = newline + 1;' 'w->begin = newline + 2 + strcspn(newline + 1, "\\n");'
     misread $1 mmio_blocks.c '    if (newline) {' '    if (newline \&\& r->end_byte < r->bytes) { w->end = memrchr(w->begin, 10, (size_t)(newline - w->begin)); w->end = w->end ? w->end + 1 : w->begin; } else if (newline) {'
-    misread $1 many_entries.c 'if (!many_put(arg, owner, e)) return false' 'if (e->col != 1 \&\& !many_put(arg, owner, e)) return false'
-    misread $1 many_entries.c 'mirrored && has.row' '!mirrored \&\& has.row'
-    misread $1 many_file.c 'l->lines += p->lines' 'l->lines += p->entries'
-    misread $1 many_read.c 'l->made || is_first(l)' 'true'
-    misread $1 many_read.c 'position, &own' 'position + 1, \&own'
+    misread $1 load/entries.c 'if (!many_put(arg, owner, e)) return false' 'if (e->col != 1 \&\& !many_put(arg, owner, e)) return false'
+    misread $1 load/entries.c 'mirrored && has.row' '!mirrored \&\& has.row'
+    misread $1 load/file.c 'l->lines += p->lines' 'l->lines += p->entries'
+    misread $1 load/read.c 'l->made || is_first(l)' 'true'
+    misread $1 load/read.c 'position, &own' 'position + 1, \&own'
     # of rows that are numbered anew: a column keeps its number, a row says another one
-    misread $1 many_move.c 'place\[before\[k\]\]' 'before[k] + 0 * place[0]'
-    misread $1 many_move.c '\[place\[i\] - first\] = i' '[place[i] - first] = i ^ 1'
+    misread $1 load/move.c 'place\[before\[k\]\]' 'before[k] + 0 * place[0]'
+    misread $1 load/move.c '\[place\[i\] - first\] = i' '[place[i] - first] = i ^ 1'
 }
 
 # forecast MPI RANKS SOURCE...: spmv info --ranks counts what each rank says that it has, for each partition.
@@ -288,21 +291,21 @@ for mpi in openmpi mpich; do
         reading $mpi
         forecast $mpi 4 gen:rmat:7:4 gen:random:40:3:300 gen:dense:7x1 gen:dense:3x6000 "$work/long_rows_1.mtx" "$work/long_rows_2.mtx"
         # a wrong beta on the remote part, a remote column for an own one, a last row skipped, own entries off by one
-        planted $mpi many_plan.c 'double one = 1' 'double one = 2'
+        planted $mpi plan/ranks_plan.c 'double one = 1' 'double one = 2'
         # a split row is summed twice: its owner has all of it, too; another rank's sum; the last product's sums
-        planted $mpi many_long.c 'drop_long(s, l->first_row\[world->rank\], &out->rows);' '(void)drop_long;'
-        planted $mpi split.c 'add_row(precision, k, sums, r == me' 'for (int twice = 0; twice < 2; twice++) add_row(precision, k, sums, r == me'
-        planted $mpi split.c 'r == me ? p->own : others' '(others ? p->own : p->own)'
-        planted $mpi many_plan.c 'works && status == SPMV_OK) status = many_split_multiply(mat, &plan->split, call)' \
+        planted $mpi load/long_rows.c 'drop_long(s, l->first_row\[world->rank\], &out->rows);' '(void)drop_long;'
+        planted $mpi plan/split.c 'add_row(precision, k, sums, r == me' 'for (int twice = 0; twice < 2; twice++) add_row(precision, k, sums, r == me'
+        planted $mpi plan/split.c 'r == me ? p->own : others' '(others ? p->own : p->own)'
+        planted $mpi plan/ranks_plan.c 'works && status == SPMV_OK) status = many_split_multiply(mat, &plan->split, call)' \
             'works \&\& status == SPMV_OK \&\& call->beta \&\& *call->beta != 0) status = many_split_multiply(mat, \&plan->split, call)'
         # of listed rows: the row before gets the sum, which replaces y, the last one gets none
-        planted $mpi split.c 'mat->listed\[r\], ldz' 'mat->listed[r] ? mat->listed[r] - 1 : 0, ldz'
-        planted $mpi split.c '(double \*)z)\[to \* ldz + v\] +=' '(double *)z)[to * ldz + v] ='
-        planted $mpi split.c 'r < mat->nlisted' 'r + 1 < mat->nlisted'
-        planted $mpi many_matrix.c 'col < f->first_col + f->own_cols' 'col <= f->first_col + f->own_cols'
-        planted $mpi many_matrix.c 'ptr\[i + 1\] = remote' 'ptr[i + 1] = i + 1 < g->rows ? remote : d->remote.ptr[i]'
+        planted $mpi plan/split.c 'mat->listed\[r\], ldz' 'mat->listed[r] ? mat->listed[r] - 1 : 0, ldz'
+        planted $mpi plan/split.c '(double \*)z)\[to \* ldz + v\] +=' '(double *)z)[to * ldz + v] ='
+        planted $mpi plan/split.c 'r < mat->nlisted' 'r + 1 < mat->nlisted'
+        planted $mpi plan/parts.c 'col < f->first_col + f->own_cols' 'col <= f->first_col + f->own_cols'
+        planted $mpi plan/parts.c 'ptr\[i + 1\] = remote' 'ptr[i + 1] = i + 1 < g->rows ? remote : d->remote.ptr[i]'
         # overlap starts too early: others' entries are multiplied before they have come
-        planted $mpi many_plan.c 'multiply_local(plan, call))' \
+        planted $mpi plan/ranks_plan.c 'multiply_local(plan, call))' \
             'multiply_local(plan, call) ? SPMV_E_DEVICE : multiply_remote(plan, call))/;s/status = many_ctx_failed(world, multiply_remote.*/(void)0;'
         # in memory that ranks share: entries are not awaited, or counted before they are there; a slow rank's halo is overwritten, as
         # there is one of them, or since a fast one does not wait; a rank's place, a block in x
@@ -320,13 +323,13 @@ for mpi in openmpi mpich; do
         exchanged $mpi shared_x.c '(x->now & 1) \* x->slot' '0 * x->slot/;s/^    return (char .*x->memory/    usleep(3000 * (uint32_t)x->host->me); &'
         exchanged $mpi shared_x.c '(size_t)first\[0\] \* x->row' '0 * x->row'
         # rows that are put together: an own column or a remote one is another, a value stays, rows are not listed
-        planted $mpi whole.c 'first_col + p->local' '0 * first_col + p->local'
-        planted $mpi whole.c 'behind - before) + k' 'middle - before) + k'
-        planted $mpi whole.c 'copy_values(values + behind' 'copy_values(values + (idx ? behind : at)'
-        planted $mpi whole.c 'mat->listed\[r\] < i' 'mat->listed[r] < i - 1'
+        planted $mpi plan/whole.c 'first_col + p->local' '0 * first_col + p->local'
+        planted $mpi plan/whole.c 'behind - before) + k' 'middle - before) + k'
+        planted $mpi plan/whole.c 'copy_values(values + behind' 'copy_values(values + (idx ? behind : at)'
+        planted $mpi plan/whole.c 'mat->listed\[r\] < i' 'mat->listed[r] < i - 1'
         # on the board: who is slow reads what was said in the next turn
         exchanged $mpi board.c 'text\[\(.*\) & 1\]' 'text[0 * (\1)]/;s/    return other->text/    usleep(1000 * (unsigned)b->host->me); &'
-        planted $mpi halo.c 'a->wanted_here\[k\] -' 'a->wanted_here[k ? k - 1 : 0] -'
+        planted $mpi exchange/halo.c 'a->wanted_here\[k\] -' 'a->wanted_here[k ? k - 1 : 0] -'
     fi
     ran=true tried=$mpi # MPICH is faster where no rank shares a core
     failures $mpi

@@ -11,11 +11,11 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 # Beside its own folder and include/: a layer's files may include and call these.
-INCLUDES = {"app": "measure many", "api": "core io generate tune", "tune": "core measure wisdom", "wisdom": "core", "measure": "core",
-            "io": "core", "generate": "core", "core": "", "formats": "", "omp": "formats", "cuda": "formats", "bindings": "", "many": ""}
-CALLS = {"app": "api core generate measure many", "api": "core io generate tune", "tune": "core measure wisdom",
+INCLUDES = {"app": "measure ranks", "api": "core io generate tune", "tune": "core measure wisdom", "wisdom": "core", "measure": "core",
+            "io": "core", "generate": "core", "core": "", "formats": "", "omp": "formats", "cuda": "formats", "bindings": "", "ranks": ""}
+CALLS = {"app": "api core generate measure ranks", "api": "core io generate tune", "tune": "core measure wisdom",
          "wisdom": "core", "measure": "core", "io": "core", "generate": "core", "core": "", "formats": "core",
-         "omp": "core formats", "cuda": "core formats", "bindings": "api core", "many": "api core io generate"}
+         "omp": "core formats", "cuda": "core formats", "bindings": "api core", "ranks": "api core io generate"}
 NAMES_BACKENDS = ("src/core/registry.c", "src/app/main.c")  # the tables; which backend is the build's
 FOLDERS = ("src", "omp", "cuda", "include", "tables/report")
 

@@ -2,7 +2,7 @@
  * with traps nothing raises a signal, files and statistics are the same in each, and the caller and
  * the threads of its team have their environments and exception flags back. */
 #include "environments.h"
-#include "spmv_many.h"
+#include "spmv_ranks.h"
 #include <omp.h>
 #include <pthread.h>
 

@@ -1,7 +1,7 @@
 /* launcher.c: whether mpirun or its like has started this process as one of several ranks.
  * Launchers say so in the environment, before MPI is loaded. What a rank starts has that
  * environment, too, and is no rank. */
-#include "many/exchange.h"
+#include "ranks/exchange/exchange.h"
 #include "ranks.h"
 #include <fcntl.h>
 #include <limits.h>

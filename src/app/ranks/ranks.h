@@ -7,7 +7,7 @@
 #define SPMV_APP_RANKS_H
 
 #include "launcher.h"
-#include "spmv_many.h"
+#include "spmv_ranks.h"
 
 typedef struct sheet { /* of the whole matrix */
     int64_t rows, cols, nnz;

@@ -1,5 +1,5 @@
 /* ranks_world.c: the ranks of an invocation begin and end together, and agree on what fails. */
-#include "many/exchange.h"
+#include "ranks/exchange/exchange.h"
 #include "ranks.h"
 #include <limits.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* world.c: a world: its exchange, which may have to be loaded, and how ranks agree on failures. */
-#include "many.h"
+#include "ranks.h"
 #include <dlfcn.h>
 #include <limits.h>
 #include <sched.h>

@@ -1,7 +1,7 @@
 /* connect.c: what ranks get of x: lists of what each needs, or all of it. Lists take fewer bytes,
  * but a second product, by what was received, which goes through z once more. A short trial decides
  * where a rank needs much of x. */
-#include "many.h"
+#include "ranks/ranks.h"
 #include "spmv_helpers.h"
 #include <omp.h>
 #include <stdlib.h>

@@ -2,9 +2,9 @@
 #ifndef SPMV_MANY_PRIVATE_H
 #define SPMV_MANY_PRIVATE_H
 
-#include "exchange.h"
+#include "ranks/exchange/exchange.h"
 #include "spmv_environment.h"
-#include "spmv_many.h"
+#include "spmv_ranks.h"
 #include "spmv_pieces.h"
 #include <stdbool.h>
 #include <string.h>

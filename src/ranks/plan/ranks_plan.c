@@ -1,6 +1,6 @@
 /* many_plan.c: products over many ranks. The halo is on its way while own columns are multiplied;
  * or every rank gets all of x, and multiplies its rows by that at once. */
-#include "many.h"
+#include "ranks/ranks.h"
 #include "spmv_helpers.h"
 #include <stddef.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* whole.c: own rows as one matrix of all columns, for products by all of x. Where they have been
  * divided they are put together of the local and the remote part: in a row own columns, which
  * follow each other, lie between remote ones that come before and remote ones that come behind. */
-#include "many.h"
+#include "ranks/ranks.h"
 #include <stdlib.h>
 #include <string.h>
 

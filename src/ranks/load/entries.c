@@ -1,7 +1,7 @@
 /* many_entries.c: entries that ranks have read, one by one with their mirror images: ranks count
  * together what rows have, and send each entry to the rank that owns its row. */
 #include "loading.h"
-#include "shuffle.h"
+#include "ranks/exchange/shuffle.h"
 #include <stdlib.h>
 
 typedef struct entry {

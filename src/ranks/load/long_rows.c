@@ -2,8 +2,8 @@
  * of their entries that have its own columns. Blocks of rows are cut anew, with these entries
  * counted where their columns are. */
 #include "loading.h"
-#include "partition.h"
-#include "shuffle.h"
+#include "ranks/partition/partition.h"
+#include "ranks/exchange/shuffle.h"
 #include <stdlib.h>
 
 typedef struct longs { /* rows to split, of the whole matrix */

@@ -4,7 +4,7 @@
 #ifndef SPMV_MANY_SHARED_H
 #define SPMV_MANY_SHARED_H
 
-#include "../exchange.h"
+#include "ranks/exchange/exchange.h"
 #include <mpi.h>
 
 typedef struct shared_host { /* the ranks of this host */

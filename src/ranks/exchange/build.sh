@@ -5,7 +5,7 @@ set -eu
 built=$1
 shift
 flags=$*
-sources="$(ls src/many/mpi/*) src/many/exchange.h include/spmv.h src/many/build.sh"
+sources="$(ls src/ranks/exchange/mpi/*) src/ranks/exchange/exchange.h include/spmv.h src/ranks/exchange/build.sh"
 # build NAME COMPILER
 build() {
     library=$built/libspmv_$1.so
@@ -13,7 +13,7 @@ build() {
     echo "  MPICC  $library"
     # gcc takes MPI's constants, such as MPI_UNWEIGHTED, for arrays that are too short.
     "$2" -std=gnu11 -O3 -g -fPIC -shared -Wl,-z,nodelete -fvisibility=hidden -Wall -Wextra -Wshadow -Wno-stringop-overflow \
-        -Wno-stringop-overread -D_GNU_SOURCE $flags -Iinclude -o "$library" src/many/mpi/*.c
+        -Wno-stringop-overread -D_GNU_SOURCE $flags -Iinclude -Isrc -o "$library" src/ranks/exchange/mpi/*.c
 }
 # compiles COMPILER: it is there, and so are MPI's headers, which have a package of their own
 compiles() { echo '#include <mpi.h>' | "$1" -E -x c - >/dev/null 2>&1; }

@@ -1,9 +1,9 @@
 /* many_matrix.c: a matrix over many ranks. The entries of own rows are divided into two ordinary
  * matrices: the local one has own columns, the remote one a column for each entry of the halo.
  * Where x is replicated, whole.c puts them together again. */
-#include "columns.h"
-#include "many.h"
-#include "partition.h"
+#include "ranks/partition/columns.h"
+#include "ranks/ranks.h"
+#include "ranks/partition/partition.h"
 #include <stdlib.h>
 #include <string.h>
 

@@ -3,7 +3,7 @@
 #ifndef SPMV_MANY_PARTITION_H
 #define SPMV_MANY_PARTITION_H
 
-#include "spmv_many.h"
+#include "spmv_ranks.h"
 #include <stdbool.h>
 
 /* Returns the first of the n things that rank r of so many has when they are divided evenly. */

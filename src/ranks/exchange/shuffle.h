@@ -2,7 +2,7 @@
 #ifndef SPMV_MANY_SHUFFLE_H
 #define SPMV_MANY_SHUFFLE_H
 
-#include "many.h"
+#include "ranks/ranks.h"
 
 typedef struct many_boxes { /* what a rank sends in a round */
     size_t width;           /* bytes of an item */

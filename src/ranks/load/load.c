@@ -1,7 +1,7 @@
 /* many_load.c: a matrix that all ranks read together, or one of rank 0's, whose rows it deals
  * out. */
-#include "many.h"
-#include "partition.h"
+#include "ranks/ranks.h"
+#include "ranks/partition/partition.h"
 #include <stdlib.h>
 #include <string.h>
 

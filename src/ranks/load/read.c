@@ -4,7 +4,7 @@
  * its own rows. No rank has more than its piece and its rows. Of other partitions than blocks rows
  * are in blocks first, and many_move.c brings them on. */
 #include "loading.h"
-#include "partition.h"
+#include "ranks/partition/partition.h"
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -2,7 +2,7 @@
  * the pattern of the whole matrix for that; or a caller or a file says which rank gets each row.
  * Rows are numbered anew: those of rank 0 come first, and in each rank they keep their order. */
 #include "partition.h"
-#include "many.h"
+#include "ranks/ranks.h"
 #include <stdlib.h>
 
 static bool is_first(const spmv_world *world) {

@@ -4,7 +4,7 @@
 #ifndef SPMV_MANY_LOADING_H
 #define SPMV_MANY_LOADING_H
 
-#include "many.h"
+#include "ranks/ranks.h"
 
 typedef struct loading {
     spmv_world *world;

@@ -1,6 +1,6 @@
 /* halo.c: which entries of x a rank gets from which others: each asks the owners of what its rows
  * need, and learns so what it has to give. */
-#include "many.h"
+#include "ranks/ranks.h"
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* many_blocks.c: blocks of rows: where those begin that have about as many entries each, of lengths
  * that every rank knows of an even share of the rows. */
 #include "loading.h"
-#include "partition.h"
+#include "ranks/partition/partition.h"
 #include <stdlib.h>
 
 spmv_status many_sum_rows(loading *l) {

@@ -1,7 +1,7 @@
 /* split.c: sums that are added to rows of z, of rows that are listed and of rows that are split. Of
  * a split row every rank multiplies the entries that have its own columns. The rank that owns the
  * row adds the sums of all, in the order of ranks. */
-#include "many.h"
+#include "ranks/ranks.h"
 #include <stdlib.h>
 
 static spmv_status no_memory(spmv_world *world) {
