@@ -105,7 +105,7 @@ def marked(text):
 def page(mark):
     """functions.md"""
     text = ["# Functions of the library\n\n", mark, "\n",
-            "Every function and type of [spmv.h](../../include/spmv.h), [spmv_many.h](../../include/spmv_ranks.h) (one matrix over many ranks) and\n"
+            "Every function and type of [spmv.h](../../include/spmv.h), [spmv_ranks.h](../../include/spmv_ranks.h) (one matrix over many ranks) and\n"
             "[spmv_bench.h](../../include/spmv_bench.h).\n",
             "After `make install` each function has a manual page, such as `man spmv_plan_create`.\n",
             "[How to use it in C](../howto/c.md) shows them at work.\n"]

@@ -1,4 +1,4 @@
-/* spmv_pieces.h: a matrix in pieces, for processes that read it together (src/many): parts of a
+/* spmv_pieces.h: a matrix in pieces, for processes that read it together (src/ranks): parts of a
  * file's text, which end where lines end, or rows of a generated matrix, and what can be said of
  * some rows of a larger matrix. Nothing here talks to another process. The conventions are those of
  * spmv.h; what is said to be sent may go to other processes of this build, byte by byte. */

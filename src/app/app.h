@@ -27,7 +27,7 @@ typedef struct options {
     const char **matrices;
     int nmatrices;
     overlapping overlap;
-    spmv_many_halo halo;
+    spmv_ranks_halo halo;
     const char *kernels; /* as typed; NULL: the first paper's */
     int cells;           /* of --cells; 0: not asked for */
     const char *export;  /* language of --export; NULL: it is not asked for */

@@ -37,19 +37,19 @@ static double bytes_of_rows(const product *p, double rows, double nnz) {
     return nnz * (p->number + INDEX) + (rows + 1) * OFFSET;
 }
 
-static double local_s(const product *p, const many_share *s) {
+static double local_s(const product *p, const ranks_share *s) {
     const double rows = (double)s->rows, nnz = (double)(s->nnz - s->remote_nnz);
     return (bytes_of_rows(p, rows, nnz) + p->row * (rows + (double)s->cols)) / p->read_Bps;
 }
 
 /* Returns how many rows the remote part has: own ones, or those of a list. */
-static double rows_of_remote(const many_share *s, bool *is_listed) {
-    *is_listed = many_is_listed(s->remote_rows, s->rows);
+static double rows_of_remote(const ranks_share *s, bool *is_listed) {
+    *is_listed = ranks_is_listed(s->remote_rows, s->rows);
     return (double)(*is_listed ? s->remote_rows : s->rows);
 }
 
 /* Returns its bytes, with the list and the sums of the rows that are listed. */
-static double bytes_of_remote(const product *p, const many_share *s) {
+static double bytes_of_remote(const product *p, const ranks_share *s) {
     bool is_listed;
     const double rows = rows_of_remote(s, &is_listed);
     if (!s->remote_nnz) return 0;
@@ -57,7 +57,7 @@ static double bytes_of_remote(const product *p, const many_share *s) {
 }
 
 /* The remote part reads its halo, and reads and writes y of its rows; sums are written and read. */
-static double remote_s(const product *p, const many_share *s) {
+static double remote_s(const product *p, const ranks_share *s) {
     bool is_listed;
     const double rows = rows_of_remote(s, &is_listed);
     if (!s->remote_nnz) return 0;
@@ -65,7 +65,7 @@ static double remote_s(const product *p, const many_share *s) {
            p->read_Bps;
 }
 
-static double exchange_s(const product *p, const many_share *s) {
+static double exchange_s(const product *p, const ranks_share *s) {
     const double messages =
                      (double)(s->receives_from > s->sends_to ? s->receives_from : s->sends_to),
                  entries = (double)(s->received > s->sent ? s->received : s->sent);
@@ -74,14 +74,14 @@ static double exchange_s(const product *p, const many_share *s) {
 }
 
 /* A rank holds both parts, its x and y, the halo, and what it sends with its list. */
-static double memory_of(const product *p, const many_share *s) {
+static double memory_of(const product *p, const ranks_share *s) {
     const double rows = (double)s->rows;
     return bytes_of_rows(p, rows, (double)(s->nnz - s->remote_nnz)) + bytes_of_remote(p, s) +
            p->row * (rows + (double)(s->cols + s->received + s->sent)) + INDEX * (double)s->sent;
 }
 
-static void predict(const product *p, const many_share *share, int ranks, rank_facts *f) {
-    many_share alone = {.rows = f->rows, .cols = f->cols, .nnz = f->nnz};
+static void predict(const product *p, const ranks_share *share, int ranks, rank_facts *f) {
+    ranks_share alone = {.rows = f->rows, .cols = f->cols, .nnz = f->nnz};
     f->product_s = f->exchange_s = f->together_s = 0;
     for (int r = 0; r < ranks; r++) {
         const double local = local_s(p, &share[r]), remote = remote_s(p, &share[r]),
@@ -120,11 +120,11 @@ static whole larger(whole a, whole b) {
     return a > b ? a : b;
 }
 
-static void sum_up(const product *p, const many_share *share, int ranks, rank_facts *f) {
+static void sum_up(const product *p, const ranks_share *share, int ranks, rank_facts *f) {
     whole remote_rows = 0, remote_nnz = 0;
     f->most_rows = f->most_nnz = f->most_bytes = f->all_bytes = 0;
     f->most_received = f->most_sent = f->all_received = f->most_peers = 0;
-    for (const many_share *s = share; s < share + ranks; s++) {
+    for (const ranks_share *s = share; s < share + ranks; s++) {
         const whole bytes = (whole)memory_of(p, s);
         f->most_rows = larger(f->most_rows, s->rows);
         f->most_nnz = larger(f->most_nnz, s->nnz);
@@ -148,14 +148,14 @@ static void sum_up(const product *p, const many_share *share, int ranks, rank_fa
 enum { EACH = 9 }; /* facts of every rank */
 
 /* Gives every rank's facts, in [EACH][ranks] numbers. */
-static void list_each(const product *p, const many_share *share, int ranks, int64_t *room,
+static void list_each(const product *p, const ranks_share *share, int ranks, int64_t *room,
                       rank_facts *f) {
     tallies *of[EACH] = {&f->of_rows,        &f->of_nnz,           &f->of_bytes,
                          &f->of_remote_rows, &f->of_remote_nnz,    &f->of_received,
                          &f->of_sent,        &f->of_receives_from, &f->of_sends_to};
     for (int k = 0; k < EACH; k++) *of[k] = (tallies){room + (int64_t)k * ranks, ranks};
     for (int r = 0; r < ranks; r++) {
-        const many_share *s = &share[r];
+        const ranks_share *s = &share[r];
         const int64_t facts[EACH] = {s->rows,        s->nnz,           (int64_t)memory_of(p, s),
                                      s->remote_rows, s->remote_nnz,    s->received,
                                      s->sent,        s->receives_from, s->sends_to};
@@ -167,7 +167,7 @@ static void list_each(const product *p, const many_share *share, int ranks, int6
 
 /* Fills owner, [A->rows]; returns an exit code. */
 static int choose_owners(const options *o, const spmv_csr_view *A, int ranks, int32_t *owner) {
-    char why[MANY_WHY] = "", what[MANY_WHY + 128];
+    char why[RANKS_WHY] = "", what[RANKS_WHY + 128];
     const char *how = o->partition;
     const bool by_rows = strcmp(how, "rows") == 0;
     if (by_rows || strcmp(how, "nnz") == 0) {
@@ -175,16 +175,16 @@ static int choose_owners(const options *o, const spmv_csr_view *A, int ranks, in
         if (!first_row) return complain(SPMV_E_NOMEM, NULL);
         spmv_status divided = SPMV_OK;
         if (by_rows)
-            many_divide(A, SPMV_BY_ROWS, ranks, first_row);
+            ranks_divide(A, SPMV_BY_ROWS, ranks, first_row);
         else
-            divided = many_divide_split(A, ranks, first_row);
-        if (divided == SPMV_OK) many_own_blocks(first_row, ranks, owner);
+            divided = ranks_divide_split(A, ranks, first_row);
+        if (divided == SPMV_OK) ranks_own_blocks(first_row, ranks, owner);
         free(first_row);
         return divided == SPMV_OK ? 0 : complain(divided, NULL);
     }
     const spmv_status status = is_among(how, "metis scotch")
-                                   ? many_own_by_library(how, A, ranks, owner, why)
-                                   : many_own_by_file(how, A->rows, ranks, owner, why);
+                                   ? ranks_own_by_library(how, A, ranks, owner, why)
+                                   : ranks_own_by_file(how, A->rows, ranks, owner, why);
     if (status == SPMV_OK) return 0;
     snprintf(what, sizeof what, "--partition%s%s: %s", is_among(how, "metis scotch") ? "=" : "",
              is_among(how, "metis scotch") ? how : "", why);
@@ -193,11 +193,11 @@ static int choose_owners(const options *o, const spmv_csr_view *A, int ranks, in
 
 /* share: [ranks]. Returns an exit code. */
 static int count_shares(spmv_ctx *ctx, const options *o, const spmv_csr_view *A, int ranks,
-                        many_share *share) {
+                        ranks_share *share) {
     int32_t *owner = malloc((size_t)A->rows * sizeof *owner + 1);
     int code = owner ? choose_owners(o, A, ranks, owner) : complain(SPMV_E_NOMEM, NULL);
     const bool splits = strcmp(o->partition, "nnz") == 0;
-    if (!code && many_count(A, owner, ranks, splits, spmv_ctx_threads(ctx), share) != SPMV_OK)
+    if (!code && ranks_count(A, owner, ranks, splits, spmv_ctx_threads(ctx), share) != SPMV_OK)
         code = complain(SPMV_E_NOMEM, "out of memory for counting");
     free(owner);
     return code;
@@ -306,7 +306,7 @@ static int print_facts(const options *o, const rank_facts *facts, int n, int *sh
 /* One number of ranks. *room: every rank's facts, malloc'd. */
 static int find_facts(spmv_ctx *ctx, const options *o, const spmv_csr_view *A, const product *p,
                       int ranks, rank_facts *f, int64_t **room) {
-    many_share *share = malloc((size_t)ranks * sizeof *share);
+    ranks_share *share = malloc((size_t)ranks * sizeof *share);
     *room = malloc(EACH * (size_t)ranks * sizeof **room);
     int code = share && *room ? count_shares(ctx, o, A, ranks, share)
                               : complain(SPMV_E_NOMEM, "out of memory for so many ranks");

@@ -32,7 +32,7 @@ extern const char *const cache_names[]; /* by spmv_cache; NULL at the end */
 void take_precisions(options *o, const char *arg);
 void take_caches(options *o, const char *arg);
 extern const char *const layout_names[];  /* by spmv_layout - SPMV_COLUMNS; NULL at the end */
-extern const char *const halo_names[];    /* by spmv_many_halo; likewise */
+extern const char *const halo_names[];    /* by spmv_ranks_halo; likewise */
 extern const char *const overlap_names[]; /* by overlapping; likewise */
 void take_vectors(options *o, const char *arg);
 void take_layouts(options *o, const char *arg);

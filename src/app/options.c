@@ -299,7 +299,7 @@ static error_t parse(int key, char *arg, struct argp_state *state) {
     case KEY_PROGRESS: o->progress = is_on("progress", arg, o->progress); break;
     case KEY_COLOR: o->color = is_on("color", arg, o->color); break;
     case ARGP_KEY_ARG: take_word(o, arg); break;
-    case KEY_HALO: o->halo = (spmv_many_halo)word_of("halo", arg, halo_names); break;
+    case KEY_HALO: o->halo = (spmv_ranks_halo)word_of("halo", arg, halo_names); break;
     case KEY_EXCHANGE: word_of("exchange", arg, exchange_words); break;
     case KEY_OVERLAP: o->overlap = (overlapping)word_of("overlap", arg, overlap_names); break;
     case KEY_PASSES: o->passes = (int)whole_of("passes", arg, 1, 1000000); break;

@@ -1,4 +1,4 @@
-/* world.c: a world: its exchange, which may have to be loaded, and how ranks agree on failures. */
+/* ranks.c: opens the ranks and their exchange, which may be loaded; ranks agree on failures. */
 #include "ranks.h"
 #include <dlfcn.h>
 #include <limits.h>
@@ -12,64 +12,64 @@
 /* ---- failures ------------------------------------------------------------------------------- */
 
 static _Thread_local char no_world_error[TEXT_BYTES];
-static _Thread_local bool failed_without_world; /* this thread's last call that failed */
+static _Thread_local bool failed_without_ranks; /* this thread's last call that failed */
 
-spmv_status many_fail(spmv_world *world, spmv_status status, const char *format, ...) {
+spmv_status ranks_fail(spmv_ranks *ranks, spmv_status status, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(world ? world->mine.text : no_world_error, TEXT_BYTES, format, arguments);
+    vsnprintf(ranks ? ranks->mine.text : no_world_error, TEXT_BYTES, format, arguments);
     va_end(arguments);
-    failed_without_world = !world;
+    failed_without_ranks = !ranks;
     return status;
 }
 
-spmv_status many_ctx_failed(spmv_world *world, spmv_status status) {
+spmv_status ranks_ctx_failed(spmv_ranks *ranks, spmv_status status) {
     if (status == SPMV_OK) return status;
-    return many_fail(world, status, "%s", spmv_ctx_error(world->ctx));
+    return ranks_fail(ranks, status, "%s", spmv_ctx_error(ranks->ctx));
 }
 
-spmv_status many_agree(spmv_world *world, spmv_status mine) {
-    world->mine.status = mine;
+spmv_status ranks_agree(spmv_ranks *ranks, spmv_status mine) {
+    ranks->mine.status = mine;
     const spmv_status status =
-        world->by->gather(world->state, &world->mine, sizeof world->mine, world->all);
+        ranks->by->gather(ranks->state, &ranks->mine, sizeof ranks->mine, ranks->all);
     if (status != SPMV_OK)
-        return many_fail(world, status, "the exchange '%s' failed", world->by->name);
-    for (int r = 0; r < world->size; r++)
-        if (world->all[r].status != SPMV_OK)
-            return many_fail(world, (spmv_status)world->all[r].status, "rank %d: %.480s", r,
-                             world->all[r].text);
+        return ranks_fail(ranks, status, "the exchange '%s' failed", ranks->by->name);
+    for (int r = 0; r < ranks->size; r++)
+        if (ranks->all[r].status != SPMV_OK)
+            return ranks_fail(ranks, (spmv_status)ranks->all[r].status, "rank %d: %.480s", r,
+                              ranks->all[r].text);
     return SPMV_OK;
 }
 
-spmv_status many_read(spmv_world *world, const char *name, void *ours, size_t size,
-                      const void *theirs) {
+spmv_status ranks_read(spmv_ranks *ranks, const char *name, void *ours, size_t size,
+                       const void *theirs) {
     if (!theirs) return SPMV_OK;
     const size_t given = *(const size_t *)theirs;
     if (given < sizeof given || given > 4096) /* no struct is that large */
-        return many_fail(world, SPMV_E_ARG, "%s.size is %zu, not set: write SPMV_OPTS(%s)", name,
-                         given, name);
+        return ranks_fail(ranks, SPMV_E_ARG, "%s.size is %zu, not set: write SPMV_OPTS(%s)", name,
+                          given, name);
     for (size_t k = size; k < given; k++)
         if (((const char *)theirs)[k])
-            return many_fail(world, SPMV_E_ARG, "%s has a member that this library does not know",
-                             name);
+            return ranks_fail(ranks, SPMV_E_ARG, "%s has a member that this library does not know",
+                              name);
     memcpy(ours, theirs, given < size ? given : size);
     *(size_t *)ours = size;
     return SPMV_OK;
 }
 
-spmv_status many_fill(spmv_world *world, const char *name, const void *ours, size_t size,
-                      void *theirs) {
+spmv_status ranks_fill(spmv_ranks *ranks, const char *name, const void *ours, size_t size,
+                       void *theirs) {
     const size_t given = theirs ? *(const size_t *)theirs : 0;
     if (given < sizeof given)
-        return many_fail(world, SPMV_E_ARG, "%s is NULL or has no size: write SPMV_OPTS(%s)", name,
-                         name);
+        return ranks_fail(ranks, SPMV_E_ARG, "%s is NULL or has no size: write SPMV_OPTS(%s)", name,
+                          name);
     const size_t known = given < size ? given : size;
     memcpy((char *)theirs + sizeof given, (const char *)ours + sizeof given, known - sizeof given);
     return SPMV_OK;
 }
 
-const char *spmv_world_error(const spmv_world *world) {
-    return world && !failed_without_world ? world->mine.text : no_world_error;
+const char *spmv_ranks_error(const spmv_ranks *ranks) {
+    return ranks && !failed_without_ranks ? ranks->mine.text : no_world_error;
 }
 
 /* ---- the exchange --------------------------------------------------------------------------- */
@@ -95,41 +95,42 @@ static const char *loaded_mpi(char words[SAID_BYTES]) {
 }
 
 /* An MPI that it starts loads parts of its own, which look for the rest of it. */
-static spmv_status load_exchange(spmv_world *world, const char *name, bool begins) {
+static spmv_status load_exchange(spmv_ranks *ranks, const char *name, bool begins) {
     char path[PATH_MAX + 64];
     if (strchr(name, '/'))
         snprintf(path, sizeof path, "%s", name);
-    else if (!many_find_exchange(name, path, sizeof path))
-        return many_fail(NULL, SPMV_E_FEATURE,
-                         "no exchange for MPI: libspmv_%.32s.so is neither in %.200s nor in ../lib "
-                         "of it: this was built without that MPI (make omp finds its mpicc)",
-                         name, path);
-    world->library = dlopen(path, RTLD_NOW | (begins ? RTLD_GLOBAL : RTLD_LOCAL));
-    const spmv_exchange *by = world->library ? dlsym(world->library, "spmv_exchange_mpi") : NULL;
-    if (!by) return many_fail(NULL, SPMV_E_FEATURE, "no exchange for MPI: %.300s", dlerror());
+    else if (!ranks_find_exchange(name, path, sizeof path))
+        return ranks_fail(
+            NULL, SPMV_E_FEATURE,
+            "no exchange for MPI: libspmv_%.32s.so is neither in %.200s nor in ../lib "
+            "of it: this was built without that MPI (make omp finds its mpicc)",
+            name, path);
+    ranks->library = dlopen(path, RTLD_NOW | (begins ? RTLD_GLOBAL : RTLD_LOCAL));
+    const spmv_exchange *by = ranks->library ? dlsym(ranks->library, "spmv_exchange_mpi") : NULL;
+    if (!by) return ranks_fail(NULL, SPMV_E_FEATURE, "no exchange for MPI: %.300s", dlerror());
     if (by->version != SPMV_EXCHANGE_VERSION)
-        return many_fail(NULL, SPMV_E_FEATURE,
-                         "%.300s is of another version of this library (%d, not %d): make omp "
-                         "builds it anew",
-                         path, by->version, SPMV_EXCHANGE_VERSION);
-    world->by = by;
+        return ranks_fail(NULL, SPMV_E_FEATURE,
+                          "%.300s is of another version of this library (%d, not %d): make omp "
+                          "builds it anew",
+                          path, by->version, SPMV_EXCHANGE_VERSION);
+    ranks->by = by;
     return SPMV_OK;
 }
 
-static spmv_status choose_exchange(spmv_world *world, const void *communicator, const char *name) {
+static spmv_status choose_exchange(spmv_ranks *ranks, const void *communicator, const char *name) {
     char words[SAID_BYTES] = "";
     if (!name && communicator) name = loaded_mpi(words);
     if (communicator && !name && *words)
-        return many_fail(NULL, SPMV_E_FEATURE,
-                         "the ABI of this MPI is not known: '%.200s'; where it is MPICH's or Open "
-                         "MPI's, name that in spmv_world_opts.exchange",
-                         words);
+        return ranks_fail(NULL, SPMV_E_FEATURE,
+                          "the ABI of this MPI is not known: '%.200s'; where it is MPICH's or Open "
+                          "MPI's, name that in spmv_ranks_opts.exchange",
+                          words);
     if (communicator && !name)
-        return many_fail(NULL, SPMV_E_FEATURE,
-                         "a communicator was given, but this process has no MPI that can be seen: "
-                         "name it in spmv_world_opts.exchange");
-    if (name && strcmp(name, "self") != 0) return load_exchange(world, name, !communicator);
-    world->by = &spmv_exchange_self;
+        return ranks_fail(NULL, SPMV_E_FEATURE,
+                          "a communicator was given, but this process has no MPI that can be seen: "
+                          "name it in spmv_ranks_opts.exchange");
+    if (name && strcmp(name, "self") != 0) return load_exchange(ranks, name, !communicator);
+    ranks->by = &spmv_exchange_self;
     return SPMV_OK;
 }
 
@@ -154,9 +155,9 @@ static spmv_status agree_before(const void *communicator, spmv_status mine) {
     count(alike, &like_me);
     release(&alike);
     if (mine != SPMV_OK || like_me == all) return mine;
-    return many_fail(NULL, SPMV_E_FEATURE,
-                     "%d of %d ranks have no exchange: what they say of it tells why",
-                     all - like_me, all);
+    return ranks_fail(NULL, SPMV_E_FEATURE,
+                      "%d of %d ranks have no exchange: what they say of it tells why",
+                      all - like_me, all);
 }
 
 /* ---- threads -------------------------------------------------------------------------------- */
@@ -168,146 +169,146 @@ typedef struct place { /* where a rank may run */
 
 /* Counts the ranks of this host, and of them those that may run on cores of this one, itself among
  * both. Collective. */
-static spmv_status count_sharers(spmv_world *world, int *sharers) {
-    place mine, *all = malloc((size_t)world->size * sizeof *all);
+static spmv_status count_sharers(spmv_ranks *ranks, int *sharers) {
+    place mine, *all = malloc((size_t)ranks->size * sizeof *all);
     memset(&mine, 0, sizeof mine);
     gethostname(mine.host, sizeof mine.host - 1);
     sched_getaffinity(0, sizeof mine.cores, &mine.cores);
-    *sharers = world->here = 1;
+    *sharers = ranks->here = 1;
     spmv_status status =
-        many_agree(world, all ? SPMV_OK : many_fail(world, SPMV_E_NOMEM, "out of memory"));
-    if (status == SPMV_OK) status = world->by->gather(world->state, &mine, sizeof mine, all);
-    for (int r = 0; status == SPMV_OK && r < world->size; r++) {
+        ranks_agree(ranks, all ? SPMV_OK : ranks_fail(ranks, SPMV_E_NOMEM, "out of memory"));
+    if (status == SPMV_OK) status = ranks->by->gather(ranks->state, &mine, sizeof mine, all);
+    for (int r = 0; status == SPMV_OK && r < ranks->size; r++) {
         cpu_set_t both;
         CPU_AND(&both, &mine.cores, &all[r].cores);
-        if (r == world->rank || strcmp(all[r].host, mine.host) != 0) continue;
-        world->here++;
+        if (r == ranks->rank || strcmp(all[r].host, mine.host) != 0) continue;
+        ranks->here++;
         *sharers += CPU_COUNT(&both) > 0;
     }
     free(all);
     return status;
 }
 
-static spmv_status open_context(spmv_world *world, const spmv_ctx_opts *opts, int sharers) {
+static spmv_status open_context(spmv_ranks *ranks, const spmv_ctx_opts *opts, int sharers) {
     spmv_ctx_opts known = SPMV_OPTS(spmv_ctx_opts);
-    spmv_status status = many_read(world, "spmv_ctx_opts", &known, sizeof known, opts);
+    spmv_status status = ranks_read(ranks, "spmv_ctx_opts", &known, sizeof known, opts);
     if (status == SPMV_OK)
-        status = spmv_ctx_create(&known, &world->ctx);
+        status = spmv_ctx_create(&known, &ranks->ctx);
     else
         return status;
     if (status == SPMV_OK && !known.threads && sharers > 1 && !getenv("OMP_NUM_THREADS")) {
-        known.threads = spmv_ctx_threads(world->ctx) / sharers;
+        known.threads = spmv_ctx_threads(ranks->ctx) / sharers;
         if (known.threads < 1) known.threads = 1;
-        spmv_ctx_free(world->ctx);
-        world->ctx = NULL;
-        status = spmv_ctx_create(&known, &world->ctx);
+        spmv_ctx_free(ranks->ctx);
+        ranks->ctx = NULL;
+        status = spmv_ctx_create(&known, &ranks->ctx);
     }
     if (status == SPMV_OK) return status;
-    return many_fail(world, status, "%s", spmv_ctx_error(NULL));
+    return ranks_fail(ranks, status, "%s", spmv_ctx_error(NULL));
 }
 
-/* ---- the world ------------------------------------------------------------------------------ */
+/* ---- the ranks ------------------------------------------------------------------------------ */
 
 /* Opens the exchange, and what ranks need to tell each other why one of them failed. */
-static spmv_status open_exchange(spmv_world *world, const void *communicator) {
-    const spmv_exchange *by = world->by;
-    spmv_status status = by->open(communicator, &world->state, &world->rank, &world->size);
+static spmv_status open_exchange(spmv_ranks *ranks, const void *communicator) {
+    const spmv_exchange *by = ranks->by;
+    spmv_status status = by->open(communicator, &ranks->state, &ranks->rank, &ranks->size);
     if (status != SPMV_OK) {
-        world->by = NULL;
-        return many_fail(NULL, status, "the exchange '%s' cannot be opened: %s", by->name,
-                         spmv_strerror(status));
+        ranks->by = NULL;
+        return ranks_fail(NULL, status, "the exchange '%s' cannot be opened: %s", by->name,
+                          spmv_strerror(status));
     }
-    by->describe(world->mpi, sizeof world->mpi);
-    world->all = malloc((size_t)world->size * sizeof *world->all);
-    status = by->agree(world->state, world->all ? SPMV_OK : SPMV_E_NOMEM);
-    return status == SPMV_OK ? status : many_fail(NULL, status, "out of memory");
+    by->describe(ranks->mpi, sizeof ranks->mpi);
+    ranks->all = malloc((size_t)ranks->size * sizeof *ranks->all);
+    status = by->agree(ranks->state, ranks->all ? SPMV_OK : SPMV_E_NOMEM);
+    return status == SPMV_OK ? status : ranks_fail(NULL, status, "out of memory");
 }
 
-static spmv_status open_world(spmv_world *world, const void *communicator,
-                              const spmv_world_opts *opts) {
+static spmv_status open_world(spmv_ranks *ranks, const void *communicator,
+                              const spmv_ranks_opts *opts) {
     int sharers;
-    spmv_status status = open_exchange(world, communicator);
+    spmv_status status = open_exchange(ranks, communicator);
     if (status != SPMV_OK) return status;
-    status = count_sharers(world, &sharers);
-    if (status == SPMV_OK) status = many_agree(world, open_context(world, opts->context, sharers));
-    if (status != SPMV_OK) many_fail(NULL, status, "%s", world->mine.text);
+    status = count_sharers(ranks, &sharers);
+    if (status == SPMV_OK) status = ranks_agree(ranks, open_context(ranks, opts->context, sharers));
+    if (status != SPMV_OK) ranks_fail(NULL, status, "%s", ranks->mine.text);
     return status;
 }
 
-spmv_status spmv_world_create(const void *communicator, const spmv_world_opts *opts,
-                              spmv_world **out) {
+spmv_status spmv_ranks_create(const void *communicator, const spmv_ranks_opts *opts,
+                              spmv_ranks **out) {
     SPMV_DEFAULT_ENVIRONMENT;
-    spmv_world_opts known = SPMV_OPTS(spmv_world_opts);
-    if (!out) return many_fail(NULL, SPMV_E_ARG, "spmv_world_create: out is NULL");
+    spmv_ranks_opts known = SPMV_OPTS(spmv_ranks_opts);
+    if (!out) return ranks_fail(NULL, SPMV_E_ARG, "spmv_ranks_create: out is NULL");
     *out = NULL;
-    spmv_world *world = calloc(1, sizeof *world);
-    spmv_status status = many_read(NULL, "spmv_world_opts", &known, sizeof known, opts);
-    if (!world) status = many_fail(NULL, SPMV_E_NOMEM, "out of memory");
-    if (status == SPMV_OK) status = choose_exchange(world, communicator, known.exchange);
+    spmv_ranks *ranks = calloc(1, sizeof *ranks);
+    spmv_status status = ranks_read(NULL, "spmv_ranks_opts", &known, sizeof known, opts);
+    if (!ranks) status = ranks_fail(NULL, SPMV_E_NOMEM, "out of memory");
+    if (status == SPMV_OK) status = choose_exchange(ranks, communicator, known.exchange);
     status = agree_before(communicator, status);
     if (status == SPMV_OK && !communicator) {
-        status = world->by->begin(&communicator);
-        if (status != SPMV_OK) many_fail(NULL, status, "%s cannot be started", world->by->name);
-        world->began = status == SPMV_OK;
+        status = ranks->by->begin(&communicator);
+        if (status != SPMV_OK) ranks_fail(NULL, status, "%s cannot be started", ranks->by->name);
+        ranks->began = status == SPMV_OK;
     }
     if (status == SPMV_OK) {
-        status = open_world(world, communicator, &known);
-    } else if (world) {
-        world->by = NULL; /* it was not opened */
+        status = open_world(ranks, communicator, &known);
+    } else if (ranks) {
+        ranks->by = NULL; /* it was not opened */
     }
     if (status == SPMV_OK) {
-        *out = world;
-        failed_without_world = false;
+        *out = ranks;
+        failed_without_ranks = false;
     } else {
-        spmv_world_free(world);
+        spmv_ranks_free(ranks);
     }
     return status;
 }
 
 /* An MPI that was started cannot be unloaded: its library stays. */
-void spmv_world_free(spmv_world *world) {
-    if (!world) return;
-    spmv_ctx_free(world->ctx);
-    if (world->by) world->by->close(world->state);
-    if (world->by && world->began) world->by->end();
-    free(world->all);
-    free(world);
+void spmv_ranks_free(spmv_ranks *ranks) {
+    if (!ranks) return;
+    spmv_ctx_free(ranks->ctx);
+    if (ranks->by) ranks->by->close(ranks->state);
+    if (ranks->by && ranks->began) ranks->by->end();
+    free(ranks->all);
+    free(ranks);
 }
 
-void spmv_world_abort(spmv_world *world, int code) {
-    if (world) world->by->abort(world->state, code);
+void spmv_ranks_abort(spmv_ranks *ranks, int code) {
+    if (ranks) ranks->by->abort(ranks->state, code);
 }
 
-spmv_status spmv_world_gather(spmv_world *world, const void *mine, size_t bytes, void *all) {
-    if (!world || !mine || !all || bytes > INT32_MAX)
-        return many_fail(world, SPMV_E_ARG, "spmv_world_gather: %s",
-                         bytes > INT32_MAX ? "too many bytes" : "an argument is NULL");
-    const spmv_status status = world->by->gather(world->state, mine, bytes, all);
+spmv_status spmv_ranks_gather(spmv_ranks *ranks, const void *mine, size_t bytes, void *all) {
+    if (!ranks || !mine || !all || bytes > INT32_MAX)
+        return ranks_fail(ranks, SPMV_E_ARG, "spmv_ranks_gather: %s",
+                          bytes > INT32_MAX ? "too many bytes" : "an argument is NULL");
+    const spmv_status status = ranks->by->gather(ranks->state, mine, bytes, all);
     if (status == SPMV_OK) return status;
-    return many_fail(world, status, "the exchange '%s' failed", world->by->name);
+    return ranks_fail(ranks, status, "the exchange '%s' failed", ranks->by->name);
 }
 
-spmv_status spmv_world_deal(spmv_world *world, const void *out, const int64_t *out_bytes, void *in,
+spmv_status spmv_ranks_deal(spmv_ranks *ranks, const void *out, const int64_t *out_bytes, void *in,
                             const int64_t *in_bytes) {
-    if (!world || !out_bytes || !in_bytes)
-        return many_fail(world, SPMV_E_ARG, "spmv_world_deal: an argument is NULL");
-    const spmv_status status = world->by->deal(world->state, out, out_bytes, in, in_bytes);
+    if (!ranks || !out_bytes || !in_bytes)
+        return ranks_fail(ranks, SPMV_E_ARG, "spmv_ranks_deal: an argument is NULL");
+    const spmv_status status = ranks->by->deal(ranks->state, out, out_bytes, in, in_bytes);
     if (status == SPMV_OK) return status;
-    return many_fail(world, status, "the exchange '%s' failed", world->by->name);
+    return ranks_fail(ranks, status, "the exchange '%s' failed", ranks->by->name);
 }
 
-const char *spmv_world_mpi(const spmv_world *world) {
-    return world ? world->mpi : "";
+const char *spmv_ranks_mpi(const spmv_ranks *ranks) {
+    return ranks ? ranks->mpi : "";
 }
 
-int spmv_world_rank(const spmv_world *world) {
-    return world ? world->rank : 0;
+int spmv_ranks_rank(const spmv_ranks *ranks) {
+    return ranks ? ranks->rank : 0;
 }
 
-int spmv_world_size(const spmv_world *world) {
-    return world ? world->size : 0;
+int spmv_ranks_size(const spmv_ranks *ranks) {
+    return ranks ? ranks->size : 0;
 }
 
-spmv_ctx *spmv_world_ctx(const spmv_world *world) {
-    return world ? world->ctx : NULL;
+spmv_ctx *spmv_ranks_ctx(const spmv_ranks *ranks) {
+    return ranks ? ranks->ctx : NULL;
 }

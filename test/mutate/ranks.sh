@@ -1,5 +1,5 @@
 #!/bin/sh
-# ranks.sh BUILT RANKS WORDS...: runs ranks.c with so many ranks. src/many is compiled with it, under a sanitizer, so that
+# ranks.sh BUILT RANKS WORDS...: runs ranks.c with so many ranks. src/ranks is compiled with it, under a sanitizer, so that
 # memory that is not freed and accesses beyond its end are found as well. Compilers' caches make that take a second.
 set -eu
 built=$1 ranks=$2 objects=$1/ranks

@@ -306,7 +306,7 @@ class CBlocks(unittest.TestCase):
     """Each piece of C in a page is accepted by the compiler without a warning, between declarations of what it uses."""
     BEFORE = """
 #include <spmv.h>
-#include <spmv_many.h>
+#include <spmv_ranks.h>
 #include <stdio.h>
 typedef void *MPI_Comm;
 extern MPI_Comm MPI_COMM_WORLD;

@@ -37,7 +37,7 @@ endforeach()
 CPLUSPLUS = """
 #include <spmv.h>
 #include <spmv_bench.h>
-#include <spmv_many.h>
+#include <spmv_ranks.h>
 #include <cstdio>
 #include <vector>
 
@@ -56,16 +56,16 @@ int main() {
 
 MANY = """
 #include <mpi.h>
-#include <spmv_many.h>
+#include <spmv_ranks.h>
 #include <stdio.h>
 
 int main(int argc, char **argv) {
     MPI_Comm comm = MPI_COMM_WORLD;
-    spmv_world *world = NULL;
+    spmv_ranks *world = NULL;
     MPI_Init(&argc, &argv);
-    if (spmv_world_create(&comm, NULL, &world)) puts(spmv_world_error(NULL));
-    printf("%d ranks\\n", spmv_world_size(world));
-    spmv_world_free(world);
+    if (spmv_ranks_create(&comm, NULL, &world)) puts(spmv_ranks_error(NULL));
+    printf("%d ranks\\n", spmv_ranks_size(world));
+    spmv_ranks_free(world);
     MPI_Finalize();
 }
 """

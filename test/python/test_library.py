@@ -25,7 +25,7 @@ class Names(unittest.TestCase):
     """Both libraries define what the installed headers declare, and nothing else that a program could collide with."""
 
     def setUp(self):
-        done = run("printf '#include <spmv_many.h>\n#include <spmv_bench.h>\n#include <spmv_pieces.h>\n' | " + COMPILER + " -E -P -Iinclude -x c -", ROOT)
+        done = run("printf '#include <spmv_ranks.h>\n#include <spmv_bench.h>\n#include <spmv_pieces.h>\n' | " + COMPILER + " -E -P -Iinclude -x c -", ROOT)
         self.declared = set(re.findall(r"\b(spmv_\w+)\(", done.stdout))
         self.assertIn("spmv_exec", self.declared)
 

@@ -74,7 +74,7 @@ static int memory_file(const char *name, unsigned flags) {
 static char *seen, *last_seen;
 
 static int64_t entries_of(const mpi_link *link) {
-    return link->replicates ? link->halo->first_col[link->world->size] : link->halo->received;
+    return link->replicates ? link->halo->first_col[link->ranks->size] : link->halo->received;
 }
 
 /* Returns an entry of the halo in x as a link has it. */
@@ -143,7 +143,7 @@ static spmv_status finish_faulty(void *memory) {
     const int64_t last = link->halo->received - 1;
     if (!is_of_x(link)) return status;
     memcpy(seen, latest(memory), bytes);
-    if (has("index") && link->replicates && last > 0 && link->world->rank == link->world->size - 1)
+    if (has("index") && link->replicates && last > 0 && link->ranks->rank == link->ranks->size - 1)
         memcpy(entry(link, seen, last), entry(link, seen, last - 1), link->row_bytes);
     if (has("swapped")) swap_peers(link);
     if (has("late")) swap_bytes(seen, last_seen, bytes); /* as without a wait */

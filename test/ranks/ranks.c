@@ -15,7 +15,7 @@
 #include <math.h>
 #include <mpi.h>
 #include <sched.h>
-#include <spmv_many.h>
+#include <spmv_ranks.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,7 +34,7 @@ typedef struct scene { /* a matrix that every rank has as a whole */
 } scene;
 
 #ifdef OTHER_MPI
-/* What spmv_world_create is told of this MPI. */
+/* What spmv_ranks_create is told of this MPI. */
 int MPI_Get_library_version(char *words, int *length) {
     strcpy(words, "Another MPI 1.0");
     *length = (int)strlen(words);
@@ -42,7 +42,7 @@ int MPI_Get_library_version(char *words, int *length) {
 }
 #endif
 
-static spmv_world *world;
+static spmv_ranks *ranks;
 static int rank, size, passed, failed, skipped;
 static int64_t nan_at = -1;    /* the entry of x that is NaN */
 static const int64_t *numbers; /* of own rows of the matrix that is tried; NULL: in a block */
@@ -66,7 +66,7 @@ static void count(int ok, const char *what, const char *of) {
     }
     failed++;
     if (rank == 0) printf("FAIL %s: %s, %d ranks\n", of, what, size);
-    if (!ok && *spmv_world_error(world)) printf("     %s\n", spmv_world_error(world));
+    if (!ok && *spmv_ranks_error(ranks)) printf("     %s\n", spmv_ranks_error(ranks));
 }
 
 /* ---- the reference -------------------------------------------------------------------------- */
@@ -104,16 +104,16 @@ typedef struct product {
     uint64_t seed;
 } product;
 
-static int64_t row_at(const spmv_many_facts *f, int64_t i) {
+static int64_t row_at(const spmv_ranks_facts *f, int64_t i) {
     return numbers ? numbers[i] : f->first_row + i;
 }
 
-static int64_t col_at(const spmv_many_facts *f, int64_t j) {
+static int64_t col_at(const spmv_ranks_facts *f, int64_t j) {
     return numbers && is_square ? numbers[j] : f->first_col + j;
 }
 
 /* Returns where each row of the matrix is among own ones, malloc'd; -1: it is another rank's. */
-static int64_t *places_of(const scene *s, const spmv_many_facts *f) {
+static int64_t *places_of(const scene *s, const spmv_ranks_facts *f) {
     int64_t *at = malloc((size_t)s->rows * sizeof *at + 1);
     for (int64_t i = 0; i < s->rows; i++) at[i] = -1;
     for (int64_t i = 0; i < f->own_rows; i++) at[row_at(f, i)] = i;
@@ -121,7 +121,7 @@ static int64_t *places_of(const scene *s, const spmv_many_facts *f) {
 }
 
 /* Says whether own rows of y are right, within what rounding can do. */
-static int is_right(const scene *s, const spmv_many_facts *f, const product *p, const void *y) {
+static int is_right(const scene *s, const spmv_ranks_facts *f, const product *p, const void *y) {
     const double eps = p->precision == SPMV_F32 ? 0x1p-23 : 0x1p-52;
     long double *sum = calloc((size_t)(f->own_rows * p->k) + 1, 2 * sizeof *sum);
     long double *mass = sum + f->own_rows * p->k;
@@ -149,9 +149,9 @@ static int is_right(const scene *s, const spmv_many_facts *f, const product *p, 
     return right;
 }
 
-static spmv_status multiply(const spmv_many_plan *plan, const product *p, const void *x, void *y) {
+static spmv_status multiply(const spmv_ranks_plan *plan, const product *p, const void *x, void *y) {
     const float alpha = (float)p->alpha, beta = (float)p->beta;
-    if (p->k == 1) return spmv_many_exec(plan, p->alpha, x, p->beta, y);
+    if (p->k == 1) return spmv_ranks_exec(plan, p->alpha, x, p->beta, y);
     spmv_call call = SPMV_OPTS(spmv_call);
     if (p->precision == SPMV_F64)
         call.alpha = &p->alpha, call.beta = &p->beta;
@@ -161,10 +161,10 @@ static spmv_status multiply(const spmv_many_plan *plan, const product *p, const 
     call.y = call.z = y;
     call.k = p->k;
     call.layout = SPMV_ROWS;
-    return spmv_many_apply(plan, &call);
+    return spmv_ranks_apply(plan, &call);
 }
 
-static int try_product(const scene *s, const spmv_many_facts *f, const spmv_many_plan *plan,
+static int try_product(const scene *s, const spmv_ranks_facts *f, const spmv_ranks_plan *plan,
                        const product *p) {
     void *x = malloc((size_t)(f->own_cols * p->k) * sizeof(double) + 1);
     void *y = malloc((size_t)(f->own_rows * p->k) * sizeof(double) + 1);
@@ -192,7 +192,7 @@ static int try_product(const scene *s, const spmv_many_facts *f, const spmv_many
     return on_all(right);
 }
 
-static spmv_many_halo halo = SPMV_HALO_LISTS; /* that plans are made with; -h replicate */
+static spmv_ranks_halo halo = SPMV_HALO_LISTS; /* that plans are made with; -h replicate */
 
 /* In the order of rows, and in them of columns. */
 static int by_place(const void *a, const void *b) {
@@ -208,11 +208,11 @@ static int64_t least_split(const scene *s) {
 }
 
 /* Gives a loaded matrix, in blocks, the values of s, which has each place once, in their order. */
-static int renew(const scene *s, spmv_many_mat *mat) {
-    spmv_many_facts f = SPMV_OPTS(spmv_many_facts);
+static int renew(const scene *s, spmv_ranks_mat *mat) {
+    spmv_ranks_facts f = SPMV_OPTS(spmv_ranks_facts);
     int64_t *length = calloc((size_t)s->rows + 1, sizeof *length), n = 0;
     double *values = malloc((size_t)s->nnz * sizeof *values + 1);
-    spmv_many_mat_info(mat, &f);
+    spmv_ranks_mat_info(mat, &f);
     for (int64_t e = 0; e < s->nnz; e++) length[s->row[e]]++;
     for (int split = 0; split < 2; split++)
         for (int64_t e = 0; e < s->nnz; e++) {
@@ -221,7 +221,7 @@ static int renew(const scene *s, spmv_many_mat *mat) {
             const int mine = at >= 0 && at < (is_split ? f.own_cols : f.own_rows);
             if (is_split == split && mine) values[n++] = s->value[e];
         }
-    const int done = n == f.own_nnz && spmv_many_mat_set_values(mat, values) == SPMV_OK;
+    const int done = n == f.own_nnz && spmv_ranks_mat_set_values(mat, values) == SPMV_OK;
     free(length);
     free(values);
     return done;
@@ -231,24 +231,24 @@ static const scene *renewed; /* the matrix that is tried, with other values; NUL
 
 /* Says whether all products of a plan are right. */
 enum { RIGHT = 1, UNSUITABLE = -1 };
-static int try_plan(const scene *s, spmv_many_mat *mat, const char *kernel, spmv_precision p,
+static int try_plan(const scene *s, spmv_ranks_mat *mat, const char *kernel, spmv_precision p,
                     int64_t vectors) {
     static const double scalars[][2] = {{1, 0}, {2, -1}, {0, 1}};
-    spmv_many_facts f = SPMV_OPTS(spmv_many_facts);
+    spmv_ranks_facts f = SPMV_OPTS(spmv_ranks_facts);
     spmv_plan_opts opts = SPMV_OPTS(spmv_plan_opts);
-    spmv_many_plan *plan = NULL;
+    spmv_ranks_plan *plan = NULL;
     int right = RIGHT;
     opts.kernel = kernel;
     opts.precision = p;
     opts.vectors = vectors;
     opts.layout = vectors > 1 ? SPMV_ROWS : 0;
     opts.expected_calls = 1;
-    numbers = spmv_many_mat_numbers(mat);
+    numbers = spmv_ranks_mat_numbers(mat);
     is_square = s->rows == s->cols;
-    if (spmv_many_mat_set_halo(mat, halo) != SPMV_OK) return 0;
-    const spmv_status status = spmv_many_plan_create(mat, &opts, &plan);
+    if (spmv_ranks_mat_set_halo(mat, halo) != SPMV_OK) return 0;
+    const spmv_status status = spmv_ranks_plan_create(mat, &opts, &plan);
     if (status != SPMV_OK) return status == SPMV_E_UNSUITABLE ? UNSUITABLE : 0;
-    if (spmv_many_mat_info(mat, &f) != SPMV_OK) right = 0;
+    if (spmv_ranks_mat_info(mat, &f) != SPMV_OK) right = 0;
     for (uint64_t c = 0; c < 3; c++) {
         const product one = {p, scalars[c][0], scalars[c][1], vectors, 10 * c};
         right &= try_product(s, &f, plan, &one);
@@ -262,7 +262,7 @@ static int try_plan(const scene *s, spmv_many_mat *mat, const char *kernel, spmv
         right &= renew(renewed, mat) && try_product(renewed, &f, plan, &again);
         right &= renew(s, mat) && try_product(s, &f, plan, &again);
     }
-    spmv_many_plan_free(plan);
+    spmv_ranks_plan_free(plan);
     return right;
 }
 
@@ -290,7 +290,7 @@ static void add(scene *s, int64_t i, int64_t j, double value) {
 static int read_scene(const char *source, scene *s) {
     spmv_mat *mat = NULL;
     spmv_coo_view coo = SPMV_OPTS(spmv_coo_view);
-    if (spmv_mat_load(spmv_world_ctx(world), source, NULL, &mat) != SPMV_OK) return 0;
+    if (spmv_mat_load(spmv_ranks_ctx(ranks), source, NULL, &mat) != SPMV_OK) return 0;
     const int lent = spmv_mat_entries(mat, &coo) == SPMV_OK;
     *s = (scene){.name = source, .rows = coo.rows, .cols = coo.cols};
     scene_alloc(s, 2 * coo.nnz);
@@ -335,7 +335,7 @@ static void count_plan(int result, const char *what, const char *of, const char 
 }
 
 /* Says whether the ranks' facts add up to those of the whole: what is sent is received. */
-static int facts_add_up(const scene *s, const spmv_many_facts *f) {
+static int facts_add_up(const scene *s, const spmv_ranks_facts *f) {
     enum { SUMS = 7, MOST = 2 };
     const int64_t mine[SUMS] = {f->own_rows, f->own_cols,      f->own_nnz, f->received,
                                 f->sent,     f->receives_from, f->sends_to};
@@ -352,7 +352,7 @@ static int facts_add_up(const scene *s, const spmv_many_facts *f) {
 /* Says whether own rows begin where the entries of all rows before are as near as can be to the
  * share of the ranks before. Entries of a split row count in the row with their column's number, if
  * the matrix is square. */
-static int begins_evenly(const scene *s, const spmv_many_facts *f) {
+static int begins_evenly(const scene *s, const spmv_ranks_facts *f) {
     int64_t *length = calloc((size_t)s->rows + 1, sizeof *length);
     int64_t *before = calloc((size_t)s->rows + 1, sizeof *before);
     for (int64_t e = 0; e < s->nnz; e++) length[s->row[e]]++;
@@ -373,22 +373,22 @@ static int begins_evenly(const scene *s, const spmv_many_facts *f) {
 
 static void try_source(const char *source, spmv_partition partition, const char *kernel) {
     scene s = {0};
-    spmv_many_mat *mat = NULL;
-    spmv_many_load_opts opts = SPMV_OPTS(spmv_many_load_opts);
+    spmv_ranks_mat *mat = NULL;
+    spmv_ranks_load_opts opts = SPMV_OPTS(spmv_ranks_load_opts);
     opts.partition = partition;
     const int read = read_scene(source, &s);
-    const spmv_status status = spmv_many_mat_load(world, source, &opts, &mat);
+    const spmv_status status = spmv_ranks_mat_load(ranks, source, &opts, &mat);
     count(read && status == SPMV_OK, "load", source);
     if (status == SPMV_OK) {
-        spmv_many_facts f = SPMV_OPTS(spmv_many_facts);
-        count(spmv_many_mat_info(mat, &f) == SPMV_OK && facts_add_up(&s, &f), "facts", source);
+        spmv_ranks_facts f = SPMV_OPTS(spmv_ranks_facts);
+        count(spmv_ranks_mat_info(mat, &f) == SPMV_OK && facts_add_up(&s, &f), "facts", source);
         sort_scene(&s);
         if (partition == SPMV_BY_NONZEROS) count(begins_evenly(&s, &f), "blocks", source);
         count_plan(try_plan(&s, mat, kernel, SPMV_F64, 1), "f64", source, kernel);
         count_plan(try_plan(&s, mat, kernel, SPMV_F32, 1), "f32", source, kernel);
         count_plan(try_plan(&s, mat, kernel, SPMV_F64, 3), "three vectors", source, kernel);
     }
-    spmv_many_mat_free(mat);
+    spmv_ranks_mat_free(mat);
     scene_free(&s);
 }
 
@@ -403,9 +403,9 @@ static scene with_other_values(const scene *s) {
 /* Plans go on when their matrix gets other values, and then its own ones again. */
 static void try_renewed(const char *source) {
     scene s = {0};
-    spmv_many_mat *mat = NULL;
+    spmv_ranks_mat *mat = NULL;
     const int read = read_scene(source, &s);
-    count(read && spmv_many_mat_load(world, source, NULL, &mat) == SPMV_OK, "load", source);
+    count(read && spmv_ranks_mat_load(ranks, source, NULL, &mat) == SPMV_OK, "load", source);
     if (read && mat) {
         sort_scene(&s);
         const scene other = with_other_values(&s);
@@ -416,7 +416,7 @@ static void try_renewed(const char *source) {
         renewed = NULL;
         free(other.value);
     }
-    spmv_many_mat_free(mat);
+    spmv_ranks_mat_free(mat);
     scene_free(&s);
 }
 
@@ -424,11 +424,11 @@ static void try_renewed(const char *source) {
  * of a halo, and while plans of both are there. */
 static void try_halo_in_turn(const char *source, int first) {
     scene s = {0};
-    spmv_many_mat *mat = NULL;
-    spmv_many_plan *kept = NULL;
-    const spmv_many_halo before = halo;
+    spmv_ranks_mat *mat = NULL;
+    spmv_ranks_plan *kept = NULL;
+    const spmv_ranks_halo before = halo;
     const int read = read_scene(source, &s);
-    count(read && spmv_many_mat_load(world, source, NULL, &mat) == SPMV_OK, "load", source);
+    count(read && spmv_ranks_mat_load(ranks, source, NULL, &mat) == SPMV_OK, "load", source);
     if (read && mat) {
         sort_scene(&s);
         const scene other = with_other_values(&s);
@@ -438,13 +438,13 @@ static void try_halo_in_turn(const char *source, int first) {
             halo = (k + first) % 2 ? SPMV_HALO_LISTS : SPMV_HALO_REPLICATE;
             if (k == 2) count(renew(&s, mat), "its own values", source);
             count(try_plan(now, mat, "csr_rows", SPMV_F64, 1) == RIGHT, "product in turn", source);
-            if (k == 0) count(spmv_many_plan_create(mat, NULL, &kept) == SPMV_OK, "plan", source);
+            if (k == 0) count(spmv_ranks_plan_create(mat, NULL, &kept) == SPMV_OK, "plan", source);
         }
         free(other.value);
     }
     halo = before;
-    spmv_many_plan_free(kept);
-    spmv_many_mat_free(mat);
+    spmv_ranks_plan_free(kept);
+    spmv_ranks_mat_free(mat);
     scene_free(&s);
 }
 
@@ -457,7 +457,7 @@ static void try_nan(void) {
 
 /* Says whether an alpha that is not finite made own rows NaN that have no entries, and left no
  * finite number. */
-static int has_none_finite(const scene *s, const spmv_many_facts *f, int64_t k, const double *y) {
+static int has_none_finite(const scene *s, const spmv_ranks_facts *f, int64_t k, const double *y) {
     int64_t *at = places_of(s, f), *length = calloc((size_t)f->own_rows + 1, sizeof *length);
     int right = 1;
     for (int64_t e = 0; e < s->nnz; e++)
@@ -471,21 +471,21 @@ static int has_none_finite(const scene *s, const spmv_many_facts *f, int64_t k, 
 
 static void try_alpha(const char *source, const char *kernel, int64_t k) {
     scene s = {0};
-    spmv_many_mat *mat = NULL;
-    spmv_many_plan *plan = NULL;
-    spmv_many_facts f = SPMV_OPTS(spmv_many_facts);
+    spmv_ranks_mat *mat = NULL;
+    spmv_ranks_plan *plan = NULL;
+    spmv_ranks_facts f = SPMV_OPTS(spmv_ranks_facts);
     spmv_plan_opts opts = SPMV_OPTS(spmv_plan_opts);
     opts.kernel = kernel;
     opts.vectors = k;
     opts.layout = SPMV_ROWS;
     int right = read_scene(source, &s) &&
-                spmv_many_mat_load(world, source, NULL, &mat) == SPMV_OK &&
-                spmv_many_plan_create(mat, &opts, &plan) == SPMV_OK &&
-                spmv_many_mat_info(mat, &f) == SPMV_OK;
+                spmv_ranks_mat_load(ranks, source, NULL, &mat) == SPMV_OK &&
+                spmv_ranks_plan_create(mat, &opts, &plan) == SPMV_OK &&
+                spmv_ranks_mat_info(mat, &f) == SPMV_OK;
     double *x = malloc((size_t)(f.own_cols * k) * sizeof *x + 1);
     double *y = calloc((size_t)(f.own_rows * k) + 1, sizeof *y);
     for (int64_t n = 0; n < f.own_cols * k; n++) x[n] = 1;
-    numbers = right ? spmv_many_mat_numbers(mat) : NULL;
+    numbers = right ? spmv_ranks_mat_numbers(mat) : NULL;
     for (int n = 0; right && n < 4; n++) {
         const product p = {SPMV_F64, n & 1 ? NAN : INFINITY, n & 2 ? -1 : 0, k, 0};
         for (int64_t i = 0; i < f.own_rows * k; i++) y[i] = 1;
@@ -495,8 +495,8 @@ static void try_alpha(const char *source, const char *kernel, int64_t k) {
     count(right, "alpha that is not finite", kernel);
     free(x);
     free(y);
-    spmv_many_plan_free(plan);
-    spmv_many_mat_free(mat);
+    spmv_ranks_plan_free(plan);
+    spmv_ranks_mat_free(mat);
     scene_free(&s);
 }
 
@@ -511,14 +511,14 @@ static uint64_t sum_of(int64_t i, int64_t j, double value) {
 }
 
 /* Says whether own entries are those of the whole matrix in own rows. */
-static int has_own_entries(const scene *s, const spmv_many_mat *mat) {
-    spmv_many_facts f = SPMV_OPTS(spmv_many_facts);
+static int has_own_entries(const scene *s, const spmv_ranks_mat *mat) {
+    spmv_ranks_facts f = SPMV_OPTS(spmv_ranks_facts);
     spmv_coo_view own = SPMV_OPTS(spmv_coo_view);
     uint64_t wanted = 0, got = 0;
     int64_t n = 0;
-    if (spmv_many_mat_info(mat, &f) != SPMV_OK || spmv_many_mat_entries(mat, &own) != SPMV_OK)
+    if (spmv_ranks_mat_info(mat, &f) != SPMV_OK || spmv_ranks_mat_entries(mat, &own) != SPMV_OK)
         return 0;
-    numbers = spmv_many_mat_numbers(mat);
+    numbers = spmv_ranks_mat_numbers(mat);
     int64_t *at = places_of(s, &f);
     for (int64_t e = 0; e < s->nnz; e++) {
         if (at[s->row[e]] < 0) continue;
@@ -555,14 +555,14 @@ static int32_t *scattered(int64_t rows) {
 }
 
 /* Only rank 0 has a partition. */
-static spmv_status load_by(const char *source, int by, int64_t rows, spmv_many_mat **mat) {
-    spmv_many_load_opts opts = SPMV_OPTS(spmv_many_load_opts);
+static spmv_status load_by(const char *source, int by, int64_t rows, spmv_ranks_mat **mat) {
+    spmv_ranks_load_opts opts = SPMV_OPTS(spmv_ranks_load_opts);
     int32_t *owner = rank == 0 ? scattered(rows) : NULL;
     opts.partition = (spmv_partition)by;
     opts.keep_entries = 1;
     opts.owner = by == SPMV_BY_OWNERS ? owner : NULL;
     opts.owners = rows;
-    const spmv_status status = spmv_many_mat_load(world, source, &opts, mat);
+    const spmv_status status = spmv_ranks_mat_load(ranks, source, &opts, mat);
     free(owner);
     return status;
 }
@@ -574,29 +574,29 @@ static void try_reading(const char *source) {
     spmv_mat *alone = NULL;
     spmv_stats wanted = SPMV_OPTS(spmv_stats);
     char words[400] = "";
-    spmv_ctx *ctx = spmv_world_ctx(world);
+    spmv_ctx *ctx = spmv_ranks_ctx(ranks);
     const int read = read_scene(source, &s);
     spmv_status right = spmv_mat_load(ctx, source, NULL, &alone);
     if (right == SPMV_OK) right = spmv_mat_stats(alone, &wanted);
     snprintf(words, sizeof words, "%s",
              right == SPMV_OK ? spmv_ctx_note(ctx) : spmv_ctx_error(ctx));
     for (int by = SPMV_BY_NONZEROS; by <= SPMV_BY_OWNERS; by++) {
-        spmv_many_mat *mat = NULL;
+        spmv_ranks_mat *mat = NULL;
         spmv_stats stats = SPMV_OPTS(spmv_stats);
         if (by == SPMV_BY_METIS || by == SPMV_BY_SCOTCH) continue; /* try_partitions */
         const spmv_status status = load_by(source, by, s.rows, &mat);
         count(status == right, "status", source);
         if (right != SPMV_OK || !read) {
-            count(strncmp(spmv_world_error(world), words, sizeof words - 1) == 0, words, source);
+            count(strncmp(spmv_ranks_error(ranks), words, sizeof words - 1) == 0, words, source);
         } else if (status == SPMV_OK) {
-            count(spmv_many_mat_stats(mat, &stats) == SPMV_OK && same_stats(&stats, &wanted),
+            count(spmv_ranks_mat_stats(mat, &stats) == SPMV_OK && same_stats(&stats, &wanted),
                   "statistics", source);
             count(has_own_entries(&s, mat), "entries", source);
             count(strncmp(spmv_ctx_note(ctx), words, sizeof words - 1) == 0, "notes", source);
             if (is_finite(&s))
                 count(try_plan(&s, mat, "csr_rows", SPMV_F64, 1) == RIGHT, "product", source);
         }
-        spmv_many_mat_free(mat);
+        spmv_ranks_mat_free(mat);
     }
     spmv_mat_free(alone);
     scene_free(&s);
@@ -606,24 +606,24 @@ extern __attribute__((weak)) int scarce_asked, scarce_at; /* scarce.h */
 
 /* Each time that rank 1 asks for memory until there is a plan, it gets none: all ranks are told
  * which had none, and go on. */
-static void try_scarce_of(const char *source, int64_t rows, int by, spmv_many_halo kind) {
+static void try_scarce_of(const char *source, int64_t rows, int by, spmv_ranks_halo kind) {
     for (int n = 1;; n++) {
-        spmv_many_mat *mat = NULL;
-        spmv_many_plan *plan = NULL;
+        spmv_ranks_mat *mat = NULL;
+        spmv_ranks_plan *plan = NULL;
         scarce_asked = 0;
         scarce_at = rank == 1 ? n : 0;
         spmv_status status = load_by(source, by, rows, &mat);
-        if (status == SPMV_OK) status = spmv_many_mat_set_halo(mat, kind);
-        if (status == SPMV_OK) status = spmv_many_plan_create(mat, NULL, &plan);
+        if (status == SPMV_OK) status = spmv_ranks_mat_set_halo(mat, kind);
+        if (status == SPMV_OK) status = spmv_ranks_plan_create(mat, NULL, &plan);
         const int had_all = on_all(!scarce_at || scarce_asked < scarce_at);
-        const char *said = spmv_world_error(world);
+        const char *said = spmv_ranks_error(ranks);
         scarce_at = 0;
         count(had_all ? status == SPMV_OK && n > 20
                       : status == SPMV_E_NOMEM && strstr(said, "rank 1: out of memory") &&
                             !strstr(said, "rank 0: rank 1:"), /* once */
               "no memory", source);
-        spmv_many_plan_free(plan);
-        spmv_many_mat_free(mat);
+        spmv_ranks_plan_free(plan);
+        spmv_ranks_mat_free(mat);
         if (had_all) return;
     }
 }
@@ -642,11 +642,11 @@ static void try_partitions(const char *source) {
     scene s = {0};
     count(read_scene(source, &s), "read", source);
     for (int by = SPMV_BY_METIS; by <= SPMV_BY_OWNERS; by++) {
-        spmv_many_mat *mat = NULL;
-        spmv_many_facts f = SPMV_OPTS(spmv_many_facts);
+        spmv_ranks_mat *mat = NULL;
+        spmv_ranks_facts f = SPMV_OPTS(spmv_ranks_facts);
         const spmv_status status = load_by(source, by, s.rows, &mat);
         if (s.rows != s.cols && by != SPMV_BY_OWNERS) {
-            count(status == SPMV_E_ARG && strstr(spmv_world_error(world), "square matrices"),
+            count(status == SPMV_E_ARG && strstr(spmv_ranks_error(ranks), "square matrices"),
                   "refused", source);
             continue;
         }
@@ -656,16 +656,16 @@ static void try_partitions(const char *source) {
         }
         count(status == SPMV_OK, "load", source);
         if (status != SPMV_OK) continue;
-        spmv_many_mat_info(mat, &f);
+        spmv_ranks_mat_info(mat, &f);
         count(has_own_entries(&s, mat), "entries", source);
-        numbers = spmv_many_mat_numbers(mat);
+        numbers = spmv_ranks_mat_numbers(mat);
         int ascend = numbers != NULL;
         for (int64_t i = 1; ascend && i < f.own_rows; i++) ascend = numbers[i - 1] < numbers[i];
         count(ascend, "numbers ascend", source);
         count(try_plan(&s, mat, "auto", SPMV_F64, 1) == RIGHT, "f64", source);
         count(try_plan(&s, mat, "csr_rows", SPMV_F32, 1) == RIGHT, "f32", source);
         count(try_plan(&s, mat, "csr_rows", SPMV_F64, 3) == RIGHT, "three vectors", source);
-        spmv_many_mat_free(mat);
+        spmv_ranks_mat_free(mat);
     }
     scene_free(&s);
 }
@@ -687,19 +687,19 @@ static double most_resident(void) {
  * room. A rank that had all entries of the matrix would have more. */
 static void try_bytes(const char *source) {
     const double room = 16e6;
-    spmv_many_mat *mat = NULL;
-    spmv_many_load_opts opts = SPMV_OPTS(spmv_many_load_opts);
-    spmv_many_facts f = SPMV_OPTS(spmv_many_facts);
+    spmv_ranks_mat *mat = NULL;
+    spmv_ranks_load_opts opts = SPMV_OPTS(spmv_ranks_load_opts);
+    spmv_ranks_facts f = SPMV_OPTS(spmv_ranks_facts);
     opts.keep_entries = 1;
     most_resident();
     const double before = most_resident();
-    count(spmv_many_mat_load(world, source, &opts, &mat) == SPMV_OK, "load", source);
+    count(spmv_ranks_mat_load(ranks, source, &opts, &mat) == SPMV_OK, "load", source);
     const double took = most_resident() - before;
-    spmv_many_mat_info(mat, &f);
+    spmv_ranks_mat_info(mat, &f);
     const double most = 1.3 * (28.0 * (double)f.own_nnz + 16.0 * (double)f.own_rows) + room;
     if (took > most) printf("rank %d: %.1f MB, not %.1f\n", rank, 1e-6 * took, 1e-6 * most);
     count(took <= most && most < 16.0 * (double)f.nnz + 12.0 * (double)f.own_nnz, "memory", source);
-    spmv_many_mat_free(mat);
+    spmv_ranks_mat_free(mat);
 }
 
 /* ---- own rows ------------------------------------------------------------------------------- */
@@ -724,7 +724,7 @@ static int64_t block(int r, int without) {
 }
 
 /* Rank 0 has no rows, and the last one no entry of x. */
-static spmv_status make_own(const scene *s, spmv_precision p, spmv_many_mat **out) {
+static spmv_status make_own(const scene *s, spmv_precision p, spmv_ranks_mat **out) {
     const int64_t first = block(rank, 0), end = block(rank + 1, 0);
     const int64_t rows = size > 1 ? end - first : ROWS, nnz = rows * EACH;
     int64_t *ptr = malloc(((size_t)rows + 1) * sizeof *ptr);
@@ -735,39 +735,39 @@ static spmv_status make_own(const scene *s, spmv_precision p, spmv_many_mat **ou
         idx[k] = s->col[first * EACH + k];
         put(values, k, s->value[first * EACH + k], p);
     }
-    const spmv_many_rows own = {.size = sizeof own,
-                                .rows = rows,
-                                .cols = size > 1 ? block(rank + 1, size - 1) - block(rank, size - 1)
-                                                 : ROWS,
-                                .nnz = nnz,
-                                .ptr = ptr,
-                                .idx = idx,
-                                .values = values,
-                                .precision = p};
-    const spmv_status status = spmv_many_mat_create(world, &own, out);
+    const spmv_ranks_rows own = {
+        .size = sizeof own,
+        .rows = rows,
+        .cols = size > 1 ? block(rank + 1, size - 1) - block(rank, size - 1) : ROWS,
+        .nnz = nnz,
+        .ptr = ptr,
+        .idx = idx,
+        .values = values,
+        .precision = p};
+    const spmv_status status = spmv_ranks_mat_create(ranks, &own, out);
     free(ptr);
     free(idx);
     free(values);
     return status;
 }
 
-static spmv_status renew_own(spmv_many_mat *mat, const scene *s, spmv_precision p) {
-    spmv_many_facts f = SPMV_OPTS(spmv_many_facts);
-    spmv_many_mat_info(mat, &f);
+static spmv_status renew_own(spmv_ranks_mat *mat, const scene *s, spmv_precision p) {
+    spmv_ranks_facts f = SPMV_OPTS(spmv_ranks_facts);
+    spmv_ranks_mat_info(mat, &f);
     void *values = malloc((size_t)f.own_nnz * sizeof(double) + 1);
     for (int64_t k = 0; k < f.own_nnz; k++) put(values, k, s->value[f.first_row * EACH + k], p);
-    const spmv_status status = spmv_many_mat_set_values(mat, values);
+    const spmv_status status = spmv_ranks_mat_set_values(mat, values);
     free(values);
     return status;
 }
 
 static void try_own_rows(spmv_precision p) {
     scene s = own_scene(1), other = own_scene(2);
-    spmv_many_mat *mat = NULL;
+    spmv_ranks_mat *mat = NULL;
     count(make_own(&s, p, &mat) == SPMV_OK, "create", s.name);
     if (mat) {
-        spmv_many_facts f = SPMV_OPTS(spmv_many_facts);
-        count(spmv_many_mat_info(mat, &f) == SPMV_OK && f.rows == ROWS && f.cols == ROWS &&
+        spmv_ranks_facts f = SPMV_OPTS(spmv_ranks_facts);
+        count(spmv_ranks_mat_info(mat, &f) == SPMV_OK && f.rows == ROWS && f.cols == ROWS &&
                   f.nnz == ROWS * EACH && f.local_nnz + f.remote_nnz == f.own_nnz &&
                   (size == 1 || rank || f.own_rows == 0),
               "facts", s.name);
@@ -779,7 +779,7 @@ static void try_own_rows(spmv_precision p) {
         count(try_plan(&other, mat, "csr_balanced", p, 1) == RIGHT, "product of new values",
               s.name);
     }
-    spmv_many_mat_free(mat);
+    spmv_ranks_mat_free(mat);
     scene_free(&s);
     scene_free(&other);
 }
@@ -812,7 +812,7 @@ static int is_whole(const array *a, spmv_precision p) {
 }
 
 /* Leading dimensions differ between x, y, z and ranks; y is z or apart; scalars may be left out. */
-static int try_operands_of(const scene *s, const spmv_many_facts *f, const spmv_many_plan *plan,
+static int try_operands_of(const scene *s, const spmv_ranks_facts *f, const spmv_ranks_plan *plan,
                            product p, uint64_t draw) {
     static const double scalars[] = {1, -0.5, 0};
     const uint64_t own = draw + 31 * (uint64_t)rank;
@@ -846,7 +846,7 @@ static int try_operands_of(const scene *s, const spmv_many_facts *f, const spmv_
                             .ldy = gap[apart ? 2 : 1] ? y.ld : 0,
                             .ldz = gap[1] ? z.ld : 0,
                             .layout = SPMV_ROWS};
-    int right = spmv_many_apply(plan, &call) == SPMV_OK;
+    int right = spmv_ranks_apply(plan, &call) == SPMV_OK;
     for (int64_t n = 0; n < f->own_rows * p.k; n++)
         put(packed, n, get(z.at, n / p.k * z.ld + n % p.k, p.precision), p.precision);
     right &= is_right(s, f, &p, packed) && is_whole(&x, p.precision) && is_whole(&y, p.precision) &&
@@ -860,22 +860,22 @@ static int try_operands_of(const scene *s, const spmv_many_facts *f, const spmv_
 
 static void try_operands(const char *source, spmv_precision precision, int64_t vectors) {
     scene s = {0};
-    spmv_many_mat *mat = NULL;
-    spmv_many_facts f = SPMV_OPTS(spmv_many_facts);
+    spmv_ranks_mat *mat = NULL;
+    spmv_ranks_facts f = SPMV_OPTS(spmv_ranks_facts);
     int right = read_scene(source, &s);
-    count(spmv_many_mat_load(world, source, NULL, &mat) == SPMV_OK, "load", source);
-    spmv_many_mat_info(mat, &f);
-    numbers = spmv_many_mat_numbers(mat);
+    count(spmv_ranks_mat_load(ranks, source, NULL, &mat) == SPMV_OK, "load", source);
+    spmv_ranks_mat_info(mat, &f);
+    numbers = spmv_ranks_mat_numbers(mat);
     is_square = s.rows == s.cols;
     for (int kind = SPMV_HALO_LISTS; kind <= SPMV_HALO_REPLICATE; kind++) {
-        spmv_many_plan *plan = NULL;
+        spmv_ranks_plan *plan = NULL;
         const spmv_plan_opts opts = {
             .size = sizeof opts, .precision = precision, .kernel = "csr_rows", .vectors = vectors};
-        spmv_many_mat_set_halo(mat, (spmv_many_halo)kind);
-        right &= spmv_many_plan_create(mat, &opts, &plan) == SPMV_OK;
+        spmv_ranks_mat_set_halo(mat, (spmv_ranks_halo)kind);
+        right &= spmv_ranks_plan_create(mat, &opts, &plan) == SPMV_OK;
         spmv_plan_facts own = SPMV_OPTS(spmv_plan_facts), others = own;
-        right = right && spmv_many_plan_info(plan, &own, NULL) == SPMV_OK &&
-                spmv_many_plan_info(plan, NULL, &others) == SPMV_OK &&
+        right = right && spmv_ranks_plan_info(plan, &own, NULL) == SPMV_OK &&
+                spmv_ranks_plan_info(plan, NULL, &others) == SPMV_OK &&
                 strcmp(own.kernel, "csr_rows") == 0 &&
                 (kind == SPMV_HALO_LISTS || size == 1 || !others.kernel);
         for (uint64_t draw = 0; right && draw < 24; draw++) {
@@ -883,28 +883,28 @@ static void try_operands(const char *source, spmv_precision precision, int64_t v
             const product p = {.precision = precision, .k = k, .seed = draw};
             right &= try_operands_of(&s, &f, plan, p, draw * 1009);
         }
-        spmv_many_plan_free(plan);
+        spmv_ranks_plan_free(plan);
     }
     count(right, "leading dimensions, y apart", source);
-    spmv_many_mat_free(mat);
+    spmv_ranks_mat_free(mat);
     scene_free(&s);
 }
 
 /* ---- failures ------------------------------------------------------------------------------- */
 
 static void expect(spmv_status got, spmv_status wanted, const char *words) {
-    const char *said = spmv_world_error(world); /* once, by one rank */
+    const char *said = spmv_ranks_error(ranks); /* once, by one rank */
     count(got == wanted && strstr(said, words) && !strstr(said, ": rank "), words, "failure");
 }
 
 /* A rank that says nothing of its product takes part in that of the others. */
-static void try_no_call(spmv_many_mat *mat, int without) {
+static void try_no_call(spmv_ranks_mat *mat, int without) {
     enum { VECTORS = 3 };
-    spmv_many_plan *plan = NULL;
+    spmv_ranks_plan *plan = NULL;
     spmv_plan_opts opts = SPMV_OPTS(spmv_plan_opts);
     opts.kernel = "csr_rows";
     opts.vectors = VECTORS;
-    count(spmv_many_plan_create(mat, &opts, &plan) == SPMV_OK, "plan", "no call");
+    count(spmv_ranks_plan_create(mat, &opts, &plan) == SPMV_OK, "plan", "no call");
     double x[ROWS * VECTORS], y[ROWS * VECTORS];
     for (int k = 0; k < ROWS * VECTORS; k++) x[k] = 1, y[k] = 0;
     spmv_call call = SPMV_OPTS(spmv_call);
@@ -912,29 +912,29 @@ static void try_no_call(spmv_many_mat *mat, int without) {
     call.z = y;
     call.k = VECTORS;
     const int has_call = rank != without || size == 1;
-    const spmv_status status = spmv_many_apply(plan, has_call ? &call : NULL);
+    const spmv_status status = spmv_ranks_apply(plan, has_call ? &call : NULL);
     count(status == (has_call ? SPMV_OK : SPMV_E_ARG), "a rank without a call", "failure");
-    spmv_many_plan_free(plan);
+    spmv_ranks_plan_free(plan);
 }
 
 /* A rank without a call takes part with the plan's number of vectors. Others get NaN where they
  * need its x, here everywhere, and right numbers in the next product; in shared memory also where
  * they have another number of vectors. Messages of another length than expected would be lost. */
-static void try_no_call_of(int64_t k, spmv_many_halo kind) {
+static void try_no_call_of(int64_t k, spmv_ranks_halo kind) {
     enum { SIDE = 12, VECTORS = 3 };
-    spmv_many_mat *mat = NULL;
-    spmv_many_plan *plan = NULL;
+    spmv_ranks_mat *mat = NULL;
+    spmv_ranks_plan *plan = NULL;
     spmv_plan_opts opts = SPMV_OPTS(spmv_plan_opts);
-    spmv_many_facts f = SPMV_OPTS(spmv_many_facts);
-    spmv_many_plan_facts is = SPMV_OPTS(spmv_many_plan_facts);
+    spmv_ranks_facts f = SPMV_OPTS(spmv_ranks_facts);
+    spmv_ranks_plan_facts is = SPMV_OPTS(spmv_ranks_plan_facts);
     double x[SIDE * VECTORS], y[SIDE * VECTORS];
     opts.kernel = "csr_rows";
     opts.vectors = VECTORS;
-    spmv_many_mat_load(world, "gen:dense:12", NULL, &mat);
-    spmv_many_mat_set_halo(mat, kind);
-    count(spmv_many_plan_create(mat, &opts, &plan) == SPMV_OK, "plan", "no call of others");
-    spmv_many_mat_info(mat, &f);
-    spmv_many_plan_exchange(plan, &is);
+    spmv_ranks_mat_load(ranks, "gen:dense:12", NULL, &mat);
+    spmv_ranks_mat_set_halo(mat, kind);
+    count(spmv_ranks_plan_create(mat, &opts, &plan) == SPMV_OK, "plan", "no call of others");
+    spmv_ranks_mat_info(mat, &f);
+    spmv_ranks_plan_exchange(plan, &is);
     const int are_told = k == VECTORS || strcmp(is.carrier, "memory") == 0;
     int right = 1;
     for (int turn = 0; turn < 6; turn++) {
@@ -942,26 +942,26 @@ static void try_no_call_of(int64_t k, spmv_many_halo kind) {
         spmv_call call = {.size = sizeof call, .x = x, .z = y, .k = k, .layout = SPMV_ROWS};
         for (int n = 0; n < SIDE * VECTORS; n++) x[n] = 1 + turn, y[n] = -7;
         const int has_call = !(lacks && rank == size - 1);
-        right &= (spmv_many_apply(plan, has_call ? &call : NULL) == SPMV_OK) == has_call;
+        right &= (spmv_ranks_apply(plan, has_call ? &call : NULL) == SPMV_OK) == has_call;
         for (int64_t n = 0; n < f.own_rows * k && has_call; n++)
             right &= lacks ? isnan(y[n]) : isfinite(y[n]) && y[n] != -7;
     }
     count(right, "NaN for the others", "no call of others");
-    spmv_many_plan_free(plan);
-    spmv_many_mat_free(mat);
+    spmv_ranks_plan_free(plan);
+    spmv_ranks_mat_free(mat);
 }
 
 /* A rank whose call is refused, which has an x, gives NaN to the others in its place. */
-static void try_refused_call(spmv_many_halo kind) {
+static void try_refused_call(spmv_ranks_halo kind) {
     enum { SIDE = 12 };
-    spmv_many_mat *mat = NULL;
-    spmv_many_plan *plan = NULL;
-    spmv_many_facts f = SPMV_OPTS(spmv_many_facts);
+    spmv_ranks_mat *mat = NULL;
+    spmv_ranks_plan *plan = NULL;
+    spmv_ranks_facts f = SPMV_OPTS(spmv_ranks_facts);
     double x[SIDE], y[SIDE];
-    spmv_many_mat_load(world, "gen:dense:12", NULL, &mat);
-    spmv_many_mat_set_halo(mat, kind);
-    count(spmv_many_plan_create(mat, NULL, &plan) == SPMV_OK, "plan", "a refused call");
-    spmv_many_mat_info(mat, &f);
+    spmv_ranks_mat_load(ranks, "gen:dense:12", NULL, &mat);
+    spmv_ranks_mat_set_halo(mat, kind);
+    count(spmv_ranks_plan_create(mat, NULL, &plan) == SPMV_OK, "plan", "a refused call");
+    spmv_ranks_mat_info(mat, &f);
     for (int fault = 0; fault < 4; fault++) {
         const int is_wrong = rank == size - 1;
         spmv_call call = {.size = sizeof call, .x = x, .z = y};
@@ -970,33 +970,33 @@ static void try_refused_call(spmv_many_halo kind) {
         if (is_wrong && fault == 1) call.dot_zz = y;
         if (is_wrong && fault == 2) call.w = x;
         if (is_wrong && fault == 3) call.z = NULL;
-        int right = (spmv_many_apply(plan, &call) == SPMV_OK) == !is_wrong;
+        int right = (spmv_ranks_apply(plan, &call) == SPMV_OK) == !is_wrong;
         for (int64_t n = 0; n < f.own_rows; n++) right &= is_wrong ? y[n] == -7 : isnan(y[n]);
         count(right, "NaN for the others", "a refused call");
     }
-    spmv_many_plan_free(plan);
-    spmv_many_mat_free(mat);
+    spmv_ranks_plan_free(plan);
+    spmv_ranks_mat_free(mat);
 }
 
 /* What cannot have all columns is multiplied by lists, where all of x would be faster. */
 static void try_kernel_without_all(void) {
-    spmv_many_mat *mat = NULL;
+    spmv_ranks_mat *mat = NULL;
     spmv_plan_opts opts = SPMV_OPTS(spmv_plan_opts);
     opts.kernel = "sss_rows";
     spmv_load_opts load = SPMV_OPTS(spmv_load_opts);
-    spmv_many_load_opts how = SPMV_OPTS(spmv_many_load_opts);
+    spmv_ranks_load_opts how = SPMV_OPTS(spmv_ranks_load_opts);
     how.load = &load;
     load.values = "symmetric";
-    count(spmv_many_mat_load(world, "gen:dense:60", &how, &mat) == SPMV_OK, "load", "sss_rows");
+    count(spmv_ranks_mat_load(ranks, "gen:dense:60", &how, &mat) == SPMV_OK, "load", "sss_rows");
     for (int k = 0; k < 5; k++) {
-        spmv_many_plan *plan = NULL;
-        spmv_many_plan_facts is = SPMV_OPTS(spmv_many_plan_facts);
-        count(spmv_many_plan_create(mat, &opts, &plan) == SPMV_OK, "auto", "sss_rows");
-        count(spmv_many_plan_exchange(plan, &is) == SPMV_OK && is.halo == SPMV_HALO_LISTS, "lists",
+        spmv_ranks_plan *plan = NULL;
+        spmv_ranks_plan_facts is = SPMV_OPTS(spmv_ranks_plan_facts);
+        count(spmv_ranks_plan_create(mat, &opts, &plan) == SPMV_OK, "auto", "sss_rows");
+        count(spmv_ranks_plan_exchange(plan, &is) == SPMV_OK && is.halo == SPMV_HALO_LISTS, "lists",
               "sss_rows");
-        spmv_many_plan_free(plan);
+        spmv_ranks_plan_free(plan);
     }
-    spmv_many_mat_free(mat);
+    spmv_ranks_mat_free(mat);
 }
 
 static int same_rows(const double *a, const double *b, int64_t n) {
@@ -1007,21 +1007,21 @@ static int same_rows(const double *a, const double *b, int64_t n) {
 
 /* In turn is overlapped; the exchange alone leaves y; the product alone has the last halo. The
  * matrix is one that rank 0 has loaded. */
-static void try_ways_of(spmv_many_mat *mat) {
+static void try_ways_of(spmv_ranks_mat *mat) {
     enum { MOST = 3000 };
-    spmv_many_plan *plan = NULL;
-    spmv_many_facts f = SPMV_OPTS(spmv_many_facts);
+    spmv_ranks_plan *plan = NULL;
+    spmv_ranks_facts f = SPMV_OPTS(spmv_ranks_facts);
     spmv_plan_opts opts = SPMV_OPTS(spmv_plan_opts);
     const double marked = -7;
     opts.kernel = "csr_rows";
-    count(spmv_many_plan_create(mat, &opts, &plan) == SPMV_OK, "plan", "ways");
-    spmv_many_mat_info(mat, &f);
+    count(spmv_ranks_plan_create(mat, &opts, &plan) == SPMV_OK, "plan", "ways");
+    spmv_ranks_mat_info(mat, &f);
     double x[MOST], y[4][MOST];
     for (int64_t k = 0; k < f.own_cols; k++) x[k] = number(3, f.first_col + k);
     for (int way = 0; way < 4; way++) {
         for (int64_t k = 0; k < f.own_rows; k++) y[way][k] = marked;
-        count(spmv_many_plan_set_way(plan, (spmv_many_way)way) == SPMV_OK &&
-                  spmv_many_exec(plan, 1, x, 0, y[way]) == SPMV_OK,
+        count(spmv_ranks_plan_set_way(plan, (spmv_ranks_way)way) == SPMV_OK &&
+                  spmv_ranks_exec(plan, 1, x, 0, y[way]) == SPMV_OK,
               "product", "ways");
     }
     count(same_rows(y[SPMV_OVERLAPPED], y[SPMV_IN_TURN], f.own_rows), "in turn", "ways");
@@ -1029,34 +1029,34 @@ static void try_ways_of(spmv_many_mat *mat) {
     for (int64_t k = 0; k < f.own_rows; k++)
         if (y[SPMV_EXCHANGE_ALONE][k] != marked) y[0][0] = NAN;
     count(!isnan(y[0][0]), "the exchange alone", "ways");
-    count(spmv_many_plan_set_way(plan, (spmv_many_way)4) == SPMV_E_ARG, "no way", "ways");
-    spmv_many_plan_free(plan);
+    count(spmv_ranks_plan_set_way(plan, (spmv_ranks_way)4) == SPMV_E_ARG, "no way", "ways");
+    spmv_ranks_plan_free(plan);
 }
 
 static void try_ways(void) {
     spmv_mat *whole = NULL;
-    spmv_many_mat *mat = NULL;
-    if (rank == 0) spmv_mat_load(spmv_world_ctx(world), "gen:poisson2d:12", NULL, &whole);
-    count(spmv_many_mat_deal(world, whole, NULL, &mat) == SPMV_OK, "deal", "ways");
+    spmv_ranks_mat *mat = NULL;
+    if (rank == 0) spmv_mat_load(spmv_ranks_ctx(ranks), "gen:poisson2d:12", NULL, &whole);
+    count(spmv_ranks_mat_deal(ranks, whole, NULL, &mat) == SPMV_OK, "deal", "ways");
     spmv_mat_free(whole);
     try_ways_of(mat);
-    spmv_many_mat_free(mat);
+    spmv_ranks_mat_free(mat);
 }
 
 /* Says whether a plan's facts are sums over rows that are split and those that are not: none of the
  * latter has an entry. */
-static int facts_have_both(spmv_many_mat *mat, const spmv_many_facts *f) {
-    spmv_many_plan *plan = NULL;
+static int facts_have_both(spmv_ranks_mat *mat, const spmv_ranks_facts *f) {
+    spmv_ranks_plan *plan = NULL;
     spmv_plan_opts opts = SPMV_OPTS(spmv_plan_opts);
     spmv_plan_facts own = SPMV_OPTS(spmv_plan_facts);
     const size_t bytes = (size_t)f->own_nnz * sizeof(double);
     opts.kernel = "csell_slices";
-    const int right = spmv_many_plan_create(mat, &opts, &plan) == SPMV_OK &&
-                      spmv_many_plan_info(plan, &own, NULL) == SPMV_OK && own.convert_s > 0 &&
+    const int right = spmv_ranks_plan_create(mat, &opts, &plan) == SPMV_OK &&
+                      spmv_ranks_plan_info(plan, &own, NULL) == SPMV_OK && own.convert_s > 0 &&
                       own.made_s > 0 && own.slots >= f->own_nnz && own.slots < 64 * 3000 &&
                       own.store_bytes > bytes && own.store_bytes < 64 * bytes &&
                       own.traffic_bytes > bytes && own.traffic_bytes < 64 * bytes;
-    spmv_many_plan_free(plan);
+    spmv_ranks_plan_free(plan);
     return right;
 }
 
@@ -1064,10 +1064,10 @@ static int facts_have_both(spmv_many_mat *mat, const spmv_many_facts *f) {
 static void try_split(void) {
     enum { COLS = 3000 };
     scene s = {.name = "split row", .rows = 1, .cols = COLS};
-    spmv_many_mat *mat = NULL;
-    spmv_many_facts f = SPMV_OPTS(spmv_many_facts);
-    count(spmv_many_mat_load(world, "gen:dense:1x3000", NULL, &mat) == SPMV_OK, "load", s.name);
-    spmv_many_mat_info(mat, &f);
+    spmv_ranks_mat *mat = NULL;
+    spmv_ranks_facts f = SPMV_OPTS(spmv_ranks_facts);
+    count(spmv_ranks_mat_load(ranks, "gen:dense:1x3000", NULL, &mat) == SPMV_OK, "load", s.name);
+    spmv_ranks_mat_info(mat, &f);
     count(f.own_nnz == f.own_cols && f.nnz == COLS && f.most_own_nnz <= COLS / size + 1, "facts",
           s.name);
     count(f.received == (f.own_rows ? size - 1 : 0), "sums", s.name);
@@ -1076,31 +1076,31 @@ static void try_split(void) {
     try_ways_of(mat);
     scene_alloc(&s, COLS);
     for (int64_t j = 0; j < COLS; j++) add(&s, 0, j, number(9, j));
-    count(spmv_many_mat_set_values(mat, s.value + f.first_col) == SPMV_OK, "new values", s.name);
+    count(spmv_ranks_mat_set_values(mat, s.value + f.first_col) == SPMV_OK, "new values", s.name);
     count(try_plan(&s, mat, "csr_rows", SPMV_F64, 1) == RIGHT, "product of new values", s.name);
     count(try_plan(&s, mat, "auto", SPMV_F32, 3) == RIGHT, "of three vectors in f32", s.name);
-    spmv_many_mat_free(mat);
+    spmv_ranks_mat_free(mat);
     scene_free(&s);
 }
 
 /* The kinds of a halo have the same sums; auto tries both where ranks need much of x. */
 static void try_halo(void) {
-    spmv_many_mat *mat = NULL;
-    spmv_many_facts f = SPMV_OPTS(spmv_many_facts);
+    spmv_ranks_mat *mat = NULL;
+    spmv_ranks_facts f = SPMV_OPTS(spmv_ranks_facts);
     spmv_plan_opts opts = SPMV_OPTS(spmv_plan_opts);
     double x[ROWS], y[3][ROWS];
     scene s = own_scene(1);
     opts.kernel = "csr_rows";
     count(make_own(&s, SPMV_F64, &mat) == SPMV_OK, "create", "halo");
-    spmv_many_mat_info(mat, &f);
+    spmv_ranks_mat_info(mat, &f);
     for (int64_t k = 0; k < f.own_cols; k++) x[k] = number(3, f.first_col + k);
     for (int asked = SPMV_HALO_AUTO; asked <= SPMV_HALO_REPLICATE; asked++) {
-        spmv_many_plan *plan = NULL;
-        spmv_many_plan_facts is = SPMV_OPTS(spmv_many_plan_facts);
-        count(spmv_many_mat_set_halo(mat, (spmv_many_halo)asked) == SPMV_OK, "set", "halo");
-        count(spmv_many_plan_create(mat, &opts, &plan) == SPMV_OK, "plan", "halo");
-        count(spmv_many_exec(plan, 1, x, 0, y[asked]) == SPMV_OK, "product", "halo");
-        count(spmv_many_plan_exchange(plan, &is) == SPMV_OK, "facts", "halo");
+        spmv_ranks_plan *plan = NULL;
+        spmv_ranks_plan_facts is = SPMV_OPTS(spmv_ranks_plan_facts);
+        count(spmv_ranks_mat_set_halo(mat, (spmv_ranks_halo)asked) == SPMV_OK, "set", "halo");
+        count(spmv_ranks_plan_create(mat, &opts, &plan) == SPMV_OK, "plan", "halo");
+        count(spmv_ranks_exec(plan, 1, x, 0, y[asked]) == SPMV_OK, "product", "halo");
+        count(spmv_ranks_plan_exchange(plan, &is) == SPMV_OK, "facts", "halo");
         const int tried = asked == SPMV_HALO_AUTO && size > 1;
         count(asked == SPMV_HALO_AUTO ? is.halo != SPMV_HALO_AUTO : (int)is.halo == asked, "kind",
               "halo");
@@ -1109,29 +1109,29 @@ static void try_halo(void) {
             count(is.halo == SPMV_HALO_REPLICATE, "choice", "halo");
         const int whole = is.halo == SPMV_HALO_REPLICATE;
         count(is.received == (whole ? f.cols - f.own_cols : f.received), "received", "halo");
-        spmv_many_plan_free(plan);
+        spmv_ranks_plan_free(plan);
     }
     int near = 1; /* sums of two products in turn, and of one, have other roundings */
     for (int64_t i = 0; i < f.own_rows; i++)
         for (int k = 0; k < 2; k++) near &= fabs(y[k][i] - y[2][i]) <= 1e-12 * (1 + fabs(y[2][i]));
     count(near, "sums", "halo");
-    expect(spmv_many_mat_set_halo(mat, (spmv_many_halo)3), SPMV_E_ARG, "halo is 3");
-    spmv_many_mat_free(mat);
+    expect(spmv_ranks_mat_set_halo(mat, (spmv_ranks_halo)3), SPMV_E_ARG, "halo is 3");
+    spmv_ranks_mat_free(mat);
     scene_free(&s);
 }
 
-/* What ranks tell each other through the world. */
+/* What ranks tell each other by spmv_ranks_gather and spmv_ranks_deal. */
 static void try_talk(void) {
     int gathered[4] = {0}, mine = 10 + rank;
     int64_t out[4] = {0}, in[4] = {0};
-    count(spmv_world_gather(world, &mine, sizeof mine, gathered) == SPMV_OK, "gather", "talk");
+    count(spmv_ranks_gather(ranks, &mine, sizeof mine, gathered) == SPMV_OK, "gather", "talk");
     for (int r = 0; r < size; r++) count(gathered[r] == 10 + r, "gathered", "talk");
     for (int r = 0; r < size; r++) out[r] = rank == 0 ? (int64_t)sizeof mine : 0;
     in[0] = sizeof mine;
     mine = 0;
-    count(spmv_world_deal(world, gathered, out, &mine, in) == SPMV_OK && mine == 10 + rank, "deal",
+    count(spmv_ranks_deal(ranks, gathered, out, &mine, in) == SPMV_OK && mine == 10 + rank, "deal",
           "talk");
-    count(*spmv_world_mpi(world), "name", "talk");
+    count(*spmv_ranks_mpi(ranks), "name", "talk");
 }
 
 /* Ranks that may run on the same cores share their threads. */
@@ -1139,17 +1139,17 @@ static void try_threads(void) {
     MPI_Comm comm = MPI_COMM_WORLD;
     cpu_set_t before, every;
     spmv_ctx *alone = NULL;
-    spmv_world *other = NULL;
+    spmv_ranks *other = NULL;
     if (getenv("OMP_NUM_THREADS")) return;
     sched_getaffinity(0, sizeof before, &before);
     memset(&every, -1, sizeof every);
     sched_setaffinity(0, sizeof every, &every);
     count(spmv_ctx_create(NULL, &alone) == SPMV_OK &&
-              spmv_world_create(&comm, NULL, &other) == SPMV_OK,
+              spmv_ranks_create(&comm, NULL, &other) == SPMV_OK,
           "create", "threads");
     const int threads = spmv_ctx_threads(alone), each = threads < size ? 1 : threads / size;
-    count(spmv_ctx_threads(spmv_world_ctx(other)) == each, "shared", "threads");
-    spmv_world_free(other);
+    count(spmv_ctx_threads(spmv_ranks_ctx(other)) == each, "shared", "threads");
+    spmv_ranks_free(other);
     spmv_ctx_free(alone);
     sched_setaffinity(0, sizeof before, &before);
 }
@@ -1158,13 +1158,13 @@ static void try_threads(void) {
  * multiplied: the rank that receives it comes to them later. */
 static void try_message_beside(void) {
     enum { BYTES = 4000000 };
-    spmv_many_mat *mat = NULL;
-    spmv_many_plan *plan = NULL;
-    spmv_many_facts f = SPMV_OPTS(spmv_many_facts);
+    spmv_ranks_mat *mat = NULL;
+    spmv_ranks_plan *plan = NULL;
+    spmv_ranks_facts f = SPMV_OPTS(spmv_ranks_facts);
     if (size < 2) return;
-    count(spmv_many_mat_load(world, "gen:poisson2d:30", NULL, &mat) == SPMV_OK, "load", "message");
-    count(spmv_many_plan_create(mat, NULL, &plan) == SPMV_OK, "plan", "message");
-    spmv_many_mat_info(mat, &f);
+    count(spmv_ranks_mat_load(ranks, "gen:poisson2d:30", NULL, &mat) == SPMV_OK, "load", "message");
+    count(spmv_ranks_plan_create(mat, NULL, &plan) == SPMV_OK, "plan", "message");
+    spmv_ranks_mat_info(mat, &f);
     char *message = calloc(1, BYTES);
     double *x = calloc((size_t)f.own_cols + 1, sizeof *x), *y = calloc((size_t)f.own_rows + 1, 8);
     MPI_Request request = MPI_REQUEST_NULL;
@@ -1172,85 +1172,86 @@ static void try_message_beside(void) {
     if (rank == 0)
         MPI_Isend(memset(message, 7, BYTES), BYTES, MPI_CHAR, 1, 1, MPI_COMM_WORLD, &request);
     if (rank == 1) MPI_Recv(message, BYTES, MPI_CHAR, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-    for (int k = 0; k < 3; k++) right &= spmv_many_exec(plan, 1, x, 0, y) == SPMV_OK;
+    for (int k = 0; k < 3; k++) right &= spmv_ranks_exec(plan, 1, x, 0, y) == SPMV_OK;
     MPI_Wait(&request, MPI_STATUS_IGNORE);
     count(right && message[BYTES - 1] == (rank < 2 ? 7 : 0), "product", "message");
     free(message);
     free(x);
     free(y);
-    spmv_many_plan_free(plan);
-    spmv_many_mat_free(mat);
+    spmv_ranks_plan_free(plan);
+    spmv_ranks_mat_free(mat);
 }
 
 /* A limit for files is one for the memory that ranks share: they send messages. */
 static void try_file_limit(void) {
     const char *carrier[2];
     struct rlimit most, little = {.rlim_cur = 10000};
-    spmv_many_mat *mat = NULL;
+    spmv_ranks_mat *mat = NULL;
     if (size < 2 || getrlimit(RLIMIT_FSIZE, &most) != 0) return;
     little.rlim_max = most.rlim_max;
-    count(spmv_many_mat_load(world, "gen:random:9000:9", NULL, &mat) == SPMV_OK, "load", "limit");
-    spmv_many_mat_set_halo(mat, SPMV_HALO_LISTS);
+    count(spmv_ranks_mat_load(ranks, "gen:random:9000:9", NULL, &mat) == SPMV_OK, "load", "limit");
+    spmv_ranks_mat_set_halo(mat, SPMV_HALO_LISTS);
     for (int limited = 0; limited < 2; limited++) {
-        spmv_many_plan *plan = NULL;
-        spmv_many_plan_facts is = SPMV_OPTS(spmv_many_plan_facts);
+        spmv_ranks_plan *plan = NULL;
+        spmv_ranks_plan_facts is = SPMV_OPTS(spmv_ranks_plan_facts);
         setrlimit(RLIMIT_FSIZE, limited ? &little : &most);
-        const spmv_status status = spmv_many_plan_create(mat, NULL, &plan);
+        const spmv_status status = spmv_ranks_plan_create(mat, NULL, &plan);
         setrlimit(RLIMIT_FSIZE, &most);
         count(status == SPMV_OK, "plan", "limit");
-        spmv_many_plan_exchange(plan, &is);
+        spmv_ranks_plan_exchange(plan, &is);
         carrier[limited] = is.carrier;
-        spmv_many_plan_free(plan);
+        spmv_ranks_plan_free(plan);
     }
     count(strcmp(carrier[1], "mpi") == 0, "messages", "limit");
     count(strstr(carrier[0], "mpi") || strcmp(carrier[0], "memory") == 0, "memory", "limit");
-    spmv_many_mat_free(mat);
+    spmv_ranks_mat_free(mat);
 }
 
 /* Partitions that are none, and the deal of rank 0's matrix, which is in blocks. */
 static void try_no_partition(void) {
     spmv_mat *whole = NULL;
-    spmv_many_mat *mat = NULL;
-    spmv_many_load_opts opts = SPMV_OPTS(spmv_many_load_opts);
+    spmv_ranks_mat *mat = NULL;
+    spmv_ranks_load_opts opts = SPMV_OPTS(spmv_ranks_load_opts);
     const int32_t owner[3] = {0, 0, size};
     opts.partition = SPMV_BY_OWNERS;
-    expect(spmv_many_mat_load(world, "gen:diagonal:3", &opts, &mat), SPMV_E_ARG, "neither owner");
+    expect(spmv_ranks_mat_load(ranks, "gen:diagonal:3", &opts, &mat), SPMV_E_ARG, "neither owner");
     opts.owner = owner;
     opts.owners = 2;
-    expect(spmv_many_mat_load(world, "gen:diagonal:3", &opts, &mat), SPMV_E_ARG, "owners is 2");
+    expect(spmv_ranks_mat_load(ranks, "gen:diagonal:3", &opts, &mat), SPMV_E_ARG, "owners is 2");
     opts.owners = 3;
-    expect(spmv_many_mat_load(world, "gen:diagonal:3", &opts, &mat), SPMV_E_ARG, "owner[2] is ");
+    expect(spmv_ranks_mat_load(ranks, "gen:diagonal:3", &opts, &mat), SPMV_E_ARG, "owner[2] is ");
     opts.owner = NULL;
     opts.owner_file = "no/such/file";
-    expect(spmv_many_mat_load(world, "gen:diagonal:3", &opts, &mat), SPMV_E_IO, "no/such/file");
+    expect(spmv_ranks_mat_load(ranks, "gen:diagonal:3", &opts, &mat), SPMV_E_IO, "no/such/file");
     opts.owner_file = "/dev/zero"; /* NUL is no number, and this file has no end */
-    expect(spmv_many_mat_load(world, "gen:diagonal:3", &opts, &mat), SPMV_E_FORMAT, "number 1, ''");
-    expect(spmv_many_mat_deal(world, NULL, NULL, &mat), SPMV_E_ARG, "mat is NULL");
-    if (rank == 0) spmv_mat_load(spmv_world_ctx(world), "gen:diagonal:3", NULL, &whole);
-    expect(spmv_many_mat_deal(world, whole, &opts, &mat), SPMV_E_UNSUITABLE, "in blocks");
+    expect(spmv_ranks_mat_load(ranks, "gen:diagonal:3", &opts, &mat), SPMV_E_FORMAT,
+           "number 1, ''");
+    expect(spmv_ranks_mat_deal(ranks, NULL, NULL, &mat), SPMV_E_ARG, "mat is NULL");
+    if (rank == 0) spmv_mat_load(spmv_ranks_ctx(ranks), "gen:diagonal:3", NULL, &whole);
+    expect(spmv_ranks_mat_deal(ranks, whole, &opts, &mat), SPMV_E_UNSUITABLE, "in blocks");
     spmv_mat_free(whole);
 }
 
 static void try_failures(void) {
     char words[64];
     scene s = own_scene(1);
-    spmv_many_mat *mat = NULL;
-    spmv_many_plan *plan = NULL;
+    spmv_ranks_mat *mat = NULL;
+    spmv_ranks_plan *plan = NULL;
     const int last = size - 1;
     try_message_beside();
     try_file_limit();
     try_no_partition();
-    expect(spmv_many_mat_load(world, "no/such/file.mtx", NULL, &mat), SPMV_E_IO, "rank 0: ");
+    expect(spmv_ranks_mat_load(ranks, "no/such/file.mtx", NULL, &mat), SPMV_E_IO, "rank 0: ");
     if (size > 1) {
-        spmv_many_load_opts load = SPMV_OPTS(spmv_many_load_opts);
+        spmv_ranks_load_opts load = SPMV_OPTS(spmv_ranks_load_opts);
         const char *path = rank == last ? "gen:diagonal:50" : "test/data/duplicates.mtx";
         snprintf(words, sizeof words, "rank %d reads 'gen:diagonal:50', rank 0 'dup", last);
-        expect(spmv_many_mat_load(world, path, NULL, &mat), SPMV_E_ARG, words);
+        expect(spmv_ranks_mat_load(ranks, path, NULL, &mat), SPMV_E_ARG, words);
         load.partition = rank == last ? SPMV_BY_ROWS : SPMV_BY_NONZEROS;
         snprintf(words, sizeof words, "rank %d has another partition", last);
-        expect(spmv_many_mat_load(world, "gen:diagonal:50", &load, &mat), SPMV_E_ARG, words);
+        expect(spmv_ranks_mat_load(ranks, "gen:diagonal:50", &load, &mat), SPMV_E_ARG, words);
     }
-    snprintf(words, sizeof words, "rank %d: spmv_many_rows.idx[", last);
+    snprintf(words, sizeof words, "rank %d: spmv_ranks_rows.idx[", last);
     const int64_t entry = (ROWS - 1) * EACH; /* of the last rank */
     const int32_t col = s.col[entry];
     s.col[entry] = ROWS;
@@ -1259,35 +1260,35 @@ static void try_failures(void) {
     count(make_own(&s, SPMV_F64, &mat) == SPMV_OK, "create", "failure");
     spmv_plan_opts opts = SPMV_OPTS(spmv_plan_opts);
     opts.op = SPMV_TRANSPOSE;
-    expect(spmv_many_plan_create(mat, &opts, &plan), SPMV_E_UNSUITABLE, "transpose");
+    expect(spmv_ranks_plan_create(mat, &opts, &plan), SPMV_E_UNSUITABLE, "transpose");
     opts = SPMV_OPTS(spmv_plan_opts);
     opts.kernel = rank == last ? "csr_none" : "csr_rows";
     snprintf(words, sizeof words, "rank %d: ", last);
-    expect(spmv_many_plan_create(mat, &opts, &plan), SPMV_E_ARG, words);
+    expect(spmv_ranks_plan_create(mat, &opts, &plan), SPMV_E_ARG, words);
 
     if (size > 1) {
         opts = SPMV_OPTS(spmv_plan_opts);
         opts.vectors = rank == last ? 2 : 0;
-        expect(spmv_many_plan_create(mat, &opts, &plan), SPMV_E_ARG, "vectors and precision");
+        expect(spmv_ranks_plan_create(mat, &opts, &plan), SPMV_E_ARG, "vectors and precision");
         opts.vectors = 0;
         opts.precision = rank == last ? SPMV_F32 : SPMV_F64;
-        expect(spmv_many_plan_create(mat, &opts, &plan), SPMV_E_ARG, "vectors and precision");
+        expect(spmv_ranks_plan_create(mat, &opts, &plan), SPMV_E_ARG, "vectors and precision");
         opts = SPMV_OPTS(spmv_plan_opts);
     }
 
     opts.vectors = (int64_t)1 << 60;
-    expect(spmv_many_plan_create(mat, &opts, &plan), SPMV_E_ARG, "vectors is");
+    expect(spmv_ranks_plan_create(mat, &opts, &plan), SPMV_E_ARG, "vectors is");
     opts.vectors = 0;
 
     /* A rank without x fails alone, and no other gets numbers from it. */
     opts.kernel = "csr_rows";
-    count(spmv_many_plan_create(mat, &opts, &plan) == SPMV_OK, "plan", "failure");
+    count(spmv_ranks_plan_create(mat, &opts, &plan) == SPMV_OK, "plan", "failure");
     double x[ROWS], y[ROWS];
     for (int k = 0; k < ROWS; k++) x[k] = 1, y[k] = 0;
-    const spmv_status status = spmv_many_exec(plan, 1, rank == 0 ? NULL : x, 0, y);
+    const spmv_status status = spmv_ranks_exec(plan, 1, rank == 0 ? NULL : x, 0, y);
     count(status == (rank == 0 ? SPMV_E_ARG : SPMV_OK), "one rank has no x", "failure");
-    spmv_many_facts f = SPMV_OPTS(spmv_many_facts);
-    spmv_many_mat_info(mat, &f);
+    spmv_ranks_facts f = SPMV_OPTS(spmv_ranks_facts);
+    spmv_ranks_mat_info(mat, &f);
     if (size > 1)
         for (int64_t e = 0; e < s.nnz; e++) { /* of rank 0 is the first block of x */
             const int64_t i = s.row[e] - f.first_row;
@@ -1295,9 +1296,9 @@ static void try_failures(void) {
                 x[0] = 0;
         }
     count(x[0] == 1, "no numbers come from a rank without x", "failure");
-    spmv_many_plan_free(plan);
+    spmv_ranks_plan_free(plan);
     try_no_call(mat, last);
-    spmv_many_mat_free(mat);
+    spmv_ranks_mat_free(mat);
     scene_free(&s);
 }
 
@@ -1354,28 +1355,28 @@ static void try_usual(void) {
 static void print_facts(const char *source, const char *by) {
     static const char *const words[] = {"nnz", "rows", "metis", "scotch"};
     int partition = 0;
-    spmv_many_mat *mat = NULL;
-    spmv_many_load_opts opts = SPMV_OPTS(spmv_many_load_opts);
-    spmv_many_facts f = SPMV_OPTS(spmv_many_facts), *all = malloc((size_t)size * sizeof *all);
+    spmv_ranks_mat *mat = NULL;
+    spmv_ranks_load_opts opts = SPMV_OPTS(spmv_ranks_load_opts);
+    spmv_ranks_facts f = SPMV_OPTS(spmv_ranks_facts), *all = malloc((size_t)size * sizeof *all);
     while (partition < SPMV_BY_OWNERS && strcmp(by, words[partition]) != 0) partition++;
     opts.partition = (spmv_partition)partition;
     opts.owner_file = by;
-    if (spmv_many_mat_load(world, source, &opts, &mat) != SPMV_OK)
-        printf("     %s\n", spmv_world_error(world));
-    if (mat) spmv_many_mat_info(mat, &f);
+    if (spmv_ranks_mat_load(ranks, source, &opts, &mat) != SPMV_OK)
+        printf("     %s\n", spmv_ranks_error(ranks));
+    if (mat) spmv_ranks_mat_info(mat, &f);
     MPI_Gather(&f, sizeof f, MPI_BYTE, all, sizeof f, MPI_BYTE, 0, MPI_COMM_WORLD);
     for (int r = 0; rank == 0 && r < size; r++)
         printf("%d %lld %lld %lld %lld %d %d\n", r, (long long)all[r].own_rows,
                (long long)all[r].own_nnz, (long long)all[r].received, (long long)all[r].sent,
                all[r].receives_from, all[r].sends_to);
-    spmv_many_mat_free(mat);
+    spmv_ranks_mat_free(mat);
     free(all);
 }
 
 int main(int argc, char **argv) {
     MPI_Comm comm = MPI_COMM_WORLD;
     spmv_ctx_opts context = SPMV_OPTS(spmv_ctx_opts);
-    spmv_world_opts opts = SPMV_OPTS(spmv_world_opts);
+    spmv_ranks_opts opts = SPMV_OPTS(spmv_ranks_opts);
 #ifdef __SANITIZE_ADDRESS__ /* what MPI begins with and never frees is not looked for */
     __lsan_disable();
 #endif
@@ -1392,14 +1393,14 @@ int main(int argc, char **argv) {
             halo = SPMV_HALO_REPLICATE;
         } else if (strcmp(argv[k], "-x") == 0 || (strcmp(argv[k], "-w") == 0 && rank == size - 1))
             opts.exchange = argv[k + 1];
-    if (spmv_world_create(&comm, &opts, &world) != SPMV_OK) {
-        printf("rank %d: %s\n", rank, spmv_world_error(NULL));
+    if (spmv_ranks_create(&comm, &opts, &ranks) != SPMV_OK) {
+        printf("rank %d: %s\n", rank, spmv_ranks_error(NULL));
         fflush(stdout);
         MPI_Finalize(); /* all must come here */
         return 1;
     }
-    rank = spmv_world_rank(world);
-    size = spmv_world_size(world);
+    rank = spmv_ranks_rank(ranks);
+    size = spmv_ranks_size(ranks);
     int asked = 0, prints = 0;
     const char *of = NULL;
     for (int k = 1; k + 1 < argc; k += 2) {
@@ -1417,7 +1418,7 @@ int main(int argc, char **argv) {
         asked |= !strchr("xwh", argv[k][1]);
     }
     if (!asked) try_usual();
-    spmv_world_free(world);
+    spmv_ranks_free(ranks);
 #ifdef __SANITIZE_ADDRESS__ /* before MPI ends, which leaks then */
     if (!prints && on_all(!__lsan_do_recoverable_leak_check()))
         passed++;

@@ -77,7 +77,7 @@ failures() {
     mpicc.$1 $flags test/ranks/crowd.c src/ranks/exchange/mpi/[bms]*.c -o "$built/crowd" || exit
     "$built/crowd" >"$work/said"; passed=$((passed + $(number 1))) failed=$((failed + $(number 2)))
     grep FAIL "$work/said"
-    plant ranks/ranks.c 'world->all = malloc(' 'world->all = world->rank == 1 ? NULL : malloc('
+    plant ranks/ranks.c 'ranks->all = malloc(' 'ranks->all = ranks->rank == 1 ? NULL : malloc('
     build_planted $1 ranks/ranks.c && ends $1 'out of memory' "$built/ranks_planted" -m gen:poisson2d:12
 }
 
@@ -230,7 +230,7 @@ reading() {
     # a share's first line is lost, its last one; an entry on its way, a mirror image; lines of earlier shares, counts of others
     misread $1 mmio_blocks.c 'w->begin = newline + 1;' 'w->begin = newline + 2 + strcspn(newline + 1, "\\n");'
     misread $1 mmio_blocks.c '    if (newline) {' '    if (newline \&\& r->end_byte < r->bytes) { w->end = memrchr(w->begin, 10, (size_t)(newline - w->begin)); w->end = w->end ? w->end + 1 : w->begin; } else if (newline) {'
-    misread $1 load/entries.c 'if (!many_put(arg, owner, e)) return false' 'if (e->col != 1 \&\& !many_put(arg, owner, e)) return false'
+    misread $1 load/entries.c 'if (!ranks_put(arg, owner, e)) return false' 'if (e->col != 1 \&\& !ranks_put(arg, owner, e)) return false'
     misread $1 load/entries.c 'mirrored && has.row' '!mirrored \&\& has.row'
     misread $1 load/file.c 'l->lines += p->lines' 'l->lines += p->entries'
     misread $1 load/read.c 'l->made || is_first(l)' 'true'
@@ -293,11 +293,11 @@ for mpi in openmpi mpich; do
         # a wrong beta on the remote part, a remote column for an own one, a last row skipped, own entries off by one
         planted $mpi plan/ranks_plan.c 'double one = 1' 'double one = 2'
         # a split row is summed twice: its owner has all of it, too; another rank's sum; the last product's sums
-        planted $mpi load/long_rows.c 'drop_long(s, l->first_row\[world->rank\], &out->rows);' '(void)drop_long;'
+        planted $mpi load/long_rows.c 'drop_long(s, l->first_row\[ranks->rank\], &out->rows);' '(void)drop_long;'
         planted $mpi plan/split.c 'add_row(precision, k, sums, r == me' 'for (int twice = 0; twice < 2; twice++) add_row(precision, k, sums, r == me'
         planted $mpi plan/split.c 'r == me ? p->own : others' '(others ? p->own : p->own)'
-        planted $mpi plan/ranks_plan.c 'works && status == SPMV_OK) status = many_split_multiply(mat, &plan->split, call)' \
-            'works \&\& status == SPMV_OK \&\& call->beta \&\& *call->beta != 0) status = many_split_multiply(mat, \&plan->split, call)'
+        planted $mpi plan/ranks_plan.c 'works && status == SPMV_OK) status = ranks_split_multiply(mat, &plan->split, call)' \
+            'works \&\& status == SPMV_OK \&\& call->beta \&\& *call->beta != 0) status = ranks_split_multiply(mat, \&plan->split, call)'
         # of listed rows: the row before gets the sum, which replaces y, the last one gets none
         planted $mpi plan/split.c 'mat->listed\[r\], ldz' 'mat->listed[r] ? mat->listed[r] - 1 : 0, ldz'
         planted $mpi plan/split.c '(double \*)z)\[to \* ldz + v\] +=' '(double *)z)[to * ldz + v] ='
@@ -306,7 +306,7 @@ for mpi in openmpi mpich; do
         planted $mpi plan/parts.c 'ptr\[i + 1\] = remote' 'ptr[i + 1] = i + 1 < g->rows ? remote : d->remote.ptr[i]'
         # overlap starts too early: others' entries are multiplied before they have come
         planted $mpi plan/ranks_plan.c 'multiply_local(plan, call))' \
-            'multiply_local(plan, call) ? SPMV_E_DEVICE : multiply_remote(plan, call))/;s/status = many_ctx_failed(world, multiply_remote.*/(void)0;'
+            'multiply_local(plan, call) ? SPMV_E_DEVICE : multiply_remote(plan, call))/;s/status = ranks_ctx_failed(ranks, multiply_remote.*/(void)0;'
         # in memory that ranks share: entries are not awaited, or counted before they are there; a slow rank's halo is overwritten, as
         # there is one of them, or since a fast one does not wait; a rank's place, a block in x
         slow='usleep(3000 * (1 + host->me));'

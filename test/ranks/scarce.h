@@ -1,4 +1,4 @@
-/* scarce.h: is included before a file of src/many, in a program that tests what becomes of a rank
+/* scarce.h: is included before a file of src/ranks, in a program that tests what becomes of a rank
  * without memory: it gets none when those files ask for the time scarce_at, if that is not 0. With
  * SCARCE=N that is rank 1, the Nth time, and it says so on stderr. */
 #pragma once

@@ -367,27 +367,27 @@ static void a_team_that_a_call_starts_is_the_callers(void **state) {
 static void many_ranks_prepare_the_same(void **state) {
     (void)state;
     static double x[12], expected[12], y[12];
-    spmv_world *world = NULL;
+    spmv_ranks *world = NULL;
     entries e = huge_entries(12, 1e300);
     spmv_ctx *ctx = context_of(1);
     spmv_mat *mat = matrix_of(ctx, &e);
     assert_int_equal(spmv_mat_save(mat, file_named("many.mtx")), SPMV_OK);
     for (int i = 0; i < 12; i++) x[i] = 1;
     for (mode m = DEFAULT; m < MODES; m++) {
-        spmv_many_mat *A = NULL;
-        spmv_many_plan *plan = NULL;
+        spmv_ranks_mat *A = NULL;
+        spmv_ranks_plan *plan = NULL;
         spmv_stats stats = SPMV_OPTS(spmv_stats);
         set_mode(m);
-        assert_int_equal(spmv_world_create(NULL, NULL, &world), SPMV_OK);
-        assert_int_equal(spmv_many_mat_load(world, file_named("many.mtx"), NULL, &A), SPMV_OK);
-        assert_int_equal(spmv_many_mat_stats(A, &stats), SPMV_OK);
-        assert_int_equal(spmv_many_plan_create(A, NULL, &plan), SPMV_OK);
+        assert_int_equal(spmv_ranks_create(NULL, NULL, &world), SPMV_OK);
+        assert_int_equal(spmv_ranks_mat_load(world, file_named("many.mtx"), NULL, &A), SPMV_OK);
+        assert_int_equal(spmv_ranks_mat_stats(A, &stats), SPMV_OK);
+        assert_int_equal(spmv_ranks_plan_create(A, NULL, &plan), SPMV_OK);
         set_mode(DEFAULT);
-        assert_int_equal(spmv_many_exec(plan, 1, x, 0, m == DEFAULT ? expected : y), SPMV_OK);
+        assert_int_equal(spmv_ranks_exec(plan, 1, x, 0, m == DEFAULT ? expected : y), SPMV_OK);
         if (m != DEFAULT) assert_memory_equal(y, expected, sizeof y);
-        spmv_many_plan_free(plan);
-        spmv_many_mat_free(A);
-        spmv_world_free(world);
+        spmv_ranks_plan_free(plan);
+        spmv_ranks_mat_free(A);
+        spmv_ranks_free(world);
     }
     spmv_mat_free(mat);
     entries_free(&e);

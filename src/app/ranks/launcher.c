@@ -108,7 +108,7 @@ const char *launcher_to_start(void) {
     char path[PATH_MAX + 64];
     bool built = false;
     for (size_t k = 0; k < sizeof of / sizeof *of; k++) {
-        if (!many_find_exchange(of[k][0], path, sizeof path)) continue;
+        if (!ranks_find_exchange(of[k][0], path, sizeof path)) continue;
         built = true;
         if (is_on_path(of[k][1])) return of[k][1];
     }

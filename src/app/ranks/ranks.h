@@ -15,18 +15,18 @@ typedef struct sheet { /* of the whole matrix */
 
 typedef struct ranks {
     session *run;
-    spmv_world *world;
+    spmv_ranks *ranks;
     int rank, size;
     int *host; /* [size] the first rank of the host that each is on */
     ranks_team team;
-    void *votes; /* of ranks_agree */
+    void *votes; /* of ranks_vote */
     sheet of;
-    spmv_many_mat *mat;
-    spmv_many_facts facts, *all; /* of this rank; [size] */
-    const int64_t *number;       /* of own rows in the file, lent by mat; NULL: they follow facts */
-    spmv_coo_view own;           /* entries of own rows, lent by mat; none if nothing is checked */
-    double *x;           /* [vectors][of.cols] of -x; NULL: numbers are made by their index */
-    oracle *right[2][2]; /* [x was typed][precision], of each vector; NULL: not made yet */
+    spmv_ranks_mat *mat;
+    spmv_ranks_facts facts, *all; /* of this rank; [size] */
+    const int64_t *number; /* of own rows in the file, lent by mat; NULL: they follow facts */
+    spmv_coo_view own;     /* entries of own rows, lent by mat; none if nothing is checked */
+    double *x;             /* [vectors][of.cols] of -x; NULL: numbers are made by their index */
+    oracle *right[2][2];   /* [x was typed][precision], of each vector; NULL: not made yet */
 } ranks;
 
 enum { WAYS = SPMV_PRODUCT_ALONE + 1 };
@@ -36,11 +36,11 @@ typedef struct tick { /* a rank's sample */
 } tick;
 
 typedef struct course { /* of products by one cell */
-    spmv_many_plan *plan;
+    spmv_ranks_plan *plan;
     spmv_precision precision;
     int64_t k;
     void *x, *y, *y0;
-    spmv_many_way way;      /* of a product: overlapped, or in turn */
+    spmv_ranks_way way;     /* of a product: overlapped, or in turn */
     bool typed;             /* x is that of -x */
     double scale;           /* of x: a power of 2 or its negative */
     int inner, n, capacity; /* products of a sample, samples */
@@ -74,8 +74,8 @@ void ranks_close(ranks *w);
 int ranks_leave(int code);
 /* Returns the first exit code of any rank that is not 0, on all of them; rank 0 has said why.
  * Collective. */
-int ranks_agree(ranks *w, int code);
-/* The exit code of what the world has failed with on all ranks, said by rank 0. */
+int ranks_vote(ranks *w, int code);
+/* The exit code of a failure of all ranks, whose text rank 0 prints. */
 int ranks_failed(const ranks *w, spmv_status status);
 /* Refuses ranks that were started otherwise than rank 0, or have another hash of x. Collective. */
 int ranks_compare(ranks *w, uint64_t x);
@@ -89,7 +89,7 @@ int run_ranks(const options *o, const spmv_backend *backend);
 
 /* Reads what multiplies and what the check needs. in: of rank 0, filled as for a run alone; stats
  * live as long as the matrix. Each returns an exit code. Collective. */
-int ranks_load(ranks *w, const char *source, spmv_stats *stats, inputs *in);
+int ranks_load_source(ranks *w, const char *source, spmv_stats *stats, inputs *in);
 void ranks_unload(ranks *w);
 /* Writes y, dealt out in rows of k numbers, to the file of --result. Collective. */
 int ranks_save_y(ranks *w, const course *c);
@@ -107,10 +107,10 @@ int ranks_check(ranks *w, const course *c, verdict *out);
 /* ---- ranks_time.c --------------------------------------------------------------------------- */
 
 /* Multiplies once. A failure of one rank is one of all. Collective. */
-spmv_status ranks_multiply(const ranks *w, const course *c, spmv_many_way way);
+spmv_status ranks_multiply(const ranks *w, const course *c, spmv_ranks_way way);
 /* Returns the way with the least of n samples, which others disturb least; both were taken in turn.
  */
-spmv_many_way ranks_faster_way(const double *overlapped, const double *in_turn, int n);
+spmv_ranks_way ranks_faster_way(const double *overlapped, const double *in_turn, int n);
 /* Returns the share of the exchange that overlapping hides, 0 to 1, likewise; NaN: it takes no
  * time. */
 double ranks_hidden(double *const slowest[WAYS], int n);

@@ -89,13 +89,13 @@ int ranks_check(ranks *w, const course *c, verdict *out) {
     if (status == SPMV_OK && !w->right[c->typed][c->precision]) status = make_right(w, c);
     *out = mine;
     int code =
-        ranks_agree(w, status == SPMV_OK ? 0 : complain(status, "out of memory for the reference"));
+        ranks_vote(w, status == SPMV_OK ? 0 : complain(status, "out of memory for the reference"));
     if (!code) {
         mine = oracle_check_all(w->right[c->typed][c->precision], c->k,
                                 c->k > 1 ? SPMV_ROWS : SPMV_COLUMNS, c->precision,
                                 c->scale * o->alpha, o->beta, c->y0, c->y);
         if (mine.bad_rows) mine.first_bad_row = ranks_row(w, mine.first_bad_row);
-        status = spmv_world_gather(w->world, &mine, sizeof mine, all);
+        status = spmv_ranks_gather(w->ranks, &mine, sizeof mine, all);
         if (status != SPMV_OK) code = ranks_failed(w, status);
     }
     for (int r = 0; r < w->size && !code; r++) add_verdict(out, &all[r]);

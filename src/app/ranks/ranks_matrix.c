@@ -11,10 +11,10 @@ static int draw(ranks *w, inputs *in) {
     if (!w->run->o->verify) return 0;
     const size_t each = THUMBNAIL_CELLS * sizeof(int64_t);
     int64_t *mine = calloc(1, each), *all = malloc((size_t)w->size * each);
-    int code = ranks_agree(w, mine && all ? 0 : complain(SPMV_E_NOMEM, NULL));
+    int code = ranks_vote(w, mine && all ? 0 : complain(SPMV_E_NOMEM, NULL));
     if (!code) {
         thumbnail_count(&w->own, w->number, w->facts.first_row, w->of.rows, mine);
-        const spmv_status status = spmv_world_gather(w->world, mine, each, all);
+        const spmv_status status = spmv_ranks_gather(w->ranks, mine, each, all);
         if (status != SPMV_OK) code = ranks_failed(w, status);
     }
     for (size_t k = THUMBNAIL_CELLS; k < (size_t)w->size * THUMBNAIL_CELLS && !code; k++)
@@ -36,14 +36,14 @@ static int write_whole(session *run, const char *source) {
 }
 
 static spmv_status get_facts(ranks *w, spmv_stats *stats) {
-    w->facts = SPMV_OPTS(spmv_many_facts);
+    w->facts = SPMV_OPTS(spmv_ranks_facts);
     w->own = SPMV_OPTS(spmv_coo_view);
-    TRY(spmv_many_mat_info(w->mat, &w->facts));
-    TRY(spmv_many_mat_stats(w->mat, stats));
-    if (w->run->o->verify) TRY(spmv_many_mat_entries(w->mat, &w->own));
-    w->number = spmv_many_mat_numbers(w->mat);
+    TRY(spmv_ranks_mat_info(w->mat, &w->facts));
+    TRY(spmv_ranks_mat_stats(w->mat, stats));
+    if (w->run->o->verify) TRY(spmv_ranks_mat_entries(w->mat, &w->own));
+    w->number = spmv_ranks_mat_numbers(w->mat);
     w->of = (sheet){stats->rows, stats->cols, stats->nnz};
-    return spmv_world_gather(w->world, &w->facts, sizeof w->facts, w->all);
+    return spmv_ranks_gather(w->ranks, &w->facts, sizeof w->facts, w->all);
 }
 
 static spmv_partition partition_of(const char *word) {
@@ -53,17 +53,17 @@ static spmv_partition partition_of(const char *word) {
     return SPMV_BY_OWNERS;
 }
 
-int ranks_load(ranks *w, const char *source, spmv_stats *stats, inputs *in) {
+int ranks_load_source(ranks *w, const char *source, spmv_stats *stats, inputs *in) {
     session *run = w->run;
     struct timespec start;
     const spmv_load_opts load = load_options(run, source, &start);
-    spmv_many_load_opts opts = SPMV_OPTS(spmv_many_load_opts);
+    spmv_ranks_load_opts opts = SPMV_OPTS(spmv_ranks_load_opts);
     opts.load = &load;
     opts.partition = partition_of(run->o->partition);
     opts.owner_file = run->o->partition;
     opts.keep_entries = run->o->verify;
-    spmv_status status = spmv_many_mat_load(w->world, source, &opts, &w->mat);
-    if (status == SPMV_OK) status = spmv_many_mat_set_halo(w->mat, run->o->halo);
+    spmv_status status = spmv_ranks_mat_load(w->ranks, source, &opts, &w->mat);
+    if (status == SPMV_OK) status = spmv_ranks_mat_set_halo(w->mat, run->o->halo);
     if (status == SPMV_OK) status = get_facts(w, stats);
     if (status != SPMV_OK) return ranks_failed(w, status);
     in->rows = w->of.rows;
@@ -74,7 +74,7 @@ int ranks_load(ranks *w, const char *source, spmv_stats *stats, inputs *in) {
     }
     const int code = draw(w, in);
     if (code || !run->o->write_file) return code;
-    return ranks_agree(w, is_first(w) ? write_whole(run, source) : 0);
+    return ranks_vote(w, is_first(w) ? write_whole(run, source) : 0);
 }
 
 void ranks_unload(ranks *w) {
@@ -87,7 +87,7 @@ void ranks_unload(ranks *w) {
     }
     free(w->x);
     w->x = NULL;
-    spmv_many_mat_free(w->mat);
+    spmv_ranks_mat_free(w->mat);
     w->mat = NULL;
 }
 
@@ -98,7 +98,7 @@ enum { ROWS = 1 << 14 }; /* of each rank that are gathered at a time */
 /* Puts rows of all ranks, from number `from` of each on, to their places among all vectors. */
 static void place_y(const ranks *w, int64_t k, int64_t from, const double *got, double *y) {
     for (int r = 0; r < w->size; r++) {
-        const spmv_many_facts *f = &w->all[r];
+        const spmv_ranks_facts *f = &w->all[r];
         for (int64_t i = from; i < from + ROWS && i < f->own_rows; i++) {
             const double *row = got + (r * ROWS + i - from) * (k + 1);
             for (int64_t v = 0; v < k; v++) y[v * w->of.rows + (int64_t)row[k]] = row[v];
@@ -126,12 +126,12 @@ int ranks_save_y(ranks *w, const course *c) {
     double *mine = malloc(block * sizeof *mine),
            *got = malloc((size_t)w->size * block * sizeof *got),
            *y = malloc(is_first(w) ? ((size_t)all + 1) * sizeof *y : 1);
-    int code = ranks_agree(w, mine && got && y ? 0 : complain(SPMV_E_NOMEM, NULL));
+    int code = ranks_vote(w, mine && got && y ? 0 : complain(SPMV_E_NOMEM, NULL));
     for (int r = 0; r < w->size; r++)
         if (w->all[r].own_rows > most) most = w->all[r].own_rows;
     for (int64_t from = 0; from < most && !code; from += ROWS) {
         widen(w, c, from, mine);
-        const spmv_status status = spmv_world_gather(w->world, mine, block * sizeof *mine, got);
+        const spmv_status status = spmv_ranks_gather(w->ranks, mine, block * sizeof *mine, got);
         if (status != SPMV_OK) code = ranks_failed(w, status);
         if (is_first(w) && !code) place_y(w, c->k, from, got, y);
     }
@@ -141,5 +141,5 @@ int ranks_save_y(ranks *w, const course *c) {
     free(mine);
     free(got);
     free(y);
-    return ranks_agree(w, code);
+    return ranks_vote(w, code);
 }

@@ -13,7 +13,7 @@ typedef struct share {       /* what a rank has of a row */
     double convert_s, prepare_s, tune_s, once_s, made_s, median_s;
     int64_t store, scratch, traffic, slots;
     int threads;
-    spmv_many_plan_facts exchange;
+    spmv_ranks_plan_facts exchange;
 } share;
 
 struct of_ranks { /* what a record points to */
@@ -38,9 +38,9 @@ static void add_facts(share *s, const spmv_plan_facts *f) {
 static share own_share(const course *c) {
     share mine = {.median_s = NAN};
     spmv_plan_facts local = SPMV_OPTS(spmv_plan_facts), remote = SPMV_OPTS(spmv_plan_facts);
-    if (c->plan && spmv_many_plan_info(c->plan, &local, &remote) == SPMV_OK) {
-        mine.exchange = SPMV_OPTS(spmv_many_plan_facts);
-        spmv_many_plan_exchange(c->plan, &mine.exchange);
+    if (c->plan && spmv_ranks_plan_info(c->plan, &local, &remote) == SPMV_OK) {
+        mine.exchange = SPMV_OPTS(spmv_ranks_plan_facts);
+        spmv_ranks_plan_exchange(c->plan, &mine.exchange);
         add_facts(&mine, &local);
         add_facts(&mine, &remote);
         snprintf(mine.local, sizeof mine.local, "%s", local.kernel);
@@ -101,11 +101,11 @@ static void describe_plans(const ranks *w, const course *c, const struct of_rank
 
 static void describe_halo(const ranks *w, const course *c, const struct of_ranks *of, record *r) {
     const int64_t width = (c->precision == SPMV_F64 ? 8 : 4) * c->k;
-    const spmv_many_plan_facts *own = &of->shares[0].exchange;
+    const spmv_ranks_plan_facts *own = &of->shares[0].exchange;
     int64_t received = 0, sent = 0, all = 0;
     int peers = 0;
     for (int k = 0; k < w->size; k++) {
-        const spmv_many_plan_facts *f = &of->shares[k].exchange;
+        const spmv_ranks_plan_facts *f = &of->shares[k].exchange;
         if (f->received > received) received = f->received;
         if (f->sent > sent) sent = f->sent;
         if (f->receives_from > peers) peers = f->receives_from;
@@ -143,9 +143,9 @@ static struct of_ranks *of_ranks_alloc(const ranks *w) {
 
 int ranks_add_noise(ranks *w, noise *n) {
     noise *all = malloc((size_t)w->size * sizeof *all);
-    int code = ranks_agree(w, all ? 0 : complain(SPMV_E_NOMEM, NULL));
+    int code = ranks_vote(w, all ? 0 : complain(SPMV_E_NOMEM, NULL));
     if (!code) {
-        const spmv_status status = spmv_world_gather(w->world, n, sizeof *n, all);
+        const spmv_status status = spmv_ranks_gather(w->ranks, n, sizeof *n, all);
         if (status != SPMV_OK) code = ranks_failed(w, status);
     }
     for (int r = 0; r < w->size && !code; r++) {
@@ -163,10 +163,10 @@ int ranks_describe(ranks *w, inputs *in, candidate *e, course *c, const char *st
     const session *run = w->run;
     const share mine = own_share(c);
     struct of_ranks *of = of_ranks_alloc(w);
-    const int code = ranks_agree(w, of ? 0 : complain(SPMV_E_NOMEM, NULL));
+    const int code = ranks_vote(w, of ? 0 : complain(SPMV_E_NOMEM, NULL));
     out->of_ranks = of;
     if (code) return code;
-    const spmv_status gathered = spmv_world_gather(w->world, &mine, sizeof mine, of->shares);
+    const spmv_status gathered = spmv_ranks_gather(w->ranks, &mine, sizeof mine, of->shares);
     if (gathered != SPMV_OK) return ranks_failed(w, gathered);
     if (!is_first(w)) return 0;
     e->p = (problem){.precision = c->precision,

@@ -7,7 +7,7 @@
 
 enum { MOST_ROUNDS = 20000 };
 
-static spmv_status multiply_here(const ranks *w, const course *c, spmv_many_way way) {
+static spmv_status multiply_here(const ranks *w, const course *c, spmv_ranks_way way) {
     const double alpha = w->run->o->alpha, beta = w->run->o->beta;
     const float alpha_f32 = (float)alpha, beta_f32 = (float)beta;
     spmv_call call = {.size = sizeof call, .x = c->x, .y = c->y0, .z = c->y, .k = c->k};
@@ -16,8 +16,8 @@ static spmv_status multiply_here(const ranks *w, const course *c, spmv_many_way 
         call.alpha = &alpha, call.beta = &beta;
     else
         call.alpha_f32 = &alpha_f32, call.beta_f32 = &beta_f32;
-    TRY(spmv_many_plan_set_way(c->plan, way));
-    return spmv_many_apply(c->plan, &call);
+    TRY(spmv_ranks_plan_set_way(c->plan, way));
+    return spmv_ranks_apply(c->plan, &call);
 }
 
 /* Returns the seconds from the first begin to the last end on the host whose first rank is `first`:
@@ -34,7 +34,7 @@ static double time_on_host(const ranks *w, const tick *all, int first) {
 
 /* A sample: seconds of a product, on the slowest host. That all ranks tell each other their times
  * makes them begin the next one together. own: of this rank; may be NULL. */
-static spmv_status sample(const ranks *w, const course *c, spmv_many_way way, int inner,
+static spmv_status sample(const ranks *w, const course *c, spmv_ranks_way way, int inner,
                           double *slowest, double *own) {
     tick mine = {.begin = now_s(), .status = SPMV_OK}, *all = c->ticks;
     for (int k = 0; k < inner; k++) { /* others wait for a rank that ends after a failure */
@@ -43,7 +43,7 @@ static spmv_status sample(const ranks *w, const course *c, spmv_many_way way, in
     }
     mine.end = now_s();
     if (own) *own = (mine.end - mine.begin) / inner;
-    TRY(spmv_world_gather(w->world, &mine, sizeof mine, all));
+    TRY(spmv_ranks_gather(w->ranks, &mine, sizeof mine, all));
     *slowest = 0;
     for (int r = 0; r < w->size; r++) {
         if (all[r].status != SPMV_OK) return (spmv_status)all[r].status;
@@ -52,7 +52,7 @@ static spmv_status sample(const ranks *w, const course *c, spmv_many_way way, in
     return SPMV_OK;
 }
 
-spmv_status ranks_multiply(const ranks *w, const course *c, spmv_many_way way) {
+spmv_status ranks_multiply(const ranks *w, const course *c, spmv_ranks_way way) {
     double seconds;
     return sample(w, c, way, 1, &seconds, NULL);
 }
@@ -78,7 +78,7 @@ static double least_of(const double *sample, int n) {
     return least;
 }
 
-spmv_many_way ranks_faster_way(const double *overlapped, const double *in_turn, int n) {
+spmv_ranks_way ranks_faster_way(const double *overlapped, const double *in_turn, int n) {
     return least_of(in_turn, n) < least_of(overlapped, n) ? SPMV_IN_TURN : SPMV_OVERLAPPED;
 }
 
@@ -96,8 +96,8 @@ static spmv_status choose_way(const ranks *w, course *c) {
     const double enough = 0.05;
     double overlapped[MOST], in_turn[MOST], spent = 0;
     int n = 0;
-    spmv_many_plan_facts is = SPMV_OPTS(spmv_many_plan_facts);
-    TRY(spmv_many_plan_exchange(c->plan, &is));
+    spmv_ranks_plan_facts is = SPMV_OPTS(spmv_ranks_plan_facts);
+    TRY(spmv_ranks_plan_exchange(c->plan, &is));
     const bool overlaps = is.halo != SPMV_HALO_REPLICATE; /* else all entries wait for x */
     c->way = !overlaps || w->run->o->overlap == OVERLAP_OFF ? SPMV_IN_TURN : SPMV_OVERLAPPED;
     if (!overlaps || w->run->o->overlap != OVERLAP_AUTO) return SPMV_OK;
@@ -128,7 +128,7 @@ static bool grow(course *c) {
 static spmv_status take_round(const ranks *w, course *c, timing *t) {
     double own;
     for (int k = 0; k < WAYS; k++) {
-        const spmv_many_way way = (spmv_many_way)((k + c->n) % WAYS);
+        const spmv_ranks_way way = (spmv_ranks_way)((k + c->n) % WAYS);
         TRY(sample(w, c, way, c->inner, &c->slowest[way][c->n], &own));
         if (way == c->way) c->own[c->n] = own;
         t->spent_s += c->inner * c->slowest[way][c->n];
@@ -148,7 +148,7 @@ spmv_status ranks_ready(const ranks *w, course *c, const sampling *how, timing *
 }
 
 spmv_status ranks_round(const ranks *w, course *c, const sampling *how, timing *t) {
-    if (!grow(c)) spmv_world_abort(w->world, spmv_exit_code(SPMV_E_NOMEM));
+    if (!grow(c)) spmv_ranks_abort(w->ranks, spmv_exit_code(SPMV_E_NOMEM));
     TRY(take_round(w, c, t));
     t->nsamples = c->n;
     if (c->n < how->min_samples || (t->spent_s < t->next_look_s && c->n < MOST_ROUNDS))

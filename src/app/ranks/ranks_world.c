@@ -12,11 +12,11 @@ typedef struct vote {
     char words[500]; /* what the rank would have said */
 } vote;
 
-int ranks_agree(ranks *w, int code) {
+int ranks_vote(ranks *w, int code) {
     vote mine = {.code = code}, *all = w->votes;
     snprintf(mine.words, sizeof mine.words, "%s", code ? talk_kept() : "");
-    if (spmv_world_gather(w->world, &mine, sizeof mine, all) != SPMV_OK)
-        spmv_world_abort(w->world, spmv_exit_code(SPMV_E_DEVICE));
+    if (spmv_ranks_gather(w->ranks, &mine, sizeof mine, all) != SPMV_OK)
+        spmv_ranks_abort(w->ranks, spmv_exit_code(SPMV_E_DEVICE));
     for (int r = 0; r < w->size; r++) {
         if (!all[r].code) continue;
         const char *words = all[r].words;
@@ -29,7 +29,7 @@ int ranks_agree(ranks *w, int code) {
 }
 
 int ranks_failed(const ranks *w, spmv_status status) {
-    return complain(status, spmv_world_error(w->world));
+    return complain(status, spmv_ranks_error(w->ranks));
 }
 
 /* ---- the same on all ranks ------------------------------------------------------------------ */
@@ -64,8 +64,8 @@ static typed typed_here(void) {
 /* Refuses ranks that were started otherwise than rank 0. */
 static int compare_typed(ranks *w, typed mine) {
     typed *all = malloc((size_t)w->size * sizeof *all);
-    int code = ranks_agree(w, all ? 0 : complain(SPMV_E_NOMEM, NULL));
-    if (!code && spmv_world_gather(w->world, &mine, sizeof mine, all) != SPMV_OK)
+    int code = ranks_vote(w, all ? 0 : complain(SPMV_E_NOMEM, NULL));
+    if (!code && spmv_ranks_gather(w->ranks, &mine, sizeof mine, all) != SPMV_OK)
         code = complain(SPMV_E_DEVICE, "the ranks' options were lost");
     for (int r = 1; r < w->size && !code; r++) {
         const char *what = all[r].build != all->build       ? "is another build of spmv"
@@ -89,25 +89,25 @@ int ranks_compare(ranks *w, uint64_t x) {
 /* ---- beginning and end ---------------------------------------------------------------------- */
 
 int ranks_open(ranks *w, const spmv_ctx_opts *context) {
-    spmv_world_opts opts = SPMV_OPTS(spmv_world_opts);
+    spmv_ranks_opts opts = SPMV_OPTS(spmv_ranks_opts);
     opts.context = context;
     opts.exchange = launcher_of()->mpi;
-    const spmv_status status = spmv_world_create(NULL, &opts, &w->world);
+    const spmv_status status = spmv_ranks_create(NULL, &opts, &w->ranks);
     if (status != SPMV_OK) {
         /* Nobody else may know; but who has said the same ends this rank meanwhile. */
         const struct timespec pause = {.tv_sec = 2};
         if (launcher_of()->rank) nanosleep(&pause, NULL);
         talk_mute(false);
-        return launcher_end_all(complain(status, spmv_world_error(NULL)));
+        return launcher_end_all(complain(status, spmv_ranks_error(NULL)));
     }
-    w->rank = spmv_world_rank(w->world);
-    w->size = spmv_world_size(w->world);
+    w->rank = spmv_ranks_rank(w->ranks);
+    w->size = spmv_ranks_size(w->ranks);
     w->votes = malloc((size_t)w->size * sizeof(vote));
     w->all = malloc((size_t)w->size * sizeof *w->all);
     if (w->votes && w->all) return 0;
     talk_mute(false);
     const int code = complain(SPMV_E_NOMEM, NULL);
-    spmv_world_abort(w->world, code);
+    spmv_ranks_abort(w->ranks, code);
     return code;
 }
 
@@ -115,7 +115,7 @@ void ranks_close(ranks *w) {
     free(w->votes);
     free(w->host);
     free(w->all);
-    spmv_world_free(w->world);
+    spmv_ranks_free(w->ranks);
 }
 
 int ranks_leave(int code) {
@@ -125,7 +125,7 @@ int ranks_leave(int code) {
     context.threads = 1;
     char path[PATH_MAX + 64];
     if (!launcher_of()) return code;
-    if (!code && !many_find_exchange(launcher_of()->mpi, path, sizeof path)) return code;
+    if (!code && !ranks_find_exchange(launcher_of()->mpi, path, sizeof path)) return code;
     const int opened = ranks_open(&w, &context);
     if (!opened) ranks_compare(&w, 0);
     ranks_close(&w);

@@ -49,8 +49,8 @@ static int find_hosts(ranks *w) {
     const machine_name mine = name_machine(w->run->machine.hostname);
     machine_name *all = calloc((size_t)w->size, sizeof *all);
     w->host = calloc((size_t)w->size, sizeof *w->host);
-    int code = ranks_agree(w, all && w->host ? 0 : complain(SPMV_E_NOMEM, NULL));
-    if (!code && spmv_world_gather(w->world, &mine, sizeof mine, all) != SPMV_OK)
+    int code = ranks_vote(w, all && w->host ? 0 : complain(SPMV_E_NOMEM, NULL));
+    if (!code && spmv_ranks_gather(w->ranks, &mine, sizeof mine, all) != SPMV_OK)
         code = complain(SPMV_E_DEVICE, "the ranks' hosts were lost");
     for (int r = 0; r < w->size && !code; r++) {
         int same = 0;
@@ -77,17 +77,16 @@ static int open_all(ranks *w, const options *o, const spmv_backend *backend) {
     context.max_unpacked = o->max_unpacked;
     int code = ranks_open(w, &context);
     if (code) return code;
-    w->run->ctx = spmv_world_ctx(w->world);
+    w->run->ctx = spmv_ranks_ctx(w->ranks);
     w->team = ranks_team_asked(o, w->size);
-    w->team.mpi = spmv_world_mpi(w->world);
+    w->team.mpi = spmv_ranks_mpi(w->ranks);
     w->run->team = &w->team;
     code = ranks_compare(w, 0);
-    if (!code) code = ranks_agree(w, check_options(o));
-    if (!code) code = ranks_agree(w, choose_in_context(w->run));
+    if (!code) code = ranks_vote(w, check_options(o));
+    if (!code) code = ranks_vote(w, choose_in_context(w->run));
     if (!code) code = find_hosts(w);
-    if (!code) code = ranks_agree(w, check_format(o));
-    if (!code)
-        code = ranks_agree(w, is_first(w) ? open_outputs(w->run) : 0); /* they are rank 0's */
+    if (!code) code = ranks_vote(w, check_format(o));
+    if (!code) code = ranks_vote(w, is_first(w) ? open_outputs(w->run) : 0); /* they are rank 0's */
     return code;
 }
 
@@ -95,7 +94,7 @@ static int close_all(ranks *w, int code) {
     session *run = w->run;
     if (code) talk_end();
     if (run->output != stdout) code = close_output(run, code);
-    run->ctx = NULL; /* the world's */
+    run->ctx = NULL; /* that of the ranks, which spmv_ranks_free ends */
     close_session(run);
     ranks_close(w);
     return code;
@@ -114,7 +113,7 @@ static bool course_alloc(const ranks *w, course *c) {
 }
 
 static void course_free(course *c) {
-    spmv_many_plan_free(c->plan);
+    spmv_ranks_plan_free(c->plan);
     free(c->x);
     free(c->y);
     free(c->y0);
@@ -139,7 +138,7 @@ static spmv_status make_plan(const ranks *w, const cell *asked, course *c) {
                                  .nondeterministic = o->nondeterministic,
                                  .vectors = asked->vectors,
                                  .layout = asked->layout};
-    return spmv_many_plan_create(w->mat, &opts, &c->plan);
+    return spmv_ranks_plan_create(w->mat, &opts, &c->plan);
 }
 
 static void note_wrong(const ranks *w, const course *c, const candidate *e, result *out) {
@@ -214,7 +213,7 @@ static int follow(ranks *w, course *c, candidate *e, result *out, spmv_status *s
 
 static const char *word_for(const ranks *w, spmv_status status, bool right, result *out) {
     if (status == SPMV_OK) return right ? "ok" : "wrong";
-    spell(in_options(spmv_world_error(w->world)), out->reason, sizeof out->reason);
+    spell(in_options(spmv_ranks_error(w->ranks)), out->reason, sizeof out->reason);
     if (status == SPMV_E_TOOBIG || status == SPMV_E_UNSUITABLE) return "skipped";
     w->run->last_failure = spmv_exit_code(status);
     return status == SPMV_E_NOMEM ? "out of memory" : "failed";
@@ -226,14 +225,14 @@ static int run_cell(ranks *w, inputs *in, int k, result *out) {
     course c = {.precision = asked->precision, .k = asked->vectors, .typed = w->x != NULL};
     candidate e = {.cell = k, .how = sampling_in(run->o, asked->cache)};
     bool right = false;
-    int code = ranks_agree(w, course_alloc(w, &c) ? 0 : complain(SPMV_E_NOMEM, NULL));
+    int code = ranks_vote(w, course_alloc(w, &c) ? 0 : complain(SPMV_E_NOMEM, NULL));
     spmv_status status = code ? SPMV_OK : make_plan(w, asked, &c);
     if (!code && (status == SPMV_E_ARG || status == SPMV_E_BACKEND)) code = ranks_failed(w, status);
     if (!code && status == SPMV_OK) code = follow(w, &c, &e, out, &status, &right);
     run->group++;
     if (!code) code = ranks_describe(w, in, &e, &c, word_for(w, status, right, out), out);
     if (!code && is_first(w)) code = keep_result(run, k, out);
-    if (!code) code = ranks_agree(w, code);
+    if (!code) code = ranks_vote(w, code);
     free(e.t.sample_s);
     course_free(&c);
     return code;
@@ -258,7 +257,7 @@ static int load_own_x(ranks *w, int64_t vectors) {
 
 static int read_x(ranks *w, int64_t vectors) {
     if (!w->run->o->x_file) return 0;
-    const int code = ranks_agree(w, load_own_x(w, vectors));
+    const int code = ranks_vote(w, load_own_x(w, vectors));
     if (code) return code;
     return ranks_compare(w, ranks_hash(w->x, (size_t)(vectors * w->of.cols) * sizeof *w->x));
 }
@@ -266,7 +265,7 @@ static int read_x(ranks *w, int64_t vectors) {
 static int run_cells(ranks *w, inputs *in) {
     session *run = w->run;
     result *results = calloc((size_t)run->ncells, sizeof *results);
-    int code = ranks_agree(w, results ? 0 : complain(SPMV_E_NOMEM, NULL));
+    int code = ranks_vote(w, results ? 0 : complain(SPMV_E_NOMEM, NULL));
     for (int k = 0; k < run->ncells && !code; k++) code = run_cell(w, in, k, &results[k]);
     if (results && is_first(w)) {
         rank_results(results, run->ncells);
@@ -279,7 +278,7 @@ static int run_cells(ranks *w, inputs *in) {
         free(results[k].of_ranks);
     }
     free(results);
-    return ranks_agree(w, code);
+    return ranks_vote(w, code);
 }
 
 static int run_matrix(ranks *w, const char *source) {
@@ -288,7 +287,7 @@ static int run_matrix(ranks *w, const char *source) {
     inputs in = {.name = name, .source = base_name(source), .stats = &stats};
     matrix_name(source, w->run->o->values, name, sizeof name);
     in.vectors = most_vectors(w->run->o);
-    int code = ranks_load(w, source, &stats, &in);
+    int code = ranks_load_source(w, source, &stats, &in);
     if (!code) code = read_x(w, in.vectors);
     if (!code) code = run_cells(w, &in);
     ranks_unload(w);
@@ -307,13 +306,13 @@ int run_ranks(const options *o, const spmv_backend *usual) {
     session run = {.o = o, .backend = backend, .output = stdout, .log = {.file = -1}};
     ranks w = {.run = &run};
     int code = open_all(&w, o, backend);
-    if (!w.world) return code;
+    if (!w.ranks) return code;
     if (!code && is_first(&w) && !o->quiet) {
         run_introduce(&run);
         ranks_introduce(&w);
     }
     for (int k = 0; k < o->nmatrices && !code; k++) code = run_matrix(&w, o->matrices[k]);
     if (is_first(&w) && !o->quiet) run_conclude(&run);
-    if (!code) code = ranks_agree(&w, is_first(&w) ? run_exit_code(&run) : 0);
+    if (!code) code = ranks_vote(&w, is_first(&w) ? run_exit_code(&run) : 0);
     return close_all(&w, code);
 }

@@ -11,21 +11,21 @@ static void run_parts(int threads, void (*work)(void *arg, int part, int parts),
     work(arg, omp_get_thread_num(), omp_get_num_threads());
 }
 
-spmv_need many_need(const spmv_world *world, const spmv_halo *halo, size_t width, int64_t vectors,
-                    void *received) {
+spmv_need ranks_need(const spmv_ranks *ranks, const spmv_halo *halo, size_t width, int64_t vectors,
+                     void *received) {
     return (spmv_need){.halo = halo,
                        .width = width,
                        .vectors = vectors,
                        .received = received,
-                       .threads = spmv_ctx_threads(world->ctx),
+                       .threads = spmv_ctx_threads(ranks->ctx),
                        .in_parts = run_parts};
 }
 
-spmv_status many_connect(spmv_world *world, const spmv_need *need, bool replicates, void **link) {
-    const spmv_status status = world->by->connect(world->state, need, replicates, link);
+spmv_status ranks_connect(spmv_ranks *ranks, const spmv_need *need, bool replicates, void **link) {
+    const spmv_status status = ranks->by->connect(ranks->state, need, replicates, link);
     if (status == SPMV_OK) return status;
-    return many_fail(world, status, "the exchange '%s' cannot prepare a halo of %lld entries",
-                     world->by->name, (long long)need->halo->received);
+    return ranks_fail(ranks, status, "the exchange '%s' cannot prepare a halo of %lld entries",
+                      ranks->by->name, (long long)need->halo->received);
 }
 
 /* ---- the trial ------------------------------------------------------------------------------ */
@@ -33,7 +33,7 @@ spmv_status many_connect(spmv_world *world, const spmv_need *need, bool replicat
 enum { LISTS, WHOLE, PASS, TRIED }; /* exchanges of either kind, and a pass through z */
 
 typedef struct trial {
-    spmv_world *world;
+    spmv_ranks *ranks;
     spmv_need need;
     void *link[2];         /* LISTS, WHOLE */
     int64_t received[2];   /* entries of x, likewise: own ones are among all of x */
@@ -63,7 +63,7 @@ static void read_part(void *arg, int part, int parts) {
 /* Exchanges, and reads what has come, as a product does: what other cores have written comes late,
  * and what other cores have read is written late. */
 static spmv_status exchange_once(const trial *t, int which) {
-    const spmv_exchange *by = t->world->by;
+    const spmv_exchange *by = t->ranks->by;
     const spmv_need *need = &t->need;
     TRY(by->start(t->link[which], t->x, need->vectors, need->vectors));
     TRY(by->finish(t->link[which]));
@@ -76,17 +76,17 @@ static spmv_status exchange_once(const trial *t, int which) {
 /* Exchanges, or goes through z, a few times; all ranks learn how long once takes. */
 static spmv_status time_once(trial *t, int which, double *seconds) {
     enum { TIMES = 4 };
-    spmv_world *world = t->world;
-    const double begin = many_now();
+    spmv_ranks *ranks = t->ranks;
+    const double begin = ranks_now();
     for (int k = 0; k < TIMES; k++)
         if (which == PASS)
             run_parts(t->need.threads, pass_part, t);
         else
             TRY(exchange_once(t, which));
-    const double mine = (many_now() - begin) / TIMES;
-    TRY(world->by->gather(world->state, &mine, sizeof mine, t->times));
+    const double mine = (ranks_now() - begin) / TIMES;
+    TRY(ranks->by->gather(ranks->state, &mine, sizeof mine, t->times));
     *seconds = 0;
-    for (int r = 0; r < world->size; r++)
+    for (int r = 0; r < ranks->size; r++)
         if (t->times[r] > *seconds) *seconds = t->times[r];
     return SPMV_OK;
 }
@@ -103,7 +103,7 @@ static spmv_status race(trial *t) {
     return SPMV_OK;
 }
 
-static spmv_status trial_alloc(trial *t, const spmv_many_mat *mat) {
+static spmv_status trial_alloc(trial *t, const spmv_ranks_mat *mat) {
     const spmv_need *need = &t->need;
     const size_t row = (size_t)need->vectors * need->width;
     t->received[LISTS] = mat->halo.received;
@@ -113,15 +113,15 @@ static spmv_status trial_alloc(trial *t, const spmv_many_mat *mat) {
     t->x = malloc(x_bytes);
     t->z = calloc((size_t)t->nz + 1, sizeof *t->z);
     t->need.received = calloc((size_t)mat->halo.received + 1, row);
-    t->times = malloc((size_t)t->world->size * sizeof *t->times);
+    t->times = malloc((size_t)t->ranks->size * sizeof *t->times);
     if (t->x) memset(t->x, 1, x_bytes); /* so that it has pages of its own */
     if (t->x && t->z && t->need.received && t->times) return SPMV_OK;
-    return many_fail(t->world, SPMV_E_NOMEM, "out of memory for a trial");
+    return ranks_fail(t->ranks, SPMV_E_NOMEM, "out of memory for a trial");
 }
 
 static void trial_free(trial *t) {
     for (int k = 0; k < 2; k++)
-        if (t->link[k]) t->world->by->disconnect(t->link[k]);
+        if (t->link[k]) t->ranks->by->disconnect(t->link[k]);
     free(t->x);
     free(t->z);
     free(t->need.received);
@@ -129,28 +129,28 @@ static void trial_free(trial *t) {
 }
 
 /* Lists where all of x has no memory: a trial that cannot be held is none. */
-static spmv_status try_both(trial *t, spmv_many_plan_facts *out) {
-    spmv_world *world = t->world;
-    TRY(many_agree(world, many_connect(world, &t->need, false, &t->link[LISTS])));
-    if (many_agree(world, many_connect(world, &t->need, true, &t->link[WHOLE])) != SPMV_OK)
+static spmv_status try_both(trial *t, spmv_ranks_plan_facts *out) {
+    spmv_ranks *ranks = t->ranks;
+    TRY(ranks_agree(ranks, ranks_connect(ranks, &t->need, false, &t->link[LISTS])));
+    if (ranks_agree(ranks, ranks_connect(ranks, &t->need, true, &t->link[WHOLE])) != SPMV_OK)
         return SPMV_OK;
     const spmv_status status = race(t);
     if (status != SPMV_OK)
-        return many_fail(world, status, "the exchange '%s' failed", world->by->name);
+        return ranks_fail(ranks, status, "the exchange '%s' failed", ranks->by->name);
     if (t->seconds[WHOLE] < t->seconds[LISTS] + t->seconds[PASS]) out->halo = SPMV_HALO_REPLICATE;
     out->lists_s = t->seconds[LISTS];
     out->replicate_s = t->seconds[WHOLE];
     return SPMV_OK;
 }
 
-spmv_status many_choose_halo(const spmv_many_mat *mat, size_t width, int64_t vectors,
-                             spmv_many_plan_facts *out) {
-    spmv_world *world = mat->world;
+spmv_status ranks_choose_halo(const spmv_ranks_mat *mat, size_t width, int64_t vectors,
+                              spmv_ranks_plan_facts *out) {
+    spmv_ranks *ranks = mat->ranks;
     out->halo = mat->halo_asked == SPMV_HALO_REPLICATE ? SPMV_HALO_REPLICATE : SPMV_HALO_LISTS;
-    if (mat->halo_asked != SPMV_HALO_AUTO || !many_needs_much(&mat->facts)) return SPMV_OK;
-    trial t = {.world = world, .need = many_need(world, &mat->halo, width, vectors, NULL)};
+    if (mat->halo_asked != SPMV_HALO_AUTO || !ranks_needs_much(&mat->facts)) return SPMV_OK;
+    trial t = {.ranks = ranks, .need = ranks_need(ranks, &mat->halo, width, vectors, NULL)};
     spmv_status status = SPMV_OK;
-    if (many_agree(world, trial_alloc(&t, mat)) == SPMV_OK) status = try_both(&t, out);
+    if (ranks_agree(ranks, trial_alloc(&t, mat)) == SPMV_OK) status = try_both(&t, out);
     trial_free(&t);
     return status;
 }

@@ -1,7 +1,7 @@
 /* exchange.h: what ranks talk through, a constant table of functions; one file each makes one. Code
  * above it knows neither MPI nor where vectors lie. */
-#ifndef SPMV_MANY_EXCHANGE_H
-#define SPMV_MANY_EXCHANGE_H
+#ifndef SPMV_RANKS_EXCHANGE_H
+#define SPMV_RANKS_EXCHANGE_H
 
 #include "spmv.h"
 #include <stdbool.h>
@@ -74,6 +74,6 @@ extern const spmv_exchange spmv_exchange_mpi;
 
 /* Writes the path of that library for an MPI, "mpich" or "openmpi", beside the program or library
  * that asks, or in ../lib of it. false: it is not there, and path is the folder that was asked. */
-bool many_find_exchange(const char *mpi, char *path, size_t size);
+bool ranks_find_exchange(const char *mpi, char *path, size_t size);
 
 #endif

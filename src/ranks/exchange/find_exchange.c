@@ -21,7 +21,7 @@ static void own_folder(char folder[PATH_MAX]) {
     folder[last ? last + 1 - folder : 0] = 0;
 }
 
-bool many_find_exchange(const char *mpi, char *path, size_t size) {
+bool ranks_find_exchange(const char *mpi, char *path, size_t size) {
     static const char *const places[] = {"", "../lib/"};
     char folder[PATH_MAX];
     own_folder(folder);

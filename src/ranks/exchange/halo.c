@@ -18,29 +18,29 @@ static void asking_free(asking *a) {
     free(a->wanted_here);
 }
 
-static spmv_status no_memory(spmv_world *world) {
-    return many_fail(world, SPMV_E_NOMEM, "out of memory for the lists of a halo");
+static spmv_status no_memory(spmv_ranks *ranks) {
+    return ranks_fail(ranks, SPMV_E_NOMEM, "out of memory for the lists of a halo");
 }
 
-static spmv_status asking_alloc(spmv_world *world, asking *a) {
-    const size_t bytes = (size_t)world->size * sizeof *a->ask;
+static spmv_status asking_alloc(spmv_ranks *ranks, asking *a) {
+    const size_t bytes = (size_t)ranks->size * sizeof *a->ask;
     a->ask = calloc(1, bytes);
     a->asked = malloc(bytes);
     a->out = malloc(bytes);
     a->in = malloc(bytes);
-    return a->ask && a->asked && a->out && a->in ? SPMV_OK : no_memory(world);
+    return a->ask && a->asked && a->out && a->in ? SPMV_OK : no_memory(ranks);
 }
 
 /* Tells every rank how many entries of its x this one wants. */
-static spmv_status count(const spmv_many_mat *mat, const int64_t *wanted, int64_t n, asking *a) {
-    spmv_world *world = mat->world;
+static spmv_status count(const spmv_ranks_mat *mat, const int64_t *wanted, int64_t n, asking *a) {
+    spmv_ranks *ranks = mat->ranks;
     int owner = 0;
     for (int64_t k = 0; k < n; k++) {
         while (wanted[k] >= mat->first_col[owner + 1]) owner++;
         a->ask[owner]++;
     }
-    for (int r = 0; r < world->size; r++) a->out[r] = a->in[r] = sizeof *a->ask;
-    return world->by->deal(world->state, a->ask, a->out, a->asked, a->in);
+    for (int r = 0; r < ranks->size; r++) a->out[r] = a->in[r] = sizeof *a->ask;
+    return ranks->by->deal(ranks->state, a->ask, a->out, a->asked, a->in);
 }
 
 static int64_t sum(const int64_t *count, int n, int *positive) {
@@ -49,12 +49,12 @@ static int64_t sum(const int64_t *count, int n, int *positive) {
     return all;
 }
 
-static spmv_status lists_alloc(spmv_world *world, asking *a, spmv_halo *halo) {
-    halo->received = sum(a->ask, world->size, &halo->nfrom);
-    halo->sent = sum(a->asked, world->size, &halo->nto);
+static spmv_status lists_alloc(spmv_ranks *ranks, asking *a, spmv_halo *halo) {
+    halo->received = sum(a->ask, ranks->size, &halo->nfrom);
+    halo->sent = sum(a->asked, ranks->size, &halo->nto);
     if (halo->sent > INT32_MAX)
-        return many_fail(world, SPMV_E_TOOBIG, "other ranks need %lld entries of x of this one",
-                         (long long)halo->sent);
+        return ranks_fail(ranks, SPMV_E_TOOBIG, "other ranks need %lld entries of x of this one",
+                          (long long)halo->sent);
     halo->from = malloc(((size_t)halo->nfrom + 1) * sizeof *halo->from);
     halo->from_count = malloc(((size_t)halo->nfrom + 1) * sizeof *halo->from_count);
     halo->to = malloc(((size_t)halo->nto + 1) * sizeof *halo->to);
@@ -64,7 +64,7 @@ static spmv_status lists_alloc(spmv_world *world, asking *a, spmv_halo *halo) {
     a->wanted_here = malloc(((size_t)halo->sent + 1) * sizeof *a->wanted_here);
     const bool whole = halo->from && halo->from_count && halo->to && halo->to_count && halo->give &&
                        halo->column && a->wanted_here;
-    return whole ? SPMV_OK : no_memory(world);
+    return whole ? SPMV_OK : no_memory(ranks);
 }
 
 static void list_ranks(const int64_t *count_of, int size, int *rank, int *count_in) {
@@ -72,39 +72,39 @@ static void list_ranks(const int64_t *count_of, int size, int *rank, int *count_
         if (count_of[r]) *rank++ = r, *count_in++ = (int)count_of[r];
 }
 
-static spmv_status name_entries(const spmv_many_mat *mat, const int64_t *wanted, asking *a,
+static spmv_status name_entries(const spmv_ranks_mat *mat, const int64_t *wanted, asking *a,
                                 spmv_halo *halo) {
-    spmv_world *world = mat->world;
-    for (int r = 0; r < world->size; r++) {
+    spmv_ranks *ranks = mat->ranks;
+    for (int r = 0; r < ranks->size; r++) {
         a->out[r] = a->ask[r] * (int64_t)sizeof *wanted;
         a->in[r] = a->asked[r] * (int64_t)sizeof *wanted;
     }
-    const spmv_status status = world->by->deal(world->state, wanted, a->out, a->wanted_here, a->in);
-    if (status != SPMV_OK) return many_fail(world, status, "the lists of a halo were lost");
-    list_ranks(a->ask, world->size, halo->from, halo->from_count);
-    list_ranks(a->asked, world->size, halo->to, halo->to_count);
+    const spmv_status status = ranks->by->deal(ranks->state, wanted, a->out, a->wanted_here, a->in);
+    if (status != SPMV_OK) return ranks_fail(ranks, status, "the lists of a halo were lost");
+    list_ranks(a->ask, ranks->size, halo->from, halo->from_count);
+    list_ranks(a->asked, ranks->size, halo->to, halo->to_count);
     memcpy(halo->column, wanted, (size_t)halo->received * sizeof *wanted);
     halo->first_col = mat->first_col;
     for (int64_t k = 0; k < halo->sent; k++)
-        halo->give[k] = (int32_t)(a->wanted_here[k] - mat->first_col[world->rank]);
+        halo->give[k] = (int32_t)(a->wanted_here[k] - mat->first_col[ranks->rank]);
     return SPMV_OK;
 }
 
-spmv_status many_halo_make(spmv_many_mat *mat, const int64_t *wanted, int64_t n) {
+spmv_status ranks_halo_make(spmv_ranks_mat *mat, const int64_t *wanted, int64_t n) {
     asking a = {0};
-    spmv_world *world = mat->world;
-    spmv_status status = many_agree(world, asking_alloc(world, &a));
+    spmv_ranks *ranks = mat->ranks;
+    spmv_status status = ranks_agree(ranks, asking_alloc(ranks, &a));
     if (status == SPMV_OK) {
         status = count(mat, wanted, n, &a);
-        if (status == SPMV_OK) status = lists_alloc(world, &a, &mat->halo);
-        status = many_agree(world, status);
+        if (status == SPMV_OK) status = lists_alloc(ranks, &a, &mat->halo);
+        status = ranks_agree(ranks, status);
     }
-    if (status == SPMV_OK) status = many_agree(world, name_entries(mat, wanted, &a, &mat->halo));
+    if (status == SPMV_OK) status = ranks_agree(ranks, name_entries(mat, wanted, &a, &mat->halo));
     asking_free(&a);
     return status;
 }
 
-void many_halo_free(spmv_halo *halo) {
+void ranks_halo_free(spmv_halo *halo) {
     free(halo->from);
     free(halo->from_count);
     free(halo->to);

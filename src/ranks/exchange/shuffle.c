@@ -10,17 +10,17 @@ typedef struct notice { /* what a rank tells another before a round */
 } notice;
 
 typedef struct round {
-    many_boxes out;
+    ranks_boxes out;
     char *in;
     notice *told, *heard;                         /* [size] */
     int64_t *out_bytes, *in_bytes, *notice_bytes; /* [size] */
 } round_of;
 
-static spmv_status round_alloc(spmv_world *world, size_t width, round_of *r) {
-    const size_t size = (size_t)world->size;
+static spmv_status round_alloc(spmv_ranks *ranks, size_t width, round_of *r) {
+    const size_t size = (size_t)ranks->size;
     int64_t room = (int64_t)(ROUND_BYTES / size / width);
     if (room < LEAST_ROOM) room = LEAST_ROOM;
-    r->out = (many_boxes){.width = width, .room = room};
+    r->out = (ranks_boxes){.width = width, .room = room};
     r->out.count = calloc(size, sizeof *r->out.count);
     r->out.items = malloc(size * (size_t)room * width);
     r->in = malloc(size * (size_t)room * width);
@@ -31,8 +31,8 @@ static spmv_status round_alloc(spmv_world *world, size_t width, round_of *r) {
     r->notice_bytes = malloc(size * sizeof *r->notice_bytes);
     if (!r->out.count || !r->out.items || !r->in || !r->told || !r->heard || !r->out_bytes ||
         !r->in_bytes || !r->notice_bytes)
-        return many_fail(world, SPMV_E_NOMEM, "out of memory for entries on their way");
-    for (int k = 0; k < world->size; k++) r->notice_bytes[k] = sizeof(notice);
+        return ranks_fail(ranks, SPMV_E_NOMEM, "out of memory for entries on their way");
+    for (int k = 0; k < ranks->size; k++) r->notice_bytes[k] = sizeof(notice);
     return SPMV_OK;
 }
 
@@ -48,9 +48,9 @@ static void round_free(round_of *r) {
 }
 
 /* Boxes follow each other without room between them. */
-static void close_up(const spmv_world *world, round_of *r) {
+static void close_up(const spmv_ranks *ranks, round_of *r) {
     size_t at = 0;
-    for (int k = 0; k < world->size; k++) {
+    for (int k = 0; k < ranks->size; k++) {
         const size_t bytes = (size_t)r->out.count[k] * r->out.width;
         const size_t from = (size_t)(k * r->out.room) * r->out.width;
         if (bytes && from != at) memmove(r->out.items + at, r->out.items + from, bytes);
@@ -59,36 +59,36 @@ static void close_up(const spmv_world *world, round_of *r) {
     }
 }
 
-static spmv_status tell(spmv_world *world, round_of *r, bool more) {
-    for (int k = 0; k < world->size; k++) r->told[k] = (notice){r->out_bytes[k], more};
-    return world->by->deal(world->state, r->told, r->notice_bytes, r->heard, r->notice_bytes);
+static spmv_status tell(spmv_ranks *ranks, round_of *r, bool more) {
+    for (int k = 0; k < ranks->size; k++) r->told[k] = (notice){r->out_bytes[k], more};
+    return ranks->by->deal(ranks->state, r->told, r->notice_bytes, r->heard, r->notice_bytes);
 }
 
-static spmv_status send(spmv_world *world, const many_shuffle *s, round_of *r, bool *more) {
-    close_up(world, r);
-    spmv_status status = tell(world, r, *more);
+static spmv_status send(spmv_ranks *ranks, const ranks_shuffle *s, round_of *r, bool *more) {
+    close_up(ranks, r);
+    spmv_status status = tell(ranks, r, *more);
     if (status != SPMV_OK) return status;
     *more = false;
-    for (int k = 0; k < world->size; k++) {
+    for (int k = 0; k < ranks->size; k++) {
         r->in_bytes[k] = r->heard[k].bytes;
         *more |= r->heard[k].more;
     }
-    status = world->by->deal(world->state, r->out.items, r->out_bytes, r->in, r->in_bytes);
+    status = ranks->by->deal(ranks->state, r->out.items, r->out_bytes, r->in, r->in_bytes);
     const char *at = r->in;
-    for (int k = 0; status == SPMV_OK && k < world->size; k++) {
+    for (int k = 0; status == SPMV_OK && k < ranks->size; k++) {
         s->take(s->arg, k, at, r->in_bytes[k] / (int64_t)s->width);
         at += r->in_bytes[k];
     }
-    memset(r->out.count, 0, (size_t)world->size * sizeof *r->out.count);
-    return status == SPMV_OK ? status : many_fail(world, status, "entries on their way were lost");
+    memset(r->out.count, 0, (size_t)ranks->size * sizeof *r->out.count);
+    return status == SPMV_OK ? status : ranks_fail(ranks, status, "entries on their way were lost");
 }
 
-spmv_status many_shuffle_all(spmv_world *world, const many_shuffle *s) {
+spmv_status ranks_shuffle_all(spmv_ranks *ranks, const ranks_shuffle *s) {
     round_of r = {.in = NULL};
-    spmv_status status = many_agree(world, round_alloc(world, s->width, &r));
+    spmv_status status = ranks_agree(ranks, round_alloc(ranks, s->width, &r));
     for (bool more = true; status == SPMV_OK && more;) {
         more = s->fill(s->arg, &r.out);
-        status = send(world, s, &r, &more);
+        status = send(ranks, s, &r, &more);
     }
     round_free(&r);
     return status;

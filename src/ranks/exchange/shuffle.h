@@ -1,37 +1,37 @@
 /* shuffle.h: items that go from every rank to any other, in rounds of messages of bounded size. */
-#ifndef SPMV_MANY_SHUFFLE_H
-#define SPMV_MANY_SHUFFLE_H
+#ifndef SPMV_RANKS_SHUFFLE_H
+#define SPMV_RANKS_SHUFFLE_H
 
 #include "ranks/ranks.h"
 
-typedef struct many_boxes { /* what a rank sends in a round */
-    size_t width;           /* bytes of an item */
-    int64_t room;           /* items in a box */
-    int64_t *count;         /* [size] items in each */
-    char *items;            /* [size][room] */
-} many_boxes;
+typedef struct ranks_boxes { /* what a rank sends in a round */
+    size_t width;            /* bytes of an item */
+    int64_t room;            /* items in a box */
+    int64_t *count;          /* [size] items in each */
+    char *items;             /* [size][room] */
+} ranks_boxes;
 
 /* Puts an item into a rank's box; false: it is full. */
-static inline bool many_put(many_boxes *b, int rank, const void *item) {
+static inline bool ranks_put(ranks_boxes *b, int rank, const void *item) {
     if (b->count[rank] == b->room) return false;
     memcpy(b->items + (size_t)(rank * b->room + b->count[rank]++) * b->width, item, b->width);
     return true;
 }
 
-typedef struct many_shuffle {
+typedef struct ranks_shuffle {
     size_t width;
     /* Puts items into boxes until one is full; false: there are no more. */
-    bool (*fill)(void *arg, many_boxes *boxes);
+    bool (*fill)(void *arg, ranks_boxes *boxes);
     /* Takes items that a rank has sent, in the order in which it has put them. */
     void (*take)(void *arg, int from, const void *items, int64_t n);
     void *arg;
-} many_shuffle;
+} ranks_shuffle;
 /* Collective. */
-spmv_status many_shuffle_all(spmv_world *world, const many_shuffle *s);
+spmv_status ranks_shuffle_all(spmv_ranks *ranks, const ranks_shuffle *s);
 
 /* Returns the rank that has an index, of those where each rank's begin: first[size + 1]; hint: a
  * rank that may have it. */
-static inline int many_owner(const int64_t *first, int size, int64_t index, int hint) {
+static inline int ranks_owner(const int64_t *first, int size, int64_t index, int hint) {
     int low = 0, high = size - 1;
     if (index >= first[hint] && index < first[hint + 1]) return hint;
     while (low < high) {

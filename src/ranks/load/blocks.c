@@ -1,44 +1,44 @@
-/* many_blocks.c: blocks of rows: where those begin that have about as many entries each, of lengths
+/* blocks.c: blocks of rows: where those begin that have about as many entries each, of lengths
  * that every rank knows of an even share of the rows. */
 #include "loading.h"
 #include "ranks/partition/partition.h"
 #include <stdlib.h>
 
-spmv_status many_sum_rows(loading *l) {
-    spmv_world *world = l->world;
-    const int64_t rows = l->even[world->rank + 1] - own_even(l);
+spmv_status ranks_sum_rows(loading *l) {
+    spmv_ranks *ranks = l->ranks;
+    const int64_t rows = l->even[ranks->rank + 1] - own_even(l);
     int64_t before = 0;
     l->ptr[0] = 0;
     for (int64_t i = 0; i < rows; i++) l->ptr[i + 1] += l->ptr[i];
     const spmv_status status =
-        world->by->gather(world->state, &l->ptr[rows], sizeof *l->ptr, l->each);
-    if (status != SPMV_OK) return many_fail(world, status, "the lengths of rows were lost");
-    for (int r = 0; r < world->rank; r++) before += l->each[r];
+        ranks->by->gather(ranks->state, &l->ptr[rows], sizeof *l->ptr, l->each);
+    if (status != SPMV_OK) return ranks_fail(ranks, status, "the lengths of rows were lost");
+    for (int r = 0; r < ranks->rank; r++) before += l->each[r];
     l->nnz = 0;
-    for (int r = 0; r < world->size; r++) l->nnz += l->each[r];
+    for (int r = 0; r < ranks->size; r++) l->nnz += l->each[r];
     for (int64_t i = 0; i <= rows; i++) l->ptr[i] += before;
     return SPMV_OK;
 }
 
-spmv_status many_cut_rows(loading *l, int64_t *first_row) {
-    spmv_world *world = l->world;
-    const int size = world->size;
-    const int64_t rows = l->even[world->rank + 1] - own_even(l), base = l->ptr[0];
+spmv_status ranks_cut_rows(loading *l, int64_t *first_row) {
+    spmv_ranks *ranks = l->ranks;
+    const int size = ranks->size;
+    const int64_t rows = l->even[ranks->rank + 1] - own_even(l), base = l->ptr[0];
     if (l->by == SPMV_BY_ROWS || l->nnz == 0) {
         memcpy(first_row, l->even, ((size_t)size + 1) * sizeof *first_row);
         return SPMV_OK;
     }
     int64_t *all = malloc((size_t)size * (size_t)size * sizeof *all);
-    spmv_status status = many_agree(world, all ? SPMV_OK : no_memory(world, "blocks of rows"));
+    spmv_status status = ranks_agree(ranks, all ? SPMV_OK : no_memory(ranks, "blocks of rows"));
     memset(l->each, 0, (size_t)size * sizeof *l->each);
     for (int r = 1; r < size && status == SPMV_OK; r++) {
         const double target = (double)r / size * (double)l->nnz;
         if ((double)base < target && target <= (double)l->ptr[rows])
-            l->each[r] = own_even(l) + many_cut(l->ptr, rows, target);
+            l->each[r] = own_even(l) + ranks_cut(l->ptr, rows, target);
     }
     if (status == SPMV_OK) {
-        status = world->by->gather(world->state, l->each, (size_t)size * sizeof *l->each, all);
-        if (status != SPMV_OK) many_fail(world, status, "blocks of rows were lost");
+        status = ranks->by->gather(ranks->state, l->each, (size_t)size * sizeof *l->each, all);
+        if (status != SPMV_OK) ranks_fail(ranks, status, "blocks of rows were lost");
     }
     for (int r = 1; r < size && status == SPMV_OK; r++) {
         first_row[r] = 0;
@@ -50,12 +50,12 @@ spmv_status many_cut_rows(loading *l, int64_t *first_row) {
     return status;
 }
 
-spmv_status many_relay(loading *l, const int64_t *from, const int64_t *to, const int64_t *out,
-                       int64_t *in) {
-    spmv_world *world = l->world;
-    int64_t *out_bytes = l->bytes, *in_bytes = l->bytes + world->size;
-    const int me = world->rank;
-    for (int r = 0; r < world->size; r++) {
+spmv_status ranks_relay(loading *l, const int64_t *from, const int64_t *to, const int64_t *out,
+                        int64_t *in) {
+    spmv_ranks *ranks = l->ranks;
+    int64_t *out_bytes = l->bytes, *in_bytes = l->bytes + ranks->size;
+    const int me = ranks->rank;
+    for (int r = 0; r < ranks->size; r++) {
         const int64_t begin = from[me] > to[r] ? from[me] : to[r];
         const int64_t end = from[me + 1] < to[r + 1] ? from[me + 1] : to[r + 1];
         const int64_t start = from[r] > to[me] ? from[r] : to[me];
@@ -63,6 +63,6 @@ spmv_status many_relay(loading *l, const int64_t *from, const int64_t *to, const
         out_bytes[r] = end > begin ? (end - begin) * (int64_t)sizeof *out : 0;
         in_bytes[r] = stop > start ? (stop - start) * (int64_t)sizeof *in : 0;
     }
-    const spmv_status status = world->by->deal(world->state, out, out_bytes, in, in_bytes);
-    return status == SPMV_OK ? status : many_fail(world, status, "numbers of rows were lost");
+    const spmv_status status = ranks->by->deal(ranks->state, out, out_bytes, in, in_bytes);
+    return status == SPMV_OK ? status : ranks_fail(ranks, status, "numbers of rows were lost");
 }

@@ -1,4 +1,4 @@
-/* many_entries.c: entries that ranks have read, one by one with their mirror images: ranks count
+/* entries.c: entries that ranks have read, one by one with their mirror images: ranks count
  * together what rows have, and send each entry to the rank that owns its row. */
 #include "loading.h"
 #include "ranks/exchange/shuffle.h"
@@ -57,7 +57,7 @@ each_entry(walk *w, void *arg, bool (*use)(walk *w, void *arg, const entry *e)) 
 }
 
 static inline int owner_of(walk *w, int64_t row) {
-    return w->owner[w->half] = many_owner(w->first, w->l->world->size, row, w->owner[w->half]);
+    return w->owner[w->half] = ranks_owner(w->first, w->l->ranks->size, row, w->owner[w->half]);
 }
 
 static inline uint64_t hash_of(const entry *e) {
@@ -68,7 +68,7 @@ static inline uint64_t hash_of(const entry *e) {
     return h ^ h >> 32;
 }
 
-void many_chunks_free(spmv_chunk *c) {
+void ranks_chunks_free(spmv_chunk *c) {
     for (spmv_chunk *next; c; c = next) {
         next = c->next;
         free(c);
@@ -77,9 +77,9 @@ void many_chunks_free(spmv_chunk *c) {
 
 /* ---- what rows have ------------------------------------------------------------------------- */
 
-static bool post_run(walk *w, many_boxes *boxes, const run *r) {
+static bool post_run(walk *w, ranks_boxes *boxes, const run *r) {
     const int owner = owner_of(w, r->row);
-    if (owner != w->l->world->rank) return many_put(boxes, owner, r);
+    if (owner != w->l->ranks->rank) return ranks_put(boxes, owner, r);
     w->l->ptr[r->row - own_even(w->l) + 1] += r->n;
     return true;
 }
@@ -95,7 +95,7 @@ static bool count_entry(walk *w, void *arg, const entry *e) {
     return true;
 }
 
-static bool send_runs(void *arg, many_boxes *boxes) {
+static bool send_runs(void *arg, ranks_boxes *boxes) {
     walk *w = arg;
     if (!each_entry(w, boxes, count_entry)) return true;
     for (w->half = 0; w->half < 2; w->half++) {
@@ -114,10 +114,10 @@ static void take_runs(void *arg, int from, const void *items, int64_t n) {
     for (int64_t k = 0; k < n; k++) l->ptr[r[k].row - own_even(l) + 1] += r[k].n;
 }
 
-spmv_status many_count_rows(loading *l) {
+spmv_status ranks_count_rows(loading *l) {
     walk w = walk_of(l, l->even);
-    const many_shuffle runs = {sizeof(run), send_runs, take_runs, &w};
-    return many_shuffle_all(l->world, &runs);
+    const ranks_shuffle runs = {sizeof(run), send_runs, take_runs, &w};
+    return ranks_shuffle_all(l->ranks, &runs);
 }
 
 /* ---- entries to the ranks that own their rows ------------------------------------------------ */
@@ -130,23 +130,23 @@ static bool count_owner(walk *w, void *arg, const entry *e) {
 
 static inline void append(loading *l, int from, const entry *e) {
     const int64_t at = l->next[from]++;
-    l->own.row[at] = (int32_t)(e->row - l->first_row[l->world->rank]);
+    l->own.row[at] = (int32_t)(e->row - l->first_row[l->ranks->rank]);
     l->own.col[at] = e->col;
     l->own.value[at] = e->value;
 }
 
 static bool send_entry(walk *w, void *arg, const entry *e) {
-    const int owner = owner_of(w, e->row), me = w->l->world->rank;
+    const int owner = owner_of(w, e->row), me = w->l->ranks->rank;
     if (owner == me) {
         append(w->l, me, e);
         return true;
     }
-    if (!many_put(arg, owner, e)) return false;
+    if (!ranks_put(arg, owner, e)) return false;
     w->l->sent += hash_of(e);
     return true;
 }
 
-static bool send_entries(void *arg, many_boxes *boxes) {
+static bool send_entries(void *arg, ranks_boxes *boxes) {
     return !each_entry(arg, boxes, send_entry);
 }
 
@@ -159,59 +159,59 @@ static void take_entries(void *arg, int from, const void *items, int64_t n) {
     }
 }
 
-spmv_status many_own_alloc(loading *l, int64_t n) {
-    many_own *own = &l->own;
+spmv_status ranks_own_alloc(loading *l, int64_t n) {
+    ranks_own *own = &l->own;
     own->n = n;
-    own->row = spmv_rows_take(l->world->ctx, ((size_t)n + 1) * sizeof *own->row);
-    own->col = spmv_rows_take(l->world->ctx, ((size_t)n + 1) * sizeof *own->col);
-    own->value = spmv_rows_take(l->world->ctx, ((size_t)n + 1) * sizeof *own->value);
+    own->row = spmv_rows_take(l->ranks->ctx, ((size_t)n + 1) * sizeof *own->row);
+    own->col = spmv_rows_take(l->ranks->ctx, ((size_t)n + 1) * sizeof *own->col);
+    own->value = spmv_rows_take(l->ranks->ctx, ((size_t)n + 1) * sizeof *own->value);
     return own->row && own->col && own->value ? SPMV_OK
-                                              : no_memory(l->world, "entries of own rows");
+                                              : no_memory(l->ranks, "entries of own rows");
 }
 
 /* Says whether every entry that was sent has arrived, and as it was. */
 static spmv_status compare(loading *l) {
-    spmv_world *world = l->world;
+    spmv_ranks *ranks = l->ranks;
     const uint64_t mine[2] = {l->sent, l->got};
-    uint64_t(*all)[2] = malloc((size_t)world->size * sizeof *all), sent = 0, got = 0;
-    spmv_status status = many_agree(world, all ? SPMV_OK : no_memory(world, "sums"));
-    if (status == SPMV_OK) status = world->by->gather(world->state, mine, sizeof mine, all);
-    for (int r = 0; r < world->size && status == SPMV_OK; r++) sent += all[r][0], got += all[r][1];
+    uint64_t(*all)[2] = malloc((size_t)ranks->size * sizeof *all), sent = 0, got = 0;
+    spmv_status status = ranks_agree(ranks, all ? SPMV_OK : no_memory(ranks, "sums"));
+    if (status == SPMV_OK) status = ranks->by->gather(ranks->state, mine, sizeof mine, all);
+    for (int r = 0; r < ranks->size && status == SPMV_OK; r++) sent += all[r][0], got += all[r][1];
     free(all);
     if (status != SPMV_OK || sent == got) return status;
-    return many_fail(world, SPMV_E_DEVICE, "entries were lost or changed between ranks");
+    return ranks_fail(ranks, SPMV_E_DEVICE, "entries were lost or changed between ranks");
 }
 
-spmv_status many_send_entries(loading *l) {
-    spmv_world *world = l->world;
-    const int size = world->size;
+spmv_status ranks_send_entries(loading *l) {
+    spmv_ranks *ranks = l->ranks;
+    const int size = ranks->size;
     int64_t n = 0;
     walk counts = walk_of(l, l->first_row), w = counts;
     memset(l->each, 0, (size_t)size * sizeof *l->each);
     l->sent = l->got = 0;
     each_entry(&counts, l->each, count_owner);
     for (int r = 0; r < 2 * size; r++) l->bytes[r] = sizeof *l->each;
-    spmv_status status = world->by->deal(world->state, l->each, l->bytes, l->next, l->bytes + size);
+    spmv_status status = ranks->by->deal(ranks->state, l->each, l->bytes, l->next, l->bytes + size);
     for (int r = 0; r < size && status == SPMV_OK; r++) {
         const int64_t count = l->next[r];
         l->next[r] = n;
         n += count;
     }
-    if (status == SPMV_OK) status = many_own_alloc(l, n);
-    status = many_agree(world, status);
+    if (status == SPMV_OK) status = ranks_own_alloc(l, n);
+    status = ranks_agree(ranks, status);
     if (status != SPMV_OK) return status;
     w.frees = true;
     l->chunks = NULL;
-    const many_shuffle entries = {sizeof(entry), send_entries, take_entries, &w};
-    status = many_shuffle_all(world, &entries);
-    many_chunks_free(w.chunk);
+    const ranks_shuffle entries = {sizeof(entry), send_entries, take_entries, &w};
+    status = ranks_shuffle_all(ranks, &entries);
+    ranks_chunks_free(w.chunk);
     return status == SPMV_OK ? compare(l) : status;
 }
 
 /* ---- rows of them ---------------------------------------------------------------------------- */
 
-spmv_status many_build_rows(loading *l, spmv_some_rows *out) {
-    const int me = l->world->rank;
+spmv_status ranks_build_rows(loading *l, spmv_some_rows *out) {
+    const int me = l->ranks->rank;
     const spmv_coo_view A = {.size = sizeof A,
                              .rows = l->first_row[me + 1] - l->first_row[me],
                              .cols = l->head.cols,
@@ -219,30 +219,30 @@ spmv_status many_build_rows(loading *l, spmv_some_rows *out) {
                              .row = l->own.row,
                              .col = l->own.col,
                              .values = l->own.value};
-    const spmv_status status = spmv_rows_build(l->world->ctx, &A, l->first_row[me], out);
-    return many_agree_on_file(l->world, many_ctx_failed(l->world, status));
+    const spmv_status status = spmv_rows_build(l->ranks->ctx, &A, l->first_row[me], out);
+    return ranks_agree_on_file(l->ranks, ranks_ctx_failed(l->ranks, status));
 }
 
-void many_loaded_free(spmv_world *world, many_loaded *l) {
-    many_rows_free(world, &l->rows);
-    many_rows_free(world, &l->pieces);
-    many_own_free(world, &l->own);
+void ranks_loaded_free(spmv_ranks *ranks, ranks_loaded *l) {
+    ranks_rows_free(ranks, &l->rows);
+    ranks_rows_free(ranks, &l->pieces);
+    ranks_own_free(ranks, &l->own);
     free(l->number);
     free(l->split);
     free(l->owner);
-    *l = (many_loaded){0};
+    *l = (ranks_loaded){0};
 }
 
-void many_own_free(spmv_world *world, many_own *own) {
-    spmv_rows_give(world->ctx, own->row);
-    spmv_rows_give(world->ctx, own->col);
-    spmv_rows_give(world->ctx, own->value);
-    *own = (many_own){0};
+void ranks_own_free(spmv_ranks *ranks, ranks_own *own) {
+    spmv_rows_give(ranks->ctx, own->row);
+    spmv_rows_give(ranks->ctx, own->col);
+    spmv_rows_give(ranks->ctx, own->value);
+    *own = (ranks_own){0};
 }
 
-void many_rows_free(spmv_world *world, spmv_some_rows *rows) {
-    spmv_rows_give(world->ctx, rows->row_ptr);
-    spmv_rows_give(world->ctx, rows->col_idx);
-    spmv_rows_give(world->ctx, rows->values);
+void ranks_rows_free(spmv_ranks *ranks, spmv_some_rows *rows) {
+    spmv_rows_give(ranks->ctx, rows->row_ptr);
+    spmv_rows_give(ranks->ctx, rows->col_idx);
+    spmv_rows_give(ranks->ctx, rows->values);
     *rows = (spmv_some_rows){0};
 }

@@ -1,16 +1,16 @@
-/* many_file.c: ranks read a file, each a piece, as far as its entries. Of a plain file every rank
+/* file.c: ranks read a file, each a piece, as far as its entries. Of a plain file every rank
  * reads its share of the bytes, of any other one rank 0 takes the text and deals it out. */
 #include "loading.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-spmv_status many_agree_on_file(spmv_world *world, spmv_status mine) {
-    const spmv_status status = many_agree(world, mine);
+spmv_status ranks_agree_on_file(spmv_ranks *ranks, spmv_status mine) {
+    const spmv_status status = ranks_agree(ranks, mine);
     int r = 0;
     if (status != SPMV_E_FORMAT) return status;
-    while (world->all[r].status == SPMV_OK) r++;
-    return many_fail(world, status, "%s", world->all[r].text);
+    while (ranks->all[r].status == SPMV_OK) r++;
+    return ranks_fail(ranks, status, "%s", ranks->all[r].text);
 }
 
 /* ---- memory --------------------------------------------------------------------------------- */
@@ -30,7 +30,7 @@ static double bytes_of_all(const loading *l) {
 
 /* Returns the bytes besides that this rank takes for a partition without blocks. */
 static double bytes_of_owners(const loading *l) {
-    return many_owners_bytes(l->world, l->by, l->head.rows, entries_of(l));
+    return ranks_owners_bytes(l->ranks, l->by, l->head.rows, entries_of(l));
 }
 
 static spmv_status lack_room(const loading *l, double left) {
@@ -42,45 +42,45 @@ static spmv_status lack_room(const loading *l, double left) {
     else if (owners > 0)
         snprintf(proposal, sizeof proposal,
                  "%.2f GB are for the partition, and blocks of rows need none", 1e-9 * owners);
-    return many_fail(l->world, SPMV_E_NOMEM,
-                     "out of memory: %s %d ranks needs about %.2f GB to read %.200s, and %.2f "
-                     "GB are free for this one: %s",
-                     owners > 0 ? "this one of" : "each of", l->world->size,
-                     1e-9 * (all / l->world->size + besides + owners), l->path, 1e-9 * left,
-                     proposal);
+    return ranks_fail(l->ranks, SPMV_E_NOMEM,
+                      "out of memory: %s %d ranks needs about %.2f GB to read %.200s, and %.2f "
+                      "GB are free for this one: %s",
+                      owners > 0 ? "this one of" : "each of", l->ranks->size,
+                      1e-9 * (all / l->ranks->size + besides + owners), l->path, 1e-9 * left,
+                      proposal);
 }
 
 /* Linux grants memory that it does not have, and ends who uses it: each rank looks first. Those of
  * one host share what is free there. */
-spmv_status many_check_room(loading *l) {
-    const spmv_world *world = l->world;
+spmv_status ranks_check_room(loading *l) {
+    const spmv_ranks *ranks = l->ranks;
     const double left =
-        0.9 * fmin((double)spmv_rows_room(), (double)spmv_rows_free() / world->here);
-    const double needed = bytes_of_all(l) / world->size + besides + bytes_of_owners(l);
-    return many_agree(l->world, needed > left ? lack_room(l, left) : SPMV_OK);
+        0.9 * fmin((double)spmv_rows_room(), (double)spmv_rows_free() / ranks->here);
+    const double needed = bytes_of_all(l) / ranks->size + besides + bytes_of_owners(l);
+    return ranks_agree(l->ranks, needed > left ? lack_room(l, left) : SPMV_OK);
 }
 
 /* ---- a file --------------------------------------------------------------------------------- */
 
-spmv_status many_file_open(loading *l) {
-    spmv_world *world = l->world;
+spmv_status ranks_file_open(loading *l) {
+    spmv_ranks *ranks = l->ranks;
     spmv_status status = SPMV_OK;
     if (is_first(l)) {
-        status = spmv_reading_open(world->ctx, l->path, &l->head, &l->file);
-        if (status == SPMV_E_IO) spmv_reading_suggest(world->ctx, l->path);
+        status = spmv_reading_open(ranks->ctx, l->path, &l->head, &l->file);
+        if (status == SPMV_E_IO) spmv_reading_suggest(ranks->ctx, l->path);
     }
-    spmv_reading_head *all = malloc((size_t)world->size * sizeof *all);
-    status = many_ctx_failed(world, status);
-    if (status == SPMV_OK && !all) status = no_memory(world, "a file's header");
-    status = many_agree_on_file(world, status);
+    spmv_reading_head *all = malloc((size_t)ranks->size * sizeof *all);
+    status = ranks_ctx_failed(ranks, status);
+    if (status == SPMV_OK && !all) status = no_memory(ranks, "a file's header");
+    status = ranks_agree_on_file(ranks, status);
     if (status == SPMV_OK) {
-        status = world->by->gather(world->state, &l->head, sizeof l->head, all);
+        status = ranks->by->gather(ranks->state, &l->head, sizeof l->head, all);
         if (status == SPMV_OK && !is_first(l)) {
             l->head = all[0];
             status =
-                many_ctx_failed(world, spmv_reading_join(world->ctx, l->path, &l->head, &l->file));
+                ranks_ctx_failed(ranks, spmv_reading_join(ranks->ctx, l->path, &l->head, &l->file));
         }
-        status = many_agree_on_file(world, status);
+        status = ranks_agree_on_file(ranks, status);
     }
     free(all);
     return status;
@@ -88,39 +88,39 @@ spmv_status many_file_open(loading *l) {
 
 /* Returns the first rank whose piece is refused; size: none is. Counts those before it. */
 static int judge(loading *l, int64_t *before) {
-    for (int r = 0; r < l->world->size; r++) {
+    for (int r = 0; r < l->ranks->size; r++) {
         const spmv_piece *p = &l->pieces[r];
         if (p->entries > l->head.entries - l->entries || p->status != SPMV_OK) return r;
-        if (r == l->world->rank) *before = l->entries;
+        if (r == l->ranks->rank) *before = l->entries;
         spmv_reading_note(l->file, p, l->lines);
         l->entries += p->entries;
         l->lines += p->lines;
         l->zeros += p->zeros;
     }
-    return l->world->size;
+    return l->ranks->size;
 }
 
 /* What is wrong with a text may be due to a damaged archive, which is then said. */
 static spmv_status refuse(loading *l, spmv_status mine) {
-    spmv_world *world = l->world;
+    spmv_ranks *ranks = l->ranks;
     char text[TEXT_BYTES];
-    spmv_status status = many_agree_on_file(world, many_ctx_failed(world, mine));
+    spmv_status status = ranks_agree_on_file(ranks, ranks_ctx_failed(ranks, mine));
     if (status != SPMV_E_FORMAT || l->head.bytes >= 0) return status;
-    snprintf(text, sizeof text, "%s", world->mine.text);
+    snprintf(text, sizeof text, "%s", ranks->mine.text);
     const bool damaged = is_first(l) && spmv_reading_is_damaged(l->file);
-    status = many_agree_on_file(world, damaged ? many_ctx_failed(world, SPMV_E_FORMAT) : SPMV_OK);
-    return status == SPMV_OK ? many_fail(world, SPMV_E_FORMAT, "%s", text) : status;
+    status = ranks_agree_on_file(ranks, damaged ? ranks_ctx_failed(ranks, SPMV_E_FORMAT) : SPMV_OK);
+    return status == SPMV_OK ? ranks_fail(ranks, SPMV_E_FORMAT, "%s", text) : status;
 }
 
 /* Puts the pieces that ranks have read in their order in the file. */
 static spmv_status settle(loading *l, const spmv_piece *mine) {
-    spmv_world *world = l->world;
+    spmv_ranks *ranks = l->ranks;
     int64_t before = 0;
-    const spmv_status status = world->by->gather(world->state, mine, sizeof *mine, l->pieces);
-    if (status != SPMV_OK) return many_fail(world, status, "the counts of pieces were lost");
+    const spmv_status status = ranks->by->gather(ranks->state, mine, sizeof *mine, l->pieces);
+    if (status != SPMV_OK) return ranks_fail(ranks, status, "the counts of pieces were lost");
     const int wrong = judge(l, &before);
-    if (wrong < world->size)
-        return refuse(l, wrong == world->rank ? spmv_reading_refuse(l->file, l->entries, l->lines)
+    if (wrong < ranks->size)
+        return refuse(l, wrong == ranks->rank ? spmv_reading_refuse(l->file, l->entries, l->lines)
                                               : SPMV_OK);
     spmv_reading_keep(l->file, before);
     return SPMV_OK;
@@ -128,7 +128,7 @@ static spmv_status settle(loading *l, const spmv_piece *mine) {
 
 static spmv_status read_shares(loading *l) {
     spmv_piece mine;
-    spmv_reading_share(l->file, l->world->rank, l->world->size,
+    spmv_reading_share(l->file, l->ranks->rank, l->ranks->size,
                        is_first(l) ? l->opts->progress : NULL, l->opts->progress_arg, &mine);
     return settle(l, &mine);
 }
@@ -146,7 +146,7 @@ typedef struct dealt { /* a round: ranks from `first` on, before `end`, get text
 } dealt;
 
 static bool dealt_alloc(const loading *l, dealt *d) {
-    const size_t size = (size_t)l->world->size;
+    const size_t size = (size_t)l->ranks->size;
     d->out = malloc(is_first(l) ? (size_t)PARSERS * SPMV_READING_TEXT : 1);
     d->in = malloc(SPMV_READING_TEXT);
     d->out_bytes = calloc(size, sizeof *d->out_bytes);
@@ -165,7 +165,7 @@ static void dealt_free(dealt *d) {
 
 /* Rank 0 unpacks, if there are others that read. */
 static void next_parsers(const loading *l, dealt *d) {
-    const int size = l->world->size, least = size > 1;
+    const int size = l->ranks->size, least = size > 1;
     d->first = d->end < size && d->end > 0 ? d->end : least;
     d->end = d->first + PARSERS < size ? d->first + PARSERS : size;
 }
@@ -174,25 +174,25 @@ static void next_parsers(const loading *l, dealt *d) {
 static bool unpack(loading *l, dealt *d, spmv_piece *rest) {
     size_t all = 0;
     bool has_rest = false;
-    memset(d->size, 0, 2 * (size_t)l->world->size * sizeof *d->size);
+    memset(d->size, 0, 2 * (size_t)l->ranks->size * sizeof *d->size);
     for (int r = d->first; r < d->end; r++) {
         const size_t bytes = spmv_reading_unpack(l->file, d->out + all);
         d->size[2 * r] = (int64_t)bytes;
         all += bytes;
     }
     if (!all) has_rest = spmv_reading_rest(l->file, rest);
-    for (int r = 0; r < l->world->size; r++) d->size[2 * r + 1] = all || has_rest;
+    for (int r = 0; r < l->ranks->size; r++) d->size[2 * r + 1] = all || has_rest;
     return has_rest;
 }
 
 static spmv_status deal(loading *l, dealt *d, int64_t item, const void *out, void *in) {
-    spmv_world *world = l->world;
-    memset(d->in_bytes, 0, (size_t)world->size * sizeof *d->in_bytes);
-    for (int r = 0; r < world->size; r++)
+    spmv_ranks *ranks = l->ranks;
+    memset(d->in_bytes, 0, (size_t)ranks->size * sizeof *d->in_bytes);
+    for (int r = 0; r < ranks->size; r++)
         d->out_bytes[r] = !is_first(l) ? 0 : item ? item : d->size[2 * r];
     d->in_bytes[0] = item ? item : d->size_of_mine[0];
-    const spmv_status status = world->by->deal(world->state, out, d->out_bytes, in, d->in_bytes);
-    return status == SPMV_OK ? status : many_fail(world, status, "text was lost");
+    const spmv_status status = ranks->by->deal(ranks->state, out, d->out_bytes, in, d->in_bytes);
+    return status == SPMV_OK ? status : ranks_fail(ranks, status, "text was lost");
 }
 
 static spmv_status read_round(loading *l, dealt *d, bool *more) {
@@ -216,19 +216,19 @@ static spmv_status read_round(loading *l, dealt *d, bool *more) {
 
 static spmv_status read_stream(loading *l) {
     dealt d = {.out = NULL};
-    spmv_status status = many_agree_on_file(
-        l->world, dealt_alloc(l, &d) ? SPMV_OK : no_memory(l->world, "pieces of a file's text"));
+    spmv_status status = ranks_agree_on_file(
+        l->ranks, dealt_alloc(l, &d) ? SPMV_OK : no_memory(l->ranks, "pieces of a file's text"));
     for (bool more = true; status == SPMV_OK && more;) status = read_round(l, &d, &more);
     dealt_free(&d);
     return status;
 }
 
 /* The header's lines stand before the first piece. */
-spmv_status many_file_read(loading *l) {
+spmv_status ranks_file_read(loading *l) {
     l->lines = l->head.size_line;
-    l->pieces = malloc((size_t)l->world->size * sizeof *l->pieces);
-    spmv_status status =
-        many_agree_on_file(l->world, l->pieces ? SPMV_OK : no_memory(l->world, "pieces of a file"));
+    l->pieces = malloc((size_t)l->ranks->size * sizeof *l->pieces);
+    spmv_status status = ranks_agree_on_file(
+        l->ranks, l->pieces ? SPMV_OK : no_memory(l->ranks, "pieces of a file"));
     if (status == SPMV_OK) status = l->head.bytes >= 0 ? read_shares(l) : read_stream(l);
     if (status == SPMV_OK && l->entries < l->head.entries)
         status =

@@ -1,4 +1,4 @@
-/* many_load.c: a matrix that all ranks read together, or one of rank 0's, whose rows it deals
+/* load.c: a matrix that all ranks read together, or one of rank 0's, whose rows it deals
  * out. */
 #include "ranks/ranks.h"
 #include "ranks/partition/partition.h"
@@ -25,41 +25,41 @@ typedef struct hand { /* what a rank gets */
     int64_t *out, *in; /* [size] bytes of messages */
 } hand;
 
-static spmv_status no_memory(spmv_world *world) {
-    return many_fail(world, SPMV_E_NOMEM, "out of memory for the rows of a matrix");
+static spmv_status no_memory(spmv_ranks *ranks) {
+    return ranks_fail(ranks, SPMV_E_NOMEM, "out of memory for the rows of a matrix");
 }
 
-static bool is_dealer(const spmv_world *world) {
-    return world->rank == 0;
+static bool is_dealer(const spmv_ranks *ranks) {
+    return ranks->rank == 0;
 }
 
 /* ---- partition ------------------------------------------------------------------------------ */
 
 static void divide_rows(dealer *d, spmv_partition by, int size) {
     const spmv_csr_view *csr = &d->csr;
-    many_divide(csr, by, size, d->first_row);
+    ranks_divide(csr, by, size, d->first_row);
     for (int r = 0; r < size; r++) {
         const int64_t first = d->first_row[r], end = d->first_row[r + 1];
         d->of[r].rows = end - first;
         d->of[r].nnz = csr->row_ptr[end] - csr->row_ptr[first];
         d->of[r].cols = csr->rows == csr->cols
                             ? end - first
-                            : many_even(csr->cols, r + 1, size) - many_even(csr->cols, r, size);
+                            : ranks_even(csr->cols, r + 1, size) - ranks_even(csr->cols, r, size);
     }
     for (int64_t i = 0; i < csr->rows; i++) d->length[i] = csr->row_ptr[i + 1] - csr->row_ptr[i];
 }
 
 /* ---- dealing -------------------------------------------------------------------------------- */
 
-static spmv_status divide_matrix(spmv_world *world, const spmv_mat *mat,
-                                 const spmv_many_load_opts *opts, dealer *d) {
-    const spmv_status status = many_ctx_failed(world, spmv_mat_rows(mat, &d->csr));
+static spmv_status divide_matrix(spmv_ranks *ranks, const spmv_mat *mat,
+                                 const spmv_ranks_load_opts *opts, dealer *d) {
+    const spmv_status status = ranks_ctx_failed(ranks, spmv_mat_rows(mat, &d->csr));
     if (status != SPMV_OK) return status;
-    d->first_row = malloc(((size_t)world->size + 1) * sizeof *d->first_row);
-    d->of = malloc((size_t)world->size * sizeof *d->of);
+    d->first_row = malloc(((size_t)ranks->size + 1) * sizeof *d->first_row);
+    d->of = malloc((size_t)ranks->size * sizeof *d->of);
     d->length = malloc(((size_t)d->csr.rows + 1) * sizeof *d->length);
-    if (!d->first_row || !d->of || !d->length) return no_memory(world);
-    divide_rows(d, opts->partition, world->size);
+    if (!d->first_row || !d->of || !d->length) return no_memory(ranks);
+    divide_rows(d, opts->partition, ranks->size);
     return SPMV_OK;
 }
 
@@ -71,15 +71,15 @@ static void dealer_free(dealer *d) {
 }
 
 /* Deals items of rank 0 that are bytes each, as many as count says of a block. */
-static spmv_status deal(spmv_world *world, const dealer *d, hand *h, const void *items,
+static spmv_status deal(spmv_ranks *ranks, const dealer *d, hand *h, const void *items,
                         size_t bytes, int64_t (*count)(const block *), void *mine) {
-    memset(h->in, 0, (size_t)world->size * sizeof *h->in);
-    memset(h->out, 0, (size_t)world->size * sizeof *h->out);
+    memset(h->in, 0, (size_t)ranks->size * sizeof *h->in);
+    memset(h->out, 0, (size_t)ranks->size * sizeof *h->out);
     h->in[0] = count(&h->mine) * (int64_t)bytes;
-    for (int r = 0; is_dealer(world) && r < world->size; r++)
+    for (int r = 0; is_dealer(ranks) && r < ranks->size; r++)
         h->out[r] = count(&d->of[r]) * (int64_t)bytes;
-    const spmv_status status = world->by->deal(world->state, items, h->out, mine, h->in);
-    return status == SPMV_OK ? status : many_fail(world, status, "rows of a matrix were lost");
+    const spmv_status status = ranks->by->deal(ranks->state, items, h->out, mine, h->in);
+    return status == SPMV_OK ? status : ranks_fail(ranks, status, "rows of a matrix were lost");
 }
 
 static int64_t one(const block *b) {
@@ -93,12 +93,12 @@ static int64_t nnz_of(const block *b) {
     return b->nnz;
 }
 
-static spmv_status hand_alloc(spmv_world *world, hand *h) {
+static spmv_status hand_alloc(spmv_ranks *ranks, hand *h) {
     h->ptr = calloc((size_t)h->mine.rows + 1, sizeof *h->ptr);
     h->idx = malloc(((size_t)h->mine.nnz + 1) * sizeof *h->idx);
     h->col = malloc(((size_t)h->mine.nnz + 1) * sizeof *h->col);
     h->values = malloc(((size_t)h->mine.nnz + 1) * sizeof *h->values);
-    return h->ptr && h->idx && h->col && h->values ? SPMV_OK : no_memory(world);
+    return h->ptr && h->idx && h->col && h->values ? SPMV_OK : no_memory(ranks);
 }
 
 static void hand_free(hand *h) {
@@ -110,141 +110,141 @@ static void hand_free(hand *h) {
     free(h->in);
 }
 
-static spmv_status deal_rows(spmv_world *world, const dealer *d, hand *h) {
-    spmv_status status = deal(world, d, h, d->length, sizeof *h->ptr, rows_of, h->ptr + 1);
+static spmv_status deal_rows(spmv_ranks *ranks, const dealer *d, hand *h) {
+    spmv_status status = deal(ranks, d, h, d->length, sizeof *h->ptr, rows_of, h->ptr + 1);
     if (status == SPMV_OK)
-        status = deal(world, d, h, d->csr.col_idx, sizeof *h->col, nnz_of, h->col);
+        status = deal(ranks, d, h, d->csr.col_idx, sizeof *h->col, nnz_of, h->col);
     if (status == SPMV_OK)
-        status = deal(world, d, h, d->csr.values, sizeof *h->values, nnz_of, h->values);
+        status = deal(ranks, d, h, d->csr.values, sizeof *h->values, nnz_of, h->values);
     for (int64_t i = 0; i < h->mine.rows; i++) h->ptr[i + 1] += h->ptr[i];
     for (int64_t k = 0; k < h->mine.nnz; k++) h->idx[k] = h->col[k];
     return status;
 }
 
-static spmv_status get_rows(spmv_world *world, const spmv_mat *mat, const spmv_many_load_opts *opts,
-                            dealer *d, hand *h) {
-    h->in = malloc((size_t)world->size * sizeof *h->in);
-    h->out = malloc((size_t)world->size * sizeof *h->out);
-    spmv_status status = h->in && h->out ? SPMV_OK : no_memory(world);
-    if (status == SPMV_OK && is_dealer(world)) status = divide_matrix(world, mat, opts, d);
-    status = many_agree(world, status);
+static spmv_status get_rows(spmv_ranks *ranks, const spmv_mat *mat,
+                            const spmv_ranks_load_opts *opts, dealer *d, hand *h) {
+    h->in = malloc((size_t)ranks->size * sizeof *h->in);
+    h->out = malloc((size_t)ranks->size * sizeof *h->out);
+    spmv_status status = h->in && h->out ? SPMV_OK : no_memory(ranks);
+    if (status == SPMV_OK && is_dealer(ranks)) status = divide_matrix(ranks, mat, opts, d);
+    status = ranks_agree(ranks, status);
     if (status != SPMV_OK) return status;
-    status = deal(world, d, h, d->of, sizeof h->mine, one, &h->mine);
-    if (status == SPMV_OK) status = hand_alloc(world, h);
-    status = many_agree(world, status);
-    if (status == SPMV_OK) status = many_agree(world, deal_rows(world, d, h));
+    status = deal(ranks, d, h, d->of, sizeof h->mine, one, &h->mine);
+    if (status == SPMV_OK) status = hand_alloc(ranks, h);
+    status = ranks_agree(ranks, status);
+    if (status == SPMV_OK) status = ranks_agree(ranks, deal_rows(ranks, d, h));
     dealer_free(d);
     return status;
 }
 
-static spmv_status check_options(spmv_world *world, const spmv_many_load_opts *given,
-                                 spmv_many_load_opts *opts) {
-    const spmv_status status = many_read(world, "spmv_many_load_opts", opts, sizeof *opts, given);
+static spmv_status check_options(spmv_ranks *ranks, const spmv_ranks_load_opts *given,
+                                 spmv_ranks_load_opts *opts) {
+    const spmv_status status = ranks_read(ranks, "spmv_ranks_load_opts", opts, sizeof *opts, given);
     if (status != SPMV_OK) return status;
     if (opts->partition < SPMV_BY_NONZEROS || opts->partition > SPMV_BY_OWNERS)
-        return many_fail(world, SPMV_E_ARG, "spmv_many_load_opts.partition is %d",
-                         (int)opts->partition);
-    if (opts->partition == SPMV_BY_OWNERS && world->rank == 0 && !opts->owner && !opts->owner_file)
-        return many_fail(world, SPMV_E_ARG,
-                         "spmv_many_load_opts: neither owner nor owner_file is there");
+        return ranks_fail(ranks, SPMV_E_ARG, "spmv_ranks_load_opts.partition is %d",
+                          (int)opts->partition);
+    if (opts->partition == SPMV_BY_OWNERS && ranks->rank == 0 && !opts->owner && !opts->owner_file)
+        return ranks_fail(ranks, SPMV_E_ARG,
+                          "spmv_ranks_load_opts: neither owner nor owner_file is there");
     return SPMV_OK;
 }
 
-spmv_status spmv_many_mat_load(spmv_world *world, const char *path, const spmv_many_load_opts *opts,
-                               spmv_many_mat **out) {
+spmv_status spmv_ranks_mat_load(spmv_ranks *ranks, const char *path,
+                                const spmv_ranks_load_opts *opts, spmv_ranks_mat **out) {
     SPMV_DEFAULT_ENVIRONMENT;
-    spmv_many_load_opts known = SPMV_OPTS(spmv_many_load_opts);
+    spmv_ranks_load_opts known = SPMV_OPTS(spmv_ranks_load_opts);
     spmv_load_opts load = SPMV_OPTS(spmv_load_opts);
-    many_loaded l = {.own_cols = 0};
-    if (!world || !out)
-        return many_fail(world, SPMV_E_ARG, "spmv_many_mat_load: %s is NULL",
-                         world ? "out" : "world");
+    ranks_loaded l = {.own_cols = 0};
+    if (!ranks || !out)
+        return ranks_fail(ranks, SPMV_E_ARG, "spmv_ranks_mat_load: %s is NULL",
+                          ranks ? "out" : "ranks");
     *out = NULL;
-    spmv_status status = check_options(world, opts, &known);
+    spmv_status status = check_options(ranks, opts, &known);
     if (status == SPMV_OK && !path)
-        status = many_fail(world, SPMV_E_ARG, "spmv_many_mat_load: path is NULL");
+        status = ranks_fail(ranks, SPMV_E_ARG, "spmv_ranks_mat_load: path is NULL");
     if (status == SPMV_OK)
-        status = many_read(world, "spmv_load_opts", &load, sizeof load, known.load);
-    status = many_agree(world, status);
-    if (status == SPMV_OK) status = many_read_rows(world, path, &load, &known, &l);
-    if (status == SPMV_OK) status = many_mat_of(world, &l, out);
+        status = ranks_read(ranks, "spmv_load_opts", &load, sizeof load, known.load);
+    status = ranks_agree(ranks, status);
+    if (status == SPMV_OK) status = ranks_read_rows(ranks, path, &load, &known, &l);
+    if (status == SPMV_OK) status = ranks_mat_of(ranks, &l, out);
     if (status == SPMV_OK) {
         (*out)->stats = l.stats;
         (*out)->own = l.own;
         (*out)->number = l.number;
-        l.own = (many_own){0};
+        l.own = (ranks_own){0};
         l.number = NULL;
     }
-    many_loaded_free(world, &l);
+    ranks_loaded_free(ranks, &l);
     return status;
 }
 
-static spmv_status deal_out(spmv_world *world, const spmv_mat *mat, const spmv_many_load_opts *opts,
-                            spmv_many_mat **out) {
+static spmv_status deal_out(spmv_ranks *ranks, const spmv_mat *mat,
+                            const spmv_ranks_load_opts *opts, spmv_ranks_mat **out) {
     dealer d = {.csr = SPMV_OPTS(spmv_csr_view)};
     hand h = {.ptr = NULL};
-    spmv_status status = get_rows(world, mat, opts, &d, &h);
+    spmv_status status = get_rows(ranks, mat, opts, &d, &h);
     if (status == SPMV_OK) {
         free(h.col);
         h.col = NULL;
-        const spmv_many_rows rows = {.size = sizeof rows,
-                                     .rows = h.mine.rows,
-                                     .cols = h.mine.cols,
-                                     .nnz = h.mine.nnz,
-                                     .ptr = h.ptr,
-                                     .idx = h.idx,
-                                     .values = h.values};
-        status = spmv_many_mat_create(world, &rows, out);
+        const spmv_ranks_rows rows = {.size = sizeof rows,
+                                      .rows = h.mine.rows,
+                                      .cols = h.mine.cols,
+                                      .nnz = h.mine.nnz,
+                                      .ptr = h.ptr,
+                                      .idx = h.idx,
+                                      .values = h.values};
+        status = spmv_ranks_mat_create(ranks, &rows, out);
     }
     dealer_free(&d);
     hand_free(&h);
     return status;
 }
 
-spmv_status spmv_many_mat_deal(spmv_world *world, spmv_mat *mat, const spmv_many_load_opts *opts,
-                               spmv_many_mat **out) {
+spmv_status spmv_ranks_mat_deal(spmv_ranks *ranks, spmv_mat *mat, const spmv_ranks_load_opts *opts,
+                                spmv_ranks_mat **out) {
     SPMV_DEFAULT_ENVIRONMENT;
-    spmv_many_load_opts known = SPMV_OPTS(spmv_many_load_opts);
-    if (!world || !out)
-        return many_fail(world, SPMV_E_ARG, "spmv_many_mat_deal: %s is NULL",
-                         world ? "out" : "world");
+    spmv_ranks_load_opts known = SPMV_OPTS(spmv_ranks_load_opts);
+    if (!ranks || !out)
+        return ranks_fail(ranks, SPMV_E_ARG, "spmv_ranks_mat_deal: %s is NULL",
+                          ranks ? "out" : "ranks");
     *out = NULL;
-    spmv_status status = check_options(world, opts, &known);
-    if (status == SPMV_OK && is_dealer(world) && !mat)
-        status = many_fail(world, SPMV_E_ARG, "spmv_many_mat_deal: mat is NULL");
-    if (status == SPMV_OK && !many_is_blocks(known.partition))
-        status = many_fail(world, SPMV_E_UNSUITABLE, "spmv_many_mat_deal: rows go out in blocks");
-    status = many_agree(world, status);
-    return status == SPMV_OK ? deal_out(world, mat, &known, out) : status;
+    spmv_status status = check_options(ranks, opts, &known);
+    if (status == SPMV_OK && is_dealer(ranks) && !mat)
+        status = ranks_fail(ranks, SPMV_E_ARG, "spmv_ranks_mat_deal: mat is NULL");
+    if (status == SPMV_OK && !ranks_is_blocks(known.partition))
+        status = ranks_fail(ranks, SPMV_E_UNSUITABLE, "spmv_ranks_mat_deal: rows go out in blocks");
+    status = ranks_agree(ranks, status);
+    return status == SPMV_OK ? deal_out(ranks, mat, &known, out) : status;
 }
 
 /* ---- of a loaded matrix --------------------------------------------------------------------- */
 
-spmv_status spmv_many_mat_stats(const spmv_many_mat *mat, spmv_stats *out) {
+spmv_status spmv_ranks_mat_stats(const spmv_ranks_mat *mat, spmv_stats *out) {
     SPMV_DEFAULT_ENVIRONMENT;
-    if (!mat) return many_fail(NULL, SPMV_E_ARG, "spmv_many_mat_stats: mat is NULL");
+    if (!mat) return ranks_fail(NULL, SPMV_E_ARG, "spmv_ranks_mat_stats: mat is NULL");
     if (!mat->stats.field && !mat->stats.rows && !mat->stats.hash)
-        return many_fail(mat->world, SPMV_E_UNSUITABLE,
-                         "spmv_many_mat_stats: only of a matrix that was loaded");
-    return many_fill(mat->world, "spmv_stats", &mat->stats, sizeof mat->stats, out);
+        return ranks_fail(mat->ranks, SPMV_E_UNSUITABLE,
+                          "spmv_ranks_mat_stats: only of a matrix that was loaded");
+    return ranks_fill(mat->ranks, "spmv_stats", &mat->stats, sizeof mat->stats, out);
 }
 
-const int64_t *spmv_many_mat_numbers(const spmv_many_mat *mat) {
+const int64_t *spmv_ranks_mat_numbers(const spmv_ranks_mat *mat) {
     return mat ? mat->number : NULL;
 }
 
-spmv_status spmv_many_mat_entries(const spmv_many_mat *mat, spmv_coo_view *view) {
+spmv_status spmv_ranks_mat_entries(const spmv_ranks_mat *mat, spmv_coo_view *view) {
     SPMV_DEFAULT_ENVIRONMENT;
-    if (!mat) return many_fail(NULL, SPMV_E_ARG, "spmv_many_mat_entries: mat is NULL");
+    if (!mat) return ranks_fail(NULL, SPMV_E_ARG, "spmv_ranks_mat_entries: mat is NULL");
     if (!mat->own.row)
-        return many_fail(mat->world, SPMV_E_UNSUITABLE,
-                         "spmv_many_mat_entries: they were not kept "
-                         "(spmv_many_load_opts.keep_entries)");
+        return ranks_fail(mat->ranks, SPMV_E_UNSUITABLE,
+                          "spmv_ranks_mat_entries: they were not kept "
+                          "(spmv_ranks_load_opts.keep_entries)");
     const spmv_coo_view own = {.rows = mat->facts.own_rows,
                                .cols = mat->facts.cols,
                                .nnz = mat->own.n,
                                .row = mat->own.row,
                                .col = mat->own.col,
                                .values = mat->own.value};
-    return many_fill(mat->world, "spmv_coo_view", &own, sizeof own, view);
+    return ranks_fill(mat->ranks, "spmv_coo_view", &own, sizeof own, view);
 }

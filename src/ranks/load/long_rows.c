@@ -1,4 +1,4 @@
-/* many_long.c: rows with more entries than a rank has in the mean are split: each rank gets those
+/* long_rows.c: rows with more entries than a rank has in the mean are split: each rank gets those
  * of their entries that have its own columns. Blocks of rows are cut anew, with these entries
  * counted where their columns are. */
 #include "loading.h"
@@ -27,22 +27,22 @@ static int64_t length_of(const spmv_some_rows *rows, int64_t i) {
 /* Numbers the long rows of all ranks in their order; mine, all: room for a rank's, [size] each. */
 static spmv_status list_all(loading *l, const spmv_some_rows *rows, int64_t least, int64_t *mine,
                             int64_t *all, longs *s) {
-    spmv_world *world = l->world;
-    const int size = world->size;
+    spmv_ranks *ranks = l->ranks;
+    const int size = ranks->size;
     int64_t n = 0;
     for (int64_t i = 0; i < rows->rows; i++)
-        if (length_of(rows, i) >= least) mine[n++] = l->first_row[world->rank] + i;
+        if (length_of(rows, i) >= least) mine[n++] = l->first_row[ranks->rank] + i;
     const spmv_status status =
-        world->by->gather(world->state, mine, (size_t)size * sizeof *mine, all);
-    if (status != SPMV_OK) return many_fail(world, status, "long rows were lost");
+        ranks->by->gather(ranks->state, mine, (size_t)size * sizeof *mine, all);
+    if (status != SPMV_OK) return ranks_fail(ranks, status, "long rows were lost");
     for (int64_t k = 0; k < (int64_t)size * size; k++) s->n += all[k] >= 0;
     s->row = malloc(((size_t)s->n + 1) * sizeof *s->row);
-    if (!s->row) return no_memory(world, "long rows");
+    if (!s->row) return no_memory(ranks, "long rows");
     s->n = 0;
     for (int64_t k = 0; k < (int64_t)size * size; k++)
         if (all[k] >= 0) s->row[s->n++] = all[k];
     for (int64_t k = 0; k < s->n; k++) {
-        const int64_t i = s->row[k] - l->first_row[world->rank];
+        const int64_t i = s->row[k] - l->first_row[ranks->rank];
         if (i >= 0 && i < rows->rows) s->number[i] = (int32_t)k;
     }
     return SPMV_OK;
@@ -50,25 +50,25 @@ static spmv_status list_all(loading *l, const spmv_some_rows *rows, int64_t leas
 
 /* No rank has as many of them as there are ranks. */
 static spmv_status find_long(loading *l, const spmv_some_rows *rows, longs *s) {
-    spmv_world *world = l->world;
-    const size_t size = (size_t)world->size;
+    spmv_ranks *ranks = l->ranks;
+    const size_t size = (size_t)ranks->size;
     int64_t *mine = malloc(size * sizeof *mine), *all = malloc(size * size * sizeof *all), nnz = 0;
     s->number = malloc(((size_t)rows->rows + 1) * sizeof *s->number);
     s->first_row = malloc((size + 1) * sizeof *s->first_row);
     s->first_col = malloc((size + 1) * sizeof *s->first_col);
     const bool fits = mine && all && s->number && s->first_row && s->first_col;
-    spmv_status status = many_agree(world, fits ? SPMV_OK : no_memory(world, "long rows"));
+    spmv_status status = ranks_agree(ranks, fits ? SPMV_OK : no_memory(ranks, "long rows"));
     const bool agreed = status != SPMV_OK;
     if (status == SPMV_OK)
-        status = world->by->gather(world->state, &rows->nnz, sizeof rows->nnz, all);
+        status = ranks->by->gather(ranks->state, &rows->nnz, sizeof rows->nnz, all);
     for (size_t r = 0; r < size && status == SPMV_OK; r++) nnz += all[r];
     for (size_t r = 0; r < size && status == SPMV_OK; r++) mine[r] = -1;
     for (int64_t i = 0; i < rows->rows && status == SPMV_OK; i++) s->number[i] = -1;
     if (status == SPMV_OK)
-        status = list_all(l, rows, many_split_least(nnz, world->size), mine, all, s);
+        status = list_all(l, rows, ranks_split_least(nnz, ranks->size), mine, all, s);
     free(mine);
     free(all);
-    return agreed ? status : many_agree(world, status);
+    return agreed ? status : ranks_agree(ranks, status);
 }
 
 /* ---- where entries count -------------------------------------------------------------------- */
@@ -81,15 +81,15 @@ typedef struct columns { /* of own entries in long rows, on their way */
     int hint;
 } columns;
 
-static bool send_columns(void *arg, many_boxes *boxes) {
+static bool send_columns(void *arg, ranks_boxes *boxes) {
     columns *c = arg;
     for (; c->i < c->rows->rows; c->i++, c->k = 0) {
         if (c->s->number[c->i] < 0) continue;
         const int64_t begin = c->rows->row_ptr[c->i], n = length_of(c->rows, c->i);
         for (; c->k < n; c->k++) {
             const int32_t col = c->rows->col_idx[begin + c->k];
-            c->hint = many_owner(c->l->even, c->l->world->size, col, c->hint);
-            if (!many_put(boxes, c->hint, &col)) return true;
+            c->hint = ranks_owner(c->l->even, c->l->ranks->size, col, c->hint);
+            if (!ranks_put(boxes, c->hint, &col)) return true;
         }
     }
     return false;
@@ -105,22 +105,22 @@ static void take_columns(void *arg, int from, const void *items, int64_t n) {
 /* Cuts rows into blocks whose ranks then multiply about as many entries each. Those of long rows
  * count where their columns are, if the matrix is square; of others x is divided evenly. */
 static spmv_status cut_anew(loading *l, const spmv_some_rows *rows, longs *s) {
-    spmv_world *world = l->world;
+    spmv_ranks *ranks = l->ranks;
     const bool square = l->head.rows == l->head.cols;
     int64_t *length = malloc(((size_t)rows->rows + 1) * sizeof *length);
-    spmv_status status = many_agree(world, length ? SPMV_OK : no_memory(world, "blocks of rows"));
+    spmv_status status = ranks_agree(ranks, length ? SPMV_OK : no_memory(ranks, "blocks of rows"));
     if (status == SPMV_OK) {
         for (int64_t i = 0; i < rows->rows; i++)
             length[i] = s->number[i] < 0 ? length_of(rows, i) : 0;
-        status = many_agree(world, many_relay(l, l->first_row, l->even, length, l->ptr + 1));
+        status = ranks_agree(ranks, ranks_relay(l, l->first_row, l->even, length, l->ptr + 1));
     }
     columns c = {.l = l, .rows = rows, .s = s};
-    const many_shuffle shuffle = {sizeof(int32_t), send_columns, take_columns, &c};
-    if (status == SPMV_OK && square) status = many_shuffle_all(world, &shuffle);
-    if (status == SPMV_OK) status = many_sum_rows(l);
-    if (status == SPMV_OK) status = many_cut_rows(l, s->first_row);
-    for (int r = 0; r <= world->size; r++)
-        s->first_col[r] = square ? s->first_row[r] : many_even(l->head.cols, r, world->size);
+    const ranks_shuffle shuffle = {sizeof(int32_t), send_columns, take_columns, &c};
+    if (status == SPMV_OK && square) status = ranks_shuffle_all(ranks, &shuffle);
+    if (status == SPMV_OK) status = ranks_sum_rows(l);
+    if (status == SPMV_OK) status = ranks_cut_rows(l, s->first_row);
+    for (int r = 0; r <= ranks->size; r++)
+        s->first_col[r] = square ? s->first_row[r] : ranks_even(l->head.cols, r, ranks->size);
     free(length);
     return status;
 }
@@ -129,11 +129,11 @@ static spmv_status cut_anew(loading *l, const spmv_some_rows *rows, longs *s) {
 
 /* Takes own entries in long rows, whose columns stand in the place of their rows, as these say
  * which rank gets them, and the number of the long row in the place of columns. */
-static spmv_status take_long(loading *l, const longs *s, many_own *out) {
-    const many_own all = l->own;
+static spmv_status take_long(loading *l, const longs *s, ranks_own *out) {
+    const ranks_own all = l->own;
     int64_t n = 0;
     for (int64_t k = 0; k < all.n; k++) n += s->number[all.row[k]] >= 0;
-    const spmv_status status = many_own_alloc(l, n);
+    const spmv_status status = ranks_own_alloc(l, n);
     *out = l->own;
     l->own = all;
     if (status != SPMV_OK) return status;
@@ -167,28 +167,29 @@ static void drop_long(const longs *s, int64_t first_row, spmv_some_rows *rows) {
 }
 
 static void set_blocks(loading *l, const int64_t *first) {
-    memcpy(l->first_row, first, ((size_t)l->world->size + 1) * sizeof *first);
+    memcpy(l->first_row, first, ((size_t)l->ranks->size + 1) * sizeof *first);
 }
 
 /* Sends entries of long rows to the ranks that own their columns, and makes rows of them. */
-static spmv_status move_long(loading *l, const longs *s, many_own *mine, spmv_some_rows *out) {
-    spmv_world *world = l->world;
-    const many_own rows = l->own;
+static spmv_status move_long(loading *l, const longs *s, ranks_own *mine, spmv_some_rows *out) {
+    spmv_ranks *ranks = l->ranks;
+    const ranks_own rows = l->own;
     l->own = *mine;
-    *mine = (many_own){0};
+    *mine = (ranks_own){0};
     set_blocks(l, s->first_col);
-    spmv_status status = many_move_entries(l);
+    spmv_status status = ranks_move_entries(l);
     if (status == SPMV_OK) {
         const spmv_coo_view A = {.size = sizeof A,
                                  .rows = s->n,
-                                 .cols = s->first_col[world->rank + 1] - s->first_col[world->rank],
+                                 .cols = s->first_col[ranks->rank + 1] - s->first_col[ranks->rank],
                                  .nnz = l->own.n,
                                  .row = l->own.col,
                                  .col = l->own.row,
                                  .values = l->own.value};
-        status = many_agree(world, many_ctx_failed(world, spmv_rows_build(world->ctx, &A, 0, out)));
+        status =
+            ranks_agree(ranks, ranks_ctx_failed(ranks, spmv_rows_build(ranks->ctx, &A, 0, out)));
     }
-    many_own_free(world, &l->own);
+    ranks_own_free(ranks, &l->own);
     l->own = rows;
     set_blocks(l, s->first_row);
     return status;
@@ -196,39 +197,39 @@ static spmv_status move_long(loading *l, const longs *s, many_own *mine, spmv_so
 
 /* Moves all entries to the ranks that own their rows, for the check, and once more those of long
  * rows. */
-static spmv_status split(loading *l, longs *s, many_loaded *out) {
-    spmv_world *world = l->world;
-    const int64_t before = l->first_row[world->rank];
-    many_own mine = {0};
+static spmv_status split(loading *l, longs *s, ranks_loaded *out) {
+    spmv_ranks *ranks = l->ranks;
+    const int64_t before = l->first_row[ranks->rank];
+    ranks_own mine = {0};
     spmv_status status = cut_anew(l, &out->rows, s);
-    if (status == SPMV_OK) status = many_agree(world, take_long(l, s, &mine));
-    many_rows_free(world, &out->rows);
+    if (status == SPMV_OK) status = ranks_agree(ranks, take_long(l, s, &mine));
+    ranks_rows_free(ranks, &out->rows);
     if (status == SPMV_OK) {
         for (int64_t k = 0; k < l->own.n; k++) l->own.row[k] += (int32_t)before;
         set_blocks(l, s->first_row);
-        status = many_move_entries(l);
+        status = ranks_move_entries(l);
     }
-    if (status == SPMV_OK) status = many_build_rows(l, &out->rows);
+    if (status == SPMV_OK) status = ranks_build_rows(l, &out->rows);
     if (status == SPMV_OK) {
-        drop_long(s, l->first_row[world->rank], &out->rows);
+        drop_long(s, l->first_row[ranks->rank], &out->rows);
         status = move_long(l, s, &mine, &out->pieces);
     }
-    many_own_free(world, &mine);
+    ranks_own_free(ranks, &mine);
     return status;
 }
 
-spmv_status many_split_long(loading *l, many_loaded *out) {
-    spmv_world *world = l->world;
+spmv_status ranks_split_long(loading *l, ranks_loaded *out) {
+    spmv_ranks *ranks = l->ranks;
     longs s = {0};
-    if (world->size == 1 || l->by != SPMV_BY_NONZEROS) return SPMV_OK;
+    if (ranks->size == 1 || l->by != SPMV_BY_NONZEROS) return SPMV_OK;
     spmv_status status = find_long(l, &out->rows, &s);
     if (status == SPMV_OK && s.n) {
         status = split(l, &s, out);
         out->owner = malloc((size_t)s.n * sizeof *out->owner);
         if (status == SPMV_OK)
-            status = many_agree(world, out->owner ? SPMV_OK : no_memory(world, "long rows"));
+            status = ranks_agree(ranks, out->owner ? SPMV_OK : no_memory(ranks, "long rows"));
         for (int64_t k = 0; k < s.n && status == SPMV_OK; k++)
-            out->owner[k] = many_owner(l->first_row, world->size, s.row[k], 0);
+            out->owner[k] = ranks_owner(l->first_row, ranks->size, s.row[k], 0);
         out->nsplit = s.n;
         out->split = s.row;
         s.row = NULL;

@@ -1,63 +1,63 @@
-/* many_move.c: rows that were read in blocks go to other ranks: those that a better cut gives them,
+/* move.c: rows that were read in blocks go to other ranks: those that a better cut gives them,
  * or those that a partition names (owners.c), which numbers them anew. */
 #include "loading.h"
 #include <stdlib.h>
 
-spmv_status many_move_entries(loading *l) {
-    spmv_world *world = l->world;
-    many_own before = l->own;
+spmv_status ranks_move_entries(loading *l) {
+    spmv_ranks *ranks = l->ranks;
+    ranks_own before = l->own;
     spmv_chunk *own = calloc(1, sizeof *own);
-    spmv_status status = many_agree(world, own ? SPMV_OK : no_memory(world, "own entries"));
+    spmv_status status = ranks_agree(ranks, own ? SPMV_OK : no_memory(ranks, "own entries"));
     if (status != SPMV_OK) {
         free(own);
         return status;
     }
     own->has = (spmv_some_entries){before.n, before.row, before.col, before.value};
     l->chunks = own;
-    l->own = (many_own){0};
+    l->own = (ranks_own){0};
     l->head.symmetry = SPMV_GENERAL; /* images are among them */
-    status = many_send_entries(l);
-    many_own_free(world, &before);
+    status = ranks_send_entries(l);
+    ranks_own_free(ranks, &before);
     return status;
 }
 
 /* Makes rows of columns in their new numbers; those of the entries stay as they were. */
 static spmv_status renumber_columns(loading *l, const int32_t *place, spmv_some_rows *out) {
     int32_t *before = l->own.col,
-            *col = spmv_rows_take(l->world->ctx, ((size_t)l->own.n + 1) * sizeof *col);
+            *col = spmv_rows_take(l->ranks->ctx, ((size_t)l->own.n + 1) * sizeof *col);
     spmv_status status =
-        many_agree(l->world, col ? SPMV_OK : no_memory(l->world, "columns in new numbers"));
+        ranks_agree(l->ranks, col ? SPMV_OK : no_memory(l->ranks, "columns in new numbers"));
     if (status == SPMV_OK) {
         for (int64_t k = 0; k < l->own.n; k++) col[k] = place[before[k]];
         l->own.col = col;
-        status = many_build_rows(l, out);
+        status = ranks_build_rows(l, out);
         l->own.col = before;
     }
-    spmv_rows_give(l->world->ctx, col);
+    spmv_rows_give(l->ranks->ctx, col);
     return status;
 }
 
 /* Notes which rows of the file own ones are, [l->head.rows] of which have new numbers. */
 static spmv_status list_numbers(const loading *l, const int32_t *place, int64_t **number) {
-    const int64_t first = l->first_row[l->world->rank],
-                  rows = l->first_row[l->world->rank + 1] - first;
+    const int64_t first = l->first_row[l->ranks->rank],
+                  rows = l->first_row[l->ranks->rank + 1] - first;
     *number = malloc((size_t)rows * sizeof **number + 1);
     for (int64_t i = 0; *number && i < l->head.rows; i++)
         if (place[i] >= first && place[i] < first + rows) (*number)[place[i] - first] = i;
-    return many_agree(l->world, *number ? SPMV_OK : no_memory(l->world, "numbers of rows"));
+    return ranks_agree(l->ranks, *number ? SPMV_OK : no_memory(l->ranks, "numbers of rows"));
 }
 
-spmv_status many_move_rows(loading *l, many_loaded *out) {
-    const int64_t before = l->first_row[l->world->rank];
+spmv_status ranks_move_rows(loading *l, ranks_loaded *out) {
+    const int64_t before = l->first_row[l->ranks->rank];
     int32_t *place = NULL;
-    spmv_status status = many_number_rows(l->world, l->how, &out->rows, l->first_row, &place);
-    many_rows_free(l->world, &out->rows);
+    spmv_status status = ranks_number_rows(l->ranks, l->how, &out->rows, l->first_row, &place);
+    ranks_rows_free(l->ranks, &out->rows);
     if (status != SPMV_OK) return status;
     for (int64_t k = 0; k < l->own.n; k++) l->own.row[k] = place[before + l->own.row[k]];
-    status = many_move_entries(l);
+    status = ranks_move_entries(l);
     if (status == SPMV_OK)
         status = l->head.rows == l->head.cols ? renumber_columns(l, place, &out->rows)
-                                              : many_build_rows(l, &out->rows);
+                                              : ranks_build_rows(l, &out->rows);
     if (status == SPMV_OK) status = list_numbers(l, place, &out->number);
     free(place);
     return status;

@@ -1,8 +1,8 @@
-/* many_read.c: all ranks read one matrix, each a piece, up to the rows that each owns. Ranks read
- * pieces of a file (many_file.c), count together what rows have, cut the rows into blocks, and send
- * each entry to the rank that owns its row (many_entries.c). Of a generated matrix every rank makes
+/* read.c: all ranks read one matrix, each a piece, up to the rows that each owns. Ranks read
+ * pieces of a file (file.c), count together what rows have, cut the rows into blocks, and send
+ * each entry to the rank that owns its row (entries.c). Of a generated matrix every rank makes
  * its own rows. No rank has more than its piece and its rows. Of other partitions than blocks rows
- * are in blocks first, and many_move.c brings them on. */
+ * are in blocks first, and move.c brings them on. */
 #include "loading.h"
 #include "ranks/partition/partition.h"
 #include <stdio.h>
@@ -11,44 +11,44 @@
 /* ---- a generated matrix --------------------------------------------------------------------- */
 
 static spmv_status open_making(loading *l) {
-    spmv_world *world = l->world;
+    spmv_ranks *ranks = l->ranks;
     const spmv_status status =
-        spmv_making_open(world->ctx, l->path + strlen("gen:"), l->opts, &l->made);
+        spmv_making_open(ranks->ctx, l->path + strlen("gen:"), l->opts, &l->made);
     if (status == SPMV_OK)
         l->head.entries = spmv_making_size(l->made, &l->head.rows, &l->head.cols, &l->head.field);
-    return many_agree_on_file(world, many_ctx_failed(world, status));
+    return ranks_agree_on_file(ranks, ranks_ctx_failed(ranks, status));
 }
 
 /* Makes own rows, whose lengths come from the ranks that have counted them. */
 static spmv_status make_rows(loading *l) {
-    spmv_world *world = l->world;
-    const int me = world->rank;
+    spmv_ranks *ranks = l->ranks;
+    const int me = ranks->rank;
     const int64_t first = l->first_row[me], end = l->first_row[me + 1];
     int64_t *row_ptr = malloc(((size_t)(end - first) + 1) * sizeof *row_ptr);
     spmv_status status =
-        many_agree(world, row_ptr ? SPMV_OK : no_memory(world, "the lengths of own rows"));
+        ranks_agree(ranks, row_ptr ? SPMV_OK : no_memory(ranks, "the lengths of own rows"));
     if (status == SPMV_OK)
-        status = many_agree(world, many_relay(l, l->even, l->first_row, l->ptr + 1, row_ptr + 1));
+        status = ranks_agree(ranks, ranks_relay(l, l->even, l->first_row, l->ptr + 1, row_ptr + 1));
     if (status == SPMV_OK) {
         /* the first row begins where the one before it ends, on whichever rank that is */
         int64_t position = 0;
         const int64_t n = end > first ? row_ptr[end - first] : 0;
         const int64_t mine[2] = {first, n};
-        status = world->by->gather(world->state, mine, sizeof mine, l->bytes);
+        status = ranks->by->gather(ranks->state, mine, sizeof mine, l->bytes);
         for (int r = 0; r < me; r++)
             if (l->bytes[2 * r + 1] > position) position = l->bytes[2 * r + 1];
         row_ptr[0] = 0;
         for (int64_t i = 1; i <= end - first; i++) row_ptr[i] -= position;
-        if (status == SPMV_OK) status = many_own_alloc(l, row_ptr[end - first]);
+        if (status == SPMV_OK) status = ranks_own_alloc(l, row_ptr[end - first]);
         const spmv_some_entries own = {l->own.n, l->own.row, l->own.col, l->own.value};
         if (status == SPMV_OK)
-            status = many_ctx_failed(
-                world, spmv_making_fill(l->made, first, end, row_ptr, position, &own));
+            status = ranks_ctx_failed(
+                ranks, spmv_making_fill(l->made, first, end, row_ptr, position, &own));
         for (int64_t k = 0; status == SPMV_OK && k < own.n; k++) {
             own.row[k] -= (int32_t)first;
             l->zeros += own.values[k] == 0;
         }
-        status = many_agree(world, status);
+        status = ranks_agree(ranks, status);
     }
     free(row_ptr);
     return status;
@@ -57,25 +57,25 @@ static spmv_status make_rows(loading *l) {
 /* ---- the whole ------------------------------------------------------------------------------ */
 
 static spmv_status tables_alloc(loading *l) {
-    const size_t size = (size_t)l->world->size;
+    const size_t size = (size_t)l->ranks->size;
     l->even = malloc((size + 1) * sizeof *l->even);
     l->first_row = malloc((size + 1) * sizeof *l->first_row);
     l->each = malloc(size * sizeof *l->each);
     l->bytes = malloc(2 * size * sizeof *l->bytes);
     l->next = malloc(size * sizeof *l->next);
     if (!l->even || !l->first_row || !l->each || !l->bytes || !l->next)
-        return no_memory(l->world, "blocks of rows");
-    for (int r = 0; r <= l->world->size; r++)
-        l->even[r] = many_even(l->head.rows, r, l->world->size);
-    l->ptr = calloc((size_t)(l->even[l->world->rank + 1] - own_even(l)) + 1, sizeof *l->ptr);
-    return l->ptr ? SPMV_OK : no_memory(l->world, "the lengths of rows");
+        return no_memory(l->ranks, "blocks of rows");
+    for (int r = 0; r <= l->ranks->size; r++)
+        l->even[r] = ranks_even(l->head.rows, r, l->ranks->size);
+    l->ptr = calloc((size_t)(l->even[l->ranks->rank + 1] - own_even(l)) + 1, sizeof *l->ptr);
+    return l->ptr ? SPMV_OK : no_memory(l->ranks, "the lengths of rows");
 }
 
 static void loading_free(loading *l) {
     spmv_reading_close(l->file);
     spmv_making_close(l->made);
-    many_chunks_free(l->chunks);
-    many_own_free(l->world, &l->own);
+    ranks_chunks_free(l->chunks);
+    ranks_own_free(l->ranks, &l->own);
     free(l->pieces);
     free(l->even);
     free(l->first_row);
@@ -87,41 +87,42 @@ static void loading_free(loading *l) {
 
 /* Reads or counts, and cuts. */
 static spmv_status read_entries(loading *l) {
-    spmv_world *world = l->world;
-    spmv_status status = l->made ? SPMV_OK : many_file_read(l);
-    if (status == SPMV_OK) status = many_agree(world, tables_alloc(l));
+    spmv_ranks *ranks = l->ranks;
+    spmv_status status = l->made ? SPMV_OK : ranks_file_read(l);
+    if (status == SPMV_OK) status = ranks_agree(ranks, tables_alloc(l));
     if (status == SPMV_OK && l->made)
-        status = many_agree(
-            world, many_ctx_failed(world, spmv_making_count(l->made, own_even(l),
-                                                            l->even[world->rank + 1], l->ptr + 1)));
+        status =
+            ranks_agree(ranks, ranks_ctx_failed(ranks, spmv_making_count(l->made, own_even(l),
+                                                                         l->even[ranks->rank + 1],
+                                                                         l->ptr + 1)));
     else if (status == SPMV_OK)
-        status = many_count_rows(l);
-    if (status == SPMV_OK) status = many_sum_rows(l);
-    if (status == SPMV_OK) status = many_cut_rows(l, l->first_row);
-    if (status == SPMV_OK) status = l->made ? make_rows(l) : many_send_entries(l);
+        status = ranks_count_rows(l);
+    if (status == SPMV_OK) status = ranks_sum_rows(l);
+    if (status == SPMV_OK) status = ranks_cut_rows(l, l->first_row);
+    if (status == SPMV_OK) status = l->made ? make_rows(l) : ranks_send_entries(l);
     return status;
 }
 
 /* What is left of rows whose duplicates were added may be cut elsewhere: then entries move. */
 static spmv_status cut_again(loading *l, spmv_some_rows *rows, bool *moved) {
-    spmv_world *world = l->world;
-    const int me = world->rank;
-    int64_t *cut = malloc(((size_t)world->size + 1) * sizeof *cut);
+    spmv_ranks *ranks = l->ranks;
+    const int me = ranks->rank;
+    int64_t *cut = malloc(((size_t)ranks->size + 1) * sizeof *cut);
     int64_t *length = malloc(((size_t)rows->rows + 1) * sizeof *length);
     spmv_status status =
-        many_agree(world, cut && length ? SPMV_OK : no_memory(world, "blocks of rows"));
+        ranks_agree(ranks, cut && length ? SPMV_OK : no_memory(ranks, "blocks of rows"));
     for (int64_t i = 0; i < rows->rows && status == SPMV_OK; i++)
         length[i] = rows->row_ptr[i + 1] - rows->row_ptr[i];
     if (status == SPMV_OK)
-        status = many_agree(world, many_relay(l, l->first_row, l->even, length, l->ptr + 1));
-    if (status == SPMV_OK) status = many_sum_rows(l);
-    if (status == SPMV_OK) status = many_cut_rows(l, cut);
+        status = ranks_agree(ranks, ranks_relay(l, l->first_row, l->even, length, l->ptr + 1));
+    if (status == SPMV_OK) status = ranks_sum_rows(l);
+    if (status == SPMV_OK) status = ranks_cut_rows(l, cut);
     *moved = status == SPMV_OK &&
-             memcmp(cut, l->first_row, ((size_t)world->size + 1) * sizeof *cut) != 0;
+             memcmp(cut, l->first_row, ((size_t)ranks->size + 1) * sizeof *cut) != 0;
     if (*moved) {
         for (int64_t k = 0; k < l->own.n; k++) l->own.row[k] += (int32_t)l->first_row[me];
-        memcpy(l->first_row, cut, ((size_t)world->size + 1) * sizeof *cut);
-        status = many_move_entries(l);
+        memcpy(l->first_row, cut, ((size_t)ranks->size + 1) * sizeof *cut);
+        status = ranks_move_entries(l);
     }
     free(length);
     free(cut);
@@ -133,12 +134,12 @@ typedef struct counted { /* of a rank's rows */
     int64_t merged, merged_above, zeros;
 } counted;
 
-static spmv_status add_up(spmv_world *world, counted *mine, counted *sum) {
-    counted *all = malloc((size_t)world->size * sizeof *all);
-    spmv_status status = many_agree(world, all ? SPMV_OK : no_memory(world, "statistics"));
-    if (status == SPMV_OK) status = world->by->gather(world->state, mine, sizeof *mine, all);
+static spmv_status add_up(spmv_ranks *ranks, counted *mine, counted *sum) {
+    counted *all = malloc((size_t)ranks->size * sizeof *all);
+    spmv_status status = ranks_agree(ranks, all ? SPMV_OK : no_memory(ranks, "statistics"));
+    if (status == SPMV_OK) status = ranks->by->gather(ranks->state, mine, sizeof *mine, all);
     *sum = (counted){.merged = 0};
-    for (int r = 0; r < world->size && status == SPMV_OK; r++) {
+    for (int r = 0; r < ranks->size && status == SPMV_OK; r++) {
         spmv_tally_add(&sum->tally, &all[r].tally);
         sum->merged += all[r].merged;
         sum->merged_above += all[r].merged_above;
@@ -151,17 +152,17 @@ static spmv_status add_up(spmv_world *world, counted *mine, counted *sum) {
 /* Says of the whole matrix what spmv_mat_stats does. */
 static spmv_status tell_stats(loading *l, const spmv_some_rows *rows, spmv_symmetry symmetry,
                               spmv_stats *out) {
-    const int threads = spmv_ctx_threads(l->world->ctx);
+    const int threads = spmv_ctx_threads(l->ranks->ctx);
     counted mine = {.merged = rows->merged, .merged_above = rows->merged_above}, all;
     if (l->made || is_first(l)) mine.zeros = l->zeros;
     mine.tally = (spmv_tally){.rows = rows->rows, .nnz = rows->nnz};
-    spmv_status status = add_up(l->world, &mine, &all);
+    spmv_status status = add_up(l->ranks, &mine, &all);
     if (status != SPMV_OK) return status;
     mine.tally = (spmv_tally){0};
     spmv_tally_lengths(rows->row_ptr, rows->rows,
                        all.tally.rows ? all.tally.nnz / all.tally.rows : 0, threads, &mine.tally);
     spmv_tally_entries(rows, threads, &mine.tally);
-    status = add_up(l->world, &mine, &all);
+    status = add_up(l->ranks, &mine, &all);
     if (status != SPMV_OK) return status;
     spmv_tally_tell(&all.tally, l->head.cols, out);
     out->nnz_file = l->made ? l->nnz : l->head.entries;
@@ -172,35 +173,35 @@ static spmv_status tell_stats(loading *l, const spmv_some_rows *rows, spmv_symme
     return SPMV_OK;
 }
 
-static spmv_status make(loading *l, bool keep, many_loaded *out) {
-    spmv_world *world = l->world;
-    const double start = many_now();
+static spmv_status make(loading *l, bool keep, ranks_loaded *out) {
+    spmv_ranks *ranks = l->ranks;
+    const double start = ranks_now();
     bool moved = false;
     spmv_status status = read_entries(l);
     const spmv_symmetry symmetry = l->head.symmetry;
-    const double read = many_now();
-    if (status == SPMV_OK) status = many_build_rows(l, &out->rows);
+    const double read = ranks_now();
+    if (status == SPMV_OK) status = ranks_build_rows(l, &out->rows);
     if (status == SPMV_OK && l->by == SPMV_BY_NONZEROS && l->head.rows && !l->made) {
         counted mine = {.merged = out->rows.merged}, all;
-        status = add_up(world, &mine, &all);
+        status = add_up(ranks, &mine, &all);
         if (status == SPMV_OK && all.merged) status = cut_again(l, &out->rows, &moved);
-        if (moved) many_rows_free(world, &out->rows);
-        if (status == SPMV_OK && moved) status = many_build_rows(l, &out->rows);
+        if (moved) ranks_rows_free(ranks, &out->rows);
+        if (status == SPMV_OK && moved) status = ranks_build_rows(l, &out->rows);
     }
     if (status == SPMV_OK) status = tell_stats(l, &out->rows, symmetry, &out->stats);
     if (status == SPMV_OK)
-        status = many_is_blocks(l->by) ? many_split_long(l, out) : many_move_rows(l, out);
+        status = ranks_is_blocks(l->by) ? ranks_split_long(l, out) : ranks_move_rows(l, out);
     if (status != SPMV_OK) return status;
     const int64_t own_rows = out->rows.rows;
     out->own_cols = l->head.rows == l->head.cols
                         ? own_rows
-                        : many_even(l->head.cols, world->rank + 1, world->size) -
-                              many_even(l->head.cols, world->rank, world->size);
+                        : ranks_even(l->head.cols, ranks->rank + 1, ranks->size) -
+                              ranks_even(l->head.cols, ranks->rank, ranks->size);
     out->stats.read_s = read - start;
-    out->stats.build_s = many_now() - read;
+    out->stats.build_s = ranks_now() - read;
     if (keep) {
         out->own = l->own;
-        l->own = (many_own){0};
+        l->own = (ranks_own){0};
     }
     return SPMV_OK;
 }
@@ -220,45 +221,46 @@ static void put_text(char *out, size_t size, const char *text) {
 /* Ranks that read different files would wait for each other for ever, or mix what they read. Files
  * may lie in different folders. */
 static spmv_status compare_requests(const loading *l, bool made) {
-    spmv_world *world = l->world;
+    spmv_ranks *ranks = l->ranks;
     const char *slash = made ? NULL : strrchr(l->path, '/');
     request mine = {.partition = l->by, .seed = l->opts->seed ? l->opts->seed : 1};
     put_text(mine.name, sizeof mine.name, slash ? slash + 1 : l->path);
     put_text(mine.values, sizeof mine.values, l->opts->values ? l->opts->values : "");
-    request *all = malloc((size_t)world->size * sizeof *all);
-    spmv_status status = many_agree(world, all ? SPMV_OK : no_memory(world, "the name of a file"));
+    request *all = malloc((size_t)ranks->size * sizeof *all);
+    spmv_status status = ranks_agree(ranks, all ? SPMV_OK : no_memory(ranks, "the name of a file"));
     if (status == SPMV_OK) {
-        status = world->by->gather(world->state, &mine, sizeof mine, all);
-        if (status != SPMV_OK) many_fail(world, status, "the names of files were lost");
+        status = ranks->by->gather(ranks->state, &mine, sizeof mine, all);
+        if (status != SPMV_OK) ranks_fail(ranks, status, "the names of files were lost");
     }
-    for (int r = 1; r < world->size && status == SPMV_OK; r++) {
+    for (int r = 1; r < ranks->size && status == SPMV_OK; r++) {
         if (strcmp(all[r].name, all->name) != 0)
-            status = many_fail(world, SPMV_E_ARG, "rank %d reads '%s', rank 0 '%s'", r, all[r].name,
-                               all->name);
+            status = ranks_fail(ranks, SPMV_E_ARG, "rank %d reads '%s', rank 0 '%s'", r,
+                                all[r].name, all->name);
         else if (memcmp(&all[r], all, sizeof *all) != 0)
             status =
-                many_fail(world, SPMV_E_ARG,
-                          "rank %d has another partition, seed or kind of values than rank 0", r);
+                ranks_fail(ranks, SPMV_E_ARG,
+                           "rank %d has another partition, seed or kind of values than rank 0", r);
     }
     free(all);
     return status;
 }
 
-spmv_status many_read_rows(spmv_world *world, const char *path, const spmv_load_opts *opts,
-                           const spmv_many_load_opts *how, many_loaded *out) {
-    loading l = {.world = world, .path = path, .opts = opts, .by = how->partition, .how = how};
+spmv_status ranks_read_rows(spmv_ranks *ranks, const char *path, const spmv_load_opts *opts,
+                            const spmv_ranks_load_opts *how, ranks_loaded *out) {
+    loading l = {.ranks = ranks, .path = path, .opts = opts, .by = how->partition, .how = how};
     const bool made = strncmp(path, "gen:", strlen("gen:")) == 0;
-    *out = (many_loaded){.own_cols = 0};
+    *out = (ranks_loaded){.own_cols = 0};
     spmv_status status = SPMV_OK;
     if (!made && opts->values)
-        status = many_fail(world, SPMV_E_ARG, "%s: values are chosen for gen: matrices only", path);
-    status = many_agree(world, status);
+        status =
+            ranks_fail(ranks, SPMV_E_ARG, "%s: values are chosen for gen: matrices only", path);
+    status = ranks_agree(ranks, status);
     if (status == SPMV_OK) status = compare_requests(&l, made);
-    if (status == SPMV_OK) status = made ? open_making(&l) : many_file_open(&l);
-    if (status == SPMV_OK) status = many_check_room(&l);
+    if (status == SPMV_OK) status = made ? open_making(&l) : ranks_file_open(&l);
+    if (status == SPMV_OK) status = ranks_check_room(&l);
     if (status == SPMV_OK) status = make(&l, how->keep_entries, out);
     loading_free(&l);
     if (status == SPMV_OK) return status;
-    many_loaded_free(world, out);
+    ranks_loaded_free(ranks, out);
     return status;
 }

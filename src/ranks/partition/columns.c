@@ -10,24 +10,24 @@ typedef struct block {
     int32_t before[WORDS]; /* columns of the set in front of each word, once they are counted */
 } block;
 
-struct many_columns {
+struct ranks_columns {
     int64_t nblocks;
     block *of[]; /* [nblocks]; NULL: none of its columns is there */
 };
 
-many_columns *many_columns_new(int64_t cols) {
+ranks_columns *ranks_columns_new(int64_t cols) {
     const int64_t nblocks = cols / BLOCK + 1;
-    many_columns *set = calloc(1, sizeof *set + (size_t)nblocks * sizeof(block *));
+    ranks_columns *set = calloc(1, sizeof *set + (size_t)nblocks * sizeof(block *));
     if (set) set->nblocks = nblocks;
     return set;
 }
 
-void many_columns_free(many_columns *set) {
+void ranks_columns_free(ranks_columns *set) {
     for (int64_t b = 0; set && b < set->nblocks; b++) free(set->of[b]);
     free(set);
 }
 
-bool many_columns_add(many_columns *set, int64_t col) {
+bool ranks_columns_add(ranks_columns *set, int64_t col) {
     block **at = &set->of[col / BLOCK];
     if (!*at) *at = calloc(1, sizeof **at);
     if (!*at) return false;
@@ -36,7 +36,7 @@ bool many_columns_add(many_columns *set, int64_t col) {
     return true;
 }
 
-int64_t many_columns_count(many_columns *set) {
+int64_t ranks_columns_count(ranks_columns *set) {
     int64_t n = 0;
     for (int64_t b = 0; b < set->nblocks; b++)
         for (int w = 0; set->of[b] && w < WORDS; w++) {
@@ -46,14 +46,14 @@ int64_t many_columns_count(many_columns *set) {
     return n;
 }
 
-void many_columns_list(const many_columns *set, int64_t *out) {
+void ranks_columns_list(const ranks_columns *set, int64_t *out) {
     for (int64_t b = 0; b < set->nblocks; b++)
         for (int w = 0; set->of[b] && w < WORDS; w++)
             for (uint64_t left = set->of[b]->mark[w]; left; left &= left - 1)
                 *out++ = b * BLOCK + 64 * w + __builtin_ctzll(left);
 }
 
-int32_t many_columns_number(const many_columns *set, int64_t col) {
+int32_t ranks_columns_number(const ranks_columns *set, int64_t col) {
     const block *at = set->of[col / BLOCK];
     const int64_t bit = col % BLOCK;
     const uint64_t below = at->mark[bit / 64] & (((uint64_t)1 << (bit % 64)) - 1);

@@ -56,7 +56,7 @@ static spmv_status notes_make(int64_t cols, int ranks, notes *n) {
 }
 
 /* Counts an entry with another rank's column. */
-static void meet(const scene *s, int r, int32_t col, notes *n, many_share *mine) {
+static void meet(const scene *s, int r, int32_t col, notes *n, ranks_share *mine) {
     mine->remote_nnz++;
     if (n->stamp[col] == 2 * r + 1) return;
     n->stamp[col] = 2 * r + 1;
@@ -65,7 +65,7 @@ static void meet(const scene *s, int r, int32_t col, notes *n, many_share *mine)
     if (n->from[q]++ == 0) n->peer[mine->receives_from++] = q;
 }
 
-static void read_rows(const scene *s, int r, notes *n, many_share *mine) {
+static void read_rows(const scene *s, int r, notes *n, ranks_share *mine) {
     const spmv_csr_view *A = s->A;
     const int32_t own = 2 * r;
     for (int64_t k = s->rows.first[r]; k < s->rows.first[r + 1]; k++) {
@@ -79,21 +79,21 @@ static void read_rows(const scene *s, int r, notes *n, many_share *mine) {
 }
 
 /* Counts for a rank, and adds what others send it to their counts, as other threads do. */
-static void count_rank(const scene *s, int r, notes *n, many_share *out) {
-    many_share mine = {.rows = s->rows.first[r + 1] - s->rows.first[r],
-                       .cols = s->cols.first[r + 1] - s->cols.first[r]};
+static void count_rank(const scene *s, int r, notes *n, ranks_share *out) {
+    ranks_share mine = {.rows = s->rows.first[r + 1] - s->rows.first[r],
+                        .cols = s->cols.first[r + 1] - s->cols.first[r]};
     for (int64_t k = s->cols.first[r]; k < s->cols.first[r + 1]; k++)
         n->stamp[s->cols.item[k]] = 2 * r;
     read_rows(s, r, n, &mine);
     for (int64_t k = 0; k < mine.receives_from; k++) {
-        many_share *sender = &out[n->peer[k]];
+        ranks_share *sender = &out[n->peer[k]];
 #pragma omp atomic
         sender->sent += n->from[n->peer[k]];
 #pragma omp atomic
         sender->sends_to++;
         n->from[n->peer[k]] = 0;
     }
-    many_share *to = &out[r]; /* sent and sends_to are the others' to write */
+    ranks_share *to = &out[r]; /* sent and sends_to are the others' to write */
     to->rows = mine.rows;
     to->cols = mine.cols;
     to->nnz = mine.nnz;
@@ -111,7 +111,7 @@ static int team(const spmv_csr_view *A, int ranks, int threads) {
     return threads > 1 ? threads : 1;
 }
 
-static spmv_status count_all(const scene *s, int ranks, int threads, many_share *out) {
+static spmv_status count_all(const scene *s, int ranks, int threads, ranks_share *out) {
     spmv_status status = SPMV_OK;
     memset(out, 0, (size_t)ranks * sizeof *out);
 #pragma omp parallel num_threads(team(s->A, ranks, threads))
@@ -133,7 +133,7 @@ static spmv_status count_all(const scene *s, int ranks, int threads, many_share 
 /* Counts entries of rows that are split, whose columns' ranks have them, and sums that these send.
  * row_owner: [rows], ascending. met: [2 ranks] the last row of which each rank has an entry, and
  * the last rank that it has sent a sum to. */
-static void count_split(const scene *s, const int32_t *row_owner, int64_t *met, many_share *out,
+static void count_split(const scene *s, const int32_t *row_owner, int64_t *met, ranks_share *out,
                         int ranks) {
     const spmv_csr_view *A = s->A;
     for (int64_t i = 0; i < A->rows; i++) {
@@ -155,7 +155,7 @@ static void count_split(const scene *s, const int32_t *row_owner, int64_t *met, 
 }
 
 static spmv_status count_sums(const scene *s, const int32_t *row_owner, int ranks,
-                              many_share *out) {
+                              ranks_share *out) {
     int64_t *met = malloc(2 * (size_t)ranks * sizeof *met);
     if (!met) return SPMV_E_NOMEM;
     memset(met, -1, 2 * (size_t)ranks * sizeof *met);
@@ -164,17 +164,17 @@ static spmv_status count_sums(const scene *s, const int32_t *row_owner, int rank
     return SPMV_OK;
 }
 
-spmv_status many_count(const spmv_csr_view *A, const int32_t *owner, int ranks, bool splits,
-                       int threads, many_share *out) {
+spmv_status ranks_count(const spmv_csr_view *A, const int32_t *owner, int ranks, bool splits,
+                        int threads, ranks_share *out) {
     int32_t *even = NULL; /* owners of the columns of a matrix that is not square */
     scene s = {.A = A, .owner = owner};
-    s.least = splits ? many_split_least(A->nnz, ranks) : INT64_MAX;
+    s.least = splits ? ranks_split_least(A->nnz, ranks) : INT64_MAX;
     spmv_status status = groups_make(owner, A->rows, ranks, &s.rows);
     if (status == SPMV_OK && A->rows != A->cols) {
         s.owner = even = malloc((size_t)A->cols * sizeof *even + 1);
         if (!even) status = SPMV_E_NOMEM;
         for (int r = 0; even && r < ranks; r++)
-            for (int64_t j = many_even(A->cols, r, ranks); j < many_even(A->cols, r + 1, ranks);
+            for (int64_t j = ranks_even(A->cols, r, ranks); j < ranks_even(A->cols, r + 1, ranks);
                  j++)
                 even[j] = r;
         if (even) status = groups_make(even, A->cols, ranks, &s.cols);

@@ -5,24 +5,24 @@
 #include "ranks/ranks.h"
 #include <stdlib.h>
 
-static bool is_first(const spmv_world *world) {
-    return world->rank == 0;
+static bool is_first(const spmv_ranks *ranks) {
+    return ranks->rank == 0;
 }
 
 static bool is_library(spmv_partition by) {
     return by == SPMV_BY_METIS || by == SPMV_BY_SCOTCH;
 }
 
-static spmv_status no_memory(spmv_world *world, const char *what) {
-    return many_fail(world, SPMV_E_NOMEM, "out of memory for %s", what);
+static spmv_status no_memory(spmv_ranks *ranks, const char *what) {
+    return ranks_fail(ranks, SPMV_E_NOMEM, "out of memory for %s", what);
 }
 
 /* Rank 0 has a pattern of 4 bytes for each nonzero and 8 for each row, twice as much of that for
  * the graph, and the library takes about as much again. All have the numbers of rows twice. */
-double many_owners_bytes(const spmv_world *world, spmv_partition by, int64_t rows, double nnz) {
-    if (many_is_blocks(by)) return 0;
+double ranks_owners_bytes(const spmv_ranks *ranks, spmv_partition by, int64_t rows, double nnz) {
+    if (ranks_is_blocks(by)) return 0;
     return 8.0 * (double)rows +
-           (is_library(by) && is_first(world) ? 30 * nnz + 60 * (double)rows : 0);
+           (is_library(by) && is_first(ranks) ? 30 * nnz + 60 * (double)rows : 0);
 }
 
 /* ---- the pattern of the whole matrix --------------------------------------------------------- */
@@ -43,48 +43,48 @@ static void gathering_free(gathering *g) {
     free(g->in);
 }
 
-static spmv_status gathering_alloc(spmv_world *world, gathering *g) {
-    const size_t bytes = (size_t)world->size * sizeof *g->nnz;
+static spmv_status gathering_alloc(spmv_ranks *ranks, gathering *g) {
+    const size_t bytes = (size_t)ranks->size * sizeof *g->nnz;
     g->nnz = malloc(bytes);
     g->out = calloc(1, bytes);
     g->in = calloc(1, bytes);
-    return g->nnz && g->out && g->in ? SPMV_OK : no_memory(world, "the pattern of a matrix");
+    return g->nnz && g->out && g->in ? SPMV_OK : no_memory(ranks, "the pattern of a matrix");
 }
 
 /* Sends so many bytes to rank 0, which gets g->in of each rank. */
-static spmv_status send_first(spmv_world *world, gathering *g, const void *mine, int64_t own_bytes,
+static spmv_status send_first(spmv_ranks *ranks, gathering *g, const void *mine, int64_t own_bytes,
                               void *all) {
     g->out[0] = own_bytes;
-    const spmv_status status = world->by->deal(world->state, mine, g->out, all, g->in);
-    return status == SPMV_OK ? status : many_fail(world, status, "the pattern was lost");
+    const spmv_status status = ranks->by->deal(ranks->state, mine, g->out, all, g->in);
+    return status == SPMV_OK ? status : ranks_fail(ranks, status, "the pattern was lost");
 }
 
 /* Ranks send where their rows end, among their own entries, and the columns. */
-static spmv_status gather_pattern(spmv_world *world, const spmv_some_rows *rows,
+static spmv_status gather_pattern(spmv_ranks *ranks, const spmv_some_rows *rows,
                                   const int64_t *first_row, gathering *g) {
-    const int size = world->size;
+    const int size = ranks->size;
     int64_t nnz = 0, before = 0;
-    spmv_status status = many_agree(world, gathering_alloc(world, g));
+    spmv_status status = ranks_agree(ranks, gathering_alloc(ranks, g));
     if (status == SPMV_OK)
-        status = world->by->gather(world->state, &rows->nnz, sizeof rows->nnz, g->nnz);
+        status = ranks->by->gather(ranks->state, &rows->nnz, sizeof rows->nnz, g->nnz);
     for (int r = 0; r < size && status == SPMV_OK; r++) nnz += g->nnz[r];
-    if (status == SPMV_OK && is_first(world)) {
+    if (status == SPMV_OK && is_first(ranks)) {
         g->row_ptr = malloc(((size_t)first_row[size] + 1) * sizeof *g->row_ptr);
         g->col_idx = malloc(((size_t)nnz + 1) * sizeof *g->col_idx);
-        if (!g->row_ptr || !g->col_idx) status = no_memory(world, "the pattern of a matrix");
+        if (!g->row_ptr || !g->col_idx) status = no_memory(ranks, "the pattern of a matrix");
     }
-    status = many_agree(world, status);
+    status = ranks_agree(ranks, status);
     if (status != SPMV_OK) return status;
-    for (int r = 0; is_first(world) && r < size; r++)
+    for (int r = 0; is_first(ranks) && r < size; r++)
         g->in[r] = (first_row[r + 1] - first_row[r]) * (int64_t)sizeof *g->row_ptr;
-    status = send_first(world, g, rows->row_ptr + 1, rows->rows * (int64_t)sizeof *g->row_ptr,
+    status = send_first(ranks, g, rows->row_ptr + 1, rows->rows * (int64_t)sizeof *g->row_ptr,
                         g->row_ptr ? g->row_ptr + 1 : NULL);
-    for (int r = 0; is_first(world) && r < size; r++)
+    for (int r = 0; is_first(ranks) && r < size; r++)
         g->in[r] = g->nnz[r] * (int64_t)sizeof *g->col_idx;
     if (status == SPMV_OK)
-        status = send_first(world, g, rows->col_idx, rows->nnz * (int64_t)sizeof *g->col_idx,
+        status = send_first(ranks, g, rows->col_idx, rows->nnz * (int64_t)sizeof *g->col_idx,
                             g->col_idx);
-    if (status != SPMV_OK || !is_first(world)) return many_agree(world, status);
+    if (status != SPMV_OK || !is_first(ranks)) return ranks_agree(ranks, status);
     g->row_ptr[0] = 0;
     for (int r = 0; r < size; r++) {
         for (int64_t i = first_row[r]; i < first_row[r + 1]; i++) g->row_ptr[i + 1] += before;
@@ -96,78 +96,78 @@ static spmv_status gather_pattern(spmv_world *world, const spmv_some_rows *rows,
                                .nnz = nnz,
                                .row_ptr = g->row_ptr,
                                .col_idx = g->col_idx};
-    return many_agree(world, status);
+    return ranks_agree(ranks, status);
 }
 
 /* ---- owners, on rank 0 ---------------------------------------------------------------------- */
 
-static spmv_status copy_owners(spmv_world *world, const spmv_many_load_opts *how, int64_t rows,
+static spmv_status copy_owners(spmv_ranks *ranks, const spmv_ranks_load_opts *how, int64_t rows,
                                int32_t *owner) {
     if (how->owners != rows)
-        return many_fail(world, SPMV_E_ARG,
-                         "spmv_many_load_opts.owners is %lld, and the matrix has %lld rows",
-                         (long long)how->owners, (long long)rows);
+        return ranks_fail(ranks, SPMV_E_ARG,
+                          "spmv_ranks_load_opts.owners is %lld, and the matrix has %lld rows",
+                          (long long)how->owners, (long long)rows);
     for (int64_t i = 0; i < rows; i++)
-        if (how->owner[i] < 0 || how->owner[i] >= world->size)
-            return many_fail(world, SPMV_E_ARG,
-                             "spmv_many_load_opts.owner[%lld] is %d, of %d ranks", (long long)i,
-                             (int)how->owner[i], world->size);
+        if (how->owner[i] < 0 || how->owner[i] >= ranks->size)
+            return ranks_fail(ranks, SPMV_E_ARG,
+                              "spmv_ranks_load_opts.owner[%lld] is %d, of %d ranks", (long long)i,
+                              (int)how->owner[i], ranks->size);
     if (rows) memcpy(owner, how->owner, (size_t)rows * sizeof *owner);
     return SPMV_OK;
 }
 
-static spmv_status choose_owners(spmv_world *world, const spmv_many_load_opts *how,
+static spmv_status choose_owners(spmv_ranks *ranks, const spmv_ranks_load_opts *how,
                                  const spmv_csr_view *whole, int64_t rows, int32_t *owner) {
     static const char *const library[] = {[SPMV_BY_METIS] = "metis", [SPMV_BY_SCOTCH] = "scotch"};
-    char why[MANY_WHY] = "";
-    if (how->owner) return copy_owners(world, how, rows, owner);
+    char why[RANKS_WHY] = "";
+    if (how->owner) return copy_owners(ranks, how, rows, owner);
     const spmv_status status =
         is_library(how->partition)
-            ? many_own_by_library(library[how->partition], whole, world->size, owner, why)
-            : many_own_by_file(how->owner_file, rows, world->size, owner, why);
+            ? ranks_own_by_library(library[how->partition], whole, ranks->size, owner, why)
+            : ranks_own_by_file(how->owner_file, rows, ranks->size, owner, why);
     if (status == SPMV_OK) return status;
-    if (!is_library(how->partition)) return many_fail(world, status, "%s", why);
-    return many_fail(world, status, "%s: %s", library[how->partition], why);
+    if (!is_library(how->partition)) return ranks_fail(ranks, status, "%s", why);
+    return ranks_fail(ranks, status, "%s: %s", library[how->partition], why);
 }
 
 /* ---- numbers --------------------------------------------------------------------------------- */
 
 /* Rank 0 hands out even shares of its numbers, of which all then get all; room: [size * most],
  * where most is the largest share. */
-static spmv_status share_owners(spmv_world *world, int64_t rows, int64_t most, int32_t *owner,
+static spmv_status share_owners(spmv_ranks *ranks, int64_t rows, int64_t most, int32_t *owner,
                                 int32_t *mine, int32_t *room, int64_t *bytes) {
-    const int size = world->size;
+    const int size = ranks->size;
     int64_t *out = bytes, *in = bytes + size;
     for (int r = 0; r < size; r++) {
-        const int64_t n = many_even(rows, r + 1, size) - many_even(rows, r, size);
-        out[r] = is_first(world) ? n * (int64_t)sizeof *owner : 0;
+        const int64_t n = ranks_even(rows, r + 1, size) - ranks_even(rows, r, size);
+        out[r] = is_first(ranks) ? n * (int64_t)sizeof *owner : 0;
         in[r] = 0;
-        if (r == world->rank) in[0] = n * (int64_t)sizeof *owner;
+        if (r == ranks->rank) in[0] = n * (int64_t)sizeof *owner;
     }
-    spmv_status status = world->by->deal(world->state, owner, out, mine, in);
+    spmv_status status = ranks->by->deal(ranks->state, owner, out, mine, in);
     if (status == SPMV_OK)
-        status = world->by->gather(world->state, mine, (size_t)most * sizeof *mine, room);
+        status = ranks->by->gather(ranks->state, mine, (size_t)most * sizeof *mine, room);
     for (int r = 0; r < size && status == SPMV_OK; r++) {
-        const int64_t first = many_even(rows, r, size), n = many_even(rows, r + 1, size) - first;
+        const int64_t first = ranks_even(rows, r, size), n = ranks_even(rows, r + 1, size) - first;
         if (n) memcpy(owner + first, room + r * most, (size_t)n * sizeof *owner);
     }
-    return status == SPMV_OK ? status : many_fail(world, status, "the partition was lost");
+    return status == SPMV_OK ? status : ranks_fail(ranks, status, "the partition was lost");
 }
 
 /* Gives all ranks the owners that rank 0 has. */
-static spmv_status spread_owners(spmv_world *world, int64_t rows, int32_t *owner) {
-    const size_t size = (size_t)world->size;
-    const int64_t most = rows / world->size + 1;
+static spmv_status spread_owners(spmv_ranks *ranks, int64_t rows, int32_t *owner) {
+    const size_t size = (size_t)ranks->size;
+    const int64_t most = rows / ranks->size + 1;
     int32_t *mine = calloc((size_t)most, sizeof *mine),
             *room = malloc(size * (size_t)most * sizeof *room);
     int64_t *bytes = malloc(2 * size * sizeof *bytes);
-    spmv_status status = mine && room && bytes ? SPMV_OK : no_memory(world, "numbers of rows");
+    spmv_status status = mine && room && bytes ? SPMV_OK : no_memory(ranks, "numbers of rows");
     if (most > INT32_MAX / (int64_t)sizeof *owner) /* MPI has int for bytes */
-        status = many_fail(world, SPMV_E_TOOBIG, "%lld rows of a partition: take more ranks",
-                           (long long)rows);
-    status = many_agree(world, status);
+        status = ranks_fail(ranks, SPMV_E_TOOBIG, "%lld rows of a partition: take more ranks",
+                            (long long)rows);
+    status = ranks_agree(ranks, status);
     if (status == SPMV_OK)
-        status = many_agree(world, share_owners(world, rows, most, owner, mine, room, bytes));
+        status = ranks_agree(ranks, share_owners(ranks, rows, most, owner, mine, room, bytes));
     free(mine);
     free(room);
     free(bytes);
@@ -175,13 +175,13 @@ static spmv_status spread_owners(spmv_world *world, int64_t rows, int32_t *owner
 }
 
 /* From owners to new numbers, in their place; first_row: [size + 1] of the new blocks. */
-static spmv_status number(spmv_world *world, int64_t rows, int32_t *owner, int64_t *first_row) {
-    int64_t *next = calloc((size_t)world->size + 1, sizeof *next), sum = 0;
+static spmv_status number(spmv_ranks *ranks, int64_t rows, int32_t *owner, int64_t *first_row) {
+    int64_t *next = calloc((size_t)ranks->size + 1, sizeof *next), sum = 0;
     const spmv_status status =
-        many_agree(world, next ? SPMV_OK : no_memory(world, "numbers of rows"));
+        ranks_agree(ranks, next ? SPMV_OK : no_memory(ranks, "numbers of rows"));
     if (status == SPMV_OK) {
         for (int64_t i = 0; i < rows; i++) next[owner[i]]++;
-        for (int r = 0; r <= world->size; r++) {
+        for (int r = 0; r <= ranks->size; r++) {
             const int64_t n = next[r];
             first_row[r] = next[r] = sum;
             sum += n;
@@ -192,22 +192,22 @@ static spmv_status number(spmv_world *world, int64_t rows, int32_t *owner, int64
     return status;
 }
 
-spmv_status many_number_rows(spmv_world *world, const spmv_many_load_opts *how,
-                             const spmv_some_rows *rows, int64_t *first_row, int32_t **place) {
-    const int64_t all = first_row[world->size];
+spmv_status ranks_number_rows(spmv_ranks *ranks, const spmv_ranks_load_opts *how,
+                              const spmv_some_rows *rows, int64_t *first_row, int32_t **place) {
+    const int64_t all = first_row[ranks->size];
     gathering g = {.nnz = NULL};
     *place = malloc((size_t)all * sizeof **place + 1);
-    spmv_status status = many_agree(world, *place ? SPMV_OK : no_memory(world, "numbers of rows"));
+    spmv_status status = ranks_agree(ranks, *place ? SPMV_OK : no_memory(ranks, "numbers of rows"));
     if (status == SPMV_OK && is_library(how->partition))
-        status = gather_pattern(world, rows, first_row, &g);
+        status = gather_pattern(ranks, rows, first_row, &g);
     if (status == SPMV_OK) {
-        if (is_first(world)) status = choose_owners(world, how, &g.whole, all, *place);
-        if (many_agree(world, status) != SPMV_OK) /* what is wrong with it is so for all ranks */
-            status = many_fail(world, (spmv_status)world->all[0].status, "%s", world->all[0].text);
+        if (is_first(ranks)) status = choose_owners(ranks, how, &g.whole, all, *place);
+        if (ranks_agree(ranks, status) != SPMV_OK) /* what is wrong with it is so for all ranks */
+            status = ranks_fail(ranks, (spmv_status)ranks->all[0].status, "%s", ranks->all[0].text);
     }
     gathering_free(&g);
-    if (status == SPMV_OK) status = spread_owners(world, all, *place);
-    if (status == SPMV_OK) status = number(world, all, *place, first_row);
+    if (status == SPMV_OK) status = spread_owners(ranks, all, *place);
+    if (status == SPMV_OK) status = number(ranks, all, *place, first_row);
     if (status == SPMV_OK) return status;
     free(*place);
     *place = NULL;

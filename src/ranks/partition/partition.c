@@ -8,7 +8,7 @@
 
 /* ---- blocks --------------------------------------------------------------------------------- */
 
-int64_t many_cut(const int64_t *row_ptr, int64_t rows, double target) {
+int64_t ranks_cut(const int64_t *row_ptr, int64_t rows, double target) {
     int64_t low = 0, high = rows;
     while (low < high) {
         const int64_t middle = low + (high - low) / 2;
@@ -22,20 +22,20 @@ int64_t many_cut(const int64_t *row_ptr, int64_t rows, double target) {
     return nearer ? low - 1 : low;
 }
 
-int64_t many_even(int64_t n, int r, int ranks) {
+int64_t ranks_even(int64_t n, int r, int ranks) {
     return n / ranks * r + n % ranks * r / ranks;
 }
 
-void many_divide(const spmv_csr_view *A, spmv_partition by, int ranks, int64_t *first_row) {
+void ranks_divide(const spmv_csr_view *A, spmv_partition by, int ranks, int64_t *first_row) {
     for (int r = 0; r <= ranks; r++)
         first_row[r] = by == SPMV_BY_ROWS || A->nnz == 0
-                           ? many_even(A->rows, r, ranks)
-                           : many_cut(A->row_ptr, A->rows, (double)r / ranks * (double)A->nnz);
+                           ? ranks_even(A->rows, r, ranks)
+                           : ranks_cut(A->row_ptr, A->rows, (double)r / ranks * (double)A->nnz);
     first_row[ranks] = A->rows; /* rows without entries at the end have no share */
 }
 
-spmv_status many_divide_split(const spmv_csr_view *A, int ranks, int64_t *first_row) {
-    const int64_t least = many_split_least(A->nnz, ranks);
+spmv_status ranks_divide_split(const spmv_csr_view *A, int ranks, int64_t *first_row) {
+    const int64_t least = ranks_split_least(A->nnz, ranks);
     int64_t *end = calloc((size_t)A->rows + 1, sizeof *end);
     if (!end) return SPMV_E_NOMEM;
     for (int64_t i = 0; i < A->rows; i++) {
@@ -48,12 +48,12 @@ spmv_status many_divide_split(const spmv_csr_view *A, int ranks, int64_t *first_
     spmv_csr_view weighed = *A;
     weighed.row_ptr = end;
     weighed.nnz = end[A->rows];
-    many_divide(&weighed, SPMV_BY_NONZEROS, ranks, first_row);
+    ranks_divide(&weighed, SPMV_BY_NONZEROS, ranks, first_row);
     free(end);
     return SPMV_OK;
 }
 
-void many_own_blocks(const int64_t *first_row, int ranks, int32_t *owner) {
+void ranks_own_blocks(const int64_t *first_row, int ranks, int32_t *owner) {
     for (int r = 0; r < ranks; r++)
         for (int64_t i = first_row[r]; i < first_row[r + 1]; i++) owner[i] = r;
 }
@@ -61,7 +61,7 @@ void many_own_blocks(const int64_t *first_row, int ranks, int32_t *owner) {
 /* ---- a file --------------------------------------------------------------------------------- */
 
 static spmv_status read_owners(FILE *file, const char *path, int64_t rows, int ranks,
-                               int32_t *owner, char why[MANY_WHY]) {
+                               int32_t *owner, char why[RANKS_WHY]) {
     char word[32];
     int64_t n = 0;
     int from, to; /* of the word, which may hold NUL */
@@ -70,27 +70,27 @@ static spmv_status read_owners(FILE *file, const char *path, int64_t rows, int r
         errno = 0;
         const long rank = strtol(word, &end, 10);
         if (errno || end != word + (to - from) || rank < 0 || rank >= ranks) {
-            snprintf(why, MANY_WHY, "%.160s: its number %lld, '%s', is not a rank from 0 to %d",
+            snprintf(why, RANKS_WHY, "%.160s: its number %lld, '%s', is not a rank from 0 to %d",
                      path, (long long)n + 1, word, ranks - 1);
             return SPMV_E_FORMAT;
         }
         if (n < rows) owner[n] = (int32_t)rank;
     }
     if (ferror(file)) {
-        snprintf(why, MANY_WHY, "%.160s: %s", path, strerror(errno));
+        snprintf(why, RANKS_WHY, "%.160s: %s", path, strerror(errno));
         return SPMV_E_IO;
     }
     if (n == rows) return SPMV_OK;
-    snprintf(why, MANY_WHY, "%.160s has a rank for %lld rows, and the matrix %lld rows", path,
+    snprintf(why, RANKS_WHY, "%.160s has a rank for %lld rows, and the matrix %lld rows", path,
              (long long)n, (long long)rows);
     return SPMV_E_FORMAT;
 }
 
-spmv_status many_own_by_file(const char *path, int64_t rows, int ranks, int32_t *owner,
-                             char why[MANY_WHY]) {
+spmv_status ranks_own_by_file(const char *path, int64_t rows, int ranks, int32_t *owner,
+                              char why[RANKS_WHY]) {
     FILE *file = fopen(path, "re");
     if (!file) {
-        snprintf(why, MANY_WHY, "%.160s: %s", path, strerror(errno));
+        snprintf(why, RANKS_WHY, "%.160s: %s", path, strerror(errno));
         return SPMV_E_IO;
     }
     const spmv_status status = read_owners(file, path, rows, ranks, owner, why);

@@ -74,10 +74,10 @@ static void count_edges(const spmv_csr_view *A, int64_t *place) {
     }
 }
 
-static spmv_status graph_make(const spmv_csr_view *A, graph *g, char why[MANY_WHY]) {
+static spmv_status graph_make(const spmv_csr_view *A, graph *g, char why[RANKS_WHY]) {
     const size_t rows = (size_t)A->rows;
     if (A->nnz + A->rows > INT32_MAX / 2) {
-        snprintf(why, MANY_WHY, "%lld rows and nonzeros are more than 2^30",
+        snprintf(why, RANKS_WHY, "%lld rows and nonzeros are more than 2^30",
                  (long long)(A->nnz + A->rows));
         return SPMV_E_TOOBIG;
     }
@@ -98,7 +98,7 @@ static spmv_status graph_make(const spmv_csr_view *A, graph *g, char why[MANY_WH
     free(place);
     free(seen);
     if (fits) return SPMV_OK;
-    snprintf(why, MANY_WHY, "out of memory for the graph");
+    snprintf(why, RANKS_WHY, "out of memory for the graph");
     return SPMV_E_NOMEM;
 }
 
@@ -110,29 +110,29 @@ typedef struct functions { /* of a library, in the order of its names */
 
 /* Opens the first file that is there, and stays. */
 static spmv_status open_library(const char *const *files, const char *const *names, functions *f,
-                                char why[MANY_WHY]) {
+                                char why[RANKS_WHY]) {
     void *opened = NULL;
     for (; *files && !opened; files++)
         opened = dlopen(*files, RTLD_LAZY | RTLD_LOCAL | RTLD_NODELETE);
     if (!opened) {
-        snprintf(why, MANY_WHY, "it is not installed: %s", dlerror());
+        snprintf(why, RANKS_WHY, "it is not installed: %s", dlerror());
         return SPMV_E_FEATURE;
     }
     for (int k = 0; names[k]; k++)
         if (!(f->of[k] = dlsym(opened, names[k]))) {
-            snprintf(why, MANY_WHY, "it has no function %s", names[k]);
+            snprintf(why, RANKS_WHY, "it has no function %s", names[k]);
             return SPMV_E_FEATURE;
         }
     return SPMV_OK;
 }
 
-static spmv_status refuse_width(char why[MANY_WHY]) {
-    snprintf(why, MANY_WHY, "it was built for 64-bit numbers, not the usual 32-bit ones");
+static spmv_status refuse_width(char why[RANKS_WHY]) {
+    snprintf(why, RANKS_WHY, "it was built for 64-bit numbers, not the usual 32-bit ones");
     return SPMV_E_FEATURE;
 }
 
-static spmv_status refuse_graph(int code, char why[MANY_WHY]) {
-    snprintf(why, MANY_WHY, "it failed, with %d", code);
+static spmv_status refuse_graph(int code, char why[RANKS_WHY]) {
+    snprintf(why, RANKS_WHY, "it failed, with %d", code);
     return SPMV_E_DEVICE;
 }
 
@@ -166,7 +166,7 @@ static int part_apart(metis_part *part, const graph *g, int32_t ranks, const int
 }
 
 /* METIS_SetDefaultOptions fills 40 numbers, of the width that it was built for, with -1. */
-static spmv_status ask_metis(const graph *g, int32_t ranks, int32_t *owner, char why[MANY_WHY]) {
+static spmv_status ask_metis(const graph *g, int32_t ranks, int32_t *owner, char why[RANKS_WHY]) {
     enum { OPTIONS = 40, OK = 1 };
     static const char *const files[] = {"libmetis.so.5", "libmetis.so", NULL},
                              *const names[] = {"METIS_SetDefaultOptions", "METIS_PartGraphKway",
@@ -185,7 +185,7 @@ static spmv_status ask_metis(const graph *g, int32_t ranks, int32_t *owner, char
     return code == OK ? SPMV_OK : refuse_graph(code, why);
 }
 
-static spmv_status ask_scotch(const graph *g, int32_t ranks, int32_t *owner, char why[MANY_WHY]) {
+static spmv_status ask_scotch(const graph *g, int32_t ranks, int32_t *owner, char why[RANKS_WHY]) {
     static const char *const files[] = {"libscotch-7.0.so", "libscotch.so.7.0", "libscotch-6.1.so",
                                         "libscotch.so", NULL},
                              *const names[] = {"SCOTCH_numSizeof",  "SCOTCH_graphAlloc",
@@ -224,11 +224,11 @@ static spmv_status ask_scotch(const graph *g, int32_t ranks, int32_t *owner, cha
     return code == 0 ? SPMV_OK : refuse_graph(code, why);
 }
 
-spmv_status many_own_by_library(const char *library, const spmv_csr_view *A, int ranks,
-                                int32_t *owner, char why[MANY_WHY]) {
+spmv_status ranks_own_by_library(const char *library, const spmv_csr_view *A, int ranks,
+                                 int32_t *owner, char why[RANKS_WHY]) {
     graph g = {0};
     if (A->rows != A->cols) {
-        snprintf(why, MANY_WHY, "it divides square matrices only");
+        snprintf(why, RANKS_WHY, "it divides square matrices only");
         return SPMV_E_ARG;
     }
     if (ranks >= A->rows || ranks == 1) { /* nothing is left to choose */

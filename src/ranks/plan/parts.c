@@ -1,4 +1,4 @@
-/* many_matrix.c: a matrix over many ranks. The entries of own rows are divided into two ordinary
+/* parts.c: a matrix over many ranks. The entries of own rows are divided into two ordinary
  * matrices: the local one has own columns, the remote one a column for each entry of the halo.
  * Where x is replicated, whole.c puts them together again. */
 #include "ranks/partition/columns.h"
@@ -17,25 +17,25 @@ typedef struct given { /* own rows, as a caller has them or as they were loaded 
 } given;
 
 typedef struct division {
-    many_part local, remote;
-    many_columns *halo; /* columns of the remote part, in the whole matrix */
-    int64_t *columns;   /* [nhalo] the same, ascending */
+    ranks_part local, remote;
+    ranks_columns *halo; /* columns of the remote part, in the whole matrix */
+    int64_t *columns;    /* [nhalo] the same, ascending */
     int64_t nhalo;
     int64_t remote_rows; /* of the remote part */
 } division;
 
-static spmv_status no_memory(spmv_world *world, const many_part *p) {
-    return many_fail(world, SPMV_E_NOMEM, "out of memory for %lld entries", (long long)p->nnz);
+static spmv_status no_memory(spmv_ranks *ranks, const ranks_part *p) {
+    return ranks_fail(ranks, SPMV_E_NOMEM, "out of memory for %lld entries", (long long)p->nnz);
 }
 
-static bool take_indices(spmv_world *world, int64_t rows, many_part *p) {
-    p->ptr = spmv_rows_take(world->ctx, ((size_t)rows + 1) * sizeof *p->ptr);
-    if (!p->idx) p->idx = spmv_rows_take(world->ctx, ((size_t)p->nnz + 1) * sizeof *p->idx);
+static bool take_indices(spmv_ranks *ranks, int64_t rows, ranks_part *p) {
+    p->ptr = spmv_rows_take(ranks->ctx, ((size_t)rows + 1) * sizeof *p->ptr);
+    if (!p->idx) p->idx = spmv_rows_take(ranks->ctx, ((size_t)p->nnz + 1) * sizeof *p->idx);
     return p->ptr && p->idx;
 }
 
-static bool take_values(spmv_world *world, size_t width, many_part *p) {
-    if (!p->values) p->values = spmv_rows_take(world->ctx, ((size_t)p->nnz + 1) * width);
+static bool take_values(spmv_ranks *ranks, size_t width, ranks_part *p) {
+    if (!p->values) p->values = spmv_rows_take(ranks->ctx, ((size_t)p->nnz + 1) * width);
     return p->values;
 }
 
@@ -45,24 +45,24 @@ static inline int64_t column_of(const given *g, int64_t k) {
 
 /* ---- what was given ------------------------------------------------------------------------- */
 
-static spmv_status check_rows(spmv_world *world, const spmv_many_rows *r) {
+static spmv_status check_rows(spmv_ranks *ranks, const spmv_ranks_rows *r) {
     if (r->rows < 0 || r->cols < 0 || r->nnz < 0)
-        return many_fail(world, SPMV_E_ARG, "spmv_many_rows: %lld rows, %lld cols, %lld nnz",
-                         (long long)r->rows, (long long)r->cols, (long long)r->nnz);
+        return ranks_fail(ranks, SPMV_E_ARG, "spmv_ranks_rows: %lld rows, %lld cols, %lld nnz",
+                          (long long)r->rows, (long long)r->cols, (long long)r->nnz);
     if (r->precision != SPMV_F64 && r->precision != SPMV_F32)
-        return many_fail(world, SPMV_E_ARG, "spmv_many_rows.precision is %d", (int)r->precision);
+        return ranks_fail(ranks, SPMV_E_ARG, "spmv_ranks_rows.precision is %d", (int)r->precision);
     if (!r->ptr || (r->nnz && (!r->idx || !r->values)))
-        return many_fail(world, SPMV_E_ARG, "spmv_many_rows.%s is NULL",
-                         !r->ptr   ? "ptr"
-                         : !r->idx ? "idx"
-                                   : "values");
+        return ranks_fail(ranks, SPMV_E_ARG, "spmv_ranks_rows.%s is NULL",
+                          !r->ptr   ? "ptr"
+                          : !r->idx ? "idx"
+                                    : "values");
     for (int64_t i = 0; i < r->rows; i++)
         if (r->ptr[i + 1] < r->ptr[i])
-            return many_fail(world, SPMV_E_ARG, "spmv_many_rows.ptr descends after own row %lld",
-                             (long long)i);
+            return ranks_fail(ranks, SPMV_E_ARG, "spmv_ranks_rows.ptr descends after own row %lld",
+                              (long long)i);
     if (r->ptr[0] == 0 && r->ptr[r->rows] == r->nnz) return SPMV_OK;
-    return many_fail(world, SPMV_E_ARG, "spmv_many_rows.ptr goes from %lld to %lld, not 0 to nnz",
-                     (long long)r->ptr[0], (long long)r->ptr[r->rows]);
+    return ranks_fail(ranks, SPMV_E_ARG, "spmv_ranks_rows.ptr goes from %lld to %lld, not 0 to nnz",
+                      (long long)r->ptr[0], (long long)r->ptr[r->rows]);
 }
 
 typedef struct shape {
@@ -70,21 +70,21 @@ typedef struct shape {
 } shape;
 
 /* Counts the whole matrix, and learns where each rank's block of x begins. */
-static spmv_status place_blocks(spmv_many_mat *mat, const given *r, shape *all) {
-    spmv_world *world = mat->world;
-    spmv_many_facts *f = &mat->facts;
+static spmv_status place_blocks(spmv_ranks_mat *mat, const given *r, shape *all) {
+    spmv_ranks *ranks = mat->ranks;
+    spmv_ranks_facts *f = &mat->facts;
     const shape mine = {r->rows, r->cols, r->nnz};
-    const spmv_status status = world->by->gather(world->state, &mine, sizeof mine, all);
-    if (status != SPMV_OK) return many_fail(world, status, "the ranks' shapes were lost");
-    for (int k = 0; k < world->size; k++) {
-        if (k == world->rank) f->first_row = f->rows, f->first_col = f->cols;
+    const spmv_status status = ranks->by->gather(ranks->state, &mine, sizeof mine, all);
+    if (status != SPMV_OK) return ranks_fail(ranks, status, "the ranks' shapes were lost");
+    for (int k = 0; k < ranks->size; k++) {
+        if (k == ranks->rank) f->first_row = f->rows, f->first_col = f->cols;
         mat->first_col[k] = f->cols;
         f->rows += all[k].rows;
         f->cols += all[k].cols;
         f->nnz += all[k].nnz;
         if (all[k].nnz > f->most_own_nnz) f->most_own_nnz = all[k].nnz;
     }
-    mat->first_col[world->size] = f->cols;
+    mat->first_col[ranks->size] = f->cols;
     f->own_rows = r->rows;
     f->own_cols = r->cols;
     f->own_nnz = r->nnz;
@@ -93,50 +93,50 @@ static spmv_status place_blocks(spmv_many_mat *mat, const given *r, shape *all) 
 
 /* ---- division ------------------------------------------------------------------------------- */
 
-static bool is_own(const spmv_many_facts *f, int64_t col) {
+static bool is_own(const spmv_ranks_facts *f, int64_t col) {
     return col >= f->first_col && col < f->first_col + f->own_cols;
 }
 
-static spmv_status lack_columns(spmv_world *world) {
-    return many_fail(world, SPMV_E_NOMEM, "out of memory for the columns of other ranks");
+static spmv_status lack_columns(spmv_ranks *ranks) {
+    return ranks_fail(ranks, SPMV_E_NOMEM, "out of memory for the columns of other ranks");
 }
 
 /* Marks entries and columns that are remote. */
-static spmv_status mark_remote(spmv_many_mat *mat, const given *g, division *d) {
-    const spmv_many_facts *f = &mat->facts;
+static spmv_status mark_remote(spmv_ranks_mat *mat, const given *g, division *d) {
+    const spmv_ranks_facts *f = &mat->facts;
     mat->remote_bits = calloc((size_t)g->nnz / 64 + 1, sizeof *mat->remote_bits);
-    d->halo = many_columns_new(f->cols);
-    if (!mat->remote_bits || !d->halo) return lack_columns(mat->world);
+    d->halo = ranks_columns_new(f->cols);
+    if (!mat->remote_bits || !d->halo) return lack_columns(mat->ranks);
     for (int64_t i = 0; i < g->rows; i++)
         for (int64_t k = g->ptr[i]; k < g->ptr[i + 1]; k++) {
             const int64_t col = column_of(g, k);
             if (col < 0 || col >= f->cols)
-                return many_fail(mat->world, SPMV_E_ARG,
-                                 "spmv_many_rows.idx[%lld] in row %lld is %lld, of %lld columns",
-                                 (long long)k, (long long)(f->first_row + i), (long long)col,
-                                 (long long)f->cols);
+                return ranks_fail(mat->ranks, SPMV_E_ARG,
+                                  "spmv_ranks_rows.idx[%lld] in row %lld is %lld, of %lld columns",
+                                  (long long)k, (long long)(f->first_row + i), (long long)col,
+                                  (long long)f->cols);
             if (is_own(f, col)) continue;
             mat->remote_bits[k / 64] |= (uint64_t)1 << (k % 64);
             d->remote.nnz++;
-            if (!many_columns_add(d->halo, col)) return lack_columns(mat->world);
+            if (!ranks_columns_add(d->halo, col)) return lack_columns(mat->ranks);
         }
     d->local.nnz = g->nnz - d->remote.nnz;
     return SPMV_OK;
 }
 
-static bool is_remote(const spmv_many_mat *mat, int64_t k) {
+static bool is_remote(const spmv_ranks_mat *mat, int64_t k) {
     return mat->remote_bits[k / 64] >> (k % 64) & 1;
 }
 
 /* Own columns become those of the local part; the others are numbered as they lie in the halo. */
-static void divide_indices(const spmv_many_mat *mat, const given *g, division *d) {
+static void divide_indices(const spmv_ranks_mat *mat, const given *g, division *d) {
     int64_t local = 0, remote = 0;
     d->local.ptr[0] = d->remote.ptr[0] = 0;
     for (int64_t i = 0; i < g->rows; i++) {
         for (int64_t k = g->ptr[i]; k < g->ptr[i + 1]; k++) {
             const int64_t col = column_of(g, k);
             if (is_remote(mat, k))
-                d->remote.idx[remote++] = many_columns_number(d->halo, col);
+                d->remote.idx[remote++] = ranks_columns_number(d->halo, col);
             else
                 d->local.idx[local++] = (int32_t)(col - mat->facts.first_col);
         }
@@ -147,8 +147,8 @@ static void divide_indices(const spmv_many_mat *mat, const given *g, division *d
 
 /* Where few rows have remote entries, the remote part has no others: y is read and written for
  * those alone. */
-static spmv_status list_rows(spmv_many_mat *mat, division *d) {
-    spmv_world *world = mat->world;
+static spmv_status list_rows(spmv_ranks_mat *mat, division *d) {
+    spmv_ranks *ranks = mat->ranks;
     const int64_t *ptr = d->remote.ptr, rows = mat->facts.own_rows;
     int64_t n = 0;
     free(mat->listed); /* of an earlier try, without memory */
@@ -156,12 +156,12 @@ static spmv_status list_rows(spmv_many_mat *mat, division *d) {
     mat->nlisted = 0;
     for (int64_t i = 0; i < rows; i++) n += ptr[i + 1] > ptr[i];
     d->remote_rows = rows;
-    if (!many_is_listed(n, rows)) return SPMV_OK;
-    int64_t *listed_ptr = spmv_rows_take(world->ctx, ((size_t)n + 1) * sizeof *listed_ptr);
+    if (!ranks_is_listed(n, rows)) return SPMV_OK;
+    int64_t *listed_ptr = spmv_rows_take(ranks->ctx, ((size_t)n + 1) * sizeof *listed_ptr);
     mat->listed = malloc((size_t)n * sizeof *mat->listed + 1);
     if (!listed_ptr || !mat->listed) {
-        spmv_rows_give(world->ctx, listed_ptr);
-        return many_fail(world, SPMV_E_NOMEM, "out of memory for a list of rows");
+        spmv_rows_give(ranks->ctx, listed_ptr);
+        return ranks_fail(ranks, SPMV_E_NOMEM, "out of memory for a list of rows");
     }
     listed_ptr[0] = 0;
     for (int64_t i = 0; i < rows; i++) {
@@ -169,14 +169,14 @@ static spmv_status list_rows(spmv_many_mat *mat, division *d) {
         mat->listed[mat->nlisted++] = (int32_t)i;
         listed_ptr[mat->nlisted] = ptr[i + 1];
     }
-    spmv_rows_give(world->ctx, d->remote.ptr);
+    spmv_rows_give(ranks->ctx, d->remote.ptr);
     d->remote.ptr = listed_ptr;
     d->remote_rows = n;
     return SPMV_OK;
 }
 
 /* Returns the first remote entry from one on; all of them: there is none. */
-static int64_t next_remote(const spmv_many_mat *mat, int64_t k, int64_t all) {
+static int64_t next_remote(const spmv_ranks_mat *mat, int64_t k, int64_t all) {
     while (k < all) {
         const uint64_t left = mat->remote_bits[k / 64] >> (k % 64);
         if (left) return k + __builtin_ctzll(left);
@@ -186,7 +186,8 @@ static int64_t next_remote(const spmv_many_mat *mat, int64_t k, int64_t all) {
 }
 
 /* Divides values as the entries were given; local may be where they are. */
-static void divide_values(const spmv_many_mat *mat, const char *values, char *local, char *remote) {
+static void divide_values(const spmv_ranks_mat *mat, const char *values, char *local,
+                          char *remote) {
     const size_t width = mat->width;
     const int64_t all = mat->facts.own_nnz - mat->split.lent.nnz;
     for (int64_t from = 0, to; from < all; from = to + 1) {
@@ -212,142 +213,142 @@ static void take_over(const given *g, division *d) {
     g->loaded->values = NULL;
 }
 
-static void drop_indices(spmv_world *world, spmv_some_rows *loaded) {
+static void drop_indices(spmv_ranks *ranks, spmv_some_rows *loaded) {
     if (!loaded) return;
-    spmv_rows_give(world->ctx, loaded->col_idx);
-    spmv_rows_give(world->ctx, loaded->row_ptr);
+    spmv_rows_give(ranks->ctx, loaded->col_idx);
+    spmv_rows_give(ranks->ctx, loaded->row_ptr);
     loaded->col_idx = NULL;
     loaded->row_ptr = NULL;
 }
 
 /* Finds the columns of the halo. */
-static spmv_status find_halo(spmv_many_mat *mat, const given *g, division *d) {
-    spmv_world *world = mat->world;
+static spmv_status find_halo(spmv_ranks_mat *mat, const given *g, division *d) {
+    spmv_ranks *ranks = mat->ranks;
     const spmv_status status = mark_remote(mat, g, d);
     if (status != SPMV_OK) return status;
-    d->nhalo = many_columns_count(d->halo);
+    d->nhalo = ranks_columns_count(d->halo);
     d->columns = malloc(((size_t)d->nhalo + 1) * sizeof *d->columns);
-    if (!d->columns) return lack_columns(world);
+    if (!d->columns) return lack_columns(ranks);
     if (d->nhalo > INT32_MAX || g->cols > INT32_MAX)
-        return many_fail(world, SPMV_E_TOOBIG,
-                         "%lld own entries of x and %lld of other ranks: take more ranks",
-                         (long long)g->cols, (long long)d->nhalo);
-    many_columns_list(d->halo, d->columns);
+        return ranks_fail(ranks, SPMV_E_TOOBIG,
+                          "%lld own entries of x and %lld of other ranks: take more ranks",
+                          (long long)g->cols, (long long)d->nhalo);
+    ranks_columns_list(d->halo, d->columns);
     mat->facts.local_nnz = d->local.nnz;
     mat->facts.remote_nnz = d->remote.nnz;
     return SPMV_OK;
 }
 
-static spmv_status divide(spmv_many_mat *mat, const given *g, division *d) {
-    spmv_world *world = mat->world;
+static spmv_status divide(spmv_ranks_mat *mat, const given *g, division *d) {
+    spmv_ranks *ranks = mat->ranks;
     take_over(g, d);
-    if (!take_indices(world, g->rows, &d->local) || !take_indices(world, g->rows, &d->remote))
-        return no_memory(world, d->remote.nnz > d->local.nnz ? &d->remote : &d->local);
+    if (!take_indices(ranks, g->rows, &d->local) || !take_indices(ranks, g->rows, &d->remote))
+        return no_memory(ranks, d->remote.nnz > d->local.nnz ? &d->remote : &d->local);
     divide_indices(mat, g, d);
     const spmv_status status = list_rows(mat, d);
     if (status != SPMV_OK) return status;
-    many_columns_free(d->halo);
+    ranks_columns_free(d->halo);
     d->halo = NULL;
-    drop_indices(world, g->loaded);
-    if (!take_values(world, mat->width, &d->local) || !take_values(world, mat->width, &d->remote))
-        return no_memory(world, d->remote.nnz > d->local.nnz ? &d->remote : &d->local);
+    drop_indices(ranks, g->loaded);
+    if (!take_values(ranks, mat->width, &d->local) || !take_values(ranks, mat->width, &d->remote))
+        return no_memory(ranks, d->remote.nnz > d->local.nnz ? &d->remote : &d->local);
     divide_values(mat, g->values, d->local.values, d->remote.values);
     if (g->loaded) {
-        spmv_rows_give(world->ctx, g->loaded->values);
+        spmv_rows_give(ranks->ctx, g->loaded->values);
         g->loaded->values = NULL;
     }
     return SPMV_OK;
 }
 
-static void division_free(spmv_world *world, division *d) {
-    many_part_free(world, &d->local);
-    many_part_free(world, &d->remote);
-    many_columns_free(d->halo);
+static void division_free(spmv_ranks *ranks, division *d) {
+    ranks_part_free(ranks, &d->local);
+    ranks_part_free(ranks, &d->remote);
+    ranks_columns_free(d->halo);
     free(d->columns);
 }
 
 /* ---- the two matrices ----------------------------------------------------------------------- */
 
-static spmv_status make_parts(spmv_many_mat *mat, const given *g, division *d) {
+static spmv_status make_parts(spmv_ranks_mat *mat, const given *g, division *d) {
     spmv_status status = divide(mat, g, d);
     if (status != SPMV_OK) return status;
     const unsigned flags = g->loaded ? SPMV_BORROW : SPMV_COPY; /* what was loaded is canonical */
-    status = many_part_matrix(mat->world, &d->local, mat->facts.own_rows, mat->facts.own_cols,
-                              g->precision, flags, &mat->local);
+    status = ranks_part_matrix(mat->ranks, &d->local, mat->facts.own_rows, mat->facts.own_cols,
+                               g->precision, flags, &mat->local);
     if (status == SPMV_OK && d->remote.nnz)
-        status = many_part_matrix(mat->world, &d->remote, d->remote_rows, d->nhalo, g->precision,
-                                  flags, &mat->remote);
+        status = ranks_part_matrix(mat->ranks, &d->remote, d->remote_rows, d->nhalo, g->precision,
+                                   flags, &mat->remote);
     if (status != SPMV_OK) {
         spmv_mat_free(mat->local);
         mat->local = NULL;
     }
     if (status != SPMV_OK || !g->loaded) return status;
     mat->lent_local = d->local;
-    d->local = (many_part){0};
+    d->local = (ranks_part){0};
     if (mat->remote) {
         mat->lent_remote = d->remote;
-        d->remote = (many_part){0};
+        d->remote = (ranks_part){0};
     }
     return SPMV_OK;
 }
 
-static spmv_status note_halo(spmv_many_mat *mat, shape *all) {
-    spmv_world *world = mat->world;
-    spmv_many_facts *f = &mat->facts;
+static spmv_status note_halo(spmv_ranks_mat *mat, shape *all) {
+    spmv_ranks *ranks = mat->ranks;
+    spmv_ranks_facts *f = &mat->facts;
     f->received = mat->halo.received;
     f->sent = mat->halo.sent;
     f->receives_from = mat->halo.nfrom;
     f->sends_to = mat->halo.nto;
     const shape mine = {.nnz = f->received};
-    const spmv_status status = world->by->gather(world->state, &mine, sizeof mine, all);
-    if (status != SPMV_OK) return many_fail(world, status, "the sizes of halos were lost");
-    for (int k = 0; k < world->size; k++)
+    const spmv_status status = ranks->by->gather(ranks->state, &mine, sizeof mine, all);
+    if (status != SPMV_OK) return ranks_fail(ranks, status, "the sizes of halos were lost");
+    for (int k = 0; k < ranks->size; k++)
         if (all[k].nnz > f->most_received) f->most_received = all[k].nnz;
     return SPMV_OK;
 }
 
 /* Keeps rows that were loaded, undivided. */
-static void keep(spmv_many_mat *mat, spmv_some_rows *loaded) {
-    mat->lent_whole = (many_part){loaded->row_ptr, loaded->col_idx, loaded->values, loaded->nnz};
+static void keep(spmv_ranks_mat *mat, spmv_some_rows *loaded) {
+    mat->lent_whole = (ranks_part){loaded->row_ptr, loaded->col_idx, loaded->values, loaded->nnz};
     *loaded = (spmv_some_rows){0};
 }
 
 /* Rows that were loaded stay undivided where plans may well multiply by all of x. They are divided
  * only for a plan that does not: there may be no room for both. */
-static spmv_status fill(spmv_many_mat *mat, const given *g, shape *all) {
-    spmv_world *world = mat->world;
+static spmv_status fill(spmv_ranks_mat *mat, const given *g, shape *all) {
+    spmv_ranks *ranks = mat->ranks;
     division d = {.halo = NULL};
     spmv_status status = place_blocks(mat, g, all);
     if (status == SPMV_OK) status = find_halo(mat, g, &d);
-    status = many_agree(world, status);
-    if (status == SPMV_OK) status = many_halo_make(mat, d.columns, d.nhalo);
-    if (status == SPMV_OK) status = many_agree(world, note_halo(mat, all));
-    if (status == SPMV_OK && g->loaded && many_needs_much(&mat->facts))
+    status = ranks_agree(ranks, status);
+    if (status == SPMV_OK) status = ranks_halo_make(mat, d.columns, d.nhalo);
+    if (status == SPMV_OK) status = ranks_agree(ranks, note_halo(mat, all));
+    if (status == SPMV_OK && g->loaded && ranks_needs_much(&mat->facts))
         keep(mat, g->loaded);
     else if (status == SPMV_OK)
-        status = many_agree(world, make_parts(mat, g, &d));
-    division_free(world, &d);
+        status = ranks_agree(ranks, make_parts(mat, g, &d));
+    division_free(ranks, &d);
     return status;
 }
 
 /* Numbers the columns of the halo anew, as they were when it was found. */
-static spmv_status recall_halo(const spmv_many_mat *mat, division *d) {
+static spmv_status recall_halo(const spmv_ranks_mat *mat, division *d) {
     d->nhalo = mat->halo.received;
     d->local.nnz = mat->facts.local_nnz - mat->split.lent.nnz;
     d->remote.nnz = mat->facts.remote_nnz;
-    d->halo = many_columns_new(mat->facts.cols);
-    if (!d->halo) return lack_columns(mat->world);
+    d->halo = ranks_columns_new(mat->facts.cols);
+    if (!d->halo) return lack_columns(mat->ranks);
     for (int64_t k = 0; k < d->nhalo; k++)
-        if (!many_columns_add(d->halo, mat->halo.column[k])) return lack_columns(mat->world);
-    return many_columns_count(d->halo) == d->nhalo ? SPMV_OK : lack_columns(mat->world);
+        if (!ranks_columns_add(d->halo, mat->halo.column[k])) return lack_columns(mat->ranks);
+    return ranks_columns_count(d->halo) == d->nhalo ? SPMV_OK : lack_columns(mat->ranks);
 }
 
-spmv_status many_parts_make(spmv_many_mat *mat) {
-    many_part *w = &mat->lent_whole;
+spmv_status ranks_parts_make(spmv_ranks_mat *mat) {
+    ranks_part *w = &mat->lent_whole;
     division d = {.halo = NULL};
     if (mat->local) return SPMV_OK;
     if (!w->ptr)
-        return many_fail(mat->world, SPMV_E_NOMEM, "rows were lost when there was no memory");
+        return ranks_fail(mat->ranks, SPMV_E_NOMEM, "rows were lost when there was no memory");
     spmv_some_rows rows = {.row_ptr = w->ptr, .col_idx = w->idx, .values = w->values};
     const given g = {.rows = mat->facts.own_rows,
                      .cols = mat->facts.own_cols,
@@ -359,52 +360,53 @@ spmv_status many_parts_make(spmv_many_mat *mat) {
     spmv_status status = recall_halo(mat, &d);
     if (status == SPMV_OK) status = make_parts(mat, &g, &d);
     if (!mat->whole) { /* what was not taken is not needed any more, or no use without the rest */
-        *w = (many_part){rows.row_ptr, rows.col_idx, rows.values, 0};
-        many_part_free(mat->world, w);
+        *w = (ranks_part){rows.row_ptr, rows.col_idx, rows.values, 0};
+        ranks_part_free(mat->ranks, w);
     }
-    division_free(mat->world, &d);
+    division_free(mat->ranks, &d);
     return status;
 }
 
-static spmv_status begin(spmv_world *world, const given *g, shape **all, spmv_many_mat **out) {
-    *all = malloc((size_t)world->size * sizeof **all);
+static spmv_status begin(spmv_ranks *ranks, const given *g, shape **all, spmv_ranks_mat **out) {
+    *all = malloc((size_t)ranks->size * sizeof **all);
     *out = calloc(1, sizeof **out);
     if (*out) {
-        (*out)->world = world;
+        (*out)->ranks = ranks;
         (*out)->width = g->precision == SPMV_F32 ? sizeof(float) : sizeof(double);
-        (*out)->first_col = malloc(((size_t)world->size + 1) * sizeof(int64_t));
+        (*out)->first_col = malloc(((size_t)ranks->size + 1) * sizeof(int64_t));
     }
     if (*all && *out && (*out)->first_col) return SPMV_OK;
-    return many_fail(world, SPMV_E_NOMEM, "out of memory");
+    return ranks_fail(ranks, SPMV_E_NOMEM, "out of memory");
 }
 
 /* status: of this rank, before. */
-static spmv_status create(spmv_world *world, spmv_status status, const given *g,
-                          spmv_many_mat **out) {
-    spmv_many_mat *mat = NULL;
+static spmv_status create(spmv_ranks *ranks, spmv_status status, const given *g,
+                          spmv_ranks_mat **out) {
+    spmv_ranks_mat *mat = NULL;
     shape *all = NULL;
     *out = NULL;
-    if (status == SPMV_OK) status = begin(world, g, &all, &mat);
-    status = many_agree(world, status);
+    if (status == SPMV_OK) status = begin(ranks, g, &all, &mat);
+    status = ranks_agree(ranks, status);
     if (status == SPMV_OK) status = fill(mat, g, all);
     if (status == SPMV_OK)
         *out = mat;
     else
-        spmv_many_mat_free(mat);
+        spmv_ranks_mat_free(mat);
     free(all);
     return status;
 }
 
-spmv_status spmv_many_mat_create(spmv_world *world, const spmv_many_rows *rows,
-                                 spmv_many_mat **out) {
+spmv_status spmv_ranks_mat_create(spmv_ranks *ranks, const spmv_ranks_rows *rows,
+                                  spmv_ranks_mat **out) {
     SPMV_DEFAULT_ENVIRONMENT;
-    spmv_many_rows r = SPMV_OPTS(spmv_many_rows);
-    if (!world || !out)
-        return many_fail(world, SPMV_E_ARG, "spmv_many_mat_create: %s is NULL",
-                         world ? "out" : "world");
-    spmv_status status = rows ? many_read(world, "spmv_many_rows", &r, sizeof r, rows)
-                              : many_fail(world, SPMV_E_ARG, "spmv_many_mat_create: rows is NULL");
-    if (status == SPMV_OK) status = check_rows(world, &r);
+    spmv_ranks_rows r = SPMV_OPTS(spmv_ranks_rows);
+    if (!ranks || !out)
+        return ranks_fail(ranks, SPMV_E_ARG, "spmv_ranks_mat_create: %s is NULL",
+                          ranks ? "out" : "ranks");
+    spmv_status status = rows
+                             ? ranks_read(ranks, "spmv_ranks_rows", &r, sizeof r, rows)
+                             : ranks_fail(ranks, SPMV_E_ARG, "spmv_ranks_mat_create: rows is NULL");
+    if (status == SPMV_OK) status = check_rows(ranks, &r);
     const given g = {.rows = r.rows,
                      .cols = r.cols,
                      .nnz = r.nnz,
@@ -412,10 +414,10 @@ spmv_status spmv_many_mat_create(spmv_world *world, const spmv_many_rows *rows,
                      .idx = r.idx,
                      .values = r.values,
                      .precision = r.precision};
-    return create(world, status, &g, out);
+    return create(ranks, status, &g, out);
 }
 
-spmv_status many_mat_of(spmv_world *world, many_loaded *l, spmv_many_mat **out) {
+spmv_status ranks_mat_of(spmv_ranks *ranks, ranks_loaded *l, spmv_ranks_mat **out) {
     spmv_some_rows *rows = &l->rows;
     const given g = {.rows = rows->rows,
                      .cols = l->own_cols,
@@ -424,24 +426,24 @@ spmv_status many_mat_of(spmv_world *world, many_loaded *l, spmv_many_mat **out) 
                      .narrow = rows->col_idx,
                      .values = rows->values,
                      .loaded = rows};
-    spmv_status status = create(world, SPMV_OK, &g, out);
-    if (status == SPMV_OK) status = many_split_take(*out, l);
+    spmv_status status = create(ranks, SPMV_OK, &g, out);
+    if (status == SPMV_OK) status = ranks_split_take(*out, l);
     if (status == SPMV_OK) return status;
-    spmv_many_mat_free(*out);
+    spmv_ranks_mat_free(*out);
     *out = NULL;
     return status;
 }
 
-void spmv_many_mat_free(spmv_many_mat *mat) {
+void spmv_ranks_mat_free(spmv_ranks_mat *mat) {
     if (!mat) return;
     spmv_mat_free(mat->local);
     spmv_mat_free(mat->remote);
-    many_whole_free(mat);
-    many_split_free(mat);
-    many_halo_free(&mat->halo);
-    many_part_free(mat->world, &mat->lent_local);
-    many_part_free(mat->world, &mat->lent_remote);
-    many_own_free(mat->world, &mat->own);
+    ranks_whole_free(mat);
+    ranks_split_free(mat);
+    ranks_halo_free(&mat->halo);
+    ranks_part_free(mat->ranks, &mat->lent_local);
+    ranks_part_free(mat->ranks, &mat->lent_remote);
+    ranks_own_free(mat->ranks, &mat->own);
     free(mat->remote_bits);
     free(mat->listed);
     free(mat->first_col);
@@ -449,36 +451,36 @@ void spmv_many_mat_free(spmv_many_mat *mat) {
     free(mat);
 }
 
-spmv_status spmv_many_mat_info(const spmv_many_mat *mat, spmv_many_facts *out) {
-    if (!mat) return many_fail(NULL, SPMV_E_ARG, "spmv_many_mat_info: mat is NULL");
-    return many_fill(mat->world, "spmv_many_facts", &mat->facts, sizeof mat->facts, out);
+spmv_status spmv_ranks_mat_info(const spmv_ranks_mat *mat, spmv_ranks_facts *out) {
+    if (!mat) return ranks_fail(NULL, SPMV_E_ARG, "spmv_ranks_mat_info: mat is NULL");
+    return ranks_fill(mat->ranks, "spmv_ranks_facts", &mat->facts, sizeof mat->facts, out);
 }
 
 /* ---- what plans are to do ------------------------------------------------------------------- */
 
-static spmv_status set_halo(spmv_many_mat *mat, spmv_many_halo halo) {
+static spmv_status set_halo(spmv_ranks_mat *mat, spmv_ranks_halo halo) {
     if (halo < SPMV_HALO_AUTO || halo > SPMV_HALO_REPLICATE)
-        return many_fail(mat->world, SPMV_E_ARG, "spmv_many_mat_set_halo: halo is %d", (int)halo);
+        return ranks_fail(mat->ranks, SPMV_E_ARG, "spmv_ranks_mat_set_halo: halo is %d", (int)halo);
     if (halo == SPMV_HALO_REPLICATE && mat->facts.cols > INT32_MAX)
-        return many_fail(mat->world, SPMV_E_TOOBIG,
-                         "spmv_many_mat_set_halo: x has %lld entries, more than are replicated",
-                         (long long)mat->facts.cols);
+        return ranks_fail(mat->ranks, SPMV_E_TOOBIG,
+                          "spmv_ranks_mat_set_halo: x has %lld entries, more than are replicated",
+                          (long long)mat->facts.cols);
     mat->halo_asked = halo;
     return SPMV_OK;
 }
 
-spmv_status spmv_many_mat_set_halo(spmv_many_mat *mat, spmv_many_halo halo) {
+spmv_status spmv_ranks_mat_set_halo(spmv_ranks_mat *mat, spmv_ranks_halo halo) {
     SPMV_DEFAULT_ENVIRONMENT;
-    if (!mat) return many_fail(NULL, SPMV_E_ARG, "spmv_many_mat_set_halo: mat is NULL");
-    return many_agree(mat->world, set_halo(mat, halo));
+    if (!mat) return ranks_fail(NULL, SPMV_E_ARG, "spmv_ranks_mat_set_halo: mat is NULL");
+    return ranks_agree(mat->ranks, set_halo(mat, halo));
 }
 
 /* ---- new values ----------------------------------------------------------------------------- */
 
 /* Gives one part its values, which become the lent ones if those before were. */
-static spmv_status renew(spmv_world *world, spmv_mat *mat, many_part *lent, void **values) {
+static spmv_status renew(spmv_ranks *ranks, spmv_mat *mat, ranks_part *lent, void **values) {
     const spmv_status status =
-        many_ctx_failed(world, spmv_mat_set_values(mat, *values, SPMV_HOST, NULL));
+        ranks_ctx_failed(ranks, spmv_mat_set_values(mat, *values, SPMV_HOST, NULL));
     if (status != SPMV_OK || !lent->ptr) return status;
     void *before = lent->values;
     lent->values = *values;
@@ -486,41 +488,41 @@ static spmv_status renew(spmv_world *world, spmv_mat *mat, many_part *lent, void
     return SPMV_OK;
 }
 
-static spmv_status set_values(spmv_many_mat *mat, const void *values) {
-    spmv_world *world = mat->world;
+static spmv_status set_values(spmv_ranks_mat *mat, const void *values) {
+    spmv_ranks *ranks = mat->ranks;
     const size_t width = mat->width;
     if (!values && mat->facts.own_nnz)
-        return many_fail(world, SPMV_E_ARG, "spmv_many_mat_set_values: values is NULL");
+        return ranks_fail(ranks, SPMV_E_ARG, "spmv_ranks_mat_set_values: values is NULL");
     const bool divided = mat->local;
     const int64_t nlocal = divided ? mat->facts.local_nnz : 0,
                   nremote = divided ? mat->facts.remote_nnz : 0;
-    void *local = spmv_rows_take(world->ctx, ((size_t)nlocal + 1) * width);
-    void *remote = spmv_rows_take(world->ctx, ((size_t)nremote + 1) * width);
+    void *local = spmv_rows_take(ranks->ctx, ((size_t)nlocal + 1) * width);
+    void *remote = spmv_rows_take(ranks->ctx, ((size_t)nremote + 1) * width);
     const size_t split_bytes = (size_t)mat->split.lent.nnz * width;
-    void *split = spmv_rows_take(world->ctx, split_bytes + width);
+    void *split = spmv_rows_take(ranks->ctx, split_bytes + width);
     spmv_status status = local && remote && split
                              ? SPMV_OK
-                             : many_fail(world, SPMV_E_NOMEM, "out of memory for new values");
+                             : ranks_fail(ranks, SPMV_E_NOMEM, "out of memory for new values");
     if (status == SPMV_OK && divided) {
         divide_values(mat, values, local, remote);
-        status = renew(world, mat->local, &mat->lent_local, &local);
+        status = renew(ranks, mat->local, &mat->lent_local, &local);
     }
     if (status == SPMV_OK && mat->split.mat) {
         const size_t all = (size_t)mat->facts.own_nnz * width;
         memcpy(split, (const char *)values + all - split_bytes, split_bytes);
-        status = renew(world, mat->split.mat, &mat->split.lent, &split);
+        status = renew(ranks, mat->split.mat, &mat->split.lent, &split);
     }
     if (status == SPMV_OK && mat->remote)
-        status = renew(world, mat->remote, &mat->lent_remote, &remote);
-    if (status == SPMV_OK) status = many_whole_renew(mat, values);
-    spmv_rows_give(world->ctx, local);
-    spmv_rows_give(world->ctx, remote);
-    spmv_rows_give(world->ctx, split);
+        status = renew(ranks, mat->remote, &mat->lent_remote, &remote);
+    if (status == SPMV_OK) status = ranks_whole_renew(mat, values);
+    spmv_rows_give(ranks->ctx, local);
+    spmv_rows_give(ranks->ctx, remote);
+    spmv_rows_give(ranks->ctx, split);
     return status;
 }
 
-spmv_status spmv_many_mat_set_values(spmv_many_mat *mat, const void *values) {
+spmv_status spmv_ranks_mat_set_values(spmv_ranks_mat *mat, const void *values) {
     SPMV_DEFAULT_ENVIRONMENT;
-    if (!mat) return many_fail(NULL, SPMV_E_ARG, "spmv_many_mat_set_values: mat is NULL");
-    return many_agree(mat->world, set_values(mat, values));
+    if (!mat) return ranks_fail(NULL, SPMV_E_ARG, "spmv_ranks_mat_set_values: mat is NULL");
+    return ranks_agree(mat->ranks, set_values(mat, values));
 }

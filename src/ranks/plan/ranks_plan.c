@@ -1,4 +1,4 @@
-/* many_plan.c: products over many ranks. The halo is on its way while own columns are multiplied;
+/* ranks_plan.c: products over many ranks. The halo is on its way while own columns are multiplied;
  * or every rank gets all of x, and multiplies its rows by that at once. */
 #include "ranks/ranks.h"
 #include "spmv_helpers.h"
@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct spmv_many_plan {
-    spmv_many_mat *mat;
+struct spmv_ranks_plan {
+    spmv_ranks_mat *mat;
     spmv_plan *local, *remote; /* remote: NULL where the matrix is, or local is the whole */
-    many_split_plan split;
+    ranks_split_plan split;
     void *link; /* of the exchange */
     void *halo; /* [received][vectors], where the remote plan runs: room for the exchange */
     void *sums; /* [nlisted][vectors] likewise, where rows of the remote part are
@@ -18,112 +18,112 @@ struct spmv_many_plan {
     size_t width;    /* bytes of a number */
     int64_t vectors; /* that one exchange takes */
     spmv_layout layout;
-    spmv_many_way way; /* of products */
-    spmv_many_plan_facts facts;
+    spmv_ranks_way way; /* of products */
+    spmv_ranks_plan_facts facts;
 };
 
 /* Says whether the local plan has all columns, of x as the exchange has it. */
-static bool is_whole(const spmv_many_plan *plan) {
-    return plan->facts.halo == SPMV_HALO_REPLICATE && plan->mat->world->size > 1;
+static bool is_whole(const spmv_ranks_plan *plan) {
+    return plan->facts.halo == SPMV_HALO_REPLICATE && plan->mat->ranks->size > 1;
 }
 
 /* ---- making --------------------------------------------------------------------------------- */
 
 enum { MOST_VECTORS = INT32_MAX / (int)sizeof(double) }; /* MPI has int for bytes of a row */
 
-static spmv_status check_options(spmv_world *world, const spmv_plan_opts *given,
+static spmv_status check_options(spmv_ranks *ranks, const spmv_plan_opts *given,
                                  spmv_plan_opts *opts) {
-    const spmv_status status = many_read(world, "spmv_plan_opts", opts, sizeof *opts, given);
+    const spmv_status status = ranks_read(ranks, "spmv_plan_opts", opts, sizeof *opts, given);
     if (status != SPMV_OK) return status;
     if (opts->vectors == 0) opts->vectors = 1;
     if (opts->vectors < 0 || opts->vectors > MOST_VECTORS)
-        return many_fail(world, SPMV_E_ARG, "spmv_plan_opts.vectors is %lld, not 1 to %d",
-                         (long long)opts->vectors, MOST_VECTORS);
+        return ranks_fail(ranks, SPMV_E_ARG, "spmv_plan_opts.vectors is %lld, not 1 to %d",
+                          (long long)opts->vectors, MOST_VECTORS);
     if (opts->layout == 0) opts->layout = opts->vectors > 1 ? SPMV_ROWS : SPMV_COLUMNS;
     if (opts->op == SPMV_TRANSPOSE || opts->op == SPMV_BOTH)
-        return many_fail(world, SPMV_E_UNSUITABLE,
-                         "spmv_plan_opts.op: no product by the transpose over ranks");
+        return ranks_fail(ranks, SPMV_E_UNSUITABLE,
+                          "spmv_plan_opts.op: no product by the transpose over ranks");
     if (opts->scalars == SPMV_DEVICE)
-        return many_fail(world, SPMV_E_UNSUITABLE,
-                         "spmv_plan_opts.scalars: over ranks they are in host memory");
+        return ranks_fail(ranks, SPMV_E_UNSUITABLE,
+                          "spmv_plan_opts.scalars: over ranks they are in host memory");
     if (opts->vectors > 1 && opts->layout == SPMV_COLUMNS)
-        return many_fail(world, SPMV_E_UNSUITABLE,
-                         "spmv_plan_opts.layout: several vectors over ranks are in rows");
+        return ranks_fail(ranks, SPMV_E_UNSUITABLE,
+                          "spmv_plan_opts.layout: several vectors over ranks are in rows");
     return SPMV_OK;
 }
 
-static spmv_status check_place(spmv_world *world, const spmv_plan *plan) {
+static spmv_status check_place(spmv_ranks *ranks, const spmv_plan *plan) {
     spmv_plan_facts facts = SPMV_OPTS(spmv_plan_facts);
-    const spmv_status status = many_ctx_failed(world, spmv_plan_info(plan, &facts));
+    const spmv_status status = ranks_ctx_failed(ranks, spmv_plan_info(plan, &facts));
     if (status != SPMV_OK || facts.threads > 0) return status;
-    return many_fail(world, SPMV_E_UNSUITABLE,
-                     "%s multiplies on a GPU, where the exchange '%s' "
-                     "has no vectors",
-                     facts.kernel, world->by->name);
+    return ranks_fail(ranks, SPMV_E_UNSUITABLE,
+                      "%s multiplies on a GPU, where the exchange '%s' "
+                      "has no vectors",
+                      facts.kernel, ranks->by->name);
 }
 
-static spmv_status make_each(spmv_many_plan *plan, const spmv_plan_opts *opts) {
-    spmv_many_mat *mat = plan->mat;
-    TRY(is_whole(plan) ? many_whole_make(mat) : many_parts_make(mat));
+static spmv_status make_each(spmv_ranks_plan *plan, const spmv_plan_opts *opts) {
+    spmv_ranks_mat *mat = plan->mat;
+    TRY(is_whole(plan) ? ranks_whole_make(mat) : ranks_parts_make(mat));
     const bool has_remote = mat->remote && !is_whole(plan);
     spmv_status status =
         spmv_plan_create(is_whole(plan) ? mat->whole : mat->local, opts, &plan->local);
     if (status == SPMV_OK && has_remote)
-        status = many_plan_of_few(mat->remote, opts, &plan->remote);
+        status = ranks_plan_of_few(mat->remote, opts, &plan->remote);
     const size_t row = (size_t)plan->vectors * plan->width;
     if (status == SPMV_OK && has_remote)
         status = spmv_plan_alloc(plan->remote, (size_t)mat->halo.received * row, &plan->halo);
     if (status == SPMV_OK && has_remote && mat->listed)
         status = spmv_plan_alloc(plan->remote, (size_t)mat->nlisted * row, &plan->sums);
-    if (status != SPMV_OK) return many_ctx_failed(mat->world, status);
-    status = many_split_prepare(mat, opts, row, &plan->split);
-    if (status == SPMV_OK) status = check_place(mat->world, plan->local);
-    if (status == SPMV_OK && has_remote) status = check_place(mat->world, plan->remote);
-    if (status == SPMV_OK && plan->split.plan) status = check_place(mat->world, plan->split.plan);
+    if (status != SPMV_OK) return ranks_ctx_failed(mat->ranks, status);
+    status = ranks_split_prepare(mat, opts, row, &plan->split);
+    if (status == SPMV_OK) status = check_place(mat->ranks, plan->local);
+    if (status == SPMV_OK && has_remote) status = check_place(mat->ranks, plan->remote);
+    if (status == SPMV_OK && plan->split.plan) status = check_place(mat->ranks, plan->split.plan);
     return status;
 }
 
-static void drop_plans(spmv_many_plan *plan) {
-    many_split_release(plan->mat, &plan->split);
+static void drop_plans(spmv_ranks_plan *plan) {
+    ranks_split_release(plan->mat, &plan->split);
     if (plan->halo) spmv_plan_release(plan->remote, plan->halo);
     if (plan->sums) spmv_plan_release(plan->remote, plan->sums);
     spmv_plan_free(plan->remote);
     spmv_plan_free(plan->local);
-    plan->split = (many_split_plan){0};
+    plan->split = (ranks_split_plan){0};
     plan->halo = plan->sums = NULL;
     plan->remote = plan->local = NULL;
 }
 
 /* Where all of x was found to be faster, but a rank has no memory for its rows once more, or a
  * kernel cannot have all columns, lists are taken. Collective. */
-static spmv_status make_plans(spmv_many_plan *plan, const spmv_plan_opts *opts) {
-    spmv_many_mat *mat = plan->mat;
-    const spmv_status status = many_agree(mat->world, make_each(plan, opts));
+static spmv_status make_plans(spmv_ranks_plan *plan, const spmv_plan_opts *opts) {
+    spmv_ranks_mat *mat = plan->mat;
+    const spmv_status status = ranks_agree(mat->ranks, make_each(plan, opts));
     if (status == SPMV_OK || !is_whole(plan) || mat->halo_asked != SPMV_HALO_AUTO) return status;
     drop_plans(plan);
     plan->facts.halo = SPMV_HALO_LISTS;
-    return many_agree(mat->world, make_each(plan, opts));
+    return ranks_agree(mat->ranks, make_each(plan, opts));
 }
 
 /* Prepares the exchange that was chosen. */
-static spmv_status connect(spmv_many_plan *plan) {
-    const spmv_many_mat *mat = plan->mat;
+static spmv_status connect(spmv_ranks_plan *plan) {
+    const spmv_ranks_mat *mat = plan->mat;
     const spmv_need need =
-        many_need(mat->world, &mat->halo, plan->width, plan->vectors, plan->halo);
-    spmv_many_plan_facts *f = &plan->facts;
+        ranks_need(mat->ranks, &mat->halo, plan->width, plan->vectors, plan->halo);
+    spmv_ranks_plan_facts *f = &plan->facts;
     const spmv_status status =
-        many_agree(mat->world, many_connect(mat->world, &need, is_whole(plan), &plan->link));
+        ranks_agree(mat->ranks, ranks_connect(mat->ranks, &need, is_whole(plan), &plan->link));
     if (status != SPMV_OK) return status;
-    f->carrier = mat->world->by->carrier(plan->link);
+    f->carrier = mat->ranks->by->carrier(plan->link);
     const bool all = f->halo == SPMV_HALO_REPLICATE;
     const spmv_halo *sums = &mat->split.sums;
     f->received =
         all ? mat->facts.cols - mat->facts.own_cols + sums->received : mat->facts.received;
     f->sent = all ? mat->facts.own_cols + sums->sent : mat->facts.sent;
-    f->receives_from = all ? mat->world->size - 1 + sums->nfrom : mat->facts.receives_from;
-    f->sends_to = all ? mat->world->size - 1 + sums->nto : mat->facts.sends_to;
-    return many_agree(mat->world,
-                      many_split_connect(mat, plan->width, plan->vectors, &plan->split));
+    f->receives_from = all ? mat->ranks->size - 1 + sums->nfrom : mat->facts.receives_from;
+    f->sends_to = all ? mat->ranks->size - 1 + sums->nto : mat->facts.sends_to;
+    return ranks_agree(mat->ranks,
+                       ranks_split_connect(mat, plan->width, plan->vectors, &plan->split));
 }
 
 enum { MOST_FACTS = 4096 /* bytes of spmv_plan_facts in any version: more was never set */ };
@@ -135,33 +135,33 @@ typedef struct common { /* what a plan's options must have in common on all rank
 
 /* Says whether all ranks were given the same; all: room for what each was given, [size].
  * Collective. */
-static spmv_status compare_options(spmv_world *world, const spmv_plan_opts *opts, common *all) {
+static spmv_status compare_options(spmv_ranks *ranks, const spmv_plan_opts *opts, common *all) {
     const common mine = {.vectors = opts->vectors, .precision = opts->precision};
-    const spmv_status status = world->by->gather(world->state, &mine, sizeof mine, all);
-    if (status != SPMV_OK) return many_fail(world, status, "the ranks' options were lost");
-    for (int k = 0; k < world->size; k++)
+    const spmv_status status = ranks->by->gather(ranks->state, &mine, sizeof mine, all);
+    if (status != SPMV_OK) return ranks_fail(ranks, status, "the ranks' options were lost");
+    for (int k = 0; k < ranks->size; k++)
         if (all[k].vectors != mine.vectors || all[k].precision != mine.precision)
-            return many_fail(world, SPMV_E_ARG,
-                             "spmv_plan_opts: vectors and precision differ from those of rank %d",
-                             k);
+            return ranks_fail(ranks, SPMV_E_ARG,
+                              "spmv_plan_opts: vectors and precision differ from those of rank %d",
+                              k);
     return SPMV_OK;
 }
 
-spmv_status spmv_many_plan_create(spmv_many_mat *mat, const spmv_plan_opts *opts,
-                                  spmv_many_plan **out) {
+spmv_status spmv_ranks_plan_create(spmv_ranks_mat *mat, const spmv_plan_opts *opts,
+                                   spmv_ranks_plan **out) {
     SPMV_DEFAULT_ENVIRONMENT;
     spmv_plan_opts known = SPMV_OPTS(spmv_plan_opts);
     if (!mat || !out)
-        return many_fail(mat ? mat->world : NULL, SPMV_E_ARG, "spmv_many_plan_create: %s is NULL",
-                         mat ? "out" : "mat");
+        return ranks_fail(mat ? mat->ranks : NULL, SPMV_E_ARG, "spmv_ranks_plan_create: %s is NULL",
+                          mat ? "out" : "mat");
     *out = NULL;
-    spmv_world *world = mat->world;
-    spmv_many_plan *plan = calloc(1, sizeof *plan);
-    common *all = calloc((size_t)world->size, sizeof *all);
-    spmv_status status = check_options(world, opts, &known);
-    if (!plan || !all) status = many_fail(world, SPMV_E_NOMEM, "out of memory");
-    status = many_agree(world, status);
-    if (status == SPMV_OK) status = many_agree(world, compare_options(world, &known, all));
+    spmv_ranks *ranks = mat->ranks;
+    spmv_ranks_plan *plan = calloc(1, sizeof *plan);
+    common *all = calloc((size_t)ranks->size, sizeof *all);
+    spmv_status status = check_options(ranks, opts, &known);
+    if (!plan || !all) status = ranks_fail(ranks, SPMV_E_NOMEM, "out of memory");
+    status = ranks_agree(ranks, status);
+    if (status == SPMV_OK) status = ranks_agree(ranks, compare_options(ranks, &known, all));
     free(all);
     if (status == SPMV_OK) {
         plan->mat = mat;
@@ -169,107 +169,107 @@ spmv_status spmv_many_plan_create(spmv_many_mat *mat, const spmv_plan_opts *opts
         plan->width = known.precision == SPMV_F32 ? sizeof(float) : sizeof(double);
         plan->vectors = known.vectors;
         plan->layout = known.layout;
-        status = many_choose_halo(mat, plan->width, plan->vectors, &plan->facts);
+        status = ranks_choose_halo(mat, plan->width, plan->vectors, &plan->facts);
     }
     if (status == SPMV_OK) status = make_plans(plan, &known);
     if (status == SPMV_OK) status = connect(plan);
     if (status == SPMV_OK)
         *out = plan;
     else
-        spmv_many_plan_free(plan);
+        spmv_ranks_plan_free(plan);
     return status;
 }
 
-void spmv_many_plan_free(spmv_many_plan *plan) {
+void spmv_ranks_plan_free(spmv_ranks_plan *plan) {
     if (!plan) return;
-    if (plan->link) plan->mat->world->by->disconnect(plan->link);
+    if (plan->link) plan->mat->ranks->by->disconnect(plan->link);
     drop_plans(plan);
     free(plan);
 }
 
-spmv_status spmv_many_plan_info(const spmv_many_plan *plan, spmv_plan_facts *local,
-                                spmv_plan_facts *remote) {
+spmv_status spmv_ranks_plan_info(const spmv_ranks_plan *plan, spmv_plan_facts *local,
+                                 spmv_plan_facts *remote) {
     SPMV_DEFAULT_ENVIRONMENT;
-    if (!plan) return many_fail(NULL, SPMV_E_ARG, "spmv_many_plan_info: plan is NULL");
-    spmv_world *world = plan->mat->world;
+    if (!plan) return ranks_fail(NULL, SPMV_E_ARG, "spmv_ranks_plan_info: plan is NULL");
+    spmv_ranks *ranks = plan->mat->ranks;
     spmv_plan_facts own = SPMV_OPTS(spmv_plan_facts);
     spmv_status status = spmv_plan_info(plan->local, &own);
-    if (status == SPMV_OK) status = many_split_info(&plan->split, &own);
-    if (status != SPMV_OK) return many_ctx_failed(world, status);
-    if (local) status = many_fill(world, "spmv_plan_facts", &own, sizeof own, local);
+    if (status == SPMV_OK) status = ranks_split_info(&plan->split, &own);
+    if (status != SPMV_OK) return ranks_ctx_failed(ranks, status);
+    if (local) status = ranks_fill(ranks, "spmv_plan_facts", &own, sizeof own, local);
     if (status != SPMV_OK || !remote) return status;
-    if (plan->remote) return many_ctx_failed(world, spmv_plan_info(plan->remote, remote));
+    if (plan->remote) return ranks_ctx_failed(ranks, spmv_plan_info(plan->remote, remote));
     if (remote->size < sizeof remote->size || remote->size > MOST_FACTS)
-        return many_fail(world, SPMV_E_ARG, "spmv_plan_facts.size is not set");
+        return ranks_fail(ranks, SPMV_E_ARG, "spmv_plan_facts.size is not set");
     memset((char *)remote + sizeof remote->size, 0, remote->size - sizeof remote->size);
     return SPMV_OK;
 }
 
-spmv_status spmv_many_plan_exchange(const spmv_many_plan *plan, spmv_many_plan_facts *out) {
-    if (!plan) return many_fail(NULL, SPMV_E_ARG, "spmv_many_plan_exchange: plan is NULL");
-    return many_fill(plan->mat->world, "spmv_many_plan_facts", &plan->facts, sizeof plan->facts,
-                     out);
+spmv_status spmv_ranks_plan_exchange(const spmv_ranks_plan *plan, spmv_ranks_plan_facts *out) {
+    if (!plan) return ranks_fail(NULL, SPMV_E_ARG, "spmv_ranks_plan_exchange: plan is NULL");
+    return ranks_fill(plan->mat->ranks, "spmv_ranks_plan_facts", &plan->facts, sizeof plan->facts,
+                      out);
 }
 
-spmv_status spmv_many_plan_set_way(spmv_many_plan *plan, spmv_many_way way) {
-    if (!plan) return many_fail(NULL, SPMV_E_ARG, "spmv_many_plan_set_way: plan is NULL");
+spmv_status spmv_ranks_plan_set_way(spmv_ranks_plan *plan, spmv_ranks_way way) {
+    if (!plan) return ranks_fail(NULL, SPMV_E_ARG, "spmv_ranks_plan_set_way: plan is NULL");
     if (way < SPMV_OVERLAPPED || way > SPMV_PRODUCT_ALONE)
-        return many_fail(plan->mat->world, SPMV_E_ARG, "spmv_many_plan_set_way: way is %d",
-                         (int)way);
+        return ranks_fail(plan->mat->ranks, SPMV_E_ARG, "spmv_ranks_plan_set_way: way is %d",
+                          (int)way);
     plan->way = way;
     return SPMV_OK;
 }
 
 /* ---- multiplying ---------------------------------------------------------------------------- */
 
-static bool is_in_rows(const spmv_many_plan *plan, const spmv_call *c) {
+static bool is_in_rows(const spmv_ranks_plan *plan, const spmv_call *c) {
     return (c->layout ? c->layout : plan->layout) == SPMV_ROWS;
 }
 
-static spmv_status check_call(const spmv_many_plan *plan, const spmv_call *c) {
-    spmv_world *world = plan->mat->world;
-    const spmv_many_facts *f = &plan->mat->facts;
-    if (c->k < 1) return many_fail(world, SPMV_E_ARG, "spmv_call.k is %lld", (long long)c->k);
+static spmv_status check_call(const spmv_ranks_plan *plan, const spmv_call *c) {
+    spmv_ranks *ranks = plan->mat->ranks;
+    const spmv_ranks_facts *f = &plan->mat->facts;
+    if (c->k < 1) return ranks_fail(ranks, SPMV_E_ARG, "spmv_call.k is %lld", (long long)c->k);
     if ((!c->x && f->own_cols) || (!c->z && f->own_rows))
-        return many_fail(world, SPMV_E_ARG, "spmv_call.%s is NULL", c->z ? "x" : "z");
+        return ranks_fail(ranks, SPMV_E_ARG, "spmv_call.%s is NULL", c->z ? "x" : "z");
     if (c->k > 1 && !is_in_rows(plan, c))
-        return many_fail(world, SPMV_E_UNSUITABLE,
-                         "spmv_call.layout: several vectors over ranks are in rows");
+        return ranks_fail(ranks, SPMV_E_UNSUITABLE,
+                          "spmv_call.layout: several vectors over ranks are in rows");
     if (c->op == SPMV_TRANSPOSE)
-        return many_fail(world, SPMV_E_UNSUITABLE,
-                         "spmv_call.op: no product by the transpose over ranks");
+        return ranks_fail(ranks, SPMV_E_UNSUITABLE,
+                          "spmv_call.op: no product by the transpose over ranks");
     if (c->w || c->dot_wz || c->dot_zz)
-        return many_fail(world, SPMV_E_UNSUITABLE, "spmv_call: no sums on the way over ranks");
+        return ranks_fail(ranks, SPMV_E_UNSUITABLE, "spmv_call: no sums on the way over ranks");
     if (c->ldx && c->ldx < c->k && is_in_rows(plan, c))
-        return many_fail(world, SPMV_E_ARG, "spmv_call.ldx is %lld for %lld vectors in rows",
-                         (long long)c->ldx, (long long)c->k);
+        return ranks_fail(ranks, SPMV_E_ARG, "spmv_call.ldx is %lld for %lld vectors in rows",
+                          (long long)c->ldx, (long long)c->k);
     return SPMV_OK;
 }
 
 /* Multiplies own columns; or all of them, of x that has come. */
-static spmv_status multiply_local(const spmv_many_plan *plan, const spmv_call *call) {
+static spmv_status multiply_local(const spmv_ranks_plan *plan, const spmv_call *call) {
     spmv_call by = *call;
     if (!plan->mat->facts.own_rows) return SPMV_OK;
     if (is_whole(plan)) {
-        by.x = plan->mat->world->by->latest(plan->link);
+        by.x = plan->mat->ranks->by->latest(plan->link);
         by.ldx = 0;
     }
     return spmv_apply(plan->local, &by, NULL);
 }
 
 /* Returns how many numbers rows of z are apart. */
-static int64_t apart_in(const spmv_many_plan *plan, const spmv_call *call) {
+static int64_t apart_in(const spmv_ranks_plan *plan, const spmv_call *call) {
     return call->ldz && is_in_rows(plan, call) ? call->ldz : call->k;
 }
 
 /* Adds what the halo contributes to rows that have own columns' part already. */
-static spmv_status multiply_remote(const spmv_many_plan *plan, const spmv_call *call) {
+static spmv_status multiply_remote(const spmv_ranks_plan *plan, const spmv_call *call) {
     static const double one = 1;
     static const float one_f32 = 1;
-    const spmv_many_mat *mat = plan->mat;
+    const spmv_ranks_mat *mat = plan->mat;
     if (!plan->remote) return SPMV_OK;
-    spmv_call add = mat->listed ? many_call_for_sums(call, plan->sums) : *call;
-    add.x = mat->world->by->latest(plan->link);
+    spmv_call add = mat->listed ? ranks_call_for_sums(call, plan->sums) : *call;
+    add.x = mat->ranks->by->latest(plan->link);
     add.ldx = 0;
     if (!mat->listed) {
         add.y = call->z;
@@ -279,42 +279,43 @@ static spmv_status multiply_remote(const spmv_many_plan *plan, const spmv_call *
     }
     const spmv_status status = spmv_apply(plan->remote, &add, NULL);
     if (status == SPMV_OK && mat->listed)
-        many_listed_add(mat, plan->sums, plan->precision, call->k, apart_in(plan, call), call->z);
+        ranks_listed_add(mat, plan->sums, plan->precision, call->k, apart_in(plan, call), call->z);
     return status;
 }
 
 /* One exchange, of at most plan->vectors vectors. A rank that failed before gives NaN. */
-static spmv_status multiply(const spmv_many_plan *plan, const spmv_call *call, spmv_status before) {
-    const spmv_many_mat *mat = plan->mat;
-    spmv_world *world = mat->world;
+static spmv_status multiply(const spmv_ranks_plan *plan, const spmv_call *call,
+                            spmv_status before) {
+    const spmv_ranks_mat *mat = plan->mat;
+    spmv_ranks *ranks = mat->ranks;
     const int64_t apart = call->ldx && is_in_rows(plan, call) ? call->ldx : call->k;
     const void *x = before == SPMV_OK ? call->x : NULL;
     const bool talks = plan->way != SPMV_PRODUCT_ALONE, works = plan->way != SPMV_EXCHANGE_ALONE,
                overlaps = plan->way == SPMV_OVERLAPPED && !is_whole(plan);
     spmv_status status = before, talked = SPMV_OK;
-    if (talks) talked = world->by->start(plan->link, x, call->k, apart);
+    if (talks) talked = ranks->by->start(plan->link, x, call->k, apart);
     const bool started = talks && talked == SPMV_OK; /* x and the halo are in use until finish */
-    if (started && !overlaps) talked = world->by->finish(plan->link);
-    if (works && status == SPMV_OK) status = many_split_multiply(mat, &plan->split, call);
+    if (started && !overlaps) talked = ranks->by->finish(plan->link);
+    if (works && status == SPMV_OK) status = ranks_split_multiply(mat, &plan->split, call);
     if (talks && talked == SPMV_OK)
-        talked = many_split_start(mat, &plan->split, call->k, status == SPMV_OK);
-    if (talks && !overlaps && talked == SPMV_OK) talked = many_split_finish(mat, &plan->split);
-    if (works && status == SPMV_OK) status = many_ctx_failed(world, multiply_local(plan, call));
+        talked = ranks_split_start(mat, &plan->split, call->k, status == SPMV_OK);
+    if (talks && !overlaps && talked == SPMV_OK) talked = ranks_split_finish(mat, &plan->split);
+    if (works && status == SPMV_OK) status = ranks_ctx_failed(ranks, multiply_local(plan, call));
     if (started && overlaps) {
-        const spmv_status ended = world->by->finish(plan->link);
-        if (talked == SPMV_OK) talked = many_split_finish(mat, &plan->split);
+        const spmv_status ended = ranks->by->finish(plan->link);
+        if (talked == SPMV_OK) talked = ranks_split_finish(mat, &plan->split);
         if (talked == SPMV_OK) talked = ended;
     }
     if (talked != SPMV_OK)
-        return many_fail(world, talked, "the exchange '%s' failed", world->by->name);
-    if (works && status == SPMV_OK) status = many_ctx_failed(world, multiply_remote(plan, call));
+        return ranks_fail(ranks, talked, "the exchange '%s' failed", ranks->by->name);
+    if (works && status == SPMV_OK) status = ranks_ctx_failed(ranks, multiply_remote(plan, call));
     if (works && status == SPMV_OK && mat->split.n)
-        many_split_add(mat, &plan->split, plan->precision, call->k, apart_in(plan, call), call->z);
+        ranks_split_add(mat, &plan->split, plan->precision, call->k, apart_in(plan, call), call->z);
     return status;
 }
 
 /* Goes on by `done` vectors, of a call that says all leading dimensions. */
-static void advance(const spmv_many_plan *plan, spmv_call *call, int64_t done) {
+static void advance(const spmv_ranks_plan *plan, spmv_call *call, int64_t done) {
     const size_t bytes = (size_t)done * plan->width;
     if (call->x) call->x = (const char *)call->x + bytes;
     if (call->y) call->y = (const char *)call->y + bytes;
@@ -322,7 +323,7 @@ static void advance(const spmv_many_plan *plan, spmv_call *call, int64_t done) {
 }
 
 /* More vectors than an exchange takes are multiplied in turns. Every rank takes each of them. */
-static spmv_status multiply_all(const spmv_many_plan *plan, spmv_call *call, spmv_status status) {
+static spmv_status multiply_all(const spmv_ranks_plan *plan, spmv_call *call, spmv_status status) {
     const int64_t k = call->k;
     if (k <= plan->vectors) return multiply(plan, call, status);
     call->layout = SPMV_ROWS;
@@ -339,31 +340,31 @@ static spmv_status multiply_all(const spmv_many_plan *plan, spmv_call *call, spm
 
 /* Returns how many vectors a call is of, also of one that is refused; or, where it does not say so,
  * as many as others most likely exchange. */
-static int64_t vectors_of(const spmv_many_plan *plan, const spmv_call *call) {
+static int64_t vectors_of(const spmv_ranks_plan *plan, const spmv_call *call) {
     if (!call || call->size < offsetof(spmv_call, k) + sizeof call->k) return plan->vectors;
     return call->k ? call->k : 1;
 }
 
-spmv_status spmv_many_apply(const spmv_many_plan *plan, const spmv_call *call) {
+spmv_status spmv_ranks_apply(const spmv_ranks_plan *plan, const spmv_call *call) {
     spmv_call known = SPMV_OPTS(spmv_call);
-    if (!plan) return many_fail(NULL, SPMV_E_ARG, "spmv_many_apply: plan is NULL");
-    spmv_world *world = plan->mat->world;
-    spmv_status status = many_read(world, "spmv_call", &known, sizeof known, call);
-    if (!call) status = many_fail(world, SPMV_E_ARG, "spmv_many_apply: call is NULL");
+    if (!plan) return ranks_fail(NULL, SPMV_E_ARG, "spmv_ranks_apply: plan is NULL");
+    spmv_ranks *ranks = plan->mat->ranks;
+    spmv_status status = ranks_read(ranks, "spmv_call", &known, sizeof known, call);
+    if (!call) status = ranks_fail(ranks, SPMV_E_ARG, "spmv_ranks_apply: call is NULL");
     known.k = vectors_of(plan, call);
     if (status == SPMV_OK) status = check_call(plan, &known);
     if (known.k < 1) known.k = plan->vectors;
     return multiply_all(plan, &known, status);
 }
 
-spmv_status spmv_many_exec(const spmv_many_plan *plan, double alpha, const void *x, double beta,
-                           void *y) {
+spmv_status spmv_ranks_exec(const spmv_ranks_plan *plan, double alpha, const void *x, double beta,
+                            void *y) {
     const float alpha_f32 = (float)alpha, beta_f32 = (float)beta;
     spmv_call call = {.size = sizeof call, .x = x, .y = y, .z = y};
-    if (!plan) return many_fail(NULL, SPMV_E_ARG, "spmv_many_exec: plan is NULL");
+    if (!plan) return ranks_fail(NULL, SPMV_E_ARG, "spmv_ranks_exec: plan is NULL");
     if (plan->precision == SPMV_F64)
         call.alpha = &alpha, call.beta = &beta;
     else
         call.alpha_f32 = &alpha_f32, call.beta_f32 = &beta_f32;
-    return spmv_many_apply(plan, &call);
+    return spmv_ranks_apply(plan, &call);
 }

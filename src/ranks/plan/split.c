@@ -4,33 +4,33 @@
 #include "ranks/ranks.h"
 #include <stdlib.h>
 
-static spmv_status no_memory(spmv_world *world) {
-    return many_fail(world, SPMV_E_NOMEM, "out of memory for rows that are split");
+static spmv_status no_memory(spmv_ranks *ranks) {
+    return ranks_fail(ranks, SPMV_E_NOMEM, "out of memory for rows that are split");
 }
 
 /* ---- who gets which sums -------------------------------------------------------------------- */
 
 /* Counts sums that a rank sends to another one. */
-static int sums_between(const many_split *s, int from, int to) {
+static int sums_between(const ranks_split *s, int from, int to) {
     int n = 0;
     for (int64_t k = 0; k < s->n && from != to; k++)
         n += s->owner[k] == to && s->has[from * s->n + k];
     return n;
 }
 
-static spmv_status list_sums(const spmv_many_mat *mat, many_split *s) {
-    spmv_world *world = mat->world;
+static spmv_status list_sums(const spmv_ranks_mat *mat, ranks_split *s) {
+    spmv_ranks *ranks = mat->ranks;
     spmv_halo *h = &s->sums;
-    const size_t size = (size_t)world->size;
-    const int me = world->rank;
+    const size_t size = (size_t)ranks->size;
+    const int me = ranks->rank;
     h->from = malloc(size * sizeof *h->from);
     h->from_count = malloc(size * sizeof *h->from_count);
     h->to = malloc(size * sizeof *h->to);
     h->to_count = malloc(size * sizeof *h->to_count);
     h->give = malloc(((size_t)s->n + 1) * sizeof *h->give);
     h->first_col = mat->first_col; /* it is not replicated */
-    if (!h->from || !h->from_count || !h->to || !h->to_count || !h->give) return no_memory(world);
-    for (int r = 0; r < world->size; r++) {
+    if (!h->from || !h->from_count || !h->to || !h->to_count || !h->give) return no_memory(ranks);
+    for (int r = 0; r < ranks->size; r++) {
         const int gets = sums_between(s, r, me), gives = sums_between(s, me, r);
         if (gets) h->from[h->nfrom] = r, h->from_count[h->nfrom++] = gets;
         if (gives) h->to[h->nto] = r, h->to_count[h->nto++] = gives;
@@ -44,28 +44,28 @@ static spmv_status list_sums(const spmv_many_mat *mat, many_split *s) {
 /* ---- the matrix ----------------------------------------------------------------------------- */
 
 /* Lends the rows to a matrix; a rank without entries has none. */
-static spmv_status make_matrix(const spmv_many_mat *mat, many_split *s, spmv_some_rows *rows) {
-    s->lent = (many_part){rows->row_ptr, rows->col_idx, rows->values, rows->nnz};
+static spmv_status make_matrix(const spmv_ranks_mat *mat, ranks_split *s, spmv_some_rows *rows) {
+    s->lent = (ranks_part){rows->row_ptr, rows->col_idx, rows->values, rows->nnz};
     *rows = (spmv_some_rows){0};
     if (!s->lent.nnz) return SPMV_OK;
-    return many_part_matrix(mat->world, &s->lent, s->n, mat->facts.own_cols, SPMV_F64, SPMV_BORROW,
-                            &s->mat);
+    return ranks_part_matrix(mat->ranks, &s->lent, s->n, mat->facts.own_cols, SPMV_F64, SPMV_BORROW,
+                             &s->mat);
 }
 
 /* What is split counts as what rows have. */
-static spmv_status add_facts(spmv_many_mat *mat, const many_split *s) {
-    spmv_world *world = mat->world;
-    spmv_many_facts *f = &mat->facts;
+static spmv_status add_facts(spmv_ranks_mat *mat, const ranks_split *s) {
+    spmv_ranks *ranks = mat->ranks;
+    spmv_ranks_facts *f = &mat->facts;
     const int64_t mine[2] = {f->own_nnz + s->lent.nnz, f->received + s->sums.received};
-    int64_t(*all)[2] = malloc((size_t)world->size * sizeof *all);
-    spmv_status status = many_agree(world, all ? SPMV_OK : no_memory(world));
+    int64_t(*all)[2] = malloc((size_t)ranks->size * sizeof *all);
+    spmv_status status = ranks_agree(ranks, all ? SPMV_OK : no_memory(ranks));
     if (status != SPMV_OK) {
         free(all);
         return status;
     }
-    status = world->by->gather(world->state, mine, sizeof mine, all);
+    status = ranks->by->gather(ranks->state, mine, sizeof mine, all);
     f->nnz = 0;
-    for (int r = 0; r < world->size && status == SPMV_OK; r++) {
+    for (int r = 0; r < ranks->size && status == SPMV_OK; r++) {
         f->nnz += all[r][0];
         if (r == 0 || all[r][0] > f->most_own_nnz) f->most_own_nnz = all[r][0];
         if (all[r][1] > f->most_received) f->most_received = all[r][1];
@@ -77,12 +77,12 @@ static spmv_status add_facts(spmv_many_mat *mat, const many_split *s) {
     f->sent += s->sums.sent;
     f->receives_from += s->sums.nfrom;
     f->sends_to += s->sums.nto;
-    return status == SPMV_OK ? status : many_fail(world, status, "the sizes of rows were lost");
+    return status == SPMV_OK ? status : ranks_fail(ranks, status, "the sizes of rows were lost");
 }
 
-spmv_status many_split_take(spmv_many_mat *mat, many_loaded *l) {
-    spmv_world *world = mat->world;
-    many_split *s = &mat->split;
+spmv_status ranks_split_take(spmv_ranks_mat *mat, ranks_loaded *l) {
+    spmv_ranks *ranks = mat->ranks;
+    ranks_split *s = &mat->split;
     if (!l->nsplit) return SPMV_OK;
     s->n = l->nsplit;
     s->row = l->split;
@@ -90,26 +90,26 @@ spmv_status many_split_take(spmv_many_mat *mat, many_loaded *l) {
     l->split = NULL;
     l->owner = NULL;
     char *mine = malloc((size_t)s->n);
-    s->has = malloc((size_t)world->size * (size_t)s->n);
-    spmv_status status = many_agree(world, mine && s->has ? SPMV_OK : no_memory(world));
+    s->has = malloc((size_t)ranks->size * (size_t)s->n);
+    spmv_status status = ranks_agree(ranks, mine && s->has ? SPMV_OK : no_memory(ranks));
     const bool agreed = status != SPMV_OK;
     for (int64_t k = 0; k < s->n && status == SPMV_OK; k++)
         mine[k] = l->pieces.row_ptr[k + 1] > l->pieces.row_ptr[k];
-    if (status == SPMV_OK) status = world->by->gather(world->state, mine, (size_t)s->n, s->has);
+    if (status == SPMV_OK) status = ranks->by->gather(ranks->state, mine, (size_t)s->n, s->has);
     if (status == SPMV_OK) status = list_sums(mat, s);
     if (status == SPMV_OK) status = make_matrix(mat, s, &l->pieces);
     free(mine);
-    if (!agreed) status = many_agree(world, status);
+    if (!agreed) status = ranks_agree(ranks, status);
     return status == SPMV_OK ? add_facts(mat, s) : status;
 }
 
-void many_split_free(spmv_many_mat *mat) {
-    many_split *s = &mat->split;
+void ranks_split_free(spmv_ranks_mat *mat) {
+    ranks_split *s = &mat->split;
     spmv_mat_free(s->mat);
-    spmv_rows_give(mat->world->ctx, s->lent.ptr);
-    spmv_rows_give(mat->world->ctx, s->lent.idx);
-    spmv_rows_give(mat->world->ctx, s->lent.values);
-    many_halo_free(&s->sums);
+    spmv_rows_give(mat->ranks->ctx, s->lent.ptr);
+    spmv_rows_give(mat->ranks->ctx, s->lent.idx);
+    spmv_rows_give(mat->ranks->ctx, s->lent.values);
+    ranks_halo_free(&s->sums);
     free(s->row);
     free(s->owner);
     free(s->has);
@@ -117,7 +117,7 @@ void many_split_free(spmv_many_mat *mat) {
 
 /* ---- plans ---------------------------------------------------------------------------------- */
 
-spmv_status many_plan_of_few(spmv_mat *mat, const spmv_plan_opts *opts, spmv_plan **out) {
+spmv_status ranks_plan_of_few(spmv_mat *mat, const spmv_plan_opts *opts, spmv_plan **out) {
     spmv_plan_opts otherwise = *opts;
     const spmv_status status = spmv_plan_create(mat, opts, out);
     if (status != SPMV_E_UNSUITABLE && status != SPMV_E_TOOBIG) return status;
@@ -127,28 +127,29 @@ spmv_status many_plan_of_few(spmv_mat *mat, const spmv_plan_opts *opts, spmv_pla
     return spmv_plan_create(mat, &otherwise, out);
 }
 
-spmv_status many_split_prepare(const spmv_many_mat *mat, const spmv_plan_opts *opts, size_t row,
-                               many_split_plan *p) {
-    const many_split *s = &mat->split;
+spmv_status ranks_split_prepare(const spmv_ranks_mat *mat, const spmv_plan_opts *opts, size_t row,
+                                ranks_split_plan *p) {
+    const ranks_split *s = &mat->split;
     if (!s->n) return SPMV_OK;
     p->own = calloc((size_t)s->n, row);
     p->others = calloc((size_t)s->sums.received + 1, row);
-    if (!p->own || !p->others) return no_memory(mat->world);
-    return s->mat ? many_ctx_failed(mat->world, many_plan_of_few(s->mat, opts, &p->plan)) : SPMV_OK;
+    if (!p->own || !p->others) return no_memory(mat->ranks);
+    return s->mat ? ranks_ctx_failed(mat->ranks, ranks_plan_of_few(s->mat, opts, &p->plan))
+                  : SPMV_OK;
 }
 
-spmv_status many_split_connect(const spmv_many_mat *mat, size_t width, int64_t vectors,
-                               many_split_plan *p) {
-    spmv_world *world = mat->world;
+spmv_status ranks_split_connect(const spmv_ranks_mat *mat, size_t width, int64_t vectors,
+                                ranks_split_plan *p) {
+    spmv_ranks *ranks = mat->ranks;
     if (!mat->split.n) return SPMV_OK;
-    const spmv_need need = many_need(world, &mat->split.sums, width, vectors, p->others);
-    const spmv_status status = world->by->connect(world->state, &need, 0, &p->link);
+    const spmv_need need = ranks_need(ranks, &mat->split.sums, width, vectors, p->others);
+    const spmv_status status = ranks->by->connect(ranks->state, &need, 0, &p->link);
     if (status == SPMV_OK) return status;
-    return many_fail(world, status, "the exchange '%s' cannot prepare %lld sums", world->by->name,
-                     (long long)mat->split.n);
+    return ranks_fail(ranks, status, "the exchange '%s' cannot prepare %lld sums", ranks->by->name,
+                      (long long)mat->split.n);
 }
 
-spmv_status many_split_info(const many_split_plan *p, spmv_plan_facts *sum) {
+spmv_status ranks_split_info(const ranks_split_plan *p, spmv_plan_facts *sum) {
     spmv_plan_facts f = SPMV_OPTS(spmv_plan_facts);
     const spmv_status status = p->plan ? spmv_plan_info(p->plan, &f) : SPMV_OK;
     sum->convert_s += f.convert_s;
@@ -163,33 +164,33 @@ spmv_status many_split_info(const many_split_plan *p, spmv_plan_facts *sum) {
     return status;
 }
 
-void many_split_release(const spmv_many_mat *mat, many_split_plan *p) {
-    if (p->link) mat->world->by->disconnect(p->link);
+void ranks_split_release(const spmv_ranks_mat *mat, ranks_split_plan *p) {
+    if (p->link) mat->ranks->by->disconnect(p->link);
     spmv_plan_free(p->plan);
     free(p->own);
     free(p->others);
 }
 
-spmv_status many_split_multiply(const spmv_many_mat *mat, const many_split_plan *p,
-                                const spmv_call *call) {
+spmv_status ranks_split_multiply(const spmv_ranks_mat *mat, const ranks_split_plan *p,
+                                 const spmv_call *call) {
     if (!p->plan) return SPMV_OK;
-    const spmv_call part = many_call_for_sums(call, p->own);
-    return many_ctx_failed(mat->world, spmv_apply(p->plan, &part, NULL));
+    const spmv_call part = ranks_call_for_sums(call, p->own);
+    return ranks_ctx_failed(mat->ranks, spmv_apply(p->plan, &part, NULL));
 }
 
-spmv_status many_split_start(const spmv_many_mat *mat, const many_split_plan *p, int64_t k,
-                             bool is_right) {
-    const spmv_exchange *by = mat->world->by;
+spmv_status ranks_split_start(const spmv_ranks_mat *mat, const ranks_split_plan *p, int64_t k,
+                              bool is_right) {
+    const spmv_exchange *by = mat->ranks->by;
     return p->link ? by->start(p->link, is_right ? p->own : NULL, k, k) : SPMV_OK;
 }
 
-spmv_status many_split_finish(const spmv_many_mat *mat, const many_split_plan *p) {
-    return p->link ? mat->world->by->finish(p->link) : SPMV_OK;
+spmv_status ranks_split_finish(const spmv_ranks_mat *mat, const ranks_split_plan *p) {
+    return p->link ? mat->ranks->by->finish(p->link) : SPMV_OK;
 }
 
 /* ---- sums ----------------------------------------------------------------------------------- */
 
-spmv_call many_call_for_sums(const spmv_call *call, void *sums) {
+spmv_call ranks_call_for_sums(const spmv_call *call, void *sums) {
     spmv_call part = *call;
     part.y = NULL;
     part.z = sums;
@@ -209,20 +210,20 @@ static inline void add_row(spmv_precision precision, int64_t k, const void *sums
             ((float *)z)[to * ldz + v] += ((const float *)sums)[from * k + v];
 }
 
-void many_listed_add(const spmv_many_mat *mat, const void *sums, spmv_precision precision,
-                     int64_t k, int64_t ldz, void *z) {
+void ranks_listed_add(const spmv_ranks_mat *mat, const void *sums, spmv_precision precision,
+                      int64_t k, int64_t ldz, void *z) {
     for (int64_t r = 0; r < mat->nlisted; r++)
         add_row(precision, k, sums, r, z, mat->listed[r], ldz);
 }
 
 /* The order is that of ranks, whenever their sums have come: a product has the same bits again. */
-void many_split_add(const spmv_many_mat *mat, const many_split_plan *p, spmv_precision precision,
-                    int64_t k, int64_t ldz, void *z) {
-    const many_split *s = &mat->split;
-    const int me = mat->world->rank;
-    const void *others = p->link ? mat->world->by->latest(p->link) : NULL;
+void ranks_split_add(const spmv_ranks_mat *mat, const ranks_split_plan *p, spmv_precision precision,
+                     int64_t k, int64_t ldz, void *z) {
+    const ranks_split *s = &mat->split;
+    const int me = mat->ranks->rank;
+    const void *others = p->link ? mat->ranks->by->latest(p->link) : NULL;
     int64_t next = 0;
-    for (int r = 0; r < mat->world->size; r++)
+    for (int r = 0; r < mat->ranks->size; r++)
         for (int64_t i = 0; i < s->n; i++) {
             if (s->owner[i] != me || !s->has[r * s->n + i]) continue;
             const void *sums = r == me ? p->own : others;

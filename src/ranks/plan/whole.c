@@ -6,27 +6,27 @@
 #include <string.h>
 
 typedef struct parts {
-    const spmv_many_mat *mat;
+    const spmv_ranks_mat *mat;
     spmv_csr_view local, remote; /* remote: of listed rows alone, or empty */
     int64_t *first;              /* [own rows + 1] where the remote part's rows begin */
 } parts;
 
-static spmv_status read_part(spmv_world *world, const spmv_mat *mat, spmv_csr_view *view) {
+static spmv_status read_part(spmv_ranks *ranks, const spmv_mat *mat, spmv_csr_view *view) {
     *view = (spmv_csr_view)SPMV_OPTS(spmv_csr_view);
-    return mat ? many_ctx_failed(world, spmv_mat_rows(mat, view)) : SPMV_OK;
+    return mat ? ranks_ctx_failed(ranks, spmv_mat_rows(mat, view)) : SPMV_OK;
 }
 
 /* Rows that are not listed have no remote entries. */
-static spmv_status read_parts(const spmv_many_mat *mat, parts *p) {
-    spmv_world *world = mat->world;
+static spmv_status read_parts(const spmv_ranks_mat *mat, parts *p) {
+    spmv_ranks *ranks = mat->ranks;
     *p = (parts){.mat = mat};
-    spmv_status status = read_part(world, mat->local, &p->local);
-    if (status == SPMV_OK) status = read_part(world, mat->remote, &p->remote);
+    spmv_status status = read_part(ranks, mat->local, &p->local);
+    if (status == SPMV_OK) status = read_part(ranks, mat->remote, &p->remote);
     if (status != SPMV_OK) return status;
     const int64_t rows = mat->facts.own_rows;
     p->first = malloc(((size_t)rows + 1) * sizeof *p->first);
     if (!p->first)
-        return many_fail(world, SPMV_E_NOMEM, "out of memory for %lld rows", (long long)rows);
+        return ranks_fail(ranks, SPMV_E_NOMEM, "out of memory for %lld rows", (long long)rows);
     for (int64_t i = 0, r = 0; i <= rows; i++) {
         while (mat->listed && r < mat->nlisted && mat->listed[r] < i) r++;
         p->first[i] = mat->remote ? p->remote.row_ptr[mat->listed ? r : i] : 0;
@@ -64,25 +64,25 @@ static void fill_row(const parts *p, int64_t row, int32_t *idx, double *values) 
 
 static void fill_rows(const parts *p, int32_t *idx, double *values) {
     const int64_t rows = p->mat->facts.own_rows;
-#pragma omp parallel for num_threads(spmv_ctx_threads(p->mat->world->ctx))
+#pragma omp parallel for num_threads(spmv_ctx_threads(p->mat->ranks->ctx))
     for (int64_t i = 0; i < rows; i++) fill_row(p, i, idx, values);
 }
 
-static spmv_status merge(const spmv_many_mat *mat, const parts *p, many_part *w) {
-    spmv_world *world = mat->world;
+static spmv_status merge(const spmv_ranks_mat *mat, const parts *p, ranks_part *w) {
+    spmv_ranks *ranks = mat->ranks;
     const int64_t rows = mat->facts.own_rows;
     w->nnz = p->local.nnz + p->remote.nnz;
-    w->ptr = spmv_rows_take(world->ctx, ((size_t)rows + 1) * sizeof *w->ptr);
-    w->idx = spmv_rows_take(world->ctx, ((size_t)w->nnz + 1) * sizeof *w->idx);
-    w->values = spmv_rows_take(world->ctx, ((size_t)w->nnz + 1) * sizeof(double));
+    w->ptr = spmv_rows_take(ranks->ctx, ((size_t)rows + 1) * sizeof *w->ptr);
+    w->idx = spmv_rows_take(ranks->ctx, ((size_t)w->nnz + 1) * sizeof *w->idx);
+    w->values = spmv_rows_take(ranks->ctx, ((size_t)w->nnz + 1) * sizeof(double));
     if (!w->ptr || !w->idx || !w->values)
-        return many_fail(world, SPMV_E_NOMEM, "out of memory for %lld entries", (long long)w->nnz);
+        return ranks_fail(ranks, SPMV_E_NOMEM, "out of memory for %lld entries", (long long)w->nnz);
     for (int64_t i = 0; i <= rows; i++) w->ptr[i] = begin_of(p, i);
     fill_rows(p, w->idx, w->values);
     return SPMV_OK;
 }
 
-static spmv_status merge_parts(spmv_many_mat *mat) {
+static spmv_status merge_parts(spmv_ranks_mat *mat) {
     parts p;
     spmv_status status = read_parts(mat, &p);
     if (status == SPMV_OK) status = merge(mat, &p, &mat->lent_whole);
@@ -90,16 +90,16 @@ static spmv_status merge_parts(spmv_many_mat *mat) {
     return status;
 }
 
-spmv_status many_whole_make(spmv_many_mat *mat) {
+spmv_status ranks_whole_make(spmv_ranks_mat *mat) {
     spmv_status status = mat->whole || mat->lent_whole.ptr ? SPMV_OK : merge_parts(mat);
-    if (status != SPMV_OK) many_part_free(mat->world, &mat->lent_whole);
+    if (status != SPMV_OK) ranks_part_free(mat->ranks, &mat->lent_whole);
     if (status != SPMV_OK || mat->whole) return status;
-    return many_part_matrix(mat->world, &mat->lent_whole, mat->facts.own_rows, mat->facts.cols,
-                            SPMV_F64, SPMV_BORROW | SPMV_SORTED, &mat->whole);
+    return ranks_part_matrix(mat->ranks, &mat->lent_whole, mat->facts.own_rows, mat->facts.cols,
+                             SPMV_F64, SPMV_BORROW | SPMV_SORTED, &mat->whole);
 }
 
 /* Fills new values. */
-static spmv_status fill_values(const spmv_many_mat *mat, const double *given, double *values) {
+static spmv_status fill_values(const spmv_ranks_mat *mat, const double *given, double *values) {
     parts p;
     if (!mat->local) {
         copy_values(values, given, mat->lent_whole.nnz);
@@ -111,26 +111,26 @@ static spmv_status fill_values(const spmv_many_mat *mat, const double *given, do
     return status;
 }
 
-spmv_status many_whole_renew(spmv_many_mat *mat, const double *given) {
-    spmv_world *world = mat->world;
-    many_part *w = &mat->lent_whole;
+spmv_status ranks_whole_renew(spmv_ranks_mat *mat, const double *given) {
+    spmv_ranks *ranks = mat->ranks;
+    ranks_part *w = &mat->lent_whole;
     if (!w->ptr) return SPMV_OK;
-    double *values = spmv_rows_take(world->ctx, ((size_t)w->nnz + 1) * sizeof *values);
+    double *values = spmv_rows_take(ranks->ctx, ((size_t)w->nnz + 1) * sizeof *values);
     spmv_status status = values ? fill_values(mat, given, values)
-                                : many_fail(world, SPMV_E_NOMEM, "out of memory for new values");
+                                : ranks_fail(ranks, SPMV_E_NOMEM, "out of memory for new values");
     if (status == SPMV_OK && mat->whole)
-        status = many_ctx_failed(world, spmv_mat_set_values(mat->whole, values, SPMV_HOST, NULL));
+        status = ranks_ctx_failed(ranks, spmv_mat_set_values(mat->whole, values, SPMV_HOST, NULL));
     if (status == SPMV_OK) {
-        spmv_rows_give(world->ctx, w->values);
+        spmv_rows_give(ranks->ctx, w->values);
         w->values = values;
         values = NULL;
     }
-    spmv_rows_give(world->ctx, values);
+    spmv_rows_give(ranks->ctx, values);
     return status;
 }
 
-void many_whole_free(spmv_many_mat *mat) {
+void ranks_whole_free(spmv_ranks_mat *mat) {
     spmv_mat_free(mat->whole);
-    many_part_free(mat->world, &mat->lent_whole);
+    ranks_part_free(mat->ranks, &mat->lent_whole);
     mat->whole = NULL;
 }

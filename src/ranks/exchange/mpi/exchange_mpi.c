@@ -1,5 +1,5 @@
 /* exchange_mpi.c: the exchange through MPI, of vectors in host memory. It is a library of its own,
- * libspmv_NAME.so, which world.c loads: the rest of the library needs no MPI. Between ranks of one
+ * libspmv_NAME.so, which ranks.c loads: the rest of the library needs no MPI. Between ranks of one
  * host entries of x go through memory that they share (shared.c), and there are no messages. */
 #include "shared.h"
 #include <sched.h>
@@ -30,7 +30,7 @@ typedef struct peers { /* ranks that messages go to, or come from */
 } peers;
 
 typedef struct mpi_link {
-    const ranks *world;
+    const ranks *ranks;
     shared_link *shared; /* with ranks of this host; NULL: messages go to them, too */
     shared_x *shared_x;  /* likewise of all of x, where all ranks are on this host */
     peers from, to;
@@ -114,7 +114,7 @@ static int must_share(const place *mine, const place *all, int n) {
 }
 
 /* Finds out who else is on this host. Where that cannot be known, ranks are taken to share cores,
- * which makes waits longer, and no memory. number: [ranks], the world's to free. */
+ * which makes waits longer, and no memory. number: [ranks], which the caller frees. */
 static void meet_host(ranks *r, int *number) {
     shared_host *host = &r->host;
     place mine = {.rank = r->rank};
@@ -288,7 +288,7 @@ static bool peers_alloc(peers *p, int n) {
 static void list_peers(const mpi_link *link, int n, const int *rank, const int *count, peers *p) {
     int first = 0;
     for (int k = 0; k < n; first += count[k++]) {
-        if (link->shared && link->world->host.number[rank[k]] >= 0) continue;
+        if (link->shared && link->ranks->host.number[rank[k]] >= 0) continue;
         p->rank[p->n] = rank[k];
         p->count[p->n] = count[k];
         p->first[p->n++] = first;
@@ -330,7 +330,7 @@ static mpi_link *link_alloc(const ranks *r, const spmv_need *need, int replicate
     link->width = need->width;
     link->received = need->received;
     link->x_at = malloc(((size_t)halo->nto + 1) * sizeof *link->x_at);
-    link->world = r;
+    link->ranks = r;
     link->replicates = replicates;
     if (peers_alloc(&link->from, halo->nfrom) && peers_alloc(&link->to, halo->nto) && link->x_at)
         return link;
@@ -340,7 +340,7 @@ static mpi_link *link_alloc(const ranks *r, const spmv_need *need, int replicate
 
 /* Says whether there are messages: between hosts, and where memory is not shared. */
 static bool sends_messages(const mpi_link *link) {
-    return !link->shared_x && (!link->shared || link->world->host.n < link->world->size);
+    return !link->shared_x && (!link->shared || link->ranks->host.n < link->ranks->size);
 }
 
 /* Takes memory for what messages carry: entries that are packed, and all of x. */
@@ -400,7 +400,7 @@ static void pack(const mpi_link *link, const char *x, size_t row, size_t apart) 
 
 /* Returns own x with its rows after each other. */
 static const char *own_rows(const mpi_link *link, const char *x, size_t row, size_t apart) {
-    const size_t n = (size_t)link->cols[link->world->rank];
+    const size_t n = (size_t)link->cols[link->ranks->rank];
     if (x && apart == row) return x;
     if (!x) shared_set_nan(link->sent, n * row);
     for (size_t k = 0; x && k < n; k++) memcpy(link->sent + k * row, x + k * apart, row);
@@ -408,7 +408,7 @@ static const char *own_rows(const mpi_link *link, const char *x, size_t row, siz
 }
 
 static spmv_status replicate(mpi_link *link, const void *x, size_t row, size_t apart) {
-    const ranks *r = link->world;
+    const ranks *r = link->ranks;
     CHECK(MPI_Iallgatherv(own_rows(link, x, row, apart), link->cols[r->rank], link->row,
                           link->whole, link->cols, link->first_col, link->row, link->graph,
                           &link->request));
@@ -424,7 +424,7 @@ static void *latest(void *memory) {
 
 static const char *carrier(const void *memory) {
     const mpi_link *link = memory;
-    if (link->world->size == 1) return "";
+    if (link->ranks->size == 1) return "";
     if (!link->shared && !link->shared_x) return "mpi";
     return sends_messages(link) ? "memory+mpi" : "memory";
 }
@@ -456,7 +456,7 @@ static spmv_status finish(void *memory) {
     if (link->shared) shared_finish(link->shared);
     if (link->shared_x) shared_x_finish(link->shared_x);
     if (!sends_messages(link)) return SPMV_OK;
-    const spmv_status status = wait_for(link->world, 1, &link->request);
+    const spmv_status status = wait_for(link->ranks, 1, &link->request);
     if (status != SPMV_OK) return status;
     CHECK(MPI_Type_free(&link->row));
     return SPMV_OK;

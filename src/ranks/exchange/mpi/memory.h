@@ -1,6 +1,6 @@
 /* memory.h: memory that ranks of one host share, and counters in it that they wait for. */
-#ifndef SPMV_MANY_MEMORY_H
-#define SPMV_MANY_MEMORY_H
+#ifndef SPMV_RANKS_MEMORY_H
+#define SPMV_RANKS_MEMORY_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,8 +1,8 @@
 /* shared.h: what ranks of one host give each other of x. Each has an inbox: memory that the others
  * map, where they write what it gets, in the place from which its product reads it. Or all of x is
  * in memory that all of them map. */
-#ifndef SPMV_MANY_SHARED_H
-#define SPMV_MANY_SHARED_H
+#ifndef SPMV_RANKS_SHARED_H
+#define SPMV_RANKS_SHARED_H
 
 #include "ranks/exchange/exchange.h"
 #include <mpi.h>
