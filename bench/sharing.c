@@ -7,7 +7,7 @@
  * takes turns with "auto" that is reproducible. The least samples count.
  * Exit 1 if a product is refused, if being concurrent costs a kernel more than COST of its product,
  * or if the geometric mean of the ratios is over MEAN. */
-#include "core/product.h"
+#include "plan/product.h"
 #include "spmv.h"
 #include "bars.h"
 #include "competitors.h"

@@ -1,5 +1,5 @@
 /* sample.cu: takes the sample of a matrix whose compressed rows are in the GPU's memory: what
- * src/core/sample.c takes of rows in the host's. One kernel gathers everything into one buffer,
+ * src/matrix/sample.c takes of rows in the host's. One kernel gathers everything into one buffer,
  * each part by threads of its own; the host copies what is in it. */
 #include "backend.cuh"
 #include "device.cuh"

@@ -6,7 +6,7 @@
     docs/reference/formats.md  its sections, from the opening comment of every src/formats/NAME/NAME.h
     docs/reference/functions.md    from the headers in include/ (functions.py)
     docs/reference/options.md  from `spmv --help`
-    docs/reference/man/spmv.1  from `spmv --help`, which the option table prints, and src/core/status.def
+    docs/reference/man/spmv.1  from `spmv --help`, which the option table prints, and src/host/status.def
     src/install/spmv.bash, spmv.zsh     from `spmv COMMAND --help`
 
     python3 docs/generate.py [--program ./spmv] [--out FOLDER]    --out: writes below FOLDER instead of below this tree
@@ -193,7 +193,7 @@ def format_section(name):
 
 def formats_page():
     """formats.md with what stands between its marks replaced."""
-    names = re.findall(r"^FORMAT\((\w+)\)", read("src/core/formats.def"), re.M)
+    names = re.findall(r"^FORMAT\((\w+)\)", read("src/host/formats.def"), re.M)
     names.sort(key=lambda name: name != "csr")  # where the example of all drawings is shown
     head, _, rest = read("docs/reference/formats.md").partition(FIRST)
     tail = rest.partition(LAST)[2]
@@ -268,7 +268,7 @@ def exit_part():
              "3": ["some configurations failed"],
              "130": ["stopped by SIGINT, what was measured is kept"],
              "143": ["stopped by SIGTERM, likewise"]}
-    for code, text in re.findall(r'^STATUS\(\w+, (\d+), "(.*)"\)', read("src/core/status.def"),
+    for code, text in re.findall(r'^STATUS\(\w+, (\d+), "(.*)"\)', read("src/host/status.def"),
                                  re.M):
         texts.setdefault(code, []).append(text)
     return "".join(item(code, "; ".join(texts[code])) for code in sorted(texts, key=int))

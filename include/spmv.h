@@ -50,7 +50,7 @@ extern "C" {
 
 #define SPMV_VERSION "0.1.0"
 
-/* Status codes; src/core/status.def gives each its text and the program's exit code. */
+/* Status codes; src/host/status.def gives each its text and the program's exit code. */
 typedef enum spmv_status {
     SPMV_OK = 0,
     SPMV_E_ARG = -1,        /* a wrong argument, an unknown name */

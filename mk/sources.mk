@@ -9,7 +9,7 @@ variants := f64_o32 f64_o64 f32_o32 f32_o64
 
 app_src     := $(wildcard src/app/*.c src/app/*/*.c)
 # What needs an MPI is a library of its own (src/ranks/exchange/build.sh).
-lib_src     := $(filter-out src/app/%,$(wildcard src/*.c src/*/*.c src/core/*/*.c src/ranks/*/*.c \
+lib_src     := $(filter-out src/app/%,$(wildcard src/*.c src/*/*.c src/ranks/*/*.c \
                src/formats/*/features_*.c omp/*.c)) cuda/propose.c cuda/cusparse_library.c
 variant_src := $(filter-out $(lib_src),$(wildcard src/formats/*/*.c omp/*/*.c))
 cuda_src         := $(wildcard cuda/*.cu)

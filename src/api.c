@@ -1,5 +1,5 @@
 /* api.c: matrices and plans from what a caller hands over: check arguments, then call the parts. */
-#include "core/internal.h"
+#include "host/internal.h"
 #include "generate/generate.h"
 #include "io/io.h"
 #include "spmv_pieces.h"

@@ -52,7 +52,7 @@ def paths(*pattern):
 def main():
     tune = paths("tune", "*.[ch]")
     features = paths("formats", "*", "features_*.c") + paths("formats", "sampled_*.h")
-    others = ["src/core/sample.c", "src/measure/spot_check.c", "src/measure/warm_up.c"]
+    others = ["src/matrix/sample.c", "src/measure/spot_check.c", "src/measure/warm_up.c"]
     models = ["cuda/propose.c", "cuda/cost.def", "omp/propose.c", "omp/cost.def"]
     lines = {path: read(path).count("\n") for path in tune + features + others + models}
     for path in models:

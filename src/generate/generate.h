@@ -9,7 +9,7 @@
 #ifndef SPMV_GENERATE_H
 #define SPMV_GENERATE_H
 
-#include "core/internal.h"
+#include "host/internal.h"
 
 /* spec: without the "gen:"; values: NULL or as in spmv_load_opts. The entries are sorted, distinct
  * and the same bits for any number of threads. */

@@ -3,7 +3,7 @@
 #ifndef SPMV_IO_H
 #define SPMV_IO_H
 
-#include "core/internal.h"
+#include "host/internal.h"
 #include <pthread.h>
 #include <stdatomic.h>
 

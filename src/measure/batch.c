@@ -1,6 +1,6 @@
 /* batch.c: products back to back under one clock: recorded once and replayed where launching costs
  * host time, else launched in a loop. */
-#include "core/product.h"
+#include "plan/product.h"
 #include <stdio.h>
 #include <stdlib.h>
 

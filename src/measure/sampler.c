@@ -1,7 +1,7 @@
 /* sampler.c: one product, once for the check and many times for the clock. Conversions and
  * transfers are outside. */
 #include "sampler.h"
-#include "core/internal.h"
+#include "host/internal.h"
 #include <math.h>
 #include <stdlib.h>
 

@@ -3,7 +3,7 @@
  * nothing: it finds a kernel that is wrong on this matrix, but maybe not one that is wrong in a
  * single row; spmv run verifies all rows. On a GPU y would have to be fetched, which takes as long
  * as several products. */
-#include "core/internal.h"
+#include "host/internal.h"
 #include "sampler.h"
 #include <float.h>
 #include <math.h>

@@ -3,7 +3,7 @@
 #ifndef SPMV_TUNE_H
 #define SPMV_TUNE_H
 
-#include "core/internal.h"
+#include "host/internal.h"
 #include "spmv_sample.h"
 
 /* Fills in all features that the readers (SPMV_FOR_...) look at, except cache and evicted, which

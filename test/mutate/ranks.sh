@@ -7,7 +7,7 @@ shift 2
 flags='-std=gnu11 -O1 -g -fsanitize=address -fopenmp -D_GNU_SOURCE -Iinclude -Isrc'
 cc=$(command -v ccache || true)
 mkdir -p "$objects"
-for file in $(find src/ranks -name "*.c" -not -path "*/mpi/*") src/core/environment.c; do $cc gcc $flags -include test/ranks/scarce.h -c "$file" -o "$objects/$(basename "$file" .c).o"; done
+for file in $(find src/ranks -name "*.c" -not -path "*/mpi/*") src/host/environment.c; do $cc gcc $flags -include test/ranks/scarce.h -c "$file" -o "$objects/$(basename "$file" .c).o"; done
 sh test/ranks/texts.sh "$objects"
 sh src/ranks/exchange/build.sh "$built"
 mpicc.openmpi $flags test/ranks/ranks.c "$objects"/*.o -o "$built/ranks_mutate" -rdynamic -L"$built" -lspmv -Wl,-rpath,'$ORIGIN' -lm

@@ -61,7 +61,7 @@ class Generated(unittest.TestCase):
         least, formats = map(int, re.search(r"more than (\d+) kernels on more than (\d+) formats", " ".join(text_of(ROOT / "README.md").split())).groups())
         own = kernels.count("<a id=") - len(re.findall(r"^\[`(?:omp|cuda)/peers/", kernels, re.M))
         self.assertTrue(least < own <= least + 10, f"README: there are {own} kernels of ours")
-        there = len(re.findall(r"^FORMAT\(", text_of(ROOT / "src/core/formats.def"), re.M))
+        there = len(re.findall(r"^FORMAT\(", text_of(ROOT / "src/host/formats.def"), re.M))
         self.assertTrue(formats < there <= formats + 10, f"README: there are {there} formats")
         fields = re.findall(r'^FIELD\(\w+, \w+, "(.*?)"', text_of(ROOT / "src/app/record/record.def"), re.M)
         self.assertGreater(len(fields), 100)

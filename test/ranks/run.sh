@@ -17,7 +17,7 @@ case $built in *-san) sanitize="-fsanitize=${SAN:?} -fno-omit-frame-pointer" ;; 
 small=false
 [ -z "$sanitize" ] || [ -z "${FEW:-}" ] || small=true
 flags="-std=gnu11 -O1 -g $sanitize -fopenmp -Wall -Wextra -Wshadow -Wno-stringop-overflow -Wno-stringop-overread -D_GNU_SOURCE -Iinclude -Isrc"
-alone='-rdynamic src/core/environment.c' # of a program with src/ranks: what that calls and libspmv.so does not define for others
+alone='-rdynamic src/host/environment.c' # of a program with src/ranks: what that calls and libspmv.so does not define for others
 passed=0 failed=0 skipped=0 ran=false
 number() { sed -n "s/^\([0-9]*\) passed, \([0-9]*\) failed\$/\\$1/p" "$work/said"; } # 1: passed, 2: failed
 # run MPI RANKS WORDS...: what the program, ranks_MPI or ranks_$special, says and counts goes to $work/said.

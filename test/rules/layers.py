@@ -16,7 +16,7 @@ INCLUDES = {"app": "measure ranks", "api": "core io generate tune", "tune": "cor
 CALLS = {"app": "api core generate measure ranks", "api": "core io generate tune", "tune": "core measure wisdom",
          "wisdom": "core", "measure": "core", "io": "core", "generate": "core", "core": "", "formats": "core",
          "omp": "core formats", "cuda": "core formats", "bindings": "api core", "ranks": "api core io generate"}
-NAMES_BACKENDS = ("src/core/registry.c", "src/app/main.c")  # the tables; which backend is the build's
+NAMES_BACKENDS = ("src/host/registry.c", "src/app/main.c")  # the tables; which backend is the build's
 FOLDERS = ("src", "omp", "cuda", "include", "tables/report")
 
 

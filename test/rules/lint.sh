@@ -44,7 +44,7 @@ for folder in omp cuda; do
 done
 for f in src/formats/*/format_*.c; do
     name=$(basename "${f%.c}" | sed s/format_//)
-    grep -q "^FORMAT($name)" src/core/formats.def || breach "$f has no line FORMAT($name) in src/core/formats.def"
+    grep -q "^FORMAT($name)" src/host/formats.def || breach "$f has no line FORMAT($name) in src/host/formats.def"
 done
 
 for f in $(ls cuda/*/build_*.cu); do

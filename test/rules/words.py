@@ -11,7 +11,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 EVERYWHERE = ("src/", "omp/", "cuda/", "include/", "test/", "bench/", "tables/report/", "docs/", "README.md", "CONTRIBUTING.md", "Makefile",
               "log/reference/README.md")
 KERNELS = ("omp/", "cuda/", "src/formats/")
-TUNER = ("src/tune/", "src/measure/", "src/formats/", "src/wisdom/", "src/app/", "src/core/", "include/",
+TUNER = ("src/tune/", "src/measure/", "src/formats/", "src/wisdom/", "src/app/", "src/host/", "src/matrix/", "src/plan/", "src/values/",
+         "include/",
          "omp/propose.c", "cuda/propose.c", "test/", "tables/report/", "docs/")
 WORDS = (
     (r"contests?|contenders?", "trials, candidate", EVERYWHERE),
@@ -28,7 +29,7 @@ WORDS = (
     (r"stretch(?:es)?", "share, chunk, segment", KERNELS),
     (r"pieces?|tasks?", "share (of a thread), chunk (taken dynamically), segment (of a row)", KERNELS),
     (r"fallbacks?", "default", EVERYWHERE),
-    (r"woven|mirrored_slices|narrow_lanes|packed_\w+|local_block", "today's names: src/core/formats.def", EVERYWHERE),
+    (r"woven|mirrored_slices|narrow_lanes|packed_\w+|local_block", "today's names: src/host/formats.def", EVERYWHERE),
     (r"(?:entries|bytes|products?) a (?:row|file|kernel|second|product|matrix)|a file a kernel", "per", EVERYWHERE),
     (r"(?:warp|lane|thread|number|byte|bit|step|word|cursor|register|vector)s? an? (?:slice|row|step|thread|column|strip|block|word|"
      r"segment)", "per", EVERYWHERE),

@@ -1,6 +1,6 @@
 /* test_kernels_in_turn.c: plans that live beside each other and products that follow each other:
  * sharing a matrix, waiting for the product in front, giving memory back. */
-#include "core/product.h"
+#include "plan/product.h"
 #include "kernels.h"
 
 /* Plans of every kernel live at once on one matrix, host and device taking turns, and are freed in

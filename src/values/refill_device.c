@@ -1,6 +1,6 @@
 /* refill_device.c: other values for what devices have of the stores of a matrix. */
-#include "core/source.h"
-#include "core/values/values.h"
+#include "matrix/source.h"
+#include "values.h"
 
 /* ---- other values for them ------------------------------------------------------------------- */
 

@@ -1,5 +1,5 @@
 /* matrix.c: makes a matrix from entries in memory, and frees it. */
-#include "internal.h"
+#include "host/internal.h"
 #include "source.h"
 #include "values/values.h"
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* origin.c: which of the given values make the values of the canonical CSR: its entries are in the
  * order of rows, mirrored ones stand twice, and duplicates are sums. */
-#include "core/turn.h"
-#include "core/values/values.h"
+#include "turn.h"
+#include "values/values.h"
 #include <math.h>
 #include <stdlib.h>
 

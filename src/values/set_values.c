@@ -1,8 +1,8 @@
 /* set_values.c: spmv_mat_set_values brings other values from the order in which they were given to
  * that of the canonical CSR, and into the store of every plan. Whatever may refuse them is asked
  * before anything is written. */
-#include "core/source.h"
-#include "core/values/values.h"
+#include "matrix/source.h"
+#include "values.h"
 #include <math.h>
 
 /* ---- who may refuse -------------------------------------------------------------------------- */

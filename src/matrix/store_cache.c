@@ -1,6 +1,6 @@
 /* store_cache.c: the stores of a matrix: which there are, whether one more fits, and building it on
  * the host or on the device that wants it. */
-#include "internal.h"
+#include "host/internal.h"
 #include <stdio.h>
 #include <stdlib.h>
 

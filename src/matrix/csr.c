@@ -1,6 +1,6 @@
 /* csr.c: entries as a file holds them, and the canonical CSR of a matrix. The entries become
  * compressed rows, from which every format is built: N formats need N converters, not N squared. */
-#include "internal.h"
+#include "host/internal.h"
 #include <math.h>
 #include <omp.h>
 #include <stdlib.h>

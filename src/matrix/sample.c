@@ -2,7 +2,7 @@
  * matrix: row_ptr is read at no more than 2,048 slices of 32 rows, and the entries of no more than
  * 32 of these, up to 64 per row: about 16,000 entries; a quick sample takes fewer. Slices are
  * evenly spaced. */
-#include "internal.h"
+#include "host/internal.h"
 #include "spmv_sample.h"
 #include <math.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
  *
  * They go from where they were given to the canonical CSR and to a store in chunks of rows: the
  * store gets them from the nearest cache, and the CSR, which nobody reads soon, past it. */
-#include "core/values/values.h"
+#include "values.h"
 #ifdef __x86_64__
 #include <emmintrin.h>
 #endif

@@ -1,6 +1,6 @@
 /* live.c: a matrix of arrays that may change between two products: it is these arrays, and its
  * plans multiply with them as they are. */
-#include "internal.h"
+#include "host/internal.h"
 #include <stdlib.h>
 
 spmv_status spmv_live_refuse(spmv_mat *mat) {

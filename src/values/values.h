@@ -4,7 +4,7 @@
 #ifndef SPMV_VALUES_H
 #define SPMV_VALUES_H
 
-#include "core/internal.h"
+#include "host/internal.h"
 
 typedef struct spmv_given { /* values in the order of the entries */
     const void *values;
