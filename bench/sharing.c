@@ -7,10 +7,12 @@
  * takes turns with "auto" that is reproducible. The least samples count.
  * Exit 1 if a product is refused, if being concurrent costs a kernel more than COST of its product,
  * or if the geometric mean of the ratios is over MEAN. */
-#include "plan/product.h"
-#include "spmv.h"
 #include "bars.h"
 #include "competitors.h"
+#include "host/context.h"
+#include "matrix/matrix.h"
+#include "plan/product.h"
+#include "spmv.h"
 #include <math.h>
 #include <pthread.h>
 #include <stdio.h>

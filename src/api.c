@@ -1,7 +1,14 @@
 /* api.c: matrices and plans from what a caller hands over: check arguments, then call the parts. */
-#include "host/internal.h"
 #include "generate/generate.h"
+#include "host/clock.h"
+#include "host/context.h"
+#include "host/host.h"
 #include "io/io.h"
+#include "matrix/live.h"
+#include "matrix/matrix.h"
+#include "matrix/transpose.h"
+#include "plan/plan.h"
+#include "spmv_environment.h"
 #include "spmv_pieces.h"
 #include "tune/tune.h"
 #include <dirent.h>

@@ -1,6 +1,10 @@
 /* generate.c: gen:NAME:ARGS: reads the spec, then makes rows, all of them or some, in two parallel
  * passes: count, fill. */
 #include "generate.h"
+#include "host/context.h"
+#include "host/host.h"
+#include "matrix/csr.h"
+#include "matrix/matrix.h"
 #include "spmv_pieces.h"
 #include <omp.h>
 #include <stdio.h>

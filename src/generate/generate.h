@@ -9,7 +9,8 @@
 #ifndef SPMV_GENERATE_H
 #define SPMV_GENERATE_H
 
-#include "host/internal.h"
+#include "host/context.h"
+#include "matrix/csr.h"
 
 /* spec: without the "gen:"; values: NULL or as in spmv_load_opts. The entries are sorted, distinct
  * and the same bits for any number of threads. */

@@ -1,5 +1,6 @@
 /* generate_args.c: the arguments of gen:NAME:ARGS, read and refused. */
 #include "generate.h"
+#include "spmv_helpers.h"
 #include <stdarg.h>
 #include <stdio.h>
 

@@ -1,5 +1,6 @@
 /* generate_graphs.c: irregular classes: mesh, street network, R-MAT, power law. */
 #include "generate.h"
+#include "host/context.h"
 #include <math.h>
 
 /* ---- mesh ----------------------------------------------------------------------------------- */

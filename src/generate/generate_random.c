@@ -1,5 +1,7 @@
 /* generate_random.c: tools for random rows, and the classes made of uniform samples. */
 #include "generate.h"
+#include "spmv_helpers.h"
+#include <math.h>
 
 /* ---- integers ------------------------------------------------------------------------------- */
 

@@ -6,6 +6,7 @@
  * least power of two whose shortest row is not too short; base makes the sum of the lengths right,
  * extra the sum of their squares. Columns are drawn evenly, near the diagonal or anywhere. */
 #include "generate.h"
+#include "host/context.h"
 #include <math.h>
 
 enum {

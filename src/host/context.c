@@ -1,5 +1,7 @@
 /* context.c: a context: its backends' devices, opened when first needed. */
-#include "internal.h"
+#include "context.h"
+#include "host.h"
+#include "spmv_environment.h"
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -1,5 +1,7 @@
 /* host.c: what this process may use of the host: threads, memory, the last-level cache. */
-#include "internal.h"
+#include "clock.h"
+#include "context.h"
+#include "host.h"
 #include <ctype.h>
 #include <dlfcn.h>
 #include <errno.h>

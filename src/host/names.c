@@ -1,6 +1,6 @@
 /* names.c: finds kernels by name. A name matches exactly or as a glob, never by prefix: a misspelt
  * name must not run another kernel. */
-#include "internal.h"
+#include "context.h"
 #include <fnmatch.h>
 #include <stdio.h>
 

@@ -1,5 +1,5 @@
 /* status.c: what a status means, and the text of the last failure. */
-#include "internal.h"
+#include "context.h"
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>

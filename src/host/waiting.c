@@ -9,8 +9,10 @@
  * whether libgomp has more threads than processors: then its threads spin 100 times, about 3 us,
  * and sleep (libgomp's manual, GOMP_SPINCOUNT). So a helper thread gets a team of its own, large
  * enough for that, which sleeps as long as the helper does. */
+#include "context.h"
+#include "host.h"
+#include "spmv_environment.h"
 #include "spmv_waiting.h"
-#include "internal.h"
 #include <fcntl.h>
 #include <omp.h>
 #include <pthread.h>

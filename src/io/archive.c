@@ -9,7 +9,9 @@
  * archive is chosen from by its entries' names alone: when the entry that bears the archive's name
  * has not come first, the others have been skipped, and when there is none the archive is read a
  * second time up to its only .mtx. */
+#include "host/context.h"
 #include "io.h"
+#include "spmv_host.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

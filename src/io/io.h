@@ -3,7 +3,8 @@
 #ifndef SPMV_IO_H
 #define SPMV_IO_H
 
-#include "host/internal.h"
+#include "host/context.h"
+#include "matrix/csr.h"
 #include <pthread.h>
 #include <stdatomic.h>
 

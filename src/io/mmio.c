@@ -6,6 +6,8 @@
  * read, not mapped, since a mapped file that is cut short meanwhile kills the process. Text that
  * comes from a pipe or a decompressor is read under a lock: while one thread decompresses, the
  * others parse. */
+#include "host/context.h"
+#include "matrix/csr.h"
 #include "mmio.h"
 #include <errno.h>
 #include <fcntl.h>

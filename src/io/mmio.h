@@ -4,7 +4,9 @@
 #ifndef SPMV_MMIO_H
 #define SPMV_MMIO_H
 
+#include "host/context.h"
 #include "io.h"
+#include "matrix/csr.h"
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdatomic.h>

@@ -1,6 +1,7 @@
 /* mmio_lines.c: lines of a Matrix Market file to entries. The fast path of a line knows only the
  * commonest spelling; everything else, errors included, is for read_odd_line, the only place that
  * decides what is legal. */
+#include "host/context.h"
 #include "mmio.h"
 #include <float.h>
 #include <inttypes.h>

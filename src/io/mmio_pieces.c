@@ -2,6 +2,7 @@
  * pieces of the text into entries, which it keeps in chunks, one for each block of the text. How
  * many entries and lines stand before a piece it is told afterwards, when others have counted
  * theirs. */
+#include "host/context.h"
 #include "mmio.h"
 #include "spmv_pieces.h"
 #include <errno.h>

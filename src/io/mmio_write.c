@@ -1,5 +1,7 @@
 /* mmio_write.c: writing Matrix Market and raw files: threads format batches, which are written in
  * order. */
+#include "host/context.h"
+#include "host/host.h"
 #include "mmio.h"
 #include "whole_file.h"
 #include <errno.h>

@@ -2,7 +2,14 @@
  * look at everything counts what could be wrong, in loops that the compiler makes vector
  * instructions of; only if something is, the entries are gone through one by one for the first.
  * Lines are the rows, or with by_columns the columns; places are where their entries lie. */
+#include "csr.h"
+#include "host/clock.h"
+#include "host/context.h"
+#include "host/host.h"
+#include "live.h"
+#include "matrix.h"
 #include "source.h"
+#include "spmv_environment.h"
 #include "turn.h"
 #include <math.h>
 #include <stdio.h>

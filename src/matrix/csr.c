@@ -1,6 +1,9 @@
 /* csr.c: entries as a file holds them, and the canonical CSR of a matrix. The entries become
  * compressed rows, from which every format is built: N formats need N converters, not N squared. */
-#include "host/internal.h"
+#include "csr.h"
+#include "host/context.h"
+#include "spmv_host.h"
+#include "spmv_sum.h"
 #include <math.h>
 #include <omp.h>
 #include <stdlib.h>

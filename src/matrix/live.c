@@ -1,6 +1,10 @@
 /* live.c: a matrix of arrays that may change between two products: it is these arrays, and its
  * plans multiply with them as they are. */
-#include "host/internal.h"
+#include "csr.h"
+#include "host/context.h"
+#include "live.h"
+#include "matrix.h"
+#include "stored.h"
 #include <stdlib.h>
 
 spmv_status spmv_live_refuse(spmv_mat *mat) {

@@ -1,7 +1,13 @@
 /* matrix.c: makes a matrix from entries in memory, and frees it. */
-#include "host/internal.h"
+#include "csr.h"
+#include "host/clock.h"
+#include "host/context.h"
+#include "host/host.h"
+#include "matrix.h"
+#include "origin.h"
 #include "source.h"
-#include "values/values.h"
+#include "spmv_environment.h"
+#include "stored.h"
 #include <stdlib.h>
 
 spmv_status spmv_mat_new(spmv_ctx *ctx, spmv_mat **out) {

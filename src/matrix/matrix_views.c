@@ -1,4 +1,9 @@
 /* matrix_views.c: views of a matrix: borrowed arrays, and its numbers. */
+#include "csr.h"
+#include "host/context.h"
+#include "host/host.h"
+#include "matrix.h"
+#include "spmv_environment.h"
 #include "turn.h"
 
 spmv_status spmv_mat_bring(const spmv_mat *mat) {

@@ -2,8 +2,12 @@
  * matrix: row_ptr is read at no more than 2,048 slices of 32 rows, and the entries of no more than
  * 32 of these, up to 64 per row: about 16,000 entries; a quick sample takes fewer. Slices are
  * evenly spaced. */
-#include "host/internal.h"
+#include "csr.h"
+#include "host/context.h"
+#include "matrix.h"
+#include "sampling.h"
 #include "spmv_sample.h"
+#include "stored.h"
 #include <math.h>
 #include <stdlib.h>
 

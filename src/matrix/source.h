@@ -3,7 +3,7 @@
 #ifndef SPMV_SOURCE_H
 #define SPMV_SOURCE_H
 
-#include "host/internal.h"
+#include "matrix/stored.h"
 
 /* Makes the empty matrix of arrays in the device's memory, which were checked but for their
  * content. mat->source is NULL afterwards: the host has to look at them, since they are not what

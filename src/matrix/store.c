@@ -1,6 +1,7 @@
 /* store.c: the memory of all formats. A store lists its arrays, so sizing, uploading and
  * freeing are loops here and no format has code for them. */
-#include "host/internal.h"
+#include "host/context.h"
+#include "stored.h"
 #include <stdlib.h>
 
 /* The pointer is read and written as bytes, since its type in the format struct is not void *. */

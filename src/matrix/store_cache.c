@@ -1,6 +1,10 @@
 /* store_cache.c: the stores of a matrix: which there are, whether one more fits, and building it on
  * the host or on the device that wants it. */
-#include "host/internal.h"
+#include "host/clock.h"
+#include "host/context.h"
+#include "host/host.h"
+#include "matrix.h"
+#include "stored.h"
 #include <stdio.h>
 #include <stdlib.h>
 

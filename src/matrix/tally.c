@@ -1,8 +1,11 @@
 /* tally.c: the numbers that are said of a matrix's rows, of which those of several ranges of rows
  * can be put together. Squares are summed as integers, and the hash is a sum over rows: both are
  * the same however the rows are divided, among threads or processes. */
-#include "host/internal.h"
+#include "csr.h"
+#include "host/context.h"
+#include "host/host.h"
 #include "spmv_pieces.h"
+#include <math.h>
 #include <stdio.h>
 #include <sys/resource.h>
 #include <unistd.h>

@@ -1,8 +1,12 @@
 /* transpose.c: the transpose of a matrix, which the matrix owns: a matrix like any other, made of
  * the compressed rows read as columns when a plan first needs it. */
+#include "csr.h"
+#include "matrix.h"
+#include "origin.h"
 #include "source.h"
+#include "stored.h"
+#include "transpose.h"
 #include "turn.h"
-#include "values/values.h"
 #include <stdlib.h>
 
 /* ---- the rows of a transpose ----------------------------------------------------------------- */

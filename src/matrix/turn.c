@@ -1,5 +1,7 @@
 /* turn.c: compressed lines, rows or columns, read across: by a counting sort, they become lines of
  * the other kind. The order is the same whatever the number of threads. */
+#include "host/context.h"
+#include "host/host.h"
 #include "turn.h"
 
 typedef struct counting { /* threads have parts of the lines each */

@@ -2,7 +2,7 @@
 #ifndef SPMV_TURN_H
 #define SPMV_TURN_H
 
-#include "host/internal.h"
+#include "matrix/csr.h"
 
 /* Lines are rows and places columns, or the other way round. */
 typedef struct spmv_turn {

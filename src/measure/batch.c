@@ -1,6 +1,10 @@
 /* batch.c: products back to back under one clock: recorded once and replayed where launching costs
  * host time, else launched in a loop. */
+#include "host/context.h"
+#include "matrix/stored.h"
+#include "plan/plan.h"
 #include "plan/product.h"
+#include "spmv_environment.h"
 #include <stdio.h>
 #include <stdlib.h>
 

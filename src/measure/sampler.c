@@ -1,7 +1,8 @@
 /* sampler.c: one product, once for the check and many times for the clock. Conversions and
  * transfers are outside. */
+#include "host/clock.h"
+#include "matrix/stored.h"
 #include "sampler.h"
-#include "host/internal.h"
 #include <math.h>
 #include <stdlib.h>
 

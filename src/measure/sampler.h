@@ -15,6 +15,7 @@
 #ifndef SPMV_SAMPLER_H
 #define SPMV_SAMPLER_H
 
+#include "matrix/matrix.h"
 #include "spmv_bench.h"
 #include "spmv_kernel.h"
 #include "statistics.h"

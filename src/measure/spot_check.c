@@ -3,7 +3,8 @@
  * nothing: it finds a kernel that is wrong on this matrix, but maybe not one that is wrong in a
  * single row; spmv run verifies all rows. On a GPU y would have to be fetched, which takes as long
  * as several products. */
-#include "host/internal.h"
+#include "matrix/csr.h"
+#include "matrix/matrix.h"
 #include "sampler.h"
 #include <float.h>
 #include <math.h>

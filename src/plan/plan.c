@@ -1,5 +1,12 @@
 /* plan.c: a plan: a kernel, a store and parameters, ready to multiply. */
+#include "host/clock.h"
+#include "host/context.h"
+#include "matrix/live.h"
+#include "matrix/matrix.h"
+#include "matrix/stored.h"
+#include "plan.h"
 #include "product.h"
+#include "spmv_environment.h"
 #include "values/values.h"
 #include <stdio.h>
 #include <stdlib.h>

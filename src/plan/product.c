@@ -1,9 +1,15 @@
 /* product.c: the one door through which every product runs: of callers, samples and trials. It
  * alone knows of several vectors, their layouts and leading dimensions, and of transposes: a kernel
  * that says no more multiplies one contiguous vector. */
+#include "host/context.h"
+#include "host/host.h"
+#include "matrix/stored.h"
+#include "plan.h"
 #include "product.h"
+#include <math.h>
 #include <sched.h>
 #include <stdlib.h>
+#include <time.h>
 
 /* ---- where numbers lie ----------------------------------------------------------------------- */
 

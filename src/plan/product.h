@@ -2,7 +2,7 @@
 #ifndef SPMV_PRODUCT_H
 #define SPMV_PRODUCT_H
 
-#include "host/internal.h"
+#include "matrix/matrix.h"
 
 /* Returns the factor of a plan's matrix in a product by op: the transpose of a skew-symmetric one
  * is its negative, and a plan of the matrix itself multiplies by it. */

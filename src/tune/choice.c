@@ -2,6 +2,13 @@
  * what a product and the set-up should take; those that could pay are built and timed against the
  * baseline kernel, as long as the budget lasts. If products are too few to pay for trials, or their
  * number is unknown, the prediction decides. */
+#include "host/clock.h"
+#include "host/context.h"
+#include "matrix/csr.h"
+#include "matrix/matrix.h"
+#include "matrix/sampling.h"
+#include "matrix/stored.h"
+#include "plan/plan.h"
 #include "trials.h"
 #include "wisdom/wisdom.h"
 #include <math.h>

@@ -1,6 +1,9 @@
 /* features.c: the features of a matrix that "auto" goes by: what its statistics say, what a sample
  * shows of x, and what each format makes of the sample (look and features of spmv_format). They are
  * the same for any number of threads. */
+#include "host/context.h"
+#include "matrix/matrix.h"
+#include "matrix/sampling.h"
 #include "tune.h"
 #include <stdlib.h>
 

@@ -7,6 +7,8 @@
  * again and again, so that threads never sleep, but a caller who does something in between wakes
  * them each time. There all threads have to be faster by a quarter; and beside other processes,
  * where they sleep at once, it has one thread. */
+#include "matrix/matrix.h"
+#include "plan/plan.h"
 #include "trials.h"
 #include <math.h>
 #include <stdio.h>

@@ -3,6 +3,8 @@
 #ifndef SPMV_TRIALS_H
 #define SPMV_TRIALS_H
 
+#include "matrix/matrix.h"
+#include "matrix/stored.h"
 #include "measure/sampler.h"
 #include "tune.h"
 

@@ -3,7 +3,8 @@
 #ifndef SPMV_TUNE_H
 #define SPMV_TUNE_H
 
-#include "host/internal.h"
+#include "matrix/matrix.h"
+#include "matrix/sampling.h"
 #include "spmv_sample.h"
 
 /* Fills in all features that the readers (SPMV_FOR_...) look at, except cache and evicted, which

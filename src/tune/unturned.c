@@ -1,5 +1,8 @@
 /* unturned.c: what "auto" takes for few products by the transpose: a kernel that multiplies so with
  * the rows that the matrix has, since turning them takes longer than these products. */
+#include "host/context.h"
+#include "matrix/matrix.h"
+#include "plan/plan.h"
 #include "tune.h"
 #include <stdio.h>
 #include <stdlib.h>

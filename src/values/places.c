@@ -2,6 +2,12 @@
  * has a list that says which given value each of its places holds: so values go there in one step,
  * in which nothing else is read or written. The rows of both matrices get them when somebody asks
  * for these. */
+#include "host/context.h"
+#include "host/host.h"
+#include "matrix/csr.h"
+#include "matrix/matrix.h"
+#include "matrix/stored.h"
+#include "matrix/transpose.h"
 #include "values.h"
 #include <math.h>
 #include <stdlib.h>

@@ -1,5 +1,8 @@
 /* refill_device.c: other values for what devices have of the stores of a matrix. */
+#include "host/context.h"
+#include "matrix/matrix.h"
 #include "matrix/source.h"
+#include "matrix/stored.h"
 #include "values.h"
 
 /* ---- other values for them ------------------------------------------------------------------- */

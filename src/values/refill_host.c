@@ -2,6 +2,10 @@
  *
  * They go from where they were given to the canonical CSR and to a store in chunks of rows: the
  * store gets them from the nearest cache, and the CSR, which nobody reads soon, past it. */
+#include "matrix/csr.h"
+#include "matrix/matrix.h"
+#include "matrix/origin.h"
+#include "matrix/stored.h"
 #include "values.h"
 #ifdef __x86_64__
 #include <emmintrin.h>

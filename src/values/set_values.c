@@ -1,7 +1,16 @@
 /* set_values.c: spmv_mat_set_values brings other values from the order in which they were given to
  * that of the canonical CSR, and into the store of every plan. Whatever may refuse them is asked
  * before anything is written. */
+#include "host/context.h"
+#include "host/host.h"
+#include "matrix/csr.h"
+#include "matrix/live.h"
+#include "matrix/matrix.h"
+#include "matrix/origin.h"
 #include "matrix/source.h"
+#include "matrix/stored.h"
+#include "matrix/transpose.h"
+#include "spmv_environment.h"
 #include "values.h"
 #include <math.h>
 

@@ -4,41 +4,28 @@
 #ifndef SPMV_VALUES_H
 #define SPMV_VALUES_H
 
-#include "host/internal.h"
+#include "matrix/origin.h"
+#include "matrix/stored.h"
 
-typedef struct spmv_given { /* values in the order of the entries */
-    const void *values;
-    spmv_precision precision;
-    const uint32_t *from; /* the entries' values are values[from[0]], ...; NULL: values[0], ... */
-    bool stay; /* in host memory, if the matrix borrows its values: it borrows these, then */
-} spmv_given;
-
-/* ---- set_values.c: who may refuse ------------------------------------------------------------ */
+/* ---- set_values.c ---------------------------------------------------------------------------- */
 
 /* Says whether other values can be written into what the plan made; SPMV_E_UNSUITABLE: not, or not
  * into its store. */
 bool spmv_plan_refills(const spmv_plan *plan);
 spmv_status spmv_plan_takes_values(const spmv_plan *plan);
 
-/* ---- origin.c: which of the given values make those of the canonical CSR --------------------- */
+/* ---- origin.c -------------------------------------------------------------------------------- */
 
-struct spmv_origin {
-    uint32_t *entry; /* those given, mirrored ones too, in the order of the canonical CSR */
-    uint32_t
-        *first; /* [nnz + 1] into entry: of duplicates there are several; NULL: there are none */
-};
 /* Finds mat->origin when it is first needed, of entries that were not given in the order of the
  * canonical CSR. */
 spmv_status spmv_origin_find(spmv_mat *mat, int threads);
-void spmv_origin_free(spmv_ctx *ctx, struct spmv_origin *origin);
-size_t spmv_origin_bytes(const spmv_mat *mat);
 /* Writes values in the order of the canonical CSR; returns how many sums of duplicates no double
  * can hold. */
 int64_t spmv_origin_arrange(const spmv_mat *mat, const spmv_given *g, int threads, double *out);
 
 /* ---- refill_host.c --------------------------------------------------------------------------- */
 
-/* Copies the first n entries' as f64, in the order in which they were given. */
+/* Copies the first n entries' values as f64, in the order in which they were given. */
 void spmv_widen(const spmv_given *given, int64_t n, int threads, double *out);
 /* Writes A's values into a store that the host has. */
 void spmv_refill_one(const spmv_csr *A, int threads, const spmv_stored *s);
@@ -46,7 +33,7 @@ void spmv_refill_one(const spmv_csr *A, int threads, const spmv_stored *s);
  * into all stores in host memory. */
 void spmv_refill_here(const spmv_mat *mat, const spmv_given *given, int threads);
 
-/* ---- places.c: values that go where they are multiplied, from where they were given -------- */
+/* ---- places.c -------------------------------------------------------------------------------- */
 
 /* Says whether those of all plans of mat's transpose can, so that nothing can refuse them. */
 bool spmv_places_fit(const spmv_mat *mat);
@@ -60,17 +47,6 @@ const spmv_stored *spmv_places_of(const spmv_mat *T, bool used);
 /* Returns what was given, in its precision, from such a store: spmv_host_free frees it. NULL: out
  * of memory. */
 void *spmv_places_collect(const spmv_mat *mat);
-
-/* ---- transpose.c ----------------------------------------------------------------------------- */
-
-/* Brings the rows of mat's transpose. *out: the entries of mat's rows that its entries are; NULL:
- * that is not kept, since no plan says that values change. */
-spmv_status spmv_transpose_turned(spmv_mat *mat, const uint32_t **out);
-/* The stores have new values; has: the rows of T have them, too, if they are here. */
-void spmv_transpose_has_values(spmv_mat *T, bool has);
-/* Writes values for the transpose in the order of its rows, which are here; own: in that of mat's
- * rows. */
-spmv_status spmv_transpose_values(spmv_mat *mat, const spmv_given *own, double *out);
 
 /* ---- refill_device.c ------------------------------------------------------------------------- */
 

@@ -4,6 +4,8 @@
  * line; who cannot have the lock goes without the file. When the file has no room for one more,
  * the older half of its lines is dropped. A line
  * whose checksum is wrong is not used; a file that is something else is left as it is. */
+#include "spmv_helpers.h"
+#include "spmv_host.h"
 #include "wisdom.h"
 #include <ctype.h>
 #include <errno.h>
@@ -14,6 +16,7 @@
 #include <stdlib.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { MOST_BYTES = 1 << 18 }; /* of the file: about 700 choices, read in 0.3 ms */

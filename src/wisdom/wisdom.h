@@ -4,7 +4,7 @@
 #ifndef SPMV_WISDOM_H
 #define SPMV_WISDOM_H
 
-#include "host/internal.h"
+#include "matrix/matrix.h"
 
 typedef struct wisdom_key { /* texts without tabs and ends of line */
     char request[512];      /* the matrix and what its plan is asked for */

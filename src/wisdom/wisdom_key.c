@@ -3,6 +3,10 @@
  * machine and the build. The matrix is sampled, which takes some tens of microseconds: two matrices
  * that this cannot tell apart share a choice, which is right for both, but may be slower. */
 #include "build_info.h"
+#include "host/context.h"
+#include "matrix/csr.h"
+#include "matrix/matrix.h"
+#include "spmv_host.h"
 #include "wisdom.h"
 #include <ctype.h>
 #include <stdarg.h>

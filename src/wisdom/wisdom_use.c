@@ -1,5 +1,8 @@
 /* wisdom_use.c: choices of "auto" that are looked up in a wisdom file before trials and added to it
  * afterwards. */
+#include "host/context.h"
+#include "matrix/matrix.h"
+#include "plan/plan.h"
 #include "wisdom.h"
 #include <stdio.h>
 

@@ -10,12 +10,13 @@ import re
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-# Beside its own folder and include/: a layer's files may include and call these.
-INCLUDES = {"app": "measure ranks", "api": "core io generate tune", "tune": "core measure wisdom", "wisdom": "core", "measure": "core",
-            "io": "core", "generate": "core", "core": "", "formats": "", "omp": "formats", "cuda": "formats", "bindings": "", "ranks": ""}
-CALLS = {"app": "api core generate measure ranks", "api": "core io generate tune", "tune": "core measure wisdom",
-         "wisdom": "core", "measure": "core", "io": "core", "generate": "core", "core": "", "formats": "core",
-         "omp": "core formats", "cuda": "core formats", "bindings": "api core", "ranks": "api core io generate"}
+# Beside its own folder and include/: a layer's files may include these; what they may call differs where `include` declares it.
+INCLUDES = {"app": "measure ranks", "api": "host matrix values plan io generate tune", "tune": "host matrix plan measure wisdom",
+            "wisdom": "host matrix plan", "measure": "host matrix plan", "io": "host matrix", "generate": "host matrix",
+            "plan": "host matrix values", "values": "host matrix", "matrix": "host", "host": "", "formats": "", "omp": "formats",
+            "cuda": "formats", "bindings": "", "ranks": ""}
+CALLS = {**INCLUDES, "app": "api host matrix plan generate measure ranks", "ranks": "api host matrix values plan io generate",
+         "bindings": "api host matrix values plan", "formats": "host matrix", "omp": "formats host matrix", "cuda": "formats host matrix"}
 NAMES_BACKENDS = ("src/host/registry.c", "src/app/main.c")  # the tables; which backend is the build's
 FOLDERS = ("src", "omp", "cuda", "include", "tables/report")
 

@@ -1,7 +1,10 @@
 /* test_kernels_in_turn.c: plans that live beside each other and products that follow each other:
  * sharing a matrix, waiting for the product in front, giving memory back. */
-#include "plan/product.h"
+#include "host/context.h"
 #include "kernels.h"
+#include "matrix/matrix.h"
+#include "plan/product.h"
+#include <math.h>
 
 /* Plans of every kernel live at once on one matrix, host and device taking turns, and are freed in
  * either order. */

@@ -1,7 +1,9 @@
 /* test_transpose.c: plans by the transpose, and by both: what is kept of it, new values, facts,
  * the end of the matrix, and vectors that lie between each other. */
+#include "host/context.h"
+#include "matrix/matrix.h"
 #include "testing.h"
-#include "host/internal.h"
+#include <math.h>
 
 /* 4 x 3, with a duplicate, an empty row and an empty column. */
 static const int32_t rows[] = {0, 0, 1, 3, 3, 3}, cols[] = {2, 0, 2, 0, 0, 2};

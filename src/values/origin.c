@@ -1,25 +1,15 @@
 /* origin.c: which of the given values make the values of the canonical CSR: its entries are in the
  * order of rows, mirrored ones stand twice, and duplicates are sums. */
-#include "turn.h"
-#include "values/values.h"
+#include "host/context.h"
+#include "matrix/csr.h"
+#include "matrix/matrix.h"
+#include "matrix/turn.h"
+#include "spmv_sum.h"
+#include "values.h"
 #include <math.h>
 #include <stdlib.h>
 
 /* ---- where the values of the canonical CSR come from ----------------------------------------- */
-
-void spmv_origin_free(spmv_ctx *ctx, struct spmv_origin *origin) {
-    if (!origin) return;
-    spmv_host_give(ctx, origin->entry);
-    spmv_host_give(ctx, origin->first);
-    free(origin);
-}
-
-size_t spmv_origin_bytes(const spmv_mat *mat) {
-    const struct spmv_origin *origin = mat->origin;
-    if (!origin) return 0;
-    const size_t nnz = (size_t)mat->csr.nnz, n = origin->first ? origin->first[nnz] : nnz;
-    return (n + (origin->first ? nnz + 1 : 0)) * sizeof *origin->entry;
-}
 
 /* The places of entry k and, in a symmetric matrix, of its mirror; returns how many. */
 static int places_of(const spmv_mat *mat, int64_t k, int64_t *place) {
