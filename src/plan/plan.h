@@ -27,9 +27,9 @@ spmv_status spmv_plan_make(spmv_mat *mat, const spmv_plan_opts *opts, bool only_
 spmv_status spmv_plan_variant(spmv_mat *mat, const spmv_plan_opts *opts, int *out);
 
 /* SPMV_E_ARG unless it is 0 or a layout; owner: the struct that has it. */
-static inline spmv_status spmv_check_layout(spmv_ctx *ctx, const char *owner, spmv_layout layout) {
+static inline spmv_status spmv_check_layout(spmv_ctx *of, const char *owner, spmv_layout layout) {
     if (layout == 0 || layout == SPMV_COLUMNS || layout == SPMV_ROWS) return SPMV_OK;
-    return spmv_fail(ctx, SPMV_E_ARG,
+    return spmv_fail(of, SPMV_E_ARG,
                      "%s.layout is %d, must be 0, SPMV_COLUMNS (%d) or SPMV_ROWS (%d)", owner,
                      layout, SPMV_COLUMNS, SPMV_ROWS);
 }

@@ -2,6 +2,7 @@
 #ifndef SPMV_TEST_API_H
 #define SPMV_TEST_API_H
 
+#include "host/context.h"
 #include "spmv_bench.h"
 
 #include <math.h>

@@ -4,6 +4,8 @@
 #define SPMV_TEST_FAKE_DEVICE_H
 
 #include "context.h"
+#include "host/clock.h"
+#include "matrix/stored.h"
 #include "tune/tune.h"
 #include <stdio.h>
 #include <stdlib.h>

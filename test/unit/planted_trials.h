@@ -4,6 +4,7 @@
 #define SPMV_TEST_PLANTED_TRIALS_H
 
 #include "context.h"
+#include "host/clock.h"
 #include "tune/trials.h"
 #include <float.h>
 #include <math.h>

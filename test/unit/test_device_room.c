@@ -2,6 +2,7 @@
  * the compressed rows it has, or the host where the device has no room, which is said, and refused
  * in trials. */
 #include "fake_device.h"
+#include "plan/plan.h"
 
 /* ---- cases ---- */
 

@@ -1,6 +1,7 @@
 /* test_files.c: archive.c and mmio_write.c: compressed files and archives; what is written, and
  * read again. */
 #include "reading.h"
+#include "spmv_host.h"
 #include <errno.h>
 #include <sys/syscall.h>
 #if defined HAVE_LIBARCHIVE && defined HAVE_ZLIB

@@ -1,6 +1,7 @@
 /* test_measure.c: copies of plans, batches, cache states, when sampling stops, spot checks. */
-#include "scene.h"
 #include "app/run/session.h"
+#include "host/clock.h"
+#include "scene.h"
 
 /* ---- copies --------------------------------------------------------------------------------- */
 

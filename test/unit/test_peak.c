@@ -1,6 +1,7 @@
 /* test_peak.c: memory that making a matrix and a plan of it has in use at most, beside arrays of
  * the caller's, in compressed rows of f64 values and 32-bit offsets. PEAK_PRINT=1 prints it. */
 #include "arrays_there.h"
+#include "host/host.h"
 #include "purse.h"
 
 /* ---- a context whose memory is counted ------------------------------------------------------- */

@@ -1,5 +1,6 @@
 /* test_sharing.c: one plan in many threads, and bits that depend neither on how many threads a
  * product has nor on the run. */
+#include "plan/plan.h"
 #include "testing.h"
 #include <pthread.h>
 #include <sched.h>
