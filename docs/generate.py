@@ -94,28 +94,41 @@ def descriptor(path):
     return (found[1] or "NULL").strip('"').replace("NULL", ""), found[2]
 
 
+END = r"(?<=[\w)][\w)])\.\s+(?=[A-Z])"  # of a sentence; a lone letter before the full stop is an initial
+
+
+def until(ends, text):
+    """The text up to the first of the ends that is not between quotation marks, with a full stop."""
+    return re.match(rf'(?:"[^"]*"|[^"])*?(?={ends}|$)', text)[0].rstrip(".") + "."
+
+
+def kernel_section(path, title):
+    """Four lines after what a kernel does: whose idea, where it is weak, whether it repeats, and its parameters."""
+    name, summary, labels = kernel(path)
+    backend, where = path.relative_to(ROOT).parts[0], path.relative_to(ROOT)
+    alias = descriptor(path)[0]
+    short = f", short name `{alias}`" if alias else ""
+    is_ours = labels["Source"].startswith("this project")  # what it owes to others comes later
+    lines = {"Source": until(END if is_ours else rf"[;:]\s|{END}", labels["Source"]), "Weak": until(END, labels["Weak"]),
+             "Repeats": labels["Repeats"], "Params": labels["Params"]}
+    return (f'\n### <a id="{backend}-{name}"></a>{name} ({title})\n\n'
+            + wrapped(f"[`{where}`](../../{where}){short}: {plain(summary)}") + "\n"
+            + "".join(f"- **{key}**: {plain(text)}\n" for key, text in lines.items()))
+
+
 def kernels_page():
-    """Every kernel, by backend and folder."""
+    """Every kernel, by backend and folder; an index by format comes first."""
     page = ["# Kernels\n\n", MARK.format("the kernel files' opening comments"), "\n",
-            "Each kernel has a file of its own. `spmv list kernels -v` adds the range of every parameter. Eight labels\n",
-            "describe a kernel: where the algorithm comes from, which arrays it reads and writes, how the work is divided,\n",
-            "what a product costs, where the kernel is weak, whether it repeats to the last bit, and its parameters.\n",
-            "[Formats](formats.md) describes the arrays, [the glossary](glossary.md) the terms.\n"]
+            "Four lines say of each kernel whose idea it is, where it is weak, whether it repeats to the last bit, and its\n"
+            "parameters. The opening comment of its file adds which arrays it reads and writes, how the work is divided,\n"
+            "and what a product costs; `spmv list kernels -v` adds the range of every parameter. [Formats](formats.md)\n"
+            "describes the arrays, [the glossary](glossary.md) the terms.\n"]
     for backend, title in ("omp", "OpenMP"), ("cuda", "CUDA"):
-        files = files_of(backend)
-        page.append(f"\n## {title}\n\n")
-        rows = []
+        files, by_format = files_of(backend), {}
         for path in files:
-            name, summary, _ = kernel(path)
-            link = f"[`{name}`](#{backend}-{name})"
-            rows.append([link, *descriptor(path), plain(summary)])
-        page.append(table(["kernel", "alias", "format", "what it does"], rows))
-        for path in files:
-            name, summary, labels = kernel(path)
-            where = path.relative_to(ROOT)
-            page.append(f'\n### <a id="{backend}-{name}"></a>{name} ({title})\n\n'
-                        + wrapped(f"[`{where}`](../../{where}): {plain(summary)}") + "\n")
-            page.append(table(["", ""], [[f"**{key}**", plain(text)] for key, text in labels.items()]))
+            by_format.setdefault(descriptor(path)[1], []).append(f"[{path.stem}](#{backend}-{path.stem})")
+        page += [f"\n## {title}\n\n", *(f"- `{name}`: {', '.join(links)}\n" for name, links in by_format.items())]
+        page += [kernel_section(path, title) for path in files]
     return "".join(page)
 
 

@@ -19,8 +19,7 @@
  *          to 255, which keep other rows of their warp waiting.
  * Repeats  bitwise: yes.
  * Params   lanes: that take a row's nonzeros in turn, 1, 2 or 4 (0: by the mean row and k); turned:
- *          columns of x become rows in memory of the plan, which is faster where a vector's reads
- *          are far from each other (0).
+ *          columns of x become rows first, faster where reads of x are far apart (0).
  */
 #include "cuda/build.cuh"
 #include "cuda/vectors.cuh"

@@ -20,10 +20,9 @@
  * Weak     rows that share few columns; very short rows; a row that needs more columns than shared
  *          memory has room for; few rows.
  * Repeats  bitwise: yes, for an equal cut.
- * Params   height: average rows of a block (auto: one block per multiprocessor if that is enough
- *          for all rows; else two at once, in whole waves); cut: nonzeros of a segment, at most
- *          (auto: by a thread's share of a block); codes (1); block: threads (auto: 1024 where a
- *          block is alone or values are encoded; else 768 where they have a segment each, or 512).
+ * Params   height: average rows of a block (auto: one or two blocks per multiprocessor at once);
+ *          cut: nonzeros of a segment, at most (auto: by a thread's share of a block); codes (1);
+ *          block: threads (auto: 512, 768 or 1024).
  */
 #include "cuda/cache_policy.cuh"
 #include "cuda/values/value_codes.cuh"

@@ -57,7 +57,9 @@ class Generated(unittest.TestCase):
         for backend in "omp", "cuda":
             for name in re.findall(r"^KERNEL\((\w+)\)", text_of(ROOT / backend / "kernels.def"), re.M):
                 self.assertIn(f'<a id="{backend}-{name}"></a>', kernels)
-        self.assertEqual(kernels.count("| **Params** |"), kernels.count("<a id="))
+        self.assertEqual(kernels.count("- **Params**: "), kernels.count("<a id="))
+        for section in kernels.split("\n### ")[1:]:
+            self.assertEqual(re.findall(r"^- \*\*(\w+)\*\*: \S", section, re.M), ["Source", "Weak", "Repeats", "Params"], section[:40])
         least, formats = map(int, re.search(r"more than (\d+) kernels on more than (\d+) formats", " ".join(text_of(ROOT / "README.md").split())).groups())
         own = kernels.count("<a id=") - len(re.findall(r"^\[`(?:omp|cuda)/peers/", kernels, re.M))
         self.assertTrue(least < own <= least + 10, f"README: there are {own} kernels of ours")
@@ -74,7 +76,7 @@ class Generated(unittest.TestCase):
         self.assertGreater(len(listed), 20)
         for kernel in listed:
             _, _, section = kernels.partition(f'<a id="{kernel["backend"]}-{kernel["name"]}"></a>')
-            says = re.search(r"\| \*\*Repeats\*\* \| bitwise: (yes|not)", section).group(1) == "yes"
+            says = re.search(r"- \*\*Repeats\*\*: bitwise: (yes|not)", section).group(1) == "yes"
             self.assertEqual(says, kernel["repeats"], kernel["name"])
 
     def test_every_option_has_its_place_in_the_manual(self):
