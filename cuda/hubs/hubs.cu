@@ -21,8 +21,7 @@
  *          cache: so that much is left to it.
  * Repeats  bitwise: yes.
  * Params   block: threads per block (1024); of the format: hubs: hot columns, at most (auto: as
- *          many as leave 60 kB of an sm_90's first-level cache, of those that have 16 nonzeros);
- *          codes: encode values in fewer bytes where that loses nothing (1).
+ *          many as leave 60 kB of the first-level cache); codes: encode values in fewer bytes (1).
  */
 #include "hubs.cuh"
 #include "cuda/ahead.cuh"

@@ -21,8 +21,7 @@
  * Weak     rows shorter than a tile is high: lanes then leave their vectors at nearly every step.
  * Repeats  bitwise: yes, for an equal number of threads and isa.
  * Params   lanes, height: of a tile, of the format (omega and sigma of the paper), 0: as the paper
- *          chooses; isa: 0 the best, 1 portable, 2 AVX2 (tiles of 4 or 8 lanes), 3 AVX-512 (8 or
- *          16); other tiles than those are multiplied in portable C.
+ *          chooses; isa: 0 the best, 1 portable, 2 AVX2 (4 or 8 lanes), 3 AVX-512 (8 or 16).
  */
 #include "csr5_avx512.h"
 #include "csr5_avx2.h"
