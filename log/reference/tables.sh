@@ -19,7 +19,7 @@ mkdir -p $out
 "$python" $report/report.py $main -o $out/report.html
 "$python" $report/aims.py $main --out $out/aims.md
 "$python" $report/published_results.py $main --into docs/results/outside.md --short docs/results/README.md \
-    --readme README.md --chart docs/results/speedups.svg
+    --readme README.md --chart docs/results/speedups.svg --tables $out/outside.md
 [ -z "$beside" ] || "$python" log/reference/beside.py $beside >$out/choices.md
 $ablation $report/ablation.py $every --out $out/ablation.md
 PYTHON=$python sh log/reference/scaling.sh >$out/scaling.md

@@ -4,7 +4,8 @@ reference's logs.
 
     python3 tables/report/published_results.py log/reference/*.jsonl                  the tables, as Markdown
     python3 tables/report/published_results.py log/reference/*.jsonl --into docs/results/outside.md --short docs/results/README.md
-                                  --readme README.md: written between the two marks of each; --chart docs/results/speedups.svg
+                                  --readme README.md: written between the two marks of each; --chart docs/results/speedups.svg;
+                                  --tables tables/reference/outside.md: all of them
 
 The outside set comes first, generated matrices and small collections second. Every matrix counts, also where the noise
 limit was not met, and a suspect time of another kernel counts in that kernel's
@@ -18,9 +19,9 @@ import sys
 import textwrap
 
 import charts
-from common import EX_DATAERR, Parser, Stop, load, run, say, write_files
-from against_peers.figures import (CHART_LIMIT, families_table, generated_groups, generated_table, known_groups, known_table, libraries_table, losses_table,
-                              machine_of, mean_of, outside_groups, outside_table, short_table, sizes_table)
+from common import EX_DATAERR, Parser, Stop, load, run, say, write_files, write_whole
+from against_peers.figures import (CHART_LIMIT, families_table, generated_groups, generated_table, known_groups, known_table, libraries_table, losses_page_table,
+                              losses_table, machine_of, mean_of, outside_groups, outside_table, short_table, sizes_table)
 from against_peers.split import split_tables
 from logs import is_number
 from texts import markdown_table
@@ -29,6 +30,7 @@ from units.means import are_enough
 from units.unit import limit_of
 
 FIRST, LAST = "<!-- results: make reference-tables writes them -->\n", "<!-- end of results -->\n"
+TITLE = "# Other libraries, matrix set by matrix set\n\nWhat the words mean: [docs/results](../../docs/results/outside.md).\n"
 NOTHING_OUTSIDE = "The logs hold no matrix of the outside set yet.\n"
 
 
@@ -56,8 +58,13 @@ def machines_table(layout):
             [[name, span(caches, "MB", 1e6), span(limits, "GB/s", 1e9)] for name, (caches, limits) in found.items()])
 
 
+def losses(layout, places=None):
+    """The table of docs/results/outside.md."""
+    return section("", losses_page_table(layout, places)).lstrip("\n") or NOTHING_OUTSIDE
+
+
 def results(layout, places=None):
-    """The tables of docs/results/outside.md."""
+    """The tables of tables/reference/outside.md."""
     outside = "".join((
         section("### Outside set", outside_table(layout, places)),
         section("Losses: matrices on which `auto` is slower and not tied.", losses_table(layout, places)),
@@ -149,6 +156,7 @@ def main_part(arguments):
                     formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("logs", nargs="+", metavar="LOG")
     parser.add_argument("--into", metavar="FILE", help="a page with the two marks")
+    parser.add_argument("--tables", metavar="FILE", help="every table, a page of its own")
     parser.add_argument("--short", metavar="FILE", help="another one, for the short table")
     parser.add_argument("--readme", metavar="FILE", help="another one, for the two sentences")
     parser.add_argument("--chart", metavar="FILE", help="draw the chart into an SVG file")
@@ -158,13 +166,16 @@ def main_part(arguments):
     if options.chart:
         spec = charts.comparisons(*chart_data(layout))
         write_files(".", {options.chart: as_picture(charts.library().vegalite_to_svg(spec))})
-    for name, text in ((options.into, results(layout)), (options.short, short(layout)), (options.readme, readme(layout))):
+    for name, text in ((options.into, losses(layout)), (options.short, short(layout)), (options.readme, readme(layout))):
         if name:
             with open(name, encoding="utf-8") as file:
                 page = file.read()
-            write_files(".", {name: put_between(page, text)})
+            write_whole(name, put_between(page, text).encode("utf-8"))
             say(f"published_results.py: {name}")
-    if not options.into and not options.short and not options.readme:
+    if options.tables:
+        write_files(".", {options.tables: TITLE + results(layout)})
+        say(f"published_results.py: {options.tables}")
+    if not any((options.into, options.short, options.readme, options.tables)):
         sys.stdout.write(results(layout))
     return 0
 

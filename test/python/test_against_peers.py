@@ -106,6 +106,7 @@ class HeadlineTest(TablesTest):
         rows = rows_of(figures.outside_table(layout_of(*ALL_BUT_D, *drifting("d", 1)), PLACES))
         # (2 * 1.28 * 1.5 * 0.5) ** (1 / 4), where the medians of d say 1; slower, though quartiles overlap.
         self.assertEqual((rows[KNOWN][0], rows[KNOWN][1], rows[KNOWN][-1]), ("1.18 (4)", "0.50 d", "3, 0, 1"))
+        self.assertIn("| 0.50 d | 3, 0, 1 | 0.50 d |", published_results.losses(layout_of(*ALL_BUT_D, *drifting("d", 1)), PLACES))
         line = next(line for line in published_results.results(layout_of(*ALL_BUT_D, *drifting("d", 1)), PLACES).splitlines()
                     if "4 (100 %)" in line)
         self.assertTrue(line.endswith("| 4 | 3 | 1 | 4 (100 %) | yes |"), line)
@@ -157,6 +158,8 @@ class HeadlineTest(TablesTest):
         self.assertIn("| 1.30†, 0.75 | 0.50, 0.50 |", published_results.short(layout, PLACES))
         self.assertEqual(published_results.readme(layout, PLACES), published_results.NOTHING_OUTSIDE)  # 1.30 is not known well enough to be told first
         self.assertIn("| 1.30 (4) † | 0.75 d |", published_results.results(layout, PLACES))
+        self.assertIn("| known | 1.30 (4) † | 0.75 d | 3, 0, 1 | 0.75 d |", published_results.losses(layout, PLACES))
+        self.assertIn("| unknown | 0.50 (1) | 0.50 a | 0, 0, 1 |  |", published_results.losses(layout, PLACES))
         self.assertEqual(published_results.chart_data(layout, PLACES), ([], []))
         kept = classes.outside_list
         for module in (figures, split, aims):

@@ -130,6 +130,14 @@ class GainsTest(TablesTest):
                          '<path transform="translate(12.3,7)"/><text>1.33×</text>')
         self.assertEqual(published_results.put_between(f"a\n{published_results.FIRST}old\n{published_results.LAST}b\n", "new\n"),
                          f"a\n{published_results.FIRST}new\n{published_results.LAST}b\n")
+        log, page = (os.path.join(self.folder, name) for name in ("of.jsonl", "page.md"))
+        for path, lines in ((log, map(json.dumps, records)), (page, ("a", published_results.FIRST, published_results.LAST))):
+            with open(path, "w", encoding="utf-8") as file:
+                file.write("\n".join(line.strip() for line in lines) + "\n")
+        for _ in range(2):  # what is written can be replaced again: the marks are still there
+            self.assertEqual(published_results.main([log, "--into", page]), 0)
+        with open(page, encoding="utf-8") as file:
+            self.assertEqual(file.read(), f"a\n{published_results.FIRST}{published_results.NOTHING_OUTSIDE}{published_results.LAST}")
 
     def test_suspect_is_shown_and_not_ranked(self):
         self.make(record(2e-6), record(1e-9, config__kernel="hot", perf={"verdict": "suspect"}),

@@ -237,6 +237,18 @@ def outside_table(layout, places=None):
     return header, "lllllrlrlrlrlr", rows
 
 
+def losses_page_table(layout, places=None):
+    """(header, alignment, rows) of the outside set over other libraries: mean, worst, counts and, with known products, every loss."""
+    places = outside_list() if places is None else places
+    rows = []
+    for group, ratios in outside_groups(layout, places).items():
+        if group.words == BASELINES[group.system.backend][0][0]:
+            machine, caches, precision, _, products = group_cells(group)
+            losses = ", ".join(f"{ratio.value:.2f} {ratio.matrix}" for ratio in losses_of(ratios)) if group.known else ""
+            rows.append([machine, caches, precision, products, *marked_cells(ratios), counts_cell(ratios), losses])
+    return ["machine", "caches", "precision", "products", "mean", "worst", "faster, tied, slower", "slower on"], "llllrlrl", rows
+
+
 def short_table(layout, places=None):
     """(header, alignment, rows) of the outside set in f64, over other libraries: a line for each machine."""
     places = outside_list() if places is None else places
