@@ -205,5 +205,146 @@ def format_section(name):
 def formats_page():
     """formats.md with what stands between its marks replaced."""
     names = re.findall(r"^FORMAT\((\w+)\)", read("src/host/formats.def"), re.M)
-    names.sort(key=lambda name: name != "csr")  # where the example of all drawings is shown
     names.sort(key=lambda name: name != "csr")  # which the others are compared with
+    head, _, rest = read("docs/reference/formats.md").partition(FIRST)
+    tail = rest.partition(LAST)[2]
+    return head + FIRST + "".join(map(format_section, names)) + "\n" + LAST + tail
+
+
+# ---- the manual page -------------------------------------------------------------------------
+
+def roff(text):
+    """Text as roff takes it."""
+    text = text.replace("\\", "\\e").replace("-", "\\-").replace("~", "\\(ti").replace("^", "\\(ha")
+    return re.sub(r"^([.'])", r"\\&\1", text)
+
+
+def item(term, text):
+    """A tagged paragraph."""
+    return f".TP\n.B {roff(term)}\n{roff(text)}\n"
+
+
+def help_lines(program):
+    """Reads what --help prints, one line per option."""
+    env = {**os.environ, "ARGP_HELP_FMT": "rmargin=500"}
+    done = subprocess.run([program, "--help"], env=env, capture_output=True, text=True, check=True)
+    return done.stdout.splitlines()
+
+
+def options_part(lines):
+    """Options and commands of --help as tagged paragraphs; each heading a subsection."""
+    options, commands, where = [], [], []
+    for line in lines:
+        heading = re.fullmatch(r" (\S.*):", line)
+        row = re.fullmatch(r" {1,6}((?:-\w, )?--\S+|\S+)(?: +(.*))?", line)
+        if heading:
+            where = commands if heading[1] == "Commands" else options
+            if where is options:
+                options.append(f".SS {roff(heading[1])}\n")
+        elif not line.strip() and where:
+            where = options
+            options.append("")  # the group that follows has a heading or none
+        elif row and line.startswith("  "):
+            if where is options and options and options[-1] == "" and len(options) > 1:
+                options[-1] = ".SS General\n" if ".SS General\n" not in options else ""
+            where.append(item(row[1], row[2] or ""))
+    return "".join(options), "".join(commands)
+
+
+def options_page(program):
+    """Every option, by the headings of --help."""
+    page = ["# Options\n\n", MARK.format("`spmv --help`"), "\n",
+            "`spmv help COMMAND` shows those that a command takes. Every long option can be set by an environment variable:\n",
+            "`SPMV_MAX_MEM=4G` stands for `--max-mem=4G`, and the command line overrides it.\n"]
+    rows = {"Commands": []}
+    where = rows["Commands"]
+    for line in help_lines(program):
+        heading = re.fullmatch(r" (\S.*):", line)
+        row = re.fullmatch(r" {1,6}((?:-\w, )?--\S+|\S+)(?: +(.*))?", line)
+        if heading:
+            where = rows.setdefault(heading[1], [])
+        elif not line.strip():
+            where = rows.setdefault("General", [])
+        elif row and line.startswith("  "):
+            where.append(["`" + row[1].replace("|", "\\|") + "`", plain(row[2] or "")])
+    for heading, found in rows.items():
+        if found:
+            page.append(f"\n## {heading}\n\n" + table(["", ""], found))
+    return "".join(page)
+
+
+def exit_part():
+    """Exit codes: the library's statuses, and what only the program has."""
+    texts = {"1": ["a result was wrong"], "2": ["spmv compare found a loss"],
+             "3": ["some configurations failed"],
+             "130": ["stopped by SIGINT, what was measured is kept"],
+             "143": ["stopped by SIGTERM, likewise"]}
+    for code, text in re.findall(r'^STATUS\(\w+, (\d+), "(.*)"\)', read("src/host/status.def"),
+                                 re.M):
+        texts.setdefault(code, []).append(text)
+    return "".join(item(code, "; ".join(texts[code])) for code in sorted(texts, key=int))
+
+
+ENVIRONMENT = (
+    ("SPMV_OPTION", "Every long option can be set by an environment variable: SPMV_MAX_MEM=4G stands for "
+     "--max-mem=4G. The command line overrides it."),
+    ("OMP_NUM_THREADS, OMP_PROC_BIND, OMP_PLACES, OMP_SCHEDULE",
+     "OpenMP's own variables hold as usual and are logged."),
+    ("XDG_CACHE_HOME", "Parent of the folder in which spmv probe keeps this machine's limits, and "
+     "spmv get matrices."),
+    ("SPMV_COLLECTION", "Where spmv get downloads from (https://sparse.tamu.edu)."),
+    ("COLUMNS", "Width of lists and tables that do not go to a terminal (80; tables: no limit)."),
+    ("NO_COLOR", "No colours in the table."))
+FILES = (
+    ("log/HOST.jsonl", "Records of this machine, appended if the folder log exists or --log names "
+     "one."),
+    ("~/.cache/spmv", "Limits of this machine, written by spmv probe."),
+    ("~/.cache/spmv/wisdom", "Choices of -k auto, with --wisdom."),
+    ("~/.cache/spmv/matrices", "What spmv get downloaded."))
+EXAMPLES = (
+    ("spmv -m thermal2.mtx", "the default kernels on a Matrix Market file"),
+    ("spmv -k auto -m thermal2.mtx --iters=1000", "the fastest kernel for 1000 products, and why"),
+    ("spmv sweep matrices -k all --log log", "every kernel on every matrix of a folder"))
+
+
+def manual_page(program):
+    """spmv.1"""
+    version = re.search(r'SPMV_VERSION "(.*)"', read("include/spmv.h"))[1]
+    options, commands = options_part(help_lines(program))
+    return "".join([
+        '.\\" Generated by make docs from spmv \\-\\-help: do not edit.\n',
+        f'.TH SPMV 1 "" "spmv {version}" "User Commands"\n',
+        ".SH NAME\nspmv \\- multiply sparse matrices by vectors, check and time every kernel\n",
+        ".SH SYNOPSIS\n.B spmv\n.RI [ COMMAND ]\n.RI [ OPTION ...]\n"
+        ".RI [ FILE.mtx\\ ...]\n",
+        ".SH DESCRIPTION\nComputes y = alpha A x + beta y with many storage formats and kernels, "
+        "on CPUs (OpenMP) and NVIDIA GPUs (CUDA).\nEvery result is checked against an independent "
+        "reference; the times are printed as a table and logged.\n"
+        "GFLOP/s is 2 times the nonzeros over the median time; GB/s is the bytes of the matrix as "
+        "read, x once and y, over the median.\n",
+        ".SH COMMANDS\n", commands, ".SH OPTIONS\n", options, ".SH ENVIRONMENT\n",
+        *(item(*pair) for pair in ENVIRONMENT), ".SH FILES\n", *(item(*pair) for pair in FILES),
+        ".SH EXIT STATUS\n", exit_part(), ".SH EXAMPLES\n", *(item(*pair) for pair in EXAMPLES)])
+
+
+def main():
+    """Writes the pages."""
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--program", default=str(ROOT / "spmv"))
+    parser.add_argument("--out", type=pathlib.Path, default=ROOT)
+    options = parser.parse_args()
+    reference = {"kernels.md": kernels_page(), "log.md": log_page(), "record.schema.json": schema_page(), "formats.md": formats_page(),
+                 "functions.md": functions.page(MARK.format("the headers in include/")),
+                 "options.md": options_page(options.program),
+                 "man/spmv.1": manual_page(options.program)}
+    shells = completion.pages(options.program, read("src/app/commands.def"))
+    for name, text in {**{f"docs/reference/{name}": text for name, text in reference.items()},
+                       **{f"src/install/{name}": text for name, text in shells.items()}}.items():
+        path = options.out / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
