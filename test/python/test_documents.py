@@ -239,14 +239,10 @@ class Shell(unittest.TestCase):
         self.assertIn("make && ./spmv -k csr_rows,auto --iters=1000", lines_of(ROOT / "README.md")[0])
 
     def test_guide(self):
-        self.run_all("docs/guide/first_hour.md", 16)
+        self.run_all("docs/guide/first_hour.md", 8)
 
-    def test_how_to_choose_and_measure(self):
-        self.run_all("docs/howto/choose.md", 1)
-        self.run_all("docs/howto/measure.md", 5)
-
-    def test_how_to_make_tables(self):
-        self.run_all("docs/howto/tables.md", 10)
+    def test_how_to_measure(self):
+        self.run_all("docs/howto/measure.md", 13)
 
     @unittest.skipUnless(importlib.util.find_spec("scipy"), "there is no SciPy")
     def test_how_to_in_python(self):
@@ -256,7 +252,7 @@ class Shell(unittest.TestCase):
         self.run_all("docs/howto/ranks.md", 1)
 
     def test_every_other_how_to_shows_no_command_that_is_not_run(self):
-        run = {"choose.md", "measure.md", "tables.md", "python.md", "ranks.md"}
+        run = {"measure.md", "python.md", "ranks.md"}
         for page in sorted((ROOT / "docs/howto").glob("*.md")):
             if page.name not in run:
                 self.run_all(page.relative_to(ROOT), 0)
