@@ -3,7 +3,7 @@
 
     docs/reference/kernels.md  from the opening comment of every kernel file
     docs/reference/log.md, record.schema.json      from src/app/record/record.def
-    docs/reference/formats.md  its sections, from the first paragraph of every src/formats/NAME/NAME.h
+    docs/reference/formats.md  its sections, from the first paragraph of every src/formats/**/NAME/NAME.h
     docs/reference/functions.md    from the headers in include/ (functions.py)
     docs/reference/options.md  from `spmv --help`
     docs/reference/man/spmv.1  from `spmv --help`, which the option table prints, and src/host/status.def
@@ -192,8 +192,8 @@ FIRST, LAST = "<!-- formats: make docs writes them -->\n", "<!-- end of formats 
 
 def format_section(name):
     """A format's first paragraph in its header's opening comment; without such a header what `spmv list formats` says."""
-    where = f"src/formats/{name}/{name}.h"
-    if (ROOT / where).exists():
+    where = next((str(path.relative_to(ROOT)) for path in (ROOT / "src/formats").glob(f"**/{name}/{name}.h")), None)
+    if where:
         text = re.sub(r"^[\w\\]+\.h: ", "", "\n".join(opening_comment(read(where))).strip())
     else:
         where = f"src/formats/{name}/format_{name}.c"

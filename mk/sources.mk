@@ -11,7 +11,7 @@ app_src     := $(wildcard src/app/*.c src/app/*/*.c)
 # What needs an MPI is a library of its own (src/ranks/exchange/build.sh).
 lib_src     := $(filter-out src/app/%,$(wildcard src/*.c src/*/*.c src/ranks/*/*.c \
                src/formats/*/features_*.c omp/*.c)) cuda/propose.c cuda/cusparse_library.c
-variant_src := $(filter-out $(lib_src),$(wildcard src/formats/*/*.c omp/*/*.c))
+variant_src := $(filter-out $(lib_src),$(wildcard src/formats/*/*.c src/formats/papers/*/*.c omp/*/*.c))
 cuda_src         := $(wildcard cuda/*.cu)
 cuda_variant_src := $(wildcard cuda/*/*.cu)
 emulator_src     := $(wildcard test/emulator/*.cpp)
@@ -21,7 +21,7 @@ unit_cuda_src    := $(wildcard test/unit/*.cu) test/solver.cu
 # Files without offsets, or with 32-bit ones only, are compiled once per precision and export both names
 # (include/spmv_variant.h).
 any_offsets := $(wildcard cuda/peers/*.cu) $(shell grep -ls 'EXPORT_\(ANY_OFFSETS\|NARROW\)_' \
-               src/formats/*/*.c omp/*/*.c cuda/*/*.cu)
+               $(variant_src) cuda/*/*.cu)
 # Files that ask for an optional library
 asking_src  := $(shell grep -rls --include='*.c' HAVE_ src omp test/unit)
 

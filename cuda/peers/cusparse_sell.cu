@@ -13,7 +13,7 @@
  * Repeats  bitwise: not relied upon.
  * Params   slice: rows in a slice (32); cusparse: which version of the library (toolkit).
  */
-#include "cuda/ell/slices.cuh"
+#include "cuda/sell/slices.cuh"
 #include "cusparse.cuh"
 
 /* The last slice is as high as the others. */

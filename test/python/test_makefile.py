@@ -386,8 +386,8 @@ class Cuda(Copy):
                               'other': {'f64_o32', 'f32_o32'}})
 
     def test_so_are_formats_and_the_hosts_kernels(self):
-        for path, macro in (('src/formats/ell/format_ell.c', 'SPMV_EXPORT_ANY_OFFSETS_FORMAT'), ('src/formats/csr/format_csr.c', 'SPMV_EXPORT_FORMAT'),
-                            ('omp/ell/ell_rows.c', 'SPMV_EXPORT_ANY_OFFSETS_KERNEL'), ('cuda/csell/build_csell.cu', 'EXPORT_NARROW_BUILDER')):
+        for path, macro in (('src/formats/papers/ell/format_ell.c', 'SPMV_EXPORT_ANY_OFFSETS_FORMAT'), ('src/formats/csr/format_csr.c', 'SPMV_EXPORT_FORMAT'),
+                            ('omp/papers/ell_rows.c', 'SPMV_EXPORT_ANY_OFFSETS_KERNEL'), ('cuda/csell/build_csell.cu', 'EXPORT_NARROW_BUILDER')):
             (self.folder / path).parent.mkdir(parents=True, exist_ok=True)
             (self.folder / path).write_text(f'{macro}(name) = {{}};\n')
         lines = self.make('-pn', 'cuda').splitlines()

@@ -2,8 +2,8 @@
  * papers. That they hold every matrix, and that their kernels are right, is tested in
  * test_formats.c and test_kernels.c. */
 #include "testing.h"
-#include "formats/cmrs/cmrs.h"
-#include "formats/hybrid/hybrid.h"
+#include "formats/papers/cmrs/cmrs.h"
+#include "formats/papers/hybrid/hybrid.h"
 
 static spmv_ctx *ctx;
 

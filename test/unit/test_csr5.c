@@ -2,7 +2,7 @@
  * product reads, and its kernels, with and without gather instructions, on rows over many tiles,
  * many empty rows and an infinite entry of x. */
 #include "kernels.h"
-#include "formats/csr5/csr5.h"
+#include "formats/papers/csr5/csr5.h"
 
 static void shapes_are_the_paper_s(void **state) {
     static const struct {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "cuda/device.cuh"
-#include "formats/ell/ell.h"
+#include "formats/papers/ell/ell.h"
 
 /* With rowlens the padding stays in memory: only the entries and the lengths are read. */
 static inline size_t ell_traffic(const ell *A, bool rowlens) {

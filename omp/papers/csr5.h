@@ -3,7 +3,7 @@
 
 #include "omp/carry.h"
 #include "omp/isa.h"
-#include "formats/csr5/csr5.h"
+#include "formats/papers/csr5/csr5.h"
 
 /* A share of the tiles. What it has of a row that begins in an earlier share is its carry. */
 typedef struct product {

@@ -13,7 +13,7 @@
  * Params   block: threads per block, a multiple of 32 (256); rowlens (1).
  */
 #include "cuda/device.cuh"
-#include "formats/ell_pitched/ell_pitched.h"
+#include "formats/papers/ell_pitched/ell_pitched.h"
 
 /* Counts what is read: with rowlens no padding; without it that of the rows, never that of the
  * lines. */

@@ -14,7 +14,7 @@
  *          loop; simd (0).
  */
 #include "omp/kernel.h"
-#include "formats/csr_columns/csr_columns.h"
+#include "formats/papers/csr_columns/csr_columns.h"
 
 static size_t partial_bytes(int64_t rows, int64_t ncols) {
     return (size_t)(rows * ncols) * sizeof(real);

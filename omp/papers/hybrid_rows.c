@@ -13,7 +13,7 @@
  *          the sums over vector lanes (0).
  */
 #include "omp/kernel.h"
-#include "formats/hybrid/hybrid.h"
+#include "formats/papers/hybrid/hybrid.h"
 
 static real multiply_row(const hybrid *A, const real *x, int64_t i, bool simd) {
     int64_t at = i * A->boundary, n = A->row_len[i];

@@ -15,7 +15,7 @@
  * Params   height, sorted: the format's; block: threads per block, 32 R (32x8).
  */
 #include "cuda/device.cuh"
-#include "formats/cmrs/cmrs.h"
+#include "formats/papers/cmrs/cmrs.h"
 
 /* Partners, HALF lanes apart, share the rest of the work: of its 2 HALF sums a lane keeps half and
  * gives the others away. */

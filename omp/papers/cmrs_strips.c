@@ -14,7 +14,7 @@
  * Params   height, sorted: the format's; schedule, chunk: of the strip loop.
  */
 #include "omp/kernel.h"
-#include "formats/cmrs/cmrs.h"
+#include "formats/papers/cmrs/cmrs.h"
 
 enum { SUMS = 4 }; /* partial sums per row */
 

@@ -17,7 +17,7 @@
  * Params   boundary: the format's; block: threads per block, 16, 32, 64 .. 1024 (256).
  */
 #include "cuda/device.cuh"
-#include "formats/hybrid/hybrid.h"
+#include "formats/papers/hybrid/hybrid.h"
 
 /* Returns the sum over a row's LANES lanes, in its lane 0; all of them must call. They are a whole
  * warp, or all that a block has of one. */

@@ -26,7 +26,7 @@
  *          height: steps of a tile, of the format (sigma), 0: 4 to 32 by the mean row length.
  */
 #include "cuda/segments.cuh"
-#include "formats/csr5/csr5.h"
+#include "formats/papers/csr5/csr5.h"
 
 enum { BATCH = 4, EMPTY_THREADS = 256 }; /* BATCH: steps whose reads are on their way at once */
 

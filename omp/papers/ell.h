@@ -2,7 +2,7 @@
 #pragma once
 
 #include "omp/kernel.h"
-#include "formats/ell/ell.h"
+#include "formats/papers/ell/ell.h"
 
 /* Sums slots first..last of row i, as far as they are the row's: with rowlens it ends where its
  * entries do. */
