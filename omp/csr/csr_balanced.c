@@ -21,7 +21,7 @@
  * Params   isa: 0 the best, 1 portable, 2 AVX2, 3 AVX-512; gather: 0 the faster, 1 loads, 2 the
  *          gather instruction.
  */
-#include "omp/csr/csr_vectors.h"
+#include "omp/vectors/csr_vectors.h"
 #include "omp/backend.h"
 #include "formats/row_ends.h"
 

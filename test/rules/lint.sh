@@ -62,7 +62,7 @@ grep -lPz '(EXPORT_\w+\(\w+\)|spmv_(kernel|format|device_format|backend) \w+(\(.
 [ "$(wc -l < src/app/main.c)" -le 40 ] || breach "src/app/main.c: over 40 lines"
 grep -n '__CUDACC__' $sources | grep -v '^src/app/main.c:' && breach "__CUDACC__ belongs to main.c alone"
 grep -nE '__(AVX|SSE|FMA|BMI|F16C)' $sources && breach "instruction sets are chosen at run time (omp/isa.h)"
-grep -n 'FP_FAST_FMA' $sources | grep -vE '^omp/(sell/sell16_lanes.c|csr/csr_vectors_panel.h):' &&
+grep -n 'FP_FAST_FMA' $sources | grep -vE '^omp/(sell/sell16_lanes.c|vectors/csr_vectors_panel.h):' &&
     breach "what depends on -march: test/rules/portability.sh compiles for one processor"
 grep -nE '.{101,}' $sources && breach "lines over 100 columns"
 grep -nE '.{121,}' Makefile $(files_of mk) && breach "lines over 120 columns"

@@ -2,8 +2,8 @@
  * their columns are written past the caches. */
 #pragma once
 
-#include "omp/csr/csr_vectors_panel.h"
-#include "omp/masked.h"
+#include "csr_vectors_panel.h"
+#include "masked.h"
 #include "omp/squares.h"
 
 /* ---- whole lines past the caches ------------------------------------------------------------- */

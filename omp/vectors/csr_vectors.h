@@ -15,7 +15,7 @@
  */
 #pragma once
 
-#include "omp/csr/csr_vectors_panel.h"
+#include "csr_vectors_panel.h"
 #include "omp/isa.h"
 
 /* ---- columns where they lie ------------------------------------------------------------------ */
@@ -97,7 +97,7 @@ static void rows_portable(const panel *p, const share *s, real *carried) {
 DIRECT_FUNCTIONS(portable, , PORTABLE_FUSES)
 
 #ifdef __x86_64__
-#include "omp/csr/csr_vectors_x86.h"
+#include "csr_vectors_x86.h"
 
 DIRECT_FUNCTIONS(avx2, AVX2, true)
 
