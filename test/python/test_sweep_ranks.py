@@ -121,7 +121,7 @@ class SweepRanksTest(unittest.TestCase):
 
     def test_wrong_results_of_ranks_end_the_sweep_with_1(self):
         mpi = MPIS[0]
-        subprocess.run([f"mpicc.{mpi}", "-O1", "-D_GNU_SOURCE", f"-I{ROOT}/include", "-fPIC", "-shared", "-w",
+        subprocess.run([f"mpicc.{mpi}", "-O1", "-D_GNU_SOURCE", f"-I{ROOT}/include", f"-I{ROOT}/src", "-fPIC", "-shared", "-w",
                         ROOT / "test/ranks/faulty.c", "-o", self.folder / mpi / f"libspmv_{mpi}.so"], check=True)
         os.environ["FAULT"] = "index"
         self.addCleanup(os.environ.pop, "FAULT")

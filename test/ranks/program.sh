@@ -171,7 +171,7 @@ for mpi in mpich openmpi; do
     differing $mpi
     lost $mpi
     case $built in *-san) ;; *) scarce $mpi ;; esac # sanitizers take terabytes of addresses
-    mpicc.$mpi -std=gnu11 -O1 -g -D_GNU_SOURCE -Iinclude -fPIC -shared -Wno-stringop-overflow -Wno-stringop-overread \
+    mpicc.$mpi -std=gnu11 -O1 -g -D_GNU_SOURCE -Iinclude -Isrc -fPIC -shared -Wno-stringop-overflow -Wno-stringop-overread \
         test/ranks/faulty.c -o "$work/faulty/libspmv_$mpi.so" || exit
     for ranks in 2 3 4; do
         for halo in lists replicate; do
