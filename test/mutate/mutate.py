@@ -414,7 +414,7 @@ def plant(fault, tests):
             result = ask(fault, tests, ())
     finally:
         tests.objects.put_back()
-        for library in glob.glob(os.path.join(TREE, "build", "omp", "libspmv_*mpi*.so")) if "/mpi/" in fault.file else ():
+        for library in glob.glob(os.path.join(TREE, "build", "omp", "ranks", "libspmv_*mpi*.so")) if "/mpi/" in fault.file else ():
             os.remove(library)
         write(path, original)
         os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))

@@ -21,6 +21,8 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 #ifdef __SANITIZE_ADDRESS__
 #include <sanitizer/lsan_interface.h>
@@ -618,6 +620,10 @@ static void try_scarce_of(const char *source, int64_t rows, int by, spmv_ranks_h
         const int had_all = on_all(!scarce_at || scarce_asked < scarce_at);
         const char *said = spmv_ranks_error(ranks);
         scarce_at = 0;
+        if (status == SPMV_E_FEATURE) { /* the library is not installed */
+            skipped++;
+            return;
+        }
         count(had_all ? status == SPMV_OK && n > 20
                       : status == SPMV_E_NOMEM && strstr(said, "rank 1: out of memory") &&
                             !strstr(said, "rank 0: rank 1:"), /* once */
@@ -633,6 +639,7 @@ static void try_scarce(const char *source) {
     count(read_scene(source, &s), "read", source);
     try_scarce_of(source, s.rows, SPMV_BY_NONZEROS, SPMV_HALO_LISTS);
     try_scarce_of(source, s.rows, SPMV_BY_NONZEROS, SPMV_HALO_REPLICATE);
+    try_scarce_of(source, s.rows, SPMV_BY_METIS, SPMV_HALO_LISTS);
     try_scarce_of(source, s.rows, SPMV_BY_OWNERS, SPMV_HALO_LISTS);
     scene_free(&s);
 }
@@ -1043,6 +1050,17 @@ static void try_ways(void) {
     spmv_ranks_mat_free(mat);
 }
 
+/* A clock that is TICK_S later whenever it is read, while ticks > 0: no time that is measured is 0,
+ * and two of the same steps are equal. Else the system's. */
+#define TICK_S 1e-6
+static int ticks;
+
+int clock_gettime(clockid_t clock, struct timespec *now) {
+    if (!ticks) return (int)syscall(SYS_clock_gettime, clock, now);
+    *now = (struct timespec){.tv_sec = 1000, .tv_nsec = 1000 * ticks++};
+    return 0;
+}
+
 /* Says whether a plan's facts are sums over rows that are split and those that are not: none of the
  * latter has an entry. */
 static int facts_have_both(spmv_ranks_mat *mat, const spmv_ranks_facts *f) {
@@ -1050,12 +1068,16 @@ static int facts_have_both(spmv_ranks_mat *mat, const spmv_ranks_facts *f) {
     spmv_plan_opts opts = SPMV_OPTS(spmv_plan_opts);
     spmv_plan_facts own = SPMV_OPTS(spmv_plan_facts);
     const size_t bytes = (size_t)f->own_nnz * sizeof(double);
+    const double least = TICK_S * (size > 1 ? 1.5 : 0.5); /* between one time of one tick and two */
     opts.kernel = "csell_slices";
-    const int right = spmv_ranks_plan_create(mat, &opts, &plan) == SPMV_OK &&
-                      spmv_ranks_plan_info(plan, &own, NULL) == SPMV_OK && own.convert_s > 0 &&
-                      own.made_s > 0 && own.slots >= f->own_nnz && own.slots < 64 * 3000 &&
-                      own.store_bytes > bytes && own.store_bytes < 64 * bytes &&
-                      own.traffic_bytes > bytes && own.traffic_bytes < 64 * bytes;
+    ticks = 1;
+    const spmv_status status = spmv_ranks_plan_create(mat, &opts, &plan);
+    ticks = 0;
+    const int right = status == SPMV_OK && spmv_ranks_plan_info(plan, &own, NULL) == SPMV_OK &&
+                      own.convert_s > least && own.prepare_s > least && own.made_s > least &&
+                      own.slots >= f->own_nnz && own.slots < 64 * 3000 && own.store_bytes > bytes &&
+                      own.store_bytes < 64 * bytes && own.traffic_bytes > bytes &&
+                      own.traffic_bytes < 64 * bytes;
     spmv_ranks_plan_free(plan);
     return right;
 }
@@ -1203,7 +1225,7 @@ static void try_file_limit(void) {
         spmv_ranks_plan_free(plan);
     }
     count(strcmp(carrier[1], "mpi") == 0, "messages", "limit");
-    count(strstr(carrier[0], "mpi") || strcmp(carrier[0], "memory") == 0, "memory", "limit");
+    if (!getenv("FAULT")) count(strcmp(carrier[0], "memory") == 0, "memory", "limit");
     spmv_ranks_mat_free(mat);
 }
 

@@ -55,13 +55,13 @@ static spmv_status lists_alloc(spmv_ranks *ranks, asking *a, spmv_halo *halo) {
     if (halo->sent > INT32_MAX)
         return ranks_fail(ranks, SPMV_E_TOOBIG, "other ranks need %lld entries of x of this one",
                           (long long)halo->sent);
-    halo->from = malloc(((size_t)halo->nfrom + 1) * sizeof *halo->from);
-    halo->from_count = malloc(((size_t)halo->nfrom + 1) * sizeof *halo->from_count);
-    halo->to = malloc(((size_t)halo->nto + 1) * sizeof *halo->to);
-    halo->to_count = malloc(((size_t)halo->nto + 1) * sizeof *halo->to_count);
-    halo->give = malloc(((size_t)halo->sent + 1) * sizeof *halo->give);
-    halo->column = malloc(((size_t)halo->received + 1) * sizeof *halo->column);
-    a->wanted_here = malloc(((size_t)halo->sent + 1) * sizeof *a->wanted_here);
+    halo->from = malloc((size_t)halo->nfrom * sizeof *halo->from + 1);
+    halo->from_count = malloc((size_t)halo->nfrom * sizeof *halo->from_count + 1);
+    halo->to = malloc((size_t)halo->nto * sizeof *halo->to + 1);
+    halo->to_count = malloc((size_t)halo->nto * sizeof *halo->to_count + 1);
+    halo->give = malloc((size_t)halo->sent * sizeof *halo->give + 1);
+    halo->column = malloc((size_t)halo->received * sizeof *halo->column + 1);
+    a->wanted_here = malloc((size_t)halo->sent * sizeof *a->wanted_here + 1);
     const bool whole = halo->from && halo->from_count && halo->to && halo->to_count && halo->give &&
                        halo->column && a->wanted_here;
     return whole ? SPMV_OK : no_memory(ranks);

@@ -65,8 +65,8 @@ static spmv_status gather_pattern(spmv_ranks *ranks, const spmv_some_rows *rows,
     const int size = ranks->size;
     int64_t nnz = 0, before = 0;
     spmv_status status = ranks_agree(ranks, gathering_alloc(ranks, g));
-    if (status == SPMV_OK)
-        status = ranks->by->gather(ranks->state, &rows->nnz, sizeof rows->nnz, g->nnz);
+    if (status != SPMV_OK) return status;
+    status = ranks->by->gather(ranks->state, &rows->nnz, sizeof rows->nnz, g->nnz);
     for (int r = 0; r < size && status == SPMV_OK; r++) nnz += g->nnz[r];
     if (status == SPMV_OK && is_first(ranks)) {
         g->row_ptr = malloc(((size_t)first_row[size] + 1) * sizeof *g->row_ptr);

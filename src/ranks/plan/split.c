@@ -27,7 +27,7 @@ static spmv_status list_sums(const spmv_ranks_mat *mat, ranks_split *s) {
     h->from_count = malloc(size * sizeof *h->from_count);
     h->to = malloc(size * sizeof *h->to);
     h->to_count = malloc(size * sizeof *h->to_count);
-    h->give = malloc(((size_t)s->n + 1) * sizeof *h->give);
+    h->give = malloc((size_t)s->n * sizeof *h->give + 1);
     h->first_col = mat->first_col; /* it is not replicated */
     if (!h->from || !h->from_count || !h->to || !h->to_count || !h->give) return no_memory(ranks);
     for (int r = 0; r < ranks->size; r++) {
