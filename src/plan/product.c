@@ -174,7 +174,7 @@ void spmv_product_unclaim(const spmv_plan *plan, const spmv_operands *v) {
 static void bring_y(const spmv_plan *plan, spmv_operands *v) {
     const size_t bytes = (size_t)plan->rows * spmv_plan_width(plan);
     const int threads = plan->device->threads;
-    if (v->y == v->z || !plan->device->backend->host || bytes == 0) return;
+    if (v->y == v->z || !plan->device->backend->host) return;
 #pragma omp parallel for schedule(static) num_threads(threads)
     for (int t = 0; t < threads; t++) {
         size_t begin = (size_t)spmv_split((int64_t)bytes, threads, t);

@@ -36,10 +36,14 @@ static bool is_same_kind(double a, double b) {
     return isnan(a) ? isnan(b) : isinf(a) ? isinf(b) && (a > 0) == (b > 0) : a == b;
 }
 
-/* What the product must have where every number of x is 1 and y is -2. */
+static double y_of(int64_t row) {
+    return row % 6 == 4 ? NAN : -2;
+}
+
+/* What the product must have where every number of x is 1. */
 static double expected_of(const trial *t, int64_t row) {
     const double sum = t->length[row] ? 1 : 0;
-    return t->alpha * sum + (t->beta == 0 ? 0 : t->beta * -2);
+    return t->alpha * sum + (t->beta == 0 ? 0 : t->beta * y_of(row));
 }
 
 static void check_rows(const trial *t, const char *z, const double *zz) {
@@ -72,8 +76,10 @@ static void try_call(const trial *t, spmv_place scalars) {
     char *here = malloc(x_bytes + z_bytes + dots);
     double zz[VECTORS];
     assert_non_null(here);
-    for (int64_t n = 0; n < (t->cols + t->rows) * t->k; n++)
-        set_number(here, precision, n, n < t->cols * t->k ? 1 : -2);
+    for (int64_t n = 0; n < t->cols * t->k; n++) set_number(here, precision, n, 1);
+    for (int64_t n = 0; n < t->rows * t->k; n++)
+        set_number(here + x_bytes, precision, n,
+                   y_of(t->layout == SPMV_ROWS ? n / t->k : n % t->rows));
     double alpha[2] = {t->alpha, t->beta};
     float alpha_f32[2] = {(float)t->alpha, (float)t->beta};
     char *x = copy_there(t->plan, here, x_bytes), *z = copy_there(t->plan, here + x_bytes, z_bytes);
@@ -132,7 +138,7 @@ static void try_plan(const setup *c, const subject *s, spmv_op op, spmv_place sc
     if (spmv_plan_create(s->mat, &opts, &t.plan) != SPMV_OK) return; /* as it may */
     for (int a = 0; a < COUNT(alphas); a++)
         for (int way = 0; way < 6; way++) {
-            t.alpha = alphas[a], t.beta = way % 2 ? -0.5 : 0;
+            t.alpha = alphas[a], t.beta = way % 2 == 0 ? 0 : a % 2 ? 1 : -0.5;
             t.k = way < 2 ? 1 : VECTORS;
             t.layout = way < 4 ? SPMV_COLUMNS : SPMV_ROWS;
             try_call(&t, scalars);

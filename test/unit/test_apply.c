@@ -429,6 +429,110 @@ static void scalars_are_on_the_host_or_on_the_device(void **state) {
     scene_free(&s);
 }
 
+/* ---- where a kernel finds y ------------------------------------------------------------------ */
+
+/* The operands of a kernel's first call, and the first number of z then. */
+static struct {
+    int calls;
+    spmv_operands operands;
+    double z;
+} seen;
+
+/* Stands for another library's kernel: z <- z + 1, where a host's product has y. */
+static spmv_status add_one(const spmv_plan *p, const spmv_operands *v) {
+    const spmv_precision precision = spmv_plan_is_f32(p) ? SPMV_F32 : SPMV_F64;
+    if (seen.calls++ == 0) seen.operands = *v, seen.z = number_at(v->z, precision, 0);
+    for (int64_t i = 0; i < p->rows; i++)
+        for (int64_t j = 0; j < v->k; j++) {
+            const int64_t at = v->layout == SPMV_ROWS ? i * v->ldz + j : j * v->ldz + i;
+            set_number(v->z, precision, at, number_at(v->z, precision, at) + 1);
+        }
+    return SPMV_OK;
+}
+
+typedef struct y_case {
+    bool is_host, is_single; /* of the backend; the kernel multiplies one column at a time */
+    spmv_precision precision;
+    spmv_layout layout;
+    int64_t k;
+} y_case;
+
+/* Checks z after a product with gaps in y and z: on a host y + 1, elsewhere only add_one changed
+ * z. */
+static void assert_y_arrives(spmv_plan *plan, const y_case *c) {
+    enum { ROOM = 6 * (N + 4) };
+    _Alignas(double) static char x[ROOM * sizeof(double)], y[sizeof x], z[sizeof x];
+    const int64_t least = c->layout == SPMV_ROWS ? c->k : N;
+    const float one_f32 = 1;
+    const double one = 1;
+    const bool is_f32 = c->precision == SPMV_F32;
+    const spmv_call call = {.size = sizeof call,
+                            .beta = is_f32 ? NULL : &one,
+                            .beta_f32 = is_f32 ? &one_f32 : NULL,
+                            .x = x,
+                            .y = y,
+                            .z = (double *)(void *)z,
+                            .k = c->k,
+                            .layout = c->layout,
+                            .ldx = least,
+                            .ldy = least + 1,
+                            .ldz = least + 3};
+    for (int64_t n = 0; n < ROOM; n++)
+        set_number(y, c->precision, n, (double)n / 4), set_number(z, c->precision, n, -7);
+    seen.calls = 0;
+    assert_int_equal(spmv_apply(plan, &call, NULL), SPMV_OK);
+    assert_int_equal(seen.calls, c->is_single ? c->k : 1);
+    if (c->is_host)
+        assert_ptr_equal(seen.operands.y, seen.operands.z);
+    else
+        assert_ptr_equal(seen.operands.y, y);
+    if (!c->is_single) assert_int_equal(seen.operands.ldy, c->is_host ? call.ldz : call.ldy);
+    assert_true(seen.z == (c->is_host ? 0 : -7));
+    for (int64_t n = 0; n < ROOM; n++) {
+        const int64_t line = n / call.ldz, in = n % call.ldz;
+        const bool is_written = in < least && line < (c->layout == SPMV_ROWS ? N : c->k);
+        const double before = c->is_host ? (double)(line * call.ldy + in) / 4 : -7;
+        assert_true(number_at(z, c->precision, n) == (is_written ? before + 1 : -7));
+        assert_true(number_at(y, c->precision, n) == (double)n / 4);
+    }
+}
+
+static void try_y(spmv_mat *mat, const y_case *c) {
+    const spmv_plan_opts opts = {.size = sizeof opts, .precision = c->precision};
+    spmv_plan *plan = NULL;
+    assert_int_equal(spmv_plan_create(mat, &opts, &plan), SPMV_OK);
+    const spmv_kernel *kernel = plan->kernel;
+    const spmv_backend *own = plan->device->backend;
+    const spmv_kernel adds = {.name = "add_one",
+                              .traits = SPMV_PEER,
+                              .run = add_one,
+                              .run_columns = c->is_single ? NULL : add_one,
+                              .run_rows = add_one};
+    spmv_backend backend = *own;
+    backend.host = c->is_host;
+    plan->kernel = &adds;
+    plan->device->backend = &backend;
+    assert_y_arrives(plan, c);
+    plan->device->backend = own;
+    plan->kernel = kernel;
+    spmv_plan_free(plan);
+}
+
+/* Kernels of a host add to what lies in z, so that y is copied there; others get y as it is. */
+static void a_host_has_y_in_z(void **state) {
+    (void)state;
+    scene s = scene_of();
+    for (int n = 0; n < 8; n++)
+        for (int64_t k = 2; k <= 3; k++) {
+            y_case c = {n & 1, false, n & 2 ? SPMV_F32 : SPMV_F64, SPMV_ROWS, k};
+            if (n & 4) c.layout = SPMV_COLUMNS;
+            try_y(s.mat, &c);
+            c.is_single = true;
+            if (n & 4) try_y(s.mat, &c);
+        }
+    scene_free(&s);
+}
+
 int main(int argc, char **argv) {
     take_backend(argc, argv);
     wait_without_spinning(argv);
@@ -443,6 +547,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(y_may_be_x),
         cmocka_unit_test(wrong_asynchronous_products_are_refused),
         cmocka_unit_test(scalars_are_on_the_host_or_on_the_device),
+        cmocka_unit_test(a_host_has_y_in_z),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
