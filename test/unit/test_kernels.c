@@ -115,23 +115,50 @@ static void try_backend(const spmv_backend *backend) {
     assert_int_equal(wrong, 0);
 }
 
-/* x begins behind one wall, or ends in front of one. */
-static void multiply_walled(const setup *c, const subject *s) {
-    const size_t width = width_of(c->precision), bytes = (size_t)s->cols * width;
-    spmv_plan *plan = plan_of(c, s);
-    if (!plan) return;
-    walled x = walled_off(bytes);
-    char *y = malloc((size_t)s->rows * width + 1);
-    assert_non_null(y);
+/* ---- nothing around an array is read --------------------------------------------------------- */
+
+/* Memory of a context begins behind a wall, or it ends in front of one, but for its alignment. */
+static bool ends_at_wall;
+
+static void *take_walled(void *user, spmv_place place, size_t bytes, void *stream) {
+    const walled w = walled_off(bytes);
+    (void)user, (void)place, (void)stream;
+    return ends_at_wall ? w.bytes : w.first;
+}
+
+static void give_walled(void *user, spmv_place place, void *memory, size_t bytes, void *stream) {
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    (void)user, (void)place, (void)stream;
+    munmap((char *)memory - (uintptr_t)memory % page - page,
+           (bytes + page - 1) / page * page + 2 * page);
+}
+
+static spmv_ctx *walled_context(int threads) {
+    static const spmv_allocator walls = {take_walled, give_walled, NULL};
+    const spmv_ctx_opts opts = {.size = sizeof opts, .threads = threads, .allocator = &walls};
+    spmv_ctx *ctx = NULL;
+    assert_int_equal(spmv_ctx_create(&opts, &ctx), SPMV_OK);
+    return ctx;
+}
+
+/* k vectors x, which begin behind one wall, or end in front of one. */
+static void multiply_walled(const spmv_plan *plan, const subject *s, spmv_precision precision,
+                            int64_t k, spmv_layout layout) {
+    const size_t width = width_of(precision), bytes = (size_t)(s->cols * k) * width;
+    const walled x = walled_off(bytes);
     char *const places[] = {x.first, x.bytes};
-    for (int k = 0; k < COUNT(places); k++) {
-        memset(x.first, 0, bytes);
-        memcpy(places[k], s->x[c->precision] + GUARD * width, bytes);
-        assert_int_equal(spmv_exec(plan, 1, places[k], 0, y), SPMV_OK);
+    char *z = malloc((size_t)(s->rows * k) * width + 1);
+    assert_non_null(z);
+    for (int p = 0; p < COUNT(places); p++) {
+        const spmv_call call = {
+            .size = sizeof call, .x = places[p], .z = z, .k = k, .layout = layout};
+        for (int64_t j = 0; j < k; j++)
+            memcpy(places[p] + j * (int64_t)(bytes / (size_t)k),
+                   (const char *)s->x[precision] + GUARD * width, bytes / (size_t)k);
+        assert_int_equal(spmv_apply(plan, &call, NULL), SPMV_OK);
     }
-    free(y);
+    free(z);
     munmap(x.all, x.size);
-    spmv_plan_free(plan);
 }
 
 static void try_walled(const spmv_backend *backend, int k, const spmv_kernel *kernel,
@@ -142,18 +169,26 @@ static void try_walled(const spmv_backend *backend, int k, const spmv_kernel *ke
         for (int64_t with = 0; with <= (isa ? best_isa() : 0); with++) {
             setup c = setup_of(backend, k, variants[v]);
             if (isa) set(&c, isa, with);
-            multiply_walled(&c, s);
+            spmv_plan *plan = plan_of(&c, s);
+            if (!plan) continue;
+            multiply_walled(plan, s, c.precision, 1, SPMV_COLUMNS);
+            multiply_walled(plan, s, c.precision, 3, SPMV_COLUMNS);
+            multiply_walled(plan, s, c.precision, 3, SPMV_ROWS);
+            spmv_plan_free(plan);
         }
 }
 
-static void nothing_around_x_is_read(void **state) {
+static void nothing_around_x_and_the_matrix_is_read(void **state) {
     (void)state;
     static const char *const names[] = {"every length", "dense",   "runs",
                                         "symmetric",    "one row", "wide"};
-    for (int f = 0; f < COUNT(names); f++) {
-        subject s = fixture_subject(names[f], 2);
+    for (int n = 0; n < 2 * COUNT(names); n++) {
+        entries e = entries_of(fixture_named(names[n / 2]));
+        ends_at_wall = n % 2;
+        subject s = random_subject(matrix_of(walled_context(2), &e), names[n / 2]);
         visit_kernels(try_walled, &s);
         fixture_subject_free(&s);
+        entries_free(&e);
     }
 }
 
@@ -247,7 +282,7 @@ int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(backends_say_whether_they_are_here),
         cmocka_unit_test(any_number_of_threads_is_right),
-        cmocka_unit_test(nothing_around_x_is_read),
+        cmocka_unit_test(nothing_around_x_and_the_matrix_is_read),
         cmocka_unit_test(columns_may_be_far_apart),
         cmocka_unit_test(every_product_is_right),
     };

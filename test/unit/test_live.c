@@ -3,7 +3,10 @@
  * in both precisions. */
 #include "context.h"
 #include "sources.h"
+#include "walled.h"
+#include <dirent.h>
 #include <pthread.h>
+#include <sys/wait.h>
 
 #pragma weak source_alloc
 #pragma weak source_free
@@ -663,16 +666,43 @@ static void empty_matrices_and_copies_multiply(void **state) {
     }
 }
 
-/* 2 block rows of 2 and of 1 block. */
+/* z <- A x of k vectors; x and z end in front of walls. */
+static void multiply_blocks(const spmv_arrays *A, const spmv_plan *plan, int64_t k,
+                            spmv_layout layout) {
+    const int32_t *ptr = A->ptr, *column = A->idx;
+    const double *values = A->values;
+    const int high = A->block_rows, broad = A->block_cols;
+    const walled in = walled_off((size_t)(A->cols * k) * sizeof(double)),
+                 out = walled_off((size_t)(A->rows * k) * sizeof(double));
+    double *x = (double *)(void *)in.bytes, *z = (double *)(void *)out.bytes;
+    const operand X = {A->cols, k, layout == SPMV_ROWS ? k : A->cols, layout},
+                  Z = {A->rows, k, layout == SPMV_ROWS ? k : A->rows, layout};
+    const spmv_call call = {.size = sizeof call, .x = x, .z = z, .k = k, .layout = layout};
+    for (int64_t n = 0; n < A->cols * k; n++) x[n] = (double)(n % 5 - 1);
+    assert_int_equal(spmv_apply(plan, &call, NULL), SPMV_OK);
+    for (int64_t i = 0; i < A->rows; i++)
+        for (int64_t j = 0; j < k; j++) {
+            double sum = 0;
+            for (int e = ptr[i / high]; e < ptr[i / high + 1]; e++)
+                for (int c = 0; c < broad; c++)
+                    sum += values[(e * high + i % high) * broad + c] *
+                           x[at(&X, column[e] * broad + c, j)];
+            assert_true(z[at(&Z, i, j)] == sum);
+        }
+    munmap(in.all, in.size);
+    munmap(out.all, out.size);
+}
+
+/* 2 block rows of 2 and of 1 block; the values end in front of a wall. */
 static void blocks_of_every_size_multiply(void **state) {
-    enum { LARGEST = 9, BLOCK_ROWS = 2, BLOCK_COLS = 3, CELLS = 3 * LARGEST * LARGEST };
+    enum { LARGEST = 9, BLOCK_ROWS = 2, BLOCK_COLS = 3, VECTORS = 13 /* panels of every width */ };
     static const int32_t ptr[] = {0, 2, 3}, column[] = {2, 0, 1};
-    double values[CELLS], x[BLOCK_COLS * LARGEST], z[BLOCK_ROWS * LARGEST];
     (void)state;
-    for (int n = 0; n < CELLS; n++) values[n] = n % 7 - 3;
-    for (int n = 0; n < BLOCK_COLS * LARGEST; n++) x[n] = n % 5 - 1;
     for (int size = 0; size < LARGEST * LARGEST; size++) {
-        const int high = 1 + size / LARGEST, broad = 1 + size % LARGEST;
+        const int high = 1 + size / LARGEST, broad = 1 + size % LARGEST, cells = 3 * high * broad;
+        const walled memory = walled_off((size_t)cells * sizeof(double));
+        double *values = (double *)(void *)memory.bytes;
+        for (int n = 0; n < cells; n++) values[n] = n % 7 - 3;
         const spmv_arrays view = {.size = sizeof view,
                                   .rows = BLOCK_ROWS * high,
                                   .cols = BLOCK_COLS * broad,
@@ -688,16 +718,52 @@ static void blocks_of_every_size_multiply(void **state) {
         spmv_plan *plan = NULL;
         assert_int_equal(spmv_mat_create(ctx, &view, &mat), SPMV_OK);
         assert_int_equal(spmv_plan_create(mat, NULL, &plan), SPMV_OK);
-        assert_int_equal(spmv_exec(plan, 1, x, 0, z), SPMV_OK);
-        for (int i = 0; i < BLOCK_ROWS * high; i++) {
-            double sum = 0;
-            for (int k = ptr[i / high]; k < ptr[i / high + 1]; k++)
-                for (int c = 0; c < broad; c++)
-                    sum += values[(k * high + i % high) * broad + c] * x[column[k] * broad + c];
-            assert_true(z[i] == sum);
-        }
+        multiply_blocks(&view, plan, 1, SPMV_COLUMNS);
+        multiply_blocks(&view, plan, VECTORS, SPMV_COLUMNS);
+        multiply_blocks(&view, plan, VECTORS, SPMV_ROWS);
         spmv_plan_free(plan);
         spmv_mat_free(mat);
+        munmap(memory.all, memory.size);
+    }
+}
+
+/* Returns how many threads this process has. */
+static int threads_here(void) {
+    DIR *folder = opendir("/proc/self/task");
+    int n = -2; /* without . and .. */
+    assert_non_null(folder);
+    while (readdir(folder)) n++;
+    closedir(folder);
+    return n;
+}
+
+/* Few entries are multiplied by the calling thread alone, by contexts of one thread and of several:
+ * a child of fork(), which has no team, starts none. */
+static void a_short_product_starts_no_thread(void **state) {
+    static double x[ROWS], z[ROWS];
+    (void)state;
+    for (int n = 0; n < 4 * NKINDS; n++) {
+        spmv_ctx *own = ctx, *one = context_of(1);
+        a = (arrays){
+            .kind = (kind)(n / 4), .precision = SPMV_F64, .bits = 32, .nnz = 1000, .seed = 5};
+        change(&a);
+        ctx = n & 2 ? one : own;
+        spmv_mat *mat = matrix(&a);
+        spmv_plan *plan =
+            plan_for(mat, &a, n & 1 && a.kind != BLOCKS ? SPMV_TRANSPOSE : SPMV_AS_IS);
+        int status = 1;
+        const pid_t child = fork();
+        if (child == 0) {
+            alarm(60);
+            const spmv_status failed = spmv_exec(plan, 1, x, 0, z);
+            _exit(failed || threads_here() != 1);
+        }
+        assert_int_equal(waitpid(child, &status, 0), child);
+        assert_int_equal(status, 0);
+        spmv_plan_free(plan);
+        spmv_mat_free(mat);
+        spmv_ctx_free(one);
+        ctx = own;
     }
 }
 
@@ -707,6 +773,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(an_alpha_that_is_not_finite_reaches_every_row),
         cmocka_unit_test(other_values_are_read_where_they_are),
         cmocka_unit_test(blocks_of_every_size_multiply),
+        cmocka_unit_test(a_short_product_starts_no_thread),
         cmocka_unit_test(on_a_gpu_too),
         cmocka_unit_test(long_lines_and_wrong_offsets_on_a_gpu),
         cmocka_unit_test(what_is_wrong_on_a_gpu_is_refused),

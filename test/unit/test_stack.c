@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 
 enum { STACK = 1 << 18, MOST_BYTES = 40000, MARK = 0x5a, VECTORS = 9, ROWS = 10000 };
+enum { WALL = 1 << 24 }; /* bytes below the stack that nobody may use */
 
 static unsigned char *stack; /* [STACK] of every thread here */
 static int64_t most_used;
@@ -91,14 +92,16 @@ static void a_product_takes_little_stack(void **state) {
     spmv_ctx *ctx = context_of(2);
     subject s = {.name = "poisson2d:100"};
     assert_int_equal(spmv_mat_load(ctx, "gen:poisson2d:100", NULL, &s.mat), SPMV_OK);
-    stack = mmap(NULL, STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    assert_true(stack != MAP_FAILED);
+    unsigned char *all = mmap(NULL, WALL + STACK, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_true(all != MAP_FAILED);
+    stack = all + WALL;
+    assert_int_equal(mprotect(stack, STACK, PROT_READ | PROT_WRITE), 0);
     visit_kernels(try_kernel, &s);
     print_message("%lld products, at most %lld bytes\n", (long long)tally.products,
                   (long long)most_used);
     assert_true(tally.products > 0);
     assert_int_equal(tally.wrong, 0);
-    munmap(stack, STACK);
+    munmap(all, WALL + STACK);
     spmv_mat_free(s.mat);
     spmv_ctx_free(ctx);
 }
