@@ -5,7 +5,7 @@
     mutate.py --generated [SEED]    100 that are drawn from all that operators.py can make; --count N: so many
     mutate.py --only WORD           those whose name or file holds WORD
     mutate.py --jobs N              N at a time, each in a copy of its own
-    mutate.py --check               says whether the text of each of faults.txt stands in its file
+    mutate.py --check               says whether the text of each of faults.txt and equivalent.txt stands in its file
 
 It works in a copy of the tracked files, build/mutate/tree, whose objects are reused. What a run found is
 kept in build/mutate/results.jsonl, so that a run that was stopped goes on: a fault is planted again only if
@@ -136,9 +136,23 @@ def generated(seed, only):
 
 
 def equivalent():
-    """{(file, line's text, old, new): reason} of equivalent.txt, whose columns are apart by tabs."""
-    lines = [line.split("\t") for line in read(os.path.join(HERE, "equivalent.txt")).splitlines()]
-    return {tuple(words[:4]): words[4] for words in lines if len(words) == 5 and not words[0].startswith("#")}
+    """{(file, line's text, old, new): reason} of equivalent.txt, whose columns are apart by tabs. Each line's text stands in
+    its file."""
+    listed = {}
+    for line in read(os.path.join(HERE, "equivalent.txt")).splitlines():
+        if line.startswith("#"):
+            continue
+        words = line.split("\t")
+        if len(words) != 5:
+            sys.exit(f"mutate.py: equivalent.txt has a line of {len(words)} columns, not 5: {line}")
+        file, text, was, becomes, reason = words
+        path = os.path.join(ROOT, file)
+        if not os.path.exists(path) or (was if text == "*" else text) not in map(str.strip, read(path).splitlines()):
+            sys.exit(f"mutate.py: equivalent.txt: no line of {file} is: {was if text == '*' else text}")
+        if (file, text, was, becomes) in listed:
+            sys.exit(f"mutate.py: equivalent.txt: {file} has this change twice: {becomes}")
+        listed[file, text, was, becomes] = reason
+    return listed
 
 
 def reason_of(fault, listed):
@@ -492,6 +506,7 @@ def main():
     o = parser.parse_args()
     if o.check:
         written()
+        equivalent()
         return
     os.makedirs(TREE, exist_ok=True)
     lock = open(os.path.join(HOME, "lock"), "w", encoding="utf-8")  # pylint: disable=consider-using-with

@@ -56,7 +56,7 @@ done
 grep -lPz '(EXPORT_\w+\(\w+\)|spmv_(kernel|format|device_format|backend) \w+(\(.*\))?) = \{[\s\\]*[^.\s\\]' $sources &&
     breach "a descriptor whose members have no names (.name = ...)"
 
-"${PYTHON:-python3}" test/mutate/mutate.py --check || breach "a fault of test/mutate/faults.txt cannot be planted"
+"${PYTHON:-python3}" test/mutate/mutate.py --check || breach "a fault of test/mutate/faults.txt cannot be planted, or a line of equivalent.txt is of no source"
 
 # Shape.
 [ "$(wc -l < src/app/main.c)" -le 40 ] || breach "src/app/main.c: over 40 lines"
