@@ -26,10 +26,10 @@ unit() {
     if [ $code != 0 ] && [ "$failed" = 0 ]; then failed=1; echo "$1: exit $code"; fi
 }
 
-# A command line: NAME.sh beside NAME.out, NAME.err and NAME.exit, run in an empty folder. "# omp only", "# needs FEATURE"
-# and "# not sanitized: WHY" in it say which builds it is for.
+# A command-line test: NAME.t, a transcript that must be printed again (transcript.awk), of commands that run in an empty
+# folder. "# omp only", "# needs FEATURE" and "# not sanitized: WHY" in it say which builds it is for.
 cli() {
-    base=${1%.sh} why=$(sed -n 's/^# not sanitized: //p' "$1")
+    why=$(sed -n 's/^# not sanitized: //p' "$1")
     if grep -q '^# omp only' "$1" && [ "$build" != "${build#*cuda}" ]; then skipped=1; return; fi
     if [ -n "$why" ] && [ "$build" != "${build%-san}" ]; then
         echo "skip cli/$name: not under sanitizers: $why"
@@ -42,19 +42,17 @@ cli() {
         fi
     done
     mkdir "$mine/cwd"
-    (cd "$mine/cwd" && HWLOC_SYNTHETIC=$caches SPMV="$root/$build/spmv" DATA="$root/test/data" CLI="$root/test/cli" sh "$root/$1" </dev/null) \
-        >"$mine/out" 2>"$mine/err"
-    echo $? >"$mine/exit"
-    if [ -n "${UPDATE:-}" ]; then
-        for k in out err exit; do cp "$mine/$k" "$base.$k"; done
-    fi
-    if cmp -s "$mine/out" "$base.out" && cmp -s "$mine/err" "$base.err" && cmp -s "$mine/exit" "$base.exit"; then
+    awk -f test/cli/transcript.awk "$1" >"$mine/script"
+    (cd "$mine/cwd" && HWLOC_SYNTHETIC=$caches SPMV="$root/$build/spmv" DATA="$root/test/data" CLI="$root/test/cli" sh ../script </dev/null) \
+        >"$mine/now" 2>&1
+    [ -z "${UPDATE:-}" ] || cp "$mine/now" "$1"
+    if diff -u "$1" "$mine/now" >"$mine/difference"; then
         passed=1
         echo "ok   cli/$name"
     else
         failed=1
         echo "FAIL cli/$name"
-        for k in out err exit; do diff -u "$base.$k" "$mine/$k" | sed 's/^/     /'; done
+        sed 's/^/     /' "$mine/difference"
     fi
 }
 
@@ -72,11 +70,11 @@ python() {
 }
 
 if [ "${1:-}" = one ]; then
-    test=$3 name=$(basename "$test" .sh) mine=$2/$(basename "$test") passed=0 failed=0 skipped=0
+    test=$3 name=$(basename "$test" .t) mine=$2/$(basename "$test") passed=0 failed=0 skipped=0
     mkdir "$mine" || exit 73
     case $test in
     *.py) python "$test" ;;
-    *.sh) cli "$test" ;;
+    *.t) cli "$test" ;;
     *) unit "$test" ;;
     esac >"$mine/said" 2>&1
     cat "$mine/said" # in one piece, whatever runs beside it
@@ -110,7 +108,7 @@ for part in ${*:-python cli unit}; do # those with long tests first
     case $part in
     python) ls test/python/test_*.py ;;
     unit) for t in "$build"/test/test_*; do if [ -x "$t" ] && [ ! -d "$t" ]; then echo "$t"; fi; done ;;
-    cli) ls test/cli/*.sh ;;
+    cli) ls test/cli/*.t ;;
     *) echo "run.sh: no part '$part'" >&2; exit 64 ;;
     esac || exit 66
 done >"$work/tests"

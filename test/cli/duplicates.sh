@@ -1,8 +1,0 @@
-# Duplicates are summed, counted and said; stored zeros are kept and counted.
-. "$CLI/common"
-printf '%%%%MatrixMarket matrix coordinate real general\n2 2 4\n1 1 1\n2 2 0\n1 1 2\n1 2 -0\n' >d.mtx
-$SPMV -m d.mtx -k omp:csr1 $quick 2>&1 >/dev/null | mask
-$SPMV -m d.mtx -k omp:csr1 --format=csv $quick -q |
-    columns "matrix.nnz_file matrix.nnz matrix.duplicates matrix.explicit_zeros"
-printf '%%%%MatrixMarket matrix coordinate real general\n3 3 3\n1 1 1\n2 2 1e308\n2 2 1e308\n' >huge.mtx
-$SPMV -m huge.mtx -q; echo "exit $?"
