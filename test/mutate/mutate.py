@@ -262,14 +262,13 @@ def source_of(test):
         return RANKS
     if "/" not in test:
         return f"test/unit/{test.split(':')[0]}.c"
-    return test.split(":")[0].join(["test/", ".sh" if test.startswith("cli/") else ""])
+    return test.split(":")[0].join(["test/", ".t" if test.startswith("cli/") else ""])
 
 
 def version_of(test):
-    """Changes with the test's source, and for a test on the command line with what it expects."""
+    """Changes with the test's source."""
     path = os.path.join(ROOT, source_of(test))
-    beside = [path, *(path[:-3] + end for end in (".out", ".err", ".exit"))] if test.startswith("cli/") else [path]
-    return digest(*map(read, filter(os.path.exists, beside)))
+    return digest(read(path)) if os.path.exists(path) else digest()
 
 
 def shared_version():
@@ -289,9 +288,8 @@ def command_of(test):
         return ["sh", "test/mutate/ranks.sh", "build/omp", ranks, *words.split(",")]
     if test.startswith("cli/"):
         folder = os.path.join(HOME, "cli")
-        name = test.removeprefix("cli/")
-        return ["sh", "-c", f"rm -rf {folder}; mkdir {folder}; sh test/run.sh build/omp one {folder} test/{test}.sh >/dev/null; "
-                            f"grep -q '^1 0 ' {folder}/{name}.sh.counts || grep -q '^1 0 ' {folder}/{name}.counts"]
+        return ["sh", "-c", f"rm -rf {folder}; mkdir {folder}; sh test/run.sh build/omp one {folder} test/{test}.t >/dev/null; "
+                            f"grep -q '^1 0 ' {folder}/*.counts"]
     program, *words = test.split(":", maxsplit=1)
     return [f"build/omp/test/{program}", *words]
 
