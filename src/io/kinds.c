@@ -76,6 +76,26 @@ static bool is_npz(const unsigned char *text, size_t n) {
            memcmp(text + NAME + length - SUFFIX, ".npy", SUFFIX) == 0;
 }
 
+/* Says whether a file of MATLAB 4 begins so: with five integers of one byte order and the name of a
+ * variable. The integers are the type (1000 M + 10 P + T of byte order, precision and kind), rows,
+ * columns, 1 for complex numbers, and the length of the name. */
+static bool is_matlab4(const unsigned char *text, size_t n) {
+    enum { HEADER = 20, LONGEST = 64, BIG_ENDIAN_TYPE = 1000 };
+    if (n < HEADER) return false;
+    uint32_t number[HEADER / 4] = {0};
+    const bool big = text[0] == 0 && text[1] == 0 && text[2] == BIG_ENDIAN_TYPE / 256;
+    for (size_t k = 0; k < HEADER; k++)
+        number[k / 4] |= (uint32_t)text[k] << 8 * (big ? 3 - k % 4 : k % 4);
+    const uint32_t type = number[0] - (big ? BIG_ENDIAN_TYPE : 0), length = number[4];
+    if (type >= 60 || type % 10 > 2 || (number[1] | number[2]) > INT32_MAX || number[3] > 1 ||
+        length < 2 || length > LONGEST || n < HEADER + length || text[HEADER + length - 1])
+        return false;
+    const char *name = (const char *)text + HEADER;
+    return strlen(name) == length - 1 &&
+           strspn(name, "_abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789") ==
+               length - 1;
+}
+
 const char *spmv_name_of_kind(const void *head, size_t nhead, const char **advice) {
     static const char zip[] = "unzip it";
     static const struct {
@@ -103,7 +123,6 @@ const char *spmv_name_of_kind(const void *head, size_t nhead, const char **advic
         {257, 5, "ustar", "a tar archive", "tar xf unpacks it"},
         {0, 6, "\x93NUMPY", "a NumPy array", SCIPY(OF_NUMPY, "n.atleast_2d(n.load('FILE').T).T*1")},
         {0, 19, "MATLAB 5.0 MAT-file", "a MATLAB file", MATLAB},
-        {0, 16, "\2\0\0\0....\3\0\0\0\0\0\0\0", "a MATLAB 4 file", MATLAB},
         {0, 19, "MATLAB 7.3 MAT-file", "a MATLAB 7.3 file", HDF5},
         {0, 8, "\x89HDF\r\n\x1a\n", "an HDF5 file", HDF5},
         {512, 8, "\x89HDF\r\n\x1a\n", "an HDF5 file", HDF5},
@@ -140,6 +159,7 @@ const char *spmv_name_of_kind(const void *head, size_t nhead, const char **advic
         {0, 2, "\x80\x03", "a Python pickle", PICKLE},
         {0, 3, "\x80.\x95", "a Python pickle", PICKLE},
         {0, 9, "ccopy_reg", "a Python pickle", PICKLE},
+        {0, 7, "cnumpy.", "a Python pickle", PICKLE},
         {0, 9, "<!doctype", "a web page", "did a download fail?"},
         {0, 5, "<html", "a web page", "did a download fail?"},
         {0, 5, "<?xml", "an XML document", "did a download fail?"},
@@ -159,5 +179,6 @@ const char *spmv_name_of_kind(const void *head, size_t nhead, const char **advic
             *advice = arrays ? NUMPY_NPZ : known[k].advice;
             return arrays ? "a NumPy archive (.npz)" : known[k].name;
         }
-    return NULL;
+    *advice = MATLAB;
+    return is_matlab4(text, nhead) ? "a MATLAB 4 file" : NULL;
 }

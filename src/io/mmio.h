@@ -44,7 +44,7 @@ typedef struct worker { /* one thread's block */
     spmv_status status;      /* of the first error, with its text */
     bool located;            /* it stands in line `lines` of the block; else in the whole file */
     int column;              /* of that line, from 1, counted in bytes; 0: all of it */
-    char error[640];
+    char error[840];
     unsigned oddities;          /* a bit for each oddity that the block holds */
     int64_t odd_line[ODDITIES]; /* of the block, from 1, with the first of each */
 } worker;

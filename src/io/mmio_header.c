@@ -319,6 +319,19 @@ static int scan_line(const char *line, const char *end, int others, int64_t *num
     return n;
 }
 
+/* Reads pointers p, indices j and values v. SciPy's hb_read() takes fields that touch for one, and
+ * its hb_write() writes fields narrower than the format says: the width of a field is the length of
+ * the first line divided by the number of its fields. An exponent may have a D or no letter. */
+#define FROM_BOEING \
+    "python3 -c \"import re; from scipy import io,sparse as s; L=[l.rstrip() for l in " \
+    "open('FILE')]; *c,=map(int,L[1].split()[1:]); t,*d=L[2].split(); r,k,z=map(int,d[:3]); " \
+    "b=4+(c[3:]>[0]); p,j,*v=[[float(re.sub('(?<=[0-9.])[dD]?(?=[-+])','E',x)) for x in " \
+    "re.findall('.'*(len(L[b])//min(int(q or 1),m)),''.join(L[b:b+e]))] for b,e,q,m in " \
+    "zip((b,b+c[0],b+c[0]+c[1]),c,re.findall('(?i)([0-9]*)[d-i][0-9]',L[3]),(k+1,z,z)) if e]; " \
+    "i=lambda x: [int(y)-1 for y in x]; A=s.csc_matrix(([*v,[1]*z][0],i(j),i(p)),(r,k)); " \
+    "io.mmwrite('FILE.mtx',A+(1-2*(t[1] in 'zZ'))*s.tril(A,-1).T if t[1] in 'sSzZ' else A," \
+    "precision=17)\""
+
 /* The type of a Harwell-Boeing file, such as RUA, begins its third line, and three numbers follow;
  * NULL: it is none. */
 static const char *harwell_boeing_type(const char *text, const char *end) {
@@ -351,10 +364,8 @@ static bool is_hypre(const char *text, const char *end, int indices) {
 static const char *name_of_lines(const char *text, const char *end, const char **advice) {
     const char *type = harwell_boeing_type(text, end);
     if (type) {
-        const bool scipy_reads = strchr("RIri", type[0]) && strchr("Uu", type[1]);
-        *advice = scipy_reads && strchr("Aa", type[2])
-                      ? "python3 -c \"from scipy import io; "
-                        "io.mmwrite('FILE.mtx',io.hb_read('FILE'),precision=17)\""
+        *advice = strchr("RIPrip", type[0]) && strchr("Aa", type[2])
+                      ? FROM_BOEING
                       : "collections have the matrix as Matrix Market, too";
         return "a Harwell-Boeing or Rutherford-Boeing file";
     }

@@ -8,6 +8,7 @@ import random
 import re
 import shlex
 import shutil
+import struct
 import subprocess
 import tempfile
 import unittest
@@ -138,6 +139,22 @@ RUA = """A title                                                                
   9.72222222222222210E-01 -5.27777777777777790E-01
   2.77777777777777762E-02
 """
+BOEING = """A title                                                                 KEY
+             4             1             1             1             1
+{type}                        3             3             3             0
+(4I10)          (3I10)          {}
+F                          1             0
+         1         3         4         4
+         1         2         3
+{}
+"""
+# Formats and values as Fortran has them; None: those of RUA
+BOEING_VALUES = None, (
+    "(1P,3D25.16)", "   9.7222222222222221D-01  -5.2777777777777779D-01   2.7777777777777776D-02"), (
+    "(3E24.17)", "  .97222222222222221+000 -.52777777777777779+000  .27777777777777776-001"), (
+    "(3E23.17)", "0.97222222222222221E+00-.52777777777777779E+000.27777777777777776E-01"), (
+    "(1p3e30.17)", "       9.72222222222222210e-01      -5.27777777777777790e-01       2.77777777777777762e-02"), (
+    "(3F25.20)", "   0.97222222222222220989  -0.52777777777777779011   0.02777777777777777624")
 LISTING = """%Mat Object: 1 MPI process
 %  type: seqaij
 % Size = 2 3
@@ -245,14 +262,30 @@ class Hints(unittest.TestCase):
         for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
             self.save("a.pkl", pickle.dumps(self.A, protocol))
             self.same(self.obey("a.pkl", "a Python pickle"), self.A)
+            self.save("a.pkl", pickle.dumps(self.A.toarray(), protocol))
+            self.same(self.obey("a.pkl", "a Python pickle"), self.A)
 
     def test_matlab(self):
         for form, kind in ("5", "a MATLAB file"), ("4", "a MATLAB 4 file"):
             for compressed in False, True:
                 scipy.io.savemat(self.path("a.mat"), {"A": self.A}, format=form, do_compression=compressed and form == "5")
                 self.same(self.obey("a.mat", kind), self.A)
+        numbers = numpy.arange(-6, 6).reshape(4, 3)
+        for kind in "f8", "f4", "i4", "i2", "u2", "u1":
+            scipy.io.savemat(self.path("a.mat"), {"A": numbers.astype(kind)}, format="4")
+            self.same(self.obey("a.mat", "a MATLAB 4 file"), numbers.astype(kind))
+        self.save("a.mat", struct.pack(">5i", 1000, 4, 3, 0, 2) + b"A\0" + numbers.T.astype(">f8").tobytes())
+        self.same(self.obey("a.mat", "a MATLAB 4 file"), numbers)
         scipy.io.savemat(self.path("a.mat"), {"A": self.A != 0})
         self.same(self.obey("a.mat", "a MATLAB file"), self.A != 0)
+
+    def test_what_only_looks_like_matlab_4(self):
+        for numbers, name in (((0, 4, 3, 0, 2), b"\0A"), ((0, 4, 3, 0, 0), b""), ((0, 4, 3, 2, 2), b"A\0"), ((60, 4, 3, 0, 2), b"A\0"),
+                              ((3, 4, 3, 0, 2), b"A\0"), ((0, -4, 3, 0, 2), b"A\0"), ((0, 4, 3, 0, 2), b"AB"), ((0, 4, 3, 0, 99), b"A\0"),
+                              ((0, 4, 3, 0, 3), b"A"), ((0, 4, 3, 0, 4), b"A+B\0"), ((0, 0, 0, 0, 0), b"")):
+            self.save("a.mat", struct.pack("<5i", *numbers) + name)
+            said = subprocess.run([SPMV, "info", "a.mat"], cwd=self.folder, capture_output=True, text=True, check=False).stderr
+            self.assertNotIn("MATLAB", said)
 
     def test_matlab_7_3(self):
         head = b"MATLAB 7.3 MAT-file, Platform: GLNXA64, Created on: Mon Jan  1 00:00:00 2024 HDF5 schema 1.00 .".ljust(512)
@@ -329,8 +362,38 @@ class Hints(unittest.TestCase):
         self.same(self.obey("b.00000", "an IJ vector of hypre"), [[3.33333333333333e-01], [6.66666666666667e-01]])
 
     def test_harwell_boeing(self):
-        self.save("a.rua", RUA.format(type="RUA"))
-        self.same(self.obey("a.rua", "a Harwell-Boeing or Rutherford-Boeing file"), self.triangle)
+        for kind, whole in (("RUA", self.triangle), ("rra", self.triangle), ("RSA", self.triangle + numpy.tril(self.triangle, -1).T),
+                            ("RZA", self.triangle - numpy.tril(self.triangle, -1).T)):
+            for values in BOEING_VALUES:
+                text = BOEING.format(values[0], values[1], type=kind) if values else RUA.format(type=kind)
+                rutherford = text.replace("             1             1\n", "             1\n").replace("F                          1             0\n", "")
+                for form in {text, rutherford}:
+                    with self.subTest(form):
+                        self.save("a.rua", form)
+                        self.same(self.obey("a.rua", "a Harwell-Boeing or Rutherford-Boeing file"), whole)
+        pattern = RUA.format(type="PUA").splitlines(True)
+        self.save("a.pua", "".join([pattern[0], pattern[1].replace("2\n", "0\n"), pattern[2], "(4I10)          (3I10)\n", *pattern[4:6]]))
+        self.same(self.obey("a.pua", "a Harwell-Boeing or Rutherford-Boeing file"), self.triangle != 0)
+
+    def test_harwell_boeing_with_pointers_that_touch(self):
+        n = 120
+        counts = numpy.concatenate([[1], 1 + numpy.arange(1, n + 1) * n]).astype(int)
+        lines = lambda numbers, w, each: "".join("".join(f"{k:{w}}" for k in numbers[a:a + each]) + "\n" for a in range(0, len(numbers), each))
+        pointers, indices = lines(counts, 5, 16), lines(list(range(1, n + 1)) * n, 3, 26)
+        self.save("a.pua", f"A title\n{0:14}{pointers.count(chr(10)):14}{indices.count(chr(10)):14}{0:14}\n"
+                           f"PUA           {n:14}{n:14}{n * n:14}{0:14}\n(16I5)          (26I3)\n{pointers}{indices}")
+        self.same(self.obey("a.pua", "a Harwell-Boeing or Rutherford-Boeing file"), numpy.ones((n, n)))
+
+    def test_harwell_boeing_by_scipy(self):
+        """Whose own hb_read does not read all of these: fields touch, and are narrower than the format says."""
+        for numbers in ([1 / 3, 2 / 7], [-1 / 3, 2], [-1e-300, 3], [1e100, 1], [-1.5, -2.5e-310], [1, 2], [-1e100, 1 / 3], [5e-324, -1]):
+            for kind in "f8", "f4", "i4":
+                for count in 1, 4, 11:
+                    dense = numpy.diag(numpy.resize(numpy.array(numbers), count)).clip(-2e9, 2e9).astype(kind)
+                    dense[0, 0] += dense[0, 0] == 0
+                    scipy.io.hb_write(self.path("a.rua"), scipy.sparse.csc_matrix(dense))
+                    with self.subTest(numbers=numbers, kind=kind, count=count):
+                        self.same(self.obey("a.rua", "a Harwell-Boeing or Rutherford-Boeing file").astype(kind), dense)
 
     def test_octave(self):
         if not shutil.which("octave"):
