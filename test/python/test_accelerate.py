@@ -648,10 +648,23 @@ class Switching(unittest.TestCase):
         self.assertEqual(self.run_program(module, "-m").stdout, "__main__ 3 ['one', '--two']\n")
         self.assertIn("usage", self.run_program("", "--unknown").stderr)
 
-    def test_a_threshold_that_is_no_number_is_refused(self):
+    def test_what_is_no_number_of_entries_or_no_truth_is_refused(self):
+        before = self.classes()
         for threshold in "8", [8], 8j:
             with self.assertRaisesRegex(TypeError, "threshold is .*, must be a number of entries"):
                 spmv.accelerate(threshold=threshold)
+        for threshold in -1, -0.5, -(2**70), float("nan"), -float("inf"), np.int64(-3):
+            with self.assertRaisesRegex(ValueError, "threshold is .*, must be 0 or more entries"):
+                spmv.accelerate(threshold=threshold)
+        for on in 10000, -1, None, "off", 0.5, [True], float("nan"), np.ones(2):
+            with self.assertRaisesRegex(TypeError, "on is .*, must be True or False"):
+                spmv.accelerate(on)
+        self.assertEqual(self.classes(), before)
+        for threshold in 0, 2.5, np.float32(3), 2**70, float("inf"):
+            with spmv.accelerate(np.True_, threshold):
+                self.assertEqual(_accelerate.plans.threshold, threshold)
+        for words in ["--threshold=-1"], ["--threshold=²"], ["--threshold=nan"]:
+            self.assertIn("usage", self.run_program("", *words).stderr)
 
     def test_a_program_that_is_not_there_is_refused_as_python_does(self):
         path = os.pathsep.join([str(ROOT / "src/bindings/python"), os.environ.get("PYTHONPATH", "")])

@@ -297,10 +297,36 @@ class Products(Case):
                 ({"expected": "many"}, TypeError, "expected is 'many', must be an integer"),
                 ({"vectors": 1.5}, TypeError, "vectors is 1.5, must be an integer"),
                 ({"threads": 2**40}, ValueError, "threads is 1099511627776, must be an integer of 32 bits"),
-                ({"max_bytes": -1}, ValueError, "max_bytes is -1"),
-                ({"vectors": -1}, spmv.Error, "^vectors is -1")):
+                ({"vectors": 0}, ValueError, "vectors is 0, must be 1 or more"),
+                ({"expected": np.int64(-3)}, ValueError, "expected is -3, must be 0 or more"),
+                ({"max_bytes": -1}, ValueError, "max_bytes is -1, must be 0 or more"),
+                ({"threads": -1}, spmv.Error, "threads is -1, must be"),
+                ({"refill": "no"}, TypeError, "refill is 'no', must be True or False"),
+                ({"refill": 1000}, TypeError, "refill is 1000, must be True or False"),
+                ({"order": ["C"]}, ValueError, "order is .'C'., must be")):
             with self.assertRaisesRegex(error, text):
                 A.plan(**wrong)
+        for name in "expected", "vectors", "threads", "max_bytes", "settings", "refill", "order", "kernel":
+            for value in float("nan"), -(2**31) - 1, -(2**63) - 1, 2**63, 1j, b"1", [1], (), np.ones(2), object():
+                with self.subTest(name=name, value=value), self.assertRaisesRegex((TypeError, ValueError), f"^{name} is .*must be"):
+                    A.plan(**{name: value})
+        self.assertEqual(A.info()["plans"], [])
+
+    def test_a_shape_that_is_none_is_refused(self):
+        S = random_matrix((60, 50), "csr")
+        arrays = S.data, S.indices, S.indptr
+        for shape, error, text in ((3, TypeError, "shape is 3, must be two integers"), ((60,), TypeError, "must be two integers"),
+                                   ("ab", TypeError, r"shape\[0\] is 'a', must be an integer"),
+                                   ((60, 50.0), TypeError, r"shape\[1\] is 50.0, must be an integer"),
+                                   ((60, -50), ValueError, r"shape\[1\] is -50, must be 0 or more"),
+                                   ((2**63, 50), ValueError, r"shape\[0\] is 9223372036854775808, must be an integer of 64 bits")):
+            for source in arrays, S:
+                with self.subTest(shape=shape), self.assertRaisesRegex(error, text):
+                    spmv.matrix(source, shape)
+        with self.assertRaisesRegex(ValueError, r"shape is \(50, 60\), and that of the source \(60, 50\)"):
+            spmv.matrix(S, (50, 60))
+        self.assertEqual(spmv.matrix(S, [60, np.int64(50)]).shape, (60, 50))
+        self.assertEqual(spmv.matrix(arrays, np.array([60, 70])).shape, (60, 70))
 
     def test_a_limit_of_memory_is_named_as_the_argument(self):
         S = sparse.vstack([np.ones((1, 20000)), sparse.eye(20000)], "csr")
@@ -663,7 +689,7 @@ class SeveralVectors(Case):
         self.assertEqual([(p["transposed"], p["vectors"]) for p in A.info()["plans"]][3:], [(True, 2)])
         with self.assertRaisesRegex(ValueError, "order is 'K', must be"):
             A.plan(vectors=2, order="K")
-        with self.assertRaisesRegex(spmv.Error, "vectors is -1"):
+        with self.assertRaisesRegex(ValueError, "vectors is -1"):
             A.plan(vectors=-1)
         plans = [(p["transposed"], p["vectors"], p["kernel"]) for p in A.info()["plans"]]
         S.data[:] = A.values[...] = rng.standard_normal(S.nnz)

@@ -19,7 +19,7 @@ import scipy.sparse as sparse
 
 from . import _library, _locks
 from ._library import ROWS, VOLATILE, Call, lib
-from ._plan import PRECISIONS, numbers, when_gone
+from ._plan import PRECISIONS, numbers, truth, when_gone
 
 THRESHOLD = 8_000_000  # entries: SciPy multiplies so many in the time that a plan takes, some milliseconds. The first half of
 # them is only counted, the second one timed
@@ -501,8 +501,10 @@ def accelerate(on=True, threshold=None):
     threads may be multiplying: their products are SciPy's or the library's."""
     if threshold is not None and not isinstance(threshold, Real):
         raise TypeError(f"threshold is {threshold!r}, must be a number of entries")
+    if threshold is not None and not threshold >= 0:  # nor NaN
+        raise ValueError(f"threshold is {threshold!r}, must be 0 or more entries")
     small = SMALL if threshold is None else min(SMALL, max(threshold, 1))
-    block = Block((THRESHOLD if threshold is None else threshold, small) if on else None)
+    block = Block((THRESHOLD if threshold is None else threshold, small) if truth("on", on) else None)
     try:
         switch.add(block)
     except BaseException:  # of a signal's handler: there is nothing that could end the setting

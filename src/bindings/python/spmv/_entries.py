@@ -6,7 +6,7 @@ import numpy as np
 import scipy.sparse
 
 from . import _library, _locks
-from ._plan import PRECISIONS, Plan, Prepared
+from ._plan import PRECISIONS, Plan, Prepared, whole
 
 
 def is_cupys(x):
@@ -21,15 +21,28 @@ def is_sparse(x):
 def compressed(source, shape):
     """Compressed rows or columns of SciPy's or CuPy's, as a matrix of its own: it shares the values and indices of the source
     if these are borrowed, and no other arrays."""
+    if shape is not None:
+        shape = pair(shape)
     if isinstance(source, tuple):
         source = rows_of(source, shape)
     if not is_sparse(source):
         raise TypeError(f"spmv.matrix: must be a sparse matrix or (data, indices, indptr), not {type(source).__name__}")
     if source.ndim != 2:
         raise ValueError(f"spmv.matrix: must have two dimensions, not {source.ndim}")
+    if shape not in (None, source.shape):
+        raise ValueError(f"shape is {shape}, and that of the source {source.shape}")
     own = source if source.format in ("csr", "csc") else source.tocsr()
     made = type(own)((own.data[:own.nnz], own.indices[:own.nnz], own.indptr.copy()), shape=own.shape)  # arrays may be longer
     return made if own is not source or is_borrowed(made) else made.copy()
+
+
+def pair(shape):
+    """A shape as two integers."""
+    try:
+        rows, cols = shape
+    except (TypeError, ValueError):
+        raise TypeError(f"shape is {shape!r}, must be two integers, as (3, 4)") from None
+    return whole("shape[0]", rows, 0), whole("shape[1]", cols, 0)
 
 
 def is_borrowed(own):

@@ -6,7 +6,7 @@ from scipy.sparse.linalg import LinearOperator, aslinearoperator
 from . import _accelerate, _locks, _operands, _short
 from ._entries import Entries, is_sparse
 from ._library import lib
-from ._plan import PRECISIONS, check_name, whole
+from ._plan import PRECISIONS, check_name
 from ._short import ways
 from ._sparse import Sparse, class_of, complete, defers, derived, without
 
@@ -272,9 +272,7 @@ class matrix(Sparse):
         if not self._entries.is_ours:
             raise TypeError(f"spmv.matrix.plan: products of {self.dtype} run in SciPy")
         check_name("kernel", kernel, 'the name of a kernel, as "csr_rows", or "auto"')
-        if whole("expected", expected) < 0:
-            raise ValueError(f"expected is {expected}, must be the number of products that will follow, or 0")
-        if order not in _operands.ORDERS:
+        if not isinstance(order, str) or order not in _operands.ORDERS:
             raise ValueError(f'order is {order!r}, must be "C" or "F"')
         backend, _, name = kernel.partition(":")
         device = None if backend == "omp" else self._entries.device

@@ -3,6 +3,7 @@ import contextlib
 import ctypes
 import operator
 import weakref
+from numbers import Integral
 
 import numpy as np
 
@@ -29,15 +30,24 @@ def check_name(name, value, what):
         raise ValueError(f"{name} is {value!r}: there is none")
 
 
-def whole(name, value, bits=64):
-    """The argument as an integer that fits the library's."""
+def whole(name, value, least=None, bits=64):
+    """The argument as an integer that fits the library's and is at least so large."""
     try:
         number = operator.index(value)
     except TypeError:
         raise TypeError(f"{name} is {value!r}, must be an integer") from None
     if not -2 ** (bits - 1) <= number < 2 ** (bits - 1):
         raise ValueError(f"{name} is {number}, must be an integer of {bits} bits")
+    if least is not None and number < least:
+        raise ValueError(f"{name} is {number}, must be {least} or more")
     return number
+
+
+def truth(name, value):
+    """The argument as a bool, which 0 and 1 are, too: other values are likely meant for another parameter."""
+    if not isinstance(value, (bool, np.bool_, Integral)) or value not in (0, 1):
+        raise TypeError(f"{name} is {value!r}, must be True or False")
+    return bool(value)
 
 
 def settings_of(settings):
@@ -120,15 +130,13 @@ class Plan:
 
     def __init__(self, prepared, dtype, op=_library.AS_IS, vectors=1, layout=_library.COLUMNS, expected=0, kernel="auto",
                  refill=False, settings=None, threads=0, max_bytes=0):
-        self.settings, self.threads = settings_of(settings), whole("threads", threads, 32)
-        vectors, expected, max_bytes = whole("vectors", vectors), whole("expected", expected), whole("max_bytes", max_bytes)
-        if max_bytes < 0:
-            raise ValueError(f"max_bytes is {max_bytes}, must be 0 or more")
+        self.settings, self.threads = settings_of(settings), whole("threads", threads, bits=32)
+        vectors, expected, max_bytes = whole("vectors", vectors, 1), whole("expected", expected, 0), whole("max_bytes", max_bytes, 0)
         pairs = (_library.Setting * len(self.settings))(*((name.encode(), value) for name, value in self.settings.items()))
         self.prepared, self.dtype, self.vectors, self.layout = prepared, dtype, vectors, layout
-        self.expected, self.kernel, self.refill = expected, kernel, refill
+        self.expected, self.kernel, self.refill = expected, kernel, truth("refill", refill)
         options = _library.PlanOptions(kernel=kernel.encode(), precision=PRECISIONS[dtype], expected_calls=expected,
-                                       refill=bool(refill), op=op, vectors=vectors, layout=layout, threads=self.threads,
+                                       refill=self.refill, op=op, vectors=vectors, layout=layout, threads=self.threads,
                                        max_bytes=max_bytes,
                                        settings=ctypes.cast(pairs, ctypes.c_void_p) if self.settings else None,
                                        nsettings=len(self.settings))

@@ -57,7 +57,7 @@ def main(arguments):
         option, _, value = arguments.pop(0).partition("=")
         if option == "--stats":
             atexit.register(tell)
-        elif option == "--threshold" and value.isdigit():
+        elif option == "--threshold" and value.isdecimal():
             threshold = int(value)
         else:
             sys.exit(USAGE)

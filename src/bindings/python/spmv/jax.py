@@ -36,7 +36,7 @@ import jax.numpy as jnp
 
 from . import _library
 from ._library import lib
-from ._plan import PRECISIONS
+from ._plan import PRECISIONS, whole
 
 __all__ = ["from_jax", "matrix"]
 MOST = 2**31  # rows and columns are fewer
@@ -538,7 +538,7 @@ class matrix:
         if not scipy.sparse.issparse(source) or source.ndim != 2:
             raise TypeError(f"spmv.jax.matrix: must be a sparse matrix of SciPy's with two dimensions, not {type(source).__name__}")
         rows = source.tocsr()
-        dtype = type_of(rows.dtype)
+        dtype, expected = type_of(rows.dtype), whole("spmv.jax.matrix: expected", expected, 0)
         if max(rows.shape) >= MOST:
             raise ValueError(f"spmv.jax.matrix: rows and columns must be fewer than 2^31: the shape is {rows.shape}")
         rows.check_format(full_check=True)  # before indices lose half of their bits
