@@ -53,7 +53,7 @@ def is_borrowed(own):
     return (own.dtype in dtypes and own.indices.dtype == np.int32
             and all(each.c_contiguous and getattr(each, "aligned", True) for each in flags)
             and bool((own.indptr[1:] >= own.indptr[:-1]).all())  # else the next would read outside
-            and bool(own.has_canonical_format) and bool(own.data.all()))
+            and bool(own.has_canonical_format) and not bool((own.data == 0).any()))  # all() takes twice as long
 
 
 def with_data(own, data):

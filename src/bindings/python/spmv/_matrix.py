@@ -173,7 +173,10 @@ class matrix(Sparse):
         return self._multiply(x, self._transposed, out, w)
 
     def __rmatmul__(self, x):
-        if type(x) is not np.ndarray:
+        if type(x) is np.ndarray:
+            if x.shape == self._shape[:1]:  # the usual case, without detours
+                return self.T.dot(x)
+        else:
             if defers(x):
                 return NotImplemented
             if is_sparse(x):
