@@ -1,6 +1,7 @@
 /* test_apply.c: spmv_exec_async and spmv_apply of every kernel: scalars in memory, z apart from y,
  * vectors that must not be read, and every argument that is wrong. */
 #include "streams.h"
+#include "matrix/stored.h"
 
 /* ---- every kernel ---------------------------------------------------------------------------- */
 
