@@ -146,13 +146,14 @@ AVX2_INLINE vec256 load_256(const real *from, __m256i lanes) {
     return (vec256)_mm256_maskload_epi32((const void *)from, lanes);
 }
 
-/* a x where a is no padding, else 0. */
-AVX2_INLINE vec256 product_256(vec256 a, vec256 x) {
+/* sum + a x where a is no padding, else sum: -0 times 0 is added there, since an infinite x would
+ * raise an exception. */
+AVX2_INLINE vec256 add_product_256(vec256 sum, vec256 a, vec256 x) {
     const __m256i bits = (__m256i)a;
     const __m256i padding = sizeof(real) == 8
                                 ? _mm256_cmpeq_epi64(bits, _mm256_set1_epi64x(INT64_MIN))
                                 : _mm256_cmpeq_epi32(bits, _mm256_set1_epi32(INT32_MIN));
-    return (vec256)_mm256_andnot_si256(padding, (__m256i)(a * x));
+    return sum + a * (vec256)_mm256_andnot_si256(padding, (__m256i)x);
 }
 
 AVX2_INLINE void blocks_256(const product *m, int64_t first, int64_t end, const int n) {
@@ -177,12 +178,14 @@ AVX2_INLINE void blocks_256(const product *m, int64_t first, int64_t end, const 
             for (int v = 0; v < n; v++) {
                 const real *from = values + v * LANES_256;
                 vec256 a, here = (vec256)_mm256_permutevar8x32_ps((__m256)x, at[v]);
-                if (v + 1 < n)
+                if (v + 1 < n) {
                     memcpy(&a, from, sizeof a);
-                else
+                } else {
                     a = load_256(from, last);
+                    here = (vec256)_mm256_and_si256((__m256i)here, last);
+                }
                 if (v % 2 == 0) ask_ahead(from, PAGE);
-                sum[v] += product_256(a, here);
+                sum[v] = add_product_256(sum[v], a, here);
             }
         }
         for (int v = 0; v < n; v++) memcpy(cell + v * LANES_256, &sum[v], sizeof sum[v]);
