@@ -23,6 +23,12 @@ static const char *const names[] = {
 #undef KERNEL
 static_assert(sizeof names / sizeof *names <= SPMV_MOST_KERNELS, "sets of kernels have no room");
 
+#define COST(name, idle, setup) #name,
+static const char *const proposed[] = {
+#include "cost.def"
+    NULL};
+#undef COST
+
 extern "C" const spmv_kernel cuda_in_place_f64_o32, cuda_in_place_f64_o64, cuda_in_place_f32_o32,
     cuda_in_place_f32_o64;
 static const spmv_kernel *const in_place[SPMV_NVARIANTS] = {
@@ -560,6 +566,7 @@ extern "C" const spmv_backend spmv_cuda = {
     .free_bytes = free_gpu_bytes,
     .describe = describe,
     .propose = spmv_propose_cuda,
+    .proposed = proposed,
     .flush = flush_gpu,
     .nothing = nothing,
     .record_start = record_start,

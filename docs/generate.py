@@ -121,7 +121,7 @@ def kernels_page():
     page = ["# Kernels\n\n", MARK.format("the kernel files' opening comments"), "\n",
             "Four lines say of each kernel whose idea it is, where it is weak, whether it repeats to the last bit, and its\n"
             "parameters. The opening comment of its file adds which arrays it reads and writes, how the work is divided,\n"
-            "and what a product costs; `spmv list kernels -v` adds the range of every parameter. [Formats](formats.md)\n"
+            "and what a product costs; `spmv list -k everything -v` adds the range of every parameter. [Formats](formats.md)\n"
             "describes the arrays, [the glossary](glossary.md) the terms.\n"]
     for backend, title in ("omp", "OpenMP"), ("cuda", "CUDA"):
         files, by_format = files_of(backend), {}

@@ -174,6 +174,7 @@ struct spmv_backend {
     size_t (*free_bytes)(spmv_device *d);
     void (*describe)(spmv_device *d, spmv_device_facts *out);
     void (*propose)(const spmv_features *f, spmv_proposals *out);
+    const char *const *proposed; /* kernels that propose names by cost; NULL at the end */
     /* For measuring: reads `bytes` of memory that nothing else uses, so that smaller caches no
      * longer hold anything else; may return before it is done; the device's next operation
      * waits. The memory is kept for the next time; bytes = 0 gives it back, and does not fail. */
@@ -200,8 +201,10 @@ typedef struct spmv_kernel_id {
     const spmv_backend *backend;
     int index; /* into names and, when built in, kernels; or SPMV_AUTO */
 } spmv_kernel_id;
-/* Kernels whose name or alias a pattern matches: "[BACKEND:]NAME", a glob, or "all". Without a
- * prefix names are the context's backend's first. None: SPMV_E_ARG. */
+/* Kernels that "[BACKEND:]WORD" names, in any case: a name or alias, a glob of them, a format (all
+ * its kernels but peers), or a group: "all" (those that propose names and those with an alias),
+ * "papers" (those that papers describe), "peers", "everything". Without a prefix a group is of
+ * every backend, and other words are the context's backend's first. None: SPMV_E_ARG. */
 SPMV_LINKAGE spmv_status spmv_kernel_find(spmv_ctx *ctx, const char *pattern, spmv_kernel_id *found,
                                           int capacity, int *count);
 

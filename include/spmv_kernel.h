@@ -9,6 +9,7 @@ enum spmv_trait {
     SPMV_DETERMINISTIC = 1,   /* a plan's results have the same bits in every run */
     SPMV_SERIAL = 2,          /* one thread, whatever the context's number is */
     SPMV_PADS = 8,            /* may multiply padding by x: needs a finite x unless rowlens = 1 */
+    SPMV_PAPER = 4,           /* a paper describes it, though without a short name (alias) */
     SPMV_WARP_ROW = 16,       /* CUDA blocks are 32 x R: one warp per row */
     SPMV_PEER = 32,           /* another library's kernel, for comparison */
     SPMV_NEEDS_SYMMETRY = 64, /* any other matrix is SPMV_E_UNSUITABLE */

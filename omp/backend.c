@@ -56,6 +56,12 @@ static const char *const names[] = {
 #undef KERNEL
 _Static_assert(sizeof names / sizeof *names <= SPMV_MOST_KERNELS, "sets of kernels have no room");
 
+#define COST(name, step, setup) #name,
+static const char *const proposed[] = {
+#include "cost.def"
+    NULL};
+#undef COST
+
 extern const spmv_kernel omp_in_place_f64_o32, omp_in_place_f64_o64, omp_in_place_f32_o32,
     omp_in_place_f32_o64;
 static const spmv_kernel *const in_place[SPMV_NVARIANTS] = {
@@ -314,6 +320,7 @@ const spmv_backend spmv_omp = {
     .free_bytes = free_bytes,
     .describe = describe,
     .propose = spmv_propose_omp,
+    .proposed = proposed,
     .flush = flush_host,
     .nothing = nothing,
     .probe = spmv_probe_host,

@@ -69,6 +69,6 @@ SPMV_EXPORT_KERNEL(bsr_warp) = {
     .format = "bsr",
     .summary = "one warp per block row, one lane per row of a block",
     .params = params,
-    .traits = SPMV_DETERMINISTIC | SPMV_WARP_ROW,
+    .traits = SPMV_DETERMINISTIC | SPMV_PAPER | SPMV_WARP_ROW,
     .run = run,
 };

@@ -96,6 +96,6 @@ SPMV_EXPORT_KERNEL(cmrs_warp) = {
     .format = "cmrs",
     .summary = "one warp per strip, a sum in registers for each of its rows",
     .params = params,
-    .traits = SPMV_DETERMINISTIC | SPMV_WARP_ROW,
+    .traits = SPMV_DETERMINISTIC | SPMV_PAPER | SPMV_WARP_ROW,
     .run = run,
 };

@@ -87,7 +87,7 @@ SPMV_EXPORT_KERNEL(hybrid_warp) = {
     .format = "hybrid",
     .summary = "one warp per row, ELL part then CSR part",
     .params = params,
-    .traits = SPMV_DETERMINISTIC,
+    .traits = SPMV_DETERMINISTIC | SPMV_PAPER,
     .prepare = prepare,
     .run = run,
 };

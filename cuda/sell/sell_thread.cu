@@ -48,7 +48,7 @@ SPMV_EXPORT_KERNEL(sell_thread) = {
     .format = "sell",
     .summary = "one thread per row of a slice",
     .params = params,
-    .traits = SPMV_DETERMINISTIC | SPMV_PADS,
+    .traits = SPMV_DETERMINISTIC | SPMV_PAPER | SPMV_PADS,
     .prepare = sell_prepare,
     .run = run,
 };

@@ -102,6 +102,6 @@ SPMV_EXPORT_KERNEL(bsr_rows) = {
     .format = "bsr",
     .summary = "parallel for over block rows, blocks unrolled",
     .params = params,
-    .traits = SPMV_DETERMINISTIC | SPMV_ANY_THREADS,
+    .traits = SPMV_DETERMINISTIC | SPMV_PAPER | SPMV_ANY_THREADS,
     .run = run,
 };

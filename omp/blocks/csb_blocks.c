@@ -79,7 +79,7 @@ SPMV_EXPORT_KERNEL(csb_blocks) = {
     .format = "csb",
     .summary = "parallel for over rows of blocks",
     .params = params,
-    .traits = SPMV_DETERMINISTIC | SPMV_ANY_THREADS,
+    .traits = SPMV_DETERMINISTIC | SPMV_PAPER | SPMV_ANY_THREADS,
     .prepare = prepare,
     .run = run,
 };

@@ -56,6 +56,6 @@ SPMV_EXPORT_KERNEL(cmrs_strips) = {
     .format = "cmrs",
     .summary = "parallel for over CMRS strips",
     .params = params,
-    .traits = SPMV_DETERMINISTIC | SPMV_ANY_THREADS,
+    .traits = SPMV_DETERMINISTIC | SPMV_PAPER | SPMV_ANY_THREADS,
     .run = run,
 };

@@ -50,7 +50,7 @@ SPMV_EXPORT_KERNEL(hybrid_rows) = {
     .format = "hybrid",
     .summary = "parallel for over rows, ELL part then CSR part",
     .params = params,
-    .traits = SPMV_DETERMINISTIC | SPMV_ANY_THREADS,
+    .traits = SPMV_DETERMINISTIC | SPMV_PAPER | SPMV_ANY_THREADS,
     .prepare = prepare,
     .run = run,
 };

@@ -130,7 +130,7 @@ SPMV_EXPORT_KERNEL(sell_slices) = {
     .format = "sell",
     .summary = "parallel for over slices, rows of a slice side by side in vector registers",
     .params = params,
-    .traits = SPMV_DETERMINISTIC | SPMV_ANY_THREADS | SPMV_PADS,
+    .traits = SPMV_DETERMINISTIC | SPMV_PAPER | SPMV_ANY_THREADS | SPMV_PADS,
     .prepare = prepare,
     .run = run,
 };

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
+#include <strings.h>
 
 int cmd_info(const options *o, const spmv_backend *backend);
 
@@ -118,23 +119,41 @@ static void find_format(spmv_ctx *ctx, const options *o, const spmv_csr_view *A,
     spmv_store_free(store);
 }
 
-/* The formats that the kernels of -k read: wanted[f]. All without -k, and for auto, which may
- * choose any. */
+/* Marks the format of that name and its variants: "csr" is csr and csr_columns. Returns false if
+ * there is none. */
+static bool want_format(const char *name, bool wanted[MOST_PAIRS]) {
+    const size_t n = strlen(name);
+    bool any = false;
+    for (int f = 0; f < spmv_format_count() && f < MOST_PAIRS; f++) {
+        const char *format = spmv_format_at(f, 0)->name;
+        const bool is_one =
+            n && strncasecmp(format, name, n) == 0 && (!format[n] || format[n] == '_');
+        wanted[f] |= is_one;
+        any |= is_one;
+    }
+    return any;
+}
+
+/* Marks the formats that the kernels of a name read; all formats for auto, which may choose any. */
+static spmv_status want_kernels(spmv_ctx *ctx, const char *name, bool wanted[MOST_PAIRS]) {
+    spmv_kernel_id found[MOST_KERNELS];
+    int n = 0;
+    TRY(spmv_kernel_find(ctx, name, found, MOST_KERNELS, &n));
+    for (int f = 0; f < spmv_format_count() && f < MOST_PAIRS; f++)
+        for (int k = 0; k < n; k++)
+            wanted[f] |= found[k].index == SPMV_AUTO ||
+                         (found[k].backend->kernels &&
+                          strcmp(descriptor(found[k])->format, spmv_format_at(f, 0)->name) == 0);
+    return SPMV_OK;
+}
+
+/* The formats of -k, which names formats or kernels; all without -k. */
 static spmv_status choose_formats(spmv_ctx *ctx, const options *o, bool wanted[MOST_PAIRS]) {
     spmv_status status = SPMV_OK;
     char *names = strdup(o->kernels ? o->kernels : "auto"), *rest = names;
     if (!names) return SPMV_E_NOMEM;
-    for (char *name; status == SPMV_OK && (name = strsep(&rest, ","));) {
-        spmv_kernel_id found[MOST_KERNELS];
-        int n = 0;
-        status = spmv_kernel_find(ctx, name, found, MOST_KERNELS, &n);
-        for (int f = 0; f < spmv_format_count() && f < MOST_PAIRS; f++)
-            for (int k = 0; k < n && status == SPMV_OK; k++)
-                wanted[f] |= found[k].index == SPMV_AUTO ||
-                             (found[k].backend->kernels &&
-                              strcmp(found[k].backend->kernels[found[k].index][0]->format,
-                                     spmv_format_at(f, 0)->name) == 0);
-    }
+    for (char *name; status == SPMV_OK && (name = strsep(&rest, ","));)
+        if (!want_format(name, wanted)) status = want_kernels(ctx, name, wanted);
     free(names);
     return status;
 }

@@ -2,6 +2,7 @@
 #include "option_values.h"
 #include <math.h>
 #include <stdlib.h>
+#include <strings.h>
 
 int cmd_list(const options *o, const spmv_backend *backend);
 
@@ -66,9 +67,14 @@ static void list_library(const spmv_kernel *kernel) {
     put(17, 17, library);
 }
 
+/* The short name stands in brackets behind the kernel's. */
 static void list_kernel(const spmv_kernel *kernel) {
-    enum { HEAD = 32 };
-    printf("  %-22s %-6s ", kernel->name, kernel->alias ? kernel->alias : "");
+    enum { HEAD = 29 };
+    const char *alias = kernel->alias;
+    char name[64];
+    snprintf(name, sizeof name, "%s%s%s%s", kernel->name, alias ? " (" : "", alias ? alias : "",
+             alias ? ")" : "");
+    printf("  %-25s  ", name);
     put(HEAD, HEAD, kernel->summary);
     if (!kernel->absent) return;
     char absent[256];
@@ -87,24 +93,89 @@ static void list_absent(const spmv_backend *backend) {
     put(4, 4, names);
 }
 
-static void list_kernels(const options *o, const spmv_backend *default_backend) {
-    for (const spmv_backend *const *b = spmv_backends; *b; b++) {
-        printf("%s%s\n", (*b)->name,
-               !(*b)->kernels          ? " (not built in: make cuda)"
-               : *b == default_backend ? " (default)"
-                                       : "");
-        if (!(*b)->kernels) {
-            list_absent(*b);
-            continue;
-        }
-        list_kernel(&spmv_auto_kernel);
-        for (int k = 0; k < (*b)->nkernels; k++) {
-            const spmv_kernel *kernel = (*b)->kernels[k][0];
-            list_kernel(kernel);
-            if (o->verbose) list_library(kernel);
-            if (o->verbose) list_params(kernel);
-        }
+typedef struct selection { /* of kernels, by backend in the order of spmv_backends */
+    bool has[SPMV_MOST_BACKENDS][SPMV_MOST_KERNELS], automatic[SPMV_MOST_BACKENDS];
+    bool everything; /* the names of backends that are not built in, too */
+} selection;
+
+static int place_of(const spmv_backend *backend) {
+    int b = 0;
+    while (spmv_backends[b] != backend) b++;
+    return b;
+}
+
+/* Adds what a word of -k names. Unlike in a run, "everything" and "peers" are also those whose
+ * library is not built in. */
+static spmv_status select_word(spmv_ctx *ctx, const char *word, selection *out) {
+    const bool everything = strcasecmp(word, "everything") == 0,
+               peers = strcasecmp(word, "peers") == 0;
+    spmv_kernel_id found[MOST_KERNELS];
+    int n = 0;
+    out->everything |= everything;
+    if (!everything && !peers) TRY(spmv_kernel_find(ctx, word, found, MOST_KERNELS, &n));
+    for (int k = 0; k < n; k++)
+        if (found[k].index == SPMV_AUTO)
+            out->automatic[place_of(found[k].backend)] = true;
+        else
+            out->has[place_of(found[k].backend)][found[k].index] = true;
+    for (int b = 0; spmv_backends[b]; b++)
+        for (int k = 0; spmv_backends[b]->kernels && k < spmv_backends[b]->nkernels; k++)
+            out->has[b][k] |=
+                everything || (peers && spmv_backends[b]->kernels[k][0]->traits & SPMV_PEER);
+    return SPMV_OK;
+}
+
+/* Finds the kernels of -k; without it "all" and "auto", as JSON everything. */
+static int select_kernels(const options *o, const spmv_backend *backend, selection *out) {
+    const spmv_ctx_opts opts = {.size = sizeof opts, .backend = backend->name};
+    const char *usual = strcmp(o->format, "json") == 0 ? "everything" : "all";
+    char *words = strdup(o->kernels ? o->kernels : usual), *rest = words;
+    spmv_ctx *ctx = NULL;
+    spmv_status status = words ? spmv_ctx_create_lazily(&opts, &ctx) : SPMV_E_NOMEM;
+    int code = status == SPMV_OK ? 0 : complain(status, NULL);
+    *out = (selection){.everything = false};
+    for (char *word; !code && (word = strsep(&rest, ","));) {
+        status = select_word(ctx, word, out);
+        if (status != SPMV_OK) code = complain(status, spmv_ctx_error(ctx));
     }
+    for (int b = 0; spmv_backends[b]; b++)
+        out->automatic[b] |= spmv_backends[b]->kernels && (!o->kernels || out->everything);
+    spmv_ctx_free(ctx);
+    free(words);
+    return code;
+}
+
+static void list_backend(const options *o, const spmv_backend *backend, const char *kind,
+                         const selection *s) {
+    const int b = place_of(backend);
+    bool any = s->automatic[b];
+    for (int k = 0; k < backend->nkernels; k++) any |= s->has[b][k];
+    if (!any) return;
+    printf("%s%s\n", backend->name, kind);
+    if (s->automatic[b]) list_kernel(&spmv_auto_kernel);
+    for (int k = 0; k < backend->nkernels; k++) {
+        const spmv_kernel *kernel = backend->kernels[k][0];
+        if (!s->has[b][k]) continue;
+        list_kernel(kernel);
+        if (o->verbose) list_library(kernel);
+        if (o->verbose) list_params(kernel);
+    }
+}
+
+static int list_kernels(const options *o, const spmv_backend *default_backend) {
+    selection s;
+    const int code = select_kernels(o, default_backend, &s);
+    for (const spmv_backend *const *b = spmv_backends; !code && *b; b++) {
+        const bool is_here = (*b)->kernels, is_named = !o->kernels || s.everything;
+        if (is_here) list_backend(o, *b, *b == default_backend ? " (default)" : "", &s);
+        if (!is_here && is_named) printf("%s (not built in: %s)\n", (*b)->name, (*b)->hint);
+        if (!is_here && s.everything) list_absent(*b);
+    }
+    if (!code && !o->kernels && !o->quiet)
+        put(0, 2,
+            "These can be the fastest, or have a paper's short name; -k everything lists all, "
+            "-k papers, -k peers or -k FORMAT those.");
+    return code;
 }
 
 static void list_matrices(void) {
@@ -154,7 +225,7 @@ static void list_formats(void) {
 
 typedef struct listed { /* a kernel, format, generator or twin */
     text backend, name, alias, format, summary, not_built_in, arguments, paper;
-    truth repeats, peer;
+    truth repeats, of_paper, peer;
     whole rows, cols, nnz;
     number sigma;
     pairs parameters; /* with their values and meanings, as the terminal shows them */
@@ -168,6 +239,7 @@ static const field of_kernel[] = {
     OF(text, format, "format"),
     OF(text, summary, "summary"),
     OF(truth, repeats, "repeats"),
+    OF(truth, of_paper, "paper"),
     OF(truth, peer, "other_library"),
     OF(text, not_built_in, "not_built_in"),
     OF(pairs, parameters, "parameters"),
@@ -190,6 +262,7 @@ static int put_kernel(const spmv_backend *backend, const spmv_kernel *kernel, in
                 .summary = kernel->summary,
                 .not_built_in = kernel->absent,
                 .repeats = (kernel->traits & SPMV_DETERMINISTIC) != 0,
+                .of_paper = kernel->alias != NULL || (kernel->traits & SPMV_PAPER) != 0,
                 .peer = (kernel->traits & SPMV_PEER) != 0};
     for (int id = 0; id < SPMV_NPARAMS && l.parameters.count < MOST_PAIRS; id++) {
         const spmv_param *p = spmv_param_of(kernel, (spmv_param_id)id);
@@ -205,16 +278,19 @@ static int put_kernel(const spmv_backend *backend, const spmv_kernel *kernel, in
     return json_item(stdout, ALL_OF(of_kernel), &l, k);
 }
 
-static int put_kernels(void) {
-    int code = 0, n = 0;
-    for (const spmv_backend *const *b = spmv_backends; *b; b++)
-        for (int k = 0; (*b)->kernels && k < (*b)->nkernels && !code; k++)
-            code = put_kernel(*b, (*b)->kernels[k][0], n++);
+static int put_kernels(const options *o, const spmv_backend *default_backend) {
+    selection s;
+    int code = select_kernels(o, default_backend, &s), n = 0;
+    for (int b = 0; spmv_backends[b]; b++)
+        for (int k = 0; k < spmv_backends[b]->nkernels && !code; k++)
+            if (s.has[b][k])
+                code = put_kernel(spmv_backends[b], spmv_backends[b]->kernels[k][0], n++);
     json_end(stdout, n);
     return code;
 }
 
-static int put_formats(void) {
+static int put_formats(const options *o, const spmv_backend *default_backend) {
+    (void)o, (void)default_backend;
     int code = 0, n = 0;
     for (; n < spmv_format_count() && !code; n++) {
         const spmv_format *f = spmv_format_at(n, 0);
@@ -225,7 +301,8 @@ static int put_formats(void) {
     return code;
 }
 
-static int put_generators(void) {
+static int put_generators(const options *o, const spmv_backend *default_backend) {
+    (void)o, (void)default_backend;
     int code = 0, n = 0, count = 0;
     const spmv_generator *g = spmv_generator_list(&count);
     for (; n < count && !code; n++)
@@ -236,7 +313,8 @@ static int put_generators(void) {
     return code;
 }
 
-static int put_twins(void) {
+static int put_twins(const options *o, const spmv_backend *default_backend) {
+    (void)o, (void)default_backend;
     int code = 0, n = 0;
     const spmv_twin *t;
     for (; !code && (t = spmv_twin_at(n)); n++)
@@ -253,10 +331,10 @@ static int put_twins(void) {
 }
 
 /* An array for a topic; without one an object of three. */
-static int list_as_json(const char *topic) {
+static int list_as_json(const options *o, const spmv_backend *backend, const char *topic) {
     static const struct {
         const char *topic;
-        int (*put)(void);
+        int (*put)(const options *o, const spmv_backend *default_backend);
     } known[] = {{"kernels", put_kernels},
                  {"formats", put_formats},
                  {"matrices", put_generators},
@@ -264,30 +342,31 @@ static int list_as_json(const char *topic) {
     enum { WITHOUT_TOPIC = 3 };
     int code = jsonl_print(NULL, ALL_OF(of_format), &(listed){.name = ""});
     for (size_t k = 0; k < sizeof known / sizeof *known; k++)
-        if (topic && !code && strcmp(topic, known[k].topic) == 0) return known[k].put();
+        if (topic && !code && strcmp(topic, known[k].topic) == 0) return known[k].put(o, backend);
     if (topic || code) return code ? code : -1;
     for (int k = 0; k < WITHOUT_TOPIC && !code; k++) {
         printf("%s\"%s\":", k ? "," : "{", known[k].topic);
-        code = known[k].put();
+        code = known[k].put(o, backend);
     }
     printf("}\n");
     return code;
 }
 
 int cmd_list(const options *o, const spmv_backend *backend) {
-    const char *topic = o->topic;
+    const char *topic = o->topic ? o->topic : o->kernels ? "kernels" : NULL;
     bool all = !topic, known = all;
+    int code = 0;
     if (strcmp(o->format, "json") == 0) {
-        const int code = list_as_json(topic);
+        code = list_as_json(o, backend, topic);
         if (code >= 0) return code;
     }
-    if (all || strcmp(topic, "kernels") == 0) known = true, list_kernels(o, backend);
+    if (all || strcmp(topic, "kernels") == 0) known = true, code = list_kernels(o, backend);
     if (all) printf("\n");
     if (all || strcmp(topic, "formats") == 0) known = true, list_formats();
     if (all) printf("\n");
     if (all || strcmp(topic, "matrices") == 0) known = true, list_matrices();
     if (!all && strcmp(topic, "twins") == 0) known = true, list_twins();
-    if (known) return 0;
+    if (known) return code;
     say("spmv: list: unknown topic '%s'; the topics are kernels, formats, matrices, twins\n",
         topic);
     return EXIT_USAGE;

@@ -110,7 +110,7 @@ static const struct taken {
     {"run", "12357", true, "", ""},
     {"sweep", "123457", true, "ranks", "output result write format stat export"},
     {"tune", "1235", true, "", "output result write format verify export"},
-    {"list", "", false, "backend format quiet color", ""},
+    {"list", "", false, "kernel backend format quiet color", ""},
     {"info", "", true,
      "matrix max-unpacked values seed transpose kernel backend threads vectors layout precision "
      "index max-mem format cells ranks partition network probe quiet",

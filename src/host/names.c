@@ -1,8 +1,9 @@
-/* names.c: finds kernels by name. A name matches exactly or as a glob, never by prefix: a misspelt
- * name must not run another kernel. */
+/* names.c: finds kernels by name or by format. A name matches in full, in any case, or as a glob,
+ * never by prefix: a misspelt name must not run another kernel. */
 #include "context.h"
 #include <fnmatch.h>
 #include <stdio.h>
+#include <strings.h>
 
 static const spmv_param no_params[] = {SPMV_NO_MORE_PARAMS};
 const spmv_kernel spmv_auto_kernel = {
@@ -84,34 +85,106 @@ static const spmv_kernel *kernel_of(spmv_kernel_id id) {
 
 /* A plain word needs no fnmatch, which takes long. */
 static bool fits(const char *name, const char *pattern) {
-    return strpbrk(pattern, "*?[\\") ? fnmatch(pattern, name, 0) == 0 : strcmp(pattern, name) == 0;
+    return strpbrk(pattern, "*?[\\") ? fnmatch(pattern, name, FNM_CASEFOLD) == 0
+                                     : strcasecmp(pattern, name) == 0;
+}
+
+/* "csr" is the format csr and its variants, such as csr_columns. */
+static bool is_format(const char *format, const char *word) {
+    const size_t n = strlen(word);
+    return n && strncasecmp(format, word, n) == 0 && (!format[n] || format[n] == '_');
+}
+
+static bool is_proposed(spmv_kernel_id id) {
+    const char *const *name = id.backend->proposed;
+    while (name && *name && strcmp(*name, id.backend->names[id.index]) != 0) name++;
+    return name && *name;
+}
+
+static bool is_ours(const spmv_kernel *kernel) {
+    return kernel && !(kernel->traits & SPMV_PEER);
+}
+
+static bool is_in_all(spmv_kernel_id id) {
+    return is_ours(kernel_of(id)) && (alias_of(id) || is_proposed(id));
+}
+
+static bool is_of_papers(spmv_kernel_id id) {
+    return kernel_of(id) && (alias_of(id) || kernel_of(id)->traits & SPMV_PAPER);
+}
+
+static bool is_peer(spmv_kernel_id id) {
+    return kernel_of(id) && !is_ours(kernel_of(id));
+}
+
+static bool is_built_in(spmv_kernel_id id) {
+    return kernel_of(id);
+}
+
+/* Words that name several kernels of a backend that is built in. */
+typedef struct group {
+    const char *word;
+    bool (*has)(spmv_kernel_id id);
+} group;
+static const group groups[] = {
+    {"all", is_in_all}, {"everything", is_built_in}, {"papers", is_of_papers}, {"peers", is_peer}};
+
+/* NULL: the word names no group. */
+static const group *group_named(const char *word) {
+    for (size_t k = 0; k < sizeof groups / sizeof *groups; k++)
+        if (strcasecmp(groups[k].word, word) == 0) return &groups[k];
+    return NULL;
 }
 
 /* A peer whose library is not built in is found by its own name only, which says so. */
-static bool is_match(spmv_kernel_id id, const char *pattern) {
+static bool is_usable(spmv_kernel_id id) {
+    return !kernel_of(id) || !kernel_of(id)->absent;
+}
+
+static bool has_name(spmv_kernel_id id, const char *pattern) {
     const char *alias = alias_of(id);
-    const spmv_kernel *kernel = kernel_of(id);
-    if (kernel && kernel->absent && strcmp(pattern, kernel->name) != 0) return false;
-    if (strcmp(pattern, "peers") == 0) return kernel && kernel->traits & SPMV_PEER;
+    if (!is_usable(id)) return strcasecmp(pattern, kernel_of(id)->name) == 0;
     return fits(id.backend->names[id.index], pattern) || (alias && fits(alias, pattern));
 }
 
-/* "auto" is found by its full name alone: no glob and no "all" matches it. */
+static bool has_full_name(spmv_kernel_id id, const char *name) {
+    return strcasecmp(name, id.backend->names[id.index]) == 0;
+}
+
+static bool has_format(spmv_kernel_id id, const char *word) {
+    return is_usable(id) && is_ours(kernel_of(id)) && is_format(kernel_of(id)->format, word);
+}
+
+/* "auto" is found by its full name alone: no glob and no group matches it. */
 static void match_auto(const spmv_backend *backend, spmv_kernel_id *found, int capacity,
                        int *count) {
     if (capacity > 0) found[0] = (spmv_kernel_id){backend, SPMV_AUTO};
     *count = 1;
 }
 
-/* Appends the backend's matches; beyond capacity they are only counted. */
-static void match_backend(const spmv_backend *backend, const char *pattern, spmv_kernel_id *found,
-                          int capacity, int *count) {
+/* Appends those that it fits; beyond capacity they are only counted. */
+static void match(const spmv_backend *backend, bool (*is_one)(spmv_kernel_id id, const char *word),
+                  const char *word, spmv_kernel_id *found, int capacity, int *count) {
     for (int k = 0; k < backend->nkernels; k++) {
-        spmv_kernel_id id = {backend, k};
-        if (!is_match(id, pattern)) continue;
+        const spmv_kernel_id id = {backend, k};
+        if (!is_one(id, word)) continue;
         if (*count < capacity) found[*count] = id;
         ++*count;
     }
+}
+
+static bool is_in_group(spmv_kernel_id id, const char *word) {
+    return kernel_of(id) && is_usable(id) && group_named(word)->has(id);
+}
+
+/* Appends the backend's kernels of a group, or else those of that name, or else of that format:
+ * "csell_lists" is a kernel and a format. */
+static void match_backend(const spmv_backend *backend, const char *word, spmv_kernel_id *found,
+                          int capacity, int *count) {
+    const bool is_group = group_named(word);
+    const int before = *count;
+    match(backend, is_group ? is_in_group : has_name, word, found, capacity, count);
+    if (*count == before && !is_group) match(backend, has_format, word, found, capacity, count);
 }
 
 static spmv_status check_present(spmv_ctx *ctx, const spmv_kernel_id *found, int count) {
@@ -125,22 +198,58 @@ static spmv_status no_peers(spmv_ctx *ctx) {
                      "peers: none is built in: make deps-peers, then make again");
 }
 
+enum { MOST_WORDS = 256 };
+
+/* Lists names of kernels, those of the backend alone if only is set, and short names; NULL at the
+ * end. */
+static void list_names(spmv_ctx *ctx, const spmv_backend *only, const char *words[MOST_WORDS + 1]) {
+    const spmv_backend *usual = only ? only : ctx->default_backend;
+    int n = 0;
+    words[n++] = spmv_auto_kernel.name;
+    for (const spmv_backend *const *b = spmv_backends; *b; b++)
+        for (int k = 0; (!only || *b == only) && k < (*b)->nkernels && n < MOST_WORDS; k++)
+            words[n++] = (*b)->names[k];
+    for (int k = 0; k < usual->nkernels; k++) {
+        const char *alias = alias_of((spmv_kernel_id){usual, k});
+        if (alias && n < MOST_WORDS) words[n++] = alias;
+    }
+    words[n] = NULL;
+}
+
+/* Lists formats and groups likewise. */
+static void list_sets(const char *words[MOST_WORDS + 1]) {
+    int n = 0;
+    for (int f = 0; f < spmv_format_count() && n < MOST_WORDS; f++)
+        words[n++] = spmv_format_at(f, 0)->name;
+    for (size_t g = 0; g < sizeof groups / sizeof *groups && n < MOST_WORDS; g++)
+        words[n++] = groups[g].word;
+    words[n] = NULL;
+}
+
+/* Says why no kernel of the build reads a format: its backend may not be built in. */
+static spmv_status unread_format(spmv_ctx *ctx, const spmv_backend *only, const char *format) {
+    char why[128] = "";
+    for (const spmv_backend *const *b = spmv_backends; *b; b++)
+        if (!(*b)->kernels)
+            snprintf(why, sizeof why, "; %s is not built in: %s", (*b)->name, (*b)->hint);
+    return spmv_fail(ctx, SPMV_E_BACKEND, "no kernel%s%s of this build reads the format '%s'%s",
+                     only ? " on " : "", only ? only->name : "", format, why);
+}
+
+static bool is_known_format(const char *word) {
+    for (int f = 0; f < spmv_format_count(); f++)
+        if (is_format(spmv_format_at(f, 0)->name, word)) return true;
+    return false;
+}
+
 static spmv_status unknown_kernel(spmv_ctx *ctx, const spmv_backend *only, const char *name) {
-    enum { MOST = 256, SHOWN = 4 };
-    const char *candidates[MOST + 1] = {spmv_auto_kernel.name};
-    int n = 1;
-    for (const spmv_backend *const *b = spmv_backends; *b; b++)
-        for (int k = 0; (!only || *b == only) && k < (*b)->nkernels && n < MOST; k++)
-            candidates[n++] = (*b)->names[k];
-    for (const spmv_backend *const *b = spmv_backends; *b; b++)
-        for (int k = 0; *b == (only ? only : ctx->default_backend) && k < (*b)->nkernels; k++) {
-            const char *alias = alias_of((spmv_kernel_id){*b, k});
-            if (alias && n < MOST) candidates[n++] = alias;
-        }
-    candidates[n] = NULL;
-    const char *nearest[SHOWN];
+    enum { SHOWN = 4 };
+    const char *words[MOST_WORDS + 1], *nearest[SHOWN];
     char list[SHOWN * 40] = "";
-    const int found = spmv_nearest_names(name, candidates, SHOWN, nearest);
+    if (is_known_format(name)) return unread_format(ctx, only, name);
+    list_names(ctx, only, words);
+    int found = spmv_nearest_names(name, words, SHOWN, nearest);
+    if (!found) list_sets(words), found = spmv_nearest_names(name, words, SHOWN, nearest);
     for (int k = 0; k < found; k++) {
         const size_t length = strlen(list);
         snprintf(list + length, sizeof list - length, "%s'%s'",
@@ -149,58 +258,65 @@ static spmv_status unknown_kernel(spmv_ctx *ctx, const spmv_backend *only, const
                                   : ", ",
                  nearest[k]);
     }
-    return spmv_fail(ctx, SPMV_E_ARG, "no kernel '%s'%s%s%s%s ('spmv list kernels' names them all)",
+    return spmv_fail(ctx, SPMV_E_ARG, "no kernel '%s'%s%s%s%s ('spmv list' shows what there is)",
                      name, only ? " on " : "", only ? only->name : "", list, found ? "?" : "");
+}
+
+static bool is_auto(const char *name) {
+    return strcasecmp(name, spmv_auto_kernel.name) == 0;
+}
+
+/* Finds kernels of one backend; typed: with its prefix. */
+static spmv_status find_on(spmv_ctx *ctx, const spmv_backend *backend, const char *typed,
+                           const char *name, spmv_kernel_id *found, int capacity, int *count) {
+    if (!backend->kernels)
+        return spmv_fail(ctx, SPMV_E_BACKEND, "%s: not built in: %s", typed, backend->hint);
+    if (is_auto(name))
+        match_auto(backend, found, capacity, count);
+    else
+        match_backend(backend, name, found, capacity, count);
+    if (*count) return check_present(ctx, found, capacity ? *count : 0);
+    return strcasecmp(name, "peers") == 0 ? no_peers(ctx) : unknown_kernel(ctx, backend, name);
+}
+
+/* Finds a word that the default backend does not know on another: a name in full, or a format. */
+static spmv_status find_elsewhere(spmv_ctx *ctx, const char *name, spmv_kernel_id *found,
+                                  int capacity, int *count) {
+    for (const spmv_backend *const *b = spmv_backends; *b; b++) {
+        if (*b == ctx->default_backend || strpbrk(name, "*?[\\")) continue;
+        match(*b, has_full_name, name, found, capacity, count);
+        if (*count && !(*b)->kernels)
+            return spmv_fail(ctx, SPMV_E_BACKEND, "%s:%s: not built in: %s", (*b)->name, name,
+                             (*b)->hint);
+        if (!*count) match(*b, has_format, name, found, capacity, count);
+        if (*count) return check_present(ctx, found, capacity ? *count : 0);
+    }
+    return unknown_kernel(ctx, NULL, name);
 }
 
 spmv_status spmv_kernel_find(spmv_ctx *ctx, const char *pattern, spmv_kernel_id *found,
                              int capacity, int *count) {
     const char *colon = strchr(pattern, ':');
-    const char *name = colon ? colon + 1 : pattern;
     *count = 0;
     if (colon) {
-        for (const spmv_backend *const *b = spmv_backends; *b; b++) {
-            if (strlen((*b)->name) != (size_t)(colon - pattern) ||
-                strncmp((*b)->name, pattern, strlen((*b)->name)) != 0)
-                continue;
-            if (!(*b)->kernels)
-                return spmv_fail(ctx, SPMV_E_BACKEND, "%s: not built in: %s", pattern, (*b)->hint);
-            if (strcmp(name, spmv_auto_kernel.name) == 0) {
-                match_auto(*b, found, capacity, count);
-                return SPMV_OK;
-            }
-            match_backend(*b, strcmp(name, "all") == 0 ? "*" : name, found, capacity, count);
-            if (*count == 0 && strcmp(name, "peers") == 0) return no_peers(ctx);
-            return *count ? check_present(ctx, found, capacity ? *count : 0)
-                          : unknown_kernel(ctx, *b, name);
-        }
+        for (const spmv_backend *const *b = spmv_backends; *b; b++)
+            if (strlen((*b)->name) == (size_t)(colon - pattern) &&
+                strncasecmp((*b)->name, pattern, strlen((*b)->name)) == 0)
+                return find_on(ctx, *b, pattern, colon + 1, found, capacity, count);
         return spmv_fail(ctx, SPMV_E_ARG, "no backend '%.*s' in '%s': it is omp or cuda",
                          (int)(colon - pattern), pattern, pattern);
     }
-    bool all = strcmp(name, "all") == 0, peers = strcmp(name, "peers") == 0;
-    if (all || peers) {
+    if (group_named(pattern)) {
         for (const spmv_backend *const *b = spmv_backends; *b; b++)
-            if ((*b)->kernels) match_backend(*b, all ? "*" : name, found, capacity, count);
-        return *count || all ? SPMV_OK : no_peers(ctx);
+            match_backend(*b, pattern, found, capacity, count);
+        return *count ? SPMV_OK : no_peers(ctx);
     }
-    if (strcmp(name, spmv_auto_kernel.name) == 0) {
-        if (!ctx->default_backend->kernels)
-            return spmv_fail(ctx, SPMV_E_BACKEND, "%s:%s: not built in: %s",
-                             ctx->default_backend->name, pattern, ctx->default_backend->hint);
-        match_auto(ctx->default_backend, found, capacity, count);
-        return SPMV_OK;
+    if (is_auto(pattern)) {
+        char typed[64];
+        snprintf(typed, sizeof typed, "%s:%s", ctx->default_backend->name, pattern);
+        return find_on(ctx, ctx->default_backend, typed, pattern, found, capacity, count);
     }
-    match_backend(ctx->default_backend, name, found, capacity, count);
-    if (*count) return check_present(ctx, found, capacity ? *count : 0);
-    for (const spmv_backend *const *b = spmv_backends; *b; b++)
-        for (int k = 0; *b != ctx->default_backend && k < (*b)->nkernels; k++)
-            if (strcmp((*b)->names[k], name) == 0) {
-                if (!(*b)->kernels)
-                    return spmv_fail(ctx, SPMV_E_BACKEND, "%s:%s: not built in: %s", (*b)->name,
-                                     pattern, (*b)->hint);
-                if (capacity > 0) found[0] = (spmv_kernel_id){*b, k};
-                *count = 1;
-                return check_present(ctx, found, capacity ? 1 : 0);
-            }
-    return unknown_kernel(ctx, NULL, pattern);
+    match_backend(ctx->default_backend, pattern, found, capacity, count);
+    return *count ? check_present(ctx, found, capacity ? *count : 0)
+                  : find_elsewhere(ctx, pattern, found, capacity, count);
 }

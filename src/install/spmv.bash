@@ -8,7 +8,7 @@ _spmv() {
     case $command in
     sweep) options='--alpha --beta --max-unpacked --matrix -m --seed --transpose -T --values --vector -x --backend --boundary --block -b --chunk --codes --cusparse --cut --device --gather --grid -g --height --hubs --index --isa --iters --kernel -k --lanes --layout --max-mem --nondeterministic --precision -p --reproducible --rowlens --schedule --shape --sigma --simd --slice --sorted --spmm --tile --turned --threads -t --vectors --warps --cache --max-noise --max-time --min-time --samples -n --probe --verify --dry-run --passes --resume --retry --timeout --color --keep-samples --log --no-log --progress --quiet -q --tag --usage --verbose -v --ranks --exchange --halo --overlap --partition --help -h --version -V' words='' ;;
     tune) options='--alpha --beta --max-unpacked --matrix -m --seed --transpose -T --values --vector -x --backend --boundary --block -b --chunk --codes --cusparse --cut --device --gather --grid -g --height --hubs --index --isa --iters --kernel -k --lanes --layout --max-mem --nondeterministic --precision -p --reproducible --rowlens --schedule --shape --sigma --simd --slice --sorted --spmm --tile --turned --threads -t --vectors --warps --cache --max-noise --max-time --min-time --samples -n --probe --color --keep-samples --log --no-log --progress --quiet -q --stat --tag --usage --verbose -v --help -h --version -V' words='' ;;
-    list) options='--backend --color --format --quiet -q --usage --verbose -v --help -h --version -V' words='kernels formats matrices twins' ;;
+    list) options='--backend --kernel -k --color --format --quiet -q --usage --verbose -v --help -h --version -V' words='kernels formats matrices twins' ;;
     info) options='--max-unpacked --matrix -m --seed --transpose -T --values --backend --boundary --block -b --chunk --codes --cusparse --cut --gather --grid -g --height --hubs --index --isa --kernel -k --lanes --layout --max-mem --precision -p --rowlens --schedule --shape --sigma --simd --slice --sorted --spmm --tile --turned --threads -t --vectors --warps --probe --format --quiet -q --usage --verbose -v --cells --network --ranks --partition --help -h --version -V' words='' ;;
     probe) options='--backend --device --threads -t --probe --format --log --no-log --quiet -q --usage --verbose -v --help -h --version -V' words='' ;;
     doctor) options='--backend --device --threads -t --probe --color --format --output -o --quiet -q --usage --verbose -v --help -h --version -V' words='' ;;
@@ -57,7 +57,7 @@ _spmv() {
     *:--exchange) words='auto mpi' ;;
     *:--halo) words='lists replicate auto' ;;
     *:--overlap) words='auto on off' ;;
-    *:--kernel|*:-k) words=$(spmv list kernels 2>/dev/null | sed -n 's/^  \([a-z]\w*\) .*/\1/p') before=${word%"${word##*,}"} word=${word##*,} ;;
+    *:--kernel|*:-k) words=$(spmv list -k everything 2>/dev/null | sed -n 's/^  \([a-z]\w*\) .*/\1/p') before=${word%"${word##*,}"} word=${word##*,} ;;
     *::) words=$(spmv list matrices 2>/dev/null | sed -n 's/^  \([a-z]\w*\) .*/\1/p') ;;
     esac
     if [[ $COMP_CWORD == 1 ]]; then words='sweep tune list info probe doctor get table report plot compare run help'; fi

@@ -3,8 +3,10 @@
 
 import contextlib
 import io
+import json
 import lzma
 import os
+import subprocess
 import unittest
 import unittest.mock
 
@@ -13,6 +15,8 @@ import ablation
 import logs
 from against_peers.classes import Place
 
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+SPMV = os.environ.get("SPMV", os.path.join(ROOT, "spmv"))
 PLACES = {name: Place("family", "small", half, False) for name, half in
           (("a", "tune"), ("b", "held-out"), ("c", "tune"), ("d", "held-out"))}
 
@@ -147,6 +151,20 @@ class AblationTest(TablesTest):
                 known = file.read()
             for name in names:
                 self.assertTrue("*" in name or f"KERNEL({name})" in known, (backend, name))
+
+    def test_papers_kernels_are_those_of_the_program(self):
+        """And whatever stays by the rule is among those that `-k all` tries."""
+        listed = json.loads(subprocess.run([SPMV, "list", "kernels", "--format=json"], capture_output=True, check=True).stdout)
+        for kernel in listed:
+            if not kernel["other_library"]:
+                self.assertEqual(kernel["paper"], ablation.is_paper(kernel["backend"], kernel["name"]), kernel)
+        tried = json.loads(subprocess.run([SPMV, "list", "-k", "all", "--format=json"], capture_output=True, check=True).stdout)
+        with open(os.path.join(ROOT, "tables/reference/ablation.md"), encoding="utf-8") as file:
+            part = file.read().partition("## omp")[2]
+        stays = [line.split("|")[1].strip() for line in part.splitlines() if line.endswith("| stays |")]
+        names = {kernel["name"] for kernel in listed}
+        self.assertGreater(len(names.intersection(stays)), 5)
+        self.assertEqual(names.intersection(stays) - {kernel["name"] for kernel in tried}, set())
 
 
 if __name__ == "__main__":

@@ -92,7 +92,7 @@ class Logs(unittest.TestCase):
 
 
 def values_to_try(option, values, default):
-    """Two that the kernel takes, of what `spmv list kernels -v` says that it takes."""
+    """Two that the kernel takes, of what `spmv list -k everything -v` says that it takes."""
     if option in ("grid", "shape"):
         return ["2x2", "3x3"]
     if ".." not in values:
@@ -104,7 +104,7 @@ def values_to_try(option, values, default):
 def kernels_with_options():
     """{kernel: {option: values to try}} of what is built in for OpenMP."""
     found, kernel = {}, None
-    for line in run("list", "kernels", "-v").splitlines():
+    for line in run("list", "-k", "everything", "-v").splitlines():
         if line.startswith("cuda"):
             break
         option = re.match(r" {8}--(\w+) +(?:AxB: )?([^ ]+), default (\w+)", line)

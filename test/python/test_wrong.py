@@ -168,7 +168,7 @@ class Wrong(unittest.TestCase):
         self.assert_wrong(wrong, "hyb_rows", (ROWS, 0, "later"))
 
     def test_all_kernels_and_a_y_of_before(self):
-        self.spmv("-m", MATRIX, "-k", "all", "--alpha=2", "--beta=-1", "--log", self.log)
+        self.spmv("-m", MATRIX, "-k", "everything", "--alpha=2", "--beta=-1", "--log", self.log)
         statuses = {record["config"]["kernel"]: record["status"] for record in self.records()}
         wrong = sorted(name for name, status in statuses.items() if status == "wrong")
         self.assertEqual(wrong, sorted((*WRONG, WAVERING)))

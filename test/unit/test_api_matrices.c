@@ -256,12 +256,12 @@ static int count_here(const spmv_backend *backend) { /* without peers whose libr
 
 static void globs_are_found(void **state) {
     (void)state;
-    int all = find("omp:all", SPMV_OK);
-    assert_int_equal(all, count_here(&spmv_omp));
-    assert_int_equal(find("*", SPMV_OK), all);
-    assert_int_equal(find("omp:*", SPMV_OK), all);
-    int everywhere = find("all", SPMV_OK);
-    assert_int_equal(everywhere, all + count_here(&spmv_cuda));
+    int every = find("omp:everything", SPMV_OK);
+    assert_int_equal(every, count_here(&spmv_omp));
+    assert_int_equal(find("*", SPMV_OK), every);
+    assert_int_equal(find("omp:*", SPMV_OK), every);
+    int everywhere = find("everything", SPMV_OK);
+    assert_int_equal(everywhere, every + count_here(&spmv_cuda));
     assert_true(find("csr_tiles*", SPMV_OK) >= 2);
     for (int k = 0, n = find("ell_*", SPMV_OK); k < n; k++)
         assert_memory_equal(found[k], "ell_", 4);
@@ -270,20 +270,68 @@ static void globs_are_found(void **state) {
     find("no_*", SPMV_E_ARG);
 }
 
+static bool is_found(const char *name, int count) {
+    int k = 0;
+    while (k < count && strcmp(found[k], name) != 0) k++;
+    return k < count;
+}
+
+static void formats_name_all_their_kernels_but_peers(void **state) {
+    (void)state;
+    int n = find("csr", SPMV_OK);
+    assert_true(is_found("csr_balanced", n) && is_found("csr_rows", n));
+    assert_true(is_found("csr_tiles_copied", n)); /* of csr_columns, a variant */
+    assert_false(is_found("csr5_tiles", n) || is_found("mkl_csr", n));
+    assert_int_equal(find("CSR", SPMV_OK), n);
+    assert_int_equal(find("omp:Csr", SPMV_OK), n);
+    assert_int_equal(find("SELL", SPMV_OK), 1);
+    assert_string_equal(found[0], "sell_slices");
+    assert_int_equal(find("CSR_rows", SPMV_OK), 1);
+    assert_int_equal(find("Csr1", SPMV_OK), 1);
+    assert_int_equal(find("DIA", SPMV_OK), 1);
+    if (spmv_cuda.kernels) {
+        n = find("cuda:ell", SPMV_OK); /* they read ell_pitched, which is a kernel, too */
+        assert_true(n > 1 && is_found("ell_pitched", n) && is_found("ell_warp", n));
+        assert_int_equal(find("cuda:ell_pitched", SPMV_OK), 1);
+    } else
+        find("xcache", SPMV_E_BACKEND);
+    find("cs", SPMV_E_ARG);
+    find("sell_", SPMV_E_ARG);
+    find("", SPMV_E_ARG);
+}
+
+/* Whatever "auto" may be offered is in "all", but other libraries' kernels; and the papers'. */
+static void groups_hold_what_they_say(void **state) {
+    (void)state;
+    int n = find("omp:all", SPMV_OK);
+    for (const char *const *name = spmv_omp.proposed; *name; name++)
+        assert_true(is_found(*name, n));
+    for (int k = 0; k < spmv_omp.nkernels; k++) {
+        const spmv_kernel *kernel = spmv_omp.kernels[k][0];
+        if (kernel->alias) assert_true(is_found(kernel->name, n));
+        if (kernel->traits & SPMV_PEER) assert_false(is_found(kernel->name, n));
+    }
+    assert_false(is_found("cmrs_strips", n) || is_found("coo_segments", n));
+    n = find("omp:papers", SPMV_OK);
+    assert_true(is_found("cmrs_strips", n) && is_found("csr_rows", n));
+    assert_false(is_found("sell16_lanes", n));
+    assert_true(find("Everything", SPMV_OK) > find("ALL", SPMV_OK));
+}
+
 /* More matches than there is room for are counted, not written. */
 static void found_kernels_stay_in_bounds(void **state) {
     (void)state;
     const spmv_kernel_id untouched = {&spmv_cuda, -7};
     spmv_kernel_id id[2] = {untouched, untouched};
     int count = 0;
-    assert_int_equal(spmv_kernel_find(ctx, "omp:all", id, 1, &count), SPMV_OK);
+    assert_int_equal(spmv_kernel_find(ctx, "omp:everything", id, 1, &count), SPMV_OK);
     assert_int_equal(count, count_here(&spmv_omp));
     assert_memory_equal(&id[1], &untouched, sizeof untouched);
 }
 
 static void peers_are_found_or_say_how_to_get_them(void **state) {
     (void)state;
-    int peers = 0, all = find("all", SPMV_OK);
+    int peers = 0, all = find("everything", SPMV_OK);
     for (const spmv_backend *const *b = spmv_backends; *b; b++)
         for (int k = 0; (*b)->kernels && k < (*b)->nkernels; k++) {
             const spmv_kernel *kernel = (*b)->kernels[k][0];
@@ -334,8 +382,8 @@ static void peers_say_what_library_multiplies(void **state) {
 static void prefixes_are_not_found(void **state) {
     (void)state;
     static const char *const wrong[] = {
-        "csr",      "csr_",      "csr_row",   "csr_rows2", "csr_rowsx",   "ell",  "c",    "",
-        "CSR_ROWS", "csr_rows ", " csr_rows", "omp:csr",   "omp:csr_row", "omp:", "csr11"};
+        "cs", "csr_",      "csr_row",   "csr_rows2", "csr_rowsx",   "el",   "c",
+        "",   "csr_rows ", " csr_rows", "omp:cs",    "omp:csr_row", "omp:", "csr11"};
     for (int k = 0; k < COUNT(wrong); k++) {
         spmv_mat *A = NULL;
         assert_int_equal(find(wrong[k], SPMV_E_ARG), 0);
@@ -353,7 +401,8 @@ static void the_nearest_name_is_suggested(void **state) {
     static const char *const words[][2] = {
         {"csr_row", "'csr_rows'?"},      {"csr_rwos", "'csr_rows'?"},
         {"csr_seriel", "'csr_serial'?"}, {"omp:ell_tile", "'ell_tiles'?"},
-        {"csr_wrap", "'csr_warp'?"},     {"csr", "did you mean 'csr"}};
+        {"csr_wrap", "'csr_warp'?"},     {"csel", "'csell_slices'"},
+        {"paper", "'papers'?"}};
     for (int k = 0; k < COUNT(words); k++) {
         find(words[k][0], SPMV_E_ARG);
         if (!strstr(spmv_ctx_error(ctx), words[k][1]))
@@ -404,6 +453,8 @@ int main(void) {
         cmocka_unit_test(generators_are_listed),
         cmocka_unit_test(names_and_aliases_are_found),
         cmocka_unit_test(globs_are_found),
+        cmocka_unit_test(formats_name_all_their_kernels_but_peers),
+        cmocka_unit_test(groups_hold_what_they_say),
         cmocka_unit_test(found_kernels_stay_in_bounds),
         cmocka_unit_test(peers_are_found_or_say_how_to_get_them),
         cmocka_unit_test(peers_say_what_library_multiplies),

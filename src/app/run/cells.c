@@ -157,8 +157,8 @@ static int refuse_foreign(const session *r, spmv_param_id id) {
         return refuse("--%s belongs to kernels of %s, which a prefix names: -k cuda:NAME", option,
                       (*b)->name);
     }
-    return refuse("--%s applies to none of the chosen kernels; 'spmv list kernels -v' "
-                  "shows what each takes%s",
+    return refuse("--%s applies to none of the chosen kernels; 'spmv list -v -k NAME' "
+                  "shows what one takes%s",
                   option, "");
 }
 
@@ -179,8 +179,8 @@ static int refuse_value(const session *r, const spmv_kernel_id *kernels, int n, 
                       params[id].option, "");
     if (!p) return refuse_foreign(r, id);
     if (param_typed(params[id].name, p->max) || is_warp_rows(id, value))
-        return refuse("--%s applies to none of the chosen kernels; 'spmv list kernels -v' "
-                      "shows what each takes%s",
+        return refuse("--%s applies to none of the chosen kernels; 'spmv list -v -k NAME' "
+                      "shows what one takes%s",
                       params[id].option, "");
     const char *word = param_typed(params[id].name, p->min); /* which stands for the least number */
     if (p->power_of_two)
@@ -208,8 +208,7 @@ static int check_uses(const session *r, const spmv_kernel_id *kernels, int n) {
     return 0;
 }
 
-/* Says what runs without -k: the default backend's kernels of the first paper, which are those of
- * these formats with a short name. */
+/* The first paper's kernels of the default backend are those of these formats with a short name. */
 static bool is_first_papers(const session *r, spmv_kernel_id id) {
     if (id.backend != r->backend) return false;
     static const char *const formats[] = {"csr", "csr_columns", "ell", "ell_pitched"};
@@ -219,28 +218,32 @@ static bool is_first_papers(const session *r, spmv_kernel_id id) {
     return false;
 }
 
-/* Finds the kernels that were asked for, in that order, each once. */
+static bool is_known(const spmv_kernel_id *found, int count, spmv_kernel_id id) {
+    int k = 0;
+    while (k < count && (found[k].backend != id.backend || found[k].index != id.index)) k++;
+    return k < count;
+}
+
+/* Finds the kernels that were asked for, in that order, each once; without -k auto, and the first
+ * paper's. */
 static int find_kernels(session *r, spmv_kernel_id *found, int *count) {
-    char *copy = strdup(r->o->kernels ? r->o->kernels : "all"), *rest = copy;
+    const char *asked = r->o->kernels;
+    char *copy = strdup(asked ? asked : "auto,papers"), *rest = copy;
+    int code = copy ? 0 : complain(SPMV_E_NOMEM, NULL);
     *count = 0;
-    if (!copy) return complain(SPMV_E_NOMEM, NULL);
-    for (char *name; (name = strsep(&rest, ","));) {
+    for (char *name; !code && (name = strsep(&rest, ","));) {
         spmv_kernel_id match[MOST_KERNELS];
         int n = 0;
         spmv_status status = spmv_kernel_find(r->ctx, name, match, MOST_KERNELS, &n);
-        if (status != SPMV_OK) {
-            free(copy);
-            return complain(status, spmv_ctx_error(r->ctx));
-        }
-        for (int k = 0; k < n && *count < MOST_KERNELS; k++) {
-            bool known = !r->o->kernels && !is_first_papers(r, match[k]);
-            for (int j = 0; j < *count && !known; j++)
-                known = found[j].backend == match[k].backend && found[j].index == match[k].index;
-            if (!known) found[(*count)++] = match[k];
+        if (status != SPMV_OK) code = complain(status, spmv_ctx_error(r->ctx));
+        for (int k = 0; !code && k < n && *count < MOST_KERNELS; k++) {
+            const bool wanted =
+                asked || match[k].index == SPMV_AUTO || is_first_papers(r, match[k]);
+            if (wanted && !is_known(found, *count, match[k])) found[(*count)++] = match[k];
         }
     }
     free(copy);
-    return 0;
+    return code;
 }
 
 static bool fits_f32(double value) {
