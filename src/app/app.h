@@ -274,7 +274,7 @@ void noise_text(double noise, char *out);
 const char *status_text(const char *status); /* in capitals for a wrong result */
 typedef struct table_row { /* what a row of the terminal's table needs beyond its record */
     const record *r;
-    const char *alias;
+    const char *alias; /* short name, "auto" for what auto chose; or NULL */
 } table_row;
 void table_config(const record *r, char *out, size_t size); /* its column of that name */
 /* Kernel and settings of a row, by which two rows that did the same are told: sell16_lanes
@@ -286,7 +286,7 @@ bool is_chosen(const record *r); /* by auto */
 bool table_is_blurred(const table_row *rows, int count);
 /* stat: median, or min, max or mean of the samples, for a column beside the median's. color: the
  * best in bold. all: every column, however wide; else the least important are left out where the
- * terminal is too narrow. */
+ * terminal is too narrow. That all rows are in cache is not said in each of them. */
 void table_write(FILE *file, const table_row *rows, int count, const char *stat, bool color,
                  bool all);
 
@@ -373,7 +373,7 @@ int log_open(const options *o, const machine *m, record_log *log);
 int log_append(record_log *log, fields table, const void *of); /* closes a log that fails */
 int log_append_line(record_log *log, const char *line);        /* with its newline; likewise */
 void log_close(record_log *log);
-/* Says how many records it took; or that nothing is logged, where nobody asked for that. */
+/* Says how many records it took, unless that is none. */
 void log_say(const options *o, const record_log *log);
 void log_count(int records);                          /* that a child has appended */
 bool log_has_records(void);                           /* some log of this invocation has */

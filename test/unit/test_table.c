@@ -51,6 +51,44 @@ static void a_lone_row_is_not_marked(void **state) {
     }
 }
 
+static void write_table(record *records, int count, const char *alias, char *page, size_t size) {
+    table_row rows[4];
+    FILE *out = fmemopen(page, size, "w");
+    assert_non_null(out);
+    for (int k = 0; k < count; k++) rows[k] = (table_row){&records[k], alias};
+    table_write(out, rows, count, "median", false, false);
+    fclose(out);
+}
+
+/* The short name stands behind the kernel's while there is room for what is measured. */
+static void short_names_stand_in_brackets(void **state) {
+    (void)state;
+    record records[] = {timed(1, 0), timed(1, 0)};
+    char page[2000] = "";
+    setenv("COLUMNS", "80", 1);
+    write_table(records, 2, "csr1", page, sizeof page);
+    assert_non_null(strstr(page, "\n  csr_rows (csr1)  "));
+    assert_null(strstr(page, "alias"));
+    setenv("COLUMNS", "48", 1);
+    write_table(records, 2, "csr1", page, sizeof page);
+    assert_null(strstr(page, "csr1"));
+    assert_non_null(strstr(page, "csr_rows"));
+    unsetenv("COLUMNS");
+}
+
+/* What all rows share is said once, below the table. */
+static void that_all_are_in_cache_is_not_said_in_every_row(void **state) {
+    (void)state;
+    record records[] = {timed(1, 0), timed(1, 0)};
+    char page[2000] = "";
+    records[0].perf_verdict = records[1].perf_verdict = "in cache";
+    write_table(records, 2, NULL, page, sizeof page);
+    assert_null(strstr(page, "in cache"));
+    records[1].perf_verdict = "ok";
+    write_table(records, 2, NULL, page, sizeof page);
+    assert_non_null(strstr(page, "  ok, in cache\n"));
+}
+
 /* At 80 columns the choice of auto is named, and its threads and rates are there. */
 static void what_matters_fits_80_columns(void **state) {
     (void)state;
@@ -82,8 +120,10 @@ static void what_matters_fits_80_columns(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(noise_is_aligned),
-                                       cmocka_unit_test(a_lone_row_is_not_marked),
-                                       cmocka_unit_test(what_matters_fits_80_columns)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(noise_is_aligned), cmocka_unit_test(a_lone_row_is_not_marked),
+        cmocka_unit_test(short_names_stand_in_brackets),
+        cmocka_unit_test(that_all_are_in_cache_is_not_said_in_every_row),
+        cmocka_unit_test(what_matters_fits_80_columns)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

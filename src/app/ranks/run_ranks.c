@@ -271,6 +271,7 @@ static int run_cells(ranks *w, inputs *in) {
         rank_results(results, run->ncells);
         const int shown = show_results(run, results, run->ncells);
         for (int k = 0; k < run->ncells && !run->o->quiet; k++) ranks_explain(&results[k]);
+        say_winners(run, results, run->ncells);
         if (!code) code = shown;
     }
     for (int k = 0; k < run->ncells && results; k++) {

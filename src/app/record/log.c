@@ -25,13 +25,8 @@ bool log_has_records(void) {
 }
 
 void log_say(const options *o, const record_log *log) {
-    if (o->quiet) return;
-    if (log->records)
+    if (!o->quiet && log->records)
         say("logged %d record%s to %s\n", log->records, log->records == 1 ? "" : "s", log->path);
-    else if (!o->no_log && !o->log && log->file < 0 && !is_folder("log"))
-        say("  nothing is logged, since there is no folder 'log' here: --log=log makes it, "
-            "--no-log "
-            "says no more about it\n");
 }
 
 static bool is_jsonl(const char *path) {

@@ -5,7 +5,6 @@
 enum { CELL = 128 };
 typedef enum column {
     KERNEL,
-    ALIAS,
     CONFIG,
     PREP,
     MEDIAN,
@@ -20,9 +19,9 @@ typedef enum column {
     CHECK,
     NCOLUMNS
 } column;
-static const char *const heads[NCOLUMNS] = {"kernel",  "alias",  "config",  "prep", "median",
-                                            "",        "+/-",    "GFLOP/s", "GB/s", "MB",
-                                            "padding", "stream", "gather",  "check"};
+static const char *const heads[NCOLUMNS] = {"kernel", "config",  "prep", "median", "",
+                                            "+/-",    "GFLOP/s", "GB/s", "MB",     "padding",
+                                            "stream", "gather",  "check"};
 
 /* Computes what --stat shows beside the median, under its own name. */
 static double statistic(const record *r, const char *stat) {
@@ -211,19 +210,25 @@ const char *status_text(const char *status) {
     return strcmp(status, "wrong") == 0 ? "WRONG" : status;
 }
 
-static void check_text(const record *r, char *out) {
+static bool is_cached(const record *r) {
+    return r->perf_verdict && strcmp(r->perf_verdict, "in cache") == 0;
+}
+
+/* all_cached: it is said once of all rows. */
+static void check_text(const record *r, bool all_cached, char *out) {
     bool ok = strcmp(r->status, "ok") == 0;
     snprintf(out, CELL, "%s", ok ? r->check_status : status_text(r->status));
-    if (!ok || !r->perf_verdict || strcmp(r->perf_verdict, "ok") == 0) return;
+    if (!ok || !r->perf_verdict || strcmp(r->perf_verdict, "ok") == 0 || all_cached) return;
     bool suspect = strcmp(r->perf_verdict, "suspect") == 0;
     snprintf(out, CELL, "%s, %s", r->check_status, suspect ? "SUSPECT" : r->perf_verdict);
 }
 
-typedef struct mixture { /* what a row must say because it is not the same in all of them */
+typedef struct mixture { /* what a row says, mostly because it is not the same in all of them */
     bool backends;       /* names stand for kernels of both */
     bool states;         /* of the caches */
     bool ties;           /* some are tied, and not nearly all */
-    bool choices;        /* of auto, which no other column tells */
+    bool shorts;         /* short names behind those of kernels */
+    bool cached;         /* all are in cache, and none needs to say it */
     int marks;           /* behind the noise, at most */
 } mixture;
 
@@ -250,14 +255,15 @@ static int mark_noise(const record *r, char out[MARKS]) {
                     disturbed ? "!" : "");
 }
 
-static mixture mixture_of(const table_row *rows, int count, bool choices) {
-    mixture found = {.ties = !table_is_blurred(rows, count), .choices = choices};
+static mixture mixture_of(const table_row *rows, int count) {
+    mixture found = {.ties = !table_is_blurred(rows, count), .shorts = true, .cached = true};
     for (int k = 0; k < count; k++) {
         char marks[MARKS];
         const int n = mark_noise(rows[k].r, marks);
         if (n > found.marks) found.marks = n;
         found.backends |= strcmp(rows[k].r->config_backend, rows[0].r->config_backend) != 0;
         found.states |= strcmp(rows[k].r->config_cache, rows[0].r->config_cache) != 0;
+        if (strcmp(rows[k].r->status, "ok") == 0) found.cached &= is_cached(rows[k].r);
     }
     return found;
 }
@@ -310,13 +316,13 @@ static bool is_marked(const record *r) {
 static void fill(const table_row *row, mixture mixed, const char *stat, char cell[NCOLUMNS][CELL]) {
     const record *r = row->r;
     bool ok = strcmp(r->status, "ok") == 0;
-    snprintf(cell[KERNEL], CELL, "%s%s%s%s%s",
+    const char *name = is_chosen(r) || mixed.shorts ? row->alias : NULL;
+    snprintf(cell[KERNEL], CELL, "%s%s%s%s%s%s%s",
              is_marked(r)                      ? "* "
              : mixed.ties && r->perf_tied == 1 ? "= "
                                                : "  ",
              mixed.backends ? r->config_backend : "", mixed.backends ? ":" : "", r->config_kernel,
-             mixed.choices && is_chosen(r) ? " (auto)" : "");
-    snprintf(cell[ALIAS], CELL, "%s", row->alias ? row->alias : "");
+             name ? " (" : "", name ? name : "", name ? ")" : "");
     config_cell(r, mixed, cell[CONFIG]);
     time_text(ok ? r->prep_total_s : NAN, cell[PREP]);
     time_text(ok ? r->timing_median_s : NAN, cell[MEDIAN]);
@@ -340,7 +346,7 @@ static void fill(const table_row *row, mixture mixed, const char *stat, char cel
     share_text(r->store_padding > 0 ? r->store_padding : NAN, cell[PADDING]);
     limit_text(ok && r->perf_verdict ? r->perf_bw_fraction : NAN, cell[STREAM]);
     limit_text(ok ? r->perf_gather_fraction : NAN, cell[GATHER]);
-    check_text(r, cell[CHECK]);
+    check_text(r, mixed.cached, cell[CHECK]);
 }
 
 static bool is_empty(const char *s) {
@@ -360,15 +366,14 @@ static void find_widths(const table_row *rows, int count, mixture mixed, const c
     }
     for (int c = 0; c < NCOLUMNS; c++) {
         int head = (int)strlen(heads[c]) + (c == KERNEL ? 2 : 0);
-        bool optional =
-            c == ALIAS || c == CONFIG || c == STAT || c == PADDING || c == STREAM || c == GATHER;
+        bool optional = c == CONFIG || c == STAT || c == PADDING || c == STREAM || c == GATHER;
         if (width[c] < head && (width[c] || !optional)) width[c] = head;
     }
 }
 
 static int table_width(const int width[NCOLUMNS]) {
     int sum = width[KERNEL] + 2 + width[CHECK];
-    for (int c = ALIAS; c < CHECK; c++) sum += width[c] ? 2 + width[c] : 0;
+    for (int c = CONFIG; c < CHECK; c++) sum += width[c] ? 2 + width[c] : 0;
     return sum;
 }
 
@@ -383,8 +388,7 @@ static int config_to_cut(const int width[NCOLUMNS]) {
  * cut short. What remains is needed: who, with how many threads, how fast, and whether it is
  * right. */
 static void fit_widths(int most, int width[NCOLUMNS], bool left_out[NCOLUMNS]) {
-    static const column least[] = {ALIAS, PADDING, MEGABYTES, GATHER, STREAM,
-                                   GBPS,  PREP,    NOISE,     GFLOPS};
+    static const column least[] = {PADDING, MEGABYTES, GATHER, STREAM, GBPS, PREP, NOISE, GFLOPS};
     for (size_t k = 0; k < sizeof least / sizeof *least; k++) {
         bool last = least[k] == PREP || least[k] == NOISE || least[k] == GFLOPS;
         int cut = last ? config_to_cut(width) : 0;
@@ -407,17 +411,22 @@ static void cut(char *cell, int width) {
         snprintf(cell + width - 2, 3, "..");
 }
 
+/* Says whether what was left out is more than what follows from other columns, which -v shows. */
+static bool is_missed(const bool left_out[NCOLUMNS], int c) {
+    return left_out[c] && (c == PREP || c == NOISE || c == GFLOPS);
+}
+
 static void name_left_out(FILE *file, const bool left_out[NCOLUMNS]) {
     int n = 0;
     for (int c = 0; c < NCOLUMNS; c++)
-        if (left_out[c]) fprintf(file, "%s %s", n++ ? "," : "  not shown:", heads[c]);
+        if (is_missed(left_out, c)) fprintf(file, "%s %s", n++ ? "," : "  not shown:", heads[c]);
     if (n) fprintf(file, " (-v)\n");
 }
 
 static void put_row(FILE *file, char cell[NCOLUMNS][CELL], const int width[NCOLUMNS]) {
     fprintf(file, "%-*s", width[KERNEL], cell[KERNEL]);
-    for (int c = ALIAS; c < CHECK; c++)
-        if (width[c]) fprintf(file, "  %*s", c <= CONFIG ? -width[c] : width[c], cell[c]);
+    for (int c = CONFIG; c < CHECK; c++)
+        if (width[c]) fprintf(file, "  %*s", c == CONFIG ? -width[c] : width[c], cell[c]);
     fprintf(file, "  %s", cell[CHECK]);
 }
 
@@ -439,11 +448,11 @@ void table_write(FILE *file, const table_row *rows, int count, const char *stat,
     char cell[NCOLUMNS][CELL];
     int width[NCOLUMNS], most = all ? NO_LIMIT : page_width(file, NO_LIMIT);
     bool left_out[NCOLUMNS] = {false};
-    mixture mixed = mixture_of(rows, count, false);
+    mixture mixed = mixture_of(rows, count);
     find_widths(rows, count, mixed, stat, width);
     fit_widths(most, width, left_out);
-    if (left_out[ALIAS]) { /* which would have named the choices of auto */
-        mixed.choices = true;
+    for (int c = 0; c < NCOLUMNS; c++) mixed.shorts &= !is_missed(left_out, c);
+    if (!mixed.shorts) { /* short names go before what is measured */
         memset(left_out, 0, sizeof left_out);
         find_widths(rows, count, mixed, stat, width);
         fit_widths(most, width, left_out);

@@ -34,7 +34,7 @@ static double cache_to_exceed(const session *run) {
         if (spmv_backends[b] == run->backend && run->rated[b])
             knee = (double)knee_of(&run->rates[b]);
     if (knee == 0) knee = (double)knee_now((size_t)llc, spmv_ctx_threads(run->ctx));
-    if (!run->o->quiet && 4 * knee < llc)
+    if (run->o->verbose && 4 * knee < llc)
         say("  note: the processor reports %.0f MB of cache, but reads get slow beyond %.0f MB: "
             "the matrix is larger than that\n",
             1e-6 * llc, 1e-6 * knee);
@@ -85,7 +85,7 @@ static void count_text(double n, char *out, size_t size) {
 }
 
 void introduce_matrix(session *run, const char *name, const spmv_stats *s, bool built_in) {
-    char rows[32], cols[32], nnz[32], stored[64] = "";
+    char rows[32], cols[32], nnz[32], stored[64] = "", took[48] = "";
     if (run->o->quiet) return;
     count_text((double)s->rows, rows, sizeof rows);
     count_text((double)s->cols, cols, sizeof cols);
@@ -93,10 +93,11 @@ void introduce_matrix(session *run, const char *name, const spmv_stats *s, bool 
     if (s->symmetry != SPMV_GENERAL)
         snprintf(stored, sizeof stored, " (%s, %lld stored in the file)",
                  symmetry_name(s->symmetry), (long long)s->nnz_file);
-    say("matrix %s%s  %s x %s, %s nonzero%s%s, %s in %.2f s\n", name,
-        built_in ? " (built in; -m FILE names another)" : "", rows, cols, nnz,
-        s->nnz == 1 ? "" : "s", stored, strncmp(name, "gen:", 4) == 0 ? "made" : "read",
-        s->read_s + s->build_s);
+    if (!built_in)
+        snprintf(took, sizeof took, ", %s in %.2f s",
+                 strncmp(name, "gen:", 4) == 0 ? "made" : "read", s->read_s + s->build_s);
+    say("matrix %s%s  %s x %s, %s nonzero%s%s%s\n", name, built_in ? " (built in)" : "", rows, cols,
+        nnz, s->nnz == 1 ? "" : "s", stored, took);
     if (s->duplicates)
         say("  note: duplicate entries, which were summed: %lld\n", (long long)s->duplicates);
     if (s->explicit_zeros)
@@ -135,15 +136,40 @@ int show_results(session *run, result *results, int n) {
     return 0;
 }
 
+/* Says what was said of an earlier row, too. */
+static bool is_repeated(const result *results, int k) {
+    int j = 0;
+    while (j < k && !(results[j].finished && results[j].r.config_reason &&
+                      strcmp(results[j].r.config_reason, results[k].r.config_reason) == 0))
+        j++;
+    return j < k;
+}
+
+/* Says why auto chose what the table names: the first of its reasons, all of them with -v. */
+static void say_reason(const session *run, const record *r) {
+    const char *reason = r->config_reason;
+    const size_t name = strlen(r->config_kernel);
+    const bool begins =
+        strncmp(reason, r->config_kernel, name) == 0 && strncmp(reason + name, ": ", 2) == 0;
+    if (run->o->verbose)
+        say("  auto: %s\n", reason);
+    else {
+        if (begins) reason += name + 2;
+        const size_t first = strcspn(reason, ";");
+        const char *kept = strstr(reason + first, " (remembered from ");
+        say("  auto: %.*s%s\n", (int)first, reason, kept ? kept : "");
+    }
+}
+
 /* Says under the table why auto chose what it chose, and what of its time is in no figure there. */
 static void show_choices(const session *run, const result *results, int n) {
-    const double least_s = 1e-4;
+    const double least_s = run->o->verbose ? 1e-4 : 1e-2;
     for (int k = 0; k < n; k++) {
         const record *r = &results[k].r;
         if (!results[k].finished || !r->config_reason || strcmp(r->status, "wrong") == 0) continue;
         if (run->o->export) export_choice(run->o->export, r, run->output);
         if (run->o->quiet) continue;
-        say("  auto: %s\n", r->config_reason);
+        if (!is_repeated(results, k)) say_reason(run, r);
         if (r->prep_once_s >= least_s)
             say("  auto: not included in prep: %.1f ms that a process spends once\n",
                 1e3 * r->prep_once_s);
@@ -163,6 +189,7 @@ static int run_cells(session *run, spmv_mat *mat, inputs *in) {
         rank_results(results, run->ncells); /* of all groups */
         int shown = show_results(run, results, run->ncells);
         show_choices(run, results, run->ncells);
+        say_winners(run, results, run->ncells);
         if (!code) code = shown;
     }
     if (code > 128 && !run->o->quiet && !run->watch.arg)
@@ -272,23 +299,29 @@ void run_introduce(const session *r) {
     record build;
     record_clear(&build);
     record_build(&build);
-    say("spmv %s (%s%s) %s, %s, %d thread%s\n", build.build_version,
+    const int threads = spmv_ctx_threads(r->ctx);
+    const bool is_unasked = r->log.file < 0 && !r->o->no_log && !r->o->log;
+    say("spmv %s (%s%s) %s, %s, %d thread%s%s%s\n", build.build_version,
         build.build_commit ? build.build_commit : "no commit", build.build_dirty == 1 ? "+" : "",
-        r->backend->name, *r->machine.cpu ? r->machine.cpu : "unknown CPU",
-        spmv_ctx_threads(r->ctx), spmv_ctx_threads(r->ctx) == 1 ? "" : "s");
+        r->backend->name, *r->machine.cpu ? r->machine.cpu : "unknown CPU", threads,
+        threads == 1 ? "" : "s",
+        r->log.file >= 0 ? ", log "
+        : is_unasked     ? ", not logged (--log=log)"
+                         : "",
+        r->log.file >= 0 ? r->log.path : "");
 }
 
 /* Threads wait for those that have no core: times become multiples of the scheduler's time slice.
  */
 static void warn_of_noise(const session *r) {
     if (spmv_ctx_threads(r->ctx) > omp_get_num_procs())
-        say("  note: %d threads share %d processors and wait for each other: expect noise; -t %d "
-            "gives each its own\n",
+        say("  note: %d threads share %d processors and wait for each other; -t %d gives each its "
+            "own\n",
             spmv_ctx_threads(r->ctx), omp_get_num_procs(), omp_get_num_procs());
 }
 
 void run_conclude(const session *r) {
-    if (r->log.records || r->nok) log_say(r->o, &r->log);
+    if (r->o->verbose && r->log.records) log_say(r->o, &r->log);
     if (r->nwrong)
         say("spmv: %d WRONG result%s: see the table\n", r->nwrong, r->nwrong == 1 ? "" : "s");
 }

@@ -268,15 +268,14 @@ static void time_left(const group *g, double *least, double *most) {
     *most *= stretch;
 }
 
-/* A table that comes at once needs no announcement. */
+/* A table that comes soon needs no announcement, and no rows before it. */
 static bool is_long(const group *g) {
-    enum { LONG_S = 2 };
+    enum { LONG_S = 20 };
     return g->run->ncells * g->run->o->sampling.max_time_s >= LONG_S;
 }
 
 static bool is_announced(const group *g) {
-    const options *o = g->run->o;
-    return !o->quiet && (o->progress || is_long(g));
+    return !g->run->o->quiet && is_long(g);
 }
 
 /* Shows an interim result, once for each kernel whose timing goes on, as soon as it has that many

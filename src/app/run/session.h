@@ -2,7 +2,7 @@
  * cmd_run.c (matrices), cells.c (which kernels in which configurations), inputs.c (x, y and the
  * reference), rounds.c (checks and timing), turns.c (their order and medians), stop.c (Ctrl-C),
  * noise.c (disturbances), limits.c, rates.c and knee.c (the machine's limits), describe.c (the
- * record). */
+ * record), ranking.c and notes.c (who is fastest, and what is said of it). */
 #ifndef SPMV_SESSION_H
 #define SPMV_SESSION_H
 
@@ -131,11 +131,6 @@ bool machine_has(const session *run, const spmv_backend *backend, char *why, siz
  * runs where there is none. */
 const spmv_backend *backend_that_works(const session *run);
 
-/* ---- limits.c ------------------------------------------------------------------------------- */
-
-/* Says what is wrong with a time, disturbed or not settled; "": nothing. */
-const char *doubt_of(const record *r);
-
 /* ---- cmd_run.c ------------------------------------------------------------------------------ */
 
 /* Parts of it, which several ranks use, too. Each that is an int returns an exit code. */
@@ -209,16 +204,37 @@ size_t knee_now(size_t reported, int threads);
 bool find_reads_of_x(const spmv_csr_view *A, reads_of_x *out); /* false: out of memory */
 void describe_limits(const session *run, result *out, const spmv_backend *backend,
                      const reads_of_x *reads);
+
+/* ---- ranking.c ------------------------------------------------------------------------------ */
+
+bool is_ok(const result *out);
+bool is_checked(const result *out);
 /* An impossible time is not ranked, nor is that of a result nobody looked at. */
 bool is_ranked(const result *out);
+/* Says whether the times are those of one precision, state of the caches, and number and layout of
+ * vectors. */
+bool are_ranked_together(const record *a, const record *b);
+/* Returns the number of rows ranked with r, r included. It is less than what the log holds if a
+ * sweep was resumed, or ran its cells one by one after a crash. */
+int ranked_with(const result *results, int n, const record *r);
+/* Returns the fastest ranked row beside r; NULL: all were disturbed, and none is said to be. */
+const record *best_beside(const result *results, int n, const record *r);
+/* Returns the papers' csr1 on the same backend, in its fastest configuration; NULL: none ran. */
+const record *csr1_beside(const result *results, int n, const record *r);
 /* Finds who is fastest, tied with it, and what changing over from csr1 costs. */
 void rank_results(result *results, int n);
-/* Appends to the current line how much faster than csr1 a ranked row is and after about how many
- * products its preparation has paid off; of times in doubt a range, or nothing where that holds
- * 1. */
+
+/* ---- notes.c -------------------------------------------------------------------------------- */
+
+/* Says what is wrong with a time, disturbed or not settled; "": nothing. */
+const char *doubt_of(const record *r);
+/* Appends to the current line how many times as fast as csr1 a row is and after about how many
+ * products its preparation has paid off; of times in doubt with the range of the ratio. */
 void say_against_csr1(const result *results, int n, const record *r);
-/* blurred: nearly all are tied. */
+/* Says what is wrong with times; blurred: nearly all are tied. */
 void explain_results(const session *run, const result *results, int n, bool blurred);
+/* Says who is fastest, one line for each precision, state of the caches and set of vectors. */
+void say_winners(const session *run, const result *results, int n);
 
 /* ---- noise.c -------------------------------------------------------------------------------- */
 
