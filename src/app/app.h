@@ -117,6 +117,8 @@ enum { NO_LIMIT = 1 << 20, LEAST_WIDTH = 40, PAGE_WIDTH = 80 };
 /* Returns the columns of the terminal that file is, else COLUMNS of the environment, else
  * otherwise. */
 int page_width(FILE *file, int otherwise);
+/* Returns the columns of a text in UTF-8, one for each character. */
+int columns_of(const char *s);
 /* words and a newline, after `column` columns that are written already; broken at blanks before
  * `width`, and every further line begins after `indent` blanks. */
 void print_wrapped(FILE *file, int width, int column, int indent, const char *words);
@@ -265,7 +267,8 @@ int jsonl_print(FILE *file, fields table, const void *of);
 int json_item(FILE *file, fields table, const void *of, int k);
 void json_end(FILE *file, int n);
 void csv_write(FILE *file, fields table, const void *of, bool header);
-/* Three or four significant digits with a unit: 52.4 us, 1.34 ms; - if it is none. */
+/* Three or four significant digits with a unit: 52.4 µs, 1.34 ms; - if it is none. A
+ * locale without µ has us. */
 enum { TIME_TEXT = 16 };
 void time_text(double s, char *out);
 /* Writes how far a median's interval reaches: 1.3%, or >100%; - if it is none. */

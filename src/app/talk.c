@@ -223,17 +223,21 @@ int page_width(FILE *file, int otherwise) {
 }
 
 /* Characters of n bytes of UTF-8, each taken for one column. */
-static int columns_of(const char *s, size_t n) {
+static int columns_in(const char *s, size_t n) {
     int columns = 0;
     for (size_t k = 0; k < n; k++) columns += ((unsigned char)s[k] & 0xc0) != 0x80;
     return columns;
+}
+
+int columns_of(const char *s) {
+    return columns_in(s, strlen(s));
 }
 
 void print_wrapped(FILE *file, int width, int column, int indent, const char *words) {
     bool first = true; /* of its line */
     while (*words) {
         size_t blanks = strspn(words, " "), n = strcspn(words + blanks, " ");
-        int word = columns_of(words + blanks, n), gap = first && column <= indent ? 0 : (int)blanks;
+        int word = columns_in(words + blanks, n), gap = first && column <= indent ? 0 : (int)blanks;
         if (!first && column + gap + word > width) {
             fprintf(file, "\n%*s", indent, "");
             column = indent, gap = 0;
@@ -276,7 +280,7 @@ void print_command(FILE *file, int width, int indent, const char *words) {
         const bool comment = words[blanks] == '#', last = !words[blanks + n];
         const char *end = words + blanks + (comment ? strlen(words + blanks) : n);
         const int gap = column > margin ? (int)blanks : 0,
-                  needed = gap + columns_of(words + blanks, (size_t)(end - words) - blanks);
+                  needed = gap + columns_in(words + blanks, (size_t)(end - words) - blanks);
         /* A line that goes on needs room for its backslash. */
         if (column > margin && column + needed + (comment || last ? 0 : 2) > width) {
             fprintf(file, "%s\n", comment ? "" : " \\");

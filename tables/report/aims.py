@@ -219,7 +219,7 @@ def page(layout):
              "Times of the fastest other kernel over auto's (f64; with 1,000 expected products where the "
              "log has that); others: on a GPU all kernels of cuSPARSE, "
              "on a CPU oneMKL, librsb, " + " and ".join(OWN) + ". Matrices \"streaming\" and of the "
-             "classes after it are larger than the last-level cache. †: so many of the n are not "
+             "classes after it are larger than the last-level cache. ~: so many of the n are not "
              "known, a ratio to 3 % (docs/explanation/method.md), a preparation where the baseline's time missed its noise limit. "
              "Preparation: conversion, tuning and the kernel's own structures, "
              "not the upload nor what a process does once (prep.once_s). What binds where an aim is missed: "
@@ -240,7 +240,7 @@ def page(layout):
             else:
                 without.append(aim.words)
         if rows:
-            header = ["matrices", "n", "†", "asked", "measured", "met", "missed by"]
+            header = ["matrices", "n", "~", "asked", "measured", "met", "missed by"]
             parts.append(f"\n## {describe(system)}\n\n" + markdown_table(header, "lrrlrll", rows))
             if without:
                 parts.append(f"\nNot measured: {'; '.join(without)}.\n")

@@ -6,8 +6,8 @@
 
 A and B are logs, or folders of logs. Runs of one machine are matched by system, matrix, kernel and
 configuration, auto with auto whatever it chose; runs of different machines by matrix, each with its
-best kernel. Products of so many vectors, in one layout, or by the transpose meet their like alone. After a time: † its noise limit was not met, ! it was disturbed (timing.flags). The
-verdict:
+best kernel. Products of so many vectors, in one layout, or by the transpose meet their like alone. After a time: ~ not
+settled, ! disturbed (timing.flags). The verdict:
 
     FASTER, SLOWER  the medians differ by 2 % or more (by 5 % where a side has one run: two processes
                     of one binary differ, too) and the quartile ranges do not meet
@@ -90,15 +90,15 @@ def judge(pair):
     return Verdict("SLOWER" if change > 0 else "FASTER", change, "")
 
 
-RANGES_MEET = "quartile ranges meet: --ab takes turns"
-ONE_RUN = f"less than {SURE_OF_ONE:.0%} apart, one run a side: repeat; --ab takes turns"
+RANGES_MEET = "quartile ranges meet"
+ONE_RUN = f"less than {SURE_OF_ONE:.0%} apart, one run a side: repeat"
 
 
 def in_doubt(a, b):
     """Why a time cannot be relied on, and what to do; empty: both can."""
     if a.disturbed or b.disturbed:
-        return "disturbed (!): measure again on a quiet machine; --ab takes turns"
-    return "not settled (†): --max-time measures longer; --ab takes turns" if a.noisy or b.noisy else ""
+        return "disturbed (!): measure again on a quiet machine"
+    return "not settled (~): --max-time measures longer" if a.noisy or b.noisy else ""
 
 
 def judge_turns(pair):
@@ -384,10 +384,12 @@ def summary(judged, in_turns=False):
     return f"{mean}; " + ", ".join(f"{count} {word}" for word, count in counts.most_common())
 
 
-def advice_of(judged):
-    """A line for each reason why verdicts are UNSURE, with what to do."""
+def advice_of(judged, in_turns):
+    """A line for each reason why verdicts are UNSURE, with what to do, and one on what decides them."""
     reasons = collections.Counter(verdict.advice for _, verdict in judged if verdict.word == "UNSURE")
-    return [f"{count} UNSURE, {advice}" for advice, count in reasons.items()]
+    lines = [f"{count} UNSURE, {advice}" for advice, count in reasons.items()]
+    return lines + (["UNSURE: 'spmv compare --ab OLD NEW -- WHAT TO RUN' runs two binaries in turns, which decides more"]
+                    if lines and not in_turns else [])
 
 
 def what_disturbed(name, records):
@@ -456,6 +458,9 @@ def compare(arguments):
     """Exit status: 0; 130 with what turns say that somebody stopped; 2 above --fail-above; 65 when nothing can be compared."""
     options = parse(arguments)
     a, b, stopped, judged_by = sides_of(options)
+    if a == b and not options.ab and options.format == "table" and not options.output:
+        say(f"A and B hold the same {plural(len(a), 'run')}: there is nothing to compare")
+        return 0
     pairs, only_a, only_b, across = pairs_of(a, b)
     for line in environment_differences(a, b):
         say(f"environment differs: {line}")
@@ -475,7 +480,7 @@ def compare(arguments):
     else:
         sys.stdout.write(text)
     disturbed = [] if options.ab else [*what_disturbed("A", a), *what_disturbed("B", b)]
-    advice = advice_of(judged) if options.format != "csv" else []
+    advice = advice_of(judged, options.ab) if options.format != "csv" else []
     for line in (*disturbed, *advice, summary(judged, options.ab)):
         say(line)
     if stopped:

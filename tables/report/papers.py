@@ -63,8 +63,8 @@ class Run:
     @property
     def mark(self):
         """Times that are less certain than they look, or that no memory is behind."""
-        return ((" †" if missed_noise_limit(self.record) else "")
-                + (" \\*" if self.cached else ""))
+        return ((" ~" if missed_noise_limit(self.record) else "")
+                + (" c" if self.cached else ""))
 
     @property
     def cached(self):
@@ -180,7 +180,7 @@ def machine_line(runs):
 
 # ---- best of parameters -------------------------------------------------------------------------
 
-MARKS = ("†: stopped before its noise limit was met. \\*: the data fit in the last-level cache, which "
+MARKS = ("~: stopped before its noise limit was met. c: the data fit in the last-level cache, which "
          "times it, not the memory:\nthere eta may be above 1; --cache=cold (make: CACHE=cold) measures "
          "the memory.\n\n")
 BESIDE = "[paper.md](paper.md) has the paper's numbers beside ours.\n"

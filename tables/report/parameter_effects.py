@@ -157,6 +157,6 @@ def study_md(study, found):
     head = (f"# {study.name}: {study.title}\n\n"
             "Configurations that differ in this alone. n: comparisons the value took part in. Clear "
             "wins: quartile range meets no\nother's. Median ratio: time over the best other "
-            "value's; below 1 the value usually wins. **Bold**, `=`, †: as in times.md.\n")
+            "value's; below 1 the value usually wins. **Bold**, `=`, ~: as in times.md.\n")
     return head + "".join(study_section(study, system, mine)
                           for system, mine in by_system(found).items())

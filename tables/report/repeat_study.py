@@ -12,6 +12,7 @@ tables: what was measured is shown, what was not is said.
 
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -101,13 +102,13 @@ def twins_of(spmv):
 def kernels_of(spmv):
     """{backend: {kernel or alias}} of what is built in."""
     found, names, last = {}, None, ()
-    for line in output_of(spmv, "list", "kernels").splitlines():
+    for line in output_of(spmv, "list", "-k", "everything").splitlines():
         if not line.startswith(" "):
             names = found.setdefault(line.split()[0], set()) if "(not built in" not in line else set()
         elif line.lstrip().startswith("(not built in"):  # why the kernel above is not there
             names.difference_update(last)
         elif line[2:3].strip():  # else the kernel above goes on
-            last = line.split()[:2]
+            last = [name for name in re.match(r"  (\w+)(?: \((\w+)\))?", line).groups() if name]
             names.update(last)
     return found
 

@@ -195,6 +195,18 @@ def spelt(value):
     return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in " ".join(value.split()))
 
 
+KINDS = ("csv", "md", "tex", "svg", "pdf")  # of files beside the page, by the ends of their names
+
+
+def kinds(text):
+    """Kinds of files, separated by commas."""
+    found = tuple(text.split(","))
+    for kind in found:
+        if kind not in KINDS:
+            raise argparse.ArgumentTypeError(f"'{kind}' is not one of {', '.join(KINDS)}")
+    return found
+
+
 def parse(arguments):
     """The command line."""
     parser = Parser(prog="spmv report", description=__doc__,
@@ -205,9 +217,10 @@ def parse(arguments):
                         help="the page (default: %(default)s)")
     parser.add_argument("--title", default="Sparse matrix-vector products", metavar="TEXT")
     parser.add_argument("--no-charts", action="store_true", help="tables only")
-    parser.add_argument("--files", action="store_true",
-                        help="also the tables and the charts, as files beside the page")
-    return parser.parse_args(arguments)
+    parser.add_argument("--files", type=kinds, default=(), metavar="KIND,...",
+                        help=f"also tables and charts as files beside the page: {', '.join(KINDS)}; alone: all of them")
+    words = sys.argv[1:] if arguments is None else arguments
+    return parser.parse_args(["--files=" + ",".join(KINDS) if word == "--files" else word for word in words])
 
 
 def drawing():
@@ -231,10 +244,10 @@ def report(arguments):
     text = page(options.title, records, units, layout, systems, draw)
     folder, name = os.path.split(options.output)
     files = {name: text}
-    if options.files:
-        files.update(make_pages(records, read_fields(RECORD_DEF)))
-        if draw:
-            files.update(figure_files(layout, systems))
+    beside = make_pages(records, read_fields(RECORD_DEF)) if options.files else {}
+    if draw and {"svg", "pdf"}.intersection(options.files):
+        beside.update(figure_files(layout, systems))
+    files.update({path: text for path, text in beside.items() if path.rpartition(".")[2] in options.files})
     write_files(folder or ".", files)
     size = len(text.encode("utf-8", errors="backslashreplace")) / 1e6
     shown = f"{size:.1f} MB" if size >= 1 else f"{1000 * size:.0f} kB"

@@ -54,7 +54,7 @@ def headline_section(layout):
         titled("Generated matrices and small collections", generated_table(layout)),
         *(titled(f"Where the gain comes from: {title}", table) for title, *table in split)))
     return tables and tables + (
-        "<p>Geometric means, with the number of matrices in brackets, and the worst matrix. Every matrix counts; † where fewer "
+        "<p>Geometric means, with the number of matrices in brackets, and the worst matrix. Every matrix counts; ~ where fewer "
         "than 90 % of the ratios are known to 3 %. A ratio is known from the turns that the two kernels took next to each other, "
         "without them from the intervals of both medians. A suspect time of another library counts for it."
         + HELD_OUT * bool(outside[-1]) + GAIN * bool(split) + "</p>")

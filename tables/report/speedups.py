@@ -103,7 +103,7 @@ def best_row(system, matrix, cells):
     products = pays_off_after(best, base) if base else None
     return [matrix.name, f"{matrix.nnz:,}", ran_by(best) + f" ({AUTO})" * is_auto(best), settings_text(best),
             si_time(best.median_s) + doubts(best),
-            three_digits(gflop_per_s(best)) + (" \\*" if best.cached else ""),
+            three_digits(gflop_per_s(best)) + (" c" if best.cached else ""),
             ratio_text(best, base) if base else "",
             ", ".join(tied_with(best, units)), auto_cell(best, units.get(AUTO)),
             "" if not base or best is base else "not known" if not is_known(best, base) else "never" if products is None
@@ -164,8 +164,8 @@ BEST_HEAD = (f"Best kernel of every matrix. over {BASELINE_ALIAS}: its time divi
              "Of times in doubt a ratio is a range, which the middle halves of their samples allow.\n"
              "pays off after: products that make up for the "
              "preparation it needs beyond the baseline's. best for k:\nleast preparation + k "
-             "products. †: stopped before its noise limit was met. !: disturbed while "
-             "timed.\n\\*: the data fit in the last-level cache.\n")
+             "products. ~: stopped before its noise limit was met. !: disturbed while "
+             "timed.\nc: the data fit in the last-level cache.\n")
 SPEEDUP_HEAD = (f"Speed-up of every kernel's best configuration over {BASELINE_ALIAS}. The "
                 "geometric mean, least, most and\nshares are of the n matrices on which both have a time. "
                 f"{MEANING}.\n")

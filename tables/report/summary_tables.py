@@ -90,7 +90,7 @@ def times_row(matrix, cells, kernels, notes):
     return ([matrix.name, "" if matrix.nnz is None else matrix.nnz]
             + [shown.get(kernel, "") for kernel in kernels]
             + ([si_time(best.median_s),
-                three_digits(gflop_per_s(best)) + (" \\*" if best.cached else ""),
+                three_digits(gflop_per_s(best)) + (" c" if best.cached else ""),
                 winner_text(best), best.runs] if best else [""] * 4))
 
 
@@ -106,9 +106,9 @@ def builds_note(units):
 
 
 TIMES_HEAD = ("Best median time over all configurations of a kernel. **Bold**: the best. "
-              "`=`: quartile range meets the best's,\nso that the two are tied. †: stopped "
+              "`=`: quartile range meets the best's,\nso that the two are tied. ~: stopped "
               "before its noise limit was met. !: disturbed while timed. —: skipped.\nWRONG: a "
-              "wrong result, never ranked. Empty: not run. GFLOP/s: 2 nnz / time; \\*: the data fit "
+              "wrong result, never ranked. Empty: not run. GFLOP/s: 2 nnz / time; c: the data fit "
               "in the last-level cache.\nn: runs of the best configuration; several runs count as the "
               "median of their medians.\n")
 

@@ -115,7 +115,7 @@ def text_table(header, alignment, rows):
 
 TEX = {"\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_",
        "{": r"\{", "}": r"\}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
-       "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", "†": r"\dag{}",
+       "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}",
        "µ": r"\textmu{}", "—": "---", "·": r"\textperiodcentered{}", "→": r"$\to$"}
 
 

@@ -125,6 +125,15 @@ class HtmlTest(ReportTest):
         self.report(record(), options=("--no-charts", "--files"))
         self.assertIn("best.md", os.listdir(self.out))
 
+    def test_the_kinds_of_files_that_are_asked_for(self):
+        self.report(record(), options=("--no-charts", "--files=tex"))
+        self.assertEqual({name.rpartition(".")[2] for name in os.listdir(self.out)}, {"html", "tex"})
+        self.report(record(), options=("--no-charts", "--files=tex,csv"))
+        self.assertEqual({name.rpartition(".")[2] for name in os.listdir(self.out)}, {"html", "tex", "csv"})
+        with contextlib.redirect_stderr(io.StringIO()) as said:
+            self.assertEqual(report.main(["--files=txt", "log"]), 64)
+        self.assertIn("'txt' is not one of csv, md, tex, svg, pdf", said.getvalue())
+
     def test_commands_carry_their_environment(self):
         for env in ("OMP_PLACES=cores", {"OMP_PLACES": "cores"}):
             text = self.report(record(argv=["spmv", "-k", "all"], omp={"threads": 4, "env": env}),

@@ -99,8 +99,8 @@ class GainsTest(TablesTest):
                            timing__converged=converged)]
         self.make(*on("a", 4e-6, 1e-6, True), *on("b", 1e-6, 1e-6, True), *on("c", 9e-6, 1e-6, False))
         self.assertEqual(self.line_of("speedup.md", "ell_rows")[1:],
-                         ["3.30 † (n = 3)", "1.00", "9.00", "66.7 %", "100.0 %"])
-        self.assertIn("geometric mean 3.302 † (n = 3; 1.000 to 9.000; †: fewer than 90 % of its times were settled",
+                         ["3.30 ~ (n = 3)", "1.00", "9.00", "66.7 %", "100.0 %"])
+        self.assertIn("geometric mean 3.302 ~ (n = 3; 1.000 to 9.000; ~: fewer than 90 % of its times were settled",
                       self.text("summary.md"))
         self.make(*on("a", 4e-6, 1e-6, True), *on("b", 1e-6, 1e-6, True))
         self.assertEqual(self.line_of("speedup.md", "ell_rows")[1], "2.00 (n = 2)")
@@ -119,7 +119,7 @@ class GainsTest(TablesTest):
         self.assertIn("The logs hold no matrix of the outside set yet.", lines)
         found = [line.split(" | ") for line in lines if "other libraries |" in line]
         self.assertEqual([line[4:] for line in found],
-                         [["unknown", "2.00 (1)", "2.00 a", "0.71 (2) †", "0.50 c", "1, 1, 1 |"]])
+                         [["unknown", "2.00 (1)", "2.00 a", "0.71 (2) ~", "0.50 c", "1, 1, 1 |"]])
         self.assertEqual(published_results.chart_data(layout), ([], []))  # one of three is not known
         layout = tabulate(merge(unit_of(dict(logs.flatten({**r, "timing": {**r["timing"], "converged": True}}))) for r in records))
         points, (mean,) = published_results.chart_data(layout)

@@ -482,7 +482,7 @@ class SweepTest(unittest.TestCase):
             row = re.match(r"(gen:\S+) +([0-9.]+) ([num]?s)[~!]*(?: !)? +[0-9.e-]+  (\S+) *(?: (?:=|(about )?([0-9.]+)(?: to ([0-9.]+))?x) (\S+))?$", line)
             if row:
                 matrix, median, unit, first, doubt, least, most, second = row.groups()
-                scale = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1}[unit]
+                scale = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1}[unit]
                 found.setdefault(matrix, (float(median) * scale, first,
                                           least and (float(least), float(most or least), 0.06 if most or doubt else 0.006), second))
         return found
@@ -593,7 +593,7 @@ class SweepTest(unittest.TestCase):
         self.assertRegex("\n".join(lines), r" 2  +2  auto\n.* 0  +2  sell16_lanes\n.* 0  +2  csr_rows")
         self.assertRegex("\n".join(lines), r"  1.00x .* auto\n +\S+ +2.00x .* sell16_lanes\n")
         lines = plant(1, 4096, ["other programs used 1.0 processors"])  # no ratio finer than what is known of the times
-        self.assertRegex(lines[1], r" 1.00 us! .*\(auto\)  about 2.0x sell16_lanes$")
+        self.assertRegex(lines[1], r" 1.00 [uµ]s! .*\(auto\)  about 2.0x sell16_lanes$")
         self.assertRegex("\n".join(lines), r"  1.0x! .* auto\n +\S+ +2.0x! .* sell16_lanes\n")
         # What both names ran is one winner, and no second.
         lines = plant(2, 1024)

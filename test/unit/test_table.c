@@ -76,6 +76,30 @@ static void short_names_stand_in_brackets(void **state) {
     unsetenv("COLUMNS");
 }
 
+/* A millionth has its letter where the locale does, and columns stay in line. */
+static void microseconds_have_their_letter(void **state) {
+    (void)state;
+    record records[] = {timed(1, 0), timed(1, 0)};
+    char page[2000] = "", said[TIME_TEXT];
+    const char *found = getenv("LC_ALL");
+    char *before = found ? strdup(found) : NULL;
+    records[0].timing_median_s = 2.1e-5;
+    setenv("LC_ALL", "C", 1);
+    time_text(2.1e-5, said);
+    assert_string_equal(said, "21.00 us");
+    setenv("LC_ALL", "de_DE.utf8", 1);
+    time_text(2.1e-5, said);
+    assert_string_equal(said, "21.00 µs");
+    write_table(records, 2, NULL, page, sizeof page);
+    const char *first = strchr(page, '\n') + 1, *second = strchr(first, '\n') + 1;
+    assert_int_equal(strstr(first, "µs") - first, strstr(second, " s ") - second);
+    if (before)
+        setenv("LC_ALL", before, 1);
+    else
+        unsetenv("LC_ALL");
+    free(before);
+}
+
 /* What all rows share is said once, below the table. */
 static void that_all_are_in_cache_is_not_said_in_every_row(void **state) {
     (void)state;
@@ -121,8 +145,10 @@ static void what_matters_fits_80_columns(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(noise_is_aligned), cmocka_unit_test(a_lone_row_is_not_marked),
+        cmocka_unit_test(noise_is_aligned),
+        cmocka_unit_test(a_lone_row_is_not_marked),
         cmocka_unit_test(short_names_stand_in_brackets),
+        cmocka_unit_test(microseconds_have_their_letter),
         cmocka_unit_test(that_all_are_in_cache_is_not_said_in_every_row),
         cmocka_unit_test(what_matters_fits_80_columns)};
     return cmocka_run_group_tests(tests, NULL, NULL);

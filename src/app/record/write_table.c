@@ -1,6 +1,7 @@
 /* write_table.c: the terminal's table. */
 #include "app/option_values.h"
 #include <math.h>
+#include <stdlib.h>
 
 enum { CELL = 128 };
 typedef enum column {
@@ -31,13 +32,21 @@ static double statistic(const record *r, const char *stat) {
                                        : NAN;
 }
 
+/* The unit of a millionth of a second, in letters that the user's locale has. */
+static const char *micro(void) {
+    const char *locale = getenv("LC_ALL");
+    if (!locale || !*locale) locale = getenv("LC_CTYPE");
+    if (!locale || !*locale) locale = getenv("LANG");
+    return locale && (strcasestr(locale, "utf-8") || strcasestr(locale, "utf8")) ? "µs" : "us";
+}
+
 void time_text(double s, char *out) {
     if (!isfinite(s))
         snprintf(out, TIME_TEXT, "-");
     else if (s < 1e-6)
         snprintf(out, TIME_TEXT, "%.1f ns", s * 1e9);
     else if (s < 1e-3)
-        snprintf(out, TIME_TEXT, "%.*f us", s < 1e-4 ? 2 : 1, s * 1e6);
+        snprintf(out, TIME_TEXT, "%.*f %s", s < 1e-4 ? 2 : 1, s * 1e6, micro());
     else if (s < 1)
         snprintf(out, TIME_TEXT, "%.*f ms", s < 1e-1 ? 2 : 1, s * 1e3);
     else
@@ -361,8 +370,8 @@ static void find_widths(const table_row *rows, int count, mixture mixed, const c
     for (int k = 0; k < count; k++) {
         fill(&rows[k], mixed, stat, cell);
         for (int c = 0; c < NCOLUMNS; c++)
-            if (!is_empty(cell[c]) && (int)strlen(cell[c]) > width[c])
-                width[c] = (int)strlen(cell[c]);
+            if (!is_empty(cell[c]) && columns_of(cell[c]) > width[c])
+                width[c] = columns_of(cell[c]);
     }
     for (int c = 0; c < NCOLUMNS; c++) {
         int head = (int)strlen(heads[c]) + (c == KERNEL ? 2 : 0);
@@ -425,8 +434,13 @@ static void name_left_out(FILE *file, const bool left_out[NCOLUMNS]) {
 
 static void put_row(FILE *file, char cell[NCOLUMNS][CELL], const int width[NCOLUMNS]) {
     fprintf(file, "%-*s", width[KERNEL], cell[KERNEL]);
-    for (int c = CONFIG; c < CHECK; c++)
-        if (width[c]) fprintf(file, "  %*s", c == CONFIG ? -width[c] : width[c], cell[c]);
+    for (int c = CONFIG; c < CHECK; c++) { /* printf would pad to bytes */
+        const int gap = width[c] > columns_of(cell[c]) ? width[c] - columns_of(cell[c]) : 0;
+        if (width[c] && c == CONFIG)
+            fprintf(file, "  %s%*s", cell[c], gap, "");
+        else if (width[c])
+            fprintf(file, "  %*s%s", gap, "", cell[c]);
+    }
     fprintf(file, "  %s", cell[CHECK]);
 }
 

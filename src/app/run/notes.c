@@ -312,8 +312,9 @@ static void say_launch(const result *results, int n) {
     for (int k = 0; k < n; k++) {
         const record *r = &results[k].r;
         if (!is_ok(&results[k]) || !r->gpu_name || strcmp(r->config_cache, "cold") != 0) continue;
-        say("  every time includes one kernel launch (%.1f us when empty)\n",
-            1e6 * r->timing_launch_s);
+        char launch[TIME_TEXT];
+        time_text(r->timing_launch_s, launch);
+        say("  every time includes one kernel launch (%s when empty)\n", launch);
         return;
     }
 }

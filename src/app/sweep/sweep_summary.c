@@ -173,7 +173,7 @@ static void print_winner(const ending *e, int m, int wide, int best, FILE *file)
     put_label(e, m, best, label);
     time_text(first->median_s, median);
     rate_text(first->flop_per_s, rate);
-    fprintf(file, "%9s%-3s %7s  ", median,
+    fprintf(file, "%*s%s%-3s %7s  ", 9 - columns_of(median), "", median,
             first->disturbed && first->unsettled ? "~ !"
             : first->disturbed                   ? "!"
             : first->unsettled                   ? "~"

@@ -221,7 +221,7 @@ def are_known(ratios):
 
 def doubt_mark(ratios):
     """Is the mark after a mean of which not enough is known."""
-    return "" if are_known(ratios) else " †"
+    return "" if are_known(ratios) else " ~"
 
 
 def outside_table(layout, places=None):

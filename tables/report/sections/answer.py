@@ -12,7 +12,7 @@ from units.unit import AUTO
 
 MEANINGS = (
     "Ratios of times: 1.5 is one and a half times as fast; geometric means, in brackets of how many matrices. Every "
-    "matrix counts; † where fewer than 90 % of a mean's ratios are known to 3 %. Our fastest is chosen on each matrix. "
+    "matrix counts; ~ where fewer than 90 % of a mean's ratios are known to 3 %. Our fastest is chosen on each matrix. "
     "Preparation is not in these: Best kernels has the products after which it pays off.")
 AUTO_MEANS = " auto chose by itself, with the number of products that follow known or unknown."
 
@@ -66,8 +66,8 @@ def chart_text(dots):
             "matrices on which it has a time.")
     if any(row.startswith(AUTO) for row in dots["rows"]):
         text += AUTO_MEANS
-    if any(row.endswith("†") for row in dots["rows"]):
-        text += " †: fewer than 90 % of its ratios are known to 3 %."
+    if any(row.endswith("~") for row in dots["rows"]):
+        text += " ~: fewer than 90 % of its ratios are known to 3 %."
     return text + beyond_text([point["value"] for point in dots["points"]])
 
 

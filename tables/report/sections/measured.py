@@ -13,7 +13,7 @@ from units.unit import disturbances, flags_of, product_of
 VERDICTS = (  # in the order of what a reader should see first; the words explain the counts
     ("VALID", "checked, and the noise limit was met"),
     ("WRONG", "the result differs from the reference: shown, never ranked"),
-    ("NOISY", "checked, but stopped before the noise limit was met: marked †"),
+    ("NOISY", "checked, but stopped before the noise limit was met: marked ~"),
     ("UNCHECKED", "timed, but the result was not compared with a reference"),
     ("SKIPPED", "refused, with a reason: no result, no time"),
     ("FAILED", "ended without a result: crashed, hung, out of memory or failed"),
@@ -26,13 +26,13 @@ DEFINITIONS = (
      "median time ÷ 10⁹"),
     ("median, IQR", "of the samples of one product; several runs count as the median of their "
      "medians; IQR is the interquartile range ÷ median"),
-    ("†, unsettled", "stopped before the noise limit was met: shown, and never said to be the fastest; in a column of means: "
+    ("~, unsettled", "stopped before the noise limit was met: shown, and never said to be the fastest; in a column of means: "
      "fewer than 90 % of the ratios are known to 3 %"),
     ("known to 3 %", "of a ratio: its 95 % interval, made of the turns that the two kernels took next to each other, or without "
      "turns of the intervals of both medians, reaches no further than 3 %"),
     ("in doubt", "unsettled or disturbed, where the ratio is not known from turns, or of a result that was not checked"),
     ("!, disturbed", "while it was timed, as counted under While it was measured"),
-    ("*", "the data fit in the last-level cache: the rate says little about memory"),
+    ("c", "the data fit in the last-level cache: the rate says little about memory"),
     ("of limit", "GB/s ÷ the streaming limit: measured by spmv probe, else the GPU's theoretical "
      "bandwidth; beyond 100 % the data come from a cache, or "
      "the probe was too low: up to a quarter above it is ranked, more is SUSPECT"),

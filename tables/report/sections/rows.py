@@ -45,7 +45,7 @@ def result_row(unit, names, command):
     """One line of the table of everything, with a class if it has no time; names: its first cells; command: its number,
     which a script makes a link, or None."""
     status, is_timed = verdict_of(unit), unit.status == "ok"
-    cells = ((" *" if unit.cached else "") + time_cells(unit) if is_timed else
+    cells = ((" c" if unit.cached else "") + time_cells(unit) if is_timed else
              f"<td colspan={len(TIME_HEADER)}>{escape(unit.reason or 'no reason given')}")
     return (f"<tr{'' if is_timed else f' class={status.lower()}'}>{names}<td>{escape(short_label(unit.identity.settings))}"
             f"<td>{status}{cells}<td>{unit.runs}<td>{command or ''}")

@@ -4,7 +4,7 @@ import re
 import textwrap
 from typing import NamedTuple
 
-from tabular.grid import MARKS, WORDS, entries_of, fastest_head, fastest_of_rows, shared_marks, with_column
+from tabular.grid import BEST, MARKS, WORDS, entries_of, fastest_head, fastest_of_rows, shared_marks, with_column
 from texts import csv_text, latex as escaped, markdown_table, without_tags
 from units.settings import order
 
@@ -12,7 +12,7 @@ LONGEST_FLOAT = 45  # lines of a LaTeX table that a page holds; a longer one bre
 WIDEST_FLOAT, WIDEST_LONG = 115, 95  # letters in a line that fits and is legible; more columns follow below
 WIDEST_COLUMN = 60  # the same in one of two columns
 LONGEST_HEAD = 9  # letters of a column's head that LaTeX does not break at an underscore
-TEX_MARKS = {"†": r"$\dagger$"}
+TEX_MARKS = {"~": r"$\sim$", "*": r"$\ast$"}
 
 
 class Titled(NamedTuple):
@@ -23,14 +23,13 @@ class Titled(NamedTuple):
     extent: str = ""
 
 
-def explanations(titled, best, star="*"):
-    """Says what the marks of a table mean, each said once, as sentences; a mark that all times have is said of all.
-    best, star: how the form shows the fastest and a star."""
+def explanations(titled):
+    """Says what the marks of a table mean, each said once, as sentences; a mark that all times have is said of all."""
     grid, entries = titled.grid, entries_of(titled.grid)
     seen, shared = shared_marks(grid)
     doubt = ", which disturbed times cannot decide" if "disturbed" in shared else ""
-    parts = [f"{best}: fastest of its {grid.fastest_of}{doubt}"] if has_best(grid) else []
-    parts += [f"{MARKS[mark][0].replace('*', star)}: {MARKS[mark][1]}" for mark in seen]
+    parts = [f"{BEST}: fastest of its {grid.fastest_of}{doubt}"] if has_best(grid) else []
+    parts += [f"{MARKS[mark][0]}: {MARKS[mark][1]}" for mark in seen]
     parts += [f"{word}: {meaning}" for status, (word, meaning) in WORDS.items() if any(entry.status == status for entry in entries)]
     parts += ["empty: not run"] if len(entries) < len(grid.rows) * len(grid.columns) else []
     sentences = ["; ".join(parts)] if parts else []
@@ -56,10 +55,15 @@ def has_best(grid):
     return any(entry.best for entry in timed) and not all(entry.best for entry in timed)
 
 
+def is_best(grid, entry):
+    """Says whether it is marked as the fastest."""
+    return entry.best and has_best(grid)
+
+
 def visible(grid, entry):
     """Its marks without those that all share."""
     shared = shared_marks(grid)[1]
-    return [MARKS[mark][0] for mark in entry.marks if mark not in shared]
+    return [BEST] * is_best(grid, entry) + [MARKS[mark][0] for mark in entry.marks if mark not in shared]
 
 
 # ---- a terminal -----------------------------------------------------------------------------------
@@ -69,7 +73,7 @@ def text_cell(grid, entry):
     """(number, marks)"""
     if entry is None:
         return "", ""
-    marks = ("<" if entry.best and has_best(grid) else "") + "".join(visible(grid, entry))
+    marks = "".join(visible(grid, entry))
     return entry.text, f" {marks}" if marks else ""
 
 
@@ -143,7 +147,7 @@ def text_table(titled, width):
     lines = [wrapped(f"{titled.system}: {titled.metric}{titled.extent}", width)]
     for k, group in enumerate(blocks(text_columns(titled.grid), width)):
         lines += ([""] if k else []) + group_lines(group, width)
-    lines += [wrapped(sentence, width or 100) for sentence in explanations(titled, "<")]
+    lines += [wrapped(sentence, width or 100) for sentence in explanations(titled)]
     return "\n".join(lines) + "\n"
 
 
@@ -151,10 +155,10 @@ def text_table(titled, width):
 
 
 def md_cell(grid, entry):
-    """Bold for the fastest; a star would be emphasis."""
+    """The fastest is bold, too; a star alone would begin emphasis."""
     if entry is None:
         return ""
-    text = f"**{entry.text}**" if entry.best and has_best(grid) else entry.text
+    text = f"**{entry.text}**" if is_best(grid, entry) else entry.text
     return " ".join([text, *(mark.replace("*", "\\*") for mark in visible(grid, entry))])
 
 
@@ -162,7 +166,7 @@ def md_table(titled):
     """A paragraph, the table, and what its marks mean."""
     grid = titled.grid
     rows = [[row, *(md_cell(grid, cells.get(column)) for column in grid.columns)] for row, cells in grid.rows.items()]
-    said = " ".join(explanations(titled, "**bold**", "\\*"))
+    said = " ".join(explanations(titled)).replace("*", "\\*")
     return (without_tags(f"{titled.system}: {titled.metric}{titled.extent}\n\n")
             + markdown_table([grid.corner, *grid.columns], "l" + "r" * len(grid.columns), rows)
             + (without_tags(f"\n{said}\n") if said else ""))
@@ -173,7 +177,7 @@ def md_table(titled):
 
 def latex(text):
     """Text as LaTeX prints it with the letters that every font has."""
-    return escaped(text).replace(r"\textmu{}", r"$\mu$").replace(r"\dag{}", r"$\dagger$")
+    return escaped(text).replace(r"\textmu{}", r"$\mu$")
 
 
 def tex_mark(mark):
@@ -186,7 +190,7 @@ def tex_cell(grid, entry):
     if entry is None:
         return ""
     text = latex(entry.text)
-    text = rf"\textbf{{{text}}}" if entry.best and has_best(grid) else text
+    text = rf"\textbf{{{text}}}" if is_best(grid, entry) else text
     marks = "".join(map(tex_mark, visible(grid, entry)))
     return text + (rf"\rlap{{\textsuperscript{{{marks}}}}}" if marks else "")
 
@@ -238,7 +242,7 @@ def tex_rows(grid, columns, width):
 
 def tex_caption(titled):
     """Says what is shown and what its marks mean, as sentences."""
-    sentences = explanations(titled, "bold")
+    sentences = explanations(titled)
     return latex(f"{titled.metric[:1].upper()}{titled.metric[1:]}{titled.extent}: {titled.system.replace(' · ', ', ')}. "
                  + " ".join(sentences)).strip()
 

@@ -12,11 +12,12 @@ from units.means import are_enough
 from units.settings import order, short_label, text_of
 from units.unit import AUTO, describe, gflop_per_s, is_verified, same_configuration, winner_text
 
+BEST = "*"  # as the run's table has it; in front of the marks below
 MARKS = {  # name: (as it is printed, what it says of a time), in the order of printing
     "tied": ("=", "tied with it (quartiles overlap)"),
-    "noisy": ("†", "noise limit not met"),
+    "noisy": ("~", "not settled"),
     "disturbed": ("!", "disturbed while timed"),
-    "cached": ("*", "the data fit in the last-level cache"),
+    "cached": ("c", "the data fit in the last-level cache"),
     "unverified": ("?", "result not verified, not ranked")}
 WORDS = {"skipped": ("—", "skipped"), "wrong": ("WRONG", "wrong result, never ranked")}  # other statuses stand for themselves
 BLURRED = 0.9  # share of tied times from which they are not marked one by one

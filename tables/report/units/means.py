@@ -1,5 +1,5 @@
 """The one rule for means, of the report, of compare, of tables and of results: they are geometric, and of everything that has
-the times of right results. Nothing is left out for its noise, since what is noisy is no fair choice of matrices; but † stands
+the times of right results. Nothing is left out for its noise, since what is noisy is no fair choice of matrices; but ~ stands
 after a mean of which fewer than 90 % of the values are known. The end of a sweep keeps the same rule (sweep_summary.c)."""
 
 import statistics
@@ -8,8 +8,8 @@ from texts import range_text
 from units.pairs import LIMIT, paired
 
 ENOUGH_KNOWN = 0.9
-MARK = "†"
-MEANING = "†: fewer than 90 % of its times were settled and undisturbed"
+MARK = "~"
+MEANING = "~: fewer than 90 % of its times were settled and undisturbed"
 
 
 def are_enough(known, count):
@@ -34,5 +34,5 @@ def ratio_text(ours, other):
 
 
 def mean_text(values, known, digits=2):
-    """1.23 or 1.23 † of some values; known: how many of them are."""
+    """1.23 or 1.23 ~ of some values; known: how many of them are."""
     return f"{statistics.geometric_mean(values):.{digits}f}" + ("" if are_enough(known, len(values)) else f" {MARK}")

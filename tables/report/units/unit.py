@@ -220,8 +220,8 @@ def is_verified(unit):
 
 
 def doubts(unit):
-    """The marks after a time: † its noise limit was not met, ! disturbed meanwhile."""
-    return (" †" if unit.noisy else "") + (" !" if unit.disturbed else "")
+    """The marks after a time: ~ its noise limit was not met, ! disturbed meanwhile."""
+    return (" ~" if unit.noisy else "") + (" !" if unit.disturbed else "")
 
 
 def product_of(system):
