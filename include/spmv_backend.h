@@ -208,6 +208,9 @@ typedef struct spmv_kernel_id {
 SPMV_LINKAGE spmv_status spmv_kernel_find(spmv_ctx *ctx, const char *pattern, spmv_kernel_id *found,
                                           int capacity, int *count);
 
+/* Says whether the word, without a prefix, names a group. */
+SPMV_LINKAGE bool spmv_kernel_is_group(const char *word);
+
 SPMV_LINKAGE const spmv_backend spmv_omp;
 SPMV_LINKAGE const spmv_backend spmv_cuda;
 SPMV_LINKAGE const spmv_backend *const spmv_backends[]; /* every backend, NULL at the end */

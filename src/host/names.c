@@ -294,6 +294,10 @@ static spmv_status find_elsewhere(spmv_ctx *ctx, const char *name, spmv_kernel_i
     return unknown_kernel(ctx, NULL, name);
 }
 
+bool spmv_kernel_is_group(const char *word) {
+    return group_named(word) != NULL;
+}
+
 spmv_status spmv_kernel_find(spmv_ctx *ctx, const char *pattern, spmv_kernel_id *found,
                              int capacity, int *count) {
     const char *colon = strchr(pattern, ':');

@@ -43,6 +43,35 @@ static void a_build_for_gpus_runs_without_one(void **state) {
     }
 }
 
+/* A group leaves out the kernels of a device that is not there, and says so once. */
+static void groups_do_without_a_device(void **state) {
+    (void)state;
+    const options any = {.quiet = true}, on_omp = {.quiet = true, .backend = "omp"},
+                  on_fake = {.quiet = true, .backend = "fake"};
+    const spmv_kernel_id all[] = {{&spmv_omp, 0}, {&fake, 0}, {&spmv_omp, 1}, {&fake, 1}};
+    for (int there = 0; there < 2; there++) {
+        session run = {.o = &any, .backend = &spmv_omp};
+        spmv_kernel_id found[4];
+        is_there = there;
+        asked = 0;
+        memcpy(found, all, sizeof all);
+        assert_int_equal(keep_usable(&run, "all", found, 4), there ? 4 : 2);
+        for (int k = 0; k < 2 && !there; k++) {
+            assert_ptr_equal(found[k].backend, &spmv_omp);
+            assert_int_equal(found[k].index, k);
+        }
+        assert_int_equal(asked, there ? 2 : 1); /* asking a driver takes long */
+        assert_int_equal(run.told_missing, !there);
+        run.o = &on_omp;
+        memcpy(found, all, sizeof all);
+        assert_int_equal(keep_usable(&run, "all", found, 4), 2);
+        run.o = &on_fake, run.backend = &fake; /* who insists learns what is missing */
+        memcpy(found, all, sizeof all);
+        assert_int_equal(keep_usable(&run, "all", found, 4), 2);
+        assert_ptr_equal(found[0].backend, &fake);
+    }
+}
+
 /* A driver that has started works in no process that is forked later. */
 static void a_session_that_forks_asks_no_driver_itself(void **state) {
     (void)state;
@@ -101,6 +130,7 @@ static void limits_are_whole_or_as_before(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(a_build_for_gpus_runs_without_one),
+                                       cmocka_unit_test(groups_do_without_a_device),
                                        cmocka_unit_test(a_session_that_forks_asks_no_driver_itself),
                                        cmocka_unit_test(limits_are_whole_or_as_before)};
     return cmocka_run_group_tests(tests, NULL, NULL);

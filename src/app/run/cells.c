@@ -224,6 +224,12 @@ static bool is_known(const spmv_kernel_id *found, int count, spmv_kernel_id id) 
     return k < count;
 }
 
+static int refuse_missing(const char *group) {
+    char what[128];
+    snprintf(what, sizeof what, "-k %s: this machine can run none of them", group);
+    return complain(SPMV_E_BACKEND, what);
+}
+
 /* Finds the kernels that were asked for, in that order, each once; without -k auto, and the first
  * paper's. */
 static int find_kernels(session *r, spmv_kernel_id *found, int *count) {
@@ -236,6 +242,10 @@ static int find_kernels(session *r, spmv_kernel_id *found, int *count) {
         int n = 0;
         spmv_status status = spmv_kernel_find(r->ctx, name, match, MOST_KERNELS, &n);
         if (status != SPMV_OK) code = complain(status, spmv_ctx_error(r->ctx));
+        if (!code && asked && spmv_kernel_is_group(name)) {
+            n = keep_usable(r, name, match, n < MOST_KERNELS ? n : MOST_KERNELS);
+            if (!n) code = refuse_missing(name);
+        }
         for (int k = 0; !code && k < n && *count < MOST_KERNELS; k++) {
             const bool wanted =
                 asked || match[k].index == SPMV_AUTO || is_first_papers(r, match[k]);

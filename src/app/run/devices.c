@@ -55,11 +55,25 @@ const spmv_backend *backend_that_works(const session *run) {
     char why[256];
     if (!usual->kernels || machine_has(run, usual, why, sizeof why)) return usual;
     for (const spmv_backend *const *b = spmv_backends; *b; b++)
-        if ((*b)->host && (*b)->kernels) {
-            if (!run->o->quiet)
-                say("  note: %s: kernels without a prefix are those of %s; --backend=%s insists\n",
-                    why, (*b)->name, usual->name);
-            return *b;
-        }
+        if ((*b)->host && (*b)->kernels) return *b;
     return usual;
+}
+
+int keep_usable(session *run, const char *word, spmv_kernel_id *found, int n) {
+    const spmv_backend *missing = NULL;
+    char why[256];
+    int kept = 0;
+    for (int k = 0; k < n; k++) {
+        const spmv_backend *of = found[k].backend;
+        if (run->o->backend ? of != run->backend : of == missing) continue;
+        if (!run->o->backend && !of->host && !machine_has(run, of, why, sizeof why)) {
+            missing = of;
+            continue;
+        }
+        found[kept++] = found[k];
+    }
+    if (missing && !run->o->quiet && !run->told_missing)
+        say("  note: %s: %s leaves out its kernels\n", why, word);
+    run->told_missing |= missing != NULL;
+    return kept;
 }

@@ -68,6 +68,7 @@ typedef struct session { /* one invocation */
     cell *cell;
     int ncells;
     bool wrote_csv_header, wrote_y;
+    bool told_missing; /* that a device is missing was said */
     watcher watch;
     int pass;               /* of spmv sweep, from 1; 0: spmv run */
     int group;              /* of kernels that take turns with each other, from 1 */
@@ -127,9 +128,12 @@ void close_session(session *run);
 /* Says whether the machine has the backend's device --device. If not, why, [size], gets what to do.
  * A child asks if the session forks. */
 bool machine_has(const session *run, const spmv_backend *backend, char *why, size_t size);
-/* Returns the session's backend, or the host's, with a note, if it has no device: a build for GPUs
- * runs where there is none. */
+/* Returns the session's backend, or the host's if it has no device: a build for GPUs runs where
+ * there is none. */
 const spmv_backend *backend_that_works(const session *run);
+/* Keeps, of n kernels that a group's word named on all backends, those of --backend; without it
+ * those of backends whose device is there, with one note if one is not. Returns their number. */
+int keep_usable(session *run, const char *word, spmv_kernel_id *found, int n);
 
 /* ---- cmd_run.c ------------------------------------------------------------------------------ */
 
