@@ -54,9 +54,9 @@ if [ -n "$missing" ]; then
     DEBIAN_FRONTEND=noninteractive $sudo $install $missing >/dev/null
 fi
 
-# No distribution has the charts' library. It goes into .python/, where tables/report/charts.py finds it.
+# No distribution has what makes PNG and PDF of SVG. It goes into .python/, where tables/report/charts.py finds it.
 charts=vl-convert-python==1.9.0.post1
-printf '  %-18s %s\n' "$charts" "charts of spmv report and of the studies (PyPI)"
+printf '  %-18s %s\n' "$charts" "charts as PNG and PDF (PyPI)"
 if [ ! -d ".python/$(echo $charts | tr - _ | sed 's/==/-/').dist-info" ]; then
     for python in python3 /usr/bin/python3; do $python -m pip --version >/dev/null 2>&1 && break; done
     rm -rf .python

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""One chart from the command line, as SVG, PDF or PNG, by the suffix of its file.
+"""One chart from the command line, as SVG, or as PDF or PNG where vl-convert-python is installed, by the suffix of its file.
 
     spmv plot spy FILE.mtx -o spy.svg               the pattern of a matrix; gen:NAME:ARGS is one, too
-    spmv plot roofline log/ -o roofline.png         rates under the limit that 'spmv probe' measured
+    spmv plot roofline log/ -o roofline.svg         rates under the limits that 'spmv probe' measured
 """
 
 import interrupts  # noqa: F401  pylint: disable=unused-import,wrong-import-order
@@ -13,8 +13,9 @@ import shutil
 import subprocess
 import sys
 
-from charts import COLOURS, charts, dressed, library
+from charts import charts, converted, library
 from common import EX_DATAERR, EX_UNAVAILABLE, EX_USAGE, Parser, Stop, load, run, say, write_files
+from drawing import COLOURS, Chart, Scale, svg
 from report import formats_of, system_data
 from texts import plural
 from units.layout import tabulate
@@ -44,31 +45,41 @@ def facts_of(matrix):
     return json.loads(done.stdout)[0]
 
 
+def thousands(value):
+    """A number of a row or a column on an axis."""
+    return f"{value / 1e6:g}M" if value >= 1e6 else f"{value / 1e3:g}k" if value >= 1e4 else f"{value:g}"
+
+
+def opacity_of(digit):
+    """The fullest cell has 9 and is darkest; each digit less is a quarter of the entries (src/app/thumbnail.c)."""
+    return 0.25 + 0.75 * (digit - 1) / 8
+
+
 def spy(facts):
-    """The specification of a spy plot: a square for each cell that holds entries, the darker the more."""
+    """The SVG of a spy plot: a square for each cell that holds entries, the darker the more."""
     rows, cols = facts["matrix"]["rows"], facts["matrix"]["cols"]
     lines = facts["structure"]["pattern"].split("/")
-    high, wide = len(lines), len(lines[0]) if lines else 0
-    cells = [{"x": c * cols / wide, "x2": (c + 1) * cols / wide, "y": r * rows / high, "y2": (r + 1) * rows / high,
-              "digit": int(digit)} for r, line in enumerate(lines) for c, digit in enumerate(line) if digit != "0"]
-    edge = max(rows, cols, 1)
-    axis = {"type": "quantitative", "axis": {"format": "~s", "grid": False}}
-    return {**dressed({
-        "data": {"values": cells}, "mark": {"type": "rect", "color": COLOURS[0]},
-        "encoding": {"x": {**axis, "field": "x", "title": "column", "scale": {"domain": [0, cols], "nice": False}}, "x2": {"field": "x2"},
-                     "y": {**axis, "field": "y", "title": "row", "scale": {"domain": [rows, 0], "nice": False}}, "y2": {"field": "y2"},
-                     "opacity": {"field": "digit", "type": "quantitative", "legend": None,
-                                 "scale": {"domain": [1, 9], "range": [0.25, 1]}}}}),
-        "width": max(WIDTH * cols // edge, 16), "height": max(WIDTH * rows // edge, 16),
-        "title": {"text": facts["matrix"]["name"], "subtitle": f"{rows:,} × {cols:,}, {facts['matrix']['nnz']:,} nonzeros"}}
+    high, wide, edge = len(lines), len(lines[0]) if lines else 0, max(rows, cols, 1)
+    down = Scale(-rows, 0, "linear", form=lambda value: thousands(abs(value)))  # row 0 is at the top
+    chart = Chart(Scale(0, cols, "linear", form=thousands), down, max(WIDTH * rows // edge, 16), ("column", "row"))
+    chart.width = max(WIDTH * cols // edge, 16)
+    for digit in range(1, 10):
+        found = [((c * cols / wide, (c + 1) * cols / wide), (-r * rows / high, -(r + 1) * rows / high))
+                 for r, line in enumerate(lines) for c, there in enumerate(line) if there == str(digit)]
+        if found:
+            chart.cells(found, opacity_of(digit))
+    chart.legend("entries, of the fullest cell's", [
+        (words, f'<path d="M-6-6h12v12h-12z" fill="{COLOURS[0]}" fill-opacity="{opacity_of(digit):.2g}"/>')
+        for digit, words in ((9, "all"), (7, "1/16"), (5, "1/256"), (3, "1/4,096"), (1, "fewer"))])
+    return svg([chart], facts["matrix"]["name"], [f"{rows:,} × {cols:,}, {facts['matrix']['nnz']:,} nonzeros"])
 
 
 def roofline(paths, number):
-    """(specification, its data) of one system's roofline: the one with most results, or the one of that number."""
+    """The SVG of one system's roofline: the one with most results, or the one of that number."""
     records, _ = load(paths)
     layout = tabulate(merge(unit_of(record) for record in records))
     systems = [system_data(k, system, matrices) for k, (system, matrices) in enumerate(layout.items(), 1)]
-    drawn = {data["number"]: spec for data in systems for name, _, _, spec in charts(data, formats_of(systems)) if name == "roofline"}
+    drawn = {data["number"]: chart for data in systems for name, _, _, chart in charts(data, formats_of(systems)) if name == "roofline"}
     if not drawn:
         raise Stop(EX_DATAERR, "no record knows a limit: 'spmv probe' measures it, and what is measured after that has it")
     if number is not None and number not in drawn:
@@ -78,20 +89,7 @@ def roofline(paths, number):
     if len(drawn) > 1 and number is None:
         say(f"spmv plot: {plural(len(drawn), 'system')} have limits; drawn is the one with most results, --system="
             f"{chosen['number']}: {chosen['name']}")
-    limits = [f"dashed: {name}" for name in sorted({line["name"] for line in chosen["limits"]})]
-    spec = {**drawn[chosen["number"]], "title": {"text": "Roofline", "subtitle": [chosen["name"], *limits]}, "width": 640}
-    return spec, {"cells": chosen["cells"], "limits": chosen["limits"]}
-
-
-def picture(spec, name):
-    """Bytes of the file."""
-    draw = library()
-    paper = json.loads(json.dumps({**spec, "background": "white"}).replace(" (click)", ""))
-    paper["config"]["legend"] = {"columns": 5, "symbolLimit": 0}
-    suffix = os.path.splitext(name)[1].lower()
-    if suffix == ".svg":
-        return draw.vegalite_to_svg(paper).encode("utf-8")
-    return draw.vegalite_to_png(paper, scale=2) if suffix == ".png" else draw.vegalite_to_pdf(paper)
+    return svg([drawn[chosen["number"]]], "Roofline", [chosen["name"]])
 
 
 def parse(arguments):
@@ -113,13 +111,11 @@ def parse(arguments):
 def plot(arguments):
     """Exit status 0, or by Stop."""
     options = parse(arguments)
-    library()  # which may be missing: before all work
-    if options.what == "spy":
-        spec = spy(facts_of(options.of[0]))
-    else:
-        spec, datasets = roofline(options.of, options.system)
-        spec = {**spec, "datasets": datasets}
-    write_files(".", {options.output: picture(spec, options.output)})
+    suffix = os.path.splitext(options.output)[1].lower()
+    if suffix != ".svg":
+        library()  # which may be missing: before all work
+    text = spy(facts_of(options.of[0])) if options.what == "spy" else roofline(options.of, options.system)
+    write_files(".", {options.output: converted(text, suffix)})
     say(f"spmv plot: {options.output}")
     return 0
 

@@ -13,7 +13,6 @@ favour. The figures are those of the report and of aims.py: against_peers/figure
 """
 
 import argparse
-import re
 import statistics
 import sys
 import textwrap
@@ -23,6 +22,7 @@ from common import EX_DATAERR, Parser, Stop, load, run, say, write_files, write_
 from against_peers.figures import (CHART_LIMIT, families_table, generated_groups, generated_table, known_groups, known_table, libraries_table, losses_page_table,
                               losses_table, machine_of, mean_of, outside_groups, outside_table, short_table, sizes_table)
 from against_peers.split import split_tables
+from drawing import svg
 from logs import is_number
 from texts import markdown_table
 from units.layout import layout_of
@@ -113,13 +113,6 @@ def readme(layout, places=None):
     return textwrap.fill(text, 110, break_long_words=False, break_on_hyphens=False) + "\n"
 
 
-def as_picture(svg):
-    """An SVG that pages show as an image, whose text for readers without it is theirs: no words on each of its marks, and places to a
-    tenth of a pixel."""
-    svg = re.sub(r' (?:role|aria-[a-z]+|pointer-events)="[^"]*"', "", svg)
-    return re.sub(r"(\d+\.\d)\d\d+", r"\1", svg)
-
-
 def chart_data(layout, places=None):
     """(points, means) of the chart: the outside set, or all where there is none yet, over the first baselines, with known
     products where there are any; caches cold or steady, in f64. A system whose mean is not known is left out."""
@@ -164,8 +157,7 @@ def main_part(arguments):
     records, _ = load(options.logs)
     layout = layout_of(records)
     if options.chart:
-        spec = charts.comparisons(*chart_data(layout))
-        write_files(".", {options.chart: as_picture(charts.library().vegalite_to_svg(spec))})
+        write_files(".", {options.chart: svg([charts.comparisons(*chart_data(layout))])})
     for name, text in ((options.into, losses(layout)), (options.short, short(layout)), (options.readme, readme(layout))):
         if name:
             with open(name, encoding="utf-8") as file:

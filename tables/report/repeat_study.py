@@ -266,7 +266,7 @@ def make_study(arguments):
     pages = {**papers.best_pages(runs), **more, **beside, **drawings}
     write_files(out, pages)
     if figures and lacking:
-        say(f"study: no figures: {lacking}")
+        say(f"study: figures as SVG alone: {lacking}")
     say(f"study {study}: {agreement} paper.md has them.")
     say(f"study {study}: {said}; {len(pages)} files in {out}")
     return worst

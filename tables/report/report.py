@@ -12,10 +12,11 @@ import os
 import statistics
 import sys
 
-from charts import DATA, charts, figure, library
+from charts import charts, converted, figure, library
 from common import Parser, Stop, load, run, say, write_files
 from speedups import is_peer, peers_of
 from against_peers.conclusion import findings, ordered
+from drawing import label
 from logs import RECORD_DEF, is_number, read_fields
 from report_page import formats_of, page
 from summary_tables import make_pages
@@ -134,12 +135,30 @@ def gains_data(system, matrices):
     return points, "the best peer" if peers else BASELINE_ALIAS
 
 
+def roof(name, limit, reached):
+    """A roof's name and rate: as measured, or as the fastest product under it reached where that is more."""
+    if limit and limit >= reached:
+        return f"{name}: {label(limit / 1e9)} GB/s", limit
+    probed = f", probed {label(limit / 1e9)}" if limit else ""
+    return f"{name}: {label(reached / 1e9)} GB/s as a product reached{probed}", reached
+
+
 def limit_lines(cells, units):
-    """The memory limits of the roofline, over the intensities met."""
-    met = [cell["intensity"] for cell in cells if cell["intensity"]]
+    """The roofs over the intensities met: what the memory delivers, and the caches to what they hold."""
+    met = [cell["intensity"] for cell in cells if cell["intensity"] and cell["gflops"]]
     known = sorted({limit_of(unit.record) for unit in units if limit_of(unit.record)})
-    return [{"name": meaning, "intensity": edge, "gflops": short(edge * limit / 1e9)}
-            for limit, meaning in known[-1:] if met for edge in (min(met), max(met))]
+    if not known or not met:
+        return []
+    rates, (limit, meaning) = {True: [], False: []}, known[-1]
+    for unit in units:
+        moved = unit.record.get("perf.bytes_min_B")
+        if is_number(moved) and moved > 0:
+            rates[unit.cached or unit.record.get("perf.verdict") == "in cache"].append(moved / unit.median_s)
+    roofs = [roof(meaning.removeprefix("the "), limit, max(rates[False], default=0))]
+    cache = max((unit.record["perf.cache_Bps"] for unit in units if is_number(unit.record.get("perf.cache_Bps"))), default=None)
+    if rates[True] and max(rates[True]) > roofs[0][1]:
+        roofs.append(roof("caches", cache, max(rates[True])))
+    return [{"name": name, "intensity": edge, "gflops": edge * rate / 1e9} for name, rate in roofs for edge in (min(met), max(met))]
 
 
 def system_data(number, system, matrices):
@@ -167,25 +186,25 @@ def file_name(text):
 
 
 def file_charts(layout, systems):
-    """(name of its file, title, specification, data) of every chart: those of the page's first chart, then every
-    system's."""
+    """(name of its file, title, lines, Chart) of every chart: those of the page's first chart, then every system's."""
     formats = formats_of(systems)
     for number, (name, dots) in enumerate(first_charts(ordered(findings(layout))), 1):
         first = chart_of(dots, formats)
-        yield (f"first-{number}-{file_name(name)[:60]}", {"text": first["title"], "subtitle": name}, first["spec"],
-               {"points": dots["points"], "means": dots["means"]})
+        yield f"first-{number}-{file_name(name)[:60]}", first["title"], [name], first["chart"]
     for data in systems:
-        for name, title, _, spec in charts(data, formats) if data["cells"] else ():
-            yield (f"{data['number']}-{file_name(data['name'])[:60]}-{name}", title, spec,
-                   {key: data[key] for key in DATA})
+        for name, title, _, chart in charts(data, formats) if data["cells"] else ():
+            yield f"{data['number']}-{file_name(data['name'])[:60]}-{name}", title, [data["name"]], chart
 
 
 def figure_files(layout, systems):
-    """{name: content} of every chart."""
-    files = {}
-    for name, *chart in file_charts(layout, systems):
-        files[f"fig/{name}.svg"], files[f"fig/{name}.pdf"] = figure(*chart)
-    return files
+    """{name: content} of every chart, as PDF, too, where a package makes it."""
+    files = {f"fig/{name}.svg": figure(title, chart, lines) for name, title, lines, chart in file_charts(layout, systems)}
+    try:
+        library()
+    except Stop as missing:
+        say(f"spmv report: {missing}; the charts are SVG files")
+        return files
+    return {**files, **{name.removesuffix("svg") + "pdf": converted(text, ".pdf") for name, text in files.items()}}
 
 
 def spelt(value):
@@ -223,29 +242,19 @@ def parse(arguments):
     return parser.parse_args(["--files=" + ",".join(KINDS) if word == "--files" else word for word in words])
 
 
-def drawing():
-    """Returns what draws charts, or None: the page has its tables all the same."""
-    try:
-        return library()
-    except Stop as missing:
-        say(f"spmv report: {missing}; the page has tables only")
-        return None
-
-
 def report(arguments):
     """Exit status 0, or by Stop."""
     options = parse(arguments)
     records, said = load(options.logs)
-    draw = None if options.no_charts else drawing()
     records = [{name: spelt(value) for name, value in record.items()} for record in records]
     units = merge(unit_of(record) for record in records)
     layout = tabulate(units)
     systems = [system_data(number, system, matrices) for number, (system, matrices) in enumerate(layout.items(), 1)]
-    text = page(options.title, records, units, layout, systems, draw)
+    text = page(options.title, records, units, layout, systems, not options.no_charts)
     folder, name = os.path.split(options.output)
     files = {name: text}
     beside = make_pages(records, read_fields(RECORD_DEF)) if options.files else {}
-    if draw and {"svg", "pdf"}.intersection(options.files):
+    if not options.no_charts and {"svg", "pdf"}.intersection(options.files):
         beside.update(figure_files(layout, systems))
     files.update({path: text for path, text in beside.items() if path.rpartition(".")[2] in options.files})
     write_files(folder or ".", files)

@@ -1,17 +1,18 @@
-"""The report as one HTML page: the conclusion, one chart, and everything else folded. Everything it needs is inside it; a
-content security policy keeps the browser from asking any network. Without JavaScript all tables are there; with it they
-sort and filter, and the charts are drawn."""
+"""The report as one HTML page: the winners as a table and a chart, what they say in words, and everything else folded.
+Everything it needs is inside it; a content security policy keeps the browser from asking any network. Without JavaScript
+all tables and charts are there; with it tables sort and filter."""
 
 import collections
 
-from charts import DATA, charts
+from charts import charts
+from drawing import svg
 from speedups import BEST_HEAD, best_table, peers_of, speedup_table
 from against_peers.conclusion import findings, ordered
 from against_peers.figures import (families_table, generated_table, known_table, libraries_table, losses_table, outside_table,
                               sizes_table)
 from against_peers.split import split_tables
-from sections.answer import answer_section, chart_data
-from sections.markup import NUMBERS, columns, escape, fold, fold_each, html_table, json_script, marked, resource, script
+from sections.answer import answer_section, first_pictures
+from sections.markup import NUMBERS, escape, fold, fold_each, html_table, marked, picture, resource, script
 from sections.matrices import matrices_section
 from sections.measured import conditions_section, definitions, environment_section, summary, systems_section, tiles
 from sections.rows import results_section
@@ -20,8 +21,7 @@ from texts import plural
 from units.layout import BASELINE_ALIAS
 from units.unit import describe
 
-POLICY = ("default-src 'none'; script-src 'unsafe-inline' 'unsafe-eval'; "
-          "style-src 'unsafe-inline'; img-src data:")
+POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:"
 
 
 def titled(title, table):
@@ -98,40 +98,12 @@ def formats_of(systems):
     return sorted(counts, key=lambda name: (-counts[name], name))
 
 
-SHOWN = ("matrix", "kernel", "config", "time", "gflops", "gbs")  # of a cell, also in the table of all results
-
-
-def cell_columns(data, places):
-    """Columns of a system's cells; instead of what stands in the table of all results, the place of each one's row there,
-    counted from the one before."""
-    rows = [places[unit.identity] for unit in data["units"]]
-    return columns([{"step": row - before, **{name: value for name, value in cell.items() if name not in SHOWN}}
-                    for cell, row, before in zip(data["cells"], rows, [0, *rows])])
-
-
-def charts_section(units, systems, formats):
-    """Places for the charts of every system, and their data, which the page reads when they are opened."""
-    places = {unit.identity: k for k, unit in enumerate(units)}
-    shown = [data for data in systems if data["cells"]]
-    payload = [{"name": f"S{data['number']}: {data['name']}",
-                "data": {key: cell_columns(data, places) if key == "cells" else columns(data[key]) for key in DATA},
-                "charts": [{"name": name, "title": title, "text": text, "spec": spec}
-                           for name, title, text, spec in charts(data, formats)]}
-               for data in sorted(shown, key=lambda data: -len(data["cells"]))]  # what has most to show is shown first
-    body = ("<noscript><p>Charts need JavaScript; <code>spmv report --files</code> writes them as SVG "
-            "and PDF into <code>fig/</code> beside this page.</p></noscript>"
-            "<div class=controls id=pick hidden></div><div class=charts id=charts></div>")
-    return body, json_script(payload, "data")
-
-
-def made_with(draw):
-    """The library's name and licence."""
-    if draw is None:
-        return ""
-    return (f"Charts by Vega {draw.get_vega_version()}, Vega-Lite "
-            f"{draw.get_vegalite_versions()[-1]} and Vega-Embed {draw.get_vega_embed_version()}, "
-            "© University of Washington Interactive Data Lab, BSD-3-Clause, inlined by "
-            "vl-convert. ")
+def charts_section(systems, formats):
+    """The charts of every system, that with most to show first."""
+    shown = sorted((data for data in systems if data["cells"]), key=lambda data: -len(data["cells"]))
+    return fold_each([(f"S{data['number']}: {data['name']}", "<div class=charts>" + "".join(
+        picture(name, title, text, svg([chart], alone=False)) for name, title, text, chart in charts(data, formats)) + "</div>")
+                      for data in shown])
 
 
 def folded(records, units, layout, more):
@@ -152,19 +124,18 @@ def folded(records, units, layout, more):
         ("definitions", "What the words mean", "units and marks", definitions())]
 
 
-def page(title, records, units, layout, systems, draw):
+def page(title, records, units, layout, systems, has_charts):
     """The whole page."""
     found, formats = ordered(findings(layout)), formats_of(systems)
-    has_charts = draw is not None and formats
-    answer, first = answer_section(found, units, chart_data(found, formats) if has_charts else None)
-    more, data = charts_section(units, systems, formats) if has_charts else ("", "")
+    pictures = first_pictures(found, formats) if has_charts and formats else ""
+    more = charts_section(systems, formats) if has_charts and formats else ""
+    answer = answer_section(found, units, layout, pictures)
     parts = "".join(fold(*part) for part in folded(records, units, layout, more) if part[-1])
-    code = first + data + (script(draw.javascript_bundle(), type="module") if has_charts else "")
     return ("<!doctype html>\n<html lang=en><head><meta charset=utf-8>"
             f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
             '<meta name=viewport content="width=device-width,initial-scale=1">'
             '<meta name=color-scheme content="light dark">'
             f"<title>{escape(title)}</title><style>{resource('report.css')}{NUMBERS}</style></head><body>"
             f"<header><h1>{escape(title)}</h1></header><main><section id=answer>{answer}</section>{parts}</main>"
-            f"<footer>{made_with(draw)}Made by <code>spmv report</code>; opens from disk, asks no "
-            f"network.</footer>{code}{script(resource('report.js'), type='module')}</body></html>\n")
+            f"<footer>Made by <code>spmv report</code>; opens from disk, asks no "
+            f"network.</footer>{script(resource('report.js'), type='module')}</body></html>\n")

@@ -1,61 +1,52 @@
-"""The figures of the papers' studies as SVG and PDF, drawn like the report's charts (charts.py)."""
+"""The figures of the papers' studies as SVG, and as PDF where a package makes it, drawn like the report's charts (charts.py)."""
 
-from charts import ONE, dressed, library, looks
+from charts import converted, library
 from common import Stop
-
-LEVEL = {**ONE, "encoding": {"y": {"datum": 1, "type": "quantitative"}}}
-
-
-def axis(field, title, kind="log", **more):
-    """A quantitative axis with plain numbers."""
-    return {"field": field, "type": "quantitative", "title": title,
-            "scale": {"type": kind, "nice": False, "padding": 12}, "axis": {"format": "~g", **more}}
+from drawing import Chart, Scale, around, looks, svg
 
 
-def marks(field, names, title):
-    """Looks of a name."""
-    return looks(field, sorted(names), {"title": title, "labelLimit": 220, "symbolLimit": 0})
+def with_looks(chart, title, names):
+    """A chart with a legend of names; returns how these look."""
+    names = sorted(names)
+    seen = looks(names)
+    chart.legend_of(title, names, seen)
+    return seen
 
 
 def by_slice(system, points):
     """Rate against the slice, one line per matrix; points: [{matrix, slice, gflops}]."""
     slices = sorted({point["slice"] for point in points})
-    x = {"field": "slice", "type": "ordinal", "title": "slice S", "sort": slices,
-         "axis": {"labelAngle": 0}}
-    of_matrix = marks("matrix", {point["matrix"] for point in points}, "matrix")
-    return dressed({
-        "title": system, "data": {"values": points}, "width": 420, "height": 320,
-        "encoding": {"x": x, "y": axis("gflops", "GFLOP/s, 2 nnz / t (log)")},
-        "layer": [{"mark": "line", "encoding": {"stroke": of_matrix["stroke"]}},
-                  {"mark": {"type": "point", "size": 55}, "encoding": of_matrix}]})
+    places = {value: k for k, value in enumerate(slices)}
+    chart = Chart(Scale(-0.4, len(slices) - 0.6, "linear", values=range(len(slices)), form=lambda k: str(slices[k])),
+                  around([point["gflops"] for point in points]), 320, ("slice S", "GFLOP/s, 2 nnz / t (log)"))
+    seen = with_looks(chart, "matrix", {point["matrix"] for point in points})
+    for name, (colour, *_) in seen.items():
+        chart.line(sorted((places[point["slice"]], point["gflops"]) for point in points if point["matrix"] == name), colour, wide=1.5, text=name)
+    chart.points([(places[point["slice"]], point["gflops"], point["matrix"], f"{point['matrix']}, S = {point['slice']}: {point['gflops']:g}", 0)
+                  for point in points], seen)
+    return svg([chart], system)
 
 
 def by_row(system, points):
     """Speed-up against mu and against sigma; points: [{over, mu, sigma, ratio}]."""
-    of_peer = marks("over", {point["over"] for point in points}, "over the best")
-    y = axis("ratio", "speed-up of CMRS (log)")
-
-    def panel(x):
-        return {"width": 340, "height": 320,
-                "layer": [{"mark": {"type": "point", "size": 60}, "encoding": {"x": x, "y": y, **of_peer}}, LEVEL]}
-    spec = dressed({"title": system, "data": {"values": points},
-                    "hconcat": [panel(axis("mu", "μ: nonzeros per row (log)", tickCount=6)),
-                                panel(axis("sigma", "σ: deviation / √μ (log beyond 1)", "symlog",
-                                           values=[0, 1, 2, 5, 10, 20, 50, 100, 200, 500]))]})
-    del spec["width"]  # the panels have their own
-    return spec
+    charts = []
+    for feature, title in (("mu", "μ: nonzeros per row (log)"), ("sigma", "σ: deviation / √μ (log beyond 1)")):
+        values = [point[feature] for point in points]
+        scale = (around(values, 0.08) if feature == "mu" else
+                 Scale(0, max(values) * 1.2 + 0.1, "symlog", values=[0, 1, 2, 5, 10, 20, 50, 100, 200, 500]))
+        chart = Chart(scale, around([*(point["ratio"] for point in points), 1], 0.08), 320, (title, "speed-up of CMRS (log)"), width=440)
+        seen = with_looks(chart, "over the best", {point["over"] for point in points})
+        chart.rule(y=1)
+        chart.points([(point[feature], point["ratio"], point["over"], f"{point['ratio']:g} over {point['over']}", 0) for point in points], seen)
+        charts.append(chart)
+    return svg(charts, system)
 
 
 def drawn(figures):
-    """({NAME.svg, NAME.pdf}, why there are none or None) of {NAME: specification}."""
+    """({NAME.svg, NAME.pdf}, why there is no PDF, or None) of {NAME: SVG}."""
+    pages = {name + ".svg": text for name, text in figures.items()}
     try:
-        draw = library()
+        library()
     except Stop as stop:
-        return {}, str(stop)
-    pages = {}
-    for name, spec in figures.items():
-        spec = {**spec, "background": "white", "padding": {"left": 5, "top": 5, "bottom": 5,
-                                                           "right": 30}}
-        pages[name + ".svg"] = draw.vegalite_to_svg(spec)
-        pages[name + ".pdf"] = draw.vegalite_to_pdf(spec)
-    return pages, None
+        return pages, str(stop)
+    return {**pages, **{name + ".pdf": converted(text, ".pdf") for name, text in figures.items()}}, None

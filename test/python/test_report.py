@@ -194,18 +194,34 @@ class HtmlTest(ReportTest):
                            options=("--no-charts",))
         self.assertIn("The fastest kernel is <code>", text)
 
-    def test_without_the_library_it_says_what_to_do_and_has_tables_only(self):
+    def test_without_the_library_charts_are_svg(self):
         code = ("import sys; sys.modules['vl_convert'] = None; sys.path.insert(0, 'tables/report')\n"
                 "import report; sys.exit(report.main(sys.argv[1:]))")
-        done = subprocess.run(["python3", "-c", code, self.write("a.jsonl", record()), "-o",
-                               os.path.join(self.folder, "x.html")], cwd=ROOT, check=False,
-                              capture_output=True, text=True)
+        done = subprocess.run(["python3", "-c", code, self.write("a.jsonl", *some_records()), "--files", "-o",
+                               os.path.join(self.folder, "x.html")], cwd=ROOT, check=False, capture_output=True, text=True)
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertIn("'make deps', or pip, installs it; the page has tables only\n", done.stderr)
+        self.assertIn("'make deps', or pip, installs it; the charts are SVG files\n", done.stderr)
+        names = os.listdir(os.path.join(self.folder, "fig"))
+        self.assertEqual({os.path.splitext(name)[1] for name in names}, {".svg"})
         with open(os.path.join(self.folder, "x.html"), encoding="utf-8") as page:
-            text = page.read()
-        self.assertIn("csr_rows", text)
-        self.assertNotIn("Charts by Vega", text)
+            self.assertEqual(page.read().count("<svg"), len(names))
+
+    def test_it_opens_with_the_winners(self):
+        """A table and a chart, then sentences; of many matrices the table has a line for each sentence."""
+        for many, first in ((1, "<h3>The fastest kernel of each matrix</h3>"), (9, "<h3>The fastest, and auto</h3>")):
+            records = [record(seconds, matrix__name=f"m{k}", matrix__hash=f"m{k}", config__kernel=kernel, config__alias=None)
+                       for k in range(3 * many) for kernel, seconds in (("csr_rows", 2e-6), ("sell_slices", 1e-6))]
+            text = self.report(*records)
+            answer = text[text.index("<section id=answer>"):text.index("</section>")]
+            self.assertTrue(answer.startswith(f"<section id=answer>{first}<div class=wide><table"), answer[:200])
+            places = [answer.index(part) for part in ("<table", "<svg", "<div class=answer>")]
+            self.assertEqual(places, sorted(places))
+            self.assertEqual(answer.count("<h3>Every machine, state and class"), 1)
+
+    def test_a_name_of_a_log_is_no_markup_in_a_chart(self):
+        text = self.report(*(record(seconds, matrix__name="<u>", config__kernel=kernel) for kernel, seconds in (("csr_rows", 2e-6), ("<s>", 1e-6))))
+        self.assertEqual((text.count("<u>"), text.count("<s>")), (0, 0))
+        self.assertGreater(text.count("<title>&lt;u&gt;: &lt;s&gt;"), 1)
 
 
 class ReferenceTest(unittest.TestCase):

@@ -1,4 +1,4 @@
-// The report's behaviour: sort every table, filter the one of all results, draw the charts, open what a link points into.
+// The report's behaviour: sort every table, filter the one of all results, open what a link points into.
 const make = (tag, attributes = {}, ...content) => {
   const node = document.createElement(tag);
   Object.entries(attributes).forEach(([name, value]) => node.setAttribute(name, value));
@@ -70,19 +70,12 @@ function fillSpans(rows, columns) {
 // The table of all results, of which so many rows are shown at once.
 const most = 200;
 
-// The table and all its rows, which are read when they are first asked for.
-let read;
-function everything() {
-  if (read) return read;
+// Its rows are read when it is opened.
+function results(controls) {
   const template = make("template");
   template.innerHTML = byId("rows").textContent;
-  const rows = [...template.content.querySelector("tbody").rows];
-  fillSpans(rows, 3);
-  return read = {template, rows};
-}
-
-function results(controls) {
-  const {template, rows: all} = everything(), table = template.content.querySelector("table"), body = table.tBodies[0];
+  const table = template.content.querySelector("table"), body = table.tBodies[0], all = [...body.rows];
+  fillSpans(all, 3);
   const words = new Map(all.map((row) => [row, row.textContent.toLowerCase()]));
   const statusOf = (row) => row.cells[4].textContent.replace(/ \*$/, "");
   let rows = all, limit = most;
@@ -139,101 +132,9 @@ function commands(place) {
 }
 if (byId("lines")) commands(byId("lines"));
 
-// ---- charts -------------------------------------------------------------------------------------
-
-const wide = ["first", "rates", "limit"]; // charts that need the page's whole width
-const marks = 4000; // that SVG draws swiftly; more go to a canvas
-// On a phone a row's name stands above its marks, for which it is made higher.
-const narrow = 600, higher = {first: 1, rates: 1.6, limit: 2};
-const above = {labelAlign: "left", labelPadding: -2, labelOffset: -13, labelLimit: 300, labelFontSize: 11, ticks: false};
-const dark = matchMedia("(prefers-color-scheme: dark)");
-
-function looks(name, width) {
-  const of = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-  const columns = Math.max(2, Math.floor(width / 170));
-  const ink = of("--ink"), soft = of("--soft"), line = of("--line");
-  return {background: "transparent", font: "system-ui, sans-serif",
-    axis: {labelColor: ink, titleColor: soft, gridColor: line, domainColor: line, tickColor: line,
-      labelFontSize: 12, titleFontSize: 12, titleFontWeight: "normal"},
-    axisY: wide.includes(name) && width < narrow ? above : {labelLimit: 260},
-    legend: {labelColor: ink, titleColor: soft, labelFontSize: 12, titleFontSize: 12, titleFontWeight: "normal",
-      columns, labelLimit: Math.max(90, (width - 50) / columns - 24)},
-    text: {color: ink}, tick: {color: ink}, rule: {color: soft}, line: {color: soft}};
-}
-
-// The data of a script, in which parts that occur several times stand once.
-function parsed(text) {
-  const {all, parts} = JSON.parse(text);
-  const whole = (value) => typeof value !== "object" || value === null ? value
-    : Array.isArray(value) ? value.map(whole)
-    : "part" in value ? parts[value.part]
-    : Object.fromEntries(Object.entries(value).map(([name, member]) => [name, whole(member)]));
-  parts.forEach((part, k) => { parts[k] = whole(part); });
-  return whole(all);
-}
-
-// What the charts know of a kernel on a matrix from its row in the table of all results.
-function shown(row) {
-  const [, matrix, kernel, config, , time, , gflops, gbs] = [...row.cells].map((cell) => cell.textContent);
-  return {matrix, kernel, config: config || "-", time, gflops: Number(gflops) || null, gbs: Number(gbs) || null};
-}
-
-// {name: values} as objects again; values may be places in a list of words. Steps lead from row to row.
-function points(columns) {
-  const names = Object.keys(columns), found = [];
-  const all = names.map((name) => {
-    const {words, at} = columns[name];
-    return words ? at.map((k) => words[k]) : columns[name];
-  });
-  for (let k = 0; names.length && k < all[0].length; k++)
-    found.push(Object.fromEntries(names.map((name, n) => [name, all[n][k]])));
-  let row = 0;
-  for (const point of found) if ("step" in point) Object.assign(point, shown(everything().rows[row += point.step]));
-  return found;
-}
-
-async function draw(place, system) {
-  const data = system.points ??= Object.fromEntries(
-    Object.entries(system.data).map(([name, columns]) => [name, points(columns)]));
-  const many = Object.values(data).some((found) => found.length > marks);
-  place.replaceChildren();
-  for (const chart of system.charts) {
-    const picture = make("div", {class: "vega", role: "img", "aria-label": chart.title});
-    place.append(make("article", {class: "chart" + (wide.includes(chart.name) ? " full" : ""),
-      id: "chart-" + chart.name}, make("h3", {}, chart.title), make("p", {}, chart.text), picture));
-    const width = picture.clientWidth, height = chart.spec.height * (width < narrow ? higher[chart.name] ?? 1 : 1);
-    await window.vegaEmbed(picture, {...chart.spec, height, datasets: data}, {config: looks(chart.name, width),
-      renderer: many ? "canvas" : "svg", tooltip: {theme: dark.matches ? "dark" : "light"},
-      actions: {export: true, source: false, compiled: false, editor: false},
-      downloadFileName: "spmv-" + chart.name});
-  }
-  place.dataset.drawn = system.name;
-}
-
-// Charts from a script's data, with a choice of systems.
-async function charts(data, place, controls, label) {
-  const systems = parsed(data.textContent);
-  const pick = make("select", {id: "of-" + place.id, "aria-label": label},
-    ...systems.map((system, k) => make("option", {value: k}, system.name)));
-  const again = () => draw(place, systems[pick.value]);
-  pick.addEventListener("input", again);
-  dark.addEventListener("change", again);
-  controls.append(label, pick);
-  controls.hidden = systems.length < 2;
-  await again();
-}
-
 // ---- folded parts -------------------------------------------------------------------------------
 
-const opened = {
-  all: () => results(byId("controls")),
-  "more-charts": () => charts(byId("data"), byId("charts"), byId("pick"), "Charts of"),
-};
-for (const [id, fill] of Object.entries(opened)) {
-  const part = byId(id);
-  if (part?.open) fill();
-  else part?.addEventListener("toggle", fill, {once: true});
-}
+byId("all")?.addEventListener("toggle", () => results(byId("controls")), {once: true});
 
 function follow() {
   const target = location.hash && byId(location.hash.slice(1));
@@ -242,5 +143,3 @@ function follow() {
 }
 addEventListener("hashchange", follow);
 follow();
-
-if (byId("first")) await charts(byId("first"), byId("first-chart"), byId("pick-first"), "Chart of");

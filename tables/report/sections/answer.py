@@ -1,14 +1,16 @@
-"""Makes what the page opens with: the conclusion, one chart, and a table of every machine's states."""
+"""Makes what the page opens with: the winners as a table and a chart, then what they mean in words."""
 
 import itertools
 
 from charts import beyond_text, speedups
+from drawing import svg
+from speedups import BEST_ALIGNMENT, BEST_HEADER, best_table
 from against_peers.conclusion import is_open, leading, machine_key, machine_names, sentence, state_of, states_table
 from against_peers.dots import dots_of
-from sections.markup import columns, escape, html_table, json_script, marked
+from sections.markup import escape, html_table, marked, picture
 from sections.measured import verdict_of
 from texts import plural
-from units.unit import AUTO
+from units.unit import AUTO, describe
 
 MEANINGS = (
     "Ratios of times: 1.5 is one and a half times as fast; geometric means, in brackets of how many matrices. Every "
@@ -54,12 +56,6 @@ def first_charts(found):
     return [(f"{names[machine_key(f.system)]} · {state_of(f.system)} · {f.words}", dots) for f, dots in drawn if dots]
 
 
-def chart_data(found, formats):
-    """Returns what the page draws first: a chart for each sentence, to choose from."""
-    return [{"name": name, "data": {"points": columns(dots["points"]), "means": columns(dots["means"])},
-             "charts": [chart_of(dots, formats)]} for name, dots in first_charts(found)]
-
-
 def chart_text(dots):
     """Says what to read in the first chart."""
     text = ("A mark is a matrix; right of the dashed line the kernel is faster. Tick and number: the geometric mean of the "
@@ -75,7 +71,31 @@ def chart_of(dots, formats):
     """The first chart of one Finding."""
     title, text = ((f"Speed-up over {dots['over']}", chart_text(dots)) if dots["over"] else
                    ("Rate of every kernel", "A mark is a matrix."))
-    return {"name": "first", "title": title, "text": text, "spec": speedups(dots, formats)}
+    return {"title": title, "text": text, "chart": speedups(dots, formats)}
+
+
+def first_pictures(found, formats):
+    """The chart of the first sentence; those of the others are folded."""
+    drawn = [(name, chart_of(dots, formats)) for name, dots in first_charts(found)]
+    pictures = [picture("first", f"{made['title']}: {name}", made["text"], svg([made["chart"]], alone=False)) for name, made in drawn]
+    more = f"<details><summary>{plural(len(pictures) - 1, 'more chart')} of this kind</summary>{''.join(pictures[1:])}</details>" if pictures[1:] else ""
+    return "".join(pictures[:1]) + more
+
+
+MOST_WINNERS = 24  # matrices that the first table names one by one
+SHOWN = [BEST_HEADER.index(word) for word in ("matrix", "best kernel", "config", "median", "GFLOP/s", BEST_HEADER[6], "tied with", "pays off after")]
+
+
+def winners_section(layout, found):
+    """The winners: the fastest kernel of each matrix, or where these are many a line for each sentence of the conclusion."""
+    named = [[describe(system), *(row[k] for k in SHOWN)] for system, matrices in layout.items() for row in best_table(system, matrices)[-1]]
+    if len(named) > MOST_WINNERS:
+        table = states_table(leading(found))
+        return f"<h3>The fastest, and auto</h3>{html_table(*table, 'tight')}" if table[-1] else ""
+    header, alignment = ["system", *(BEST_HEADER[k] for k in SHOWN)], "l" + "".join(BEST_ALIGNMENT[k] for k in SHOWN)
+    held = [k for k in range(len(header)) if any(row[k] for row in named) and (k or len(layout) > 1)]
+    rows = [[row[k] for k in held] for row in named]
+    return "<h3>The fastest kernel of each matrix</h3>" + html_table([header[k] for k in held], "".join(alignment[k] for k in held), rows, "tight") if named else ""
 
 
 def states_section(found):
@@ -85,8 +105,6 @@ def states_section(found):
             f"<p>{marked(MEANINGS + AUTO_MEANS * has_auto)}</p>") if table[-1] else ""
 
 
-def answer_section(found, units, first):
-    """The section and its script; first: chart_data, or None without charts."""
-    picture = ("<div class=controls id=pick-first hidden></div><div class=charts id=first-chart></div>"
-               "<noscript><p>Charts need JavaScript.</p></noscript>") if first else ""
-    return wrong_results(units) + conclusion(found) + picture + states_section(found), json_script(first, "first") if first else ""
+def answer_section(found, units, layout, pictures):
+    """The section; pictures: first_pictures, or nothing without charts."""
+    return wrong_results(units) + winners_section(layout, found) + pictures + conclusion(found) + states_section(found)

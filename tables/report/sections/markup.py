@@ -1,14 +1,11 @@
 """HTML of the report: text, elements, tables, folded parts."""
 
-import collections
 import html
-import json
 import os
 import re
 
 NUMBERS = (", ".join(f".r{k} td:nth-child({k})" for k in range(1, 31))
            + " { text-align: right; white-space: nowrap; }")  # the style of html_table's columns of numbers
-LEAST_PART = 40  # letters of JSON that are worth a place of their own
 ASSETS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "assets")
 
 
@@ -70,53 +67,7 @@ def script(text, **attributes):
                    **attributes)
 
 
-def json_text(data):
-    """JSON without spaces."""
-    return json.dumps(data, separators=(",", ":"), ensure_ascii=False)
-
-
-def parts_once(data):
-    """{"parts": lists and objects that occur several times in the data, "all": the data}; in both, {"part": k} stands for
-    the k-th part, of which earlier parts may be parts."""
-    counts, parts, places = collections.Counter(), [], {}
-
-    def members(value):
-        return value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-
-    def count(value):
-        text = json_text(value)
-        counts[text] += 1
-        if counts[text] == 1:
-            for member in members(value):
-                count(member)
-
-    def short(value):
-        if not members(value):
-            return value
-        text = json_text(value)
-        if text not in places:
-            found = ({name: short(member) for name, member in value.items()} if isinstance(value, dict)
-                     else [short(member) for member in value])
-            if counts[text] == 1 or len(text) < LEAST_PART:
-                return found
-            places[text] = len(parts)
-            parts.append(found)
-        return {"part": places[text]}
-    count(data)
-    return {"all": short(data), "parts": parts}
-
-
-def json_script(data, name):
-    """Data for the page's scripts, which put the parts into their places."""
-    text = json_text(parts_once(data))
-    return script(text.replace("<", "\\u003c"), id=name, type="application/json")
-
-
-def columns(points):
-    """Equal objects as {name: values}: names once, and of values that repeat the place in a list where that is shorter."""
-    def packed(values):
-        words = list(dict.fromkeys(values))
-        place = {word: k for k, word in enumerate(words)}
-        places = {"words": words, "at": [place[value] for value in values]}
-        return min(values, places, key=lambda found: len(json_text(found)))
-    return {name: packed([point[name] for point in points]) for name in (points[0] if points else ())}
+def picture(name, title, text, drawing):
+    """A chart with its title and what to read in it; name: its class."""
+    return (f'<article class="chart {name}"><h3>{escape(title)}</h3><p>{escape(text)}</p>'
+            f'<div class=drawing role=img aria-label="{escape(title)}">{drawing}</div></article>')
