@@ -68,14 +68,3 @@ static inline spmv_status multiply_chunks(const spmv_plan *p, const chunks *t,
     take_chunks(&taken, multiply_units, &job);
     return SPMV_OK;
 }
-
-enum { COLUMNS = 8 }; /* vectors that are multiplied together, at most */
-
-/* The operands of vector j. */
-static inline spmv_operands column_of(const spmv_operands *v, int64_t j) {
-    spmv_operands one = *v;
-    one.k = 1;
-    one.x = (const real *)v->x + j * v->ldx;
-    one.y = one.z = (real *)v->z + j * v->ldz;
-    return one;
-}

@@ -25,6 +25,7 @@ struct product {
     const real *x;
     real *y, alpha, beta;
 };
+#include "omp/vectors/columns.h"
 
 /* Block row b, from the sums of its cells. */
 static inline __attribute__((always_inline)) void put_block_row(const product *m, int64_t b,
@@ -239,26 +240,6 @@ static product product_of(const spmv_plan *p, const spmv_operands *v) {
     return (product){(const bsr *)p->store, x, y, alpha, beta};
 }
 
-static spmv_status run(const spmv_plan *p, const spmv_operands *v) {
-    const product one = product_of(p, v), *m = &one;
-    return multiply_chunks(p, p->scratch, &m, 1);
-}
-
-static spmv_status run_columns(const spmv_plan *p, const spmv_operands *v) {
-    for (int64_t j = 0; j < v->k; j += COLUMNS) {
-        product some[COLUMNS];
-        const product *m[COLUMNS];
-        int n = 0;
-        for (; n < COLUMNS && j + n < v->k; n++) {
-            const spmv_operands one = column_of(v, j + n);
-            some[n] = product_of(p, &one);
-            m[n] = &some[n];
-        }
-        TRY(multiply_chunks(p, p->scratch, m, n));
-    }
-    return SPMV_OK;
-}
-
 static const spmv_param params[] = {PARAM_ISA, SPMV_NO_MORE_PARAMS};
 
 SPMV_EXPORT_KERNEL(bsr_lanes) = {
@@ -269,7 +250,7 @@ SPMV_EXPORT_KERNEL(bsr_lanes) = {
     .traits = SPMV_DETERMINISTIC | SPMV_ANY_THREADS,
     .estimate = estimate_chunks,
     .prepare = prepare,
-    .run = run,
+    .run = run_columns,
     .run_columns = run_columns,
     .release = free_scratch,
 };

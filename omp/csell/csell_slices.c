@@ -22,6 +22,7 @@
 #include "csell_avx2.h"
 #include "csell_avx512.h"
 #include "csell_portable.h"
+#include "omp/vectors/columns.h"
 #include "spmv_host.h"
 
 enum { LINE = 64, STACKED = 2048 /* sums of long rows, at most */ };
@@ -104,11 +105,12 @@ static void multiply_long(const csell *A, const real *x, int64_t s, const work *
     out->carries[s] = (carry){k < end ? row : -1, sum_long(A, x, k, end)};
 }
 
-static product product_of(const spmv_plan *p, const spmv_operands *v, const real *long_sum) {
+/* Without the sums of long rows. */
+static product product_of(const spmv_plan *p, const spmv_operands *v) {
     const csell *A = (const csell *)p->store;
     const work *t = p->scratch;
     const bool past = t->past && v->beta == 0 && (uintptr_t)v->z % LINE == 0;
-    return (product){A, v->x, v->z, (real)v->alpha, (real)v->beta, long_sum, is_small(A), past};
+    return (product){A, v->x, v->z, (real)v->alpha, (real)v->beta, NULL, is_small(A), past};
 }
 
 static spmv_status run(const spmv_plan *p, const spmv_operands *v) {
@@ -117,7 +119,9 @@ static spmv_status run(const spmv_plan *p, const spmv_operands *v) {
     real stacked[STACKED];
     long_sums sums;
     sums.sum = A->long_rows > STACKED ? t->long_sum + v->slot * A->long_rows : stacked;
-    const product one = product_of(p, v, sums.sum), *m = &one;
+    product one = product_of(p, v);
+    one.long_sum = sums.sum;
+    const product *m = &one;
     const products job = {&t->slices, &m, 1};
     int64_t nshares = shares_of(p);
     taken_chunks taken;
@@ -136,19 +140,11 @@ static spmv_status run(const spmv_plan *p, const spmv_operands *v) {
 }
 
 /* There is room for the sums of long rows of one vector: with these, one after the other. */
-static spmv_status run_columns(const spmv_plan *p, const spmv_operands *v) {
-    const int most = ((const csell *)p->store)->long_rows ? 1 : COLUMNS;
-    for (int64_t j = 0; j < v->k; j += most) {
-        product some[COLUMNS];
-        const product *m[COLUMNS];
-        int n = 0;
-        spmv_operands one = column_of(v, j);
-        for (; n < most && j + n < v->k; n++) {
-            one = column_of(v, j + n);
-            some[n] = product_of(p, &one, NULL);
-            m[n] = &some[n];
-        }
-        TRY(most == 1 ? run(p, &one) : multiply_chunks(p, p->scratch, m, n));
+static spmv_status run_several(const spmv_plan *p, const spmv_operands *v) {
+    if (((const csell *)p->store)->long_rows == 0) return run_columns(p, v);
+    for (int64_t j = 0; j < v->k; j++) {
+        const spmv_operands one = column_of(v, j);
+        TRY(run(p, &one));
     }
     return SPMV_OK;
 }
@@ -164,6 +160,6 @@ SPMV_EXPORT_ANY_OFFSETS_KERNEL(csell_slices) = {
     .estimate = estimate,
     .prepare = prepare,
     .run = run,
-    .run_columns = run_columns,
+    .run_columns = run_several,
     .release = free_scratch,
 };

@@ -21,6 +21,7 @@
  *          up in registers).
  */
 #include "sell16_avx512.h"
+#include "omp/vectors/columns.h"
 #include <math.h>
 
 typedef struct lanes {
@@ -130,26 +131,6 @@ static product product_of(const spmv_plan *p, const spmv_operands *v) {
     return (product){(const sell16_slices *)p->store, x, y, alpha, beta, t->ahead};
 }
 
-static spmv_status run(const spmv_plan *p, const spmv_operands *v) {
-    const product one = product_of(p, v), *m = &one;
-    return multiply_chunks(p, p->scratch, &m, 1);
-}
-
-static spmv_status run_columns(const spmv_plan *p, const spmv_operands *v) {
-    for (int64_t j = 0; j < v->k; j += COLUMNS) {
-        product some[COLUMNS];
-        const product *m[COLUMNS];
-        int n = 0;
-        for (; n < COLUMNS && j + n < v->k; n++) {
-            const spmv_operands one = column_of(v, j + n);
-            some[n] = product_of(p, &one);
-            m[n] = &some[n];
-        }
-        TRY(multiply_chunks(p, p->scratch, m, n));
-    }
-    return SPMV_OK;
-}
-
 static const spmv_param params[] = {PARAM_ISA, SPMV_NO_MORE_PARAMS};
 
 SPMV_EXPORT_ANY_OFFSETS_KERNEL(sell16_lanes) = {
@@ -160,7 +141,7 @@ SPMV_EXPORT_ANY_OFFSETS_KERNEL(sell16_lanes) = {
     .traits = SPMV_DETERMINISTIC | SPMV_ANY_THREADS,
     .estimate = estimate,
     .prepare = prepare,
-    .run = run,
+    .run = run_columns,
     .run_columns = run_columns,
     .release = free_scratch,
 };
