@@ -1,13 +1,7 @@
-#!/usr/bin/env python3
-"""Every public function, one by one, from the comments of the installed headers: functions.md of generate.py, and
-manual pages of section 3, which `make install` asks for:
-
-    python3 docs/functions.py --man FOLDER
-"""
-import argparse
+"""Every public function, one by one, from the comments of the installed headers: functions.md and the manual pages of
+section 3, which generate.py writes."""
 import pathlib
 import re
-import sys
 import textwrap
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
@@ -108,7 +102,7 @@ def page(mark):
             "Every function and type of [spmv.h](../../include/spmv.h), [spmv_ranks.h](../../include/spmv_ranks.h) (one matrix over many ranks) and\n"
             "[spmv_bench.h](../../include/spmv_bench.h).\n",
             "After `make install` each function has a manual page, such as `man spmv_plan_create`.\n",
-            "[How to use it in C](../howto/c.md) shows them at work.\n"]
+            "[How to use it in C](../../docs/howto/c.md) shows them at work.\n"]
     for path in HEADERS:
         found = entries(path)
         text.append(f"\n## {path.rpartition('/')[2]}\n\n| function | what for |\n| --- | --- |\n")
@@ -162,17 +156,3 @@ def manuals():
             near = [other[1] for other in functions if other[0] == entry[0]]
             pages[f"{entry[1]}.3"] = manual(entry, path, near, types, version)
     return pages
-
-
-def main():
-    """Writes the manual pages."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--man", type=pathlib.Path, metavar="FOLDER", required=True)
-    options = parser.parse_args()
-    options.man.mkdir(parents=True, exist_ok=True)
-    for name, text in manuals().items():
-        (options.man / name).write_text(text, encoding="utf-8")
-
-
-if __name__ == "__main__":
-    sys.exit(main())

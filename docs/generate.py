@@ -1,15 +1,19 @@
 #!/usr/bin/env python3
-"""Writes the generated documents (make docs):
+"""Writes what is generated (make docs). Pages that are committed, below --pages:
 
     docs/reference/kernels.md  from the opening comment of every kernel file
-    docs/reference/log.md, record.schema.json      from src/app/record/record.def
+    docs/reference/log.md      from src/app/record/record.def
     docs/reference/formats.md  its sections, from the first paragraph of every src/formats/**/NAME/NAME.h
-    docs/reference/functions.md    from the headers in include/ (functions.py)
     docs/reference/options.md  from `spmv --help`
-    docs/reference/man/spmv.1  from `spmv --help`, which the option table prints, and src/host/status.def
-    src/install/spmv.bash, spmv.zsh     from `spmv COMMAND --help`
 
-    python3 docs/generate.py [--program ./spmv] [--out FOLDER]    --out: writes below FOLDER instead of below this tree
+and files that are not, which `make install` asks for, into the folder --made:
+
+    functions.md, spmv_NAME.3  from the headers in include/ (functions.py)
+    record.schema.json         from src/app/record/record.def
+    spmv.1                     from `spmv --help`, which the option table prints, and src/host/status.def
+    spmv.bash, spmv.zsh        from `spmv COMMAND --help` (completion.py)
+
+    python3 docs/generate.py [--program ./spmv] [--pages FOLDER] [--made FOLDER]
 """
 
 import argparse
@@ -173,7 +177,7 @@ def log_page():
             "are nested: `timing.median_s` is member `median_s` of object `timing`. Units end the key and are SI units:\n",
             "`_s` seconds, `_B` bytes, `_Hz` hertz, `_Bps` bytes per second. A member that is not known is null. The\n",
             "meaning of a published key never changes. `spmv --format=csv` has the same fields as columns, and\n",
-            "[record.schema.json](record.schema.json) says the same to programs, as JSON Schema.\n",
+            "`make docs` makes `build/docs/record.schema.json`, which says the same to programs, as JSON Schema.\n",
             "Logs until 28 November 2026 have nine more fields, which `tables/report/cmrs.py` computes where a table needs\n"
             "them: what the CMRS paper reports of a matrix and a product.\n"]
     groups = {}
@@ -327,23 +331,31 @@ def manual_page(program):
         ".SH EXIT STATUS\n", exit_part(), ".SH EXAMPLES\n", *(item(*pair) for pair in EXAMPLES)])
 
 
+def pages(program):
+    """{file: text} of what is committed."""
+    return {f"docs/reference/{name}": text for name, text in (("kernels.md", kernels_page()), ("log.md", log_page()),
+                                                              ("formats.md", formats_page()), ("options.md", options_page(program)))}
+
+
+def made(program):
+    """{file: text} of what is not."""
+    return {"functions.md": functions.page(MARK.format("the headers in include/")), **functions.manuals(), "record.schema.json": schema_page(),
+            "spmv.1": manual_page(program), **completion.pages(program, read("src/app/commands.def"))}
+
+
 def main():
-    """Writes the pages."""
+    """Writes the files."""
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--program", default=str(ROOT / "spmv"))
-    parser.add_argument("--out", type=pathlib.Path, default=ROOT)
+    parser.add_argument("--pages", type=pathlib.Path)
+    parser.add_argument("--made", type=pathlib.Path)
     options = parser.parse_args()
-    reference = {"kernels.md": kernels_page(), "log.md": log_page(), "record.schema.json": schema_page(), "formats.md": formats_page(),
-                 "functions.md": functions.page(MARK.format("the headers in include/")),
-                 "options.md": options_page(options.program),
-                 "man/spmv.1": manual_page(options.program)}
-    shells = completion.pages(options.program, read("src/app/commands.def"))
-    for name, text in {**{f"docs/reference/{name}": text for name, text in reference.items()},
-                       **{f"src/install/{name}": text for name, text in shells.items()}}.items():
-        path = options.out / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
+    for folder, make in (options.pages, pages), (options.made, made):
+        for name, text in make(options.program).items() if folder else ():
+            path = folder / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -8,9 +8,10 @@ info:
 	@$(foreach v,found cflags loads nvflags ldlibs,printf '%-12s %-13s %s\n' $(v) '' $(call quoted,$($(v)));)
 lint format:
 	$(Q)sh test/rules/lint.sh $(filter format,$@)
-# The generated parts of documents; tests say when they are out of date.
+# The generated parts of documents, which tests say are out of date; and into build/docs what is installed.
 docs: $(BUILD)
-	$(Q)$(PYTHON) docs/generate.py --program build/$(BUILD)$(san)/spmv && $(PYTHON) src/bindings/fortran/generate.py
+	$(Q)$(PYTHON) docs/generate.py --program build/$(BUILD)$(san)/spmv --pages . --made build/docs && \
+	    $(PYTHON) src/bindings/fortran/generate.py build/docs/spmv.f90
 deps:
 	$(Q)sh test/deps.sh
 deps-peers: remember

@@ -7,6 +7,7 @@ cd "$(dirname "$0")/../.."
 for tool in dpkg-deb dpkg-shlibdeps; do
     command -v $tool >/dev/null || { echo "make deb: $tool is missing: apt-get install dpkg-dev" >&2; exit 69; }
 done
+python3 -c 'import pycparser' || { echo "make deb: the Fortran module needs python3-pycparser: make deps" >&2; exit 69; }
 version=$(sed -n 's/.*SPMV_VERSION "\(.*\)"/\1/p' include/spmv.h)
 arch=$(dpkg --print-architecture)
 case $arch in

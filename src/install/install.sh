@@ -62,19 +62,25 @@ put 644 "$built/libspmv.a" "$libdir/libspmv.a"
 put 644 include/spmv.h include/spmv.h
 put 644 include/spmv_ranks.h include/spmv_ranks.h
 put 644 include/spmv_bench.h include/spmv_bench.h
-put 644 src/bindings/fortran/spmv.f90 include/spmv.f90
 filled src/install/spmv.pc.in "$libdir/pkgconfig/spmv.pc"
 filled src/install/spmv-config.cmake.in "$libdir/cmake/spmv/spmv-config.cmake"
 filled src/install/spmv-config-version.cmake.in "$libdir/cmake/spmv/spmv-config-version.cmake"
-put 644 docs/reference/man/spmv.1 share/man/man1/spmv.1
-# A page for each function, made of the headers, where Python is.
+# These are made of the headers and of what the program says of itself: a page for each function, and other files.
 if [ "$action" = uninstall ]; then rm -f "$into"/share/man/man3/spmv_*.3
-elif command -v python3 >/dev/null; then
-    python3 docs/functions.py --man "$pages"
-    for page in "$pages"/*.3; do put 644 "$page" "share/man/man3/${page##*/}"; done
+else
+    python3 docs/generate.py --program "$built/spmv" --made "$pages" || echo "make install: no manual, no completion for shells" >&2
+    python3 src/bindings/fortran/generate.py "$pages/spmv.f90" || echo "make install: no module for Fortran" >&2
+    for page in "$pages"/*.3; do [ ! -e "$page" ] || put 644 "$page" "share/man/man3/${page##*/}"; done
 fi
-put 644 src/install/spmv.bash share/bash-completion/completions/spmv
-put 644 src/install/spmv.zsh share/zsh/site-functions/_spmv
+while read -r file name; do
+    [ "$action" = install ] && [ ! -e "$pages/$file" ] || put 644 "$pages/$file" "$name"
+done <<EOF
+spmv.f90 include/spmv.f90
+spmv.1 share/man/man1/spmv.1
+spmv.bash share/bash-completion/completions/spmv
+spmv.zsh share/zsh/site-functions/_spmv
+record.schema.json share/doc/spmv/record.schema.json
+EOF
 put 644 LICENSE share/doc/spmv/copyright
 # The commands in Python, and the tables of this tree that they read: as here, so that they find each other.
 for file in $(find tables/report tables/matrices -type f ! -path '*/__pycache__/*') include/params.def src/app/record/record.def \

@@ -11,9 +11,8 @@ import tempfile
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / "docs"), str(ROOT / "test/rules")]
-import functions  # noqa: E402  (found only after the path is set)
-import prose  # noqa: E402
+sys.path.insert(0, str(ROOT / "test/rules"))
+import prose  # noqa: E402  (found only after the path is set)
 PROGRAM = pathlib.Path(os.environ.get("SPMV", ROOT / "build/omp/spmv")).resolve()
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "log/reference/README.md", ROOT / "log/reference/outside/README.md",
          *sorted((ROOT / "docs").rglob("*.md"))]
@@ -39,18 +38,35 @@ def anchors_of(page):
 
 
 class Generated(unittest.TestCase):
-    def test_what_is_committed_is_what_make_docs_writes(self):
-        with tempfile.TemporaryDirectory() as folder:
-            done = subprocess.run([sys.executable, ROOT / "docs/generate.py", "--program", PROGRAM, "--out", folder],
+    @classmethod
+    def setUpClass(cls):
+        made = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(made.cleanup)
+        cls.made, cls.pages = pathlib.Path(made.name, "made"), pathlib.Path(made.name, "pages")
+        cls.done = subprocess.run([sys.executable, ROOT / "docs/generate.py", "--program", PROGRAM, "--pages", cls.pages, "--made", cls.made],
                                   capture_output=True, text=True, check=False)
-            self.assertEqual((done.stderr, done.returncode), ("", 0))
-            names = [str(path.relative_to(folder)) for path in sorted(pathlib.Path(folder).rglob("*.*"))]
-            self.assertEqual(names, [*(f"docs/reference/{name}" for name in ("formats.md", "functions.md", "kernels.md", "log.md", "man/spmv.1", "options.md",
-                                                                    "record.schema.json")),
-                                     "src/install/spmv.bash", "src/install/spmv.zsh"])
-            for name in names:
-                new = pathlib.Path(folder, name).read_text(encoding="utf-8")
-                self.assertTrue(new == text_of(ROOT / name), f"{name} is out of date: make docs")
+
+    def test_what_is_committed_is_what_make_docs_writes(self):
+        self.assertEqual((self.done.stderr, self.done.returncode), ("", 0))
+        names = [str(path.relative_to(self.pages)) for path in sorted(self.pages.rglob("*.*"))]
+        self.assertEqual(names, [f"docs/reference/{name}.md" for name in ("formats", "kernels", "log", "options")])
+        for name in names:
+            self.assertTrue(text_of(self.pages / name) == text_of(ROOT / name), f"{name} is out of date: make docs")
+        names = {path.name for path in self.made.iterdir() if path.suffix != ".3"}
+        self.assertEqual(names, {"functions.md", "record.schema.json", "spmv.1", "spmv.bash", "spmv.zsh"})
+
+    def test_completion_knows_every_option(self):
+        shells = [text_of(self.made / name) for name in ("spmv.bash", "spmv.zsh")]
+        commands = re.findall(r"^(?:COMMAND|TOOL)\((\w+)", text_of(ROOT / "src/app/commands.def"), re.M)
+        self.assertGreater(len(commands), 10)
+        for command in commands:
+            done = subprocess.run([PROGRAM, command, "--help"], capture_output=True, text=True, check=True)
+            names = re.findall(r"^ {2,6}(?:-\w(?: \S+)?, )?(--[\w-]+)", done.stdout, re.M)
+            self.assertGreater(len(names), 1, command)
+            for text in shells:
+                case = re.search(rf"^    {re.escape('*' if command == 'run' else command)}\)(.*?);;$", text, re.M | re.S)[1]
+                for name in names:
+                    self.assertRegex(case, rf"{name}\b", command)
 
     def test_every_kernel_and_field_is_there(self):
         kernels = text_of(ROOT / "docs/reference/kernels.md")
@@ -81,7 +97,7 @@ class Generated(unittest.TestCase):
 
     def test_every_option_has_its_place_in_the_manual(self):
         done = subprocess.run([PROGRAM, "--help"], capture_output=True, text=True, check=True)
-        page = text_of(ROOT / "docs/reference/man/spmv.1").replace("\\", "")
+        page = text_of(self.made / "spmv.1").replace("\\", "")
         names = re.findall(r"^ .{1,5}(--[a-z-]+)", done.stdout, re.M)
         self.assertGreater(len(names), 50)
         for name in names:
@@ -99,26 +115,23 @@ class Generated(unittest.TestCase):
             self.assertRegex(done.stdout, rf"(^make |[ ,]){re.escape(name)}\b", goal)
 
     def test_every_function_has_its_place(self):
-        page, pages = text_of(ROOT / "docs/reference/functions.md"), functions.manuals()
+        page = text_of(self.made / "functions.md")
         for header in "spmv.h", "spmv_ranks.h", "spmv_bench.h":
             code = re.sub(r"/\*.*?\*/", "", text_of(ROOT / "include" / header), flags=re.S)
             names = re.findall(r"^[a-z].*?\b(spmv_\w+)\(", code, re.M)
             self.assertGreater(len(names), 10)
             for name in names:
                 self.assertIn(f'<a id="{name}"></a>', page)
-                self.assertNotIn(" of spmv\n", pages[f"{name}.3"].partition(".SH SYNOPSIS")[0])  # a comment says what it does
-                self.assertRegex(pages[f"{name}.3"], rf"\.SH SYNOPSIS\n(.*\n)+?.*\b{name}\(")
+                manual = text_of(self.made / f"{name}.3")
+                self.assertNotIn(" of spmv\n", manual.partition(".SH SYNOPSIS")[0])  # a comment says what it does
+                self.assertRegex(manual, rf"\.SH SYNOPSIS\n(.*\n)+?.*\b{name}\(")
         self.assertIn("Returns the team's size.", page)  # a comment behind its function, and no other's
 
     @unittest.skipUnless(shutil.which("groff"), "no groff")
     def test_the_manual_has_no_warnings(self):
-        with tempfile.TemporaryDirectory() as folder:
-            pages = [ROOT / "docs/reference/man/spmv.1"]
-            for name, text in functions.manuals().items():
-                pages.append(pathlib.Path(folder, name))
-                pages[-1].write_text(text, encoding="utf-8")
-            done = subprocess.run(["groff", "-man", "-ww", "-Tutf8", "-z", *pages], capture_output=True, text=True, check=False)
-            self.assertEqual((done.stderr, done.returncode), ("", 0))
+        done = subprocess.run(["groff", "-man", "-ww", "-Tutf8", "-z", self.made / "spmv.1", *self.made.glob("*.3")], capture_output=True,
+                              text=True, check=False)
+        self.assertEqual((done.stderr, done.returncode), ("", 0))
 
 
 class Pages(unittest.TestCase):

@@ -1,6 +1,7 @@
 """What `make install` brings works where nothing else of this project is: programs in C, C++ and CMake build and run, commands find
 their files, shells complete; and `make uninstall` takes all of it away. Where the kernel lets us, in a root of its own (chroot) that
 has the distribution and the installed tree alone; else in a folder that is not the prefix."""
+import importlib.util
 import os
 import pathlib
 import shutil
@@ -189,9 +190,12 @@ class Installed(unittest.TestCase):
 
     def test_the_manual_and_completion_are_where_they_are_looked_for(self):
         share = self.folder / f"stage{PREFIX}/share"
-        self.assertEqual((share / "man/man1/spmv.1").read_bytes(), (ROOT / "docs/reference/man/spmv.1").read_bytes())
+        self.assertIn(".TH SPMV 1 ", (share / "man/man1/spmv.1").read_text(encoding="utf-8"))
         self.assertIn(".TH SPMV_PLAN_CREATE 3 ", (share / "man/man3/spmv_plan_create.3").read_text(encoding="utf-8"))
-        self.assertEqual((share / "zsh/site-functions/_spmv").read_bytes(), (ROOT / "src/install/spmv.zsh").read_bytes())
+        self.assertIn("#compdef spmv\n", (share / "zsh/site-functions/_spmv").read_text(encoding="utf-8"))
+        self.assertIn("spmv-run/1", (share / "doc/spmv/record.schema.json").read_text(encoding="utf-8"))
+        if importlib.util.find_spec("pycparser"):
+            self.assertIn("module spmv\n", (share.parent / "include/spmv.f90").read_text(encoding="utf-8"))
         self.prints("sweep\ncsr_rows\n32 64 auto\nspy roofline\ncsr1,ell_rows\npoisson2d poisson3d\npoisson3d\n", f"""bash -c '
             . {PREFIX if self.bare else share.parent}/share/bash-completion/completions/spmv
             complete_last() {{ COMP_WORDS=(spmv "$@") COMP_CWORD=$#; _spmv; echo "${{COMPREPLY[*]}}"; }}

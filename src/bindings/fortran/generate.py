@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes spmv.f90, the Fortran 2003 module, from include/spmv.h (make docs):
 
-    python3 src/bindings/fortran/generate.py [--out FILE]
+    python3 src/bindings/fortran/generate.py FILE
 
 Enumerators become constants, structs types that begin as zero, functions interfaces. A struct's `size` is filled in; it is counted for
 the sizes of 64-bit Linux, which test/python/test_fortran.py compares with the compiler's. What has no counterpart here ends with an
@@ -17,8 +17,7 @@ try:
 except ImportError:
     sys.exit("generate.py needs pycparser: make deps (Debian: python3-pycparser)")
 
-HERE = pathlib.Path(__file__).resolve().parent
-ROOT = HERE.parents[2]
+ROOT = pathlib.Path(__file__).resolve().parents[3]
 # Fortran's kind, bytes, and what zero is.
 NUMBERS = {"int": ("integer(c_int)", 4, "0"), "unsigned": ("integer(c_int)", 4, "0"), "int32_t": ("integer(c_int32_t)", 4, "0"),
            "int64_t": ("integer(c_int64_t)", 8, "0"), "uint64_t": ("integer(c_int64_t)", 8, "0"),
@@ -187,12 +186,12 @@ class Module:
 def main():
     """Writes the module."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--out", type=pathlib.Path, default=HERE / "spmv.f90")
+    parser.add_argument("file", type=pathlib.Path)
     options = parser.parse_args()
     module = Module()
     for declared in parsed(str(ROOT / "include/spmv.h")):
         module.take(declared)
-    options.out.write_text(module.text(), encoding="utf-8")
+    options.file.write_text(module.text(), encoding="utf-8")
 
 
 if __name__ == "__main__":
