@@ -1,5 +1,5 @@
 /* bench/propose.c: what "auto" sees in a matrix and what a backend's model makes of it, for
- * log/reference/replay.py. The models are plain C, so that no device is needed.
+ * tables/auto/replay.py. The models are plain C, so that no device is needed.
  *
  *   bench_propose features [--values=KIND] MATRIX ...   a line for each matrix, precision, depth
  *   bench_propose cuda|omp              reads such lines, writes a line for each proposal

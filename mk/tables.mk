@@ -9,10 +9,10 @@ tables:
 	$(Q)$(PYTHON) tables/report/make_tables.py --out tables $(or $(LOGS),log)
 # The reference again: NAME=h200 BUILD=cuda FILES=../shared/matrices; its tables and report; other programs' matrices.
 reference: $(BUILD)
-	$(Q)FILES='$(FILES)' sh log/reference/sweep.sh build/$(BUILD)/spmv $(or $(NAME),$(BUILD))
+	$(Q)FILES='$(FILES)' sh tables/measure_reference.sh build/$(BUILD)/spmv $(or $(NAME),$(BUILD))
 reference-tables:
-	$(Q)PYTHON=$(PYTHON) sh log/reference/tables.sh
+	$(Q)PYTHON=$(PYTHON) sh tables/make_reference.sh
 outside:
-	$(Q)PYTHON=$(PYTHON) sh log/reference/outside/make.sh $(if $(JOBS),--jobs $(JOBS)) \
+	$(Q)PYTHON=$(PYTHON) sh tables/outside/make.sh $(if $(JOBS),--jobs $(JOBS)) \
 	    $(if $(MATRICES),--only '$(MATRICES)')
 .PHONY: study-sell study-cmrs study-ci study-omp-cuda tables reference reference-tables outside

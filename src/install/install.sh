@@ -84,7 +84,7 @@ EOF
 put 644 LICENSE share/doc/spmv/copyright
 # The commands in Python, and the tables of this tree that they read: as here, so that they find each other.
 for file in $(find tables/report tables/matrices -type f ! -path '*/__pycache__/*') include/params.def src/app/record/record.def \
-    log/reference/outside/outside.csv; do
+    tables/outside/outside.csv; do
     put 644 "$file" "share/spmv/$file"
 done
 if [ "$action" = uninstall ]; then

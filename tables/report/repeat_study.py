@@ -135,7 +135,7 @@ def matrices_of(study, spmv, scale, wanted):
 
 
 def hamiltonians(scale):
-    """Files of the outside set (log/reference/outside) that hold configuration-interaction matrices of
+    """Files of the outside set (tables/outside) that hold configuration-interaction matrices of
     that scale, smallest first; none where the set was not made."""
     folder = os.environ.get("SPMV_OUTSIDE") or pathlib.Path.home() / ".cache/spmv/outside"
     found = []

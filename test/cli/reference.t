@@ -1,11 +1,11 @@
 # The reference sweep's script and lists go with the kernels there are: its plan is made. Sizes and times are of this machine.
 # omp only
-  $ mkdir reference && cp "$CLI"/../../log/reference/*.list "$CLI"/../../log/reference/sweep.sh reference
-  $ PEERS= HOME=. sh reference/sweep.sh $SPMV cpu --dry-run >plan
-  ! sweep.sh: 0 matrices of the outside set are in ./.cache/spmv/outside; make outside
-  $ HOME=. sh reference/sweep.sh $SPMV cpu --dry-run >other; echo "with the libraries that are built in: exit $?"
+  $ mkdir -p tables log/reference && cp "$CLI"/../../log/reference/*.list log/reference && cp "$CLI"/../../tables/measure_reference.sh tables
+  $ PEERS= HOME=. sh tables/measure_reference.sh $SPMV cpu --dry-run >plan
+  ! measure_reference.sh: 0 matrices of the outside set are in ./.cache/spmv/outside; make outside
+  $ HOME=. sh tables/measure_reference.sh $SPMV cpu --dry-run >other; echo "with the libraries that are built in: exit $?"
   with the libraries that are built in: exit 0
-  ! sweep.sh: 0 matrices of the outside set are in ./.cache/spmv/outside; make outside
+  ! measure_reference.sh: 0 matrices of the outside set are in ./.cache/spmv/outside; make outside
   $ sed -n -E 's/ x [0-9]+ conf.*//; /^plan/p' plan
   plan: 21 matrices
   plan: 5 matrices
@@ -22,7 +22,7 @@
   plan: 3 matrices
   $ grep -c -- 'omp:csr_tiles --grid=10x4 --schedule=dynamic --simd=on$' plan
   1
-  $ ls reference
+  $ ls log/reference
   cuda-grids.list
   cuda-large.list
   cuda-values.list
@@ -32,15 +32,14 @@
   omp-symmetric.list
   omp-values.list
   omp.list
-  sweep.sh
   $ $SPMV list kernels >kernels
-  $ for kernel in $(sed -n 's/^ *kernels=.*auto,\(.*\)}/\1/p' reference/sweep.sh | tr , ' '); do
+  $ for kernel in $(sed -n 's/^ *kernels=.*auto,\(.*\)}/\1/p' tables/measure_reference.sh | tr , ' '); do
   >     grep -qw -e "$kernel" kernels || echo "$kernel: no such kernel"
   > done
 # auto beside others: a matrix that is not there is passed over, a list that is not there ends it at once.
   $ mkdir outside && cp "$CLI"/../data/coordinate_real_general.mtx outside/there.mtx
   $ printf 'absent omp:csr_rows\nthere omp:csr_rows,omp:csb_blocks\n' >picked
-  $ OUTSIDE=outside BESIDE=picked STAGES=beside HOME=. sh reference/sweep.sh $SPMV cpu --dry-run 2>/dev/null | sed -n -E 's/ runs, .*/ runs/; /^plan/p'
+  $ OUTSIDE=outside BESIDE=picked STAGES=beside HOME=. sh tables/measure_reference.sh $SPMV cpu --dry-run 2>/dev/null | sed -n -E 's/ runs, .*/ runs/; /^plan/p'
   plan: 1 matrix x 3 configurations x 1 pass = 3 runs
-  $ BESIDE=nowhere STAGES=beside HOME=. sh reference/sweep.sh $SPMV cpu --dry-run
+  $ BESIDE=nowhere STAGES=beside HOME=. sh tables/measure_reference.sh $SPMV cpu --dry-run
   [66]

@@ -14,7 +14,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "test/rules"))
 import prose  # noqa: E402  (found only after the path is set)
 PROGRAM = pathlib.Path(os.environ.get("SPMV", ROOT / "build/omp/spmv")).resolve()
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "log/reference/README.md", ROOT / "log/reference/outside/README.md",
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "log/reference/README.md", ROOT / "tables/outside/README.md",
          *sorted((ROOT / "docs").rglob("*.md"))]
 MOST_WORDS = 560
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.M | re.S)

@@ -150,7 +150,7 @@ class Names(unittest.TestCase):
                             ("spmv_mat_create", True), ("src/api.c", True), ("src/nowhere.c", False), ("config.kernel", True), ("config.kernels_", False),
                             ("spmv.h", True), ("x.h", False)):
             self.assertEqual(exists(name), there, name)
-        outside = {word for path in (ROOT / "log/reference/outside").rglob("*.py") for word in re.findall(r"\w+", text_of(path))}
+        outside = {word for path in (ROOT / "tables/outside").rglob("*.py") for word in re.findall(r"\w+", text_of(path))}
         count = 0
         for page in PAGES:
             with self.subTest(page=page.name):

@@ -12,7 +12,7 @@ import types
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-HERE = ROOT / "log/reference/outside"
+HERE = ROOT / "tables/outside"
 sys.path.insert(0, str(HERE))
 import outside  # noqa: E402
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tests of log/reference/replay.py: choices worked out by hand from a tiny log, features and proposals of a made-up model."""
+"""Tests of tables/auto/replay.py: choices worked out by hand from a tiny log, features and proposals of a made-up model."""
 
 import contextlib
 import io
@@ -12,7 +12,7 @@ import unittest.mock
 
 from logfixture import ROOT, TablesTest, record
 from against_peers.classes import Place
-sys.path.insert(0, os.path.join(ROOT, "log", "reference"))
+sys.path.insert(0, os.path.join(ROOT, "tables", "auto"))
 import replay  # noqa: E402  (found only after the path is set)
 
 PLACES = {name: Place("family", "small", half, False) for name, half in (("a", "tune"), ("b", "held-out"))}

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tests of log/reference/stability.py on tiny logs."""
+"""Tests of tables/auto/stability.py on tiny logs."""
 
 import contextlib
 import io
@@ -8,7 +8,7 @@ import sys
 import unittest
 
 from logfixture import ROOT, TablesTest, record
-sys.path.insert(0, os.path.join(ROOT, "log", "reference"))
+sys.path.insert(0, os.path.join(ROOT, "tables", "auto"))
 import stability  # noqa: E402  (found only after the path is set)
 from common import Stop  # noqa: E402
 

@@ -1,4 +1,4 @@
-"""Says which matrices are the outside set's, by log/reference/outside/outside.csv, and which are generated."""
+"""Says which matrices are the outside set's, by tables/outside/outside.csv, and which are generated."""
 
 import csv
 import functools
@@ -8,8 +8,7 @@ from typing import NamedTuple
 
 from speedups import is_peer
 
-LIST = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..", "log", "reference", "outside",
-                    "outside.csv")
+LIST = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "outside", "outside.csv")
 TUNE, HELD_OUT = HALVES = ("tune", "held-out")
 SIZES = ("small", "medium", "large")
 SIZE_WORDS = {"small": "small (below the H200's L2 in CSR)", "medium": "medium (one to three times the L2)",

@@ -23,7 +23,7 @@ from typing import NamedTuple
 from logs import TURNS, is_number
 
 LEAST = 6  # rounds
-LIMIT = 0.03  # to which a ratio is to be known, as times are (--max-noise of log/reference/sweep.sh)
+LIMIT = 0.03  # to which a ratio is to be known, as times are (--max-noise of tables/measure_reference.sh)
 MOST_CORRELATED = 0.8  # beyond, so few rounds say nothing about the correlation
 WAITS = 0.25  # share of a time that threads waited for cores, from which on it may be the scheduler's
 

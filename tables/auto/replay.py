@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Says what `auto` would choose today, by the times of full logs: neither the device nor the matrices are needed.
 
-    python3 log/reference/replay.py LOG... [--backend=omp] [--against PROGRAM] [--verbose]
-    python3 log/reference/replay.py LOG... [--backend=omp] --fit          cost.def anew, with residuals
+    python3 tables/auto/replay.py LOG... [--backend=omp] [--against PROGRAM] [--verbose]
+    python3 tables/auto/replay.py LOG... [--backend=omp] --fit          cost.def anew, with residuals
 
 For every matrix, state and precision of the logs, `bench_propose` (make build/omp/bench_propose) turns the features of
 the matrix (log/reference/features.txt.xz) into proposals, by the model of the library itself. Then the policy of
@@ -18,7 +18,7 @@ the log can neither be chosen nor missed: logs of a CPU hold few, until every on
 
 --fit fits the factor of each kernel in BACKEND/cost.def to the half that may be tuned on and to generated classes, by
 least squares of the relative error, none below zero, and prints the set-up as it was measured. For another
-GPU: log every kernel there (STAGES='outside every' log/reference/sweep.sh), set the rates in cuda/propose.c by `spmv probe`,
+GPU: log every kernel there (STAGES='outside every' tables/measure_reference.sh), set the rates in cuda/propose.c by `spmv probe`,
 --fit. For a CPU likewise with --backend=omp.
 """
 

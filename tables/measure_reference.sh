@@ -1,5 +1,5 @@
 #!/bin/sh
-# sweep.sh SPMV NAME [OPTION...]: measures the reference with a program that was built; logs go beside this file. Called again, it
+# measure_reference.sh SPMV NAME [OPTION...]: measures log/reference with a program that was built. Called again, it
 # continues where it stopped. In this order, on the outside set f64 before f32:
 #   NAME-outside.jsonl  the outside set (make outside): auto with 1,000 expected products, kernels of other libraries, ours that often
 #                       win, in cold and steady caches; auto with their number unknown; values left as they are (--codes=off), for the
@@ -7,18 +7,18 @@
 #   NAME-classes.jsonl  the same on the generated classes of the papers and bars; NAME-prep.jsonl: auto there, number unknown
 #   NAME-every.jsonl    every other kernel on both, for ablation.py
 #   NAME-warm.jsonl     every kernel, and the first paper's parameters, on a few matrices in warm caches
-#   NAME-beside.jsonl   auto beside the kernels that the file BESIDE names for each matrix (beside.py), in the states given as OPTIONs;
+#   NAME-beside.jsonl   auto beside the kernels that the file BESIDE names for each matrix (auto/regret.py), in the states given as OPTIONs;
 #                       for another list another NAME
 # Cold comes first: the preparation of auto in other states finds stores that are there already.
 # OPTION: of spmv sweep, such as --dry-run. LIMIT: seconds after which it stops, to be continued (exit code 75). STAGES: which of
 # "outside unknown f32 codes warm classes every few beside", all but the last unless it is given. OUTSIDE: the folder of the outside
-# set; FILES: more matrices, files or folders, with the classes; LOGS: another folder than this one; PROBE: the folder of the limits;
+# set; FILES: more matrices, files or folders, with the classes; LOGS: another folder than log/reference; PROBE: the folder of the limits;
 # PEERS: kernels of other libraries by name, none if it is empty (all that are built in); AOCL-Sparse is measured in a process of its
 # own, but not again if the log has it; KERNELS: which of ours often win; TIME: options of the stop rule.
 set -eu
 spmv=$1 name=$2 here=$(dirname "$0") begin=$(date +%s)
 shift 2
-logs=${LOGS:-$here} FILES=${FILES-} PROBE=${PROBE:-$HOME/.cache/spmv} device=omp
+lists=$here/../log/reference logs=${LOGS:-$here/../log/reference} FILES=${FILES-} PROBE=${PROBE:-$HOME/.cache/spmv} device=omp
 outside=${OUTSIDE:-${SPMV_OUTSIDE:-$HOME/.cache/spmv/outside}}
 stages=${STAGES:-outside unknown f32 codes warm classes every few}
 "$spmv" -V -v | grep -q '^nvcc' && device=cuda
@@ -31,7 +31,7 @@ else
     coded=csell_slices,csell_sym_slices,sell16_lanes,csb_interleaved_blocks time=${TIME:---min-time=0.3 --max-time=0.8}
     more=symmetric peers= paper=csr0,csr1,csr2,csr3,csr4,ell0,ell1,ell2 values='--grid=5x8,10x4 --schedule=static,dynamic --simd=off,on --rowlens=on,off'
 fi
-case " $stages " in *' beside '*) [ -r "${BESIDE:?the list of beside.py --pick}" ] || exit 66 ;; esac
+case " $stages " in *' beside '*) [ -r "${BESIDE:?the list of regret.py --pick}" ] || exit 66 ;; esac
 list=$(mktemp) small=$(mktemp)
 trap 'rm -f "$list" "$small"' EXIT
 on_device() { echo "$device:$1" | sed "s/,/,$device:/g"; }
@@ -60,7 +60,7 @@ while read -r matrix size; do
 done <<FILES_OF_THE_LIST
 $(awk -F, 'NR > 1 {print $1, $(NF - 7)}' "$here/outside/outside.csv" 2>/dev/null)
 FILES_OF_THE_LIST
-[ -s "$list" ] && [ $missing = 0 ] || echo "sweep.sh: $(grep -c . "$list" || :) matrices of the outside set are in $outside; make outside" >&2
+[ -s "$list" ] && [ $missing = 0 ] || echo "measure_reference.sh: $(grep -c . "$list" || :) matrices of the outside set are in $outside; make outside" >&2
 
 sweep() { # log, kernels, options
     log=$logs/$name-$1.jsonl which=$2 code=0
@@ -91,10 +91,10 @@ compare() { # log, option for the peers, options: auto and the peers in turns, t
 classes() { # kernels, log, options: the generated classes; grids have few values unless they are asked for others
     these=$1 log_of_these=$2
     shift 2
-    sweep "$log_of_these" "$these" --cache=cold,steady $time "$@" "$here/$device.list" $FILES
+    sweep "$log_of_these" "$these" --cache=cold,steady $time "$@" "$lists/$device.list" $FILES
     for kind in few:8 pattern random $more; do
         values_list=values; [ $kind = random ] && values_list=grids; [ $kind = symmetric ] && values_list=symmetric
-        sweep "$log_of_these" "$these" --cache=cold,steady $time --values=$kind "$@" "$here/$device-$values_list.list"
+        sweep "$log_of_these" "$these" --cache=cold,steady $time --values=$kind "$@" "$lists/$device-$values_list.list"
     done
 }
 
@@ -117,7 +117,7 @@ for stage in $stages; do
         classes "$main" classes -p f64,f32 --iters=1000 "$@"
         [ -z "$apart" ] || classes "$(on_device "$apart")" classes -p f64,f32 --iters=1000 "$@"
         [ -z "$every" ] || classes "$(on_device "$every")" every -p f64,f32 "$@"
-        sweep prep $device:auto --cache=cold $time "$here/$device-large.list" "$@" ;;
+        sweep prep $device:auto --cache=cold $time "$lists/$device-large.list" "$@" ;;
     every)
         [ -n "$every" ] || continue
         sweep every "$(on_device "$every")" --cache=cold,steady $time "$list" "$@"

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Says whether `auto` chooses kernels of the same speed in several runs of the same matrices.
 
-    python3 log/reference/stability.py LOG LOG...
+    python3 tables/auto/stability.py LOG LOG...
 
 Each log is one run. A kernel counts with the least of the medians that it was given in the runs that chose it, so that two
 runs that chose the same kernel do not differ. Printed are the matrices where the slowest kernel chosen is more than 3 % slower
@@ -13,7 +13,7 @@ import math
 import os
 import sys
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "tables", "report"))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "report"))
 from common import EX_DATAERR, Parser, Stop, load, run, say  # noqa: E402
 from units.unit import product_of, system_of  # noqa: E402
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tests of log/reference/beside.py on tiny logs."""
+"""Tests of tables/auto/regret.py on tiny logs."""
 
 import contextlib
 import glob
@@ -9,12 +9,12 @@ import sys
 import unittest
 
 from logfixture import ROOT, TablesTest, record
-sys.path.insert(0, os.path.join(ROOT, "log", "reference"))
-import beside  # noqa: E402  (found only after the path is set)
+sys.path.insert(0, os.path.join(ROOT, "tables", "auto"))
+import regret  # noqa: E402  (found only after the path is set)
 from common import Stop  # noqa: E402
 
-TUNE = next(name for name, place in beside.outside_list().items() if place.half == "tune")
-HELD_OUT = next(name for name, place in beside.outside_list().items() if place.half == "held-out")
+TUNE = next(name for name, place in regret.outside_list().items() if place.half == "tune")
+HELD_OUT = next(name for name, place in regret.outside_list().items() if place.half == "held-out")
 
 
 def run_of(matrix, kernel, median, **changes):
@@ -34,7 +34,7 @@ class BesideTest(TablesTest):
     def lines(self, records, *options):
         path = self.write("log.jsonl", *records)
         with contextlib.redirect_stdout(io.StringIO()) as text, contextlib.redirect_stderr(io.StringIO()) as self.talk:
-            self.assertEqual(beside.main([path, *options]), 0)
+            self.assertEqual(regret.main([path, *options]), 0)
         return text.getvalue().splitlines()
 
     def test_pick(self):
@@ -77,7 +77,7 @@ class BesideTest(TablesTest):
                    turns(TUNE, "csell_slices", 1.3e-4, run_id="first", **auto), turns(TUNE, "csr_rows", 1e-4, run_id="first"),
                    turns(TUNE, "csell_slices", 1.1e-4, run_id="second", **auto), turns(TUNE, "csr_rows", 1e-4, run_id="second")]
         with contextlib.redirect_stderr(io.StringIO()) as told:
-            found, lost = beside.regrets_of(beside.load([self.write("log.jsonl", *records)])[0])
+            found, lost = regret.regrets_of(regret.load([self.write("log.jsonl", *records)])[0])
         self.assertEqual(told.getvalue(), "")
         self.assertEqual(lost, 1)
         self.assertEqual([round(regret.value, 3) for matrices in found.values() for regret in matrices.values()], [1.3])
@@ -85,7 +85,7 @@ class BesideTest(TablesTest):
     def test_reference(self):
         logs = glob.glob(os.path.join(ROOT, "log", "reference", "*-beside.jsonl*"))
         with contextlib.redirect_stdout(io.StringIO()) as text, contextlib.redirect_stderr(io.StringIO()):
-            beside.main(sorted(logs))
+            regret.main(sorted(logs))
         with open(os.path.join(ROOT, "tables", "reference", "choices.md"), encoding="utf-8") as file:
             self.assertEqual(text.getvalue(), file.read(), "run: make reference-tables")
 

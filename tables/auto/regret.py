@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """`auto` beside the best of our kernels, timed again in the same turns: what a choice cost, without the noise of other hours.
 
-    python3 log/reference/beside.py LOG... [--backend=omp] [--most=3] [--states=cold,steady] [--precisions=f64] --pick >LIST
-    BESIDE=LIST STAGES=beside sh log/reference/sweep.sh SPMV NAME       measures NAME-beside.jsonl
-    python3 log/reference/beside.py NAME-beside.jsonl... >tables/reference/choices.md
+    python3 tables/auto/regret.py LOG... [--backend=omp] [--most=3] [--states=cold,steady] [--precisions=f64] --pick >LIST
+    BESIDE=LIST STAGES=beside sh tables/measure_reference.sh SPMV NAME       measures NAME-beside.jsonl
+    python3 tables/auto/regret.py NAME-beside.jsonl... >tables/reference/choices.md
 
 With --pick, the logs hold every kernel of ours on the outside set. Printed is a line for each matrix: its name, the kernels that
 were the fastest there (so many of each state and precision asked for, deterministic ones that are still built, without parameters but
@@ -32,7 +32,7 @@ HEAD = """# What the choice of auto costs
 
 The time of auto, with 1,000 expected products, over that of the fastest of the kernels beside it, timed in the same turns, on the
 outside set. Beside it are three to seven kernels of ours by name: the three that were the fastest on that matrix in the logs, of each state and
-precision of the sweep (`log/reference/beside.py`; on the H100 those of the H200's logs). What auto is faster counts as 1; means are
+precision of the sweep (`tables/auto/regret.py`; on the H100 those of the H200's logs). What auto is faster counts as 1; means are
 geometric. Known to 3 %: the ratio to the fastest, by the interval of its rounds; the fastest of several times that are not known
 well is mostly too fast, so that the regret is rather too large.
 
@@ -140,7 +140,7 @@ def table(found):
 
 
 def main(arguments):
-    parser = Parser(prog="beside.py", description=__doc__.split("\n", maxsplit=1)[0])
+    parser = Parser(prog="regret.py", description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("logs", nargs="+", metavar="LOG", help="logs of every kernel, or of the stage beside")
     parser.add_argument("--backend", default="cuda", choices=("cuda", "omp"), help="whose kernels to pick (cuda)")
     parser.add_argument("--pick", action="store_true", help="print the kernels to time beside auto")
@@ -169,4 +169,4 @@ def main(arguments):
 
 
 if __name__ == "__main__":
-    sys.exit(run("beside.py", main, sys.argv[1:]))
+    sys.exit(run("regret.py", main, sys.argv[1:]))

@@ -1,15 +1,15 @@
 #!/bin/sh
-# scaling.sh SPMV: how classes scale with threads on this machine, pinned and not: cpuN-scaling/{pinned,unpinned}.jsonl beside this
-# file, N being the number of processors. About 2 minutes.
-# scaling.sh: the tables of such logs, as Markdown.
+# measure_scaling.sh SPMV: how classes scale with threads on this machine, pinned and not, in
+# log/reference/cpuN-scaling/{pinned,unpinned}.jsonl, N being the number of processors. About 2 minutes.
+# measure_scaling.sh: the tables of such logs, as Markdown.
 set -eu
 unset SPMV_WISDOM # a choice that was remembered is no measurement
-here=$(dirname "$0") cpus=$(nproc)
+here=$(dirname "$0")/../log/reference cpus=$(nproc)
 if [ $# = 0 ]; then
     for log in "$here"/cpu*-scaling/*.jsonl*; do
         for kernel in auto csr_rows csr_balanced; do
             printf '\n## %s, %s: GFLOP/s by threads\n\n' $kernel "$(basename "${log%.jsonl*}")"
-            ${PYTHON:-python3} "$here/../../tables/report/table.py" "$log" -c config.threads --where config.requested=$kernel --format md
+            ${PYTHON:-python3} "$(dirname "$0")/report/table.py" "$log" -c config.threads --where config.requested=$kernel --format md
         done
     done
     exit

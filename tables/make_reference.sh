@@ -1,5 +1,5 @@
 #!/bin/sh
-# tables.sh: makes everything that the logs beside this file say: all tables, the report and the papers' studies in build/reference/,
+# make_reference.sh: makes everything that the logs in log/reference say: all tables, the report and the papers' studies in build/reference/,
 # the results in docs/ and README. What a document shows is copied into tables/reference/, which git keeps: every file that is there.
 # Run at the root of the repository. The logs *-every hold every kernel, for the ablation alone; *-beside have auto beside the
 # fastest of them, for choices.md. PYTHON: 3.11 or later.
@@ -20,9 +20,9 @@ mkdir -p $out
 "$python" $report/aims.py $main --out $out/aims.md
 "$python" $report/published_results.py $main --into docs/results/outside.md --short docs/results/README.md \
     --readme README.md --chart docs/results/speedups.svg --tables $out/outside.md
-[ -z "$beside" ] || "$python" log/reference/beside.py $beside >$out/choices.md
+[ -z "$beside" ] || "$python" tables/auto/regret.py $beside >$out/choices.md
 $ablation $report/ablation.py $every --out $out/ablation.md
-PYTHON=$python sh log/reference/scaling.sh >$out/scaling.md
+PYTHON=$python sh tables/measure_scaling.sh >$out/scaling.md
 studies=$(mktemp -d)
 trap 'rm -rf "$studies"' EXIT
 tar -xJf log/reference/h200-studies.tar.xz -C "$studies"
