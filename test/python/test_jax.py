@@ -81,6 +81,23 @@ class Products(Case):
                             self.assert_product(np.asarray(wrap(lambda z: z @ B)(U.T)).T, S.T, U)
                             self.assertEqual((B @ x).dtype, dtype)
 
+    def test_long_rows_of_traced_values(self):
+        rows, cols = 40, 100_000
+        lengths = np.full(rows, 3)
+        lengths[[0, 7, 8, 39]] = 70_000, 100_000, 66_000, 65_536  # the last one is not cut
+        columns = np.concatenate([np.sort(rng.choice(cols, n, replace=False)) for n in lengths])
+        S = scipy.sparse.csr_array((numbers(len(columns)), columns, np.append(0, np.cumsum(lengths))), shape=(rows, cols))
+        for dtype in np.float64, np.float32:
+            A = spmv.jax.matrix(S.astype(dtype))
+            x, X, u = numbers(cols, dtype=dtype), numbers(cols, 3, dtype=dtype), numbers(rows, dtype=dtype)
+            f = jax.jit(lambda A, x: A @ x)
+            self.assertEqual(f.lower(A, x).as_text().count("@spmv_product"), 2)
+            for y in f(A, x), f(spmv.jax.matrix(S.T.astype(dtype)).T, x), A.with_values(A.values) @ x:
+                self.assert_product(y, S, x)
+            self.assert_product(f(A, X), S, X)
+            self.assert_product(f(A.T, u), S.T, u)
+            self.assert_close(jax.grad(lambda A: (A @ x) @ u)(A).values, np.repeat(u, lengths) * x[columns])
+
     def test_sources(self):
         S = random_matrix(30, 20)
         x = numbers(20)

@@ -5,6 +5,7 @@ lowers a program, for the devices that it is compiled for, and lives as long as 
   Values that are constants of the program   have the plan that "auto" chooses for the matrix and so many vectors.
   Values that are traced   are an operand of the call, and the kernel reads them where they are. By the transpose they are
                            brought to the order of its rows first, by JAX: sums are never added by atomic operations.
+                           Long rows are multiplied in pieces, which a second product adds up.
 What is differentiated, batched and transposed are three operations, which are linear in each operand:
   constant(X) = A X        values_times(v, X) = A(v) X        at_entries(U, V)[e] = U[row of e] . V[column of e]
 An operation is named by an object in its parameters that JAX compares by identity. JAX keeps it with every program, so
@@ -247,6 +248,7 @@ class Pattern(Operation):
         super().__init__()
         self.shape, self.nnz = tuple(map(int, shape)), len(indices)
         self.indptr, self.indices = np.ascontiguousarray(indptr, np.int64), np.ascontiguousarray(indices, np.int32)
+        self.cuts = {}
 
     @functools.cached_property
     def rows(self):
@@ -273,6 +275,22 @@ class Pattern(Operation):
     @functools.cached_property
     def coordinates(self):
         return self.places(self.rows), self.places(self.indices)
+
+    def pieces(self, platform):
+        """The pattern in which long rows are cut into rows of their own, and the matrix that adds these up. None: no row is
+        so long that the kernel, to which a row is one block's or one thread's, would keep the others waiting."""
+        limit = int(max(1 << 10, 8 * self.nnz // self.shape[0]) if platform == "cuda" else max(1 << 16, self.nnz // 16))
+        if limit not in self.cuts:
+            self.cuts[limit] = self.cut(limit, limit // 8) if np.diff(self.indptr).max() > limit else None
+        return self.cuts[limit]
+
+    def cut(self, limit, piece):
+        lengths = np.diff(self.indptr)
+        counts = np.where(lengths > limit, -(-lengths // piece), 1)
+        ptr = np.append(0, np.cumsum(counts))
+        before = np.arange(ptr[-1]) - np.repeat(ptr[:-1], counts)  # pieces of the same row
+        pieces = Pattern((ptr[-1], self.shape[1]), np.append(np.repeat(self.indptr[:-1], counts) + piece * before, self.nnz), self.indices)
+        return pieces, Constant(Pattern((self.shape[0], ptr[-1]), ptr, np.arange(ptr[-1])), np.ones(ptr[-1]), 1000)
 
     def id_for(self, dtype, devices):
         def make(device, id):
@@ -459,6 +477,16 @@ def define_values_times():
         aval = ctx.avals_in[1]
         if is_empty(pattern, aval):
             return zeros(ctx, x)
+        found = pattern.pieces(ctx.module_context.platforms[0])
+        if found is None:
+            return times(ctx, v, x, pattern)
+        pieces, sums = found
+        between = jax.core.ShapedArray((pieces.shape[0], *aval.shape[1:]), aval.dtype)
+        y, = times(ctx.replace(avals_out=[between]), v, x, pieces)
+        return lower(lambda k, devices: sums.id_for(False, aval.dtype, k, devices), ctx.replace(avals_in=[between]), [y], between, sums)
+
+    def times(ctx, v, x, pattern):
+        aval = ctx.avals_in[1]
         return lower(lambda k, devices: pattern.id_for(aval.dtype, devices), ctx, [v, x], aval, pattern)
 
     ad.defbilinear(p, of_values, of_x)
