@@ -164,7 +164,7 @@ class Pages(unittest.TestCase):
                 path, = (path for folder in ("python", "unit", "cli") for path in (ROOT / "test" / folder).glob(name))
                 for test in tests:
                     count += 1
-                    self.assertRegex(text_of(path), rf"(def test_|static void ){test}\(", f"{name}: {test}")
+                    self.assertRegex(text_of(path), rf"(def test_|static void |TEST(_WITH)?\(){test}\b", f"{name}: {test}")
         self.assertGreater(count, 30)
 
     def test_every_table_that_is_committed_is_shown(self):

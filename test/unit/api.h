@@ -5,16 +5,13 @@
 #include "host/context.h"
 #include "spmv_bench.h"
 
+#include "suite.h"
 #include <math.h>
 #include <omp.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "spmv_kernel.h" /* only for spmv_kernel_find and to ask whether cuda is built in */
 

@@ -3,13 +3,10 @@
 #define SPMV_TEST_GENERATED_H
 
 #include "generate/generate.h"
+#include "suite.h"
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 static spmv_ctx *ctx;
 

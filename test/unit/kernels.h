@@ -296,7 +296,8 @@ static inline void take_backend(int argc, char **argv) {
     if (argc > 1) only_backend = name;
     if (colon) only_kernel = colon + 1;
     for (const spmv_backend *const *b = spmv_backends; *b; b++)
-        if (!only_backend || strcmp(only_backend, (*b)->name) == 0) return;
+        if (!only_backend || strcmp(only_backend, (*b)->name) == 0)
+            return wait_without_spinning(argc, argv);
     fprintf(stderr, "%s: no backend '%s'\n", argv[0], only_backend);
     exit(64);
 }

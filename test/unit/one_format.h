@@ -13,7 +13,7 @@ static inline bool is_asked(const char *format) {
 static inline void take_format(int argc, char **argv) {
     if (argc > 1) only_format = argv[1];
     for (int f = 0; f < spmv_format_count(); f++)
-        if (is_asked(spmv_format_at(f, 0)->name)) return;
+        if (is_asked(spmv_format_at(f, 0)->name)) return wait_without_spinning(argc, argv);
     fprintf(stderr, "%s: no format '%s'\n", argv[0], only_format);
     exit(64);
 }

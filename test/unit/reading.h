@@ -5,21 +5,18 @@
 
 #include "io/io.h"
 #include <fcntl.h>
+#include "suite.h"
 #include <float.h>
 #include <inttypes.h>
 #include <locale.h>
 #include <math.h>
 #include <pthread.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <cmocka.h>
-
 #define LENGTH(array) (sizeof(array) / sizeof *(array))
 #define REAL "%%MatrixMarket matrix coordinate real general\n"
 #define INTEGER "%%MatrixMarket matrix coordinate integer general\n"

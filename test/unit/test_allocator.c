@@ -106,8 +106,7 @@ static void of_kernel(const spmv_backend *backend, int k, const subject *s) {
                  purse.foreign);
 }
 
-static void every_kernel_uses_the_callers_memory(void **state) {
-    (void)state;
+TEST(every_kernel_uses_the_callers_memory) {
     for (const spmv_backend *const *b = spmv_backends; *b; b++) {
         if (!(*b)->host && !source_alloc) continue;
         spmv_ctx *ctx = context_with_purse((*b)->name, 2);
@@ -270,7 +269,7 @@ static bool is_refused(way *make, const char *kernel, int which) {
     return purse.asked >= which;
 }
 
-static void any_block_may_be_refused(void **state) {
+TEST(any_block_may_be_refused) {
     static const char *const kernels[] = {"omp:csr_rows",         "omp:csr_tiles",
                                           "omp:csr_tiles_copied", "omp:ell_tiles",
                                           "omp:sell16_lanes",     "omp:auto"};
@@ -285,12 +284,4 @@ static void any_block_may_be_refused(void **state) {
     assert_true(refused > 200);
 }
 
-int main(int argc, char **argv) {
-    take_backend(argc, argv);
-    wait_without_spinning(argv);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_kernel_uses_the_callers_memory),
-        cmocka_unit_test(any_block_may_be_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(take_backend, NULL, NULL)

@@ -171,22 +171,12 @@ static void try_matrix(spmv_symmetry symmetry, int threads) {
     entries_free(&e);
 }
 
-static void alpha_reaches_rows_without_entries(void **state) {
-    (void)state;
+TEST(alpha_reaches_rows_without_entries) {
     for (int threads = 1; threads <= 3; threads += 2) try_matrix(SPMV_GENERAL, threads);
 }
 
-static void alpha_reaches_rows_of_symmetric_matrices(void **state) {
-    (void)state;
+TEST(alpha_reaches_rows_of_symmetric_matrices) {
     try_matrix(SPMV_SYMMETRIC, 3);
 }
 
-int main(int argc, char **argv) {
-    take_backend(argc, argv);
-    wait_without_spinning(argv);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(alpha_reaches_rows_without_entries),
-        cmocka_unit_test(alpha_reaches_rows_of_symmetric_matrices),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(take_backend, NULL, NULL)

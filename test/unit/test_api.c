@@ -33,8 +33,7 @@ static int solve(const spmv_plan *plan, int64_t n, const double *b, double *x) {
     return step;
 }
 
-static void a_solver_converges(void **state) {
-    (void)state;
+TEST(a_solver_converges) {
     enum { N = 30 * 20 };
     spmv_mat *A = NULL;
     spmv_plan *plan = NULL;
@@ -50,8 +49,7 @@ static void a_solver_converges(void **state) {
 }
 
 /* The memory of the plan, which may be a device's; f32; settings; timing. */
-static void a_plan_has_its_own_memory(void **state) {
-    (void)state;
+TEST(a_plan_has_its_own_memory) {
     enum { N = 100 };
     spmv_mat *A = NULL;
     spmv_plan *plan = NULL;
@@ -99,8 +97,7 @@ static void a_plan_has_its_own_memory(void **state) {
     spmv_mat_free(A);
 }
 
-static void nothing_may_be_freed(void **state) {
-    (void)state;
+TEST(nothing_may_be_freed) {
     spmv_plan_free(NULL);
     spmv_mat_free(NULL);
     spmv_ctx_free(NULL);
@@ -109,8 +106,7 @@ static void nothing_may_be_freed(void **state) {
 
 /* ---- contexts ------------------------------------------------------------------------------- */
 
-static void contexts_check_their_options(void **state) {
-    (void)state;
+TEST(contexts_check_their_options) {
     static const spmv_ctx_opts wrong[] = {
         {.size = sizeof *wrong, .backend = "opencl"}, {.size = sizeof *wrong, .backend = "om"},
         {.size = sizeof *wrong, .backend = ""},       {.size = sizeof *wrong, .threads = -1},
@@ -129,8 +125,7 @@ static void contexts_check_their_options(void **state) {
     assert_int_equal(spmv_ctx_threads(ctx), 2);
 }
 
-static void every_status_has_a_text_and_an_exit_code(void **state) {
-    (void)state;
+TEST(every_status_has_a_text_and_an_exit_code) {
     assert_int_equal(spmv_exit_code(SPMV_OK), 0);
     for (int status = SPMV_E_ARG; status >= SPMV_E_DEVICE; status--) {
         assert_true(strlen(spmv_strerror((spmv_status)status)) > 3);
@@ -142,8 +137,7 @@ static void every_status_has_a_text_and_an_exit_code(void **state) {
 
 /* ---- plans ---------------------------------------------------------------------------------- */
 
-static void plans_check_their_options(void **state) {
-    (void)state;
+TEST(plans_check_their_options) {
     static const spmv_setting unknown = {"blocks", 1}, too_small = {"grid_cols", 0},
                               simd = {"simd", 2};
     static const struct {
@@ -180,8 +174,7 @@ static void plans_check_their_options(void **state) {
     spmv_mat_free(A);
 }
 
-static void plans_may_run_at_once(void **state) {
-    (void)state;
+TEST(plans_may_run_at_once) {
     enum { N = 2000, PLANS = 4, TIMES = 20 };
     spmv_mat *A = NULL;
     spmv_plan *plan[PLANS] = {NULL};
@@ -210,8 +203,7 @@ static void plans_may_run_at_once(void **state) {
 }
 
 /* The OpenMP schedule belongs to the caller: no product changes it, whatever the plan's own is. */
-static void the_schedule_stays_the_callers(void **state) {
-    (void)state;
+TEST(the_schedule_stays_the_callers) {
     spmv_mat *mat = NULL;
     double x[100], y[100];
     for (int j = 0; j < 100; j++) x[j] = 1;
@@ -235,8 +227,7 @@ static void the_schedule_stays_the_callers(void **state) {
     spmv_mat_free(mat);
 }
 
-static void options_without_a_size_are_refused(void **state) {
-    (void)state;
+TEST(options_without_a_size_are_refused) {
     spmv_ctx *other = NULL;
     spmv_mat *mat = NULL;
     spmv_plan *plan = NULL;
@@ -249,17 +240,4 @@ static void options_without_a_size_are_refused(void **state) {
     spmv_mat_free(mat);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_solver_converges),
-        cmocka_unit_test(a_plan_has_its_own_memory),
-        cmocka_unit_test(nothing_may_be_freed),
-        cmocka_unit_test(contexts_check_their_options),
-        cmocka_unit_test(every_status_has_a_text_and_an_exit_code),
-        cmocka_unit_test(plans_check_their_options),
-        cmocka_unit_test(plans_may_run_at_once),
-        cmocka_unit_test(the_schedule_stays_the_callers),
-        cmocka_unit_test(options_without_a_size_are_refused),
-    };
-    return cmocka_run_group_tests(tests, open_context, close_context);
-}
+TEST_MAIN(begin_as_it_is, open_context, close_context)

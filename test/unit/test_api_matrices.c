@@ -18,8 +18,7 @@ static spmv_csr_view small_view(void) {
                            .values = values};
 }
 
-static void rows_may_be_unsorted(void **state) {
-    (void)state;
+TEST(rows_may_be_unsorted) {
     static const int32_t unsorted[] = {3, 1, 2, 3, 0};
     static const double theirs[] = {2, 5, -1, 3, 7};
     spmv_csr_view view = small_view(), rows = SPMV_OPTS(spmv_csr_view);
@@ -40,8 +39,7 @@ static void rows_may_be_unsorted(void **state) {
     spmv_mat_free(B);
 }
 
-static void wrong_rows_are_refused(void **state) {
-    (void)state;
+TEST(wrong_rows_are_refused) {
     static const struct {
         int64_t row_ptr[4];
         int32_t col_idx[5];
@@ -64,8 +62,7 @@ static void wrong_rows_are_refused(void **state) {
     }
 }
 
-static void wrong_sizes_are_refused(void **state) {
-    (void)state;
+TEST(wrong_sizes_are_refused) {
     static const int64_t wrong[][3] = {
         {-1, 4, 0}, {3, -1, 0}, {3, 4, -1}, {1LL << 31, 4, 0}, {3, 1LL << 31, 0}};
     const int32_t index[] = {0};
@@ -94,8 +91,7 @@ static void wrong_sizes_are_refused(void **state) {
     }
 }
 
-static void wrong_entries_are_refused(void **state) {
-    (void)state;
+TEST(wrong_entries_are_refused) {
     static const int32_t wrong[][2] = {{3, 0},  {-1, 0},        {0, 4},
                                        {0, -1}, {INT32_MAX, 0}, {0, INT32_MIN}};
     for (int k = 0; k < COUNT(wrong); k++)
@@ -138,8 +134,7 @@ static void wrong_entries_are_refused(void **state) {
     assert_failed(status, SPMV_E_ARG, A, "spmv_coo_view.field 7 is unknown");
 }
 
-static void arrays_are_copied_or_borrowed(void **state) {
-    (void)state;
+TEST(arrays_are_copied_or_borrowed) {
     int32_t row[] = {2, 0, 1}, col[] = {1, 2, 0};
     double value[] = {1.5, 2.5, 3.5};
     const spmv_coo_view view = {.size = sizeof(spmv_coo_view),
@@ -165,8 +160,7 @@ static void arrays_are_copied_or_borrowed(void **state) {
     assert_true(row[0] == 2 && value[2] == 3.5); /* a borrowed array is the caller's still */
 }
 
-static void no_values_means_ones(void **state) {
-    (void)state;
+TEST(no_values_means_ones) {
     const int32_t row[] = {0, 1, 1}, col[] = {1, 0, 1};
     const spmv_coo_view view = {
         .size = sizeof(spmv_coo_view), .rows = 2, .cols = 2, .nnz = 3, .row = row, .col = col};
@@ -181,8 +175,7 @@ static void no_values_means_ones(void **state) {
     spmv_mat_free(A);
 }
 
-static void a_matrix_is_saved_and_loaded(void **state) {
-    (void)state;
+TEST(a_matrix_is_saved_and_loaded) {
     char path[] = "/tmp/spmv_test_api_XXXXXX";
     int file = mkstemp(path);
     assert_true(file >= 0);
@@ -208,8 +201,7 @@ static void a_matrix_is_saved_and_loaded(void **state) {
     spmv_mat_free(B);
 }
 
-static void generators_are_listed(void **state) {
-    (void)state;
+TEST(generators_are_listed) {
     int count = 0;
     const spmv_generator *generator = spmv_generator_list(&count);
     assert_true(count > 0);
@@ -234,8 +226,7 @@ static int find(const char *pattern, spmv_status expected) {
     return count;
 }
 
-static void names_and_aliases_are_found(void **state) {
-    (void)state;
+TEST(names_and_aliases_are_found) {
     static const struct {
         const char *pattern, *name;
     } one[] = {{"csr_rows", "csr_rows"},  {"csr1", "csr_rows"}, {"omp:csr_rows", "csr_rows"},
@@ -254,8 +245,7 @@ static int count_here(const spmv_backend *backend) { /* without peers whose libr
     return count;
 }
 
-static void globs_are_found(void **state) {
-    (void)state;
+TEST(globs_are_found) {
     int every = find("omp:everything", SPMV_OK);
     assert_int_equal(every, count_here(&spmv_omp));
     assert_int_equal(find("*", SPMV_OK), every);
@@ -276,8 +266,7 @@ static bool is_found(const char *name, int count) {
     return k < count;
 }
 
-static void formats_name_all_their_kernels_but_peers(void **state) {
-    (void)state;
+TEST(formats_name_all_their_kernels_but_peers) {
     int n = find("csr", SPMV_OK);
     assert_true(is_found("csr_balanced", n) && is_found("csr_rows", n));
     assert_true(is_found("csr_tiles_copied", n)); /* of csr_columns, a variant */
@@ -301,8 +290,7 @@ static void formats_name_all_their_kernels_but_peers(void **state) {
 }
 
 /* Whatever "auto" may be offered is in "all", but other libraries' kernels; and the papers'. */
-static void groups_hold_what_they_say(void **state) {
-    (void)state;
+TEST(groups_hold_what_they_say) {
     int n = find("omp:all", SPMV_OK);
     for (const char *const *name = spmv_omp.proposed; *name; name++)
         assert_true(is_found(*name, n));
@@ -319,8 +307,7 @@ static void groups_hold_what_they_say(void **state) {
 }
 
 /* More matches than there is room for are counted, not written. */
-static void found_kernels_stay_in_bounds(void **state) {
-    (void)state;
+TEST(found_kernels_stay_in_bounds) {
     const spmv_kernel_id untouched = {&spmv_cuda, -7};
     spmv_kernel_id id[2] = {untouched, untouched};
     int count = 0;
@@ -329,8 +316,7 @@ static void found_kernels_stay_in_bounds(void **state) {
     assert_memory_equal(&id[1], &untouched, sizeof untouched);
 }
 
-static void peers_are_found_or_say_how_to_get_them(void **state) {
-    (void)state;
+TEST(peers_are_found_or_say_how_to_get_them) {
     int peers = 0, all = find("everything", SPMV_OK);
     for (const spmv_backend *const *b = spmv_backends; *b; b++)
         for (int k = 0; (*b)->kernels && k < (*b)->nkernels; k++) {
@@ -362,8 +348,7 @@ static bool multiplies_here(const spmv_backend *backend, const spmv_kernel *kern
 
 /* Name and version, such as "oneMKL 2026.2"; ours are part of no other library. None where the
  * library is not on this machine. */
-static void peers_say_what_library_multiplies(void **state) {
-    (void)state;
+TEST(peers_say_what_library_multiplies) {
     const spmv_choice none = {{0}};
     for (const spmv_backend *const *b = spmv_backends; *b; b++)
         for (int k = 0; (*b)->kernels && k < (*b)->nkernels; k++) {
@@ -379,8 +364,7 @@ static void peers_say_what_library_multiplies(void **state) {
         }
 }
 
-static void prefixes_are_not_found(void **state) {
-    (void)state;
+TEST(prefixes_are_not_found) {
     static const char *const wrong[] = {
         "cs", "csr_",      "csr_row",   "csr_rows2", "csr_rowsx",   "el",   "c",
         "",   "csr_rows ", " csr_rows", "omp:cs",    "omp:csr_row", "omp:", "csr11"};
@@ -396,8 +380,7 @@ static void prefixes_are_not_found(void **state) {
     }
 }
 
-static void the_nearest_name_is_suggested(void **state) {
-    (void)state;
+TEST(the_nearest_name_is_suggested) {
     static const char *const words[][2] = {
         {"csr_row", "'csr_rows'?"},      {"csr_rwos", "'csr_rows'?"},
         {"csr_seriel", "'csr_serial'?"}, {"omp:ell_tile", "'ell_tiles'?"},
@@ -419,8 +402,7 @@ static void the_nearest_name_is_suggested(void **state) {
     find(longest, SPMV_E_ARG);
 }
 
-static void what_is_not_built_in_says_what_to_do(void **state) {
-    (void)state;
+TEST(what_is_not_built_in_says_what_to_do) {
     static const char *const names[] = {"cuda:csr_warp", "csr_warp", "cuda:*", "cuda:csr1",
                                         "cuda:all"};
     spmv_mat *A = NULL;
@@ -441,26 +423,4 @@ static void what_is_not_built_in_says_what_to_do(void **state) {
     assert_int_equal(spmv_backend_available("cuda"), 0);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rows_may_be_unsorted),
-        cmocka_unit_test(wrong_rows_are_refused),
-        cmocka_unit_test(wrong_sizes_are_refused),
-        cmocka_unit_test(wrong_entries_are_refused),
-        cmocka_unit_test(arrays_are_copied_or_borrowed),
-        cmocka_unit_test(no_values_means_ones),
-        cmocka_unit_test(a_matrix_is_saved_and_loaded),
-        cmocka_unit_test(generators_are_listed),
-        cmocka_unit_test(names_and_aliases_are_found),
-        cmocka_unit_test(globs_are_found),
-        cmocka_unit_test(formats_name_all_their_kernels_but_peers),
-        cmocka_unit_test(groups_hold_what_they_say),
-        cmocka_unit_test(found_kernels_stay_in_bounds),
-        cmocka_unit_test(peers_are_found_or_say_how_to_get_them),
-        cmocka_unit_test(peers_say_what_library_multiplies),
-        cmocka_unit_test(prefixes_are_not_found),
-        cmocka_unit_test(the_nearest_name_is_suggested),
-        cmocka_unit_test(what_is_not_built_in_says_what_to_do),
-    };
-    return cmocka_run_group_tests(tests, open_context, close_context);
-}
+TEST_MAIN(begin_as_it_is, open_context, close_context)

@@ -134,8 +134,7 @@ static void try_kernel(const spmv_backend *backend, int k, const spmv_kernel *ke
     }
 }
 
-static void every_kernel_takes_a_call(void **state) {
-    (void)state;
+TEST(every_kernel_takes_a_call) {
     static const char *const names[] = {"empty rows", "giant row", "no entries", "one row",
                                         "symmetric",  "long tail", "7 x 0",      "0 x 7"};
     int64_t products = 0;
@@ -218,8 +217,7 @@ static void try_every_gap(const spmv_backend *backend, int k, const spmv_kernel 
     }
 }
 
-static void each_leading_dimension_counts(void **state) {
-    (void)state;
+TEST(each_leading_dimension_counts) {
     subject s = fixture_subject("long tail", 3);
     visit_kernels(try_every_gap, &s);
     assert_true(tally.products > 0);
@@ -269,8 +267,7 @@ static void assert_refused(const scene *s, const spmv_call *call, spmv_status ex
     assert_true(isnan(s->z[0]));
 }
 
-static void wrong_calls_are_refused(void **state) {
-    (void)state;
+TEST(wrong_calls_are_refused) {
     scene s = scene_of();
     spmv_call call = call_of(&s);
     assert_int_equal(spmv_apply(NULL, &call, NULL), SPMV_E_ARG);
@@ -309,8 +306,7 @@ static void wrong_calls_are_refused(void **state) {
 }
 
 /* They would be read as other numbers. */
-static void scalars_of_the_other_precision_are_refused(void **state) {
-    (void)state;
+TEST(scalars_of_the_other_precision_are_refused) {
     scene s = scene_of();
     const float two = 2;
     spmv_plan *wide = s.plan, *narrow = NULL;
@@ -333,8 +329,7 @@ static void scalars_of_the_other_precision_are_refused(void **state) {
 }
 
 /* On a GPU these would be read when z may be written already. */
-static void scalars_on_the_device_lie_apart_from_z(void **state) {
-    (void)state;
+TEST(scalars_on_the_device_lie_apart_from_z) {
     scene s = scene_of();
     spmv_plan *host = s.plan;
     spmv_plan_opts opts = {.size = sizeof opts, .scalars = SPMV_DEVICE};
@@ -353,8 +348,7 @@ static void scalars_on_the_device_lie_apart_from_z(void **state) {
 }
 
 /* Under SAN=undefined: nothing is copied from or to nowhere. */
-static void no_rows_need_no_vectors(void **state) {
-    (void)state;
+TEST(no_rows_need_no_vectors) {
     spmv_ctx *ctx = context_of(2);
     const int64_t row_ptr[] = {0};
     const spmv_csr_view none = {.size = sizeof(spmv_csr_view), .cols = 1, .row_ptr = row_ptr};
@@ -370,8 +364,7 @@ static void no_rows_need_no_vectors(void **state) {
     spmv_ctx_free(ctx);
 }
 
-static void calls_of_a_newer_header_are_taken_if_they_ask_for_nothing_new(void **state) {
-    (void)state;
+TEST(calls_of_a_newer_header_are_taken_if_they_ask_for_nothing_new) {
     scene s = scene_of();
     struct {
         spmv_call known;
@@ -387,8 +380,7 @@ static void calls_of_a_newer_header_are_taken_if_they_ask_for_nothing_new(void *
 }
 
 /* y is also x: z <- A x + x / 2. */
-static void y_may_be_x(void **state) {
-    (void)state;
+TEST(y_may_be_x) {
     scene s = scene_of();
     spmv_call call = call_of(&s);
     call.y = s.x;
@@ -400,8 +392,7 @@ static void y_may_be_x(void **state) {
     scene_free(&s);
 }
 
-static void wrong_asynchronous_products_are_refused(void **state) {
-    (void)state;
+TEST(wrong_asynchronous_products_are_refused) {
     scene s = scene_of();
     assert_int_equal(spmv_exec_async(NULL, 1, s.x, 0, s.z, NULL), SPMV_E_ARG);
     assert_int_equal(spmv_exec_async(s.plan, 1, NULL, 0, s.z, NULL), SPMV_E_ARG);
@@ -419,8 +410,7 @@ static void wrong_asynchronous_products_are_refused(void **state) {
     scene_free(&s);
 }
 
-static void scalars_are_on_the_host_or_on_the_device(void **state) {
-    (void)state;
+TEST(scalars_are_on_the_host_or_on_the_device) {
     scene s = scene_of();
     spmv_plan *plan = s.plan;
     spmv_plan_opts opts = {.size = sizeof opts, .scalars = (spmv_place)2};
@@ -520,8 +510,7 @@ static void try_y(spmv_mat *mat, const y_case *c) {
 }
 
 /* Kernels of a host add to what lies in z, so that y is copied there; others get y as it is. */
-static void a_host_has_y_in_z(void **state) {
-    (void)state;
+TEST(a_host_has_y_in_z) {
     scene s = scene_of();
     for (int n = 0; n < 8; n++)
         for (int64_t k = 2; k <= 3; k++) {
@@ -534,21 +523,4 @@ static void a_host_has_y_in_z(void **state) {
     scene_free(&s);
 }
 
-int main(int argc, char **argv) {
-    take_backend(argc, argv);
-    wait_without_spinning(argv);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_kernel_takes_a_call),
-        cmocka_unit_test(each_leading_dimension_counts),
-        cmocka_unit_test(wrong_calls_are_refused),
-        cmocka_unit_test(scalars_of_the_other_precision_are_refused),
-        cmocka_unit_test(scalars_on_the_device_lie_apart_from_z),
-        cmocka_unit_test(no_rows_need_no_vectors),
-        cmocka_unit_test(calls_of_a_newer_header_are_taken_if_they_ask_for_nothing_new),
-        cmocka_unit_test(y_may_be_x),
-        cmocka_unit_test(wrong_asynchronous_products_are_refused),
-        cmocka_unit_test(scalars_are_on_the_host_or_on_the_device),
-        cmocka_unit_test(a_host_has_y_in_z),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(take_backend, NULL, NULL)

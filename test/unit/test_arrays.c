@@ -71,8 +71,7 @@ static void assert_multiplies(const spmv_plan *plan, const subject *s) {
 
 /* ---- host memory ---------------------------------------------------------------------------- */
 
-static void borrowed_rows_are_used_as_they_are(void **state) {
-    (void)state;
+TEST(borrowed_rows_are_used_as_they_are) {
     subject s = fixture_subject("long tail", 2);
     rows r = rows_of(s.mat);
     spmv_arrays arrays = arrays_of(&r, SPMV_BORROW);
@@ -104,8 +103,7 @@ static void borrowed_rows_are_used_as_they_are(void **state) {
 }
 
 /* The statistics count what making a matrix takes, also where its rows are taken as they are. */
-static void making_is_timed(void **state) {
-    (void)state;
+TEST(making_is_timed) {
     subject s = fixture_subject("long tail", 2);
     rows r = rows_of(s.mat);
     spmv_arrays arrays = arrays_of(&r, SPMV_BORROW);
@@ -126,8 +124,7 @@ static void making_is_timed(void **state) {
 }
 
 /* Other values in another array, then in the same one. */
-static void borrowed_values_are_borrowed_again(void **state) {
-    (void)state;
+TEST(borrowed_values_are_borrowed_again) {
     subject s = fixture_subject("every length", 2);
     rows r = rows_of(s.mat);
     spmv_arrays arrays = arrays_of(&r, SPMV_BORROW);
@@ -167,8 +164,7 @@ static size_t host_bytes(spmv_ctx *ctx, const spmv_arrays *arrays, const char *k
     return facts.host_bytes;
 }
 
-static void facts_say_what_is_kept(void **state) {
-    (void)state;
+TEST(facts_say_what_is_kept) {
     subject s = fixture_subject("dense row", 2);
     rows r = rows_of(s.mat);
     const size_t narrow = (size_t)(r.rows + 1) * 4, wide = 2 * narrow, nnz = (size_t)r.nnz;
@@ -181,8 +177,7 @@ static void facts_say_what_is_kept(void **state) {
     fixture_subject_free(&s);
 }
 
-static void a_place_must_be_one(void **state) {
-    (void)state;
+TEST(a_place_must_be_one) {
     subject s = fixture_subject("dense", 1);
     rows r = rows_of(s.mat);
     spmv_arrays arrays = arrays_of(&r, SPMV_COPY);
@@ -233,8 +228,7 @@ static spmv_ctx *gpu_context(void) {
 }
 
 /* 3 x 4:  . 5 . 2 / . . . . / 7 . -1 3, in several ways. */
-static void arrays_may_lie_on_the_device(void **state) {
-    (void)state;
+TEST(arrays_may_lie_on_the_device) {
     static const int64_t rows_64[] = {1, 3, 3, 6}, columns_64[] = {0, 1, 2, 3, 5};
     static const int32_t rows_32[] = {0, 2, 2, 5}, unsorted[] = {4, 2, 4, 1, 3};
     static const int32_t sorted[] = {1, 3, 0, 2, 3}, of_columns[] = {2, 0, 2, 0, 2};
@@ -283,8 +277,7 @@ static spmv_arrays small_arrays(unsigned flags) {
 }
 
 /* Kernels would read it, and the GPU would not work any more. */
-static void host_memory_is_not_the_devices(void **state) {
-    (void)state;
+TEST(host_memory_is_not_the_devices) {
     static const char *const names[] = {"spmv_arrays.ptr", "spmv_arrays.idx", "spmv_arrays.values"};
     spmv_ctx *ctx = gpu_context();
     const spmv_arrays here = small_arrays(SPMV_BORROW);
@@ -312,8 +305,7 @@ static void host_memory_is_not_the_devices(void **state) {
 
 /* Views stay also where the device alone had the values: the array shows them when it is asked for
  * again. */
-static void views_stay(void **state) {
-    (void)state;
+TEST(views_stay) {
     spmv_ctx *ctx = gpu_context();
     const spmv_arrays here = small_arrays(SPMV_COPY);
     spmv_mat *first = create(ctx, &here);
@@ -345,8 +337,7 @@ static void views_stay(void **state) {
 }
 
 /* More than any machine has, which is seen before the entries are: there are none. */
-static void copies_of_borrowed_arrays_must_fit(void **state) {
-    (void)state;
+TEST(copies_of_borrowed_arrays_must_fit) {
     const int64_t nnz = (int64_t)1 << 44, ptr[] = {0, nnz};
     spmv_ctx *ctx = context_of(1);
     int32_t column = 0;
@@ -362,19 +353,4 @@ static void copies_of_borrowed_arrays_must_fit(void **state) {
     spmv_ctx_free(ctx);
 }
 
-int main(int argc, char **argv) {
-    take_backend(argc, argv);
-    wait_without_spinning(argv);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(borrowed_rows_are_used_as_they_are),
-        cmocka_unit_test(making_is_timed),
-        cmocka_unit_test(borrowed_values_are_borrowed_again),
-        cmocka_unit_test(copies_of_borrowed_arrays_must_fit),
-        cmocka_unit_test(facts_say_what_is_kept),
-        cmocka_unit_test(a_place_must_be_one),
-        cmocka_unit_test(arrays_may_lie_on_the_device),
-        cmocka_unit_test(host_memory_is_not_the_devices),
-        cmocka_unit_test(views_stay),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(take_backend, NULL, NULL)

@@ -35,8 +35,7 @@ static spmv_proposal *propose_slow(spmv_proposals *all, double predicted_speedup
 
 static const int64_t many = 1000000000; /* whatever else the machine does, time enough */
 
-static void the_baseline_kernel_beats_a_slow_proposal(void **state) {
-    (void)state;
+TEST(the_baseline_kernel_beats_a_slow_proposal) {
     spmv_mat *mat = load("gen:poisson2d:40");
     spmv_proposals all = {.n = 0};
     spmv_plan_facts f = SPMV_OPTS(spmv_plan_facts);
@@ -52,8 +51,7 @@ static void the_baseline_kernel_beats_a_slow_proposal(void **state) {
     spmv_mat_free(mat);
 }
 
-static void a_fast_proposal_beats_the_baseline_kernel(void **state) {
-    (void)state;
+TEST(a_fast_proposal_beats_the_baseline_kernel) {
     spmv_mat *mat = load("gen:poisson2d:40");
     spmv_proposals all = {.n = 0};
     propose_slow(&all, 0);
@@ -70,8 +68,7 @@ static void a_fast_proposal_beats_the_baseline_kernel(void **state) {
 
 /* With few products, or an unknown number, the prediction decides; what could not be faster even if
  * the model is wrong is never timed. */
-static void expected_products_decide_whether_kernels_are_timed(void **state) {
-    (void)state;
+TEST(expected_products_decide_whether_kernels_are_timed) {
     static const int64_t calls[] = {1, 20, 0, 250, 300};
     spmv_mat *mat = load("gen:poisson2d:400");
     for (int k = 0; k < COUNT(calls); k++) {
@@ -94,8 +91,7 @@ static void expected_products_decide_whether_kernels_are_timed(void **state) {
 }
 
 /* The set-up for an unknown number of products takes ten of them at most, sampling included. */
-static void an_unknown_number_pays_for_a_short_set_up(void **state) {
-    (void)state;
+TEST(an_unknown_number_pays_for_a_short_set_up) {
     spmv_mat *mat = load("gen:poisson2d:1000");
     for (int k = 0; k < 2; k++) {
         spmv_proposals all = {.n = 0};
@@ -111,8 +107,7 @@ static void an_unknown_number_pays_for_a_short_set_up(void **state) {
 
 /* A set-up must cost less than all products could save, compared with the best so far: 1,200 of
  * 1,000 products never does, 5 do even if a burst makes the best ten times as fast. */
-static void what_could_not_pay_is_not_tried(void **state) {
-    (void)state;
+TEST(what_could_not_pay_is_not_tried) {
     static const struct {
         double setup;
         int timed;
@@ -134,8 +129,7 @@ static void what_could_not_pay_is_not_tried(void **state) {
 
 /* A model that counts seconds may be wrong about the baseline kernel: its product is timed, and the
  * set-up takes the seconds that it takes. */
-static void a_set_up_is_paid_in_seconds(void **state) {
-    (void)state;
+TEST(a_set_up_is_paid_in_seconds) {
     spmv_mat *mat = load("gen:poisson2d:1500");
     for (int k = 0; k < 2; k++) {
         const double fast_s = 1e-9, slow_s = 1e9;
@@ -154,8 +148,7 @@ static void a_set_up_is_paid_in_seconds(void **state) {
 
 /* Sampling the matrix and the baseline kernel's own preparation and product are paid from it,
  * too. */
-static void a_budget_is_not_overdrawn(void **state) {
-    (void)state;
+TEST(a_budget_is_not_overdrawn) {
     spmv_mat *mat = load("gen:poisson2d:1500");
     for (int64_t calls = 300; calls <= 1000; calls += 700) { /* 45 products, 150 */
         spmv_proposals all = {.n = 0};
@@ -185,8 +178,7 @@ static void assert_timed_late(spmv_proposals *all, int timed) {
 
 /* What was spent before, as on waking threads, keeps no first candidate from being tried that takes
  * little of the budget, nor one without a set-up. */
-static void a_late_start_leaves_cheap_candidates(void **state) {
-    (void)state;
+TEST(a_late_start_leaves_cheap_candidates) {
     spmv_proposals all = {.n = 0};
     spmv_propose_kernel(&all, "csr_rows", 0, 0, "baseline");
     spmv_propose_kernel(&all, "csr_blocks", 1, 100, "first");
@@ -196,8 +188,7 @@ static void a_late_start_leaves_cheap_candidates(void **state) {
 }
 
 /* The clock decides between the two that are predicted to be the best, whatever was spent. */
-static void the_two_best_are_both_tried(void **state) {
-    (void)state;
+TEST(the_two_best_are_both_tried) {
     spmv_proposals all = {.n = 0};
     spmv_propose_kernel(&all, "csr_rows", 0, 0, "baseline");
     spmv_propose_kernel(&all, "csr_blocks", 20, 100, "first");
@@ -207,8 +198,7 @@ static void the_two_best_are_both_tried(void **state) {
 }
 
 /* A product of many empty rows takes long, however few nonzeros there are. */
-static void empty_rows_take_time(void **state) {
-    (void)state;
+TEST(empty_rows_take_time) {
     entries e = {.rows = 1000000, .cols = 3};
     for (int k = 0; k < 3; k++) add_entry(&e, k * (e.rows / 3), k, 1);
     spmv_mat *mat = matrix_of(ctx, &e);
@@ -225,8 +215,7 @@ static void empty_rows_take_time(void **state) {
 
 /* A CPU tries nothing without a sample, which may take 0.4 of the budget, 150 products: quick ones
  * are paid for by products of 2.5 us and longer, half a nanosecond for each nonzero and row. */
-static void long_products_pay_for_a_sample(void **state) {
-    (void)state;
+TEST(long_products_pay_for_a_sample) {
     for (int pays = 0; pays < 2; pays++) {
         spmv_mat *mat = load(pays ? "gen:diagonal:3500" : "gen:diagonal:2000");
         spmv_plan_opts opts = {
@@ -241,8 +230,7 @@ static void long_products_pay_for_a_sample(void **state) {
     }
 }
 
-static void what_cannot_be_had_is_passed_over(void **state) {
-    (void)state;
+TEST(what_cannot_be_had_is_passed_over) {
     entries e = entries_of(fixture_named("giant row"));
     spmv_mat *mat = matrix_of(ctx, &e);
     spmv_proposals all = {.n = 0};
@@ -262,8 +250,7 @@ static void what_cannot_be_had_is_passed_over(void **state) {
 
 /* When the baseline kernel does not fit, what fits is better than nothing; when nothing fits, its
  * error stands. */
-static void without_the_baseline_kernel_another_serves(void **state) {
-    (void)state;
+TEST(without_the_baseline_kernel_another_serves) {
     entries e = entries_of(fixture_named("giant row"));
     spmv_mat *mat = matrix_of(ctx, &e);
     spmv_proposals all = {.n = 0};
@@ -287,8 +274,7 @@ static void without_the_baseline_kernel_another_serves(void **state) {
 }
 
 /* No padding is multiplied: x may hold infinity. */
-static void padding_is_passed_over(void **state) {
-    (void)state;
+TEST(padding_is_passed_over) {
     entries e = entries_of(fixture_named("every length"));
     spmv_mat *mat = matrix_of(ctx, &e);
     spmv_proposals all = {.n = 0};
@@ -303,8 +289,7 @@ static void padding_is_passed_over(void **state) {
 }
 
 /* A backend like omp whose csr_rows does not repeat its bits. */
-static void what_does_not_repeat_is_asked_for(void **state) {
-    (void)state;
+TEST(what_does_not_repeat_is_asked_for) {
     spmv_kernel unsteady = *spmv_omp.kernels[0][0];
     const spmv_kernel *kernels[64][SPMV_NVARIANTS];
     spmv_backend other = spmv_omp;
@@ -340,8 +325,7 @@ static int count_stores(const spmv_mat *mat) {
 }
 
 /* What lost is freed; what was there before, or is in use, is not. */
-static void losers_leave_no_store(void **state) {
-    (void)state;
+TEST(losers_leave_no_store) {
     spmv_mat *mat = load("gen:poisson2d:60");
     double x[3600] = {1}, y[3600];
     spmv_proposals all = {.n = 0};
@@ -362,8 +346,7 @@ static void losers_leave_no_store(void **state) {
 
 /* ---- the name ------------------------------------------------------------------------------- */
 
-static void the_name_is_found_by_itself_only(void **state) {
-    (void)state;
+TEST(the_name_is_found_by_itself_only) {
     spmv_kernel_id id[64];
     int n = 0;
     assert_int_equal(spmv_kernel_find(ctx, "auto", id, 64, &n), SPMV_OK);
@@ -378,8 +361,7 @@ static void the_name_is_found_by_itself_only(void **state) {
 }
 
 /* Trials of all of them would take more memory than there is. */
-static void more_vectors_than_fit_are_a_hint_too(void **state) {
-    (void)state;
+TEST(more_vectors_than_fit_are_a_hint_too) {
     spmv_mat *mat = load("gen:poisson2d:30");
     spmv_plan_opts opts = {.size = sizeof opts, .vectors = INT64_MAX, .expected_calls = many};
     spmv_plan *plan = NULL;
@@ -388,8 +370,7 @@ static void more_vectors_than_fit_are_a_hint_too(void **state) {
     spmv_mat_free(mat);
 }
 
-static void wrong_options_are_refused(void **state) {
-    (void)state;
+TEST(wrong_options_are_refused) {
     static const spmv_setting setting = {"grid_rows", 2};
     static const struct {
         spmv_plan_opts opts;
@@ -413,8 +394,7 @@ static void wrong_options_are_refused(void **state) {
 }
 
 /* "auto" need not be named, and chooses the same when it is. */
-static void a_plan_without_options_is_chosen(void **state) {
-    (void)state;
+TEST(a_plan_without_options_is_chosen) {
     spmv_mat *mat = load("gen:poisson2d:40");
     const spmv_plan_opts by_name = {.size = sizeof by_name, .kernel = "auto"};
     const spmv_plan_opts *const ways[] = {NULL, &(spmv_plan_opts){.size = sizeof by_name},
@@ -434,30 +414,4 @@ static void a_plan_without_options_is_chosen(void **state) {
     spmv_mat_free(mat);
 }
 
-int main(int argc, char **argv) {
-    (void)argc;
-    wait_without_spinning(argv);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_plan_without_options_is_chosen),
-        cmocka_unit_test(the_baseline_kernel_beats_a_slow_proposal),
-        cmocka_unit_test(a_fast_proposal_beats_the_baseline_kernel),
-        cmocka_unit_test(expected_products_decide_whether_kernels_are_timed),
-        cmocka_unit_test(an_unknown_number_pays_for_a_short_set_up),
-        cmocka_unit_test(what_could_not_pay_is_not_tried),
-        cmocka_unit_test(a_set_up_is_paid_in_seconds),
-        cmocka_unit_test(a_budget_is_not_overdrawn),
-        cmocka_unit_test(a_late_start_leaves_cheap_candidates),
-        cmocka_unit_test(the_two_best_are_both_tried),
-        cmocka_unit_test(empty_rows_take_time),
-        cmocka_unit_test(long_products_pay_for_a_sample),
-        cmocka_unit_test(what_cannot_be_had_is_passed_over),
-        cmocka_unit_test(without_the_baseline_kernel_another_serves),
-        cmocka_unit_test(padding_is_passed_over),
-        cmocka_unit_test(what_does_not_repeat_is_asked_for),
-        cmocka_unit_test(losers_leave_no_store),
-        cmocka_unit_test(the_name_is_found_by_itself_only),
-        cmocka_unit_test(more_vectors_than_fit_are_a_hint_too),
-        cmocka_unit_test(wrong_options_are_refused),
-    };
-    return cmocka_run_group_tests(tests, open_context, close_context);
-}
+TEST_MAIN(wait_without_spinning, open_context, close_context)

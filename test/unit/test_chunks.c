@@ -118,7 +118,7 @@ static void try_shape(const shape *s) {
     entries_free(&e);
 }
 
-static void a_row_is_longer_than_shares(void **state) {
+TEST(a_row_is_longer_than_shares) {
     static shape s = {.name = "a long row among short ones", .cols = 90001};
     (void)state;
     append(&s, 300, 20);
@@ -129,14 +129,14 @@ static void a_row_is_longer_than_shares(void **state) {
     try_shape(&s);
 }
 
-static void a_row_is_all(void **state) {
+TEST(a_row_is_all) {
     static shape s = {.name = "one row", .cols = 120011};
     (void)state;
     append(&s, 1, 120000);
     try_shape(&s);
 }
 
-static void chunks_are_cut_at_empty_rows(void **state) {
+TEST(chunks_are_cut_at_empty_rows) {
     static shape s = {.name = "empty rows", .cols = 5003};
     (void)state;
     append(&s, 7000, 0);
@@ -147,7 +147,7 @@ static void chunks_are_cut_at_empty_rows(void **state) {
 }
 
 /* Each chunk needs few columns beside its own, which are turned for it alone. */
-static void windows_of_a_band(void **state) {
+TEST(windows_of_a_band) {
     static shape s = {.name = "a band", .cols = 20111};
     (void)state;
     append(&s, 9000, 8);
@@ -156,7 +156,7 @@ static void windows_of_a_band(void **state) {
     try_shape(&s);
 }
 
-static void lengths_by_chance(void **state) {
+TEST(lengths_by_chance) {
     static shape s = {.name = "by chance", .cols = 12007};
     unsigned seed = 1;
     (void)state;
@@ -172,15 +172,4 @@ static void lengths_by_chance(void **state) {
     try_shape(&s);
 }
 
-int main(int argc, char **argv) {
-    (void)argc;
-    wait_without_spinning(argv);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_row_is_longer_than_shares),
-        cmocka_unit_test(a_row_is_all),
-        cmocka_unit_test(chunks_are_cut_at_empty_rows),
-        cmocka_unit_test(windows_of_a_band),
-        cmocka_unit_test(lengths_by_chance),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(wait_without_spinning, NULL, NULL)

@@ -62,8 +62,7 @@ typedef struct layout {
     double values[8];
 } layout;
 
-static void strips_by_hand(void **state) {
-    (void)state;
+TEST(strips_by_hand) {
     static const layout layouts[] = {
         {1,
          false,
@@ -108,8 +107,7 @@ static void strips_by_hand(void **state) {
 }
 
 /* Sections 3 and 4 of the paper: its matrix M in strips of two, sorted. */
-static void the_papers_example(void **state) {
-    (void)state;
+TEST(the_papers_example) {
     static const int64_t ptr[] = {0, 2, 4, 6, 9, 10};
     static const int32_t col[] = {0, 3, 1, 4, 2, 4, 2, 3, 4, 4};
     static const double value[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10};
@@ -137,8 +135,7 @@ static void the_papers_example(void **state) {
 }
 
 /* Strips whose columns lie far apart are sorted in another way: the same order comes of it. */
-static void strips_of_far_columns(void **state) {
-    (void)state;
+TEST(strips_of_far_columns) {
     enum { APART = 1000 };
     int32_t col[8];
     spmv_csr_view A = by_hand;
@@ -162,8 +159,7 @@ static void strips_of_far_columns(void **state) {
 
 /* The last column that fits is stored; a matrix with one more column is refused in every variant.
  */
-static void columns_of_28_bits(void **state) {
-    (void)state;
+TEST(columns_of_28_bits) {
     static const int64_t ptr[] = {0, 0, 1};
     static const int32_t col[] = {(1 << 28) - 1};
     static const double value[] = {3};
@@ -197,8 +193,7 @@ static spmv_choice cut_at(int64_t boundary) {
     return c;
 }
 
-static void split_by_hand(void **state) {
-    (void)state;
+TEST(split_by_hand) {
     static const int32_t ell_col[] = {1, 4, 0, 0, 0, 4, 1, 1, 0, 5}; /* padding: the last column */
     static const double ell_values[] = {10, 11, 0, 0, 20, 21, 30, 0, 40, 41};
     static const int32_t start[] = {0, 0, 0, 1, 1}, end[] = {0, 0, 1, 1, 1};
@@ -221,8 +216,7 @@ static void split_by_hand(void **state) {
 }
 
 /* An empty row leaves nothing for ELL; beyond the longest row there is nothing to put there. */
-static void boundaries_at_the_ends(void **state) {
-    (void)state;
+TEST(boundaries_at_the_ends) {
     spmv_store *all_csr = store_of("hybrid", &by_hand, cut_at(0));
     assert_int_equal(((const hybrid *)all_csr)->boundary, 0);
     assert_int_equal(((const hybrid *)all_csr)->rest_nnz, 8);
@@ -236,8 +230,7 @@ static void boundaries_at_the_ends(void **state) {
 }
 
 /* The boundary chosen is the largest of those that no other beats: the shortest row. */
-static void chosen_boundary_takes_fewest_bytes(void **state) {
-    (void)state;
+TEST(chosen_boundary_takes_fewest_bytes) {
     enum { ROWS = 40, LONGEST = 30 };
     for (uint64_t seed = 1; seed <= 50; seed++) {
         uint64_t random = seed;
@@ -268,8 +261,7 @@ static void chosen_boundary_takes_fewest_bytes(void **state) {
 }
 
 /* What auto chose, and a boundary beyond the longest row, are told as they are. */
-static void plans_tell_the_boundary(void **state) {
-    (void)state;
+TEST(plans_tell_the_boundary) {
     static const int64_t wanted[] = {-1, 0, 1, 3, 2000000}, is[] = {2, 0, 1, 3, 5};
     entries e = {.rows = 3, .cols = 9};
     add_row(&e, 0, 2), add_row(&e, 1, 5), add_row(&e, 2, 3);
@@ -289,8 +281,7 @@ static void plans_tell_the_boundary(void **state) {
 
 /* Matrix 1 of the paper: 655 entries of each row in ELL, 9 678 327 in CSR, the longest row 1074:
  * 356.76 MB of 2^20 bytes, as the paper has it. Only the row lengths matter. */
-static void the_papers_sizes(void **state) {
-    (void)state;
+TEST(the_papers_sizes) {
     enum { ROWS = 32768, BOUNDARY = 655, REST = 9678327, LONGEST = 1074, LONGEST_ROW = 5314 };
     int64_t *ptr = malloc((ROWS + 1) * sizeof *ptr);
     assert_non_null(ptr);
@@ -322,8 +313,7 @@ static void the_papers_sizes(void **state) {
     free(ptr);
 }
 
-static void huge_forecasts_do_not_wrap(void **state) {
-    (void)state;
+TEST(huge_forecasts_do_not_wrap) {
     static const int64_t ptr[] = {0, INT32_MAX, INT32_MAX, INT32_MAX};
     spmv_csr_view A = {.size = sizeof(spmv_csr_view),
                        .rows = 3,
@@ -345,20 +335,4 @@ static int free_context(void **state) {
     return 0;
 }
 
-int main(int argc, char **argv) {
-    (void)argc;
-    wait_without_spinning(argv);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(strips_by_hand),
-        cmocka_unit_test(the_papers_example),
-        cmocka_unit_test(strips_of_far_columns),
-        cmocka_unit_test(columns_of_28_bits),
-        cmocka_unit_test(split_by_hand),
-        cmocka_unit_test(boundaries_at_the_ends),
-        cmocka_unit_test(chosen_boundary_takes_fewest_bytes),
-        cmocka_unit_test(plans_tell_the_boundary),
-        cmocka_unit_test(the_papers_sizes),
-        cmocka_unit_test(huge_forecasts_do_not_wrap),
-    };
-    return cmocka_run_group_tests(tests, make_context, free_context);
-}
+TEST_MAIN(wait_without_spinning, make_context, free_context)

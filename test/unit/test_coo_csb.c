@@ -33,8 +33,7 @@ static entries five_rows(void) {
     return e;
 }
 
-static void coo_is_sorted(void **state) {
-    (void)state;
+TEST(coo_is_sorted) {
     static const idx row[] = {0, 0, 0, 2, 3, 3, 3, 3, 4, 4}, col[] = {1, 4, 8, 5, 0, 2, 3, 7, 4, 6};
     entries e = five_rows();
     spmv_store *store = NULL;
@@ -51,8 +50,7 @@ static void coo_is_sorted(void **state) {
     entries_free(&e);
 }
 
-static void hyb_splits_rows(void **state) {
-    (void)state;
+TEST(hyb_splits_rows) {
     static const idx slot[2][5] = {{1, -1, 5, 0, 4}, {4, -1, -1, 2, 6}};
     static const idx tail_row[] = {0, 3, 3}, tail_col[] = {8, 3, 7};
     entries e = five_rows();
@@ -92,8 +90,7 @@ static entries two_long_rows(int64_t usual, int64_t longer) {
 
 /* The boundary that -1 stands for is as good as any other, also where lengths have several digits.
  */
-static void hyb_boundary_is_best(void **state) {
-    (void)state;
+TEST(hyb_boundary_is_best) {
     static const int64_t lengths[][2] = {{1, 2},       {3, 10},      {7, 3000},
                                          {2047, 2050}, {2048, 2049}, {4500, 5000}};
     for (int n = 0; n < COUNT(lengths) + 20; n++) {
@@ -126,8 +123,7 @@ static void hyb_boundary_is_best(void **state) {
 }
 
 /* 20 x 40 in tiles of 16: 2 x 3 blocks, of which (0, 1) and (1, 0) are empty. */
-static void csb_blocks_are_in_order(void **state) {
-    (void)state;
+TEST(csb_blocks_are_in_order) {
     static const int at[][2] = {{0, 15},  {3, 0},   {3, 2},  {15, 15}, /* block (0, 0) */
                                 {0, 32},  {0, 39},  {3, 33},           /* (0, 2) */
                                 {16, 16}, {19, 31},                    /* (1, 1) */
@@ -156,8 +152,7 @@ static void csb_blocks_are_in_order(void **state) {
     entries_free(&e);
 }
 
-static void csb_tile_follows_the_dimension(void **state) {
-    (void)state;
+TEST(csb_tile_follows_the_dimension) {
     static const int64_t tiles[][3] = {
         {1, 1, 16},         {256, 3, 16},       {257, 3, 32},        {3, 1025, 64},
         {1000000, 9, 1024}, {9, 1048577, 2048}, {1 << 30, 1, 32768}, {INT32_MAX, 1, 32768}};
@@ -166,8 +161,7 @@ static void csb_tile_follows_the_dimension(void **state) {
     assert_int_equal(csb_tile(1000000, 1000000, 64), 64);
 }
 
-static void too_many_csb_blocks_are_refused(void **state) {
-    (void)state;
+TEST(too_many_csb_blocks_are_refused) {
     entries e = {.rows = 100, .cols = 100};
     for (int i = 0; i < 3; i++) add_entry(&e, i, i, 1);
     spmv_mat *mat = matrix_of(ctx, &e);
@@ -283,8 +277,7 @@ static void assert_all_right(const product *q) {
 }
 
 /* One row of 200,000 among rows of one entry or none, then one that ends with a block's part. */
-static void giant_rows_are_right(void **state) {
-    (void)state;
+TEST(giant_rows_are_right) {
     static const int threads[] = {1, 2, 5, 64};
     entries e = {.rows = 4096 + 17, .cols = 200000};
     for (int64_t i = 0; i < e.rows; i++)
@@ -300,8 +293,7 @@ static void giant_rows_are_right(void **state) {
 }
 
 /* Every place of a long row in front of, behind and across the ends of parts of 224 items. */
-static void cuts_are_right_anywhere(void **state) {
-    (void)state;
+TEST(cuts_are_right_anywhere) {
     for (int64_t before = 200; before < 250; before += 3)
         for (int64_t length = 1; length < 700; length += length < 20 ? 9 : 67) {
             entries e = {.rows = before + 40, .cols = 700};
@@ -315,8 +307,7 @@ static void cuts_are_right_anywhere(void **state) {
 }
 
 /* Shares of nothing. */
-static void more_threads_than_entries(void **state) {
-    (void)state;
+TEST(more_threads_than_entries) {
     spmv_ctx *owner = context_of(40);
     for (int n = 0; n < 4; n++) {
         entries e = {.rows = 1 + 2 * n, .cols = 5};
@@ -329,8 +320,7 @@ static void more_threads_than_entries(void **state) {
     spmv_ctx_free(owner);
 }
 
-static void choices_are_reported(void **state) {
-    (void)state;
+TEST(choices_are_reported) {
     entries e = two_long_rows(3, 10);
     spmv_mat *mat = matrix_of(ctx, &e);
     static const setup expected[] = {{"omp:hyb_rows", "boundary", 3},
@@ -350,20 +340,4 @@ static void choices_are_reported(void **state) {
     entries_free(&e);
 }
 
-int main(int argc, char **argv) {
-    (void)argc;
-    wait_without_spinning(argv);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(coo_is_sorted),
-        cmocka_unit_test(hyb_splits_rows),
-        cmocka_unit_test(hyb_boundary_is_best),
-        cmocka_unit_test(csb_blocks_are_in_order),
-        cmocka_unit_test(csb_tile_follows_the_dimension),
-        cmocka_unit_test(too_many_csb_blocks_are_refused),
-        cmocka_unit_test(giant_rows_are_right),
-        cmocka_unit_test(cuts_are_right_anywhere),
-        cmocka_unit_test(more_threads_than_entries),
-        cmocka_unit_test(choices_are_reported),
-    };
-    return cmocka_run_group_tests(tests, open_context, close_context);
-}
+TEST_MAIN(wait_without_spinning, open_context, close_context)

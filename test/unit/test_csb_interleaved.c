@@ -18,7 +18,7 @@ static csb_interleaved *store_of(spmv_mat *mat, int variant, int64_t tile) {
 
 /* Tiles of 16: rows 0 to 31 and 32 to 39. Of the 19 entries of block (0, 0) eight parts of two
  * stand in turns, and three behind. */
-static void blocks_by_hand(void **state) {
+TEST(blocks_by_hand) {
     enum { ENTRIES = 19, BLOCKS = 4 };
     static const int32_t ptr[] = {0, ENTRIES, ENTRIES, ENTRIES, ENTRIES + 1};
     static const int order[ENTRIES] = {0, 2, 4, 6,  8,  10, 12, 14, 1, 3,
@@ -47,7 +47,7 @@ static void blocks_by_hand(void **state) {
 }
 
 /* 3 million entries: a block of rows has a million at most, or one row. */
-static void rows_are_cut_where_entries_are_many(void **state) {
+TEST(rows_are_cut_where_entries_are_many) {
     static const char *const sources[] = {"gen:random:100000:30", "gen:giantrow:1000000"};
     enum { LEAST_SHARE = 1 << 20 };
     (void)state;
@@ -87,7 +87,7 @@ static double *product_of(spmv_mat *mat, spmv_precision precision, int64_t codes
     return y;
 }
 
-static void codes_do_not_change_y(void **state) {
+TEST(codes_do_not_change_y) {
     enum { ROWS = 3000 };
     static const char *const values[] = {"pattern", "few:8", "few:200", "random"};
     double x[ROWS];
@@ -110,7 +110,7 @@ static void codes_do_not_change_y(void **state) {
 }
 
 /* Nothing but the number is read of 2^31 nonzeros. */
-static void offsets_are_narrow(void **state) {
+TEST(offsets_are_narrow) {
     const int64_t row_ptr[] = {0, (int64_t)1 << 31};
     const spmv_csr_view A = {sizeof(spmv_csr_view), 1, 1, row_ptr[1], row_ptr, NULL, NULL};
     const spmv_choice c = {{0}};
@@ -124,14 +124,4 @@ static void offsets_are_narrow(void **state) {
     }
 }
 
-int main(int argc, char **argv) {
-    (void)argc;
-    wait_without_spinning(argv);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(blocks_by_hand),
-        cmocka_unit_test(rows_are_cut_where_entries_are_many),
-        cmocka_unit_test(codes_do_not_change_y),
-        cmocka_unit_test(offsets_are_narrow),
-    };
-    return cmocka_run_group_tests(tests, open_context, close_context);
-}
+TEST_MAIN(wait_without_spinning, open_context, close_context)

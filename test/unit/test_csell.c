@@ -174,8 +174,7 @@ static csell *store_of(const spmv_mat *mat) {
 }
 
 /* The whole slices, of which each has the codes that its matrix was made for. */
-static void slices_get_their_codes(void **state) {
-    (void)state;
+TEST(slices_get_their_codes) {
     for (int s = 0; s < COUNT(shapes); s++)
         for (int k = 0; k < COUNT(kinds); k++) {
             entries e = entries_like(s, k);
@@ -205,8 +204,7 @@ static const void *array_at(const spmv_store *store, int k) {
     return memory;
 }
 
-static void bytes_do_not_depend_on_threads(void **state) {
-    (void)state;
+TEST(bytes_do_not_depend_on_threads) {
     for (int s = 0; s < COUNT(shapes); s++)
         for (int k = 0; k < COUNT(kinds); k++)
             for (int variant = 0; variant < SPMV_NVARIANTS; variant++) {
@@ -236,8 +234,7 @@ static double too_large(int64_t i, int64_t j) {
     return 1e300;
 }
 
-static void all_overflows_are_counted(void **state) {
-    (void)state;
+TEST(all_overflows_are_counted) {
     entries e = {.rows = ROWS, .cols = 300};
     fill_band(&e, too_large);
     spmv_mat *mat = matrix_of(ctx, &e);
@@ -257,8 +254,7 @@ static void all_overflows_are_counted(void **state) {
 }
 
 /* 48 rows of a diagonal and its right neighbour, both constant: two steps of one value each. */
-static void stencil_by_hand(void **state) {
-    (void)state;
+TEST(stencil_by_hand) {
     entries e = {.rows = 48, .cols = 49};
     for (int64_t i = 0; i < e.rows; i++) add_entry(&e, i, i, 2), add_entry(&e, i, i + 1, -1);
     spmv_mat *mat = matrix_of(ctx, &e);
@@ -281,8 +277,7 @@ static void stencil_by_hand(void **state) {
 }
 
 /* Three rows, the first of two runs of two, the last too long for cut = 4. */
-static void runs_by_hand(void **state) {
-    (void)state;
+TEST(runs_by_hand) {
     static const int32_t bases[] = {100, 900};
     static const uint8_t columns[] = {0, 150, 0};
     static const double values[] = {1, 5, 2, 6, 3, 4};
@@ -312,7 +307,7 @@ static void runs_by_hand(void **state) {
 }
 
 /* Without a cut, rows of more than 64 nonzeros are long, and of more than four times the mean. */
-static void rows_are_cut_by_the_mean(void **state) {
+TEST(rows_are_cut_by_the_mean) {
     static const struct {
         int others, length; /* of 63 rows, and of the last */
         int64_t long_rows;
@@ -333,7 +328,7 @@ static void rows_are_cut_by_the_mean(void **state) {
 }
 
 /* Nothing but the length is read of a row of 2^31 nonzeros. */
-static void a_long_part_has_narrow_offsets(void **state) {
+TEST(a_long_part_has_narrow_offsets) {
     const int64_t row_ptr[] = {0, (int64_t)1 << 31};
     const spmv_csr_view A = {sizeof(spmv_csr_view), 1, 1, row_ptr[1], row_ptr, NULL, NULL};
     spmv_choice c = {{0}};
@@ -399,8 +394,7 @@ static void assert_right(spmv_mat *mat, const char *kernel, spmv_precision preci
     free(y0);
 }
 
-static void codes_do_not_change_y(void **state) {
-    (void)state;
+TEST(codes_do_not_change_y) {
     for (int s = 0; s < COUNT(shapes); s++)
         for (int k = 0; k < COUNT(kinds); k++) {
             entries e = entries_like(s, k);
@@ -416,18 +410,4 @@ static void codes_do_not_change_y(void **state) {
         }
 }
 
-int main(int argc, char **argv) {
-    (void)argc;
-    wait_without_spinning(argv);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(stencil_by_hand),
-        cmocka_unit_test(runs_by_hand),
-        cmocka_unit_test(rows_are_cut_by_the_mean),
-        cmocka_unit_test(slices_get_their_codes),
-        cmocka_unit_test(a_long_part_has_narrow_offsets),
-        cmocka_unit_test(bytes_do_not_depend_on_threads),
-        cmocka_unit_test(codes_do_not_change_y),
-        cmocka_unit_test(all_overflows_are_counted),
-    };
-    return cmocka_run_group_tests(tests, open_context, close_context);
-}
+TEST_MAIN(wait_without_spinning, open_context, close_context)

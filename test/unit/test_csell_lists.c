@@ -29,7 +29,7 @@ static csell_lists *store_of(const spmv_mat *mat) {
 
 /* 80 rows of a diagonal of 2 and its right neighbour of -1: two slices with one list, and half a
  * slice with another, each of two steps and as many of padding. */
-static void stencil_by_hand(void **state) {
+TEST(stencil_by_hand) {
     static const csell_listed slices[] = {
         {0, 0, 2 << 3 | CSELL_VALUE_STEP},
         {0, 0, 2 << 3 | CSELL_VALUE_STEP},
@@ -63,7 +63,7 @@ static void stencil_by_hand(void **state) {
 
 /* A slice of five diagonals, the last of 13 rows, with places in a codebook: a word of four steps
  * per row, then a byte. */
-static void codes_are_padded(void **state) {
+TEST(codes_are_padded) {
     enum { FULL = 32, LAST = 13 };
     (void)state;
     entries e = {.rows = FULL, .cols = FULL + 9};
@@ -90,7 +90,7 @@ static void codes_are_padded(void **state) {
 }
 
 /* Twenty slices of places in a codebook, one of which has one value a step. */
-static void other_codes_have_no_list_beside_an_even_one(void **state) {
+TEST(other_codes_have_no_list_beside_an_even_one) {
     enum { SLICES = 20, ODD = 7 };
     (void)state;
     entries e = {.rows = SLICES * CSELL_ROWS, .cols = SLICES * CSELL_ROWS + 2};
@@ -109,8 +109,7 @@ static void other_codes_have_no_list_beside_an_even_one(void **state) {
     entries_free(&e);
 }
 
-static void long_rows_are_refused(void **state) {
-    (void)state;
+TEST(long_rows_are_refused) {
     entries e = {.rows = 40, .cols = 100};
     for (int64_t i = 0; i < e.rows; i++) add_row(&e, i, i == 7 ? 90 : 3);
     spmv_mat *mat = matrix_of(ctx, &e);
@@ -175,7 +174,7 @@ static void assert_devices_agree(const spmv_mat *mat, int64_t codes, const char 
 }
 
 /* Lists are numbered as slices come; those behind the last that fits are not kept. */
-static void lists_end_at_the_limit(void **state) {
+TEST(lists_end_at_the_limit) {
     enum { SLICES = 1500, WIDTH = 60 };
     (void)state;
     spmv_mat *mat = band_with_holes(SLICES, WIDTH);
@@ -199,7 +198,7 @@ static void lists_end_at_the_limit(void **state) {
     spmv_mat_free(mat);
 }
 
-static void warps_find_lists_in_any_order(void **state) {
+TEST(warps_find_lists_in_any_order) {
     static const char *const specs[][2] = {
         {"gen:poisson2d:130x70", NULL}, {"gen:poisson2d:90", "few:8"},
         {"gen:poisson3d:17", "random"}, {"gen:box27:9", "few:300"},
@@ -223,8 +222,7 @@ static void warps_find_lists_in_any_order(void **state) {
 
 /* Codes were allowed, but save nothing: others may be written, on a device as well. The second
  * slice has no values. */
-static void values_as_they_are_take_others(void **state) {
-    (void)state;
+TEST(values_as_they_are_take_others) {
     entries e = {.rows = 300, .cols = 302};
     for (int64_t i = 0; i < e.rows; i++)
         for (int64_t j = 0; j < (i / CSELL_ROWS == 1 ? 0 : 3); j++)
@@ -251,17 +249,4 @@ static void values_as_they_are_take_others(void **state) {
     entries_free(&e);
 }
 
-int main(int argc, char **argv) {
-    (void)argc;
-    wait_without_spinning(argv);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(stencil_by_hand),
-        cmocka_unit_test(codes_are_padded),
-        cmocka_unit_test(other_codes_have_no_list_beside_an_even_one),
-        cmocka_unit_test(long_rows_are_refused),
-        cmocka_unit_test(warps_find_lists_in_any_order),
-        cmocka_unit_test(lists_end_at_the_limit),
-        cmocka_unit_test(values_as_they_are_take_others),
-    };
-    return cmocka_run_group_tests(tests, open_context, close_context);
-}
+TEST_MAIN(wait_without_spinning, open_context, close_context)

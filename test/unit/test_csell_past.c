@@ -65,8 +65,7 @@ static void assert_same_past(size_t cache, spmv_precision precision) {
 }
 
 /* Portable code writes through the caches all the same. */
-static void y_is_written_past_the_caches(void **state) {
-    (void)state;
+TEST(y_is_written_past_the_caches) {
     const long cache = sysconf(_SC_LEVEL3_CACHE_SIZE);
     if (cache <= 0) {
         print_message("nothing is written past the caches: the system names no third level\n");
@@ -76,11 +75,4 @@ static void y_is_written_past_the_caches(void **state) {
     assert_same_past((size_t)cache, SPMV_F32);
 }
 
-int main(int argc, char **argv) {
-    (void)argc;
-    wait_without_spinning(argv);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(y_is_written_past_the_caches),
-    };
-    return cmocka_run_group_tests(tests, open_context, close_context);
-}
+TEST_MAIN(wait_without_spinning, open_context, close_context)

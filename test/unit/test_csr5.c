@@ -4,7 +4,7 @@
 #include "kernels.h"
 #include "formats/papers/csr5/csr5.h"
 
-static void shapes_are_the_paper_s(void **state) {
+TEST(shapes_are_the_paper_s) {
     static const struct {
         int64_t lanes, rows, nnz;
         int vector_bytes, is_lanes, is_height, is_words;
@@ -30,8 +30,7 @@ static void shapes_are_the_paper_s(void **state) {
 }
 
 /* Checks what an automatic store gets. */
-static void tiles_are_as_wide_as_the_best_vectors(void **state) {
-    (void)state;
+TEST(tiles_are_as_wide_as_the_best_vectors) {
     spmv_ctx *ctx = context_of(2);
     entries e = random_matrix(1, 70, 90, 9);
     spmv_mat *mat = matrix_of(ctx, &e);
@@ -83,8 +82,7 @@ static void check_tile(const csr5 *B, const spmv_csr_view *A, int64_t t) {
     }
 }
 
-static void descriptors_say_where_rows_begin(void **state) {
-    (void)state;
+TEST(descriptors_say_where_rows_begin) {
     spmv_ctx *ctx = context_of(2);
     for (uint64_t seed = 1; seed <= 24; seed++) {
         spmv_csr_view A = SPMV_OPTS(spmv_csr_view);
@@ -109,7 +107,7 @@ static void descriptors_say_where_rows_begin(void **state) {
 
 /* Three tiles of 4 lanes x 2 steps: all of one row, of which the last tile does not know it, since
  * no other follows; a row per entry; the same with an empty row. */
-static void what_a_product_reads_by_hand(void **state) {
+TEST(what_a_product_reads_by_hand) {
     enum { TILE = 4 * 2, TILES = 3, ENTRIES = TILES * TILE, DESC = 4 * sizeof(uint32_t) };
     static const int fixed = ENTRIES * (8 + 4) + (TILES + 1) * (int)sizeof(int32_t);
     static const struct {
@@ -144,7 +142,7 @@ static void what_a_product_reads_by_hand(void **state) {
 }
 
 /* Every tile of 8 ends inside rows and has one empty row: 5 segments of 5 rows. */
-static void the_bound_is_nearly_reached(void **state) {
+TEST(the_bound_is_nearly_reached) {
     static const int length[] = {2, 2, 0, 2, 2};
     enum { TILES = 40, PERIOD = COUNT(length) };
     (void)state;
@@ -167,7 +165,7 @@ static void the_bound_is_nearly_reached(void **state) {
 }
 
 /* In tiles and in the tail: 29 entries are three tiles of 8 and five more. */
-static void all_overflows_are_counted(void **state) {
+TEST(all_overflows_are_counted) {
     enum { ENTRIES = 29 };
     (void)state;
     spmv_ctx *ctx = context_of(2);
@@ -242,8 +240,7 @@ static void visit_both_ways(const subject *s) {
     }
 }
 
-static void uneven_rows_are_right(void **state) {
-    (void)state;
+TEST(uneven_rows_are_right) {
     for (int threads = 1; threads <= 7; threads += 3) {
         spmv_ctx *ctx = context_of(threads);
         subject s = random_subject(uneven_matrix(ctx), "uneven");
@@ -253,7 +250,7 @@ static void uneven_rows_are_right(void **state) {
 }
 
 /* An infinite x spoils the rows that have its column, and no neighbour in their tiles. */
-static void infinity_stays_in_its_rows(void **state) {
+TEST(infinity_stays_in_its_rows) {
     enum { COLUMN = COLS - 40 };
     (void)state;
     spmv_ctx *ctx = context_of(3);
@@ -266,18 +263,4 @@ static void infinity_stays_in_its_rows(void **state) {
     fixture_subject_free(&s);
 }
 
-int main(int argc, char **argv) {
-    take_backend(argc, argv);
-    wait_without_spinning(argv);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(shapes_are_the_paper_s),
-        cmocka_unit_test(tiles_are_as_wide_as_the_best_vectors),
-        cmocka_unit_test(descriptors_say_where_rows_begin),
-        cmocka_unit_test(what_a_product_reads_by_hand),
-        cmocka_unit_test(the_bound_is_nearly_reached),
-        cmocka_unit_test(all_overflows_are_counted),
-        cmocka_unit_test(uneven_rows_are_right),
-        cmocka_unit_test(infinity_stays_in_its_rows),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(take_backend, NULL, NULL)

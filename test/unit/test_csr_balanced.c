@@ -91,7 +91,7 @@ static void assert_exact(const rows *r, const char *what) {
     free(w.y);
 }
 
-static void rows_end_where_tiles_do(void **state) {
+TEST(rows_end_where_tiles_do) {
     static rows r;
     (void)state;
     if (!is_usable(ctx, &spmv_cuda)) skip();
@@ -102,7 +102,7 @@ static void rows_end_where_tiles_do(void **state) {
     }
 }
 
-static void long_rows_are_joined(void **state) {
+TEST(long_rows_are_joined) {
     static rows r;
     (void)state;
     if (!is_usable(ctx, &spmv_cuda)) skip();
@@ -115,7 +115,7 @@ static void long_rows_are_joined(void **state) {
 }
 
 /* Up to 128 nonzeros in front of a tile are read by it, too. */
-static void what_is_in_front_is_read(void **state) {
+TEST(what_is_in_front_is_read) {
     static rows r;
     (void)state;
     if (!is_usable(ctx, &spmv_cuda)) skip();
@@ -132,7 +132,7 @@ static void what_is_in_front_is_read(void **state) {
     }
 }
 
-static void empty_rows_are_written(void **state) {
+TEST(empty_rows_are_written) {
     static rows r;
     (void)state;
     if (!is_usable(ctx, &spmv_cuda)) skip();
@@ -155,7 +155,7 @@ static void empty_rows_are_written(void **state) {
 
 /* A tile begins at every TILE_ROWS-th row, or moves to where the tile of its nonzeros begins: in
  * front of a long row, inside of one, among short and among empty rows. */
-static void tiles_begin_at_rows(void **state) {
+TEST(tiles_begin_at_rows) {
     static rows r;
     (void)state;
     if (!is_usable(ctx, &spmv_cuda)) skip();
@@ -175,7 +175,7 @@ static void tiles_begin_at_rows(void **state) {
         }
 }
 
-static void lengths_by_chance(void **state) {
+TEST(lengths_by_chance) {
     static rows r;
     (void)state;
     if (!is_usable(ctx, &spmv_cuda)) skip();
@@ -195,13 +195,4 @@ static void lengths_by_chance(void **state) {
     }
 }
 
-int main(int argc, char **argv) {
-    (void)argc;
-    wait_without_spinning(argv);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rows_end_where_tiles_do),  cmocka_unit_test(long_rows_are_joined),
-        cmocka_unit_test(what_is_in_front_is_read), cmocka_unit_test(empty_rows_are_written),
-        cmocka_unit_test(tiles_begin_at_rows),      cmocka_unit_test(lengths_by_chance),
-    };
-    return cmocka_run_group_tests(tests, open_context, close_context);
-}
+TEST_MAIN(wait_without_spinning, open_context, close_context)

@@ -51,8 +51,7 @@ static int call(const cusparse_library *library, int function) {
     return own();
 }
 
-static void two_of_one_name_stand_side_by_side(void **state) {
-    (void)state;
+TEST(two_of_one_name_stand_side_by_side) {
     make_library("old", 12, 6, 3, "SpMVOp_createPlan");
     make_library("new", 12, 9, 4, NULL);
     cusparse_library old = load("old"), new = load("new");
@@ -70,8 +69,7 @@ static void two_of_one_name_stand_side_by_side(void **state) {
 }
 
 /* One release later its parameters may be others. */
-static void spmvop_of_another_version_is_not_called(void **state) {
-    (void)state;
+TEST(spmvop_of_another_version_is_not_called) {
     make_library("later", 12, 9, 5, NULL);
     cusparse_library later = load("later");
     assert_string_equal(later.absent, "");
@@ -79,23 +77,20 @@ static void spmvop_of_another_version_is_not_called(void **state) {
                                          "whose this program calls");
 }
 
-static void what_lacks_a_function_is_not_available(void **state) {
-    (void)state;
+TEST(what_lacks_a_function_is_not_available) {
     make_library("lacking", 12, 9, 4, "SpMV_preprocess");
     cusparse_library lacking = load("lacking");
     assert_string_equal(lacking.absent, "cuSPARSE 12.9.4 has no cusparseSpMV_preprocess");
 }
 
-static void what_is_of_another_major_version_is_not_available(void **state) {
-    (void)state;
+TEST(what_is_of_another_major_version_is_not_available) {
     make_library("next", 13, 0, 0, NULL);
     cusparse_library next = load("next");
     assert_non_null(strstr(next.absent, "is cuSPARSE 13.0.0; this program was built for 12"));
     assert_null(next.function[CUSPARSE_AT_SpMV]);
 }
 
-static void what_is_no_cusparse_is_not_available(void **state) {
-    (void)state;
+TEST(what_is_no_cusparse_is_not_available) {
     cusparse_library out;
     spmv_cusparse_load("libm.so.6", 12, &out);
     assert_string_equal(out.absent, "libm.so.6 is no cuSPARSE; this program was built for 12");
@@ -106,8 +101,7 @@ static void what_is_no_cusparse_is_not_available(void **state) {
 
 /* The toolkit's is looked for by name, and the name belongs to both: in a process of its own, which
  * finds "old" where the system looks. */
-static void the_system_s_is_found_beside_the_one_that_is_named(void **state) {
-    (void)state;
+TEST(the_system_s_is_found_beside_the_one_that_is_named) {
     char command[3 * PATH_MAX], self[PATH_MAX] = "", line[128] = "";
     make_library("old", 12, 6, 3, NULL);
     make_library("new", 12, 9, 4, NULL);
@@ -136,16 +130,8 @@ static int remove_folder(void **state) {
 }
 
 int main(int argc, char **argv) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(two_of_one_name_stand_side_by_side),
-        cmocka_unit_test(spmvop_of_another_version_is_not_called),
-        cmocka_unit_test(what_lacks_a_function_is_not_available),
-        cmocka_unit_test(what_is_of_another_major_version_is_not_available),
-        cmocka_unit_test(what_is_no_cusparse_is_not_available),
-        cmocka_unit_test(the_system_s_is_found_beside_the_one_that_is_named),
-    };
     (void)argv;
-    if (argc == 1) return cmocka_run_group_tests(tests, make_folder, remove_folder);
+    if (argc == 1) return run_suite(make_folder, remove_folder);
     return printf("%s, %s\n", spmv_cusparse(CUSPARSE_TOOLKIT, 12)->name,
                   spmv_cusparse(CUSPARSE_FETCHED, 12)->name) < 0;
 }

@@ -3,7 +3,7 @@
 #include "app/run/session.h"
 #include <math.h>
 
-static void rates_follow_from_the_median(void **state) {
+TEST(rates_follow_from_the_median) {
     record r;
     (void)state;
     record_clear(&r);
@@ -15,8 +15,7 @@ static void rates_follow_from_the_median(void **state) {
     assert_true(r.perf_B_per_s == 2000);
 }
 
-static void kept_samples_are_spread_over_all(void **state) {
-    (void)state;
+TEST(kept_samples_are_spread_over_all) {
     result out;
     memset(&out, 0, sizeof out);
     record_clear(&out.r);
@@ -36,8 +35,7 @@ static void kept_samples_are_spread_over_all(void **state) {
 }
 
 /* Every statistic has its own field, and none is another's. */
-static void statistics_keep_their_names(void **state) {
-    (void)state;
+TEST(statistics_keep_their_names) {
     result out;
     memset(&out, 0, sizeof out);
     record_clear(&out.r);
@@ -61,11 +59,4 @@ static void statistics_keep_their_names(void **state) {
     free(out.samples);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rates_follow_from_the_median),
-        cmocka_unit_test(kept_samples_are_spread_over_all),
-        cmocka_unit_test(statistics_keep_their_names),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(begin_as_it_is, NULL, NULL)

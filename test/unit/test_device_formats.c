@@ -178,8 +178,7 @@ static spmv_mat *mat_of(const char *spec, const char *values) {
     return mat;
 }
 
-static void devices_build_what_the_host_builds(void **state) {
-    (void)state;
+TEST(devices_build_what_the_host_builds) {
     int all = 0;
     for (const spmv_backend *const *b = spmv_backends; *b; b++) {
         int compared[MOST_FORMATS] = {0};
@@ -214,8 +213,7 @@ static void devices_build_what_the_host_builds(void **state) {
 }
 
 /* Builders free what they have read of rows that are sent for one store. */
-static void and_so_of_rows_that_are_freed_as_they_go(void **state) {
-    (void)state;
+TEST(and_so_of_rows_that_are_freed_as_they_go) {
     static const char *const of[][2] = {{"gen:mesh:90:4", "random"},
                                         {"gen:powerlaw:700:8", "few:8"}};
     for (const spmv_backend *const *b = spmv_backends; *b; b++) {
@@ -282,7 +280,7 @@ static double *product(spmv_mat *mat, const char *kernel, const spmv_setting *se
     return scaled_product(mat, kernel, settings, nsettings, precision, 1, 0);
 }
 
-static void codes_do_not_change_y(void **state) {
+TEST(codes_do_not_change_y) {
     int shared = 0; /* products of several warps per slice */
     (void)state;
     if (!is_usable(ctx, &spmv_cuda)) skip();
@@ -333,7 +331,7 @@ static double *product_by_hubs(spmv_mat *mat, int64_t hubs, spmv_precision preci
     return coded;
 }
 
-static void hubs_and_codes_do_not_change_bits(void **state) {
+TEST(hubs_and_codes_do_not_change_bits) {
     const int64_t hubs[] = {0, 7};
     (void)state;
     if (!is_usable(ctx, &spmv_cuda)) skip();
@@ -367,7 +365,7 @@ static void assert_hubs_right(entries *e, int64_t hubs, const char *name) {
 
 /* More columns of one degree than there is room for hubs, also past the degrees that hubs tells
  * apart (8192): which ones it takes must not depend on the order in which threads find them. */
-static void hubs_do_not_depend_on_the_schedule(void **state) {
+TEST(hubs_do_not_depend_on_the_schedule) {
     enum { ROWS = 9000, COLS = 40 };
     const int64_t hubs[] = {1, 7, COLS - 1, COLS};
     (void)state;
@@ -381,7 +379,7 @@ static void hubs_do_not_depend_on_the_schedule(void **state) {
 }
 
 /* A row that 1,024 parts of 512 entries are not enough for: its parts grow. */
-static void parts_of_a_giant_row_grow(void **state) {
+TEST(parts_of_a_giant_row_grow) {
     const int64_t hubs[] = {0, 2, 1000};
     (void)state;
     if (!is_usable(ctx, &spmv_cuda)) skip();
@@ -453,7 +451,7 @@ static void assert_lists_change_nothing(spmv_mat *mat, const char *name, const c
     spmv_mat_free(mat);
 }
 
-static void runs_are_refused_in_f32(void **state) {
+TEST(runs_are_refused_in_f32) {
     const spmv_setting codes[] = {{"codes", 1}};
     (void)state;
     if (!is_usable(ctx, &spmv_cuda)) skip();
@@ -466,8 +464,7 @@ static void runs_are_refused_in_f32(void **state) {
     spmv_mat_free(mat);
 }
 
-static void lists_do_not_change_y(void **state) {
-    (void)state;
+TEST(lists_do_not_change_y) {
     if (!is_usable(ctx, &spmv_cuda)) skip();
     for (int k = 0; k < COUNT(specs) + (is_emulated() ? 0 : COUNT(listed)); k++) {
         const char *const *spec = k < COUNT(specs) ? specs[k] : listed[k - COUNT(specs)];
@@ -476,7 +473,7 @@ static void lists_do_not_change_y(void **state) {
 }
 
 /* Few rows: a slice a warp; many: some, so that slices beside each other are multiplied at once. */
-static void short_lists_do_not_change_y(void **state) {
+TEST(short_lists_do_not_change_y) {
     const int64_t rows[] = {3001, 600017};
     (void)state;
     if (!is_usable(ctx, &spmv_cuda)) skip();
@@ -491,19 +488,4 @@ static void short_lists_do_not_change_y(void **state) {
             }
 }
 
-int main(int argc, char **argv) {
-    (void)argc;
-    wait_without_spinning(argv);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(devices_build_what_the_host_builds),
-        cmocka_unit_test(and_so_of_rows_that_are_freed_as_they_go),
-        cmocka_unit_test(codes_do_not_change_y),
-        cmocka_unit_test(runs_are_refused_in_f32),
-        cmocka_unit_test(hubs_and_codes_do_not_change_bits),
-        cmocka_unit_test(hubs_do_not_depend_on_the_schedule),
-        cmocka_unit_test(parts_of_a_giant_row_grow),
-        cmocka_unit_test(lists_do_not_change_y),
-        cmocka_unit_test(short_lists_do_not_change_y),
-    };
-    return cmocka_run_group_tests(tests, open_context, close_context);
-}
+TEST_MAIN(wait_without_spinning, open_context, close_context)

@@ -33,8 +33,7 @@ static bool is_right(const spmv_plan *plan, const subject *s) {
     return tally.wrong == 0;
 }
 
-static void every_kernel_uses_the_callers_memory(void **state) {
-    (void)state;
+TEST(every_kernel_uses_the_callers_memory) {
     spmv_ctx *ctx = gpu_context();
     spmv_mat *mat = few_values(ctx, "gen:poisson2d:20");
     for (int k = 0; k < spmv_cuda.nkernels; k++) {
@@ -81,8 +80,7 @@ static spmv_plan *converted_by_host(spmv_mat *mat, const char *kernel, int block
 }
 
 /* Other values of the same few: a plan takes them or says that it does not. */
-static void what_the_host_converted_takes_new_values(void **state) {
-    (void)state;
+TEST(what_the_host_converted_takes_new_values) {
     static const char *const kernels[] = {"cuda:csell_lists", "cuda:csell_warp",
                                           "cuda:xcache_block", "cuda:hubs"};
     spmv_ctx *ctx = gpu_context();
@@ -117,8 +115,7 @@ static spmv_plan *plan_by(spmv_mat *mat, const char *kernel) {
 }
 
 /* A store that both use has its arrays twice: each copied plan follows those on its side. */
-static void copied_plans_of_both_sides_follow(void **state) {
-    (void)state;
+TEST(copied_plans_of_both_sides_follow) {
     spmv_ctx *ctx = gpu_context();
     spmv_mat *mat = few_values(ctx, "gen:poisson2d:20");
     spmv_plan *plan[4] = {plan_by(mat, "omp:csr_rows"), plan_by(mat, "cuda:csr_thread")};
@@ -137,8 +134,7 @@ static void copied_plans_of_both_sides_follow(void **state) {
 }
 
 /* Rows on a device are not in the host's memory: a kernel that looks at them says so. */
-static void forecasts_that_read_rows_say_so(void **state) {
-    (void)state;
+TEST(forecasts_that_read_rows_say_so) {
     spmv_ctx *ctx = context_of(1);
     spmv_mat *mat = few_values(ctx, "gen:poisson2d:20");
     spmv_csr_view A = SPMV_OPTS(spmv_csr_view);
@@ -162,14 +158,4 @@ static void forecasts_that_read_rows_say_so(void **state) {
     spmv_ctx_free(ctx);
 }
 
-int main(int argc, char **argv) {
-    take_backend(argc, argv);
-    wait_without_spinning(argv);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_kernel_uses_the_callers_memory),
-        cmocka_unit_test(what_the_host_converted_takes_new_values),
-        cmocka_unit_test(copied_plans_of_both_sides_follow),
-        cmocka_unit_test(forecasts_that_read_rows_say_so),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(take_backend, NULL, NULL)

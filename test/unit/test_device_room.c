@@ -49,8 +49,7 @@ static void end(spmv_mat *mat, spmv_plan *plan) {
     assert_int_equal(device.blocks, 0);
 }
 
-static void rows_are_sent_for_it_and_given_up(void **state) {
-    (void)state;
+TEST(rows_are_sent_for_it_and_given_up) {
     spmv_plan *plan = NULL;
     spmv_mat *mat = begin(plenty, SPMV_OK);
     assert_int_equal(make(mat, "cuda:sell_fake", true, &plan), SPMV_OK);
@@ -62,8 +61,7 @@ static void rows_are_sent_for_it_and_given_up(void **state) {
     end(mat, plan);
 }
 
-static void rows_that_are_there_are_taken(void **state) {
-    (void)state;
+TEST(rows_that_are_there_are_taken) {
     spmv_plan *rows = NULL, *plan = NULL;
     spmv_mat *mat = begin(plenty, SPMV_OK);
     assert_int_equal(make(mat, "cuda:csr_fake", false, &rows), SPMV_OK);
@@ -83,8 +81,7 @@ static double from_rows_s(spmv_mat *mat, const char *kernel, spmv_plan_facts *f)
 }
 
 /* To ask a plan for its facts again reads nothing of the device, and no file on a host. */
-static void what_was_free_is_known_of_a_plan(void **state) {
-    (void)state;
+TEST(what_was_free_is_known_of_a_plan) {
     spmv_plan_opts opts = SPMV_OPTS(spmv_plan_opts);
     spmv_plan_facts f = SPMV_OPTS(spmv_plan_facts);
     spmv_plan *plan = NULL;
@@ -100,8 +97,7 @@ static void what_was_free_is_known_of_a_plan(void **state) {
 }
 
 /* What is sent is not in it, and what the host converts does not begin on the device. */
-static void from_rows_on_the_device_until_ready(void **state) {
-    (void)state;
+TEST(from_rows_on_the_device_until_ready) {
     spmv_plan_facts f = SPMV_OPTS(spmv_plan_facts);
     spmv_mat *mat = begin(plenty, SPMV_OK);
     assert_true(from_rows_s(mat, "cuda:sell_fake", &f) == f.convert_s + f.prepare_s);
@@ -117,8 +113,7 @@ static void from_rows_on_the_device_until_ready(void **state) {
 }
 
 /* A kernel costs what it costs alone, whatever the process did before. */
-static void sending_is_booked_whoever_sent(void **state) {
-    (void)state;
+TEST(sending_is_booked_whoever_sent) {
     spmv_plan *first = NULL, *plan = NULL;
     spmv_mat *mat = begin(plenty, SPMV_OK);
     assert_int_equal(make(mat, "cuda:sell_fake", false, &plan), SPMV_OK);
@@ -153,8 +148,7 @@ static double total_of(const spmv_plan *plan) {
 
 /* All seconds that the trials took are in the plan's figures once, plus only what its store took
  * before. */
-static void all_of_the_trials_is_booked_once(void **state) {
-    (void)state;
+TEST(all_of_the_trials_is_booked_once) {
     static const char *const candidates[] = {"csr_fast", "sell_fake"};
     for (int k = 0; k < 4; k++) {
         const char *candidate = candidates[k / 2];
@@ -181,8 +175,7 @@ static void all_of_the_trials_is_booked_once(void **state) {
 }
 
 /* What a refusal leaves well goes on without the kernel that was refused. */
-static void a_builder_that_fails_is_passed_over(void **state) {
-    (void)state;
+TEST(a_builder_that_fails_is_passed_over) {
     spmv_plan *plan = NULL;
     spmv_mat *mat = begin(plenty, SPMV_E_DEVICE);
     assert_int_equal(choose(mat, "sell_fake", "csr_fake", SPMV_WARM, &plan), SPMV_OK);
@@ -206,8 +199,7 @@ static void a_builder_that_fails_is_passed_over(void **state) {
 }
 
 /* The refusal holds also where the host has such a store already, and could make one. */
-static void what_is_made_of_narrow_offsets_alone_is_refused(void **state) {
-    (void)state;
+TEST(what_is_made_of_narrow_offsets_alone_is_refused) {
     spmv_plan_opts opts = SPMV_OPTS(spmv_plan_opts);
     spmv_plan *narrow = NULL, *plan = NULL;
     spmv_mat *mat = begin(plenty, SPMV_OK);
@@ -222,8 +214,7 @@ static void what_is_made_of_narrow_offsets_alone_is_refused(void **state) {
 }
 
 /* Steady products have copies, unless a quarter of what is free does not hold two. */
-static void copies_are_made_where_there_is_room(void **state) {
-    (void)state;
+TEST(copies_are_made_where_there_is_room) {
     enum { TIGHT = 4000000, OTHERS = 2, ARRAYS = 3 };
     int most[3];
     for (int k = 0; k < 3; k++) {
@@ -238,8 +229,7 @@ static void copies_are_made_where_there_is_room(void **state) {
     assert_true(most[0] > most[2] + OTHERS * ARRAYS);
 }
 
-static void the_host_helps_out_and_that_is_said(void **state) {
-    (void)state;
+TEST(the_host_helps_out_and_that_is_said) {
     spmv_plan *plan = NULL;
     spmv_mat *mat = begin(plenty, SPMV_E_NOMEM);
     assert_int_equal(make(mat, "cuda:sell_fake", true, &plan), SPMV_E_NOMEM);
@@ -253,8 +243,7 @@ static void the_host_helps_out_and_that_is_said(void **state) {
 
 /* Whatever is wrong with the matrix is so on the host, too; and the device must hold what the host
  * made. */
-static void the_host_helps_out_with_room_only(void **state) {
-    (void)state;
+TEST(the_host_helps_out_with_room_only) {
     spmv_plan *plan = NULL;
     spmv_mat *mat = begin(plenty, SPMV_E_UNSUITABLE);
     assert_int_equal(make(mat, "cuda:sell_fake", false, &plan), SPMV_E_UNSUITABLE);
@@ -269,8 +258,7 @@ static void the_host_helps_out_with_room_only(void **state) {
     end(mat, NULL);
 }
 
-static void no_room_to_convert_is_seen_before(void **state) {
-    (void)state;
+TEST(no_room_to_convert_is_seen_before) {
     spmv_plan *plan = NULL;
     spmv_mat *mat = begin(WORKING, SPMV_OK); /* enough for the store */
     assert_int_equal(make(mat, "cuda:sell_fake", true, &plan), SPMV_E_TOOBIG);
@@ -280,8 +268,7 @@ static void no_room_to_convert_is_seen_before(void **state) {
     end(mat, plan);
 }
 
-static void a_lost_device_is_no_reason_to_convert(void **state) {
-    (void)state;
+TEST(a_lost_device_is_no_reason_to_convert) {
     spmv_plan *plan = NULL;
     spmv_mat *mat = begin(plenty, SPMV_E_DEVICE);
     for (int only_quick = 0; only_quick < 2; only_quick++)
@@ -292,8 +279,7 @@ static void a_lost_device_is_no_reason_to_convert(void **state) {
 
 /* Loading the code of both kernels is in none of what is charged, nor in what was timed, and done
  * once; what the device keeps stays until the matrix is freed. */
-static void what_a_process_does_once_is_apart(void **state) {
-    (void)state;
+TEST(what_a_process_does_once_is_apart) {
     spmv_mat *mat = begin(plenty, SPMV_OK);
     spmv_plan *plan[2];
     spmv_plan_facts f[] = {SPMV_OPTS(spmv_plan_facts), SPMV_OPTS(spmv_plan_facts)};
@@ -322,8 +308,7 @@ static void what_a_process_does_once_is_apart(void **state) {
 
 /* Room is taken before anything else, so that the driver is asked once; and not when rows are
  * there. */
-static void room_for_all_is_taken_before_the_rows(void **state) {
-    (void)state;
+TEST(room_for_all_is_taken_before_the_rows) {
     spmv_mat *mat = begin(plenty, SPMV_OK);
     size_t rows = (size_t)mat->csr.nnz * 12 + (size_t)mat->csr.rows * 4;
     spmv_plan *plan[2];
@@ -339,8 +324,7 @@ static void room_for_all_is_taken_before_the_rows(void **state) {
 
 /* The matrix is one that caches may keep. Memory for it is given back; where there is little, or it
  * is refused, they stay as they are. */
-static void trials_in_warm_caches_fill_them_once(void **state) {
-    (void)state;
+TEST(trials_in_warm_caches_fill_them_once) {
     const struct {
         size_t left;
         bool refuses;
@@ -359,8 +343,7 @@ static void trials_in_warm_caches_fill_them_once(void **state) {
 
 /* A context asks for the device that it is for; one that names kernels of another backend, or looks
  * up names alone, needs none. */
-static void a_context_needs_its_device(void **state) {
-    (void)state;
+TEST(a_context_needs_its_device) {
     spmv_ctx_opts opts = {.size = sizeof opts, .backend = "cuda", .device = 3};
     spmv_ctx *made = NULL;
     assert_int_equal(spmv_backend_available("cuda"), 1);
@@ -382,27 +365,4 @@ static void a_context_needs_its_device(void **state) {
     device.away = false;
 }
 
-int main(int argc, char **argv) {
-    (void)argc;
-    wait_without_spinning(argv);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rows_are_sent_for_it_and_given_up),
-        cmocka_unit_test(rows_that_are_there_are_taken),
-        cmocka_unit_test(from_rows_on_the_device_until_ready),
-        cmocka_unit_test(what_was_free_is_known_of_a_plan),
-        cmocka_unit_test(sending_is_booked_whoever_sent),
-        cmocka_unit_test(all_of_the_trials_is_booked_once),
-        cmocka_unit_test(a_builder_that_fails_is_passed_over),
-        cmocka_unit_test(what_is_made_of_narrow_offsets_alone_is_refused),
-        cmocka_unit_test(copies_are_made_where_there_is_room),
-        cmocka_unit_test(the_host_helps_out_and_that_is_said),
-        cmocka_unit_test(the_host_helps_out_with_room_only),
-        cmocka_unit_test(no_room_to_convert_is_seen_before),
-        cmocka_unit_test(a_lost_device_is_no_reason_to_convert),
-        cmocka_unit_test(what_a_process_does_once_is_apart),
-        cmocka_unit_test(room_for_all_is_taken_before_the_rows),
-        cmocka_unit_test(trials_in_warm_caches_fill_them_once),
-        cmocka_unit_test(a_context_needs_its_device),
-    };
-    return cmocka_run_group_tests(tests, open_context, close_context);
-}
+TEST_MAIN(wait_without_spinning, open_context, close_context)

@@ -73,8 +73,7 @@ static bool all_hold(const scene *s, const double *values) {
     return same;
 }
 
-static void every_plan_keeps_the_old_values_if_memory_runs_out(void **state) {
-    (void)state;
+TEST(every_plan_keeps_the_old_values_if_memory_runs_out) {
     for (int place = SPMV_HOST; place <= SPMV_DEVICE; place++) {
         int refused = 0;
         for (spmv_status status = SPMV_E_NOMEM; status != SPMV_OK; refused++) {
@@ -94,8 +93,7 @@ static void every_plan_keeps_the_old_values_if_memory_runs_out(void **state) {
     }
 }
 
-static void it_is_ordered_once_whatever_the_plans(void **state) {
-    (void)state;
+TEST(it_is_ordered_once_whatever_the_plans) {
     scene s = begin(15);
     assert_int_equal(spmv_mat_set_values(s.mat, s.fresh, SPMV_HOST, NULL), SPMV_OK);
     assert_int_equal(device.ordered[0], 1);
@@ -112,8 +110,7 @@ static void it_is_ordered_once_whatever_the_plans(void **state) {
 }
 
 /* They are refused before anything is multiplied, not when the values change. */
-static void codes_that_the_device_cannot_write_are_refused_at_once(void **state) {
-    (void)state;
+TEST(codes_that_the_device_cannot_write_are_refused_at_once) {
     static const spmv_setting codes = {"codes", 1};
     scene s = begin(0);
     spmv_plan_opts opts = SPMV_OPTS(spmv_plan_opts);
@@ -131,13 +128,4 @@ static void codes_that_the_device_cannot_write_are_refused_at_once(void **state)
     end(&s);
 }
 
-int main(int argc, char **argv) {
-    (void)argc;
-    wait_without_spinning(argv);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_plan_keeps_the_old_values_if_memory_runs_out),
-        cmocka_unit_test(it_is_ordered_once_whatever_the_plans),
-        cmocka_unit_test(codes_that_the_device_cannot_write_are_refused_at_once),
-    };
-    return cmocka_run_group_tests(tests, open_context, close_context);
-}
+TEST_MAIN(wait_without_spinning, open_context, close_context)

@@ -58,7 +58,7 @@ static size_t bytes_read(spmv_mat *mat) {
     return facts.traffic_bytes;
 }
 
-static void sizes_by_hand(void **state) {
+TEST(sizes_by_hand) {
     static const struct {
         int64_t rows, cols, offset[3];
         int n;
@@ -85,7 +85,7 @@ static void sizes_by_hand(void **state) {
 }
 
 /* An explicit zero is an entry, whatever its sign; padding of its diagonal is none. */
-static void zeros_are_entries(void **state) {
+TEST(zeros_are_entries) {
     int32_t row[3], col[3];
     double values[3];
     entries e = {.rows = 6, .cols = 6};
@@ -109,7 +109,7 @@ static void zeros_are_entries(void **state) {
 }
 
 /* x is infinite in every column: rows of nothing but padding are 0, a stored zero makes NaN. */
-static void infinities_meet_entries_alone(void **state) {
+TEST(infinities_meet_entries_alone) {
     enum { N = 700 };
     entries e = {.rows = N, .cols = N};
     double x[N], y[N];
@@ -144,7 +144,7 @@ static spmv_mat *one_per_diagonal(int64_t n) {
     return mat;
 }
 
-static void a_forecast_needs_no_memory(void **state) {
+TEST(a_forecast_needs_no_memory) {
     enum { N = 100000 };
     const spmv_choice none = {{0}};
     (void)state;
@@ -163,8 +163,7 @@ static void a_forecast_needs_no_memory(void **state) {
     spmv_mat_free(mat);
 }
 
-static void giants_are_refused(void **state) {
-    (void)state;
+TEST(giants_are_refused) {
     spmv_mat *mat = one_per_diagonal(1 << 21); /* 35 TB */
     for (int f32 = 0; f32 < 2; f32++) {
         spmv_plan_opts opts = {.size = sizeof opts,
@@ -181,15 +180,4 @@ static void giants_are_refused(void **state) {
     spmv_mat_free(mat);
 }
 
-int main(int argc, char **argv) {
-    (void)argc;
-    wait_without_spinning(argv);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sizes_by_hand),
-        cmocka_unit_test(zeros_are_entries),
-        cmocka_unit_test(infinities_meet_entries_alone),
-        cmocka_unit_test(a_forecast_needs_no_memory),
-        cmocka_unit_test(giants_are_refused),
-    };
-    return cmocka_run_group_tests(tests, open_context, close_context);
-}
+TEST_MAIN(wait_without_spinning, open_context, close_context)

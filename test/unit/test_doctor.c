@@ -84,8 +84,7 @@ static void expect(const doctor_facts *f, const char *name, level how, const cha
                  (int)found.level, found.found, found.what, (int)how, words);
 }
 
-static void a_sound_machine_is_all_well(void **state) {
-    (void)state;
+TEST(a_sound_machine_is_all_well) {
     doctor_facts f = sound();
     for (const check *c = doctor_checks; c->name; c++) {
         finding found = look(&f, c->name);
@@ -103,8 +102,7 @@ static void a_sound_machine_is_all_well(void **state) {
         expect(&f, name, how, words); \
     } while (0)
 
-static void faults_of_threads_are_found(void **state) {
-    (void)state;
+TEST(faults_of_threads_are_found) {
     FAULT(f.threads = 9, "threads", LEVEL_WARNING, "9 on 8 CPUs");
     FAULT(f.threads = 9, "threads", LEVEL_WARNING, "OMP_NUM_THREADS=8");
     FAULT(f.threads = 4, "threads", LEVEL_NOTE, "-t 8");
@@ -117,8 +115,7 @@ static void faults_of_threads_are_found(void **state) {
     FAULT((f.host.smt = 2, f.threads = 4), "smt", LEVEL_OK, "2 hardware threads");
 }
 
-static void faults_of_clocks_and_memory_are_found(void **state) {
-    (void)state;
+TEST(faults_of_clocks_and_memory_are_found) {
     FAULT(strcpy(f.host.governor, "powersave"), "governor", LEVEL_WARNING, "powersave");
     FAULT(f.host.turbo = 1, "turbo", LEVEL_NOTE, "on");
     FAULT((f.host.numa_nodes = 2, f.bound = false), "numa", LEVEL_WARNING, "2 nodes");
@@ -134,8 +131,7 @@ static void faults_of_clocks_and_memory_are_found(void **state) {
           "--max-mem=0.4G");
 }
 
-static void others_are_seen(void **state) {
-    (void)state;
+TEST(others_are_seen) {
     FAULT(f.others = 1.5, "load", LEVEL_WARNING, "1.5 of 8");
     FAULT((f.others = 1.5, f.threads = 4), "load", LEVEL_NOTE, "1.5 of 8");
     FAULT(f.others = 0.05, "load", LEVEL_OK, "idle");
@@ -145,8 +141,7 @@ static void others_are_seen(void **state) {
     FAULT(f.stolen_up = 0.005, "stolen", LEVEL_OK, "0.50%");
 }
 
-static void faults_of_the_build_are_found(void **state) {
-    (void)state;
+TEST(faults_of_the_build_are_found) {
     FAULT(f.build.build_cflags = "-O3 -O0", "build", LEVEL_WARNING, "without optimization");
     FAULT(f.build.build_cflags = "-g -DX-O3", "build", LEVEL_WARNING, "without optimization");
     FAULT(f.build.build_cflags = "-O2 -fsanitize=address", "build", LEVEL_WARNING, "sanitizers");
@@ -163,8 +158,7 @@ static void faults_of_the_build_are_found(void **state) {
     FAULT((f.gpu_probed = f.gpu_open = false), "probe", LEVEL_OK, "known");
 }
 
-static void faults_of_the_gpu_are_found(void **state) {
-    (void)state;
+TEST(faults_of_the_gpu_are_found) {
     FAULT((f.gpu_open = false, strcpy(f.gpu_error, "driver too old")), "cuda", LEVEL_WARNING,
           "driver too old");
     FAULT((f.gpu_open = f.gpu_files = false), "cuda", LEVEL_NOTE, "--backend=omp");
@@ -186,8 +180,7 @@ static void faults_of_the_gpu_are_found(void **state) {
 }
 
 /* Nothing is guessed: what nobody told is unknown, and never well. */
-static void what_is_not_known_is_called_unknown(void **state) {
-    (void)state;
+TEST(what_is_not_known_is_called_unknown) {
     static const char *const unknown[] = {
         "affinity",   "smt",     "governor",   "turbo",   "numa",     "quota",
         "memory",     "load",    "stolen",     "threads", "gpu-load", "gpu-memory",
@@ -207,15 +200,4 @@ static void what_is_not_known_is_called_unknown(void **state) {
     for (int k = 0; k < COUNT(unknown); k++) expect(&f, unknown[k], LEVEL_NOTE, "unknown");
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_sound_machine_is_all_well),
-        cmocka_unit_test(faults_of_threads_are_found),
-        cmocka_unit_test(faults_of_clocks_and_memory_are_found),
-        cmocka_unit_test(others_are_seen),
-        cmocka_unit_test(faults_of_the_build_are_found),
-        cmocka_unit_test(faults_of_the_gpu_are_found),
-        cmocka_unit_test(what_is_not_known_is_called_unknown),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(begin_as_it_is, NULL, NULL)

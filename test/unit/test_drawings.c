@@ -170,7 +170,7 @@ static spmv_mat *load_example(void) {
     return mat;
 }
 
-static void headers_draw_what_is_built(void **state) {
+TEST(headers_draw_what_is_built) {
     spmv_csr_view A = SPMV_OPTS(spmv_csr_view);
     (void)state;
     spmv_mat *mat = load_example();
@@ -179,7 +179,7 @@ static void headers_draw_what_is_built(void **state) {
     spmv_mat_free(mat);
 }
 
-static void the_example_is_shown(void **state) {
+TEST(the_example_is_shown) {
     static letters header, line;
     (void)state;
     read_header("csr", &header);
@@ -195,12 +195,4 @@ static void the_example_is_shown(void **state) {
     }
 }
 
-int main(int argc, char **argv) {
-    (void)argc;
-    wait_without_spinning(argv);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_example_is_shown),
-        cmocka_unit_test(headers_draw_what_is_built),
-    };
-    return cmocka_run_group_tests(tests, open_context, close_context);
-}
+TEST_MAIN(wait_without_spinning, open_context, close_context)

@@ -95,8 +95,7 @@ static void save_both(spmv_mat *mat, const double *v, mode m, const char *matrix
     assert_int_equal(second, SPMV_OK);
 }
 
-static void files_are_written_the_same(void **state) {
-    (void)state;
+TEST(files_are_written_the_same) {
     spmv_ctx *ctx = context_of(TEAM);
     double *v = many_values();
     spmv_mat *mat = matrix_of_values(ctx, v);
@@ -120,8 +119,7 @@ static void write_digits(const char *path, const double *v) {
     fclose(f);
 }
 
-static void files_are_read_the_same(void **state) {
-    (void)state;
+TEST(files_are_read_the_same) {
     double *v = many_values();
     spmv_ctx *ctx = context_of(TEAM);
     write_digits(file_named("digits.mtx"), v);
@@ -151,7 +149,7 @@ static void files_are_read_the_same(void **state) {
     spmv_ctx_free(ctx);
 }
 
-static void generated_matrices_are_the_same(void **state) {
+TEST(generated_matrices_are_the_same) {
     static const char *const names[] = {"gen:poisson2d:400", "gen:rmat:15:8", "gen:random:40000:5"};
     (void)state;
     spmv_ctx *ctx = context_of(TEAM);
@@ -265,8 +263,7 @@ static void call_everything(int threads, const char *wisdom) {
     spmv_ctx_free(ctx);
 }
 
-static void nothing_traps(void **state) {
-    (void)state;
+TEST(nothing_traps) {
     for (int threads = 1; threads <= TEAM; threads += TEAM - 1) {
         set_mode(TRAPS);
         call_everything(threads, file_named("wisdom"));
@@ -276,8 +273,7 @@ static void nothing_traps(void **state) {
 }
 
 /* The caller's own traps are off, but those of its team's threads are on. */
-static void nothing_traps_in_the_team_alone(void **state) {
-    (void)state;
+TEST(nothing_traps_in_the_team_alone) {
     set_mode(TRAPS);
     set_thread(DEFAULT);
     call_everything(TEAM, NULL);
@@ -293,8 +289,7 @@ static int count_rounding_up(void) {
     return up;
 }
 
-static void environments_come_back(void **state) {
-    (void)state;
+TEST(environments_come_back) {
     for (int threads = 1; threads <= TEAM; threads += TEAM - 1) {
         set_mode(UPWARD);
         feraiseexcept(FE_DIVBYZERO);
@@ -310,7 +305,7 @@ static void environments_come_back(void **state) {
 }
 
 /* Each thread of the caller's team may have another environment. */
-static void threads_have_their_own_back(void **state) {
+TEST(threads_have_their_own_back) {
     static const mode some[] = {DEFAULT, UPWARD, DOWNWARD};
     spmv_ctx *ctx = context_of(TEAM);
     entries e = huge_entries(ROWS, 1e300);
@@ -353,7 +348,7 @@ static void *start_a_team_in_a_call(void *arg) {
     return &up;
 }
 
-static void a_team_that_a_call_starts_is_the_callers(void **state) {
+TEST(a_team_that_a_call_starts_is_the_callers) {
     pthread_t caller;
     void *up = NULL;
     (void)state;
@@ -364,8 +359,7 @@ static void a_team_that_a_call_starts_is_the_callers(void **state) {
 
 /* ---- many ranks ----------------------------------------------------------------------------- */
 
-static void many_ranks_prepare_the_same(void **state) {
-    (void)state;
+TEST(many_ranks_prepare_the_same) {
     static double x[12], expected[12], y[12];
     spmv_ranks *world = NULL;
     entries e = huge_entries(12, 1e300);
@@ -407,19 +401,4 @@ static int remove_folder(void **state) {
     return rmdir(folder);
 }
 
-int main(int argc, char **argv) {
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(files_are_written_the_same),
-        cmocka_unit_test(files_are_read_the_same),
-        cmocka_unit_test(generated_matrices_are_the_same),
-        cmocka_unit_test(nothing_traps),
-        cmocka_unit_test(nothing_traps_in_the_team_alone),
-        cmocka_unit_test(environments_come_back),
-        cmocka_unit_test(threads_have_their_own_back),
-        cmocka_unit_test(a_team_that_a_call_starts_is_the_callers),
-        cmocka_unit_test(many_ranks_prepare_the_same),
-    };
-    (void)argc;
-    wait_without_spinning(argv);
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
-}
+TEST_MAIN(wait_without_spinning, make_folder, remove_folder)

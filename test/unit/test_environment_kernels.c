@@ -155,7 +155,7 @@ static subject scaled_subject(spmv_ctx *ctx, const char *shape, const scales *by
     return s;
 }
 
-static void products_of_finite_numbers_raise_nothing(void **state) {
+TEST(products_of_finite_numbers_raise_nothing) {
     int64_t wrong = 0, products = 0;
     (void)state;
     for (int threads = 1; threads <= TEAM; threads += TEAM - 1) {
@@ -197,7 +197,7 @@ static void raises_nothing_of_padding(const setup *c, const subject *s, void *ar
     if (!strstr(c->kernel, "bsr_rows")) raises_nothing(c, s, arg);
 }
 
-static void products_with_infinite_numbers_raise_nothing(void **state) {
+TEST(products_with_infinite_numbers_raise_nothing) {
     spmv_ctx *ctx = poisoned_context(TEAM);
     int64_t wrong = 0;
     (void)state;
@@ -246,7 +246,7 @@ static void is_the_same_flushed(const setup *c, const subject *s, void *arg) {
     spmv_plan_free(plan);
 }
 
-static void products_of_normal_numbers_are_the_same_flushed(void **state) {
+TEST(products_of_normal_numbers_are_the_same_flushed) {
     static const int digits[] = {0, 1, 8, 12};
     int64_t wrong = 0, products = 0;
     (void)state;
@@ -325,7 +325,7 @@ static void is_built_the_same(const setup *c, const subject *s, void *arg) {
     free(expected);
 }
 
-static void what_is_built_is_the_same(void **state) {
+TEST(what_is_built_is_the_same) {
     int64_t wrong = 0;
     (void)state;
     spmv_ctx *ctx = context_of(1); /* so that sums have one order */
@@ -345,14 +345,4 @@ static void what_is_built_is_the_same(void **state) {
     assert_int_equal(wrong, 0);
 }
 
-int main(int argc, char **argv) {
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(products_of_finite_numbers_raise_nothing),
-        cmocka_unit_test(products_with_infinite_numbers_raise_nothing),
-        cmocka_unit_test(products_of_normal_numbers_are_the_same_flushed),
-        cmocka_unit_test(what_is_built_is_the_same),
-    };
-    wait_without_spinning(argv);
-    take_backend(argc, argv);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(take_backend, NULL, NULL)

@@ -23,8 +23,7 @@ static matrix_facts facts_of(const entries *e) {
  *  2  .  .  4      rows of 2, 2, 0, 4: mu = 2, variance = (0 + 0 + 4 + 4) / 4 = 2
  *  .  .  .  .      blocks 2x2: all four hold entries but the upper right holds (1,3) alone
  *  1  1  1  7  */
-static void facts_by_hand(void **state) {
-    (void)state;
+TEST(facts_by_hand) {
     entries e = {.rows = 4, .cols = 4};
     add_entry(&e, 0, 0, 1), add_entry(&e, 0, 1, 2);
     add_entry(&e, 1, 0, 2), add_entry(&e, 1, 3, 4);
@@ -56,8 +55,7 @@ static void facts_by_hand(void **state) {
     entries_free(&e);
 }
 
-static void values_are_counted_by_bits(void **state) {
-    (void)state;
+TEST(values_are_counted_by_bits) {
     enum { N = 20000 };
     entries e = {.rows = 1, .cols = N};
     for (int64_t j = 0; j < N; j++)
@@ -83,8 +81,7 @@ static size_t bytes_mapped(void) {
 }
 
 /* Two million distinct values are counted in 8 bytes per nonzero; a set of all takes 24. */
-static void distinct_values_take_little_memory(void **state) {
-    (void)state;
+TEST(distinct_values_take_little_memory) {
 #if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
     skip(); /* they map terabytes */
 #endif
@@ -110,8 +107,7 @@ static void distinct_values_take_little_memory(void **state) {
     spmv_mat_free(mat);
 }
 
-static void empty_and_rectangular_matrices_have_facts(void **state) {
-    (void)state;
+TEST(empty_and_rectangular_matrices_have_facts) {
     static const int64_t sizes[][2] = {{0, 0}, {0, 5}, {5, 0}, {3, 4}};
     for (int k = 0; k < COUNT(sizes); k++) {
         entries e = {.rows = sizes[k][0], .cols = sizes[k][1]};
@@ -131,14 +127,4 @@ static void empty_and_rectangular_matrices_have_facts(void **state) {
     entries_free(&wide);
 }
 
-int main(int argc, char **argv) {
-    (void)argc;
-    wait_without_spinning(argv);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(facts_by_hand),
-        cmocka_unit_test(values_are_counted_by_bits),
-        cmocka_unit_test(distinct_values_take_little_memory),
-        cmocka_unit_test(empty_and_rectangular_matrices_have_facts),
-    };
-    return cmocka_run_group_tests(tests, open_context, close_context);
-}
+TEST_MAIN(wait_without_spinning, open_context, close_context)

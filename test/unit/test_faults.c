@@ -243,8 +243,7 @@ static int try_fault(const struct fault *f, spmv_mat *mat) {
 }
 
 /* Faults of one matrix follow each other where the matrix is costly to make. */
-static void faults_are_caught(void **state) {
-    (void)state;
+TEST(faults_are_caught) {
     bool done[COUNT(faults)] = {false};
     int missed = 0, tried = 0;
     for (int f = 0; f < COUNT(faults); f++) {
@@ -260,8 +259,7 @@ static void faults_are_caught(void **state) {
 }
 
 /* The kernel before left its right y where the next one, which writes nothing, leaves it. */
-static void a_result_left_behind_is_caught(void **state) {
-    (void)state;
+TEST(a_result_left_behind_is_caught) {
     spmv_mat *mat = matrix_named(PLAIN);
     for (int k = 0; k < COUNT(both_ways); k++) {
         experiment t = experiment_on(mat, NULL, SPMV_F64, both_ways[k][0], both_ways[k][1]);
@@ -332,8 +330,7 @@ static int try_honest(const char *matrix, spmv_mat *mat, const double *x, int ns
     return refused;
 }
 
-static void right_kernels_pass(void **state) {
-    (void)state;
+TEST(right_kernels_pass) {
     static const char *const matrices[] = {
         "0 x 0",      "7 x 0",          "1 x 1", "every length", "long tail",  "symmetric",
         "duplicates", "skew-symmetric", "tiny",  "pattern",      "cancelling", "explicit zeros"};
@@ -347,8 +344,7 @@ static void right_kernels_pass(void **state) {
 }
 
 /* 1e16 + 1 - 1e16: by the order 0, 1 or 2, and each is right. */
-static void cancellation_passes(void **state) {
-    (void)state;
+TEST(cancellation_passes) {
     spmv_mat *mat = matrix_named("cancelling");
     double x[31];
     for (int j = 0; j < 31; j++) x[j] = 1;
@@ -356,8 +352,7 @@ static void cancellation_passes(void **state) {
     spmv_mat_free(mat);
 }
 
-static void long_rows_pass(void **state) {
-    (void)state;
+TEST(long_rows_pass) {
     spmv_mat *mat = generated("gen:dense:2x1000000");
     double *same = random_vector(1, 1000000);
     for (int j = 0; j < 1000000; j++)
@@ -377,8 +372,7 @@ static spmv_mat *diagonal_of(const double *value, int n) {
     return mat;
 }
 
-static void subnormals_pass(void **state) {
-    (void)state;
+TEST(subnormals_pass) {
     static const double value[] = {5e-324, 2.3e-308, 1e-45, 1.2e-38, 1e-30};
     static const double x[] = {1e-10, 0.5, 1e-20, 1, 1e-7};
     spmv_mat *mat = diagonal_of(value, COUNT(value));
@@ -388,8 +382,7 @@ static void subnormals_pass(void **state) {
 
 /* Finite numbers whose product is not: infinity by IEEE. In f64 only, since such a matrix has no
  * f32. */
-static void overflow_passes(void **state) {
-    (void)state;
+TEST(overflow_passes) {
     static const double value[] = {1.7e308, -1.7e308, 1e300, 1};
     static const double x[] = {1.5, 1.5, 1e10, 3};
     spmv_mat *mat = diagonal_of(value, COUNT(value));
@@ -402,8 +395,7 @@ static void overflow_passes(void **state) {
     spmv_mat_free(mat);
 }
 
-static void infinity_and_nan_are_checked(void **state) {
-    (void)state;
+TEST(infinity_and_nan_are_checked) {
     static const double value[] = {INFINITY, -INFINITY, NAN, 1, 2};
     static const double x[] = {1, 0.5, -1, INFINITY, 4};
     spmv_mat *mat = diagonal_of(value, COUNT(value));
@@ -418,8 +410,7 @@ static void infinity_and_nan_are_checked(void **state) {
 }
 
 /* A value near the largest number is finite, and infinity in its place is caught. */
-static void infinity_for_a_large_value_is_caught(void **state) {
-    (void)state;
+TEST(infinity_for_a_large_value_is_caught) {
     static const double value[] = {1e307, 1e307, 1e307, 1e307};
     spmv_mat *mat = diagonal_of(value, COUNT(value));
     experiment t = experiment_on(mat, NULL, SPMV_F64, 1, 0);
@@ -432,8 +423,7 @@ static void infinity_for_a_large_value_is_caught(void **state) {
 
 /* Where partial sums may overflow, infinity and NaN are legal results, but no wrong finite one is.
  */
-static void finite_results_count_where_sums_overflow(void **state) {
-    (void)state;
+TEST(finite_results_count_where_sums_overflow) {
     entries e = {.rows = 1, .cols = 2};
     static const double x[] = {1, -1};
     add_entry(&e, 0, 0, 1.5e308), add_entry(&e, 0, 1, 1e308);
@@ -452,20 +442,4 @@ static void finite_results_count_where_sums_overflow(void **state) {
     entries_free(&e);
 }
 
-int main(int argc, char **argv) {
-    (void)argc;
-    wait_without_spinning(argv);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(faults_are_caught),
-        cmocka_unit_test(a_result_left_behind_is_caught),
-        cmocka_unit_test(right_kernels_pass),
-        cmocka_unit_test(cancellation_passes),
-        cmocka_unit_test(long_rows_pass),
-        cmocka_unit_test(subnormals_pass),
-        cmocka_unit_test(overflow_passes),
-        cmocka_unit_test(infinity_and_nan_are_checked),
-        cmocka_unit_test(infinity_for_a_large_value_is_caught),
-        cmocka_unit_test(finite_results_count_where_sums_overflow),
-    };
-    return cmocka_run_group_tests(tests, open_context, close_context);
-}
+TEST_MAIN(wait_without_spinning, open_context, close_context)

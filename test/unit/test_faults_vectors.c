@@ -168,8 +168,7 @@ static bool try_fault(const struct fault *f, spmv_mat *mat, int64_t k, spmv_layo
     return caught == expected;
 }
 
-static void faults_of_several_vectors_are_caught(void **state) {
-    (void)state;
+TEST(faults_of_several_vectors_are_caught) {
     int missed = 0;
     for (int f = 0; f < COUNT(faults); f++) {
         spmv_mat *mat = matrix_named(faults[f].matrix);
@@ -183,8 +182,7 @@ static void faults_of_several_vectors_are_caught(void **state) {
 }
 
 /* The kernel was right when it was first looked at. */
-static void faults_of_timed_products_are_caught(void **state) {
-    (void)state;
+TEST(faults_of_timed_products_are_caught) {
     static const struct fault late = {"late", WRONG_BEYOND_16, "every length", SPMV_AS_IS};
     spmv_mat *mat = matrix_named(late.matrix);
     assert_true(try_fault(&late, mat, 17, SPMV_ROWS, both_ways[0], false));
@@ -192,8 +190,7 @@ static void faults_of_timed_products_are_caught(void **state) {
     spmv_mat_free(mat);
 }
 
-static void more_blocks_than_a_grid_has_are_caught(void **state) {
-    (void)state;
+TEST(more_blocks_than_a_grid_has_are_caught) {
     static const struct fault blocks = {"more than 65,535 blocks", LEAVES_LAST_BLOCKS, "",
                                         SPMV_AS_IS};
     spmv_mat *mat = NULL;
@@ -205,8 +202,7 @@ static void more_blocks_than_a_grid_has_are_caught(void **state) {
 
 /* ---- what must pass, and what is said ------------------------------------------------------- */
 
-static void right_products_pass(void **state) {
-    (void)state;
+TEST(right_products_pass) {
     static const char *const names[] = {"every length", "duplicates", "skew-symmetric", "symmetric",
                                         "empty rows",   "7 x 0",      "0 x 7"};
     for (int f = 0; f < COUNT(names); f++) {
@@ -224,8 +220,7 @@ static void right_products_pass(void **state) {
 }
 
 /* The first wrong number is that of the first vector that has one; all of them are counted. */
-static void wrong_numbers_are_named(void **state) {
-    (void)state;
+TEST(wrong_numbers_are_named) {
     enum { K = 5 };
     spmv_mat *mat = matrix_named("every length");
     for (int n = 0; n < 2; n++) {
@@ -253,13 +248,4 @@ static void wrong_numbers_are_named(void **state) {
     spmv_mat_free(mat);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(faults_of_several_vectors_are_caught),
-        cmocka_unit_test(faults_of_timed_products_are_caught),
-        cmocka_unit_test(more_blocks_than_a_grid_has_are_caught),
-        cmocka_unit_test(right_products_pass),
-        cmocka_unit_test(wrong_numbers_are_named),
-    };
-    return cmocka_run_group_tests(tests, open_context, close_context);
-}
+TEST_MAIN(begin_as_it_is, open_context, close_context)

@@ -3,8 +3,7 @@
 
 /* ---- features of matrices whose features are known ------------------------------------------ */
 
-static void a_tridiagonal_matrix_is_all_diagonals(void **state) {
-    (void)state;
+TEST(a_tridiagonal_matrix_is_all_diagonals) {
     enum { N = 4000 };
     entries e = {.rows = N, .cols = N};
     for (int64_t i = 0; i < N; i++)
@@ -29,8 +28,7 @@ static void a_tridiagonal_matrix_is_all_diagonals(void **state) {
 }
 
 /* More is in long rows than is taken of them, but each kind of row is in the sample. */
-static void rows_that_are_cut_stand_for_long_ones(void **state) {
-    (void)state;
+TEST(rows_that_are_cut_stand_for_long_ones) {
     enum { N = 4000 };
     entries e = {.rows = N, .cols = N};
     for (int64_t i = 0; i < N; i++)
@@ -40,8 +38,7 @@ static void rows_that_are_cut_stand_for_long_ones(void **state) {
     ASSERT_NEAR(f.seen, 1, 0);
 }
 
-static void dense_blocks_are_seen(void **state) {
-    (void)state;
+TEST(dense_blocks_are_seen) {
     enum { N = 300, EDGE = 3 };
     entries e = {.rows = N * EDGE, .cols = N * EDGE};
     uint64_t seed = 1;
@@ -84,8 +81,7 @@ static bool is_in_last_three_quarters_of_a_part(int64_t row) {
 
 /* Not all slices of the sample are looked through for blocks: those that are have entries, and do
  * not all lie in the same place of equal parts. */
-static void blocks_are_sought_where_entries_are(void **state) {
-    (void)state;
+TEST(blocks_are_sought_where_entries_are) {
     spmv_features f = features_of_parts(is_in_second_slices, false);
     assert_true(f.sampled > 0);
     assert_true(f.fill_3 > 0.9 && f.per_block[0] > 2.9);
@@ -94,8 +90,7 @@ static void blocks_are_sought_where_entries_are(void **state) {
 }
 
 /* Rows that are cut in the sample count as far as all rows of their window are complete. */
-static void tiles_are_counted(void **state) {
-    (void)state;
+TEST(tiles_are_counted) {
     ASSERT_NEAR(features_of("gen:dense:64", NULL).per_tile, 32, 0);
     ASSERT_NEAR(features_of("gen:dense:200", NULL).per_tile, 32, 0);
     ASSERT_NEAR(features_of("gen:diagonal:5000", NULL).per_tile, 4, 0);
@@ -103,8 +98,7 @@ static void tiles_are_counted(void **state) {
     assert_true(features_of("gen:banded:3000:33", NULL).per_tile > 24);
 }
 
-static void order_and_disorder_of_columns_are_told_apart(void **state) {
-    (void)state;
+TEST(order_and_disorder_of_columns_are_told_apart) {
     spmv_features f = features_of("gen:random:300000:8", NULL);
     assert_true(f.lines > 0.9);
     assert_true(f.diagonal < 0.01);
@@ -115,8 +109,7 @@ static void order_and_disorder_of_columns_are_told_apart(void **state) {
     assert_true(g.diagonal > 0.99 && g.index_bytes < 0.5);
 }
 
-static void values_are_counted(void **state) {
-    (void)state;
+TEST(values_are_counted) {
     ASSERT_NEAR((double)features_of("gen:random:5000:8", "few:7").distinct, 7, 0);
     ASSERT_NEAR(features_of("gen:random:5000:8", "few:7").value_bytes, 1, 0);
     ASSERT_NEAR((double)features_of("gen:random:5000:8", "pattern").distinct, 1, 0);
@@ -124,8 +117,7 @@ static void values_are_counted(void **state) {
                 0);
 }
 
-static void uneven_rows_are_seen(void **state) {
-    (void)state;
+TEST(uneven_rows_are_seen) {
     enum { N = 3000 };
     entries e = {.rows = N, .cols = N};
     for (int64_t i = 0; i < N; i++) add_row(&e, i, i == 7 ? N : i % 2);
@@ -137,8 +129,7 @@ static void uneven_rows_are_seen(void **state) {
 }
 
 /* What the models for a GPU rest on is about the same in a quick sample. */
-static void a_quick_sample_tells_most_of_it(void **state) {
-    (void)state;
+TEST(a_quick_sample_tells_most_of_it) {
     static const char *const source[] = {"gen:poisson2d:400", "gen:fem3d:12",
                                          "gen:mesh:40000",    "gen:rmat:14",
                                          "gen:random:5000:9", "gen:road:60000"};
@@ -163,8 +154,7 @@ static void a_quick_sample_tells_most_of_it(void **state) {
 }
 
 /* Whatever the shape, and the same for any number of threads. */
-static void features_are_finite_and_repeat(void **state) {
-    (void)state;
+TEST(features_are_finite_and_repeat) {
     for (int n = 0; n < COUNT(fixtures); n++) {
         entries e = entries_of(&fixtures[n]);
         spmv_features f[2];
@@ -192,20 +182,4 @@ static void features_are_finite_and_repeat(void **state) {
     }
 }
 
-int main(int argc, char **argv) {
-    (void)argc;
-    wait_without_spinning(argv);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_tridiagonal_matrix_is_all_diagonals),
-        cmocka_unit_test(rows_that_are_cut_stand_for_long_ones),
-        cmocka_unit_test(dense_blocks_are_seen),
-        cmocka_unit_test(blocks_are_sought_where_entries_are),
-        cmocka_unit_test(tiles_are_counted),
-        cmocka_unit_test(order_and_disorder_of_columns_are_told_apart),
-        cmocka_unit_test(values_are_counted),
-        cmocka_unit_test(uneven_rows_are_seen),
-        cmocka_unit_test(a_quick_sample_tells_most_of_it),
-        cmocka_unit_test(features_are_finite_and_repeat),
-    };
-    return cmocka_run_group_tests(tests, open_context, close_context);
-}
+TEST_MAIN(wait_without_spinning, open_context, close_context)

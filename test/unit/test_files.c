@@ -57,8 +57,7 @@ static char *slurp(const char *path, size_t *n) {
 
 static const char *const filters[] = {"gzip", "xz", "zstd", "bzip2"};
 
-static void test_compressed(void **state) {
-    (void)state;
+TEST(test_compressed) {
     const int64_t none[2] = {0, 0}, bad_line[2] = {399990, 399995};
     const char *const nothing[2] = {NULL, NULL}, *const bad[2] = {"1 2 x", "1 0 1"};
     many_text t = many_lines(MANY - MANY / 1000, none, nothing);
@@ -110,8 +109,7 @@ static void test_compressed(void **state) {
     free(wrong.bytes);
 }
 
-static void test_tar(void **state) {
-    (void)state;
+TEST(test_tar) {
 #define MEMBER(path, text) \
     { path, text, sizeof text - 1, false }
     const member decoy =
@@ -158,8 +156,7 @@ static void test_tar(void **state) {
         }
 }
 #else
-static void test_compressed(void **state) {
-    (void)state;
+TEST(test_compressed) {
     spmv_coo coo;
     write_bytes("a.mtx.gz", "\x1f\x8b\x08", 3);
     assert_int_equal(read_matrix(name, 1, &coo), SPMV_E_FEATURE);
@@ -172,8 +169,7 @@ static void test_compressed(void **state) {
     skip();
 }
 
-static void test_tar(void **state) {
-    (void)state;
+TEST(test_tar) {
     print_message("tar archives: not tested, this build lacks libarchive or zlib\n");
     skip();
 }
@@ -214,8 +210,7 @@ static void free_rows(const spmv_csr_view *A) {
     free((void *)A->values);
 }
 
-static void test_round_trip(void **state) {
-    (void)state;
+TEST(test_round_trip) {
     static const int64_t sizes[] = {0, 1, 5, 3000, 30001};
     for (int kind = SPMV_REAL_FIELD; kind <= SPMV_PATTERN_FIELD; kind++)
         for (size_t s = 0; s < LENGTH(sizes); s++)
@@ -259,8 +254,7 @@ static void check_number_in_c(const char *number, double expected) {
     assert_true(length == strlen(number) && value == expected);
 }
 
-static void test_written_text(void **state) {
-    (void)state;
+TEST(test_written_text) {
     const int64_t row_ptr[] = {0, 2, 3, 5};
     const int32_t col_idx[] = {0, 2, 1, 0, 1};
     double values[] = {0.1, -0.0, 1e15, 1.0 / 3, INFINITY}; /* whole numbers of 16 digits: %g's */
@@ -286,8 +280,7 @@ static void test_written_text(void **state) {
     unlink(name);
 }
 
-static void test_write_errors(void **state) {
-    (void)state;
+TEST(test_write_errors) {
     spmv_csr_view A = SPMV_OPTS(spmv_csr_view);
     char wanted[400];
     make_rows(30001, SPMV_REAL_FIELD, &A);
@@ -317,8 +310,7 @@ static void test_write_errors(void **state) {
 
 /* ---- vectors -------------------------------------------------------------------------------- */
 
-static void test_vectors(void **state) {
-    (void)state;
+TEST(test_vectors) {
     static const char *const files[] = {"x.mtx", "x.f64"};
     const double x[] = {1, -0.0, 0.1, 1e300, 5e-324, 1.0 / 3};
     double *back = NULL;
@@ -369,8 +361,7 @@ static void test_vectors(void **state) {
 /* Entries and compressed rows that fit one by one, but not together, are refused before any entry
  * is read: the file has zeros in their place, which would be refused otherwise. A symmetric matrix
  * has rows of both halves; those of a pattern have values, its entries none. */
-static void test_what_does_not_fit_is_not_read(void **state) {
-    (void)state;
+TEST(test_what_does_not_fit_is_not_read) {
     static const struct {
         const char *kind;
         int bytes; /* of an entry */
@@ -440,8 +431,7 @@ static void assert_ended(spmv_status status, spmv_status expected, const char *w
 }
 
 /* A signal's interruption is no failure; what errno was before says nothing of a file's end. */
-static void test_reads_that_fail(void **state) {
-    (void)state;
+TEST(test_reads_that_fail) {
     const struct {
         failing next;
         spmv_status expected;
@@ -475,17 +465,7 @@ static void test_reads_that_fail(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_compressed),
-        cmocka_unit_test(test_tar),
-        cmocka_unit_test(test_round_trip),
-        cmocka_unit_test(test_written_text),
-        cmocka_unit_test(test_write_errors),
-        cmocka_unit_test(test_vectors),
-        cmocka_unit_test(test_reads_that_fail),
-        cmocka_unit_test(test_what_does_not_fit_is_not_read),
-    };
     signal(SIGPIPE, SIG_IGN); /* the reader gives up before a pipe is empty */
     spmv_powers_init(&powers);
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return run_suite(set_up, tear_down);
 }

@@ -143,8 +143,7 @@ static void assert_format_holds(const spmv_format *format, int variant, const sp
     spmv_store_free(store);
 }
 
-static void entries_come_back(void **state) {
-    (void)state;
+TEST(entries_come_back) {
     for (uint64_t seed = 1; seed <= 60; seed++) {
         uint64_t random = seed;
         int64_t rows = 1 + draw_below(&random, 80), cols = 1 + draw_below(&random, 80);
@@ -165,8 +164,7 @@ static void entries_come_back(void **state) {
 
 /* One column or one row is cut into as many parts as can be, and no code holds its values: what
  * grows with the parts alone is in the forecast, too. */
-static void forecasts_hold_of_many_parts(void **state) {
-    (void)state;
+TEST(forecasts_hold_of_many_parts) {
     for (int turn = 0; turn < 2; turn++) {
         entries e = {.rows = turn ? 1 : 4003, .cols = turn ? 4003 : 1};
         for (int64_t k = 0; k < 4003; k++) add_random(&e, turn ? 0 : k, turn ? k : 0);
@@ -230,8 +228,7 @@ static void assert_columns_come_back(const spmv_kernel_id *id, spmv_mat *mat,
     spmv_plan_free(plan);
 }
 
-static void columns_come_back_through_every_kernel(void **state) {
-    (void)state;
+TEST(columns_come_back_through_every_kernel) {
     for (uint64_t seed = 1; seed <= 3; seed++) {
         entries e = random_matrix(seed, 53 + (int64_t)seed, 61, 30);
         spmv_mat *mat = matrix_of(ctx, &e);
@@ -307,8 +304,7 @@ static void assert_exact_budgets(spmv_mat *mat, const spmv_plan_opts *like, cons
     spmv_mat_free(fresh);
 }
 
-static void forecasts_hold(void **state) {
-    (void)state;
+TEST(forecasts_hold) {
     int plans = 0;
     for (int f = 0; f < COUNT(fixtures); f++) {
         entries e = entries_of(&fixtures[f]);
@@ -339,8 +335,7 @@ static void forecasts_hold(void **state) {
     print_message("%d forecasts\n", plans);
 }
 
-static void formats_forecast_exactly(void **state) {
-    (void)state;
+TEST(formats_forecast_exactly) {
     for (int f = 0; f < COUNT(fixtures); f++) {
         entries e = entries_of(&fixtures[f]);
         spmv_mat *mat = matrix_of(ctx, &e);
@@ -359,8 +354,7 @@ static void formats_forecast_exactly(void **state) {
 }
 
 /* Counts by hand: 4 rows, 5 entries, the longest row 3. */
-static void sizes_by_hand(void **state) {
-    (void)state;
+TEST(sizes_by_hand) {
     entries e = {.rows = 4, .cols = 6};
     add_entry(&e, 0, 1, 1);
     add_entry(&e, 2, 0, 2), add_entry(&e, 2, 3, 3), add_entry(&e, 2, 5, 4);
@@ -399,8 +393,7 @@ static void sizes_by_hand(void **state) {
 
 /* A rectangle of 2^31 - 1 full rows is a number, not a small remainder: nothing is read, so the
  * rows need not exist. */
-static void forecasts_do_not_wrap(void **state) {
-    (void)state;
+TEST(forecasts_do_not_wrap) {
     enum { ROWS = 3 };
     const int64_t row_ptr[ROWS + 1] = {0, INT32_MAX, INT32_MAX, INT32_MAX};
     const spmv_csr_view A = {.size = sizeof(spmv_csr_view),
@@ -418,8 +411,7 @@ static void forecasts_do_not_wrap(void **state) {
 
 /* ---- f32 ------------------------------------------------------------------------------------ */
 
-static void too_large_for_f32_is_refused(void **state) {
-    (void)state;
+TEST(too_large_for_f32_is_refused) {
     static const double value[] = {1e300, -1e300, 3.5e38};
     for (int n = 0; n < COUNT(value); n++) {
         entries e = {.rows = 3, .cols = 3};
@@ -448,8 +440,7 @@ static void too_large_for_f32_is_refused(void **state) {
     }
 }
 
-static void infinity_fits_f32(void **state) {
-    (void)state;
+TEST(infinity_fits_f32) {
     entries e = {.rows = 2, .cols = 2};
     add_entry(&e, 0, 0, INFINITY), add_entry(&e, 1, 1, NAN), add_entry(&e, 1, 0, 3.4e38);
     spmv_mat *mat = matrix_of(ctx, &e);
@@ -463,8 +454,7 @@ static void infinity_fits_f32(void **state) {
 
 /* ---- stores are shared ---------------------------------------------------------------------- */
 
-static void plans_share_stores(void **state) {
-    (void)state;
+TEST(plans_share_stores) {
     entries e = random_matrix(9, 50, 50, 9);
     spmv_mat *mat = matrix_of(ctx, &e);
     spmv_plan *plan[2] = {NULL, NULL};
@@ -479,8 +469,7 @@ static void plans_share_stores(void **state) {
 }
 
 /* What CSR stores as the matrix does is not stored twice; a copy of a plan has its own. */
-static void compressed_rows_are_the_matrix_s(void **state) {
-    (void)state;
+TEST(compressed_rows_are_the_matrix_s) {
     spmv_mat *mat = NULL;
     spmv_plan *plan, *copy;
     double x[16] = {1}, y[16], z[16];
@@ -503,21 +492,4 @@ static void compressed_rows_are_the_matrix_s(void **state) {
     spmv_mat_free(mat);
 }
 
-int main(int argc, char **argv) {
-    take_format(argc, argv);
-    wait_without_spinning(argv);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(entries_come_back),
-        cmocka_unit_test(forecasts_hold_of_many_parts),
-        cmocka_unit_test(columns_come_back_through_every_kernel),
-        cmocka_unit_test(formats_forecast_exactly),
-        cmocka_unit_test(forecasts_hold),
-        cmocka_unit_test(sizes_by_hand),
-        cmocka_unit_test(forecasts_do_not_wrap),
-        cmocka_unit_test(too_large_for_f32_is_refused),
-        cmocka_unit_test(infinity_fits_f32),
-        cmocka_unit_test(plans_share_stores),
-        cmocka_unit_test(compressed_rows_are_the_matrix_s),
-    };
-    return cmocka_run_group_tests(tests, open_context, close_context);
-}
+TEST_MAIN(take_format, open_context, close_context)

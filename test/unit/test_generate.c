@@ -36,7 +36,7 @@ static bool is_of(const char *spec, const char *name) {
 }
 /* ---- all classes ---------------------------------------------------------------------------- */
 
-static void every_generator_has_a_spec(void **state) {
+TEST(every_generator_has_a_spec) {
     int count;
     const spmv_generator *list = spmv_generator_list(&count);
     (void)state;
@@ -50,8 +50,7 @@ static void every_generator_has_a_spec(void **state) {
     }
 }
 
-static void small_ones_are_well_formed(void **state) {
-    (void)state;
+TEST(small_ones_are_well_formed) {
     for (int s = 0; s < NSPECS; s++) {
         spmv_coo A = make(specs[s].spec, 1, NULL, 2);
         assert_well_formed(&A);
@@ -61,7 +60,7 @@ static void small_ones_are_well_formed(void **state) {
     }
 }
 
-static void threads_do_not_matter(void **state) {
+TEST(threads_do_not_matter) {
     static const int threads[] = {2, 3, 7};
     (void)state;
     for (int s = 0; s < NSPECS; s++) {
@@ -78,7 +77,7 @@ static void threads_do_not_matter(void **state) {
     }
 }
 
-static void machines_do_not_matter(void **state) {
+TEST(machines_do_not_matter) {
     int wrong = 0;
     (void)state;
     for (int s = 0; s < NSPECS; s++) {
@@ -92,8 +91,7 @@ static void machines_do_not_matter(void **state) {
     assert_int_equal(wrong, 0);
 }
 
-static void seeds_matter(void **state) {
-    (void)state;
+TEST(seeds_matter) {
     for (int s = 0; s < NSPECS; s++) {
         spmv_coo A = make(specs[s].spec, 1, "random", 2), B = make(specs[s].spec, 2, "random", 2);
         spmv_coo C = make(specs[s].spec, 1, "random", 2);
@@ -108,7 +106,7 @@ static void seeds_matter(void **state) {
 }
 
 /* Sizes where a grid, a block, a part or a shuffle is cut short. */
-static void odd_sizes_are_well_formed(void **state) {
+TEST(odd_sizes_are_well_formed) {
     static const char *const forms[] = {"poisson2d:%d", "poisson2d:1x%d",    "poisson3d:1x%dx2",
                                         "box27:%dx1x2", "fem3d:%dx1x1:2",    "mesh:%d",
                                         "mesh:%d:6",    "road:%d",           "random:%d",
@@ -136,7 +134,7 @@ static void odd_sizes_are_well_formed(void **state) {
     }
 }
 
-static void defaults_are_taken(void **state) {
+TEST(defaults_are_taken) {
     spmv_coo A = make("dense", 1, NULL, 2), B = make("dense:1000x1000", 1, NULL, 2);
     (void)state;
     assert_true(hash_of(&A) == hash_of(&B));
@@ -166,7 +164,7 @@ static int64_t count_distinct(spmv_coo *A) {
     return distinct;
 }
 
-static void random_values_fill_the_interval(void **state) {
+TEST(random_values_fill_the_interval) {
     spmv_coo A = make("random:1000:20", 3, NULL, 2);
     double sum = 0, squares = 0;
     int64_t outside = 0, short_ones = 0;
@@ -186,7 +184,7 @@ static void random_values_fill_the_interval(void **state) {
     spmv_coo_free(&A);
 }
 
-static void few_values_are_few(void **state) {
+TEST(few_values_are_few) {
     static const struct {
         const char *values;
         int64_t distinct;
@@ -203,8 +201,7 @@ static void few_values_are_few(void **state) {
 }
 
 /* Every entry has a mirror of the same value, as random as others. */
-static void symmetric_values_are_mirrored(void **state) {
-    (void)state;
+TEST(symmetric_values_are_mirrored) {
     static const char *const names[] = {"poisson3d:9", "box27:6", "fem3d:4:3", "mesh:500:3"};
     for (size_t n = 0; n < sizeof names / sizeof *names; n++) {
         spmv_coo A = make(names[n], 3, "symmetric", 2), B = make(names[n], 3, "symmetric", 5);
@@ -222,7 +219,7 @@ static void symmetric_values_are_mirrored(void **state) {
     }
 }
 
-static void a_pattern_has_no_values(void **state) {
+TEST(a_pattern_has_no_values) {
     spmv_coo A = make("mesh:1000", 1, "pattern", 2), B = make("mesh:1000", 1, NULL, 2);
     (void)state;
     assert_null(A.values);
@@ -233,7 +230,7 @@ static void a_pattern_has_no_values(void **state) {
     spmv_coo_free(&B);
 }
 
-static void stencils_have_their_constants(void **state) {
+TEST(stencils_have_their_constants) {
     static const struct {
         const char *spec;
         double diagonal;
@@ -250,7 +247,7 @@ static void stencils_have_their_constants(void **state) {
 
 /* ---- refusals ------------------------------------------------------------------------------- */
 
-static void wrong_specs_are_refused(void **state) {
+TEST(wrong_specs_are_refused) {
     static const struct {
         const char *spec, *values, *text;
     } cases[] = {
@@ -340,7 +337,7 @@ static void wrong_specs_are_refused(void **state) {
     }
 }
 
-static void long_specs_are_refused(void **state) {
+TEST(long_specs_are_refused) {
     char spec[5000];
     spmv_coo A;
     (void)state;
@@ -353,7 +350,7 @@ static void long_specs_are_refused(void **state) {
 }
 
 /* It is refused also where entries times 16 bytes is over 2^64. */
-static void what_does_not_fit_is_refused(void **state) {
+TEST(what_does_not_fit_is_refused) {
     static const char *const cases[] = {"dense:2147483647",
                                         "dense:2000000x2000000",
                                         "random:2000000000:2000000000",
@@ -370,23 +367,4 @@ static void what_does_not_fit_is_refused(void **state) {
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_generator_has_a_spec),
-        cmocka_unit_test(small_ones_are_well_formed),
-        cmocka_unit_test(threads_do_not_matter),
-        cmocka_unit_test(machines_do_not_matter),
-        cmocka_unit_test(seeds_matter),
-        cmocka_unit_test(odd_sizes_are_well_formed),
-        cmocka_unit_test(defaults_are_taken),
-        cmocka_unit_test(random_values_fill_the_interval),
-        cmocka_unit_test(few_values_are_few),
-        cmocka_unit_test(symmetric_values_are_mirrored),
-        cmocka_unit_test(a_pattern_has_no_values),
-        cmocka_unit_test(stencils_have_their_constants),
-        cmocka_unit_test(wrong_specs_are_refused),
-        cmocka_unit_test(long_specs_are_refused),
-        cmocka_unit_test(what_does_not_fit_is_refused),
-    };
-    return cmocka_run_group_tests(tests, open_context, close_context);
-}
+TEST_MAIN(begin_as_it_is, open_context, close_context)

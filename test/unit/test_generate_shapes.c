@@ -11,8 +11,7 @@ static void assert_counts(const char *spec, int64_t rows, int64_t cols, int64_t 
     spmv_coo_free(&A);
 }
 
-static void stencils_have_their_counts(void **state) {
-    (void)state;
+TEST(stencils_have_their_counts) {
     for (int64_t n = 1; n <= 12; n++) {
         char spec[64];
         int64_t cube = (3 * n - 2) * (3 * n - 2) * (3 * n - 2);
@@ -33,7 +32,7 @@ static void stencils_have_their_counts(void **state) {
     assert_counts("random:100:7:50", 100, 50, 700);
 }
 
-static void a_permutation_is_one(void **state) {
+TEST(a_permutation_is_one) {
     static const char *const cases[] = {"permutation:1", "permutation:2",    "permutation:3",
                                         "permutation:6", "permutation:4097", "permutation:100000"};
     (void)state;
@@ -49,7 +48,7 @@ static void a_permutation_is_one(void **state) {
     }
 }
 
-static void the_giant_row_is_in_the_middle(void **state) {
+TEST(the_giant_row_is_in_the_middle) {
     spmv_coo A = make("giantrow:20001:15000", 1, NULL, 2);
     int64_t *length = lengths(A.rows, A.nnz, A.row);
     (void)state;
@@ -62,8 +61,7 @@ static void the_giant_row_is_in_the_middle(void **state) {
     spmv_coo_free(&A);
 }
 
-static void a_band_has_its_width(void **state) {
-    (void)state;
+TEST(a_band_has_its_width) {
     for (int width = 1; width <= 9; width++) {
         char spec[64];
         snprintf(spec, sizeof spec, "banded:200:%d", width);
@@ -76,7 +74,7 @@ static void a_band_has_its_width(void **state) {
     }
 }
 
-static void ci_has_its_densities(void **state) {
+TEST(ci_has_its_densities) {
     spmv_coo A = make("ci:4096", 1, NULL, 2);
     int64_t *length = lengths(A.rows, A.nnz, A.row), reference = 0, columns = 409,
             rest = 4096 - columns;
@@ -103,7 +101,7 @@ static void ci_has_its_densities(void **state) {
     spmv_coo_free(&A);
 }
 
-static void ci_is_the_paper_s(void **state) {
+TEST(ci_is_the_paper_s) {
     spmv_coo A = make("ci:32768", 1, "pattern", 2);
     int64_t *length = lengths(A.rows, A.nnz, A.row), reference = 0;
     (void)state;
@@ -115,7 +113,7 @@ static void ci_is_the_paper_s(void **state) {
     spmv_coo_free(&A);
 }
 
-static void a_mesh_is_like_a_mesh(void **state) {
+TEST(a_mesh_is_like_a_mesh) {
     spmv_coo A = make("mesh:50000", 1, NULL, 2);
     int64_t *length = lengths(A.rows, A.nnz, A.row), bandwidth = 0, without = 0;
     double mean = (double)A.nnz / (double)A.rows;
@@ -134,7 +132,7 @@ static void a_mesh_is_like_a_mesh(void **state) {
 }
 
 /* Row i * 3 + q has block j where the mesh has entry (i, j), and where i is fixed its diagonal. */
-static void nodes_of_some_rows_couple_in_blocks(void **state) {
+TEST(nodes_of_some_rows_couple_in_blocks) {
     spmv_coo A = make("mesh:5000", 1, NULL, 2), B = make("mesh:5000:3", 1, NULL, 2);
     int64_t *length = lengths(A.rows, A.nnz, A.row), k = 0, begin = 0;
     (void)state;
@@ -156,7 +154,7 @@ static void nodes_of_some_rows_couple_in_blocks(void **state) {
     spmv_coo_free(&B);
 }
 
-static void a_road_is_like_a_road(void **state) {
+TEST(a_road_is_like_a_road) {
     spmv_coo A = make("road:50001", 1, NULL, 2);
     int64_t *length = lengths(A.rows, A.nnz, A.row), twos = 0;
     double mean = (double)A.nnz / (double)A.rows;
@@ -174,7 +172,7 @@ static void a_road_is_like_a_road(void **state) {
 
 /* All ways a sample is drawn: by bits, by the bits left out, by sorting, short and long, in parts.
  */
-static void samples_are_uniform(void **state) {
+TEST(samples_are_uniform) {
     static const struct {
         const char *spec;
         int64_t rows, k, cols;
@@ -200,7 +198,7 @@ static void samples_are_uniform(void **state) {
     }
 }
 
-static void rmat_fills_its_quadrants(void **state) {
+TEST(rmat_fills_its_quadrants) {
     spmv_coo A = make("rmat:16:4", 1, NULL, 2);
     double share[2][2] = {{0}}, n = (double)A.nnz;
     int64_t *length = lengths(A.rows, A.nnz, A.row), *in_column = lengths(A.cols, A.nnz, A.col);
@@ -218,7 +216,7 @@ static void rmat_fills_its_quadrants(void **state) {
     spmv_coo_free(&A);
 }
 
-static void a_power_law_has_its_mean_and_hubs(void **state) {
+TEST(a_power_law_has_its_mean_and_hubs) {
     static const struct {
         const char *spec;
         double mean;
@@ -246,20 +244,4 @@ static void a_power_law_has_its_mean_and_hubs(void **state) {
     spmv_coo_free(&A);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(stencils_have_their_counts),
-        cmocka_unit_test(a_permutation_is_one),
-        cmocka_unit_test(the_giant_row_is_in_the_middle),
-        cmocka_unit_test(a_band_has_its_width),
-        cmocka_unit_test(ci_has_its_densities),
-        cmocka_unit_test(ci_is_the_paper_s),
-        cmocka_unit_test(a_mesh_is_like_a_mesh),
-        cmocka_unit_test(nodes_of_some_rows_couple_in_blocks),
-        cmocka_unit_test(a_road_is_like_a_road),
-        cmocka_unit_test(samples_are_uniform),
-        cmocka_unit_test(rmat_fills_its_quadrants),
-        cmocka_unit_test(a_power_law_has_its_mean_and_hubs),
-    };
-    return cmocka_run_group_tests(tests, open_context, close_context);
-}
+TEST_MAIN(begin_as_it_is, open_context, close_context)

@@ -77,8 +77,7 @@ static void check_changed(const char *as, const char *digit, const char *expecte
 /* Every bit of two members flipped, every cut. The bits that say nothing of the text have no
  * checksum, and with them the text must be the same: one flag, six bytes of time and system, and
  * five bits that fill up the first byte of what is stored. */
-static void test_every_flip_and_cut(void **state) {
-    (void)state;
+TEST(test_every_flip_and_cut) {
     spmv_coo coo;
     size = 0;
     add_text(REAL "2 2 2\n1 1 1\n");
@@ -107,8 +106,7 @@ static void test_every_flip_and_cut(void **state) {
     check_damaged("cut.gz", DAMAGED("it ends too early"));
 }
 
-static void test_what_is_wrong_is_said(void **state) {
-    (void)state;
+TEST(test_what_is_wrong_is_said) {
     size = 0;
     add_text(ONE);
     check_read("one.gz", ONE_WORDS);
@@ -125,8 +123,7 @@ static void test_what_is_wrong_is_said(void **state) {
 }
 
 /* What the damage made of the text is read long before the checksum is. */
-static void test_damaged_text(void **state) {
-    (void)state;
+TEST(test_damaged_text) {
     enum { ENTRIES = 60000 };
     static char text[ROOM / 2];
     int n = append(text, "%%%%MatrixMarket matrix coordinate real general\n9 9 %d\n", ENTRIES);
@@ -144,16 +141,14 @@ static void test_damaged_text(void **state) {
     check_damaged("author.gz", ":60002:1: found 'x' as the row, expected an integer from 1 to 9");
 }
 
-static void test_beginning_of_a_member_inside(void **state) {
-    (void)state;
+TEST(test_beginning_of_a_member_inside) {
     size = 0;
     add_text(REAL "% \x1f\x8b\x08 here\n1 1 1\n1 1 7\n");
     check_read("inside.gz", ONE_WORDS);
     check_changed("inside.gz", "7\n", DAMAGED("wrong checksum"));
 }
 
-static void test_long_header(void **state) {
-    (void)state;
+TEST(test_long_header) {
     gz_header header = {.extra = (Bytef *)"\x1f\x8b\x08",
                         .extra_len = 3,
                         .name = (Bytef *)"one.mtx",
@@ -166,8 +161,7 @@ static void test_long_header(void **state) {
     check_changed("header.gz", "one.mtx", DAMAGED("wrong checksum of the header"));
 }
 
-static void test_what_follows(void **state) {
-    (void)state;
+TEST(test_what_follows) {
     static const size_t zeros[] = {1, 7, 8, 512, 200000};
     for (size_t k = 0; k < LENGTH(zeros); k++) {
         size = 0;
@@ -184,8 +178,7 @@ static void test_what_follows(void **state) {
     check_damaged("line.gz", DAMAGED("after its end come bytes that are not .gz"));
 }
 
-static void test_many_members(void **state) {
-    (void)state;
+TEST(test_many_members) {
     size = 0;
     for (const char *c = ONE; *c; c++) {
         add_member(c, 1, STORED, NULL);
@@ -196,8 +189,7 @@ static void test_many_members(void **state) {
 }
 
 /* Members that end about where the file is read in pieces, and so do the decompressed ones. */
-static void test_seams(void **state) {
-    (void)state;
+TEST(test_seams) {
     static char text[ROOM / 2];
     enum { PIECE = 64 << 10 };
     for (int end = PIECE - 60; end < PIECE + SPMV_MAGIC_BYTES + 60; end++) {
@@ -211,8 +203,7 @@ static void test_seams(void **state) {
 }
 
 /* Within another compression nothing of ours would compare the checksum. */
-static void test_compressed_twice(void **state) {
-    (void)state;
+TEST(test_compressed_twice) {
     spmv_coo coo;
     char once[1000];
     size = 0;
@@ -236,8 +227,7 @@ static void add_entry(struct archive *tar, const char *path, const char *text) {
 }
 
 /* Damage in an entry that nobody asked for is damage too: the checksum is of the whole. */
-static void test_tar(void **state) {
-    (void)state;
+TEST(test_tar) {
     static char bytes[ROOM / 2], later[ROOM / 4]; /* more than is read at a time */
     static const char *const names[] = {"own.tar.gz", "other.tgz"}; /* the other is read twice */
     size_t used;
@@ -268,8 +258,7 @@ static void test_tar(void **state) {
 
 /* A line of blanks behind the last entry, longer than what is read at a time, and the file's end is
  * cut off: what the block before had does not hide it. */
-static void test_damage_behind_the_entries(void **state) {
-    (void)state;
+TEST(test_damage_behind_the_entries) {
     enum { BLANKS = 900000 };
     char *text = allocate(sizeof ONE + BLANKS);
     strcpy(text, ONE);
@@ -288,8 +277,7 @@ static void test_damage_behind_the_entries(void **state) {
 
 /* Ten million spaces take 10 kB: where a limit is set, no more than that is unpacked, in the text,
  * in front of it, and behind it. */
-static void test_limit(void **state) {
-    (void)state;
+TEST(test_limit) {
     enum { SPACES = 10000000, LINE = 1000, LIMIT = 1000000 };
     static const char *const around[][2] = {
         {REAL, "1 1 1\n1 1 7\n"}, {ONE, ""}, {REAL "1 1 1\n", "1 1 7\n"}};
@@ -319,32 +307,14 @@ static void test_limit(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_flip_and_cut),
-        cmocka_unit_test(test_what_is_wrong_is_said),
-        cmocka_unit_test(test_damaged_text),
-        cmocka_unit_test(test_beginning_of_a_member_inside),
-        cmocka_unit_test(test_long_header),
-        cmocka_unit_test(test_what_follows),
-        cmocka_unit_test(test_many_members),
-        cmocka_unit_test(test_seams),
-        cmocka_unit_test(test_compressed_twice),
-        cmocka_unit_test(test_tar),
-        cmocka_unit_test(test_damage_behind_the_entries),
-        cmocka_unit_test(test_limit),
-    };
     spmv_powers_init(&powers);
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return run_suite(set_up, tear_down);
 }
 #else
-static void test_absent(void **state) {
-    (void)state;
+TEST(test_absent) {
     print_message(".gz files: not tested, this build lacks libarchive or zlib\n");
     skip();
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_absent)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(begin_as_it_is, NULL, NULL)
 #endif

@@ -42,16 +42,14 @@ static spmv_cgroup allowed(void) {
 static const char unified[] = "25 1 0:22 / /proc rw - proc proc rw\n"
                               "31 25 0:27 / /sys/fs/cgroup rw shared:4 - cgroup2 cgroup2 rw\n";
 
-static void without_files_all_is_unknown(void **state) {
-    (void)state;
+TEST_WITH(without_files_all_is_unknown, make_root, remove_root) {
     spmv_cgroup a = allowed();
     assert_true(isnan(a.cpus));
     assert_int_equal(a.memory, -1);
     assert_int_equal(a.memory_left, -1);
 }
 
-static void a_root_without_limits_has_none(void **state) {
-    (void)state;
+TEST_WITH(a_root_without_limits_has_none, make_root, remove_root) {
     put("/proc/self/cgroup", "0::/\n");
     put("/proc/self/mountinfo", unified);
     put("/sys/fs/cgroup/cpu.max", "max 100000\n");
@@ -63,8 +61,7 @@ static void a_root_without_limits_has_none(void **state) {
 
 /* The one of the process says 3 CPUs and no memory limit, the slice above 1.5 CPUs and 1000 bytes.
  */
-static void the_own_group_and_those_above_count(void **state) {
-    (void)state;
+TEST_WITH(the_own_group_and_those_above_count, make_root, remove_root) {
     put("/proc/self/cgroup", "0::/a.slice/job.scope\n");
     put("/proc/self/mountinfo", unified);
     put("/sys/fs/cgroup/a.slice/cpu.max", "150000 100000\n");
@@ -87,8 +84,7 @@ static void the_own_group_and_those_above_count(void **state) {
 }
 
 /* A group beside ours says nothing about us. */
-static void other_groups_do_not_count(void **state) {
-    (void)state;
+TEST_WITH(other_groups_do_not_count, make_root, remove_root) {
     put("/proc/self/cgroup", "0::/ours\n");
     put("/proc/self/mountinfo", unified);
     put("/sys/fs/cgroup/ours/cpu.max", "max 100000\n");
@@ -102,8 +98,7 @@ static const char version_1[] =
     "34 31 0:31 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n"
     "38 31 0:38 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n";
 
-static void version_1_is_read_beside_version_2(void **state) {
-    (void)state;
+TEST_WITH(version_1_is_read_beside_version_2, make_root, remove_root) {
     put("/proc/self/cgroup",
         "9:cpuset:/wrong\n4:cpu,cpuacct:/job\n3:memory:/job/step\n1:name=systemd:/\n0::/\n");
     put("/proc/self/mountinfo", version_1);
@@ -125,8 +120,7 @@ static void version_1_is_read_beside_version_2(void **state) {
 }
 
 /* A container: the group is named as the host sees it, and is itself what is mounted. */
-static void a_mounted_group_is_its_own_root(void **state) {
-    (void)state;
+TEST_WITH(a_mounted_group_is_its_own_root, make_root, remove_root) {
     put("/proc/self/cgroup", "4:cpu:/docker/abc/step\n");
     put("/proc/self/mountinfo", "32 31 0:29 /docker/abc /cg/cpu rw - cgroup cgroup rw,cpu\n");
     put("/cg/cpu/cpu.cfs_quota_us", "400000\n");
@@ -141,8 +135,7 @@ static void a_mounted_group_is_its_own_root(void **state) {
     assert_true(allowed().cpus == 4);
 }
 
-static void damaged_files_limit_nothing(void **state) {
-    (void)state;
+TEST_WITH(damaged_files_limit_nothing, make_root, remove_root) {
     put("/proc/self/cgroup", "no colon\n0:\n0::/\n");
     put("/proc/self/mountinfo", unified);
     put("/sys/fs/cgroup/cpu.max", "100000 0\n");
@@ -158,15 +151,13 @@ static spmv_device_state sensed(void) {
     return out;
 }
 
-static void without_sensors_all_is_unknown(void **state) {
-    (void)state;
+TEST_WITH(without_sensors_all_is_unknown, make_root, remove_root) {
     spmv_device_state s = sensed();
     assert_true(s.clock_Hz == 0 && s.temperature_C == 0 && s.throttled == 0);
     assert_true(s.mig == -1 && s.busy_percent == -1);
 }
 
-static void clocks_are_means_and_the_driver_knows_best(void **state) {
-    (void)state;
+TEST_WITH(clocks_are_means_and_the_driver_knows_best, make_root, remove_root) {
     put("/proc/cpuinfo", "processor\t: 0\ncpu MHz\t\t: 2000.000\n\nprocessor\t: 1\n"
                          "cpu MHz\t\t: 3000.000\n");
     assert_true(sensed().clock_Hz == 2.5e9);
@@ -176,8 +167,7 @@ static void clocks_are_means_and_the_driver_knows_best(void **state) {
     assert_true(sensed().clock_Hz == 1.5e9);
 }
 
-static void the_hottest_sensor_of_a_processor_counts(void **state) {
-    (void)state;
+TEST_WITH(the_hottest_sensor_of_a_processor_counts, make_root, remove_root) {
     put("/sys/class/hwmon/hwmon0/name", "nvme\n");
     put("/sys/class/hwmon/hwmon0/temp1_input", "90000\n");
     put("/sys/class/hwmon/hwmon1/name", "coretemp\n");
@@ -188,27 +178,10 @@ static void the_hottest_sensor_of_a_processor_counts(void **state) {
     assert_int_equal(sensed().temperature_C, 63);
 }
 
-static void throttling_of_all_processors_is_counted(void **state) {
-    (void)state;
+TEST_WITH(throttling_of_all_processors_is_counted, make_root, remove_root) {
     put("/sys/devices/system/cpu/cpu0/thermal_throttle/core_throttle_count", "3\n");
     put("/sys/devices/system/cpu/cpu1/thermal_throttle/core_throttle_count", "4\n");
     assert_int_equal(sensed().throttled, 7);
 }
 
-int main(void) {
-#define CASE(name) cmocka_unit_test_setup_teardown(name, make_root, remove_root)
-    const struct CMUnitTest tests[] = {
-        CASE(without_files_all_is_unknown),
-        CASE(a_root_without_limits_has_none),
-        CASE(the_own_group_and_those_above_count),
-        CASE(other_groups_do_not_count),
-        CASE(version_1_is_read_beside_version_2),
-        CASE(a_mounted_group_is_its_own_root),
-        CASE(damaged_files_limit_nothing),
-        CASE(without_sensors_all_is_unknown),
-        CASE(clocks_are_means_and_the_driver_knows_best),
-        CASE(the_hottest_sensor_of_a_processor_counts),
-        CASE(throttling_of_all_processors_is_counted),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(begin_as_it_is, NULL, NULL)

@@ -12,8 +12,7 @@ static void try_largest(const spmv_backend *backend, int k, const spmv_kernel *k
     }
 }
 
-static void largest_settings_work(void **state) {
-    (void)state;
+TEST(largest_settings_work) {
     subject s = fixture_subject("every length", 2);
     visit_kernels(try_largest, &s);
     assert_int_equal(tally.wrong, 0);
@@ -62,8 +61,7 @@ static void try_wrong_settings(const spmv_backend *backend, int k, const spmv_ke
     }
 }
 
-static void wrong_settings_are_refused(void **state) {
-    (void)state;
+TEST(wrong_settings_are_refused) {
     subject s = fixture_subject("long tail", 2);
     visit_kernels(try_wrong_settings, &s);
     assert_int_equal(tally.wrong, 0);
@@ -73,8 +71,7 @@ static void wrong_settings_are_refused(void **state) {
 
 /* Settings beside the least and the greatest that make sense: what the tables of parameters say is
  * compared with itself above. */
-static void senseless_settings_are_refused(void **state) {
-    (void)state;
+TEST(senseless_settings_are_refused) {
     static const struct {
         const char *kernel;
         spmv_setting setting;
@@ -114,8 +111,7 @@ static void try_instructions_it_lacks(const spmv_backend *backend, int k, const 
 }
 
 /* Only a processor without AVX-512 shows it. */
-static void instructions_that_it_lacks_are_refused(void **state) {
-    (void)state;
+TEST(instructions_that_it_lacks_are_refused) {
     subject s = fixture_subject("symmetric", 2);
     visit_kernels(try_instructions_it_lacks, &s);
     assert_int_equal(tally.wrong, 0);
@@ -147,8 +143,7 @@ static void try_budget(const spmv_backend *backend, int k, const spmv_kernel *ke
     }
 }
 
-static void budgets_are_kept(void **state) {
-    (void)state;
+TEST(budgets_are_kept) {
     subject s = fixture_subject("long tail", 2);
     visit_kernels(try_budget, &s);
     assert_int_equal(tally.wrong, 0);
@@ -208,8 +203,7 @@ static void try_unfinite(const spmv_backend *backend, int k, const spmv_kernel *
     }
 }
 
-static void nan_and_infinity_are_ieee(void **state) {
-    (void)state;
+TEST(nan_and_infinity_are_ieee) {
     spmv_ctx *ctx = context_of(3);
     for (int few = 0; few < 2; few++) {
         subject s = unfinite_subject(ctx, few);
@@ -248,8 +242,7 @@ static void try_narrow(const spmv_backend *backend, int k, const spmv_kernel *ke
     }
 }
 
-static void a_narrow_matrix_takes_little(void **state) {
-    (void)state;
+TEST(a_narrow_matrix_takes_little) {
     spmv_ctx *ctx = context_of(2);
     subject s = {.name = "20000 x 3"};
     assert_int_equal(spmv_mat_load(ctx, "gen:dense:20000x3", NULL, &s.mat), SPMV_OK);
@@ -288,8 +281,7 @@ static void try_padding(const spmv_backend *backend, int k, const spmv_kernel *k
 }
 
 /* Small whole numbers, which no order of summation and no fused operation rounds. */
-static void padding_does_not_show(void **state) {
-    (void)state;
+TEST(padding_does_not_show) {
     spmv_ctx *ctx = context_of(3);
     entries e = entries_of(fixture_named("long tail"));
     double *x = random_vector(1, e.cols), *y0 = random_vector(2, e.rows);
@@ -306,8 +298,7 @@ static void padding_does_not_show(void **state) {
 }
 
 /* What is stored whole makes the store large: rows are as long as their mean. */
-static void padding_is_explained(void **state) {
-    (void)state;
+TEST(padding_is_explained) {
     static const struct {
         const char *kernel, *matrix, *text;
     } cases[] = {{"omp:dia_rows", "gen:random:2500:8", "rows 2500, mean 8"},
@@ -330,19 +321,4 @@ static void padding_is_explained(void **state) {
     spmv_ctx_free(ctx);
 }
 
-int main(int argc, char **argv) {
-    take_backend(argc, argv);
-    wait_without_spinning(argv);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(largest_settings_work),
-        cmocka_unit_test(wrong_settings_are_refused),
-        cmocka_unit_test(senseless_settings_are_refused),
-        cmocka_unit_test(instructions_that_it_lacks_are_refused),
-        cmocka_unit_test(budgets_are_kept),
-        cmocka_unit_test(nan_and_infinity_are_ieee),
-        cmocka_unit_test(padding_does_not_show),
-        cmocka_unit_test(padding_is_explained),
-        cmocka_unit_test(a_narrow_matrix_takes_little),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(take_backend, NULL, NULL)

@@ -31,8 +31,7 @@ static void try_settings(const setup *plain, const spmv_kernel *kernel, const su
     }
 }
 
-static void backends_say_whether_they_are_here(void **state) {
-    (void)state;
+TEST(backends_say_whether_they_are_here) {
     spmv_ctx *ctx = context_of(1);
     for (const spmv_backend *const *b = spmv_backends; *b; b++) {
         bool usable = is_usable(ctx, *b);
@@ -178,8 +177,7 @@ static void try_walled(const spmv_backend *backend, int k, const spmv_kernel *ke
         }
 }
 
-static void nothing_around_x_and_the_matrix_is_read(void **state) {
-    (void)state;
+TEST(nothing_around_x_and_the_matrix_is_read) {
     static const char *const names[] = {"every length", "dense",   "runs",
                                         "symmetric",    "one row", "wide"};
     for (int n = 0; n < 2 * COUNT(names); n++) {
@@ -203,8 +201,7 @@ static void try_one_variant(const spmv_backend *backend, int k, const spmv_kerne
 
 /* Every kernel by every number of threads up to thirteen, on a matrix that is large enough for a
  * team, and on small ones. */
-static void any_number_of_threads_is_right(void **state) {
-    (void)state;
+TEST(any_number_of_threads_is_right) {
     enum { MOST = 13 };
     static const char *const names[] = {"every length", "symmetric", "long tail"};
     for (int threads = 1; threads <= MOST; threads += are_few() ? 4 : 1) {
@@ -254,8 +251,7 @@ static void try_every_way(const spmv_backend *backend, int k, const spmv_kernel 
             }
 }
 
-static void columns_may_be_far_apart(void **state) {
-    (void)state;
+TEST(columns_may_be_far_apart) {
     for (int few = 0; few < 2; few++) {
         entries e = far_columns(few);
         subject s = random_subject(matrix_of(context_of(3), &e), "far columns");
@@ -266,8 +262,7 @@ static void columns_may_be_far_apart(void **state) {
     }
 }
 
-static void every_product_is_right(void **state) {
-    (void)state;
+TEST(every_product_is_right) {
     for (const spmv_backend *const *b = spmv_backends; *b; b++) {
         spmv_ctx *ctx = context_of(1);
         bool usable = is_tested(ctx, *b);
@@ -276,15 +271,4 @@ static void every_product_is_right(void **state) {
     }
 }
 
-int main(int argc, char **argv) {
-    take_backend(argc, argv);
-    wait_without_spinning(argv);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(backends_say_whether_they_are_here),
-        cmocka_unit_test(any_number_of_threads_is_right),
-        cmocka_unit_test(nothing_around_x_and_the_matrix_is_read),
-        cmocka_unit_test(columns_may_be_far_apart),
-        cmocka_unit_test(every_product_is_right),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(take_backend, NULL, NULL)

@@ -8,8 +8,7 @@
 
 /* Plans of every kernel live at once on one matrix, host and device taking turns, and are freed in
  * either order. */
-static void plans_share_a_matrix(void **state) {
-    (void)state;
+TEST(plans_share_a_matrix) {
     subject s = fixture_subject("empty rows", 2);
     enum { MOST = 256 };
     spmv_plan *plan[MOST];
@@ -154,8 +153,7 @@ static spmv_mat *rows_apart(spmv_ctx *ctx) {
     return mat;
 }
 
-static void products_wait_for_each_other(void **state) {
-    (void)state;
+TEST(products_wait_for_each_other) {
     static const char *const names[] = {"gen:poisson2d:9", "gen:mesh:3000", "gen:giantrow:3000",
                                         "gen:poisson2d:200", "rows apart"};
     spmv_ctx *ctx = context_of(2);
@@ -179,8 +177,7 @@ static void products_wait_for_each_other(void **state) {
 __attribute__((weak)) spmv_status hasty_run(const spmv_plan *p, const spmv_operands *v);
 __attribute__((weak)) bool hasty_overlaps(int capability);
 
-static void a_product_that_does_not_wait_is_caught(void **state) {
-    (void)state;
+TEST(a_product_that_does_not_wait_is_caught) {
     spmv_ctx *ctx = context_of(2);
     spmv_device_facts facts;
     bool can_overlap = hasty_run && is_usable(ctx, &spmv_cuda) &&
@@ -213,8 +210,7 @@ static void a_product_that_does_not_wait_is_caught(void **state) {
 }
 
 /* Memory of a device other than the host comes back, also when host and device plans take turns. */
-static void device_memory_comes_back(void **state) {
-    (void)state;
+TEST(device_memory_comes_back) {
     subject s = fixture_subject("giant row", 2);
     tally = (struct tally){0};
     for (const spmv_backend *const *b = spmv_backends; *b; b++) {
@@ -242,14 +238,4 @@ static void device_memory_comes_back(void **state) {
     fixture_subject_free(&s);
 }
 
-int main(int argc, char **argv) {
-    take_backend(argc, argv);
-    wait_without_spinning(argv);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(plans_share_a_matrix),
-        cmocka_unit_test(products_wait_for_each_other),
-        cmocka_unit_test(a_product_that_does_not_wait_is_caught),
-        cmocka_unit_test(device_memory_comes_back),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(take_backend, NULL, NULL)

@@ -17,8 +17,7 @@ static spmv_plan *plan_of(spmv_mat *mat, const char *kernel, int threads) {
 
 /* ---- arguments ------------------------------------------------------------------------------ */
 
-static void missing_arguments_are_named(void **state) {
-    (void)state;
+TEST(missing_arguments_are_named) {
     spmv_mat *mat = matrix("gen:diagonal:4"), *made = NULL;
     spmv_plan *plan = plan_of(mat, "csr_rows", 0), *other = NULL;
     spmv_coo_view entries = SPMV_OPTS(spmv_coo_view);
@@ -96,8 +95,7 @@ static void missing_arguments_are_named(void **state) {
     spmv_mat_free(mat);
 }
 
-static void impossible_counts_are_named(void **state) {
-    (void)state;
+TEST(impossible_counts_are_named) {
     spmv_mat *mat = matrix("gen:diagonal:4");
     spmv_plan *plan = plan_of(mat, "csr_rows", 0), *other = NULL;
     double x[4] = {0}, y[4] = {0}, seconds;
@@ -120,8 +118,7 @@ static void impossible_counts_are_named(void **state) {
 }
 
 /* What is filled is zero but for its size where the call fails, and nothing comes of nothing. */
-static void nothing_has_no_facts(void **state) {
-    (void)state;
+TEST(nothing_has_no_facts) {
     spmv_plan_facts facts = {.size = sizeof(spmv_plan_facts), .kernel = "old"};
     spmv_coo_view entries = {.size = sizeof(spmv_coo_view), .nnz = 7};
     spmv_csr_view rows = {.size = sizeof(spmv_csr_view), .nnz = 7};
@@ -137,8 +134,7 @@ static void nothing_has_no_facts(void **state) {
     assert_int_equal(spmv_ctx_threads(NULL), 0);
 }
 
-static void overlapping_vectors_are_refused(void **state) {
-    (void)state;
+TEST(overlapping_vectors_are_refused) {
     enum { N = 64 };
     static const char *const kernels[] = {"csr_rows",
                                           "csr_balanced"}; /* without and with scratch */
@@ -161,8 +157,7 @@ static void overlapping_vectors_are_refused(void **state) {
 }
 
 /* Each product of a batch is checked as one alone is. */
-static void what_is_wrong_in_a_batch_is_named(void **state) {
-    (void)state;
+TEST(what_is_wrong_in_a_batch_is_named) {
     spmv_mat *mat = matrix("gen:banded:64:3");
     spmv_plan *plan = plan_of(mat, "csr_rows", 0);
     double v[128] = {0}, seconds;
@@ -195,8 +190,7 @@ static void what_is_wrong_in_a_batch_is_named(void **state) {
 }
 
 /* A vector of no numbers may be NULL, and lie anywhere. */
-static void empty_vectors_need_no_memory(void **state) {
-    (void)state;
+TEST(empty_vectors_need_no_memory) {
     static const int64_t row_ptr[] = {0, 0, 0, 0};
     double v[3];
     for (int cols = 0; cols <= 3; cols += 3) {
@@ -219,8 +213,7 @@ static void empty_vectors_need_no_memory(void **state) {
 /* ---- options -------------------------------------------------------------------------------- */
 
 /* A program has such options that was compiled with a newer or an older header. */
-static void options_of_other_headers(void **state) {
-    (void)state;
+TEST(options_of_other_headers) {
     struct {
         spmv_plan_opts opts;
         char newer[40];
@@ -260,8 +253,7 @@ static void options_of_other_headers(void **state) {
 }
 
 /* Structs that are filled have their size, too: an older header's, a newer one's, and none. */
-static void what_is_filled_begins_with_its_size(void **state) {
-    (void)state;
+TEST(what_is_filled_begins_with_its_size) {
     spmv_mat *mat = matrix("gen:diagonal:5"), *made = NULL;
     spmv_plan *plan = plan_of(mat, "csr_rows", 0);
     spmv_plan_facts older = {.size = offsetof(spmv_plan_facts, format), .format = "mine"};
@@ -297,8 +289,7 @@ static void what_is_filled_begins_with_its_size(void **state) {
     spmv_mat_free(mat);
 }
 
-static void contexts_name_what_is_wrong(void **state) {
-    (void)state;
+TEST(contexts_name_what_is_wrong) {
     static const struct {
         spmv_ctx_opts opts;
         const char *text;
@@ -352,8 +343,7 @@ static void assert_small(spmv_arrays a) {
     spmv_mat_free(mat);
 }
 
-static void arrays_of_every_kind(void **state) {
-    (void)state;
+TEST(arrays_of_every_kind) {
     for (int bits = 32; bits <= 64; bits += 32)
         for (int base = 0; base <= 1; base++)
             for (int f32 = 0; f32 <= 1; f32++) {
@@ -381,8 +371,7 @@ static void arrays_of_every_kind(void **state) {
     assert_small(loose);
 }
 
-static void one_triangle_is_enough(void **state) {
-    (void)state;
+TEST(one_triangle_is_enough) {
     static const int32_t ptr[] = {0, 1, 3}, lower[] = {0, 0, 1};
     static const double three[] = {1, 2, 3}, all[] = {1, 2, 2, 3};
     const spmv_arrays a = {.size = sizeof a,
@@ -404,8 +393,7 @@ static void one_triangle_is_enough(void **state) {
 }
 
 /* What is wrong is named with its row and position, by whoever counts from 0 or 1. */
-static void wrong_arrays_are_named(void **state) {
-    (void)state;
+TEST(wrong_arrays_are_named) {
     static const int64_t late[] = {1, 2, 2, 5}, early[] = {0, 2, 2, 4}, falls[] = {0, 3, 2, 5},
                          far[] = {0, INT64_MAX, 2, 5}, least[] = {INT64_MIN, 3, 3, 6};
     static const int32_t beyond[] = {1, 3, 0, 4, 3}, below[] = {1, -1, 0, 2, 3},
@@ -457,8 +445,7 @@ static void wrong_arrays_are_named(void **state) {
 }
 
 /* Without entries there are no indices, so that none is looked at. */
-static void offsets_of_no_entries_are_checked(void **state) {
-    (void)state;
+TEST(offsets_of_no_entries_are_checked) {
     static const int64_t rises[] = {0, 2, 1000000000, 0}, wild[] = {1, 7, INT64_MAX, 1};
     for (int base = 0; base <= 1; base++) {
         spmv_arrays a = small_arrays(64, base, SPMV_F64);
@@ -469,8 +456,7 @@ static void offsets_of_no_entries_are_checked(void **state) {
     }
 }
 
-static void members_of_arrays_are_checked(void **state) {
-    (void)state;
+TEST(members_of_arrays_are_checked) {
     spmv_arrays wrong[9];
     static const char *const text[COUNT(wrong)] = {
         "spmv_arrays.size", "ptr is NULL",        "idx is NULL",
@@ -490,8 +476,7 @@ static void members_of_arrays_are_checked(void **state) {
 
 /* ---- handles in any order ------------------------------------------------------------------- */
 
-static void a_plan_may_be_freed_after_its_matrix(void **state) {
-    (void)state;
+TEST(a_plan_may_be_freed_after_its_matrix) {
     enum { N = 100 };
     spmv_ctx_opts opts = {.size = sizeof opts, .threads = 2};
     spmv_ctx *own = NULL;
@@ -517,23 +502,4 @@ static void a_plan_may_be_freed_after_its_matrix(void **state) {
     for (int k = 0; k < 3; k++) spmv_plan_free(plan[k]); /* a sanitizer sees that all is freed */
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(missing_arguments_are_named),
-        cmocka_unit_test(impossible_counts_are_named),
-        cmocka_unit_test(nothing_has_no_facts),
-        cmocka_unit_test(overlapping_vectors_are_refused),
-        cmocka_unit_test(what_is_wrong_in_a_batch_is_named),
-        cmocka_unit_test(empty_vectors_need_no_memory),
-        cmocka_unit_test(options_of_other_headers),
-        cmocka_unit_test(what_is_filled_begins_with_its_size),
-        cmocka_unit_test(contexts_name_what_is_wrong),
-        cmocka_unit_test(arrays_of_every_kind),
-        cmocka_unit_test(one_triangle_is_enough),
-        cmocka_unit_test(wrong_arrays_are_named),
-        cmocka_unit_test(offsets_of_no_entries_are_checked),
-        cmocka_unit_test(members_of_arrays_are_checked),
-        cmocka_unit_test(a_plan_may_be_freed_after_its_matrix),
-    };
-    return cmocka_run_group_tests(tests, open_context, close_context);
-}
+TEST_MAIN(begin_as_it_is, open_context, close_context)

@@ -41,8 +41,7 @@ static int multiply_in_region(int levels, bool dynamic) {
     return wrong;
 }
 
-static void products_inside_the_callers_threads(void **state) {
-    (void)state;
+TEST(products_inside_the_callers_threads) {
     spmv_mat *mat = grid(ctx);
     int kernels = 0;
     for (int k = 0; k < spmv_omp.nkernels; k++) {
@@ -64,8 +63,7 @@ static void products_inside_the_callers_threads(void **state) {
 
 /* Shares of a large store are cut into chunks; the one thread that a product has inside a region
  * takes those of all shares. */
-static void one_thread_takes_the_chunks_of_all_shares(void **state) {
-    (void)state;
+TEST(one_thread_takes_the_chunks_of_all_shares) {
     enum { ROWS = 20000 };
     static const char *const kernels[] = {"csell_slices", "sell16_lanes", "spc5_rows", "bsr_lanes",
                                           "csr_balanced"};
@@ -107,8 +105,7 @@ static void *insist(void *plan) {
 }
 
 /* One reads its scratch alone, one writes to it, so that products take turns. */
-static void one_plan_in_two_threads(void **state) {
-    (void)state;
+TEST(one_plan_in_two_threads) {
     static const char *const kernels[] = {"csr_rows", "csr_balanced", "csr_tiles"};
     spmv_mat *mat = grid(ctx);
     for (int k = 0; k < COUNT(kernels); k++) {
@@ -135,8 +132,7 @@ static void *end_product(void *plan) {
 }
 
 /* It is chance whether threads meet: here a product is under way for certain. */
-static void a_product_waits_for_its_turn(void **state) {
-    (void)state;
+TEST(a_product_waits_for_its_turn) {
     spmv_mat *mat = grid(ctx);
     spmv_plan *plan = plan_of(mat, "csr_tiles"), *copy = NULL;
     pthread_t other;
@@ -157,8 +153,7 @@ static void a_product_waits_for_its_turn(void **state) {
 }
 
 /* What a product writes to it has for itself, or for its turn. */
-static void concurrent_plans_are_right_in_several_threads(void **state) {
-    (void)state;
+TEST(concurrent_plans_are_right_in_several_threads) {
     spmv_mat *mat = grid(ctx);
     int kernels = 0;
     for (int k = 0; k < spmv_omp.nkernels; k++) {
@@ -181,8 +176,7 @@ static int use_plan_and_fork(void *plan) {
     return multiply(plan, TIMES) + in_child(use_plan_and_make_another, plan);
 }
 
-static void a_child_of_fork_multiplies(void **state) {
-    (void)state;
+TEST(a_child_of_fork_multiplies) {
     spmv_mat *mat = grid(ctx);
     spmv_plan *plan = plan_of(mat, "csr_balanced");
     assert_int_equal(multiply(plan, TIMES), 0); /* its team is there */
@@ -211,8 +205,7 @@ static void *go_on_multiplying(void *of) {
 }
 
 /* The child has the plan as it was in the middle of a product, which nobody there will end. */
-static void a_child_multiplies_though_its_parent_does(void **state) {
-    (void)state;
+TEST(a_child_multiplies_though_its_parent_does) {
     spmv_mat *mat = grid(ctx);
     loop l = {.plan = plan_of(mat, "csr_balanced")};
     pthread_t other;
@@ -236,8 +229,7 @@ static int read_free_bytes(void *unused) {
     return spmv_host_free_bytes() == 0;
 }
 
-static void a_child_finds_free_bytes_though_its_parent_does(void **state) {
-    (void)state;
+TEST(a_child_finds_free_bytes_though_its_parent_does) {
     pthread_t other;
     int stop = 0, failures = 0;
     assert_int_equal(pthread_create(&other, NULL, go_on_reading, &stop), 0);
@@ -273,16 +265,14 @@ static int ask_for_more_than_there_are(void *asked) {
     return wrong ? 3 : said ? 0 : 4;
 }
 
-static void a_process_may_get_fewer_threads(void **state) {
-    (void)state;
+TEST(a_process_may_get_fewer_threads) {
     int many = 200, few = 15; /* libgomp would also end it with a small team */
     assert_int_equal(in_child(ask_for_more_than_there_are, &many), 0);
     assert_int_equal(in_child(ask_for_more_than_there_are, &few), 0);
 }
 #endif
 
-static void threads_are_bounded(void **state) {
-    (void)state;
+TEST(threads_are_bounded) {
     static const int many[] = {50000, 100000, INT_MAX};
     for (int k = 0; k < COUNT(many); k++) {
         spmv_ctx *large = context_of(many[k]);
@@ -309,22 +299,4 @@ static void threads_are_bounded(void **state) {
     spmv_mat_free(mat);
 }
 
-int main(int argc, char **argv) {
-    (void)argc;
-    wait_as_by_default(argv);
-    const struct CMUnitTest tests[] = {
-#ifndef __SANITIZE_ADDRESS__ /* which needs all addresses */
-        cmocka_unit_test(a_process_may_get_fewer_threads),
-#endif
-        cmocka_unit_test(products_inside_the_callers_threads),
-        cmocka_unit_test(one_thread_takes_the_chunks_of_all_shares),
-        cmocka_unit_test(one_plan_in_two_threads),
-        cmocka_unit_test(a_product_waits_for_its_turn),
-        cmocka_unit_test(concurrent_plans_are_right_in_several_threads),
-        cmocka_unit_test(a_child_of_fork_multiplies),
-        cmocka_unit_test(a_child_multiplies_though_its_parent_does),
-        cmocka_unit_test(a_child_finds_free_bytes_though_its_parent_does),
-        cmocka_unit_test(threads_are_bounded),
-    };
-    return cmocka_run_group_tests(tests, setup_all, free_all);
-}
+TEST_MAIN(wait_as_by_default, setup_all, free_all)

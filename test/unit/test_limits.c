@@ -35,8 +35,7 @@ static spmv_rates sample_rates(void) {
 }
 
 /* Under sanitizers a probe of this machine's caches would take minutes: one of 1 MB does not. */
-static void a_small_cache_is_probed(void **state) {
-    (void)state;
+TEST(a_small_cache_is_probed) {
     spmv_ctx *ctx = context_of(2);
     spmv_rates found;
     assert_int_equal(spmv_ctx_probe(ctx, &spmv_omp, 1 << 20, &found), SPMV_OK);
@@ -50,8 +49,7 @@ static void a_small_cache_is_probed(void **state) {
     spmv_ctx_free(ctx);
 }
 
-static void rates_are_kept_and_found_again(void **state) {
-    (void)state;
+TEST(rates_are_kept_and_found_again) {
     char folder[] = "/tmp/spmv-test-XXXXXX", deep[64], name[128];
     assert_non_null(mkdtemp(folder));
     snprintf(deep, sizeof deep, "%s/new/er", folder);
@@ -69,7 +67,7 @@ static void rates_are_kept_and_found_again(void **state) {
     assert_int_equal(rmdir(folder), 0);
 }
 
-static void damaged_rates_are_none(void **state) {
+TEST(damaged_rates_are_none) {
     static const char *const bodies[] = {
         "spmv-probe/2 omp here\nread 1e10\ngather 8 1e9\n",
         "spmv-probe/1 omp here\nread 1e10\n",
@@ -101,8 +99,7 @@ static void damaged_rates_are_none(void **state) {
     remove_files(folder);
 }
 
-static void rates_between_sizes(void **state) {
-    (void)state;
+TEST(rates_between_sizes) {
     spmv_rates r = sample_rates();
     assert_true(fabs(gather_rate(&r, 10, 8) - 4e9) < 1);
     assert_true(fabs(gather_rate(&r, 1e9, 8) - 1e8) < 1);
@@ -110,8 +107,7 @@ static void rates_between_sizes(void **state) {
     assert_true(fabs(gather_rate(&r, 100000, 8) - 1e9) < 1);
 }
 
-static void wide_rows_take_longer(void **state) {
-    (void)state;
+TEST(wide_rows_take_longer) {
     spmv_rates r = sample_rates();
     assert_true(fabs(gather_rate(&r, 10, 8) - 4e9) < 1); /* a number costs what a short row does */
     assert_true(fabs(gather_rate(&r, 10, 32) - 2e9) < 1);
@@ -134,8 +130,7 @@ static reads_of_x reads_of(spmv_ctx *ctx, const char *source) {
     return reads;
 }
 
-static void stencils_read_near_and_random_matrices_far(void **state) {
-    (void)state;
+TEST(stencils_read_near_and_random_matrices_far) {
     spmv_ctx *ctx = context_of(2);
     reads_of_x r = reads_of(ctx, "gen:poisson3d:60");
     assert_true(r.jumps < 0.01);
@@ -175,8 +170,7 @@ static void one_verdict(const char *cache, double llc_ratio, double median_s, co
     assert_string_equal(r->perf_verdict, expected);
 }
 
-static void faster_than_memory_is_cached_or_suspect(void **state) {
-    (void)state;
+TEST(faster_than_memory_is_cached_or_suspect) {
     one_verdict("warm", 8, 1.25e-3, "ok", 0.8);
     one_verdict("warm", 8, 0.95e-3, "ok", 1 / 0.95); /* within the noise of two measurements */
     one_verdict("warm", 8, 0.85e-3, "above probe", 1 / 0.85); /* the probe was too low */
@@ -194,8 +188,7 @@ static void faster_than_memory_is_cached_or_suspect(void **state) {
     one_verdict("warm", NAN, 0.5e-3, "suspect", 2);
 }
 
-static void a_cache_is_believed_as_measured(void **state) {
-    (void)state;
+TEST(a_cache_is_believed_as_measured) {
     spmv_rates rates = sample_rates();
     assert_int_equal(knee_of(&rates), 100000);
     rates.gathers[1] = 1.4e8; /* as slow as memory, nearly */
@@ -227,8 +220,7 @@ static void a_cache_is_believed_as_measured(void **state) {
     }
 }
 
-static void without_rates_there_are_no_limits(void **state) {
-    (void)state;
+TEST(without_rates_there_are_no_limits) {
     static session run;
     result out = {0};
     reads_of_x reads = {0};
@@ -247,19 +239,4 @@ static void without_rates_there_are_no_limits(void **state) {
     assert_null(out.r.perf_verdict);
 }
 
-int main(int argc, char **argv) {
-    (void)argc;
-    wait_without_spinning(argv);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_small_cache_is_probed),
-        cmocka_unit_test(rates_are_kept_and_found_again),
-        cmocka_unit_test(damaged_rates_are_none),
-        cmocka_unit_test(rates_between_sizes),
-        cmocka_unit_test(wide_rows_take_longer),
-        cmocka_unit_test(stencils_read_near_and_random_matrices_far),
-        cmocka_unit_test(faster_than_memory_is_cached_or_suspect),
-        cmocka_unit_test(a_cache_is_believed_as_measured),
-        cmocka_unit_test(without_rates_there_are_no_limits),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(wait_without_spinning, NULL, NULL)

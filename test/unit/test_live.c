@@ -319,8 +319,7 @@ static void assert_alpha_reaches_all(void) {
     }
 }
 
-static void an_alpha_that_is_not_finite_reaches_every_row(void **state) {
-    (void)state;
+TEST(an_alpha_that_is_not_finite_reaches_every_row) {
     assert_alpha_reaches_all();
 }
 
@@ -348,14 +347,12 @@ static void assert_other_values_are_read(spmv_precision precision) {
     give_back_arrays();
 }
 
-static void other_values_are_read_where_they_are(void **state) {
-    (void)state;
+TEST(other_values_are_read_where_they_are) {
     assert_other_values_are_read(SPMV_F64);
     assert_other_values_are_read(SPMV_F32);
 }
 
-static void every_product_is_of_the_arrays_as_they_are(void **state) {
-    (void)state;
+TEST(every_product_is_of_the_arrays_as_they_are) {
     assert_products_follow(NKINDS, false);
     assert_products_follow(NKINDS, true);
 }
@@ -378,8 +375,7 @@ static void end_on_gpu(spmv_ctx *host) {
     ctx = host, is_there = false;
 }
 
-static void on_a_gpu_too(void **state) {
-    (void)state;
+TEST(on_a_gpu_too) {
     spmv_ctx *host = begin_on_gpu();
     assert_products_follow(BLOCKS, false);
     assert_alpha_reaches_all();
@@ -389,8 +385,7 @@ static void on_a_gpu_too(void **state) {
 }
 
 /* One row has most of the entries; offsets that lead outside, for which nothing is read there. */
-static void long_lines_and_wrong_offsets_on_a_gpu(void **state) {
-    (void)state;
+TEST(long_lines_and_wrong_offsets_on_a_gpu) {
     spmv_ctx *host = begin_on_gpu();
     for (int64_t k = 1; k <= MOST_VECTORS; k += 4) {
         start(BY_ROWS, SPMV_F64, 64);
@@ -411,8 +406,7 @@ static void long_lines_and_wrong_offsets_on_a_gpu(void **state) {
     end_on_gpu(host);
 }
 
-static void what_is_wrong_on_a_gpu_is_refused(void **state) {
-    (void)state;
+TEST(what_is_wrong_on_a_gpu_is_refused) {
     spmv_ctx *host = begin_on_gpu();
     for (int of = BY_ROWS; of < BLOCKS; of++) {
         start((kind)of, SPMV_F64, 32);
@@ -454,8 +448,7 @@ static void *multiply_often(void *turned) {
     return NULL;
 }
 
-static void several_threads_multiply_at_once(void **state) {
-    (void)state;
+TEST(several_threads_multiply_at_once) {
     start(BY_ROWS, SPMV_F64, 32);
     spmv_mat *mat = matrix(&a);
     spmv_plan *plan = plan_for(mat, &a, SPMV_BOTH);
@@ -478,8 +471,7 @@ static void several_threads_multiply_at_once(void **state) {
 
 /* The entries of a row are added in their order, and nothing is fused: with these, any other way
  * gives other bits. */
-static void a_row_is_summed_in_the_order_of_its_entries(void **state) {
-    (void)state;
+TEST(a_row_is_summed_in_the_order_of_its_entries) {
     start(BY_ROWS, SPMV_F64, 64);
     double x[COLS], z[ROWS], *values = random_vector(3, NNZ);
     for (int j = 0; j < COLS; j++) x[j] = random_entry(4, (uint64_t)j);
@@ -501,8 +493,7 @@ static void a_row_is_summed_in_the_order_of_its_entries(void **state) {
 }
 
 /* Few entries: for two vectors a team is not worth its start, for nine it is. */
-static void bits_do_not_depend_on_the_number_of_vectors(void **state) {
-    (void)state;
+TEST(bits_do_not_depend_on_the_number_of_vectors) {
     double *const x = random_vector(6, ROWS * MOST_VECTORS);
     double z[ROWS * MOST_VECTORS], narrow[ROWS * 2], *values = random_vector(3, NNZ);
     for (int n = 0; n < 12; n++) {
@@ -531,8 +522,7 @@ static void bits_do_not_depend_on_the_number_of_vectors(void **state) {
     free(x), free(values);
 }
 
-static void ends_that_became_wrong_are_refused(void **state) {
-    (void)state;
+TEST(ends_that_became_wrong_are_refused) {
     double x[ROWS] = {0}, z[ROWS];
     start(BY_ROWS, SPMV_F64, 32);
     spmv_mat *mat = matrix(&a);
@@ -554,8 +544,7 @@ static void ends_that_became_wrong_are_refused(void **state) {
 }
 
 /* Offsets that decrease in between make empty rows, as in a plain loop. */
-static void offsets_may_decrease(void **state) {
-    (void)state;
+TEST(offsets_may_decrease) {
     double x[COLS], z[ROWS];
     start(BY_ROWS, SPMV_F64, 64);
     for (int j = 0; j < COLS; j++) x[j] = j % 5;
@@ -572,8 +561,7 @@ static void offsets_may_decrease(void **state) {
     spmv_mat_free(mat);
 }
 
-static void what_there_is_not_is_refused(void **state) {
-    (void)state;
+TEST(what_there_is_not_is_refused) {
     start(BY_ROWS, SPMV_F64, 32);
     spmv_arrays view = view_of_arrays(&a);
     assert_int_equal(try_arrays(view), SPMV_OK);
@@ -611,8 +599,7 @@ static void what_there_is_not_is_refused(void **state) {
     REFUSED((void)0, SPMV_E_ARG);
 }
 
-static void other_uses_of_the_matrix_are_refused(void **state) {
-    (void)state;
+TEST(other_uses_of_the_matrix_are_refused) {
     start(BY_COLUMNS, SPMV_F64, 32);
     spmv_mat *mat = matrix(&a);
     spmv_csr_view rows = {.size = sizeof rows};
@@ -640,8 +627,7 @@ static void other_uses_of_the_matrix_are_refused(void **state) {
 }
 
 /* A matrix without rows, columns or entries, and the copy of a plan. */
-static void empty_matrices_and_copies_multiply(void **state) {
-    (void)state;
+TEST(empty_matrices_and_copies_multiply) {
     const int32_t none[] = {0, 0, 0};
     double x[3] = {1, 2, 3}, z[3];
     for (int n = 0; n < 8; n++) {
@@ -694,7 +680,7 @@ static void multiply_blocks(const spmv_arrays *A, const spmv_plan *plan, int64_t
 }
 
 /* 2 block rows of 2 and of 1 block; the values end in front of a wall. */
-static void blocks_of_every_size_multiply(void **state) {
+TEST(blocks_of_every_size_multiply) {
     enum { LARGEST = 9, BLOCK_ROWS = 2, BLOCK_COLS = 3, VECTORS = 13 /* panels of every width */ };
     static const int32_t ptr[] = {0, 2, 3}, column[] = {2, 0, 1};
     (void)state;
@@ -739,7 +725,7 @@ static int threads_here(void) {
 
 /* Few entries are multiplied by the calling thread alone, by contexts of one thread and of several:
  * a child of fork(), which has no team, starts none. */
-static void a_short_product_starts_no_thread(void **state) {
+TEST(a_short_product_starts_no_thread) {
     static double x[ROWS], z[ROWS];
     (void)state;
     for (int n = 0; n < 4 * NKINDS; n++) {
@@ -767,26 +753,4 @@ static void a_short_product_starts_no_thread(void **state) {
     }
 }
 
-int main(int argc, char **argv) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_product_is_of_the_arrays_as_they_are),
-        cmocka_unit_test(an_alpha_that_is_not_finite_reaches_every_row),
-        cmocka_unit_test(other_values_are_read_where_they_are),
-        cmocka_unit_test(blocks_of_every_size_multiply),
-        cmocka_unit_test(a_short_product_starts_no_thread),
-        cmocka_unit_test(on_a_gpu_too),
-        cmocka_unit_test(long_lines_and_wrong_offsets_on_a_gpu),
-        cmocka_unit_test(what_is_wrong_on_a_gpu_is_refused),
-        cmocka_unit_test(several_threads_multiply_at_once),
-        cmocka_unit_test(a_row_is_summed_in_the_order_of_its_entries),
-        cmocka_unit_test(bits_do_not_depend_on_the_number_of_vectors),
-        cmocka_unit_test(ends_that_became_wrong_are_refused),
-        cmocka_unit_test(offsets_may_decrease),
-        cmocka_unit_test(what_there_is_not_is_refused),
-        cmocka_unit_test(other_uses_of_the_matrix_are_refused),
-        cmocka_unit_test(empty_matrices_and_copies_multiply),
-    };
-    (void)argc;
-    wait_without_spinning(argv);
-    return cmocka_run_group_tests(tests, open_context, close_context);
-}
+TEST_MAIN(wait_without_spinning, open_context, close_context)

@@ -5,8 +5,7 @@
 
 /* ---- copies --------------------------------------------------------------------------------- */
 
-static void a_copy_multiplies_from_memory_of_its_own(void **state) {
-    (void)state;
+TEST(a_copy_multiplies_from_memory_of_its_own) {
     static const char *const kernels[] = {"omp:csr_rows", "omp:csr_tiles_copied", "omp:ell_tiles",
                                           "omp:sell_slices", "omp:csr_balanced"};
     for (int k = 0; k < COUNT(kernels); k++) {
@@ -29,8 +28,7 @@ static void a_copy_multiplies_from_memory_of_its_own(void **state) {
 
 /* ---- batches -------------------------------------------------------------------------------- */
 
-static void a_batch_launches_in_turn_as_often_as_asked(void **state) {
-    (void)state;
+TEST(a_batch_launches_in_turn_as_often_as_asked) {
     scene s;
     double other[ROWS], seconds = -1;
     spmv_batch *batch = NULL;
@@ -80,8 +78,7 @@ static void tape_forget(spmv_device *d, void *recording) {
     if (recording) tape.forgets++;
 }
 
-static void a_batch_is_recorded_once_or_says_why_not(void **state) {
-    (void)state;
+TEST(a_batch_is_recorded_once_or_says_why_not) {
     scene s;
     scene_open(&s, "omp:csr_rows");
     spmv_device *device = s.plan->device;
@@ -140,8 +137,7 @@ static void assert_block(const scene *s, spmv_layout layout, const double *y, do
 }
 
 /* Once, as samples and as a batch over copies; the plan is made for one vector. */
-static void vectors_are_multiplied_in_both_layouts(void **state) {
-    (void)state;
+TEST(vectors_are_multiplied_in_both_layouts) {
     static const char *const kernels[] = {"omp:csr_rows", "omp:csr_balanced"};
     for (int n = 0; n < 2 * COUNT(kernels); n++) {
         const spmv_layout layout = n % 2 ? SPMV_ROWS : SPMV_COLUMNS;
@@ -195,8 +191,7 @@ static void put_number(spmv_precision precision, void *all, int64_t at, double v
 
 /* A right product passes; one number of one vector does not, nor vectors that change places, nor
  * one that was not written. */
-static void spot_checks_look_at_every_vector(void **state) {
-    (void)state;
+TEST(spot_checks_look_at_every_vector) {
     scene s;
     scene_open(&s, "omp:csr_rows");
     for (int n = 0; n < 4; n++) {
@@ -322,8 +317,7 @@ static void assert_results(problem *p, const scene *s, double beta) {
     }
 }
 
-static void cold_flushes_before_every_product(void **state) {
-    (void)state;
+TEST(cold_flushes_before_every_product) {
     for (int beta = 0; beta < 2; beta++) {
         scene s;
         problem p;
@@ -337,8 +331,7 @@ static void cold_flushes_before_every_product(void **state) {
     }
 }
 
-static void warm_never_flushes(void **state) {
-    (void)state;
+TEST(warm_never_flushes) {
     scene s;
     problem p;
     scene_open(&s, "omp:csr_rows");
@@ -354,8 +347,7 @@ static void warm_never_flushes(void **state) {
 
 /* What a GPU's second level held before makes warm products faster or slower: each turn fills it,
  * unless nothing is to be measured. */
-static void turns_of_a_gpu_begin_with_full_caches(void **state) {
-    (void)state;
+TEST(turns_of_a_gpu_begin_with_full_caches) {
     on_gpu = true;
     for (int timed = 0; timed < 2; timed++) {
         scene s;
@@ -387,8 +379,7 @@ static timing made_ready(double max_time_s) {
 }
 
 /* A run that only checks spends nothing on warming up and batches. */
-static void no_time_is_no_time(void **state) {
-    (void)state;
+TEST(no_time_is_no_time) {
     timing t = made_ready(0);
     assert_true(t.warmup == 2 && t.inner == 1);
     for (int k = 0; k < 100; k++) { /* somebody else may have had the processor for 20 ms */
@@ -399,8 +390,7 @@ static void no_time_is_no_time(void **state) {
 }
 
 /* 64 MB of copies of 0.4 MB would be 160: 20 are made, each touched once after a flush. */
-static void steady_goes_through_copies(void **state) {
-    (void)state;
+TEST(steady_goes_through_copies) {
     for (int beta = 0; beta < 2; beta++) {
         scene s;
         problem p;
@@ -420,8 +410,7 @@ static void steady_goes_through_copies(void **state) {
 }
 
 /* Poison and check reach every copy, not the first alone. */
-static void a_copy_that_writes_nothing_shows(void **state) {
-    (void)state;
+TEST(a_copy_that_writes_nothing_shows) {
     scene s;
     problem p;
     double y[ROWS];
@@ -436,8 +425,7 @@ static void a_copy_that_writes_nothing_shows(void **state) {
 }
 
 /* What a sample says times its products is no more than what passed meanwhile. */
-static void a_sample_is_the_time_of_one_product(void **state) {
-    (void)state;
+TEST(a_sample_is_the_time_of_one_product) {
     enum { INNER = 1000 };
     static double y0[ROWS];
     scene s;
@@ -513,8 +501,7 @@ static int first_other(scene *s, int copies, double beta, run_function run, unsi
     return found;
 }
 
-static void looks_find_the_wrong_product(void **state) {
-    (void)state;
+TEST(looks_find_the_wrong_product) {
     const unsigned repeats = SPMV_DETERMINISTIC;
     double y[ROWS];
     scene s;
@@ -537,8 +524,7 @@ static void looks_find_the_wrong_product(void **state) {
     scene_close(&s);
 }
 
-static void a_flush_empties_nothing_it_should_not(void **state) {
-    (void)state;
+TEST(a_flush_empties_nothing_it_should_not) {
     scene s;
     scene_open(&s, "omp:csr_rows");
     for (size_t bytes = 0; bytes <= 3 << 20; bytes += 1 << 20)
@@ -576,8 +562,7 @@ static timing measured(bool waiting, double max_noise, int equal) {
     return t;
 }
 
-static void samples_end_when_the_median_is_known_and_no_wait(void **state) {
-    (void)state;
+TEST(samples_end_when_the_median_is_known_and_no_wait) {
     const double any = 1e9; /* any interval is narrow enough */
     timing quiet = measured(false, any, 0), waits = measured(true, any, 0);
     assert_true(quiet.settled && quiet.nsamples >= 6 && quiet.spent_s < 0.5);
@@ -586,15 +571,13 @@ static void samples_end_when_the_median_is_known_and_no_wait(void **state) {
     assert_true(waits.spent_s >= 0.5 || waits.nsamples >= 20000);
 }
 
-static void no_noise_is_below_zero(void **state) {
-    (void)state;
+TEST(no_noise_is_below_zero) {
     assert_true(measured(false, 1e-9, 20000).settled);
     assert_false(measured(false, 0, 20000).settled);
 }
 
 /* Somebody stops a run: one more sample, after poison, so that what it leaves can be checked. */
-static void a_last_sample_can_be_asked_for(void **state) {
-    (void)state;
+TEST(a_last_sample_can_be_asked_for) {
     scene s;
     timing t;
     double y0[ROWS], y[ROWS];
@@ -623,8 +606,7 @@ static void a_last_sample_can_be_asked_for(void **state) {
 /* ---- spot checks ---------------------------------------------------------------------------- */
 
 /* Enough of them, also where most are empty, so that all of them together have few entries. */
-static void few_rows_are_checked(void **state) {
-    (void)state;
+TEST(few_rows_are_checked) {
     enum { N = 1 << 21, MOST = 1 << 14 };
     const spmv_mat mat = {.csr = {.rows = N, .cols = 1, .nnz = 100}};
     float *y = calloc(N, sizeof *y);
@@ -637,28 +619,4 @@ static void few_rows_are_checked(void **state) {
     free(y);
 }
 
-int main(int argc, char **argv) {
-    (void)argc;
-    wait_without_spinning(argv);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_copy_multiplies_from_memory_of_its_own),
-        cmocka_unit_test(a_batch_launches_in_turn_as_often_as_asked),
-        cmocka_unit_test(a_batch_is_recorded_once_or_says_why_not),
-        cmocka_unit_test(vectors_are_multiplied_in_both_layouts),
-        cmocka_unit_test(spot_checks_look_at_every_vector),
-        cmocka_unit_test(cold_flushes_before_every_product),
-        cmocka_unit_test(warm_never_flushes),
-        cmocka_unit_test(turns_of_a_gpu_begin_with_full_caches),
-        cmocka_unit_test(no_time_is_no_time),
-        cmocka_unit_test(steady_goes_through_copies),
-        cmocka_unit_test(a_copy_that_writes_nothing_shows),
-        cmocka_unit_test(a_sample_is_the_time_of_one_product),
-        cmocka_unit_test(looks_find_the_wrong_product),
-        cmocka_unit_test(a_flush_empties_nothing_it_should_not),
-        cmocka_unit_test(samples_end_when_the_median_is_known_and_no_wait),
-        cmocka_unit_test(no_noise_is_below_zero),
-        cmocka_unit_test(a_last_sample_can_be_asked_for),
-        cmocka_unit_test(few_rows_are_checked),
-    };
-    return cmocka_run_group_tests(tests, open_context, close_context);
-}
+TEST_MAIN(wait_without_spinning, open_context, close_context)

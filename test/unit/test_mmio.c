@@ -12,8 +12,7 @@ static void check_number(const char *text) {
         fail_msg("'%s' gave %a, strtod %a", text, value, expected);
 }
 
-static void test_numbers_random(void **state) {
-    (void)state;
+TEST(test_numbers_random) {
     char text[3000];
     for (int i = 0; i < 300000; i++) {
         uint64_t bits = random_bits();
@@ -43,8 +42,7 @@ static void test_numbers_random(void **state) {
 }
 
 /* Exactly between two doubles, and a hair beside it. */
-static void test_numbers_halfway(void **state) {
-    (void)state;
+TEST(test_numbers_halfway) {
     char text[3000];
     for (int i = 0; i < 20000; i++) {
         uint64_t bits = random_bits() & ~(1ull << 63);
@@ -68,8 +66,7 @@ static void test_numbers_halfway(void **state) {
     }
 }
 
-static void test_numbers_spellings(void **state) {
-    (void)state;
+TEST(test_numbers_spellings) {
     static const char *const plain[] = {"0",
                                         "-0",
                                         "+0",
@@ -149,8 +146,7 @@ static void test_numbers_spellings(void **state) {
     assert_true(isnan(value) && length == 4);
 }
 
-static void test_numbers_long(void **state) {
-    (void)state;
+TEST(test_numbers_long) {
     char text[3800];
     for (int zeros = 0; zeros < 1500; zeros += 37) { /* 0.000...1e<zeros> and 1000...e-<zeros> */
         snprintf(text, sizeof text, "0.%0*d1e%d", zeros + 1, 0, zeros);
@@ -225,8 +221,7 @@ static const struct {
 };
 
 /* Compressed rows of as many rows as can be take 34 GB: a machine that has less refuses them. */
-static void test_legal(void **state) {
-    (void)state;
+TEST(test_legal) {
     for (size_t k = 0; k < LENGTH(legal); k++)
         for (int threads = 1; threads <= 4; threads++)
             for (int piped = 0; piped < 2; piped++) {
@@ -393,8 +388,7 @@ static const struct {
      "end of the file"},
 };
 
-static void test_refused(void **state) {
-    (void)state;
+TEST(test_refused) {
     for (size_t k = 0; k < LENGTH(refused); k++)
         check_refused(refused[k].text, strlen(refused[k].text), refused[k].expected);
     static const char zero[] = REAL "2 2 1\n1 1 1\0\n";
@@ -513,8 +507,7 @@ static const struct {
      ":5: a comment behind an entry is passed over, here first"},
 };
 
-static void test_dialects(void **state) {
-    (void)state;
+TEST(test_dialects) {
     for (size_t k = 0; k < LENGTH(dialects); k++)
         for (int threads = 1; threads <= 2; threads++) {
             spmv_coo coo;
@@ -583,8 +576,7 @@ static void try_spelling(int which, const char *word, const char *meaning) {
     spmv_coo_free(&coo);
 }
 
-static void test_spellings_of_the_banner(void **state) {
-    (void)state;
+TEST(test_spellings_of_the_banner) {
     for (size_t k = 0; k < LENGTH(spellings); k++) {
         char words[300], *rest = words;
         append(words, "%s", spellings[k].words);
@@ -641,8 +633,7 @@ static const struct {
      ": found UTF-16 text, expected a Matrix Market file: iconv -f UTF-16 -t UTF-8 converts it"},
 };
 
-static void test_what_nobody_sees_is_named(void **state) {
-    (void)state;
+TEST(test_what_nobody_sees_is_named) {
     for (size_t k = 0; k < LENGTH(unseen); k++)
         check_refused(unseen[k].text, strlen(unseen[k].text), unseen[k].expected);
     static const struct {
@@ -660,8 +651,7 @@ static void test_what_nobody_sees_is_named(void **state) {
 }
 
 /* Line ends of a large file that are CR alone: no line of it ever ends. */
-static void test_returns_without_end(void **state) {
-    (void)state;
+TEST(test_returns_without_end) {
     enum { BYTES = 3 << 20 };
     char *text = allocate(BYTES);
     for (int banner = 0; banner < 2; banner++) {
@@ -673,8 +663,7 @@ static void test_returns_without_end(void **state) {
     free(text);
 }
 
-static void test_vectors(void **state) {
-    (void)state;
+TEST(test_vectors) {
     static const struct {
         const char *text, *expected;
     } cases[] = {
@@ -706,8 +695,7 @@ static void test_vectors(void **state) {
 
 /* What a file's size alone refutes is refused before memory is asked for; a stream just ends too
  * early. */
-static void test_impossible_size(void **state) {
-    (void)state;
+TEST(test_impossible_size) {
     static const char huge[] = REAL "2147483647 2147483647 4611686018427387904\n1 1 1\n";
     spmv_coo coo;
     char wanted[600];
@@ -736,8 +724,7 @@ static void test_impossible_size(void **state) {
 }
 
 /* A file holds as many entries as lines of the shortest kind fit, the last one without its end. */
-static void test_shortest_lines(void **state) {
-    (void)state;
+TEST(test_shortest_lines) {
     static const struct {
         const char *text;
         int lines, bytes;
@@ -761,8 +748,7 @@ static void test_shortest_lines(void **state) {
     }
 }
 
-static void test_no_file(void **state) {
-    (void)state;
+TEST(test_no_file) {
     spmv_coo coo;
     char wanted[600], path[200];
     snprintf(path, sizeof path, "%s/absent.mtx", folder);
@@ -776,23 +762,7 @@ static void test_no_file(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_numbers_random),
-        cmocka_unit_test(test_numbers_halfway),
-        cmocka_unit_test(test_numbers_spellings),
-        cmocka_unit_test(test_numbers_long),
-        cmocka_unit_test(test_legal),
-        cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_dialects),
-        cmocka_unit_test(test_spellings_of_the_banner),
-        cmocka_unit_test(test_what_nobody_sees_is_named),
-        cmocka_unit_test(test_returns_without_end),
-        cmocka_unit_test(test_vectors),
-        cmocka_unit_test(test_shortest_lines),
-        cmocka_unit_test(test_impossible_size),
-        cmocka_unit_test(test_no_file),
-    };
     signal(SIGPIPE, SIG_IGN); /* the reader gives up before a pipe is empty */
     spmv_powers_init(&powers);
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return run_suite(set_up, tear_down);
 }

@@ -4,8 +4,7 @@
 
 /* ---- many blocks ---------------------------------------------------------------------------- */
 
-static void test_many_blocks(void **state) {
-    (void)state;
+TEST(test_many_blocks) {
     const int64_t none[2] = {0, 0};
     const char *const nothing[2] = {NULL, NULL};
     many_text t = many_lines(MANY - MANY / 1000, none, nothing);
@@ -58,8 +57,7 @@ static void check_late(int64_t entries, int64_t line0, const char *bad0, int64_t
     free(t.bytes);
 }
 
-static void test_late_errors(void **state) {
-    (void)state;
+TEST(test_late_errors) {
     int64_t all = MANY - MANY / 1000;
     check_late(all, 399990, "1 2 x", 0, NULL,
                ":399990:5: found 'x' as the value, expected a number");
@@ -93,8 +91,7 @@ static void test_late_errors(void **state) {
 
 /* A stream whose announced size is not believed at once: its arrays grow and move while threads
  * copy. */
-static void test_growing_stream(void **state) {
-    (void)state;
+TEST(test_growing_stream) {
     enum { N = 2500000 };
     char *bytes = allocate(N * 10 + 100);
     size_t n = (size_t)append(bytes, "%s999 999 %d\n", PATTERN, N);
@@ -129,8 +126,7 @@ static size_t lengthen(char *out, const char *text, size_t length) {
 }
 
 /* Comments are longer than blocks, and than other lines may be, wherever they stand. */
-static void test_long_comments(void **state) {
-    (void)state;
+TEST(test_long_comments) {
     static const size_t lengths[] = {1000, 262143, 262145, 1000000, 1048576, 3 << 20};
     static const char *const texts[] = {
         "#\n" REAL "2 2 2\n1 1 1\n2 2 2\n",    REAL "#\n2 2 2\n1 1 1\n2 2 2\n",
@@ -159,8 +155,7 @@ static void test_long_comments(void **state) {
 }
 
 /* Other lines may not, and lines that a carriage return hides in a comment are found. */
-static void test_long_lines(void **state) {
-    (void)state;
+TEST(test_long_lines) {
     char *bytes = allocate(8 << 20);
     size_t n = (size_t)append(bytes, "%s2 2 2\n1 1 1\n", REAL);
     memset(bytes + n, '1', 7 << 20);
@@ -179,8 +174,7 @@ static void test_long_lines(void **state) {
 }
 
 /* Blocks cut at every possible place of the text around the cut. */
-static void test_cuts(void **state) {
-    (void)state;
+TEST(test_cuts) {
     enum { LINES = 100001 }; /* three blocks; the last line ends in a digit */
     char *bytes = allocate(LINES * 8 + 1000);
     for (int shift = 0; shift < 24; shift++) {
@@ -200,8 +194,7 @@ static void test_cuts(void **state) {
 }
 
 /* Positions of array entries when blocks start in the middle of columns. */
-static void test_large_arrays(void **state) {
-    (void)state;
+TEST(test_large_arrays) {
     static const struct {
         const char *symmetry;
         int first; /* row of column j: first * j + second */
@@ -245,8 +238,7 @@ static void note_progress(void *argument, double done) {
     c->count++;
 }
 
-static void test_progress(void **state) {
-    (void)state;
+TEST(test_progress) {
     const int64_t none[2] = {0, 0};
     const char *const nothing[2] = {NULL, NULL};
     many_text t = many_lines(MANY - MANY / 1000, none, nothing);
@@ -262,12 +254,6 @@ static void test_progress(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_many_blocks),    cmocka_unit_test(test_late_errors),
-        cmocka_unit_test(test_long_comments),  cmocka_unit_test(test_long_lines),
-        cmocka_unit_test(test_growing_stream), cmocka_unit_test(test_cuts),
-        cmocka_unit_test(test_large_arrays),   cmocka_unit_test(test_progress),
-    };
     signal(SIGPIPE, SIG_IGN); /* the reader gives up before a pipe is empty */
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return run_suite(set_up, tear_down);
 }

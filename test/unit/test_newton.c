@@ -111,8 +111,7 @@ static int run_newton(problem *p, spmv_mat *mat, const spmv_plan *plan) {
 }
 
 /* With the values of the first step alone it takes more than twice as many. */
-static void newton_converges_with_every_kernel(void **state) {
-    (void)state;
+TEST(newton_converges_with_every_kernel) {
     static const char *const kernels[] = {
         "auto",     "csr_rows",     "csr_balanced", "sell_slices", "bsr_rows", "coo_segments",
         "ell_rows", "csell_slices", "sell16_lanes", "spc5_rows",   "sss_rows"};
@@ -144,7 +143,4 @@ static void newton_converges_with_every_kernel(void **state) {
     free(p);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(newton_converges_with_every_kernel)};
-    return cmocka_run_group_tests(tests, open_context, close_context);
-}
+TEST_MAIN(begin_as_it_is, open_context, close_context)

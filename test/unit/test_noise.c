@@ -3,8 +3,7 @@
 #include "testing.h"
 #include "app/run/session.h"
 
-static void noise_is_flagged(void **state) {
-    (void)state;
+TEST(noise_is_flagged) {
     static result out;
     record_clear(&out.r);
     const candidate calm = {.noise = {.wall_s = 1, .cpu_s = 2, .waited_s = 0.001, .busy_s = 2.01},
@@ -22,8 +21,7 @@ static void noise_is_flagged(void **state) {
 
 /* An H100 whose host has 16 cores: other programs used 0.8 of them, and its kernels' times were
  * known to 0.0 %. */
-static void a_busy_host_does_not_disturb_a_gpu(void **state) {
-    (void)state;
+TEST(a_busy_host_does_not_disturb_a_gpu) {
     static result out;
     record_clear(&out.r);
     candidate e = {.noise = {.wall_s = 1, .cpu_s = 1, .busy_s = 1.8, .stolen_s = 0.5}};
@@ -36,8 +34,7 @@ static void a_busy_host_does_not_disturb_a_gpu(void **state) {
 }
 
 /* Twice the threads that there are cores, all spinning: some must wait, and noise_now sees it. */
-static void waiting_threads_are_seen(void **state) {
-    (void)state;
+TEST(waiting_threads_are_seen) {
     int threads = 4 * (int)sysconf(_SC_NPROCESSORS_ONLN);
     if (access("/proc/self/schedstat", R_OK) != 0) skip();
     double from = 0, sum = 0;
@@ -55,8 +52,7 @@ static void waiting_threads_are_seen(void **state) {
     assert_true(n.waited_s > 0.3 * n.wall_s);
 }
 
-static void a_slowed_gpu_is_flagged(void **state) {
-    (void)state;
+TEST(a_slowed_gpu_is_flagged) {
     static result out;
     record_clear(&out.r);
     candidate e = {
@@ -75,8 +71,7 @@ static void a_slowed_gpu_is_flagged(void **state) {
     assert_int_equal(out.r.gpu_throttle.count, 2);
 }
 
-static void heat_that_slows_processors_is_flagged(void **state) {
-    (void)state;
+TEST(heat_that_slows_processors_is_flagged) {
     static result out;
     record_clear(&out.r);
     const surroundings before = {.known = true,
@@ -92,15 +87,4 @@ static void heat_that_slows_processors_is_flagged(void **state) {
     assert_string_equal(out.r.timing_flags.value[0], "heat slowed processors down");
 }
 
-int main(int argc, char **argv) {
-    (void)argc;
-    wait_without_spinning(argv);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(noise_is_flagged),
-        cmocka_unit_test(waiting_threads_are_seen),
-        cmocka_unit_test(a_busy_host_does_not_disturb_a_gpu),
-        cmocka_unit_test(a_slowed_gpu_is_flagged),
-        cmocka_unit_test(heat_that_slows_processors_is_flagged),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(wait_without_spinning, NULL, NULL)

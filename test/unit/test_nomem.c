@@ -240,8 +240,7 @@ static bool is_left_out(void) {
 
 /* The wrappers see what the library asks for: without this a build that bypasses them would pass.
  */
-static void allocations_are_seen(void **state) {
-    (void)state;
+TEST(allocations_are_seen) {
     if (is_left_out()) skip();
     const source diagonal = {.path = "gen:diagonal:9"};
     assert_false(fails_well(&diagonal, "omp:csr_rows", SPMV_F64, 1, 0, false));
@@ -257,8 +256,7 @@ static void allocations_are_seen(void **state) {
 }
 
 /* Long rows out of order with duplicates: the row sort allocates too. */
-static void of_entries(void **state) {
-    (void)state;
+TEST(of_entries) {
     if (is_left_out()) skip();
     entries e = {.rows = 30, .cols = 200};
     for (int64_t i = 0; i < e.rows; i++) add_row(&e, i, i % 7 == 3 ? 100 : i % 5);
@@ -271,8 +269,7 @@ static void of_entries(void **state) {
     entries_free(&e);
 }
 
-static void of_a_pattern(void **state) {
-    (void)state;
+TEST(of_a_pattern) {
     if (is_left_out()) skip();
     entries e = entries_of(fixture_named("pattern"));
     const source pattern = {.entries = &e};
@@ -280,16 +277,14 @@ static void of_a_pattern(void **state) {
     entries_free(&e);
 }
 
-static void of_rows(void **state) {
-    (void)state;
+TEST(of_rows) {
     if (is_left_out()) skip();
     const entries none = {.rows = 0};
     const source rows = {.entries = &none, .as_rows = true};
     print_message("%ld allocations refused\n", refuse_each(&rows, "omp:csr_rows", SPMV_F64, 1));
 }
 
-static void of_generated_matrices(void **state) {
-    (void)state;
+TEST(of_generated_matrices) {
     if (is_left_out()) skip();
     static const char *const specs[] = {"gen:random:50:5",   "gen:poisson2d:7", "gen:powerlaw:60:4",
                                         "gen:rmat:5:3",      "gen:mesh:60",     "gen:road:60",
@@ -303,8 +298,7 @@ static void of_generated_matrices(void **state) {
     print_message("%ld allocations refused\n", tried);
 }
 
-static void of_a_file(void **state) {
-    (void)state;
+TEST(of_a_file) {
     if (is_left_out()) skip();
     char path[] = "/tmp/spmv_test_nomem_XXXXXX";
     int file = mkstemp(path);
@@ -323,13 +317,4 @@ static void of_a_file(void **state) {
     unlink(path);
 }
 
-int main(int argc, char **argv) {
-    (void)argc;
-    wait_without_spinning(argv);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(allocations_are_seen),  cmocka_unit_test(of_entries),
-        cmocka_unit_test(of_a_pattern),          cmocka_unit_test(of_rows),
-        cmocka_unit_test(of_generated_matrices), cmocka_unit_test(of_a_file),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(wait_without_spinning, NULL, NULL)

@@ -474,8 +474,7 @@ static uint64_t wish(const char *name, uint64_t otherwise) {
     return given ? strtoull(given, NULL, 10) : otherwise;
 }
 
-static void arrays_that_may_change(void **state) {
-    (void)state;
+TEST(arrays_that_may_change) {
     const uint64_t first = wish("OPERANDS_SEED", 1),
                    n = 20 * wish("OPERANDS_SEEDS", are_few() ? 2 : 12);
     spmv_ctx *ctx[] = {context_of(1), context_of(3)};
@@ -492,8 +491,7 @@ static void arrays_that_may_change(void **state) {
     spmv_ctx_free(ctx[0]), spmv_ctx_free(ctx[1]);
 }
 
-static void every_kernel(void **state) {
-    (void)state;
+TEST(every_kernel) {
     const uint64_t first = wish("OPERANDS_SEED", 1), n = wish("OPERANDS_SEEDS", are_few() ? 2 : 12);
     spmv_ctx *ctx[] = {context_of(1), context_of(3)};
     counts.right = counts.refused = 0;
@@ -513,12 +511,7 @@ static void every_kernel(void **state) {
 }
 
 int main(int argc, char **argv) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(arrays_that_may_change),
-        cmocka_unit_test(every_kernel),
-    };
-    wait_without_spinning(argv);
     take_backend(argc, argv);
     mallopt(M_PERTURB, 1); /* what malloc returns is not zero */
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_suite(NULL, NULL);
 }

@@ -79,8 +79,7 @@ static void try_chunks(spmv_mat *one, spmv_mat *many, const char *kernel, int64_
 }
 
 /* Shares of 8 MB and more are cut into many chunks. */
-static void chunks_are_multiplied_once(void **state) {
-    (void)state;
+TEST(chunks_are_multiplied_once) {
     static const char *const kernels[] = {"csell_slices", "sell16_lanes", "spc5_rows", "bsr_lanes"};
     spmv_mat *one = load(1), *many = load(THREADS);
     spmv_stats s = SPMV_OPTS(spmv_stats);
@@ -124,8 +123,7 @@ static void try_ranges(spmv_mat *mat, const char *kernel, int64_t isa, const spm
 }
 
 /* Ranges with windows, more of them than threads: the bits depend on the ranges only. */
-static void ranges_are_multiplied_once(void **state) {
-    (void)state;
+TEST(ranges_are_multiplied_once) {
     spmv_mat *mat = load_symmetric(THREADS);
     spmv_stats s = SPMV_OPTS(spmv_stats);
     assert_int_equal(spmv_mat_stats(mat, &s), SPMV_OK);
@@ -139,10 +137,4 @@ static void ranges_are_multiplied_once(void **state) {
     drop(mat);
 }
 
-int main(int argc, char **argv) {
-    (void)argc;
-    wait_without_spinning(argv);
-    const struct CMUnitTest tests[] = {cmocka_unit_test(chunks_are_multiplied_once),
-                                       cmocka_unit_test(ranges_are_multiplied_once)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(wait_without_spinning, NULL, NULL)

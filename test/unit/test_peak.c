@@ -150,8 +150,7 @@ static void assert_peaks(spmv_ctx *ctx, const limits *all, form first, form end)
 }
 
 /* Borrowed rows take nothing, and all but what pads much a store of less than 1.2. */
-static void on_the_host(void **state) {
-    (void)state;
+TEST(on_the_host) {
     static const limits all[] = {
         {"gen:poisson2d:200",
          {{"csr_rows", {0.08, 0}},
@@ -179,8 +178,7 @@ static void on_the_host(void **state) {
 
 /* Rows that are sent from the host to build a store of them are freed as they are read: 2, at most,
  * if at most a quarter of the store is padding. Those that are there stay. */
-static void on_a_gpu(void **state) {
-    (void)state;
+TEST(on_a_gpu) {
     static const limits sent[] = {
         {"gen:mesh:30000",
          {{"auto", {0, 2}},
@@ -217,12 +215,4 @@ static void on_a_gpu(void **state) {
     assert_int_equal(purse.foreign, 0);
 }
 
-int main(int argc, char **argv) {
-    take_backend(argc, argv);
-    wait_without_spinning(argv);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(on_the_host),
-        cmocka_unit_test(on_a_gpu),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(take_backend, NULL, NULL)

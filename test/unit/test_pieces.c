@@ -138,8 +138,7 @@ static void try_both_ways(const char *path) {
     unlink(stream);
 }
 
-static void what_readers_read_is_what_one_reads(void **state) {
-    (void)state;
+TEST(what_readers_read_is_what_one_reads) {
     static const char *const files[] = {"coordinate_real_general",
                                         "coordinate_pattern_symmetric",
                                         "coordinate_integer_general",
@@ -166,8 +165,7 @@ static const char *write_odd(int at, const char *instead, int fewer) {
     return name;
 }
 
-static void what_is_wrong_is_said_as_one_says_it(void **state) {
-    (void)state;
+TEST(what_is_wrong_is_said_as_one_says_it) {
     static const char *const wrong[] = {"61 1 1",  "1 x 1",  "3 3 3\n4 4 4",
                                         "7 7",     "0 1 1",  "% a comment\n9 9 9",
                                         "8 8 8 8", "2 2 1d3"};
@@ -181,8 +179,7 @@ static void what_is_wrong_is_said_as_one_says_it(void **state) {
 }
 
 /* A stream that ends too early, one whose text is damaged, a line without end. */
-static void damage_is_found(void **state) {
-    (void)state;
+TEST(damage_is_found) {
     const size_t n = 300000;
     char *text = allocate(2 * n);
     memset(text, 'x', 2 * n);
@@ -200,8 +197,7 @@ static void damage_is_found(void **state) {
     unlink(stream);
 }
 
-static void who_joins_must_have_the_same_file(void **state) {
-    (void)state;
+TEST(who_joins_must_have_the_same_file) {
     static const char one[] = REAL "2 2 1\n1 1 5\n", other[] = REAL "2 2 1\n1 1 7\n";
     spmv_reading *first = NULL, *second = NULL;
     spmv_reading_head head;
@@ -218,10 +214,6 @@ static void who_joins_must_have_the_same_file(void **state) {
 }
 
 int main(int argc, char **argv) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(what_readers_read_is_what_one_reads),
-                                       cmocka_unit_test(what_is_wrong_is_said_as_one_says_it),
-                                       cmocka_unit_test(damage_is_found),
-                                       cmocka_unit_test(who_joins_must_have_the_same_file)};
     if (argc > 1) cmocka_set_test_filter(argv[1]);
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return run_suite(set_up, tear_down);
 }

@@ -1,8 +1,7 @@
 /* test_plan_threads.c: plans of fewer threads than their context has. */
 #include "api.h"
 
-static void a_plan_may_have_fewer_threads(void **state) {
-    (void)state;
+TEST(a_plan_may_have_fewer_threads) {
     enum { N = 30 * 30 };
     spmv_ctx_opts opts = {.size = sizeof opts, .threads = 5};
     spmv_ctx *five = NULL;
@@ -49,8 +48,7 @@ static void a_plan_may_have_fewer_threads(void **state) {
 }
 
 /* What auto does for a state of the caches does not depend on the number of threads. */
-static void auto_with_fewer_threads_knows_the_caches(void **state) {
-    (void)state;
+TEST(auto_with_fewer_threads_knows_the_caches) {
     spmv_ctx_opts opts = {.size = sizeof opts, .threads = 5};
     spmv_ctx *five = NULL;
     spmv_mat *mat = NULL;
@@ -77,10 +75,4 @@ static void auto_with_fewer_threads_knows_the_caches(void **state) {
     spmv_ctx_free(five);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_plan_may_have_fewer_threads),
-        cmocka_unit_test(auto_with_fewer_threads_knows_the_caches),
-    };
-    return cmocka_run_group_tests(tests, open_context, close_context);
-}
+TEST_MAIN(begin_as_it_is, open_context, close_context)

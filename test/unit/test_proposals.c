@@ -20,8 +20,7 @@ static void check_proposals(const spmv_backend *b, const spmv_features *f) {
     assert_true(baselines > 0);
 }
 
-static void proposals_name_real_kernels(void **state) {
-    (void)state;
+TEST(proposals_name_real_kernels) {
     static const char *const sources[] = {
         "gen:poisson2d:60",    "gen:random:3000:8",   "gen:giantrow:3000:1500", "gen:fem3d:6:3",
         "gen:banded:2000:100", "gen:powerlaw:3000:8", "gen:banded:3000:101",    "gen:dense:300x300",
@@ -42,8 +41,7 @@ static void proposals_name_real_kernels(void **state) {
 
 /* A sample may hold no entry: then nothing that rests on it is proposed, least of all as a
  * baseline kernel. */
-static void an_empty_sample_proposes_nothing(void **state) {
-    (void)state;
+TEST(an_empty_sample_proposes_nothing) {
     entries e = {.rows = 1000000, .cols = 1000000};
     for (int64_t j = 0; j < 100000; j++) add_entry(&e, 3, 10 * j, 1);
     spmv_mat *mat = matrix_of(ctx, &e);
@@ -74,8 +72,7 @@ static const spmv_proposal *proposal_of(const spmv_proposals *all, const char *k
 }
 
 /* Blocks are for reads of x that are far and in no order; the settings proposed can be had. */
-static void far_reads_of_x_are_blocked(void **state) {
-    (void)state;
+TEST(far_reads_of_x_are_blocked) {
     static const char *const sources[] = {"gen:random:1000000:4", "gen:poisson2d:600"};
     for (int k = 0; k < COUNT(sources); k++) {
         spmv_mat *mat = NULL;
@@ -111,8 +108,7 @@ static double predicted_speedup_of(const spmv_proposals *all, const char *kernel
 
 /* The order is as measured on an H200 and on two cores: the first kernel is faster than the second;
  * predictions that are within a seventh of each other are as good as that, since both are timed. */
-static void the_models_order_as_measured(void **state) {
-    (void)state;
+TEST(the_models_order_as_measured) {
     static const struct {
         const char *source, *values, *first, *second;
         bool gpu, evicted;
@@ -159,8 +155,7 @@ static void the_models_order_as_measured(void **state) {
 }
 
 /* One row in ten is much longer than the others, which are alike. */
-static void hyb_is_as_wide_as_most_rows_are_long(void **state) {
-    (void)state;
+TEST(hyb_is_as_wide_as_most_rows_are_long) {
     entries e = {.rows = 40000, .cols = 40000};
     for (int64_t i = 0; i < e.rows; i++)
         for (int64_t k = 0; k < (i % 10 == 3 ? 40 : 7); k++)
@@ -185,8 +180,7 @@ static void hyb_is_as_wide_as_most_rows_are_long(void **state) {
 
 /* Single entries on the diagonal, and rows between those of the sample that hold nearly all: these
  * are on no diagonals, so that csell must not look as if it took half a byte per nonzero. */
-static void long_rows_between_the_sample_are_not_taken_for_diagonals(void **state) {
-    (void)state;
+TEST(long_rows_between_the_sample_are_not_taken_for_diagonals) {
     enum { N = 20000, FIRST = 100, LONG = 20, LENGTH = 10000 };
     entries e = {.rows = N, .cols = N};
     for (int64_t i = 0; i < N; i++) {
@@ -207,8 +201,7 @@ static void long_rows_between_the_sample_are_not_taken_for_diagonals(void **stat
 
 /* Each row has a third of the diagonals that its slice has, as in Hamiltonians: csell_slices is as
  * fast as sell16_lanes there, or faster, so that it must be worth a trial. */
-static void sparse_diagonals_are_worth_a_trial(void **state) {
-    (void)state;
+TEST(sparse_diagonals_are_worth_a_trial) {
     enum { N = 1 << 17, DIAGONALS = 48, APART = 397 };
     entries e = {.rows = N, .cols = N};
     uint64_t random = 1;
@@ -239,8 +232,7 @@ static double half_stored(spmv_features f, double reach, int threads) {
 
 /* Only 4 of 16 threads get rows where the windows of more would be longer than rows + nnz / 4;
  * those of two threads never are. */
-static void wide_windows_leave_threads_idle(void **state) {
-    (void)state;
+TEST(wide_windows_leave_threads_idle) {
     const spmv_features f = features_for(SPMV_FOR_HOST, "gen:poisson3d:24", "symmetric");
     const double near = half_stored(f, f.reach, 16), far = half_stored(f, 0.5, 16);
     ASSERT_NEAR(f.reach, 1. / 24, 0.005);
@@ -251,8 +243,7 @@ static void wide_windows_leave_threads_idle(void **state) {
 
 /* Half of a matrix is stored where memory must be read, and by slices where diagonals are common:
  * on two cores of an EPYC csell_sym_slices took 2.97 times the best kernel's time on ci_water. */
-static void half_is_stored_where_it_saves_reading(void **state) {
-    (void)state;
+TEST(half_is_stored_where_it_saves_reading) {
     spmv_features f = features_for(SPMV_FOR_HOST, "gen:poisson3d:24", "symmetric");
     static const struct {
         size_t cache;
@@ -276,8 +267,7 @@ static void half_is_stored_where_it_saves_reading(void **state) {
 }
 
 /* csr_balanced cuts long rows; csr_lanes would take them whole. */
-static void a_single_long_row_is_cut(void **state) {
-    (void)state;
+TEST(a_single_long_row_is_cut) {
     const spmv_features f = {.precision = SPMV_F64,
                              .rows = 1,
                              .cols = 200000,
@@ -294,7 +284,7 @@ static void a_single_long_row_is_cut(void **state) {
 /* Among rows of 1 or 2 one of 129 is the whole warp's in csr_lanes, which took 8.5 us on an H200
  * where csr_balanced took 10.1: near enough to be tried. 32 such rows may be a single warp's, and a
  * row of 60,000 is waited for. */
-static void a_warp_takes_a_long_row_among_short_ones(void **state) {
+TEST(a_warp_takes_a_long_row_among_short_ones) {
     static const double cvs[] = {0.351, 0.75, 0.351}, tried = 0.77;
     static const int64_t longest[] = {129, 129, 60000};
     (void)state;
@@ -316,8 +306,7 @@ static void a_warp_takes_a_long_row_among_short_ones(void **state) {
 }
 
 /* A warp takes a row of blocks: of a few long ones each is waited for. */
-static void long_rows_of_blocks_are_waited_for(void **state) {
-    (void)state;
+TEST(long_rows_of_blocks_are_waited_for) {
     for (int is_long = 0; is_long < 2; is_long++) {
         spmv_features f = {.precision = SPMV_F64,
                            .cols = 70000,
@@ -339,7 +328,7 @@ static void long_rows_of_blocks_are_waited_for(void **state) {
 
 /* Elasticity, blocks full: on an H200 those of 3 x 3 in rows of 78 nonzeros took 22 us, those of
  * 2 x 2 in rows of 23, many short rows of blocks, 47; csr_balanced 35 and 37. */
-static void blocks_are_for_rows_that_fill_a_warp(void **state) {
+TEST(blocks_are_for_rows_that_fill_a_warp) {
     static const spmv_features cases[] = {{.rows = 104379,
                                            .nnz = 8162717,
                                            .mean = 78.2,
@@ -369,8 +358,7 @@ static void blocks_are_for_rows_that_fill_a_warp(void **state) {
 
 /* A band of 33 diagonals and random columns, 32 vectors in rows: on an H200 tiles took 105 and 460
  * us, csr_vectors 213 and 428. */
-static void tiles_are_for_rows_that_share_columns(void **state) {
-    (void)state;
+TEST(tiles_are_for_rows_that_share_columns) {
     for (int shares = 0; shares < 2; shares++) {
         spmv_features f = {.rows = shares ? 300000 : 500000,
                            .nnz = shares ? 9899728 : 8000000,
@@ -404,7 +392,7 @@ static void sample_and_propose(const char *source, spmv_sampling_depth depth, sp
 }
 
 /* Where the rows of a block share columns that is seen, in a quick sample too. */
-static void columns_that_blocks_share_are_seen(void **state) {
+TEST(columns_that_blocks_share_are_seen) {
     static const struct {
         const char *source;
         bool is_good;
@@ -432,7 +420,7 @@ static void columns_that_blocks_share_are_seen(void **state) {
 
 /* The times are as measured on H100s and H200s when memory had to come from the driver: slices of
  * 50 million nonzeros take 1.5 to 2.3 ms, of 5 million about 0.2 ms. */
-static void set_ups_take_what_was_measured(void **state) {
+TEST(set_ups_take_what_was_measured) {
     static const struct {
         double nnz, least_s, most_s;
     } cases[] = {{50e6, 1e-3, 2.5e-3}, {5e6, 1.5e-4, 4e-4}};
@@ -456,7 +444,7 @@ static void set_ups_take_what_was_measured(void **state) {
 }
 
 /* Columns that many rows share are found from all over the matrix, where a format is for them. */
-static void hot_columns_are_seen(void **state) {
+TEST(hot_columns_are_seen) {
     static const struct {
         const char *source;
         double least, most;
@@ -482,8 +470,7 @@ static void hot_columns_are_seen(void **state) {
 
 /* Rows that are short and almost all equal, near columns, most rows empty or none: as measured on
  * two cores sell16_lanes is 1.4 and 1.8 times as fast as the baseline kernel. */
-static void almost_equal_rows_are_worth_converting(void **state) {
-    (void)state;
+TEST(almost_equal_rows_are_worth_converting) {
     enum { N = 40000, NEAR = 4000 };
     for (int spacing = 1; spacing <= 20; spacing += 19) {
         entries e = {.rows = N, .cols = N};
@@ -502,7 +489,7 @@ static void almost_equal_rows_are_worth_converting(void **state) {
 }
 
 /* Only what the sample does not stand for is converted as if it compressed nothing. */
-static void grids_are_converted_fast(void **state) {
+TEST(grids_are_converted_fast) {
     static const double seen[] = {1, 0.86, 0};
     double setup[COUNT(seen)];
     (void)state;
@@ -538,8 +525,7 @@ static void grid_for(int64_t vectors, spmv_layout layout, spmv_proposals *all) {
     spmv_propose_omp(&f, all);
 }
 
-static void one_vector_is_the_same_in_any_layout(void **state) {
-    (void)state;
+TEST(one_vector_is_the_same_in_any_layout) {
     spmv_proposals unsaid, one;
     grid_for(0, 0, &unsaid);
     for (int layout = SPMV_COLUMNS; layout <= SPMV_ROWS; layout++) {
@@ -556,7 +542,7 @@ static void one_vector_is_the_same_in_any_layout(void **state) {
 /* Fewer bytes of the matrix are worth the less the more vectors share them; kernels of chunks read
  * it once for a panel of columns, and in rows pay for turning them. Set-ups are counted in products
  * of all vectors. */
-static void several_vectors_share_the_matrix(void **state) {
+TEST(several_vectors_share_the_matrix) {
     static const int64_t vectors[] = {1, 2, 8, 9, 32};
     double set_up = INFINITY;
     (void)state;
@@ -586,8 +572,7 @@ static void several_vectors_share_the_matrix(void **state) {
 
 /* On a GPU sixteen vectors in rows take less time than sixteen products, and kernels that pack them
  * take longer than the one that does not. */
-static void several_vectors_on_a_gpu_are_not_packed(void **state) {
-    (void)state;
+TEST(several_vectors_on_a_gpu_are_not_packed) {
     spmv_features f = features_for(SPMV_FOR_GPU, "gen:poisson2d:450", NULL);
     spmv_proposals one = {.n = 0}, all = {.n = 0};
     f.cache = 60 << 20;
@@ -605,7 +590,7 @@ static void several_vectors_on_a_gpu_are_not_packed(void **state) {
 
 /* The cost of what is predicted to be fastest, in products of one vector by csr_balanced, is that
  * of as many single products at most. */
-static void several_vectors_cost_no_more_than_one_by_one(void **state) {
+TEST(several_vectors_cost_no_more_than_one_by_one) {
     static const char *const sources[] = {"gen:poisson3d:24", "gen:rmat:14", "gen:fem3d:8",
                                           "gen:random:60000:3", "gen:diagonal:40000"};
     (void)state;
@@ -629,33 +614,4 @@ static void several_vectors_cost_no_more_than_one_by_one(void **state) {
     }
 }
 
-int main(int argc, char **argv) {
-    (void)argc;
-    wait_without_spinning(argv);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(proposals_name_real_kernels),
-        cmocka_unit_test(an_empty_sample_proposes_nothing),
-        cmocka_unit_test(far_reads_of_x_are_blocked),
-        cmocka_unit_test(the_models_order_as_measured),
-        cmocka_unit_test(hyb_is_as_wide_as_most_rows_are_long),
-        cmocka_unit_test(long_rows_between_the_sample_are_not_taken_for_diagonals),
-        cmocka_unit_test(sparse_diagonals_are_worth_a_trial),
-        cmocka_unit_test(wide_windows_leave_threads_idle),
-        cmocka_unit_test(half_is_stored_where_it_saves_reading),
-        cmocka_unit_test(a_single_long_row_is_cut),
-        cmocka_unit_test(a_warp_takes_a_long_row_among_short_ones),
-        cmocka_unit_test(long_rows_of_blocks_are_waited_for),
-        cmocka_unit_test(blocks_are_for_rows_that_fill_a_warp),
-        cmocka_unit_test(tiles_are_for_rows_that_share_columns),
-        cmocka_unit_test(columns_that_blocks_share_are_seen),
-        cmocka_unit_test(set_ups_take_what_was_measured),
-        cmocka_unit_test(hot_columns_are_seen),
-        cmocka_unit_test(almost_equal_rows_are_worth_converting),
-        cmocka_unit_test(grids_are_converted_fast),
-        cmocka_unit_test(one_vector_is_the_same_in_any_layout),
-        cmocka_unit_test(several_vectors_share_the_matrix),
-        cmocka_unit_test(several_vectors_on_a_gpu_are_not_packed),
-        cmocka_unit_test(several_vectors_cost_no_more_than_one_by_one),
-    };
-    return cmocka_run_group_tests(tests, open_context, close_context);
-}
+TEST_MAIN(wait_without_spinning, open_context, close_context)

@@ -22,8 +22,7 @@ static result row(const char *alias, double q1, double median, double q3, double
     return out;
 }
 
-static void ties_and_break_even_by_hand(void **state) {
-    (void)state;
+TEST(ties_and_break_even_by_hand) {
     result rows[] = {
         row("csr1", 9, 10, 11, 5),   row(NULL, 4, 5, 6, 30),   row(NULL, 5.5, 6, 7, 5),
         row(NULL, 6.5, 7, 8, 4),     row(NULL, 19, 20, 21, 0), row(NULL, 1, 2, 3, 0),
@@ -58,8 +57,7 @@ static void ties_and_break_even_by_hand(void **state) {
     assert_true(isnan(rows[8].r.perf_speedup_csr1));
 }
 
-static void above_the_probe_is_ranked(void **state) {
-    (void)state;
+TEST(above_the_probe_is_ranked) {
     result rows[] = {row("csr1", 9, 10, 11, 0), row(NULL, 5, 5, 5, 0), row(NULL, 1, 1, 1, 0)};
     rows[1].r.perf_verdict = "above probe";
     rows[2].r.perf_verdict = "suspect";
@@ -68,8 +66,7 @@ static void above_the_probe_is_ranked(void **state) {
     assert_int_equal(rows[0].r.perf_ranked, 2);
 }
 
-static void what_nobody_checked_is_not_ranked(void **state) {
-    (void)state;
+TEST(what_nobody_checked_is_not_ranked) {
     result rows[] = {row("csr1", 9, 10, 11, 0), row(NULL, 5, 5, 5, 0)};
     rows[1].r.check_status = "off";
     rank_results(rows, COUNT(rows));
@@ -79,8 +76,7 @@ static void what_nobody_checked_is_not_ranked(void **state) {
     assert_int_equal(rows[1].r.perf_tied, 0);
 }
 
-static void where_all_were_disturbed_none_is_best(void **state) {
-    (void)state;
+TEST(where_all_were_disturbed_none_is_best) {
     static const char *const flag[] = {"other programs used 1.0 processors"};
     result rows[] = {row("csr1", 9, 10, 11, 0), row(NULL, 5, 5, 12, 0)};
     rows[1].r.timing_flags = (texts){flag, 1};
@@ -94,8 +90,7 @@ static void where_all_were_disturbed_none_is_best(void **state) {
     }
 }
 
-static void what_was_not_measured_is_no_row(void **state) {
-    (void)state;
+TEST(what_was_not_measured_is_no_row) {
     result rows[] = {row("csr1", 9, 10, 11, 0), {.alias = NULL}, row(NULL, 5, 5, 5, 0)};
     rows[0].r.config_kernel = rows[2].r.config_kernel = "some";
     static session run;
@@ -147,8 +142,7 @@ static result waiting_row(double median) {
 }
 
 /* One line says what disturbed, and what helps against that; more with -v. */
-static void the_run_says_what_helps_against_waits(void **state) {
-    (void)state;
+TEST(the_run_says_what_helps_against_waits) {
     char *policy = getenv("OMP_WAIT_POLICY"), before[64] = "", said[2000];
     if (omp_get_num_procs() < 2) skip();
     if (policy) snprintf(before, sizeof before, "%s", policy);
@@ -193,8 +187,7 @@ static void the_run_says_what_helps_against_waits(void **state) {
     spmv_ctx_free(run.ctx);
 }
 
-static void unchecked_results_are_named_and_not_ranked(void **state) {
-    (void)state;
+TEST(unchecked_results_are_named_and_not_ranked) {
     char said[2000];
     static session run;
     options o = {.caches.count = 1, .format = "table"};
@@ -213,8 +206,7 @@ static void unchecked_results_are_named_and_not_ranked(void **state) {
     spmv_ctx_free(run.ctx);
 }
 
-static void the_fastest_of_disturbed_times_is_called_so(void **state) {
-    (void)state;
+TEST(the_fastest_of_disturbed_times_is_called_so) {
     char said[2000];
     static session run;
     options o = {.caches.count = 1, .format = "table", .verbose = true};
@@ -246,8 +238,7 @@ static void the_fastest_of_disturbed_times_is_called_so(void **state) {
 
 /* A ratio of times in doubt has the range that it may be in. How many products pay is a number all
  * the same. */
-static void a_ratio_of_times_in_doubt_has_a_range(void **state) {
-    (void)state;
+TEST(a_ratio_of_times_in_doubt_has_a_range) {
     char said[2000];
     static const char *const flag[] = {"other programs used 1.0 processors"};
     static session run;
@@ -272,8 +263,7 @@ static void a_ratio_of_times_in_doubt_has_a_range(void **state) {
 }
 
 /* The last line says by how much over csr1; where that wins, or did not run, over the second. */
-static void the_winner_is_compared_with_csr1_or_the_second(void **state) {
-    (void)state;
+TEST(the_winner_is_compared_with_csr1_or_the_second) {
     char said[2000];
     static session run;
     options o = {.caches.count = 1, .format = "table"};
@@ -303,8 +293,7 @@ static void the_winner_is_compared_with_csr1_or_the_second(void **state) {
     spmv_ctx_free(run.ctx);
 }
 
-static void pays_off_is_said_to_one_digit(void **state) {
-    (void)state;
+TEST(pays_off_is_said_to_one_digit) {
     static const struct {
         double prep;
         const char *words;
@@ -326,8 +315,7 @@ static void pays_off_is_said_to_one_digit(void **state) {
     spmv_ctx_free(run.ctx);
 }
 
-static void the_fastest_is_named_for_as_many_as_are_expected(void **state) {
-    (void)state;
+TEST(the_fastest_is_named_for_as_many_as_are_expected) {
     static const struct {
         int64_t expected;
         const char *words;
@@ -351,8 +339,7 @@ static void the_fastest_is_named_for_as_many_as_are_expected(void **state) {
     spmv_ctx_free(run.ctx);
 }
 
-static void ties_are_said_once_where_nearly_all_are_tied(void **state) {
-    (void)state;
+TEST(ties_are_said_once_where_nearly_all_are_tied) {
     enum { ROWS = 5 };
     char said[2000], table[2000];
     static session run;
@@ -386,8 +373,7 @@ static void ties_are_said_once_where_nearly_all_are_tied(void **state) {
 
 /* ---- ranks of an MPI program ---------------------------------------------------------------- */
 
-static void others_disturb_neither_choice_nor_share(void **state) {
-    (void)state;
+TEST(others_disturb_neither_choice_nor_share) {
     double overlapped[] = {9, 9, 5, 9, 9}, in_turn[] = {70, 6, 6, 6, 6},
            exchange[] = {2, 90, 2, 4, 2}, product[] = {4, 4, 4, 4, 4};
     double *slowest[WAYS] = {overlapped, in_turn, exchange, product};
@@ -401,24 +387,4 @@ static void others_disturb_neither_choice_nor_share(void **state) {
     assert_true(isnan(ranks_hidden(slowest, 5)));
 }
 
-int main(int argc, char **argv) {
-    (void)argc;
-    wait_without_spinning(argv);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ties_and_break_even_by_hand),
-        cmocka_unit_test(above_the_probe_is_ranked),
-        cmocka_unit_test(what_nobody_checked_is_not_ranked),
-        cmocka_unit_test(where_all_were_disturbed_none_is_best),
-        cmocka_unit_test(what_was_not_measured_is_no_row),
-        cmocka_unit_test(the_run_says_what_helps_against_waits),
-        cmocka_unit_test(unchecked_results_are_named_and_not_ranked),
-        cmocka_unit_test(the_fastest_of_disturbed_times_is_called_so),
-        cmocka_unit_test(a_ratio_of_times_in_doubt_has_a_range),
-        cmocka_unit_test(the_winner_is_compared_with_csr1_or_the_second),
-        cmocka_unit_test(pays_off_is_said_to_one_digit),
-        cmocka_unit_test(the_fastest_is_named_for_as_many_as_are_expected),
-        cmocka_unit_test(ties_are_said_once_where_nearly_all_are_tied),
-        cmocka_unit_test(others_disturb_neither_choice_nor_share),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(wait_without_spinning, NULL, NULL)

@@ -126,14 +126,12 @@ static void check(spmv_precision given, spmv_precision precision) {
     free(p);
 }
 
-static void chunks_of_f64(void **state) {
-    (void)state;
+TEST(chunks_of_f64) {
     check(SPMV_F64, SPMV_F64);
     check(SPMV_F64, SPMV_F32);
 }
 
-static void chunks_of_f32(void **state) {
-    (void)state;
+TEST(chunks_of_f32) {
     check(SPMV_F32, SPMV_F32);
     check(SPMV_F32, SPMV_F64);
 }
@@ -152,8 +150,7 @@ static void assert_same_product(const spmv_plan *a, const spmv_plan *b) {
 }
 
 /* Slices that have floats take others, and nothing else. */
-static void floats_stay_floats(void **state) {
-    (void)state;
+TEST(floats_stay_floats) {
     pattern *p = make_pattern();
     double *old = make_floats(p, 1), *new = make_floats(p, 2), *wide = make_values(p, SPMV_F64, 2);
     spmv_mat *mat = matrix_with(p, old, SPMV_F64), *other = matrix_with(p, new, SPMV_F64);
@@ -174,8 +171,7 @@ static void floats_stay_floats(void **state) {
     free(p);
 }
 
-static void nothing_behind_the_values_is_read(void **state) {
-    (void)state;
+TEST(nothing_behind_the_values_is_read) {
     pattern *p = make_pattern();
     for (spmv_precision given = SPMV_F64; given <= SPMV_F32; given++) {
         const size_t width = given == SPMV_F32 ? sizeof(float) : sizeof(double);
@@ -199,8 +195,7 @@ static void nothing_behind_the_values_is_read(void **state) {
 /* A chunk of as many entries as fit the room for them (ROOM in store.c), whose last row has one
  * alone and whose row before it has all others. Where a block of two rows ends with that one,
  * nothing behind the room is read: a sanitizer would say so. */
-static void nothing_behind_the_room_is_read(void **state) {
-    (void)state;
+TEST(nothing_behind_the_room_is_read) {
     enum { PAIRS = 40, CHUNK_ROOM = 16384, LESS = 8190, COLUMNS = 20000 };
     int64_t *ptr = calloc(2 * PAIRS + 1, sizeof *ptr), n = 0;
     int32_t *columns = calloc(PAIRS * (LESS + 1) + CHUNK_ROOM, sizeof *columns);
@@ -241,13 +236,4 @@ static void nothing_behind_the_room_is_read(void **state) {
     free(values);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(chunks_of_f64),
-        cmocka_unit_test(chunks_of_f32),
-        cmocka_unit_test(floats_stay_floats),
-        cmocka_unit_test(nothing_behind_the_values_is_read),
-        cmocka_unit_test(nothing_behind_the_room_is_read),
-    };
-    return cmocka_run_group_tests(tests, open_context, close_context);
-}
+TEST_MAIN(begin_as_it_is, open_context, close_context)

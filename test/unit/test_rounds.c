@@ -7,8 +7,7 @@
 
 /* A row's record at four points of its way: no plan was made, its first product is wrong, its last
  * one, and it has a time. */
-static void a_record_says_as_much_as_is_known(void **state) {
-    (void)state;
+TEST(a_record_says_as_much_as_is_known) {
     static const char *const words[] = {"skipped", "wrong", "wrong", "ok"};
     static result out;
     scene s;
@@ -80,8 +79,7 @@ static size_t little(spmv_device *d) {
     return crowded->stores ? 1000 : 100000000;
 }
 
-static void what_does_not_fit_beside_the_others_follows_alone(void **state) {
-    (void)state;
+TEST(what_does_not_fit_beside_the_others_follows_alone) {
     scene s;
     scene_open(&s, "omp:csr_rows");
     spmv_device *device = s.plan->device;
@@ -129,8 +127,7 @@ static void what_does_not_fit_beside_the_others_follows_alone(void **state) {
     spmv_mat_free(s.mat);
 }
 
-static void a_noise_beyond_the_median_is_said_as_that(void **state) {
-    (void)state;
+TEST(a_noise_beyond_the_median_is_said_as_that) {
     const double reach[] = {0.0126, 1, 20.833, NAN};
     static const char *const words[] = {"1.3%", "100.0%", ">100%", "-"};
     for (int k = 0; k < COUNT(words); k++) {
@@ -140,13 +137,4 @@ static void a_noise_beyond_the_median_is_said_as_that(void **state) {
     }
 }
 
-int main(int argc, char **argv) {
-    (void)argc;
-    wait_without_spinning(argv);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_record_says_as_much_as_is_known),
-        cmocka_unit_test(what_does_not_fit_beside_the_others_follows_alone),
-        cmocka_unit_test(a_noise_beyond_the_median_is_said_as_that),
-    };
-    return cmocka_run_group_tests(tests, open_context, close_context);
-}
+TEST_MAIN(wait_without_spinning, open_context, close_context)

@@ -62,8 +62,7 @@ static void assert_rows_are(const spmv_mat *mat, const entries *e) {
     free(dense);
 }
 
-static void every_fixture_becomes_rows(void **state) {
-    (void)state;
+TEST(every_fixture_becomes_rows) {
     for (int f = 0; f < COUNT(fixtures); f++) {
         entries e = entries_of(&fixtures[f]);
         if (e.rows * e.cols < 1 << 22) {
@@ -77,8 +76,7 @@ static void every_fixture_becomes_rows(void **state) {
 
 /* ---- symmetry ------------------------------------------------------------------------------- */
 
-static void symmetry_is_expanded(void **state) {
-    (void)state;
+TEST(symmetry_is_expanded) {
     entries e = {.rows = 3, .cols = 3, .symmetry = SPMV_SYMMETRIC};
     add_entry(&e, 2, 0, 5), add_entry(&e, 1, 1, 7), add_entry(&e, 2, 1, -3);
     static const int64_t row_ptr[] = {0, 1, 3, 5};
@@ -97,8 +95,7 @@ static void symmetry_is_expanded(void **state) {
     entries_free(&e);
 }
 
-static void skew_symmetry_is_expanded(void **state) {
-    (void)state;
+TEST(skew_symmetry_is_expanded) {
     entries e = {.rows = 3, .cols = 3, .symmetry = SPMV_SKEW_SYMMETRIC};
     add_entry(&e, 1, 0, 2), add_entry(&e, 2, 0, -4), add_entry(&e, 2, 1, 6);
     static const int64_t row_ptr[] = {0, 2, 4, 6};
@@ -115,8 +112,7 @@ static void skew_symmetry_is_expanded(void **state) {
 
 /* The matrix is 3 x 3 with two entries in the first and in the last line: either triangle, not
  * both; a skew-symmetric diagonal is 0. Only SPMV_VALIDATE looks. */
-static void only_one_triangle_is_given(void **state) {
-    (void)state;
+TEST(only_one_triangle_is_given) {
     static const int32_t ptr[] = {0, 2, 2, 4}, lower[] = {0, 0, 0, 1}, upper[] = {1, 2, 2, 2},
                          both[] = {0, 1, 1, 2}, mirrored[] = {0, 2, 0, 2};
     static const double zero[] = {0, 0, 5, 6}, last[] = {0, 3, 5, 6};
@@ -168,8 +164,7 @@ static void only_one_triangle_is_given(void **state) {
 
 /* ---- duplicates and zeros ------------------------------------------------------------------- */
 
-static void duplicates_are_summed_and_counted(void **state) {
-    (void)state;
+TEST(duplicates_are_summed_and_counted) {
     entries e = {.rows = 3, .cols = 4};
     add_entry(&e, 1, 3, 1), add_entry(&e, 0, 0, 8), add_entry(&e, 1, 3, 2), add_entry(&e, 1, 0, 5);
     add_entry(&e, 1, 3, 4), add_entry(&e, 0, 0, -8);
@@ -188,8 +183,7 @@ static void duplicates_are_summed_and_counted(void **state) {
 
 /* A file's entry that repeats another is one duplicate, though it is mirrored, on the diagonal and
  * off it, and also when the two stand in opposite triangles. */
-static void duplicates_in_symmetric_files_count_once(void **state) {
-    (void)state;
+TEST(duplicates_in_symmetric_files_count_once) {
     entries e = {.rows = 4, .cols = 4, .symmetry = SPMV_SYMMETRIC};
     add_entry(&e, 2, 1, 1), add_entry(&e, 2, 1, 2), add_entry(&e, 3, 3, 3), add_entry(&e, 3, 3, 4);
     add_entry(&e, 3, 0, 5), add_entry(&e, 0, 3, 6);
@@ -212,8 +206,7 @@ static void duplicates_in_symmetric_files_count_once(void **state) {
 }
 
 /* The sum of duplicates is rounded once: 1 + 2^-53 + 2^-53 is not 1. */
-static void duplicates_round_once(void **state) {
-    (void)state;
+TEST(duplicates_round_once) {
     entries e = {.rows = 1, .cols = 1};
     add_entry(&e, 0, 0, 0x1p-53), add_entry(&e, 0, 0, 1), add_entry(&e, 0, 0, 0x1p-53);
     spmv_mat *mat = matrix_of(ctx, &e);
@@ -222,8 +215,7 @@ static void duplicates_round_once(void **state) {
     entries_free(&e);
 }
 
-static void zeros_are_kept_and_counted(void **state) {
-    (void)state;
+TEST(zeros_are_kept_and_counted) {
     entries e = {.rows = 2, .cols = 3};
     add_entry(&e, 0, 2, 0.0), add_entry(&e, 1, 0, -0.0), add_entry(&e, 1, 1, 4);
     spmv_mat *mat = matrix_of(ctx, &e);
@@ -258,13 +250,12 @@ static void assert_order_does_not_matter(const fixture *f) {
         }
 }
 
-static void order_does_not_matter(void **state) {
-    (void)state;
+TEST(order_does_not_matter) {
     for (int f = 0; f < COUNT(fixtures); f++) assert_order_does_not_matter(&fixtures[f]);
 }
 
 /* Entries and rows have the same columns then, and one array of them. */
-static void entries_in_order_are_kept_once(void **state) {
+TEST(entries_in_order_are_kept_once) {
     static const struct {
         int32_t row[4], col[4];
         bool in_order;
@@ -288,8 +279,7 @@ static void entries_in_order_are_kept_once(void **state) {
 
 /* Equal columns whose sum depends on the order even in extended precision, in a short row and in a
  * long one. */
-static void order_of_duplicates_does_not_matter(void **state) {
-    (void)state;
+TEST(order_of_duplicates_does_not_matter) {
     enum { ORDERS = 6 };
     static const double large[] = {0x1p70, -0x1p70, 0x1p65, -0x1p65, 1, 3, 0.7, -5};
     double sum[ORDERS][2];
@@ -307,8 +297,7 @@ static void order_of_duplicates_does_not_matter(void **state) {
 
 /* ---- statistics ----------------------------------------------------------------------------- */
 
-static void statistics_by_hand(void **state) {
-    (void)state;
+TEST(statistics_by_hand) {
     entries e = {.rows = 5, .cols = 9};
     add_entry(&e, 1, 8, 1), add_entry(&e, 1, 0, 1), add_entry(&e, 1, 4, 1), add_entry(&e, 1, 5, 1);
     add_entry(&e, 2, 2, 1), add_entry(&e, 3, 3, 1), add_entry(&e, 3, 1, 1), add_entry(&e, 3, 0, 1);
@@ -328,8 +317,7 @@ static void statistics_by_hand(void **state) {
     entries_free(&e);
 }
 
-static void bandwidth_counts_below_the_diagonal_too(void **state) {
-    (void)state;
+TEST(bandwidth_counts_below_the_diagonal_too) {
     entries e = {.rows = 9, .cols = 5};
     add_entry(&e, 8, 2, 1), add_entry(&e, 0, 4, 1);
     spmv_mat *mat = matrix_of(ctx, &e);
@@ -338,8 +326,7 @@ static void bandwidth_counts_below_the_diagonal_too(void **state) {
     entries_free(&e);
 }
 
-static void statistics_of_nothing(void **state) {
-    (void)state;
+TEST(statistics_of_nothing) {
     entries e = {.rows = 0, .cols = 0};
     spmv_mat *mat = matrix_of(ctx, &e);
     spmv_stats s = stats_of(mat);
@@ -350,8 +337,7 @@ static void statistics_of_nothing(void **state) {
 }
 
 /* Every detail of a matrix is in its hash. */
-static void the_hash_tells_matrices_apart(void **state) {
-    (void)state;
+TEST(the_hash_tells_matrices_apart) {
     uint64_t hash[7];
     for (int change = 0; change < COUNT(hash); change++) {
         entries e = random_matrix(3, 40, 40, 6);
@@ -374,25 +360,4 @@ static void the_hash_tells_matrices_apart(void **state) {
     }
 }
 
-int main(int argc, char **argv) {
-    (void)argc;
-    wait_without_spinning(argv);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_fixture_becomes_rows),
-        cmocka_unit_test(symmetry_is_expanded),
-        cmocka_unit_test(skew_symmetry_is_expanded),
-        cmocka_unit_test(only_one_triangle_is_given),
-        cmocka_unit_test(duplicates_are_summed_and_counted),
-        cmocka_unit_test(duplicates_in_symmetric_files_count_once),
-        cmocka_unit_test(duplicates_round_once),
-        cmocka_unit_test(zeros_are_kept_and_counted),
-        cmocka_unit_test(order_does_not_matter),
-        cmocka_unit_test(entries_in_order_are_kept_once),
-        cmocka_unit_test(order_of_duplicates_does_not_matter),
-        cmocka_unit_test(statistics_by_hand),
-        cmocka_unit_test(bandwidth_counts_below_the_diagonal_too),
-        cmocka_unit_test(statistics_of_nothing),
-        cmocka_unit_test(the_hash_tells_matrices_apart),
-    };
-    return cmocka_run_group_tests(tests, open_context, close_context);
-}
+TEST_MAIN(wait_without_spinning, open_context, close_context)

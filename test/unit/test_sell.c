@@ -50,8 +50,7 @@ enum { ROWS = 5, COLS = 6 };
 static const int lengths[ROWS] = {1, 3, 0, 2, 3};
 
 /* Slices {0, 1}, {2, 3}, {4}: 3, 2 and 3 wide, the last of one row and not padded to two. */
-static void slices_by_hand(void **state) {
-    (void)state;
+TEST(slices_by_hand) {
     static const int32_t slice_ptr[] = {0, 6, 10, 13};
     static const int32_t row_len[] = {1, 3, 0, 2, 3};
     static const int32_t col_idx[] = {0, 1, 0, 2, 0, 3, 0, 0, 0, 1, 1, 2, 3};
@@ -83,8 +82,7 @@ static void assert_sorted(int64_t slice, int64_t sigma, const int32_t *perm, int
 
 /* Rows of one length keep their order; a window that is no multiple of the slice is padded to the
  * longer part. */
-static void windows_by_hand(void **state) {
-    (void)state;
+TEST(windows_by_hand) {
     static const int32_t all[] = {1, 4, 3, 0, 2}, of_2[] = {1, 0, 3, 2, 4},
                          of_3[] = {1, 0, 2, 4, 3};
     assert_sorted(2, 0, all, 3 * 2 + 2 * 2 + 0);
@@ -96,8 +94,7 @@ static void windows_by_hand(void **state) {
 }
 
 /* Lengths of several digits in base 256: the sort takes more than one pass. */
-static void long_rows_are_sorted(void **state) {
-    (void)state;
+TEST(long_rows_are_sorted) {
     static const int length[] = {255, 256, 300, 65536, 1, 65535, 300, 0, 257, 70000};
     static const int32_t perm[] = {9, 3, 5, 2, 6, 8, 1, 0, 4, 7};
     spmv_mat *mat = matrix_of_lengths(length, COUNT(length), 70010);
@@ -109,8 +106,7 @@ static void long_rows_are_sorted(void **state) {
 }
 
 /* x = 1 and row i sums to i + 1, whatever order the rows are stored in. */
-static void y_is_in_the_order_of_rows(void **state) {
-    (void)state;
+TEST(y_is_in_the_order_of_rows) {
     enum { MANY = 1000 };
     static double x[MANY], y[MANY];
     entries e = {.rows = MANY, .cols = MANY};
@@ -143,8 +139,7 @@ static void y_is_in_the_order_of_rows(void **state) {
 
 /* One long row makes 1024 of them: more slots than 32 bits count, which the forecast must still
  * count. */
-static void slots_beyond_32_bits_are_refused(void **state) {
-    (void)state;
+TEST(slots_beyond_32_bits_are_refused) {
     enum { TALL = 1024, LONG = INT32_MAX / TALL + 2 };
     static int64_t row_ptr[TALL + 1];
     int32_t *col_idx = malloc(LONG * sizeof *col_idx);
@@ -174,8 +169,7 @@ static void slots_beyond_32_bits_are_refused(void **state) {
 
 /* 3 x 5 in blocks of 2 x 2: the last block row has a row too many, the last block begins a column
  * early. */
-static void blocks_by_hand(void **state) {
-    (void)state;
+TEST(blocks_by_hand) {
     entries e = {.rows = 3, .cols = 5};
     add_entry(&e, 0, 0, 1), add_entry(&e, 0, 4, 2), add_entry(&e, 1, 1, 3), add_entry(&e, 1, 3, 0);
     add_entry(&e, 2, 4, 5);
@@ -198,8 +192,7 @@ static void blocks_by_hand(void **state) {
 }
 
 /* Stored zeros, positive and negative, come back as entries; padding does not. */
-static void stored_zeros_are_entries(void **state) {
-    (void)state;
+TEST(stored_zeros_are_entries) {
     entries e = {.rows = 4, .cols = 4};
     add_entry(&e, 0, 0, 0), add_entry(&e, 1, 1, -0.0), add_entry(&e, 3, 2, 7),
         add_entry(&e, 3, 3, -0.0);
@@ -222,8 +215,7 @@ static void stored_zeros_are_entries(void **state) {
 
 /* Cells stored of a tridiagonal matrix of 12 rows: whole blocks on the diagonal, corners beside it.
  */
-static void fill_by_hand(void **state) {
-    (void)state;
+TEST(fill_by_hand) {
     static const struct {
         int64_t rows, cols, blocks;
     } shapes[] = {{1, 1, 34},     {2, 2, 16}, {3, 3, 10},       {4, 4, 7},
@@ -302,8 +294,7 @@ static void assert_blocks(spmv_mat *mat, const entries *e, spmv_precision precis
     free(x), free(y0), free(px), free(before), free(reached);
 }
 
-static void blocks_in_lanes_are_right(void **state) {
-    (void)state;
+TEST(blocks_in_lanes_are_right) {
     static const int64_t sizes[][2] = {{64, 64}, {61, 43}, {5, 3}};
     for (int n = 0; n < COUNT(sizes); n++) {
         entries e = blocky(sizes[n][0], sizes[n][1]);
@@ -318,8 +309,7 @@ static void blocks_in_lanes_are_right(void **state) {
 }
 
 /* New values come to the same cells as if the blocks were made of them. */
-static void blocks_of_every_shape_take_new_values(void **state) {
-    (void)state;
+TEST(blocks_of_every_shape_take_new_values) {
     enum { TALL = 61, WIDE = 43 };
     static double fresh[TALL * WIDE];
     entries e = blocky(TALL, WIDE);
@@ -345,20 +335,4 @@ static void blocks_of_every_shape_take_new_values(void **state) {
     entries_free(&e);
 }
 
-int main(int argc, char **argv) {
-    (void)argc;
-    wait_without_spinning(argv);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(slices_by_hand),
-        cmocka_unit_test(windows_by_hand),
-        cmocka_unit_test(long_rows_are_sorted),
-        cmocka_unit_test(y_is_in_the_order_of_rows),
-        cmocka_unit_test(slots_beyond_32_bits_are_refused),
-        cmocka_unit_test(blocks_by_hand),
-        cmocka_unit_test(stored_zeros_are_entries),
-        cmocka_unit_test(fill_by_hand),
-        cmocka_unit_test(blocks_in_lanes_are_right),
-        cmocka_unit_test(blocks_of_every_shape_take_new_values),
-    };
-    return cmocka_run_group_tests(tests, open_context, close_context);
-}
+TEST_MAIN(wait_without_spinning, open_context, close_context)

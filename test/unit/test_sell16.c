@@ -35,7 +35,7 @@ static entries ragged_rows(void) {
 }
 
 /* The fourth longest has 2: two steps, and tails of 3 and 1 entries of the two longer rows. */
-static void a_slice_by_hand(void **state) {
+TEST(a_slice_by_hand) {
     static const uint16_t perm[] = {7, 0, 2, 4, 6, 1, 5, 3};
     static const int32_t length[] = {5, 3, 2, 2, 2, 1, 1, 0};
     static const uint16_t columns[] = {7,  0,  2,  4, 6, 1, 5, 0, /* the shortest row is padded */
@@ -85,7 +85,7 @@ static double one_value(int64_t k) {
     return 0.1;
 }
 
-static void values_get_the_fewest_bytes(void **state) {
+TEST(values_get_the_fewest_bytes) {
     static const struct {
         double (*value)(int64_t k);
         int code_f64, code_f32, distinct;
@@ -136,7 +136,7 @@ static void assert_same_rows(const sell16_slices *A, int variant, const spmv_csr
     free(row), free(col), free(values);
 }
 
-static void every_code_keeps_every_entry(void **state) {
+TEST(every_code_keeps_every_entry) {
     double (*const value[])(int64_t k) = {any_value, float_value, one_of_99, two_zeros, one_value};
     (void)state;
     for (int c = 0; c < COUNT(value); c++)
@@ -154,7 +154,7 @@ static void every_code_keeps_every_entry(void **state) {
         }
 }
 
-static void values_that_f32_cannot_hold_are_counted(void **state) {
+TEST(values_that_f32_cannot_hold_are_counted) {
     spmv_csr_view A = SPMV_OPTS(spmv_csr_view);
     spmv_store *store = NULL;
     spmv_choice c = {{0}};
@@ -174,7 +174,7 @@ static void values_that_f32_cannot_hold_are_counted(void **state) {
 }
 
 /* 16 bits hold a span of 65,536 columns and no more; slices differ in that. */
-static void wide_slices_get_wide_columns(void **state) {
+TEST(wide_slices_get_wide_columns) {
     spmv_mat *mat;
     (void)state;
     entries e = {.rows = 16, .cols = 200000};
@@ -219,7 +219,7 @@ static void assert_right(spmv_mat *mat, const entries *e, int64_t isa, spmv_prec
     free(x), free(y);
 }
 
-static void every_instruction_set_multiplies_every_code(void **state) {
+TEST(every_instruction_set_multiplies_every_code) {
     double (*const value[])(int64_t k) = {any_value, float_value, one_of_99,
                                           one_of_16, one_of_8,    one_value};
     (void)state;
@@ -237,7 +237,7 @@ static void every_instruction_set_multiplies_every_code(void **state) {
 }
 
 /* x is infinite where padding of other rows points. */
-static void padding_does_not_reach_y(void **state) {
+TEST(padding_does_not_reach_y) {
     enum { ROWS = SELL16_ROWS };
     double x[100], y[ROWS];
     (void)state;
@@ -256,17 +256,4 @@ static void padding_does_not_reach_y(void **state) {
     entries_free(&e);
 }
 
-int main(int argc, char **argv) {
-    (void)argc;
-    wait_without_spinning(argv);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_slice_by_hand),
-        cmocka_unit_test(values_get_the_fewest_bytes),
-        cmocka_unit_test(every_code_keeps_every_entry),
-        cmocka_unit_test(values_that_f32_cannot_hold_are_counted),
-        cmocka_unit_test(wide_slices_get_wide_columns),
-        cmocka_unit_test(every_instruction_set_multiplies_every_code),
-        cmocka_unit_test(padding_does_not_reach_y),
-    };
-    return cmocka_run_group_tests(tests, open_context, close_context);
-}
+TEST_MAIN(wait_without_spinning, open_context, close_context)

@@ -31,8 +31,7 @@ static const spmv_backend *that_works(const spmv_backend *usual, bool forks) {
     return backend_that_works(&(session){.o = &o, .backend = usual, .forks = forks});
 }
 
-static void a_build_for_gpus_runs_without_one(void **state) {
-    (void)state;
+TEST(a_build_for_gpus_runs_without_one) {
     for (int forks = 0; forks < 2; forks++) {
         is_there = true;
         assert_ptr_equal(that_works(&fake, forks), &fake);
@@ -44,8 +43,7 @@ static void a_build_for_gpus_runs_without_one(void **state) {
 }
 
 /* A group leaves out the kernels of a device that is not there, and says so once. */
-static void groups_do_without_a_device(void **state) {
-    (void)state;
+TEST(groups_do_without_a_device) {
     const options any = {.quiet = true}, on_omp = {.quiet = true, .backend = "omp"},
                   on_fake = {.quiet = true, .backend = "fake"};
     const spmv_kernel_id all[] = {{&spmv_omp, 0}, {&fake, 0}, {&spmv_omp, 1}, {&fake, 1}};
@@ -73,8 +71,7 @@ static void groups_do_without_a_device(void **state) {
 }
 
 /* A driver that has started works in no process that is forked later. */
-static void a_session_that_forks_asks_no_driver_itself(void **state) {
-    (void)state;
+TEST(a_session_that_forks_asks_no_driver_itself) {
     const options o = {.quiet = true};
     session run = {.o = &o, .backend = &fake, .forks = true};
     char why[256];
@@ -94,8 +91,7 @@ static void a_session_that_forks_asks_no_driver_itself(void **state) {
     assert_int_equal(asked, 1);
 }
 
-static void limits_are_whole_or_as_before(void **state) {
-    (void)state;
+TEST(limits_are_whole_or_as_before) {
     char folder[] = "/tmp/spmv-test-XXXXXX";
     assert_non_null(mkdtemp(folder));
     const options o = {.quiet = true, .probe = folder};
@@ -128,10 +124,4 @@ static void limits_are_whole_or_as_before(void **state) {
     assert_int_equal(system(command), 0);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(a_build_for_gpus_runs_without_one),
-                                       cmocka_unit_test(groups_do_without_a_device),
-                                       cmocka_unit_test(a_session_that_forks_asks_no_driver_itself),
-                                       cmocka_unit_test(limits_are_whole_or_as_before)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(begin_as_it_is, NULL, NULL)

@@ -87,8 +87,7 @@ static void share(const spmv_plan *plan, const shape *s) {
     free(wanted);
 }
 
-static void eight_threads_share_a_plan(void **state) {
-    (void)state;
+TEST(eight_threads_share_a_plan) {
     spmv_ctx *ctx = context_of(2);
     int plans = 0;
     for (int m = 0; m < COUNT(sources); m++) {
@@ -111,8 +110,7 @@ static void eight_threads_share_a_plan(void **state) {
 }
 
 /* A kernel that keeps structures for one product cannot let none wait. */
-static void a_concurrent_plan_waits_for_nobody(void **state) {
-    (void)state;
+TEST(a_concurrent_plan_waits_for_nobody) {
     spmv_ctx *ctx = context_of(2);
     spmv_mat *mat = load(ctx, sources[0]);
     static const char *const turns[] = {"csr_tiles", "coo_segments", "csr5_tiles", "ell_tiles"};
@@ -170,8 +168,7 @@ static void compare_threads(const char *source, const char *kernel, spmv_op op, 
     free(first);
 }
 
-static void bits_do_not_depend_on_threads(void **state) {
-    (void)state;
+TEST(bits_do_not_depend_on_threads) {
     for (int m = 0; m < COUNT(sources); m++)
         for (int s = 0; s < COUNT(shapes); s++)
             for (int k = -1; k < spmv_omp.nkernels; k++) {
@@ -183,14 +180,12 @@ static void bits_do_not_depend_on_threads(void **state) {
 }
 
 /* Takes large matrices, where the clock would decide. */
-static void auto_repeats_itself(void **state) {
-    (void)state;
+TEST(auto_repeats_itself) {
     compare_threads("gen:mesh:60000", "auto", SPMV_AS_IS, &shapes[0]);
     compare_threads("gen:powerlaw:30000", "auto", SPMV_AS_IS, &shapes[1]);
 }
 
-static void facts_say_what_repeats(void **state) {
-    (void)state;
+TEST(facts_say_what_repeats) {
     static const struct {
         const char *kernel;
         int repeats;
@@ -213,15 +208,4 @@ static void facts_say_what_repeats(void **state) {
     spmv_ctx_free(ctx);
 }
 
-int main(int argc, char **argv) {
-    (void)argc;
-    wait_without_spinning(argv);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(eight_threads_share_a_plan),
-        cmocka_unit_test(a_concurrent_plan_waits_for_nobody),
-        cmocka_unit_test(bits_do_not_depend_on_threads),
-        cmocka_unit_test(auto_repeats_itself),
-        cmocka_unit_test(facts_say_what_repeats),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(wait_without_spinning, NULL, NULL)

@@ -56,8 +56,7 @@ static void begin_pipe(size_t beginning, int *ends, char *path, int end) {
     sprintf(path, "/proc/self/fd/%d", ends[end]);
 }
 
-static void test_a_signal_ends_the_wait_for_a_pipe(void **state) {
-    (void)state;
+TEST(test_a_signal_ends_the_wait_for_a_pipe) {
     char path[64], expected[128];
     for (int threads = 1; threads <= 4; threads += 3)
         for (size_t k = 0; k < LENGTH(beginnings); k++) {
@@ -90,8 +89,7 @@ static void *write_later(void *arg) {
     return NULL;
 }
 
-static void test_signals_that_let_calls_go_on_end_nothing(void **state) {
-    (void)state;
+TEST(test_signals_that_let_calls_go_on_end_nothing) {
     char path[64];
     for (int threads = 1; threads <= 4; threads += 3) {
         pthread_t writer;
@@ -113,8 +111,7 @@ static void test_signals_that_let_calls_go_on_end_nothing(void **state) {
 
 /* While one thread finds a wrong line and the caller waits for the others, one may wait for more
  * text. A slow machine has the signal before that line. */
-static void test_no_thread_waits_on_behind_a_wrong_line(void **state) {
-    (void)state;
+TEST(test_no_thread_waits_on_behind_a_wrong_line) {
     enum { LINES = 200000 };
     static const char line[] = "1 1 1\n";
     char path[64];
@@ -140,8 +137,7 @@ static void test_no_thread_waits_on_behind_a_wrong_line(void **state) {
     assert_true(status == SPMV_E_FORMAT || status == SPMV_E_IO);
 }
 
-static void test_a_signal_ends_the_wait_for_a_reader(void **state) {
-    (void)state;
+TEST(test_a_signal_ends_the_wait_for_a_reader) {
     enum { N = 100000 };
     static const double x[N];
     char path[64], expected[128];
@@ -159,12 +155,6 @@ static void test_a_signal_ends_the_wait_for_a_reader(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_signal_ends_the_wait_for_a_pipe),
-        cmocka_unit_test(test_signals_that_let_calls_go_on_end_nothing),
-        cmocka_unit_test(test_no_thread_waits_on_behind_a_wrong_line),
-        cmocka_unit_test(test_a_signal_ends_the_wait_for_a_reader),
-    };
     signal(SIGPIPE, SIG_IGN); /* the test ends a pipe that nothing else ended */
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return run_suite(set_up, tear_down);
 }

@@ -88,8 +88,7 @@ static void make_one(spmv_ctx *ctx) {
 
 /* The context is warm: it has made a matrix and a plan. With NULL options and csr_rows. After a
  * pause, since what was read a moment ago is not read again. */
-static void no_file_is_opened_and_no_thread_started(void **state) {
-    (void)state;
+TEST(no_file_is_opened_and_no_thread_started) {
     const spmv_ctx_opts two = {.size = sizeof two, .threads = 2, .backend = "omp"};
     const spmv_plan_opts rows = {.size = sizeof rows, .kernel = "csr_rows"};
     spmv_ctx *ctx = NULL;
@@ -118,8 +117,7 @@ static void no_file_is_opened_and_no_thread_started(void **state) {
 
 /* The functions above are the ones that the library calls. There are more threads than any matrix
  * has had here, so that some must be started. */
-static void files_and_threads_are_counted(void **state) {
-    (void)state;
+TEST(files_and_threads_are_counted) {
     enum { N = 90000 };
     const spmv_ctx_opts many = {.size = sizeof many, .threads = 6, .backend = "omp"};
     const spmv_plan_opts balanced = {.size = sizeof balanced, .kernel = "csr_balanced"};
@@ -143,10 +141,4 @@ static void files_and_threads_are_counted(void **state) {
     free(vectors);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(no_file_is_opened_and_no_thread_started), /* first: there is no team yet */
-        cmocka_unit_test(files_and_threads_are_counted),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(begin_as_it_is, NULL, NULL)

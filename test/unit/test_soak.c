@@ -472,26 +472,22 @@ static void short_run(uint64_t first, int64_t count) {
     assert_true(tally.products > 10 * count && tally.refused < tally.products);
 }
 
-static void small_matrices_are_right(void **state) {
-    (void)state;
+TEST(small_matrices_are_right) {
     short_run((uint64_t)wish("SOAK_SEED", 1), is_emulated() ? 2 : are_few() ? 40 : 150);
 }
 
-static void large_matrices_are_right(void **state) {
-    (void)state;
+TEST(large_matrices_are_right) {
     if (is_emulated()) skip();
     short_run(EVERY_LARGE, 1);
 }
 
-static void a_matrix_beyond_the_caches_is_right(void **state) {
-    (void)state;
+TEST(a_matrix_beyond_the_caches_is_right) {
     if (is_emulated()) skip();
     setenv("SOAK_BYTES", "16000000", 0);
     short_run(EVERY_HUGE, 1);
 }
 
-static void a_long_run_finds_nothing(void **state) {
-    (void)state;
+TEST(a_long_run_finds_nothing) {
     const char *path = getenv("SOAK_STATE");
     unsigned long long first = (unsigned long long)wish("SOAK_SEED", 1);
     int64_t done;
@@ -510,14 +506,4 @@ static void a_long_run_finds_nothing(void **state) {
     assert_int_equal(tally.wrong, 0);
 }
 
-int main(int argc, char **argv) {
-    take_backend(argc, argv);
-    wait_without_spinning(argv);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(small_matrices_are_right),
-        cmocka_unit_test(large_matrices_are_right),
-        cmocka_unit_test(a_matrix_beyond_the_caches_is_right),
-        cmocka_unit_test(a_long_run_finds_nothing),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(take_backend, NULL, NULL)

@@ -4,8 +4,7 @@
 
 /* ---- made of them ---------------------------------------------------------------------------- */
 
-static void rows_stay_where_they_are(void **state) {
-    (void)state;
+TEST(rows_stay_where_they_are) {
     spmv_ctx *ctx = gpu_context();
     subject s = random_subject(mat_of(ctx, "gen:mesh:3000"), "mesh");
     spmv_csr_view A = SPMV_OPTS(spmv_csr_view);
@@ -49,8 +48,7 @@ static void rows_stay_where_they_are(void **state) {
 }
 
 /* Each is what the host says of it. */
-static void what_is_wrong_is_refused(void **state) {
-    (void)state;
+TEST(what_is_wrong_is_refused) {
     static const struct {
         int ptr[4], idx[5];
         double values[5];
@@ -114,8 +112,7 @@ static void what_is_wrong_is_refused(void **state) {
 /* ---- formats and kernels --------------------------------------------------------------------- */
 
 /* The GPU builds these formats in each variant; the host's rows are not there afterwards. */
-static void formats_are_built_there(void **state) {
-    (void)state;
+TEST(formats_are_built_there) {
     static const char *const kernels[] = {"csr_balanced", "csr_warp",   "sell_thread_ahead",
                                           "bsr_warp",     "csell_warp", "hubs",
                                           "xcache_block"};
@@ -156,8 +153,7 @@ static void formats_are_built_there(void **state) {
 
 /* Where what a format takes at most is over a limit, the GPU counts what it takes: a byte less is
  * refused, and the host's rows are not asked for. */
-static void sizes_are_counted_there(void **state) {
-    (void)state;
+TEST(sizes_are_counted_there) {
     static const char *const kernels[] = {"cuda:sell_thread_ahead", "cuda:sell_thread",
                                           "cuda:bsr_warp"};
     static const spmv_setting sorted = {"sigma", 64};
@@ -236,8 +232,7 @@ static void try_values(spmv_ctx *ctx, const spmv_csr_view *A, spmv_mat *mat) {
     for (int turn = 0; turn < TURNS; turn++) source_free(ON_DEVICE, there[turn]);
 }
 
-static void values_change_where_they_are(void **state) {
-    (void)state;
+TEST(values_change_where_they_are) {
     spmv_ctx *ctx = gpu_context();
     spmv_mat *here = mat_of(ctx, "gen:mesh:3000");
     spmv_csr_view A = SPMV_OPTS(spmv_csr_view);
@@ -331,8 +326,7 @@ static void try_values_there(spmv_mat *mat, const spmv_csr_view *A, spmv_precisi
 }
 
 /* Rows of either precision and width are turned; some columns are empty. */
-static void transposes_are_made_there(void **state) {
-    (void)state;
+TEST(transposes_are_made_there) {
     spmv_ctx *ctx = gpu_context();
     spmv_mat *here = mat_of(ctx, "gen:mesh:3000");
     spmv_csr_view A = SPMV_OPTS(spmv_csr_view);
@@ -383,8 +377,7 @@ static void give(void *user, spmv_place place, void *memory, size_t bytes, void 
     source_free(ON_DEVICE, memory);
 }
 
-static void memory_is_the_callers(void **state) {
-    (void)state;
+TEST(memory_is_the_callers) {
     spmv_ctx_free(gpu_context());
     purse p = {.left = SIZE_MAX};
     const spmv_allocator theirs = {take, give, &p};
@@ -427,14 +420,4 @@ static void memory_is_the_callers(void **state) {
     assert_int_equal(p.out, 0);
 }
 
-int main(int argc, char **argv) {
-    take_backend(argc, argv);
-    wait_without_spinning(argv);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rows_stay_where_they_are),     cmocka_unit_test(what_is_wrong_is_refused),
-        cmocka_unit_test(formats_are_built_there),      cmocka_unit_test(sizes_are_counted_there),
-        cmocka_unit_test(values_change_where_they_are), cmocka_unit_test(transposes_are_made_there),
-        cmocka_unit_test(memory_is_the_callers),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(take_backend, NULL, NULL)

@@ -3,8 +3,7 @@
 #include "host/clock.h"
 #include "tune/tune.h"
 
-static void choosing_leaves_them_there(void **state) {
-    (void)state;
+TEST(choosing_leaves_them_there) {
     static const int64_t calls[] = {0, 1, 30, 100};
     spmv_ctx *ctx = gpu_context();
     subject s = random_subject(mat_of(ctx, "gen:poisson2d:60"), "grid");
@@ -28,8 +27,7 @@ static void choosing_leaves_them_there(void **state) {
 
 /* Where few products follow, the least of the predicted totals, and of an unknown number only what
  * is ready within 10; where many follow it is timed. */
-static void few_products_are_not_timed(void **state) {
-    (void)state;
+TEST(few_products_are_not_timed) {
     static const struct {
         int64_t calls;
         double baseline_s;
@@ -60,8 +58,7 @@ static void few_products_are_not_timed(void **state) {
 }
 
 /* Features are those of the same rows in host memory, to the last bit. */
-static void features_are_the_hosts(void **state) {
-    (void)state;
+TEST(features_are_the_hosts) {
     static const char *const names[] = {"gen:mesh:3000", "gen:giantrow:3000", "gen:poisson2d:200",
                                         "gen:rmat:12:8", "gen:poisson3d:3"};
     spmv_ctx *ctx = gpu_context();
@@ -95,13 +92,4 @@ static void features_are_the_hosts(void **state) {
     spmv_ctx_free(ctx);
 }
 
-int main(int argc, char **argv) {
-    take_backend(argc, argv);
-    wait_without_spinning(argv);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(choosing_leaves_them_there),
-        cmocka_unit_test(few_products_are_not_timed),
-        cmocka_unit_test(features_are_the_hosts),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(take_backend, NULL, NULL)

@@ -84,8 +84,7 @@ static void try_kernel(const spmv_backend *backend, int k, const spmv_kernel *ke
         }
 }
 
-static void a_product_takes_little_stack(void **state) {
-    (void)state;
+TEST(a_product_takes_little_stack) {
 #ifdef __SANITIZE_ADDRESS__
     skip(); /* it takes stack of its own */
 #endif
@@ -106,11 +105,4 @@ static void a_product_takes_little_stack(void **state) {
     spmv_ctx_free(ctx);
 }
 
-int main(int argc, char **argv) {
-    take_backend(argc, argv);
-    wait_without_spinning(argv);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_product_takes_little_stack),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(take_backend, NULL, NULL)

@@ -55,8 +55,7 @@ static const struct sequence {
 
 /* ---- tests ---------------------------------------------------------------------------------- */
 
-static void the_interval_holds_the_true_median(void **state) {
-    (void)state;
+TEST(the_interval_holds_the_true_median) {
     static double sample[MOST];
     for (int k = 0; k < COUNT(sequences); k++) {
         const struct sequence *s = &sequences[k];
@@ -76,8 +75,7 @@ static void the_interval_holds_the_true_median(void **state) {
     }
 }
 
-static void numbers_are_what_they_are_called(void **state) {
-    (void)state;
+TEST(numbers_are_what_they_are_called) {
     const double five[] = {50, 10, 40, 20, 30}, four[] = {4, 1, 3, 2};
     statistics s = statistics_of(five, 5);
     assert_true(s.min == 10 && s.q1 == 20 && s.median == 30 && s.q3 == 40 && s.max == 50);
@@ -90,8 +88,7 @@ static void numbers_are_what_they_are_called(void **state) {
 }
 
 /* A hundred times the samples: a tenth of the interval, where the quartiles stay where they are. */
-static void more_samples_make_it_narrower(void **state) {
-    (void)state;
+TEST(more_samples_make_it_narrower) {
     static double sample[4000];
     double few = 0, many = 0;
     drawn = 0;
@@ -105,8 +102,7 @@ static void more_samples_make_it_narrower(void **state) {
 }
 
 /* The same values, in an order in which each tells less than it seems to. */
-static void a_drift_makes_it_wider(void **state) {
-    (void)state;
+TEST(a_drift_makes_it_wider) {
     double shuffled[100], rising[100];
     for (int i = 0; i < 100; i++) {
         rising[i] = 1 + 0.001 * i;
@@ -117,8 +113,7 @@ static void a_drift_makes_it_wider(void **state) {
     assert_true(median_noise(&b) > 2 * median_noise(&a));
 }
 
-static void few_samples_know_no_interval(void **state) {
-    (void)state;
+TEST(few_samples_know_no_interval) {
     const double same[] = {2, 2, 2, 2, 2, 2};
     statistics none = statistics_of(same, 0), five = statistics_of(same, 5),
                six = statistics_of(same, 6);
@@ -129,8 +124,7 @@ static void few_samples_know_no_interval(void **state) {
 }
 
 /* Looking again and again, and stopping when it pleases, finds the truth as often. */
-static void who_stops_when_it_is_narrow_is_right_too(void **state) {
-    (void)state;
+TEST(who_stops_when_it_is_narrow_is_right_too) {
     static double sample[MOST];
     int held = 0;
     drawn = 0;
@@ -149,8 +143,7 @@ static void who_stops_when_it_is_narrow_is_right_too(void **state) {
 }
 
 /* Quartiles that overlap are a tie, however far apart the medians are. */
-static void who_is_faster_is_so_by_quartiles_too(void **state) {
-    (void)state;
+TEST(who_is_faster_is_so_by_quartiles_too) {
     const statistics a = {.q1 = 9, .median = 10, .q3 = 11}, b = {.q1 = 12, .median = 12, .q3 = 13},
                      wide = {.q1 = 11, .median = 20, .q3 = 30};
     assert_true(is_faster(&a, &b, 0) && is_faster(&a, &b, 0.1));
@@ -159,24 +152,11 @@ static void who_is_faster_is_so_by_quartiles_too(void **state) {
 }
 
 /* Both threads of a team of two, or one of sixteen: the product waits for either. */
-static void waits_are_of_all_threads_together(void **state) {
-    (void)state;
+TEST(waits_are_of_all_threads_together) {
     const noise none = {0}, some = {.wall_s = 10, .waited_s = 2}, much = {10, 0, 3, 0, 0};
     assert_false(noise_is_waits(&none));
     assert_false(noise_is_waits(&some));
     assert_true(noise_is_waits(&much));
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(numbers_are_what_they_are_called),
-        cmocka_unit_test(the_interval_holds_the_true_median),
-        cmocka_unit_test(more_samples_make_it_narrower),
-        cmocka_unit_test(a_drift_makes_it_wider),
-        cmocka_unit_test(few_samples_know_no_interval),
-        cmocka_unit_test(who_stops_when_it_is_narrow_is_right_too),
-        cmocka_unit_test(who_is_faster_is_so_by_quartiles_too),
-        cmocka_unit_test(waits_are_of_all_threads_together),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(begin_as_it_is, NULL, NULL)

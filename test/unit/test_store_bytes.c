@@ -95,8 +95,7 @@ static uint64_t hash_stores(uint64_t hash, const struct expected *e, const spmv_
     return hash;
 }
 
-static void every_format_has_a_number(void **state) {
-    (void)state;
+TEST(every_format_has_a_number) {
     for (int f = 0; f < spmv_format_count(); f++) {
         const char *name = spmv_format_at(f, 0)->name;
         int k = 0;
@@ -120,7 +119,7 @@ static spmv_mat *load(int m, spmv_csr_view *A) {
     return mat;
 }
 
-static void stores_keep_their_bytes(void **state) {
+TEST(stores_keep_their_bytes) {
     uint64_t hash[COUNT(expected)] = {0};
     int changed = 0;
     (void)state;
@@ -142,8 +141,7 @@ static void stores_keep_their_bytes(void **state) {
     if (changed) fail_msg("%d formats build other bytes: see above", changed);
 }
 
-static void threads_do_not_change_stores(void **state) {
-    (void)state;
+TEST(threads_do_not_change_stores) {
     static const int threads[] = {1, 13};
     poison_memory();
     for (int m = 6; m < COUNT(matrices); m += 3) {
@@ -164,7 +162,7 @@ static void threads_do_not_change_stores(void **state) {
 }
 
 /* A 0 and x at the hot columns, in whole units of 16 bytes, beside a codebook: nearly all. */
-static void hot_columns_fit(void **state) {
+TEST(hot_columns_fit) {
     enum { UNIT = 16 / sizeof(double) };
     (void)state;
     for (int64_t bytes = 4096; bytes <= 1 << 18; bytes += 1000) {
@@ -173,11 +171,4 @@ static void hot_columns_fit(void **state) {
     }
 }
 
-int main(int argc, char **argv) {
-    take_format(argc, argv);
-    wait_without_spinning(argv);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_format_has_a_number), cmocka_unit_test(stores_keep_their_bytes),
-        cmocka_unit_test(threads_do_not_change_stores), cmocka_unit_test(hot_columns_fit)};
-    return cmocka_run_group_tests(tests, open_context, close_context);
-}
+TEST_MAIN(take_format, open_context, close_context)

@@ -101,8 +101,7 @@ static void try_kernel(const spmv_backend *backend, int k, const spmv_kernel *ke
     }
 }
 
-static void products_follow_other_kernels(void **state) {
-    (void)state;
+TEST(products_follow_other_kernels) {
     static const char *const names[] = {"gen:mesh:3000", "gen:giantrow:3000", "gen:poisson2d:200"};
     spmv_ctx *ctx = gpu_context();
     for (int n = 0; n < COUNT(names) - is_emulated(); n++) { /* the last is large */
@@ -176,8 +175,7 @@ static void solve(spmv_mat *mat, const char *kernel) {
     free(x);
 }
 
-static void an_iteration_is_captured_and_replayed(void **state) {
-    (void)state;
+TEST(an_iteration_is_captured_and_replayed) {
     static const char *const kernels[] = {
         "cuda:csr_warp",    "cuda:csr_lanes",   "cuda:csr_balanced", "cuda:sell_thread_ahead",
         "cuda:csell_lists", "cuda:csell_warp",  "cuda:xcache_block", "cuda:hubs",
@@ -216,8 +214,7 @@ static void start_chain(const chain *c, int64_t n, const double *from) {
         assert_int_equal(spmv_plan_put(c->plan, c->v[k], from, (size_t)n * sizeof *from), SPMV_OK);
 }
 
-static void chains_run_beside_each_other(void **state) {
-    (void)state;
+TEST(chains_run_beside_each_other) {
     static const char *const kernels[PLANS] = {"cuda:csr_balanced", "cuda:csr_balanced",
                                                "cuda:hyb_thread",   "cuda:csr5_tiles",
                                                "cuda:hubs",         "cuda:sell_thread_ahead"};
@@ -325,8 +322,7 @@ static int refresh_and_multiply(spmv_mat *mat, const char *kernel, int times, bo
     return found;
 }
 
-static void refreshed_values_are_seen(void **state) {
-    (void)state;
+TEST(refreshed_values_are_seen) {
     static const char *const kernels[] = {"cuda:csr_warp", "cuda:csr_lanes", "cuda:csr_balanced",
                                           "cuda:sell_thread_ahead"};
     const int times = is_emulated() ? 20 : 10000;
@@ -385,8 +381,7 @@ static int set_and_multiply(spmv_mat *mat, const char *kernel, int times, bool t
     return found;
 }
 
-static void new_values_are_ordered_on_the_stream(void **state) {
-    (void)state;
+TEST(new_values_are_ordered_on_the_stream) {
     static const char *const kernels[] = {
         "cuda:csr_lanes",  "cuda:csr_balanced", "cuda:sell_thread_ahead",
         "cuda:csell_warp", "cuda:csell_lists",  "cuda:xcache_block",
@@ -405,8 +400,7 @@ static void new_values_are_ordered_on_the_stream(void **state) {
 __attribute__((weak)) spmv_status hasty_run(const spmv_plan *p, const spmv_operands *v);
 
 /* Without the flag that keeps kernels from overlapping, a hasty one reads old values. */
-static void values_read_too_early_are_caught(void **state) {
-    (void)state;
+TEST(values_read_too_early_are_caught) {
     spmv_ctx *ctx = gpu_context();
     spmv_device_facts facts;
     spmv_mat *mat = mat_of(ctx, "gen:mesh:3000");
@@ -422,16 +416,4 @@ static void values_read_too_early_are_caught(void **state) {
     if (!can_overlap) skip();
 }
 
-int main(int argc, char **argv) {
-    take_backend(argc, argv);
-    wait_without_spinning(argv);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(products_follow_other_kernels),
-        cmocka_unit_test(an_iteration_is_captured_and_replayed),
-        cmocka_unit_test(chains_run_beside_each_other),
-        cmocka_unit_test(refreshed_values_are_seen),
-        cmocka_unit_test(new_values_are_ordered_on_the_stream),
-        cmocka_unit_test(values_read_too_early_are_caught),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(take_backend, NULL, NULL)

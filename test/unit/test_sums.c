@@ -219,8 +219,7 @@ static int try_all(spmv_plan *plan, spmv_precision precision, bool is_square, in
     return wrong;
 }
 
-static void sums_are_right(void **state) {
-    (void)state;
+TEST(sums_are_right) {
     static const struct {
         const char *source;
         int64_t longest;
@@ -250,8 +249,7 @@ static void sums_are_right(void **state) {
 }
 
 /* No rows: sums of nothing are 0. */
-static void sums_of_nothing_are_zero(void **state) {
-    (void)state;
+TEST(sums_of_nothing_are_zero) {
     spmv_ctx *ctx = context_of(2);
     const int64_t row_ptr[] = {0};
     const spmv_csr_view none = {.size = sizeof(spmv_csr_view), .cols = 1, .row_ptr = row_ptr};
@@ -293,8 +291,7 @@ static void bits_of(spmv_mat *mat, const char *kernel, int threads, const trial 
     spmv_plan_free(plan);
 }
 
-static void bits_depend_on_the_length_alone(void **state) {
-    (void)state;
+TEST(bits_depend_on_the_length_alone) {
     static const int64_t counts[] = {1, 2, 8, 9};
     spmv_ctx *ctx = context_of(5);
     /* More rows than one thread adds up. */
@@ -360,8 +357,7 @@ static spmv_status planted_sums(spmv_device *d, void *stream, const spmv_sums *s
 }
 
 /* On a CPU, whose sums the test can reach. */
-static void planted_faults_are_caught(void **state) {
-    (void)state;
+TEST(planted_faults_are_caught) {
     if (only_backend && strcmp(only_backend, "omp") != 0) skip();
     spmv_ctx *ctx = context_of(2);
     spmv_mat *mat = mat_of(ctx, "gen:mesh:700");
@@ -387,8 +383,7 @@ static void planted_faults_are_caught(void **state) {
 
 /* A graph makes the sums anew each time that it is launched; the room that they take is the
  * plan's, and is among its facts. */
-static void sums_are_made_in_graphs(void **state) {
-    (void)state;
+TEST(sums_are_made_in_graphs) {
     spmv_ctx *ctx = context_of(2);
     if (!stream_make || !is_tested(ctx, &spmv_cuda)) {
         spmv_ctx_free(ctx);
@@ -436,8 +431,7 @@ static void sums_are_made_in_graphs(void **state) {
 
 /* ---- wrong arguments ------------------------------------------------------------------------- */
 
-static void wrong_sums_are_refused(void **state) {
-    (void)state;
+TEST(wrong_sums_are_refused) {
     enum { N = 100 };
     static double x[2 * N], z[2 * N], w[3 * N], dots[4];
     spmv_ctx *ctx = context_of(2);
@@ -480,16 +474,4 @@ static void wrong_sums_are_refused(void **state) {
     spmv_ctx_free(ctx);
 }
 
-int main(int argc, char **argv) {
-    take_backend(argc, argv);
-    wait_without_spinning(argv);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sums_are_right),
-        cmocka_unit_test(sums_of_nothing_are_zero),
-        cmocka_unit_test(bits_depend_on_the_length_alone),
-        cmocka_unit_test(planted_faults_are_caught),
-        cmocka_unit_test(sums_are_made_in_graphs),
-        cmocka_unit_test(wrong_sums_are_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(take_backend, NULL, NULL)

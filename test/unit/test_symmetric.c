@@ -113,8 +113,7 @@ static void assert_product(spmv_mat *mat, int64_t n, spmv_precision precision, d
     assert_product_by("csell_sym_slices", 0, mat, n, precision, alpha, beta);
 }
 
-static void products_are_right(void **state) {
-    (void)state;
+TEST(products_are_right) {
     static const int64_t shape[][2] = {
         {400, 3}, {400, 399}, {70000, 500}, {70000, 65536}, {70000, 69999}};
     static const int threads[] = {1, 2, 5, 64};
@@ -137,8 +136,7 @@ static entries shape_of(int shape, int rule, double sign) {
     return shape == 2 ? runs(ROWS, rule, sign) : diagonals(ROWS, shape, rule, sign);
 }
 
-static void codes_and_instruction_sets_agree(void **state) {
-    (void)state;
+TEST(codes_and_instruction_sets_agree) {
     for (int shape = 0; shape < 3; shape++)
         for (int rule = 0; rule < COUNT(rules); rule++)
             for (int turn = 0; turn < 4; turn++) {
@@ -159,8 +157,7 @@ static void codes_and_instruction_sets_agree(void **state) {
 
 /* What of x is not of an entry is not multiplied, were it infinite: only the rows that have an
  * entry there are not finite. */
-static void infinite_x_stays_where_it_is(void **state) {
-    (void)state;
+TEST(infinite_x_stays_where_it_is) {
     enum { AT = 300 };
     spmv_ctx *ctx = context_of(3);
     entries e = shape_of(1, 0, 1);
@@ -204,8 +201,7 @@ static void assert_plan(const entries *e, spmv_status expected) {
     spmv_ctx_free(ctx);
 }
 
-static void one_difference_is_enough(void **state) {
-    (void)state;
+TEST(one_difference_is_enough) {
     for (int64_t k = 0; k < 60; k++) { /* the last bit of one value, wherever it is */
         entries e = mirrored(40, 20, k % 2 ? -1 : 1);
         assert_plan(&e, SPMV_OK);
@@ -216,8 +212,7 @@ static void one_difference_is_enough(void **state) {
     }
 }
 
-static void a_missing_mirror_is_enough(void **state) {
-    (void)state;
+TEST(a_missing_mirror_is_enough) {
     for (int turn = 0; turn < 2; turn++) { /* an entry too many below, above */
         entries e = mirrored(40, 20, 1);
         add_entry(&e, turn ? 0 : 39, turn ? 39 : 0, 1);
@@ -241,15 +236,4 @@ static void a_missing_mirror_is_enough(void **state) {
     entries_free(&wide);
 }
 
-int main(int argc, char **argv) {
-    (void)argc;
-    wait_without_spinning(argv);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(products_are_right),
-        cmocka_unit_test(codes_and_instruction_sets_agree),
-        cmocka_unit_test(infinite_x_stays_where_it_is),
-        cmocka_unit_test(one_difference_is_enough),
-        cmocka_unit_test(a_missing_mirror_is_enough),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(wait_without_spinning, NULL, NULL)

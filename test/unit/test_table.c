@@ -17,8 +17,7 @@ static record timed(truth settled, int flags) {
 }
 
 /* Whatever marks stand behind it, the noise of every row ends in one column. */
-static void noise_is_aligned(void **state) {
-    (void)state;
+TEST(noise_is_aligned) {
     const record records[] = {timed(1, 0), timed(0, 0), timed(1, 1), timed(0, 1)};
     table_row rows[COUNT(records)];
     char page[2000] = "", *line = page;
@@ -35,8 +34,7 @@ static void noise_is_aligned(void **state) {
 }
 
 /* The fastest of several rows is marked; a lone row, or one of another precision, is not. */
-static void a_lone_row_is_not_marked(void **state) {
-    (void)state;
+TEST(a_lone_row_is_not_marked) {
     record r = timed(1, 0);
     r.perf_best = 1;
     const table_row row = {&r, NULL};
@@ -61,8 +59,7 @@ static void write_table(record *records, int count, const char *alias, char *pag
 }
 
 /* The short name stands behind the kernel's while there is room for what is measured. */
-static void short_names_stand_in_brackets(void **state) {
-    (void)state;
+TEST(short_names_stand_in_brackets) {
     record records[] = {timed(1, 0), timed(1, 0)};
     char page[2000] = "";
     setenv("COLUMNS", "80", 1);
@@ -77,8 +74,7 @@ static void short_names_stand_in_brackets(void **state) {
 }
 
 /* A millionth has its letter where the locale does, and columns stay in line. */
-static void microseconds_have_their_letter(void **state) {
-    (void)state;
+TEST(microseconds_have_their_letter) {
     record records[] = {timed(1, 0), timed(1, 0)};
     char page[2000] = "", said[TIME_TEXT];
     const char *found = getenv("LC_ALL");
@@ -101,8 +97,7 @@ static void microseconds_have_their_letter(void **state) {
 }
 
 /* What all rows share is said once, below the table. */
-static void that_all_are_in_cache_is_not_said_in_every_row(void **state) {
-    (void)state;
+TEST(that_all_are_in_cache_is_not_said_in_every_row) {
     record records[] = {timed(1, 0), timed(1, 0)};
     char page[2000] = "";
     records[0].perf_verdict = records[1].perf_verdict = "in cache";
@@ -114,8 +109,7 @@ static void that_all_are_in_cache_is_not_said_in_every_row(void **state) {
 }
 
 /* At 80 columns the choice of auto is named, and its threads and rates are there. */
-static void what_matters_fits_80_columns(void **state) {
-    (void)state;
+TEST(what_matters_fits_80_columns) {
     record records[] = {timed(1, 0), timed(0, 1)};
     table_row rows[COUNT(records)];
     char page[2000] = "";
@@ -143,13 +137,4 @@ static void what_matters_fits_80_columns(void **state) {
         assert_true(strcspn(line, "\n") <= 80);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(noise_is_aligned),
-        cmocka_unit_test(a_lone_row_is_not_marked),
-        cmocka_unit_test(short_names_stand_in_brackets),
-        cmocka_unit_test(microseconds_have_their_letter),
-        cmocka_unit_test(that_all_are_in_cache_is_not_said_in_every_row),
-        cmocka_unit_test(what_matters_fits_80_columns)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(begin_as_it_is, NULL, NULL)

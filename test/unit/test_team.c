@@ -111,8 +111,7 @@ static void set_prices(double of_all, double of_half, double of_one) {
 
 /* Other programs use cores while the two are compared, so that all threads take as long as half of
  * them; in the trials before, they took half of that. */
-static void a_burst_takes_no_threads(void **state) {
-    (void)state;
+TEST(a_burst_takes_no_threads) {
     for (int k = 0; k < 2; k++) {
         scene s;
         set_prices(1e-3, 1e-3, 2e-3);
@@ -126,8 +125,7 @@ static void a_burst_takes_no_threads(void **state) {
     }
 }
 
-static void fewer_threads_that_are_not_slower(void **state) {
-    (void)state;
+TEST(fewer_threads_that_are_not_slower) {
     static const struct {
         double all, half, one;
         int threads;
@@ -153,8 +151,7 @@ static void fewer_threads_that_are_not_slower(void **state) {
 }
 
 /* Where half of the threads is one, or no whole number, one thread is tried alone. */
-static void of_two_or_three_threads_one_may_be_best(void **state) {
-    (void)state;
+TEST(of_two_or_three_threads_one_may_be_best) {
     for (all = 2; all <= 3; all++)
         for (int one_is_better = 0; one_is_better < 2; one_is_better++) {
             scene s;
@@ -171,8 +168,7 @@ static void of_two_or_three_threads_one_may_be_best(void **state) {
 /* Trials keep a team awake, callers let it sleep: where a product is short, all threads have to be
  * faster by a quarter, or else one multiplies, also where no time was left to compare them. Beside
  * other processes it always does. */
-static void a_short_product_has_one_thread(void **state) {
-    (void)state;
+TEST(a_short_product_has_one_thread) {
     static const struct {
         double one;
         double budget;
@@ -196,8 +192,7 @@ static void a_short_product_has_one_thread(void **state) {
     side = SIDE, all = ALL;
 }
 
-static void threads_are_left_as_they_are(void **state) {
-    (void)state;
+TEST(threads_are_left_as_they_are) {
     static const struct {
         const char *kernel;
         int threads;
@@ -219,8 +214,7 @@ static void threads_are_left_as_they_are(void **state) {
 
 /* The products of fewer threads took what there was: the winner, whose samples are batches and of
  * which none was taken yet, has nothing to be compared with. */
-static void nothing_is_compared_without_samples(void **state) {
-    (void)state;
+TEST(nothing_is_compared_without_samples) {
     scene s;
     set_prices(1e-2, 1e-1, 1e-1);
     open_scene(&s, "csr_balanced", 0, 8);
@@ -257,8 +251,7 @@ static void assert_used(schedule set(const spmv_plan *, int64_t), schedule_case 
 }
 
 /* OMP_SCHEDULE stands unless the plan's parameters say otherwise; a chunk goes with its kind. */
-static void chunks_are_used_with_the_users_schedule(void **state) {
-    (void)state;
+TEST(chunks_are_used_with_the_users_schedule) {
     static const schedule_case cases[] = {{0, 0, {omp_sched_dynamic, 64}},
                                           {0, 8, {omp_sched_dynamic, 8}},
                                           {omp_sched_guided, 8, {omp_sched_guided, 8}}};
@@ -269,8 +262,7 @@ static void chunks_are_used_with_the_users_schedule(void **state) {
 }
 
 /* Rows of blocks of CSB go to the next thread that is free, one by one, unless told otherwise. */
-static void rows_of_blocks_are_taken_one_by_one(void **state) {
-    (void)state;
+TEST(rows_of_blocks_are_taken_one_by_one) {
     static const schedule_case cases[] = {{0, 0, {omp_sched_dynamic, 1}},
                                           {0, 8, {omp_sched_dynamic, 8}},
                                           {omp_sched_static, 0, {omp_sched_static, 0}},
@@ -282,16 +274,4 @@ static void rows_of_blocks_are_taken_one_by_one(void **state) {
     unsetenv("OMP_SCHEDULE");
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(chunks_are_used_with_the_users_schedule),
-        cmocka_unit_test(rows_of_blocks_are_taken_one_by_one),
-        cmocka_unit_test(a_burst_takes_no_threads),
-        cmocka_unit_test(fewer_threads_that_are_not_slower),
-        cmocka_unit_test(of_two_or_three_threads_one_may_be_best),
-        cmocka_unit_test(a_short_product_has_one_thread),
-        cmocka_unit_test(threads_are_left_as_they_are),
-        cmocka_unit_test(nothing_is_compared_without_samples),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(begin_as_it_is, NULL, NULL)

@@ -13,8 +13,7 @@ static void draw_pattern(int64_t rows, int64_t cols, const int64_t *row_ptr, con
     thumbnail_of(&A, out);
 }
 
-static void a_small_matrix_is_drawn_entry_by_entry(void **state) {
-    (void)state;
+TEST(a_small_matrix_is_drawn_entry_by_entry) {
     char out[THUMBNAIL_SIZE];
     draw_pattern(3, 4, (int64_t[]){0, 2, 2, 3}, (int32_t[]){0, 3, 1}, out);
     assert_string_equal(out, "9009/0000/0900");
@@ -27,8 +26,7 @@ static void a_small_matrix_is_drawn_entry_by_entry(void **state) {
 }
 
 /* 64 rows and columns make cells of 2 x 2: 4 entries in the first, 2, 1 and 1 in others. */
-static void digits_fall_by_factors_of_4(void **state) {
-    (void)state;
+TEST(digits_fall_by_factors_of_4) {
     char out[THUMBNAIL_SIZE];
     int64_t row_ptr[65] = {0, 3, 6};
     int32_t col_idx[] = {0, 1, 2, 0, 1, 3, 63};
@@ -41,8 +39,7 @@ static void digits_fall_by_factors_of_4(void **state) {
     assert_int_equal(out[33], '0');
 }
 
-static void one_giant_row_leaves_the_rest_visible(void **state) {
-    (void)state;
+TEST(one_giant_row_leaves_the_rest_visible) {
     enum { N = 100000 };
     char out[THUMBNAIL_SIZE];
     int64_t *row_ptr = malloc((N + 1) * sizeof *row_ptr);
@@ -62,11 +59,4 @@ static void one_giant_row_leaves_the_rest_visible(void **state) {
     free(col_idx);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_small_matrix_is_drawn_entry_by_entry),
-        cmocka_unit_test(digits_fall_by_factors_of_4),
-        cmocka_unit_test(one_giant_row_leaves_the_rest_visible),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(begin_as_it_is, NULL, NULL)

@@ -48,8 +48,7 @@ static void assert_multiplies(const spmv_plan *plan, spmv_op op, const double *v
     for (int i = 0; i < m; i++) assert_true(z[i] == expected[i]);
 }
 
-static void rows_of_the_transpose_are_freed(void **state) {
-    (void)state;
+TEST(rows_of_the_transpose_are_freed) {
     spmv_ctx *ctx = context_of(2);
     spmv_mat *mat = small(ctx);
     spmv_plan *sell = plan_of(mat, "sell_slices", SPMV_TRANSPOSE, 0);
@@ -67,7 +66,7 @@ static void rows_of_the_transpose_are_freed(void **state) {
 }
 
 /* Parts of threads are joined in the right places, whether entries are near the diagonal or not. */
-static void any_number_of_threads_transposes(void **state) {
+TEST(any_number_of_threads_transposes) {
     static const char *const matrices[] = {"gen:poisson2d:150", "gen:random:15000:5"},
                              *const kernels[] = {"csr_scatter", "csr_rows"};
     (void)state;
@@ -98,7 +97,7 @@ static void any_number_of_threads_transposes(void **state) {
 
 /* With and without refill, in the plans of both, also after plans of the old ones were freed. */
 /* A row's columns, however many threads have a part of it, are in one window each. */
-static void windows_of_a_row_do_not_overlap(void **state) {
+TEST(windows_of_a_row_do_not_overlap) {
     enum { N = 100000, THREADS = 4 };
     (void)state;
     spmv_ctx *ctx = context_of(THREADS);
@@ -115,8 +114,7 @@ static void windows_of_a_row_do_not_overlap(void **state) {
     entries_free(&e);
 }
 
-static void new_values_reach_the_transpose(void **state) {
-    (void)state;
+TEST(new_values_reach_the_transpose) {
     for (int refill = 0; refill < 2; refill++) {
         spmv_ctx *ctx = context_of(2);
         spmv_mat *mat = small(ctx);
@@ -141,8 +139,7 @@ static void new_values_reach_the_transpose(void **state) {
 }
 
 /* f32 holds 1e300 in no plan: matrix and plans stay as they were. */
-static void refused_values_change_nothing(void **state) {
-    (void)state;
+TEST(refused_values_change_nothing) {
     spmv_ctx *ctx = context_of(1);
     spmv_mat *mat = small(ctx);
     spmv_plan *as_is = plan_of(mat, "csr_rows", SPMV_AS_IS, 0),
@@ -167,8 +164,7 @@ static void refused_values_change_nothing(void **state) {
     spmv_ctx_free(ctx);
 }
 
-static void facts_name_both(void **state) {
-    (void)state;
+TEST(facts_name_both) {
     spmv_ctx *ctx = context_of(2);
     spmv_mat *mat = small(ctx), *symmetric = NULL;
     spmv_plan_facts facts = SPMV_OPTS(spmv_plan_facts);
@@ -196,8 +192,7 @@ static void facts_name_both(void **state) {
 }
 
 /* Other libraries multiply by the transpose of the rows that they have. */
-static void libraries_get_no_transpose(void **state) {
-    (void)state;
+TEST(libraries_get_no_transpose) {
     int tried = 0;
     for (int k = 0; k < spmv_omp.nkernels; k++) {
         const spmv_kernel *kernel = spmv_omp.kernels[k][SPMV_F64_O32];
@@ -235,8 +230,7 @@ static spmv_plan *auto_of(spmv_mat *mat, spmv_op op, int64_t calls, int64_t vect
 }
 
 /* What few products take longer without is decided by their number, not by the clock. */
-static void few_products_convert_nothing(void **state) {
-    (void)state;
+TEST(few_products_convert_nothing) {
     spmv_ctx *ctx = context_of(1); /* no thread adds anything apart */
     spmv_mat *mat = NULL;
     spmv_plan_facts facts = SPMV_OPTS(spmv_plan_facts);
@@ -269,8 +263,7 @@ static void few_products_convert_nothing(void **state) {
     spmv_ctx_free(ctx);
 }
 
-static void products_end_with_the_matrix(void **state) {
-    (void)state;
+TEST(products_end_with_the_matrix) {
     spmv_ctx *ctx = context_of(2);
     spmv_mat *mat = small(ctx);
     spmv_plan *turned = plan_of(mat, "csr_rows", SPMV_TRANSPOSE, 0),
@@ -286,8 +279,7 @@ static void products_end_with_the_matrix(void **state) {
 }
 
 /* The transpose goes with its last plan, the matrix with the last of all, whichever that is. */
-static void plans_of_a_freed_matrix_end_in_any_order(void **state) {
-    (void)state;
+TEST(plans_of_a_freed_matrix_end_in_any_order) {
     static const int order[][3] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2},
                                    {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
     for (int k = 0; k < COUNT(order); k++) {
@@ -305,8 +297,7 @@ static void plans_of_a_freed_matrix_end_in_any_order(void **state) {
 }
 
 /* x and z in one array: vectors by turns, and numbers of rows by turns. */
-static void vectors_may_lie_between_each_other(void **state) {
-    (void)state;
+TEST(vectors_may_lie_between_each_other) {
     enum { K = 3, N = 5, LD = 2 * N };
     spmv_ctx *ctx = context_of(2);
     spmv_mat *mat = NULL;
@@ -367,8 +358,7 @@ static void vectors_may_lie_between_each_other(void **state) {
     spmv_ctx_free(ctx);
 }
 
-static void wrong_options_are_refused(void **state) {
-    (void)state;
+TEST(wrong_options_are_refused) {
     spmv_ctx *ctx = context_of(1);
     spmv_mat *mat = small(ctx);
     const spmv_plan_opts wrong[] = {
@@ -517,8 +507,7 @@ static void give_to_kernel(const char *kernel, int order, spmv_precision p, cons
     spmv_ctx_free(ctx);
 }
 
-static void new_values_come_in_any_order(void **state) {
-    (void)state;
+TEST(new_values_come_in_any_order) {
     scattered s;
     for (int order = 0; order < ORDERS; order++) {
         scatter(order, &s);
@@ -530,8 +519,7 @@ static void new_values_come_in_any_order(void **state) {
 }
 
 /* A plan that was told of new values keeps its store, and where they go, alone. */
-static void rows_are_freed_once_values_are_placed(void **state) {
-    (void)state;
+TEST(rows_are_freed_once_values_are_placed) {
     scattered s;
     scatter(ORDER_ROWS, &s);
     spmv_ctx *ctx = context_of(1);
@@ -562,8 +550,7 @@ static void rows_are_freed_once_values_are_placed(void **state) {
 }
 
 /* More entries than stay in the caches; the caller's order is that of rows. */
-static void many_new_values_reach_the_transpose(void **state) {
-    (void)state;
+TEST(many_new_values_reach_the_transpose) {
     static const char *const kernels[] = {"csr_balanced", "sell16_lanes", "csr_tiles_copied"};
     enum { N = 3000 };
     spmv_ctx *ctx = context_of(2);
@@ -610,25 +597,4 @@ static void many_new_values_reach_the_transpose(void **state) {
     spmv_ctx_free(ctx);
 }
 
-int main(int argc, char **argv) {
-    (void)argc;
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rows_of_the_transpose_are_freed),
-        cmocka_unit_test(any_number_of_threads_transposes),
-        cmocka_unit_test(windows_of_a_row_do_not_overlap),
-        cmocka_unit_test(new_values_reach_the_transpose),
-        cmocka_unit_test(new_values_come_in_any_order),
-        cmocka_unit_test(rows_are_freed_once_values_are_placed),
-        cmocka_unit_test(many_new_values_reach_the_transpose),
-        cmocka_unit_test(refused_values_change_nothing),
-        cmocka_unit_test(facts_name_both),
-        cmocka_unit_test(libraries_get_no_transpose),
-        cmocka_unit_test(few_products_convert_nothing),
-        cmocka_unit_test(products_end_with_the_matrix),
-        cmocka_unit_test(plans_of_a_freed_matrix_end_in_any_order),
-        cmocka_unit_test(vectors_may_lie_between_each_other),
-        cmocka_unit_test(wrong_options_are_refused),
-    };
-    wait_without_spinning(argv);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(wait_without_spinning, NULL, NULL)

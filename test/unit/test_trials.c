@@ -4,8 +4,7 @@
 
 static const double large_s = 1, endless = 1e12;
 
-static void what_is_far_behind_costs_two_products_at_most(void **state) {
-    (void)state;
+TEST(what_is_far_behind_costs_two_products_at_most) {
     trials c;
     const planted of[] = {{.price_s = large_s}, {.price_s = 50}, {.price_s = 1.7}, {.price_s = .4}};
     assert_int_equal(run_trials(4, of, endless, 0, 1, &c), SPMV_OK);
@@ -16,8 +15,7 @@ static void what_is_far_behind_costs_two_products_at_most(void **state) {
 }
 
 /* Loading code or waking threads took long; the kernel is fast. */
-static void a_slow_first_product_is_forgiven(void **state) {
-    (void)state;
+TEST(a_slow_first_product_is_forgiven) {
     trials c;
     const planted of[] = {{.price_s = large_s}, {.price_s = .5, .first_s = 100}};
     for (int host = 0; host < 2; host++) {
@@ -32,8 +30,7 @@ static void a_slow_first_product_is_forgiven(void **state) {
 
 /* The baseline kernel gets a second product as well, before the budget is set: else what is slower
  * would win. */
-static void a_gpu_times_the_baseline_again(void **state) {
-    (void)state;
+TEST(a_gpu_times_the_baseline_again) {
     const double budget = 100;
     const planted of[] = {{.price_s = large_s, .first_s = 1.75}, {.price_s = 1.15}};
     trials c;
@@ -45,8 +42,7 @@ static void a_gpu_times_the_baseline_again(void **state) {
     end_trials(&c);
 }
 
-static void what_is_close_is_timed_while_the_budget_lasts(void **state) {
-    (void)state;
+TEST(what_is_close_is_timed_while_the_budget_lasts) {
     trials c;
     const planted of[] = {{.price_s = large_s}, {.price_s = .95}, {.price_s = 2.2}};
     assert_int_equal(run_trials(3, of, endless, 0, 1, &c), SPMV_OK);
@@ -60,8 +56,7 @@ static void what_is_close_is_timed_while_the_budget_lasts(void **state) {
 }
 
 /* The baseline kernel wins a tie. */
-static void one_percent_is_nothing(void **state) {
-    (void)state;
+TEST(one_percent_is_nothing) {
     trials c;
     const planted of[] = {{.price_s = large_s}, {.price_s = .995}};
     assert_int_equal(run_trials(2, of, 0, 0, 1, &c), SPMV_OK);
@@ -92,8 +87,7 @@ static double first_of_all(const planted *k) {
     return planted_now == 0 ? 3 : 1;
 }
 
-static void a_disturbed_sample_is_not_the_last(void **state) {
-    (void)state;
+TEST(a_disturbed_sample_is_not_the_last) {
     trials c;
     const planted of[] = {{.price_s = large_s}, {.price_s = .8}, {.price_s = .85}};
     disturb = first_of_the_second;
@@ -121,8 +115,7 @@ static double all_but_the_seventh_of_the_second(const planted *k) {
 }
 
 /* Another process has a core in most of its first products: they differ, so that it gets more. */
-static void a_disturbed_kernel_is_not_given_up(void **state) {
-    (void)state;
+TEST(a_disturbed_kernel_is_not_given_up) {
     double (*const how[])(const planted *) = {first_three_of_the_second,
                                               all_but_the_seventh_of_the_second};
     const planted of[] = {{.price_s = large_s}, {.price_s = .8}, {.price_s = .9}};
@@ -136,8 +129,7 @@ static void a_disturbed_kernel_is_not_given_up(void **state) {
     disturb = NULL;
 }
 
-static void a_disturbed_baseline_is_not_the_budget(void **state) {
-    (void)state;
+TEST(a_disturbed_baseline_is_not_the_budget) {
     trials c;
     const planted of[] = {{.price_s = large_s}, {.price_s = .98}};
     disturb = first_of_all;
@@ -148,8 +140,7 @@ static void a_disturbed_baseline_is_not_the_budget(void **state) {
 }
 
 /* In nine of ten trials the best, or what is as good, is chosen, mostly within the budget. */
-static void bursts_do_not_mislead_the_trials(void **state) {
-    (void)state;
+TEST(bursts_do_not_mislead_the_trials) {
     enum { REPEATS = 400, OTHERS = 4, BUDGET = 50 };
     double spent_s = 0;
     int right = 0;
@@ -174,8 +165,7 @@ static void bursts_do_not_mislead_the_trials(void **state) {
     if (right < REPEATS * 9 / 10) fail_msg("%d of %d right", right, REPEATS);
 }
 
-static void short_products_share_a_sample(void **state) {
-    (void)state;
+TEST(short_products_share_a_sample) {
     trials c;
     const planted of[] = {{.price_s = 1e-5}, {.price_s = .9e-5}};
     assert_int_equal(run_trials(2, of, 0, 0, 1, &c), SPMV_OK);
@@ -187,8 +177,7 @@ static void short_products_share_a_sample(void **state) {
 }
 
 /* Every sample is one product after a flush; first products are not samples. */
-static void caches_are_emptied_before_each_sample(void **state) {
-    (void)state;
+TEST(caches_are_emptied_before_each_sample) {
     trials c;
     const planted of[] = {{.price_s = 1e-5}, {.price_s = 1.1e-5}, {.price_s = 9e-5}};
     assert_int_equal(run_trials(3, of, endless, 4096, 1, &c), SPMV_OK);
@@ -201,8 +190,7 @@ static void caches_are_emptied_before_each_sample(void **state) {
 
 /* Where the backend can, the matrix, x and y are put out of the caches; of a short product the near
  * caches are emptied too. */
-static void what_is_small_is_evicted(void **state) {
-    (void)state;
+TEST(what_is_small_is_evicted) {
     trials c;
     const double price_s[] = {1e-5, 1e-3};
     can_evict = true;
@@ -227,8 +215,7 @@ static double by_turns(const planted *k) {
 
 /* What was spent on conversions leaves enough products of a small matrix to tell kernels apart if
  * many follow. */
-static void conversions_leave_some_rounds(void **state) {
-    (void)state;
+TEST(conversions_leave_some_rounds) {
     const planted of[] = {{.price_s = 1e-5}, {.price_s = .97e-5}};
     converted_s = .02, disturb = by_turns;
     for (int k = 0; k < 2; k++) {
@@ -243,8 +230,7 @@ static void conversions_leave_some_rounds(void **state) {
 }
 
 /* Fifty milliseconds of flushing are free; what takes longer is paid for. */
-static void long_flushes_are_paid_for(void **state) {
-    (void)state;
+TEST(long_flushes_are_paid_for) {
     const planted of[] = {{.price_s = 3e-3}, {.price_s = 2.9e-3}};
     disturb = by_turns;
     for (int k = 0; k < 2; k++) {
@@ -267,8 +253,7 @@ static double as_caches_keep(const planted *k) {
 
 /* Where caches may keep a matrix from product to product, its time is that of the second product in
  * a row, though another candidate's turn came between its samples. */
-static void what_caches_keep_is_in_them(void **state) {
-    (void)state;
+TEST(what_caches_keep_is_in_them) {
     const planted of[] = {
         {.price_s = 1.5 * large_s}, {.price_s = large_s}, {.price_s = 1.4 * large_s}};
     disturb = as_caches_keep, on_host = false;
@@ -286,8 +271,7 @@ static void what_caches_keep_is_in_them(void **state) {
 
 /* Products of the trials are those of the plan: of so many vectors in that layout, of which each is
  * looked at. */
-static void as_many_vectors_are_timed_as_are_multiplied(void **state) {
-    (void)state;
+TEST(as_many_vectors_are_timed_as_are_multiplied) {
     const planted of[] = {
         {.price_s = 1e-4}, {.price_s = .8e-4}, {.price_s = .5e-4, .fault = STOPS_AT_16}};
     for (int n = 0; n < 4; n++) {
@@ -306,8 +290,7 @@ static void as_many_vectors_are_timed_as_are_multiplied(void **state) {
 }
 
 /* A sample goes once through all copies; y of none is another's. */
-static void steady_products_have_data_of_their_own(void **state) {
-    (void)state;
+TEST(steady_products_have_data_of_their_own) {
     enum { COPIES = 5 };
     trials c;
     const planted of[] = {{.price_s = 1e-5}, {.price_s = .5e-5}};
@@ -328,8 +311,7 @@ static void steady_products_have_data_of_their_own(void **state) {
     end_trials(&c);
 }
 
-static void without_room_for_copies_there_are_none(void **state) {
-    (void)state;
+TEST(without_room_for_copies_there_are_none) {
     trials c;
     const planted of[] = {{.price_s = 1e-5}, {.price_s = .5e-5}};
     for (int room = 1; room < 6; room++) { /* the second vector, or an array of a copy, fails */
@@ -345,8 +327,7 @@ static void without_room_for_copies_there_are_none(void **state) {
     }
 }
 
-static void a_refused_launch_disqualifies(void **state) {
-    (void)state;
+TEST(a_refused_launch_disqualifies) {
     trials c;
     const planted of[] = {{.price_s = large_s}, {.price_s = .95, .answer = SPMV_E_DEVICE}};
     assert_int_equal(run_trials(2, of, endless, 0, 1, &c), SPMV_OK);
@@ -361,8 +342,7 @@ static void a_refused_launch_disqualifies(void **state) {
 }
 
 /* However fast it is; what only rounds is not wrong. */
-static void what_is_wrong_is_disqualified(void **state) {
-    (void)state;
+TEST(what_is_wrong_is_disqualified) {
     trials c;
     for (int fault = ROUNDS; fault <= MIXES_COLUMNS; fault++) {
         const planted of[] = {{.price_s = large_s}, {.price_s = .01, .fault = (enum fault)fault}};
@@ -375,30 +355,4 @@ static void what_is_wrong_is_disqualified(void **state) {
     }
 }
 
-int main(int argc, char **argv) {
-    (void)argc;
-    wait_without_spinning(argv);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_far_behind_costs_two_products_at_most),
-        cmocka_unit_test(a_slow_first_product_is_forgiven),
-        cmocka_unit_test(a_gpu_times_the_baseline_again),
-        cmocka_unit_test(what_is_close_is_timed_while_the_budget_lasts),
-        cmocka_unit_test(one_percent_is_nothing),
-        cmocka_unit_test(a_disturbed_sample_is_not_the_last),
-        cmocka_unit_test(a_disturbed_kernel_is_not_given_up),
-        cmocka_unit_test(a_disturbed_baseline_is_not_the_budget),
-        cmocka_unit_test(bursts_do_not_mislead_the_trials),
-        cmocka_unit_test(short_products_share_a_sample),
-        cmocka_unit_test(caches_are_emptied_before_each_sample),
-        cmocka_unit_test(what_is_small_is_evicted),
-        cmocka_unit_test(conversions_leave_some_rounds),
-        cmocka_unit_test(long_flushes_are_paid_for),
-        cmocka_unit_test(what_caches_keep_is_in_them),
-        cmocka_unit_test(as_many_vectors_are_timed_as_are_multiplied),
-        cmocka_unit_test(steady_products_have_data_of_their_own),
-        cmocka_unit_test(without_room_for_copies_there_are_none),
-        cmocka_unit_test(a_refused_launch_disqualifies),
-        cmocka_unit_test(what_is_wrong_is_disqualified),
-    };
-    return cmocka_run_group_tests(tests, open_context, close_context);
-}
+TEST_MAIN(wait_without_spinning, open_context, close_context)

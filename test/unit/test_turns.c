@@ -12,8 +12,7 @@ static turns after(int rounds) {
     return t;
 }
 
-static void a_place_has_the_same_rounds_whoever_ended_when(void **state) {
-    (void)state;
+TEST(a_place_has_the_same_rounds_whoever_ended_when) {
     const turns longest = after(1000);
     assert_int_equal(longest.places, MOST_TURNS);
     for (int rounds = 0; rounds < 300; rounds++) {
@@ -24,8 +23,7 @@ static void a_place_has_the_same_rounds_whoever_ended_when(void **state) {
 }
 
 /* Rounds 0 to 15, then means of two, four, eight and sixteen. */
-static void later_places_are_means_of_more_rounds(void **state) {
-    (void)state;
+TEST(later_places_are_means_of_more_rounds) {
     static const struct {
         int rounds, places;
         double last_s;
@@ -42,8 +40,7 @@ static void later_places_are_means_of_more_rounds(void **state) {
 
 /* ---- turns of a kernel ---------------------------------------------------------------------- */
 
-static void a_turn_counts_by_its_own_samples(void **state) {
-    (void)state;
+TEST(a_turn_counts_by_its_own_samples) {
     double sample_s[] = {9, 9, 1, 2, 30};
     candidate e = {.t = {.sample_s = sample_s, .nsamples = 5}};
     add_turn(&e, 2, 1, 1);
@@ -59,8 +56,7 @@ static void a_turn_counts_by_its_own_samples(void **state) {
 
 enum { CELLS = 12 };
 
-static void those_that_are_compared_follow_each_other(void **state) {
-    (void)state;
+TEST(those_that_are_compared_follow_each_other) {
     cell cells[CELLS] = {0};
     candidate candidates[CELLS] = {0};
     int order[CELLS], first[CELLS] = {0};
@@ -93,8 +89,7 @@ static void those_that_are_compared_follow_each_other(void **state) {
 
 /* With no time to spend a kernel ends after 30 samples in cold caches, after 10 in warm ones, and
  * a turn is one sample. */
-static void who_leaves_early_holds_the_first_rounds(void **state) {
-    (void)state;
+TEST(who_leaves_early_holds_the_first_rounds) {
     scene s;
     spmv_stats stats = SPMV_OPTS(spmv_stats);
     static const char *const names[] = {"omp:csr_rows", "omp:csr_serial"};
@@ -133,15 +128,4 @@ static void who_leaves_early_holds_the_first_rounds(void **state) {
     scene_close(&s);
 }
 
-int main(int argc, char **argv) {
-    (void)argc;
-    wait_without_spinning(argv);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_place_has_the_same_rounds_whoever_ended_when),
-        cmocka_unit_test(later_places_are_means_of_more_rounds),
-        cmocka_unit_test(a_turn_counts_by_its_own_samples),
-        cmocka_unit_test(those_that_are_compared_follow_each_other),
-        cmocka_unit_test(who_leaves_early_holds_the_first_rounds),
-    };
-    return cmocka_run_group_tests(tests, open_context, close_context);
-}
+TEST_MAIN(wait_without_spinning, open_context, close_context)

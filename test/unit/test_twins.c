@@ -31,8 +31,7 @@ static lengths lengths_of(const spmv_recipe *r) {
     return (lengths){nnz, squares, longest, shortest};
 }
 
-static void twins_have_the_papers_numbers(void **state) {
-    (void)state;
+TEST(twins_have_the_papers_numbers) {
     const spmv_twin *t;
     int count = 0;
     for (; (t = spmv_twin_at(count)); count++) {
@@ -53,8 +52,7 @@ static void twins_have_the_papers_numbers(void **state) {
 
 /* Tables 3 and 5 of the paper on configuration interaction: the longest row, and the hybrid's MiB,
  * from which entries and boundary follow. */
-static void configuration_interaction_has_its_longest_rows(void **state) {
-    (void)state;
+TEST(configuration_interaction_has_its_longest_rows) {
     static const int longest[] = {1074, 1069, 1078, 1068, 1060, 1069, 1079, 1077, 1067, 1064};
     static const double mib[] = {356.76, 356.70, 356.63, 356.67, 356.66,
                                  356.70, 356.63, 356.67, 356.57, 356.67};
@@ -72,8 +70,7 @@ static void configuration_interaction_has_its_longest_rows(void **state) {
     }
 }
 
-static void the_reference_region_is_the_first_tenth(void **state) {
-    (void)state;
+TEST(the_reference_region_is_the_first_tenth) {
     static int32_t col[32768];
     spmv_recipe r;
     recipe_of("ci-4", &r);
@@ -86,8 +83,7 @@ static void the_reference_region_is_the_first_tenth(void **state) {
     spmv_host_free(r.table);
 }
 
-static void a_twin_is_the_same_on_any_number_of_threads(void **state) {
-    (void)state;
+TEST(a_twin_is_the_same_on_any_number_of_threads) {
     spmv_coo one, many;
     assert_int_equal(spmv_generate(ctx, "twin:shyy41", 1, NULL, 1, &one), SPMV_OK);
     assert_int_equal(spmv_generate(ctx, "twin:shyy41", 1, NULL, 3, &many), SPMV_OK);
@@ -103,8 +99,7 @@ static void a_twin_is_the_same_on_any_number_of_threads(void **state) {
     spmv_coo_free(&many);
 }
 
-static void unknown_twins_are_refused_with_the_nearest(void **state) {
-    (void)state;
+TEST(unknown_twins_are_refused_with_the_nearest) {
     spmv_coo out;
     assert_int_equal(spmv_generate(ctx, "twin:cantt", 1, NULL, 1, &out), SPMV_E_ARG);
     assert_non_null(strstr(spmv_ctx_error(ctx), "did you mean 'cant'?"));
@@ -112,15 +107,4 @@ static void unknown_twins_are_refused_with_the_nearest(void **state) {
     assert_non_null(strstr(spmv_ctx_error(ctx), "spmv list twins"));
 }
 
-int main(int argc, char **argv) {
-    (void)argc;
-    wait_without_spinning(argv);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(twins_have_the_papers_numbers),
-        cmocka_unit_test(configuration_interaction_has_its_longest_rows),
-        cmocka_unit_test(the_reference_region_is_the_first_tenth),
-        cmocka_unit_test(a_twin_is_the_same_on_any_number_of_threads),
-        cmocka_unit_test(unknown_twins_are_refused_with_the_nearest),
-    };
-    return cmocka_run_group_tests(tests, open_context, close_context);
-}
+TEST_MAIN(wait_without_spinning, open_context, close_context)

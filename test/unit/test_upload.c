@@ -96,8 +96,7 @@ static const size_t sizes[] = {0,          1,           4095,          MB + 1,  
                                8 * MB,     8 * MB + 1,  9 * MB - 4097, 9 * MB,    9 * MB + 4097,
                                9 * MB + 1, 17 * MB - 3, 33 * MB + 5,   MOST - 200};
 
-static void every_size_arrives_from_every_memory(void **state) {
-    (void)state;
+TEST(every_size_arrives_from_every_memory) {
     if (!has_gpu()) skip();
     scene s = scene_of(3);
     char *expected = random_bytes(MOST, 7);
@@ -115,7 +114,7 @@ static void every_size_arrives_from_every_memory(void **state) {
     leave(&s);
 }
 
-static void any_number_of_threads_sends_the_same(void **state) {
+TEST(any_number_of_threads_sends_the_same) {
     static const int threads[] = {1, 2, 7, 16, 40};
     (void)state;
     if (!has_gpu()) skip();
@@ -130,8 +129,7 @@ static void any_number_of_threads_sends_the_same(void **state) {
 }
 
 /* There OpenMP gives the copy one thread. */
-static void a_parallel_region_may_send(void **state) {
-    (void)state;
+TEST(a_parallel_region_may_send) {
     if (!has_gpu()) skip();
     scene s = scene_of(4);
     char *from = random_bytes(MOST, 10), *got = malloc(MOST);
@@ -149,8 +147,7 @@ static void a_parallel_region_may_send(void **state) {
 }
 
 /* What the caller changes afterwards is not sent. */
-static void the_source_is_free_afterwards(void **state) {
-    (void)state;
+TEST(the_source_is_free_afterwards) {
     if (!has_gpu()) skip();
     scene s = scene_of(4);
     char *from = random_bytes(MOST, 9), *expected = random_bytes(MOST, 9), *got = malloc(MOST);
@@ -169,7 +166,7 @@ static void the_source_is_free_afterwards(void **state) {
 }
 
 /* What few bytes would gain by them is less than pinning takes. */
-static void few_bytes_pin_nothing(void **state) {
+TEST(few_bytes_pin_nothing) {
     enum { LARGE = 16 * MB, SMALL = 4 * MB, MANY = 40 };
     (void)state;
     if (!has_gpu()) skip();
@@ -209,7 +206,7 @@ static double rate_of(const spmv_plan *plan, way how, void *to, const char *from
     return 1e-9 * (double)n / s[TIMES / 2];
 }
 
-static void rates_are_printed(void **state) {
+TEST(rates_are_printed) {
     enum { LARGEST = 512 };
     (void)state;
     if (!has_gpu() || is_emulated()) skip();
@@ -236,14 +233,4 @@ static void rates_are_printed(void **state) {
     leave(&s);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_size_arrives_from_every_memory),
-        cmocka_unit_test(any_number_of_threads_sends_the_same),
-        cmocka_unit_test(a_parallel_region_may_send),
-        cmocka_unit_test(the_source_is_free_afterwards),
-        cmocka_unit_test(few_bytes_pin_nothing),
-        cmocka_unit_test(rates_are_printed),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(begin_as_it_is, NULL, NULL)

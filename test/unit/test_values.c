@@ -86,8 +86,7 @@ static void try_fixture(spmv_ctx *ctx, const fixture *f, double (*value)(int64_t
     entries_free(&e);
 }
 
-static void every_kernel_takes_new_values_or_keeps_the_old(void **state) {
-    (void)state;
+TEST(every_kernel_takes_new_values_or_keeps_the_old) {
     spmv_ctx *ctx = context_of(3);
     tally = (struct tally){0};
     for (int f = 0; f < COUNT(fixtures); f++) {
@@ -118,8 +117,7 @@ static void try_settings_on(const setup *plain_setup, const spmv_kernel *kernel,
     }
 }
 
-static void whatever_its_settings_are(void **state) {
-    (void)state;
+TEST(whatever_its_settings_are) {
     spmv_ctx *ctx = context_of(3);
     entries e = entries_of(fixture_named("runs"));
     double *fresh = values_for(&e, random_value);
@@ -186,8 +184,7 @@ static void pair_free(pair *p) {
     spmv_ctx_free(p->ctx);
 }
 
-static void a_refusal_changes_nothing(void **state) {
-    (void)state;
+TEST(a_refusal_changes_nothing) {
     pair p = pair_of("runs", few_values, random_value);
     const uint64_t hash = hash_of(p.mat);
     spmv_plan *rows = plan_with(p.mat, "csr_rows", SPMV_F64, 0);
@@ -216,8 +213,7 @@ static double huge_value(int64_t k) {
     return k == 7 ? 1e300 : 1;
 }
 
-static void what_f32_cannot_hold_is_refused(void **state) {
-    (void)state;
+TEST(what_f32_cannot_hold_is_refused) {
     pair p = pair_of("dense row", random_value, huge_value);
     spmv_plan *wide = plan_with(p.mat, "csr_rows", SPMV_F64, 1);
     spmv_plan *narrow = plan_with(p.mat, "csr_rows", SPMV_F32, 1);
@@ -232,8 +228,7 @@ static void what_f32_cannot_hold_is_refused(void **state) {
 }
 
 /* Stores are kept for later plans. */
-static void later_plans_have_the_new_values(void **state) {
-    (void)state;
+TEST(later_plans_have_the_new_values) {
     static const char *const kernels[] = {"csr_rows", "sell_slices", "csell_slices",
                                           "csr_tiles_copied"};
     pair p = pair_of("long tail", few_values, random_value);
@@ -249,8 +244,7 @@ static void later_plans_have_the_new_values(void **state) {
     pair_free(&p);
 }
 
-static void copies_of_a_plan_have_the_new_values(void **state) {
-    (void)state;
+TEST(copies_of_a_plan_have_the_new_values) {
     pair p = pair_of("every length", random_value, few_values);
     spmv_plan *plan = plan_with(p.mat, "csr_rows", SPMV_F64, 0), *copy = NULL;
     assert_int_equal(spmv_plan_copy(plan, &copy), SPMV_OK);
@@ -263,8 +257,7 @@ static void copies_of_a_plan_have_the_new_values(void **state) {
 }
 
 /* Few values, which "auto" would store as a dictionary. */
-static void auto_chooses_what_can_be_refilled(void **state) {
-    (void)state;
+TEST(auto_chooses_what_can_be_refilled) {
     spmv_ctx *ctx = context_of(2);
     spmv_mat *mat = NULL;
     spmv_coo_view view = SPMV_OPTS(spmv_coo_view);
@@ -289,8 +282,7 @@ static void auto_chooses_what_can_be_refilled(void **state) {
     spmv_ctx_free(ctx);
 }
 
-static void what_cannot_be_refilled_is_refused_beforehand(void **state) {
-    (void)state;
+TEST(what_cannot_be_refilled_is_refused_beforehand) {
     spmv_ctx *ctx = context_of(1);
     entries e = entries_of(fixture_named("dense"));
     spmv_mat *mat = matrix_of(ctx, &e);
@@ -307,8 +299,7 @@ static void what_cannot_be_refilled_is_refused_beforehand(void **state) {
 
 /* ---- where values lie, and what is refused -------------------------------------------------- */
 
-static void values_may_lie_on_the_device(void **state) {
-    (void)state;
+TEST(values_may_lie_on_the_device) {
     static const char *const kernels[] = {"csr_lanes",   "csr_balanced", "sell_thread_ahead",
                                           "csell_warp",  "xcache_block", "bsr_warp",
                                           "coo_segments"};
@@ -349,8 +340,7 @@ static spmv_status fetch_nothing(spmv_mat *mat) {
 }
 
 /* The call fails as where a device alone has the values, and fails. */
-static void values_that_cannot_be_fetched_fail_the_call(void **state) {
-    (void)state;
+TEST(values_that_cannot_be_fetched_fail_the_call) {
     pair p = pair_of("dense", random_value, few_values);
     spmv_plan *plan = plan_with(p.mat, "csr_rows", SPMV_F64, 0), *other = NULL;
     spmv_stats stats = SPMV_OPTS(spmv_stats);
@@ -367,8 +357,7 @@ static void values_that_cannot_be_fetched_fail_the_call(void **state) {
     pair_free(&p);
 }
 
-static void a_freed_matrix_takes_no_values(void **state) {
-    (void)state;
+TEST(a_freed_matrix_takes_no_values) {
     pair p = pair_of("dense", random_value, few_values);
     spmv_plan *plan = plan_with(p.mat, "csr_rows", SPMV_F64, 0);
     spmv_mat_free(p.mat);
@@ -379,8 +368,7 @@ static void a_freed_matrix_takes_no_values(void **state) {
     pair_free(&p);
 }
 
-static void wrong_arguments_are_refused(void **state) {
-    (void)state;
+TEST(wrong_arguments_are_refused) {
     pair p = pair_of("dense", random_value, few_values);
     assert_int_equal(set_values(NULL, p.fresh), SPMV_E_ARG);
     assert_int_equal(set_values(p.mat, NULL), SPMV_E_ARG);
@@ -390,22 +378,4 @@ static void wrong_arguments_are_refused(void **state) {
     pair_free(&p);
 }
 
-int main(int argc, char **argv) {
-    take_backend(argc, argv);
-    wait_without_spinning(argv);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_kernel_takes_new_values_or_keeps_the_old),
-        cmocka_unit_test(whatever_its_settings_are),
-        cmocka_unit_test(a_refusal_changes_nothing),
-        cmocka_unit_test(what_f32_cannot_hold_is_refused),
-        cmocka_unit_test(later_plans_have_the_new_values),
-        cmocka_unit_test(copies_of_a_plan_have_the_new_values),
-        cmocka_unit_test(auto_chooses_what_can_be_refilled),
-        cmocka_unit_test(what_cannot_be_refilled_is_refused_beforehand),
-        cmocka_unit_test(values_may_lie_on_the_device),
-        cmocka_unit_test(values_that_cannot_be_fetched_fail_the_call),
-        cmocka_unit_test(a_freed_matrix_takes_no_values),
-        cmocka_unit_test(wrong_arguments_are_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(take_backend, NULL, NULL)

@@ -3,8 +3,7 @@
 #include "new_values.h"
 
 /* 3 x 3, compressed columns from 1, unsorted, one place twice:  . 5 . / 3 1+2 . / . 4 6 */
-static void columns_keep_their_order(void **state) {
-    (void)state;
+TEST(columns_keep_their_order) {
     static const int64_t ptr[] = {1, 2, 6, 7};
     static const int32_t row[] = {2, 3, 2, 1, 2, 3};
     static const float old[] = {1, 1, 1, 1, 1, 1}, new[] = {3, 4, 1, 5, 2, 6};
@@ -96,8 +95,7 @@ static void check_columns(const spmv_mat *mat, const columns *c, bool lists, con
 
 /* Columns that ascend become rows without a list of their entries, which is made when it is asked
  * for: before new values, after them, or never. */
-static void sorted_columns_keep_their_order(void **state) {
-    (void)state;
+TEST(sorted_columns_keep_their_order) {
     spmv_ctx *ctx = context_of(2);
     columns *c = malloc(sizeof *c);
     for (int is = 0; is < 16; is++)
@@ -122,8 +120,7 @@ static void sorted_columns_keep_their_order(void **state) {
 
 /* The bits of a sum depend on its order even in extended precision, and those of a zero on how it
  * begins: setting the same values changes none, however many duplicates there are. */
-static void the_same_values_keep_their_bits(void **state) {
-    (void)state;
+TEST(the_same_values_keep_their_bits) {
     enum { MANY = 60 };
     entries e = {.rows = 3, .cols = 3, .symmetry = SPMV_SKEW_SYMMETRIC};
     add_entry(&e, 2, 1, -0.0);
@@ -143,8 +140,7 @@ static void the_same_values_keep_their_bits(void **state) {
     entries_free(&e);
 }
 
-static void borrowed_arrays_are_only_read(void **state) {
-    (void)state;
+TEST(borrowed_arrays_are_only_read) {
     spmv_ctx *ctx = context_of(2);
     for (int sorted = 0; sorted <= 1; sorted++) {
         entries e = entries_of(fixture_named(sorted ? "dense" : "duplicates"));
@@ -165,8 +161,7 @@ static void borrowed_arrays_are_only_read(void **state) {
     spmv_ctx_free(ctx);
 }
 
-static void no_entries_have_no_values(void **state) {
-    (void)state;
+TEST(no_entries_have_no_values) {
     spmv_ctx *ctx = context_of(2);
     const int64_t ptr[] = {0, 0};
     const int32_t index = 0;
@@ -188,15 +183,4 @@ static void no_entries_have_no_values(void **state) {
     spmv_ctx_free(ctx);
 }
 
-int main(int argc, char **argv) {
-    (void)argc;
-    wait_without_spinning(argv);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(columns_keep_their_order),
-        cmocka_unit_test(sorted_columns_keep_their_order),
-        cmocka_unit_test(the_same_values_keep_their_bits),
-        cmocka_unit_test(borrowed_arrays_are_only_read),
-        cmocka_unit_test(no_entries_have_no_values),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(wait_without_spinning, NULL, NULL)

@@ -252,8 +252,7 @@ static const char *const names[] = {"0 x 7",          "7 x 0",      "no entries"
                                     "one column",     "dense row",  "empty rows", "symmetric",
                                     "skew-symmetric", "duplicates", "pattern",    "long tail"};
 
-static void every_kernel_multiplies_blocks(void **state) {
-    (void)state;
+TEST(every_kernel_multiplies_blocks) {
     tally = (struct tally){0};
     for (int f = 0; f < COUNT(names); f++) {
         pair p = pair_of(names[f], 1 + f % 3, 17);
@@ -309,8 +308,7 @@ static void try_bits(const spmv_backend *backend, int k, const pair *p, spmv_lay
     spmv_plan_free(plan);
 }
 
-static void bits_depend_on_no_other_column(void **state) {
-    (void)state;
+TEST(bits_depend_on_no_other_column) {
     static const char *const some[] = {"every length", "dense row", "giant row"};
     tally = (struct tally){0};
     for (int f = 0; f < COUNT(some); f++) {
@@ -385,14 +383,12 @@ static void same_bits_in_all_panels(const char *name, int threads) {
 }
 
 /* All entries of the second matrix are asked for ahead. */
-static void many_rows_have_the_same_bits_in_all_panels(void **state) {
-    (void)state;
+TEST(many_rows_have_the_same_bits_in_all_panels) {
     same_bits_in_all_panels("gen:random:2000:60", 3);
     same_bits_in_all_panels("gen:banded:50000:31", 1);
 }
 
-static void planted_faults_are_caught(void **state) {
-    (void)state;
+TEST(planted_faults_are_caught) {
     static const char *const some[] = {"every length", "duplicates", "empty rows"};
     if (only_backend && strcmp(only_backend, "omp") != 0) skip();
     for (int f = 0; f < COUNT(some); f++) {
@@ -447,8 +443,7 @@ static void columns_beyond_the_caches_have_the_same_bits(const spmv_mat *mat, in
     spmv_plan_free(plan);
 }
 
-static void many_rows_have_the_same_bits_in_all_columns(void **state) {
-    (void)state;
+TEST(many_rows_have_the_same_bits_in_all_columns) {
     for (int threads = 1; threads <= 3; threads += 2) {
         spmv_ctx *ctx = context_of(threads);
         spmv_mat *mat = NULL;
@@ -491,8 +486,7 @@ static void try_whole_pages(const spmv_backend *backend, int k, spmv_mat *mat, i
     spmv_plan_free(plan);
 }
 
-static void nothing_behind_x_is_read(void **state) {
-    (void)state;
+TEST(nothing_behind_x_is_read) {
     spmv_ctx *ctx = context_of(2);
     spmv_mat *mat = NULL;
     assert_int_equal(spmv_mat_load(ctx, "gen:banded:512:3", NULL, &mat), SPMV_OK);
@@ -510,8 +504,7 @@ static void nothing_behind_x_is_read(void **state) {
 }
 
 /* So many columns are written past the caches that end in their first line, or right behind it. */
-static void gaps_between_short_columns_stay(void **state) {
-    (void)state;
+TEST(gaps_between_short_columns_stay) {
     enum { N = 6, LD = 7, VECTORS = 40000 };
     spmv_ctx *ctx = context_of(1);
     spmv_mat *mat = NULL;
@@ -537,17 +530,4 @@ static void gaps_between_short_columns_stay(void **state) {
     free(z);
 }
 
-int main(int argc, char **argv) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_kernel_multiplies_blocks),
-        cmocka_unit_test(bits_depend_on_no_other_column),
-        cmocka_unit_test(many_rows_have_the_same_bits_in_all_panels),
-        cmocka_unit_test(many_rows_have_the_same_bits_in_all_columns),
-        cmocka_unit_test(planted_faults_are_caught),
-        cmocka_unit_test(nothing_behind_x_is_read),
-        cmocka_unit_test(gaps_between_short_columns_stay),
-    };
-    wait_without_spinning(argv);
-    take_backend(argc, argv);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(take_backend, NULL, NULL)

@@ -5,8 +5,7 @@
 
 /* Rows are shared out among threads: any number of them finds the same, faults in several shares
  * and on their edges included. */
-static void any_number_of_threads_finds_the_same(void **state) {
-    (void)state;
+TEST(any_number_of_threads_finds_the_same) {
     enum { N = 40001 };
     static const int64_t wrong[] = {N - 1, N / 2, N / 3, N / 3 - 1, 7};
     spmv_mat *mat = NULL;
@@ -41,8 +40,7 @@ static void any_number_of_threads_finds_the_same(void **state) {
 }
 
 /* Only the sum of duplicates meets infinity, in the reference as in every kernel. */
-static void duplicates_that_meet_infinity_are_summed_first(void **state) {
-    (void)state;
+TEST(duplicates_that_meet_infinity_are_summed_first) {
     static const double x[] = {INFINITY, 1, NAN};
     for (int both = 0; both < 2; both++) {
         entries e = {.rows = 3, .cols = 3, .symmetry = both ? SPMV_SYMMETRIC : SPMV_GENERAL};
@@ -68,8 +66,7 @@ static void duplicates_that_meet_infinity_are_summed_first(void **state) {
 }
 
 /* The sum of duplicates that meets infinity is the matrix's: 1, however large the others were. */
-static void what_duplicates_leave_meets_infinity(void **state) {
-    (void)state;
+TEST(what_duplicates_leave_meets_infinity) {
     const double x[] = {INFINITY};
     entries e = {.rows = 1, .cols = 1};
     add_entry(&e, 0, 0, 1e300), add_entry(&e, 0, 0, 1), add_entry(&e, 0, 0, -1e300);
@@ -82,8 +79,7 @@ static void what_duplicates_leave_meets_infinity(void **state) {
 }
 
 /* Alpha x may be multiplied first, as BLAS does by columns: it underflows, or overflows. */
-static void alpha_may_meet_x_first(void **state) {
-    (void)state;
+TEST(alpha_may_meet_x_first) {
     static const struct {
         double a, x, alpha;
     } extreme[] = {{1e300, 3e-310, 1e-8}, {1e-8, 1e300, 1e10}};
@@ -104,8 +100,7 @@ static void alpha_may_meet_x_first(void **state) {
 }
 
 /* A value that f32 rounds to 0 meets infinity as 0 there, in every kernel: NaN. */
-static void what_f32_rounds_to_zero_times_infinity_is_nan(void **state) {
-    (void)state;
+TEST(what_f32_rounds_to_zero_times_infinity_is_nan) {
     static const double x[] = {INFINITY, 1};
     entries e = {.rows = 2, .cols = 2};
     add_entry(&e, 0, 0, 1e-60), add_entry(&e, 1, 1, 1);
@@ -132,8 +127,7 @@ static void what_f32_rounds_to_zero_times_infinity_is_nan(void **state) {
 }
 
 /* 98 terms of 1: the bound is 2 (98 + 2) u 98, which is 153 units in the last place of 98. */
-static void what_is_above_the_bound_is_wrong(void **state) {
-    (void)state;
+TEST(what_is_above_the_bound_is_wrong) {
     enum { TERMS = 98 };
     const double ulp = 0x1p-46, bound = 200 * TERMS * 0x1p-53;
     double x[TERMS];
@@ -158,8 +152,7 @@ static void what_is_above_the_bound_is_wrong(void **state) {
 
 /* Ten million equal terms: a plain sum in extended precision is off by 1,000 roundings of a double,
  * in the reference as in the matrix. */
-static void ten_million_duplicates_are_right(void **state) {
-    (void)state;
+TEST(ten_million_duplicates_are_right) {
     enum { MANY = 10000000 };
     const double value = 0.1, x[] = {1.0 / 3, 1.0 / 3};
     const long double exact = 1e6L + 5.551115123125783e-11L; /* ten million times 0.1's double */
@@ -182,15 +175,4 @@ static void ten_million_duplicates_are_right(void **state) {
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(any_number_of_threads_finds_the_same),
-        cmocka_unit_test(duplicates_that_meet_infinity_are_summed_first),
-        cmocka_unit_test(what_is_above_the_bound_is_wrong),
-        cmocka_unit_test(ten_million_duplicates_are_right),
-        cmocka_unit_test(what_duplicates_leave_meets_infinity),
-        cmocka_unit_test(alpha_may_meet_x_first),
-        cmocka_unit_test(what_f32_rounds_to_zero_times_infinity_is_nan),
-    };
-    return cmocka_run_group_tests(tests, open_context, close_context);
-}
+TEST_MAIN(begin_as_it_is, open_context, close_context)

@@ -24,8 +24,7 @@ static bool decide(spmv_waiting *w, int threads, int64_t after, double share, in
     return w->asleep;
 }
 
-static void threads_sleep_where_cores_are_shared(void **state) {
-    (void)state;
+TEST(threads_sleep_where_cores_are_shared) {
     spmv_waiting w = {.looked = {1000 * ms, 500 * ms, 70}};
     assert_false(decide(&w, 4, 30, 1.0, 0));
     assert_false(decide(&w, 4, 30, 1.0, 9)); /* they lose cores for a moment only */
@@ -60,8 +59,7 @@ static void threads_sleep_where_cores_are_shared(void **state) {
 }
 
 /* What came since the last time counts, if it is enough; otherwise all that the thread did. */
-static void thread_that_waits_for_its_core_shares_it(void **state) {
-    (void)state;
+TEST(thread_that_waits_for_its_core_shares_it) {
     spmv_waiting w = {.ran = 0};
     assert_false(spmv_waiting_shares_core(&w, 100 * ms, 0));
     assert_false(spmv_waiting_shares_core(&w, 200 * ms, 1 * ms)); /* a system's own threads */
@@ -111,8 +109,7 @@ static void pretend_it_is_crowded(spmv_waiting *w) {
 }
 
 /* Checks what the helper's team is for: libgomp's own threads go to sleep. */
-static void waiting_threads_do_sleep(void **state) {
-    (void)state;
+TEST(waiting_threads_do_sleep) {
     spmv_mat *mat = grid(ctx);
     spmv_plan *plan = plan_of(mat, "csr_balanced");
     spmv_waiting w;
@@ -174,14 +171,12 @@ static int sleep_without_memory(void *unused) {
     return w.asleep == 0 && w.look_at == INT64_MAX ? 0 : 4;
 }
 
-static void a_process_without_room_for_a_helper_goes_on(void **state) {
-    (void)state;
+TEST(a_process_without_room_for_a_helper_goes_on) {
     assert_int_equal(in_child(sleep_without_memory, NULL), 0);
 }
 #endif
 
-static void a_child_has_a_helper_of_its_own(void **state) {
-    (void)state;
+TEST(a_child_has_a_helper_of_its_own) {
     spmv_waiting w;
     spmv_waiting_open(&w);
     pretend_it_is_crowded(&w);
@@ -195,8 +190,7 @@ static void a_child_has_a_helper_of_its_own(void **state) {
 }
 
 /* The user's word on how threads wait is the last. */
-static void a_chosen_policy_stands(void **state) {
-    (void)state;
+TEST(a_chosen_policy_stands) {
     static const char *const names[] = {"OMP_WAIT_POLICY", "GOMP_SPINCOUNT"};
     for (int k = 0; k < COUNT(names); k++) {
         spmv_waiting w;
@@ -263,31 +257,13 @@ static void notice_competitors(call how) {
     spmv_ctx_free(own);
 }
 
-static void products_notice_competitors(void **state) {
-    (void)state;
+TEST(products_notice_competitors) {
     notice_competitors(EXEC);
 }
 
-static void products_on_a_stream_notice_competitors(void **state) {
-    (void)state;
+TEST(products_on_a_stream_notice_competitors) {
     notice_competitors(EXEC_ASYNC);
     notice_competitors(APPLY);
 }
 
-int main(int argc, char **argv) {
-    (void)argc;
-    wait_as_by_default(argv);
-    const struct CMUnitTest tests[] = {
-#ifndef __SANITIZE_ADDRESS__ /* which needs all addresses */
-        cmocka_unit_test(a_process_without_room_for_a_helper_goes_on),
-#endif
-        cmocka_unit_test(threads_sleep_where_cores_are_shared),
-        cmocka_unit_test(thread_that_waits_for_its_core_shares_it),
-        cmocka_unit_test(waiting_threads_do_sleep),
-        cmocka_unit_test(a_child_has_a_helper_of_its_own),
-        cmocka_unit_test(a_chosen_policy_stands),
-        cmocka_unit_test(products_notice_competitors),
-        cmocka_unit_test(products_on_a_stream_notice_competitors),
-    };
-    return cmocka_run_group_tests(tests, setup_all, free_all);
-}
+TEST_MAIN(wait_as_by_default, setup_all, free_all)

@@ -68,8 +68,7 @@ static void assert_same_plan(const scene *a, const scene *b) {
 
 /* Trials find that csr_tiles with two column blocks is faster than with a thousand: nothing else
  * would propose either. So a plan of it was made without the features and without other trials. */
-static void a_plan_of_a_remembered_choice_is_that_of_its_trials(void **state) {
-    (void)state;
+TEST_WITH(a_plan_of_a_remembered_choice_is_that_of_its_trials, no_file, NULL) {
     scene first = scene_of(path, "gen:poisson2d:60"), second = scene_of(path, "gen:poisson2d:60");
     spmv_plan_opts opts = {.size = sizeof opts, .kernel = "auto", .expected_calls = 1000000000};
     spmv_proposals all = {.n = 0};
@@ -100,8 +99,7 @@ static void a_plan_of_a_remembered_choice_is_that_of_its_trials(void **state) {
     leave(&second);
 }
 
-static void what_auto_finds_itself_is_remembered(void **state) {
-    (void)state;
+TEST_WITH(what_auto_finds_itself_is_remembered, no_file, NULL) {
     static const char *const sources[] = {"gen:poisson3d:30", "gen:rmat:12", "gen:fem3d:6"};
     for (int k = 0; k < COUNT(sources); k++) {
         scene first = scene_of(path, sources[k]), second = scene_of(path, sources[k]),
@@ -120,8 +118,7 @@ static void what_auto_finds_itself_is_remembered(void **state) {
 }
 
 /* The number is remembered of fewer threads, too; not more than there are. */
-static void the_number_of_threads_is_remembered(void **state) {
-    (void)state;
+TEST_WITH(the_number_of_threads_is_remembered, no_file, NULL) {
     const spmv_proposal choices[] = {{.kernel = "csr_rows", .threads = 1},
                                      {.kernel = "csr_rows"},
                                      {.kernel = "csr_rows", .threads = 3}};
@@ -139,8 +136,7 @@ static void the_number_of_threads_is_remembered(void **state) {
 }
 
 /* What was not timed is as quickly chosen again. */
-static void untimed_choices_are_not_remembered(void **state) {
-    (void)state;
+TEST_WITH(untimed_choices_are_not_remembered, no_file, NULL) {
     scene s = scene_of(path, "gen:poisson2d:60");
     plan_in(&s, 1);
     assert_int_not_equal(access(path, F_OK), 0);
@@ -148,8 +144,7 @@ static void untimed_choices_are_not_remembered(void **state) {
 }
 
 /* A choice that cannot be made any more is made anew, and that is remembered in its place. */
-static void what_cannot_be_made_is_noted_and_chosen_anew(void **state) {
-    (void)state;
+TEST_WITH(what_cannot_be_made_is_noted_and_chosen_anew, no_file, NULL) {
     static const struct {
         spmv_proposal choice;
         const char *note;
@@ -186,8 +181,7 @@ static spmv_mat *load(spmv_ctx *ctx, const char *source, const char *values, uin
     return mat;
 }
 
-static void every_question_has_a_key_of_its_own(void **state) {
-    (void)state;
+TEST_WITH(every_question_has_a_key_of_its_own, no_file, NULL) {
     static const spmv_plan_opts asked[] = {
         {.expected_calls = 1000},
         {.expected_calls = 2000},
@@ -216,8 +210,7 @@ static void every_question_has_a_key_of_its_own(void **state) {
     leave(&s);
 }
 
-static void vectors_count_in_powers_of_two(void **state) {
-    (void)state;
+TEST_WITH(vectors_count_in_powers_of_two, no_file, NULL) {
     static const int64_t alike[][2] = {{0, 1}, {2, 3}, {8, 9}, {8, 15}, {64, 100}};
     scene s = scene_of(NULL, "gen:mesh:3000");
     for (int layout = SPMV_COLUMNS; layout <= SPMV_ROWS; layout++)
@@ -235,8 +228,7 @@ static void vectors_count_in_powers_of_two(void **state) {
 }
 
 /* A product by the transpose may have kernels of its own, also where the pattern is the same. */
-static void a_transpose_has_a_key_of_its_own(void **state) {
-    (void)state;
+TEST_WITH(a_transpose_has_a_key_of_its_own, no_file, NULL) {
     scene s = scene_of(NULL, "gen:mesh:3000");
     const spmv_plan_opts asked = {.size = sizeof asked, .kernel = "csr1", .op = SPMV_TRANSPOSE};
     const spmv_plan_opts opts = {.expected_calls = 1000};
@@ -250,8 +242,7 @@ static void a_transpose_has_a_key_of_its_own(void **state) {
 
 /* New numbers on the same pattern share the choice; values that other formats are for, and another
  * pattern, do not. */
-static void patterns_and_kinds_of_values_tell_matrices_apart(void **state) {
-    (void)state;
+TEST_WITH(patterns_and_kinds_of_values_tell_matrices_apart, no_file, NULL) {
     spmv_ctx *ctx = context_of(2);
     spmv_mat *mats[] = {
         load(ctx, "gen:mesh:3000", "random", 1), load(ctx, "gen:mesh:3000", "symmetric", 1),
@@ -282,8 +273,7 @@ static void patterns_and_kinds_of_values_tell_matrices_apart(void **state) {
 /* ---- trouble --------------------------------------------------------------------------------- */
 
 /* Nothing is written to a file that is something else, and the plan is made as without it. */
-static void other_files_are_left_alone(void **state) {
-    (void)state;
+TEST_WITH(other_files_are_left_alone, no_file, NULL) {
     static const char *const others[] = {"a letter\n", "spmv-wisdom/2: of another version\n", "x"};
     for (int k = 0; k < COUNT(others); k++) {
         size_t bytes;
@@ -303,8 +293,7 @@ static void other_files_are_left_alone(void **state) {
     add("question", "it is larger than it can be");
 }
 
-static void a_file_that_cannot_be_opened_is_noted_once(void **state) {
-    (void)state;
+TEST_WITH(a_file_that_cannot_be_opened_is_noted_once, no_file, NULL) {
     char nowhere[160];
     snprintf(nowhere, sizeof nowhere, "%s/nowhere/wisdom", folder);
     const char *const cases[][2] = {{nowhere, "cannot write: No such file"},
@@ -323,8 +312,7 @@ static void a_file_that_cannot_be_opened_is_noted_once(void **state) {
 }
 
 /* The note is the original's, which may be freed first. */
-static void a_copy_of_a_plan_does_not_keep_its_note(void **state) {
-    (void)state;
+TEST_WITH(a_copy_of_a_plan_does_not_keep_its_note, no_file, NULL) {
     scene s = scene_of(folder, "gen:poisson2d:60");
     spmv_plan *copy = NULL;
     spmv_plan_facts facts = SPMV_OPTS(spmv_plan_facts);
@@ -337,20 +325,4 @@ static void a_copy_of_a_plan_does_not_keep_its_note(void **state) {
     leave(&s);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        WITHOUT_FILE(a_plan_of_a_remembered_choice_is_that_of_its_trials),
-        WITHOUT_FILE(what_auto_finds_itself_is_remembered),
-        WITHOUT_FILE(the_number_of_threads_is_remembered),
-        WITHOUT_FILE(untimed_choices_are_not_remembered),
-        WITHOUT_FILE(what_cannot_be_made_is_noted_and_chosen_anew),
-        WITHOUT_FILE(every_question_has_a_key_of_its_own),
-        WITHOUT_FILE(vectors_count_in_powers_of_two),
-        WITHOUT_FILE(a_transpose_has_a_key_of_its_own),
-        WITHOUT_FILE(patterns_and_kinds_of_values_tell_matrices_apart),
-        WITHOUT_FILE(other_files_are_left_alone),
-        WITHOUT_FILE(a_file_that_cannot_be_opened_is_noted_once),
-        WITHOUT_FILE(a_copy_of_a_plan_does_not_keep_its_note),
-    };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
-}
+TEST_MAIN(begin_as_it_is, make_folder, remove_folder)

@@ -9,8 +9,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-static void the_latest_choice_counts(void **state) {
-    (void)state;
+TEST_WITH(the_latest_choice_counts, no_file, NULL) {
     wisdom_key key = key_named("question");
     char note[SPMV_WISDOM_NOTE];
     spmv_wisdom_add(path, &key, &(spmv_proposal){.kernel = "csr_rows"}, "earlier", note);
@@ -51,8 +50,7 @@ static void write_lines(int writer, int start) {
 }
 
 /* Nothing is lost either while one of them finds the file full and drops the older half. */
-static void writers_at_once_lose_nothing(void **state) {
-    (void)state;
+TEST_WITH(writers_at_once_lose_nothing, no_file, NULL) {
     enum { ROUNDS = 4 };
     for (int round = 0; round < ROUNDS; round++) {
         struct stat about = {.st_size = 0};
@@ -80,8 +78,7 @@ static void writers_at_once_lose_nothing(void **state) {
     }
 }
 
-static void a_writer_waits_for_another(void **state) {
-    (void)state;
+TEST_WITH(a_writer_waits_for_another, no_file, NULL) {
     struct stat before, after;
     int code;
     add("first", "");
@@ -102,8 +99,7 @@ static void a_writer_waits_for_another(void **state) {
 
 /* A process that was stopped with Ctrl-Z holds such a lock: whoever reads or writes says so, and
  * goes on without. */
-static void a_lock_that_is_never_released_does_not_hang(void **state) {
-    (void)state;
+TEST_WITH(a_lock_that_is_never_released_does_not_hang, no_file, NULL) {
     size_t before, after;
     add("first", "");
     char *words = content(&before);
@@ -121,8 +117,7 @@ static void a_lock_that_is_never_released_does_not_hang(void **state) {
     free(same);
 }
 
-static void damaged_lines_are_reported_and_ignored(void **state) {
-    (void)state;
+TEST_WITH(damaged_lines_are_reported_and_ignored, no_file, NULL) {
     size_t bytes;
     add("first", "");
     add("second", "");
@@ -140,8 +135,7 @@ static void damaged_lines_are_reported_and_ignored(void **state) {
 }
 
 /* Their checksums are right, but somebody has written nonsense: the line before them counts. */
-static void unreadable_choices_are_damage(void **state) {
-    (void)state;
+TEST_WITH(unreadable_choices_are_damage, no_file, NULL) {
     static const spmv_setting bad[] = {
         {"height=4x", 2}, {"height and", 2}, {"threads=4x", 2}, {"threads", -3}};
     char note[SPMV_WISDOM_NOTE];
@@ -171,8 +165,7 @@ static void add_by_hand(const char *date, const char *choice, const char *reason
 
 /* Callers print date and reason, and find the kernel by its name: none may command a terminal, and
  * a date is a date. */
-static void texts_that_are_not_plain_are_damage(void **state) {
-    (void)state;
+TEST_WITH(texts_that_are_not_plain_are_damage, no_file, NULL) {
     static const char fine[] = "2026-11-23T01:02:03Z";
     char note[SPMV_WISDOM_NOTE];
     const wisdom_key key = key_named("question");
@@ -194,8 +187,7 @@ static void texts_that_are_not_plain_are_damage(void **state) {
 }
 
 /* A process that was killed while it wrote leaves such a line. */
-static void half_a_line_is_removed_by_the_next_writer(void **state) {
-    (void)state;
+TEST_WITH(half_a_line_is_removed_by_the_next_writer, no_file, NULL) {
     size_t bytes, after;
     add("first", "");
     char *words = content(&bytes);
@@ -210,8 +202,7 @@ static void half_a_line_is_removed_by_the_next_writer(void **state) {
     free(words);
 }
 
-static void other_machines_and_builds_do_not_count(void **state) {
-    (void)state;
+TEST_WITH(other_machines_and_builds_do_not_count, no_file, NULL) {
     char note[SPMV_WISDOM_NOTE];
     wisdom w, none;
     add("question", "");
@@ -258,8 +249,7 @@ static void become_nobody(void) {
     find_and_add("cannot read: Permission denied", "cannot write: Permission denied");
 }
 
-static void a_file_that_must_not_be_read_is_noted(void **state) {
-    (void)state;
+TEST_WITH(a_file_that_must_not_be_read_is_noted, no_file, NULL) {
     add("question", "");
     assert_int_equal(chmod(path, 0), 0);
     in_child(become_nobody);
@@ -275,8 +265,7 @@ static void fill_the_disk(void) {
     find_and_add("", "cannot write: ");
 }
 
-static void a_full_disk_leaves_whole_lines(void **state) {
-    (void)state;
+TEST_WITH(a_full_disk_leaves_whole_lines, no_file, NULL) {
     size_t before, after;
     add("first", "");
     char *words = content(&before);
@@ -288,8 +277,7 @@ static void a_full_disk_leaves_whole_lines(void **state) {
     free(same);
 }
 
-static void the_file_has_a_limit_and_the_oldest_go_first(void **state) {
-    (void)state;
+TEST_WITH(the_file_has_a_limit_and_the_oldest_go_first, no_file, NULL) {
     enum { MANY = 4000, KEPT = 500 };
     char request[64];
     struct stat about;
@@ -309,20 +297,4 @@ static void the_file_has_a_limit_and_the_oldest_go_first(void **state) {
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        WITHOUT_FILE(the_latest_choice_counts),
-        WITHOUT_FILE(writers_at_once_lose_nothing),
-        WITHOUT_FILE(a_writer_waits_for_another),
-        WITHOUT_FILE(a_lock_that_is_never_released_does_not_hang),
-        WITHOUT_FILE(damaged_lines_are_reported_and_ignored),
-        WITHOUT_FILE(unreadable_choices_are_damage),
-        WITHOUT_FILE(texts_that_are_not_plain_are_damage),
-        WITHOUT_FILE(half_a_line_is_removed_by_the_next_writer),
-        WITHOUT_FILE(other_machines_and_builds_do_not_count),
-        WITHOUT_FILE(a_file_that_must_not_be_read_is_noted),
-        WITHOUT_FILE(a_full_disk_leaves_whole_lines),
-        WITHOUT_FILE(the_file_has_a_limit_and_the_oldest_go_first),
-    };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
-}
+TEST_MAIN(begin_as_it_is, make_folder, remove_folder)

@@ -22,7 +22,7 @@ static spmv_status build_xcache(spmv_mat *mat, int64_t height, int64_t cut, bool
 /* Rows 0 to 31 have one entry, row 3 has two; row 32, a block of its own since it has as many as
  * all others and rows count, is cut into four; its columns are too far apart for 16
  * bits. */
-static void blocks_by_hand(void **state) {
+TEST(blocks_by_hand) {
     enum { COLS = 200000, LONG = 156 };
     entries e = {.rows = 33, .cols = COLS};
     xcache_rows *A;
@@ -89,7 +89,7 @@ static void blocks_by_hand(void **state) {
 }
 
 /* 33 segments in 64 lanes, with room for no more: behind them are the next block's. */
-static void lanes_without_a_segment_hold_zeros(void **state) {
+TEST(lanes_without_a_segment_hold_zeros) {
     enum { HEIGHT = 33, BLOCKS = 3, ROWS = BLOCKS * HEIGHT };
     entries e = {.rows = ROWS, .cols = ROWS};
     xcache_rows *A;
@@ -110,7 +110,7 @@ static void lanes_without_a_segment_hold_zeros(void **state) {
 
 /* Rows of a power law: blocks have about as many entries each, and no segment is longer than the
  * cut, nor than it must be. */
-static void blocks_have_equal_shares(void **state) {
+TEST(blocks_have_equal_shares) {
     enum { CUT = 24 };
     spmv_mat *mat = NULL;
     spmv_csr_view A = SPMV_OPTS(spmv_csr_view);
@@ -155,8 +155,7 @@ static void assert_refused(const char *spec, int64_t height, int64_t cut, const 
     spmv_mat_free(mat);
 }
 
-static void what_does_not_fit_is_refused(void **state) {
-    (void)state;
+TEST(what_does_not_fit_is_refused) {
     assert_refused("gen:giantrow:200000", 128, 255, "28000");
     assert_refused("gen:random:300:20:600000", 128, 0, "span");
     assert_refused("gen:random:3000:20:300000", 4096, 0, "28000");
@@ -182,7 +181,7 @@ static int64_t height_of(const char *spec, double *columns) {
  * where that is too high, more, so that two on each end together. Where rows share nothing the room
  * counts, and has to be there for the longest row as well; where a block's columns are far
  * apart nothing is known. */
-static void heights_follow_what_rows_share(void **state) {
+TEST(heights_follow_what_rows_share) {
     double columns;
     (void)state;
     assert_in_range(height_of("gen:mesh:600000", &columns), 2273, 2304);
@@ -222,7 +221,7 @@ static double *product_of(spmv_mat *mat, const char *height, int64_t value, int6
 }
 
 /* Neither codes nor the height of blocks changes the order in which a row is added up. */
-static void heights_and_codes_do_not_change_y(void **state) {
+TEST(heights_and_codes_do_not_change_y) {
     static const char *const values[] = {NULL, "pattern", "few:8", "few:200"};
     enum { ROWS = 20000 };
     (void)state;
@@ -243,7 +242,7 @@ static void heights_and_codes_do_not_change_y(void **state) {
     }
 }
 
-static void floats_do_not_change_y(void **state) {
+TEST(floats_do_not_change_y) {
     enum { ROWS = 5000 };
     spmv_mat *mat = matrix_of_floats(ctx, ROWS);
     xcache_rows *A;
@@ -261,15 +260,4 @@ static void floats_do_not_change_y(void **state) {
     spmv_mat_free(mat);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(blocks_by_hand),
-        cmocka_unit_test(lanes_without_a_segment_hold_zeros),
-        cmocka_unit_test(blocks_have_equal_shares),
-        cmocka_unit_test(what_does_not_fit_is_refused),
-        cmocka_unit_test(heights_follow_what_rows_share),
-        cmocka_unit_test(heights_and_codes_do_not_change_y),
-        cmocka_unit_test(floats_do_not_change_y),
-    };
-    return cmocka_run_group_tests(tests, open_context, close_context);
-}
+TEST_MAIN(begin_as_it_is, open_context, close_context)

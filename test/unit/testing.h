@@ -6,14 +6,9 @@
 
 #include "tune/tune.h"
 #include "app/app.h"
+#include "suite.h"
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <unistd.h>
-
-#include <cmocka.h>
 
 #define COUNT(array) ((int)(sizeof(array) / sizeof *(array)))
 
@@ -359,14 +354,6 @@ static inline spmv_ctx *context_of(int threads) {
     spmv_ctx *ctx = NULL;
     assert_int_equal(spmv_ctx_create(&opts, &ctx), SPMV_OK);
     return ctx;
-}
-
-/* Starts the program anew with threads that sleep while they wait: the tests use more of them than
- * there are cores, and OpenMP reads its environment only once. What the user has set stands. */
-static inline void wait_without_spinning(char **argv) {
-    if (getenv("OMP_WAIT_POLICY")) return;
-    setenv("OMP_WAIT_POLICY", "passive", 1);
-    execv("/proc/self/exe", argv);
 }
 
 /* Says whether the backend is built in and its device opens. With SPMV_REQUIRE_CUDA=1 a GPU that

@@ -99,7 +99,8 @@ static inline size_t virtual_bytes(void) {
 }
 
 /* The opposite of wait_without_spinning: here it matters how threads wait by default. */
-static inline void wait_as_by_default(char **argv) {
+static inline void wait_as_by_default(int argc, char **argv) {
+    (void)argc;
     if (!getenv("OMP_WAIT_POLICY") && !getenv("GOMP_SPINCOUNT")) return;
     unsetenv("OMP_WAIT_POLICY");
     unsetenv("GOMP_SPINCOUNT");

@@ -87,6 +87,4 @@ static inline void write_content(const char *words, size_t bytes) {
     assert_int_equal(fclose(file), 0);
 }
 
-#define WITHOUT_FILE(test) cmocka_unit_test_setup(test, no_file)
-
 #endif
