@@ -106,6 +106,22 @@ class DLPackTest(Case):
             with self.assertRaisesRegex(TypeError, "CuPy or PyTorch"):
                 spmv.matrix(random_matrix((5, 5))) @ Foreign(np.ones(5), device=2)
 
+    def test_what_has_no_memory_or_another_type_is_refused(self):
+        class Traced:  # as JAX's tracers
+            def __dlpack__(self):
+                raise AssertionError("is not called")
+
+        class Short(Foreign):  # as JAX's arrays in bfloat16
+            dtype = "bfloat16"
+
+            def __dlpack__(self, **options):
+                raise BufferError("Unsupported dtype in DLTensor.")
+        A = spmv.matrix(random_matrix((5, 5)))
+        for multiply in (lambda x: A @ x), A.dot, (lambda x: A.T @ x), (lambda x: A.dot(np.ones(5), w=x)):
+            with self.assertRaisesRegex(TypeError, "^spmv.matrix: a Traced has no memory: inside of jax.jit, .* spmv.jax.matrix multiplies$"):
+                multiply(Traced())
+            with self.assertRaisesRegex(TypeError, "^spmv.matrix: bfloat16 is no type of numpy's .*; products are in float64 and float32$"):
+                multiply(Short(np.ones(5)))
 
 
 @unittest.skipUnless(importlib.util.find_spec("torch"), "there is no PyTorch")

@@ -282,6 +282,14 @@ class Refusals(Case):
         self.assert_says(ValueError, "20 x 30", lambda: numbers(20) @ A)
         self.assert_says(ValueError, "30 x 20", lambda: A @ numbers(20, 2, 2))
         self.assert_says(ValueError, "30 x 20", lambda: A @ 2.0)
+        for sparse_x in S.T, sparse.BCOO.from_scipy_sparse(S.T), sparse.BCSR.from_scipy_sparse(S.T.tocsr()), A.T:
+            self.assert_says(TypeError, f"dense vector or matrix, not {type(sparse_x).__name__}", lambda: A @ sparse_x)
+        for call in lambda x: spmv.matrix(S) @ x, spmv.matrix(S).dot, lambda x: x @ spmv.matrix(S.T.tocsr()):
+            for traced in jax.jit(call), jax.grad(lambda x: call(x).sum()), lambda x: jax.vmap(call)(x[None]):
+                with self.assertRaisesRegex(TypeError, "Tracer has no memory: .*spmv.jax.matrix multiplies"):
+                    traced(x)
+            with self.assertRaisesRegex(TypeError, "^spmv.matrix: bfloat16 is no type of numpy's"):
+                call(jnp.asarray(x, jnp.bfloat16))
         self.assert_says(ValueError, "values", lambda: A.with_values(np.ones(3)))
         self.assert_says(TypeError, "indices are traced", lambda: jax.jit(lambda M: spmv.jax.from_jax(M) @ x)(sparse.BCOO.from_scipy_sparse(S)))
         batched = sparse.BCOO.fromdense(np.ones((2, 3, 4)), n_batch=1)

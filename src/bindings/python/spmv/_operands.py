@@ -53,7 +53,14 @@ def as_gpu_array(x):
 def from_dlpack(x):
     """Another package's array as NumPy's, CuPy's or PyTorch's, without a copy."""
     host = 1  # kDLCPU
-    return (np if x.__dlpack_device__()[0] == host else gpu_package()).from_dlpack(x)
+    if not hasattr(x, "__dlpack_device__"):
+        raise TypeError(f"spmv.matrix: a {type(x).__name__} has no memory: inside of jax.jit, grad and vmap, spmv.jax.matrix multiplies")
+    package = np if x.__dlpack_device__()[0] == host else gpu_package()
+    try:
+        return package.from_dlpack(x)
+    except BufferError as error:
+        raise TypeError(f"spmv.matrix: {getattr(x, 'dtype', type(x).__name__)} is no type of {package.__name__}'s ({error}); "
+                        "products are in float64 and float32") from None
 
 
 def numbers_of(values):

@@ -17,6 +17,7 @@ import itertools
 import os
 import pathlib
 import secrets
+import sys
 import threading
 import weakref
 
@@ -29,7 +30,6 @@ try:
     from jax.extend.core import Primitive
     from jax.interpreters import ad, batching, mlir
 except ImportError as error:
-    import sys
     found = getattr(sys.modules.get("jax"), "__version__", None)
     raise ImportError(f"spmv.jax: JAX {found} has no typed foreign-function interface: 0.5 or newer is needed" if found else
                       "spmv.jax: JAX is not installed: pip install jax") from error
@@ -542,6 +542,12 @@ constant, values_times, at_entries = define_constant(), define_values_times(), d
 
 # ---- the matrix -----------------------------------------------------------------------------------------------------
 
+def is_sparse(x):
+    """Says whether it is a sparse matrix of SciPy's or JAX's."""
+    theirs = sys.modules.get("jax.experimental.sparse")  # whoever has one has imported that
+    return scipy.sparse.issparse(x) or theirs is not None and isinstance(x, theirs.JAXSparse)
+
+
 def type_of(dtype, what="values"):
     """The type of numbers as JAX has it: f64 is f32 unless jax_enable_x64 is set."""
     found = np.dtype(jax.dtypes.canonicalize_dtype(dtype))
@@ -626,10 +632,12 @@ class matrix:
         return self._multiply(x, self._transposed)
 
     def __rmatmul__(self, x):
-        x = jnp.asarray(x)
+        x = x if is_sparse(x) else jnp.asarray(x)
         return self._multiply(x, not self._transposed) if x.ndim == 1 else self._multiply(x.T, not self._transposed).T
 
     def _multiply(self, x, transposed):
+        if isinstance(x, matrix) or is_sparse(x):
+            raise TypeError(f"spmv.jax: a product takes a dense vector or matrix, not {type(x).__name__}")
         x = jnp.asarray(x)
         pattern = self._pattern.named
         rows, cols = pattern.shape[::-1] if transposed else pattern.shape
