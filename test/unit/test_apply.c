@@ -523,4 +523,50 @@ TEST(a_host_has_y_in_z) {
     scene_free(&s);
 }
 
+/* ---- what sums are computed in ---------------------------------------------------------------- */
+
+enum { SUMS_BYTES = 100 };
+static struct {
+    int allocations;
+    void *memory;
+} room;
+
+static spmv_status take_dirty(spmv_device *d, size_t bytes, void **out) {
+    const spmv_status status = spmv_omp.alloc(d, bytes, out);
+    if (status != SPMV_OK) return status;
+    room.allocations++, room.memory = *out;
+    memset(*out, 0xff, bytes);
+    return SPMV_OK;
+}
+
+/* Says whether its room is all 0, and leaves something there. */
+static spmv_status sum_nothing(spmv_device *d, void *stream, const spmv_sums *s) {
+    static const char zeros[SUMS_BYTES];
+    (void)d, (void)stream;
+    const bool is_new = s->room && memcmp(s->room, zeros, SUMS_BYTES) == 0;
+    *(double *)s->zz = is_new ? 1 : 2;
+    if (s->room) memset(s->room, 1, SUMS_BYTES);
+    return SPMV_OK;
+}
+
+/* A backend's sums have a room of zeros, which the plan keeps for the next ones. */
+TEST(sums_have_a_room_of_the_plan) {
+    scene s = scene_of();
+    const spmv_backend *own = s.plan->device->backend;
+    spmv_backend backend = *own;
+    double zz[2] = {0};
+    backend.alloc = take_dirty, backend.sums = sum_nothing, backend.sums_bytes = SUMS_BYTES;
+    s.plan->device->backend = &backend;
+    for (int n = 0; n < 2; n++) {
+        spmv_call call = call_of(&s);
+        call.dot_zz = zz + n;
+        assert_int_equal(spmv_apply(s.plan, &call, NULL), SPMV_OK);
+        assert_int_equal(room.allocations, 1);
+        assert_ptr_equal(s.plan->sums_room, room.memory);
+    }
+    s.plan->device->backend = own;
+    assert_true(zz[0] == 1 && zz[1] == 2);
+    scene_free(&s);
+}
+
 TEST_MAIN(take_backend, NULL, NULL)
