@@ -92,17 +92,18 @@ class DataTest(unittest.TestCase):
 
     def test_no_mark_is_above_its_roof(self):
         """The caches have a roof of their own: as probed, or as the fastest product reached in a log without that."""
-        def lines(**perf):
-            def timed(name, seconds, verdict, **more):
+        def lines(**probed):
+            def timed(name, seconds, verdict):
                 return record(seconds, matrix__name=name, matrix__hash=name, perf={
-                    "bytes_min_B": 10000, "bw_peak_Bps": 5e9, "bw_peak_source": "measured-read", "verdict": verdict, **more}, **perf)
-            (system, matrices), = layout_of([timed("memory", 2.5e-6, "ok"), timed("above", 1.6e-6, "above probe"), timed("cache", 0.5e-6, "in cache"),
-                                             ]).items()
+                    "bytes_min_B": 10000, "bw_peak_Bps": 5e9, "bw_peak_source": "measured-read", "verdict": verdict, **probed})
+            (system, matrices), = layout_of([timed("memory", 2.5e-6, "ok"), timed("above", 1.6e-6, "above probe"), timed("cache", 0.5e-6, "in cache")]).items()
             data = report.system_data(1, system, matrices)
             top = max(line["gflops"] / line["intensity"] for line in data["limits"])
             self.assertTrue(all(cell["gflops"] <= top * cell["intensity"] * 1.01 for cell in data["cells"]))
             return list(dict.fromkeys(line["name"] for line in data["limits"]))
         self.assertEqual(lines(), ["measured streaming limit (spmv probe): 6.25 GB/s as a product reached, probed 5", "caches: 20 GB/s as a product reached"])
+        self.assertEqual(lines(cache_Bps=3e10)[1], "caches: 30 GB/s")
+        self.assertEqual(lines(cache_Bps=1e10)[1], "caches: 20 GB/s as a product reached, probed 10")
 
 
 class FigureTest(ReportTest):

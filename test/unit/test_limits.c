@@ -220,6 +220,28 @@ TEST(a_cache_is_believed_as_measured) {
     }
 }
 
+TEST(the_rate_of_a_cache_is_logged_if_it_is_faster) {
+    static session run;
+    reads_of_x reads = {0};
+    memset(&run, 0, sizeof run);
+    run.rates[0] = sample_rates();
+    run.rated[0] = true;
+    for (int faster = 0; faster < 2; faster++) {
+        result out = {0};
+        record_clear(&out.r);
+        out.r.config_cache = "warm";
+        out.r.config_precision = "f64";
+        out.r.perf_bytes_min_B = 1000;
+        out.r.timing_median_s = 1;
+        run.rates[0].cache_read = run.rates[0].read * (faster ? 3 : 0.9);
+        describe_limits(&run, &out, spmv_backends[0], &reads);
+        if (faster)
+            assert_true(out.r.perf_cache_Bps == run.rates[0].cache_read);
+        else
+            assert_true(isnan(out.r.perf_cache_Bps));
+    }
+}
+
 TEST(without_rates_there_are_no_limits) {
     static session run;
     result out = {0};

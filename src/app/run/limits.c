@@ -106,6 +106,7 @@ void describe_limits(const session *run, result *out, const spmv_backend *backen
     if (rates) {
         r->perf_bw_peak_Bps = rates->read;
         r->perf_bw_peak_source = "measured-read";
+        if (rates->cache_read > rates->read) r->perf_cache_Bps = rates->cache_read;
     } else if (r->gpu_bw_theory_Bps > 0) {
         r->perf_bw_peak_Bps = r->gpu_bw_theory_Bps;
         r->perf_bw_peak_source = "theory";
