@@ -3,13 +3,7 @@
 #pragma once
 
 #include "omp/isa.h"
-#include "omp/taken.h"
-#include "formats/csr/csr.h"
-
-typedef struct share { /* rows first..last - 1 end in it, entries k..end - 1 */
-    int64_t first, last, k, end;
-    int64_t begun; /* the row last, if the share has some of it; else -1 */
-} share;
+#include "omp/csr/csr_shares.h"
 
 enum {
     TURNED = 16,      /* columns that are turned into rows at a time, at most */
