@@ -1,5 +1,5 @@
-/* csr_shares.h: equal shares of the rows plus nonzeros of a CSR matrix, one for each thread, wherever
- * that cuts a row; and the chunks that large shares are cut into, between rows. */
+/* csr_shares.h: equal shares of the rows plus nonzeros of a CSR matrix, one for each thread, which
+ * may cut a row; and the chunks of whole rows that large shares are divided into. */
 #pragma once
 
 #include "omp/taken.h"

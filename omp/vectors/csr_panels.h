@@ -1,6 +1,5 @@
-/* csr_panels.h: products of several vectors by csr_balanced: which columns form a panel, how its x is
- * read, and how the chunks of all shares multiply it. csr_vectors.h has the functions for a chunk.
- */
+/* csr_panels.h: csr_balanced with several vectors: which columns form a panel, how its x is read,
+ * and how the chunks of all shares multiply it. csr_vectors.h has the functions for a chunk. */
 #pragma once
 
 #include "csr_vectors.h"
@@ -12,7 +11,7 @@ typedef struct window {                      /* rows first..end - 1 of x */
     int64_t first, end;
 } window;
 
-/* How csr_balanced multiplies several vectors; a plan's scratch begins with it. */
+/* Describes a product of several vectors; a plan's scratch begins with it. */
 typedef struct panels {
     shares cut;
     bool has_windows; /* each chunk's columns of x are turned for it alone */

@@ -47,5 +47,10 @@ spmv_status spmv_product_make_room(spmv_plan *plan);
 /* Runs a product that was checked, of a plan that was claimed. On a GPU it is launched, and ends
  * later. */
 spmv_status spmv_product_run(const spmv_plan *plan, const spmv_operands *v);
+/* Claims, runs and unclaims a product that was checked, and computes the sums that are wanted of
+ * it. waits: for its end on a GPU; on a host it has ended in any case, and its sync only looks
+ * whether other processes use the cores. */
+spmv_status spmv_product_launch(const spmv_plan *plan, const char *call, spmv_operands *v,
+                                const spmv_sums *sums, bool waits);
 
 #endif

@@ -62,8 +62,7 @@ static int digits_of(const record *r, const record *other) {
     return error >= 1 ? 0 : error >= 0.1 ? 1 : 2;
 }
 
-/* "2.97 times as fast as csr_rows"; of times in doubt with the least and the most that the ratio may
- * be. */
+/* "2.97 times as fast as csr_rows"; with the bounds of the ratio if the times are in doubt. */
 static void say_ratio(const record *r, const record *other) {
     const double ratio = other->timing_median_s / r->timing_median_s;
     double least, most;
@@ -294,7 +293,7 @@ static void say_flags(const session *run, const result *results, int n) {
     say("\n");
 }
 
-/* Of rows that nothing disturbed, which time alone can settle. */
+/* Names undisturbed rows whose times have not settled: more samples help. */
 static void say_unsettled(const session *run, const result *results, int n) {
     const sampling *how = &run->o->sampling;
     int count = 0;
