@@ -7,6 +7,7 @@
 #define SPMV_SESSION_H
 
 #include "app/app.h"
+#include "reads_of_x.h"
 #include <time.h>
 
 typedef struct cell { /* one row of the table: a kernel in a configuration */
@@ -80,11 +81,6 @@ typedef struct session { /* one invocation */
     const ranks_team *team;                           /* NULL: one process */
     bool forks; /* its children use devices: no driver starts here, or they could not */
 } session;
-
-typedef struct reads_of_x { /* sampled */
-    double jumps; /* share of nonzeros whose cache line of x is not near those read before */
-    double lines; /* number of lines that those are spread over */
-} reads_of_x;
 
 typedef struct in_rows { /* the first k of the vectors, in rows */
     spmv_precision precision;
@@ -205,7 +201,6 @@ size_t knee_now(size_t reported, int threads);
 
 /* ---- limits.c ------------------------------------------------------------------------------- */
 
-bool find_reads_of_x(const spmv_csr_view *A, reads_of_x *out); /* false: out of memory */
 void describe_limits(const session *run, result *out, const spmv_backend *backend,
                      const reads_of_x *reads);
 
