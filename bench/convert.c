@@ -6,7 +6,7 @@
  * its arrays anew each time, as a user's does. Parameters are the defaults, and for SELL and CMRS
  * also those that sort.
  * Exit 1 if SELL, CMRS or the hybrid take more than MOST products, or cannot be made. */
-#include "host/clock.h"
+#include "spmv_clock.h"
 #include "matrix/stored.h"
 #include "spmv_host.h"
 #include "tune/tune.h"

@@ -6,7 +6,7 @@
  *
  * A line is words "name=value"; replay.py appends to those it sends back what belongs to the
  * device: threads, cache and evicted. Exit 1 if a matrix or a line cannot be read. */
-#include "host/clock.h"
+#include "spmv_clock.h"
 #include "tune/tune.h"
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
  * The file is made at PATH and deleted afterwards: 5.74 M real entries at random places, 17
  * significant digits each, 197 MB, in the page cache. Prints, for one thread, two and all, the
  * median of the runs in MB/s of text. */
-#include "host/clock.h"
+#include "spmv_clock.h"
 #include "io/io.h"
 #include <fcntl.h>
 #include <stdio.h>

@@ -17,7 +17,7 @@
  * bar: from N = 100 on preparation and N products take less than cuSPARSE's; for N = 30 at most
  * 1.05 of it, and less in the geometric mean of all matrices; for an unknown N preparation takes at
  * most 10 of cuSPARSE's products. Exit 1 where a bar does not hold. */
-#include "host/clock.h"
+#include "spmv_clock.h"
 #include "host/context.h"
 #include "matrix/matrix.h"
 #include "test/solver.h"

@@ -1,6 +1,6 @@
 /* api.c: matrices and plans from what a caller hands over: check arguments, then call the parts. */
 #include "generate/generate.h"
-#include "host/clock.h"
+#include "spmv_clock.h"
 #include "host/context.h"
 #include "host/host.h"
 #include "io/io.h"

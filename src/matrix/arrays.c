@@ -1,7 +1,7 @@
 /* arrays.c: makes a matrix from compressed rows or columns in memory, which are checked first. */
 #include "arrays.h"
 #include "csr.h"
-#include "host/clock.h"
+#include "spmv_clock.h"
 #include "host/context.h"
 #include "host/host.h"
 #include "live.h"

@@ -1,6 +1,6 @@
 /* matrix.c: makes a matrix from entries in memory, and frees it. */
 #include "csr.h"
-#include "host/clock.h"
+#include "spmv_clock.h"
 #include "host/context.h"
 #include "host/host.h"
 #include "matrix.h"

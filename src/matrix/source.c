@@ -1,7 +1,7 @@
 /* source.c: a matrix whose compressed rows lie in a device's memory, the caller's arrays or copies
  * of them, as a store that its plans use there. The host gets the rows when it first asks. */
 #include "csr.h"
-#include "host/clock.h"
+#include "spmv_clock.h"
 #include "host/host.h"
 #include "matrix.h"
 #include "source.h"

@@ -1,6 +1,6 @@
 /* store_cache.c: the stores of a matrix: which there are, whether one more fits, and building it on
  * the host or on the device that wants it. */
-#include "host/clock.h"
+#include "spmv_clock.h"
 #include "host/context.h"
 #include "host/host.h"
 #include "matrix.h"

@@ -1,6 +1,6 @@
 /* sampler.c: one product, once for the check and many times for the clock. Conversions and
  * transfers are outside. */
-#include "host/clock.h"
+#include "spmv_clock.h"
 #include "matrix/stored.h"
 #include "sampler.h"
 #include <math.h>

@@ -3,7 +3,7 @@
  * matrix. So "auto" runs each candidate beforehand, building its format, on a matrix of a few rows
  * of the same mean length, and on one of short rows: a kernel may cut few long rows, but not many.
  * The time goes into once_s. */
-#include "host/clock.h"
+#include "spmv_clock.h"
 #include "host/context.h"
 #include "matrix/matrix.h"
 #include "plan/plan.h"

@@ -1,5 +1,5 @@
 /* plan.c: a plan: a kernel, a store and parameters, ready to multiply. */
-#include "host/clock.h"
+#include "spmv_clock.h"
 #include "host/context.h"
 #include "matrix/live.h"
 #include "matrix/matrix.h"

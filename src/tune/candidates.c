@@ -1,6 +1,6 @@
 /* candidates.c: makes a proposed kernel a candidate, as far as it can be had, and puts away what
  * was made for those that were not chosen. */
-#include "host/clock.h"
+#include "spmv_clock.h"
 #include "matrix/matrix.h"
 #include "matrix/stored.h"
 #include "plan/plan.h"

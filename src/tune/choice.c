@@ -2,7 +2,7 @@
  * what a product and the set-up should take; those that could pay are built and timed against the
  * baseline kernel, as long as the budget lasts. If products are too few to pay for trials, or their
  * number is unknown, the prediction decides. */
-#include "host/clock.h"
+#include "spmv_clock.h"
 #include "host/context.h"
 #include "matrix/csr.h"
 #include "matrix/matrix.h"

@@ -1,7 +1,7 @@
 /* trials.c: the timed part of "auto". A product of a large matrix takes long: each candidate gets
  * two, and only those that are close to the best get more, as long as the budget lasts. A sample of
  * a small matrix times many products together, on a GPU as one recording. */
-#include "host/clock.h"
+#include "spmv_clock.h"
 #include "host/context.h"
 #include "matrix/matrix.h"
 #include "trials.h"

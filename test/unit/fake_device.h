@@ -4,7 +4,7 @@
 #define SPMV_TEST_FAKE_DEVICE_H
 
 #include "context.h"
-#include "host/clock.h"
+#include "spmv_clock.h"
 #include "matrix/stored.h"
 #include "tune/tune.h"
 #include <stdio.h>

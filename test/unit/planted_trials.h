@@ -4,7 +4,7 @@
 #define SPMV_TEST_PLANTED_TRIALS_H
 
 #include "context.h"
-#include "host/clock.h"
+#include "spmv_clock.h"
 #include "tune/trials.h"
 #include <float.h>
 #include <math.h>

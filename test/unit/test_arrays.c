@@ -1,6 +1,6 @@
 /* test_arrays.c: spmv_mat_create: arrays that are used where they lie, on the host or a device, and
  * what plans keep in memory beside them. */
-#include "host/clock.h"
+#include "spmv_clock.h"
 #include "kernels.h"
 
 typedef struct rows { /* of a matrix, ascending; as a caller may have them */

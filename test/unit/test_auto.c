@@ -1,7 +1,7 @@
 /* test_auto.c: the kernel name "auto": what it makes of proposals that are slow, impossible or
  * forbidden, and what it says of its choice. That its products are right is test_kernels.c's. */
 #include "context.h"
-#include "host/clock.h"
+#include "spmv_clock.h"
 #include "matrix/stored.h"
 
 /* ---- trials of planted proposals ------------------------------------------------------------ */

@@ -1,6 +1,6 @@
 /* test_library_threads.c: the library among other threads: the caller's own teams and pthreads, a
  * plan in two threads, fork(), and teams that cannot be had. */
-#include "host/clock.h"
+#include "spmv_clock.h"
 #include "threads.h"
 #include <limits.h>
 #include <omp.h>

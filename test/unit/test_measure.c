@@ -1,6 +1,6 @@
 /* test_measure.c: copies of plans, batches, cache states, when sampling stops, spot checks. */
 #include "app/run/session.h"
-#include "host/clock.h"
+#include "spmv_clock.h"
 #include "scene.h"
 
 /* ---- copies --------------------------------------------------------------------------------- */

@@ -1,6 +1,6 @@
 /* test_source_tuning.c: on a GPU, what "auto" makes of compressed rows that lie in its memory. */
 #include "arrays_there.h"
-#include "host/clock.h"
+#include "spmv_clock.h"
 #include "tune/tune.h"
 
 TEST(choosing_leaves_them_there) {

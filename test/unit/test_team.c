@@ -1,6 +1,6 @@
 /* test_team.c: how many threads "auto" gives to a product. What products take is planted: it
  * depends on their number of threads alone. And the loop schedule that a product has. */
-#include "host/clock.h"
+#include "spmv_clock.h"
 #include "omp/kernel.h"
 #include "testing.h"
 #include "tune/trials.h"

@@ -1,6 +1,6 @@
 /* test_upload.c: copies to a GPU: every size and offset arrives whole from every kind of memory,
  * and any number of threads sends the same. The last test prints rates. */
-#include "host/clock.h"
+#include "spmv_clock.h"
 #include "sources.h"
 #include "testing.h"
 #include <omp.h>

@@ -1,6 +1,6 @@
 /* test_waiting.c: how threads wait for work where other processes use the same cores: when they go
  * to sleep, what this costs, and that products notice it. */
-#include "host/clock.h"
+#include "spmv_clock.h"
 #include "spmv_waiting.h"
 #include "test/calls.h"
 #include "threads.h"

@@ -1,6 +1,6 @@
 /* test_wisdom.c: choices of "auto" that are remembered in a file: what a plan made from them is,
  * what they depend on, and that trouble with the file fails no plan. */
-#include "host/clock.h"
+#include "spmv_clock.h"
 #include "matrix/stored.h"
 #include "wisdom_file.h"
 

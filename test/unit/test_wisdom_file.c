@@ -1,6 +1,6 @@
 /* test_wisdom_file.c: the file in which choices of "auto" are remembered: writers at once, lines
  * that are damaged or of other machines, a full disk, and its limit. */
-#include "host/clock.h"
+#include "spmv_clock.h"
 #include "wisdom_file.h"
 #include <fcntl.h>
 #include <signal.h>
