@@ -10,6 +10,7 @@
 #include "spmv.h"
 #include "bars.h"
 #include "competitors.h"
+#include "spmv_clock.h"
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -44,9 +45,9 @@ static void sample(candidate *c, const double *x, double *y) {
     const double shortest = 2e-5;
     int n = 0;
     if (!c->plan || spmv_exec(c->plan, 1, x, 0, y) != SPMV_OK) return;
-    const double start = now();
+    const double start = spmv_now();
     double end = start;
-    for (; end - start < shortest; end = now(), n++) spmv_exec(c->plan, 1, x, 0, y);
+    for (; end - start < shortest; end = spmv_now(), n++) spmv_exec(c->plan, 1, x, 0, y);
     c->least_s = fmin(c->least_s, (end - start) / n);
 }
 
@@ -80,9 +81,9 @@ static void find_best(spmv_mat *mat, candidate *all, const double *x, double *y)
 static double choose(spmv_mat *mat, candidate *all, const double *x, double *y, totals *t) {
     candidate turns[BEST + 1];
     spmv_plan_facts facts = SPMV_OPTS(spmv_plan_facts);
-    const double cpu = clock_s(CLOCK_PROCESS_CPUTIME_ID), start = now();
+    const double cpu = spmv_clock_s(CLOCK_PROCESS_CPUTIME_ID), start = spmv_now();
     spmv_plan *chosen = plan_of(mat, "auto", CALLS);
-    const double took = clock_s(CLOCK_PROCESS_CPUTIME_ID) - cpu, wall = now() - start;
+    const double took = spmv_clock_s(CLOCK_PROCESS_CPUTIME_ID) - cpu, wall = spmv_now() - start;
     if (!chosen) return INFINITY;
     memcpy(turns, all, BEST * sizeof *turns);
     turns[BEST].plan = chosen;

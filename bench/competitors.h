@@ -1,27 +1,16 @@
 /* competitors.h: processes that spin, one bound to each core that this process may use, for
- * benchmarks of what others cost; and clocks. */
+ * benchmarks of what others cost. */
 #ifndef SPMV_TEST_COMPETITORS_H
 #define SPMV_TEST_COMPETITORS_H
 
 #include <sched.h>
 #include <signal.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { MOST_CPUS = 512 };
 static pid_t competitor[MOST_CPUS];
 static int ncompetitors;
-
-static inline double clock_s(clockid_t clock) {
-    struct timespec t;
-    clock_gettime(clock, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-static inline double now(void) {
-    return clock_s(CLOCK_MONOTONIC);
-}
 
 /* For qsort, of doubles. */
 static inline int ascending(const void *a, const void *b) {

@@ -7,6 +7,7 @@
 #include "spmv.h"
 #include "bars.h"
 #include "competitors.h"
+#include "spmv_clock.h"
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -36,7 +37,7 @@ static void fill(entries *e) {
 
 static double took_ms(double *start) {
     const double before = *start;
-    *start = now();
+    *start = spmv_now();
     return 1e3 * (*start - before);
 }
 
@@ -61,7 +62,7 @@ static bool prepare(spmv_ctx *ctx, const entries *e, const char *file, double *m
     const spmv_plan_opts opts = {.size = sizeof opts, .expected_calls = 100};
     spmv_mat *mat[3] = {NULL, NULL, NULL};
     spmv_plan *plan = NULL;
-    double start = now();
+    double start = spmv_now();
     bool ok = spmv_mat_create(ctx, &rows, &mat[0]) == SPMV_OK;
     ms[0] = took_ms(&start);
     ok = ok && spmv_mat_coo(ctx, &list, SPMV_BORROW, &mat[1]) == SPMV_OK;

@@ -10,12 +10,12 @@
  * over 1 at N = 30, or if preparation without a number takes more than MOST products. Without the
  * other kernel, as where its library is not built in, the status is spmv_exit_code's. */
 #include "spmv_bench.h"
+#include "spmv_clock.h"
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { ROUNDS = 5, MOST = 10, NUMBERS = 3 };
 static const int64_t numbers[NUMBERS] = {30, 100, 1000};
@@ -30,12 +30,6 @@ typedef struct bench {
     double log_sum[NUMBERS], log_ratio[NUMBERS]; /* of ratios: of all matrices, of this one */
     int matrices, over;
 } bench;
-
-static double now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static int ascending(const void *a, const void *b) {
     double x = *(const double *)a, y = *(const double *)b;
@@ -57,8 +51,8 @@ typedef struct cost { /* seconds */
 /* The mean of products that follow each other. */
 static spmv_status time_products(const bench *b, const spmv_plan *plan, int64_t most, double *out) {
     int64_t n = 0;
-    double start = now(), end = start;
-    for (; n < most && end - start < SLICE; n++, end = now()) {
+    double start = spmv_now(), end = start;
+    for (; n < most && end - start < SLICE; n++, end = spmv_now()) {
         spmv_status status = spmv_exec(plan, 1, b->x, 0, b->y);
         if (status != SPMV_OK) return status;
     }
@@ -72,9 +66,9 @@ static spmv_status measure(const bench *b, const char *kernel, int64_t expected,
     spmv_plan *plan = NULL;
     spmv_plan_facts facts = SPMV_OPTS(spmv_plan_facts);
     spmv_mat_drop_stores(b->mat);
-    double start = now();
+    double start = spmv_now();
     spmv_status status = spmv_plan_create(b->mat, &opts, &plan);
-    out->prepare = now() - start;
+    out->prepare = spmv_now() - start;
     if (status != SPMV_OK) return status;
     spmv_plan_info(plan, &facts);
     snprintf(out->what, sizeof out->what, "%s, %d", facts.kernel, facts.threads);

@@ -9,6 +9,7 @@
  * or if the geometric mean of the ratios is over MEAN. */
 #include "bars.h"
 #include "competitors.h"
+#include "spmv_clock.h"
 #include "host/context.h"
 #include "matrix/matrix.h"
 #include "plan/product.h"
@@ -83,20 +84,20 @@ static double claim_s(const spmv_plan *plan, const double *x, double *y, int64_t
     for (int n = 0; n < SAMPLES; n++) {
         spmv_operands v = spmv_in_place(plan, 1, x, 0, y);
         v.k = k;
-        const double start = now();
+        const double start = spmv_now();
         for (int c = 0; c < CLAIMS; c++) {
             if (spmv_product_claim(plan, "bench_sharing", &v) != SPMV_OK) return INFINITY;
             spmv_product_unclaim(plan, &v);
         }
-        least = fmin(least, (now() - start) / CLAIMS);
+        least = fmin(least, (spmv_now() - start) / CLAIMS);
     }
     return least;
 }
 
 static double product_s(const spmv_plan *plan, const double *x, double *y, int64_t k) {
     const spmv_call call = {.size = sizeof call, .x = x, .z = y, .k = k};
-    const double start = now();
-    return spmv_apply(plan, &call, NULL) == SPMV_OK ? now() - start : INFINITY;
+    const double start = spmv_now();
+    return spmv_apply(plan, &call, NULL) == SPMV_OK ? spmv_now() - start : INFINITY;
 }
 
 /* Returns the part of a product's time that being concurrent takes; 0: the kernel is not for this
@@ -150,9 +151,9 @@ static bool bench_sharing(spmv_ctx *ctx) {
 
 static double sample(const spmv_plan *plan, const double *x, double *y) {
     spmv_exec(plan, 1, x, 0, y);
-    const double start = now();
+    const double start = spmv_now();
     spmv_exec(plan, 1, x, 0, y);
-    return now() - start;
+    return spmv_now() - start;
 }
 
 /* Returns the time of the reproducible choice over that of the other; NAN: it failed. */

@@ -8,6 +8,7 @@
 #include "spmv.h"
 #include "bars.h"
 #include "competitors.h"
+#include "spmv_clock.h"
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -97,13 +98,13 @@ static spmv_plan *plan_of(spmv_mat *mat, int kind) {
 /* Seconds of a product: as many as the clock needs. plan NULL: the plain loop. */
 static double sample(const spmv_plan *plan, const small *s) {
     const int n = (int)(20000 / s->nnz) + 1;
-    const double start = now();
+    const double start = spmv_now();
     for (int k = 0; k < n; k++)
         if (plan)
             spmv_exec(plan, 1, s->x, 0, s->y);
         else
             plain(s);
-    return (now() - start) / n;
+    return (spmv_now() - start) / n;
 }
 
 static double limit_of(int64_t nnz, double plain_s) {
@@ -122,10 +123,10 @@ static void bench_size(spmv_ctx *ctx, int64_t nnz) {
     for (int n = 0; n < SAMPLES; n++) {
         plain_s = fmin(plain_s, sample(NULL, &s));
         for (int k = 0; k < KINDS; k++) product[k] = fmin(product[k], sample(plan[k], &s));
-        const double start = now();
+        const double start = spmv_now();
         spmv_mat *other = matrix_of(ctx, &s);
         spmv_plan *its = plan_of(other, 0);
-        made_s = fmin(made_s, now() - start);
+        made_s = fmin(made_s, spmv_now() - start);
         spmv_plan_free(its);
         spmv_mat_free(other);
     }
@@ -157,17 +158,17 @@ static void bench_hierarchy(spmv_ctx *ctx) {
     double made_s = INFINITY, product_s = INFINITY, plain_s = INFINITY;
     for (int k = 0; k < LEVELS; k++) make_small(&s[k], 200 + 20000 * k / LEVELS);
     for (int r = 0; r < 20; r++) {
-        double start = now();
+        double start = spmv_now();
         for (int k = 0; k < LEVELS; k++)
             mat[k] = matrix_of(ctx, &s[k]), plan[k] = plan_of(mat[k], 0);
-        made_s = fmin(made_s, now() - start);
+        made_s = fmin(made_s, spmv_now() - start);
         for (int n = 0; n < 10; n++) {
-            start = now();
+            start = spmv_now();
             for (int k = 0; k < LEVELS; k++) spmv_exec(plan[k], 1, s[k].x, 0, s[k].y);
-            product_s = fmin(product_s, now() - start);
-            start = now();
+            product_s = fmin(product_s, spmv_now() - start);
+            start = spmv_now();
             for (int k = 0; k < LEVELS; k++) plain(&s[k]);
-            plain_s = fmin(plain_s, now() - start);
+            plain_s = fmin(plain_s, spmv_now() - start);
         }
         for (int k = 0; k < LEVELS; k++) spmv_plan_free(plan[k]), spmv_mat_free(mat[k]);
     }

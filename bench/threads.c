@@ -10,12 +10,12 @@
 #include "bars.h"
 #include "test/calls.h"
 #include "competitors.h"
+#include "spmv_clock.h"
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { MOST = 5, MOST_PRODUCTS = 1 << 18 };
 static const double SECONDS = 2;
@@ -32,9 +32,10 @@ static const char *const beside_by[] = {"beside: spmv_exec", "beside: spmv_exec_
 static double multiply(call how, const spmv_plan *plan, const double *x, double *y) {
     static double taken[MOST_PRODUCTS];
     int n = 0;
-    for (double start = now(), before = start; before - start < SECONDS && n < MOST_PRODUCTS;) {
+    for (double start = spmv_now(), before = start;
+         before - start < SECONDS && n < MOST_PRODUCTS;) {
         if (multiply_by(how, plan, x, y) != SPMV_OK) return -1;
-        double after = now();
+        double after = spmv_now();
         taken[n++] = after - before;
         before = after;
     }
@@ -46,7 +47,7 @@ static double multiply(call how, const spmv_plan *plan, const double *x, double 
 static void wake_up(const spmv_plan *plan, const double *x, double *y) {
     const double longest = 20;
     spmv_plan_facts facts = {.size = sizeof(spmv_plan_facts), .waits_asleep = 1};
-    for (double start = now(); facts.waits_asleep && now() - start < longest;) {
+    for (double start = spmv_now(); facts.waits_asleep && spmv_now() - start < longest;) {
         if (multiply_by(EXEC, plan, x, y) != SPMV_OK) return;
         spmv_plan_info(plan, &facts);
     }
@@ -83,9 +84,9 @@ static int bench_kernel(spmv_mat *mat, const char *kernel, const double *x, doub
         end_competition();
     }
     begin_competition();
-    double start = now(), made = -1;
+    double start = spmv_now(), made = -1;
     if (spmv_plan_create(mat, &opts, &later) == SPMV_OK) {
-        double ready = now() - start;
+        double ready = spmv_now() - start;
         made = multiply(EXEC, later, x, y);
         over += report("made beside them", later, quiet, made);
         printf("  %-24s %.1f ms\n", "made in", 1e3 * ready);

@@ -5,6 +5,7 @@
  * constant PAYS_BYTES should be near it, and pinning at most 5 ms. Exit 1 if it cannot be
  * measured. */
 #include "cuda/upload.cu"
+#include "spmv_clock.h"
 #include <math.h>
 #include <stdio.h>
 #include <sys/wait.h>
@@ -42,14 +43,14 @@ static bool prepare(ground *g) {
 static double seconds_of(const ground *g, upload_ring *ring, size_t bytes) {
     double s[TIMES];
     for (int n = 0; n < TIMES; n++) {
-        const double start = now();
+        const double start = spmv_now();
         cudaError_t error =
             ring ? send(ring, g->to, g->from, bytes, g->threads, g->stream)
                  : cudaMemcpyAsync(g->to, g->from, bytes, cudaMemcpyHostToDevice, g->stream);
         if (error == cudaSuccess) error = cudaStreamSynchronize(g->stream);
         if (!is_done(error, "a copy")) return -1;
         int k = n;
-        const double taken = now() - start;
+        const double taken = spmv_now() - start;
         for (; k > 0 && s[k - 1] > taken; k--) s[k] = s[k - 1];
         s[k] = taken;
     }
@@ -60,9 +61,9 @@ static bool print_row(int buffers, int kib) {
     ground g = {};
     upload_ring *ring = open_ring(buffers, (size_t)kib << 10);
     if (!ring || !prepare(&g)) return false;
-    const double start = now();
+    const double start = spmv_now();
     if (!pin(ring)) return false;
-    const double pinned = now() - start;
+    const double pinned = spmv_now() - start;
     printf("%d x %4d KiB %10.2f ms ", buffers, kib, 1e3 * pinned);
     double plain = 0, ours = 0;
     for (int k = 0; k < SIZES; k++) {

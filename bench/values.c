@@ -1,18 +1,12 @@
 /* bench/values.c: what spmv_mat_set_values takes, in products of the same plan, as it is or by the
  * transpose (-T): bench_values [BACKEND [MATRIX...]]. Values lie where the plan does. */
 #include "spmv_bench.h"
+#include "spmv_clock.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { TURNS = 15 };
-
-static double now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static int compare(const void *a, const void *b) {
     const double *p = a, *q = b;
@@ -53,9 +47,9 @@ static spmv_status time_both(const spmv_plan *plan, spmv_mat *mat, spmv_place pl
     const spmv_product one = {.plan = plan, .x = v->x, .y = v->y};
     double products[TURNS], refills[TURNS];
     for (int t = -1; t < TURNS; t++) {
-        double seconds, start = now();
+        double seconds, start = spmv_now();
         spmv_status status = spmv_mat_set_values(mat, v->values, place, NULL);
-        double end = now();
+        double end = spmv_now();
         if (!status) status = spmv_exec_timed(&one, 3, 1, 0, &seconds);
         if (status) return status;
         if (t >= 0) refills[t] = end - start, products[t] = seconds / 3;

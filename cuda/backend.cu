@@ -351,13 +351,13 @@ static size_t free_gpu_bytes(spmv_device *d) {
     gpu *g = (gpu *)d->state;
     const cuda_state *s = &g->shared;
     size_t available = 0, total = 0, used = of_pool(s, cudaMemPoolAttrUsedMemCurrent);
-    if (!s->pool || g->asked == 0 || now() - g->asked > moment_s) {
+    if (!s->pool || g->asked == 0 || spmv_now() - g->asked > moment_s) {
         if (cudaSetDevice(d->number) != cudaSuccess ||
             cudaMemGetInfo(&available, &total) != cudaSuccess)
             return 0;
         g->memory = total;
         g->available = available + of_pool(s, cudaMemPoolAttrReservedMemCurrent);
-        g->asked = now();
+        g->asked = spmv_now();
     }
     return g->available > used ? g->available - used : 0;
 }

@@ -3,9 +3,9 @@
 #pragma once
 
 #include "spmv_kernel.h"
+#include "spmv_clock.h"
 #include <cuda_runtime.h>
 #include <pthread.h>
-#include <time.h>
 
 enum { MOST_LIBRARIES = 2, CACHE_POLICIES = 17, ANSWER_BYTES = 1 << 15 };
 
@@ -73,21 +73,14 @@ static inline cudaStream_t stream_of(const spmv_operands *v) {
     return (cudaStream_t)v->stream;
 }
 
-/* Returns the seconds of a clock that only goes forward. */
-static inline double now() {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 /* Is called before the first product, which would be timed with it. A process loads a kernel's code
  * once: it is booked apart. */
 static inline spmv_status load_kernel(spmv_plan *p, const void *kernel) {
     cudaFuncAttributes loaded;
-    const double start = now();
+    const double start = spmv_now();
     CU(p->device->ctx, cudaSetDevice(p->device->number));
     CU(p->device->ctx, cudaFuncGetAttributes(&loaded, kernel));
-    p->once_s += now() - start;
+    p->once_s += spmv_now() - start;
     return SPMV_OK;
 }
 

@@ -110,11 +110,10 @@ static cudaError_t send(upload_ring *ring, char *to, const char *from, size_t by
             fill(buffer, from + first, n, team, self);
             if (self == 0 && error == cudaSuccess)
                 error = cudaEventSynchronize(ring->sent[(k + 1) % ring->buffers]);
-            if (self == 0 && first &&
-                omp_get_wtime() - awake > patience_s + (double)first / slow_rate)
+            if (self == 0 && first && spmv_now() - awake > patience_s + (double)first / slow_rate)
                 __atomic_store_n(&end, first + n, __ATOMIC_RELAXED);
 #pragma omp barrier
-            if (self == 0 && first == 0) awake = omp_get_wtime();
+            if (self == 0 && first == 0) awake = spmv_now();
             if (self == 0 && error == cudaSuccess)
                 error = cudaMemcpyAsync(to + first, buffer, n, cudaMemcpyHostToDevice, stream);
             if (self == 0 && error == cudaSuccess) error = cudaEventRecord(ring->sent[k], stream);

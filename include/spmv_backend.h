@@ -122,7 +122,8 @@ typedef struct spmv_sums {
 enum {
     SPMV_AUTO = -1, /* index of "auto" in a spmv_kernel_id: it is in no backend's table */
     SPMV_MOST_BACKENDS = 4,
-    SPMV_MOST_KERNELS = 64,  /* of a backend: sets of them are the bits of a number */
+    SPMV_MOST_KERNELS = 64, /* of a backend: sets of them are the bits of a number */
+    SPMV_ALL_KERNELS = SPMV_MOST_BACKENDS * SPMV_MOST_KERNELS, /* of all backends, at most */
     SPMV_MOST_THREADS = 1024 /* of a context: kernels divide a product among no more */
 };
 struct spmv_backend {

@@ -2,8 +2,8 @@
  * Sampling (CVE-2022-40982) it takes up to four times as long as the loads it stands for, and a
  * virtual machine does not say so: half a millisecond of measuring does. */
 #include "isa.h"
+#include "spmv_clock.h"
 #include <pthread.h>
-#include <time.h>
 
 #ifdef __x86_64__
 enum { CELLS = 1024, TURNS = 24, REPEATS = 8 }; /* x and its indices fit the L1 cache */
@@ -58,20 +58,14 @@ static AVX2 double with_gather_256(const table *t) {
     return part[0] + part[1] + part[2] + part[3];
 }
 
-static double seconds(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 /* The least of several: what disturbs a measurement only ever makes it longer. */
 static double time_of(double (*sum_of)(const table *), const table *t) {
     double least = 1e9;
     volatile double kept = 0;
     for (int r = 0; r < REPEATS; r++) {
-        double start = seconds();
+        double start = spmv_now();
         for (int n = 0; n < TURNS; n++) kept = kept + sum_of(t);
-        double took = seconds() - start;
+        double took = spmv_now() - start;
         least = took < least ? took : least;
     }
     return least;

@@ -11,6 +11,7 @@
 #include "spmv_environment.h"
 #include "spmv_pieces.h"
 #include "tune/tune.h"
+#include "spmv_opts.h"
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>

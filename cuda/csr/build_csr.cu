@@ -100,9 +100,9 @@ static spmv_status build_on(spmv_device *d, const spmv_csr_view *A, spmv_store *
     TRY(spmv_store_new(d->ctx, "csr", sizeof(csr), A, copy_out));
     csr *head = (csr *)*head_out, *copy = (csr *)*copy_out;
     head->s.slots = copy->s.slots = A->nnz;
-    double start = now();
+    double start = spmv_now();
     TRY(rows ? take_rows(d, rows, head, copy) : send_rows(d, A, head, copy));
-    if (!rows) *upload_s = now() - start;
+    if (!rows) *upload_s = spmv_now() - start;
     return SPMV_OK;
 }
 

@@ -160,12 +160,12 @@ static inline spmv_status make_peer(spmv_plan *p, describe_matrix describe,
 static inline spmv_status start_peer(spmv_plan *p, describe_matrix describe,
                                      analyse_matrix analyse) {
     const size_t traffic = p->traffic_bytes;
-    const double start = now();
+    const double start = spmv_now();
     TRY(make_peer(p, describe, analyse));
     TRY(p->device->backend->sync(p->device));
     release_peer(p);
     p->traffic_bytes = traffic;
-    p->once_s = now() - start;
+    p->once_s = spmv_now() - start;
     return SPMV_OK;
 }
 

@@ -17,10 +17,10 @@
 
 #ifdef HAVE_AOCL
 #include "formats/csr/csr.h"
+#include "spmv_clock.h"
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
-#include <time.h>
 
 enum { EXPECTED_CALLS = 1000, MOST_MISSING = 32 };
 enum { OPERATION_NONE = 111, INDEX_BASE_ZERO = 0 };           /* of the library's types */
@@ -47,12 +47,6 @@ static aocl lib;          /* of this process, once found is true; never closed *
 static bool found;        /* all of it */
 static char problem[512]; /* else why not */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-
-static double now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* Libraries of a Python package lie side by side and do not say so: the loader names one that it
  * misses, which is opened first. */
@@ -137,7 +131,7 @@ static void start_library(spmv_plan *p, double start) {
         lib.multiply(OPERATION_NONE, &one, t.matrix, t.descr, x, &zero, y);
     if (t.matrix) lib.destroy(&t.matrix);
     if (t.descr) lib.destroy_descr(t.descr);
-    p->once_s = now() - start;
+    p->once_s = spmv_now() - start;
 }
 
 static spmv_status check(const spmv_plan *p) {
@@ -156,7 +150,7 @@ static spmv_status check(const spmv_plan *p) {
 
 static spmv_status prepare(spmv_plan *p) {
     const csr *A = (const csr *)p->store;
-    double start = now();
+    double start = spmv_now();
     TRY(check(p)); /* opens the library, if nobody has asked for it */
     int before = take_threads(p);
     start_library(p, start); /* a failure shows below */

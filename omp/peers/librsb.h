@@ -4,6 +4,7 @@
 
 #include "omp/kernel.h"
 #include "formats/csr/csr.h"
+#include "spmv_clock.h"
 
 #include <rsb.h>
 #include <stdio.h>
@@ -21,12 +22,6 @@ static inline spmv_status rsb_status(const spmv_plan *p, rsb_err_t error, const 
     rsb_strerror_r(error, text, sizeof text);
     return spmv_fail(p->device->ctx, error == RSB_ERR_ENOMEM ? SPMV_E_NOMEM : SPMV_E_DEVICE,
                      "%s: %s: %s", p->kernel->name, what, text);
-}
-
-static inline double now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
 /* The library keeps its thread count for the whole process: each call sets it. It counts on as many
@@ -88,9 +83,9 @@ static inline spmv_status make_matrix(spmv_plan *p, const ofs *row_ptr, const id
     const rsb_coo_idx_t rows = (rsb_coo_idx_t)p->host->rows, cols = (rsb_coo_idx_t)p->host->cols;
     rsb_err_t error = RSB_ERR_NO_ERROR;
     size_t bytes = 0;
-    double start = now();
+    double start = spmv_now();
     TRY(rsb_status(p, rsb_lib_init(RSB_NULL_INIT_OPTIONS), "rsb_lib_init"));
-    p->once_s = now() - start;
+    p->once_s = spmv_now() - start;
     TRY(set_threads(p));
     p->scratch = rsb_mtx_alloc_from_csr_const(values, (const rsb_coo_idx_t *)row_ptr, col_idx,
                                               (rsb_nnz_idx_t)row_ptr[rows], type, rows, cols, 1, 1,

@@ -10,7 +10,7 @@
 #include "spmv_ranks.h"
 #include <stdio.h>
 
-enum { EXIT_WRONG = 1, EXIT_SOME_FAILED = 3, EXIT_USAGE = 64, MOST_KERNELS = 256 };
+enum { EXIT_WRONG = 1, EXIT_SOME_FAILED = 3, EXIT_USAGE = 64 };
 
 /* ---- options.c ------------------------------------------------------------------------------ */
 
@@ -148,7 +148,6 @@ void talk_mute(bool mute);
 void talk_end(void);
 bool talk_is_over(void);
 const char *talk_kept(void); /* the last line that was not said; "": none */
-double now_s(void);          /* of a clock that nobody sets */
 enum { DURATION = 48 };
 /* Writes how long something takes at least and at most, in seconds. */
 void duration_text(double least, double most, char out[DURATION]);

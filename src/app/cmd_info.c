@@ -136,9 +136,9 @@ static bool want_format(const char *name, bool wanted[MOST_PAIRS]) {
 
 /* Marks the formats that the kernels of a name read; all formats for auto, which may choose any. */
 static spmv_status want_kernels(spmv_ctx *ctx, const char *name, bool wanted[MOST_PAIRS]) {
-    spmv_kernel_id found[MOST_KERNELS];
+    spmv_kernel_id found[SPMV_ALL_KERNELS];
     int n = 0;
-    TRY(spmv_kernel_find(ctx, name, found, MOST_KERNELS, &n));
+    TRY(spmv_kernel_find(ctx, name, found, SPMV_ALL_KERNELS, &n));
     for (int f = 0; f < spmv_format_count() && f < MOST_PAIRS; f++)
         for (int k = 0; k < n; k++)
             wanted[f] |= found[k].index == SPMV_AUTO ||

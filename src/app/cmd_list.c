@@ -109,10 +109,10 @@ static int place_of(const spmv_backend *backend) {
 static spmv_status select_word(spmv_ctx *ctx, const char *word, selection *out) {
     const bool everything = strcasecmp(word, "everything") == 0,
                peers = strcasecmp(word, "peers") == 0;
-    spmv_kernel_id found[MOST_KERNELS];
+    spmv_kernel_id found[SPMV_ALL_KERNELS];
     int n = 0;
     out->everything |= everything;
-    if (!everything && !peers) TRY(spmv_kernel_find(ctx, word, found, MOST_KERNELS, &n));
+    if (!everything && !peers) TRY(spmv_kernel_find(ctx, word, found, SPMV_ALL_KERNELS, &n));
     for (int k = 0; k < n; k++)
         if (found[k].index == SPMV_AUTO)
             out->automatic[place_of(found[k].backend)] = true;

@@ -1,6 +1,7 @@
 /* cmd_probe.c: spmv probe: measures once what this machine's devices do at best, keeps it for the
  * runs to come, shows and logs it. */
 #include "app/run/session.h"
+#include "spmv_clock.h"
 #include <math.h>
 #include <stdlib.h>
 
@@ -96,7 +97,7 @@ static spmv_status measure_rates(spmv_ctx *ctx, const options *o, const spmv_bac
     bool known = false;
     double took_s = 0;
     for (int k = 0; k < MOST_TRIES && (k == 0 || *others > MANY); k++) {
-        const double start_s = now_s();
+        const double start_s = spmv_now();
         if (k && !o->quiet)
             say("  other programs used %.1f processors: once more, about %.0f s\n", *others,
                 took_s);
@@ -106,7 +107,7 @@ static spmv_status measure_rates(spmv_ctx *ctx, const options *o, const spmv_bac
         noise before = noise_now();
         TRY(spmv_ctx_probe(ctx, backend, cache, r));
         noise after = noise_now();
-        took_s = now_s() - start_s;
+        took_s = spmv_now() - start_s;
         *others = backend->host ? others_of(&before, &after) : 0;
         if (known) keep_best(r, &seen);
         seen = *r;
@@ -125,7 +126,7 @@ static int probe_device(spmv_ctx *ctx, const options *o, const machine *m,
     spmv_rates rates;
     spmv_device_facts facts = {0};
     char key[1024];
-    double start = now_s(), sizes[SPMV_GATHERS], widths[SPMV_ROW_WIDTHS], others = 0;
+    double start = spmv_now(), sizes[SPMV_GATHERS], widths[SPMV_ROW_WIDTHS], others = 0;
     spmv_status status = spmv_ctx_describe(ctx, backend, &facts);
     int64_t cache = backend->host ? m->llc : (int64_t)facts.l2;
     rates_key(m, backend, facts.name, spmv_ctx_threads(ctx), key, sizeof key);
@@ -158,7 +159,7 @@ static int probe_device(spmv_ctx *ctx, const options *o, const machine *m,
         r.row_near_per_s = (numbers){rates.rows_near, rates.nrows};
         r.row_far_per_s = (numbers){rates.rows_far, rates.nrows};
     }
-    r.seconds = now_s() - start;
+    r.seconds = spmv_now() - start;
     if (backend->host) r.others = others;
     int code = show(o, &r, &rates, first);
     if (!code) code = rates_save(o, key, &rates);

@@ -4,6 +4,7 @@
  * and this comparison decides. Nothing is stored: it prints the command line to type. */
 #include "option_values.h"
 #include "app/run/session.h"
+#include "spmv_clock.h"
 #include <math.h>
 #include <stdlib.h>
 
@@ -111,7 +112,7 @@ static double time_ratio(const cell *before, const cell *found) {
 static const sampling TRIAL = {.min_time_s = 0.02, .max_time_s = 0.06};
 
 static schedule plan_trials(const session *run) {
-    schedule out = {.started_s = now_s()};
+    schedule out = {.started_s = spmv_now()};
     choice choices;
     for (int k = 0; k < run->ncells; k++)
         for (int id = 0; id < SPMV_NPARAMS; id++)
@@ -123,7 +124,7 @@ static schedule plan_trials(const session *run) {
 /* Seconds that trials and the last comparison take at least and at most: the former as those before
  * did, which also made the stores. */
 static void time_left(const session *run, const schedule *s, double *least, double *most) {
-    const double each = s->done ? (now_s() - s->started_s) / s->done : 0;
+    const double each = s->done ? (spmv_now() - s->started_s) / s->done : 0;
     const int left = s->trials - s->done;
     *least = left * fmax(TRIAL.min_time_s, 0.7 * each);
     *most = left * fmax(each > 0 ? 0 : TRIAL.max_time_s, 1.4 * each);
@@ -136,7 +137,7 @@ static void time_left(const session *run, const schedule *s, double *least, doub
 
 /* Says how long it takes before the first trial, and again when that does not hold. */
 static void say_schedule(const session *run, schedule *s) {
-    const double long_s = 2, late = 1.25, elapsed = now_s() - s->started_s;
+    const double long_s = 2, late = 1.25, elapsed = spmv_now() - s->started_s;
     char duration[DURATION];
     double least, most;
     time_left(run, s, &least, &most);

@@ -5,7 +5,6 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
-#include <time.h>
 #include <unistd.h>
 
 /* Returns the bytes of the control character that s begins with, which a terminal could obey:
@@ -293,12 +292,6 @@ void print_command(FILE *file, int width, int indent, const char *words) {
         words = end;
     }
     fputc('\n', file);
-}
-
-double now_s(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
 void duration_text(double least, double most, char out[DURATION]) {

@@ -41,41 +41,4 @@ void spmv_forget_failure(void);
         if (!(argument)) return spmv_fail(ctx, SPMV_E_ARG, "%s: " #argument " is NULL", __func__); \
     } while (0)
 
-/* Reads the size that a caller's struct begins with. */
-static inline spmv_status spmv_read_size(spmv_ctx *ctx, const char *name, const void *theirs,
-                                         size_t *out) {
-    enum { LARGEST = 1 << 12 }; /* no struct is that large: the size is not one */
-    memcpy(out, theirs, sizeof *out);
-    if (*out >= sizeof *out && *out <= LARGEST) return SPMV_OK;
-    return spmv_fail(ctx, SPMV_E_ARG, "%s.size is %zu, not set: write %s s = SPMV_OPTS(%s)", name,
-                     *out, name, name);
-}
-
-/* Copies options to *known, which holds the defaults: members that a caller of an older header does
- * not have keep them; those that only a newer header has must be zero. from NULL: all defaults. */
-static inline spmv_status spmv_read_opts(spmv_ctx *ctx, const char *name, void *known, size_t size,
-                                         const void *from) {
-    size_t given = size;
-    if (from) TRY(spmv_read_size(ctx, name, from, &given));
-    for (size_t k = size; k < given; k++)
-        if (((const char *)from)[k])
-            return spmv_fail(ctx, SPMV_E_ARG,
-                             "%s has %zu bytes, of which this library knows %zu, and byte %zu "
-                             "is set: it is of a newer header",
-                             name, given, size, k);
-    if (from) memcpy(known, from, given < size ? given : size);
-    return SPMV_OK;
-}
-
-/* Fills a caller's struct from *known, without the members that an older header does not have; its
- * size stays. */
-static inline spmv_status spmv_fill(spmv_ctx *ctx, const char *name, const void *known, size_t size,
-                                    void *to) {
-    size_t given;
-    TRY(spmv_read_size(ctx, name, to, &given));
-    const size_t end = given < size ? given : size;
-    memcpy((char *)to + sizeof given, (const char *)known + sizeof given, end - sizeof given);
-    return SPMV_OK;
-}
-
 #endif

@@ -1,5 +1,5 @@
 /* host.c: what this process may use of the host: threads, memory, the last-level cache. */
-#include "clock.h"
+#include "spmv_clock.h"
 #include "context.h"
 #include "host.h"
 #include <ctype.h>

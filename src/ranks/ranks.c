@@ -1,5 +1,6 @@
 /* ranks.c: opens the ranks and their exchange, which may be loaded; ranks agree on failures. */
 #include "ranks.h"
+#include "spmv_opts.h"
 #include <dlfcn.h>
 #include <limits.h>
 #include <sched.h>
@@ -41,31 +42,27 @@ spmv_status ranks_agree(spmv_ranks *ranks, spmv_status mine) {
     return SPMV_OK;
 }
 
+/* Passes on a failure without a context. */
+static spmv_status passed_on(spmv_ranks *ranks, spmv_status status) {
+    return status == SPMV_OK ? status : ranks_fail(ranks, status, "%s", spmv_ctx_error(NULL));
+}
+
 spmv_status ranks_read(spmv_ranks *ranks, const char *name, void *ours, size_t size,
                        const void *theirs) {
-    if (!theirs) return SPMV_OK;
-    const size_t given = *(const size_t *)theirs;
-    if (given < sizeof given || given > 4096) /* no struct is that large */
-        return ranks_fail(ranks, SPMV_E_ARG, "%s.size is %zu, not set: write SPMV_OPTS(%s)", name,
-                          given, name);
-    for (size_t k = size; k < given; k++)
-        if (((const char *)theirs)[k])
-            return ranks_fail(ranks, SPMV_E_ARG, "%s has a member that this library does not know",
-                              name);
-    memcpy(ours, theirs, given < size ? given : size);
-    *(size_t *)ours = size;
-    return SPMV_OK;
+    return passed_on(ranks, spmv_read_opts(NULL, name, ours, size, theirs));
 }
 
 spmv_status ranks_fill(spmv_ranks *ranks, const char *name, const void *ours, size_t size,
                        void *theirs) {
-    const size_t given = theirs ? *(const size_t *)theirs : 0;
-    if (given < sizeof given)
-        return ranks_fail(ranks, SPMV_E_ARG, "%s is NULL or has no size: write SPMV_OPTS(%s)", name,
-                          name);
-    const size_t known = given < size ? given : size;
-    memcpy((char *)theirs + sizeof given, (const char *)ours + sizeof given, known - sizeof given);
-    return SPMV_OK;
+    return passed_on(ranks, spmv_fill(NULL, name, ours, size, theirs));
+}
+
+spmv_status ranks_no_memory(spmv_ranks *ranks, const char *what) {
+    return ranks_fail(ranks, SPMV_E_NOMEM, "out of memory for %s", what);
+}
+
+spmv_status ranks_agree_memory(spmv_ranks *ranks, bool mine, const char *what) {
+    return ranks_agree(ranks, mine ? SPMV_OK : ranks_no_memory(ranks, what));
 }
 
 const char *spmv_ranks_error(const spmv_ranks *ranks) {
@@ -203,8 +200,7 @@ static spmv_status open_context(spmv_ranks *ranks, const spmv_ctx_opts *opts, in
         ranks->ctx = NULL;
         status = spmv_ctx_create(&known, &ranks->ctx);
     }
-    if (status == SPMV_OK) return status;
-    return ranks_fail(ranks, status, "%s", spmv_ctx_error(NULL));
+    return passed_on(ranks, status);
 }
 
 /* ---- the ranks ------------------------------------------------------------------------------ */

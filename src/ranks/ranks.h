@@ -1,4 +1,4 @@
-/* many.h: what the files of a matrix over many ranks share. They are clients of spmv.h. */
+/* ranks.h: what the files of a matrix over many ranks share. They are clients of spmv.h. */
 #ifndef SPMV_RANKS_PRIVATE_H
 #define SPMV_RANKS_PRIVATE_H
 
@@ -8,7 +8,6 @@
 #include "spmv_pieces.h"
 #include <stdbool.h>
 #include <string.h>
-#include <time.h>
 
 enum { TEXT_BYTES = 508 };
 
@@ -78,13 +77,6 @@ struct spmv_ranks_mat {
 
 /* ---- ranks.c -------------------------------------------------------------------------------- */
 
-/* Returns seconds of a clock that nobody sets. */
-static inline double ranks_now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 static inline void ranks_part_free(spmv_ranks *ranks, ranks_part *p) {
     spmv_rows_give(ranks->ctx, p->ptr);
     spmv_rows_give(ranks->ctx, p->idx);
@@ -119,11 +111,12 @@ static inline spmv_status ranks_part_matrix(spmv_ranks *ranks, const ranks_part 
 /* Returns the same on all ranks: SPMV_OK, or the status of the first rank that has another, whose
  * text all get. Collective. */
 spmv_status ranks_agree(spmv_ranks *ranks, spmv_status mine);
-/* Copies a caller's struct, which begins with its size, to one of ours; NULL: ours stays. */
+/* Agrees on whether all ranks got their memory. Collective. */
+spmv_status ranks_agree_memory(spmv_ranks *ranks, bool mine, const char *what);
+spmv_status ranks_no_memory(spmv_ranks *ranks, const char *what); /* fails */
+/* The same as spmv_read_opts and spmv_fill. */
 spmv_status ranks_read(spmv_ranks *ranks, const char *name, void *ours, size_t size,
                        const void *theirs);
-
-/* Fills a caller's struct, which begins with its size, from one of ours. */
 spmv_status ranks_fill(spmv_ranks *ranks, const char *name, const void *ours, size_t size,
                        void *theirs);
 

@@ -55,7 +55,7 @@ static spmv_partition partition_of(const char *word) {
 
 int ranks_load_source(ranks *w, const char *source, spmv_stats *stats, inputs *in) {
     session *run = w->run;
-    struct timespec start;
+    double start;
     const spmv_load_opts load = load_options(run, source, &start);
     spmv_ranks_load_opts opts = SPMV_OPTS(spmv_ranks_load_opts);
     opts.load = &load;

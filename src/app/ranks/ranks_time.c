@@ -2,6 +2,7 @@
  * product is sampled once: overlapped, in turn, the exchange alone, the product alone. All ranks
  * know all times, and so they end together. */
 #include "ranks.h"
+#include "spmv_clock.h"
 #include <math.h>
 #include <stdlib.h>
 
@@ -36,12 +37,12 @@ static double time_on_host(const ranks *w, const tick *all, int first) {
  * makes them begin the next one together. own: of this rank; may be NULL. */
 static spmv_status sample(const ranks *w, const course *c, spmv_ranks_way way, int inner,
                           double *slowest, double *own) {
-    tick mine = {.begin = now_s(), .status = SPMV_OK}, *all = c->ticks;
+    tick mine = {.begin = spmv_now(), .status = SPMV_OK}, *all = c->ticks;
     for (int k = 0; k < inner; k++) { /* others wait for a rank that ends after a failure */
         const spmv_status status = multiply_here(w, c, way);
         if (mine.status == SPMV_OK) mine.status = status;
     }
-    mine.end = now_s();
+    mine.end = spmv_now();
     if (own) *own = (mine.end - mine.begin) / inner;
     TRY(spmv_ranks_gather(w->ranks, &mine, sizeof mine, all));
     *slowest = 0;

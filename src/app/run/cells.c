@@ -238,15 +238,15 @@ static int find_kernels(session *r, spmv_kernel_id *found, int *count) {
     int code = copy ? 0 : complain(SPMV_E_NOMEM, NULL);
     *count = 0;
     for (char *name; !code && (name = strsep(&rest, ","));) {
-        spmv_kernel_id match[MOST_KERNELS];
+        spmv_kernel_id match[SPMV_ALL_KERNELS];
         int n = 0;
-        spmv_status status = spmv_kernel_find(r->ctx, name, match, MOST_KERNELS, &n);
+        spmv_status status = spmv_kernel_find(r->ctx, name, match, SPMV_ALL_KERNELS, &n);
         if (status != SPMV_OK) code = complain(status, spmv_ctx_error(r->ctx));
         if (!code && asked && spmv_kernel_is_group(name)) {
-            n = keep_usable(r, name, match, n < MOST_KERNELS ? n : MOST_KERNELS);
+            n = keep_usable(r, name, match, n < SPMV_ALL_KERNELS ? n : SPMV_ALL_KERNELS);
             if (!n) code = refuse_missing(name);
         }
-        for (int k = 0; !code && k < n && *count < MOST_KERNELS; k++) {
+        for (int k = 0; !code && k < n && *count < SPMV_ALL_KERNELS; k++) {
             const bool wanted =
                 asked || match[k].index == SPMV_AUTO || is_first_papers(r, match[k]);
             if (wanted && !is_known(found, *count, match[k])) found[(*count)++] = match[k];
@@ -268,7 +268,7 @@ sampling sampling_in(const options *o, spmv_cache cache) {
 }
 
 int choose_cells(session *r) {
-    spmv_kernel_id kernels[MOST_KERNELS];
+    spmv_kernel_id kernels[SPMV_ALL_KERNELS];
     int nkernels, code = find_kernels(r, kernels, &nkernels);
     int64_t f64 = SPMV_F64;
     list precisions = r->o->precision.count ? r->o->precision : (list){1, &f64};

@@ -2,10 +2,10 @@
  * chosen kernel in every chosen configuration on every chosen matrix. */
 #include "app/option_values.h"
 #include "session.h"
+#include "spmv_clock.h"
 #include <errno.h>
 #include <omp.h>
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
 
 int cmd_run(const options *o, const spmv_backend *backend);
@@ -14,9 +14,8 @@ int cmd_run(const options *o, const spmv_backend *backend);
 
 static void show_progress(void *arg, double done) {
     enum { WIDTH = 30 };
-    struct timespec now, *start = arg;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    if (now.tv_sec - start->tv_sec < 1) return; /* no bar for short readings */
+    const double *start = arg;
+    if (spmv_now() - *start < 1) return; /* no bar for short readings */
     int full = (int)(done * WIDTH);
     say("\rreading [%.*s%*s] %3.0f %%", full, "##############################", WIDTH - full, "",
         100 * done);
@@ -58,8 +57,8 @@ static void default_matrix(session *run, char *out, size_t size) {
     snprintf(out, size, "gen:poisson3d:%d", n);
 }
 
-spmv_load_opts load_options(const session *run, const char *source, struct timespec *start) {
-    clock_gettime(CLOCK_MONOTONIC, start);
+spmv_load_opts load_options(const session *run, const char *source, double *start) {
+    *start = spmv_now();
     spmv_load_opts opts = {
         .size = sizeof opts, .seed = run->o->seed, .values = run->o->values, .progress_arg = start};
     if (run->o->progress && !run->o->quiet) opts.progress = show_progress;
@@ -69,7 +68,7 @@ spmv_load_opts load_options(const session *run, const char *source, struct times
 }
 
 int load_matrix(session *run, const char *source, spmv_mat **mat) {
-    struct timespec start;
+    double start;
     const spmv_load_opts opts = load_options(run, source, &start);
     spmv_status status = spmv_mat_load(run->ctx, source, &opts, mat);
     return status == SPMV_OK ? 0 : complain(status, spmv_ctx_error(run->ctx));

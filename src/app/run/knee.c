@@ -1,8 +1,8 @@
 /* knee.c: how much the caches hold of what a product reads again. A virtual machine may report the
  * whole host's cache, of which other machines use the most: what counts is where reads get slow. */
 #include "session.h"
+#include "spmv_clock.h"
 #include <omp.h>
-#include <time.h>
 
 enum { WORD = sizeof(uint64_t), CHAIN = 1 << 16, TRIES = 3 };
 
@@ -17,14 +17,12 @@ size_t knee_of(const spmv_rates *r) {
 /* Reads a thread's part in order, and then CHAIN words at random, each place known only when the
  * word before has come. words: a power of 2, all 0. */
 static uint64_t read_part(const uint64_t *part, uint64_t words, double *seconds) {
-    struct timespec start, end;
     uint64_t sum = 0, at = 1;
     for (uint64_t k = 0; k < words; k += 8) sum += part[k];
-    clock_gettime(CLOCK_MONOTONIC, &start);
+    const double start = spmv_now();
     for (uint64_t k = 0; k < CHAIN; k++)
         at = spmv_mix(at + part[at & (words - 1)]) + (sum & 1); /* the sum is 0 */
-    clock_gettime(CLOCK_MONOTONIC, &end);
-    *seconds = (double)(end.tv_sec - start.tv_sec) + 1e-9 * (double)(end.tv_nsec - start.tv_nsec);
+    *seconds = spmv_now() - start;
     return at;
 }
 

@@ -2,18 +2,13 @@
  * time that other machines took from this one, and what other programs used. Flagged, and nothing
  * is thrown away. */
 #include "session.h"
+#include "spmv_clock.h"
 #include <dirent.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
-
-static double clock_s(clockid_t which) {
-    struct timespec t;
-    clock_gettime(which, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* Returns the second number of a thread's schedstat: nanoseconds it could have run and did not. */
 static double waited_s(void) {
@@ -46,8 +41,8 @@ static void processors_s(double *busy, double *stolen) {
 }
 
 noise noise_now(void) {
-    noise n = {.wall_s = clock_s(CLOCK_MONOTONIC),
-               .cpu_s = clock_s(CLOCK_PROCESS_CPUTIME_ID),
+    noise n = {.wall_s = spmv_now(),
+               .cpu_s = spmv_clock_s(CLOCK_PROCESS_CPUTIME_ID),
                .waited_s = waited_s()};
     processors_s(&n.busy_s, &n.stolen_s);
     return n;

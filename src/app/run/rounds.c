@@ -2,6 +2,7 @@
  * C A B, ...) so that a drift of the machine affects all of them alike, checks again and logs. A
  * kernel that is measured leaves the turns: its row is final, but for its rank. */
 #include "session.h"
+#include "spmv_clock.h"
 #include <math.h>
 #include <stdlib.h>
 
@@ -53,7 +54,7 @@ static bool check(group *g, candidate *e, const void *y, bool negated, const cha
 static spmv_status look(group *g, candidate *e, bool *right) {
     enum { LEAST = 4 };
     const char *stage = e->p.looks ? "later" : "first";
-    const double start = now_s();
+    const double start = spmv_now();
     problem_bits bits;
     bool negated;
     *right = true;
@@ -67,7 +68,7 @@ static spmv_status look(group *g, candidate *e, bool *right) {
                  "a later product has other bits than one of the same x before it, though the "
                  "kernel is deterministic");
     *right &= !e->wavers;
-    e->looked_s += now_s() - start;
+    e->looked_s += spmv_now() - start;
     return SPMV_OK;
 }
 
@@ -255,7 +256,7 @@ static double spent(const group *g) {
 /* Seconds that the candidates still in turn take at least and at most. What turns take besides
  * their samples, as waiting for a core, is taken to go on. */
 static void time_left(const group *g, double *least, double *most) {
-    const double measured = spent(g) - g->spent_s, elapsed = now_s() - g->started_s;
+    const double measured = spent(g) - g->spent_s, elapsed = spmv_now() - g->started_s;
     const double stretch = g->in_rounds && measured > 0 ? fmax(1, elapsed / measured) : 1;
     *least = *most = 0;
     for (int k = 0; k < g->count; k++) {
@@ -342,7 +343,7 @@ static void show_round(const group *g, int round) {
 static void say_duration(group *g) {
     char duration[DURATION];
     double least, most;
-    const double late = 1.25, elapsed = g->in_rounds ? now_s() - g->started_s : 0;
+    const double late = 1.25, elapsed = g->in_rounds ? spmv_now() - g->started_s : 0;
     if (g->run->o->progress || g->run->o->quiet || !is_long(g)) return;
     if (g->in_rounds && (g->done == g->count || elapsed < late * g->announced_s + 1)) return;
     time_left(g, &least, &most);
@@ -448,7 +449,7 @@ static int time_rounds_watched(group *g) {
         while (backend_of(g, &g->candidate[same]) != backend_of(g, e)) same++;
         e->before = same < k ? g->candidate[same].before : look_around(g, backend_of(g, e));
     }
-    g->started_s = now_s();
+    g->started_s = spmv_now();
     g->spent_s = spent(g);
     say_duration(g);
     g->in_rounds = true;

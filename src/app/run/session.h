@@ -8,7 +8,6 @@
 
 #include "app/app.h"
 #include "reads_of_x.h"
-#include <time.h>
 
 typedef struct cell { /* one row of the table: a kernel in a configuration */
     spmv_kernel_id kernel;
@@ -136,7 +135,7 @@ int keep_usable(session *run, const char *word, spmv_kernel_id *found, int n);
 /* Parts of it, which several ranks use, too. Each that is an int returns an exit code. */
 int load_matrix(session *run, const char *source, spmv_mat **mat);
 /* Says how it is loaded; start is set, and stays until it is. */
-spmv_load_opts load_options(const session *run, const char *source, struct timespec *start);
+spmv_load_opts load_options(const session *run, const char *source, double *start);
 void introduce_matrix(session *run, const char *name, const spmv_stats *s, bool built_in);
 void draw_thumbnail(const session *run, const spmv_mat *mat, inputs *in);
 int show_results(session *run, result *results, int n);

@@ -2,6 +2,7 @@
  * each matrix, all its cells in turns, as spmv run does. This process starts no driver, opens no
  * device, starts no thread and watches the child: a crash or a hang loses one cell only. */
 #include "sweep.h"
+#include "spmv_clock.h"
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -32,7 +33,7 @@ static void show_progress(const sweep *s, int m, int active) {
     if (active >= 0) cell_label(&s->run.cell[active], label, sizeof label);
     if (now)
         snprintf(left, sizeof left, ", about %.0f s left",
-                 (now_s() - s->start_s) / now * (todo - now));
+                 (spmv_now() - s->start_s) / now * (todo - now));
     say("\r[%4d/%d] %3d %%%s  %.24s %.40s\033[K", finished_count(s), s->total,
         100 * finished_count(s) / s->total, left, s->source[m].name, label);
 }
@@ -119,7 +120,7 @@ enum { PATIENCE_S = 5, PATIENCE_WITH_KILLED_S = 60 };
 
 /* Listens until the child closes its end, is silent for too long, or somebody stops the sweep. */
 static void listen_to(sweep *s, const assignment *a, pid_t child, int from, outcome *out) {
-    double last = now_s();
+    double last = spmv_now();
     for (;;) {
         report r;
         struct pollfd end = {.fd = from, .events = POLLIN};
@@ -127,14 +128,14 @@ static void listen_to(sweep *s, const assignment *a, pid_t child, int from, outc
         if (stopped_by && out->how != INTERRUPTED) { /* it logs what it has measured */
             out->how = INTERRUPTED;
             kill(child, SIGTERM);
-            last = now_s();
+            last = spmv_now();
         }
-        if (stopped_by && now_s() - last > PATIENCE_S) return;
+        if (stopped_by && spmv_now() - last > PATIENCE_S) return;
         if (ready > 0) {
             if (read(from, &r, sizeof r) != (ssize_t)sizeof r) return; /* its end */
             take_report(s, a, &r, out);
-            last = now_s();
-        } else if (!stopped_by && s->timeout_s > 0 && now_s() - last > s->timeout_s) {
+            last = spmv_now();
+        } else if (!stopped_by && s->timeout_s > 0 && spmv_now() - last > s->timeout_s) {
             out->how = TIMED_OUT;
             return;
         }
@@ -147,15 +148,15 @@ static void listen_to(sweep *s, const assignment *a, pid_t child, int from, outc
  * kernel waits for a device or a file system, is left behind: false. */
 static bool see_it_end(const sweep *s, pid_t child, outcome *out, int *status) {
     struct timespec pause = {.tv_nsec = 1000000};
-    double last = now_s();
+    double last = spmv_now();
     if (out->how != ENDED) kill(child, SIGKILL);
     while (waitpid(child, status, WNOHANG) == 0) {
-        const double waited_s = now_s() - last;
+        const double waited_s = spmv_now() - last;
         const bool late = s->timeout_s > 0 && waited_s > s->timeout_s;
         if (out->how == ENDED && (stopped_by || late)) {
             out->how = stopped_by ? INTERRUPTED : TIMED_OUT;
             kill(child, SIGKILL);
-            last = now_s();
+            last = spmv_now();
         } else if (out->how != ENDED &&
                    waited_s > (stopped_by ? PATIENCE_S : PATIENCE_WITH_KILLED_S)) {
             say("note: process %ld was killed and does not end; it is left behind\n", (long)child);
@@ -180,12 +181,12 @@ static void kill_children(void) {
  * killed. */
 static void see_ranks_end(void) {
     struct timespec pause = {.tv_nsec = 1000000};
-    const double last = now_s();
+    const double last = spmv_now();
     for (;;) {
         const pid_t ended = waitpid(-1, NULL, WNOHANG);
         if (ended < 0) return; /* none is left */
         if (ended > 0) continue;
-        const double waited_s = now_s() - last;
+        const double waited_s = spmv_now() - last;
         if (waited_s > PATIENCE_S) kill_children();
         if (waited_s > 2 * PATIENCE_S) {
             say("note: ranks were killed and do not end; they are left behind\n");
@@ -367,7 +368,7 @@ static int go(sweep *s) {
     sigaction(SIGTERM, &stop, NULL);
     signal(SIGPIPE, SIG_IGN);
     if (s->launcher) prctl(PR_SET_CHILD_SUBREAPER, 1); /* of ranks: see_ranks_end */
-    s->start_s = now_s();
+    s->start_s = spmv_now();
     outcome devices = run_child(s, &(assignment){.sweep = s}, do_open, NULL);
     int code = devices.how == ENDED ? devices.code : 0;
     for (int pass = 1; pass <= s->passes && !code; pass++)

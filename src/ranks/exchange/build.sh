@@ -5,7 +5,7 @@ set -eu
 built=$1
 shift
 flags=$*
-sources="$(ls src/ranks/exchange/mpi/*) src/ranks/exchange/exchange.h include/spmv.h src/ranks/exchange/build.sh"
+sources="$(ls src/ranks/exchange/mpi/*) src/ranks/exchange/exchange.h include/spmv.h include/spmv_clock.h src/ranks/exchange/build.sh"
 # build NAME COMPILER
 build() {
     library=$built/libspmv_$1.so

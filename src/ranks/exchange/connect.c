@@ -3,6 +3,7 @@
  * where a rank needs much of x. */
 #include "ranks/ranks.h"
 #include "spmv_helpers.h"
+#include "spmv_clock.h"
 #include <omp.h>
 #include <stdlib.h>
 
@@ -77,13 +78,13 @@ static spmv_status exchange_once(const trial *t, int which) {
 static spmv_status time_once(trial *t, int which, double *seconds) {
     enum { TIMES = 4 };
     spmv_ranks *ranks = t->ranks;
-    const double begin = ranks_now();
+    const double begin = spmv_now();
     for (int k = 0; k < TIMES; k++)
         if (which == PASS)
             run_parts(t->need.threads, pass_part, t);
         else
             TRY(exchange_once(t, which));
-    const double mine = (ranks_now() - begin) / TIMES;
+    const double mine = (spmv_now() - begin) / TIMES;
     TRY(ranks->by->gather(ranks->state, &mine, sizeof mine, t->times));
     *seconds = 0;
     for (int r = 0; r < ranks->size; r++)
@@ -116,7 +117,7 @@ static spmv_status trial_alloc(trial *t, const spmv_ranks_mat *mat) {
     t->times = malloc((size_t)t->ranks->size * sizeof *t->times);
     if (t->x) memset(t->x, 1, x_bytes); /* so that it has pages of its own */
     if (t->x && t->z && t->need.received && t->times) return SPMV_OK;
-    return ranks_fail(t->ranks, SPMV_E_NOMEM, "out of memory for a trial");
+    return ranks_no_memory(t->ranks, "a trial");
 }
 
 static void trial_free(trial *t) {

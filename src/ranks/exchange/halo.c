@@ -18,17 +18,14 @@ static void asking_free(asking *a) {
     free(a->wanted_here);
 }
 
-static spmv_status no_memory(spmv_ranks *ranks) {
-    return ranks_fail(ranks, SPMV_E_NOMEM, "out of memory for the lists of a halo");
-}
-
 static spmv_status asking_alloc(spmv_ranks *ranks, asking *a) {
     const size_t bytes = (size_t)ranks->size * sizeof *a->ask;
     a->ask = calloc(1, bytes);
     a->asked = malloc(bytes);
     a->out = malloc(bytes);
     a->in = malloc(bytes);
-    return a->ask && a->asked && a->out && a->in ? SPMV_OK : no_memory(ranks);
+    return a->ask && a->asked && a->out && a->in ? SPMV_OK
+                                                 : ranks_no_memory(ranks, "the lists of a halo");
 }
 
 /* Tells every rank how many entries of its x this one wants. */
@@ -64,7 +61,7 @@ static spmv_status lists_alloc(spmv_ranks *ranks, asking *a, spmv_halo *halo) {
     a->wanted_here = malloc((size_t)halo->sent * sizeof *a->wanted_here + 1);
     const bool whole = halo->from && halo->from_count && halo->to && halo->to_count && halo->give &&
                        halo->column && a->wanted_here;
-    return whole ? SPMV_OK : no_memory(ranks);
+    return whole ? SPMV_OK : ranks_no_memory(ranks, "the lists of a halo");
 }
 
 static void list_ranks(const int64_t *count_of, int size, int *rank, int *count_in) {

@@ -31,7 +31,7 @@ static spmv_status round_alloc(spmv_ranks *ranks, size_t width, round_of *r) {
     r->notice_bytes = malloc(size * sizeof *r->notice_bytes);
     if (!r->out.count || !r->out.items || !r->in || !r->told || !r->heard || !r->out_bytes ||
         !r->in_bytes || !r->notice_bytes)
-        return ranks_fail(ranks, SPMV_E_NOMEM, "out of memory for entries on their way");
+        return ranks_no_memory(ranks, "entries on their way");
     for (int k = 0; k < ranks->size; k++) r->notice_bytes[k] = sizeof(notice);
     return SPMV_OK;
 }

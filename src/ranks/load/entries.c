@@ -166,7 +166,7 @@ spmv_status ranks_own_alloc(loading *l, int64_t n) {
     own->col = spmv_rows_take(l->ranks->ctx, ((size_t)n + 1) * sizeof *own->col);
     own->value = spmv_rows_take(l->ranks->ctx, ((size_t)n + 1) * sizeof *own->value);
     return own->row && own->col && own->value ? SPMV_OK
-                                              : no_memory(l->ranks, "entries of own rows");
+                                              : ranks_no_memory(l->ranks, "entries of own rows");
 }
 
 /* Says whether every entry that was sent has arrived, and as it was. */
@@ -174,7 +174,7 @@ static spmv_status compare(loading *l) {
     spmv_ranks *ranks = l->ranks;
     const uint64_t mine[2] = {l->sent, l->got};
     uint64_t(*all)[2] = malloc((size_t)ranks->size * sizeof *all), sent = 0, got = 0;
-    spmv_status status = ranks_agree(ranks, all ? SPMV_OK : no_memory(ranks, "sums"));
+    spmv_status status = ranks_agree_memory(ranks, all, "sums");
     if (status == SPMV_OK) status = ranks->by->gather(ranks->state, mine, sizeof mine, all);
     for (int r = 0; r < ranks->size && status == SPMV_OK; r++) sent += all[r][0], got += all[r][1];
     free(all);

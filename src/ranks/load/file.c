@@ -71,7 +71,7 @@ spmv_status ranks_file_open(loading *l) {
     }
     spmv_reading_head *all = malloc((size_t)ranks->size * sizeof *all);
     status = ranks_ctx_failed(ranks, status);
-    if (status == SPMV_OK && !all) status = no_memory(ranks, "a file's header");
+    if (status == SPMV_OK && !all) status = ranks_no_memory(ranks, "a file's header");
     status = ranks_agree_on_file(ranks, status);
     if (status == SPMV_OK) {
         status = ranks->by->gather(ranks->state, &l->head, sizeof l->head, all);
@@ -217,7 +217,8 @@ static spmv_status read_round(loading *l, dealt *d, bool *more) {
 static spmv_status read_stream(loading *l) {
     dealt d = {.out = NULL};
     spmv_status status = ranks_agree_on_file(
-        l->ranks, dealt_alloc(l, &d) ? SPMV_OK : no_memory(l->ranks, "pieces of a file's text"));
+        l->ranks,
+        dealt_alloc(l, &d) ? SPMV_OK : ranks_no_memory(l->ranks, "pieces of a file's text"));
     for (bool more = true; status == SPMV_OK && more;) status = read_round(l, &d, &more);
     dealt_free(&d);
     return status;
@@ -228,7 +229,7 @@ spmv_status ranks_file_read(loading *l) {
     l->lines = l->head.size_line;
     l->pieces = malloc((size_t)l->ranks->size * sizeof *l->pieces);
     spmv_status status = ranks_agree_on_file(
-        l->ranks, l->pieces ? SPMV_OK : no_memory(l->ranks, "pieces of a file"));
+        l->ranks, l->pieces ? SPMV_OK : ranks_no_memory(l->ranks, "pieces of a file"));
     if (status == SPMV_OK) status = l->head.bytes >= 0 ? read_shares(l) : read_stream(l);
     if (status == SPMV_OK && l->entries < l->head.entries)
         status =

@@ -25,10 +25,6 @@ typedef struct hand { /* what a rank gets */
     int64_t *out, *in; /* [size] bytes of messages */
 } hand;
 
-static spmv_status no_memory(spmv_ranks *ranks) {
-    return ranks_fail(ranks, SPMV_E_NOMEM, "out of memory for the rows of a matrix");
-}
-
 static bool is_dealer(const spmv_ranks *ranks) {
     return ranks->rank == 0;
 }
@@ -58,7 +54,8 @@ static spmv_status divide_matrix(spmv_ranks *ranks, const spmv_mat *mat,
     d->first_row = malloc(((size_t)ranks->size + 1) * sizeof *d->first_row);
     d->of = malloc((size_t)ranks->size * sizeof *d->of);
     d->length = malloc(((size_t)d->csr.rows + 1) * sizeof *d->length);
-    if (!d->first_row || !d->of || !d->length) return no_memory(ranks);
+    if (!d->first_row || !d->of || !d->length)
+        return ranks_no_memory(ranks, "the rows of a matrix");
     divide_rows(d, opts->partition, ranks->size);
     return SPMV_OK;
 }
@@ -98,7 +95,8 @@ static spmv_status hand_alloc(spmv_ranks *ranks, hand *h) {
     h->idx = malloc(((size_t)h->mine.nnz + 1) * sizeof *h->idx);
     h->col = malloc(((size_t)h->mine.nnz + 1) * sizeof *h->col);
     h->values = malloc(((size_t)h->mine.nnz + 1) * sizeof *h->values);
-    return h->ptr && h->idx && h->col && h->values ? SPMV_OK : no_memory(ranks);
+    return h->ptr && h->idx && h->col && h->values ? SPMV_OK
+                                                   : ranks_no_memory(ranks, "the rows of a matrix");
 }
 
 static void hand_free(hand *h) {
@@ -125,7 +123,7 @@ static spmv_status get_rows(spmv_ranks *ranks, const spmv_mat *mat,
                             const spmv_ranks_load_opts *opts, dealer *d, hand *h) {
     h->in = malloc((size_t)ranks->size * sizeof *h->in);
     h->out = malloc((size_t)ranks->size * sizeof *h->out);
-    spmv_status status = h->in && h->out ? SPMV_OK : no_memory(ranks);
+    spmv_status status = h->in && h->out ? SPMV_OK : ranks_no_memory(ranks, "the rows of a matrix");
     if (status == SPMV_OK && is_dealer(ranks)) status = divide_matrix(ranks, mat, opts, d);
     status = ranks_agree(ranks, status);
     if (status != SPMV_OK) return status;

@@ -36,10 +36,6 @@ static inline int64_t own_even(const loading *l) {
     return l->even[l->ranks->rank];
 }
 
-static inline spmv_status no_memory(spmv_ranks *ranks, const char *what) {
-    return ranks_fail(ranks, SPMV_E_NOMEM, "out of memory for %s", what);
-}
-
 /* ---- file.c ---------------------------------------------------------------------------- */
 
 /* Agrees as ranks_agree does; but what is wrong in a file is so for all ranks: none is named. */

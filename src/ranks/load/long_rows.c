@@ -37,7 +37,7 @@ static spmv_status list_all(loading *l, const spmv_some_rows *rows, int64_t leas
     if (status != SPMV_OK) return ranks_fail(ranks, status, "long rows were lost");
     for (int64_t k = 0; k < (int64_t)size * size; k++) s->n += all[k] >= 0;
     s->row = malloc(((size_t)s->n + 1) * sizeof *s->row);
-    if (!s->row) return no_memory(ranks, "long rows");
+    if (!s->row) return ranks_no_memory(ranks, "long rows");
     s->n = 0;
     for (int64_t k = 0; k < (int64_t)size * size; k++)
         if (all[k] >= 0) s->row[s->n++] = all[k];
@@ -57,7 +57,7 @@ static spmv_status find_long(loading *l, const spmv_some_rows *rows, longs *s) {
     s->first_row = malloc((size + 1) * sizeof *s->first_row);
     s->first_col = malloc((size + 1) * sizeof *s->first_col);
     const bool fits = mine && all && s->number && s->first_row && s->first_col;
-    spmv_status status = ranks_agree(ranks, fits ? SPMV_OK : no_memory(ranks, "long rows"));
+    spmv_status status = ranks_agree_memory(ranks, fits, "long rows");
     const bool agreed = status != SPMV_OK;
     if (status == SPMV_OK)
         status = ranks->by->gather(ranks->state, &rows->nnz, sizeof rows->nnz, all);
@@ -108,7 +108,7 @@ static spmv_status cut_anew(loading *l, const spmv_some_rows *rows, longs *s) {
     spmv_ranks *ranks = l->ranks;
     const bool square = l->head.rows == l->head.cols;
     int64_t *length = malloc(((size_t)rows->rows + 1) * sizeof *length);
-    spmv_status status = ranks_agree(ranks, length ? SPMV_OK : no_memory(ranks, "blocks of rows"));
+    spmv_status status = ranks_agree_memory(ranks, length, "blocks of rows");
     if (status == SPMV_OK) {
         for (int64_t i = 0; i < rows->rows; i++)
             length[i] = s->number[i] < 0 ? length_of(rows, i) : 0;
@@ -226,8 +226,7 @@ spmv_status ranks_split_long(loading *l, ranks_loaded *out) {
     if (status == SPMV_OK && s.n) {
         status = split(l, &s, out);
         out->owner = malloc((size_t)s.n * sizeof *out->owner);
-        if (status == SPMV_OK)
-            status = ranks_agree(ranks, out->owner ? SPMV_OK : no_memory(ranks, "long rows"));
+        if (status == SPMV_OK) status = ranks_agree_memory(ranks, out->owner, "long rows");
         for (int64_t k = 0; k < s.n && status == SPMV_OK; k++)
             out->owner[k] = ranks_owner(l->first_row, ranks->size, s.row[k], 0);
         out->nsplit = s.n;

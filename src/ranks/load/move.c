@@ -7,7 +7,7 @@ spmv_status ranks_move_entries(loading *l) {
     spmv_ranks *ranks = l->ranks;
     ranks_own before = l->own;
     spmv_chunk *own = calloc(1, sizeof *own);
-    spmv_status status = ranks_agree(ranks, own ? SPMV_OK : no_memory(ranks, "own entries"));
+    spmv_status status = ranks_agree_memory(ranks, own, "own entries");
     if (status != SPMV_OK) {
         free(own);
         return status;
@@ -25,8 +25,7 @@ spmv_status ranks_move_entries(loading *l) {
 static spmv_status renumber_columns(loading *l, const int32_t *place, spmv_some_rows *out) {
     int32_t *before = l->own.col,
             *col = spmv_rows_take(l->ranks->ctx, ((size_t)l->own.n + 1) * sizeof *col);
-    spmv_status status =
-        ranks_agree(l->ranks, col ? SPMV_OK : no_memory(l->ranks, "columns in new numbers"));
+    spmv_status status = ranks_agree_memory(l->ranks, col, "columns in new numbers");
     if (status == SPMV_OK) {
         for (int64_t k = 0; k < l->own.n; k++) col[k] = place[before[k]];
         l->own.col = col;
@@ -44,7 +43,7 @@ static spmv_status list_numbers(const loading *l, const int32_t *place, int64_t 
     *number = malloc((size_t)rows * sizeof **number + 1);
     for (int64_t i = 0; *number && i < l->head.rows; i++)
         if (place[i] >= first && place[i] < first + rows) (*number)[place[i] - first] = i;
-    return ranks_agree(l->ranks, *number ? SPMV_OK : no_memory(l->ranks, "numbers of rows"));
+    return ranks_agree_memory(l->ranks, *number, "numbers of rows");
 }
 
 spmv_status ranks_move_rows(loading *l, ranks_loaded *out) {

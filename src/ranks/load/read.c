@@ -5,6 +5,7 @@
  * are in blocks first, and move.c brings them on. */
 #include "loading.h"
 #include "ranks/partition/partition.h"
+#include "spmv_clock.h"
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -25,8 +26,7 @@ static spmv_status make_rows(loading *l) {
     const int me = ranks->rank;
     const int64_t first = l->first_row[me], end = l->first_row[me + 1];
     int64_t *row_ptr = malloc(((size_t)(end - first) + 1) * sizeof *row_ptr);
-    spmv_status status =
-        ranks_agree(ranks, row_ptr ? SPMV_OK : no_memory(ranks, "the lengths of own rows"));
+    spmv_status status = ranks_agree_memory(ranks, row_ptr, "the lengths of own rows");
     if (status == SPMV_OK)
         status = ranks_agree(ranks, ranks_relay(l, l->even, l->first_row, l->ptr + 1, row_ptr + 1));
     if (status == SPMV_OK) {
@@ -64,11 +64,11 @@ static spmv_status tables_alloc(loading *l) {
     l->bytes = malloc(2 * size * sizeof *l->bytes);
     l->next = malloc(size * sizeof *l->next);
     if (!l->even || !l->first_row || !l->each || !l->bytes || !l->next)
-        return no_memory(l->ranks, "blocks of rows");
+        return ranks_no_memory(l->ranks, "blocks of rows");
     for (int r = 0; r <= l->ranks->size; r++)
         l->even[r] = ranks_even(l->head.rows, r, l->ranks->size);
     l->ptr = calloc((size_t)(l->even[l->ranks->rank + 1] - own_even(l)) + 1, sizeof *l->ptr);
-    return l->ptr ? SPMV_OK : no_memory(l->ranks, "the lengths of rows");
+    return l->ptr ? SPMV_OK : ranks_no_memory(l->ranks, "the lengths of rows");
 }
 
 static void loading_free(loading *l) {
@@ -109,8 +109,7 @@ static spmv_status cut_again(loading *l, spmv_some_rows *rows, bool *moved) {
     const int me = ranks->rank;
     int64_t *cut = malloc(((size_t)ranks->size + 1) * sizeof *cut);
     int64_t *length = malloc(((size_t)rows->rows + 1) * sizeof *length);
-    spmv_status status =
-        ranks_agree(ranks, cut && length ? SPMV_OK : no_memory(ranks, "blocks of rows"));
+    spmv_status status = ranks_agree_memory(ranks, cut && length, "blocks of rows");
     for (int64_t i = 0; i < rows->rows && status == SPMV_OK; i++)
         length[i] = rows->row_ptr[i + 1] - rows->row_ptr[i];
     if (status == SPMV_OK)
@@ -136,7 +135,7 @@ typedef struct counted { /* of a rank's rows */
 
 static spmv_status add_up(spmv_ranks *ranks, counted *mine, counted *sum) {
     counted *all = malloc((size_t)ranks->size * sizeof *all);
-    spmv_status status = ranks_agree(ranks, all ? SPMV_OK : no_memory(ranks, "statistics"));
+    spmv_status status = ranks_agree_memory(ranks, all, "statistics");
     if (status == SPMV_OK) status = ranks->by->gather(ranks->state, mine, sizeof *mine, all);
     *sum = (counted){.merged = 0};
     for (int r = 0; r < ranks->size && status == SPMV_OK; r++) {
@@ -175,11 +174,11 @@ static spmv_status tell_stats(loading *l, const spmv_some_rows *rows, spmv_symme
 
 static spmv_status make(loading *l, bool keep, ranks_loaded *out) {
     spmv_ranks *ranks = l->ranks;
-    const double start = ranks_now();
+    const double start = spmv_now();
     bool moved = false;
     spmv_status status = read_entries(l);
     const spmv_symmetry symmetry = l->head.symmetry;
-    const double read = ranks_now();
+    const double read = spmv_now();
     if (status == SPMV_OK) status = ranks_build_rows(l, &out->rows);
     if (status == SPMV_OK && l->by == SPMV_BY_NONZEROS && l->head.rows && !l->made) {
         counted mine = {.merged = out->rows.merged}, all;
@@ -198,7 +197,7 @@ static spmv_status make(loading *l, bool keep, ranks_loaded *out) {
                         : ranks_even(l->head.cols, ranks->rank + 1, ranks->size) -
                               ranks_even(l->head.cols, ranks->rank, ranks->size);
     out->stats.read_s = read - start;
-    out->stats.build_s = ranks_now() - read;
+    out->stats.build_s = spmv_now() - read;
     if (keep) {
         out->own = l->own;
         l->own = (ranks_own){0};
@@ -227,7 +226,7 @@ static spmv_status compare_requests(const loading *l, bool made) {
     put_text(mine.name, sizeof mine.name, slash ? slash + 1 : l->path);
     put_text(mine.values, sizeof mine.values, l->opts->values ? l->opts->values : "");
     request *all = malloc((size_t)ranks->size * sizeof *all);
-    spmv_status status = ranks_agree(ranks, all ? SPMV_OK : no_memory(ranks, "the name of a file"));
+    spmv_status status = ranks_agree_memory(ranks, all, "the name of a file");
     if (status == SPMV_OK) {
         status = ranks->by->gather(ranks->state, &mine, sizeof mine, all);
         if (status != SPMV_OK) ranks_fail(ranks, status, "the names of files were lost");

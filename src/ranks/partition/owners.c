@@ -13,10 +13,6 @@ static bool is_library(spmv_partition by) {
     return by == SPMV_BY_METIS || by == SPMV_BY_SCOTCH;
 }
 
-static spmv_status no_memory(spmv_ranks *ranks, const char *what) {
-    return ranks_fail(ranks, SPMV_E_NOMEM, "out of memory for %s", what);
-}
-
 /* Rank 0 has a pattern of 4 bytes for each nonzero and 8 for each row, twice as much of that for
  * the graph, and the library takes about as much again. All have the numbers of rows twice. */
 double ranks_owners_bytes(const spmv_ranks *ranks, spmv_partition by, int64_t rows, double nnz) {
@@ -48,7 +44,7 @@ static spmv_status gathering_alloc(spmv_ranks *ranks, gathering *g) {
     g->nnz = malloc(bytes);
     g->out = calloc(1, bytes);
     g->in = calloc(1, bytes);
-    return g->nnz && g->out && g->in ? SPMV_OK : no_memory(ranks, "the pattern of a matrix");
+    return g->nnz && g->out && g->in ? SPMV_OK : ranks_no_memory(ranks, "the pattern of a matrix");
 }
 
 /* Sends so many bytes to rank 0, which gets g->in of each rank. */
@@ -71,7 +67,7 @@ static spmv_status gather_pattern(spmv_ranks *ranks, const spmv_some_rows *rows,
     if (status == SPMV_OK && is_first(ranks)) {
         g->row_ptr = malloc(((size_t)first_row[size] + 1) * sizeof *g->row_ptr);
         g->col_idx = malloc(((size_t)nnz + 1) * sizeof *g->col_idx);
-        if (!g->row_ptr || !g->col_idx) status = no_memory(ranks, "the pattern of a matrix");
+        if (!g->row_ptr || !g->col_idx) status = ranks_no_memory(ranks, "the pattern of a matrix");
     }
     status = ranks_agree(ranks, status);
     if (status != SPMV_OK) return status;
@@ -161,7 +157,8 @@ static spmv_status spread_owners(spmv_ranks *ranks, int64_t rows, int32_t *owner
     int32_t *mine = calloc((size_t)most, sizeof *mine),
             *room = malloc(size * (size_t)most * sizeof *room);
     int64_t *bytes = malloc(2 * size * sizeof *bytes);
-    spmv_status status = mine && room && bytes ? SPMV_OK : no_memory(ranks, "numbers of rows");
+    spmv_status status =
+        mine && room && bytes ? SPMV_OK : ranks_no_memory(ranks, "numbers of rows");
     if (most > INT32_MAX / (int64_t)sizeof *owner) /* MPI has int for bytes */
         status = ranks_fail(ranks, SPMV_E_TOOBIG, "%lld rows of a partition: take more ranks",
                             (long long)rows);
@@ -177,8 +174,7 @@ static spmv_status spread_owners(spmv_ranks *ranks, int64_t rows, int32_t *owner
 /* From owners to new numbers, in their place; first_row: [size + 1] of the new blocks. */
 static spmv_status number(spmv_ranks *ranks, int64_t rows, int32_t *owner, int64_t *first_row) {
     int64_t *next = calloc((size_t)ranks->size + 1, sizeof *next), sum = 0;
-    const spmv_status status =
-        ranks_agree(ranks, next ? SPMV_OK : no_memory(ranks, "numbers of rows"));
+    const spmv_status status = ranks_agree_memory(ranks, next, "numbers of rows");
     if (status == SPMV_OK) {
         for (int64_t i = 0; i < rows; i++) next[owner[i]]++;
         for (int r = 0; r <= ranks->size; r++) {
@@ -197,7 +193,7 @@ spmv_status ranks_number_rows(spmv_ranks *ranks, const spmv_ranks_load_opts *how
     const int64_t all = first_row[ranks->size];
     gathering g = {.nnz = NULL};
     *place = malloc((size_t)all * sizeof **place + 1);
-    spmv_status status = ranks_agree(ranks, *place ? SPMV_OK : no_memory(ranks, "numbers of rows"));
+    spmv_status status = ranks_agree_memory(ranks, *place, "numbers of rows");
     if (status == SPMV_OK && is_library(how->partition))
         status = gather_pattern(ranks, rows, first_row, &g);
     if (status == SPMV_OK) {

@@ -24,10 +24,6 @@ typedef struct division {
     int64_t remote_rows; /* of the remote part */
 } division;
 
-static spmv_status no_memory(spmv_ranks *ranks, const ranks_part *p) {
-    return ranks_fail(ranks, SPMV_E_NOMEM, "out of memory for %lld entries", (long long)p->nnz);
-}
-
 static bool take_indices(spmv_ranks *ranks, int64_t rows, ranks_part *p) {
     p->ptr = spmv_rows_take(ranks->ctx, ((size_t)rows + 1) * sizeof *p->ptr);
     if (!p->idx) p->idx = spmv_rows_take(ranks->ctx, ((size_t)p->nnz + 1) * sizeof *p->idx);
@@ -98,7 +94,7 @@ static bool is_own(const spmv_ranks_facts *f, int64_t col) {
 }
 
 static spmv_status lack_columns(spmv_ranks *ranks) {
-    return ranks_fail(ranks, SPMV_E_NOMEM, "out of memory for the columns of other ranks");
+    return ranks_no_memory(ranks, "the columns of other ranks");
 }
 
 /* Marks entries and columns that are remote. */
@@ -161,7 +157,7 @@ static spmv_status list_rows(spmv_ranks_mat *mat, division *d) {
     mat->listed = malloc((size_t)n * sizeof *mat->listed + 1);
     if (!listed_ptr || !mat->listed) {
         spmv_rows_give(ranks->ctx, listed_ptr);
-        return ranks_fail(ranks, SPMV_E_NOMEM, "out of memory for a list of rows");
+        return ranks_no_memory(ranks, "a list of rows");
     }
     listed_ptr[0] = 0;
     for (int64_t i = 0; i < rows; i++) {
@@ -243,7 +239,7 @@ static spmv_status divide(spmv_ranks_mat *mat, const given *g, division *d) {
     spmv_ranks *ranks = mat->ranks;
     take_over(g, d);
     if (!take_indices(ranks, g->rows, &d->local) || !take_indices(ranks, g->rows, &d->remote))
-        return no_memory(ranks, d->remote.nnz > d->local.nnz ? &d->remote : &d->local);
+        return ranks_no_memory(ranks, "the entries of a part");
     divide_indices(mat, g, d);
     const spmv_status status = list_rows(mat, d);
     if (status != SPMV_OK) return status;
@@ -251,7 +247,7 @@ static spmv_status divide(spmv_ranks_mat *mat, const given *g, division *d) {
     d->halo = NULL;
     drop_indices(ranks, g->loaded);
     if (!take_values(ranks, mat->width, &d->local) || !take_values(ranks, mat->width, &d->remote))
-        return no_memory(ranks, d->remote.nnz > d->local.nnz ? &d->remote : &d->local);
+        return ranks_no_memory(ranks, "the entries of a part");
     divide_values(mat, g->values, d->local.values, d->remote.values);
     if (g->loaded) {
         spmv_rows_give(ranks->ctx, g->loaded->values);
@@ -500,9 +496,7 @@ static spmv_status set_values(spmv_ranks_mat *mat, const void *values) {
     void *remote = spmv_rows_take(ranks->ctx, ((size_t)nremote + 1) * width);
     const size_t split_bytes = (size_t)mat->split.lent.nnz * width;
     void *split = spmv_rows_take(ranks->ctx, split_bytes + width);
-    spmv_status status = local && remote && split
-                             ? SPMV_OK
-                             : ranks_fail(ranks, SPMV_E_NOMEM, "out of memory for new values");
+    spmv_status status = local && remote && split ? SPMV_OK : ranks_no_memory(ranks, "new values");
     if (status == SPMV_OK && divided) {
         divide_values(mat, values, local, remote);
         status = renew(ranks, mat->local, &mat->lent_local, &local);

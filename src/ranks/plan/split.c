@@ -4,10 +4,6 @@
 #include "ranks/ranks.h"
 #include <stdlib.h>
 
-static spmv_status no_memory(spmv_ranks *ranks) {
-    return ranks_fail(ranks, SPMV_E_NOMEM, "out of memory for rows that are split");
-}
-
 /* ---- who gets which sums -------------------------------------------------------------------- */
 
 /* Counts sums that a rank sends to another one. */
@@ -29,7 +25,8 @@ static spmv_status list_sums(const spmv_ranks_mat *mat, ranks_split *s) {
     h->to_count = malloc(size * sizeof *h->to_count);
     h->give = malloc((size_t)s->n * sizeof *h->give + 1);
     h->first_col = mat->first_col; /* it is not replicated */
-    if (!h->from || !h->from_count || !h->to || !h->to_count || !h->give) return no_memory(ranks);
+    if (!h->from || !h->from_count || !h->to || !h->to_count || !h->give)
+        return ranks_no_memory(ranks, "rows that are split");
     for (int r = 0; r < ranks->size; r++) {
         const int gets = sums_between(s, r, me), gives = sums_between(s, me, r);
         if (gets) h->from[h->nfrom] = r, h->from_count[h->nfrom++] = gets;
@@ -58,7 +55,7 @@ static spmv_status add_facts(spmv_ranks_mat *mat, const ranks_split *s) {
     spmv_ranks_facts *f = &mat->facts;
     const int64_t mine[2] = {f->own_nnz + s->lent.nnz, f->received + s->sums.received};
     int64_t(*all)[2] = malloc((size_t)ranks->size * sizeof *all);
-    spmv_status status = ranks_agree(ranks, all ? SPMV_OK : no_memory(ranks));
+    spmv_status status = ranks_agree_memory(ranks, all, "rows that are split");
     if (status != SPMV_OK) {
         free(all);
         return status;
@@ -91,7 +88,7 @@ spmv_status ranks_split_take(spmv_ranks_mat *mat, ranks_loaded *l) {
     l->owner = NULL;
     char *mine = malloc((size_t)s->n);
     s->has = malloc((size_t)ranks->size * (size_t)s->n);
-    spmv_status status = ranks_agree(ranks, mine && s->has ? SPMV_OK : no_memory(ranks));
+    spmv_status status = ranks_agree_memory(ranks, mine && s->has, "rows that are split");
     const bool agreed = status != SPMV_OK;
     for (int64_t k = 0; k < s->n && status == SPMV_OK; k++)
         mine[k] = l->pieces.row_ptr[k + 1] > l->pieces.row_ptr[k];
@@ -133,7 +130,7 @@ spmv_status ranks_split_prepare(const spmv_ranks_mat *mat, const spmv_plan_opts 
     if (!s->n) return SPMV_OK;
     p->own = calloc((size_t)s->n, row);
     p->others = calloc((size_t)s->sums.received + 1, row);
-    if (!p->own || !p->others) return no_memory(mat->ranks);
+    if (!p->own || !p->others) return ranks_no_memory(mat->ranks, "rows that are split");
     return s->mat ? ranks_ctx_failed(mat->ranks, ranks_plan_of_few(s->mat, opts, &p->plan))
                   : SPMV_OK;
 }

@@ -116,8 +116,8 @@ spmv_status ranks_whole_renew(spmv_ranks_mat *mat, const double *given) {
     ranks_part *w = &mat->lent_whole;
     if (!w->ptr) return SPMV_OK;
     double *values = spmv_rows_take(ranks->ctx, ((size_t)w->nnz + 1) * sizeof *values);
-    spmv_status status = values ? fill_values(mat, given, values)
-                                : ranks_fail(ranks, SPMV_E_NOMEM, "out of memory for new values");
+    spmv_status status =
+        values ? fill_values(mat, given, values) : ranks_no_memory(ranks, "new values");
     if (status == SPMV_OK && mat->whole)
         status = ranks_ctx_failed(ranks, spmv_mat_set_values(mat->whole, values, SPMV_HOST, NULL));
     if (status == SPMV_OK) {

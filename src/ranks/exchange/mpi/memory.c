@@ -4,6 +4,7 @@
  * kernel, which wakes it. */
 #include "memory.h"
 #include "shared.h"
+#include "spmv_clock.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -100,17 +101,14 @@ static void help_messages(const shared_host *host) {
 /* Spins where the core is the rank's own: to be woken takes 20 us, and all others wait for who is
  * late. Where ranks differ by more than 1 ms that is little. */
 static bool spin_until(shared_counter *c, uint32_t least, const shared_host *host) {
-    const int64_t longest = 1000000; /* ns */
-    struct timespec begin, t;
-    clock_gettime(CLOCK_MONOTONIC, &begin);
+    const double longest_s = 1e-3, begin = spmv_now();
     do {
         for (int k = 0; k < 64; k++) {
             if (has_come(c, least)) return true;
             relax();
         }
         help_messages(host);
-        clock_gettime(CLOCK_MONOTONIC, &t);
-    } while ((t.tv_sec - begin.tv_sec) * 1000000000 + t.tv_nsec - begin.tv_nsec < longest);
+    } while (spmv_now() - begin < longest_s);
     return false;
 }
 
