@@ -45,13 +45,24 @@ typedef struct spmv_jax_product {
     spmv_mat *traced; /* gets the values of each call; NULL: they are constant */
 } spmv_jax_product;
 
-typedef struct entry {
+typedef struct spmv_jax_entry {
     spmv_jax_product product;
     pthread_mutex_t lock; /* one thread at a time puts products of the plan on a stream */
     void *stream;         /* of the last product */
     bool has_run;
-    struct entry *next;
+    struct spmv_jax_entry *next;
 } entry;
+
+/* Functions that spmv/jax.py calls or registers with XLA. */
+PUBLIC void spmv_jax_begin(const spmv_jax_functions *functions);
+PUBLIC entry *spmv_jax_add(const spmv_jax_product *product);
+PUBLIC void spmv_jax_remove(entry *e);
+PUBLIC XLA_FFI_Error *spmv_jax_on_cpu(XLA_FFI_CallFrame *frame);
+PUBLIC XLA_FFI_Error *spmv_jax_on_gpu(XLA_FFI_CallFrame *frame);
+PUBLIC XLA_FFI_Error *spmv_jax_nothing(XLA_FFI_CallFrame *frame);
+PUBLIC void *spmv_jax_alloc(void *user, spmv_place place, size_t bytes, void *stream);
+PUBLIC void spmv_jax_release(void *user, spmv_place place, void *memory, size_t bytes,
+                             void *stream);
 
 static spmv_jax_functions library;
 
@@ -73,13 +84,13 @@ static entry *find(int64_t id, int device) {
     return e;
 }
 
-PUBLIC void spmv_jax_begin(const spmv_jax_functions *functions) {
+void spmv_jax_begin(const spmv_jax_functions *functions) {
     library = *functions;
 }
 
 /* Enters a product, and returns what spmv_jax_remove takes; NULL: out of memory. The plan stays
  * the caller's. */
-PUBLIC entry *spmv_jax_add(const spmv_jax_product *product) {
+entry *spmv_jax_add(const spmv_jax_product *product) {
     entry *e = calloc(1, sizeof *e);
     if (!e) return NULL;
     e->product = *product;
@@ -94,7 +105,7 @@ PUBLIC entry *spmv_jax_add(const spmv_jax_product *product) {
 
 /* Takes a product out of the table, and waits until its stream is done with it. No program that
  * may call it is alive. */
-PUBLIC void spmv_jax_remove(entry *e) {
+void spmv_jax_remove(entry *e) {
     pthread_rwlock_wrlock(&table_lock);
     entry **at = chain_of(e->product.id);
     while (*at != e) at = &(*at)->next;
@@ -221,13 +232,13 @@ static XLA_FFI_Error *run(const XLA_FFI_CallFrame *frame, int device, void *stre
 }
 
 /* The handler for CPUs. */
-PUBLIC XLA_FFI_Error *spmv_jax_on_cpu(XLA_FFI_CallFrame *frame) {
+XLA_FFI_Error *spmv_jax_on_cpu(XLA_FFI_CallFrame *frame) {
     if (describe(frame) || frame->stage != XLA_FFI_ExecutionStage_EXECUTE) return NULL;
     return run(frame, -1, NULL);
 }
 
 /* The handler for CUDA. */
-PUBLIC XLA_FFI_Error *spmv_jax_on_gpu(XLA_FFI_CallFrame *frame) {
+XLA_FFI_Error *spmv_jax_on_gpu(XLA_FFI_CallFrame *frame) {
     if (describe(frame) || frame->stage != XLA_FFI_ExecutionStage_EXECUTE) return NULL;
     XLA_FFI_Stream_Get_Args on = {.struct_size = XLA_FFI_Stream_Get_Args_STRUCT_SIZE,
                                   .ctx = frame->ctx};
@@ -239,7 +250,7 @@ PUBLIC XLA_FFI_Error *spmv_jax_on_gpu(XLA_FFI_CallFrame *frame) {
 }
 
 /* An empty handler: what a call costs that does nothing (bench/jax_products.py). */
-PUBLIC XLA_FFI_Error *spmv_jax_nothing(XLA_FFI_CallFrame *frame) {
+XLA_FFI_Error *spmv_jax_nothing(XLA_FFI_CallFrame *frame) {
     describe(frame);
     return NULL;
 }
@@ -253,13 +264,13 @@ typedef struct spmv_jax_memory {
     void (*release)(void *memory);
 } spmv_jax_memory;
 
-PUBLIC void *spmv_jax_alloc(void *user, spmv_place place, size_t bytes, void *stream) {
+void *spmv_jax_alloc(void *user, spmv_place place, size_t bytes, void *stream) {
     (void)stream;
     return place == SPMV_HOST ? malloc(bytes) : ((spmv_jax_memory *)user)->alloc(bytes);
 }
 
 /* XLA's allocator hands memory out again at once, on streams of its own. */
-PUBLIC void spmv_jax_release(void *user, spmv_place place, void *memory, size_t bytes,
+void spmv_jax_release(void *user, spmv_place place, void *memory, size_t bytes,
                              void *stream) {
     (void)bytes;
     if (place == SPMV_HOST) {
