@@ -33,37 +33,14 @@ cli() {
     if grep -q '^# omp only' "$1" && [ "$build" != "${build#*cuda}" ]; then skipped=1; return; fi
     if [ -n "$why" ] && [ "$build" != "${build%-san}" ]; then
         echo "skip cli/$name: not under sanitizers: $why"
-        skipped=1; return 1
+        skipped=1; return
     fi
     for feature in $(sed -n 's/^# needs //p' "$1"); do
         if ! "$build/spmv" -V -v | grep '^features' | grep -qw "$feature"; then
             echo "skip cli/$name: built without $feature"
-            skipped=1; return 1
+            skipped=1; return
         fi
     done
-}
-
-# A transcript: NAME.txt, which test/transcript.py runs and prints anew.
-transcript() {
-    is_for_build "$1" || return
-    mkdir "$mine/cwd"
-    (cd "$mine/cwd" && HWLOC_SYNTHETIC=$caches SPMV="$root/$build/spmv" DATA="$root/test/data" CLI="$root/test/cli" \
-        "${PYTHON:-python3}" "$root/test/transcript.py" "$root/$1") >"$mine/out" 2>&1
-    [ -z "${UPDATE:-}" ] || cp "$mine/out" "$1"
-    if cmp -s "$mine/out" "$1"; then
-        passed=1
-        echo "ok   cli/$name"
-    else
-        failed=1
-        echo "FAIL cli/$name"
-        diff -u "$1" "$mine/out" | sed 's/^/     /'
-    fi
-}
-
-# A command line: NAME.sh beside NAME.out, NAME.err and NAME.exit, run in an empty folder.
-cli() {
-    base=${1%.sh}
-    is_for_build "$1" || return
     mkdir "$mine/cwd"
     awk -f test/cli/transcript.awk "$1" >"$mine/script"
     (cd "$mine/cwd" && HWLOC_SYNTHETIC=$caches SPMV="$root/$build/spmv" DATA="$root/test/data" CLI="$root/test/cli" sh ../script </dev/null) \

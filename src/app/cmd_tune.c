@@ -240,8 +240,7 @@ static char *command_of(const session *run, const cell *c) {
     settings_flags(c->setting, c->nsettings, flags, sizeof flags);
     fputs(flags, file);
     /* The options of the cell are there, and auto alone takes the last. */
-    options_write(o, "matrix kernel precision cache vectors layout nondeterministic reproducible",
-                  file);
+    options_write(o, "matrix kernel precision cache vectors layout repeat", file);
     fclose(file);
     return out;
 }

@@ -3,6 +3,7 @@
 #include "option_values.h"
 #include <ctype.h>
 #include <errno.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -57,10 +58,16 @@ double real_of(const char *option, const char *arg, double least) {
     usage_error("--%s: '%s' is not a number", option, arg);
 }
 
+/* Digits, or a number that is whole, such as 1e6 or 2.5e3. */
 static bool is_whole(const char *arg, int64_t least, int64_t most, int64_t *out) {
     char *end;
     errno = 0;
     long long value = strtoll(arg, &end, 10);
+    if (end != arg && *end && strspn(arg, "+-.0123456789eE") == strlen(arg)) {
+        const double exact = strtod(arg, &end);
+        if (*end || fabs(exact) >= 0x1p53 || exact != floor(exact)) return false;
+        value = (long long)exact;
+    }
     *out = value;
     return end != arg && !*end && !errno && value >= least && value <= most;
 }
@@ -73,9 +80,26 @@ int64_t whole_of(const char *option, const char *arg, int64_t least, int64_t mos
     return value;
 }
 
+double seconds_of(const char *option, const char *arg) {
+    static const struct {
+        const char *unit;
+        double seconds;
+    } units[] = {{"", 1},   {"s", 1},    {"ms", 1e-3}, {"us", 1e-6},
+                 {"m", 60}, {"min", 60}, {"h", 3600}};
+    char *end;
+    const double value = strtod(arg, &end);
+    for (size_t k = 0; k < sizeof units / sizeof *units; k++)
+        if (end != arg && strcmp(end, units[k].unit) == 0 && value >= 0 && value <= 1e9)
+            return value * units[k].seconds;
+    usage_error("--%s: '%s' is not a time such as 0.5, 20ms, 30s, 1m or 1h", option, arg);
+}
+
 double share_of(const char *option, const char *arg) {
     char *end;
     double value = strtod(arg, &end);
+    if (end != arg && !*end && value >= 1)
+        usage_error("--%s: '%s' would be %g%%: type %s%% or %g", option, arg, 100 * value, arg,
+                    value / 100);
     if (end == arg || (*end && strcmp(end, "%") != 0) || !(value >= 0))
         usage_error("--%s: '%s' is not a share such as 1%% or 0.01", option, arg);
     return *end ? value / 100 : value;
@@ -178,6 +202,10 @@ static void take_words(options *o, const char *option, const char *arg, const ch
 }
 
 void take_precisions(options *o, const char *arg) {
+    if (is_among(arg, "double single float f16 half"))
+        usage_error("--precision: '%s': double precision is f64, single precision f32; there is no "
+                    "other",
+                    arg);
     static const char *const words[] = {"f64", "f32", NULL};
     take_words(o, "precision", arg, words, &o->precision);
 }
@@ -187,6 +215,33 @@ const char *const cache_names[] = {
 
 void take_caches(options *o, const char *arg) {
     take_words(o, "cache", arg, cache_names, &o->caches);
+}
+
+void take_repeat(options *o, const char *arg) {
+    static const char *const words[] = {"run", "threads", "none", NULL};
+    const int64_t word = word_of("repeat", arg, words);
+    o->reproducible = word == 1;
+    o->nondeterministic = word == 2;
+}
+
+bool is_folder(const char *path) {
+    struct stat about;
+    return stat(path, &about) == 0 && S_ISDIR(about.st_mode);
+}
+
+/* A log is a folder, or a file of records; other endings mean a file of another kind. */
+void take_log(options *o, const char *arg) {
+    static const char *const others[] = {".csv", ".json", ".txt", ".log", ".md", ".tex", ".html"};
+    const size_t n = strlen(arg);
+    for (size_t k = 0; k < sizeof others / sizeof *others; k++) {
+        const size_t m = strlen(others[k]);
+        if (n > m && strcmp(arg + n - m, others[k]) == 0 && !is_folder(arg))
+            usage_error("--log: '%s': a log is a folder or a .jsonl file; --format=csv -o FILE "
+                        "writes a table",
+                        arg);
+    }
+    o->log = arg;
+    o->no_log = false;
 }
 
 void take_vectors(options *o, const char *arg) {
@@ -389,11 +444,9 @@ void settings_flags(const spmv_setting *setting, int count, char *out, size_t si
 }
 
 void refuse_folders(const options *o, const char *command) {
-    struct stat about;
     for (int k = 0; k < o->nmatrices; k++) {
         const char *path = o->matrices[k];
-        if (strncmp(path, "gen:", 4) == 0 || stat(path, &about) != 0 || !S_ISDIR(about.st_mode))
-            continue;
+        if (strncmp(path, "gen:", 4) == 0 || !is_folder(path)) continue;
         if (strcmp(command, "run") == 0)
             usage_error("%s is a folder: 'spmv sweep %s' runs every matrix in it", path, path);
         usage_error("%s is a folder: %s takes the files in it", path, command);

@@ -15,8 +15,9 @@ _Noreturn void usage_error(const char *format, ...) __attribute__((format(printf
 
 double real_of(const char *option, const char *arg, double least);
 int64_t whole_of(const char *option, const char *arg, int64_t least, int64_t most);
-double share_of(const char *option, const char *arg); /* 1% or 0.01 */
-size_t size_of(const char *option, const char *arg);  /* 4G */
+double share_of(const char *option, const char *arg);   /* 1% or 0.01 */
+double seconds_of(const char *option, const char *arg); /* 0.5, 20ms, 1m */
+size_t size_of(const char *option, const char *arg);    /* 4G */
 /* Returns the place of arg among words, which end with NULL. */
 int64_t word_of(const char *option, const char *arg, const char *const *words);
 bool is_on(const char *option, const char *arg, bool automatic); /* on, off, auto */
@@ -34,6 +35,9 @@ void take_caches(options *o, const char *arg);
 extern const char *const layout_names[];  /* by spmv_layout - SPMV_COLUMNS; NULL at the end */
 extern const char *const halo_names[];    /* by spmv_ranks_halo; likewise */
 extern const char *const overlap_names[]; /* by overlapping; likewise */
+void take_repeat(options *o, const char *arg);
+bool is_folder(const char *path);
+void take_log(options *o, const char *arg);
 void take_vectors(options *o, const char *arg);
 void take_layouts(options *o, const char *arg);
 /* Take how many ranks to count for, how rows are divided among them, and their network. */

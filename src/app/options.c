@@ -21,8 +21,7 @@ enum { /* options without a letter */
        KEY_MAX_MEM,
        KEY_MAX_UNPACKED,
        KEY_ITERS,
-       KEY_NONDETERMINISTIC,
-       KEY_REPRODUCIBLE,
+       KEY_REPEAT,
        KEY_WISDOM,
        KEY_SEED,
        KEY_VALUES,
@@ -226,17 +225,110 @@ static void add_kernels(options *o, char *names, bool typed) {
     free(all);
 }
 
-static error_t parse(int key, char *arg, struct argp_state *state) {
+/* Each of the parts below takes an option, or returns false: it is of another part. */
+
+/* What is multiplied. */
+static bool take_operands(options *o, int key, char *arg) {
+    switch (key) {
+    case 'm': add_text(&o->matrices, &o->nmatrices, arg); break;
+    case 'x': o->x_file = arg; break;
+    case 'y': o->y_file = arg; break;
+    case 'T': o->op = SPMV_TRANSPOSE; break;
+    case KEY_ALPHA: o->alpha = real_of("alpha", arg, -1e300); break;
+    case KEY_BETA: o->beta = real_of("beta", arg, -1e300); break;
+    case KEY_SEED: o->seed = (uint64_t)whole_of("seed", arg, 1, INT64_MAX); break;
+    case KEY_VALUES: o->values = arg; break;
+    case KEY_WRITE: o->write_file = arg; break;
+    case KEY_MAX_UNPACKED: o->max_unpacked = size_of("max-unpacked", arg); break;
+    default: return false;
+    }
+    return true;
+}
+
+/* Kernels, and what all of them have. */
+static bool take_choice(options *o, int key, char *arg, bool typed) {
+    static const char *const index_words[] = {"auto", "32", "64", NULL};
+    static const char *const backend_words[] = {"omp", "cuda", NULL};
+    switch (key) {
+    case 'k': add_kernels(o, arg, typed); break;
+    case 't': o->threads = (int)whole_of("threads", arg, 1, SPMV_MOST_THREADS); break;
+    case 'p': take_precisions(o, arg); break;
+    case KEY_BACKEND: o->backend = backend_words[word_of("backend", arg, backend_words)]; break;
+    case KEY_DEVICE: o->device = (int)whole_of("device", arg, 0, 1024); break;
+    case KEY_INDEX: o->offset_bits = (int)(32 * word_of("index", arg, index_words)); break;
+    case KEY_ITERS: o->iters = whole_of("iters", arg, 1, INT64_MAX / 4); break;
+    case KEY_REPEAT: take_repeat(o, arg); break;
+    case KEY_WISDOM: o->wisdom = arg ? arg : ""; break;
+    case KEY_MAX_MEM: o->max_mem = size_of("max-mem", arg); break;
+    case KEY_VECTORS: take_vectors(o, arg); break;
+    case KEY_LAYOUT: take_layouts(o, arg); break;
+    default: return false;
+    }
+    return true;
+}
+
+static bool take_measuring(options *o, int key, char *arg) {
+    static const char *const verify_words[] = {"off", "full", NULL};
+    switch (key) {
+    case 'n': o->sampling.min_samples = (int)whole_of("samples", arg, 1, 1000000); break;
+    case KEY_VERIFY: o->verify = word_of("verify", arg, verify_words); break;
+    case KEY_CACHE: take_caches(o, arg); break;
+    case KEY_PROBE: o->probe = arg; break;
+    case KEY_MIN_TIME: o->sampling.min_time_s = seconds_of("min-time", arg); break;
+    case KEY_MAX_TIME: o->sampling.max_time_s = seconds_of("max-time", arg); break;
+    case KEY_MAX_NOISE: o->sampling.max_noise = share_of("max-noise", arg); break;
+    case KEY_PASSES: o->passes = (int)whole_of("passes", arg, 1, 1000000); break;
+    case KEY_TIMEOUT: o->timeout_s = seconds_of("timeout", arg); break;
+    case KEY_RETRY: o->retry = o->resume = true; break;
+    case KEY_RESUME: o->resume = true; break;
+    case KEY_DRY_RUN: o->dry_run = true; break;
+    default: return false;
+    }
+    return true;
+}
+
+/* What is shown and kept. */
+static bool take_showing(options *o, int key, char *arg) {
     static const char *const format_words[] = {"table", "csv", "jsonl", "json", NULL};
     static const char *const export_words[] = {"c", "python", "json", NULL};
     static const char *const stat_words[] = {"median", "min", "max", "mean", NULL};
-    static const char *const index_words[] = {"auto", "32", "64", NULL};
-    static const char *const verify_words[] = {"off", "full", NULL};
+    switch (key) {
+    case 'o': o->output_file = arg; break;
+    case 'q': o->quiet = true; break;
+    case 'v': o->verbose = true; break;
+    case 'V': o->topic = "version"; break;
+    case KEY_FORMAT: o->format = format_words[word_of("format", arg, format_words)]; break;
+    case KEY_CELLS: o->cells = (int)whole_of("cells", arg, 1, 1024); break;
+    case KEY_EXPORT: o->export = export_words[word_of("export", arg, export_words)]; break;
+    case KEY_STAT: o->stat = stat_words[word_of("stat", arg, stat_words)]; break;
+    case KEY_LOG: take_log(o, arg); break;
+    case KEY_NO_LOG: o->no_log = true; break;
+    case KEY_TAG: add_tag(o, arg); break;
+    case KEY_KEEP_SAMPLES: o->keep_samples = (int)whole_of("keep-samples", arg, 0, 1000000); break;
+    case KEY_PROGRESS: o->progress = is_on("progress", arg, o->progress); break;
+    case KEY_COLOR: o->color = is_on("color", arg, o->color); break;
+    default: return false;
+    }
+    return true;
+}
+
+static bool take_of_ranks(options *o, int key, char *arg) {
     static const char *const exchange_words[] = {"auto", "mpi", NULL};
-    static const char *const backend_words[] = {"omp", "cuda", NULL};
-    const struct argp_option *option = option_of(key);
-    options *o = state->input;
-    o->next = state->next;
+    switch (key) {
+    case KEY_RANKS: take_ranks(o, arg); break;
+    case KEY_PARTITION: take_partition(o, arg); break;
+    case KEY_NETWORK: take_network(o, arg); break;
+    case KEY_HALO: o->halo = (spmv_ranks_halo)word_of("halo", arg, halo_names); break;
+    case KEY_EXCHANGE: word_of("exchange", arg, exchange_words); break;
+    case KEY_OVERLAP: o->overlap = (overlapping)word_of("overlap", arg, overlap_names); break;
+    default: return false;
+    }
+    return true;
+}
+
+/* Refuses an empty value, and one that is meant as the next option. */
+static void check_value(const struct argp_option *option, const char *arg,
+                        const struct argp_state *state) {
     if (arg && !*arg)
         usage_error("%s%s: the value is empty", option ? "--" : "",
                     option ? option->name : "argument");
@@ -244,70 +336,22 @@ static error_t parse(int key, char *arg, struct argp_state *state) {
         arg[1] && option_typed(arg))
         usage_error("--%s requires a value, and '%s' is an option; --%s=%s takes it for the value",
                     option->name, arg, option->name, arg);
+}
+
+static error_t parse(int key, char *arg, struct argp_state *state) {
+    const struct argp_option *option = option_of(key);
+    options *o = state->input;
+    o->next = state->next;
+    check_value(option, arg, state);
     if (state->argv && option) keep_typed(o, option, arg, &o->given, &o->ngiven);
-    switch (key) {
-    case 'm': add_text(&o->matrices, &o->nmatrices, arg); break;
-    case 'k': add_kernels(o, arg, state->argv != NULL); break;
-    case 't': o->threads = (int)whole_of("threads", arg, 1, SPMV_MOST_THREADS); break;
-    case 'p': take_precisions(o, arg); break;
-    case 'x': o->x_file = arg; break;
-    case 'y': o->y_file = arg; break;
-    case 'o': o->output_file = arg; break;
-    case 'n': o->sampling.min_samples = (int)whole_of("samples", arg, 1, 1000000); break;
-    case 'q': o->quiet = true; break;
-    case 'v': o->verbose = true; break;
-    case 'T': o->op = SPMV_TRANSPOSE; break;
-    case 'V': o->topic = "version"; break;
-    case 'h': print_help(state->root_argp, o->command, ARGP_HELP_STD_HELP & ~ARGP_HELP_EXIT_OK);
-    case KEY_USAGE: print_help(state->root_argp, o->command, ARGP_HELP_USAGE);
-    case KEY_BACKEND: o->backend = backend_words[word_of("backend", arg, backend_words)]; break;
-    case KEY_DEVICE: o->device = (int)whole_of("device", arg, 0, 1024); break;
-    case KEY_INDEX: o->offset_bits = (int)(32 * word_of("index", arg, index_words)); break;
-    case KEY_ALPHA: o->alpha = real_of("alpha", arg, -1e300); break;
-    case KEY_BETA: o->beta = real_of("beta", arg, -1e300); break;
-    case KEY_ITERS: o->iters = whole_of("iters", arg, 1, INT64_MAX / 4); break;
-    case KEY_NONDETERMINISTIC: o->nondeterministic = true; break;
-    case KEY_REPRODUCIBLE: o->reproducible = true; break;
-    case KEY_WISDOM: o->wisdom = arg ? arg : ""; break;
-    case KEY_MAX_MEM: o->max_mem = size_of("max-mem", arg); break;
-    case KEY_MAX_UNPACKED: o->max_unpacked = size_of("max-unpacked", arg); break;
-    case KEY_SEED: o->seed = (uint64_t)whole_of("seed", arg, 1, INT64_MAX); break;
-    case KEY_VALUES: o->values = arg; break;
-    case KEY_WRITE: o->write_file = arg; break;
-    case KEY_FORMAT: o->format = format_words[word_of("format", arg, format_words)]; break;
-    case KEY_CELLS: o->cells = (int)whole_of("cells", arg, 1, 1024); break;
-    case KEY_RANKS: take_ranks(o, arg); break;
-    case KEY_PARTITION: take_partition(o, arg); break;
-    case KEY_NETWORK: take_network(o, arg); break;
-    case KEY_EXPORT: o->export = export_words[word_of("export", arg, export_words)]; break;
-    case KEY_STAT: o->stat = stat_words[word_of("stat", arg, stat_words)]; break;
-    case KEY_LOG:
-        o->log = arg;
-        o->no_log = false;
-        break;
-    case KEY_NO_LOG: o->no_log = true; break;
-    case KEY_VERIFY: o->verify = word_of("verify", arg, verify_words); break;
-    case KEY_CACHE: take_caches(o, arg); break;
-    case KEY_VECTORS: take_vectors(o, arg); break;
-    case KEY_LAYOUT: take_layouts(o, arg); break;
-    case KEY_PROBE: o->probe = arg; break;
-    case KEY_MIN_TIME: o->sampling.min_time_s = real_of("min-time", arg, 0); break;
-    case KEY_MAX_TIME: o->sampling.max_time_s = real_of("max-time", arg, 0); break;
-    case KEY_MAX_NOISE: o->sampling.max_noise = share_of("max-noise", arg); break;
-    case KEY_TAG: add_tag(o, arg); break;
-    case KEY_KEEP_SAMPLES: o->keep_samples = (int)whole_of("keep-samples", arg, 0, 1000000); break;
-    case KEY_PROGRESS: o->progress = is_on("progress", arg, o->progress); break;
-    case KEY_COLOR: o->color = is_on("color", arg, o->color); break;
-    case ARGP_KEY_ARG: take_word(o, arg); break;
-    case KEY_HALO: o->halo = (spmv_ranks_halo)word_of("halo", arg, halo_names); break;
-    case KEY_EXCHANGE: word_of("exchange", arg, exchange_words); break;
-    case KEY_OVERLAP: o->overlap = (overlapping)word_of("overlap", arg, overlap_names); break;
-    case KEY_PASSES: o->passes = (int)whole_of("passes", arg, 1, 1000000); break;
-    case KEY_TIMEOUT: o->timeout_s = real_of("timeout", arg, 0); break;
-    case KEY_RETRY: o->retry = o->resume = true; break;
-    case KEY_RESUME: o->resume = true; break;
-    case KEY_DRY_RUN: o->dry_run = true; break;
-    default:
+    if (key == 'h')
+        print_help(state->root_argp, o->command, ARGP_HELP_STD_HELP & ~ARGP_HELP_EXIT_OK);
+    if (key == KEY_USAGE) print_help(state->root_argp, o->command, ARGP_HELP_USAGE);
+    if (key == ARGP_KEY_ARG)
+        take_word(o, arg);
+    else if (!take_operands(o, key, arg) && !take_choice(o, key, arg, state->argv != NULL) &&
+             !take_measuring(o, key, arg) && !take_showing(o, key, arg) &&
+             !take_of_ranks(o, key, arg)) {
         if (param_of(key) == SPMV_NPARAMS) return ARGP_ERR_UNKNOWN;
         take_param(o, param_of(key), arg);
     }
@@ -414,6 +458,8 @@ static const char *nearest_option(const char *word) {
 static _Noreturn void refuse_word(const char *command, const char *word) {
     const struct argp_option *option = option_typed(word);
     const char *nearest = nearest_option(word);
+    if (is_among(word, "--reproducible --nondeterministic"))
+        usage_error("'%s' is --repeat=%s now", word, word[2] == 'r' ? "threads" : "none");
     if (option && option->arg) usage_error("option '%s' requires a value", word);
     if (option) usage_error("option '%s' takes no value", word);
     usage_error("unknown option '%s'%s%s%s 'spmv %s%s' lists %s", word,
@@ -531,6 +577,15 @@ static void check_standard_input(const options *o, const char *command) {
         usage_error("'-': a sweep reads its matrices more than once, and standard input only once");
 }
 
+/* A pattern that was not quoted has become the names of files. */
+static void check_patterns(const options *o) {
+    char *names = o->kernels_typed && o->nmatrices ? strdup(o->kernels) : NULL, *rest = names;
+    for (char *name; (name = strsep(&rest, ","));)
+        if (access(name, F_OK) == 0 && (strchr(name, '.') || is_folder(name)))
+            usage_error("--kernel: '%s' is a file: a pattern is quoted, as in -k '*'", name);
+    free(names);
+}
+
 void options_check(const options *o, const char *command) {
     for (int g = 0; g < o->ngiven; g++) {
         const struct argp_option *option = option_typed(o->given[g]);
@@ -544,6 +599,7 @@ void options_check(const options *o, const char *command) {
                     option->name, command);
     }
     check_standard_input(o, command);
+    check_patterns(o);
     if (strcmp(o->format, "json") == 0 && !is_among(command, "list info doctor"))
         usage_error("--format=json is of list, info and doctor; jsonl has a record in each line");
     if (strcmp(command, "list") == 0 && !is_among(o->format, "table json"))

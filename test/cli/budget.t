@@ -1,12 +1,12 @@
 # A format over the budget is skipped before it is allocated, with both sizes; nothing run at all is exit 3.
   $ $SPMV -m gen:giantrow:20000:10000 -k omp:csr1,omp:ell0 --max-mem=10M $quick 2>/dev/null >table
   $ mask <table
-   kernel alias prep median +/- GFLOP/s GB/s MB check
-   csr_rows csr1 T T NOISE RATES 1.2 ok
-   ell_rows ell0 - - - - - - skipped: ell_rows needs 2.4 GB (longest row 10000, mean 3.5), limit 10 MB
+   kernel prep median +/- GFLOP/s GB/s MB check
+   csr_rows (csr1) T T NOISE RATES 1.2 ok
+   ell_rows (ell0) - - - - - - skipped: ell_rows needs 2.4 GB (longest row 10000, mean 3.5), limit 10 MB
   $ $SPMV -m gen:giantrow:20000:10000 -k omp:ell0 --max-mem=10M $quick 2>/dev/null | mask
-   kernel alias prep median +/- GFLOP/s GB/s MB check
-   ell_rows ell0 - - - - - - skipped: ell_rows needs 2.4 GB (longest row 10000, mean 3.5), limit 10 MB
+   kernel prep median +/- GFLOP/s GB/s MB check
+   ell_rows (ell0) - - - - - - skipped: ell_rows needs 2.4 GB (longest row 10000, mean 3.5), limit 10 MB
   $ $SPMV -m gen:giantrow:20000:10000 -k omp:ell0 --max-mem=10M $quick >/dev/null 2>&1
   [3]
 # What fits but is nearly all padding is skipped too, unless a budget is given.

@@ -38,11 +38,11 @@
   csr_serial cold ok ok 1
   csr_serial warm ok ok 1
   $ $SPMV -m gen:poisson2d:30 -k omp:csr1,omp:csr_serial --cache=steady,warm $quick -q 2>&1 | mask
-   kernel alias config prep median +/- GFLOP/s GB/s MB check
-   csr_rows csr1 steady T T NOISE RATES 0.0706 ok
-   csr_rows csr1 warm T T NOISE RATES 0.0706 ok
-   csr_serial csr0 steady T T NOISE RATES 0.0706 ok
-   csr_serial csr0 warm T T NOISE RATES 0.0706 ok
+   kernel config prep median +/- GFLOP/s GB/s MB check
+   csr_rows (csr1) steady T T NOISE RATES 0.0706 ok
+   csr_rows (csr1) warm T T NOISE RATES 0.0706 ok
+   csr_serial (csr0) steady T T NOISE RATES 0.0706 ok
+   csr_serial (csr0) warm T T NOISE RATES 0.0706 ok
   $ $SPMV --cache=cold,hot 2>&1
   spmv: --cache: 'hot' is not one of warm, cold, steady
   [64]

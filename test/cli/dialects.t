@@ -36,10 +36,10 @@
   $ "$SPMV" sweep - -k omp:csr_rows
   ! spmv: '-': a sweep reads its matrices more than once, and standard input only once
   [64]
-  $ "$SPMV" -k omp:csr_serial -k omp:csr_rows $quick -q --no-log ok.mtx | sed "s/^[*=] /  /" | cut -c1-14
-    kernel      
-    csr_serial  
-    csr_rows    
+  $ "$SPMV" -k omp:csr_serial -k omp:csr_rows $quick -q --no-log ok.mtx | sed "s/^[*=] /  /" | awk '{print $1}'
+  kernel
+  csr_serial
+  csr_rows
   $ "$SPMV" --log -m ok.mtx
   ! spmv: --log requires a value, and '-m' is an option; --log=-m takes it for the value
   [64]

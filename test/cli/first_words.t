@@ -38,7 +38,7 @@
 # Help of a command names what that command takes, and no more.
   $ options() { "$SPMV" "$@" | grep -oE -e '--[a-z-]+' | sort -u | tr '\n' ' '; echo; }
   $ options help list
-  --backend --color --format --help --quiet --usage --verbose --version 
+  --backend --color --format --help --kernel --quiet --usage --verbose --version 
   $ options doctor --help
   --backend --color --device --format --help --output --probe --quiet --threads --usage --verbose --version 
   $ options help sweep | grep -c -- '--retry.*--timeout'
@@ -120,11 +120,11 @@
   ! spmv: SPMV_MAX_MEM in the environment: --max-mem: 'lots' is not a size such as 4G or 512M
   [64]
   $ SPMV_KERNEL=crs1 SPMV_SEED=3 $SPMV a.mtx -q --no-log
-  ! spmv: no kernel 'crs1': did you mean 'csr1'? ('spmv list kernels' names them all)
+  ! spmv: no kernel 'crs1': did you mean 'csr1'? ('spmv list' shows what there is)
   !   from the environment: SPMV_SEED=3, SPMV_KERNEL=crs1
   [64]
   $ SPMV_KERNEL=crs1 $SPMV a.mtx -q --no-log -k csr9
-  ! spmv: no kernel 'csr9': did you mean 'csr0', 'csr1', 'csr2' or 'csr3'? ('spmv list kernels' names them all)
+  ! spmv: no kernel 'csr9': did you mean 'csr0', 'csr1', 'csr2' or 'csr3'? ('spmv list' shows what there is)
   [64]
   $ SPMV_NO_LOG=1 $SPMV b.mtx -q
   ! spmv: b.mtx: No such file or directory. Did you mean a.mtx?
@@ -145,7 +145,7 @@
   $ $SPMV info gen:mesh:100 | grep -c -E '^  (cmrs|bsr|hyb) '
   3
   $ $SPMV info gen:mesh:100 -k crs1
-  ! spmv: no kernel 'crs1': did you mean 'csr1'? ('spmv list kernels' names them all)
+  ! spmv: no kernel 'crs1': did you mean 'csr1'? ('spmv list' shows what there is)
   [64]
   $ $SPMV info gen:mesh:100 -k cuda:nosuch 2>&1 | grep -c cuda
   1

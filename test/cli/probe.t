@@ -3,7 +3,7 @@
 # not sanitized: a probe times memory of many times the caches, for minutes then; test_limits probes a small one
   $ if $SPMV -V -v | grep -q '^features.*jansson'; then format=jsonl; else format=csv; fi
   $ short="-m gen:poisson2d:200 -k csr1,coo_segments --min-time=0 --max-time=0 --samples=3 --no-log -t 2 --probe=here"
-  $ $SPMV $short 2>&1 >/dev/null | grep -c "limits are not known"
+  $ $SPMV $short -v 2>&1 >/dev/null | grep -c "limits are not known"
   1
   $ $SPMV probe -t 2 --probe=here --no-log --format=$format >probe.json 2>talk
   $ sed -E -e '/^(note:| ) other programs/d' -e 's/probe-omp-[0-9a-f]+/probe-omp-KEY/' talk
@@ -35,8 +35,8 @@
   > END
   2 rows with limits
   $ $SPMV $short -q | head -n 1 | sed 's/ \+/ /g'
-   kernel alias prep median +/- GFLOP/s GB/s MB stream gather check
-  $ $SPMV $short -t 1 2>&1 >/dev/null | grep -c "limits are not known"
+   kernel prep median +/- GFLOP/s GB/s MB stream gather check
+  $ $SPMV $short -t 1 -v 2>&1 >/dev/null | grep -c "limits are not known"
   1
   $ verdicts() { # what runs say under a memory that reads so many bytes per second
   >     sed "s/^read .*/read $1/" "$kept" >rates && cp rates "$kept"

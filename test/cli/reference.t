@@ -32,7 +32,7 @@
   omp-symmetric.list
   omp-values.list
   omp.list
-  $ $SPMV list kernels >kernels
+  $ $SPMV list -k everything >kernels
   $ for kernel in $(sed -n 's/^ *kernels=.*auto,\(.*\)}/\1/p' tables/measure_reference.sh | tr , ' '); do
   >     grep -qw -e "$kernel" kernels || echo "$kernel: no such kernel"
   > done

@@ -2,10 +2,10 @@
   $ once="-m gen:mesh:100 -k omp:csr1 $quick -q"
   $ heads() { head -n 1 | sed -E 's/ +/ /g'; }
   $ for word in median min max mean; do $SPMV $once --stat=$word | heads; done
-   kernel alias prep median +/- GFLOP/s GB/s MB check
-   kernel alias prep median min +/- GFLOP/s GB/s MB check
-   kernel alias prep median max +/- GFLOP/s GB/s MB check
-   kernel alias prep median mean +/- GFLOP/s GB/s MB check
+   kernel prep median +/- GFLOP/s GB/s MB check
+   kernel prep median min +/- GFLOP/s GB/s MB check
+   kernel prep median max +/- GFLOP/s GB/s MB check
+   kernel prep median mean +/- GFLOP/s GB/s MB check
   $ COLUMNS=60 $SPMV $once --stat=min | heads | grep -o 'median min'
   median min
   $ for word in median min; do $SPMV $once --stat=$word --format=csv | head -n 1 | cksum; done | sort -u | wc -l

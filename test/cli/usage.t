@@ -1,12 +1,12 @@
 # Wrong words: one line on stderr that says what to do, exit 64.
   $ $SPMV -k crs1
-  ! spmv: no kernel 'crs1': did you mean 'csr1'? ('spmv list kernels' names them all)
+  ! spmv: no kernel 'crs1': did you mean 'csr1'? ('spmv list' shows what there is)
   [64]
-  $ $SPMV -k csr
-  ! spmv: no kernel 'csr': did you mean 'csr_serial', 'csr_rows', 'csr_blocks' or 'csr_tiles'? ('spmv list kernels' names them all)
+  $ $SPMV -k csr_
+  ! spmv: no kernel 'csr_': did you mean 'csr_serial', 'csr_rows', 'csr_blocks' or 'csr_tiles'? ('spmv list' shows what there is)
   [64]
   $ $SPMV -k omp:csr_row
-  ! spmv: no kernel 'csr_row' on omp: did you mean 'csr_rows'? ('spmv list kernels' names them all)
+  ! spmv: no kernel 'csr_row' on omp: did you mean 'csr_rows'? ('spmv list' shows what there is)
   [64]
   $ $SPMV -k gpu:csr1
   ! spmv: no backend 'gpu' in 'gpu:csr1': it is omp or cuda
@@ -23,7 +23,7 @@
   ! spmv: --block belongs to kernels of CUDA, which is not built in: make cuda
   [64]
   $ $SPMV -k omp:csr1 -g 4x4
-  ! spmv: --grid applies to none of the chosen kernels; 'spmv list kernels -v' shows what each takes
+  ! spmv: --grid applies to none of the chosen kernels; 'spmv list -v -k NAME' shows what one takes
   [64]
   $ $SPMV --rowlens=maybe 2>&1 | head -n 1
   spmv: --rowlens: 'maybe' is not one of off, on
@@ -38,7 +38,7 @@
   $ $SPMV --boundary=-1 2>&1 | head -n 1
   spmv: --boundary: '-1' is neither auto nor a whole number above -1
   $ $SPMV -p f16 2>&1 | head -n 1
-  spmv: --precision: 'f16' is not one of f64, f32
+  spmv: --precision: 'f16': double precision is f64, single precision f32; there is no other
   $ $SPMV --max-mem=lots 2>&1 | head -n 1
   spmv: --max-mem: 'lots' is not a size such as 4G or 512M
   $ $SPMV frobnicate
@@ -87,7 +87,7 @@
   ! spmv: --chunk: '9:1' is an empty range
   [64]
   $ $SPMV --min-time=inf
-  ! spmv: --min-time: 'inf' is not a number from 0
+  ! spmv: --min-time: 'inf' is not a time such as 0.5, 20ms, 30s, 1m or 1h
   [64]
   $ $SPMV probe -k csr1
   ! spmv: probe does not take --kernel; 'spmv help probe' lists what it takes
@@ -111,7 +111,7 @@
   ! spmv: --height: '3' is invalid; cmrs_strips takes 1 to 16, a power of 2
   [64]
   $ $SPMV -k 'omp:cmrs*' --tile=64
-  ! spmv: --tile applies to none of the chosen kernels; 'spmv list kernels -v' shows what each takes
+  ! spmv: --tile applies to none of the chosen kernels; 'spmv list -v -k NAME' shows what one takes
   [64]
   $ $SPMV -k omp:sell_slices -m gen:poisson2d:3 --slice=32,1025 # a list is taken whole or refused
   ! spmv: --slice: '1025' is invalid; sell_slices takes 1 to 1024

@@ -67,9 +67,9 @@
   $ $SPMV $m -k omp:csr_serial --vectors=1,4 --layout=rows -T 2>&1 | mask
   spmv VERSION
   matrix gen:random:40:3 40 x 40, 120 nonzeros, made in T
-   kernel alias config prep median +/- GFLOP/s GB/s MB check
-   csr_serial csr0 transpose T T NOISE RATES 0.00224 ok
-   csr_serial csr0 vectors=4 rows transpose T T NOISE RATES 0.00416 ok
+   kernel config prep median +/- GFLOP/s GB/s MB check
+   csr_serial (csr0) transpose T T NOISE RATES 0.00224 ok
+   csr_serial (csr0) vectors=4 rows transpose T T NOISE RATES 0.00416 ok
   $ SPMV_PROBE=off $SPMV sweep gen:random:40:3 -k omp:csr_serial,omp:csr_rows --vectors=1,4 --layout=rows,columns -T $quick 2>/dev/null |
   >     grep caches
   f64, warm caches

@@ -16,7 +16,7 @@ int ranks_check_options(const options *o) {
         if (o->caches.value[k] != SPMV_WARM) return refuse("--cache is warm");
     if (o->export) return refuse("each rank has a plan of its own: --export writes one");
     if (o->reproducible)
-        return refuse("sums depend on how many there are: there is no --reproducible");
+        return refuse("sums depend on how many there are: there is no --repeat=threads");
     if (o->backend && strcmp(o->backend, "omp") != 0)
         return refuse("kernels are those of --backend=omp");
     if (o->x_file && strcmp(o->x_file, "-") == 0)

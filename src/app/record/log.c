@@ -1,6 +1,6 @@
 /* log.c: appends each record to one file per host in a single write, so that simultaneous or killed
  * runs leave whole lines; half a record of a killed run is cut off. */
-#include "app/app.h"
+#include "app/option_values.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -8,11 +8,6 @@
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
-
-static bool is_folder(const char *path) {
-    struct stat s;
-    return stat(path, &s) == 0 && S_ISDIR(s.st_mode);
-}
 
 static int kept; /* records, in all logs */
 

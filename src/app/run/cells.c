@@ -287,6 +287,6 @@ int choose_cells(session *r) {
     bool automatic = false;
     for (int k = 0; k < r->ncells; k++) automatic |= r->cell[k].kernel.index == SPMV_AUTO;
     if (!automatic && r->o->nondeterministic)
-        return refuse("--nondeterministic applies to -k auto only%s%s", "", "");
+        return refuse("--repeat=none applies to -k auto only%s%s", "", "");
     return r->ncells ? 0 : refuse("no chosen kernel can run in this configuration%s%s", "", "");
 }
