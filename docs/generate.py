@@ -4,13 +4,13 @@
     docs/reference/kernels.md  from the opening comment of every kernel file
     docs/reference/log.md      from src/app/record/record.def
     docs/reference/formats.md  its sections, from the first paragraph of every src/formats/**/NAME/NAME.h
-    docs/reference/options.md  from `spmv --help`
+    docs/reference/options.md  from `spmv help options` and `spmv help kernels`
 
 and files that are not, which `make install` asks for, into the folder --made:
 
     functions.md, spmv_NAME.3  from the headers in include/ (functions.py)
     record.schema.json         from src/app/record/record.def
-    spmv.1                     from `spmv --help`, which the option table prints, and src/host/status.def
+    spmv.1                     from these, too, and src/host/status.def
     spmv.bash, spmv.zsh        from `spmv COMMAND --help` (completion.py)
 
     python3 docs/generate.py [--program ./spmv] [--pages FOLDER] [--made FOLDER]
@@ -228,52 +228,34 @@ def item(term, text):
     return f".TP\n.B {roff(term)}\n{roff(text)}\n"
 
 
-def help_lines(program):
-    """Reads what --help prints, one line per option."""
-    env = {**os.environ, "ARGP_HELP_FMT": "rmargin=500"}
-    done = subprocess.run([program, "--help"], env=env, capture_output=True, text=True, check=True)
-    return done.stdout.splitlines()
+def help_rows(program, *topic):
+    """{heading: [(term, text)]} of `spmv help TOPIC`."""
+    done = subprocess.run([program, "help", *topic], env={**os.environ, "COLUMNS": "900"}, capture_output=True, text=True, check=True)
+    rows, found = {}, []
+    for line in done.stdout.splitlines():
+        row = re.fullmatch(r" {2,6}((?:-\w, )?--\S+|\w+) {2,}(.*)", line)
+        if row:
+            found.append(row.groups())
+        elif line.endswith(":"):
+            found = rows.setdefault(re.split("[:;]", line)[0], [])
+    return rows
 
 
-def options_part(lines):
-    """Options and commands of --help as tagged paragraphs; each heading a subsection."""
-    options, commands, where = [], [], []
-    for line in lines:
-        heading = re.fullmatch(r" (\S.*):", line)
-        row = re.fullmatch(r" {1,6}((?:-\w, )?--\S+|\S+)(?: +(.*))?", line)
-        if heading:
-            where = commands if heading[1] == "Commands" else options
-            if where is options:
-                options.append(f".SS {roff(heading[1])}\n")
-        elif not line.strip() and where:
-            where = options
-            options.append("")  # the group that follows has a heading or none
-        elif row and line.startswith("  "):
-            if where is options and options and options[-1] == "" and len(options) > 1:
-                options[-1] = ".SS General\n" if ".SS General\n" not in options else ""
-            where.append(item(row[1], row[2] or ""))
-    return "".join(options), "".join(commands)
+def all_rows(program):
+    """What each heading of the options page and of the manual page has."""
+    commands = next(iter(help_rows(program).values()))
+    return {"Commands": commands, **help_rows(program, "options"), **help_rows(program, "kernels")}
 
 
 def options_page(program):
-    """Every option, by the headings of --help."""
-    page = ["# Options\n\n", MARK.format("`spmv --help`"), "\n",
-            "`spmv help COMMAND` shows those that a command takes. Every long option can be set by an environment variable:\n",
-            "`SPMV_MAX_MEM=4G` stands for `--max-mem=4G`, and the command line overrides it.\n"]
-    rows = {"Commands": []}
-    where = rows["Commands"]
-    for line in help_lines(program):
-        heading = re.fullmatch(r" (\S.*):", line)
-        row = re.fullmatch(r" {1,6}((?:-\w, )?--\S+|\S+)(?: +(.*))?", line)
-        if heading:
-            where = rows.setdefault(heading[1], [])
-        elif not line.strip():
-            where = rows.setdefault("General", [])
-        elif row and line.startswith("  "):
-            where.append(["`" + row[1].replace("|", "\\|") + "`", plain(row[2] or "")])
-    for heading, found in rows.items():
-        if found:
-            page.append(f"\n## {heading}\n\n" + table(["", ""], found))
+    """Every option, by the headings of help."""
+    page = ["# Options\n\n", MARK.format("`spmv help options` and `spmv help kernels`"), "\n",
+            "`spmv help COMMAND` shows those that a command takes. Lists A,B,C and ranges FROM:TO:STEP try every combination.\n",
+            "Every long option can be set by an environment variable: `SPMV_MAX_MEM=4G` stands for `--max-mem=4G`, and the\n",
+            "command line overrides it.\n"]
+    for heading, rows in all_rows(program).items():
+        cells = [["`" + term.replace("|", "\\|") + "`", plain(text)] for term, text in rows]
+        page.append(f"\n## {heading}\n\n" + table(["", ""], cells))
     return "".join(page)
 
 
@@ -314,9 +296,11 @@ EXAMPLES = (
 def manual_page(program):
     """spmv.1"""
     version = re.search(r'SPMV_VERSION "(.*)"', read("include/spmv.h"))[1]
-    options, commands = options_part(help_lines(program))
+    parts = {heading: "".join(item(*row) for row in rows) for heading, rows in all_rows(program).items()}
+    commands = parts.pop("Commands")
+    options = "".join(f".SS {roff(heading)}\n{text}" for heading, text in parts.items())
     return "".join([
-        '.\\" Generated by make docs from spmv \\-\\-help: do not edit.\n',
+        '.\\" Generated by make docs from spmv help: do not edit.\n',
         f'.TH SPMV 1 "" "spmv {version}" "User Commands"\n',
         ".SH NAME\nspmv \\- multiply sparse matrices by vectors, check and time every kernel\n",
         ".SH SYNOPSIS\n.B spmv\n.RI [ COMMAND ]\n.RI [ OPTION ...]\n"

@@ -148,9 +148,12 @@ int spmv_app(int argc, char **argv, const spmv_backend *backend) {
     if (launcher_of() && !is_for_ranks(first)) return ranks_leave(EXIT_USAGE);
     if (first && strcmp(first, "help") == 0) { /* help CMD is CMD --help */
         first = argc > 2 && strcmp(argv[2], "help") != 0 ? argv[2] : NULL;
-        if (first && !find_command(first)) return refuse(first);
-        of_help[0] = argv[0], of_help[1] = first ? first : help, of_help[2] = help;
-        argc = first ? 3 : 2, argv = of_help;
+        if (!first || !find_command(first) || find_command(first)->run) {
+            const int code = options_help(first);
+            return code == EXIT_USAGE ? refuse(first) : ranks_leave(code);
+        }
+        of_help[0] = argv[0], of_help[1] = first, of_help[2] = help;
+        argc = 3, argv = of_help;
     }
     const struct command *command = first ? find_command(first) : commands;
     if (!command && !is_matrix(first)) return refuse(first);

@@ -87,6 +87,9 @@ extern const char *const command_names[];
 /* Reads the options of the named command, the word before the options; NULL: none, which is run.
  * Exits by itself on a usage error and --help. */
 void options_parse(int argc, char **argv, const char *command, options *out);
+/* Prints help on a topic: a command, "options" or "kernels"; NULL: on what most people need. Returns
+ * an exit code: EXIT_USAGE if there is no such topic. */
+int options_help(const char *topic);
 /* Look an option up by its long name: on the command line; there or in the environment. */
 bool options_on_line(const options *o, const char *name);
 bool options_given(const options *o, const char *name);

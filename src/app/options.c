@@ -1,192 +1,16 @@
-/* options.c: the command line. One argp table makes parser, --help and --usage; the options come
- * into it from options.def, the parameters of kernels from params.def. The environment variable
+/* options.c: the command line, as option_table.c has its options. The environment variable
  * SPMV_<OPTION> sets any long option; the command line overrides it. */
+#include "option_table.h"
 #include "option_values.h"
 #include "ranks/ranks.h"
-#include <argp.h>
 #include <ctype.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 const char *argp_program_version = NULL; /* --version is ours: with -v it says more */
 
-enum { /* options without a letter */
-       KEY_BACKEND = 256,
-       KEY_DEVICE,
-       KEY_INDEX,
-       KEY_VECTORS,
-       KEY_LAYOUT,
-       KEY_ALPHA,
-       KEY_BETA,
-       KEY_MAX_MEM,
-       KEY_MAX_UNPACKED,
-       KEY_ITERS,
-       KEY_REPEAT,
-       KEY_WISDOM,
-       KEY_SEED,
-       KEY_VALUES,
-       KEY_WRITE,
-       KEY_FORMAT,
-       KEY_EXPORT,
-       KEY_CELLS,
-       KEY_RANKS,
-       KEY_PARTITION,
-       KEY_NETWORK,
-       KEY_STAT,
-       KEY_LOG,
-       KEY_NO_LOG,
-       KEY_VERIFY,
-       KEY_CACHE,
-       KEY_PROBE,
-       KEY_MIN_TIME,
-       KEY_MAX_TIME,
-       KEY_MAX_NOISE,
-       KEY_TAG,
-       KEY_KEEP_SAMPLES,
-       KEY_PROGRESS,
-       KEY_COLOR,
-       KEY_PASSES,
-       KEY_TIMEOUT,
-       KEY_RESUME,
-       KEY_RETRY,
-       KEY_DRY_RUN,
-       KEY_HALO,
-       KEY_EXCHANGE,
-       KEY_OVERLAP,
-       KEY_USAGE,
-       KEY_PARAM /* and the parameter that the option gives: the last of all */
-};
-
-static const struct argp_option fixed[] = {
-#define HEADING(group, text) {NULL, 0, NULL, 0, text, group},
-#define OPTION(name, key, argument, flags, group, help) {name, key, argument, flags, help, group},
-#include "options.def"
-#undef HEADING
-#undef OPTION
-    {0},
-};
-
-/* The fixed options followed by the parameters of kernels. argp sorts them for --help. */
-static struct argp_option table[sizeof fixed / sizeof *fixed + SPMV_NPARAMS];
-
-static int key_of(int id) {
-    return params[id].letter ? params[id].letter : KEY_PARAM + id;
-}
-
-/* SPMV_NPARAMS: the option gives none. */
-static spmv_param_id param_of(int key) {
-    int id = 0;
-    while (id < SPMV_NPARAMS && (params[id].values.second || key_of(id) != key)) id++;
-    return (spmv_param_id)id;
-}
-
-enum { MULTIPLY = 2, MEASURE = 3, RANKS = 7 }; /* groups */
-static void fill_table(void) {
-    struct argp_option *row = table + sizeof fixed / sizeof *fixed - 1;
-    memcpy(table, fixed, sizeof fixed);
-    for (int id = 0; id < SPMV_NPARAMS; id++)
-        if (!params[id].values.second)
-            *row++ = (struct argp_option){params[id].option, key_of(id), params[id].argument, 0,
-                                          params[id].help,   MULTIPLY};
-}
-
-static const struct argp_option *option_of(int key) {
-    for (const struct argp_option *option = table; option->name || option->doc; option++)
-        if (option->key == key && option->name) return option;
-    return NULL;
-}
-
-/* ---- help ----------------------------------------------------------------------------------- */
-
-/* Says which options a command accepts: those of the listed groups, parameters of kernels and
- * formats if `params`, and the `others`, except those in `not`, which the command refuses itself. A
- * command without an entry accepts every option. */
-static const struct taken {
-    const char *command, *groups; /* digits, as in the table */
-    bool params;
-    const char *others, *not ;
-} taken[] = {
-    {"run", "12357", true, "", ""},
-    {"sweep", "123457", true, "ranks", "output result write format stat export"},
-    {"tune", "1235", true, "", "output result write format verify export"},
-    {"list", "", false, "kernel backend format quiet color", ""},
-    {"info", "", true,
-     "matrix max-unpacked values seed transpose kernel backend threads vectors layout precision "
-     "index max-mem format cells ranks partition network probe quiet",
-     ""},
-    {"probe", "", false, "backend device threads probe log no-log format quiet", ""},
-    {"doctor", "", false, "backend device threads probe format output quiet color", ""},
-};
-
-static const struct taken *taken_by(const char *command) {
-    for (size_t k = 0; k < sizeof taken / sizeof *taken; k++)
-        if (command && strcmp(taken[k].command, command) == 0) return &taken[k];
-    return NULL;
-}
-
-static bool is_taken(const char *command, const struct argp_option *option) {
-    const struct taken *t = taken_by(command);
-    if (!t || is_among(option->name, "verbose version help usage")) return true;
-    return (strchr(t->groups, '0' + option->group) && !is_among(option->name, t->not )) ||
-           (t->params && param_of(option->key) != SPMV_NPARAMS) ||
-           is_among(option->name, t->others);
-}
-
 static bool is_heading(const struct argp_option *option) {
     return !option->name && option->doc;
-}
-
-/* The table without what the command does not take. A heading goes on, after a semicolon, about
- * lists of parameters. */
-static void take_options(const char *command, struct argp_option *out) {
-    static char short_heading[64];
-    int n = 0;
-    for (const struct argp_option *option = table; option->name || option->doc; option++) {
-        if (!is_heading(option) && !is_taken(command, option)) continue;
-        if (is_heading(option) && n && is_heading(&out[n - 1])) n--;
-        out[n] = *option;
-        if (is_heading(option) && strchr(option->doc, ';') && !taken_by(command)->params) {
-            snprintf(short_heading, sizeof short_heading, "%.*s:", (int)strcspn(option->doc, ";"),
-                     option->doc);
-            out[n].doc = short_heading;
-        }
-        n++;
-    }
-    if (n && is_heading(&out[n - 1])) n--;
-    out[n] = (struct argp_option){0};
-}
-
-/* Describes a command; all commands together if none is named. */
-static const struct about {
-    const char *command, *words, *help;
-} abouts[] = {
-#define COMMAND(name, words, help) {#name, words, help},
-#define TOOL(name, words, help)
-#include "commands.def"
-#undef COMMAND
-#undef TOOL
-};
-
-/* argp's own --help prints nothing under ARGP_NO_ERRS, and knows nothing of commands: it would put
- * them after the options. */
-static _Noreturn void print_help(const struct argp *all, const char *command, unsigned what) {
-    struct argp_option kept[sizeof table / sizeof *table];
-    struct argp argp = *all;
-    char name[32] = "spmv [COMMAND]", about[160];
-    for (size_t k = 0; command && k < sizeof abouts / sizeof *abouts; k++)
-        if (strcmp(abouts[k].command, command) == 0) {
-            take_options(command, kept);
-            snprintf(about, sizeof about, "%s", abouts[k].help);
-            about[0] = (char)toupper((unsigned char)about[0]);
-            argp = (struct argp){.options = kept,
-                                 .args_doc = *abouts[k].words ? abouts[k].words : NULL,
-                                 .doc = about};
-            snprintf(name, sizeof name, "spmv %s", command);
-        }
-    argp_help(&argp, stdout, what, name);
-    if (fflush(stdout) != 0 || ferror(stdout))
-        exit(complain(SPMV_E_WRITE, "cannot write to stdout"));
-    usage_exit(0);
 }
 
 /* ---- parsing -------------------------------------------------------------------------------- */
@@ -344,16 +168,14 @@ static error_t parse(int key, char *arg, struct argp_state *state) {
     o->next = state->next;
     check_value(option, arg, state);
     if (state->argv && option) keep_typed(o, option, arg, &o->given, &o->ngiven);
-    if (key == 'h')
-        print_help(state->root_argp, o->command, ARGP_HELP_STD_HELP & ~ARGP_HELP_EXIT_OK);
-    if (key == KEY_USAGE) print_help(state->root_argp, o->command, ARGP_HELP_USAGE);
+    if (key == 'h') usage_exit(options_help(o->command));
     if (key == ARGP_KEY_ARG)
         take_word(o, arg);
     else if (!take_operands(o, key, arg) && !take_choice(o, key, arg, state->argv != NULL) &&
              !take_measuring(o, key, arg) && !take_showing(o, key, arg) &&
              !take_of_ranks(o, key, arg)) {
-        if (param_of(key) == SPMV_NPARAMS) return ARGP_ERR_UNKNOWN;
-        take_param(o, param_of(key), arg);
+        if (option_param(key) == SPMV_NPARAMS) return ARGP_ERR_UNKNOWN;
+        take_param(o, option_param(key), arg);
     }
     return 0;
 }
@@ -370,15 +192,15 @@ static void name_variable(const char *option, char *out, size_t size) {
  * file, unless that is typed. */
 static bool is_meant(const options *o, const struct argp_option *option, const char *value) {
     bool needs_value = option->arg && !(option->flags & OPTION_ARG_OPTIONAL);
-    if (option->key == 'V' || option->key == 'h' || option->key == KEY_USAGE) return false;
+    if (option->key == 'V' || option->key == 'h') return false;
     if (option->key == KEY_WISDOM && o->command && strcmp(o->command, "sweep") == 0) return false;
     return needs_value || strcmp(value, "0") != 0;
 }
 
 /* SPMV_MAX_MEM=4G stands for --max-mem=4G: the names are made from the table. */
 static void parse_environment(options *o, struct argp_state *state) {
-    for (const struct argp_option *option = table; option->name || option->key || option->doc;
-         option++) {
+    for (const struct argp_option *option = option_table;
+         option->name || option->key || option->doc; option++) {
         char name[64];
         if (!option->name) continue;
         name_variable(option->name, name, sizeof name);
@@ -396,32 +218,16 @@ static void parse_environment(options *o, struct argp_state *state) {
     }
 }
 
-static const char doc[] =
-    "Multiply a sparse matrix by a vector with every chosen kernel, and check, time and log every "
-    "result."
-    "\vGFLOP/s = 2 * nonzeros * vectors / median time; GB/s = bytes of the matrix as read + x once "
-    "+ "
-    "y, over the median.\n"
-    "'spmv help COMMAND' shows the options of that command alone.\n"
-    "Every long option can be set in the environment: SPMV_MAX_MEM=4G stands for --max-mem=4G.\n"
-    "Exit status: 0 success, 1 wrong result, 2 compare found a loss, 3 some failed, 64 usage, "
-    "65 bad matrix, 66 cannot open, 69 backend or feature absent, 71 out of memory, 73 cannot "
-    "write, 130 and 143 interrupted.\n";
-
-/* Listed as options are. */
-static const struct argp_option commands[] = {
-#define COMMAND(name, words, help) {#name, 0, NULL, OPTION_DOC | OPTION_NO_USAGE, help, 0},
-#define TOOL(name, words, help) COMMAND(name, words, help)
-#include "commands.def"
-#undef COMMAND
-#undef TOOL
-    {NULL, 0, NULL, 0, NULL, 0}};
-static const struct argp of_commands = {commands, NULL, NULL, NULL, NULL, NULL, NULL};
-static const struct argp_child children[] = {{&of_commands, 0, "Commands:", 0}, {NULL, 0, NULL, 0}};
+int options_help(const char *topic) {
+    option_table_fill();
+    if (!help_print(topic)) return EXIT_USAGE;
+    if (fflush(stdout) == 0 && !ferror(stdout)) return 0;
+    return complain(SPMV_E_WRITE, "cannot write to stdout");
+}
 
 static const struct argp_option *option_of_letter(const char *letters) {
-    for (const struct argp_option *option = table; option->name || option->key || option->doc;
-         option++)
+    for (const struct argp_option *option = option_table;
+         option->name || option->key || option->doc; option++)
         if (option->name && option->key == *letters)
             return option->arg || !letters[1] ? option : option_of_letter(letters + 1);
     return NULL;
@@ -431,8 +237,8 @@ static const struct argp_option *option_of_letter(const char *letters) {
 static const struct argp_option *option_typed(const char *word) {
     if (word[1] != '-') return option_of_letter(word + 1);
     size_t n = strcspn(word + 2, "=");
-    for (const struct argp_option *option = table; option->name || option->key || option->doc;
-         option++)
+    for (const struct argp_option *option = option_table;
+         option->name || option->key || option->doc; option++)
         if (option->name && strlen(option->name) == n && strncmp(option->name, word + 2, n) == 0)
             return option;
     return NULL;
@@ -442,12 +248,12 @@ static const struct argp_option *option_typed(const char *word) {
  * only one with the same first letter is meant. */
 static const char *nearest_option(const char *word) {
     enum { LONG_WORD = 5 };
-    const char *names[sizeof table / sizeof *table];
+    const char *names[MOST_OPTIONS];
     char name[64];
     int n = 0;
     if (strncmp(word, "--", 2) != 0) return NULL;
     snprintf(name, sizeof name, "%.*s", (int)strcspn(word + 2, "="), word + 2);
-    for (const struct argp_option *option = table; option->name || option->doc; option++)
+    for (const struct argp_option *option = option_table; option->name || option->doc; option++)
         if (!is_heading(option)) names[n++] = option->name;
     names[n] = NULL;
     const char *nearest = spmv_nearest(name, names);
@@ -462,10 +268,9 @@ static _Noreturn void refuse_word(const char *command, const char *word) {
         usage_error("'%s' is --repeat=%s now", word, word[2] == 'r' ? "threads" : "none");
     if (option && option->arg) usage_error("option '%s' requires a value", word);
     if (option) usage_error("option '%s' takes no value", word);
-    usage_error("unknown option '%s'%s%s%s 'spmv %s%s' lists %s", word,
+    usage_error("unknown option '%s'%s%s%s 'spmv help %s' lists %s", word,
                 nearest ? ": did you mean '--" : "", nearest ? nearest : "", nearest ? "'?" : ";",
-                command ? "help " : "--help", command ? command : "",
-                command ? "those it takes" : "all options");
+                command ? command : "options", command ? "those it takes" : "them");
 }
 
 /* Returns the word that argp could not parse. That is the one before `next`, unless argp stopped
@@ -482,11 +287,11 @@ static bool takes_matrices(const char *command) {
 }
 
 void options_parse(int argc, char **argv, const char *command, options *o) {
-    static const struct argp argp = {table, parse, "[FILE.mtx ...]", doc, children, NULL, NULL};
+    static const struct argp argp = {option_table, parse, NULL, NULL, NULL, NULL, NULL};
     struct argp_state environment = {
         .root_argp = &argp, .name = "spmv", .input = o, .err_stream = stderr, .out_stream = stdout};
     bool terminal = isatty(STDERR_FILENO);
-    fill_table();
+    option_table_fill();
     *o = (options){.op = SPMV_AS_IS,
                    .alpha = 1,
                    .timeout_s = -1,
@@ -549,7 +354,8 @@ const char **options_words(const options *o, const char *without, const char *al
         const struct argp_option *option = option_typed(typed);
         const bool is_typed =
             k < o->nfrom_environment && options_on_line(o, option->name); /* comes later */
-        if (is_typed || param_of(option->key) != SPMV_NPARAMS || is_among(option->name, without) ||
+        if (is_typed || option_param(option->key) != SPMV_NPARAMS ||
+            is_among(option->name, without) ||
             (option->group > MEASURE && !is_among(option->name, also)))
             continue;
         words[n++] = typed;
@@ -593,8 +399,10 @@ void options_check(const options *o, const char *command) {
             usage_error("--%s is of several ranks: mpirun -n 4 spmv ... starts them", option->name);
         if (option->group == RANKS && strcmp(command, "sweep") == 0 && !o->ranks.count)
             usage_error("--%s is of several ranks: --ranks=2,4 starts so many", option->name);
-        if (is_taken(command, option) || is_among(option->name, taken_by(command)->not )) continue;
-        if (option->group == 4) usage_error("--%s applies to 'spmv sweep' only", option->name);
+        if (option_is_taken(command, option) ||
+            is_among(option->name, option_taken_by(command)->not ))
+            continue;
+        if (option->group == SWEEP) usage_error("--%s applies to 'spmv sweep' only", option->name);
         usage_error("%s does not take --%s; 'spmv help %s' lists what it takes", command,
                     option->name, command);
     }

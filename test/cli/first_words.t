@@ -38,9 +38,9 @@
 # Help of a command names what that command takes, and no more.
   $ options() { "$SPMV" "$@" | grep -oE -e '--[a-z-]+' | sort -u | tr '\n' ' '; echo; }
   $ options help list
-  --backend --color --format --help --kernel --quiet --usage --verbose --version 
+  --backend --color --format --help --kernel --quiet --verbose --version 
   $ options doctor --help
-  --backend --color --device --format --help --output --probe --quiet --threads --usage --verbose --version 
+  --backend --color --device --format --help --output --probe --quiet --threads --verbose --version 
   $ options help sweep | grep -c -- '--retry.*--timeout'
   1
   $ options help run | grep -c -- '--retry'
@@ -51,27 +51,27 @@
   [1]
   $ $SPMV info -h | sed -n 1,2p
   Usage: spmv info [OPTION...] FILE.mtx|gen:NAME:ARGS ...
-  Print facts about matrices and their size in every format, or in those of -k
+  Print facts about matrices, and their size in every format.
   $ for command in run sweep tune list info probe doctor get table report compare; do
   >     "$SPMV" help $command >one; "$SPMV" $command --help >two; cmp one two
   > done
   $ $SPMV help >one; $SPMV --help >two; cmp one two
-  $ $SPMV --help | sed -n '/Commands:/,/^$/p' | awk '/^  [a-z]/ {print $1}' | tr '\n' ' '; echo
-  compare doctor get info list plot probe report run sweep table tune 
+  $ $SPMV --help | sed -n '/^Commands/,/^Options/p' | awk '/^  [a-z]/ {print $1}' | tr '\n' ' '; echo
+  run sweep tune list info probe doctor get table report plot compare 
   $ for command in "" run sweep tune list info probe doctor; do $SPMV help $command | grep -n ' $'; done # no line ends in blanks
   [1]
   $ for command in "" doctor; do $SPMV help $command | sed -n 1,2p; done
   Usage: spmv [COMMAND] [OPTION...] [FILE.mtx ...]
-  Multiply a sparse matrix by a vector with every chosen kernel, and check, time
+  Multiply a sparse matrix by a vector with every chosen kernel; check, time and
   Usage: spmv doctor [OPTION...]
-  Find what makes times on this machine slow or noisy, and print what to type
-  $ $SPMV help doctor | grep '^ How to multiply'
-   How to multiply:
+  Find what makes times here slow or noisy, and what to type.
+  $ $SPMV help doctor | grep '^How to multiply'
+  How to multiply; lists A,B,C and ranges FROM:TO:STEP try every combination:
   $ $SPMV help help | cmp - one
   $ $SPMV help nonsense
   ! spmv: unknown command 'nonsense'; the commands are run sweep tune list info probe doctor get table report plot compare help. 'spmv --help' describes them; -m names a matrix
   [64]
-  $ for words in "--help" "help list" "-V" "list --usage" "list"; do $SPMV $words >/dev/full; echo "exit $?"; done
+  $ for words in "--help" "help list" "-V" "help kernels" "list"; do $SPMV $words >/dev/full; echo "exit $?"; done
   exit 73
   exit 73
   exit 73
@@ -88,16 +88,16 @@
   ! spmv: unknown command 'lst': did you mean 'list'? The commands are run sweep tune list info probe doctor get table report plot compare help. 'spmv --help' describes them; -m names a matrix
   [64]
   $ $SPMV a.mtx --kernal csr1
-  ! spmv: unknown option '--kernal': did you mean '--kernel'? 'spmv --help' lists all options
+  ! spmv: unknown option '--kernal': did you mean '--kernel'? 'spmv help options' lists them
   [64]
   $ $SPMV a.mtx --kernal=csr1
-  ! spmv: unknown option '--kernal=csr1': did you mean '--kernel'? 'spmv --help' lists all options
+  ! spmv: unknown option '--kernal=csr1': did you mean '--kernel'? 'spmv help options' lists them
   [64]
   $ $SPMV -v -zq
-  ! spmv: unknown option '-zq'; 'spmv --help' lists all options
+  ! spmv: unknown option '-zq'; 'spmv help options' lists them
   [64]
   $ $SPMV --formt csv a.mtx
-  ! spmv: unknown option '--formt': did you mean '--format'? 'spmv --help' lists all options
+  ! spmv: unknown option '--formt': did you mean '--format'? 'spmv help options' lists them
   [64]
   $ $SPMV a.mtx --quiet=yes -v
   ! spmv: option '--quiet=yes' takes no value

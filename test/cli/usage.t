@@ -60,13 +60,13 @@
   ! spmv: gen:poisson2d:10: no values 'odd'; there are random, symmetric, few:K (K from 1 to 65536), pattern
   [64]
   $ $SPMV --foo
-  ! spmv: unknown option '--foo'; 'spmv --help' lists all options
+  ! spmv: unknown option '--foo'; 'spmv help options' lists them
   [64]
   $ $SPMV -k
   ! spmv: option '-k' requires a value
   [64]
   $ $SPMV -m gen:poisson2d:3 --bar=3
-  ! spmv: unknown option '--bar=3'; 'spmv --help' lists all options
+  ! spmv: unknown option '--bar=3'; 'spmv help options' lists them
   [64]
   $ $SPMV --kernel
   ! spmv: option '--kernel' requires a value
@@ -75,7 +75,7 @@
   ! spmv: option '-qk' requires a value
   [64]
   $ $SPMV -qz
-  ! spmv: unknown option '-qz'; 'spmv --help' lists all options
+  ! spmv: unknown option '-qz'; 'spmv help options' lists them
   [64]
   $ $SPMV --quiet=yes
   ! spmv: option '--quiet=yes' takes no value

@@ -80,15 +80,15 @@ def members():
 @functools.cache
 def commands():
     done = subprocess.run([PROGRAM, "--help"], capture_output=True, text=True, check=True)
-    return set(re.findall(r"^  ([a-z]+) ", done.stdout.partition(" Commands:\n")[2].partition("\n\n")[0], re.M))
+    return set(re.findall(r"^  ([a-z]+) ", done.stdout.partition("\nCommands")[2].partition("\nOptions")[0], re.M))
 
 
 @functools.cache
 def options():
     """Every option of the program, of each of its commands, and of the Python and shell scripts of the sources."""
     found = set()
-    for command in ["run", *commands()]:
-        done = subprocess.run([PROGRAM, command, "--help"], capture_output=True, text=True, check=True)
+    for topic in ["options", "kernels", *commands()]:
+        done = subprocess.run([PROGRAM, "help", topic], capture_output=True, text=True, check=True)
         found |= set(re.findall(r"--[a-z][\w-]*", done.stdout))
     return found | set(re.findall(r"add_argument\((?:\"-\w\", )?\"(--[a-z][\w-]*)", sources())) | {"--stats"}  # of python -m spmv.accelerate
 
