@@ -1,11 +1,9 @@
-/* wrong.c: kernels that multiply wrongly, and right ones whose times are known, for test_wrong.py
- * and test_tune.py. Linked in front of the library they
- * take the place of the shipped ones of their names, whose files then are not taken out of it: in
- * build/BACKEND/spmv-wrong, and in no other program. Most are also fast: a time that counted would
- * be the best. */
+/* wrong.c: kernels that multiply wrongly, and one whose time is known, for test_wrong.py. Linked in
+ * front of the library they take the place of the shipped ones of their names, whose files then are
+ * not taken out of it: in build/BACKEND/spmv-wrong, and in no other program. Most are also fast: a
+ * time that counted would be the best. */
 #include "formats/csr/csr.h"
 #include "spmv_kernel.h"
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -130,42 +128,12 @@ static spmv_status be_wrong_with_simd(const spmv_plan *p, const spmv_operands *v
     return SPMV_OK;
 }
 
-/* ---- right, and slow as planned, for spmv tune ----------------------------------------------- */
-
-static spmv_status multiply_late(const spmv_plan *p, const spmv_operands *v, bool late) {
+/* Is right, and slow unless the parameter is set. */
+static spmv_status be_faster_with_simd(const spmv_plan *p, const spmv_operands *v) {
     const struct timespec pause = {.tv_nsec = 300000};
-    if (late) nanosleep(&pause, NULL);
+    if (!p->choice.value[SPMV_simd]) nanosleep(&pause, NULL);
     multiply(p, v);
     return SPMV_OK;
-}
-
-static spmv_status be_faster_with_simd(const spmv_plan *p, const spmv_operands *v) {
-    return multiply_late(p, v, !p->choice.value[SPMV_simd]);
-}
-
-static spmv_status be_slower_with_simd(const spmv_plan *p, const spmv_operands *v) {
-    return multiply_late(p, v, p->choice.value[SPMV_simd]);
-}
-
-/* A trial of simd makes three plans, with its default, off and on; what follows is the comparison,
- * in which it is the other way round. */
-static spmv_status prepare_and_count(spmv_plan *p) {
-    static int plans;
-    TRY(prepare(p));
-    *(int *)p->scratch = plans++;
-    return SPMV_OK;
-}
-
-static spmv_status be_faster_in_trials(const spmv_plan *p, const spmv_operands *v) {
-    bool in_trial = *(int *)p->scratch < 3;
-    return multiply_late(p, v, in_trial != p->choice.value[SPMV_simd]);
-}
-
-/* Stops the program as Ctrl-C does, once, in the trial of the window. */
-static spmv_status stop_the_program(const spmv_plan *p, const spmv_operands *v) {
-    static bool stopped;
-    if (p->choice.value[SPMV_sigma] && !stopped) stopped = raise(SIGTERM) == 0;
-    return be_faster_with_simd(p, v);
 }
 
 static const spmv_param no_params[] = {SPMV_NO_MORE_PARAMS};
@@ -196,9 +164,4 @@ PLANT_PREPARED(hyb_rows, no_params, prepare_a_copy, be_wrong_in_copies);
 PLANT(csell_slices, no_params, stop_writing);
 static const spmv_param window[] = {{SPMV_sigma, 0, 0, INT32_MAX, 1, false}, SPMV_NO_MORE_PARAMS};
 PLANT(sell16_lanes, window, write_nothing);
-static const spmv_param simd_and_window[] = {
-    {SPMV_simd, 0, 0, 1, 1, false}, {SPMV_sigma, 0, 0, INT32_MAX, 1, false}, SPMV_NO_MORE_PARAMS};
 PLANT(ell_tiles, simd, be_faster_with_simd);
-PLANT(ell_blocks, simd, be_slower_with_simd);
-PLANT_PREPARED(csb_blocks, simd, prepare_and_count, be_faster_in_trials);
-PLANT(csr5_tiles, simd_and_window, stop_the_program);

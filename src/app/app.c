@@ -43,6 +43,10 @@ static void print_version(const options *o) {
 
 static int refuse(const char *word) {
     const char *nearest = spmv_nearest(word, command_names);
+    if (strcmp(word, "tune") == 0) {
+        say("spmv: 'spmv tune FILE' is 'spmv sweep FILE --tune' now\n");
+        return ranks_leave(EXIT_USAGE);
+    }
     say("spmv: unknown command '%s'", word);
     if (nearest) say(": did you mean '%s'", nearest);
     say(nearest ? "? The commands are" : "; the commands are");

@@ -76,6 +76,7 @@ typedef struct options {
     int passes;                  /* of sweep; 0: not given */
     double timeout_s;            /* of sweep; negative: not given, 0: none */
     bool dry_run, resume, retry; /* retry: resume */
+    bool tune;                   /* sweep tries other parameters of kernels */
     list ranks;                  /* of info and sweep: numbers of them */
     const char *partition;       /* among ranks: rows, nnz, metis, scotch or a file */
     double latency_s, message_s; /* that a message travels, and that it costs a rank */
@@ -87,7 +88,7 @@ extern const char *const command_names[];
 /* Reads the options of the named command, the word before the options; NULL: none, which is run.
  * Exits by itself on a usage error and --help. */
 void options_parse(int argc, char **argv, const char *command, options *out);
-/* Prints help on a topic: a command, "options" or "kernels"; NULL: on what most people need. Returns
+/* Prints help on a topic: a command, options, kernels; NULL: on what most people need. Returns
  * an exit code: EXIT_USAGE if there is no such topic. */
 int options_help(const char *topic);
 /* Look an option up by its long name: on the command line; there or in the environment. */

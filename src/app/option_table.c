@@ -44,7 +44,6 @@ const struct argp_option *option_of(int key) {
 static const option_taken taken[] = {
     {"run", "123578", "", "ranks"},
     {"sweep", "4123578", "", "output result write format stat export"},
-    {"tune", "12358", "", "output result write format verify export"},
     {"list", "", "kernel backend format quiet color", ""},
     {"info", "68",
      "matrix max-unpacked values seed transpose kernel backend threads vectors layout precision "

@@ -46,6 +46,7 @@ enum { /* options without a letter */
        KEY_RESUME,
        KEY_RETRY,
        KEY_DRY_RUN,
+       KEY_TUNE,
        KEY_HALO,
        KEY_EXCHANGE,
        KEY_OVERLAP,

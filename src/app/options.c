@@ -106,6 +106,7 @@ static bool take_measuring(options *o, int key, char *arg) {
     case KEY_RETRY: o->retry = o->resume = true; break;
     case KEY_RESUME: o->resume = true; break;
     case KEY_DRY_RUN: o->dry_run = true; break;
+    case KEY_TUNE: o->tune = true; break;
     default: return false;
     }
     return true;
@@ -283,7 +284,7 @@ static const char *refused(int argc, char **argv, int next) {
 }
 
 static bool takes_matrices(const char *command) {
-    return !command || is_among(command, "run info tune");
+    return !command || is_among(command, "run info");
 }
 
 void options_parse(int argc, char **argv, const char *command, options *o) {

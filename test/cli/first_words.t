@@ -17,8 +17,6 @@
   gen:diagonal:3 ok
   $ $SPMV info a.mtx | grep '^  matrix.name '
     matrix.name                a                of the file, or of gen:
-  $ $SPMV tune a.mtx -k omp:csr_serial -t 1 --max-time=0 --probe=off --no-log -q 2>/dev/null | grep -q csr_serial; echo "tuned $?"
-  tuned 0
   $ $SPMV -m dir
   ! spmv: dir is a folder: 'spmv sweep dir' runs every matrix in it
   [64]
@@ -27,9 +25,6 @@
   [64]
   $ $SPMV info dir
   ! spmv: dir is a folder: info takes the files in it
-  [64]
-  $ $SPMV tune -m dir -k csr1
-  ! spmv: dir is a folder: tune takes the files in it
   [64]
   $ $SPMV thermal2.mtx -q --no-log
   ! spmv: thermal2.mtx: No such file or directory ('spmv get thermal2' downloads it, if the SuiteSparse Matrix Collection has it; 'spmv list matrices' names built-in ones)
@@ -46,19 +41,16 @@
   $ options help run | grep -c -- '--retry'
   0
   [1]
-  $ options help tune | grep -c -- '--output'
-  0
-  [1]
   $ $SPMV info -h | sed -n 1,2p
   Usage: spmv info [OPTION...] FILE.mtx|gen:NAME:ARGS ...
   Print facts about matrices, and their size in every format.
-  $ for command in run sweep tune list info probe doctor get table report compare; do
+  $ for command in run sweep list info probe doctor get table report compare; do
   >     "$SPMV" help $command >one; "$SPMV" $command --help >two; cmp one two
   > done
   $ $SPMV help >one; $SPMV --help >two; cmp one two
   $ $SPMV --help | sed -n '/^Commands/,/^Options/p' | awk '/^  [a-z]/ {print $1}' | tr '\n' ' '; echo
-  run sweep tune list info probe doctor get table report plot compare 
-  $ for command in "" run sweep tune list info probe doctor; do $SPMV help $command | grep -n ' $'; done # no line ends in blanks
+  run sweep list info probe doctor get table report plot compare 
+  $ for command in "" run sweep list info probe doctor; do $SPMV help $command | grep -n ' $'; done # no line ends in blanks
   [1]
   $ for command in "" doctor; do $SPMV help $command | sed -n 1,2p; done
   Usage: spmv [COMMAND] [OPTION...] [FILE.mtx ...]
@@ -69,7 +61,7 @@
   How to multiply; lists A,B,C and ranges FROM:TO:STEP try every combination:
   $ $SPMV help help | cmp - one
   $ $SPMV help nonsense
-  ! spmv: unknown command 'nonsense'; the commands are run sweep tune list info probe doctor get table report plot compare help. 'spmv --help' describes them; -m names a matrix
+  ! spmv: unknown command 'nonsense'; the commands are run sweep list info probe doctor get table report plot compare help. 'spmv --help' describes them; -m names a matrix
   [64]
   $ for words in "--help" "help list" "-V" "help kernels" "list"; do $SPMV $words >/dev/full; echo "exit $?"; done
   exit 73
@@ -85,7 +77,7 @@
 
 # The nearest word is suggested.
   $ $SPMV lst
-  ! spmv: unknown command 'lst': did you mean 'list'? The commands are run sweep tune list info probe doctor get table report plot compare help. 'spmv --help' describes them; -m names a matrix
+  ! spmv: unknown command 'lst': did you mean 'list'? The commands are run sweep list info probe doctor get table report plot compare help. 'spmv --help' describes them; -m names a matrix
   [64]
   $ $SPMV a.mtx --kernal csr1
   ! spmv: unknown option '--kernal': did you mean '--kernel'? 'spmv help options' lists them

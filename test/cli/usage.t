@@ -42,7 +42,7 @@
   $ $SPMV --max-mem=lots 2>&1 | head -n 1
   spmv: --max-mem: 'lots' is not a size such as 4G or 512M
   $ $SPMV frobnicate
-  ! spmv: unknown command 'frobnicate'; the commands are run sweep tune list info probe doctor get table report plot compare help. 'spmv --help' describes them; -m names a matrix
+  ! spmv: unknown command 'frobnicate'; the commands are run sweep list info probe doctor get table report plot compare help. 'spmv --help' describes them; -m names a matrix
   [64]
   $ $SPMV matrix.mtx -q --no-log
   ! spmv: matrix.mtx: No such file or directory ('spmv get matrix' downloads it, if the SuiteSparse Matrix Collection has it; 'spmv list matrices' names built-in ones)

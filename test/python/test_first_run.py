@@ -84,21 +84,6 @@ class FirstRunTest(unittest.TestCase):
                 self.assertIs(r["timing"]["settled"], False)
                 self.assertEqual(r["check"]["status"], "ok")
 
-    def test_tune_says_what_it_had_found_when_it_is_stopped(self):
-        process = self.start("tune", "-m", "gen:poisson2d:60", "-k", "omp:sell_slices,omp:csr_tiles", "-t", "1", "--probe=off",
-                             "--no-log", "--progress=on")
-        said = ""
-        while "csr_tiles: " not in said:  # the first kernel is done
-            piece = process.stderr.read(1)
-            self.assertTrue(piece, said)
-            said += piece
-        process.send_signal(signal.SIGINT)
-        said += process.stderr.read()
-        self.assertEqual(process.wait(timeout=600), 130, said)
-        self.assertRegex(said, "spmv: tune: interrupted; (nothing was found until then\n|not confirmed .* until then:\n    spmv)")
-        for line in said.partition("until then:\n")[2].splitlines():  # which it finds is chance
-            self.assertRegex(line, "^    spmv -m gen:poisson2d:60 -k omp:\\w+ --")
-
     def test_a_long_run_says_how_long_and_shows_rows_when_they_are_final(self):
         code, table, said = self.run_to_end(*SHORT, "--min-time=0.2", "--max-time=7", "--max-noise=100%", "--no-log",
                                             OMP_WAIT_POLICY="passive")

@@ -218,11 +218,9 @@ class Wrong(unittest.TestCase):
             self.assertIn("spmv: 1 WRONG result: see the table\n", talk)
         talk = self.spmv_auto("sweep", MATRIX)[1]
         self.assertIn("0 ok, 0 skipped, 1 wrong, 0 failed", talk)
-        said, _ = self.spmv_auto("tune", "-m", MATRIX)
-        self.assertIn("\nauto: no result was right, so no command is recommended\n", said)
         for record in self.records():
             self.assert_auto_is_wrong(record)
-        self.assertEqual(len(self.records()), 4)
+        self.assertEqual(len(self.records()), 3)
 
     # ---- sweep ------------------------------------------------------------------------------------
 
@@ -239,25 +237,12 @@ class Wrong(unittest.TestCase):
             self.assertIn(f"0 ok, 0 skipped, 0 wrong, 0 failed, {both} reused ({2 * len(WRONG)} of them wrong or failed)", talk)
             self.assertEqual(len(self.records()), both)
 
-    # ---- tune -------------------------------------------------------------------------------------
-
-    def test_tune_recommends_no_wrong_value(self):
-        said, talk = self.spmv("tune", "-m", MATRIX, "-k", "coo_segments", "--log", self.log)
-        self.assertIn("\ncoo_segments: nothing is clearly faster than it is\n", said)
-        self.assertNotIn("--simd", said)
-        self.assertIn(f"  coo_segments --simd=on: WRONG: {ROWS} of {ROWS} rows differ in the first product", talk)
-        self.assertIn("spmv: tune: 1 WRONG result\n", talk)
-        wrong, right = self.records()
-        self.assert_wrong(wrong, "coo_segments", (ROWS, 0, "first"))
-        self.assertEqual((wrong["config"]["simd"], right["config"]["simd"], right["status"]), (True, False, "ok"))
-
-    def test_tune_recommends_no_wrong_kernel(self):
-        said, talk = self.spmv("tune", "-m", MATRIX, "-k", "csr_blocks,csr_serial", "--log", self.log)
-        self.assertIn("\ncsr_blocks: no result was right, so no command is recommended\n", said)
-        self.assert_shown_wrong(rows_of(said)["csr_blocks"])
-        self.assertIn("\ncsr_serial: ", said)
-        self.assertIn("spmv: tune: 1 WRONG result\n", talk)
-        self.assert_wrong(next(r for r in self.records() if r["status"] == "wrong"), "csr_blocks")
+    def test_tune_prints_the_command_of_the_fastest_right_one(self):
+        said, talk = self.spmv("sweep", MATRIX, "-k", "coo_segments,ell_tiles,sell_slices", "--simd=on,off", "--tune", "--log", self.log)
+        self.assertRegex(talk, f"omp:coo_segments --simd=on  WRONG: {ROWS} of {ROWS} rows differ in the first product")
+        self.assertRegex(said, rf"\nto type:\n    spmv -m {MATRIX} -k omp:coo_segments --simd=off --")
+        said, _ = self.spmv("sweep", MATRIX, "-k", "ell_tiles", "--tune", "--no-log", code=0)
+        self.assertRegex(said, rf"\nto type:\n    spmv -m {MATRIX} -k omp:ell_tiles --simd=on --")
 
     # ---- what reads logs --------------------------------------------------------------------------
 
@@ -277,9 +262,12 @@ class Wrong(unittest.TestCase):
         self.assertRegex(text, rf"<tbody>\n<tr[^>]*>{spanning}")
         for name in WRONG:
             self.assertRegex(text, rf"<tr class=wrong>{spanning}?<td>{name}<td>[^<]*<td>WRONG<td colspan=8>\d+ of {ROWS} rows")
-        said, _ = self.spmv("compare", self.log, self.log, code=0, quick=False)
+        again = self.folder / "again.jsonl"
+        self.spmv("-m", MATRIX, "-k", KERNELS, "--log", again)
+        done = self.run_spmv("compare", self.log, again)
+        self.assertIn(done.returncode, (0, 2), done.stderr)  # it is chance how fast right ones are
         for name in WRONG:
-            self.assertRegex(said, rf"{name} .* wrong +wrong +— \(wrong → wrong\)\n")
+            self.assertRegex(done.stdout, rf"{name} .* wrong +wrong +— \(wrong → wrong\)\n")
 
     def test_tables_rank_no_wrong_kernel(self):
         self.spmv("-m", MATRIX, "-k", KERNELS, "--log", self.log)

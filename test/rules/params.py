@@ -13,7 +13,7 @@ PLACES = ("src/app/**/*.[ch]", "src/app/**/*.def", "src/host/*.[ch]", "src/matri
 NAMED = {
     # They have fields of their own in the log from before config.params.
     "src/app/run/describe.c": "grid_rows grid_cols block shape_rows shape_cols schedule chunk simd rowlens",
-    "src/app/cmd_tune.c": "grid_rows sigma",  # which of many values it tries
+    "src/app/sweep/sweep_values.c": "grid_rows sigma",  # which of many values --tune tries
     "src/plan/plan.c": "grid_rows codes isa",  # 0: the threads; off, if values change; with another one, other bits
     "src/app/cmd_list.c": "sigma",  # a twin's
     "src/app/record/write_table.c": "gather",  # the limit, as in limits.c

@@ -231,7 +231,7 @@ static int run_cell(ranks *w, inputs *in, int k, result *out) {
     if (!code && status == SPMV_OK) code = follow(w, &c, &e, out, &status, &right);
     run->group++;
     if (!code) code = ranks_describe(w, in, &e, &c, word_for(w, status, right, out), out);
-    if (!code && is_first(w)) code = keep_result(run, k, out);
+    if (!code && is_first(w)) code = keep_result(run, out);
     if (!code) code = ranks_vote(w, code);
     free(e.t.sample_s);
     course_free(&c);

@@ -60,7 +60,7 @@ void cell_label(const cell *c, char *out, size_t size) {
 
 /* Two options can mean one configuration: 256 and 32x8, or grids that differ only in columns a
  * kernel has none of. */
-static spmv_status add_cell(session *r, const cell *c) {
+spmv_status add_cell(session *r, const cell *c) {
     for (int k = 0; k < r->ncells; k++)
         if (r->cell[k].cache == c->cache && same_configuration(&r->cell[k], c)) return SPMV_OK;
     cell *grown = realloc(r->cell, (size_t)(r->ncells + 1) * sizeof *grown);

@@ -38,12 +38,8 @@ static long long rounded(long long products) {
     return (products / unit + (products % unit >= (unit + 1) / 2)) * unit;
 }
 
-const char *doubt_of(const record *r) {
-    bool unsettled = r->timing_settled == 0, disturbed = r->timing_flags.count > 0;
-    return unsettled && disturbed ? "disturbed and not settled"
-           : disturbed            ? "disturbed"
-           : unsettled            ? "not settled"
-                                  : "";
+static bool is_doubtful(const record *r) {
+    return r->timing_settled == 0 || r->timing_flags.count > 0;
 }
 
 /* Says how many times as fast as the other r is, at least and at most. False: both times are known,
@@ -51,7 +47,7 @@ const char *doubt_of(const record *r) {
 static bool ratio_is_rough(const record *r, const record *other, double *least, double *most) {
     const statistics mine = record_times(r), others = record_times(other);
     ratio_range(&others, &mine, least, most);
-    return *doubt_of(r) || *doubt_of(other);
+    return is_doubtful(r) || is_doubtful(other);
 }
 
 /* No more digits than the intervals of both medians leave, and two decimals at most. */
@@ -128,7 +124,7 @@ static bool is_in_question(const result *results, int n, const record *best, int
         if (r == best || !is_ranked(&results[k]) || !are_ranked_together(r, best)) continue;
         const statistics its = record_times(r);
         const double cheapest = r->prep_total_s + (double)products * its.low;
-        if ((*doubt_of(best) || *doubt_of(r)) && !(dearest < cheapest)) return true;
+        if ((is_doubtful(best) || is_doubtful(r)) && !(dearest < cheapest)) return true;
     }
     return false;
 }

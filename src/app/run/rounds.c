@@ -466,7 +466,6 @@ static void count_status(session *run, const record *r) {
                    : strcmp(r->status, "skipped") == 0 ? &run->nskipped
                                                        : &run->nfailed;
     ++*counter;
-    run->ndisturbed += r->timing_flags.count > 0;
 }
 
 static void say_result(const group *g, const result *out) {
@@ -476,13 +475,8 @@ static void say_result(const group *g, const result *out) {
     say("\n");
 }
 
-int keep_result(session *run, int k, result *out) {
+int keep_result(session *run, result *out) {
     out->finished = true;
-    run->cell[k].ok = strcmp(out->r.status, "ok") == 0;
-    run->cell[k].times = record_times(&out->r);
-    run->cell[k].status = out->r.status;
-    run->cell[k].doubt = doubt_of(&out->r);
-    run->cell[k].disturbed = out->r.timing_flags.count > 0;
     count_status(run, &out->r);
     int code = log_append(&run->log, record_fields(), &out->r);
     out->logged = !code && run->log.file >= 0;
@@ -492,7 +486,7 @@ int keep_result(session *run, int k, result *out) {
 static int keep(group *g, int k) {
     session *run = g->run;
     result *out = &g->results[k];
-    int code = keep_result(run, k, out);
+    int code = keep_result(run, out);
     if (!run->o->quiet && run->o->verbose) say_result(g, out);
     if (run->watch.arg) run->watch.finished(run->watch.arg, k, out);
     return code;

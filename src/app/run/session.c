@@ -1,4 +1,4 @@
-/* session.c: what one invocation of spmv run, sweep or tune has from beginning to end: its context,
+/* session.c: what one invocation of spmv run or sweep has from beginning to end: its context,
  * cells, devices, what spmv probe found of them, and its log. */
 #include "session.h"
 #include <stdlib.h>

@@ -18,11 +18,6 @@ typedef struct cell { /* one row of the table: a kernel in a configuration */
     spmv_layout layout; /* of them; columns of a single one */
     spmv_cache cache;   /* state of the caches that its products find */
     int ranks;          /* that spmv sweep starts for it; 0 and 1: none, this process multiplies */
-    bool ok;            /* its last result was right, and has a time */
-    statistics times;   /* of that result, if ok */
-    const char *status; /* of that result */
-    const char *doubt;  /* what is wrong with those times; "": nothing */
-    bool disturbed;     /* other programs disturbed them */
 } cell;
 
 enum { CELL_LABEL = 320 }; /* bytes that cell_label may fill */
@@ -76,7 +71,6 @@ typedef struct session { /* one invocation */
     char **argv; /* [argc] as typed, paths cut to their last part: they may name people */
     int argc;
     int nok, nwrong, nskipped, nfailed, last_failure; /* last_failure: exit code */
-    int ndisturbed;                                   /* times with flags */
     const ranks_team *team;                           /* NULL: one process */
     bool forks; /* its children use devices: no driver starts here, or they could not */
 } session;
@@ -153,6 +147,8 @@ int run_on(session *run, spmv_mat *mat, const char *source);
 
 /* Fills s->cell from the options; returns an exit code, after printing what is wrong. */
 int choose_cells(session *s);
+/* Adds a cell, unless there is one of the same configuration and state of the caches. */
+spmv_status add_cell(session *r, const cell *c);
 /* Writes kernel and options, as far as they are not the usual ones. */
 void cell_label(const cell *c, char *out, size_t size);
 /* Equal but for the state of the caches. */
@@ -179,7 +175,7 @@ void inputs_free(inputs *in);
 /* ---- rounds.c ------------------------------------------------------------------------------- */
 
 /* Counts and logs a final row; returns an exit code, after printing what is wrong. */
-int keep_result(session *run, int k, result *out);
+int keep_result(session *run, result *out);
 /* Fills and logs one result per cell; returns an exit code, after printing what is wrong. */
 int run_rounds(session *run, spmv_mat *mat, inputs *in, result *results);
 
@@ -224,8 +220,6 @@ void rank_results(result *results, int n);
 
 /* ---- notes.c -------------------------------------------------------------------------------- */
 
-/* Says what is wrong with a time, disturbed or not settled; "": nothing. */
-const char *doubt_of(const record *r);
 /* Appends to the current line how many times as fast as csr1 a row is and after about how many
  * products its preparation has paid off; of times in doubt with the range of the ratio. */
 void say_against_csr1(const result *results, int n, const record *r);

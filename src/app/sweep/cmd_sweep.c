@@ -344,7 +344,10 @@ static int refuse_options(const options *o) {
 }
 
 static int make_plan(sweep *s) {
+    if (s->run.o->tune && s->run.o->ranks.count)
+        return complain(SPMV_E_ARG, "--tune is of one process, not of --ranks");
     int code = choose_session(&s->run);
+    if (!code && s->run.o->tune) code = vary_cells(&s->run);
     if (!code) code = spread_over_ranks(s);
     if (!code) code = find_sources(s);
     if (code) return code;

@@ -1,6 +1,7 @@
-/* sweep.h: spmv sweep in five files: sweep_plan.c (which matrices, what they will take, what the
- * log has already), sweep_child.c (the process that measures), sweep_ranks.c (the one that lets
- * ranks measure), cmd_sweep.c (the one that watches), sweep_summary.c (who was fastest). */
+/* sweep.h: spmv sweep in six files: sweep_plan.c (which matrices, what they will take, what the log
+ * has already), sweep_values.c (what --tune adds), sweep_child.c (the process that measures),
+ * sweep_ranks.c (the one that lets ranks measure), cmd_sweep.c (the one that watches),
+ * sweep_summary.c (who was fastest). */
 #ifndef SPMV_SWEEP_H
 #define SPMV_SWEEP_H
 
@@ -49,6 +50,11 @@ void cell_identity(const sweep *s, int pass, int m, int k, char *out /* [20] */)
 int find_done(sweep *s); /* in the log */
 void print_plan(const sweep *s, FILE *file, bool details);
 void sweep_free(sweep *s);
+
+/* ---- sweep_values.c ------------------------------------------------------------------------- */
+
+/* Adds to the cells asked for others, each with another value of a parameter; an exit code. */
+int vary_cells(session *run);
 
 /* ---- sweep_child.c -------------------------------------------------------------------------- */
 

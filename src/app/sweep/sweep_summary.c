@@ -203,6 +203,52 @@ static int print_winners(const ending *e, FILE *file) {
     return timed;
 }
 
+/* ---- what to type --------------------------------------------------------------------------- */
+
+/* Returns the cell with the fewest flags among the fastest and those tied with it; -1: none. */
+static int plainest(const ending *e, int m) {
+    int best = fastest(e, m, -1);
+    const cell_time *first = best < 0 ? NULL : time_of(e, m, best);
+    for (int k = 0; first && k < e->s->run.ncells; k++)
+        if (is_timed(e, m, k) && time_of(e, m, k)->q1_s <= first->q3_s &&
+            e->s->run.cell[k].nsettings < e->s->run.cell[best].nsettings)
+            best = k;
+    return best;
+}
+
+/* Writes the command that multiplies with that cell, measured as here. */
+static void write_command(const sweep *s, int m, const cell *c, FILE *file) {
+    const options *o = s->run.o;
+    char flags[512];
+    fprintf(file, "%s -m ", program_typed());
+    write_word(s->source[m].path, file);
+    fprintf(file, " -k %s:%s", c->kernel.backend->name, descriptor(c->kernel)->name);
+    if (options_given(o, "precision"))
+        fprintf(file, " -p %s", c->precision == SPMV_F32 ? "f32" : "f64");
+    if (options_given(o, "cache")) fprintf(file, " --cache=%s", cache_names[c->cache]);
+    if (options_given(o, "vectors")) fprintf(file, " --vectors=%lld", (long long)c->vectors);
+    if (c->vectors > 1 && options_given(o, "layout"))
+        fprintf(file, " --layout=%s", layout_names[c->layout - SPMV_COLUMNS]);
+    settings_flags(c->setting, c->nsettings, flags, sizeof flags);
+    fputs(flags, file);
+    options_write(o, "matrix kernel precision cache vectors layout", file);
+}
+
+/* Prints the command of each matrix's fastest configuration. */
+static void print_commands(const ending *e, FILE *file) {
+    fprintf(file, "to type:\n");
+    for (int m = 0; m < e->s->nsources; m++) {
+        char *line = NULL;
+        size_t size;
+        const int best = plainest(e, m);
+        FILE *memory = best < 0 ? NULL : open_memstream(&line, &size);
+        if (!memory) continue;
+        write_command(e->s, m, &e->s->run.cell[best], memory);
+        if (fclose(memory) == 0) print_command(file, page_width(file, NO_LIMIT), 4, line);
+        free(line);
+    }
+}
+
 /* ---- over all matrices ---------------------------------------------------------------------- */
 
 typedef struct standing { /* of a configuration */
@@ -301,6 +347,7 @@ static void print_ending(const ending *e, bool several, FILE *file) {
                 cache_names[of->cache], vectors, ranks);
     int timed = print_winners(e, file);
     if (timed > 1) print_means(e, timed, file);
+    if (timed && e->s->run.o->tune) print_commands(e, file);
 }
 
 /* The marks of what stands above, and the commands to type. */
