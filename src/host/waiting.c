@@ -32,11 +32,11 @@ static const int64_t ms = 1000000, period = 30 * 1000000; /* between two looks *
  * they have them for more, spinning is still the faster way. A long time since the last look is the
  * caller's own work, in which a team has nothing to do. */
 static bool is_crowded(const spmv_waiting *w, const spmv_usage *now, int threads) {
-    const double most_used = 0.6; /* of the cores' time */
+    const int64_t most_used = 3, of = 5; /* of the cores' time: fractions raise FE_INEXACT */
     const int64_t per_thread = 200 * ms, longest = 250 * ms, least = 2;
     const int64_t since = now->now - w->looked.now, switches = now->switches - w->looked.switches;
     return since <= longest && switches >= least && switches * per_thread >= since * threads &&
-           (double)(now->cpu - w->looked.cpu) < most_used * (double)since * threads;
+           of * (now->cpu - w->looked.cpu) < most_used * since * threads;
 }
 
 /* Says how long threads sleep before they try without: twice as long as before, if the others were

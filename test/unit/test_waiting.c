@@ -5,6 +5,7 @@
 #include "test/calls.h"
 #include "threads.h"
 #include <dirent.h>
+#include <fenv.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -56,6 +57,16 @@ TEST(threads_sleep_where_cores_are_shared) {
         assert_false(decide(&w, 4, longest / ms + 1, 0.5, 6));
     }
     assert_true(longest == 8000 * ms);
+}
+
+/* Callers may have FE_INEXACT trapped, or look at it after exact products. */
+TEST(a_decision_raises_no_exception) {
+    spmv_waiting w = {.looked = {1000 * ms, 500 * ms, 70}};
+    const spmv_usage now = {1030 * ms, 500 * ms + 30000001, 76};
+    feclearexcept(FE_ALL_EXCEPT);
+    spmv_waiting_decide(&w, now, 4);
+    assert_true(w.crowded);
+    assert_int_equal(fetestexcept(FE_ALL_EXCEPT), 0);
 }
 
 /* What came since the last time counts, if it is enough; otherwise all that the thread did. */
