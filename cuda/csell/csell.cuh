@@ -197,7 +197,7 @@ static __device__ __forceinline__ real add_batch(const span &p, int k, bool odd,
 #pragma unroll
     for (int u = 0; u < DEEP; u++) {
         if (FULL)
-            sum += raw[u].value(p.codebook) * xj[u];
+            sum = fma(raw[u].value(p.codebook), xj[u], sum);
         else
             add_product(&sum, raw[u].value(p.codebook), xj[u], on[u]);
     }
@@ -256,7 +256,8 @@ static __device__ __forceinline__ real add_runs(const span &p, real sum) {
 #pragma unroll 1
         for (int q = 0; q < run; q++) {
             int at = p.codes.value == CSELL_VALUE_STEP ? k * run + q : s.z * run + q * many + rank;
-            sum += csell_value(p.codes, p.value, at, p.policy, p.codebook) * __ldg(p.x + j + q);
+            const real a = csell_value(p.codes, p.value, at, p.policy, p.codebook);
+            sum = fma(a, __ldg(p.x + j + q), sum);
         }
     }
     return sum;

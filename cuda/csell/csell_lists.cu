@@ -155,7 +155,7 @@ put_slices(const short_list<VALUE, N> &list, const operand &o, const result &out
             real a = VALUE == CSELL_VALUE_STEP ? list.a[u]
                      : VALUE == VALUE_CODEBOOK ? decoded<VALUE_CODEBOOK>(code[m][u], o.codebook)
                                                : raw[m][u].value(o.codebook);
-            sum += a * xj[m][u];
+            sum = fma(a, xj[m][u], sum);
         }
         put_row(out, r->i + m * WARP, sum);
     }

@@ -62,7 +62,7 @@ static __device__ __forceinline__ real add_run_batch(const span &p, int k, uint3
         for (int q = 0; q < RUN; q++) {
             real a = raw[u * RUN + q].value(p.codebook), x = xj[u * RUN + q];
             if (FULL)
-                sum += a * x;
+                sum = fma(a, x, sum);
             else
                 add_product(&sum, a, x, on[u]);
         }

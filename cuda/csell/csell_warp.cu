@@ -242,7 +242,7 @@ static __device__ __forceinline__ real sum_entries(const csell &A, ofs begin, of
             if (k + u * WARP < end) xj[u] = __ldg(o.x + j[u]);
 #pragma unroll
         for (int u = 0; u < AHEAD; u++)
-            if (k + u * WARP < end) sum += a[u] * xj[u];
+            if (k + u * WARP < end) sum = fma(a[u], xj[u], sum);
     }
     return __shfl_sync(ALL_LANES, warp_sum(sum), 0);
 }

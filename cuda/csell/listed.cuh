@@ -82,7 +82,7 @@ static __device__ __forceinline__ real add_batch(const csell_lists &A, const ope
                  : VALUE == VALUE_CODEBOOK ? decoded<VALUE_CODEBOOK>(code[u], o.codebook)
                                            : raw[u].value(o.codebook);
         if (WHOLE)
-            sum += a * xj[u];
+            sum = fma(a, xj[u], sum);
         else
             add_product(&sum, a, xj[u], on[u]);
     }
@@ -109,8 +109,8 @@ static __device__ __forceinline__ real add_alone(const csell_lists &A, const cse
             for (int q = 0; q < s.run; q++) {
                 int at = s.value_code == CSELL_VALUE_STEP ? k * s.run + q
                                                           : place * s.run + q * many + rank;
-                sum += csell_value(codes, A.values + s.value, at, o.policy, o.codebook) *
-                       __ldg(x + j + q);
+                const real a = csell_value(codes, A.values + s.value, at, o.policy, o.codebook);
+                sum = fma(a, __ldg(x + j + q), sum);
             }
         }
         place += many;
