@@ -5,7 +5,7 @@
 #include "host/context.h"
 #include "spmv_bench.h"
 
-#include "suite.h"
+#include "objects.h"
 #include <math.h>
 #include <omp.h>
 #include <stdio.h>

@@ -51,18 +51,8 @@ static inline spmv_arrays send(const spmv_csr_view *A, int bits, int base, spmv_
     free(narrow);
     free(column);
     free(floats);
-    return (spmv_arrays){.size = sizeof(spmv_arrays),
-                         .rows = A->rows,
-                         .cols = A->cols,
-                         .nnz = A->nnz,
-                         .ptr = t->ptr,
-                         .idx = t->idx,
-                         .values = t->values,
-                         .ptr_bits = bits,
-                         .base = base,
-                         .precision = precision,
-                         .flags = flags,
-                         .place = SPMV_DEVICE};
+    return ARRAYS(A->rows, A->cols, A->nnz, t->ptr, bits, t->idx, t->values, .base = base,
+                  .precision = precision, .flags = flags, .place = SPMV_DEVICE);
 }
 
 static inline void lent_free(lent_arrays *t) {
@@ -70,6 +60,8 @@ static inline void lent_free(lent_arrays *t) {
     source_free(ON_DEVICE, t->idx);
     source_free(ON_DEVICE, t->values);
 }
+
+STRUCT_AT_END(lent_arrays, lent_free)
 
 static inline spmv_mat *create(spmv_ctx *ctx, const spmv_arrays *arrays) {
     spmv_mat *mat = NULL;
@@ -80,15 +72,13 @@ static inline spmv_mat *create(spmv_ctx *ctx, const spmv_arrays *arrays) {
 /* Returns the same matrix, in host memory, with values that f32 holds. */
 static inline spmv_mat *mat_of(spmv_ctx *ctx, const char *source) {
     spmv_mat *mat = NULL, *rounded = NULL;
-    spmv_csr_view A = SPMV_OPTS(spmv_csr_view);
     assert_int_equal(spmv_mat_load(ctx, source, NULL, &mat), SPMV_OK);
-    spmv_mat_rows(mat, &A);
-    double *near = malloc((size_t)A.nnz * sizeof *near);
+    spmv_csr_view A = rows_of(mat);
+    FREED(double) *near = malloc((size_t)A.nnz * sizeof *near);
     assert_non_null(near);
     for (int64_t k = 0; k < A.nnz; k++) near[k] = (float)A.values[k];
     A.values = near;
     assert_int_equal(spmv_mat_csr(ctx, &A, &rounded), SPMV_OK);
-    free(near);
     spmv_mat_free(mat);
     return rounded;
 }
@@ -118,8 +108,7 @@ static inline void assert_multiplies(const spmv_plan *plan, const subject *s) {
 }
 
 static inline void assert_same_rows(const spmv_mat *mat, const spmv_csr_view *A) {
-    spmv_csr_view B = SPMV_OPTS(spmv_csr_view);
-    spmv_mat_rows(mat, &B);
+    spmv_csr_view B = rows_of(mat);
     assert_int_equal(B.nnz, A->nnz);
     assert_memory_equal(B.row_ptr, A->row_ptr, (size_t)(A->rows + 1) * sizeof *A->row_ptr);
     assert_memory_equal(B.col_idx, A->col_idx, (size_t)A->nnz * sizeof *A->col_idx);

@@ -190,8 +190,8 @@ static spmv_status build_csell(spmv_device *d, int variant, const spmv_csr_view 
 static spmv_status refill(int variant, const void *row_ptr, const void *values, spmv_store *copy) {
     const bool wide = variant == SPMV_F64_O64 || variant == SPMV_F32_O64;
     const size_t rows = (size_t)copy->rows, nnz = (size_t)copy->nnz;
-    int64_t *ptr = calloc(rows + 1, sizeof *ptr);
-    double *value = calloc(nnz + 1, sizeof *value);
+    FREED(int64_t) *ptr = calloc(rows + 1, sizeof *ptr);
+    FREED(double) *value = calloc(nnz + 1, sizeof *value);
     assert_true(ptr && value);
     for (size_t i = 0; i <= rows && row_ptr; i++)
         ptr[i] = wide ? ((const int64_t *)row_ptr)[i] : ((const int32_t *)row_ptr)[i];
@@ -201,8 +201,6 @@ static spmv_status refill(int variant, const void *row_ptr, const void *values, 
         sizeof(spmv_csr_view), copy->rows, copy->cols, copy->nnz, ptr, NULL, value};
     spmv_format_named(copy->format, variant)->refill(&A, 1, copy);
     device.refilled++;
-    free(ptr);
-    free(value);
     return SPMV_OK;
 }
 

@@ -6,11 +6,10 @@
 
 /* Frees the entries. */
 static inline spmv_features features_of_entries(entries *e, spmv_precision precision) {
-    spmv_mat *mat = matrix_of(ctx, e);
+    FREED(spmv_mat) *mat = matrix_of(ctx, e);
     spmv_features f;
     assert_int_equal(spmv_features_of(mat, precision, SPMV_SAMPLE_FULL, SPMV_FOR_BOTH, 2, &f),
                      SPMV_OK);
-    spmv_mat_free(mat);
     entries_free(e);
     return f;
 }
@@ -18,11 +17,10 @@ static inline spmv_features features_of_entries(entries *e, spmv_precision preci
 /* readers: SPMV_FOR_..., whose features alone are computed. */
 static inline spmv_features features_for(int readers, const char *source, const char *values) {
     spmv_load_opts opts = {.size = sizeof opts, .values = values};
-    spmv_mat *mat = NULL;
+    FREED(spmv_mat) *mat = NULL;
     spmv_features f;
     assert_int_equal(spmv_mat_load(ctx, source, &opts, &mat), SPMV_OK);
     assert_int_equal(spmv_features_of(mat, SPMV_F64, SPMV_SAMPLE_FULL, readers, 2, &f), SPMV_OK);
-    spmv_mat_free(mat);
     return f;
 }
 

@@ -3,7 +3,7 @@
 #define SPMV_TEST_GENERATED_H
 
 #include "generate/generate.h"
-#include "suite.h"
+#include "objects.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +20,8 @@ static inline int close_context(void **state) {
     spmv_ctx_free(ctx);
     return 0;
 }
+
+STRUCT_AT_END(spmv_coo, spmv_coo_free)
 
 static inline spmv_coo make(const char *spec, uint64_t seed, const char *values, int threads) {
     spmv_coo A;

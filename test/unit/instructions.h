@@ -42,13 +42,8 @@ static inline void pretend_isa(int64_t isa) {
 static inline spmv_plan *plan_with_isa(spmv_mat *mat, const char *kernel, spmv_precision precision,
                                        int64_t isa) {
     const spmv_setting setting = {"isa", isa};
-    spmv_plan_opts opts = {.size = sizeof opts,
-                           .kernel = kernel,
-                           .precision = precision,
-                           .settings = &setting,
-                           .nsettings = 1};
-    spmv_plan *plan = NULL;
-    assert_int_equal(spmv_plan_create(mat, &opts, &plan), SPMV_OK);
-    return plan;
+    spmv_plan_opts opts = WITH(spmv_plan_opts, .kernel = kernel, .precision = precision,
+                               .settings = &setting, .nsettings = 1);
+    return must_plan(mat, &opts);
 }
 #endif

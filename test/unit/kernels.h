@@ -65,11 +65,9 @@ static inline subject subject_of(spmv_mat *mat, const char *name, const double *
 static inline subject random_subject(spmv_mat *mat, const char *name) {
     spmv_stats stats = SPMV_OPTS(spmv_stats);
     spmv_mat_stats(mat, &stats);
-    double *x = random_vector(1, stats.cols), *y0 = random_vector(2, stats.rows);
+    FREED(double) *x = random_vector(1, stats.cols), *y0 = random_vector(2, stats.rows);
     subject s = subject_of(mat, name, x, y0);
     s.reference[0].random_x = s.reference[1].random_x = true;
-    free(x);
-    free(y0);
     return s;
 }
 
@@ -81,6 +79,8 @@ static inline void subject_free(subject *s) {
     }
     spmv_mat_free(s->mat);
 }
+
+STRUCT_AT_END(subject, subject_free)
 
 /* ---- one plan ------------------------------------------------------------------------------- */
 
@@ -103,13 +103,9 @@ static inline void complain_about(const setup *c, const subject *s, const char *
 
 /* NULL: the kernel refuses this matrix, as it may, or fails, as it may not. */
 static inline spmv_plan *plan_of(const setup *c, const subject *s) {
-    spmv_plan_opts opts = {.size = sizeof opts,
-                           .kernel = c->kernel,
-                           .precision = c->precision,
-                           .offset_bits = c->offset_bits,
-                           .max_bytes = budget,
-                           .settings = c->setting,
-                           .nsettings = c->nsettings};
+    spmv_plan_opts opts = WITH(spmv_plan_opts, .kernel = c->kernel, .precision = c->precision,
+                               .offset_bits = c->offset_bits, .max_bytes = budget,
+                               .settings = c->setting, .nsettings = c->nsettings);
     spmv_plan *plan = NULL;
     spmv_status status = spmv_plan_create(s->mat, &opts, &plan);
     if (status == SPMV_OK) return plan;
@@ -198,16 +194,15 @@ static inline void try_product(const setup *c, const subject *s, const workplace
 /* The last product again. */
 static inline void try_to_repeat(const setup *c, const subject *s, const workplace *w, scaling ab) {
     if (!(w->plan->kernel->traits & SPMV_DETERMINISTIC)) return;
-    char *first = malloc(w->y_bytes);
+    FREED(char) *first = malloc(w->y_bytes);
     assert_non_null(first);
     memcpy(first, w->fetched, w->y_bytes);
     if (multiply(w, s, c->precision, ab) != SPMV_OK || memcmp(first, w->fetched, w->y_bytes) != 0)
         complain_about(c, s, "claims to be deterministic, but the second product has other bits");
-    free(first);
 }
 
 static inline void try_setup(const setup *c, const subject *s, const scaling *ab, int nscalings) {
-    spmv_plan *plan = plan_of(c, s);
+    FREED(spmv_plan) *plan = plan_of(c, s);
     if (!plan) return;
     workplace w = workplace_of(plan, s, c->precision);
     for (int k = 0; k < nscalings; k++) try_product(c, s, &w, ab[k]);
@@ -219,7 +214,6 @@ static inline void try_setup(const setup *c, const subject *s, const scaling *ab
         complain_about(c, s, "x is not what it was");
     free(x);
     workplace_free(&w);
-    spmv_plan_free(plan);
 }
 
 /* ---- settings ------------------------------------------------------------------------------- */
@@ -331,9 +325,8 @@ static inline void *copy_there(const spmv_plan *plan, const void *here, size_t b
 }
 
 static inline subject fixture_subject(const char *name, int threads) {
-    entries e = entries_of(fixture_named(name));
+    FREED(entries) e = entries_of(fixture_named(name));
     subject s = random_subject(matrix_of(context_of(threads), &e), name);
-    entries_free(&e);
     return s;
 }
 

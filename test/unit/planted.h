@@ -12,12 +12,8 @@ static int run_count; /* products of the planted kernel so far, this one include
  * rows or entries  */
 
 typedef void (*product)(const spmv_mat *mat, double alpha, const double *x, double beta, double *y);
-
-static spmv_csr_view rows_of(const spmv_mat *mat) {
-    spmv_csr_view A = SPMV_OPTS(spmv_csr_view);
-    spmv_mat_rows(mat, &A);
-    return A;
-}
+#define PRODUCT(name) \
+    static void name(const spmv_mat *mat, double alpha, const double *x, double beta, double *y)
 
 static double row_sum(const spmv_csr_view *A, int64_t i, const double *x) {
     double sum = 0;
@@ -36,41 +32,47 @@ static void put_rows(const spmv_mat *mat, int64_t begin, int64_t end, double alp
     for (int64_t i = begin; i < end; i++) put(y + i, alpha, row_sum(&A, i, x), beta);
 }
 
-static void right(const spmv_mat *mat, double alpha, const double *x, double beta, double *y) {
+/* Each row is the sum of terms of its entries k, in that type. */
+#define SUM_OF_ROWS(name, type, has, term) \
+    PRODUCT(name) { \
+        spmv_csr_view A = rows_of(mat); \
+        for (int64_t i = 0; i < A.rows; i++) { \
+            type sum = 0; \
+            for (int64_t k = A.row_ptr[i]; has; k++) sum += term; \
+            put(y + i, alpha, (double)sum, beta); \
+        } \
+    }
+
+PRODUCT(right) {
     put_rows(mat, 0, rows_of(mat).rows, alpha, x, beta, y);
 }
 
 /* ---- faults: what is not written ------------------------------------------------------------ */
 
-static void write_nothing(const spmv_mat *mat, double alpha, const double *x, double beta,
-                          double *y) {
+PRODUCT(write_nothing) {
     (void)mat, (void)alpha, (void)x, (void)beta, (void)y;
 }
 
-static void write_zero(const spmv_mat *mat, double alpha, const double *x, double beta, double *y) {
+PRODUCT(write_zero) {
     (void)alpha, (void)x, (void)beta;
     memset(y, 0, (size_t)rows_of(mat).rows * sizeof *y);
 }
 
-static void skip_last_rows(const spmv_mat *mat, double alpha, const double *x, double beta,
-                           double *y) {
+PRODUCT(skip_last_rows) {
     put_rows(mat, 0, rows_of(mat).rows / 32 * 32 - 32, alpha, x, beta, y);
 }
 
-static void skip_last_row(const spmv_mat *mat, double alpha, const double *x, double beta,
-                          double *y) {
+PRODUCT(skip_last_row) {
     put_rows(mat, 0, rows_of(mat).rows - 1, alpha, x, beta, y);
 }
 
-static void skip_first_row(const spmv_mat *mat, double alpha, const double *x, double beta,
-                           double *y) {
+PRODUCT(skip_first_row) {
     put_rows(mat, 1, rows_of(mat).rows, alpha, x, beta, y);
 }
 
 /* A launch of 32 x 8 threads whose rows come from blockIdx.y, of a grid that is 1 high: the
  * published warp kernel. */
-static void take_rows_from_the_wrong_axis(const spmv_mat *mat, double alpha, const double *x,
-                                          double beta, double *y) {
+PRODUCT(take_rows_from_the_wrong_axis) {
     enum { ROWS_PER_BLOCK = 8 };
     spmv_csr_view A = rows_of(mat);
     for (int64_t block_x = 0; block_x * ROWS_PER_BLOCK < A.rows; block_x++)
@@ -80,20 +82,17 @@ static void take_rows_from_the_wrong_axis(const spmv_mat *mat, double alpha, con
         }
 }
 
-static void skip_empty_rows(const spmv_mat *mat, double alpha, const double *x, double beta,
-                            double *y) {
+PRODUCT(skip_empty_rows) {
     spmv_csr_view A = rows_of(mat);
     for (int64_t i = 0; i < A.rows; i++)
         if (A.row_ptr[i] < A.row_ptr[i + 1]) put(y + i, alpha, row_sum(&A, i, x), beta);
 }
 
-static void stop_writing(const spmv_mat *mat, double alpha, const double *x, double beta,
-                         double *y) {
+PRODUCT(stop_writing) {
     if (run_count == 1) right(mat, alpha, x, beta, y);
 }
 
-static void stop_writing_one_row(const spmv_mat *mat, double alpha, const double *x, double beta,
-                                 double *y) {
+PRODUCT(stop_writing_one_row) {
     int64_t i = rows_of(mat).rows / 2;
     double before = y[i];
     right(mat, alpha, x, beta, y);
@@ -102,16 +101,8 @@ static void stop_writing_one_row(const spmv_mat *mat, double alpha, const double
 
 /* ---- faults: wrong entries ------------------------------------------------------------------ */
 
-static void shift_columns(const spmv_mat *mat, double alpha, const double *x, double beta,
-                          double *y) {
-    spmv_csr_view A = rows_of(mat);
-    for (int64_t i = 0; i < A.rows; i++) {
-        double sum = 0;
-        for (int64_t k = A.row_ptr[i]; k < A.row_ptr[i + 1]; k++)
-            sum += A.values[k] * x[(A.col_idx[k] + 1) % A.cols];
-        put(y + i, alpha, sum, beta);
-    }
-}
+SUM_OF_ROWS(shift_columns, double, k < A.row_ptr[i + 1],
+            A.values[k] * x[(A.col_idx[k] + 1) % A.cols])
 
 /* The longest row loses the entry that weighs least, or most. */
 static void drop_of_longest(const spmv_mat *mat, bool most, double alpha, const double *x,
@@ -129,52 +120,25 @@ static void drop_of_longest(const spmv_mat *mat, bool most, double alpha, const 
     if (isfinite(lost)) y[row] -= alpha * lost;
 }
 
-static void drop_one_entry(const spmv_mat *mat, double alpha, const double *x, double beta,
-                           double *y) {
+PRODUCT(drop_one_entry) {
     drop_of_longest(mat, false, alpha, x, beta, y);
 }
 
-static void drop_one_heavy_entry(const spmv_mat *mat, double alpha, const double *x, double beta,
-                                 double *y) {
+PRODUCT(drop_one_heavy_entry) {
     drop_of_longest(mat, true, alpha, x, beta, y);
 }
 
-static void drop_half_of_each_row(const spmv_mat *mat, double alpha, const double *x, double beta,
-                                  double *y) {
-    spmv_csr_view A = rows_of(mat);
-    for (int64_t i = 0; i < A.rows; i++) {
-        double sum = 0;
-        for (int64_t k = A.row_ptr[i]; k < (A.row_ptr[i] + A.row_ptr[i + 1]) / 2; k++)
-            sum += A.values[k] * x[A.col_idx[k]];
-        put(y + i, alpha, sum, beta);
-    }
-}
+SUM_OF_ROWS(drop_half_of_each_row, double, k < (A.row_ptr[i] + A.row_ptr[i + 1]) / 2,
+            A.values[k] * x[A.col_idx[k]])
 
-static void drop_entries_beyond_a_warp(const spmv_mat *mat, double alpha, const double *x,
-                                       double beta, double *y) {
-    spmv_csr_view A = rows_of(mat);
-    for (int64_t i = 0; i < A.rows; i++) {
-        double sum = 0;
-        for (int64_t k = A.row_ptr[i]; k < A.row_ptr[i + 1] && k < A.row_ptr[i] + 32; k++)
-            sum += A.values[k] * x[A.col_idx[k]];
-        put(y + i, alpha, sum, beta);
-    }
-}
+SUM_OF_ROWS(drop_entries_beyond_a_warp, double, k < A.row_ptr[i + 1] && k < A.row_ptr[i] + 32,
+            A.values[k] * x[A.col_idx[k]])
 
 /* One entry too many: a row that runs into the next. */
-static void run_into_the_next_row(const spmv_mat *mat, double alpha, const double *x, double beta,
-                                  double *y) {
-    spmv_csr_view A = rows_of(mat);
-    for (int64_t i = 0; i < A.rows; i++) {
-        double sum = 0;
-        for (int64_t k = A.row_ptr[i]; k < A.nnz && k <= A.row_ptr[i + 1]; k++)
-            sum += A.values[k] * x[A.col_idx[k]];
-        put(y + i, alpha, sum, beta);
-    }
-}
+SUM_OF_ROWS(run_into_the_next_row, double, k < A.nnz && k <= A.row_ptr[i + 1],
+            A.values[k] * x[A.col_idx[k]])
 
-static void multiply_transposed(const spmv_mat *mat, double alpha, const double *x, double beta,
-                                double *y) {
+PRODUCT(multiply_transposed) {
     spmv_csr_view A = rows_of(mat);
     for (int64_t i = 0; i < A.rows; i++) y[i] = beta == 0 ? 0 : beta * y[i];
     for (int64_t i = 0; i < A.rows; i++)
@@ -194,23 +158,19 @@ static void put_entries(const spmv_mat *mat, double mirror, double alpha, const 
     }
 }
 
-static void read_as_general(const spmv_mat *mat, double alpha, const double *x, double beta,
-                            double *y) {
+PRODUCT(read_as_general) {
     put_entries(mat, 0, alpha, x, beta, y);
 }
 
-static void read_as_symmetric(const spmv_mat *mat, double alpha, const double *x, double beta,
-                              double *y) {
+PRODUCT(read_as_symmetric) {
     put_entries(mat, 1, alpha, x, beta, y);
 }
 
-static void read_as_skew_symmetric(const spmv_mat *mat, double alpha, const double *x, double beta,
-                                   double *y) {
+PRODUCT(read_as_skew_symmetric) {
     put_entries(mat, -1, alpha, x, beta, y);
 }
 
-static void keep_last_duplicate(const spmv_mat *mat, double alpha, const double *x, double beta,
-                                double *y) {
+PRODUCT(keep_last_duplicate) {
     spmv_coo_view A = SPMV_OPTS(spmv_coo_view);
     spmv_mat_entries(mat, &A);
     double *dense = calloc((size_t)(A.rows * A.cols), sizeof *dense);
@@ -224,8 +184,7 @@ static void keep_last_duplicate(const spmv_mat *mat, double alpha, const double 
     free(dense);
 }
 
-static void swap_two_rows(const spmv_mat *mat, double alpha, const double *x, double beta,
-                          double *y) {
+PRODUCT(swap_two_rows) {
     int64_t i = rows_of(mat).rows / 2;
     right(mat, alpha, x, beta, y);
     double other = y[i];
@@ -234,63 +193,34 @@ static void swap_two_rows(const spmv_mat *mat, double alpha, const double *x, do
 
 /* ---- faults: wrong numbers ------------------------------------------------------------------ */
 
-static void sum_in_float(const spmv_mat *mat, double alpha, const double *x, double beta,
-                         double *y) {
-    spmv_csr_view A = rows_of(mat);
-    for (int64_t i = 0; i < A.rows; i++) {
-        float sum = 0;
-        for (int64_t k = A.row_ptr[i]; k < A.row_ptr[i + 1]; k++)
-            sum += (float)(A.values[k] * x[A.col_idx[k]]);
-        put(y + i, alpha, (double)sum, beta);
-    }
-}
+SUM_OF_ROWS(sum_in_float, float, k < A.row_ptr[i + 1], (float)(A.values[k] * x[A.col_idx[k]]))
 
-static void round_values(const spmv_mat *mat, double alpha, const double *x, double beta,
-                         double *y) {
-    spmv_csr_view A = rows_of(mat);
-    for (int64_t i = 0; i < A.rows; i++) {
-        double sum = 0;
-        for (int64_t k = A.row_ptr[i]; k < A.row_ptr[i + 1]; k++)
-            sum += (double)(float)A.values[k] * x[A.col_idx[k]];
-        put(y + i, alpha, sum, beta);
-    }
-}
+SUM_OF_ROWS(round_values, double, k < A.row_ptr[i + 1],
+            (double)(float)A.values[k] * x[A.col_idx[k]])
 
-static void round_x(const spmv_mat *mat, double alpha, const double *x, double beta, double *y) {
-    spmv_csr_view A = rows_of(mat);
-    for (int64_t i = 0; i < A.rows; i++) {
-        double sum = 0;
-        for (int64_t k = A.row_ptr[i]; k < A.row_ptr[i + 1]; k++)
-            sum += A.values[k] * (double)(float)x[A.col_idx[k]];
-        put(y + i, alpha, sum, beta);
-    }
-}
+SUM_OF_ROWS(round_x, double, k < A.row_ptr[i + 1], A.values[k] * (double)(float)x[A.col_idx[k]])
 
-static void round_result(const spmv_mat *mat, double alpha, const double *x, double beta,
-                         double *y) {
+PRODUCT(round_result) {
     right(mat, alpha, x, beta, y);
     for (int64_t i = 0; i < rows_of(mat).rows; i++) y[i] = (double)(float)y[i];
 }
 
-static void ignore_alpha(const spmv_mat *mat, double alpha, const double *x, double beta,
-                         double *y) {
+PRODUCT(ignore_alpha) {
     (void)alpha;
     right(mat, 1, x, beta, y);
 }
 
-static void ignore_beta(const spmv_mat *mat, double alpha, const double *x, double beta,
-                        double *y) {
+PRODUCT(ignore_beta) {
     (void)beta;
     right(mat, alpha, x, 0, y);
 }
 
-static void add_to_y(const spmv_mat *mat, double alpha, const double *x, double beta, double *y) {
+PRODUCT(add_to_y) {
     (void)beta;
     right(mat, alpha, x, 1, y);
 }
 
-static void add_beta_y_twice(const spmv_mat *mat, double alpha, const double *x, double beta,
-                             double *y) {
+PRODUCT(add_beta_y_twice) {
     spmv_csr_view A = rows_of(mat);
     for (int64_t i = 0; i < A.rows; i++) {
         double before = y[i];
@@ -299,13 +229,11 @@ static void add_beta_y_twice(const spmv_mat *mat, double alpha, const double *x,
     }
 }
 
-static void scale_y_by_alpha_too(const spmv_mat *mat, double alpha, const double *x, double beta,
-                                 double *y) {
+PRODUCT(scale_y_by_alpha_too) {
     right(mat, alpha, x, alpha * beta, y);
 }
 
-static void read_y_when_beta_is_zero(const spmv_mat *mat, double alpha, const double *x,
-                                     double beta, double *y) {
+PRODUCT(read_y_when_beta_is_zero) {
     spmv_csr_view A = rows_of(mat);
     for (int64_t i = 0; i < A.rows; i++) y[i] = alpha * row_sum(&A, i, x) + beta * y[i];
 }
@@ -316,35 +244,31 @@ static void put_in_one_row(const spmv_mat *mat, double alpha, const double *x, d
     y[rows_of(mat).rows * 2 / 3] = value;
 }
 
-static void put_nan(const spmv_mat *mat, double alpha, const double *x, double beta, double *y) {
+PRODUCT(put_nan) {
     put_in_one_row(mat, alpha, x, beta, y, NAN);
 }
 
-static void put_infinity(const spmv_mat *mat, double alpha, const double *x, double beta,
-                         double *y) {
+PRODUCT(put_infinity) {
     put_in_one_row(mat, alpha, x, beta, y, INFINITY);
 }
 
-static void put_minus_infinity(const spmv_mat *mat, double alpha, const double *x, double beta,
-                               double *y) {
+PRODUCT(put_minus_infinity) {
     put_in_one_row(mat, alpha, x, beta, y, -INFINITY);
 }
 
-static void negate_last_row(const spmv_mat *mat, double alpha, const double *x, double beta,
-                            double *y) {
+PRODUCT(negate_last_row) {
     right(mat, alpha, x, beta, y);
     y[rows_of(mat).rows - 1] *= -1;
 }
 
-static void flip_a_low_bit(const spmv_mat *mat, double alpha, const double *x, double beta,
-                           double *y) {
+PRODUCT(flip_a_low_bit) {
     int64_t i = rows_of(mat).rows / 3;
     right(mat, alpha, x, beta, y);
     y[i] *= 1 + 0x1p-36;
 }
 
 /* Finite numbers in the place of infinity and NaN, as a fast-math compiler may make of them. */
-static void clamp(const spmv_mat *mat, double alpha, const double *x, double beta, double *y) {
+PRODUCT(clamp) {
     right(mat, alpha, x, beta, y);
     for (int64_t i = 0; i < rows_of(mat).rows; i++)
         if (!isfinite(y[i])) y[i] = 0;
@@ -353,8 +277,7 @@ static void clamp(const spmv_mat *mat, double alpha, const double *x, double bet
 /* ---- faults: threads ------------------------------------------------------------------------ */
 
 /* Both halves of every row read y before either writes it, so that one half is lost for certain. */
-static void lose_an_update(const spmv_mat *mat, double alpha, const double *x, double beta,
-                           double *y) {
+PRODUCT(lose_an_update) {
     spmv_csr_view A = rows_of(mat);
     for (int64_t i = 0; i < A.rows; i++) y[i] = beta == 0 ? 0 : beta * y[i];
     for (int64_t i = 0; i < A.rows; i++) {
@@ -373,16 +296,14 @@ static void lose_an_update(const spmv_mat *mat, double alpha, const double *x, d
 }
 
 /* Partial sums that nobody clears: each product adds to the one before. */
-static void keep_partial_sums(const spmv_mat *mat, double alpha, const double *x, double beta,
-                              double *y) {
+PRODUCT(keep_partial_sums) {
     spmv_csr_view A = rows_of(mat);
     for (int64_t i = 0; i < A.rows; i++) put(y + i, alpha, run_count * row_sum(&A, i, x), beta);
 }
 
 /* ---- right kernels, in every order ---------------------------------------------------------- */
 
-static void sum_backwards(const spmv_mat *mat, double alpha, const double *x, double beta,
-                          double *y) {
+PRODUCT(sum_backwards) {
     spmv_csr_view A = rows_of(mat);
     for (int64_t i = 0; i < A.rows; i++) {
         double sum = 0;
@@ -392,7 +313,7 @@ static void sum_backwards(const spmv_mat *mat, double alpha, const double *x, do
     }
 }
 
-static void sum_fused(const spmv_mat *mat, double alpha, const double *x, double beta, double *y) {
+PRODUCT(sum_fused) {
     spmv_csr_view A = rows_of(mat);
     for (int64_t i = 0; i < A.rows; i++) {
         double sum = 0;
@@ -409,15 +330,13 @@ static double pairwise(const spmv_csr_view *A, int64_t begin, int64_t end, const
     return pairwise(A, begin, middle, x) + pairwise(A, middle, end, x);
 }
 
-static void sum_pairwise(const spmv_mat *mat, double alpha, const double *x, double beta,
-                         double *y) {
+PRODUCT(sum_pairwise) {
     spmv_csr_view A = rows_of(mat);
     for (int64_t i = 0; i < A.rows; i++)
         put(y + i, alpha, pairwise(&A, A.row_ptr[i], A.row_ptr[i + 1], x), beta);
 }
 
-static void sum_in_lanes(const spmv_mat *mat, double alpha, const double *x, double beta,
-                         double *y) {
+PRODUCT(sum_in_lanes) {
     spmv_csr_view A = rows_of(mat);
     for (int64_t i = 0; i < A.rows; i++) {
         double lane[32] = {0};
@@ -430,7 +349,7 @@ static void sum_in_lanes(const spmv_mat *mat, double alpha, const double *x, dou
 }
 
 /* alpha inside the sum, beta y in front of it: as kernels do that add with atomics. */
-static void sum_into_y(const spmv_mat *mat, double alpha, const double *x, double beta, double *y) {
+PRODUCT(sum_into_y) {
     spmv_csr_view A = rows_of(mat);
     for (int64_t i = 0; i < A.rows; i++) {
         y[i] = beta == 0 ? 0 : beta * y[i];
@@ -440,8 +359,7 @@ static void sum_into_y(const spmv_mat *mat, double alpha, const double *x, doubl
 }
 
 /* The file's entries one after the other: duplicates apart. */
-static void sum_entries(const spmv_mat *mat, double alpha, const double *x, double beta,
-                        double *y) {
+PRODUCT(sum_entries) {
     spmv_coo_view A = SPMV_OPTS(spmv_coo_view);
     spmv_mat_entries(mat, &A);
     for (int64_t i = 0; i < A.rows; i++) y[i] = beta == 0 ? 0 : beta * y[i];
@@ -454,8 +372,7 @@ static void sum_entries(const spmv_mat *mat, double alpha, const double *x, doub
 }
 
 /* Computes as a kernel of f32 does: everything in float, alpha and beta too. */
-static void compute_in_float(const spmv_mat *mat, double alpha, const double *x, double beta,
-                             double *y) {
+PRODUCT(compute_in_float) {
     spmv_csr_view A = rows_of(mat);
     for (int64_t i = 0; i < A.rows; i++) {
         float sum = 0;
@@ -466,8 +383,7 @@ static void compute_in_float(const spmv_mat *mat, double alpha, const double *x,
     }
 }
 
-static void compute_in_float_backwards(const spmv_mat *mat, double alpha, const double *x,
-                                       double beta, double *y) {
+PRODUCT(compute_in_float_backwards) {
     spmv_csr_view A = rows_of(mat);
     for (int64_t i = 0; i < A.rows; i++) {
         float sum = 0, scaled;

@@ -128,7 +128,6 @@ static spmv_plan_opts opts = {.size = sizeof opts, .expected_calls = 1};
 static spmv_status run_trials(int n, const planted *of, double budget, size_t flush, int copies,
                               trials *c) {
     static spmv_backend backend;
-    spmv_mat *mat = NULL;
     backend = spmv_omp;
     backend.tick = planted_tick, backend.tock = planted_tock;
     backend.alloc = planted_alloc, backend.release = planted_release;
@@ -136,7 +135,7 @@ static spmv_status run_trials(int n, const planted *of, double budget, size_t fl
     backend.flush = planted_flush, backend.nothing = planted_nothing;
     backend.evict = planted_evict;
     flushes = 0, planted_now = 0, paid_s = 0;
-    assert_int_equal(spmv_mat_load(ctx, "gen:poisson2d:4", NULL, &mat), SPMV_OK);
+    spmv_mat *mat = must_load(ctx, "gen:poisson2d:4");
     *c = (trials){
         .mat = mat, .opts = &opts, .backend = &backend, .flush = flush, .copies = copies, .n = n};
     c->is_kept = is_kept, c->cache = 2048;
@@ -163,9 +162,8 @@ static spmv_status run_trials(int n, const planted *of, double budget, size_t fl
 }
 
 static void end_trials(trials *c) {
-    spmv_mat *mat = c->mat;
+    FREED(spmv_mat) *mat = c->mat;
     spmv_trials_free(c);
     ctx->device[0].backend = &spmv_omp;
-    spmv_mat_free(mat);
 }
 #endif

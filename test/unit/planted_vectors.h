@@ -86,9 +86,8 @@ static void plant_number(const spmv_plan *p, const spmv_csr_view *A, const spmv_
 }
 
 static spmv_status run_planted_vectors(const spmv_plan *p, const spmv_operands *v) {
-    spmv_csr_view A = SPMV_OPTS(spmv_csr_view);
     enum { WIDTH = 8, BLOCKS = 65535 };
-    spmv_mat_rows(p->matrix, &A);
+    spmv_csr_view A = rows_of(p->matrix);
     for (int64_t j = 0; j < v->k; j++) {
         if (planted_fault == LEAVES_REMAINDER && j >= v->k / WIDTH * WIDTH) continue;
         for (int64_t i = 0; i < A.rows; i++)

@@ -5,7 +5,7 @@
 
 #include "io/io.h"
 #include <fcntl.h>
-#include "suite.h"
+#include "objects.h"
 #include <float.h>
 #include <inttypes.h>
 #include <locale.h>

@@ -62,19 +62,12 @@ static void assert_all_is_back(const char *what) {
                  purse.foreign);
 }
 
-static spmv_mat *load(spmv_ctx *ctx, const char *name) {
-    spmv_mat *mat = NULL;
-    assert_int_equal(spmv_mat_load(ctx, name, NULL, &mat), SPMV_OK);
-    return mat;
-}
-
 /* ---- what is kept ---------------------------------------------------------------------------- */
 
 /* Checks what the plan took since there were as many bytes: all that the facts say, and beside it
  * an array's alignment. */
 static void assert_holds(const spmv_plan *plan, size_t before) {
-    spmv_plan_facts facts = SPMV_OPTS(spmv_plan_facts);
-    spmv_plan_info(plan, &facts);
+    spmv_plan_facts facts = plan_facts_of(plan);
     const bool is_theirs = plan->kernel->traits & SPMV_PEER && plan->device->backend->host;
     const size_t kept = facts.host_bytes - (is_theirs ? facts.scratch_bytes : 0);
     const size_t out = purse.out - before, most = kept + 64 * (size_t)purse.blocks;
@@ -86,7 +79,7 @@ static void of_kernel(const spmv_backend *backend, int k, const subject *s) {
     const size_t before = purse.out;
     const setup c = setup_of(backend, k, SPMV_F64_O32);
     spmv_plan_opts opts = {.size = sizeof opts, .kernel = c.kernel};
-    spmv_mat *mat = load(s->mat->ctx, "gen:poisson2d:30");
+    spmv_mat *mat = must_load(s->mat->ctx, "gen:poisson2d:30");
     spmv_plan *plan = NULL, *copy = NULL;
     spmv_status status = spmv_plan_create(mat, &opts, &plan);
     if (status == SPMV_OK) {
@@ -111,12 +104,11 @@ TEST(every_kernel_uses_the_callers_memory) {
         if (!(*b)->host && !source_alloc) continue;
         spmv_ctx *ctx = context_with_purse((*b)->name, 2);
         if (is_tested(ctx, *b)) {
-            subject s = random_subject(load(ctx, "gen:poisson2d:30"), "poisson2d");
+            FREED(subject) s = random_subject(must_load(ctx, "gen:poisson2d:30"), "poisson2d");
             tally = (struct tally){0};
             for (int k = 0; k < (*b)->nkernels; k++)
                 if (is_here(*b, k)) of_kernel(*b, k, &s);
             assert_int_equal(tally.wrong, 0);
-            subject_free(&s);
         }
         spmv_ctx_free(ctx);
         assert_all_is_back((*b)->name);
@@ -136,29 +128,12 @@ static spmv_status of_rows(spmv_ctx *ctx, spmv_mat **out) {
 }
 
 static spmv_status of_columns_from_1(spmv_ctx *ctx, spmv_mat **out) {
-    const spmv_arrays a = {.size = sizeof a,
-                           .rows = 3,
-                           .cols = 3,
-                           .nnz = 5,
-                           .ptr = narrow_ptr,
-                           .idx = from_1,
-                           .values = five,
-                           .ptr_bits = 32,
-                           .base = 1,
-                           .by_columns = 1};
+    const spmv_arrays a = ARRAYS(3, 3, 5, narrow_ptr, 32, from_1, five, .base = 1, .by_columns = 1);
     return spmv_mat_create(ctx, &a, out);
 }
 
 static spmv_status of_borrowed_rows(spmv_ctx *ctx, spmv_mat **out) {
-    const spmv_arrays a = {.size = sizeof a,
-                           .rows = 3,
-                           .cols = 3,
-                           .nnz = 5,
-                           .ptr = row_ptr,
-                           .idx = col_idx,
-                           .values = five,
-                           .ptr_bits = 64,
-                           .flags = SPMV_BORROW};
+    const spmv_arrays a = ARRAYS(3, 3, 5, row_ptr, 64, col_idx, five, .flags = SPMV_BORROW);
     return spmv_mat_create(ctx, &a, out);
 }
 
@@ -189,14 +164,12 @@ static way *const ways[] = {of_rows,    of_columns_from_1,   of_borrowed_rows, g
 
 static void write_file(void) {
     const int file = mkstemp(file_name);
-    spmv_ctx *ctx = context_of(1);
-    spmv_mat *mat = NULL;
+    FREED(spmv_ctx) *ctx = context_of(1);
+    FREED(spmv_mat) *mat = NULL;
     assert_true(file >= 0);
     close(file);
     assert_int_equal(of_entries(ctx, &mat), SPMV_OK);
     assert_int_equal(spmv_mat_save(mat, file_name), SPMV_OK);
-    spmv_mat_free(mat);
-    spmv_ctx_free(ctx);
 }
 
 /* Returns sums of a product with ones, which all values reach; -1: it failed, as it may. */
@@ -225,7 +198,7 @@ static void assert_made(spmv_status status, const void *out) {
 
 /* New values: all products have them, or, if there is no memory for them, none. */
 static void change_values(spmv_mat *mat, const spmv_plan *plan, double before) {
-    double *twice = calloc((size_t)mat->coo.nnz, sizeof *twice);
+    FREED(double) *twice = calloc((size_t)mat->coo.nnz, sizeof *twice);
     spmv_coo_view given = SPMV_OPTS(spmv_coo_view);
     assert_non_null(twice);
     spmv_mat_entries(mat, &given);
@@ -235,18 +208,16 @@ static void change_values(spmv_mat *mat, const spmv_plan *plan, double before) {
     const double after = total(plan, mat);
     if (given.nnz > 0 && before >= 0 && after >= 0)
         assert_true(fabs(after - (status == SPMV_OK ? 2 : 1) * before) < 1e-9);
-    spmv_plan_facts facts = SPMV_OPTS(spmv_plan_facts);
-    spmv_plan_info(plan, &facts);
+    spmv_plan_facts facts = plan_facts_of(plan);
     assert_true(purse.out >= facts.host_bytes);
     if (given.nnz > 0 && status == SPMV_OK && mat->csr.lent.values)
         assert_int_equal(spmv_mat_set_values(mat, five, SPMV_HOST, NULL), SPMV_OK);
-    free(twice);
 }
 
 static void use(spmv_ctx *ctx, way *make, const char *kernel) {
     const spmv_plan_opts opts = {.size = sizeof opts, .kernel = kernel};
-    spmv_mat *mat = NULL;
-    spmv_plan *plan = NULL, *copy = NULL;
+    FREED(spmv_mat) *mat = NULL;
+    FREED(spmv_plan) *plan = NULL, *copy = NULL;
     spmv_status status = make(ctx, &mat);
     assert_made(status, mat);
     if (mat) status = spmv_plan_create(mat, &opts, &plan);
@@ -254,9 +225,6 @@ static void use(spmv_ctx *ctx, way *make, const char *kernel) {
     if (plan) status = spmv_plan_copy(plan, &copy);
     assert_made(status, copy);
     if (plan) change_values(mat, plan, total(plan, mat));
-    spmv_plan_free(copy);
-    spmv_plan_free(plan);
-    spmv_mat_free(mat);
 }
 
 /* Returns whether that many blocks were asked for, so that one was refused. */
@@ -274,7 +242,6 @@ TEST(any_block_may_be_refused) {
                                           "omp:csr_tiles_copied", "omp:ell_tiles",
                                           "omp:sell16_lanes",     "omp:auto"};
     int refused = 0;
-    (void)state;
     write_file();
     for (int m = 0; m < COUNT(ways); m++)
         for (int n = 0; n < COUNT(kernels); n++)

@@ -73,7 +73,7 @@ static void try_call(const trial *t, spmv_place scalars) {
     const bool is_f32 = precision == SPMV_F32;
     const size_t width = width_of(precision), x_bytes = (size_t)(t->cols * t->k) * width,
                  z_bytes = (size_t)(t->rows * t->k) * width, dots = VECTORS * width;
-    char *here = malloc(x_bytes + z_bytes + dots);
+    FREED(char) *here = malloc(x_bytes + z_bytes + dots);
     double zz[VECTORS];
     assert_non_null(here);
     for (int64_t n = 0; n < t->cols * t->k; n++) set_number(here, precision, n, 1);
@@ -86,14 +86,8 @@ static void try_call(const trial *t, spmv_place scalars) {
     char *dot = copy_there(t->plan, here, dots);
     void *at = is_f32 ? (void *)alpha_f32 : (void *)alpha, *there = NULL;
     if (scalars == SPMV_DEVICE) at = there = copy_there(t->plan, at, 2 * width);
-    spmv_call call = {.size = sizeof call,
-                      .x = x,
-                      .y = z,
-                      .z = z,
-                      .k = t->k,
-                      .layout = t->layout,
-                      .op = t->op,
-                      .dot_zz = dot};
+    spmv_call call = WITH(spmv_call, .x = x, .y = z, .z = z, .k = t->k, .layout = t->layout,
+                          .op = t->op, .dot_zz = dot);
     if (is_f32)
         call.alpha_f32 = at, call.beta_f32 = t->beta == 0 ? NULL : (float *)at + 1;
     else
@@ -111,7 +105,6 @@ static void try_call(const trial *t, spmv_place scalars) {
     spmv_plan_release(t->plan, dot);
     spmv_plan_release(t->plan, z);
     spmv_plan_release(t->plan, x);
-    free(here);
 }
 
 /* The sum of a row counts in the check as 1 or 0: of alpha = 0 and of an infinite one that is all
@@ -120,15 +113,10 @@ static void try_plan(const setup *c, const subject *s, spmv_op op, spmv_place sc
     static const double alphas[] = {NAN, INFINITY, -INFINITY, 0};
     int64_t length[ROWS] = {0};
     spmv_csr_view A = SPMV_OPTS(spmv_csr_view);
-    spmv_plan_opts opts = {.size = sizeof opts,
-                           .kernel = c->kernel,
-                           .precision = c->precision,
-                           .offset_bits = c->offset_bits,
-                           .settings = c->setting,
-                           .nsettings = c->nsettings,
-                           .vectors = VECTORS,
-                           .op = op,
-                           .scalars = scalars};
+    spmv_plan_opts opts =
+        WITH(spmv_plan_opts, .kernel = c->kernel, .precision = c->precision,
+             .offset_bits = c->offset_bits, .settings = c->setting, .nsettings = c->nsettings,
+             .vectors = VECTORS, .op = op, .scalars = scalars);
     trial t = {.c = c, .s = s, .op = op, .rows = s->rows, .cols = s->cols, .length = length};
     if (op == SPMV_TRANSPOSE) t.rows = s->cols, t.cols = s->rows;
     assert_int_equal(spmv_mat_rows(s->mat, &A), SPMV_OK);
@@ -159,16 +147,13 @@ static void try_alphas(const spmv_backend *backend, int k, const spmv_kernel *ke
 }
 
 static void try_matrix(spmv_symmetry symmetry, int threads) {
-    entries e = positive_entries(symmetry);
-    spmv_ctx *ctx = context_of(threads);
-    subject s = random_subject(matrix_of(ctx, &e), symmetry ? "symmetric" : "general");
+    FREED(entries) e = positive_entries(symmetry);
+    FREED(spmv_ctx) *ctx = context_of(threads);
+    FREED(subject) s = random_subject(matrix_of(ctx, &e), symmetry ? "symmetric" : "general");
     visit_kernels(try_alphas, &s);
     print_message("%lld products\n", (long long)tally.products);
     assert_true(tally.products > 0);
     assert_int_equal(tally.wrong, 0);
-    subject_free(&s);
-    spmv_ctx_free(ctx);
-    entries_free(&e);
 }
 
 TEST(alpha_reaches_rows_without_entries) {

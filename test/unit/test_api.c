@@ -12,8 +12,8 @@ static double inner(int64_t n, const double *a, const double *b) {
 
 /* Conjugate gradients until the residual is 1e-10 of the right side's; returns the steps taken. */
 static int solve(const spmv_plan *plan, int64_t n, const double *b, double *x) {
-    double *r = malloc((size_t)n * sizeof *r), *p = malloc((size_t)n * sizeof *p),
-           *q = malloc((size_t)n * sizeof *q);
+    FREED(double) *r = malloc((size_t)n * sizeof *r), *p = malloc((size_t)n * sizeof *p),
+                  *q = malloc((size_t)n * sizeof *q);
     int step = 0;
     assert_true(r && p && q);
     memcpy(r, b, (size_t)n * sizeof *r);
@@ -27,33 +27,23 @@ static int solve(const spmv_plan *plan, int64_t n, const double *b, double *x) {
         rho = inner(n, r, r);
         for (int64_t i = 0; i < n; i++) p[i] = r[i] + rho / before * p[i];
     }
-    free(r);
-    free(p);
-    free(q);
     return step;
 }
 
 TEST(a_solver_converges) {
     enum { N = 30 * 20 };
-    spmv_mat *A = NULL;
-    spmv_plan *plan = NULL;
     double x[N], b[N] = {0}, wanted[N];
-    assert_int_equal(spmv_mat_load(ctx, "gen:poisson2d:30x20", NULL, &A), SPMV_OK);
-    assert_int_equal(spmv_plan_create(A, NULL, &plan), SPMV_OK);
+    FREED(spmv_mat) *A = must_load(ctx, "gen:poisson2d:30x20");
+    FREED(spmv_plan) *plan = must_plan(A, NULL);
     for (int i = 0; i < N; i++) wanted[i] = sin(i), x[i] = 0;
     assert_int_equal(spmv_exec(plan, 1, wanted, 0, b), SPMV_OK);
     assert_in_range(solve(plan, N, b, x), 2, 200);
     for (int i = 0; i < N; i++) assert_true(fabs(x[i] - wanted[i]) < 1e-7);
-    spmv_plan_free(plan);
-    spmv_mat_free(A);
 }
 
 /* The memory of the plan, which may be a device's; f32; settings; timing. */
 TEST(a_plan_has_its_own_memory) {
     enum { N = 100 };
-    spmv_mat *A = NULL;
-    spmv_plan *plan = NULL;
-    spmv_plan_facts facts = SPMV_OPTS(spmv_plan_facts);
     float ones[N], y[N];
     void *x_there = NULL, *y_there = NULL;
     double seconds = -1;
@@ -64,14 +54,14 @@ TEST(a_plan_has_its_own_memory) {
     opts.settings = settings;
     opts.nsettings = 2;
     for (int i = 0; i < N; i++) ones[i] = 1;
-    assert_int_equal(spmv_mat_load(ctx, "gen:banded:100:3", NULL, &A), SPMV_OK);
-    assert_int_equal(spmv_plan_create(A, &opts, &plan), SPMV_OK);
+    FREED(spmv_mat) *A = must_load(ctx, "gen:banded:100:3");
+    FREED(spmv_plan) *plan = must_plan(A, &opts);
     assert_int_equal(spmv_plan_setting(plan, "grid_rows"), 7);
     assert_int_equal(spmv_plan_setting(plan, "simd"), 1);
     assert_int_equal(spmv_plan_setting(plan, "schedule"), 0);
     assert_int_equal(spmv_plan_setting(plan, "block"), -1);
     assert_int_equal(spmv_plan_setting(plan, "no such"), -1);
-    spmv_plan_info(plan, &facts);
+    spmv_plan_facts facts = plan_facts_of(plan);
     assert_string_equal(facts.backend, "omp");
     assert_string_equal(facts.kernel, "csr_blocks");
     assert_string_equal(facts.format, "csr");
@@ -84,17 +74,14 @@ TEST(a_plan_has_its_own_memory) {
     assert_true(seconds > 0 && seconds < 10);
     assert_int_equal(spmv_plan_get(plan, y, y_there, sizeof y), SPMV_OK);
     for (int i = 0; i < N; i++) {
-        spmv_csr_view rows = SPMV_OPTS(spmv_csr_view);
         float sum = 0;
-        spmv_mat_rows(A, &rows);
+        spmv_csr_view rows = rows_of(A);
         for (int64_t k = rows.row_ptr[i]; k < rows.row_ptr[i + 1]; k++)
             sum += (float)rows.values[k];
         assert_true(fabsf(y[i] - sum) <= 1e-5f * (1 + fabsf(sum)));
     }
     spmv_plan_release(plan, x_there);
     spmv_plan_release(plan, y_there);
-    spmv_plan_free(plan);
-    spmv_mat_free(A);
 }
 
 TEST(nothing_may_be_freed) {
@@ -164,25 +151,22 @@ TEST(plans_check_their_options) {
         {{.size = sizeof(spmv_plan_opts), .kernel = "csr_rows", .settings = &simd, .nsettings = 1},
          "0 to 1"},
     };
-    spmv_mat *A = NULL;
-    assert_int_equal(spmv_mat_load(ctx, "gen:diagonal:50", NULL, &A), SPMV_OK);
+    FREED(spmv_mat) *A = must_load(ctx, "gen:diagonal:50");
     for (int k = 0; k < COUNT(wrong); k++) {
         spmv_plan *plan = (spmv_plan *)&wrong;
         spmv_status status = spmv_plan_create(A, &wrong[k].opts, &plan);
         assert_failed(status, SPMV_E_ARG, plan, wrong[k].part);
     }
-    spmv_mat_free(A);
 }
 
 TEST(plans_may_run_at_once) {
     enum { N = 2000, PLANS = 4, TIMES = 20 };
-    spmv_mat *A = NULL;
     spmv_plan *plan[PLANS] = {NULL};
-    double *x = malloc(N * sizeof *x), *y = malloc(PLANS * N * sizeof *y);
+    FREED(double) *x = malloc(N * sizeof *x), *y = malloc(PLANS * N * sizeof *y);
     int failures = 0;
     assert_true(x && y);
     for (int i = 0; i < N; i++) x[i] = cos(i);
-    assert_int_equal(spmv_mat_load(ctx, "gen:random:2000:6", NULL, &A), SPMV_OK);
+    FREED(spmv_mat) *A = must_load(ctx, "gen:random:2000:6");
     for (int p = 0; p < PLANS; p++) {
         static const char *const kernels[PLANS] = {"csr_rows", "csr_tiles", "csr_serial",
                                                    "ell_tiles"};
@@ -197,39 +181,32 @@ TEST(plans_may_run_at_once) {
     for (int p = 1; p < PLANS; p++)
         for (int i = 0; i < N; i++) assert_true(fabs(y[p * N + i] - y[i]) < 1e-12);
     for (int p = 0; p < PLANS; p++) spmv_plan_free(plan[p]);
-    spmv_mat_free(A);
-    free(x);
-    free(y);
 }
 
 /* The OpenMP schedule belongs to the caller: no product changes it, whatever the plan's own is. */
 TEST(the_schedule_stays_the_callers) {
-    spmv_mat *mat = NULL;
     double x[100], y[100];
     for (int j = 0; j < 100; j++) x[j] = 1;
-    assert_int_equal(spmv_mat_load(ctx, "gen:poisson2d:10", NULL, &mat), SPMV_OK);
+    FREED(spmv_mat) *mat = must_load(ctx, "gen:poisson2d:10");
     omp_set_schedule(omp_sched_guided, 7);
     for (int k = 0; k < spmv_omp.nkernels; k++) {
         if (!spmv_param_of(spmv_omp.kernels[k][0], SPMV_schedule)) continue;
         spmv_setting dynamic = {"schedule", 2};
         spmv_plan_opts opts = {
             .size = sizeof opts, .kernel = spmv_omp.names[k], .settings = &dynamic, .nsettings = 1};
-        spmv_plan *plan = NULL;
         omp_sched_t kind;
         int chunk;
-        assert_int_equal(spmv_plan_create(mat, &opts, &plan), SPMV_OK);
+        FREED(spmv_plan) *plan = must_plan(mat, &opts);
         assert_int_equal(spmv_exec(plan, 1, x, 0, y), SPMV_OK);
         omp_get_schedule(&kind, &chunk);
         assert_int_equal(kind, omp_sched_guided);
         assert_int_equal(chunk, 7);
-        spmv_plan_free(plan);
     }
-    spmv_mat_free(mat);
 }
 
 TEST(options_without_a_size_are_refused) {
     spmv_ctx *other = NULL;
-    spmv_mat *mat = NULL;
+    FREED(spmv_mat) *mat = NULL;
     spmv_plan *plan = NULL;
     assert_int_equal(spmv_ctx_create(&(spmv_ctx_opts){.threads = 1}, &other), SPMV_E_ARG);
     spmv_status status = spmv_mat_load(ctx, "gen:diagonal:3", &(spmv_load_opts){.seed = 2}, &mat);
@@ -237,7 +214,6 @@ TEST(options_without_a_size_are_refused) {
     assert_int_equal(spmv_mat_load(ctx, "gen:diagonal:3", NULL, &mat), SPMV_OK);
     status = spmv_plan_create(mat, &(spmv_plan_opts){.kernel = "csr_rows"}, &plan);
     assert_failed(status, SPMV_E_ARG, plan, "size");
-    spmv_mat_free(mat);
 }
 
 TEST_MAIN(begin_as_it_is, open_context, close_context)

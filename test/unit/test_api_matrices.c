@@ -9,20 +9,14 @@ static const int32_t sorted[] = {1, 3, 0, 2, 3};
 static const double values[] = {5, 2, 7, -1, 3};
 
 static spmv_csr_view small_view(void) {
-    return (spmv_csr_view){.size = sizeof(spmv_csr_view),
-                           .rows = 3,
-                           .cols = 4,
-                           .nnz = 5,
-                           .row_ptr = row_ptr,
-                           .col_idx = sorted,
-                           .values = values};
+    return CSR_VIEW(3, 4, 5, row_ptr, sorted, values);
 }
 
 TEST(rows_may_be_unsorted) {
     static const int32_t unsorted[] = {3, 1, 2, 3, 0};
     static const double theirs[] = {2, 5, -1, 3, 7};
     spmv_csr_view view = small_view(), rows = SPMV_OPTS(spmv_csr_view);
-    spmv_mat *A = NULL, *B = NULL;
+    FREED(spmv_mat) *A = NULL, *B = NULL;
     spmv_stats a = SPMV_OPTS(spmv_stats), b = a;
     assert_int_equal(spmv_mat_csr(ctx, &view, &A), SPMV_OK);
     view.col_idx = unsorted;
@@ -35,8 +29,6 @@ TEST(rows_may_be_unsorted) {
     assert_int_equal(spmv_mat_stats(A, &a), SPMV_OK);
     assert_int_equal(spmv_mat_stats(B, &b), SPMV_OK);
     assert_true(a.hash == b.hash);
-    spmv_mat_free(A);
-    spmv_mat_free(B);
 }
 
 TEST(wrong_rows_are_refused) {
@@ -69,20 +61,10 @@ TEST(wrong_sizes_are_refused) {
     const int64_t nothing[] = {0, 0, 0, 0};
     for (int k = 0; k < COUNT(wrong); k++) {
         spmv_mat *A = (spmv_mat *)&k;
-        spmv_coo_view entries = {.size = sizeof(spmv_coo_view),
-                                 .rows = wrong[k][0],
-                                 .cols = wrong[k][1],
-                                 .nnz = wrong[k][2],
-                                 .row = index,
-                                 .col = index,
-                                 .values = values};
-        spmv_csr_view rows = {.size = sizeof(spmv_csr_view),
-                              .rows = wrong[k][0],
-                              .cols = wrong[k][1],
-                              .nnz = wrong[k][2],
-                              .row_ptr = nothing,
-                              .col_idx = index,
-                              .values = values};
+        spmv_coo_view entries =
+            COO_VIEW(wrong[k][0], wrong[k][1], wrong[k][2], index, index, values);
+        spmv_csr_view rows =
+            CSR_VIEW(wrong[k][0], wrong[k][1], wrong[k][2], nothing, index, values);
         spmv_status status = spmv_mat_coo(ctx, &entries, SPMV_COPY, &A);
         assert_failed(status, SPMV_E_ARG, A, "columns are 0 to 2^31 - 1, entries 0 or more");
         A = (spmv_mat *)&k;
@@ -98,35 +80,17 @@ TEST(wrong_entries_are_refused) {
         for (unsigned flags = SPMV_COPY; flags <= SPMV_BORROW; flags++) {
             const int32_t row[] = {0, wrong[k][0]}, col[] = {0, wrong[k][1]};
             spmv_mat *A = (spmv_mat *)&k;
-            spmv_coo_view view = {.size = sizeof(spmv_coo_view),
-                                  .rows = 3,
-                                  .cols = 4,
-                                  .nnz = 2,
-                                  .row = row,
-                                  .col = col,
-                                  .values = values};
+            spmv_coo_view view = COO_VIEW(3, 4, 2, row, col, values);
             spmv_status status = spmv_mat_coo(ctx, &view, flags, &A);
             assert_failed(status, SPMV_E_ARG, A, "1 entry lies outside the 3 x 4 matrix");
         }
     const int32_t zero[] = {0};
     spmv_mat *A = (spmv_mat *)zero;
-    spmv_coo_view oblong = {.size = sizeof(spmv_coo_view),
-                            .rows = 3,
-                            .cols = 4,
-                            .nnz = 1,
-                            .row = zero,
-                            .col = zero,
-                            .symmetry = SPMV_SYMMETRIC};
+    spmv_coo_view oblong = COO_VIEW(3, 4, 1, zero, zero, NULL, .symmetry = SPMV_SYMMETRIC);
     spmv_status status = spmv_mat_coo(ctx, &oblong, SPMV_COPY, &A);
     assert_failed(status, SPMV_E_ARG, A, "square");
     const double one = 1;
-    spmv_coo_view odd = {.size = sizeof(spmv_coo_view),
-                         .rows = 3,
-                         .cols = 4,
-                         .nnz = 1,
-                         .row = zero,
-                         .col = zero,
-                         .values = &one};
+    spmv_coo_view odd = COO_VIEW(3, 4, 1, zero, zero, &one);
     const int unknown = 7;
     memcpy(&odd.field, &unknown, sizeof odd.field);
     A = (spmv_mat *)zero;
@@ -137,15 +101,9 @@ TEST(wrong_entries_are_refused) {
 TEST(arrays_are_copied_or_borrowed) {
     int32_t row[] = {2, 0, 1}, col[] = {1, 2, 0};
     double value[] = {1.5, 2.5, 3.5};
-    const spmv_coo_view view = {.size = sizeof(spmv_coo_view),
-                                .rows = 3,
-                                .cols = 3,
-                                .nnz = 3,
-                                .row = row,
-                                .col = col,
-                                .values = value};
+    const spmv_coo_view view = COO_VIEW(3, 3, 3, row, col, value);
     for (unsigned flags = SPMV_COPY; flags <= SPMV_BORROW; flags++) {
-        spmv_mat *A = NULL;
+        FREED(spmv_mat) *A = NULL;
         spmv_coo_view back = SPMV_OPTS(spmv_coo_view);
         assert_int_equal(spmv_mat_coo(ctx, &view, flags, &A), SPMV_OK);
         spmv_mat_entries(A, &back);
@@ -155,7 +113,6 @@ TEST(arrays_are_copied_or_borrowed) {
         assert_memory_equal(back.row, row, sizeof row);
         assert_memory_equal(back.col, col, sizeof col);
         assert_memory_equal(back.values, value, sizeof value);
-        spmv_mat_free(A);
     }
     assert_true(row[0] == 2 && value[2] == 3.5); /* a borrowed array is the caller's still */
 }
@@ -164,15 +121,12 @@ TEST(no_values_means_ones) {
     const int32_t row[] = {0, 1, 1}, col[] = {1, 0, 1};
     const spmv_coo_view view = {
         .size = sizeof(spmv_coo_view), .rows = 2, .cols = 2, .nnz = 3, .row = row, .col = col};
-    spmv_mat *A = NULL;
-    spmv_stats stats = SPMV_OPTS(spmv_stats);
-    spmv_csr_view rows = SPMV_OPTS(spmv_csr_view);
+    FREED(spmv_mat) *A = NULL;
     assert_int_equal(spmv_mat_coo(ctx, &view, SPMV_COPY, &A), SPMV_OK);
-    assert_int_equal(spmv_mat_stats(A, &stats), SPMV_OK);
+    spmv_stats stats = stats_of(A);
     assert_int_equal(stats.field, SPMV_PATTERN_FIELD);
-    spmv_mat_rows(A, &rows);
+    spmv_csr_view rows = rows_of(A);
     for (int k = 0; k < 3; k++) assert_true(rows.values[k] == 1);
-    spmv_mat_free(A);
 }
 
 TEST(a_matrix_is_saved_and_loaded) {
@@ -180,7 +134,7 @@ TEST(a_matrix_is_saved_and_loaded) {
     int file = mkstemp(path);
     assert_true(file >= 0);
     close(file);
-    spmv_mat *A = NULL, *B = NULL;
+    FREED(spmv_mat) *A = NULL, *B = NULL;
     spmv_stats a = SPMV_OPTS(spmv_stats), b = a;
     assert_int_equal(spmv_mat_load(ctx, "gen:random:50:5:70", NULL, &A), SPMV_OK);
     assert_int_equal(spmv_mat_save(A, path), SPMV_OK);
@@ -197,8 +151,6 @@ TEST(a_matrix_is_saved_and_loaded) {
     status = spmv_mat_load(ctx, path, NULL, &C);
     assert_failed(status, SPMV_E_IO, C, path);
     assert_int_equal(spmv_mat_save(A, "/no/such/folder/a.mtx"), SPMV_E_WRITE);
-    spmv_mat_free(A);
-    spmv_mat_free(B);
 }
 
 TEST(generators_are_listed) {
@@ -335,10 +287,9 @@ TEST(peers_are_found_or_say_how_to_get_them) {
 /* Symmetric, square, of even size: every peer takes it, if its library is on this machine. */
 static bool multiplies_here(const spmv_backend *backend, const spmv_kernel *kernel) {
     char name[64];
-    spmv_mat *mat = NULL;
     spmv_plan *plan = NULL;
     snprintf(name, sizeof name, "%s:%s", backend->name, kernel->name);
-    assert_int_equal(spmv_mat_load(ctx, "gen:poisson2d:4", NULL, &mat), SPMV_OK);
+    spmv_mat *mat = must_load(ctx, "gen:poisson2d:4");
     spmv_plan_opts opts = {.size = sizeof opts, .kernel = name};
     bool is = spmv_plan_create(mat, &opts, &plan) == SPMV_OK;
     spmv_plan_free(plan);
@@ -369,14 +320,12 @@ TEST(prefixes_are_not_found) {
         "cs", "csr_",      "csr_row",   "csr_rows2", "csr_rowsx",   "el",   "c",
         "",   "csr_rows ", " csr_rows", "omp:cs",    "omp:csr_row", "omp:", "csr11"};
     for (int k = 0; k < COUNT(wrong); k++) {
-        spmv_mat *A = NULL;
         assert_int_equal(find(wrong[k], SPMV_E_ARG), 0);
-        assert_int_equal(spmv_mat_load(ctx, "gen:diagonal:5", NULL, &A), SPMV_OK);
+        FREED(spmv_mat) *A = must_load(ctx, "gen:diagonal:5");
         spmv_plan_opts opts = {.size = sizeof opts, .kernel = wrong[k]};
         spmv_plan *plan = (spmv_plan *)&opts;
         spmv_status status = spmv_plan_create(A, &opts, &plan);
         assert_failed(status, SPMV_E_ARG, plan, wrong[k][0] == ':' ? wrong[k] : "");
-        spmv_mat_free(A);
     }
 }
 
@@ -405,9 +354,8 @@ TEST(the_nearest_name_is_suggested) {
 TEST(what_is_not_built_in_says_what_to_do) {
     static const char *const names[] = {"cuda:csr_warp", "csr_warp", "cuda:*", "cuda:csr1",
                                         "cuda:all"};
-    spmv_mat *A = NULL;
     if (spmv_cuda.kernels) skip(); /* print nothing: run.sh counts it */
-    assert_int_equal(spmv_mat_load(ctx, "gen:diagonal:5", NULL, &A), SPMV_OK);
+    spmv_mat *A = must_load(ctx, "gen:diagonal:5");
     for (int k = 0; k < COUNT(names); k++) {
         spmv_plan_opts opts = {.size = sizeof opts, .kernel = names[k]};
         spmv_plan *plan = (spmv_plan *)&opts;

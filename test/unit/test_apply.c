@@ -101,13 +101,10 @@ static bool takes_device_scalars(const spmv_backend *backend, const spmv_kernel 
 }
 
 static void try_plan(const setup *c, const subject *s, spmv_place scalars, bool is_taken) {
-    spmv_plan_opts opts = {.size = sizeof opts,
-                           .kernel = c->kernel,
-                           .precision = c->precision,
-                           .offset_bits = c->offset_bits,
-                           .max_bytes = budget,
-                           .scalars = scalars};
-    spmv_plan *plan = NULL;
+    spmv_plan_opts opts =
+        WITH(spmv_plan_opts, .kernel = c->kernel, .precision = c->precision,
+             .offset_bits = c->offset_bits, .max_bytes = budget, .scalars = scalars);
+    FREED(spmv_plan) *plan = NULL;
     spmv_status status = spmv_plan_create(s->mat, &opts, &plan);
     if (status == SPMV_OK && !is_taken) complain_about(c, s, "takes scalars of the device");
     if (status == SPMV_OK) {
@@ -122,7 +119,6 @@ static void try_plan(const setup *c, const subject *s, spmv_place scalars, bool 
     } else {
         complain_about(c, s, spmv_ctx_error(s->mat->ctx));
     }
-    spmv_plan_free(plan);
 }
 
 static void try_kernel(const spmv_backend *backend, int k, const spmv_kernel *kernel,
@@ -174,19 +170,11 @@ static void try_gaps(const setup *c, const subject *s, const spmv_plan *plan, in
                      copy_there(plan, z, z_bytes)};
     const double alpha = 2, beta = -1;
     const float alpha_f32 = 2, beta_f32 = -1;
-    const spmv_call call = {.size = sizeof call,
-                            .alpha = p == SPMV_F64 ? &alpha : NULL,
-                            .beta = p == SPMV_F64 ? &beta : NULL,
-                            .alpha_f32 = p == SPMV_F32 ? &alpha_f32 : NULL,
-                            .beta_f32 = p == SPMV_F32 ? &beta_f32 : NULL,
-                            .x = there[0],
-                            .y = there[1],
-                            .z = there[2],
-                            .k = 1,
-                            .ldx = of_x,
-                            .ldy = of_y,
-                            .ldz = of_z,
-                            .layout = SPMV_ROWS};
+    const spmv_call call =
+        WITH(spmv_call, .alpha = p == SPMV_F64 ? &alpha : NULL,
+             .beta = p == SPMV_F64 ? &beta : NULL, .alpha_f32 = p == SPMV_F32 ? &alpha_f32 : NULL,
+             .beta_f32 = p == SPMV_F32 ? &beta_f32 : NULL, .x = there[0], .y = there[1],
+             .z = there[2], .k = 1, .ldx = of_x, .ldy = of_y, .ldz = of_z, .layout = SPMV_ROWS);
     tally.products++;
     if (spmv_apply(plan, &call, NULL) != SPMV_OK) complain_about(c, s, spmv_ctx_error(s->mat->ctx));
     settle(plan);
@@ -211,9 +199,8 @@ static void try_every_gap(const spmv_backend *backend, int k, const spmv_kernel 
     (void)kernel;
     for (int variant = SPMV_F64_O32; variant <= SPMV_F32_O32; variant += SPMV_F32_O32) {
         setup c = setup_of(backend, k, variant);
-        spmv_plan *plan = plan_of(&c, s);
+        FREED(spmv_plan) *plan = plan_of(&c, s);
         for (int gaps = 0; plan && gaps < 8; gaps++) try_gaps(&c, s, plan, gaps);
-        spmv_plan_free(plan);
     }
 }
 
@@ -250,13 +237,11 @@ static void scene_free(scene *s) {
     spmv_ctx_free(s->ctx);
 }
 
+STRUCT_AT_END(scene, scene_free)
+
 static spmv_call call_of(const scene *s) {
-    return (spmv_call){.size = sizeof(spmv_call),
-                       .alpha = &s->one,
-                       .beta = &s->half,
-                       .x = s->x,
-                       .y = s->y,
-                       .z = (double *)s->z};
+    return WITH(spmv_call, .alpha = &s->one, .beta = &s->half, .x = s->x, .y = s->y,
+                .z = (double *)s->z);
 }
 
 static void assert_refused(const scene *s, const spmv_call *call, spmv_status expected,
@@ -268,7 +253,7 @@ static void assert_refused(const scene *s, const spmv_call *call, spmv_status ex
 }
 
 TEST(wrong_calls_are_refused) {
-    scene s = scene_of();
+    FREED(scene) s = scene_of();
     spmv_call call = call_of(&s);
     assert_int_equal(spmv_apply(NULL, &call, NULL), SPMV_E_ARG);
     assert_refused(&s, NULL, SPMV_E_ARG, "call is NULL");
@@ -302,12 +287,11 @@ TEST(wrong_calls_are_refused) {
     assert_refused(&s, &call, SPMV_E_ARG, "op is 3");
     call = call_of(&s), call.op = SPMV_TRANSPOSE;
     assert_refused(&s, &call, SPMV_E_ARG, "op is SPMV_TRANSPOSE");
-    scene_free(&s);
 }
 
 /* They would be read as other numbers. */
 TEST(scalars_of_the_other_precision_are_refused) {
-    scene s = scene_of();
+    FREED(scene) s = scene_of();
     const float two = 2;
     spmv_plan *wide = s.plan, *narrow = NULL;
     spmv_plan_opts opts = {.size = sizeof opts, .kernel = "csr_rows", .precision = SPMV_F32};
@@ -325,7 +309,6 @@ TEST(scalars_of_the_other_precision_are_refused) {
     assert_refused(&s, &call, SPMV_E_ARG, "beta is set, but the plan is in f32: set beta_f32");
     spmv_plan_free(narrow);
     s.plan = wide;
-    scene_free(&s);
 }
 
 /* On a GPU these would be read when z may be written already. */
@@ -349,23 +332,19 @@ TEST(scalars_on_the_device_lie_apart_from_z) {
 
 /* Under SAN=undefined: nothing is copied from or to nowhere. */
 TEST(no_rows_need_no_vectors) {
-    spmv_ctx *ctx = context_of(2);
+    FREED(spmv_ctx) *ctx = context_of(2);
     const int64_t row_ptr[] = {0};
     const spmv_csr_view none = {.size = sizeof(spmv_csr_view), .cols = 1, .row_ptr = row_ptr};
-    spmv_mat *mat = NULL;
-    spmv_plan *plan = NULL;
+    FREED(spmv_mat) *mat = NULL;
     double x = 1;
     assert_int_equal(spmv_mat_csr(ctx, &none, &mat), SPMV_OK);
-    assert_int_equal(spmv_plan_create(mat, NULL, &plan), SPMV_OK);
+    FREED(spmv_plan) *plan = must_plan(mat, NULL);
     spmv_call call = {.size = sizeof call, .beta = &x, .x = &x, .y = &x, .ldy = 1, .ldz = 1};
     assert_int_equal(spmv_apply(plan, &call, NULL), SPMV_OK);
-    spmv_plan_free(plan);
-    spmv_mat_free(mat);
-    spmv_ctx_free(ctx);
 }
 
 TEST(calls_of_a_newer_header_are_taken_if_they_ask_for_nothing_new) {
-    scene s = scene_of();
+    FREED(scene) s = scene_of();
     struct {
         spmv_call known;
         int64_t more;
@@ -376,12 +355,11 @@ TEST(calls_of_a_newer_header_are_taken_if_they_ask_for_nothing_new) {
     newer.more = 0;
     assert_int_equal(spmv_apply(s.plan, &newer.known, NULL), SPMV_OK);
     assert_true(!isnan(s.z[0]));
-    scene_free(&s);
 }
 
 /* y is also x: z <- A x + x / 2. */
 TEST(y_may_be_x) {
-    scene s = scene_of();
+    FREED(scene) s = scene_of();
     spmv_call call = call_of(&s);
     call.y = s.x;
     call.k = 1;
@@ -389,11 +367,10 @@ TEST(y_may_be_x) {
     memcpy(s.y, s.x, sizeof s.x);
     assert_int_equal(spmv_exec(s.plan, 1, s.x, 0.5, s.y), SPMV_OK);
     for (int i = 0; i < N; i++) assert_true(s.y[i] == s.z[i]);
-    scene_free(&s);
 }
 
 TEST(wrong_asynchronous_products_are_refused) {
-    scene s = scene_of();
+    FREED(scene) s = scene_of();
     assert_int_equal(spmv_exec_async(NULL, 1, s.x, 0, s.z, NULL), SPMV_E_ARG);
     assert_int_equal(spmv_exec_async(s.plan, 1, NULL, 0, s.z, NULL), SPMV_E_ARG);
     assert_non_null(strstr(spmv_ctx_error(s.ctx), "spmv_exec_async: x is NULL"));
@@ -407,17 +384,15 @@ TEST(wrong_asynchronous_products_are_refused) {
     spmv_call call = call_of(&s);
     assert_int_equal(spmv_exec_async(s.plan, 1, s.x, 0, s.z, NULL), SPMV_E_ARG);
     assert_refused(&s, &call, SPMV_E_ARG, "spmv_apply: the plan's matrix was freed");
-    scene_free(&s);
 }
 
 TEST(scalars_are_on_the_host_or_on_the_device) {
-    scene s = scene_of();
+    FREED(scene) s = scene_of();
     spmv_plan *plan = s.plan;
     spmv_plan_opts opts = {.size = sizeof opts, .scalars = (spmv_place)2};
     assert_int_equal(spmv_plan_create(s.mat, &opts, &plan), SPMV_E_ARG);
     assert_null(plan);
     assert_non_null(strstr(spmv_ctx_error(s.ctx), "scalars is 2"));
-    scene_free(&s);
 }
 
 /* ---- where a kernel finds y ------------------------------------------------------------------ */
@@ -457,17 +432,10 @@ static void assert_y_arrives(spmv_plan *plan, const y_case *c) {
     const float one_f32 = 1;
     const double one = 1;
     const bool is_f32 = c->precision == SPMV_F32;
-    const spmv_call call = {.size = sizeof call,
-                            .beta = is_f32 ? NULL : &one,
-                            .beta_f32 = is_f32 ? &one_f32 : NULL,
-                            .x = x,
-                            .y = y,
-                            .z = (double *)(void *)z,
-                            .k = c->k,
-                            .layout = c->layout,
-                            .ldx = least,
-                            .ldy = least + 1,
-                            .ldz = least + 3};
+    const spmv_call call =
+        WITH(spmv_call, .beta = is_f32 ? NULL : &one, .beta_f32 = is_f32 ? &one_f32 : NULL, .x = x,
+             .y = y, .z = (double *)(void *)z, .k = c->k, .layout = c->layout, .ldx = least,
+             .ldy = least + 1, .ldz = least + 3);
     for (int64_t n = 0; n < ROOM; n++)
         set_number(y, c->precision, n, (double)n / 4), set_number(z, c->precision, n, -7);
     seen.calls = 0;
@@ -490,8 +458,7 @@ static void assert_y_arrives(spmv_plan *plan, const y_case *c) {
 
 static void try_y(spmv_mat *mat, const y_case *c) {
     const spmv_plan_opts opts = {.size = sizeof opts, .precision = c->precision};
-    spmv_plan *plan = NULL;
-    assert_int_equal(spmv_plan_create(mat, &opts, &plan), SPMV_OK);
+    FREED(spmv_plan) *plan = must_plan(mat, &opts);
     const spmv_kernel *kernel = plan->kernel;
     const spmv_backend *own = plan->device->backend;
     const spmv_kernel adds = {.name = "add_one",
@@ -506,12 +473,11 @@ static void try_y(spmv_mat *mat, const y_case *c) {
     assert_y_arrives(plan, c);
     plan->device->backend = own;
     plan->kernel = kernel;
-    spmv_plan_free(plan);
 }
 
 /* Kernels of a host add to what lies in z, so that y is copied there; others get y as it is. */
 TEST(a_host_has_y_in_z) {
-    scene s = scene_of();
+    FREED(scene) s = scene_of();
     for (int n = 0; n < 8; n++)
         for (int64_t k = 2; k <= 3; k++) {
             y_case c = {n & 1, false, n & 2 ? SPMV_F32 : SPMV_F64, SPMV_ROWS, k};
@@ -520,7 +486,6 @@ TEST(a_host_has_y_in_z) {
             c.is_single = true;
             if (n & 4) try_y(s.mat, &c);
         }
-    scene_free(&s);
 }
 
 /* ---- what sums are computed in ---------------------------------------------------------------- */
@@ -551,7 +516,7 @@ static spmv_status sum_nothing(spmv_device *d, void *stream, const spmv_sums *s)
 
 /* A backend's sums have a room of zeros, which the plan keeps for the next ones. */
 TEST(sums_have_a_room_of_the_plan) {
-    scene s = scene_of();
+    FREED(scene) s = scene_of();
     const spmv_backend *own = s.plan->device->backend;
     spmv_backend backend = *own;
     double zz[2] = {0};
@@ -566,7 +531,6 @@ TEST(sums_have_a_room_of_the_plan) {
     }
     s.plan->device->backend = own;
     assert_true(zz[0] == 1 && zz[1] == 2);
-    scene_free(&s);
 }
 
 TEST_MAIN(take_backend, NULL, NULL)

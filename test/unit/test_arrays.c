@@ -9,9 +9,8 @@ typedef struct rows { /* of a matrix, ascending; as a caller may have them */
     double *values;
 } rows;
 
-static rows rows_of(const spmv_mat *mat) {
-    spmv_csr_view A = SPMV_OPTS(spmv_csr_view);
-    spmv_mat_rows(mat, &A);
+static rows copied_rows(const spmv_mat *mat) {
+    spmv_csr_view A = rows_of(mat);
     rows r = {A.rows, A.cols, A.nnz, NULL, NULL, NULL, NULL};
     r.ptr = malloc((size_t)(A.rows + 1) * sizeof *r.ptr);
     r.ptr_32 = malloc((size_t)(A.rows + 1) * sizeof *r.ptr_32);
@@ -33,15 +32,7 @@ static void rows_free(rows *r) {
 }
 
 static spmv_arrays arrays_of(const rows *r, unsigned flags) {
-    return (spmv_arrays){.size = sizeof(spmv_arrays),
-                         .rows = r->rows,
-                         .cols = r->cols,
-                         .nnz = r->nnz,
-                         .ptr = r->ptr,
-                         .idx = r->idx,
-                         .values = r->values,
-                         .ptr_bits = 64,
-                         .flags = flags};
+    return ARRAYS(r->rows, r->cols, r->nnz, r->ptr, 64, r->idx, r->values, .flags = flags);
 }
 
 static spmv_mat *create(spmv_ctx *ctx, const spmv_arrays *arrays) {
@@ -73,20 +64,18 @@ static void assert_multiplies(const spmv_plan *plan, const subject *s) {
 
 TEST(borrowed_rows_are_used_as_they_are) {
     subject s = fixture_subject("long tail", 2);
-    rows r = rows_of(s.mat);
+    rows r = copied_rows(s.mat);
     spmv_arrays arrays = arrays_of(&r, SPMV_BORROW);
     spmv_mat *mat = create(s.mat->ctx, &arrays);
-    spmv_csr_view A = SPMV_OPTS(spmv_csr_view);
     spmv_coo_view entries_there = SPMV_OPTS(spmv_coo_view), entries_here = entries_there;
-    spmv_mat_rows(mat, &A);
+    spmv_csr_view A = rows_of(mat);
     assert_ptr_equal(A.row_ptr, r.ptr);
     assert_ptr_equal(A.col_idx, r.idx);
     assert_ptr_equal(A.values, r.values);
     static const char *const kernels[] = {"csr_rows", "sell_slices", "csell_slices"};
     for (int k = 0; k < COUNT(kernels); k++) {
-        spmv_plan *plan = plan_with(mat, kernels[k]);
+        FREED(spmv_plan) *plan = plan_with(mat, kernels[k]);
         assert_multiplies(plan, &s);
-        spmv_plan_free(plan);
     }
     arrays.ptr = r.ptr_32, arrays.ptr_bits = 32, arrays.flags = SPMV_COPY;
     spmv_mat *copied = create(s.mat->ctx, &arrays);
@@ -105,13 +94,12 @@ TEST(borrowed_rows_are_used_as_they_are) {
 /* The statistics count what making a matrix takes, also where its rows are taken as they are. */
 TEST(making_is_timed) {
     subject s = fixture_subject("long tail", 2);
-    rows r = rows_of(s.mat);
+    rows r = copied_rows(s.mat);
     spmv_arrays arrays = arrays_of(&r, SPMV_BORROW);
     const double start = spmv_now();
     spmv_mat *mat = create(s.mat->ctx, &arrays);
     const double took = spmv_now() - start;
-    spmv_stats stats = SPMV_OPTS(spmv_stats);
-    assert_int_equal(spmv_mat_stats(mat, &stats), SPMV_OK);
+    spmv_stats stats = stats_of(mat);
     assert_true(stats.build_s > 0 && stats.build_s <= took);
     double checking_s = spmv_now(); /* is most of it here: reading every index */
     int64_t sum = 0;
@@ -126,7 +114,7 @@ TEST(making_is_timed) {
 /* Other values in another array, then in the same one. */
 TEST(borrowed_values_are_borrowed_again) {
     subject s = fixture_subject("every length", 2);
-    rows r = rows_of(s.mat);
+    rows r = copied_rows(s.mat);
     spmv_arrays arrays = arrays_of(&r, SPMV_BORROW);
     double *fresh = random_vector(17, r.nnz);
     spmv_mat *mat = create(s.mat->ctx, &arrays);
@@ -136,15 +124,13 @@ TEST(borrowed_values_are_borrowed_again) {
         for (int64_t k = 0; turn == 2 && k < r.nnz; k++) fresh[k] *= -3;
         const double *set_last = turn == 1 ? r.values : fresh;
         arrays.values = set_last;
-        subject now = random_subject(create(s.mat->ctx, &arrays), s.name);
+        FREED(subject) now = random_subject(create(s.mat->ctx, &arrays), s.name);
         assert_int_equal(spmv_mat_set_values(mat, fresh, SPMV_HOST, NULL), SPMV_OK);
         if (turn == 1)
             assert_int_equal(spmv_mat_set_values(mat, set_last, SPMV_HOST, NULL), SPMV_OK);
-        spmv_csr_view A = SPMV_OPTS(spmv_csr_view);
-        spmv_mat_rows(mat, &A);
+        spmv_csr_view A = rows_of(mat);
         assert_ptr_equal(A.values, set_last);
         for (int p = 0; p < COUNT(plans); p++) assert_multiplies(plans[p], &now);
-        subject_free(&now);
     }
     for (int p = 0; p < COUNT(plans); p++) spmv_plan_free(plans[p]);
     spmv_mat_free(mat);
@@ -154,19 +140,16 @@ TEST(borrowed_values_are_borrowed_again) {
 }
 
 static size_t host_bytes(spmv_ctx *ctx, const spmv_arrays *arrays, const char *kernel) {
-    spmv_mat *mat = create(ctx, arrays);
-    spmv_plan *plan = plan_with(mat, kernel);
-    spmv_plan_facts facts = SPMV_OPTS(spmv_plan_facts);
-    spmv_plan_info(plan, &facts);
+    FREED(spmv_mat) *mat = create(ctx, arrays);
+    FREED(spmv_plan) *plan = plan_with(mat, kernel);
+    spmv_plan_facts facts = plan_facts_of(plan);
     assert_int_equal(facts.device_bytes, 0);
-    spmv_plan_free(plan);
-    spmv_mat_free(mat);
     return facts.host_bytes;
 }
 
 TEST(facts_say_what_is_kept) {
     subject s = fixture_subject("dense row", 2);
-    rows r = rows_of(s.mat);
+    rows r = copied_rows(s.mat);
     const size_t narrow = (size_t)(r.rows + 1) * 4, wide = 2 * narrow, nnz = (size_t)r.nnz;
     spmv_arrays lent = arrays_of(&r, SPMV_BORROW), copied = arrays_of(&r, SPMV_COPY);
     assert_int_equal(host_bytes(s.mat->ctx, &lent, "csr_rows"), narrow); /* of 32-bit offsets */
@@ -179,7 +162,7 @@ TEST(facts_say_what_is_kept) {
 
 TEST(a_place_must_be_one) {
     subject s = fixture_subject("dense", 1);
-    rows r = rows_of(s.mat);
+    rows r = copied_rows(s.mat);
     spmv_arrays arrays = arrays_of(&r, SPMV_COPY);
     spmv_mat *mat = NULL;
     arrays.place = (spmv_place)5;
@@ -241,9 +224,9 @@ TEST(arrays_may_lie_on_the_device) {
     ways[1].base = 1;
     ways[2].ptr = columns_64, ways[2].ptr_bits = 64, ways[2].idx = of_columns;
     ways[2].values = narrow, ways[2].precision = SPMV_F32, ways[2].by_columns = 1;
-    spmv_ctx *ctx = gpu_context();
-    subject s = random_subject(create(ctx, &ways[0]), "3 x 4");
-    spmv_plan *first = plan_with(s.mat, "csr_lanes");
+    FREED(spmv_ctx) *ctx = gpu_context();
+    FREED(subject) s = random_subject(create(ctx, &ways[0]), "3 x 4");
+    FREED(spmv_plan) *first = plan_with(s.mat, "csr_lanes");
     for (int w = 0; w < COUNT(ways); w++)
         for (unsigned flags = SPMV_COPY; flags <= SPMV_BORROW; flags++) {
             there t = {.plan = first};
@@ -256,30 +239,19 @@ TEST(arrays_may_lie_on_the_device) {
             spmv_mat_free(mat);
             for (int k = 0; k < 3; k++) spmv_plan_release(first, t.array[k]);
         }
-    spmv_plan_free(first);
-    subject_free(&s);
-    spmv_ctx_free(ctx);
 }
 
 static const int32_t two_rows[] = {0, 2, 3}, two_columns[] = {0, 1, 1};
 static const double one_two_three[] = {1, 2, 3}, four_five_six[] = {4, 5, 6};
 
 static spmv_arrays small_arrays(unsigned flags) {
-    return (spmv_arrays){.size = sizeof(spmv_arrays),
-                         .rows = 2,
-                         .cols = 2,
-                         .nnz = 3,
-                         .ptr = two_rows,
-                         .idx = two_columns,
-                         .values = one_two_three,
-                         .ptr_bits = 32,
-                         .flags = flags};
+    return ARRAYS(2, 2, 3, two_rows, 32, two_columns, one_two_three, .flags = flags);
 }
 
 /* Kernels would read it, and the GPU would not work any more. */
 TEST(host_memory_is_not_the_devices) {
     static const char *const names[] = {"spmv_arrays.ptr", "spmv_arrays.idx", "spmv_arrays.values"};
-    spmv_ctx *ctx = gpu_context();
+    FREED(spmv_ctx) *ctx = gpu_context();
     const spmv_arrays here = small_arrays(SPMV_BORROW);
     spmv_mat *mat = create(ctx, &here), *other = NULL;
     spmv_plan *plan = plan_with(mat, "csr_lanes");
@@ -300,16 +272,15 @@ TEST(host_memory_is_not_the_devices) {
     for (int k = 0; k < 3; k++) spmv_plan_release(plan, t.array[k]);
     spmv_plan_free(plan);
     spmv_mat_free(mat);
-    spmv_ctx_free(ctx);
 }
 
 /* Views stay also where the device alone had the values: the array shows them when it is asked for
  * again. */
 TEST(views_stay) {
-    spmv_ctx *ctx = gpu_context();
+    FREED(spmv_ctx) *ctx = gpu_context();
     const spmv_arrays here = small_arrays(SPMV_COPY);
-    spmv_mat *first = create(ctx, &here);
-    spmv_plan *keeper = plan_with(first, "csr_lanes");
+    FREED(spmv_mat) *first = create(ctx, &here);
+    FREED(spmv_plan) *keeper = plan_with(first, "csr_lanes");
     for (unsigned flags = SPMV_COPY; flags <= SPMV_BORROW; flags++) {
         there t = {.plan = keeper};
         spmv_arrays sent = send(&t, &here);
@@ -331,15 +302,12 @@ TEST(views_stay) {
         spmv_mat_free(mat);
         for (int k = 0; k < 3; k++) spmv_plan_release(keeper, t.array[k]);
     }
-    spmv_plan_free(keeper);
-    spmv_mat_free(first);
-    spmv_ctx_free(ctx);
 }
 
 /* More than any machine has, which is seen before the entries are: there are none. */
 TEST(copies_of_borrowed_arrays_must_fit) {
     const int64_t nnz = (int64_t)1 << 44, ptr[] = {0, nnz};
-    spmv_ctx *ctx = context_of(1);
+    FREED(spmv_ctx) *ctx = context_of(1);
     int32_t column = 0;
     float value = 0;
     spmv_mat *mat = NULL;
@@ -350,7 +318,6 @@ TEST(copies_of_borrowed_arrays_must_fit) {
     assert_int_equal(spmv_mat_create(ctx, &a, &mat), SPMV_E_NOMEM);
     assert_non_null(strstr(spmv_ctx_error(ctx), "GB are free"));
     assert_null(mat);
-    spmv_ctx_free(ctx);
 }
 
 TEST_MAIN(take_backend, NULL, NULL)

@@ -6,12 +6,6 @@
 
 /* ---- trials of planted proposals ------------------------------------------------------------ */
 
-static spmv_mat *load(const char *source) {
-    spmv_mat *mat = NULL;
-    assert_int_equal(spmv_mat_load(ctx, source, NULL, &mat), SPMV_OK);
-    return mat;
-}
-
 static spmv_plan *choose(spmv_mat *mat, spmv_proposals *all, spmv_plan_opts opts) {
     spmv_plan *plan = NULL;
     opts.size = sizeof opts;
@@ -20,8 +14,7 @@ static spmv_plan *choose(spmv_mat *mat, spmv_proposals *all, spmv_plan_opts opts
 }
 
 static void assert_chosen(const spmv_plan *plan, const char *kernel, const char *part) {
-    spmv_plan_facts f = SPMV_OPTS(spmv_plan_facts);
-    spmv_plan_info(plan, &f);
+    spmv_plan_facts f = plan_facts_of(plan);
     if (strcmp(f.kernel, kernel) != 0 || !strstr(f.reason, part))
         fail_msg("chosen %s, expected %s: %s (expected %s)", f.kernel, kernel, f.reason, part);
 }
@@ -36,73 +29,62 @@ static spmv_proposal *propose_slow(spmv_proposals *all, double predicted_speedup
 static const int64_t many = 1000000000; /* whatever else the machine does, time enough */
 
 TEST(the_baseline_kernel_beats_a_slow_proposal) {
-    spmv_mat *mat = load("gen:poisson2d:40");
+    FREED(spmv_mat) *mat = must_load(ctx, "gen:poisson2d:40");
     spmv_proposals all = {.n = 0};
-    spmv_plan_facts f = SPMV_OPTS(spmv_plan_facts);
     propose_slow(&all, 100);
     spmv_propose_kernel(&all, "csr_rows", 0, 0, "baseline");
-    spmv_plan *plan = choose(mat, &all, (spmv_plan_opts){.expected_calls = many});
+    FREED(spmv_plan) *plan = choose(mat, &all, (spmv_plan_opts){.expected_calls = many});
     assert_chosen(plan, "csr_rows", "csr_tiles (planted) was ");
-    spmv_plan_info(plan, &f);
+    spmv_plan_facts f = plan_facts_of(plan);
     assert_string_equal(f.baseline, "csr_rows");
     assert_true(f.baseline_product_s > 0 && f.baseline_product_s == f.chosen_product_s);
     assert_true(f.tune_s > f.baseline_product_s);
-    spmv_plan_free(plan);
-    spmv_mat_free(mat);
 }
 
 TEST(a_fast_proposal_beats_the_baseline_kernel) {
-    spmv_mat *mat = load("gen:poisson2d:40");
+    FREED(spmv_mat) *mat = must_load(ctx, "gen:poisson2d:40");
     spmv_proposals all = {.n = 0};
     propose_slow(&all, 0);
     spmv_propose_kernel(&all, "csr_rows", 1, 2, "planted well");
-    spmv_plan *plan = choose(mat, &all, (spmv_plan_opts){.expected_calls = many});
+    FREED(spmv_plan) *plan = choose(mat, &all, (spmv_plan_opts){.expected_calls = many});
     assert_chosen(plan, "csr_rows", "csr_rows: planted well; ");
     assert_chosen(plan, "csr_rows", " times as fast as csr_tiles in the trials");
-    spmv_plan_facts f = SPMV_OPTS(spmv_plan_facts);
-    spmv_plan_info(plan, &f);
+    spmv_plan_facts f = plan_facts_of(plan);
     assert_true(f.chosen_product_s < f.baseline_product_s);
-    spmv_plan_free(plan);
-    spmv_mat_free(mat);
 }
 
 /* With few products, or an unknown number, the prediction decides; what could not be faster even if
  * the model is wrong is never timed. */
 TEST(expected_products_decide_whether_kernels_are_timed) {
     static const int64_t calls[] = {1, 20, 0, 250, 300};
-    spmv_mat *mat = load("gen:poisson2d:400");
+    FREED(spmv_mat) *mat = must_load(ctx, "gen:poisson2d:400");
     for (int k = 0; k < COUNT(calls); k++) {
         const bool is_timed = calls[k] > 250;
         spmv_proposals all = {.n = 0};
-        spmv_plan_facts f = SPMV_OPTS(spmv_plan_facts);
         spmv_propose_kernel(&all, "csr_rows", 0, 0, "baseline");
         spmv_propose_kernel(&all, "csr_blocks", 0, 1.08, "second");
         spmv_propose_kernel(&all, "csr_balanced", 0, 1.2, "first");
         spmv_propose_kernel(&all, "csr_serial", 0, 1.05, "third");
         spmv_propose_kernel(&all, "coo_segments", 0, 0.3, "hopeless");
-        spmv_plan *plan = choose(mat, &all, (spmv_plan_opts){.expected_calls = calls[k]});
-        spmv_plan_info(plan, &f);
+        FREED(spmv_plan) *plan = choose(mat, &all, (spmv_plan_opts){.expected_calls = calls[k]});
+        spmv_plan_facts f = plan_facts_of(plan);
         if (is_timed ? f.timed < 2 || f.timed > 4 || strstr(f.reason, "coo_segments")
                      : f.timed > 0 || !strstr(f.reason, "csr_balanced: first"))
             fail_msg("%lld products: %d timed: %s", (long long)calls[k], f.timed, f.reason);
-        spmv_plan_free(plan);
     }
-    spmv_mat_free(mat);
 }
 
 /* The set-up for an unknown number of products takes ten of them at most, sampling included. */
 TEST(an_unknown_number_pays_for_a_short_set_up) {
-    spmv_mat *mat = load("gen:poisson2d:1000");
+    FREED(spmv_mat) *mat = must_load(ctx, "gen:poisson2d:1000");
     for (int k = 0; k < 2; k++) {
         spmv_proposals all = {.n = 0};
         spmv_propose_kernel(&all, "csr_rows", 0, 0, "baseline");
         spmv_propose_kernel(&all, "coo_segments", k == 0 ? 10 : 2, 3, "converted");
-        spmv_plan *plan = choose(mat, &all, (spmv_plan_opts){.kernel = NULL});
+        FREED(spmv_plan) *plan = choose(mat, &all, (spmv_plan_opts){.kernel = NULL});
         assert_chosen(plan, k == 0 ? "csr_rows" : "coo_segments",
                       "only what is ready within 10 was");
-        spmv_plan_free(plan);
     }
-    spmv_mat_free(mat);
 }
 
 /* A set-up must cost less than all products could save, compared with the best so far: 1,200 of
@@ -112,44 +94,38 @@ TEST(what_could_not_pay_is_not_tried) {
         double setup;
         int timed;
     } cases[] = {{1200, 2}, {5, 3}};
-    spmv_mat *mat = load("gen:poisson2d:1000");
+    FREED(spmv_mat) *mat = must_load(ctx, "gen:poisson2d:1000");
     for (int k = 0; k < COUNT(cases); k++) {
         spmv_proposals all = {.n = 0};
-        spmv_plan_facts f = SPMV_OPTS(spmv_plan_facts);
         spmv_propose_kernel(&all, "csr_rows", 0, 0, "baseline");
         spmv_propose_kernel(&all, "csr_balanced", 0, 20, "best");
         spmv_propose_kernel(&all, "coo_segments", cases[k].setup, 10, "converted");
-        spmv_plan *plan = choose(mat, &all, (spmv_plan_opts){.expected_calls = 1000});
-        spmv_plan_info(plan, &f);
+        FREED(spmv_plan) *plan = choose(mat, &all, (spmv_plan_opts){.expected_calls = 1000});
+        spmv_plan_facts f = plan_facts_of(plan);
         if (f.timed != cases[k].timed) fail_msg("%d timed: %s", f.timed, f.reason);
-        spmv_plan_free(plan);
     }
-    spmv_mat_free(mat);
 }
 
 /* A model that counts seconds may be wrong about the baseline kernel: its product is timed, and the
  * set-up takes the seconds that it takes. */
 TEST(a_set_up_is_paid_in_seconds) {
-    spmv_mat *mat = load("gen:poisson2d:1500");
+    FREED(spmv_mat) *mat = must_load(ctx, "gen:poisson2d:1500");
     for (int k = 0; k < 2; k++) {
         const double fast_s = 1e-9, slow_s = 1e9;
         spmv_proposals all = {.n = 0, .baseline_s = k == 0 ? fast_s : slow_s};
         spmv_propose_kernel(&all, "csr_rows", 0, 0, "baseline");
         spmv_propose_kernel(&all, "coo_segments", k == 0 ? 1000 : .1, 2, "planted");
-        spmv_plan *plan = choose(mat, &all, (spmv_plan_opts){.expected_calls = 1000});
-        spmv_plan_facts f = SPMV_OPTS(spmv_plan_facts);
-        spmv_plan_info(plan, &f);
+        FREED(spmv_plan) *plan = choose(mat, &all, (spmv_plan_opts){.expected_calls = 1000});
+        spmv_plan_facts f = plan_facts_of(plan);
         bool is_refused = strstr(f.reason, "passed over coo_segments: its set-up would not pay");
         if (is_refused != (k == 1)) fail_msg("case %d: %s", k, f.reason);
-        spmv_plan_free(plan);
     }
-    spmv_mat_free(mat);
 }
 
 /* Sampling the matrix and the baseline kernel's own preparation and product are paid from it,
  * too. */
 TEST(a_budget_is_not_overdrawn) {
-    spmv_mat *mat = load("gen:poisson2d:1500");
+    FREED(spmv_mat) *mat = must_load(ctx, "gen:poisson2d:1500");
     for (int64_t calls = 300; calls <= 1000; calls += 700) { /* 45 products, 150 */
         spmv_proposals all = {.n = 0};
         spmv_propose_kernel(&all, "csr_rows", 0, 0, "baseline");
@@ -158,22 +134,18 @@ TEST(a_budget_is_not_overdrawn) {
         assert_chosen(plan, "csr_rows", "passed over coo_segments: no time was left to try it");
         spmv_plan_free(plan);
     }
-    spmv_mat_free(mat);
 }
 
 /* Says how many are timed where much time was spent before. */
 static void assert_timed_late(spmv_proposals *all, int timed) {
     const double late_s = 100;
-    spmv_mat *mat = load("gen:poisson2d:40");
+    FREED(spmv_mat) *mat = must_load(ctx, "gen:poisson2d:40");
     spmv_plan_opts opts = {.size = sizeof opts, .expected_calls = 1000};
-    spmv_plan *plan = NULL;
-    spmv_plan_facts f = SPMV_OPTS(spmv_plan_facts);
+    FREED(spmv_plan) *plan = NULL;
     assert_int_equal(spmv_auto_select(mat, &opts, &spmv_omp, all, spmv_now() - late_s, &plan),
                      SPMV_OK);
-    spmv_plan_info(plan, &f);
+    spmv_plan_facts f = plan_facts_of(plan);
     if (f.timed != timed) fail_msg("%d timed: %s", f.timed, f.reason);
-    spmv_plan_free(plan);
-    spmv_mat_free(mat);
 }
 
 /* What was spent before, as on waking threads, keeps no first candidate from being tried that takes
@@ -199,60 +171,48 @@ TEST(the_two_best_are_both_tried) {
 
 /* A product of many empty rows takes long, however few nonzeros there are. */
 TEST(empty_rows_take_time) {
-    entries e = {.rows = 1000000, .cols = 3};
+    FREED(entries) e = {.rows = 1000000, .cols = 3};
     for (int k = 0; k < 3; k++) add_entry(&e, k * (e.rows / 3), k, 1);
-    spmv_mat *mat = matrix_of(ctx, &e);
+    FREED(spmv_mat) *mat = matrix_of(ctx, &e);
     spmv_plan_opts opts = {.size = sizeof opts, .kernel = "auto", .expected_calls = 1000};
-    spmv_plan *plan = NULL;
-    spmv_plan_facts f = SPMV_OPTS(spmv_plan_facts);
-    assert_int_equal(spmv_plan_create(mat, &opts, &plan), SPMV_OK);
-    spmv_plan_info(plan, &f);
+    FREED(spmv_plan) *plan = must_plan(mat, &opts);
+    spmv_plan_facts f = plan_facts_of(plan);
     if (!f.baseline) fail_msg("nothing was timed: %s", f.reason);
-    spmv_plan_free(plan);
-    spmv_mat_free(mat);
-    entries_free(&e);
 }
 
 /* A CPU tries nothing without a sample, which may take 0.4 of the budget, 150 products: quick ones
  * are paid for by products of 2.5 us and longer, half a nanosecond for each nonzero and row. */
 TEST(long_products_pay_for_a_sample) {
     for (int pays = 0; pays < 2; pays++) {
-        spmv_mat *mat = load(pays ? "gen:diagonal:3500" : "gen:diagonal:2000");
+        FREED(spmv_mat) *mat = must_load(ctx, pays ? "gen:diagonal:3500" : "gen:diagonal:2000");
         spmv_plan_opts opts = {
             .size = sizeof opts, .kernel = "omp:auto", .threads = 1, .expected_calls = 1000};
-        spmv_plan *plan = NULL;
-        spmv_plan_facts f = SPMV_OPTS(spmv_plan_facts);
-        assert_int_equal(spmv_plan_create(mat, &opts, &plan), SPMV_OK);
-        spmv_plan_info(plan, &f);
+        FREED(spmv_plan) *plan = must_plan(mat, &opts);
+        spmv_plan_facts f = plan_facts_of(plan);
         if ((f.baseline != NULL) != pays) fail_msg("%d: %s", pays, f.reason);
-        spmv_plan_free(plan);
-        spmv_mat_free(mat);
     }
 }
 
 TEST(what_cannot_be_had_is_passed_over) {
-    entries e = entries_of(fixture_named("giant row"));
-    spmv_mat *mat = matrix_of(ctx, &e);
+    FREED(entries) e = entries_of(fixture_named("giant row"));
+    FREED(spmv_mat) *mat = matrix_of(ctx, &e);
     spmv_proposals all = {.n = 0};
     spmv_propose_kernel(&all, "no_such_kernel", 0, 4, "planted");
     spmv_propose_kernel(&all, "ell_rows", 0, 3, "planted"); /* 3 rows of the longest's length */
     spmv_proposal *odd = spmv_propose_kernel(&all, "csr_tiles", 0, 2, "planted");
     odd->setting[odd->nsettings++] = (spmv_setting){"grid_cols", -5};
     spmv_propose_kernel(&all, "csr_rows", 0, 0, "baseline");
-    spmv_plan *plan = choose(
+    FREED(spmv_plan) *plan = choose(
         mat, &all, (spmv_plan_opts){.max_bytes = 600000, .expected_calls = many, .threads = 3});
     assert_chosen(plan, "csr_rows", "csr_rows: baseline; passed over ell_rows: ell_rows needs ");
     assert_chosen(plan, "csr_rows", "passed over csr_tiles: ");
-    spmv_plan_free(plan);
-    spmv_mat_free(mat);
-    entries_free(&e);
 }
 
 /* When the baseline kernel does not fit, what fits is better than nothing; when nothing fits, its
  * error stands. */
 TEST(without_the_baseline_kernel_another_serves) {
-    entries e = entries_of(fixture_named("giant row"));
-    spmv_mat *mat = matrix_of(ctx, &e);
+    FREED(entries) e = entries_of(fixture_named("giant row"));
+    FREED(spmv_mat) *mat = matrix_of(ctx, &e);
     spmv_proposals all = {.n = 0};
     spmv_plan *plan = (spmv_plan *)&all;
     spmv_propose_kernel(&all, "ell_rows", 0, 0, "does not fit");
@@ -269,23 +229,18 @@ TEST(without_the_baseline_kernel_another_serves) {
     assert_null(plan);
     assert_null(mat->stores);
     assert_non_null(strstr(spmv_ctx_error(ctx), "ell_rows needs "));
-    spmv_mat_free(mat);
-    entries_free(&e);
 }
 
 /* No padding is multiplied: x may hold infinity. */
 TEST(padding_is_passed_over) {
-    entries e = entries_of(fixture_named("every length"));
-    spmv_mat *mat = matrix_of(ctx, &e);
+    FREED(entries) e = entries_of(fixture_named("every length"));
+    FREED(spmv_mat) *mat = matrix_of(ctx, &e);
     spmv_proposals all = {.n = 0};
     spmv_proposal *padded = spmv_propose_kernel(&all, "ell_rows", 0, 3, "planted");
     padded->setting[padded->nsettings++] = (spmv_setting){"rowlens", 0};
     spmv_propose_kernel(&all, "csr_rows", 0, 0, "baseline");
-    spmv_plan *plan = choose(mat, &all, (spmv_plan_opts){.expected_calls = many});
+    FREED(spmv_plan) *plan = choose(mat, &all, (spmv_plan_opts){.expected_calls = many});
     assert_chosen(plan, "csr_rows", "passed over ell_rows: it pads");
-    spmv_plan_free(plan);
-    spmv_mat_free(mat);
-    entries_free(&e);
 }
 
 /* A backend like omp whose csr_rows does not repeat its bits. */
@@ -302,10 +257,10 @@ TEST(what_does_not_repeat_is_asked_for) {
         kernels[k][0] = &unsteady;
     }
     other.kernels = (const spmv_kernel *const(*)[SPMV_NVARIANTS])kernels;
-    spmv_mat *mat = load("gen:poisson2d:40");
+    FREED(spmv_mat) *mat = must_load(ctx, "gen:poisson2d:40");
     for (int allowed = 0; allowed < 2; allowed++) {
         spmv_proposals all = {.n = 0};
-        spmv_plan *plan = NULL;
+        FREED(spmv_plan) *plan = NULL;
         /* For one product predictions decide, not a clock. */
         spmv_plan_opts opts = {
             .size = sizeof opts, .nondeterministic = allowed, .expected_calls = 1};
@@ -313,9 +268,7 @@ TEST(what_does_not_repeat_is_asked_for) {
         propose_slow(&all, 0);
         assert_int_equal(spmv_auto_select(mat, &opts, &other, &all, spmv_now(), &plan), SPMV_OK);
         assert_chosen(plan, allowed ? "csr_rows" : "csr_tiles", "");
-        spmv_plan_free(plan);
     }
-    spmv_mat_free(mat);
 }
 
 static int count_stores(const spmv_mat *mat) {
@@ -326,22 +279,18 @@ static int count_stores(const spmv_mat *mat) {
 
 /* What lost is freed; what was there before, or is in use, is not. */
 TEST(losers_leave_no_store) {
-    spmv_mat *mat = load("gen:poisson2d:60");
+    FREED(spmv_mat) *mat = must_load(ctx, "gen:poisson2d:60");
     double x[3600] = {1}, y[3600];
     spmv_proposals all = {.n = 0};
     spmv_plan_opts opts = {.size = sizeof opts, .kernel = "coo_segments"};
-    spmv_plan *mine = NULL;
-    assert_int_equal(spmv_plan_create(mat, &opts, &mine), SPMV_OK);
+    FREED(spmv_plan) *mine = must_plan(mat, &opts);
     spmv_propose_kernel(&all, "ell_rows", 0, 3, "planted");
     spmv_propose_kernel(&all, "coo_segments", 0, 2, "planted");
     spmv_propose_kernel(&all, "csr_rows", 0, 0, "planted");
-    spmv_plan *plan = choose(mat, &all, (spmv_plan_opts){.expected_calls = 100000});
+    FREED(spmv_plan) *plan = choose(mat, &all, (spmv_plan_opts){.expected_calls = 100000});
     assert_int_equal(count_stores(mat), strcmp(plan->kernel->name, "coo_segments") == 0 ? 1 : 2);
     assert_int_equal(spmv_exec(plan, 1, x, 0, y), SPMV_OK);
     assert_int_equal(spmv_exec(mine, 1, x, 0, y), SPMV_OK);
-    spmv_plan_free(plan);
-    spmv_plan_free(mine);
-    spmv_mat_free(mat);
 }
 
 /* ---- the name ------------------------------------------------------------------------------- */
@@ -362,12 +311,9 @@ TEST(the_name_is_found_by_itself_only) {
 
 /* Trials of all of them would take more memory than there is. */
 TEST(more_vectors_than_fit_are_a_hint_too) {
-    spmv_mat *mat = load("gen:poisson2d:30");
+    FREED(spmv_mat) *mat = must_load(ctx, "gen:poisson2d:30");
     spmv_plan_opts opts = {.size = sizeof opts, .vectors = INT64_MAX, .expected_calls = many};
-    spmv_plan *plan = NULL;
-    assert_int_equal(spmv_plan_create(mat, &opts, &plan), SPMV_OK);
-    spmv_plan_free(plan);
-    spmv_mat_free(mat);
+    FREED(spmv_plan) *plan = must_plan(mat, &opts);
 }
 
 TEST(wrong_options_are_refused) {
@@ -379,7 +325,7 @@ TEST(wrong_options_are_refused) {
                  {{.expected_calls = -1}, "expected_calls is -1"},
                  {{.offset_bits = 7}, "32 or 64"},
                  {{.cache = (spmv_cache)7}, "cache is 7"}};
-    spmv_mat *mat = load("gen:poisson2d:10");
+    FREED(spmv_mat) *mat = must_load(ctx, "gen:poisson2d:10");
     for (int k = 0; k < COUNT(wrong); k++) {
         spmv_plan_opts opts = wrong[k].opts;
         spmv_plan *plan = (spmv_plan *)&opts;
@@ -390,28 +336,24 @@ TEST(wrong_options_are_refused) {
         if (!strstr(spmv_ctx_error(ctx), wrong[k].part))
             fail_msg("'%s' lacks '%s'", spmv_ctx_error(ctx), wrong[k].part);
     }
-    spmv_mat_free(mat);
 }
 
 /* "auto" need not be named, and chooses the same when it is. */
 TEST(a_plan_without_options_is_chosen) {
-    spmv_mat *mat = load("gen:poisson2d:40");
+    FREED(spmv_mat) *mat = must_load(ctx, "gen:poisson2d:40");
     const spmv_plan_opts by_name = {.size = sizeof by_name, .kernel = "auto"};
     const spmv_plan_opts *const ways[] = {NULL, &(spmv_plan_opts){.size = sizeof by_name},
                                           &by_name};
     char kernel[64];
     for (int k = 0; k < COUNT(ways); k++) {
-        spmv_plan *plan = NULL;
         spmv_plan_facts f = SPMV_OPTS(spmv_plan_facts);
-        assert_int_equal(spmv_plan_create(mat, ways[k], &plan), SPMV_OK);
+        FREED(spmv_plan) *plan = must_plan(mat, ways[k]);
         assert_int_equal(spmv_plan_info(plan, &f), SPMV_OK);
         assert_non_null(f.reason);
         assert_int_equal(f.timed, 0);
         if (k == 0) snprintf(kernel, sizeof kernel, "%s", f.kernel);
         assert_string_equal(f.kernel, kernel);
-        spmv_plan_free(plan);
     }
-    spmv_mat_free(mat);
 }
 
 TEST_MAIN(wait_without_spinning, open_context, close_context)

@@ -59,14 +59,8 @@ static void try_form(const workplace *w, const spmv_plan *plan, const char *what
         for (int64_t j = 0; j < cols; j++) w->x[at(f, cols, j, c)] = x_at(j, c);
         for (int64_t i = 0; i < rows; i++) w->z[at(f, rows, i, c)] = y_at(i, c);
     }
-    const spmv_call call = {.size = sizeof call,
-                            .alpha = &alpha,
-                            .beta = &beta,
-                            .x = w->x,
-                            .y = w->z,
-                            .z = w->z,
-                            .k = f->k,
-                            .layout = f->layout};
+    const spmv_call call = WITH(spmv_call, .alpha = &alpha, .beta = &beta, .x = w->x, .y = w->z,
+                                .z = w->z, .k = f->k, .layout = f->layout);
     if (spmv_apply(plan, &call, NULL)) fail_msg("%s: %s", what, spmv_ctx_error(w->mat->ctx));
     for (int c = 0; c<f->k; c += f->k> 7 ? 11 : 1)
         for (int64_t i = 0; i < rows; i++)
@@ -88,20 +82,19 @@ static spmv_plan *plan_for(const workplace *w, const char *kernel, const struct 
 static void try_kernels(const workplace *w) {
     for (int k = 0; k < COUNT(kernels); k++)
         for (int f = 0; f < COUNT(forms); f++) {
-            spmv_plan *plan = plan_for(w, kernels[k], &forms[f]);
+            FREED(spmv_plan) *plan = plan_for(w, kernels[k], &forms[f]);
             if (plan) try_form(w, plan, kernels[k], &forms[f]);
-            spmv_plan_free(plan);
         }
 }
 
 static void try_shape(const shape *s) {
     const int64_t most = s->n > s->cols ? s->n : s->cols;
-    entries e = {.rows = s->n, .cols = s->cols};
+    FREED(entries) e = {.rows = s->n, .cols = s->cols};
     for (int i = 0; i < s->n; i++)
         for (int k = 0; k < s->length[i]; k++)
             add_entry(&e, i, (i + 7 * (int64_t)k) % s->cols, 1 + (i + k) % 5);
     for (int threads = 2; threads <= 8; threads += 3) {
-        spmv_ctx *ctx = context_of(threads);
+        FREED(spmv_ctx) *ctx = context_of(threads);
         workplace w = {.of = s,
                        .mat = matrix_of(ctx, &e),
                        .A = SPMV_OPTS(spmv_csr_view),
@@ -113,14 +106,11 @@ static void try_shape(const shape *s) {
         free(w.x);
         free(w.z);
         spmv_mat_free(w.mat);
-        spmv_ctx_free(ctx);
     }
-    entries_free(&e);
 }
 
 TEST(a_row_is_longer_than_shares) {
     static shape s = {.name = "a long row among short ones", .cols = 90001};
-    (void)state;
     append(&s, 300, 20);
     append(&s, 1, 90000);
     append(&s, 900, 10);
@@ -131,14 +121,12 @@ TEST(a_row_is_longer_than_shares) {
 
 TEST(a_row_is_all) {
     static shape s = {.name = "one row", .cols = 120011};
-    (void)state;
     append(&s, 1, 120000);
     try_shape(&s);
 }
 
 TEST(chunks_are_cut_at_empty_rows) {
     static shape s = {.name = "empty rows", .cols = 5003};
-    (void)state;
     append(&s, 7000, 0);
     for (int k = 0; k < 40; k++) append(&s, 1, 2500 + k), append(&s, 600, 0);
     append(&s, 3000, 3);
@@ -149,7 +137,6 @@ TEST(chunks_are_cut_at_empty_rows) {
 /* Each chunk needs few columns beside its own, which are turned for it alone. */
 TEST(windows_of_a_band) {
     static shape s = {.name = "a band", .cols = 20111};
-    (void)state;
     append(&s, 9000, 8);
     append(&s, 1, 0);
     append(&s, 10999, 9);
@@ -159,7 +146,6 @@ TEST(windows_of_a_band) {
 TEST(lengths_by_chance) {
     static shape s = {.name = "by chance", .cols = 12007};
     unsigned seed = 1;
-    (void)state;
     for (int64_t nnz = 0; nnz < 130000; nnz += s.length[s.n - 1]) {
         seed = seed * 1103515245u + 12345u;
         const unsigned kind = seed >> 16 & 63, some = seed >> 20;

@@ -94,7 +94,8 @@ TEST(strips_by_hand) {
     };
     for (int k = 0; k < COUNT(layouts); k++) {
         const layout *expected = &layouts[k];
-        spmv_store *store = store_of("cmrs", &by_hand, strips(expected->height, expected->sorted));
+        FREED(spmv_store) *store =
+            store_of("cmrs", &by_hand, strips(expected->height, expected->sorted));
         const cmrs *A = (const cmrs *)store;
         assert_int_equal(A->height, expected->height);
         assert_int_equal(A->strips, expected->nstrips);
@@ -102,7 +103,6 @@ TEST(strips_by_hand) {
         assert_same(A->strip_ptr, expected->strip_ptr, (size_t)A->strips + 1, 4, "strip_ptr");
         assert_same(A->packed, expected->words, 8, 4, "packed");
         assert_same(A->values, expected->values, 8, 8, "values");
-        spmv_store_free(store);
     }
 }
 
@@ -115,14 +115,8 @@ TEST(the_papers_example) {
     static const uint32_t sorted_col[] = {0, 1, 3, 4, 2, 2, 3, 4, 4, 4};
     static const uint32_t row_in_strip[] = {0, 1, 0, 1, 0, 1, 1, 0, 1, 0};
     static const double sorted_value[] = {1, 3, 2, 4, 5, 7, 8, 6, 9, 10};
-    const spmv_csr_view M = {.size = sizeof(spmv_csr_view),
-                             .rows = 5,
-                             .cols = 5,
-                             .nnz = 10,
-                             .row_ptr = ptr,
-                             .col_idx = col,
-                             .values = value};
-    spmv_store *store = store_of("cmrs", &M, strips(2, true));
+    const spmv_csr_view M = CSR_VIEW(5, 5, 10, ptr, col, value);
+    FREED(spmv_store) *store = store_of("cmrs", &M, strips(2, true));
     const cmrs *A = (const cmrs *)store;
     assert_int_equal(A->strips, 3);
     assert_same(A->strip_ptr, strip_ptr, 4, 4, "StripPtr");
@@ -131,7 +125,6 @@ TEST(the_papers_example) {
         assert_int_equal(A->packed[k] % CMRS_HIGHEST, row_in_strip[k]);
     }
     assert_same(A->values, sorted_value, 10, 8, "Val");
-    spmv_store_free(store);
 }
 
 /* Strips whose columns lie far apart are sorted in another way: the same order comes of it. */
@@ -143,8 +136,8 @@ TEST(strips_of_far_columns) {
     A.col_idx = col;
     A.cols *= APART;
     for (int64_t height = 1; height <= CMRS_HIGHEST; height *= 2) {
-        spmv_store *near = store_of("cmrs", &by_hand, strips(height, true));
-        spmv_store *far = store_of("cmrs", &A, strips(height, true));
+        FREED(spmv_store) *near = store_of("cmrs", &by_hand, strips(height, true));
+        FREED(spmv_store) *far = store_of("cmrs", &A, strips(height, true));
         const cmrs *B = (const cmrs *)near, *C = (const cmrs *)far;
         for (int k = 0; k < 8; k++) {
             assert_int_equal(C->packed[k] >> CMRS_ROW_BITS,
@@ -152,8 +145,6 @@ TEST(strips_of_far_columns) {
             assert_int_equal(C->packed[k] % CMRS_HIGHEST, B->packed[k] % CMRS_HIGHEST);
         }
         assert_same(C->values, B->values, 8, 8, "values");
-        spmv_store_free(near);
-        spmv_store_free(far);
     }
 }
 
@@ -163,13 +154,7 @@ TEST(columns_of_28_bits) {
     static const int64_t ptr[] = {0, 0, 1};
     static const int32_t col[] = {(1 << 28) - 1};
     static const double value[] = {3};
-    spmv_csr_view A = {.size = sizeof(spmv_csr_view),
-                       .rows = 2,
-                       .cols = 1 << 28,
-                       .nnz = 1,
-                       .row_ptr = ptr,
-                       .col_idx = col,
-                       .values = value};
+    spmv_csr_view A = CSR_VIEW(2, 1 << 28, 1, ptr, col, value);
     spmv_choice c = strips(2, false);
     spmv_store *store = store_of("cmrs", &A, c);
     assert_int_equal(((const cmrs *)store)->packed[0], 0xfffffff1u);
@@ -198,7 +183,7 @@ TEST(split_by_hand) {
     static const double ell_values[] = {10, 11, 0, 0, 20, 21, 30, 0, 40, 41};
     static const int32_t start[] = {0, 0, 0, 1, 1}, end[] = {0, 0, 1, 1, 1};
     static const int32_t row_len[] = {2, 0, 3, 1, 2};
-    spmv_store *store = store_of("hybrid", &by_hand, cut_at(2));
+    FREED(spmv_store) *store = store_of("hybrid", &by_hand, cut_at(2));
     const hybrid *A = (const hybrid *)store;
     assert_int_equal(A->boundary, 2);
     assert_int_equal(A->rest_nnz, 1);
@@ -212,21 +197,18 @@ TEST(split_by_hand) {
     assert_same(A->end, end, 5, 4, "end");
     assert_same(A->row_len, row_len, 5, 4, "row_len");
     assert_int_equal(spmv_store_bytes(store), 12 * 5 * 2 + 12 * 1 + 12 * 5);
-    spmv_store_free(store);
 }
 
 /* An empty row leaves nothing for ELL; beyond the longest row there is nothing to put there. */
 TEST(boundaries_at_the_ends) {
-    spmv_store *all_csr = store_of("hybrid", &by_hand, cut_at(0));
+    FREED(spmv_store) *all_csr = store_of("hybrid", &by_hand, cut_at(0));
     assert_int_equal(((const hybrid *)all_csr)->boundary, 0);
     assert_int_equal(((const hybrid *)all_csr)->rest_nnz, 8);
     assert_int_equal(((const hybrid *)all_csr)->long_rows, 4);
-    spmv_store *all_ell = store_of("hybrid", &by_hand, cut_at(1000));
+    FREED(spmv_store) *all_ell = store_of("hybrid", &by_hand, cut_at(1000));
     assert_int_equal(((const hybrid *)all_ell)->boundary, 3);
     assert_int_equal(((const hybrid *)all_ell)->rest_nnz, 0);
     assert_int_equal(((const hybrid *)all_ell)->long_rows, 0);
-    spmv_store_free(all_csr);
-    spmv_store_free(all_ell);
 }
 
 /* The boundary chosen is the largest of those that no other beats: the shortest row. */
@@ -234,16 +216,15 @@ TEST(chosen_boundary_takes_fewest_bytes) {
     enum { ROWS = 40, LONGEST = 30 };
     for (uint64_t seed = 1; seed <= 50; seed++) {
         uint64_t random = seed;
-        entries e = {.rows = ROWS, .cols = 100};
+        FREED(entries) e = {.rows = ROWS, .cols = 100};
         int64_t least = draw_below(&random, LONGEST), shortest = LONGEST;
         for (int i = 0; i < ROWS; i++) {
             int64_t n = least + draw_below(&random, LONGEST - least + 1);
             add_row(&e, i, n);
             shortest = n < shortest ? n : shortest;
         }
-        spmv_mat *mat = matrix_of(ctx, &e);
-        spmv_csr_view A = SPMV_OPTS(spmv_csr_view);
-        spmv_mat_rows(mat, &A);
+        FREED(spmv_mat) *mat = matrix_of(ctx, &e);
+        spmv_csr_view A = rows_of(mat);
         size_t chosen = bytes_of("hybrid", &A, -1);
         int64_t largest = 0; /* of the boundaries that are as cheap */
         for (int64_t boundary = 0; boundary <= LONGEST; boundary++) {
@@ -252,38 +233,31 @@ TEST(chosen_boundary_takes_fewest_bytes) {
         }
         assert_int_equal(chosen, 12 * (size_t)A.nnz + 12 * ROWS);
         assert_int_equal(largest, shortest);
-        spmv_store *store = store_of("hybrid", &A, cut_at(-1));
+        FREED(spmv_store) *store = store_of("hybrid", &A, cut_at(-1));
         assert_int_equal(((const hybrid *)store)->boundary, shortest);
-        spmv_store_free(store);
-        spmv_mat_free(mat);
-        entries_free(&e);
     }
 }
 
 /* What auto chose, and a boundary beyond the longest row, are told as they are. */
 TEST(plans_tell_the_boundary) {
     static const int64_t wanted[] = {-1, 0, 1, 3, 2000000}, is[] = {2, 0, 1, 3, 5};
-    entries e = {.rows = 3, .cols = 9};
+    FREED(entries) e = {.rows = 3, .cols = 9};
     add_row(&e, 0, 2), add_row(&e, 1, 5), add_row(&e, 2, 3);
-    spmv_mat *mat = matrix_of(ctx, &e);
+    FREED(spmv_mat) *mat = matrix_of(ctx, &e);
     for (int k = 0; k < COUNT(wanted); k++) {
         const spmv_setting setting = {"boundary", wanted[k]};
         spmv_plan_opts opts = {
             .size = sizeof opts, .kernel = "omp:hybrid_rows", .settings = &setting, .nsettings = 1};
-        spmv_plan *plan = NULL;
-        assert_int_equal(spmv_plan_create(mat, &opts, &plan), SPMV_OK);
+        FREED(spmv_plan) *plan = must_plan(mat, &opts);
         assert_int_equal(spmv_plan_setting(plan, "boundary"), is[k]);
-        spmv_plan_free(plan);
     }
-    spmv_mat_free(mat);
-    entries_free(&e);
 }
 
 /* Matrix 1 of the paper: 655 entries of each row in ELL, 9 678 327 in CSR, the longest row 1074:
  * 356.76 MB of 2^20 bytes, as the paper has it. Only the row lengths matter. */
 TEST(the_papers_sizes) {
     enum { ROWS = 32768, BOUNDARY = 655, REST = 9678327, LONGEST = 1074, LONGEST_ROW = 5314 };
-    int64_t *ptr = malloc((ROWS + 1) * sizeof *ptr);
+    FREED(int64_t) *ptr = malloc((ROWS + 1) * sizeof *ptr);
     assert_non_null(ptr);
     ptr[0] = 0;
     for (int64_t i = 0, others = 0; i < ROWS; i++) {
@@ -310,7 +284,6 @@ TEST(the_papers_sizes) {
     /* Ours is the paper's ELL-R: with a length a row. */
     assert_int_equal(bytes_of("ell", &A, 0), 12ull * ROWS * LONGEST + 4ull * ROWS);
     assert_int_equal(bytes_of("hybrid", &A, LONGEST), 12ull * ROWS * LONGEST + 12ull * ROWS);
-    free(ptr);
 }
 
 TEST(huge_forecasts_do_not_wrap) {

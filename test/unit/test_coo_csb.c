@@ -8,10 +8,9 @@
 
 static spmv_status build(const char *format, const spmv_mat *mat, spmv_param_id id, int64_t value,
                          spmv_store **out) {
-    spmv_csr_view A = SPMV_OPTS(spmv_csr_view);
     spmv_choice c = {{0}};
     if (id < SPMV_NPARAMS) c.value[id] = value;
-    spmv_mat_rows(mat, &A);
+    spmv_csr_view A = rows_of(mat);
     return spmv_format_named(format, SPMV_F64_O32)->build(ctx, &A, &c, 3, out);
 }
 
@@ -35,7 +34,7 @@ static entries five_rows(void) {
 
 TEST(coo_is_sorted) {
     static const idx row[] = {0, 0, 0, 2, 3, 3, 3, 3, 4, 4}, col[] = {1, 4, 8, 5, 0, 2, 3, 7, 4, 6};
-    entries e = five_rows();
+    FREED(entries) e = five_rows();
     spmv_store *store = NULL;
     shuffle(&e, 3);
     spmv_mat *mat = matrix_of(ctx, &e);
@@ -47,14 +46,13 @@ TEST(coo_is_sorted) {
     for (int k = 0; k < 10; k++) assert_true(A->values[k] == 10 * row[k] + col[k]);
     spmv_store_free(store);
     spmv_mat_free(mat);
-    entries_free(&e);
 }
 
 TEST(hyb_splits_rows) {
     static const idx slot[2][5] = {{1, -1, 5, 0, 4}, {4, -1, -1, 2, 6}};
     static const idx tail_row[] = {0, 3, 3}, tail_col[] = {8, 3, 7};
-    entries e = five_rows();
-    spmv_mat *mat = matrix_of(ctx, &e);
+    FREED(entries) e = five_rows();
+    FREED(spmv_mat) *mat = matrix_of(ctx, &e);
     spmv_store *store = NULL;
     assert_int_equal(build("hyb", mat, SPMV_boundary, 2, &store), SPMV_OK);
     const hyb *A = (const hyb *)store;
@@ -77,8 +75,6 @@ TEST(hyb_splits_rows) {
     assert_int_equal(((const hyb *)store)->width, 4);
     assert_int_equal(((const hyb *)store)->tail, 0);
     spmv_store_free(store);
-    spmv_mat_free(mat);
-    entries_free(&e);
 }
 
 /* 64 rows of `usual`, two of them longer. */
@@ -95,11 +91,10 @@ TEST(hyb_boundary_is_best) {
                                          {2047, 2050}, {2048, 2049}, {4500, 5000}};
     for (int n = 0; n < COUNT(lengths) + 20; n++) {
         bool is_listed = n < COUNT(lengths);
-        entries e = is_listed ? two_long_rows(lengths[n][0], lengths[n][1])
-                              : random_matrix((uint64_t)n, 40 + n, 60, 1 + 2 * n % 50);
-        spmv_mat *mat = matrix_of(ctx, &e);
-        spmv_csr_view A = SPMV_OPTS(spmv_csr_view);
-        spmv_mat_rows(mat, &A);
+        FREED(entries) e = is_listed ? two_long_rows(lengths[n][0], lengths[n][1])
+                                     : random_matrix((uint64_t)n, 40 + n, 60, 1 + 2 * n % 50);
+        FREED(spmv_mat) *mat = matrix_of(ctx, &e);
+        spmv_csr_view A = rows_of(mat);
         for (int variant = 0; variant < SPMV_NVARIANTS; variant++) {
             const spmv_format *format = spmv_format_named("hyb", variant);
             spmv_choice c = {{0}};
@@ -112,13 +107,10 @@ TEST(hyb_boundary_is_best) {
             }
         }
         if (is_listed && n > 0) {
-            spmv_store *store = NULL;
+            FREED(spmv_store) *store = NULL;
             assert_int_equal(build("hyb", mat, SPMV_boundary, -1, &store), SPMV_OK);
             assert_int_equal(((const hyb *)store)->width, lengths[n][0]);
-            spmv_store_free(store);
         }
-        spmv_mat_free(mat);
-        entries_free(&e);
     }
 }
 
@@ -131,11 +123,11 @@ TEST(csb_blocks_are_in_order) {
     static const ofs ptr[] = {0, 4, 4, 7, 7, 9, 10};
     static const uint32_t local[] = {15, 0x30000, 0x30002, 0xf000f, 0,
                                      7,  0x30001, 0,       0x3000f, 0x10000};
-    entries e = {.rows = 20, .cols = 40};
+    FREED(entries) e = {.rows = 20, .cols = 40};
     for (int k = 0; k < COUNT(at); k++) add_entry(&e, at[k][0], at[k][1], k);
     shuffle(&e, 4);
-    spmv_mat *mat = matrix_of(ctx, &e);
-    spmv_store *store = NULL;
+    FREED(spmv_mat) *mat = matrix_of(ctx, &e);
+    FREED(spmv_store) *store = NULL;
     assert_int_equal(build("csb", mat, SPMV_tile, 16, &store), SPMV_OK);
     const csb *A = (const csb *)store;
     assert_int_equal(A->tile, 16);
@@ -147,9 +139,6 @@ TEST(csb_blocks_are_in_order) {
         if (A->local[k] != local[k]) fail_msg("local[%d] is %#x", k, A->local[k]);
         assert_true(A->values[k] == k);
     }
-    spmv_store_free(store);
-    spmv_mat_free(mat);
-    entries_free(&e);
 }
 
 TEST(csb_tile_follows_the_dimension) {
@@ -162,9 +151,9 @@ TEST(csb_tile_follows_the_dimension) {
 }
 
 TEST(too_many_csb_blocks_are_refused) {
-    entries e = {.rows = 100, .cols = 100};
+    FREED(entries) e = {.rows = 100, .cols = 100};
     for (int i = 0; i < 3; i++) add_entry(&e, i, i, 1);
-    spmv_mat *mat = matrix_of(ctx, &e);
+    FREED(spmv_mat) *mat = matrix_of(ctx, &e);
     spmv_store *store = NULL;
     assert_int_equal(build("csb", mat, SPMV_tile, 4, &store), SPMV_E_UNSUITABLE);
     assert_non_null(strstr(spmv_ctx_error(ctx), "625"));
@@ -172,8 +161,6 @@ TEST(too_many_csb_blocks_are_refused) {
     spmv_store_free(store);
     assert_int_equal(build("csb", mat, SPMV_tile, 8, &store), SPMV_OK); /* 169 */
     spmv_store_free(store);
-    spmv_mat_free(mat);
-    entries_free(&e);
 }
 
 /* ---- products ----------------------------------------------------------------------------------
@@ -242,15 +229,14 @@ static void multiply(const spmv_plan *plan, const product *q, double alpha, doub
 static void assert_right(const product *q, const setup *s) {
     static const double scalings[][2] = {{1, 0}, {2, -1}, {-0.5, 1}};
     spmv_setting setting = {s->parameter, s->value};
-    spmv_plan_opts opts = {.size = sizeof opts,
-                           .kernel = s->kernel,
-                           .settings = &setting,
-                           .nsettings = s->parameter != NULL};
-    spmv_plan *plan = NULL;
+    spmv_plan_opts opts = WITH(spmv_plan_opts, .kernel = s->kernel, .settings = &setting,
+                               .nsettings = s->parameter != NULL);
+    FREED(spmv_plan) *plan = NULL;
     spmv_status status = spmv_plan_create(q->mat, &opts, &plan);
     if (status == SPMV_E_UNSUITABLE) return;
     if (status != SPMV_OK) fail_msg("%s: %s", s->kernel, spmv_ctx_error(q->mat->ctx));
-    double *y = vector_of(q->y0, q->rows, SPMV_F64), *again = vector_of(q->y0, q->rows, SPMV_F64);
+    FREED(double) *y = vector_of(q->y0, q->rows, SPMV_F64),
+                  *again = vector_of(q->y0, q->rows, SPMV_F64);
     for (int n = 0; n < COUNT(scalings); n++) {
         double alpha = scalings[n][0], beta = scalings[n][1];
         multiply(plan, q, alpha, beta, y);
@@ -262,9 +248,6 @@ static void assert_right(const product *q, const setup *s) {
                      (long long)v.first_bad_row);
         assert_memory_equal(y, again, (size_t)q->rows * sizeof *y);
     }
-    free(y);
-    free(again);
-    spmv_plan_free(plan);
 }
 
 static void assert_all_right(const product *q) {
@@ -279,50 +262,45 @@ static void assert_all_right(const product *q) {
 /* One row of 200,000 among rows of one entry or none, then one that ends with a block's part. */
 TEST(giant_rows_are_right) {
     static const int threads[] = {1, 2, 5, 64};
-    entries e = {.rows = 4096 + 17, .cols = 200000};
+    FREED(entries) e = {.rows = 4096 + 17, .cols = 200000};
     for (int64_t i = 0; i < e.rows; i++)
         if (i % 7) add_row(&e, i, i == 1000 ? 200000 : i == 1001 ? 7 * 256 : i == 4000 ? 30000 : 1);
     for (int t = 0; t < COUNT(threads); t++) {
-        spmv_ctx *owner = context_of(threads[t]);
+        FREED(spmv_ctx) *owner = context_of(threads[t]);
         product q = problem_of(owner, &e);
         assert_all_right(&q);
         problem_free(&q);
-        spmv_ctx_free(owner);
     }
-    entries_free(&e);
 }
 
 /* Every place of a long row in front of, behind and across the ends of parts of 224 items. */
 TEST(cuts_are_right_anywhere) {
     for (int64_t before = 200; before < 250; before += 3)
         for (int64_t length = 1; length < 700; length += length < 20 ? 9 : 67) {
-            entries e = {.rows = before + 40, .cols = 700};
+            FREED(entries) e = {.rows = before + 40, .cols = 700};
             for (int64_t i = 0; i < e.rows; i++)
                 if (i <= before || i % 3) add_row(&e, i, i == before ? length : 1);
             product q = problem_of(ctx, &e);
             assert_all_right(&q);
             problem_free(&q);
-            entries_free(&e);
         }
 }
 
 /* Shares of nothing. */
 TEST(more_threads_than_entries) {
-    spmv_ctx *owner = context_of(40);
+    FREED(spmv_ctx) *owner = context_of(40);
     for (int n = 0; n < 4; n++) {
-        entries e = {.rows = 1 + 2 * n, .cols = 5};
+        FREED(entries) e = {.rows = 1 + 2 * n, .cols = 5};
         for (int k = 0; k < n; k++) add_entry(&e, n, k, k + 1);
         product q = problem_of(owner, &e);
         assert_all_right(&q);
         problem_free(&q);
-        entries_free(&e);
     }
-    spmv_ctx_free(owner);
 }
 
 TEST(choices_are_reported) {
-    entries e = two_long_rows(3, 10);
-    spmv_mat *mat = matrix_of(ctx, &e);
+    FREED(entries) e = two_long_rows(3, 10);
+    FREED(spmv_mat) *mat = matrix_of(ctx, &e);
     static const setup expected[] = {{"omp:hyb_rows", "boundary", 3},
                                      {"omp:csb_blocks", "tile", 16},
                                      {"cuda:hyb_thread", "boundary", 3},
@@ -330,14 +308,10 @@ TEST(choices_are_reported) {
                                      {"cuda:csr_lanes", "lanes", 4}};
     for (int k = 0; k < COUNT(expected); k++) {
         spmv_plan_opts opts = {.size = sizeof opts, .kernel = expected[k].kernel};
-        spmv_plan *plan = NULL;
         if (expected[k].kernel[0] == 'c' && !is_usable(ctx, &spmv_cuda)) continue;
-        assert_int_equal(spmv_plan_create(mat, &opts, &plan), SPMV_OK);
+        FREED(spmv_plan) *plan = must_plan(mat, &opts);
         assert_int_equal(spmv_plan_setting(plan, expected[k].parameter), expected[k].value);
-        spmv_plan_free(plan);
     }
-    spmv_mat_free(mat);
-    entries_free(&e);
 }
 
 TEST_MAIN(wait_without_spinning, open_context, close_context)

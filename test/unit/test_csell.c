@@ -158,12 +158,11 @@ static entries entries_like(int s, int k) {
 /* ---- stores ---------------------------------------------------------------------------------- */
 
 static csell *store_with(const spmv_mat *mat, int variant, int64_t cut, bool codes, int threads) {
-    spmv_csr_view A = SPMV_OPTS(spmv_csr_view);
     spmv_store *store = NULL;
     spmv_choice c = {{0}};
     c.value[SPMV_cut] = cut;
     c.value[SPMV_codes] = codes;
-    spmv_mat_rows(mat, &A);
+    spmv_csr_view A = rows_of(mat);
     assert_int_equal(spmv_format_named("csell", variant)->build(ctx, &A, &c, threads, &store),
                      SPMV_OK);
     return (csell *)store;
@@ -177,8 +176,8 @@ static csell *store_of(const spmv_mat *mat) {
 TEST(slices_get_their_codes) {
     for (int s = 0; s < COUNT(shapes); s++)
         for (int k = 0; k < COUNT(kinds); k++) {
-            entries e = entries_like(s, k);
-            spmv_mat *mat = matrix_of(ctx, &e);
+            FREED(entries) e = entries_like(s, k);
+            FREED(spmv_mat) *mat = matrix_of(ctx, &e);
             csell *A = store_of(mat);
             assert_int_equal(A->nslices, SLICES + 1);
             for (int n = 0; n < SLICES && shapes[s].column_code >= 0; n++) {
@@ -193,8 +192,6 @@ TEST(slices_get_their_codes) {
             }
             assert_int_equal(A->slice[SLICES].flags & CSELL_FULL, 0);
             spmv_store_free(&A->s);
-            spmv_mat_free(mat);
-            entries_free(&e);
         }
 }
 
@@ -208,9 +205,9 @@ TEST(bytes_do_not_depend_on_threads) {
     for (int s = 0; s < COUNT(shapes); s++)
         for (int k = 0; k < COUNT(kinds); k++)
             for (int variant = 0; variant < SPMV_NVARIANTS; variant++) {
-                entries e = entries_like(s, k);
-                spmv_mat *mat = matrix_of(ctx, &e);
-                spmv_store *one = &store_with(mat, variant, 0, true, 1)->s;
+                FREED(entries) e = entries_like(s, k);
+                FREED(spmv_mat) *mat = matrix_of(ctx, &e);
+                FREED(spmv_store) *one = &store_with(mat, variant, 0, true, 1)->s;
                 for (int threads = 2; threads <= SLICES + 1; threads++) { /* up to one per slice */
                     spmv_store *other = &store_with(mat, variant, 0, true, threads)->s;
                     assert_int_equal(one->narrays, other->narrays);
@@ -222,9 +219,6 @@ TEST(bytes_do_not_depend_on_threads) {
                     }
                     spmv_store_free(other);
                 }
-                spmv_store_free(one);
-                spmv_mat_free(mat);
-                entries_free(&e);
             }
 }
 
@@ -235,29 +229,25 @@ static double too_large(int64_t i, int64_t j) {
 }
 
 TEST(all_overflows_are_counted) {
-    entries e = {.rows = ROWS, .cols = 300};
+    FREED(entries) e = {.rows = ROWS, .cols = 300};
     fill_band(&e, too_large);
-    spmv_mat *mat = matrix_of(ctx, &e);
-    spmv_csr_view A = SPMV_OPTS(spmv_csr_view);
-    spmv_store *store = NULL;
+    FREED(spmv_mat) *mat = matrix_of(ctx, &e);
+    FREED(spmv_store) *store = NULL;
     spmv_choice c = {{0}};
     c.value[SPMV_codes] = 1;
     char message[64];
-    spmv_mat_rows(mat, &A);
+    spmv_csr_view A = rows_of(mat);
     snprintf(message, sizeof message, "%d values are too large for f32", (int)A.nnz);
     assert_int_equal(spmv_format_named("csell", SPMV_F32_O32)->build(ctx, &A, &c, 2, &store),
                      SPMV_E_UNSUITABLE);
     assert_string_equal(spmv_ctx_error(ctx), message);
-    spmv_store_free(store);
-    spmv_mat_free(mat);
-    entries_free(&e);
 }
 
 /* 48 rows of a diagonal and its right neighbour, both constant: two steps of one value each. */
 TEST(stencil_by_hand) {
-    entries e = {.rows = 48, .cols = 49};
+    FREED(entries) e = {.rows = 48, .cols = 49};
     for (int64_t i = 0; i < e.rows; i++) add_entry(&e, i, i, 2), add_entry(&e, i, i + 1, -1);
-    spmv_mat *mat = matrix_of(ctx, &e);
+    FREED(spmv_mat) *mat = matrix_of(ctx, &e);
     csell *A = store_of(mat);
     assert_int_equal(A->nslices, 2);
     assert_int_equal(A->nsteps, 4);
@@ -272,8 +262,6 @@ TEST(stencil_by_hand) {
     }
     assert_true(A->codebook[0] == 2 && A->codebook[1] == -1 && A->codebook[2] == 0); /* by bits */
     spmv_store_free(&A->s);
-    spmv_mat_free(mat);
-    entries_free(&e);
 }
 
 /* Three rows, the first of two runs of two, the last too long for cut = 4. */
@@ -281,12 +269,12 @@ TEST(runs_by_hand) {
     static const int32_t bases[] = {100, 900};
     static const uint8_t columns[] = {0, 150, 0};
     static const double values[] = {1, 5, 2, 6, 3, 4};
-    entries e = {.rows = 3, .cols = 1000};
+    FREED(entries) e = {.rows = 3, .cols = 1000};
     add_entry(&e, 0, 100, 1), add_entry(&e, 0, 101, 2);
     add_entry(&e, 0, 900, 3), add_entry(&e, 0, 901, 4);
     add_entry(&e, 1, 250, 5), add_entry(&e, 1, 251, 6);
     for (int k = 0; k < 5; k++) add_entry(&e, 2, 7 * k, 10 + k);
-    spmv_mat *mat = matrix_of(ctx, &e);
+    FREED(spmv_mat) *mat = matrix_of(ctx, &e);
     csell *A = store_with(mat, SPMV_F64_O32, 4, false, 2);
     assert_int_equal(A->slice[0].run, 2);
     assert_int_equal(A->slice[0].column_code, CSELL_COLUMN_8);
@@ -302,8 +290,6 @@ TEST(runs_by_hand) {
     assert_int_equal(A->long_ptr[1], 5);
     for (int k = 0; k < 5; k++) assert_true(A->long_col[k] == 7 * k && A->long_values[k] == 10 + k);
     spmv_store_free(&A->s);
-    spmv_mat_free(mat);
-    entries_free(&e);
 }
 
 /* Without a cut, rows of more than 64 nonzeros are long, and of more than four times the mean. */
@@ -312,18 +298,15 @@ TEST(rows_are_cut_by_the_mean) {
         int others, length; /* of 63 rows, and of the last */
         int64_t long_rows;
     } cases[] = {{1, 64, 0}, {1, 65, 1}, {20, 88, 0}, {20, 89, 1}}; /* a mean of 22, rounded up */
-    (void)state;
     for (int c = 0; c < COUNT(cases); c++) {
-        entries e = {.rows = 64, .cols = 100};
+        FREED(entries) e = {.rows = 64, .cols = 100};
         for (int i = 0; i < 64; i++)
             for (int k = 0; k < (i < 63 ? cases[c].others : cases[c].length); k++)
                 add_entry(&e, i, k, 1);
-        spmv_mat *mat = matrix_of(ctx, &e);
+        FREED(spmv_mat) *mat = matrix_of(ctx, &e);
         csell *A = store_of(mat);
         assert_int_equal(A->long_rows, cases[c].long_rows);
         spmv_store_free(&A->s);
-        spmv_mat_free(mat);
-        entries_free(&e);
     }
 }
 
@@ -332,14 +315,12 @@ TEST(a_long_part_has_narrow_offsets) {
     const int64_t row_ptr[] = {0, (int64_t)1 << 31};
     const spmv_csr_view A = {sizeof(spmv_csr_view), 1, 1, row_ptr[1], row_ptr, NULL, NULL};
     spmv_choice c = {{0}};
-    (void)state;
     c.value[SPMV_cut] = 100;
     for (int variant = 0; variant < SPMV_NVARIANTS; variant++) {
         const spmv_format *format = spmv_format_named("csell", variant);
-        spmv_store *store = NULL;
+        FREED(spmv_store) *store = NULL;
         assert_int_equal(format->build(ctx, &A, &c, 2, &store), SPMV_E_UNSUITABLE);
         assert_non_null(strstr(spmv_ctx_error(ctx), "a larger cut, or a kernel of csr"));
-        spmv_store_free(store);
     }
 }
 
@@ -349,13 +330,9 @@ TEST(a_long_part_has_narrow_offsets) {
 static char *product_of(spmv_mat *mat, const char *kernel, spmv_precision precision, int64_t isa,
                         int64_t codes, const void *x, const void *y0) {
     const spmv_setting settings[] = {{"isa", isa}, {"codes", codes}};
-    spmv_plan_opts opts = {.size = sizeof opts,
-                           .kernel = kernel,
-                           .precision = precision,
-                           .settings = settings,
-                           .nsettings = COUNT(settings)};
-    spmv_plan *plan = NULL;
-    assert_int_equal(spmv_plan_create(mat, &opts, &plan), SPMV_OK);
+    spmv_plan_opts opts = WITH(spmv_plan_opts, .kernel = kernel, .precision = precision,
+                               .settings = settings, .nsettings = COUNT(settings));
+    spmv_plan *plan = must_plan(mat, &opts);
     char *y = malloc(ROWS * width_of(precision));
     assert_non_null(y);
     memcpy(y, y0, ROWS * width_of(precision));
@@ -375,8 +352,8 @@ static void assert_right(spmv_mat *mat, const char *kernel, spmv_precision preci
     for (int64_t i = 0; i < ROWS; i++) set_number(y0, precision, i, wide_y0[i]);
     oracle reference = oracle_of(mat, wide_x, stats.cols, precision);
     for (int64_t isa = ISA_BEST; isa <= best_isa(); isa++) {
-        char *y = product_of(mat, kernel, precision, isa, 1, x, y0);
-        char *plain = product_of(mat, kernel, precision, isa, 0, x, y0);
+        FREED(char) *y = product_of(mat, kernel, precision, isa, 1, x, y0);
+        FREED(char) *plain = product_of(mat, kernel, precision, isa, 0, x, y0);
         verdict v = oracle_check(&reference, precision, 1.5, -0.5, y0, y);
         if (v.bad_rows)
             fail_msg("%s of '%s', values '%s', isa %d: %lld wrong rows, first %lld", kernel, matrix,
@@ -384,8 +361,6 @@ static void assert_right(spmv_mat *mat, const char *kernel, spmv_precision preci
         if (memcmp(y, plain, ROWS * width_of(precision)) != 0)
             fail_msg("%s of '%s', values '%s', isa %d: codes change y", kernel, matrix, values,
                      (int)isa);
-        free(y);
-        free(plain);
     }
     oracle_free(&reference);
     free(wide_x);
@@ -397,16 +372,14 @@ static void assert_right(spmv_mat *mat, const char *kernel, spmv_precision preci
 TEST(codes_do_not_change_y) {
     for (int s = 0; s < COUNT(shapes); s++)
         for (int k = 0; k < COUNT(kinds); k++) {
-            entries e = entries_like(s, k);
-            spmv_mat *mat = matrix_of(ctx, &e);
+            FREED(entries) e = entries_like(s, k);
+            FREED(spmv_mat) *mat = matrix_of(ctx, &e);
             for (int precision = 0; precision < 2; precision++) {
                 assert_right(mat, "csell_slices", (spmv_precision)precision, shapes[s].name,
                              kinds[k].name);
                 assert_right(mat, "sell16_lanes", (spmv_precision)precision, shapes[s].name,
                              kinds[k].name);
             }
-            spmv_mat_free(mat);
-            entries_free(&e);
         }
 }
 

@@ -13,9 +13,8 @@ static spmv_choice choice_with(int64_t cut, int64_t codes) {
 
 static csell_lists *store_with(const spmv_mat *mat, int64_t cut, int64_t codes) {
     const spmv_choice c = choice_with(cut, codes);
-    spmv_csr_view A = SPMV_OPTS(spmv_csr_view);
     spmv_store *store = NULL;
-    spmv_mat_rows(mat, &A);
+    spmv_csr_view A = rows_of(mat);
     assert_int_equal(spmv_format_named("csell_lists", SPMV_F64_O32)->build(ctx, &A, &c, 2, &store),
                      SPMV_OK);
     return (csell_lists *)store;
@@ -40,10 +39,9 @@ TEST(stencil_by_hand) {
         {0, 0xffff, 0, 0},     {1, 0xffff, 16, 0},     {0, 0, 32, 0}, {0, 0, 32, 0},
     };
     static const double values[] = {2, -1, 0, 0, 2, -1, 0, 0};
-    (void)state;
-    entries e = {.rows = 80, .cols = 81};
+    FREED(entries) e = {.rows = 80, .cols = 81};
     for (int64_t i = 0; i < e.rows; i++) add_entry(&e, i, i, 2), add_entry(&e, i, i + 1, -1);
-    spmv_mat *mat = matrix_of(ctx, &e);
+    FREED(spmv_mat) *mat = matrix_of(ctx, &e);
     csell_lists *A = store_of(mat);
     assert_int_equal(A->nslices, COUNT(slices));
     assert_int_equal(A->list_steps, COUNT(steps));
@@ -57,20 +55,17 @@ TEST(stencil_by_hand) {
     assert_int_equal(A->even, 2);
     assert_int_equal(A->even_code, CSELL_VALUE_STEP);
     spmv_store_free(&A->s);
-    spmv_mat_free(mat);
-    entries_free(&e);
 }
 
 /* A slice of five diagonals, the last of 13 rows, with places in a codebook: a word of four steps
  * per row, then a byte. */
 TEST(codes_are_padded) {
     enum { FULL = 32, LAST = 13 };
-    (void)state;
-    entries e = {.rows = FULL, .cols = FULL + 9};
+    FREED(entries) e = {.rows = FULL, .cols = FULL + 9};
     for (int64_t i = 0; i < e.rows; i++)
         for (int64_t j = 0; j < (i < LAST ? 5 : 4); j++)
             add_entry(&e, i, i + 2 * j, (double)(1 + (i * 3 + j) % 5));
-    spmv_mat *mat = matrix_of(ctx, &e);
+    FREED(spmv_mat) *mat = matrix_of(ctx, &e);
     csell_lists *A = store_of(mat);
     assert_int_equal(A->nslices, 1);
     assert_int_equal(A->slice[0].list, 0);
@@ -85,19 +80,16 @@ TEST(codes_are_padded) {
                 assert_true(A->codebook[code] == 1 + (i * 3 + j) % 5);
         }
     spmv_store_free(&A->s);
-    spmv_mat_free(mat);
-    entries_free(&e);
 }
 
 /* Twenty slices of places in a codebook, one of which has one value a step. */
 TEST(other_codes_have_no_list_beside_an_even_one) {
     enum { SLICES = 20, ODD = 7 };
-    (void)state;
-    entries e = {.rows = SLICES * CSELL_ROWS, .cols = SLICES * CSELL_ROWS + 2};
+    FREED(entries) e = {.rows = SLICES * CSELL_ROWS, .cols = SLICES * CSELL_ROWS + 2};
     for (int64_t i = 0; i < e.rows; i++)
         for (int64_t j = 0; j < 3; j++)
             add_entry(&e, i, i + j, i / CSELL_ROWS == ODD ? 5 : (double)(1 + (i * 3 + j) % 5));
-    spmv_mat *mat = matrix_of(ctx, &e);
+    FREED(spmv_mat) *mat = matrix_of(ctx, &e);
     csell_lists *A = store_of(mat);
     assert_int_equal(A->even, 3);
     assert_int_equal(A->even_code, VALUE_CODEBOOK);
@@ -105,26 +97,21 @@ TEST(other_codes_have_no_list_beside_an_even_one) {
     assert_int_equal(A->rest[0].value_code, CSELL_VALUE_STEP);
     for (int k = 0; k < SLICES; k++) assert_int_equal(A->slice[k].list, k == ODD ? ~0 : 0);
     spmv_store_free(&A->s);
-    spmv_mat_free(mat);
-    entries_free(&e);
 }
 
 TEST(long_rows_are_refused) {
-    entries e = {.rows = 40, .cols = 100};
+    FREED(entries) e = {.rows = 40, .cols = 100};
     for (int64_t i = 0; i < e.rows; i++) add_row(&e, i, i == 7 ? 90 : 3);
-    spmv_mat *mat = matrix_of(ctx, &e);
+    FREED(spmv_mat) *mat = matrix_of(ctx, &e);
     const spmv_choice c = choice_with(50, 1);
-    spmv_csr_view A = SPMV_OPTS(spmv_csr_view);
     spmv_store *store = NULL;
-    spmv_mat_rows(mat, &A);
+    spmv_csr_view A = rows_of(mat);
     assert_int_equal(spmv_format_named("csell_lists", SPMV_F64_O32)->build(ctx, &A, &c, 2, &store),
                      SPMV_E_UNSUITABLE);
     assert_non_null(strstr(spmv_ctx_error(ctx), "rows of more than 50 entries, here 1"));
     spmv_store_free(store);
     store = &store_with(mat, 90, 1)->s;
     spmv_store_free(store);
-    spmv_mat_free(mat);
-    entries_free(&e);
 }
 
 /* ---- as devices build them ------------------------------------------------------------------- */
@@ -132,14 +119,13 @@ TEST(long_rows_are_refused) {
 /* Makes a band of which every row lacks some entries, so that nearly every slice has a list of its
  * own; every fourth slice is the one before again. */
 static spmv_mat *band_with_holes(int64_t slices, int64_t width) {
-    entries e = {.rows = slices * CSELL_ROWS, .cols = slices * CSELL_ROWS + width};
+    FREED(entries) e = {.rows = slices * CSELL_ROWS, .cols = slices * CSELL_ROWS + width};
     for (int64_t i = 0; i < e.rows; i++) {
         int64_t slice = i / CSELL_ROWS, like = i - (slice % 4 == 3 ? CSELL_ROWS : 0);
         for (int64_t j = 0; j < width; j++)
             if (spmv_mix((uint64_t)(like * width + j) + 1) % 4) add_entry(&e, i, i + j, 1.5);
     }
     spmv_mat *mat = matrix_of(ctx, &e);
-    entries_free(&e);
     return mat;
 }
 
@@ -148,10 +134,9 @@ static void assert_devices_agree(const spmv_mat *mat, int64_t codes, const char 
     const spmv_choice c = choice_with(1 << 20, codes), none = {{0}};
     spmv_device *d = NULL;
     spmv_store *rows_head = NULL, *rows = NULL;
-    spmv_csr_view A = SPMV_OPTS(spmv_csr_view);
     double upload_s;
     if (!is_usable(ctx, &spmv_cuda)) return;
-    spmv_mat_rows(mat, &A);
+    spmv_csr_view A = rows_of(mat);
     assert_int_equal(spmv_ctx_device(ctx, &spmv_cuda, &d), SPMV_OK);
     const spmv_device_format *csr = spmv_device_builder(&spmv_cuda, "csr", SPMV_F64_O32);
     const spmv_device_format *own = spmv_device_builder(&spmv_cuda, "csell_lists", SPMV_F64_O32);
@@ -176,8 +161,7 @@ static void assert_devices_agree(const spmv_mat *mat, int64_t codes, const char 
 /* Lists are numbered as slices come; those behind the last that fits are not kept. */
 TEST(lists_end_at_the_limit) {
     enum { SLICES = 1500, WIDTH = 60 };
-    (void)state;
-    spmv_mat *mat = band_with_holes(SLICES, WIDTH);
+    FREED(spmv_mat) *mat = band_with_holes(SLICES, WIDTH);
     csell_lists *A = store_of(mat);
     int64_t next = 0;
     assert_in_range(A->list_steps, CSELL_LISTED - WIDTH, CSELL_LISTED);
@@ -195,7 +179,6 @@ TEST(lists_end_at_the_limit) {
     assert_true(A->nrest > 0 && A->nrest < SLICES / 2);
     assert_devices_agree(mat, 1, "a band with holes");
     spmv_store_free(&A->s);
-    spmv_mat_free(mat);
 }
 
 TEST(warps_find_lists_in_any_order) {
@@ -205,29 +188,26 @@ TEST(warps_find_lists_in_any_order) {
         {"gen:road:3000", "few:9"},     {"gen:random:3000:1:60000", "few:9"},
         {"gen:diagonal:2000", "few:2"}, {"gen:poisson2d:300x4", "few:200"},
     };
-    (void)state;
     for (int k = 0; k < COUNT(specs); k++)
         for (int codes = 0; codes < 2; codes++) {
             spmv_load_opts opts = SPMV_OPTS(spmv_load_opts);
-            spmv_mat *mat = NULL;
+            FREED(spmv_mat) *mat = NULL;
             opts.values = specs[k][1];
             assert_int_equal(spmv_mat_load(ctx, specs[k][0], &opts, &mat), SPMV_OK);
             assert_devices_agree(mat, codes, specs[k][0]);
-            spmv_mat_free(mat);
         }
-    spmv_mat *mat = band_with_holes(200, 13);
+    FREED(spmv_mat) *mat = band_with_holes(200, 13);
     assert_devices_agree(mat, 1, "a narrow band with holes");
-    spmv_mat_free(mat);
 }
 
 /* Codes were allowed, but save nothing: others may be written, on a device as well. The second
  * slice has no values. */
 TEST(values_as_they_are_take_others) {
-    entries e = {.rows = 300, .cols = 302};
+    FREED(entries) e = {.rows = 300, .cols = 302};
     for (int64_t i = 0; i < e.rows; i++)
         for (int64_t j = 0; j < (i / CSELL_ROWS == 1 ? 0 : 3); j++)
             add_entry(&e, i, i + j, 1 / (double)(1 + 3 * i + j));
-    spmv_mat *mat = matrix_of(ctx, &e);
+    FREED(spmv_mat) *mat = matrix_of(ctx, &e);
     csell_lists *A = store_of(mat);
     assert_int_equal(A->codes, 0);
     assert_devices_agree(mat, 1, "a slice without values");
@@ -238,15 +218,11 @@ TEST(values_as_they_are_take_others) {
         for (int k = 0; k < COUNT(values); k++) values[k] = 1 / (double)(2 + k);
         for (int k = 0; k < COUNT(kernels); k++) {
             spmv_plan_opts opts = SPMV_OPTS(spmv_plan_opts);
-            spmv_plan *plan = NULL;
             opts.kernel = kernels[k];
-            assert_int_equal(spmv_plan_create(mat, &opts, &plan), SPMV_OK);
+            FREED(spmv_plan) *plan = must_plan(mat, &opts);
             assert_int_equal(spmv_mat_set_values(mat, values, SPMV_HOST, NULL), SPMV_OK);
-            spmv_plan_free(plan);
         }
     }
-    spmv_mat_free(mat);
-    entries_free(&e);
 }
 
 TEST_MAIN(wait_without_spinning, open_context, close_context)

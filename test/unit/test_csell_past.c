@@ -26,25 +26,24 @@ static char *multiply_into(const spmv_plan *plan, int d, spmv_precision precisio
 
 /* Makes rows of a few entries and long ones; only the number of columns says how long x is. */
 static spmv_mat *matrix_of_columns(int64_t cols) {
-    entries e = {.rows = ROWS, .cols = USED_COLS};
+    FREED(entries) e = {.rows = ROWS, .cols = USED_COLS};
     fill_some_long(&e, any_value);
     e.cols = cols;
     spmv_mat *mat = matrix_of(ctx, &e);
-    entries_free(&e);
     return mat;
 }
 
 /* x as long as the cache, of which pages nobody writes to take no memory. */
 static void assert_same_past(size_t cache, spmv_precision precision) {
     const int64_t cols = (int64_t)(cache / width_of(precision)) + 1;
-    spmv_mat *near = matrix_of_columns(USED_COLS), *far = matrix_of_columns(cols);
-    void *x = calloc((size_t)cols, width_of(precision));
+    FREED(spmv_mat) *near = matrix_of_columns(USED_COLS), *far = matrix_of_columns(cols);
+    FREED(void) *x = calloc((size_t)cols, width_of(precision));
     assert_non_null(x);
     for (int64_t j = 0; j < USED_COLS; j++)
         set_number(x, precision, j, random_entry(7, (uint64_t)j));
     for (int64_t isa = ISA_PORTABLE; isa <= best_isa(); isa++) {
-        spmv_plan *through = plan_with_isa(near, "csell_slices", precision, isa),
-                  *past = plan_with_isa(far, "csell_slices", precision, isa);
+        FREED(spmv_plan) *through = plan_with_isa(near, "csell_slices", precision, isa),
+                         *past = plan_with_isa(far, "csell_slices", precision, isa);
         assert_false(((work *)through->scratch)->past); /* the same place in f32 */
         assert_true(((work *)past->scratch)->past);
         for (int d = 0; d < COUNT(destinations); d++) {
@@ -56,12 +55,7 @@ static void assert_same_past(size_t cache, spmv_precision precision) {
             spmv_host_free(expected);
             spmv_host_free(y);
         }
-        spmv_plan_free(through);
-        spmv_plan_free(past);
     }
-    free(x);
-    spmv_mat_free(near);
-    spmv_mat_free(far);
 }
 
 /* Portable code writes through the caches all the same. */

@@ -16,7 +16,6 @@ TEST(shapes_are_the_paper_s) {
         {32, 100, 3200, 0, 32, 32, 2}, {32, 100, 25600, 0, 32, 32, 2},
         {32, 100, 25700, 0, 32, 4, 1},
     };
-    (void)state;
     for (int k = 0; k < COUNT(of); k++) {
         const spmv_csr_view A = {
             .size = sizeof(spmv_csr_view), .rows = of[k].rows, .cols = 1000, .nnz = of[k].nnz};
@@ -31,29 +30,24 @@ TEST(shapes_are_the_paper_s) {
 
 /* Checks what an automatic store gets. */
 TEST(tiles_are_as_wide_as_the_best_vectors) {
-    spmv_ctx *ctx = context_of(2);
-    entries e = random_matrix(1, 70, 90, 9);
-    spmv_mat *mat = matrix_of(ctx, &e);
+    FREED(spmv_ctx) *ctx = context_of(2);
+    FREED(entries) e = random_matrix(1, 70, 90, 9);
+    FREED(spmv_mat) *mat = matrix_of(ctx, &e);
     const int64_t best = best_isa();
     for (int n = 0; n < SPMV_NVARIANTS * best; n++) {
         const int variant = (int)(n / best);
         const int64_t isa = 1 + n % best;
         const size_t width = variant == SPMV_F64_O32 || variant == SPMV_F64_O64 ? 8 : 4;
         const spmv_choice automatic = {{0}};
-        spmv_store *store = NULL;
-        spmv_csr_view A = SPMV_OPTS(spmv_csr_view);
-        spmv_mat_rows(mat, &A);
+        FREED(spmv_store) *store = NULL;
+        spmv_csr_view A = rows_of(mat);
         pretend_isa(isa);
         assert_int_equal(spmv_format_named("csr5", variant)->build(ctx, &A, &automatic, 2, &store),
                          SPMV_OK);
         assert_int_equal((size_t)((const csr5 *)store)->shape.lanes * width,
                          isa == ISA_AVX512 ? 64 : 32);
-        spmv_store_free(store);
     }
     pretend_isa(best);
-    spmv_mat_free(mat);
-    entries_free(&e);
-    spmv_ctx_free(ctx);
 }
 
 /* ---- descriptors ----------------------------------------------------------------------------- */
@@ -83,14 +77,13 @@ static void check_tile(const csr5 *B, const spmv_csr_view *A, int64_t t) {
 }
 
 TEST(descriptors_say_where_rows_begin) {
-    spmv_ctx *ctx = context_of(2);
+    FREED(spmv_ctx) *ctx = context_of(2);
     for (uint64_t seed = 1; seed <= 24; seed++) {
-        spmv_csr_view A = SPMV_OPTS(spmv_csr_view);
         spmv_choice c = {{0}};
         spmv_store *store = NULL;
-        entries e = random_matrix(seed, 70, 90, 1 + (int64_t)seed % 9);
+        FREED(entries) e = random_matrix(seed, 70, 90, 1 + (int64_t)seed % 9);
         spmv_mat *mat = matrix_of(ctx, &e);
-        spmv_mat_rows(mat, &A);
+        spmv_csr_view A = rows_of(mat);
         c.value[SPMV_lanes] = 1 << seed % 6;
         c.value[SPMV_height] = 1 + (int64_t)(seed * 7) % CSR5_MOST_HEIGHT;
         assert_int_equal(spmv_format_named("csr5", 0)->build(ctx, &A, &c, 2, &store), SPMV_OK);
@@ -98,9 +91,7 @@ TEST(descriptors_say_where_rows_begin) {
             check_tile((const csr5 *)store, &A, t);
         spmv_store_free(store);
         spmv_mat_free(mat);
-        entries_free(&e);
     }
-    spmv_ctx_free(ctx);
 }
 
 /* ---- sizes ----------------------------------------------------------------------------------- */
@@ -118,73 +109,53 @@ TEST(what_a_product_reads_by_hand) {
         /* the empty row is the last, in no tile */
         {ENTRIES + 1, 1, fixed + TILES * DESC + (ENTRIES + 2) * 4},
     };
-    (void)state;
-    spmv_ctx *ctx = context_of(2);
+    FREED(spmv_ctx) *ctx = context_of(2);
     for (int k = 0; k < COUNT(of); k++) {
-        entries e = {.rows = of[k].rows, .cols = ENTRIES};
+        FREED(entries) e = {.rows = of[k].rows, .cols = ENTRIES};
         for (int64_t n = 0; n < ENTRIES; n++) add_entry(&e, n / of[k].per_row, n, 1);
-        spmv_mat *mat = matrix_of(ctx, &e);
+        FREED(spmv_mat) *mat = matrix_of(ctx, &e);
         const spmv_setting shape[] = {{"lanes", 4}, {"height", 2}};
-        spmv_plan_opts opts = {.size = sizeof opts,
-                               .kernel = "omp:csr5",
-                               .settings = shape,
-                               .nsettings = COUNT(shape)};
-        spmv_plan *plan = NULL;
-        spmv_plan_facts facts = SPMV_OPTS(spmv_plan_facts);
-        assert_int_equal(spmv_plan_create(mat, &opts, &plan), SPMV_OK);
-        spmv_plan_info(plan, &facts);
+        spmv_plan_opts opts = WITH(spmv_plan_opts, .kernel = "omp:csr5", .settings = shape,
+                                   .nsettings = COUNT(shape));
+        FREED(spmv_plan) *plan = must_plan(mat, &opts);
+        spmv_plan_facts facts = plan_facts_of(plan);
         assert_int_equal(facts.traffic_bytes, of[k].bytes);
-        spmv_plan_free(plan);
-        spmv_mat_free(mat);
-        entries_free(&e);
     }
-    spmv_ctx_free(ctx);
 }
 
 /* Every tile of 8 ends inside rows and has one empty row: 5 segments of 5 rows. */
 TEST(the_bound_is_nearly_reached) {
     static const int length[] = {2, 2, 0, 2, 2};
     enum { TILES = 40, PERIOD = COUNT(length) };
-    (void)state;
-    spmv_ctx *ctx = context_of(2);
-    entries e = {.rows = 1 + TILES * PERIOD, .cols = 2};
+    FREED(spmv_ctx) *ctx = context_of(2);
+    FREED(entries) e = {.rows = 1 + TILES * PERIOD, .cols = 2};
     for (int64_t i = 0; i < e.rows; i++)
         for (int j = 0; j < (i ? length[i % PERIOD] : 1); j++) add_entry(&e, i, j, 1);
-    spmv_mat *mat = matrix_of(ctx, &e);
-    spmv_csr_view A = SPMV_OPTS(spmv_csr_view);
+    FREED(spmv_mat) *mat = matrix_of(ctx, &e);
     spmv_choice c = {{0}};
     c.value[SPMV_lanes] = 4;
     c.value[SPMV_height] = 2;
-    spmv_mat_rows(mat, &A);
+    spmv_csr_view A = rows_of(mat);
     const spmv_format *f = spmv_format_named("csr5", 0);
     const size_t forecast = f->estimate(&A, &c);
     assert_in_range(f->bound(&A, &c, 2), forecast, forecast + 2 * sizeof(int32_t));
-    spmv_mat_free(mat);
-    entries_free(&e);
-    spmv_ctx_free(ctx);
 }
 
 /* In tiles and in the tail: 29 entries are three tiles of 8 and five more. */
 TEST(all_overflows_are_counted) {
     enum { ENTRIES = 29 };
-    (void)state;
-    spmv_ctx *ctx = context_of(2);
-    entries e = {.rows = 5, .cols = ENTRIES};
+    FREED(spmv_ctx) *ctx = context_of(2);
+    FREED(entries) e = {.rows = 5, .cols = ENTRIES};
     for (int64_t n = 0; n < ENTRIES; n++) add_entry(&e, n / 7, n, 1e300);
-    spmv_mat *mat = matrix_of(ctx, &e);
-    spmv_csr_view A = SPMV_OPTS(spmv_csr_view);
-    spmv_store *store = NULL;
+    FREED(spmv_mat) *mat = matrix_of(ctx, &e);
+    FREED(spmv_store) *store = NULL;
     spmv_choice c = {{0}};
     c.value[SPMV_lanes] = 4;
     c.value[SPMV_height] = 2;
-    spmv_mat_rows(mat, &A);
+    spmv_csr_view A = rows_of(mat);
     assert_int_equal(spmv_format_named("csr5", SPMV_F32_O32)->build(ctx, &A, &c, 2, &store),
                      SPMV_E_UNSUITABLE);
     assert_string_equal(spmv_ctx_error(ctx), "29 values are too large for f32");
-    spmv_store_free(store);
-    spmv_mat_free(mat);
-    entries_free(&e);
-    spmv_ctx_free(ctx);
 }
 
 /* ---- products -------------------------------------------------------------------------------- */
@@ -201,7 +172,7 @@ bool spmv_gather_pays(int64_t isa) {
 /* Makes rows of 0 to 40 entries, nearly all empty in the middle; two of all columns, one behind the
  * other and one the last. */
 static spmv_mat *uneven_matrix(spmv_ctx *ctx) {
-    entries e = {.rows = ROWS, .cols = COLS};
+    FREED(entries) e = {.rows = ROWS, .cols = COLS};
     for (int64_t i = 0; i < ROWS; i++) {
         uint64_t random = (uint64_t)i + 1;
         const bool full = i == 5 || i == 6 || i == ROWS - 1;
@@ -211,7 +182,6 @@ static spmv_mat *uneven_matrix(spmv_ctx *ctx) {
             add_entry(&e, i, j, 1 + 0.25 * (double)(draw_below(&random, 9)));
     }
     spmv_mat *mat = matrix_of(ctx, &e);
-    entries_free(&e);
     return mat;
 }
 
@@ -252,7 +222,6 @@ TEST(uneven_rows_are_right) {
 /* An infinite x spoils the rows that have its column, and no neighbour in their tiles. */
 TEST(infinity_stays_in_its_rows) {
     enum { COLUMN = COLS - 40 };
-    (void)state;
     spmv_ctx *ctx = context_of(3);
     double *x = random_vector(1, COLS), *y0 = random_vector(2, ROWS);
     x[COLUMN] = INFINITY;

@@ -18,12 +18,11 @@ static void append_empty(rows *r, int n) {
 }
 
 static spmv_mat *matrix_with(const rows *r, int64_t cols) {
-    entries e = {.rows = r->n, .cols = cols};
+    FREED(entries) e = {.rows = r->n, .cols = cols};
     for (int i = 0; i < r->n; i++)
         for (int k = 0; k < r->length[i]; k++)
             add_entry(&e, i, (i + 7 * (int64_t)k) % cols, 1 + (i + k) % 5);
     spmv_mat *mat = matrix_of(ctx, &e);
-    entries_free(&e);
     return mat;
 }
 
@@ -93,7 +92,6 @@ static void assert_exact(const rows *r, const char *what) {
 
 TEST(rows_end_where_tiles_do) {
     static rows r;
-    (void)state;
     if (!is_usable(ctx, &spmv_cuda)) skip();
     for (int k = -2; k <= 2; k++) {
         r.n = 0;
@@ -104,7 +102,6 @@ TEST(rows_end_where_tiles_do) {
 
 TEST(long_rows_are_joined) {
     static rows r;
-    (void)state;
     if (!is_usable(ctx, &spmv_cuda)) skip();
     for (int tiles = 1; tiles <= 9; tiles++) {
         r.n = 0;
@@ -117,7 +114,6 @@ TEST(long_rows_are_joined) {
 /* Up to 128 nonzeros in front of a tile are read by it, too. */
 TEST(what_is_in_front_is_read) {
     static rows r;
-    (void)state;
     if (!is_usable(ctx, &spmv_cuda)) skip();
     for (int k = FRONT - 2; k <= FRONT + 2; k++) {
         r.n = 0;
@@ -134,7 +130,6 @@ TEST(what_is_in_front_is_read) {
 
 TEST(empty_rows_are_written) {
     static rows r;
-    (void)state;
     if (!is_usable(ctx, &spmv_cuda)) skip();
     r.n = 0;
     append_empty(&r, 9000);
@@ -157,7 +152,6 @@ TEST(empty_rows_are_written) {
  * front of a long row, inside of one, among short and among empty rows. */
 TEST(tiles_begin_at_rows) {
     static rows r;
-    (void)state;
     if (!is_usable(ctx, &spmv_cuda)) skip();
     for (int k = -2; k <= 2; k++)
         for (int front = 0; front <= 200; front += 100) {
@@ -177,7 +171,6 @@ TEST(tiles_begin_at_rows) {
 
 TEST(lengths_by_chance) {
     static rows r;
-    (void)state;
     if (!is_usable(ctx, &spmv_cuda)) skip();
     unsigned seed = 1;
     for (int k = 0; k < 6; k++) {

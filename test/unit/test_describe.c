@@ -5,7 +5,6 @@
 
 TEST(rates_follow_from_the_median) {
     record r;
-    (void)state;
     record_clear(&r);
     r.perf_flop = 64;
     r.perf_bytes_min_B = 1000;

@@ -147,8 +147,7 @@ enum { MOST_FORMATS = 16 };
 /* Adds the stores compared to those of each format. */
 static void compare_variants(spmv_device *d, const spmv_mat *mat, bool are_passing,
                              const char *what, int compared[MOST_FORMATS]) {
-    spmv_csr_view A = SPMV_OPTS(spmv_csr_view);
-    spmv_mat_rows(mat, &A);
+    spmv_csr_view A = rows_of(mat);
     const spmv_device_format *const(*all)[SPMV_NVARIANTS] = d->backend->formats, *first;
     for (int variant = 0; variant < SPMV_NVARIANTS; variant++) {
         spmv_choice none = {{0}};
@@ -186,18 +185,15 @@ TEST(devices_build_what_the_host_builds) {
         if (!(*b)->formats || !is_usable(ctx, *b)) continue;
         assert_int_equal(spmv_ctx_device(ctx, *b, &d), SPMV_OK);
         for (int f = 0; f < COUNT(fixtures); f++) {
-            entries e = entries_of(&fixtures[f]);
+            FREED(entries) e = entries_of(&fixtures[f]);
             spmv_coo_view view = view_of(&e);
-            spmv_mat *mat = NULL;
+            FREED(spmv_mat) *mat = NULL;
             assert_int_equal(spmv_mat_coo(ctx, &view, 0, &mat), SPMV_OK);
             compare_variants(d, mat, false, fixtures[f].name, compared);
-            spmv_mat_free(mat);
-            entries_free(&e);
         }
         for (int k = 0; k < COUNT(specs); k++) {
-            spmv_mat *mat = mat_of(specs[k][0], specs[k][1]);
+            FREED(spmv_mat) *mat = mat_of(specs[k][0], specs[k][1]);
             compare_variants(d, mat, false, specs[k][0], compared);
-            spmv_mat_free(mat);
         }
         spmv_mat *floats = matrix_of_floats(ctx, 3000);
         compare_variants(d, floats, false, "floats", compared);
@@ -222,9 +218,8 @@ TEST(and_so_of_rows_that_are_freed_as_they_go) {
         if (!(*b)->formats || !is_usable(ctx, *b)) continue;
         assert_int_equal(spmv_ctx_device(ctx, *b, &d), SPMV_OK);
         for (int k = 0; k < COUNT(of); k++) {
-            spmv_mat *mat = mat_of(of[k][0], of[k][1]);
+            FREED(spmv_mat) *mat = mat_of(of[k][0], of[k][1]);
             compare_variants(d, mat, true, of[k][0], compared);
-            spmv_mat_free(mat);
         }
         for (int k = 0; (*b)->formats[k][0]; k++)
             if (strcmp((*b)->formats[k][0]->name, "csr") != 0)
@@ -237,10 +232,9 @@ static double *scaled_product(spmv_mat *mat, const char *kernel, const spmv_sett
                               int nsettings, spmv_precision precision, double alpha, double beta) {
     spmv_plan_opts opts = SPMV_OPTS(spmv_plan_opts);
     spmv_plan *plan = NULL;
-    spmv_csr_view A = SPMV_OPTS(spmv_csr_view);
     opts.kernel = kernel, opts.settings = settings, opts.nsettings = nsettings,
     opts.precision = precision;
-    spmv_mat_rows(mat, &A);
+    spmv_csr_view A = rows_of(mat);
     size_t real_size = precision == SPMV_F32 ? sizeof(float) : sizeof(double);
     size_t xs = (size_t)A.cols * real_size, ys = (size_t)A.rows * sizeof(double);
     double *x = malloc((size_t)A.cols * sizeof *x), *y = malloc(ys);
@@ -282,19 +276,17 @@ static double *product(spmv_mat *mat, const char *kernel, const spmv_setting *se
 
 TEST(codes_do_not_change_y) {
     int shared = 0; /* products of several warps per slice */
-    (void)state;
     if (!is_usable(ctx, &spmv_cuda)) skip();
     for (int k = 0; k < COUNT(specs); k++)
         for (int64_t warps = 1; warps <= 4; warps *= 4)
             for (int f32 = 0; f32 < 2; f32++) {
-                spmv_mat *mat = mat_of(specs[k][0], specs[k][1]);
+                FREED(spmv_mat) *mat = mat_of(specs[k][0], specs[k][1]);
                 spmv_precision precision = f32 ? SPMV_F32 : SPMV_F64;
-                spmv_csr_view A = SPMV_OPTS(spmv_csr_view);
                 const spmv_setting on[] = {{"codes", 1}, {"warps", warps}};
                 const spmv_setting off[] = {{"codes", 0}, {"warps", warps}};
-                double *coded = product(mat, "cuda:csell_warp", on, COUNT(on), precision);
-                double *plain = product(mat, "cuda:csell_warp", off, COUNT(off), precision);
-                spmv_mat_rows(mat, &A);
+                FREED(double) *coded = product(mat, "cuda:csell_warp", on, COUNT(on), precision);
+                FREED(double) *plain = product(mat, "cuda:csell_warp", off, COUNT(off), precision);
+                spmv_csr_view A = rows_of(mat);
                 /* Several warps share slices of doubles alone, none of runs; in f32 no slice has
                  * runs. */
                 assert_true((coded && plain) || warps > 1 || f32);
@@ -302,9 +294,6 @@ TEST(codes_do_not_change_y) {
                 if (coded && plain && memcmp(coded, plain, (size_t)A.rows * sizeof *coded) != 0)
                     fail_msg("%s, %lld warps, f%d: y differs with codes", specs[k][0],
                              (long long)warps, f32 ? 32 : 64);
-                free(coded);
-                free(plain);
-                spmv_mat_free(mat);
             }
     assert_true(shared > 0);
 }
@@ -315,8 +304,7 @@ static double *product_by_hubs(spmv_mat *mat, int64_t hubs, spmv_precision preci
     const spmv_setting set[] = {{"codes", 1}, {"hubs", hubs}};
     const spmv_setting raw[] = {{"codes", 0}, {"hubs", hubs}};
     const int given = hubs ? 2 : 1; /* 0: as many as the kernel chooses */
-    spmv_csr_view A = SPMV_OPTS(spmv_csr_view);
-    spmv_mat_rows(mat, &A);
+    spmv_csr_view A = rows_of(mat);
     double *coded = product(mat, "cuda:hubs", set, given, precision);
     double *again = product(mat, "cuda:hubs", set, given, precision);
     double *plain = product(mat, "cuda:hubs", raw, given, precision);
@@ -333,33 +321,27 @@ static double *product_by_hubs(spmv_mat *mat, int64_t hubs, spmv_precision preci
 
 TEST(hubs_and_codes_do_not_change_bits) {
     const int64_t hubs[] = {0, 7};
-    (void)state;
     if (!is_usable(ctx, &spmv_cuda)) skip();
     for (int k = 0; k < COUNT(specs); k++)
         for (int h = 0; h < COUNT(hubs); h++)
             for (int f32 = 0; f32 < 2; f32++) {
-                spmv_mat *mat = mat_of(specs[k][0], specs[k][1]);
+                FREED(spmv_mat) *mat = mat_of(specs[k][0], specs[k][1]);
                 free(product_by_hubs(mat, hubs[h], f32 ? SPMV_F32 : SPMV_F64, specs[k][0]));
-                spmv_mat_free(mat);
             }
 }
 
 static void assert_hubs_right(entries *e, int64_t hubs, const char *name) {
-    spmv_mat *mat = matrix_of(ctx, e);
-    double *x = random_vector(5, e->cols);
+    FREED(spmv_mat) *mat = matrix_of(ctx, e);
+    FREED(double) *x = random_vector(5, e->cols);
     for (int f32 = 0; f32 < 2; f32++) {
         spmv_precision precision = f32 ? SPMV_F32 : SPMV_F64;
-        oracle reference = oracle_of(mat, x, e->cols, precision);
-        double *y = product_by_hubs(mat, hubs, precision, name);
+        FREED(oracle) reference = oracle_of(mat, x, e->cols, precision);
+        FREED(double) *y = product_by_hubs(mat, hubs, precision, name);
         verdict v = oracle_check(&reference, precision, 1, 0, NULL, y);
         if (v.bad_rows)
             fail_msg("%s, %lld hubs, f%d: %lld wrong rows, first %lld", name, (long long)hubs,
                      f32 ? 32 : 64, (long long)v.bad_rows, (long long)v.first_bad_row);
-        free(y);
-        oracle_free(&reference);
     }
-    spmv_mat_free(mat);
-    free(x);
     entries_free(e);
 }
 
@@ -368,7 +350,6 @@ static void assert_hubs_right(entries *e, int64_t hubs, const char *name) {
 TEST(hubs_do_not_depend_on_the_schedule) {
     enum { ROWS = 9000, COLS = 40 };
     const int64_t hubs[] = {1, 7, COLS - 1, COLS};
-    (void)state;
     if (!is_usable(ctx, &spmv_cuda)) skip();
     for (int h = 0; h < COUNT(hubs); h++) {
         entries e = {.rows = ROWS, .cols = COLS};
@@ -381,7 +362,6 @@ TEST(hubs_do_not_depend_on_the_schedule) {
 /* A row that 1,024 parts of 512 entries are not enough for: its parts grow. */
 TEST(parts_of_a_giant_row_grow) {
     const int64_t hubs[] = {0, 2, 1000};
-    (void)state;
     if (!is_usable(ctx, &spmv_cuda)) skip();
     for (int h = 0; h < COUNT(hubs); h++) {
         entries e = {.rows = 40, .cols = 700000};
@@ -414,7 +394,7 @@ static const char *const listed[][2] = {
 /* Makes a band of that many diagonals; kind 0: its values differ, 1: floats hold them, 2: a table
  * does, 3: one a diagonal. Some rows lack their first entry, a few have one more. */
 static spmv_mat *band_of(int64_t rows, int64_t diagonals, int kind) {
-    entries e = {.rows = rows, .cols = rows + 2 * diagonals};
+    FREED(entries) e = {.rows = rows, .cols = rows + 2 * diagonals};
     for (int64_t i = 0; i < rows; i++)
         for (int64_t j = i % 1000 == 77; j < diagonals + (i % 5000 == 4321); j++) {
             double table = 1.5 + (double)((i * 3 + j * j) % 9);
@@ -425,43 +405,37 @@ static spmv_mat *band_of(int64_t rows, int64_t diagonals, int kind) {
             add_entry(&e, i, i + 2 * j, value);
         }
     spmv_mat *mat = matrix_of(ctx, &e);
-    entries_free(&e);
     return mat;
 }
 
 static void assert_lists_change_nothing(spmv_mat *mat, const char *name, const char *values) {
     enum { UNCUT = 1 << 20 };
-    spmv_csr_view A = SPMV_OPTS(spmv_csr_view);
-    spmv_mat_rows(mat, &A);
+    spmv_csr_view A = rows_of(mat);
     for (int f32 = 0; f32 < 2; f32++)
         for (int64_t codes = 0; codes < 2; codes++) {
             const spmv_setting set[] = {{"codes", codes}, {"cut", UNCUT}, {"warps", 1}};
             spmv_precision precision = f32 ? SPMV_F32 : SPMV_F64;
             double alpha = codes ? 2.3 : 1, beta = codes ? -1.7 : 0;
-            double *own = scaled_product(mat, "cuda:csell_warp", set, 3, precision, alpha, beta);
-            double *shared =
+            FREED(double) *own =
+                scaled_product(mat, "cuda:csell_warp", set, 3, precision, alpha, beta);
+            FREED(double) *shared =
                 scaled_product(mat, "cuda:csell_lists", set, 2, precision, alpha, beta);
             assert_true(shared && (own || f32)); /* runs are refused in f32 */
             if (own && memcmp(own, shared, (size_t)A.rows * sizeof *own) != 0)
                 fail_msg("%s, '%s', codes %d, f%d: y differs with shared lists", name,
                          values ? values : "", (int)codes, f32 ? 32 : 64);
-            free(own);
-            free(shared);
         }
     spmv_mat_free(mat);
 }
 
 TEST(runs_are_refused_in_f32) {
     const spmv_setting codes[] = {{"codes", 1}};
-    (void)state;
     if (!is_usable(ctx, &spmv_cuda)) skip();
-    spmv_mat *mat = mat_of("gen:mesh:900:3", "random");
-    double *y = product(mat, "cuda:csell_warp", codes, 1, SPMV_F64);
+    FREED(spmv_mat) *mat = mat_of("gen:mesh:900:3", "random");
+    FREED(double) *y = product(mat, "cuda:csell_warp", codes, 1, SPMV_F64);
     assert_non_null(y);
     assert_null(product(mat, "cuda:csell_warp", codes, 1, SPMV_F32));
     assert_non_null(strstr(spmv_ctx_error(ctx), "take xcache_block or csr_lanes"));
-    free(y);
-    spmv_mat_free(mat);
 }
 
 TEST(lists_do_not_change_y) {
@@ -475,7 +449,6 @@ TEST(lists_do_not_change_y) {
 /* Few rows: a slice a warp; many: some, so that slices beside each other are multiplied at once. */
 TEST(short_lists_do_not_change_y) {
     const int64_t rows[] = {3001, 600017};
-    (void)state;
     if (!is_usable(ctx, &spmv_cuda)) skip();
     for (int kind = 0; kind < 4; kind++)
         for (int64_t diagonals = 1; diagonals <= 9; diagonals++)

@@ -39,14 +39,13 @@ TEST(every_kernel_uses_the_callers_memory) {
     for (int k = 0; k < spmv_cuda.nkernels; k++) {
         spmv_plan_opts opts = SPMV_OPTS(spmv_plan_opts);
         spmv_plan *plan = NULL;
-        spmv_plan_facts facts = SPMV_OPTS(spmv_plan_facts);
         char name[64];
         if (!is_here(&spmv_cuda, k)) continue;
         snprintf(name, sizeof name, "cuda:%s", spmv_cuda.kernels[k][0]->name);
         opts.kernel = name;
         const size_t before = purse.out;
         if (spmv_plan_create(mat, &opts, &plan) != SPMV_OK) continue;
-        spmv_plan_info(plan, &facts);
+        spmv_plan_facts facts = plan_facts_of(plan);
         if (!(plan->kernel->traits & SPMV_PEER) && facts.peak_device_bytes < purse.out - before)
             fail_msg("%s: a peak of %zu bytes", name, facts.peak_device_bytes);
         spmv_plan_free(plan);
@@ -66,14 +65,13 @@ TEST(every_kernel_uses_the_callers_memory) {
 static spmv_plan *converted_by_host(spmv_mat *mat, const char *kernel, int blocks) {
     spmv_plan_opts opts = SPMV_OPTS(spmv_plan_opts);
     spmv_plan *plan = NULL;
-    spmv_plan_facts facts = SPMV_OPTS(spmv_plan_facts);
     opts.kernel = kernel;
     purse.refused = blocks + 1;
     spmv_status status = spmv_plan_create(mat, &opts, &plan);
     purse.refused = 0;
     if (status == SPMV_E_NOMEM) return NULL;
     assert_int_equal(status, SPMV_OK);
-    spmv_plan_info(plan, &facts);
+    spmv_plan_facts facts = plan_facts_of(plan);
     if (facts.note && strstr(facts.note, "converted by the host")) return plan;
     spmv_plan_free(plan);
     return NULL;
@@ -83,62 +81,51 @@ static spmv_plan *converted_by_host(spmv_mat *mat, const char *kernel, int block
 TEST(what_the_host_converted_takes_new_values) {
     static const char *const kernels[] = {"cuda:csell_lists", "cuda:csell_warp",
                                           "cuda:xcache_block", "cuda:hubs"};
-    spmv_ctx *ctx = gpu_context();
+    FREED(spmv_ctx) *ctx = gpu_context();
     for (int n = 0; n < COUNT(kernels); n++) {
         spmv_mat *mat = few_values(ctx, "gen:poisson2d:40");
         spmv_plan *plan = NULL;
-        spmv_csr_view A = SPMV_OPTS(spmv_csr_view);
         for (int k = 0; k < 20 && !plan; k++) plan = converted_by_host(mat, kernels[n], k);
         if (!plan) fail_msg("%s: the host never converts", kernels[n]);
-        spmv_mat_rows(mat, &A);
-        double *other = vector_of(A.values, A.nnz, SPMV_F64);
+        spmv_csr_view A = rows_of(mat);
+        FREED(double) *other = vector_of(A.values, A.nnz, SPMV_F64);
         for (int64_t k = 0; k < A.nnz; k++) other[k] = A.values[A.nnz - 1 - k];
         const spmv_status status = spmv_mat_set_values(mat, other, SPMV_HOST, NULL);
-        spmv_plan_facts facts = SPMV_OPTS(spmv_plan_facts);
-        spmv_plan_info(plan, &facts);
+        spmv_plan_facts facts = plan_facts_of(plan);
         assert_int_equal(status, facts.refills ? SPMV_OK : SPMV_E_UNSUITABLE);
         subject s = random_subject(mat, "new values");
         if (!is_right(plan, &s)) fail_msg("%s: another product, status %d", kernels[n], status);
-        free(other);
         spmv_plan_free(plan);
         subject_free(&s);
     }
-    spmv_ctx_free(ctx);
 }
 
 static spmv_plan *plan_by(spmv_mat *mat, const char *kernel) {
     spmv_plan_opts opts = SPMV_OPTS(spmv_plan_opts);
-    spmv_plan *plan = NULL;
     opts.kernel = kernel;
-    assert_int_equal(spmv_plan_create(mat, &opts, &plan), SPMV_OK);
-    return plan;
+    return must_plan(mat, &opts);
 }
 
 /* A store that both use has its arrays twice: each copied plan follows those on its side. */
 TEST(copied_plans_of_both_sides_follow) {
-    spmv_ctx *ctx = gpu_context();
+    FREED(spmv_ctx) *ctx = gpu_context();
     spmv_mat *mat = few_values(ctx, "gen:poisson2d:20");
     spmv_plan *plan[4] = {plan_by(mat, "omp:csr_rows"), plan_by(mat, "cuda:csr_thread")};
-    spmv_csr_view A = SPMV_OPTS(spmv_csr_view);
     assert_ptr_equal(plan[0]->host, plan[1]->host);
     for (int k = 0; k < 2; k++) assert_int_equal(spmv_plan_copy(plan[k], &plan[2 + k]), SPMV_OK);
-    spmv_mat_rows(mat, &A);
-    double *other = random_vector(3, A.nnz);
+    spmv_csr_view A = rows_of(mat);
+    FREED(double) *other = random_vector(3, A.nnz);
     assert_int_equal(spmv_mat_set_values(mat, other, SPMV_HOST, NULL), SPMV_OK);
-    subject s = random_subject(mat, "new values");
+    FREED(subject) s = random_subject(mat, "new values");
     for (int k = 0; k < 4; k++) assert_true(is_right(plan[k], &s));
     for (int k = 0; k < 4; k++) spmv_plan_free(plan[k]);
-    free(other);
-    subject_free(&s);
-    spmv_ctx_free(ctx);
 }
 
 /* Rows on a device are not in the host's memory: a kernel that looks at them says so. */
 TEST(forecasts_that_read_rows_say_so) {
-    spmv_ctx *ctx = context_of(1);
-    spmv_mat *mat = few_values(ctx, "gen:poisson2d:20");
-    spmv_csr_view A = SPMV_OPTS(spmv_csr_view);
-    spmv_mat_rows(mat, &A);
+    FREED(spmv_ctx) *ctx = context_of(1);
+    FREED(spmv_mat) *mat = few_values(ctx, "gen:poisson2d:20");
+    spmv_csr_view A = rows_of(mat);
     const spmv_csr_view sizes = {sizeof(spmv_csr_view), A.rows, A.cols, A.nnz, NULL, NULL, NULL};
     int asked = 0;
     for (int k = 0; spmv_cuda.kernels && k < spmv_cuda.nkernels; k++) {
@@ -154,8 +141,6 @@ TEST(forecasts_that_read_rows_say_so) {
         asked++;
     }
     if (spmv_cuda.kernels) assert_in_range(asked, 4, 100);
-    spmv_mat_free(mat);
-    spmv_ctx_free(ctx);
 }
 
 TEST_MAIN(take_backend, NULL, NULL)

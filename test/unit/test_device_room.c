@@ -7,11 +7,9 @@
 /* ---- cases ---- */
 
 static spmv_mat *begin(size_t left, spmv_status answer) {
-    spmv_mat *mat = NULL;
     memset(&device, 0, sizeof device);
     device.left = left, device.answer = answer;
-    assert_int_equal(spmv_mat_load(ctx, "gen:poisson2d:30", NULL, &mat), SPMV_OK);
-    return mat;
+    return must_load(ctx, "gen:poisson2d:30");
 }
 
 static spmv_status make(spmv_mat *mat, const char *kernel, bool only_quick, spmv_plan **out) {
@@ -38,8 +36,7 @@ static void choose_sell(spmv_mat *mat, spmv_plan **out) {
 }
 
 static const char *note_of(const spmv_plan *plan) {
-    spmv_plan_facts facts = SPMV_OPTS(spmv_plan_facts);
-    spmv_plan_info(plan, &facts);
+    spmv_plan_facts facts = plan_facts_of(plan);
     return facts.note;
 }
 
@@ -73,24 +70,21 @@ TEST(rows_that_are_there_are_taken) {
 }
 
 static double from_rows_s(spmv_mat *mat, const char *kernel, spmv_plan_facts *f) {
-    spmv_plan *plan = NULL;
+    FREED(spmv_plan) *plan = NULL;
     assert_int_equal(make(mat, kernel, false, &plan), SPMV_OK);
     spmv_plan_info(plan, f);
-    spmv_plan_free(plan);
     return f->from_rows_s;
 }
 
 /* To ask a plan for its facts again reads nothing of the device, and no file on a host. */
 TEST(what_was_free_is_known_of_a_plan) {
     spmv_plan_opts opts = SPMV_OPTS(spmv_plan_opts);
-    spmv_plan_facts f = SPMV_OPTS(spmv_plan_facts);
-    spmv_plan *plan = NULL;
     spmv_mat *mat = begin(plenty, SPMV_OK);
     opts.kernel = "cuda:csr_fake";
-    assert_int_equal(spmv_plan_create(mat, &opts, &plan), SPMV_OK);
+    spmv_plan *plan = must_plan(mat, &opts);
     const size_t left = device.left;
     device.left = 1;
-    spmv_plan_info(plan, &f);
+    spmv_plan_facts f = plan_facts_of(plan);
     assert_int_equal(f.free_bytes, left);
     device.left = left;
     end(mat, plan);
@@ -141,8 +135,7 @@ TEST(sending_is_booked_whoever_sent) {
 }
 
 static double total_of(const spmv_plan *plan) {
-    spmv_plan_facts f = SPMV_OPTS(spmv_plan_facts);
-    spmv_plan_info(plan, &f);
+    spmv_plan_facts f = plan_facts_of(plan);
     return f.convert_s + f.upload_s + f.prepare_s + f.tune_s + f.once_s;
 }
 

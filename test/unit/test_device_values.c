@@ -21,13 +21,11 @@ typedef struct scene {
 
 static scene begin(unsigned kinds_wanted) {
     scene s = {.mat = NULL};
-    spmv_csr_view A = SPMV_OPTS(spmv_csr_view);
-    spmv_stats stats = SPMV_OPTS(spmv_stats);
     memset(&device, 0, sizeof device);
     device.left = plenty;
     assert_int_equal(spmv_mat_load(ctx, "gen:poisson2d:30", NULL, &s.mat), SPMV_OK);
-    assert_int_equal(spmv_mat_stats(s.mat, &stats), SPMV_OK);
-    spmv_mat_rows(s.mat, &A);
+    (void)stats_of(s.mat);
+    spmv_csr_view A = rows_of(s.mat);
     s.nnz = A.nnz;
     s.old = vector_of(A.values, A.nnz, SPMV_F64);
     s.fresh = vector_of(A.values, A.nnz, SPMV_F64);
@@ -56,9 +54,9 @@ static bool all_hold(const scene *s, const double *values) {
     const spmv_csr *A = &s->mat->csr;
     const spmv_csr_view rows = {
         sizeof(spmv_csr_view), A->rows, A->cols, A->nnz, A->row_ptr, A->col_idx, NULL};
-    int32_t *row = malloc((size_t)s->nnz * sizeof *row),
-            *col = malloc((size_t)s->nnz * sizeof *col);
-    double *value = malloc((size_t)s->nnz * sizeof *value);
+    FREED(int32_t) *row = malloc((size_t)s->nnz * sizeof *row),
+                   *col = malloc((size_t)s->nnz * sizeof *col);
+    FREED(double) *value = malloc((size_t)s->nnz * sizeof *value);
     bool same = row && col && value;
     for (int p = 0; p < PLANS && same; p++) {
         if (!s->plan[p]) continue;
@@ -67,9 +65,6 @@ static bool all_hold(const scene *s, const double *values) {
         for (int64_t k = 0; k < s->nnz; k++)
             same &= value[k] == values[spmv_find_entry(&rows, row[k], col[k])];
     }
-    free(row);
-    free(col);
-    free(value);
     return same;
 }
 

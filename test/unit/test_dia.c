@@ -20,12 +20,6 @@ static size_t most_bytes;
 static int refused;
 #endif
 
-static spmv_csr_view rows_of(const spmv_mat *mat) {
-    spmv_csr_view A = SPMV_OPTS(spmv_csr_view);
-    spmv_mat_rows(mat, &A);
-    return A;
-}
-
 static dia *dia_of(const spmv_mat *mat) {
     const spmv_choice none = {{0}};
     spmv_store *store = NULL;
@@ -38,23 +32,19 @@ static dia *dia_of(const spmv_mat *mat) {
 
 /* Row i has entries in columns i + offset[k], where the matrix has them. */
 static spmv_mat *matrix_of_offsets(int64_t rows, int64_t cols, const int64_t *offset, int n) {
-    entries e = {.rows = rows, .cols = cols};
+    FREED(entries) e = {.rows = rows, .cols = cols};
     for (int64_t i = 0; i < rows; i++)
         for (int k = 0; k < n; k++)
             if (i + offset[k] >= 0 && i + offset[k] < cols)
                 add_entry(&e, i, i + offset[k], (double)(100 * i + k + 1));
     spmv_mat *mat = matrix_of(ctx, &e);
-    entries_free(&e);
     return mat;
 }
 
 static size_t bytes_read(spmv_mat *mat) {
     spmv_plan_opts opts = {.size = sizeof opts, .kernel = "omp:dia", .offset_bits = 32};
-    spmv_plan *plan = NULL;
-    spmv_plan_facts facts = SPMV_OPTS(spmv_plan_facts);
-    assert_int_equal(spmv_plan_create(mat, &opts, &plan), SPMV_OK);
-    spmv_plan_info(plan, &facts);
-    spmv_plan_free(plan);
+    FREED(spmv_plan) *plan = must_plan(mat, &opts);
+    spmv_plan_facts facts = plan_facts_of(plan);
     return facts.traffic_bytes;
 }
 
@@ -68,9 +58,8 @@ TEST(sizes_by_hand) {
         {16, 9, {-12, 0, 5}, 3, 3, 16, 17}, {5, 20, {-4, 0, 18}, 3, 3, 8, 8},
         {8, 8, {-7, 7}, 2, 2, 8, 2},        {3, 3, {9}, 1, 0, 8, 0},
     };
-    (void)state;
     for (int s = 0; s < COUNT(shapes); s++) {
-        spmv_mat *mat =
+        FREED(spmv_mat) *mat =
             matrix_of_offsets(shapes[s].rows, shapes[s].cols, shapes[s].offset, shapes[s].n);
         dia *A = dia_of(mat);
         assert_int_equal(A->diagonals, shapes[s].diagonals);
@@ -80,7 +69,6 @@ TEST(sizes_by_hand) {
         for (int k = 0; k < A->diagonals; k++) assert_int_equal(A->offsets[k], shapes[s].offset[k]);
         assert_int_equal(bytes_read(mat), shapes[s].inside * 8 + shapes[s].diagonals * 4);
         spmv_store_free(&A->s);
-        spmv_mat_free(mat);
     }
 }
 
@@ -88,12 +76,11 @@ TEST(sizes_by_hand) {
 TEST(zeros_are_entries) {
     int32_t row[3], col[3];
     double values[3];
-    entries e = {.rows = 6, .cols = 6};
-    (void)state;
+    FREED(entries) e = {.rows = 6, .cols = 6};
     add_entry(&e, 1, 2, 0.0);
     add_entry(&e, 3, 4, -0.0);
     add_entry(&e, 4, 5, 7);
-    spmv_mat *mat = matrix_of(ctx, &e);
+    FREED(spmv_mat) *mat = matrix_of(ctx, &e);
     dia *A = dia_of(mat);
     assert_int_equal(A->s.nnz, 3);
     assert_int_equal(A->diagonals, 1);
@@ -104,52 +91,43 @@ TEST(zeros_are_entries) {
         assert_true(values[k] == e.values[k]);
     }
     spmv_store_free(&A->s);
-    spmv_mat_free(mat);
-    entries_free(&e);
 }
 
 /* x is infinite in every column: rows of nothing but padding are 0, a stored zero makes NaN. */
 TEST(infinities_meet_entries_alone) {
     enum { N = 700 };
-    entries e = {.rows = N, .cols = N};
+    FREED(entries) e = {.rows = N, .cols = N};
     double x[N], y[N];
-    (void)state;
     for (int64_t i = 0; i < N; i++) {
         x[i] = INFINITY;
         if (i % 3 == 0 && i + 2 < N) add_entry(&e, i, i + 2, i % 2 ? -0.0 : 0.0);
         if (i % 3 == 1) add_entry(&e, i, i, 5);
     }
-    spmv_mat *mat = matrix_of(ctx, &e);
+    FREED(spmv_mat) *mat = matrix_of(ctx, &e);
     spmv_plan_opts opts = {.size = sizeof opts, .kernel = "omp:dia"};
-    spmv_plan *plan = NULL;
-    assert_int_equal(spmv_plan_create(mat, &opts, &plan), SPMV_OK);
+    FREED(spmv_plan) *plan = must_plan(mat, &opts);
     assert_int_equal(spmv_exec(plan, 1, x, 0, y), SPMV_OK);
     for (int64_t i = 0; i < N; i++)
         if (i % 3 == 0 && i + 2 < N)
             assert_true(isnan(y[i]));
         else
             assert_true(y[i] == (i % 3 == 1 ? (double)INFINITY : 0));
-    spmv_plan_free(plan);
-    spmv_mat_free(mat);
-    entries_free(&e);
 }
 
 /* Entry i in the column that is last but i: no two on one diagonal; they span more of them than the
  * stack has bits for. */
 static spmv_mat *one_per_diagonal(int64_t n) {
-    entries e = {.rows = n, .cols = n};
+    FREED(entries) e = {.rows = n, .cols = n};
     for (int64_t i = 0; i < n; i++) add_entry(&e, i, n - 1 - i, 1);
     spmv_mat *mat = matrix_of(ctx, &e);
-    entries_free(&e);
     return mat;
 }
 
 TEST(a_forecast_needs_no_memory) {
     enum { N = 100000 };
     const spmv_choice none = {{0}};
-    (void)state;
     if (!CAN_REFUSE) skip();
-    spmv_mat *mat = one_per_diagonal(N);
+    FREED(spmv_mat) *mat = one_per_diagonal(N);
     spmv_csr_view A = rows_of(mat);
     const spmv_format *f = spmv_format_named("dia", SPMV_F64_O32);
     size_t expected = (size_t)N * ((size_t)N * sizeof(double) + sizeof(idx));
@@ -160,16 +138,14 @@ TEST(a_forecast_needs_no_memory) {
     most_bytes = 0;
     assert_int_equal(refused, 1);
     assert_int_equal(forecast, expected);
-    spmv_mat_free(mat);
 }
 
 TEST(giants_are_refused) {
-    spmv_mat *mat = one_per_diagonal(1 << 21); /* 35 TB */
+    FREED(spmv_mat) *mat = one_per_diagonal(1 << 21); /* 35 TB */
     for (int f32 = 0; f32 < 2; f32++) {
-        spmv_plan_opts opts = {.size = sizeof opts,
-                               .kernel = "omp:dia",
-                               .precision = f32 ? SPMV_F32 : SPMV_F64,
-                               .offset_bits = f32 ? 32 : 64};
+        spmv_plan_opts opts =
+            WITH(spmv_plan_opts, .kernel = "omp:dia", .precision = f32 ? SPMV_F32 : SPMV_F64,
+                 .offset_bits = f32 ? 32 : 64);
         spmv_plan *plan = (spmv_plan *)&opts;
         assert_int_equal(spmv_plan_create(mat, &opts, &plan), SPMV_E_TOOBIG);
         assert_null(plan);
@@ -177,7 +153,6 @@ TEST(giants_are_refused) {
         const char *needs = f32 ? "dia_rows needs 1.759e+04 GB" : "dia_rows needs 3.518e+04 GB";
         assert_non_null(strstr(spmv_ctx_error(ctx), needs));
     }
-    spmv_mat_free(mat);
 }
 
 TEST_MAIN(wait_without_spinning, open_context, close_context)

@@ -140,7 +140,7 @@ static void check_line(const char *format, const letters *header, const letters 
 
 static void check_format(const spmv_format *format, const spmv_csr_view *A) {
     static letters header, line;
-    spmv_store *store = NULL;
+    FREED(spmv_store) *store = NULL;
     const spmv_choice c = choice_of(format);
     int arrays = 0;
     assert_int_equal(format->build(ctx, A, &c, 2, &store), SPMV_OK);
@@ -157,31 +157,25 @@ static void check_format(const spmv_format *format, const spmv_csr_view *A) {
     if (arrays != store->narrays)
         fail_msg("%s has %d arrays, %d have a MEMBER in test_drawings.c", format->name,
                  store->narrays, arrays);
-    spmv_store_free(store);
 }
 
 static spmv_mat *load_example(void) {
-    entries e = {.rows = ROWS, .cols = ROWS};
+    FREED(entries) e = {.rows = ROWS, .cols = ROWS};
     for (int i = 0; i < ROWS; i++)
         for (int j = 0; j < ROWS; j++)
             if (example[i][j] != 0) add_entry(&e, i, j, example[i][j]);
     spmv_mat *mat = matrix_of(ctx, &e);
-    entries_free(&e);
     return mat;
 }
 
 TEST(headers_draw_what_is_built) {
-    spmv_csr_view A = SPMV_OPTS(spmv_csr_view);
-    (void)state;
-    spmv_mat *mat = load_example();
-    spmv_mat_rows(mat, &A);
+    FREED(spmv_mat) *mat = load_example();
+    spmv_csr_view A = rows_of(mat);
     for (int k = 0; k < spmv_format_count(); k++) check_format(spmv_format_at(k, SPMV_F64_O32), &A);
-    spmv_mat_free(mat);
 }
 
 TEST(the_example_is_shown) {
     static letters header, line;
-    (void)state;
     read_header("csr", &header);
     for (int i = 0; i < ROWS; i++) {
         line.length = 0;

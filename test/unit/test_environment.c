@@ -54,26 +54,17 @@ static const char *file_named(const char *name) {
 
 static void files_are_the_same(const char *a, const char *b, mode mode_of_b) {
     size_t n, m;
-    char *one = text_of_file(a, &n), *other = text_of_file(b, &m);
+    FREED(char) *one = text_of_file(a, &n), *other = text_of_file(b, &m);
     if (n != m || memcmp(one, other, n) != 0) fail_msg("%s differs: %s", b, mode_names[mode_of_b]);
-    free(one);
-    free(other);
 }
 
 static spmv_mat *matrix_of_values(spmv_ctx *ctx, const double *v) {
-    int32_t *at = malloc(MANY * sizeof *at);
+    FREED(int32_t) *at = malloc(MANY * sizeof *at);
     spmv_mat *mat = NULL;
     assert_non_null(at);
     for (int32_t k = 0; k < MANY; k++) at[k] = k;
-    const spmv_coo_view view = {.size = sizeof view,
-                                .rows = MANY,
-                                .cols = MANY,
-                                .nnz = MANY,
-                                .row = at,
-                                .col = at,
-                                .values = v};
+    const spmv_coo_view view = COO_VIEW(MANY, MANY, MANY, at, at, v);
     assert_int_equal(spmv_mat_coo(ctx, &view, SPMV_COPY, &mat), SPMV_OK);
-    free(at);
     return mat;
 }
 
@@ -96,18 +87,15 @@ static void save_both(spmv_mat *mat, const double *v, mode m, const char *matrix
 }
 
 TEST(files_are_written_the_same) {
-    spmv_ctx *ctx = context_of(TEAM);
-    double *v = many_values();
-    spmv_mat *mat = matrix_of_values(ctx, v);
+    FREED(spmv_ctx) *ctx = context_of(TEAM);
+    FREED(double) *v = many_values();
+    FREED(spmv_mat) *mat = matrix_of_values(ctx, v);
     save_both(mat, v, DEFAULT, file_named("A.mtx"), file_named("v.mtx"));
     for (mode m = TRAPS; m < MODES; m++) {
         save_both(mat, v, m, file_named("B.mtx"), file_named("w.mtx"));
         files_are_the_same(file_named("A.mtx"), file_named("B.mtx"), m);
         files_are_the_same(file_named("v.mtx"), file_named("w.mtx"), m);
     }
-    spmv_mat_free(mat);
-    free(v);
-    spmv_ctx_free(ctx);
 }
 
 /* Lines of 17 and of 31 digits. */
@@ -120,13 +108,13 @@ static void write_digits(const char *path, const double *v) {
 }
 
 TEST(files_are_read_the_same) {
-    double *v = many_values();
-    spmv_ctx *ctx = context_of(TEAM);
+    FREED(double) *v = many_values();
+    FREED(spmv_ctx) *ctx = context_of(TEAM);
     write_digits(file_named("digits.mtx"), v);
     assert_int_equal(spmv_vector_save(ctx, file_named("v.mtx"), MANY, v), SPMV_OK);
     for (mode m = DEFAULT; m < MODES; m++) {
-        spmv_mat *mat = NULL;
-        double *w = NULL;
+        FREED(spmv_mat) *mat = NULL;
+        FREED(double) *w = NULL;
         int64_t n = 0, differ = 0;
         spmv_stats stats = SPMV_OPTS(spmv_stats);
         spmv_csr_view A = SPMV_OPTS(spmv_csr_view);
@@ -142,23 +130,18 @@ TEST(files_are_read_the_same) {
                 spmv_bits(A.values[k]) != spmv_bits(v[k]) || spmv_bits(w[k]) != spmv_bits(v[k]);
         if (differ) fail_msg("%lld values differ: %s", (long long)differ, mode_names[m]);
         assert_int_equal(stats.explicit_zeros, 0);
-        free(w);
-        spmv_mat_free(mat);
     }
-    free(v);
-    spmv_ctx_free(ctx);
 }
 
 TEST(generated_matrices_are_the_same) {
     static const char *const names[] = {"gen:poisson2d:400", "gen:rmat:15:8", "gen:random:40000:5"};
-    (void)state;
-    spmv_ctx *ctx = context_of(TEAM);
+    FREED(spmv_ctx) *ctx = context_of(TEAM);
     const spmv_load_opts opts = {.size = sizeof opts, .values = "random"};
     for (int k = 0; k < COUNT(names); k++) {
         spmv_stats expected = {.size = 0};
         for (mode m = DEFAULT; m < MODES; m++) {
             spmv_stats stats = SPMV_OPTS(spmv_stats);
-            spmv_mat *mat = NULL;
+            FREED(spmv_mat) *mat = NULL;
             set_mode(m);
             const spmv_status made = spmv_mat_load(ctx, names[k], &opts, &mat),
                               counted = made == SPMV_OK ? spmv_mat_stats(mat, &stats) : made;
@@ -169,21 +152,16 @@ TEST(generated_matrices_are_the_same) {
             if (stats.hash != expected.hash || stats.row_std != expected.row_std ||
                 stats.row_mean != expected.row_mean)
                 fail_msg("%s differs: %s", names[k], mode_names[m]);
-            spmv_mat_free(mat);
         }
     }
-    spmv_ctx_free(ctx);
 }
 
 /* ---- every call with traps ------------------------------------------------------------------ */
 
 /* Returns NULL if f32 cannot hold the values. */
 static spmv_plan *plan_for(spmv_mat *mat, spmv_precision precision, int64_t calls, spmv_op op) {
-    spmv_plan_opts opts = {.size = sizeof opts,
-                           .precision = precision,
-                           .expected_calls = calls,
-                           .op = op,
-                           .vectors = op == SPMV_BOTH ? 4 : 0};
+    spmv_plan_opts opts = WITH(spmv_plan_opts, .precision = precision, .expected_calls = calls,
+                               .op = op, .vectors = op == SPMV_BOTH ? 4 : 0);
     spmv_plan *plan = NULL;
     const spmv_status status = spmv_plan_create(mat, &opts, &plan);
     const bool is_too_large = strstr(spmv_ctx_error(mat->ctx), "too large for f32");
@@ -195,72 +173,55 @@ static void make_plans(spmv_mat *mat) {
     static const int64_t calls[] = {0, 1, 100, 100000};
     for (int k = 0; k < COUNT(calls); k++)
         for (spmv_precision p = SPMV_F64; p <= SPMV_F32; p++) {
-            spmv_plan *plan = plan_for(mat, p, calls[k], k % 2 ? SPMV_BOTH : SPMV_AS_IS);
+            FREED(spmv_plan) *plan = plan_for(mat, p, calls[k], k % 2 ? SPMV_BOTH : SPMV_AS_IS);
             spmv_plan_facts facts = SPMV_OPTS(spmv_plan_facts);
             if (plan) assert_int_equal(spmv_plan_info(plan, &facts), SPMV_OK);
-            spmv_plan_free(plan);
         }
 }
 
 static void give_values(spmv_mat *mat, int64_t n) {
-    double *v = malloc((size_t)n * sizeof *v);
+    FREED(double) *v = malloc((size_t)n * sizeof *v);
     spmv_plan_opts opts = {.size = sizeof opts, .precision = SPMV_F64, .refill = 1};
-    spmv_plan *plan = NULL;
     assert_non_null(v);
     for (int64_t k = 0; k < n; k++) v[k] = k % 2 ? 1e300 : 1e-310;
-    assert_int_equal(spmv_plan_create(mat, &opts, &plan), SPMV_OK);
+    FREED(spmv_plan) *plan = must_plan(mat, &opts);
     assert_int_equal(spmv_mat_set_values(mat, v, SPMV_HOST, NULL), SPMV_OK);
-    spmv_plan_free(plan);
-    free(v);
 }
 
 /* Products of ordinary numbers, with sums on the way. */
 static void multiply_ordinary(spmv_ctx *ctx) {
     enum { N = 64 * 64 };
     static double x[N], z[N], zz, wz;
-    spmv_mat *mat = NULL;
     for (int i = 0; i < N; i++) x[i] = 1 + i % 7;
-    assert_int_equal(spmv_mat_load(ctx, "gen:poisson2d:64", NULL, &mat), SPMV_OK);
-    spmv_plan *plan = plan_for(mat, SPMV_F64, 1000, SPMV_BOTH);
-    spmv_call call = {.size = sizeof call,
-                      .x = x,
-                      .z = z,
-                      .w = x,
-                      .dot_wz = &wz,
-                      .dot_zz = &zz,
-                      .op = SPMV_AS_IS};
+    FREED(spmv_mat) *mat = must_load(ctx, "gen:poisson2d:64");
+    FREED(spmv_plan) *plan = plan_for(mat, SPMV_F64, 1000, SPMV_BOTH);
+    spmv_call call =
+        WITH(spmv_call, .x = x, .z = z, .w = x, .dot_wz = &wz, .dot_zz = &zz, .op = SPMV_AS_IS);
     assert_int_equal(spmv_apply(plan, &call, NULL), SPMV_OK);
     call.op = SPMV_TRANSPOSE;
     assert_int_equal(spmv_apply(plan, &call, NULL), SPMV_OK);
-    spmv_plan_free(plan);
-    spmv_mat_free(mat);
 }
 
 static void prepare_and_save(spmv_ctx *ctx, int64_t rows, double largest) {
-    entries e = huge_entries(rows, largest);
-    spmv_mat *mat = matrix_of(ctx, &e), *copy = NULL;
-    spmv_stats stats = SPMV_OPTS(spmv_stats);
+    FREED(entries) e = huge_entries(rows, largest);
+    FREED(spmv_mat) *mat = matrix_of(ctx, &e), *copy = NULL;
     make_plans(mat);
-    assert_int_equal(spmv_mat_stats(mat, &stats), SPMV_OK);
+    (void)stats_of(mat);
     assert_int_equal(spmv_mat_save(mat, file_named("huge.mtx")), SPMV_OK);
     assert_int_equal(spmv_mat_load(ctx, file_named("huge.mtx"), NULL, &copy), SPMV_OK);
     give_values(mat, e.nnz);
-    spmv_mat_free(copy);
-    spmv_mat_free(mat);
-    entries_free(&e);
 }
 
 static void call_everything(int threads, const char *wisdom) {
     static const int64_t rows[] = {1, 12, 3000, ROWS};
     const spmv_ctx_opts opts = {.size = sizeof opts, .threads = threads, .wisdom = wisdom};
-    spmv_ctx *ctx = NULL;
+    FREED(spmv_ctx) *ctx = NULL;
     assert_int_equal(spmv_ctx_create(&opts, &ctx), SPMV_OK);
     for (int k = 0; k < COUNT(rows); k++) {
         prepare_and_save(ctx, rows[k], 1e300);
         prepare_and_save(ctx, rows[k], 3e38);
     }
     multiply_ordinary(ctx);
-    spmv_ctx_free(ctx);
 }
 
 TEST(nothing_traps) {
@@ -307,15 +268,14 @@ TEST(environments_come_back) {
 /* Each thread of the caller's team may have another environment. */
 TEST(threads_have_their_own_back) {
     static const mode some[] = {DEFAULT, UPWARD, DOWNWARD};
-    spmv_ctx *ctx = context_of(TEAM);
-    entries e = huge_entries(ROWS, 1e300);
-    (void)state;
+    FREED(spmv_ctx) *ctx = context_of(TEAM);
+    FREED(entries) e = huge_entries(ROWS, 1e300);
     for (int k = 0; k < 27; k++) {
         const mode of[TEAM] = {some[k % 3], some[k / 3 % 3], some[k / 9]};
         int wrong = 0;
 #pragma omp parallel num_threads(TEAM)
         set_thread(of[omp_get_thread_num()]);
-        spmv_mat *mat = matrix_of(ctx, &e);
+        FREED(spmv_mat) *mat = matrix_of(ctx, &e);
 #pragma omp parallel num_threads(TEAM) reduction(+ : wrong)
         {
             const mode m = of[omp_get_thread_num()];
@@ -327,31 +287,24 @@ TEST(threads_have_their_own_back) {
         if (wrong)
             fail_msg("%s, %s, %s: %d threads have another environment", mode_names[of[0]],
                      mode_names[of[1]], mode_names[of[2]], wrong);
-        spmv_mat_free(mat);
     }
-    entries_free(&e);
-    spmv_ctx_free(ctx);
 }
 
 /* Threads that the library's own calls start have the caller's environment, too. */
 static void *start_a_team_in_a_call(void *arg) {
     (void)arg;
     fesetround(FE_UPWARD);
-    spmv_ctx *ctx = context_of(TEAM);
-    entries e = huge_entries(ROWS, 1e300);
-    spmv_mat *mat = matrix_of(ctx, &e);
+    FREED(spmv_ctx) *ctx = context_of(TEAM);
+    FREED(entries) e = huge_entries(ROWS, 1e300);
+    FREED(spmv_mat) *mat = matrix_of(ctx, &e);
     static int up;
     up = count_rounding_up();
-    spmv_mat_free(mat);
-    entries_free(&e);
-    spmv_ctx_free(ctx);
     return &up;
 }
 
 TEST(a_team_that_a_call_starts_is_the_callers) {
     pthread_t caller;
     void *up = NULL;
-    (void)state;
     assert_int_equal(pthread_create(&caller, NULL, start_a_team_in_a_call, NULL), 0);
     pthread_join(caller, &up);
     assert_int_equal(*(int *)up, TEAM);
@@ -362,9 +315,9 @@ TEST(a_team_that_a_call_starts_is_the_callers) {
 TEST(many_ranks_prepare_the_same) {
     static double x[12], expected[12], y[12];
     spmv_ranks *world = NULL;
-    entries e = huge_entries(12, 1e300);
-    spmv_ctx *ctx = context_of(1);
-    spmv_mat *mat = matrix_of(ctx, &e);
+    FREED(entries) e = huge_entries(12, 1e300);
+    FREED(spmv_ctx) *ctx = context_of(1);
+    FREED(spmv_mat) *mat = matrix_of(ctx, &e);
     assert_int_equal(spmv_mat_save(mat, file_named("many.mtx")), SPMV_OK);
     for (int i = 0; i < 12; i++) x[i] = 1;
     for (mode m = DEFAULT; m < MODES; m++) {
@@ -383,9 +336,6 @@ TEST(many_ranks_prepare_the_same) {
         spmv_ranks_mat_free(A);
         spmv_ranks_free(world);
     }
-    spmv_mat_free(mat);
-    entries_free(&e);
-    spmv_ctx_free(ctx);
 }
 
 static int make_folder(void **state) {

@@ -120,7 +120,7 @@ static void complain_of(const setup *c, const subject *s, const char *product, i
 
 static void raises_nothing(const setup *c, const subject *s, void *arg) {
     static const scaling some[] = {{1, 0}, {2, -1}};
-    spmv_plan *plan = plan_of(c, s);
+    FREED(spmv_plan) *plan = plan_of(c, s);
     int exceptions;
     (void)arg;
     if (!plan) return;
@@ -136,41 +136,34 @@ static void raises_nothing(const setup *c, const subject *s, void *arg) {
         if ((exceptions = raised())) complain_of(c, s, "several vectors", exceptions);
     }
     workplace_free(&w);
-    spmv_plan_free(plan);
 }
 
 static subject scaled_subject(spmv_ctx *ctx, const char *shape, const scales *by) {
-    entries e = entries_of(fixture_named(shape));
+    FREED(entries) e = entries_of(fixture_named(shape));
     scale(&e, by);
-    double *x = scaled_x(e.cols, by), *y0 = random_vector(2, e.rows);
+    FREED(double) *x = scaled_x(e.cols, by), *y0 = random_vector(2, e.rows);
     spmv_mat *mat = matrix_of(ctx, &e);
     raised();
     subject s = subject_of(mat, shape, x, y0);
     for (int64_t i = 0; i < 2 * GUARD + s.cols && by->precision == SPMV_F64; i++)
         if (i < GUARD || i >= GUARD + s.cols)
             memcpy((double *)s.x[0] + i, &(uint64_t){0x7ff4000000000000}, sizeof(double));
-    free(x);
-    free(y0);
-    entries_free(&e);
     return s;
 }
 
 TEST(products_of_finite_numbers_raise_nothing) {
     int64_t wrong = 0, products = 0;
-    (void)state;
     for (int threads = 1; threads <= TEAM; threads += TEAM - 1) {
-        spmv_ctx *ctx = poisoned_context(threads);
+        FREED(spmv_ctx) *ctx = poisoned_context(threads);
         for (int f = 0; f < COUNT(shapes); f++)
             for (int k = 0; k < COUNT(all_scales); k++) {
                 if (are_few() && (f + k) % 2 == (threads == 1)) continue;
-                subject s = scaled_subject(ctx, shapes[f], &all_scales[k]);
+                FREED(subject) s = scaled_subject(ctx, shapes[f], &all_scales[k]);
                 tally = (struct tally){0};
                 for_kernels(&s, all_scales[k].precision, raises_nothing, NULL);
                 if (tally.wrong) print_error("%s, %s\n", shapes[f], all_scales[k].name);
                 wrong += tally.wrong, products += tally.products;
-                subject_free(&s);
             }
-        spmv_ctx_free(ctx);
     }
     print_message("%lld products\n", (long long)products);
     assert_int_equal(wrong, 0);
@@ -178,15 +171,12 @@ TEST(products_of_finite_numbers_raise_nothing) {
 
 /* Positive entries times numbers of which every fourth is infinite, from `first` on. */
 static subject infinite_subject(spmv_ctx *ctx, const char *shape, int64_t first) {
-    entries e = entries_of(fixture_named(shape));
+    FREED(entries) e = entries_of(fixture_named(shape));
     for (int64_t k = 0; k < e.nnz; k++) e.values[k] = random_significand((uint64_t)k, 20);
-    double *x = malloc((size_t)e.cols * sizeof *x), *y0 = random_vector(2, e.rows);
+    FREED(double) *x = malloc((size_t)e.cols * sizeof *x), *y0 = random_vector(2, e.rows);
     assert_non_null(x);
     for (int64_t j = 0; j < e.cols; j++) x[j] = j % 4 == first ? INFINITY : 1;
     subject s = subject_of(matrix_of(ctx, &e), shape, x, y0);
-    free(x);
-    free(y0);
-    entries_free(&e);
     return s;
 }
 
@@ -200,17 +190,15 @@ static void raises_nothing_of_padding(const setup *c, const subject *s, void *ar
 TEST(products_with_infinite_numbers_raise_nothing) {
     spmv_ctx *ctx = poisoned_context(TEAM);
     int64_t wrong = 0;
-    (void)state;
     for (int f = 0; f < COUNT(shapes) && strcmp(shapes[f], "skew-symmetric") != 0; f++)
         for (int64_t first = 0; first < 4; first++) {
             if (are_few() && first != f % 4) continue;
-            subject s = infinite_subject(ctx, shapes[f], first);
+            FREED(subject) s = infinite_subject(ctx, shapes[f], first);
             tally = (struct tally){0};
             for_kernels(&s, SPMV_F64, raises_nothing_of_padding, NULL);
             for_kernels(&s, SPMV_F32, raises_nothing_of_padding, NULL);
             assert_true(tally.products > 0);
             wrong += tally.wrong;
-            subject_free(&s);
         }
     spmv_ctx_free(ctx);
     assert_int_equal(wrong, 0);
@@ -225,7 +213,7 @@ static void fill_small(entries *e, int digits) {
 }
 
 static void is_the_same_flushed(const setup *c, const subject *s, void *arg) {
-    spmv_plan *plan = plan_of(c, s);
+    FREED(spmv_plan) *plan = plan_of(c, s);
     (void)arg;
     if (!plan) return;
     workplace w = workplace_of(plan, s, c->precision);
@@ -243,32 +231,25 @@ static void is_the_same_flushed(const setup *c, const subject *s, void *arg) {
     tally.products++;
     free(expected);
     workplace_free(&w);
-    spmv_plan_free(plan);
 }
 
 TEST(products_of_normal_numbers_are_the_same_flushed) {
     static const int digits[] = {0, 1, 8, 12};
     int64_t wrong = 0, products = 0;
-    (void)state;
     for (int threads = 1; threads <= TEAM; threads += TEAM - 1) {
-        spmv_ctx *ctx = context_of(threads);
+        FREED(spmv_ctx) *ctx = context_of(threads);
         for (int f = 0; f < COUNT(shapes); f++)
             for (int d = 0; d < COUNT(digits); d++) {
                 if (are_few() && (f + d) % 2 == (threads == 1)) continue;
-                entries e = entries_of(fixture_named(shapes[f]));
+                FREED(entries) e = entries_of(fixture_named(shapes[f]));
                 fill_small(&e, digits[d]);
-                double *x = random_vector(4, e.cols), *y0 = random_vector(2, e.rows);
+                FREED(double) *x = random_vector(4, e.cols), *y0 = random_vector(2, e.rows);
                 for (int64_t j = 0; j < e.cols; j++) x[j] = ldexp(x[j], 140);
-                subject s = subject_of(matrix_of(ctx, &e), shapes[f], x, y0);
+                FREED(subject) s = subject_of(matrix_of(ctx, &e), shapes[f], x, y0);
                 tally = (struct tally){0};
                 for_kernels(&s, SPMV_F64, is_the_same_flushed, NULL);
                 wrong += tally.wrong, products += tally.products;
-                free(x);
-                free(y0);
-                entries_free(&e);
-                subject_free(&s);
             }
-        spmv_ctx_free(ctx);
     }
     print_message("%lld products\n", (long long)products);
     assert_int_equal(wrong, 0);
@@ -314,7 +295,7 @@ static char *product_in(const setup *c, const subject *s, const entries *e, mode
 static void is_built_the_same(const setup *c, const subject *s, void *arg) {
     const entries *e = arg;
     const size_t bytes = (size_t)(s->rows + 2 * GUARD) * width_of(c->precision);
-    char *expected = product_in(c, s, e, DEFAULT);
+    FREED(char) *expected = product_in(c, s, e, DEFAULT);
     for (mode m = TRAPS; m < MODES; m++) {
         char what[64], *y = product_in(c, s, e, m);
         snprintf(what, sizeof what, "is built otherwise: %s", mode_names[m]);
@@ -322,24 +303,20 @@ static void is_built_the_same(const setup *c, const subject *s, void *arg) {
         free(y);
         tally.products++;
     }
-    free(expected);
 }
 
 TEST(what_is_built_is_the_same) {
     int64_t wrong = 0;
-    (void)state;
     spmv_ctx *ctx = context_of(1); /* so that sums have one order */
     for (int f = 0; f < 2; f++) {
-        entries e = entries_of(fixture_named(shapes[f]));
+        FREED(entries) e = entries_of(fixture_named(shapes[f]));
         fill_awkward(&e);
-        subject s = random_subject(matrix_of(ctx, &e), shapes[f]);
+        FREED(subject) s = random_subject(matrix_of(ctx, &e), shapes[f]);
         tally = (struct tally){0};
         if (!are_few() || f == 0) for_kernels(&s, SPMV_F64, is_built_the_same, &e);
         if (!are_few() || f == 1) for_kernels(&s, SPMV_F32, is_built_the_same, &e);
         wrong += tally.wrong;
         assert_true(tally.products > 0);
-        entries_free(&e);
-        subject_free(&s);
     }
     spmv_ctx_free(ctx);
     assert_int_equal(wrong, 0);

@@ -8,14 +8,12 @@ static void assert_near(double found, double expected) {
 }
 
 static matrix_facts facts_of(const entries *e) {
-    spmv_mat *mat = matrix_of(ctx, e);
+    FREED(spmv_mat) *mat = matrix_of(ctx, e);
     spmv_stats stats = SPMV_OPTS(spmv_stats);
-    spmv_csr_view A = SPMV_OPTS(spmv_csr_view);
     matrix_facts facts;
     spmv_mat_stats(mat, &stats);
-    spmv_mat_rows(mat, &A);
+    spmv_csr_view A = rows_of(mat);
     assert_true(matrix_facts_of(&A, &stats, 3, &facts));
-    spmv_mat_free(mat);
     return facts;
 }
 
@@ -24,7 +22,7 @@ static matrix_facts facts_of(const entries *e) {
  *  .  .  .  .      blocks 2x2: all four hold entries but the upper right holds (1,3) alone
  *  1  1  1  7  */
 TEST(facts_by_hand) {
-    entries e = {.rows = 4, .cols = 4};
+    FREED(entries) e = {.rows = 4, .cols = 4};
     add_entry(&e, 0, 0, 1), add_entry(&e, 0, 1, 2);
     add_entry(&e, 1, 0, 2), add_entry(&e, 1, 3, 4);
     add_entry(&e, 3, 0, 1), add_entry(&e, 3, 1, 1), add_entry(&e, 3, 2, 1),
@@ -52,12 +50,11 @@ TEST(facts_by_hand) {
     assert_near(f.runs, 4 / 8.0);
     assert_int_equal(f.distinct, 4);
     assert_near(f.exact_f32, 7 / 8.0);
-    entries_free(&e);
 }
 
 TEST(values_are_counted_by_bits) {
     enum { N = 20000 };
-    entries e = {.rows = 1, .cols = N};
+    FREED(entries) e = {.rows = 1, .cols = N};
     for (int64_t j = 0; j < N; j++)
         add_entry(&e, 0, j, j % 3 ? (double)(j / 2) + 0.1 : j % 2 ? 0.0 : -0.0);
     double seen[N];
@@ -67,7 +64,6 @@ TEST(values_are_counted_by_bits) {
         if (j % 3) distinct += !(j > 0 && seen[j - 1] == seen[j]);
     }
     assert_int_equal(facts_of(&e).distinct, distinct);
-    entries_free(&e);
 }
 
 /* Returns the bytes of address space that the process has. */
@@ -87,13 +83,11 @@ TEST(distinct_values_take_little_memory) {
 #endif
     enum { N = 2000000 };
     const struct rlimit before = {RLIM_INFINITY, RLIM_INFINITY};
-    spmv_mat *mat = NULL;
     spmv_stats stats = SPMV_OPTS(spmv_stats);
-    spmv_csr_view A = SPMV_OPTS(spmv_csr_view);
     matrix_facts facts;
-    assert_int_equal(spmv_mat_load(ctx, "gen:random:2000:1000", NULL, &mat), SPMV_OK);
+    FREED(spmv_mat) *mat = must_load(ctx, "gen:random:2000:1000");
     spmv_mat_stats(mat, &stats);
-    spmv_mat_rows(mat, &A);
+    spmv_csr_view A = rows_of(mat);
     assert_int_equal(A.nnz, N);
     const struct rlimit little = {bytes_mapped() + 8 * N, before.rlim_max};
     assert_true(matrix_facts_of(&A, &stats, 1, &facts));
@@ -104,27 +98,24 @@ TEST(distinct_values_take_little_memory) {
     assert_true(is_found);
     assert_int_equal(facts.distinct, distinct);
     assert_true(distinct > N - 10 && distinct <= N);
-    spmv_mat_free(mat);
 }
 
 TEST(empty_and_rectangular_matrices_have_facts) {
     static const int64_t sizes[][2] = {{0, 0}, {0, 5}, {5, 0}, {3, 4}};
     for (int k = 0; k < COUNT(sizes); k++) {
-        entries e = {.rows = sizes[k][0], .cols = sizes[k][1]};
+        FREED(entries) e = {.rows = sizes[k][0], .cols = sizes[k][1]};
         matrix_facts f = facts_of(&e);
         assert_int_equal(f.nnz, 0);
         assert_int_equal(f.distinct, 0);
         assert_int_equal(f.diagonals, 0);
         assert_true(isnan(f.gini) && isnan(f.fill_2));
-        entries_free(&e);
     }
-    entries wide = {.rows = 2, .cols = 9};
+    FREED(entries) wide = {.rows = 2, .cols = 9};
     add_entry(&wide, 1, 8, 3);
     matrix_facts f = facts_of(&wide);
     assert_true(isnan(f.pattern_symmetry));
     assert_int_equal(f.bandwidth, 7);
     assert_int_equal(f.empty_cols, 8);
-    entries_free(&wide);
 }
 
 TEST_MAIN(wait_without_spinning, open_context, close_context)

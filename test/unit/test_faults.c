@@ -17,15 +17,13 @@ static spmv_status run_planted(const spmv_plan *plan, const spmv_operands *v) {
         planted(plan->matrix, v->alpha, v->x, v->beta, v->z);
         return SPMV_OK;
     }
-    double *wide_x = malloc((size_t)(A.cols + 1) * sizeof *wide_x),
-           *wide_y = malloc((size_t)(A.rows + 1) * sizeof *wide_y);
+    FREED(double) *wide_x = malloc((size_t)(A.cols + 1) * sizeof *wide_x),
+                  *wide_y = malloc((size_t)(A.rows + 1) * sizeof *wide_y);
     assert_true(wide_x && wide_y);
     for (int64_t j = 0; j < A.cols; j++) wide_x[j] = number_at(v->x, SPMV_F32, j);
     for (int64_t i = 0; i < A.rows; i++) wide_y[i] = number_at(v->z, SPMV_F32, i);
     planted(plan->matrix, v->alpha, wide_x, v->beta, wide_y);
     for (int64_t i = 0; i < A.rows; i++) set_number(v->z, SPMV_F32, i, wide_y[i]);
-    free(wide_x);
-    free(wide_y);
     return SPMV_OK;
 }
 
@@ -65,6 +63,8 @@ static void experiment_free(experiment *t) {
     oracle_free(&t->reference);
 }
 
+STRUCT_AT_END(experiment, experiment_free)
+
 typedef enum stage {
     FIRST = 1,
     LAST,
@@ -88,7 +88,7 @@ static stage check_plan(const spmv_plan *plan, const experiment *t, bool timed) 
                  .x = t->x,
                  .y0 = t->y0};
     timing time = {0};
-    void *y = malloc((size_t)(t->rows + 1) * sizeof(double));
+    FREED(void) *y = malloc((size_t)(t->rows + 1) * sizeof(double));
     stage caught = NEVER;
     assert_non_null(y);
     assert_int_equal(problem_open(&p), SPMV_OK);
@@ -102,7 +102,6 @@ static stage check_plan(const spmv_plan *plan, const experiment *t, bool timed) 
         free(time.sample_s);
     }
     problem_close(&p);
-    free(y);
     return caught;
 }
 
@@ -116,7 +115,7 @@ static spmv_plan *plan_for(const experiment *t) {
 
 /* An honest kernel goes first, so that its right y is in the memory that malloc hands out again. */
 static stage check_planted(product p, const experiment *t, bool timed) {
-    spmv_plan *plan = plan_for(t);
+    FREED(spmv_plan) *plan = plan_for(t);
     const spmv_kernel *shipped = plan->kernel;
     spmv_kernel replaced = *shipped;
     assert_int_equal(check_plan(plan, t, false), NEVER);
@@ -126,7 +125,6 @@ static stage check_planted(product p, const experiment *t, bool timed) {
     plan->kernel = &replaced;
     stage caught = check_plan(plan, t, timed);
     plan->kernel = shipped;
-    spmv_plan_free(plan);
     return caught;
 }
 
@@ -141,9 +139,8 @@ static spmv_mat *generated(const char *spec) {
 
 static spmv_mat *matrix_named(const char *name) {
     if (strncmp(name, "gen:", 4) == 0) return generated(name);
-    entries e = entries_of(fixture_named(name));
+    FREED(entries) e = entries_of(fixture_named(name));
     spmv_mat *mat = matrix_of(ctx, &e);
-    entries_free(&e);
     return mat;
 }
 
@@ -229,7 +226,7 @@ static int try_fault(const struct fault *f, spmv_mat *mat) {
         for (int k = 0; k < COUNT(both_ways); k++) {
             const double *ab = both_ways[k];
             if (!is_fault_there(f, (spmv_precision)precision, ab[1])) continue;
-            experiment t = experiment_on(mat, NULL, (spmv_precision)precision, ab[0], ab[1]);
+            FREED(experiment) t = experiment_on(mat, NULL, (spmv_precision)precision, ab[0], ab[1]);
             stage caught = check_planted(f->planted, &t, f->found == LAST);
             if (caught != f->found) {
                 print_error("%s, %s, alpha %g, beta %g: %s\n", f->name, precision ? "f32" : "f64",
@@ -237,7 +234,6 @@ static int try_fault(const struct fault *f, spmv_mat *mat) {
                             caught == NEVER ? "let through" : "found by the other check");
                 missed++;
             }
-            experiment_free(&t);
         }
     return missed;
 }
@@ -248,11 +244,10 @@ TEST(faults_are_caught) {
     int missed = 0, tried = 0;
     for (int f = 0; f < COUNT(faults); f++) {
         if (done[f] || (are_few() && strcmp(faults[f].matrix, MILLION) == 0)) continue;
-        spmv_mat *mat = matrix_named(faults[f].matrix);
+        FREED(spmv_mat) *mat = matrix_named(faults[f].matrix);
         for (int g = f; g < COUNT(faults); g++)
             if (strcmp(faults[g].matrix, faults[f].matrix) == 0)
                 missed += try_fault(&faults[g], mat), tried++, done[g] = true;
-        spmv_mat_free(mat);
     }
     print_message("%d planted faults, %d let through\n", tried, missed);
     assert_int_equal(missed, 0);
@@ -260,10 +255,10 @@ TEST(faults_are_caught) {
 
 /* The kernel before left its right y where the next one, which writes nothing, leaves it. */
 TEST(a_result_left_behind_is_caught) {
-    spmv_mat *mat = matrix_named(PLAIN);
+    FREED(spmv_mat) *mat = matrix_named(PLAIN);
     for (int k = 0; k < COUNT(both_ways); k++) {
-        experiment t = experiment_on(mat, NULL, SPMV_F64, both_ways[k][0], both_ways[k][1]);
-        spmv_plan *plan = plan_for(&t);
+        FREED(experiment) t = experiment_on(mat, NULL, SPMV_F64, both_ways[k][0], both_ways[k][1]);
+        FREED(spmv_plan) *plan = plan_for(&t);
         const spmv_kernel *shipped = plan->kernel;
         spmv_kernel idle = *shipped;
         problem p = {.plan = plan,
@@ -273,7 +268,7 @@ TEST(a_result_left_behind_is_caught) {
                      .beta = t.beta,
                      .x = t.x,
                      .y0 = t.y0};
-        double *y = random_vector(1, t.rows);
+        FREED(double) *y = random_vector(1, t.rows);
         idle.run = run_planted;
         planted = write_nothing;
         assert_int_equal(problem_open(&p), SPMV_OK);
@@ -284,11 +279,7 @@ TEST(a_result_left_behind_is_caught) {
         assert_false(passes(&t, y));
         plan->kernel = shipped;
         problem_close(&p);
-        spmv_plan_free(plan);
-        experiment_free(&t);
-        free(y);
     }
-    spmv_mat_free(mat);
 }
 
 /* ---- what must pass ------------------------------------------------------------------------- */
@@ -316,7 +307,7 @@ static int try_honest(const char *matrix, spmv_mat *mat, const double *x, int ns
     int refused = 0;
     for (int precision = 0; precision < 2; precision++)
         for (int k = 0; k < nscalings; k++) {
-            experiment t =
+            FREED(experiment) t =
                 experiment_on(mat, x, (spmv_precision)precision, scalings[k][0], scalings[k][1]);
             for (int h = 0; h < COUNT(honest); h++) {
                 if (honest[h].only_f32 && precision == SPMV_F64) continue;
@@ -325,7 +316,6 @@ static int try_honest(const char *matrix, spmv_mat *mat, const double *x, int ns
                             precision ? "f32" : "f64", scalings[k][0], scalings[k][1]);
                 refused++;
             }
-            experiment_free(&t);
         }
     return refused;
 }
@@ -336,48 +326,42 @@ TEST(right_kernels_pass) {
         "duplicates", "skew-symmetric", "tiny",  "pattern",      "cancelling", "explicit zeros"};
     int refused = 0;
     for (int m = 0; m < COUNT(matrices); m++) {
-        spmv_mat *mat = matrix_named(matrices[m]);
+        FREED(spmv_mat) *mat = matrix_named(matrices[m]);
         refused += try_honest(matrices[m], mat, NULL, COUNT(scalings));
-        spmv_mat_free(mat);
     }
     assert_int_equal(refused, 0);
 }
 
 /* 1e16 + 1 - 1e16: by the order 0, 1 or 2, and each is right. */
 TEST(cancellation_passes) {
-    spmv_mat *mat = matrix_named("cancelling");
+    FREED(spmv_mat) *mat = matrix_named("cancelling");
     double x[31];
     for (int j = 0; j < 31; j++) x[j] = 1;
     assert_int_equal(try_honest("cancellation", mat, x, COUNT(scalings)), 0);
-    spmv_mat_free(mat);
 }
 
 TEST(long_rows_pass) {
-    spmv_mat *mat = generated("gen:dense:2x1000000");
-    double *same = random_vector(1, 1000000);
+    FREED(spmv_mat) *mat = generated("gen:dense:2x1000000");
+    FREED(double) *same = random_vector(1, 1000000);
     for (int j = 0; j < 1000000; j++)
         same[j] = fabs(same[j]); /* the error of every addition may have one sign */
     assert_int_equal(try_honest("rows of a million", mat, same, 2), 0);
     assert_int_equal(try_honest("rows of a million, random x", mat, NULL, 2), 0);
-    spmv_mat_free(mat);
-    free(same);
 }
 
 static spmv_mat *diagonal_of(const double *value, int n) {
-    entries e = {.rows = n, .cols = n};
+    FREED(entries) e = {.rows = n, .cols = n};
     for (int i = 0; i < n; i++) add_entry(&e, i, i, value[i]);
     for (int i = 0; i < n; i++) add_entry(&e, i, (i + 1) % n, value[i]);
     spmv_mat *mat = matrix_of(ctx, &e);
-    entries_free(&e);
     return mat;
 }
 
 TEST(subnormals_pass) {
     static const double value[] = {5e-324, 2.3e-308, 1e-45, 1.2e-38, 1e-30};
     static const double x[] = {1e-10, 0.5, 1e-20, 1, 1e-7};
-    spmv_mat *mat = diagonal_of(value, COUNT(value));
+    FREED(spmv_mat) *mat = diagonal_of(value, COUNT(value));
     assert_int_equal(try_honest("subnormals", mat, x, COUNT(scalings)), 0);
-    spmv_mat_free(mat);
 }
 
 /* Finite numbers whose product is not: infinity by IEEE. In f64 only, since such a matrix has no
@@ -385,49 +369,43 @@ TEST(subnormals_pass) {
 TEST(overflow_passes) {
     static const double value[] = {1.7e308, -1.7e308, 1e300, 1};
     static const double x[] = {1.5, 1.5, 1e10, 3};
-    spmv_mat *mat = diagonal_of(value, COUNT(value));
+    FREED(spmv_mat) *mat = diagonal_of(value, COUNT(value));
     for (int h = 0; h < COUNT(honest); h++) {
-        experiment t = experiment_on(mat, x, SPMV_F64, 2, 0);
+        FREED(experiment) t = experiment_on(mat, x, SPMV_F64, 2, 0);
         if (!honest[h].only_f32 && check_planted(honest[h].planted, &t, false) != NEVER)
             fail_msg("%s", honest[h].name);
-        experiment_free(&t);
     }
-    spmv_mat_free(mat);
 }
 
 TEST(infinity_and_nan_are_checked) {
     static const double value[] = {INFINITY, -INFINITY, NAN, 1, 2};
     static const double x[] = {1, 0.5, -1, INFINITY, 4};
-    spmv_mat *mat = diagonal_of(value, COUNT(value));
+    FREED(spmv_mat) *mat = diagonal_of(value, COUNT(value));
     assert_int_equal(try_honest("infinity and NaN", mat, x, 2), 0);
     for (int precision = 0; precision < 2; precision++) {
-        experiment t = experiment_on(mat, x, (spmv_precision)precision, 1, 0);
+        FREED(experiment) t = experiment_on(mat, x, (spmv_precision)precision, 1, 0);
         assert_int_equal(check_planted(clamp, &t, false), FIRST);
         assert_int_equal(check_planted(put_minus_infinity, &t, false), FIRST);
-        experiment_free(&t);
     }
-    spmv_mat_free(mat);
 }
 
 /* A value near the largest number is finite, and infinity in its place is caught. */
 TEST(infinity_for_a_large_value_is_caught) {
     static const double value[] = {1e307, 1e307, 1e307, 1e307};
-    spmv_mat *mat = diagonal_of(value, COUNT(value));
-    experiment t = experiment_on(mat, NULL, SPMV_F64, 1, 0);
+    FREED(spmv_mat) *mat = diagonal_of(value, COUNT(value));
+    FREED(experiment) t = experiment_on(mat, NULL, SPMV_F64, 1, 0);
     assert_int_equal(check_planted(put_infinity, &t, false), FIRST);
     assert_int_equal(check_planted(put_minus_infinity, &t, false), FIRST);
     assert_int_equal(check_planted(right, &t, false), NEVER);
-    experiment_free(&t);
-    spmv_mat_free(mat);
 }
 
 /* Where partial sums may overflow, infinity and NaN are legal results, but no wrong finite one is.
  */
 TEST(finite_results_count_where_sums_overflow) {
-    entries e = {.rows = 1, .cols = 2};
+    FREED(entries) e = {.rows = 1, .cols = 2};
     static const double x[] = {1, -1};
     add_entry(&e, 0, 0, 1.5e308), add_entry(&e, 0, 1, 1e308);
-    spmv_mat *mat = matrix_of(ctx, &e);
+    FREED(spmv_mat) *mat = matrix_of(ctx, &e);
     oracle o;
     assert_int_equal(oracle_make(mat, SPMV_AS_IS, SPMV_F64, x, 1, &o), SPMV_OK);
     static const struct {
@@ -438,8 +416,6 @@ TEST(finite_results_count_where_sums_overflow) {
         assert_int_equal(oracle_check(&o, SPMV_F64, 1, 0, NULL, &results[k].y).bad_rows,
                          results[k].bad_rows);
     oracle_free(&o);
-    spmv_mat_free(mat);
-    entries_free(&e);
 }
 
 TEST_MAIN(wait_without_spinning, open_context, close_context)

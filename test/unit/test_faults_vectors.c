@@ -65,6 +65,8 @@ static void experiment_free(experiment *t) {
     free(t->y0);
 }
 
+STRUCT_AT_END(experiment, experiment_free)
+
 typedef enum stage { FIRST = 1, LAST, NEVER } stage;
 
 static verdict verdict_on(const experiment *t, const double *y) {
@@ -75,18 +77,14 @@ static verdict verdict_on(const experiment *t, const double *y) {
  * only in those that are timed. */
 static stage check_planted(const experiment *t, vector_fault fault, bool early) {
     const sampling quick = {.min_samples = 2, .max_noise = 1};
-    const spmv_plan_opts opts = {.size = sizeof opts,
-                                 .kernel = "omp:csr_serial",
-                                 .op = t->op,
-                                 .vectors = t->k,
-                                 .layout = t->layout};
-    spmv_plan *plan = NULL;
+    const spmv_plan_opts opts = WITH(spmv_plan_opts, .kernel = "omp:csr_serial", .op = t->op,
+                                     .vectors = t->k, .layout = t->layout);
     spmv_kernel kernel;
     timing time = {0};
     stage caught = NEVER;
-    double *y = malloc((size_t)(t->k * t->rows + 1) * sizeof *y);
+    FREED(double) *y = malloc((size_t)(t->k * t->rows + 1) * sizeof *y);
     assert_non_null(y);
-    assert_int_equal(spmv_plan_create(t->mat, &opts, &plan), SPMV_OK);
+    FREED(spmv_plan) *plan = must_plan(t->mat, &opts);
     problem p = {.plan = plan,
                  .rows = t->rows,
                  .cols = t->cols,
@@ -109,8 +107,6 @@ static stage check_planted(const experiment *t, vector_fault fault, bool early) 
         free(time.sample_s);
     }
     problem_close(&p);
-    spmv_plan_free(plan);
-    free(y);
     return caught;
 }
 
@@ -143,12 +139,11 @@ static bool is_there(vector_fault fault, int64_t k, double beta) {
 /* Its columns are empty where rows of "empty rows" are. */
 static spmv_mat *matrix_named(const char *name) {
     const bool turns = strcmp(name, "empty columns") == 0;
-    entries e = entries_of(fixture_named(turns ? "empty rows" : name));
+    FREED(entries) e = entries_of(fixture_named(turns ? "empty rows" : name));
     int32_t *row = e.row;
     int64_t rows = e.rows;
     if (turns) e.row = e.col, e.col = row, e.rows = e.cols, e.cols = rows;
     spmv_mat *mat = matrix_of(ctx, &e);
-    entries_free(&e);
     return mat;
 }
 
@@ -171,12 +166,11 @@ static bool try_fault(const struct fault *f, spmv_mat *mat, int64_t k, spmv_layo
 TEST(faults_of_several_vectors_are_caught) {
     int missed = 0;
     for (int f = 0; f < COUNT(faults); f++) {
-        spmv_mat *mat = matrix_named(faults[f].matrix);
+        FREED(spmv_mat) *mat = matrix_named(faults[f].matrix);
         for (int k = 0; k < COUNT(counts); k++)
             for (int n = 0; n < 4; n++)
                 missed += !try_fault(&faults[f], mat, counts[k], n % 2 ? SPMV_ROWS : SPMV_COLUMNS,
                                      both_ways[n / 2], true);
-        spmv_mat_free(mat);
     }
     assert_int_equal(missed, 0);
 }
@@ -184,20 +178,17 @@ TEST(faults_of_several_vectors_are_caught) {
 /* The kernel was right when it was first looked at. */
 TEST(faults_of_timed_products_are_caught) {
     static const struct fault late = {"late", WRONG_BEYOND_16, "every length", SPMV_AS_IS};
-    spmv_mat *mat = matrix_named(late.matrix);
+    FREED(spmv_mat) *mat = matrix_named(late.matrix);
     assert_true(try_fault(&late, mat, 17, SPMV_ROWS, both_ways[0], false));
     assert_true(try_fault(&late, mat, 33, SPMV_COLUMNS, both_ways[1], false));
-    spmv_mat_free(mat);
 }
 
 TEST(more_blocks_than_a_grid_has_are_caught) {
     static const struct fault blocks = {"more than 65,535 blocks", LEAVES_LAST_BLOCKS, "",
                                         SPMV_AS_IS};
-    spmv_mat *mat = NULL;
-    assert_int_equal(spmv_mat_load(ctx, "gen:random:65536:2", NULL, &mat), SPMV_OK);
+    FREED(spmv_mat) *mat = must_load(ctx, "gen:random:65536:2");
     assert_true(try_fault(&blocks, mat, 3, SPMV_ROWS, both_ways[0], true));
     assert_true(try_fault(&blocks, mat, 3, SPMV_COLUMNS, both_ways[1], true));
-    spmv_mat_free(mat);
 }
 
 /* ---- what must pass, and what is said ------------------------------------------------------- */
@@ -206,27 +197,25 @@ TEST(right_products_pass) {
     static const char *const names[] = {"every length", "duplicates", "skew-symmetric", "symmetric",
                                         "empty rows",   "7 x 0",      "0 x 7"};
     for (int f = 0; f < COUNT(names); f++) {
-        spmv_mat *mat = matrix_named(names[f]);
+        FREED(spmv_mat) *mat = matrix_named(names[f]);
         for (int k = 0; k < COUNT(counts); k++)
             for (int n = 0; n < 8; n++) {
-                experiment t =
+                FREED(experiment) t =
                     experiment_of(mat, n / 4 ? SPMV_TRANSPOSE : SPMV_AS_IS, counts[k],
                                   n % 2 ? SPMV_ROWS : SPMV_COLUMNS, both_ways[n / 2 % 2]);
                 assert_int_equal(check_planted(&t, NO_FAULT, true), NEVER);
-                experiment_free(&t);
             }
-        spmv_mat_free(mat);
     }
 }
 
 /* The first wrong number is that of the first vector that has one; all of them are counted. */
 TEST(wrong_numbers_are_named) {
     enum { K = 5 };
-    spmv_mat *mat = matrix_named("every length");
+    FREED(spmv_mat) *mat = matrix_named("every length");
     for (int n = 0; n < 2; n++) {
-        experiment t =
+        FREED(experiment) t =
             experiment_of(mat, SPMV_AS_IS, K, n ? SPMV_ROWS : SPMV_COLUMNS, both_ways[0]);
-        double *columns = malloc((size_t)(K * t.rows) * sizeof *columns);
+        FREED(double) *columns = malloc((size_t)(K * t.rows) * sizeof *columns);
         assert_non_null(columns);
         for (int64_t j = 0; j < K; j++)
             for (int64_t i = 0; i < t.rows; i++)
@@ -242,10 +231,7 @@ TEST(wrong_numbers_are_named) {
             assert_true(wrong ? v.max_ratio > 1 && v.got == v.expected + 1 : v.max_ratio <= 1);
             if (wrong < 3) columns[at[wrong][0] * t.rows + at[wrong][1]] += 1;
         }
-        free(columns);
-        experiment_free(&t);
     }
-    spmv_mat_free(mat);
 }
 
 TEST_MAIN(begin_as_it_is, open_context, close_context)

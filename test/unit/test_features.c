@@ -134,9 +134,8 @@ TEST(a_quick_sample_tells_most_of_it) {
                                          "gen:mesh:40000",    "gen:rmat:14",
                                          "gen:random:5000:9", "gen:road:60000"};
     for (int k = 0; k < COUNT(source); k++) {
-        spmv_mat *mat = NULL;
         spmv_features f[SPMV_SAMPLE_FULL + 1];
-        assert_int_equal(spmv_mat_load(ctx, source[k], NULL, &mat), SPMV_OK);
+        FREED(spmv_mat) *mat = must_load(ctx, source[k]);
         for (int depth = SPMV_SAMPLE_NONE; depth <= SPMV_SAMPLE_FULL; depth++)
             assert_int_equal(spmv_features_of(mat, SPMV_F64, (spmv_sampling_depth)depth,
                                               SPMV_FOR_BOTH, 1, &f[depth]),
@@ -149,25 +148,22 @@ TEST(a_quick_sample_tells_most_of_it) {
         ASSERT_NEAR(f[SPMV_SAMPLE_QUICK].index_bytes, f[SPMV_SAMPLE_FULL].index_bytes, .6);
         ASSERT_NEAR(f[SPMV_SAMPLE_QUICK].value_bytes, f[SPMV_SAMPLE_FULL].value_bytes, .6);
         ASSERT_NEAR(f[SPMV_SAMPLE_QUICK].padding_32, f[SPMV_SAMPLE_FULL].padding_32, .4);
-        spmv_mat_free(mat);
     }
 }
 
 /* Whatever the shape, and the same for any number of threads. */
 TEST(features_are_finite_and_repeat) {
     for (int n = 0; n < COUNT(fixtures); n++) {
-        entries e = entries_of(&fixtures[n]);
+        FREED(entries) e = entries_of(&fixtures[n]);
         spmv_features f[2];
         for (int t = 0; t < 2; t++) {
-            spmv_ctx *other = context_of(1 + 3 * t);
-            spmv_mat *mat = matrix_of(other, &e);
+            FREED(spmv_ctx) *other = context_of(1 + 3 * t);
+            FREED(spmv_mat) *mat = matrix_of(other, &e);
             memset(&f[t], 0, sizeof f[t]);
             assert_int_equal(
                 spmv_features_of(mat, SPMV_F32, SPMV_SAMPLE_FULL, SPMV_FOR_BOTH, 1 + 3 * t, &f[t]),
                 SPMV_OK);
             f[t].threads = 0;
-            spmv_mat_free(mat);
-            spmv_ctx_free(other);
         }
         if (memcmp(&f[0], &f[1], sizeof f[0]) != 0)
             fail_msg("%s: other features with 4 threads", fixtures[n].name);
@@ -178,7 +174,6 @@ TEST(features_are_finite_and_repeat) {
         for (int k = 0; k < COUNT(share); k++)
             if (!(isfinite(share[k]) && share[k] >= 0))
                 fail_msg("%s: feature %d is %g", fixtures[n].name, k, share[k]);
-        entries_free(&e);
     }
 }
 

@@ -195,13 +195,7 @@ static void make_rows(int64_t n, int kind, spmv_csr_view *A) {
         }
     }
     row_ptr[n] = k;
-    *A = (spmv_csr_view){.size = sizeof(spmv_csr_view),
-                         .rows = n,
-                         .cols = 40,
-                         .nnz = k,
-                         .row_ptr = row_ptr,
-                         .col_idx = col_idx,
-                         .values = values};
+    *A = CSR_VIEW(n, 40, k, row_ptr, col_idx, values);
 }
 
 static void free_rows(const spmv_csr_view *A) {

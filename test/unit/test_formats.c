@@ -10,12 +10,6 @@ static bool is_tried(const spmv_backend *backend, int k) {
     return is_here(backend, k) && is_asked(backend->kernels[k][0]->format);
 }
 
-static spmv_csr_view rows_of(const spmv_mat *mat) {
-    spmv_csr_view A = SPMV_OPTS(spmv_csr_view);
-    spmv_mat_rows(mat, &A);
-    return A;
-}
-
 static int compare_positions(const void *a, const void *b) {
     const int64_t *p = a, *q = b;
     return (*p > *q) - (*p < *q);
@@ -147,8 +141,8 @@ TEST(entries_come_back) {
     for (uint64_t seed = 1; seed <= 60; seed++) {
         uint64_t random = seed;
         int64_t rows = 1 + draw_below(&random, 80), cols = 1 + draw_below(&random, 80);
-        entries e = random_matrix(seed, rows, cols, 1 + draw_below(&random, 20));
-        spmv_mat *mat = matrix_of(ctx, &e);
+        FREED(entries) e = random_matrix(seed, rows, cols, 1 + draw_below(&random, 20));
+        FREED(spmv_mat) *mat = matrix_of(ctx, &e);
         spmv_csr_view A = rows_of(mat);
         for (int f = 0; f < spmv_format_count(); f++)
             for (int variant = 0; variant < SPMV_NVARIANTS; variant++) {
@@ -157,8 +151,6 @@ TEST(entries_come_back) {
                 spmv_choice c = draw_choice(format->params, seed / 8 ? seed : 0);
                 assert_format_holds(format, variant, &c, &A, &e, "random");
             }
-        spmv_mat_free(mat);
-        entries_free(&e);
     }
 }
 
@@ -166,9 +158,9 @@ TEST(entries_come_back) {
  * grows with the parts alone is in the forecast, too. */
 TEST(forecasts_hold_of_many_parts) {
     for (int turn = 0; turn < 2; turn++) {
-        entries e = {.rows = turn ? 1 : 4003, .cols = turn ? 4003 : 1};
+        FREED(entries) e = {.rows = turn ? 1 : 4003, .cols = turn ? 4003 : 1};
         for (int64_t k = 0; k < 4003; k++) add_random(&e, turn ? 0 : k, turn ? k : 0);
-        spmv_mat *mat = matrix_of(ctx, &e);
+        FREED(spmv_mat) *mat = matrix_of(ctx, &e);
         const spmv_csr_view A = rows_of(mat);
         for (int f = 0; f < spmv_format_count(); f++)
             for (int variant = 0; variant < SPMV_NVARIANTS; variant++) {
@@ -179,8 +171,6 @@ TEST(forecasts_hold_of_many_parts) {
                     c.value[p->id] = spmv_param_takes(p, 1) ? 1 : p->min;
                 assert_format_holds(format, variant, &c, &A, &e, turn ? "one row" : "one column");
             }
-        spmv_mat_free(mat);
-        entries_free(&e);
     }
 }
 
@@ -230,16 +220,14 @@ static void assert_columns_come_back(const spmv_kernel_id *id, spmv_mat *mat,
 
 TEST(columns_come_back_through_every_kernel) {
     for (uint64_t seed = 1; seed <= 3; seed++) {
-        entries e = random_matrix(seed, 53 + (int64_t)seed, 61, 30);
-        spmv_mat *mat = matrix_of(ctx, &e);
+        FREED(entries) e = random_matrix(seed, 53 + (int64_t)seed, 61, 30);
+        FREED(spmv_mat) *mat = matrix_of(ctx, &e);
         for (const spmv_backend *const *b = spmv_backends; *b; b++)
             for (int k = 0; is_usable(ctx, *b) && k < (*b)->nkernels; k++)
                 if (is_tried(*b, k))
                     for (int precision = 0; precision < 2; precision++)
                         assert_columns_come_back(&(spmv_kernel_id){*b, k}, mat,
                                                  (spmv_precision)precision);
-        spmv_mat_free(mat);
-        entries_free(&e);
     }
 }
 
@@ -248,9 +236,8 @@ TEST(columns_come_back_through_every_kernel) {
 /* Checks the forecast of the plan's format and of its kernel's own structures, with the settings
  * that it took. */
 static void assert_forecast(const spmv_plan *plan, const char *kernel, const char *matrix) {
-    spmv_plan_facts facts = SPMV_OPTS(spmv_plan_facts);
     spmv_csr_view A = rows_of(plan->matrix);
-    spmv_plan_info(plan, &facts);
+    spmv_plan_facts facts = plan_facts_of(plan);
     size_t scratch = plan->kernel->estimate ? plan->kernel->estimate(&A, &plan->choice) : 0;
     size_t arrays = spmv_store_bytes(plan->host);
     bool peer = plan->kernel->traits & SPMV_PEER; /* its library asks for what it likes */
@@ -292,23 +279,21 @@ static void assert_exact_budget(spmv_mat *mat, const spmv_plan_opts *like, size_
 static void assert_exact_budgets(spmv_mat *mat, const spmv_plan_opts *like, const spmv_plan *plan) {
     spmv_csr_view A = rows_of(mat);
     spmv_choice asked = asked_of(plan);
-    spmv_plan_facts facts = SPMV_OPTS(spmv_plan_facts);
-    spmv_mat *fresh = NULL;
-    spmv_plan_info(plan, &facts);
+    FREED(spmv_mat) *fresh = NULL;
+    spmv_plan_facts facts = plan_facts_of(plan);
     size_t scratch = plan->kernel->estimate ? plan->kernel->estimate(&A, &asked) : 0;
     const spmv_format *format = spmv_format_named(facts.format, plan->variant);
     size_t store = format->at_most ? format->estimate(&A, &plan->choice) : facts.store_bytes;
     assert_exact_budget(mat, like, facts.store_bytes + scratch);
     assert_int_equal(spmv_mat_csr(ctx, &A, &fresh), SPMV_OK);
     assert_exact_budget(fresh, like, store + scratch);
-    spmv_mat_free(fresh);
 }
 
 TEST(forecasts_hold) {
     int plans = 0;
     for (int f = 0; f < COUNT(fixtures); f++) {
-        entries e = entries_of(&fixtures[f]);
-        spmv_mat *mat = matrix_of(ctx, &e);
+        FREED(entries) e = entries_of(&fixtures[f]);
+        FREED(spmv_mat) *mat = matrix_of(ctx, &e);
         for (const spmv_backend *const *b = spmv_backends; *b; b++)
             for (int k = 0; is_usable(ctx, *b) && k < (*b)->nkernels; k++)
                 if (is_tried(*b, k))
@@ -316,11 +301,9 @@ TEST(forecasts_hold) {
                         char name[64];
                         spmv_plan *plan = NULL;
                         full_name(*b, k, name);
-                        spmv_plan_opts opts = {.size = sizeof opts,
-                                               .kernel = name,
-                                               .offset_bits = variant % 2 ? 64 : 32,
-                                               .precision = variant < 2 ? SPMV_F64 : SPMV_F32,
-                                               .max_bytes = 256 << 20};
+                        spmv_plan_opts opts = WITH(
+                            spmv_plan_opts, .kernel = name, .offset_bits = variant % 2 ? 64 : 32,
+                            .precision = variant < 2 ? SPMV_F64 : SPMV_F32, .max_bytes = 256 << 20);
                         spmv_status status = spmv_plan_create(mat, &opts, &plan);
                         if (status == SPMV_E_UNSUITABLE || status == SPMV_E_TOOBIG) continue;
                         assert_int_equal(status, SPMV_OK);
@@ -329,16 +312,14 @@ TEST(forecasts_hold) {
                         spmv_plan_free(plan);
                         plans++;
                     }
-        spmv_mat_free(mat);
-        entries_free(&e);
     }
     print_message("%d forecasts\n", plans);
 }
 
 TEST(formats_forecast_exactly) {
     for (int f = 0; f < COUNT(fixtures); f++) {
-        entries e = entries_of(&fixtures[f]);
-        spmv_mat *mat = matrix_of(ctx, &e);
+        FREED(entries) e = entries_of(&fixtures[f]);
+        FREED(spmv_mat) *mat = matrix_of(ctx, &e);
         spmv_csr_view A = rows_of(mat);
         for (int k = 0; k < spmv_format_count(); k++)
             for (int variant = 0; variant < SPMV_NVARIANTS; variant++)
@@ -348,14 +329,12 @@ TEST(formats_forecast_exactly) {
                     spmv_choice c = draw_choice(format->params, seed);
                     assert_format_holds(format, variant, &c, &A, NULL, fixtures[f].name);
                 }
-        spmv_mat_free(mat);
-        entries_free(&e);
     }
 }
 
 /* Counts by hand: 4 rows, 5 entries, the longest row 3. */
 TEST(sizes_by_hand) {
-    entries e = {.rows = 4, .cols = 6};
+    FREED(entries) e = {.rows = 4, .cols = 6};
     add_entry(&e, 0, 1, 1);
     add_entry(&e, 2, 0, 2), add_entry(&e, 2, 3, 3), add_entry(&e, 2, 5, 4);
     add_entry(&e, 3, 2, 5);
@@ -366,29 +345,24 @@ TEST(sizes_by_hand) {
         {"csr", {5 * 4 + 5 * 12, 5 * 8 + 5 * 12, 5 * 4 + 5 * 8, 5 * 8 + 5 * 8}},
         {"ell", {12 * 12 + 16, 12 * 12 + 16, 12 * 8 + 16, 12 * 8 + 16}},
     };
-    spmv_mat *mat = matrix_of(ctx, &e);
+    FREED(spmv_mat) *mat = matrix_of(ctx, &e);
     for (const spmv_backend *const *b = spmv_backends; *b; b++)
         for (int k = 0; is_usable(ctx, *b) && k < (*b)->nkernels; k++)
             if (is_tried(*b, k))
                 for (int variant = 0; variant < SPMV_NVARIANTS; variant++) {
                     char name[64];
-                    spmv_plan *plan = NULL;
-                    spmv_plan_facts facts = SPMV_OPTS(spmv_plan_facts);
+                    FREED(spmv_plan) *plan = NULL;
                     full_name(*b, k, name);
-                    spmv_plan_opts opts = {.size = sizeof opts,
-                                           .kernel = name,
-                                           .offset_bits = variant % 2 ? 64 : 32,
-                                           .precision = variant < 2 ? SPMV_F64 : SPMV_F32};
+                    spmv_plan_opts opts =
+                        WITH(spmv_plan_opts, .kernel = name, .offset_bits = variant % 2 ? 64 : 32,
+                             .precision = variant < 2 ? SPMV_F64 : SPMV_F32);
                     if (spmv_plan_create(mat, &opts, &plan) != SPMV_OK) continue;
-                    spmv_plan_info(plan, &facts);
+                    spmv_plan_facts facts = plan_facts_of(plan);
                     assert_int_equal(facts.offset_bits, opts.offset_bits);
                     for (int s = 0; s < COUNT(sizes); s++)
                         if (strcmp(sizes[s].format, facts.format) == 0)
                             assert_int_equal(facts.store_bytes, sizes[s].bytes[variant]);
-                    spmv_plan_free(plan);
                 }
-    spmv_mat_free(mat);
-    entries_free(&e);
 }
 
 /* A rectangle of 2^31 - 1 full rows is a number, not a small remainder: nothing is read, so the
@@ -414,10 +388,10 @@ TEST(forecasts_do_not_wrap) {
 TEST(too_large_for_f32_is_refused) {
     static const double value[] = {1e300, -1e300, 3.5e38};
     for (int n = 0; n < COUNT(value); n++) {
-        entries e = {.rows = 3, .cols = 3};
+        FREED(entries) e = {.rows = 3, .cols = 3};
         add_entry(&e, 0, 0, 1), add_entry(&e, 1, 1, INFINITY);
         add_entry(&e, 1, 2, value[n]), add_entry(&e, 2, 1, value[n]); /* some want symmetry */
-        spmv_mat *mat = matrix_of(ctx, &e);
+        FREED(spmv_mat) *mat = matrix_of(ctx, &e);
         for (const spmv_backend *const *b = spmv_backends; *b; b++)
             for (int k = 0; is_usable(ctx, *b) && k < (*b)->nkernels; k++)
                 if (is_tried(*b, k)) {
@@ -435,28 +409,22 @@ TEST(too_large_for_f32_is_refused) {
                         assert_int_equal(status, SPMV_OK);
                     spmv_plan_free(plan);
                 }
-        spmv_mat_free(mat);
-        entries_free(&e);
     }
 }
 
 TEST(infinity_fits_f32) {
-    entries e = {.rows = 2, .cols = 2};
+    FREED(entries) e = {.rows = 2, .cols = 2};
     add_entry(&e, 0, 0, INFINITY), add_entry(&e, 1, 1, NAN), add_entry(&e, 1, 0, 3.4e38);
-    spmv_mat *mat = matrix_of(ctx, &e);
-    spmv_plan *plan = NULL;
+    FREED(spmv_mat) *mat = matrix_of(ctx, &e);
     spmv_plan_opts opts = {.size = sizeof opts, .precision = SPMV_F32};
-    assert_int_equal(spmv_plan_create(mat, &opts, &plan), SPMV_OK);
-    spmv_plan_free(plan);
-    spmv_mat_free(mat);
-    entries_free(&e);
+    FREED(spmv_plan) *plan = must_plan(mat, &opts);
 }
 
 /* ---- stores are shared ---------------------------------------------------------------------- */
 
 TEST(plans_share_stores) {
-    entries e = random_matrix(9, 50, 50, 9);
-    spmv_mat *mat = matrix_of(ctx, &e);
+    FREED(entries) e = random_matrix(9, 50, 50, 9);
+    FREED(spmv_mat) *mat = matrix_of(ctx, &e);
     spmv_plan *plan[2] = {NULL, NULL};
     for (int n = 0; n < 2; n++) assert_int_equal(spmv_plan_create(mat, NULL, &plan[n]), SPMV_OK);
     assert_ptr_equal(plan[0]->host, plan[1]->host);
@@ -464,16 +432,13 @@ TEST(plans_share_stores) {
     assert_non_null(mat->stores);
     spmv_mat_drop_stores(mat);
     assert_null(mat->stores);
-    spmv_mat_free(mat);
-    entries_free(&e);
 }
 
 /* What CSR stores as the matrix does is not stored twice; a copy of a plan has its own. */
 TEST(compressed_rows_are_the_matrix_s) {
-    spmv_mat *mat = NULL;
     spmv_plan *plan, *copy;
     double x[16] = {1}, y[16], z[16];
-    assert_int_equal(spmv_mat_load(ctx, "gen:poisson2d:4", NULL, &mat), SPMV_OK);
+    FREED(spmv_mat) *mat = must_load(ctx, "gen:poisson2d:4");
     for (int k = 0; k < 4; k++) {
         spmv_plan_opts opts = {.size = sizeof opts, .kernel = "csr_rows"};
         opts.precision = k % 2 ? SPMV_F32 : SPMV_F64, opts.offset_bits = k / 2 ? 64 : 32;
@@ -489,7 +454,6 @@ TEST(compressed_rows_are_the_matrix_s) {
         spmv_plan_free(copy);
         spmv_plan_free(plan);
     }
-    spmv_mat_free(mat);
 }
 
 TEST_MAIN(take_format, open_context, close_context)

@@ -39,7 +39,6 @@ static bool is_of(const char *spec, const char *name) {
 TEST(every_generator_has_a_spec) {
     int count;
     const spmv_generator *list = spmv_generator_list(&count);
-    (void)state;
     assert_true(count > 0);
     for (int g = 0; g < count; g++) {
         int found = 0;
@@ -52,56 +51,48 @@ TEST(every_generator_has_a_spec) {
 
 TEST(small_ones_are_well_formed) {
     for (int s = 0; s < NSPECS; s++) {
-        spmv_coo A = make(specs[s].spec, 1, NULL, 2);
+        FREED(spmv_coo) A = make(specs[s].spec, 1, NULL, 2);
         assert_well_formed(&A);
         assert_int_equal(A.field, SPMV_REAL_FIELD);
         assert_true(A.nnz > 0);
-        spmv_coo_free(&A);
     }
 }
 
 TEST(threads_do_not_matter) {
     static const int threads[] = {2, 3, 7};
-    (void)state;
     for (int s = 0; s < NSPECS; s++) {
-        spmv_coo A = make(specs[s].spec, 5, NULL, 1);
+        FREED(spmv_coo) A = make(specs[s].spec, 5, NULL, 1);
         for (size_t t = 0; t < sizeof threads / sizeof *threads; t++) {
-            spmv_coo B = make(specs[s].spec, 5, NULL, threads[t]);
+            FREED(spmv_coo) B = make(specs[s].spec, 5, NULL, threads[t]);
             assert_int_equal(A.nnz, B.nnz);
             assert_memory_equal(A.row, B.row, (size_t)A.nnz * sizeof *A.row);
             assert_memory_equal(A.col, B.col, (size_t)A.nnz * sizeof *A.col);
             assert_memory_equal(A.values, B.values, (size_t)A.nnz * sizeof *A.values);
-            spmv_coo_free(&B);
         }
-        spmv_coo_free(&A);
     }
 }
 
 TEST(machines_do_not_matter) {
     int wrong = 0;
-    (void)state;
     for (int s = 0; s < NSPECS; s++) {
-        spmv_coo A = make(specs[s].spec, 1, NULL, 2);
+        FREED(spmv_coo) A = make(specs[s].spec, 1, NULL, 2);
         uint64_t hash = hash_of(&A);
         if (hash != specs[s].hash)
             print_error("{\"%s\", 0x%016llX},\n", specs[s].spec, (unsigned long long)hash);
         wrong += hash != specs[s].hash;
-        spmv_coo_free(&A);
     }
     assert_int_equal(wrong, 0);
 }
 
 TEST(seeds_matter) {
     for (int s = 0; s < NSPECS; s++) {
-        spmv_coo A = make(specs[s].spec, 1, "random", 2), B = make(specs[s].spec, 2, "random", 2);
-        spmv_coo C = make(specs[s].spec, 1, "random", 2);
+        FREED(spmv_coo) A = make(specs[s].spec, 1, "random", 2),
+                        B = make(specs[s].spec, 2, "random", 2);
+        FREED(spmv_coo) C = make(specs[s].spec, 1, "random", 2);
         int64_t equal = 0, common = A.nnz < B.nnz ? A.nnz : B.nnz;
         for (int64_t k = 0; k < common; k++) equal += A.values[k] == B.values[k];
         assert_int_equal(equal, 0);
         assert_true(hash_of(&A) == hash_of(&C));
-        spmv_coo_free(&A);
-        spmv_coo_free(&B);
-        spmv_coo_free(&C);
     }
 }
 
@@ -116,27 +107,23 @@ TEST(odd_sizes_are_well_formed) {
                                         "dense:%d",     "dense:%dx3",        "permutation:%d",
                                         "diagonal:%d",  "banded:%d"};
     static const int sizes[] = {1, 2, 3, 4, 5, 7, 10, 63, 64, 65, 100, 257};
-    (void)state;
     for (size_t f = 0; f < sizeof forms / sizeof *forms; f++)
         for (size_t n = 0; n < sizeof sizes / sizeof *sizes; n++) {
             char spec[64];
             snprintf(spec, sizeof spec, forms[f], sizes[n]);
-            spmv_coo A = make(spec, 1, NULL, 3);
+            FREED(spmv_coo) A = make(spec, 1, NULL, 3);
             assert_well_formed(&A);
-            spmv_coo_free(&A);
         }
     for (int scale = 1; scale <= 6; scale++) {
         char spec[64];
         snprintf(spec, sizeof spec, "rmat:%d:%d", scale, 1 << 2 * scale);
-        spmv_coo A = make(spec, 1, NULL, 3);
+        FREED(spmv_coo) A = make(spec, 1, NULL, 3);
         assert_well_formed(&A);
-        spmv_coo_free(&A);
     }
 }
 
 TEST(defaults_are_taken) {
     spmv_coo A = make("dense", 1, NULL, 2), B = make("dense:1000x1000", 1, NULL, 2);
-    (void)state;
     assert_true(hash_of(&A) == hash_of(&B));
     spmv_coo_free(&A);
     spmv_coo_free(&B);
@@ -165,10 +152,9 @@ static int64_t count_distinct(spmv_coo *A) {
 }
 
 TEST(random_values_fill_the_interval) {
-    spmv_coo A = make("random:1000:20", 3, NULL, 2);
+    FREED(spmv_coo) A = make("random:1000:20", 3, NULL, 2);
     double sum = 0, squares = 0;
     int64_t outside = 0, short_ones = 0;
-    (void)state;
     for (int64_t k = 0; k < A.nnz; k++) {
         double v = A.values[k];
         outside += !(v > -1 && v < 1) || v == 0;
@@ -181,7 +167,6 @@ TEST(random_values_fill_the_interval) {
     assert_true(fabs(sum / (double)A.nnz) < 0.02);
     assert_true(fabs(squares / (double)A.nnz - 1. / 3) < 0.02);
     assert_int_equal(count_distinct(&A), A.nnz);
-    spmv_coo_free(&A);
 }
 
 TEST(few_values_are_few) {
@@ -190,13 +175,11 @@ TEST(few_values_are_few) {
         int64_t distinct;
     } cases[] = {
         {"few:1", 1}, {"few:2", 2}, {"few:17", 17}, {"few:256", 256}, {"few:65536", 65536}};
-    (void)state;
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
-        spmv_coo A = make("dense:1000x1100", 1, cases[c].values, 2);
+        FREED(spmv_coo) A = make("dense:1000x1100", 1, cases[c].values, 2);
         assert_int_equal(A.field, SPMV_REAL_FIELD);
         assert_int_equal(count_distinct(&A), cases[c].distinct);
         assert_true(A.values[0] > -1 && A.values[A.nnz - 1] < 1);
-        spmv_coo_free(&A);
     }
 }
 
@@ -204,7 +187,8 @@ TEST(few_values_are_few) {
 TEST(symmetric_values_are_mirrored) {
     static const char *const names[] = {"poisson3d:9", "box27:6", "fem3d:4:3", "mesh:500:3"};
     for (size_t n = 0; n < sizeof names / sizeof *names; n++) {
-        spmv_coo A = make(names[n], 3, "symmetric", 2), B = make(names[n], 3, "symmetric", 5);
+        FREED(spmv_coo) A = make(names[n], 3, "symmetric", 2),
+                        B = make(names[n], 3, "symmetric", 5);
         int64_t equal = 0;
         assert_memory_equal(A.values, B.values, (size_t)A.nnz * sizeof *A.values);
         for (int64_t k = 0; k < A.nnz; k++) {
@@ -214,20 +198,15 @@ TEST(symmetric_values_are_mirrored) {
             equal += k > 0 && A.values[k] == A.values[k - 1];
         }
         assert_true(equal < 3);
-        spmv_coo_free(&A);
-        spmv_coo_free(&B);
     }
 }
 
 TEST(a_pattern_has_no_values) {
-    spmv_coo A = make("mesh:1000", 1, "pattern", 2), B = make("mesh:1000", 1, NULL, 2);
-    (void)state;
+    FREED(spmv_coo) A = make("mesh:1000", 1, "pattern", 2), B = make("mesh:1000", 1, NULL, 2);
     assert_null(A.values);
     assert_int_equal(A.field, SPMV_PATTERN_FIELD);
     assert_int_equal(A.nnz, B.nnz);
     assert_memory_equal(A.col, B.col, (size_t)A.nnz * sizeof *A.col);
-    spmv_coo_free(&A);
-    spmv_coo_free(&B);
 }
 
 TEST(stencils_have_their_constants) {
@@ -235,13 +214,11 @@ TEST(stencils_have_their_constants) {
         const char *spec;
         double diagonal;
     } cases[] = {{"poisson2d:6", 4}, {"poisson3d:5", 6}, {"box27:5", 26}};
-    (void)state;
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
-        spmv_coo A = make(cases[c].spec, 9, NULL, 2);
+        FREED(spmv_coo) A = make(cases[c].spec, 9, NULL, 2);
         for (int64_t k = 0; k < A.nnz; k++)
             assert_true(A.values[k] == (A.row[k] == A.col[k] ? cases[c].diagonal : -1));
         assert_structure_symmetric(&A);
-        spmv_coo_free(&A);
     }
 }
 
@@ -323,7 +300,6 @@ TEST(wrong_specs_are_refused) {
         {"mesh:4", "few:99999999999999999999", "no values 'few:9999"},
         {"mesh:4", "few:3x", "no values 'few:3x'"},
     };
-    (void)state;
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
         spmv_coo A;
         spmv_status status = spmv_generate(ctx, cases[c].spec, 1, cases[c].values, 2, &A);
@@ -340,7 +316,6 @@ TEST(wrong_specs_are_refused) {
 TEST(long_specs_are_refused) {
     char spec[5000];
     spmv_coo A;
-    (void)state;
     memset(spec, 'q', sizeof spec);
     spec[sizeof spec - 1] = 0;
     assert_int_equal(spmv_generate(ctx, spec, 1, NULL, 2, &A), SPMV_E_ARG);
@@ -358,7 +333,6 @@ TEST(what_does_not_fit_is_refused) {
                                         "rmat:30:65536",
                                         "ci:2000000000:1:1",
                                         "banded:2147483647:2147483647"};
-    (void)state;
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
         spmv_coo A;
         assert_int_equal(spmv_generate(ctx, cases[c], 1, NULL, 2, &A), SPMV_E_NOMEM);

@@ -4,11 +4,10 @@
 /* ---- shapes --------------------------------------------------------------------------------- */
 
 static void assert_counts(const char *spec, int64_t rows, int64_t cols, int64_t nnz) {
-    spmv_coo A = make(spec, 1, NULL, 2);
+    FREED(spmv_coo) A = make(spec, 1, NULL, 2);
     assert_int_equal(A.rows, rows);
     assert_int_equal(A.cols, cols);
     assert_int_equal(A.nnz, nnz);
-    spmv_coo_free(&A);
 }
 
 TEST(stencils_have_their_counts) {
@@ -35,42 +34,35 @@ TEST(stencils_have_their_counts) {
 TEST(a_permutation_is_one) {
     static const char *const cases[] = {"permutation:1", "permutation:2",    "permutation:3",
                                         "permutation:6", "permutation:4097", "permutation:100000"};
-    (void)state;
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
-        spmv_coo A = make(cases[c], 1, NULL, 2);
+        FREED(spmv_coo) A = make(cases[c], 1, NULL, 2);
         int64_t *in_column = lengths(A.cols, A.nnz, A.col), fixed = 0;
         assert_int_equal(A.nnz, A.rows);
         assert_int_equal(least(in_column, A.cols), 1);
         for (int64_t k = 0; k < A.nnz; k++) fixed += A.row[k] == A.col[k];
         if (A.rows > 1000) assert_true(fixed < 20); /* 1 is expected */
         free(in_column);
-        spmv_coo_free(&A);
     }
 }
 
 TEST(the_giant_row_is_in_the_middle) {
-    spmv_coo A = make("giantrow:20001:15000", 1, NULL, 2);
-    int64_t *length = lengths(A.rows, A.nnz, A.row);
-    (void)state;
+    FREED(spmv_coo) A = make("giantrow:20001:15000", 1, NULL, 2);
+    FREED(int64_t) *length = lengths(A.rows, A.nnz, A.row);
     assert_int_equal(A.nnz, 3 * 20000 + 15000);
     assert_int_equal(length[10000], 15000);
     length[10000] = 3;
     assert_int_equal(greatest(length, A.rows), 3);
     assert_int_equal(least(length, A.rows), 3);
-    free(length);
-    spmv_coo_free(&A);
 }
 
 TEST(a_band_has_its_width) {
     for (int width = 1; width <= 9; width++) {
         char spec[64];
         snprintf(spec, sizeof spec, "banded:200:%d", width);
-        spmv_coo A = make(spec, 1, NULL, 2);
-        int64_t *length = lengths(A.rows, A.nnz, A.row);
+        FREED(spmv_coo) A = make(spec, 1, NULL, 2);
+        FREED(int64_t) *length = lengths(A.rows, A.nnz, A.row);
         for (int64_t i = width; i < 200 - width; i++) assert_int_equal(length[i], width);
         for (int64_t k = 0; k < A.nnz; k++) assert_true(abs(A.row[k] - A.col[k]) <= width / 2);
-        free(length);
-        spmv_coo_free(&A);
     }
 }
 
@@ -79,7 +71,6 @@ TEST(ci_has_its_densities) {
     int64_t *length = lengths(A.rows, A.nnz, A.row), reference = 0, columns = 409,
             rest = 4096 - columns;
     int64_t *in_column = lengths(A.cols, A.nnz, A.col);
-    (void)state;
     for (int64_t k = 0; k < A.nnz; k++) reference += A.col[k] < columns;
     assert_int_equal(reference, 82 * 4096); /* the same in every row: 20 % of 409, rounded */
     double density = (double)(A.nnz - reference) / 4096. / (double)rest;
@@ -102,22 +93,19 @@ TEST(ci_has_its_densities) {
 }
 
 TEST(ci_is_the_paper_s) {
-    spmv_coo A = make("ci:32768", 1, "pattern", 2);
+    FREED(spmv_coo) A = make("ci:32768", 1, "pattern", 2);
     int64_t *length = lengths(A.rows, A.nnz, A.row), reference = 0;
-    (void)state;
     for (int64_t k = 0; k < A.nnz; k++) reference += A.col[k] < 3276;
     assert_int_equal(reference, 21463040);
     assert_true(A.nnz > 31100000 && A.nnz < 31150000);
     assert_true(greatest(length, A.rows) >= 1060 && greatest(length, A.rows) <= 1080);
     free(length);
-    spmv_coo_free(&A);
 }
 
 TEST(a_mesh_is_like_a_mesh) {
-    spmv_coo A = make("mesh:50000", 1, NULL, 2);
+    FREED(spmv_coo) A = make("mesh:50000", 1, NULL, 2);
     int64_t *length = lengths(A.rows, A.nnz, A.row), bandwidth = 0, without = 0;
     double mean = (double)A.nnz / (double)A.rows;
-    (void)state;
     assert_structure_symmetric(&A);
     assert_true(mean > 6.8 && mean < 7.1);
     assert_int_equal(least(length, A.rows), 1);
@@ -128,14 +116,12 @@ TEST(a_mesh_is_like_a_mesh) {
         bandwidth = llabs(A.row[k] - A.col[k]) > bandwidth ? llabs(A.row[k] - A.col[k]) : bandwidth;
     assert_true(bandwidth > 1000 && bandwidth < 2 * 4096);
     free(length);
-    spmv_coo_free(&A);
 }
 
 /* Row i * 3 + q has block j where the mesh has entry (i, j), and where i is fixed its diagonal. */
 TEST(nodes_of_some_rows_couple_in_blocks) {
-    spmv_coo A = make("mesh:5000", 1, NULL, 2), B = make("mesh:5000:3", 1, NULL, 2);
+    FREED(spmv_coo) A = make("mesh:5000", 1, NULL, 2), B = make("mesh:5000:3", 1, NULL, 2);
     int64_t *length = lengths(A.rows, A.nnz, A.row), k = 0, begin = 0;
-    (void)state;
     assert_int_equal(B.rows, 15000);
     assert_structure_symmetric(&B);
     for (int32_t i = 0; i < A.rows; begin += length[i++])
@@ -150,15 +136,12 @@ TEST(nodes_of_some_rows_couple_in_blocks) {
                 }
     assert_int_equal(k, B.nnz);
     free(length);
-    spmv_coo_free(&A);
-    spmv_coo_free(&B);
 }
 
 TEST(a_road_is_like_a_road) {
-    spmv_coo A = make("road:50001", 1, NULL, 2);
+    FREED(spmv_coo) A = make("road:50001", 1, NULL, 2);
     int64_t *length = lengths(A.rows, A.nnz, A.row), twos = 0;
     double mean = (double)A.nnz / (double)A.rows;
-    (void)state;
     assert_structure_symmetric(&A);
     assert_true(mean > 2.0 && mean < 2.25);
     assert_int_equal(least(length, A.rows), 1);
@@ -167,7 +150,6 @@ TEST(a_road_is_like_a_road) {
     assert_true(twos > A.rows / 2);
     for (int64_t k = 0; k < A.nnz; k++) assert_true(A.row[k] != A.col[k]);
     free(length);
-    spmv_coo_free(&A);
 }
 
 /* All ways a sample is drawn: by bits, by the bits left out, by sorting, short and long, in parts.
@@ -184,9 +166,8 @@ TEST(samples_are_uniform) {
                  {"random:50:5000:4000000", 50, 5000, 4000000},
                  {"random:30:2048:2147483647", 30, 2048, 2147483647}};
     enum { BINS = 10 };
-    (void)state;
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
-        spmv_coo A = make(cases[c].spec, 1, "pattern", 2);
+        FREED(spmv_coo) A = make(cases[c].spec, 1, "pattern", 2);
         int64_t bin[BINS] = {0};
         double expected = (double)(cases[c].rows * cases[c].k) / BINS;
         assert_well_formed(&A);
@@ -194,15 +175,14 @@ TEST(samples_are_uniform) {
         for (int64_t k = 0; k < A.nnz; k++) bin[(int64_t)A.col[k] * BINS / cases[c].cols]++;
         for (int b = 0; b < BINS; b++)
             assert_true(fabs((double)bin[b] - expected) < 5 * sqrt(expected) + 1);
-        spmv_coo_free(&A);
     }
 }
 
 TEST(rmat_fills_its_quadrants) {
-    spmv_coo A = make("rmat:16:4", 1, NULL, 2);
+    FREED(spmv_coo) A = make("rmat:16:4", 1, NULL, 2);
     double share[2][2] = {{0}}, n = (double)A.nnz;
-    int64_t *length = lengths(A.rows, A.nnz, A.row), *in_column = lengths(A.cols, A.nnz, A.col);
-    (void)state;
+    FREED(int64_t) *length = lengths(A.rows, A.nnz, A.row),
+                   *in_column = lengths(A.cols, A.nnz, A.col);
     assert_well_formed(&A);
     assert_true(A.nnz > 240000 && A.nnz <= 262144); /* some of 2^18 edges coincide */
     for (int64_t k = 0; k < A.nnz; k++) share[A.row[k] >> 15][A.col[k] >> 15] += 1 / n;
@@ -211,9 +191,6 @@ TEST(rmat_fills_its_quadrants) {
     assert_true(fabs(share[1][0] - 0.19) < 0.01);
     assert_true(fabs(share[1][1] - 0.05) < 0.01);
     assert_true(greatest(length, A.rows) > 1000 && greatest(in_column, A.cols) > 1000);
-    free(length);
-    free(in_column);
-    spmv_coo_free(&A);
 }
 
 TEST(a_power_law_has_its_mean_and_hubs) {
@@ -223,16 +200,14 @@ TEST(a_power_law_has_its_mean_and_hubs) {
     } cases[] = {{"powerlaw:50000:8", 8},      {"powerlaw:50000:3.25:3", 3.25},
                  {"powerlaw:20000:8:1.5", 8},  {"powerlaw:20000:20:10", 20},
                  {"powerlaw:2000:1000", 1000}, {"powerlaw:50000:0.5", 0.5}};
-    (void)state;
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
-        spmv_coo A = make(cases[c].spec, 1, NULL, 2);
+        FREED(spmv_coo) A = make(cases[c].spec, 1, NULL, 2);
         double mean = (double)A.nnz / (double)A.rows;
         if (fabs(mean - cases[c].mean) > 0.01 * cases[c].mean)
             print_error("%s: mean %g\n", cases[c].spec, mean);
         assert_true(fabs(mean - cases[c].mean) <= 0.01 * cases[c].mean);
-        spmv_coo_free(&A);
     }
-    spmv_coo A = make("powerlaw:50000:8", 1, NULL, 2);
+    FREED(spmv_coo) A = make("powerlaw:50000:8", 1, NULL, 2);
     int64_t *length = lengths(A.rows, A.nnz, A.row), *in_column = lengths(A.cols, A.nnz, A.col),
             hot = 0;
     while (in_column[hot] < greatest(in_column, A.cols)) hot++;
@@ -241,7 +216,6 @@ TEST(a_power_law_has_its_mean_and_hubs) {
     assert_true(hot > 100); /* scattered: rank 1 is not column 0 */
     free(length);
     free(in_column);
-    spmv_coo_free(&A);
 }
 
 TEST_MAIN(begin_as_it_is, open_context, close_context)

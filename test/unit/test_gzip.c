@@ -260,7 +260,7 @@ TEST(test_tar) {
  * cut off: what the block before had does not hide it. */
 TEST(test_damage_behind_the_entries) {
     enum { BLANKS = 900000 };
-    char *text = allocate(sizeof ONE + BLANKS);
+    FREED(char) *text = allocate(sizeof ONE + BLANKS);
     strcpy(text, ONE);
     memset(text + sizeof ONE - 1, ' ', BLANKS);
     for (int threads = 1; threads <= 3; threads++) {
@@ -272,7 +272,6 @@ TEST(test_damage_behind_the_entries) {
         assert_string_equal(ctx->error + strlen(name), DAMAGED("it ends too early"));
         unlink(name);
     }
-    free(text);
 }
 
 /* Ten million spaces take 10 kB: where a limit is set, no more than that is unpacked, in the text,
@@ -281,7 +280,7 @@ TEST(test_limit) {
     enum { SPACES = 10000000, LINE = 1000, LIMIT = 1000000 };
     static const char *const around[][2] = {
         {REAL, "1 1 1\n1 1 7\n"}, {ONE, ""}, {REAL "1 1 1\n", "1 1 7\n"}};
-    char *blanks = allocate(SPACES);
+    FREED(char) *blanks = allocate(SPACES);
     memset(blanks, ' ', SPACES);
     for (size_t k = LINE; k <= SPACES; k += LINE) blanks[k - 1] = '\n';
     for (size_t k = 0; k < LENGTH(around); k++) {
@@ -303,7 +302,6 @@ TEST(test_limit) {
         ctx->max_unpacked = 0;
         check_read("bomb.gz", ONE_WORDS);
     }
-    free(blanks);
 }
 
 int main(void) {

@@ -21,10 +21,8 @@ TEST(largest_settings_work) {
 
 static void assert_refused(const setup *c, const subject *s, spmv_status expected,
                            const char *part) {
-    spmv_plan_opts opts = {.size = sizeof opts,
-                           .kernel = c->kernel,
-                           .settings = c->setting,
-                           .nsettings = c->nsettings};
+    spmv_plan_opts opts = WITH(spmv_plan_opts, .kernel = c->kernel, .settings = c->setting,
+                               .nsettings = c->nsettings);
     spmv_plan *plan = (spmv_plan *)&opts;
     spmv_status status = spmv_plan_create(s->mat, &opts, &plan);
     if (status != expected || plan || !strstr(spmv_ctx_error(s->mat->ctx), part))
@@ -123,11 +121,8 @@ static void try_budget(const spmv_backend *backend, int k, const spmv_kernel *ke
     (void)kernel;
     for (int variant = 0; variant < SPMV_NVARIANTS; variant++) {
         setup c = setup_of(backend, k, variant);
-        spmv_plan_opts opts = {.size = sizeof opts,
-                               .kernel = c.kernel,
-                               .precision = c.precision,
-                               .offset_bits = c.offset_bits,
-                               .max_bytes = 1};
+        spmv_plan_opts opts = WITH(spmv_plan_opts, .kernel = c.kernel, .precision = c.precision,
+                                   .offset_bits = c.offset_bits, .max_bytes = 1);
         spmv_plan *plan = (spmv_plan *)&opts;
         spmv_status status = spmv_plan_create(s->mat, &opts, &plan);
         const char *message = spmv_ctx_error(s->mat->ctx), *needs = strstr(message, "needs ");
@@ -154,7 +149,7 @@ TEST(budgets_are_kept) {
  * so few values that formats have a table of them, whose codes padding has, too. */
 static subject unfinite_subject(spmv_ctx *ctx, bool few) {
     static const double special[] = {NAN, INFINITY, -INFINITY, 0};
-    entries e = {.rows = 97, .cols = 61};
+    FREED(entries) e = {.rows = 97, .cols = 61};
     double x[61], y0[97];
     for (int j = 0; j < 61; j++) x[j] = j < 4 ? special[j] : random_entry(1, (uint64_t)j);
     for (int i = 0; i < 97; i++)
@@ -175,7 +170,6 @@ static subject unfinite_subject(spmv_ctx *ctx, bool few) {
             add_entry(&e, i, j, few ? (double)(j % 5) : random_entry(5, (uint64_t)(i * 61 + j)));
     }
     subject s = subject_of(matrix_of(ctx, &e), "NaN and infinity", x, y0);
-    entries_free(&e);
     return s;
 }
 
@@ -204,28 +198,22 @@ static void try_unfinite(const spmv_backend *backend, int k, const spmv_kernel *
 }
 
 TEST(nan_and_infinity_are_ieee) {
-    spmv_ctx *ctx = context_of(3);
+    FREED(spmv_ctx) *ctx = context_of(3);
     for (int few = 0; few < 2; few++) {
-        subject s = unfinite_subject(ctx, few);
+        FREED(subject) s = unfinite_subject(ctx, few);
         visit_kernels(try_unfinite, &s);
         assert_int_equal(tally.wrong, 0);
-        subject_free(&s);
     }
-    spmv_ctx_free(ctx);
 }
 
 /* Counts what a plan of these settings keeps: its store and the kernel's own structures; 0: there
  * is none. */
 static size_t bytes_of(const subject *s, const setup *c) {
-    const spmv_plan_opts opts = {.size = sizeof opts,
-                                 .kernel = c->kernel,
-                                 .precision = c->precision,
-                                 .settings = c->setting,
-                                 .nsettings = c->nsettings};
-    spmv_plan *plan = NULL;
+    const spmv_plan_opts opts = WITH(spmv_plan_opts, .kernel = c->kernel, .precision = c->precision,
+                                     .settings = c->setting, .nsettings = c->nsettings);
+    FREED(spmv_plan) *plan = NULL;
     spmv_plan_facts facts = {.size = sizeof(spmv_plan_facts), .kernel = NULL};
     if (spmv_plan_create(s->mat, &opts, &plan) == SPMV_OK) spmv_plan_info(plan, &facts);
-    spmv_plan_free(plan);
     return facts.store_bytes + facts.scratch_bytes;
 }
 
@@ -243,13 +231,12 @@ static void try_narrow(const spmv_backend *backend, int k, const spmv_kernel *ke
 }
 
 TEST(a_narrow_matrix_takes_little) {
-    spmv_ctx *ctx = context_of(2);
+    FREED(spmv_ctx) *ctx = context_of(2);
     subject s = {.name = "20000 x 3"};
     assert_int_equal(spmv_mat_load(ctx, "gen:dense:20000x3", NULL, &s.mat), SPMV_OK);
     visit_kernels(try_narrow, &s);
     assert_int_equal(tally.wrong, 0);
     spmv_mat_free(s.mat);
-    spmv_ctx_free(ctx);
 }
 
 /* Multiplying padding changes no sum. */
@@ -262,7 +249,7 @@ static void try_padding(const spmv_backend *backend, int k, const spmv_kernel *k
             for (int rowlens = 0; rowlens < 2; rowlens++) {
                 c.nsettings = 0;
                 set(&c, p, rowlens);
-                spmv_plan *plan = plan_of(&c, s);
+                FREED(spmv_plan) *plan = plan_of(&c, s);
                 assert_non_null(plan);
                 workplace w = workplace_of(plan, s, c.precision);
                 y[rowlens] = malloc((size_t)s->rows * sizeof(double));
@@ -271,7 +258,6 @@ static void try_padding(const spmv_backend *backend, int k, const spmv_kernel *k
                 for (int64_t i = 0; i < s->rows; i++)
                     y[rowlens][i] = number_at(w.fetched + GUARD * w.width, c.precision, i);
                 workplace_free(&w);
-                spmv_plan_free(plan);
             }
             for (int64_t i = 0; i < s->rows; i++)
                 if (y[0][i] != y[1][i]) complain_about(&c, s, "rowlens changes the result");
@@ -282,19 +268,14 @@ static void try_padding(const spmv_backend *backend, int k, const spmv_kernel *k
 
 /* Small whole numbers, which no order of summation and no fused operation rounds. */
 TEST(padding_does_not_show) {
-    spmv_ctx *ctx = context_of(3);
-    entries e = entries_of(fixture_named("long tail"));
-    double *x = random_vector(1, e.cols), *y0 = random_vector(2, e.rows);
+    FREED(spmv_ctx) *ctx = context_of(3);
+    FREED(entries) e = entries_of(fixture_named("long tail"));
+    FREED(double) *x = random_vector(1, e.cols), *y0 = random_vector(2, e.rows);
     for (int64_t k = 0; k < e.nnz; k++) e.values[k] = (double)(k % 9 - 4);
     for (int64_t j = 0; j < e.cols; j++) x[j] = (double)(j % 17 - 8);
-    subject s = subject_of(matrix_of(ctx, &e), "long tail", x, y0);
+    FREED(subject) s = subject_of(matrix_of(ctx, &e), "long tail", x, y0);
     visit_kernels(try_padding, &s);
     assert_int_equal(tally.wrong, 0);
-    free(x);
-    free(y0);
-    entries_free(&e);
-    subject_free(&s);
-    spmv_ctx_free(ctx);
 }
 
 /* What is stored whole makes the store large: rows are as long as their mean. */
@@ -303,22 +284,19 @@ TEST(padding_is_explained) {
         const char *kernel, *matrix, *text;
     } cases[] = {{"omp:dia_rows", "gen:random:2500:8", "rows 2500, mean 8"},
                  {"cuda:ell_pitched", "gen:random:1:800000:800000", "rows 1, mean 800000"}};
-    spmv_ctx *ctx = context_of(2);
+    FREED(spmv_ctx) *ctx = context_of(2);
     for (int k = 0; k < COUNT(cases); k++) {
         spmv_plan_opts opts = {.size = sizeof opts, .kernel = cases[k].kernel};
-        spmv_mat *mat = NULL;
         spmv_plan *plan = NULL;
         if (!is_tested(ctx, k ? &spmv_cuda : &spmv_omp)) continue;
-        assert_int_equal(spmv_mat_load(ctx, cases[k].matrix, NULL, &mat), SPMV_OK);
+        FREED(spmv_mat) *mat = must_load(ctx, cases[k].matrix);
         for (opts.max_bytes = 0; opts.max_bytes <= 1000000; opts.max_bytes += 1000000) {
             assert_int_equal(spmv_plan_create(mat, &opts, &plan), SPMV_E_TOOBIG);
             if (!strstr(spmv_ctx_error(ctx), cases[k].text) ||
                 strstr(spmv_ctx_error(ctx), "longest"))
                 fail_msg("%s", spmv_ctx_error(ctx));
         }
-        spmv_mat_free(mat);
     }
-    spmv_ctx_free(ctx);
 }
 
 TEST_MAIN(take_backend, NULL, NULL)

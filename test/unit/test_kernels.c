@@ -32,7 +32,7 @@ static void try_settings(const setup *plain, const spmv_kernel *kernel, const su
 }
 
 TEST(backends_say_whether_they_are_here) {
-    spmv_ctx *ctx = context_of(1);
+    FREED(spmv_ctx) *ctx = context_of(1);
     for (const spmv_backend *const *b = spmv_backends; *b; b++) {
         bool usable = is_usable(ctx, *b);
         print_message("%s: %d kernels, %s\n", (*b)->name, (*b)->nkernels,
@@ -44,7 +44,6 @@ TEST(backends_say_whether_they_are_here) {
             for (int v = 0; v < SPMV_NVARIANTS; v++)
                 assert_string_equal((*b)->kernels[k][v]->name, (*b)->names[k]);
     }
-    spmv_ctx_free(ctx);
 }
 
 /* Every variant with its defaults; settings with every other one, which turns with the threads, to
@@ -80,21 +79,18 @@ static void try_backend(const spmv_backend *backend) {
         for (int t = 0; t < NTHREADS; t++) {
             if ((!backend->host || are_few()) && thread_counts[t] != 3)
                 continue; /* only the host counts threads */
-            spmv_ctx *ctx = context_of(thread_counts[t]);
+            FREED(spmv_ctx) *ctx = context_of(thread_counts[t]);
             for (int f = 0; f < COUNT(fixtures); f++) {
                 if (fixtures[f].rows > MANY_ROWS &&
                     (thread_counts[t] != 3 || is_emulated() || are_few()))
                     continue;
-                entries e = entries_of(&fixtures[f]);
-                subject s = random_subject(matrix_of(ctx, &e), fixtures[f].name);
+                FREED(entries) e = entries_of(&fixtures[f]);
+                FREED(subject) s = random_subject(matrix_of(ctx, &e), fixtures[f].name);
                 if (k == SPMV_AUTO)
                     try_auto(backend, &s);
                 else
                     try_kernel(backend, k, &s, f * NTHREADS + t);
-                subject_free(&s);
-                entries_free(&e);
             }
-            spmv_ctx_free(ctx);
         }
         bool choosy = k >= 0 && backend->kernels[k][0]->traits & SPMV_NEEDS_SYMMETRY;
         int64_t expected = tally.refused - tally.refused_wide; /* some have no wide variant */
@@ -168,12 +164,11 @@ static void try_walled(const spmv_backend *backend, int k, const spmv_kernel *ke
         for (int64_t with = 0; with <= (isa ? best_isa() : 0); with++) {
             setup c = setup_of(backend, k, variants[v]);
             if (isa) set(&c, isa, with);
-            spmv_plan *plan = plan_of(&c, s);
+            FREED(spmv_plan) *plan = plan_of(&c, s);
             if (!plan) continue;
             multiply_walled(plan, s, c.precision, 1, SPMV_COLUMNS);
             multiply_walled(plan, s, c.precision, 3, SPMV_COLUMNS);
             multiply_walled(plan, s, c.precision, 3, SPMV_ROWS);
-            spmv_plan_free(plan);
         }
 }
 
@@ -181,12 +176,11 @@ TEST(nothing_around_x_and_the_matrix_is_read) {
     static const char *const names[] = {"every length", "dense",   "runs",
                                         "symmetric",    "one row", "wide"};
     for (int n = 0; n < 2 * COUNT(names); n++) {
-        entries e = entries_of(fixture_named(names[n / 2]));
+        FREED(entries) e = entries_of(fixture_named(names[n / 2]));
         ends_at_wall = n % 2;
         subject s = random_subject(matrix_of(walled_context(2), &e), names[n / 2]);
         visit_kernels(try_walled, &s);
         fixture_subject_free(&s);
-        entries_free(&e);
     }
 }
 
@@ -212,9 +206,7 @@ TEST(any_number_of_threads_is_right) {
             wrong += tally.wrong;
             fixture_subject_free(&s);
         }
-        spmv_mat *mat = NULL;
-        assert_int_equal(spmv_mat_load(context_of(threads), "gen:random:15000:5", NULL, &mat),
-                         SPMV_OK);
+        spmv_mat *mat = must_load(context_of(threads), "gen:random:15000:5");
         subject s = random_subject(mat, "for teams");
         visit_kernels(try_one_variant, &s);
         wrong += tally.wrong;
@@ -253,12 +245,11 @@ static void try_every_way(const spmv_backend *backend, int k, const spmv_kernel 
 
 TEST(columns_may_be_far_apart) {
     for (int few = 0; few < 2; few++) {
-        entries e = far_columns(few);
+        FREED(entries) e = far_columns(few);
         subject s = random_subject(matrix_of(context_of(3), &e), "far columns");
         visit_kernels(try_every_way, &s);
         assert_int_equal(tally.wrong, 0);
         fixture_subject_free(&s);
-        entries_free(&e);
     }
 }
 

@@ -70,9 +70,8 @@ static spmv_status follow(const spmv_product *product, double alpha, mode how) {
 
 /* Returns the largest row sum of |A|, at least 1. */
 static double norm_of(const subject *s) {
-    spmv_csr_view A = SPMV_OPTS(spmv_csr_view);
     double most = 1;
-    spmv_mat_rows(s->mat, &A);
+    spmv_csr_view A = rows_of(s->mat);
     for (int64_t i = 0; i < A.rows; i++) {
         double sum = 0;
         for (int64_t k = A.row_ptr[i]; k < A.row_ptr[i + 1]; k++) sum += fabs(A.values[k]);
@@ -87,7 +86,7 @@ static double norm_of(const subject *s) {
 static void run_chain(const subject *s, spmv_plan *plan, const setup *c, mode how, char *out) {
     size_t width = width_of(c->precision), bytes = (size_t)s->rows * width;
     const char *from = (const char *)s->x[c->precision] + GUARD * width;
-    spmv_plan *copy = NULL;
+    FREED(spmv_plan) *copy = NULL;
     void *v[2] = {NULL};
     assert_int_equal(spmv_plan_copy(plan, &copy), SPMV_OK);
     for (int k = 0; k < 2; k++) {
@@ -102,7 +101,6 @@ static void run_chain(const subject *s, spmv_plan *plan, const setup *c, mode ho
         assert_int_equal(spmv_plan_get(plan, out + (size_t)k * bytes, v[k], bytes), SPMV_OK);
         spmv_plan_release(plan, v[k]);
     }
-    spmv_plan_free(copy);
 }
 
 /* Says which modes end with other bits than ALONE, as a set. Infinity and NaN would hide it. */
@@ -110,7 +108,7 @@ static unsigned differing_modes(const subject *s, spmv_plan *plan, const setup *
     const int turns = plan->device->backend->host ? 1 : 3; /* on a GPU it is chance */
     unsigned differing = 0;
     size_t bytes = 2 * (size_t)s->rows * width_of(c->precision);
-    char *alone = malloc(bytes), *other = malloc(bytes);
+    FREED(char) *alone = malloc(bytes), *other = malloc(bytes);
     assert_true(alone && other);
     run_chain(s, plan, c, ALONE, alone);
     for (int64_t i = 0; i < 2 * s->rows; i++)
@@ -121,8 +119,6 @@ static unsigned differing_modes(const subject *s, spmv_plan *plan, const setup *
             tally.products++;
             if (memcmp(alone, other, bytes)) differing |= 1u << how;
         }
-    free(alone);
-    free(other);
     return differing;
 }
 
@@ -131,32 +127,30 @@ static void try_chain(const spmv_backend *backend, int k, const spmv_kernel *ker
                       const subject *s) {
     for (int variant = 0; variant < SPMV_NVARIANTS; variant++) {
         setup c = setup_of(backend, k, variant);
-        spmv_plan *plan = kernel->traits & SPMV_DETERMINISTIC ? plan_of(&c, s) : NULL;
+        FREED(spmv_plan) *plan = kernel->traits & SPMV_DETERMINISTIC ? plan_of(&c, s) : NULL;
         if (!plan) continue;
         unsigned differing = differing_modes(s, plan, &c);
         if (differing & 1u << QUEUED) complain_about(&c, s, "queued: read before it was written");
         if (differing & 1u << RECORDED)
             complain_about(&c, s, "recorded: read before it was written");
-        spmv_plan_free(plan);
     }
 }
 
 /* Rows without entries, alone between long ones: they have nothing to wait for but each other. */
 static spmv_mat *rows_apart(spmv_ctx *ctx) {
     enum { ROWS = 900, LONG = 260 };
-    entries e = {.rows = ROWS, .cols = ROWS};
+    FREED(entries) e = {.rows = ROWS, .cols = ROWS};
     for (int64_t i = 0; i < ROWS; i += 2)
         for (int64_t k = 0; k < LONG; k++)
             add_entry(&e, i, (i + 3 * k) % ROWS, 0.01 * (double)(k % 7 + 1));
     spmv_mat *mat = matrix_of(ctx, &e);
-    entries_free(&e);
     return mat;
 }
 
 TEST(products_wait_for_each_other) {
     static const char *const names[] = {"gen:poisson2d:9", "gen:mesh:3000", "gen:giantrow:3000",
                                         "gen:poisson2d:200", "rows apart"};
-    spmv_ctx *ctx = context_of(2);
+    FREED(spmv_ctx) *ctx = context_of(2);
     for (size_t n = 0; n < sizeof names / sizeof *names; n++) {
         spmv_mat *mat = NULL;
         if (is_emulated() && strcmp(names[n], "gen:poisson2d:200") == 0) continue;
@@ -164,13 +158,11 @@ TEST(products_wait_for_each_other) {
             assert_int_equal(spmv_mat_load(ctx, names[n], NULL, &mat), SPMV_OK);
         else
             mat = rows_apart(ctx);
-        subject s = random_subject(mat, names[n]);
+        FREED(subject) s = random_subject(mat, names[n]);
         visit_kernels(try_chain, &s);
         assert_true(tally.products > 0);
         assert_int_equal(tally.wrong, 0);
-        subject_free(&s);
     }
-    spmv_ctx_free(ctx);
 }
 
 /* Planted: hasty.cu, which is linked where there is nvcc. */
@@ -187,8 +179,7 @@ TEST(a_product_that_does_not_wait_is_caught) {
         spmv_ctx_free(ctx);
         skip();
     }
-    spmv_mat *mat = NULL;
-    assert_int_equal(spmv_mat_load(ctx, "gen:mesh:3000", NULL, &mat), SPMV_OK);
+    spmv_mat *mat = must_load(ctx, "gen:mesh:3000");
     subject s = random_subject(mat, "gen:mesh:3000");
     setup c = {.kernel = "cuda:csr_warp", .precision = SPMV_F64, .offset_bits = 32};
     spmv_plan *plan = plan_of(&c, &s);

@@ -3,9 +3,7 @@
 #include "api.h"
 
 static spmv_mat *matrix(const char *name) {
-    spmv_mat *mat = NULL;
-    assert_int_equal(spmv_mat_load(ctx, name, NULL, &mat), SPMV_OK);
-    return mat;
+    return must_load(ctx, name);
 }
 
 static spmv_plan *plan_of(spmv_mat *mat, const char *kernel, int threads) {
@@ -67,10 +65,8 @@ TEST(missing_arguments_are_named) {
     assert_names(spmv_plan_create(mat, NULL, NULL), ctx, "out is NULL");
     spmv_plan_opts no_settings = {.size = sizeof no_settings, .nsettings = 2};
     assert_names(spmv_plan_create(mat, &no_settings, &other), ctx, "2 settings at");
-    spmv_plan_opts no_name = {.size = sizeof no_name,
-                              .kernel = "csr_rows",
-                              .settings = (spmv_setting[]){{NULL, 1}},
-                              .nsettings = 1};
+    spmv_plan_opts no_name = WITH(spmv_plan_opts, .kernel = "csr_rows",
+                                  .settings = (spmv_setting[]){{NULL, 1}}, .nsettings = 1);
     assert_names(spmv_plan_create(mat, &no_name, &other), ctx, "settings[0].name is NULL");
     assert_names(spmv_plan_copy(NULL, &other), NULL, "plan is NULL");
     assert_names(spmv_plan_copy(plan, NULL), ctx, "out is NULL");
@@ -96,7 +92,7 @@ TEST(missing_arguments_are_named) {
 }
 
 TEST(impossible_counts_are_named) {
-    spmv_mat *mat = matrix("gen:diagonal:4");
+    FREED(spmv_mat) *mat = matrix("gen:diagonal:4");
     spmv_plan *plan = plan_of(mat, "csr_rows", 0), *other = NULL;
     double x[4] = {0}, y[4] = {0}, seconds;
     spmv_product product = {.plan = plan, .x = x, .y = y};
@@ -114,7 +110,6 @@ TEST(impossible_counts_are_named) {
     spmv_plan_opts no_calls = {.size = sizeof no_calls, .kernel = "csr1", .expected_calls = -3};
     assert_names(spmv_plan_create(mat, &no_calls, &other), ctx, "expected_calls is -3");
     spmv_plan_free(plan);
-    spmv_mat_free(mat);
 }
 
 /* What is filled is zero but for its size where the call fails, and nothing comes of nothing. */
@@ -138,10 +133,10 @@ TEST(overlapping_vectors_are_refused) {
     enum { N = 64 };
     static const char *const kernels[] = {"csr_rows",
                                           "csr_balanced"}; /* without and with scratch */
-    spmv_mat *mat = matrix("gen:banded:64:3");
+    FREED(spmv_mat) *mat = matrix("gen:banded:64:3");
     double v[3 * N] = {0}, seconds;
     for (int k = 0; k < COUNT(kernels); k++) {
-        spmv_plan *plan = plan_of(mat, kernels[k], 0);
+        FREED(spmv_plan) *plan = plan_of(mat, kernels[k], 0);
         for (int shift = 1 - N; shift < N; shift += 7)
             assert_names(spmv_exec(plan, 1, v + N, 0, v + N + shift), ctx, "overlaps x");
         assert_names(spmv_exec(plan, 1, v, 0, v), ctx, "64 numbers at");
@@ -151,15 +146,13 @@ TEST(overlapping_vectors_are_refused) {
         assert_names(spmv_exec_timed(&wide, 1, 1, 0, &seconds), ctx, "overlaps x");
         assert_int_equal(spmv_exec(plan, 1, v + N, 0, v), SPMV_OK); /* they touch */
         assert_int_equal(spmv_exec(plan, 1, v + N, 0, v + 2 * N), SPMV_OK);
-        spmv_plan_free(plan);
     }
-    spmv_mat_free(mat);
 }
 
 /* Each product of a batch is checked as one alone is. */
 TEST(what_is_wrong_in_a_batch_is_named) {
     spmv_mat *mat = matrix("gen:banded:64:3");
-    spmv_plan *plan = plan_of(mat, "csr_rows", 0);
+    FREED(spmv_plan) *plan = plan_of(mat, "csr_rows", 0);
     double v[128] = {0}, seconds;
     const spmv_product good = {.plan = plan, .x = v, .y = v + 64};
     const spmv_product lists[][2] = {{good, {.x = v, .y = v + 64}},
@@ -174,9 +167,8 @@ TEST(what_is_wrong_in_a_batch_is_named) {
         assert_null(batch);
     }
     spmv_ctx *another = NULL; /* whose device is another, even where the hardware is the same */
-    spmv_mat *its = NULL;
     assert_int_equal(spmv_ctx_create(NULL, &another), SPMV_OK);
-    assert_int_equal(spmv_mat_load(another, "gen:banded:64:3", NULL, &its), SPMV_OK);
+    spmv_mat *its = must_load(another, "gen:banded:64:3");
     const spmv_product mixed[] = {good, {.plan = plan_of(its, "csr_rows", 0), .x = v, .y = v + 64}};
     assert_names(spmv_batch_create(mixed, 2, 2, 1, 0, &batch), ctx, "product 1 is of another");
     spmv_plan_free((spmv_plan *)(uintptr_t)mixed[1].plan);
@@ -186,7 +178,6 @@ TEST(what_is_wrong_in_a_batch_is_named) {
     spmv_mat_free(mat);
     assert_names(spmv_batch_time(batch, &seconds), ctx, "the plan's matrix was freed");
     spmv_batch_free(batch);
-    spmv_plan_free(plan);
 }
 
 /* A vector of no numbers may be NULL, and lie anywhere. */
@@ -196,17 +187,15 @@ TEST(empty_vectors_need_no_memory) {
     for (int cols = 0; cols <= 3; cols += 3) {
         spmv_csr_view view = {
             .size = sizeof(spmv_csr_view), .rows = 3 - cols, .cols = cols, .row_ptr = row_ptr};
-        spmv_mat *mat = NULL;
+        FREED(spmv_mat) *mat = NULL;
         assert_int_equal(spmv_mat_csr(ctx, &view, &mat), SPMV_OK);
-        spmv_plan *plan = plan_of(mat, "csr_rows", 0);
+        FREED(spmv_plan) *plan = plan_of(mat, "csr_rows", 0);
         for (int inside = 0; inside <= 1; inside++) {
             double *empty = inside ? v + 1 : NULL;
             v[0] = v[1] = v[2] = 7;
             assert_int_equal(spmv_exec(plan, 1, cols ? v : empty, 0, cols ? empty : v), SPMV_OK);
             for (int k = 0; k < 3; k++) assert_true(v[k] == (cols ? 7 : 0));
         }
-        spmv_plan_free(plan);
-        spmv_mat_free(mat);
     }
 }
 
@@ -218,10 +207,9 @@ TEST(options_of_other_headers) {
         spmv_plan_opts opts;
         char newer[40];
     } larger = {.opts = {.size = sizeof larger, .kernel = "csr_rows"}};
-    spmv_mat *mat = matrix("gen:diagonal:5");
-    spmv_plan *plan = NULL;
+    FREED(spmv_mat) *mat = matrix("gen:diagonal:5");
     spmv_ctx *other = NULL;
-    assert_int_equal(spmv_plan_create(mat, &larger.opts, &plan), SPMV_OK);
+    spmv_plan *plan = must_plan(mat, &larger.opts);
     spmv_plan_free(plan);
     for (int k = 0; k < COUNT(larger.newer); k += 13) {
         larger.newer[k] = 1;
@@ -249,7 +237,6 @@ TEST(options_of_other_headers) {
         .size = offsetof(spmv_plan_opts, threads), .kernel = "csr_rows", .threads = -77};
     assert_int_equal(spmv_plan_create(mat, &older, &plan), SPMV_OK);
     spmv_plan_free(plan);
-    spmv_mat_free(mat);
 }
 
 /* Structs that are filled have their size, too: an older header's, a newer one's, and none. */
@@ -317,30 +304,22 @@ static const double values[] = {5, 2, 7, -1, 3};
 static const float values_f32[] = {5, 2, 7, -1, 3};
 
 static spmv_arrays small_arrays(int ptr_bits, int base, spmv_precision precision) {
-    return (spmv_arrays){.size = sizeof(spmv_arrays),
-                         .rows = ROWS,
-                         .cols = COLS,
-                         .nnz = NNZ,
-                         .ptr = ptr_bits == 32 ? (base ? ptr32_1 : ptr32)
-                                               : (const void *)(base ? ptr64_1 : ptr64),
-                         .idx = base ? index_1 : index_0,
-                         .values = precision == SPMV_F32 ? (const void *)values_f32 : values,
-                         .ptr_bits = ptr_bits,
-                         .base = base,
-                         .precision = precision,
-                         .flags = SPMV_SORTED | SPMV_VALIDATE};
+    return ARRAYS(ROWS, COLS, NNZ,
+                  ptr_bits == 32 ? (base ? ptr32_1 : ptr32)
+                                 : (const void *)(base ? ptr64_1 : ptr64),
+                  ptr_bits, base ? index_1 : index_0,
+                  precision == SPMV_F32 ? (const void *)values_f32 : values, .base = base,
+                  .precision = precision, .flags = SPMV_SORTED | SPMV_VALIDATE);
 }
 
 static void assert_small(spmv_arrays a) {
-    spmv_mat *mat = NULL;
-    spmv_csr_view rows = SPMV_OPTS(spmv_csr_view);
+    FREED(spmv_mat) *mat = NULL;
     if (spmv_mat_create(ctx, &a, &mat)) fail_msg("%s", spmv_ctx_error(ctx));
-    spmv_mat_rows(mat, &rows);
+    spmv_csr_view rows = rows_of(mat);
     assert_true(rows.rows == ROWS && rows.cols == COLS && rows.nnz == NNZ);
     assert_memory_equal(rows.row_ptr, ptr64, sizeof ptr64);
     assert_memory_equal(rows.col_idx, index_0, sizeof index_0);
     for (int k = 0; k < NNZ; k++) assert_true(rows.values[k] == (a.values ? values[k] : 1));
-    spmv_mat_free(mat);
 }
 
 TEST(arrays_of_every_kind) {
@@ -374,22 +353,12 @@ TEST(arrays_of_every_kind) {
 TEST(one_triangle_is_enough) {
     static const int32_t ptr[] = {0, 1, 3}, lower[] = {0, 0, 1};
     static const double three[] = {1, 2, 3}, all[] = {1, 2, 2, 3};
-    const spmv_arrays a = {.size = sizeof a,
-                           .rows = 2,
-                           .cols = 2,
-                           .nnz = 3,
-                           .ptr = ptr,
-                           .idx = lower,
-                           .values = three,
-                           .ptr_bits = 32,
-                           .symmetry = SPMV_SYMMETRIC};
-    spmv_mat *mat = NULL;
-    spmv_csr_view rows = SPMV_OPTS(spmv_csr_view);
+    const spmv_arrays a = ARRAYS(2, 2, 3, ptr, 32, lower, three, .symmetry = SPMV_SYMMETRIC);
+    FREED(spmv_mat) *mat = NULL;
     assert_int_equal(spmv_mat_create(ctx, &a, &mat), SPMV_OK);
-    spmv_mat_rows(mat, &rows);
+    spmv_csr_view rows = rows_of(mat);
     assert_int_equal(rows.nnz, 4);
     assert_memory_equal(rows.values, all, sizeof all);
-    spmv_mat_free(mat);
 }
 
 /* What is wrong is named with its row and position, by whoever counts from 0 or 1. */
@@ -480,11 +449,10 @@ TEST(a_plan_may_be_freed_after_its_matrix) {
     enum { N = 100 };
     spmv_ctx_opts opts = {.size = sizeof opts, .threads = 2};
     spmv_ctx *own = NULL;
-    spmv_mat *mat = NULL;
     spmv_plan *plan[3] = {NULL};
     double x[N] = {0}, y[N];
     assert_int_equal(spmv_ctx_create(&opts, &own), SPMV_OK);
-    assert_int_equal(spmv_mat_load(own, "gen:poisson2d:10", NULL, &mat), SPMV_OK);
+    spmv_mat *mat = must_load(own, "gen:poisson2d:10");
     assert_int_equal(spmv_plan_create(mat, NULL, &plan[0]), SPMV_OK);
     assert_int_equal(
         spmv_plan_create(mat, &(spmv_plan_opts){.size = 16, .kernel = "sell_slices"}, &plan[1]),

@@ -42,7 +42,7 @@ static int multiply_in_region(int levels, bool dynamic) {
 }
 
 TEST(products_inside_the_callers_threads) {
-    spmv_mat *mat = grid(ctx);
+    FREED(spmv_mat) *mat = grid(ctx);
     int kernels = 0;
     for (int k = 0; k < spmv_omp.nkernels; k++) {
         const char *name = spmv_omp.names[k];
@@ -58,7 +58,6 @@ TEST(products_inside_the_callers_threads) {
         for (int t = 0; t < CALLERS; t++) spmv_plan_free((spmv_plan *)plans[t]);
     }
     assert_true(kernels > 20);
-    spmv_mat_free(mat);
 }
 
 /* Shares of a large store are cut into chunks; the one thread that a product has inside a region
@@ -68,13 +67,12 @@ TEST(one_thread_takes_the_chunks_of_all_shares) {
     static const char *const kernels[] = {"csell_slices", "sell16_lanes", "spc5_rows", "bsr_lanes",
                                           "csr_balanced"};
     static double operand[ROWS], outside[ROWS], inside[ROWS];
-    spmv_mat *mat = NULL;
     const int before = omp_get_max_active_levels();
-    assert_int_equal(spmv_mat_load(ctx, "gen:random:20000:12", NULL, &mat), SPMV_OK);
+    FREED(spmv_mat) *mat = must_load(ctx, "gen:random:20000:12");
     for (int j = 0; j < ROWS; j++) operand[j] = cos(j);
     omp_set_max_active_levels(1);
     for (int k = 0; k < COUNT(kernels); k++) {
-        spmv_plan *plan = plan_of(mat, kernels[k]);
+        FREED(spmv_plan) *plan = plan_of(mat, kernels[k]);
         assert_non_null(plan);
         for (int i = 0; i < ROWS; i++) inside[i] = outside[i] = NAN;
         assert_int_equal(spmv_exec(plan, 1, operand, 0, outside), SPMV_OK);
@@ -82,10 +80,8 @@ TEST(one_thread_takes_the_chunks_of_all_shares) {
 #pragma omp single
         spmv_exec(plan, 1, operand, 0, inside);
         if (memcmp(inside, outside, sizeof inside) != 0) fail_msg("%s", kernels[k]);
-        spmv_plan_free(plan);
     }
     omp_set_max_active_levels(before);
-    spmv_mat_free(mat);
 }
 
 /* ---- one plan in two threads ---------------------------------------------------------------- */
@@ -107,12 +103,11 @@ static void *insist(void *plan) {
 /* One reads its scratch alone, one writes to it, so that products take turns. */
 TEST(one_plan_in_two_threads) {
     static const char *const kernels[] = {"csr_rows", "csr_balanced", "csr_tiles"};
-    spmv_mat *mat = grid(ctx);
+    FREED(spmv_mat) *mat = grid(ctx);
     for (int k = 0; k < COUNT(kernels); k++) {
-        spmv_plan *plan = plan_of(mat, kernels[k]);
-        spmv_plan_facts facts = SPMV_OPTS(spmv_plan_facts);
+        FREED(spmv_plan) *plan = plan_of(mat, kernels[k]);
         pthread_t thread[2];
-        spmv_plan_info(plan, &facts);
+        spmv_plan_facts facts = plan_facts_of(plan);
         assert_int_equal(facts.concurrent, 1);
         busy = wrong_products = 0;
         for (int t = 0; t < 2; t++)
@@ -120,9 +115,7 @@ TEST(one_plan_in_two_threads) {
         for (int t = 0; t < 2; t++) pthread_join(thread[t], NULL);
         assert_int_equal(wrong_products + busy, 0);
         assert_int_equal(multiply(plan, 1), 0); /* and it is free again */
-        spmv_plan_free(plan);
     }
-    spmv_mat_free(mat);
 }
 
 static void *end_product(void *plan) {
@@ -133,8 +126,8 @@ static void *end_product(void *plan) {
 
 /* It is chance whether threads meet: here a product is under way for certain. */
 TEST(a_product_waits_for_its_turn) {
-    spmv_mat *mat = grid(ctx);
-    spmv_plan *plan = plan_of(mat, "csr_tiles"), *copy = NULL;
+    FREED(spmv_mat) *mat = grid(ctx);
+    FREED(spmv_plan) *plan = plan_of(mat, "csr_tiles"), *copy = NULL;
     pthread_t other;
     double y[N];
     plan->busy[0] = 1;
@@ -147,27 +140,21 @@ TEST(a_product_waits_for_its_turn) {
     pthread_join(other, NULL);
     assert_int_equal(spmv_exec(plan, 1, NULL, 0, y), SPMV_E_ARG); /* a refused call holds nothing */
     assert_int_equal(multiply(plan, 2), 0);
-    spmv_plan_free(copy);
-    spmv_plan_free(plan);
-    spmv_mat_free(mat);
 }
 
 /* What a product writes to it has for itself, or for its turn. */
 TEST(concurrent_plans_are_right_in_several_threads) {
-    spmv_mat *mat = grid(ctx);
+    FREED(spmv_mat) *mat = grid(ctx);
     int kernels = 0;
     for (int k = 0; k < spmv_omp.nkernels; k++) {
         if (spmv_omp.kernels[k][0]->absent) continue;
-        spmv_plan *plan = plan_of(mat, spmv_omp.names[k]);
-        spmv_plan_facts facts = SPMV_OPTS(spmv_plan_facts);
-        spmv_plan_info(plan, &facts);
+        FREED(spmv_plan) *plan = plan_of(mat, spmv_omp.names[k]);
+        spmv_plan_facts facts = plan_facts_of(plan);
         for (int t = 0; t < CALLERS; t++) plans[t] = plan;
         if (facts.concurrent && ++kernels && multiply_in_pthreads())
             fail_msg("%s", spmv_omp.names[k]);
-        spmv_plan_free(plan);
     }
     assert_true(kernels >= 20);
-    spmv_mat_free(mat);
 }
 
 /* ---- fork ----------------------------------------------------------------------------------- */
@@ -177,8 +164,8 @@ static int use_plan_and_fork(void *plan) {
 }
 
 TEST(a_child_of_fork_multiplies) {
-    spmv_mat *mat = grid(ctx);
-    spmv_plan *plan = plan_of(mat, "csr_balanced");
+    FREED(spmv_mat) *mat = grid(ctx);
+    FREED(spmv_plan) *plan = plan_of(mat, "csr_balanced");
     assert_int_equal(multiply(plan, TIMES), 0); /* its team is there */
     assert_int_equal(in_child(use_plan_and_make_another, plan), 0);
     assert_int_equal(multiply(plan, TIMES), 0);
@@ -189,8 +176,6 @@ TEST(a_child_of_fork_multiplies) {
     failures += in_child(use_plan_and_make_another, plan); /* from inside a region */
     assert_int_equal(failures, 0);
     assert_int_equal(multiply(plan, TIMES), 0);
-    spmv_plan_free(plan);
-    spmv_mat_free(mat);
 }
 
 typedef struct loop { /* a thread that multiplies until it shall stop */
@@ -206,7 +191,7 @@ static void *go_on_multiplying(void *of) {
 
 /* The child has the plan as it was in the middle of a product, which nobody there will end. */
 TEST(a_child_multiplies_though_its_parent_does) {
-    spmv_mat *mat = grid(ctx);
+    FREED(spmv_mat) *mat = grid(ctx);
     loop l = {.plan = plan_of(mat, "csr_balanced")};
     pthread_t other;
     int failures = 0;
@@ -216,7 +201,6 @@ TEST(a_child_multiplies_though_its_parent_does) {
     pthread_join(other, NULL);
     assert_int_equal(failures, 0);
     spmv_plan_free(l.plan);
-    spmv_mat_free(mat);
 }
 
 static void *go_on_reading(void *stop) {
@@ -256,9 +240,8 @@ static int ask_for_more_than_there_are(void *asked) {
     spmv_ctx *few = context_of(threads);
     spmv_mat *mat = grid(few);
     spmv_plan *plan = plan_of(mat, "csr_rows");
-    spmv_plan_facts facts = SPMV_OPTS(spmv_plan_facts);
     int wrong = multiply(plan, 2);
-    spmv_plan_info(plan, &facts);
+    spmv_plan_facts facts = plan_facts_of(plan);
     bool said =
         facts.threads > 1 && facts.threads < most && facts.note && strstr(facts.note, instead);
     if (!said) print_error("%d: %s\n", facts.threads, facts.note ? facts.note : "-");
@@ -275,28 +258,21 @@ TEST(a_process_may_get_fewer_threads) {
 TEST(threads_are_bounded) {
     static const int many[] = {50000, 100000, INT_MAX};
     for (int k = 0; k < COUNT(many); k++) {
-        spmv_ctx *large = context_of(many[k]);
-        spmv_mat *mat = grid(large);
-        spmv_plan *plan = plan_of(mat, "csr_balanced");
-        spmv_plan_facts facts = SPMV_OPTS(spmv_plan_facts);
+        FREED(spmv_ctx) *large = context_of(many[k]);
+        FREED(spmv_mat) *mat = grid(large);
+        FREED(spmv_plan) *plan = plan_of(mat, "csr_balanced");
         char begin[64];
-        spmv_plan_info(plan, &facts);
+        spmv_plan_facts facts = plan_facts_of(plan);
         snprintf(begin, sizeof begin, "%d threads instead of %d: ", facts.threads, many[k]);
         assert_in_range(facts.threads, 2, SPMV_MOST_THREADS);
         assert_int_equal(facts.threads, spmv_ctx_threads(large));
         assert_true(facts.note && strncmp(facts.note, begin, strlen(begin)) == 0);
         assert_int_equal(multiply(plan, 1), 0);
-        spmv_plan_free(plan);
-        spmv_mat_free(mat);
-        spmv_ctx_free(large);
     }
-    spmv_mat *mat = grid(ctx);
-    spmv_plan *plan = plan_of(mat, "csr_rows");
-    spmv_plan_facts facts = SPMV_OPTS(spmv_plan_facts);
-    spmv_plan_info(plan, &facts);
+    FREED(spmv_mat) *mat = grid(ctx);
+    FREED(spmv_plan) *plan = plan_of(mat, "csr_rows");
+    spmv_plan_facts facts = plan_facts_of(plan);
     assert_null(facts.note);
-    spmv_plan_free(plan);
-    spmv_mat_free(mat);
 }
 
 TEST_MAIN(wait_as_by_default, setup_all, free_all)

@@ -36,7 +36,7 @@ static spmv_rates sample_rates(void) {
 
 /* Under sanitizers a probe of this machine's caches would take minutes: one of 1 MB does not. */
 TEST(a_small_cache_is_probed) {
-    spmv_ctx *ctx = context_of(2);
+    FREED(spmv_ctx) *ctx = context_of(2);
     spmv_rates found;
     assert_int_equal(spmv_ctx_probe(ctx, &spmv_omp, 1 << 20, &found), SPMV_OK);
     assert_true(found.read > 0 && found.copy > 0 && found.triad > 0 && found.cache_read > 0);
@@ -46,7 +46,6 @@ TEST(a_small_cache_is_probed) {
         assert_int_equal(found.gather_bytes[k], (size_t)1 << (15 + 2 * k));
         assert_true(found.gathers[k] > 0);
     }
-    spmv_ctx_free(ctx);
 }
 
 TEST(rates_are_kept_and_found_again) {
@@ -79,7 +78,6 @@ TEST(damaged_rates_are_none) {
         "",
         "\n"};
     char folder[] = "/tmp/spmv-test-XXXXXX";
-    (void)state;
     assert_non_null(mkdtemp(folder));
     const options o = {.probe = folder};
     spmv_rates rates = sample_rates();
@@ -120,18 +118,15 @@ TEST(wide_rows_take_longer) {
 /* ---- reads of x ----------------------------------------------------------------------------- */
 
 static reads_of_x reads_of(spmv_ctx *ctx, const char *source) {
-    spmv_mat *mat = NULL;
-    spmv_csr_view A = SPMV_OPTS(spmv_csr_view);
     reads_of_x reads;
-    assert_int_equal(spmv_mat_load(ctx, source, NULL, &mat), SPMV_OK);
-    spmv_mat_rows(mat, &A);
+    FREED(spmv_mat) *mat = must_load(ctx, source);
+    spmv_csr_view A = rows_of(mat);
     assert_true(find_reads_of_x(&A, &reads));
-    spmv_mat_free(mat);
     return reads;
 }
 
 TEST(stencils_read_near_and_random_matrices_far) {
-    spmv_ctx *ctx = context_of(2);
+    FREED(spmv_ctx) *ctx = context_of(2);
     reads_of_x r = reads_of(ctx, "gen:poisson3d:60");
     assert_true(r.jumps < 0.01);
     r = reads_of(ctx, "gen:banded:20000:50");
@@ -141,7 +136,6 @@ TEST(stencils_read_near_and_random_matrices_far) {
     assert_true(r.lines > 40000 && r.lines < 60000);
     r = reads_of(ctx, "gen:dense:10");
     assert_true(r.jumps >= 0 && r.jumps <= 1);
-    spmv_ctx_free(ctx);
 }
 
 /* ---- shares and verdicts -------------------------------------------------------------------- */

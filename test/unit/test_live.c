@@ -68,25 +68,18 @@ static void change(arrays *a) {
 }
 
 static spmv_arrays view_of_arrays(const arrays *a) {
-    return (spmv_arrays){.size = sizeof(spmv_arrays),
-                         .rows = ROWS,
-                         .cols = COLS,
-                         .nnz = a->nnz,
-                         .ptr = a->kind == COORDINATES ? NULL
-                                : a->bits == 32        ? (const void *)a->ptr32
-                                                       : a->ptr64,
-                         .idx = a->wide ? (const void *)a->idx64 : a->idx,
-                         .idx_bits = a->wide ? 64 : 0,
-                         .line = a->kind != COORDINATES ? NULL
-                                 : a->wide              ? (const void *)a->line64
-                                                        : a->line,
-                         .values = a->precision == SPMV_F32 ? (const void *)a->f32 : a->f64,
-                         .ptr_bits = a->bits,
-                         .precision = a->precision,
-                         .by_columns = a->kind == BY_COLUMNS,
-                         .flags = SPMV_VOLATILE,
-                         .block_rows = a->kind == BLOCKS ? BLOCK : 0,
-                         .block_cols = a->kind == BLOCKS ? 2 : 0};
+    return ARRAYS(
+        ROWS, COLS, a->nnz,
+        a->kind == COORDINATES ? NULL
+        : a->bits == 32        ? (const void *)a->ptr32
+                               : a->ptr64,
+        a->bits, a->wide ? (const void *)a->idx64 : a->idx,
+        a->precision == SPMV_F32 ? (const void *)a->f32 : a->f64, .idx_bits = a->wide ? 64 : 0,
+        .line = a->kind != COORDINATES ? NULL
+                : a->wide              ? (const void *)a->line64
+                                       : a->line,
+        .precision = a->precision, .by_columns = a->kind == BY_COLUMNS, .flags = SPMV_VOLATILE,
+        .block_rows = a->kind == BLOCKS ? BLOCK : 0, .block_cols = a->kind == BLOCKS ? 2 : 0);
 }
 
 /* is_there: arrays and vectors are in a GPU's memory. lent: the arrays there. */
@@ -202,20 +195,11 @@ static void assert_multiplies(const arrays *a, const spmv_plan *plan, spmv_op op
     const size_t width = is_f32 ? 4 : 8, z_bytes = width * (size_t)((m + 3) * (MOST_VECTORS + 3));
     void *x_there = sent(own_x, width * (size_t)((n + 2) * (MOST_VECTORS + 3)));
     void *z_there = sent(own_z, z_bytes);
-    const spmv_call call = {.size = sizeof call,
-                            .alpha = scaled && !is_f32 ? &alpha : NULL,
-                            .beta = scaled && !is_f32 ? &beta : NULL,
-                            .alpha_f32 = scaled && is_f32 ? &alpha_f32 : NULL,
-                            .beta_f32 = scaled && is_f32 ? &beta_f32 : NULL,
-                            .x = x_there,
-                            .y = z_there,
-                            .z = z_there,
-                            .k = k,
-                            .ldx = X.ld,
-                            .ldy = Z.ld,
-                            .ldz = Z.ld,
-                            .layout = layout,
-                            .op = op};
+    const spmv_call call = WITH(
+        spmv_call, .alpha = scaled && !is_f32 ? &alpha : NULL,
+        .beta = scaled && !is_f32 ? &beta : NULL, .alpha_f32 = scaled && is_f32 ? &alpha_f32 : NULL,
+        .beta_f32 = scaled && is_f32 ? &beta_f32 : NULL, .x = x_there, .y = z_there, .z = z_there,
+        .k = k, .ldx = X.ld, .ldy = Z.ld, .ldz = Z.ld, .layout = layout, .op = op);
     if (spmv_apply(plan, &call, NULL) != SPMV_OK) fail_msg("%s", spmv_ctx_error(ctx));
     if (is_there) assert_true(plain_copy(own_z, z_there, z_bytes));
     give_back(x_there), give_back(z_there);
@@ -253,10 +237,9 @@ static void start(kind of, spmv_precision precision, int bits) {
 }
 
 static spmv_status try_arrays(spmv_arrays view) {
-    spmv_mat *mat = NULL;
+    FREED(spmv_mat) *mat = NULL;
     const spmv_status status = spmv_mat_create(ctx, &view, &mat);
     assert_true((status == SPMV_OK) == (mat != NULL));
-    spmv_mat_free(mat);
     return status;
 }
 
@@ -287,13 +270,8 @@ static int64_t count_finite(const spmv_plan *plan, spmv_op op, double alpha, int
     const int64_t m = op == SPMV_TRANSPOSE ? COLS : ROWS, n = op == SPMV_TRANSPOSE ? ROWS : COLS;
     double *x = random_vector(1, MOST), *z = random_vector(2, MOST);
     void *x_there = sent(x, (size_t)(n * k) * sizeof *x), *z_there = sent(z, MOST * sizeof *z);
-    const spmv_call call = {.size = sizeof call,
-                            .alpha = &alpha,
-                            .x = x_there,
-                            .z = z_there,
-                            .k = k,
-                            .layout = SPMV_ROWS,
-                            .op = op};
+    const spmv_call call = WITH(spmv_call, .alpha = &alpha, .x = x_there, .z = z_there, .k = k,
+                                .layout = SPMV_ROWS, .op = op);
     int64_t finite = 0;
     if (spmv_apply(plan, &call, NULL) != SPMV_OK) fail_msg("%s", spmv_ctx_error(ctx));
     if (is_there) assert_true(plain_copy(z, z_there, MOST * sizeof *z));
@@ -438,10 +416,8 @@ static void *multiply_often(void *turned) {
     double x[ROWS], z[ROWS], first[ROWS];
     for (int i = 0; i < ROWS; i++) x[i] = i % 3;
     for (int n = 0; n < 200; n++) {
-        const spmv_call call = {.size = sizeof call,
-                                .x = x,
-                                .z = n ? z : first,
-                                .op = turned ? SPMV_TRANSPOSE : SPMV_AS_IS};
+        const spmv_call call =
+            WITH(spmv_call, .x = x, .z = n ? z : first, .op = turned ? SPMV_TRANSPOSE : SPMV_AS_IS);
         if (spmv_apply(shared, &call, NULL) != SPMV_OK) return &a;
         if (n && memcmp(z, first, (turned ? COLS : ROWS) * sizeof *z) != 0) return &a;
     }
@@ -450,8 +426,8 @@ static void *multiply_often(void *turned) {
 
 TEST(several_threads_multiply_at_once) {
     start(BY_ROWS, SPMV_F64, 32);
-    spmv_mat *mat = matrix(&a);
-    spmv_plan *plan = plan_for(mat, &a, SPMV_BOTH);
+    FREED(spmv_mat) *mat = matrix(&a);
+    FREED(spmv_plan) *plan = plan_for(mat, &a, SPMV_BOTH);
     spmv_plan_facts facts = {.size = sizeof facts};
     assert_int_equal(spmv_plan_info(plan, &facts), SPMV_OK);
     assert_true(facts.concurrent);
@@ -465,8 +441,6 @@ TEST(several_threads_multiply_at_once) {
         assert_int_equal(pthread_join(thread[t], &wrong), 0);
         assert_null(wrong);
     }
-    spmv_plan_free(plan);
-    spmv_mat_free(mat);
 }
 
 /* The entries of a row are added in their order, and nothing is fused: with these, any other way
@@ -476,8 +450,8 @@ TEST(a_row_is_summed_in_the_order_of_its_entries) {
     double x[COLS], z[ROWS], *values = random_vector(3, NNZ);
     for (int j = 0; j < COLS; j++) x[j] = random_entry(4, (uint64_t)j);
     memcpy(a.f64, values, NNZ * sizeof *values);
-    spmv_mat *mat = matrix(&a);
-    spmv_plan *plan = plan_for(mat, &a, SPMV_AS_IS);
+    FREED(spmv_mat) *mat = matrix(&a);
+    FREED(spmv_plan) *plan = plan_for(mat, &a, SPMV_AS_IS);
     assert_int_equal(spmv_exec(plan, 1, x, 0, z), SPMV_OK);
     for (int i = 0; i < ROWS; i++) {
         volatile double sum = 0;
@@ -488,8 +462,6 @@ TEST(a_row_is_summed_in_the_order_of_its_entries) {
         assert_true(sum == z[i]);
     }
     free(values);
-    spmv_plan_free(plan);
-    spmv_mat_free(mat);
 }
 
 /* Few entries: for two vectors a team is not worth its start, for nine it is. */
@@ -503,8 +475,8 @@ TEST(bits_do_not_depend_on_the_number_of_vectors) {
             .kind = (kind)(n / 4), .precision = SPMV_F64, .bits = 32, .nnz = 3000, .seed = 5};
         change(&a);
         memcpy(a.f64, values, NNZ * sizeof *values);
-        spmv_mat *mat = matrix(&a);
-        spmv_plan *plan = plan_for(mat, &a, SPMV_BOTH);
+        FREED(spmv_mat) *mat = matrix(&a);
+        FREED(spmv_plan) *plan = plan_for(mat, &a, SPMV_BOTH);
         const int64_t rows = n & 1 ? COLS : ROWS, cols = n & 1 ? ROWS : COLS,
                       ldx = layout == SPMV_ROWS ? MOST_VECTORS : cols;
         spmv_call call = {.size = sizeof call, .x = x, .ldx = ldx, .layout = layout, .op = op};
@@ -516,8 +488,6 @@ TEST(bits_do_not_depend_on_the_number_of_vectors) {
                       first = {rows, 2, layout == SPMV_ROWS ? 2 : rows, layout};
         for (int64_t i = 0; i < rows; i++)
             for (int j = 0; j < 2; j++) assert_true(z[at(&Z, i, j)] == narrow[at(&first, i, j)]);
-        spmv_plan_free(plan);
-        spmv_mat_free(mat);
     }
     free(x), free(values);
 }
@@ -525,9 +495,9 @@ TEST(bits_do_not_depend_on_the_number_of_vectors) {
 TEST(ends_that_became_wrong_are_refused) {
     double x[ROWS] = {0}, z[ROWS];
     start(BY_ROWS, SPMV_F64, 32);
-    spmv_mat *mat = matrix(&a);
+    FREED(spmv_mat) *mat = matrix(&a);
     for (int op = SPMV_AS_IS; op <= SPMV_TRANSPOSE; op++) {
-        spmv_plan *plan = plan_for(mat, &a, (spmv_op)op);
+        FREED(spmv_plan) *plan = plan_for(mat, &a, (spmv_op)op);
         static const int64_t wrong[] = {NNZ + 1, INT32_MAX, -1};
         for (int n = 0; n < COUNT(wrong); n++) {
             a.ptr32[ROWS] = (int32_t)wrong[n];
@@ -538,9 +508,7 @@ TEST(ends_that_became_wrong_are_refused) {
         assert_int_equal(spmv_exec(plan, 1, x, 0, z), SPMV_E_ARG);
         a.ptr32[0] = 0;
         assert_int_equal(spmv_exec(plan, 1, x, 0, z), SPMV_OK);
-        spmv_plan_free(plan);
     }
-    spmv_mat_free(mat);
 }
 
 /* Offsets that decrease in between make empty rows, as in a plain loop. */
@@ -548,8 +516,8 @@ TEST(offsets_may_decrease) {
     double x[COLS], z[ROWS];
     start(BY_ROWS, SPMV_F64, 64);
     for (int j = 0; j < COLS; j++) x[j] = j % 5;
-    spmv_mat *mat = matrix(&a);
-    spmv_plan *plan = plan_for(mat, &a, SPMV_AS_IS);
+    FREED(spmv_mat) *mat = matrix(&a);
+    FREED(spmv_plan) *plan = plan_for(mat, &a, SPMV_AS_IS);
     for (int i = 3; i < ROWS; i += 50) a.ptr64[i] = NNZ - a.ptr64[i];
     assert_int_equal(spmv_exec(plan, 1, x, 0, z), SPMV_OK);
     for (int i = 0; i < ROWS; i++) {
@@ -557,8 +525,6 @@ TEST(offsets_may_decrease) {
         for (int64_t k = a.ptr64[i]; k < a.ptr64[i + 1]; k++) sum += a.f64[k] * x[a.idx[k]];
         assert_true(sum == z[i]);
     }
-    spmv_plan_free(plan);
-    spmv_mat_free(mat);
 }
 
 TEST(what_there_is_not_is_refused) {
@@ -638,17 +604,14 @@ TEST(empty_matrices_and_copies_multiply) {
                                   .ptr_bits = 32,
                                   .by_columns = n & 4,
                                   .flags = SPMV_VOLATILE};
-        spmv_mat *mat = NULL;
-        spmv_plan *plan = NULL, *copy = NULL;
+        FREED(spmv_mat) *mat = NULL;
+        FREED(spmv_plan) *plan = NULL, *copy = NULL;
         assert_int_equal(spmv_mat_create(ctx, &view, &mat), SPMV_OK);
         assert_int_equal(spmv_plan_create(mat, NULL, &plan), SPMV_OK);
         assert_int_equal(spmv_plan_copy(plan, &copy), SPMV_OK);
         z[0] = z[1] = 7;
         assert_int_equal(spmv_exec(copy, 1, x, 0, z), SPMV_OK);
         for (int i = 0; i < 2; i++) assert_true(z[i] == (n & 1 ? 0 : 7));
-        spmv_plan_free(copy);
-        spmv_plan_free(plan);
-        spmv_mat_free(mat);
     }
 }
 
@@ -683,27 +646,17 @@ static void multiply_blocks(const spmv_arrays *A, const spmv_plan *plan, int64_t
 TEST(blocks_of_every_size_multiply) {
     enum { LARGEST = 9, BLOCK_ROWS = 2, BLOCK_COLS = 3, VECTORS = 13 /* panels of every width */ };
     static const int32_t ptr[] = {0, 2, 3}, column[] = {2, 0, 1};
-    (void)state;
     for (int size = 0; size < LARGEST * LARGEST; size++) {
         const int high = 1 + size / LARGEST, broad = 1 + size % LARGEST, cells = 3 * high * broad;
         const walled memory = walled_off((size_t)cells * sizeof(double));
         double *values = (double *)(void *)memory.bytes;
         for (int n = 0; n < cells; n++) values[n] = n % 7 - 3;
-        const spmv_arrays view = {.size = sizeof view,
-                                  .rows = BLOCK_ROWS * high,
-                                  .cols = BLOCK_COLS * broad,
-                                  .nnz = 3,
-                                  .ptr = ptr,
-                                  .idx = column,
-                                  .values = values,
-                                  .ptr_bits = 32,
-                                  .flags = SPMV_VOLATILE,
-                                  .block_rows = high,
-                                  .block_cols = broad};
+        const spmv_arrays view =
+            ARRAYS(BLOCK_ROWS * high, BLOCK_COLS * broad, 3, ptr, 32, column, values,
+                   .flags = SPMV_VOLATILE, .block_rows = high, .block_cols = broad);
         spmv_mat *mat = NULL;
-        spmv_plan *plan = NULL;
         assert_int_equal(spmv_mat_create(ctx, &view, &mat), SPMV_OK);
-        assert_int_equal(spmv_plan_create(mat, NULL, &plan), SPMV_OK);
+        spmv_plan *plan = must_plan(mat, NULL);
         multiply_blocks(&view, plan, 1, SPMV_COLUMNS);
         multiply_blocks(&view, plan, VECTORS, SPMV_COLUMNS);
         multiply_blocks(&view, plan, VECTORS, SPMV_ROWS);
@@ -727,7 +680,6 @@ static int threads_here(void) {
  * a child of fork(), which has no team, starts none. */
 TEST(a_short_product_starts_no_thread) {
     static double x[ROWS], z[ROWS];
-    (void)state;
     for (int n = 0; n < 4 * NKINDS; n++) {
         spmv_ctx *own = ctx, *one = context_of(1);
         a = (arrays){

@@ -146,7 +146,7 @@ TEST(vectors_are_multiplied_in_both_layouts) {
         double *y0 = calloc(ROWS * K, sizeof *y0), *y = malloc(ROWS * K * sizeof *y), seconds;
         assert_true(y0 && y);
         scene_open(&s, kernels[n / 2]);
-        double *x = x_of(&s, layout);
+        FREED(double) *x = x_of(&s, layout);
         problem p = {.plan = s.plan,
                      .rows = ROWS,
                      .cols = COLS,
@@ -172,7 +172,6 @@ TEST(vectors_are_multiplied_in_both_layouts) {
         problem_close(&p);
         scene_close(&s);
         free(t.sample_s);
-        free(x);
         free(y0);
         free(y);
     }
@@ -200,11 +199,10 @@ TEST(spot_checks_look_at_every_vector) {
         const spot check = spot_of(&s, precision, layout);
         const spmv_plan_opts opts = {
             .size = sizeof opts, .kernel = "omp:csr_serial", .precision = precision};
-        spmv_plan *plan = NULL;
-        double *x = malloc(COLS * K * sizeof *x), *y = malloc(ROWS * K * sizeof *y);
+        FREED(double) *x = malloc(COLS * K * sizeof *x), *y = malloc(ROWS * K * sizeof *y);
         double *kept = malloc(ROWS * K * sizeof *kept), seconds;
         assert_true(x && y && kept);
-        assert_int_equal(spmv_plan_create(s.mat, &opts, &plan), SPMV_OK);
+        FREED(spmv_plan) *plan = must_plan(s.mat, &opts);
         const spmv_product product = {.plan = plan, .x = x, .y = y, .k = K, .layout = layout};
         spot_check_vary(&check, 2, x);
         spot_check_wipe(&check, y);
@@ -224,9 +222,6 @@ TEST(spot_checks_look_at_every_vector) {
         }
         const spot other = {s.mat, precision, K, layout == SPMV_ROWS ? SPMV_COLUMNS : SPMV_ROWS};
         assert_int_equal(spot_check(&other, y), SPMV_E_UNSUITABLE);
-        spmv_plan_free(plan);
-        free(x);
-        free(y);
         free(kept);
     }
     scene_close(&s);
@@ -609,14 +604,13 @@ TEST(a_last_sample_can_be_asked_for) {
 TEST(few_rows_are_checked) {
     enum { N = 1 << 21, MOST = 1 << 14 };
     const spmv_mat mat = {.csr = {.rows = N, .cols = 1, .nnz = 100}};
-    float *y = calloc(N, sizeof *y);
+    FREED(float) *y = calloc(N, sizeof *y);
     int64_t wiped = 0;
     assert_non_null(y);
     spot_check_wipe(&(spot){&mat, SPMV_F32, 1, SPMV_COLUMNS}, y);
     for (int64_t i = 0; i < N; i++) wiped += isnan(y[i]) != 0;
     assert_true(wiped > MOST / 4 && wiped <= MOST);
     assert_true(isnan(y[N - 1]));
-    free(y);
 }
 
 TEST_MAIN(wait_without_spinning, open_context, close_context)

@@ -653,14 +653,13 @@ TEST(test_what_nobody_sees_is_named) {
 /* Line ends of a large file that are CR alone: no line of it ever ends. */
 TEST(test_returns_without_end) {
     enum { BYTES = 3 << 20 };
-    char *text = allocate(BYTES);
+    FREED(char) *text = allocate(BYTES);
     for (int banner = 0; banner < 2; banner++) {
         size_t n = (size_t)append(text, "%%%%MatrixMarket matrix array real general%c900000 1%c",
                                   banner ? '\n' : '\r', banner ? '\n' : '\r');
         while (n + 2 < BYTES) n += (size_t)append(text + n, "1\r");
         check_refused(text, n, banner ? ":3:2:" RETURN : ":1:41:" RETURN);
     }
-    free(text);
 }
 
 TEST(test_vectors) {

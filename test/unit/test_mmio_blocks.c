@@ -93,7 +93,7 @@ TEST(test_late_errors) {
  * copy. */
 TEST(test_growing_stream) {
     enum { N = 2500000 };
-    char *bytes = allocate(N * 10 + 100);
+    FREED(char) *bytes = allocate(N * 10 + 100);
     size_t n = (size_t)append(bytes, "%s999 999 %d\n", PATTERN, N);
     for (int k = 0; k < N; k++) {
         int row = k % 999 + 1, col = k / 999 % 999 + 1;
@@ -107,7 +107,6 @@ TEST(test_growing_stream) {
             assert_true(coo.row[k] == k % 999 && coo.col[k] == k / 999 % 999);
         spmv_coo_free(&coo);
     }
-    free(bytes);
 }
 
 /* Puts a comment of so many bytes where the text has a '#'. */
@@ -134,7 +133,7 @@ TEST(test_long_comments) {
         REAL "2 2 2\n1 1 1\n2 2 2\n#\n",       REAL "2 2 2\n1 1 1\n2 2 2\n#",
         REAL "2 2 2\n1 1 1 #\n2 2 2\n",        REAL "2 2 2 #\n1 1 1\n2 2 2 #",
         REAL "2 2 2\n#\n \t#\n1 1 1\n#\n2 2 2"};
-    char *bytes = allocate(10 << 20);
+    FREED(char) *bytes = allocate(10 << 20);
     for (size_t k = 0; k < LENGTH(lengths); k++)
         for (size_t t = 0; t < LENGTH(texts); t++)
             for (int piped = 0; piped < 2; piped++) {
@@ -151,12 +150,11 @@ TEST(test_long_comments) {
     unlink(name);
     size_t n = lengthen(bytes, REAL "2 2 2\n1 1 1\n#\n2 2 x\n", 3 << 20);
     check_refused(bytes, n, ":5:5: found 'x' as the value, expected a number");
-    free(bytes);
 }
 
 /* Other lines may not, and lines that a carriage return hides in a comment are found. */
 TEST(test_long_lines) {
-    char *bytes = allocate(8 << 20);
+    FREED(char) *bytes = allocate(8 << 20);
     size_t n = (size_t)append(bytes, "%s2 2 2\n1 1 1\n", REAL);
     memset(bytes + n, '1', 7 << 20);
     check_refused(bytes, n + (7 << 20),
@@ -170,13 +168,12 @@ TEST(test_long_lines) {
     check_refused(bytes, n + (7 << 20),
                   ":2:501: found a carriage return (byte 0x0D) that no line feed follows, expected "
                   "lines that end in LF or CR LF: tr '\\r' '\\n' <FILE mends old Mac line ends");
-    free(bytes);
 }
 
 /* Blocks cut at every possible place of the text around the cut. */
 TEST(test_cuts) {
     enum { LINES = 100001 }; /* three blocks; the last line ends in a digit */
-    char *bytes = allocate(LINES * 8 + 1000);
+    FREED(char) *bytes = allocate(LINES * 8 + 1000);
     for (int shift = 0; shift < 24; shift++) {
         spmv_coo coo;
         int n = append(bytes, "%s%%%.*s\n99 99 %d\n", PATTERN, shift, "abcdefghijklmnopqrstuvwxyz",
@@ -190,7 +187,6 @@ TEST(test_cuts) {
         spmv_coo_free(&coo);
     }
     unlink(name);
-    free(bytes);
 }
 
 /* Positions of array entries when blocks start in the middle of columns. */
@@ -201,7 +197,7 @@ TEST(test_large_arrays) {
         int second;
     } kinds[] = {{"general", 0, 0}, {"symmetric", 1, 0}, {"skew-symmetric", 1, 1}};
     enum { N = 700 };
-    char *bytes = allocate(N * N * 8 + 1000);
+    FREED(char) *bytes = allocate(N * N * 8 + 1000);
     for (size_t s = 0; s < LENGTH(kinds); s++) {
         spmv_coo coo;
         int n = append(bytes, "%%%%MatrixMarket matrix array integer %s\n%d %d\n",
@@ -221,7 +217,6 @@ TEST(test_large_arrays) {
         }
     }
     unlink(name);
-    free(bytes);
 }
 
 typedef struct calls {

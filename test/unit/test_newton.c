@@ -116,30 +116,20 @@ TEST(newton_converges_with_every_kernel) {
         "auto",     "csr_rows",     "csr_balanced", "sell_slices", "bsr_rows", "coo_segments",
         "ell_rows", "csell_slices", "sell16_lanes", "spc5_rows",   "sss_rows"};
     problem *p = make_problem();
-    spmv_arrays arrays = {.size = sizeof arrays,
-                          .rows = ROWS,
-                          .cols = ROWS,
-                          .nnz = p->ptr[ROWS],
-                          .ptr = p->ptr,
-                          .idx = p->idx,
-                          .values = p->laplace,
-                          .ptr_bits = 64,
-                          .flags = SPMV_SORTED};
-    spmv_mat *mat = NULL;
+    spmv_arrays arrays =
+        ARRAYS(ROWS, ROWS, p->ptr[ROWS], p->ptr, 64, p->idx, p->laplace, .flags = SPMV_SORTED);
+    FREED(spmv_mat) *mat = NULL;
     assert_int_equal(spmv_mat_create(ctx, &arrays, &mat), SPMV_OK);
     for (int k = 0; k < COUNT(kernels); k++) {
         spmv_plan_opts opts = SPMV_OPTS(spmv_plan_opts);
-        spmv_plan *plan = NULL;
         opts.kernel = kernels[k];
         opts.expected_calls = MOST_STEPS * MOST_ITERATIONS;
         opts.refill = 1;
-        assert_int_equal(spmv_plan_create(mat, &opts, &plan), SPMV_OK);
+        FREED(spmv_plan) *plan = must_plan(mat, &opts);
         int steps = run_newton(p, mat, plan);
         if (steps >= MOST_STEPS || error_of(p) > 1e-9)
             fail_msg("%s: %d steps, error %g", kernels[k], steps, error_of(p));
-        spmv_plan_free(plan);
     }
-    spmv_mat_free(mat);
     free(p);
 }
 

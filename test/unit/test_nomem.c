@@ -141,13 +141,7 @@ static spmv_status make_matrix(spmv_ctx *ctx, const source *from, spmv_mat **out
     static const int64_t row_ptr[] = {0, 2, 3, 5};
     static const int32_t col_idx[] = {2, 0, 1, 1, 0};
     static const double values[] = {1, 2, 3, 4, 5};
-    const spmv_csr_view rows = {.size = sizeof(spmv_csr_view),
-                                .rows = 3,
-                                .cols = 3,
-                                .nnz = 5,
-                                .row_ptr = row_ptr,
-                                .col_idx = col_idx,
-                                .values = values};
+    const spmv_csr_view rows = CSR_VIEW(3, 3, 5, row_ptr, col_idx, values);
     return spmv_mat_csr(ctx, &rows, out);
 }
 
@@ -258,7 +252,7 @@ TEST(allocations_are_seen) {
 /* Long rows out of order with duplicates: the row sort allocates too. */
 TEST(of_entries) {
     if (is_left_out()) skip();
-    entries e = {.rows = 30, .cols = 200};
+    FREED(entries) e = {.rows = 30, .cols = 200};
     for (int64_t i = 0; i < e.rows; i++) add_row(&e, i, i % 7 == 3 ? 100 : i % 5);
     add_random(&e, e.row[0], e.col[0]);
     shuffle(&e, 1);
@@ -266,15 +260,13 @@ TEST(of_entries) {
     long tried =
         refuse_each_of_every_kernel(&copied) + refuse_each(&borrowed, "omp:csr_rows", SPMV_F64, 1);
     print_message("%ld allocations refused\n", tried);
-    entries_free(&e);
 }
 
 TEST(of_a_pattern) {
     if (is_left_out()) skip();
-    entries e = entries_of(fixture_named("pattern"));
+    FREED(entries) e = entries_of(fixture_named("pattern"));
     const source pattern = {.entries = &e};
     print_message("%ld allocations refused\n", refuse_each(&pattern, "omp:csr_rows", SPMV_F64, 1));
-    entries_free(&e);
 }
 
 TEST(of_rows) {
@@ -305,8 +297,7 @@ TEST(of_a_file) {
     assert_true(file >= 0);
     close(file);
     spmv_ctx *ctx = context_of(1);
-    spmv_mat *mat = NULL;
-    assert_int_equal(spmv_mat_load(ctx, "gen:random:40:5", NULL, &mat), SPMV_OK);
+    spmv_mat *mat = must_load(ctx, "gen:random:40:5");
     assert_int_equal(spmv_mat_save(mat, path), SPMV_OK);
     spmv_mat_free(mat);
     spmv_ctx_free(ctx);

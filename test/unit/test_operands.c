@@ -76,21 +76,12 @@ static spmv_arrays arrays_of(const drawn *d) {
     const bool listed = d->kind == COORDINATES, wide_idx = d->idx_bits == 64;
     const void *ptr = d->ptr_bits == 64 ? (const void *)d->ptr : d->ptr32;
     const void *line = wide_idx ? (const void *)d->line : d->line32;
-    return (spmv_arrays){.size = sizeof(spmv_arrays),
-                         .rows = d->e.rows,
-                         .cols = d->e.cols,
-                         .nnz = d->nnz,
-                         .ptr = listed ? NULL : ptr,
-                         .idx = wide_idx ? (const void *)d->idx : d->idx32,
-                         .line = listed ? line : NULL,
-                         .values = d->values,
-                         .ptr_bits = d->ptr_bits,
-                         .idx_bits = d->idx_bits,
-                         .precision = d->precision,
-                         .by_columns = d->kind == BY_COLUMNS,
-                         .block_rows = d->kind == BLOCKS ? (int)d->tall : 0,
-                         .block_cols = d->kind == BLOCKS ? (int)d->wide : 0,
-                         .flags = SPMV_VOLATILE};
+    return ARRAYS(d->e.rows, d->e.cols, d->nnz, listed ? NULL : ptr, d->ptr_bits,
+                  wide_idx ? (const void *)d->idx : d->idx32, d->values,
+                  .line = listed ? line : NULL, .idx_bits = d->idx_bits, .precision = d->precision,
+                  .by_columns = d->kind == BY_COLUMNS,
+                  .block_rows = d->kind == BLOCKS ? (int)d->tall : 0,
+                  .block_cols = d->kind == BLOCKS ? (int)d->wide : 0, .flags = SPMV_VOLATILE);
 }
 
 /* Most are small. Some have entries for several threads, and more rows than one chunk. */
@@ -136,13 +127,12 @@ static void change(drawn *d) {
         fill(d);
         return;
     }
-    double *fresh = room_of(d->e.nnz);
+    FREED(double) *fresh = room_of(d->e.nnz);
     for (int64_t k = 0; k < d->e.nnz; k++) fresh[k] = small_number(&d->seed);
     const spmv_status status = spmv_mat_set_values(d->mat, fresh, SPMV_HOST, NULL);
     if (status == SPMV_OK && d->e.nnz) memcpy(d->e.values, fresh, (size_t)d->e.nnz * sizeof *fresh);
     if (status != SPMV_OK && status != SPMV_E_UNSUITABLE) /* not symmetric any more */
         fail_msg("%s", spmv_ctx_error(d->mat->ctx));
-    free(fresh);
 }
 
 /* ---- a call --------------------------------------------------------------------------------- */
@@ -379,24 +369,13 @@ static spmv_call call_of(const trial *t, char *array, const float *scalars_f32) 
     void *at[OPERANDS];
     for (int a = 0; a < OPERANDS; a++)
         at[a] = t->wants[a] ? array + (size_t)t->of[a].at * width_of(t->precision) : NULL;
-    return (spmv_call){.size = sizeof(spmv_call),
-                       .alpha = t->has_alpha && !is_f32 ? &t->alpha : NULL,
-                       .beta = t->has_beta && !is_f32 ? &t->beta : NULL,
-                       .alpha_f32 = t->has_alpha && is_f32 ? &scalars_f32[0] : NULL,
-                       .beta_f32 = t->has_beta && is_f32 ? &scalars_f32[1] : NULL,
-                       .x = at[X],
-                       .y = at[Y],
-                       .z = at[Z],
-                       .k = t->of[Z].k,
-                       .ldx = t->of[X].given,
-                       .ldy = t->of[Y].given,
-                       .ldz = t->of[Z].given,
-                       .layout = t->layout,
-                       .op = t->op,
-                       .w = at[W],
-                       .ldw = t->of[W].given,
-                       .dot_wz = at[WZ],
-                       .dot_zz = at[ZZ]};
+    return WITH(spmv_call, .alpha = t->has_alpha && !is_f32 ? &t->alpha : NULL,
+                .beta = t->has_beta && !is_f32 ? &t->beta : NULL,
+                .alpha_f32 = t->has_alpha && is_f32 ? &scalars_f32[0] : NULL,
+                .beta_f32 = t->has_beta && is_f32 ? &scalars_f32[1] : NULL, .x = at[X], .y = at[Y],
+                .z = at[Z], .k = t->of[Z].k, .ldx = t->of[X].given, .ldy = t->of[Y].given,
+                .ldz = t->of[Z].given, .layout = t->layout, .op = t->op, .w = at[W],
+                .ldw = t->of[W].given, .dot_wz = at[WZ], .dot_zz = at[ZZ]);
 }
 
 /* Returns whether the call did what it must. */
@@ -429,17 +408,11 @@ static spmv_plan *plan_for(const drawn *d, const char *kernel, const spmv_param 
                            uint64_t *seed) {
     const spmv_setting setting = {"isa", isa ? draw_below(seed, best_isa() + 1) : 0};
     const int64_t vectors = draw_below(seed, 3) * draw_below(seed, MOST);
-    const spmv_plan_opts opts = {.size = sizeof opts,
-                                 .kernel = kernel,
-                                 .precision = d->precision,
-                                 .offset_bits = d->kind == KEPT ? d->ptr_bits : 0,
-                                 .max_bytes = budget,
-                                 .settings = &setting,
-                                 .nsettings = isa ? 1 : 0,
-                                 .refill = d->kind == KEPT,
-                                 .op = op,
-                                 .vectors = vectors,
-                                 .layout = vectors > 1 && draw_below(seed, 2) ? SPMV_ROWS : 0};
+    const spmv_plan_opts opts =
+        WITH(spmv_plan_opts, .kernel = kernel, .precision = d->precision,
+             .offset_bits = d->kind == KEPT ? d->ptr_bits : 0, .max_bytes = budget,
+             .settings = &setting, .nsettings = isa ? 1 : 0, .refill = d->kind == KEPT, .op = op,
+             .vectors = vectors, .layout = vectors > 1 && draw_below(seed, 2) ? SPMV_ROWS : 0);
     spmv_plan *plan = NULL;
     const spmv_status status = spmv_plan_create(d->mat, &opts, &plan);
     if (status == SPMV_E_UNSUITABLE || status == SPMV_E_TOOBIG)

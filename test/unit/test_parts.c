@@ -13,10 +13,8 @@ enum { THREADS = 3 };
 static spmv_plan *plan_of(spmv_mat *mat, const char *kernel, int64_t isa) {
     const spmv_setting settings[] = {{"isa", isa}, {"shape_rows", 3}, {"shape_cols", 3}};
     const bool blocked = !strcmp(kernel, "bsr_lanes");
-    const spmv_plan_opts opts = {.size = sizeof opts,
-                                 .kernel = kernel,
-                                 .settings = settings,
-                                 .nsettings = blocked ? 3 : isa > 0};
+    const spmv_plan_opts opts = WITH(spmv_plan_opts, .kernel = kernel, .settings = settings,
+                                     .nsettings = blocked ? 3 : isa > 0);
     spmv_plan *plan = NULL;
     if (spmv_plan_create(mat, &opts, &plan) != SPMV_OK) fail_msg("%s: no plan", kernel);
     return plan;
@@ -56,9 +54,7 @@ static void check_products(const char *kernel, int64_t isa, double **y, int coun
 }
 
 static spmv_mat *load(int threads) {
-    spmv_mat *mat = NULL;
-    assert_int_equal(spmv_mat_load(context_of(threads), "gen:mesh:40000:3", NULL, &mat), SPMV_OK);
-    return mat;
+    return must_load(context_of(threads), "gen:mesh:40000:3");
 }
 
 static void drop(spmv_mat *mat) {
@@ -82,8 +78,7 @@ static void try_chunks(spmv_mat *one, spmv_mat *many, const char *kernel, int64_
 TEST(chunks_are_multiplied_once) {
     static const char *const kernels[] = {"csell_slices", "sell16_lanes", "spc5_rows", "bsr_lanes"};
     spmv_mat *one = load(1), *many = load(THREADS);
-    spmv_stats s = SPMV_OPTS(spmv_stats);
-    assert_int_equal(spmv_mat_stats(one, &s), SPMV_OK);
+    spmv_stats s = stats_of(one);
     spmv_plan *plan = plan_of(one, "csr_serial", 0);
     double *expected = multiply(plan, s.rows, s.cols);
     spmv_plan_free(plan);
@@ -100,13 +95,7 @@ static spmv_mat *load_symmetric(int threads) {
     spmv_mat *mat = NULL;
     spmv_coo coo;
     assert_int_equal(spmv_generate(ctx, "poisson2d:64x5000", 1, "symmetric", 1, &coo), SPMV_OK);
-    spmv_coo_view view = {.size = sizeof(spmv_coo_view),
-                          .rows = coo.rows,
-                          .cols = coo.cols,
-                          .nnz = coo.nnz,
-                          .row = coo.row,
-                          .col = coo.col,
-                          .values = coo.values};
+    spmv_coo_view view = COO_VIEW(coo.rows, coo.cols, coo.nnz, coo.row, coo.col, coo.values);
     assert_int_equal(spmv_mat_coo(ctx, &view, SPMV_COPY, &mat), SPMV_OK);
     spmv_coo_free(&coo);
     return mat;
@@ -125,8 +114,7 @@ static void try_ranges(spmv_mat *mat, const char *kernel, int64_t isa, const spm
 /* Ranges with windows, more of them than threads: the bits depend on the ranges only. */
 TEST(ranges_are_multiplied_once) {
     spmv_mat *mat = load_symmetric(THREADS);
-    spmv_stats s = SPMV_OPTS(spmv_stats);
-    assert_int_equal(spmv_mat_stats(mat, &s), SPMV_OK);
+    spmv_stats s = stats_of(mat);
     spmv_plan *plan = plan_of(mat, "csr_serial", 0);
     double *expected = multiply(plan, s.rows, s.cols);
     spmv_plan_free(plan);

@@ -51,16 +51,9 @@ static given give_as(form f, const spmv_csr_view *A) {
     g.values = malloc((size_t)A->nnz * sizeof *g.values);
     assert_true(g.reversed && g.values);
     reverse_rows(A, &g);
-    g.arrays = (spmv_arrays){.size = sizeof(spmv_arrays),
-                             .rows = A->rows,
-                             .cols = A->cols,
-                             .nnz = A->nnz,
-                             .ptr = A->row_ptr,
-                             .idx = f == UNSORTED ? g.reversed : A->col_idx,
-                             .values = f == UNSORTED ? g.values : A->values,
-                             .ptr_bits = 64,
-                             .flags = f == LENT ? SPMV_BORROW : SPMV_COPY,
-                             .by_columns = f == BY_COLUMNS};
+    g.arrays = ARRAYS(A->rows, A->cols, A->nnz, A->row_ptr, 64,
+                      f == UNSORTED ? g.reversed : A->col_idx, f == UNSORTED ? g.values : A->values,
+                      .flags = f == LENT ? SPMV_BORROW : SPMV_COPY, .by_columns = f == BY_COLUMNS);
     return g;
 }
 
@@ -96,7 +89,6 @@ static peak peak_of(spmv_ctx *ctx, const spmv_csr_view *A, form f, const char *k
     const spmv_plan_opts opts = {.size = sizeof opts, .kernel = kernel, .expected_calls = 100};
     given g = give_as(f, A);
     spmv_plan *plan = NULL;
-    spmv_plan_facts facts = SPMV_OPTS(spmv_plan_facts);
     const size_t here = spmv_host_watch(), there = purse.out;
     purse.most = there;
     spmv_mat *mat = create(ctx, &g.arrays);
@@ -104,7 +96,7 @@ static peak peak_of(spmv_ctx *ctx, const spmv_csr_view *A, form f, const char *k
     const size_t kept_there = purse.out;
     if (spmv_plan_create(mat, &opts, &plan) != SPMV_OK)
         fail_msg("%s: %s", kernel, spmv_ctx_error(ctx));
-    spmv_plan_info(plan, &facts);
+    spmv_plan_facts facts = plan_facts_of(plan);
     assert_true(kept_there + facts.peak_device_bytes <= purse.most);
     const size_t planning = kept + facts.peak_host_bytes;
     const peak most = {in_rows(making > planning ? making : planning, A),
@@ -136,17 +128,14 @@ static peak of_matrix(form f) {
 }
 
 static void assert_peaks(spmv_ctx *ctx, const limits *all, form first, form end) {
-    spmv_mat *mat = NULL;
-    spmv_csr_view A = SPMV_OPTS(spmv_csr_view);
-    assert_int_equal(spmv_mat_load(ctx, all->matrix, NULL, &mat), SPMV_OK);
-    spmv_mat_rows(mat, &A);
+    FREED(spmv_mat) *mat = must_load(ctx, all->matrix);
+    spmv_csr_view A = rows_of(mat);
     for (form f = first; f < end; f++)
         for (const limit *l = all->of; l->kernel; l++) {
             const peak own = of_matrix(f);
             const peak most = {own.here + l->plan.here, own.there + l->plan.there};
             assert_peak(all->matrix, f, l->kernel, peak_of(ctx, &A, f, l->kernel), most);
         }
-    spmv_mat_free(mat);
 }
 
 /* Borrowed rows take nothing, and all but what pads much a store of less than 1.2. */
@@ -170,10 +159,9 @@ TEST(on_the_host) {
           {"auto", {1.2, 0}}}},
         {"gen:fem3d:9:3", {{"bsr_lanes", {0.97, 0}}, {"spc5_rows", {0.75, 0}}}},
     };
-    spmv_ctx *ctx = context_with_purse(&spmv_omp);
+    FREED(spmv_ctx) *ctx = context_with_purse(&spmv_omp);
     if (!ctx) skip();
     for (int m = 0; m < COUNT(all); m++) assert_peaks(ctx, &all[m], COPIED, LENT_THERE);
-    spmv_ctx_free(ctx);
 }
 
 /* Rows that are sent from the host to build a store of them are freed as they are read: 2, at most,

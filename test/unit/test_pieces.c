@@ -52,7 +52,7 @@ static spmv_status read_stream(readers *r) {
     spmv_status status = SPMV_OK;
     int k = 0;
     for (bool more = true; more && status == SPMV_OK; k = (k + 1) % r->n) {
-        char *text = allocate(SPMV_READING_TEXT + SPMV_READING_PAD);
+        FREED(char) *text = allocate(SPMV_READING_TEXT + SPMV_READING_PAD);
         spmv_piece piece;
         const size_t bytes = spmv_reading_unpack(r->of[0], text);
         memset(text + bytes, 0, SPMV_READING_PAD);
@@ -63,7 +63,6 @@ static spmv_status read_stream(readers *r) {
         } else if (spmv_reading_rest(r->of[0], &piece)) {
             status = settle(r, 0, &piece);
         }
-        free(text);
     }
     return status;
 }
@@ -97,7 +96,7 @@ static void compare(spmv_chunk *c, const spmv_coo_view *all, char *seen) {
 
 /* Reads a file by so many, and alone: the same entries, or the same words about it. */
 static void try_file(const char *path, int n) {
-    spmv_mat *mat = NULL;
+    FREED(spmv_mat) *mat = NULL;
     readers r;
     char words[400];
     const spmv_status wanted = spmv_mat_load(ctx, path, NULL, &mat);
@@ -113,13 +112,11 @@ static void try_file(const char *path, int n) {
         spmv_coo_view all = SPMV_OPTS(spmv_coo_view);
         assert_int_equal(spmv_mat_entries(mat, &all), SPMV_OK);
         assert_int_equal(r.entries, all.nnz);
-        char *seen = calloc((size_t)all.nnz + 1, 1);
+        FREED(char) *seen = calloc((size_t)all.nnz + 1, 1);
         for (int k = 0; k < n; k++) compare(spmv_reading_take(r.of[k]), &all, seen);
         for (int64_t k = 0; k < all.nnz; k++) assert_true(seen[k]);
-        free(seen);
     }
     close_readers(&r);
-    spmv_mat_free(mat);
 }
 
 static const char *packed(const char *path) {
@@ -155,13 +152,12 @@ TEST(what_readers_read_is_what_one_reads) {
 
 /* A text of 60 entries, with what is odd or wrong at one of them. */
 static const char *write_odd(int at, const char *instead, int fewer) {
-    char *text = allocate(4000);
+    FREED(char) *text = allocate(4000);
     int n = append(text, REAL "%% a comment\n60 60 60\n");
     for (int k = 0; k < 60 - fewer; k++)
         n += k == at ? append(text + n, "%s\n", instead)
                      : append(text + n, "%d %d %d\n", k + 1, 60 - k, k * k);
     write_bytes("odd.mtx", text, (size_t)n);
-    free(text);
     return name;
 }
 

@@ -4,14 +4,12 @@
 TEST(a_plan_may_have_fewer_threads) {
     enum { N = 30 * 30 };
     spmv_ctx_opts opts = {.size = sizeof opts, .threads = 5};
-    spmv_ctx *five = NULL;
-    spmv_mat *mat = NULL;
-    spmv_csr_view rows = SPMV_OPTS(spmv_csr_view);
+    FREED(spmv_ctx) *five = NULL;
     double x[N], y[N];
     for (int j = 0; j < N; j++) x[j] = sin(j);
     assert_int_equal(spmv_ctx_create(&opts, &five), SPMV_OK);
-    assert_int_equal(spmv_mat_load(five, "gen:poisson2d:30", NULL, &mat), SPMV_OK);
-    spmv_mat_rows(mat, &rows);
+    FREED(spmv_mat) *mat = must_load(five, "gen:poisson2d:30");
+    spmv_csr_view rows = rows_of(mat);
     for (int k = 0; k < spmv_omp.nkernels; k++) {
         if (spmv_omp.kernels[k][0]->absent) continue;
         bool serial = spmv_omp.kernels[k][0]->traits & SPMV_SERIAL;
@@ -43,36 +41,25 @@ TEST(a_plan_may_have_fewer_threads) {
     assert_names(spmv_plan_create(mat, &more, &none), five, "threads is 6, must be 1 to 5");
     more.threads = -1;
     assert_names(spmv_plan_create(mat, &more, &none), five, "threads is -1");
-    spmv_mat_free(mat);
-    spmv_ctx_free(five);
 }
 
 /* What auto does for a state of the caches does not depend on the number of threads. */
 TEST(auto_with_fewer_threads_knows_the_caches) {
     spmv_ctx_opts opts = {.size = sizeof opts, .threads = 5};
-    spmv_ctx *five = NULL;
-    spmv_mat *mat = NULL;
+    FREED(spmv_ctx) *five = NULL;
     double flushed[6];
     assert_int_equal(spmv_ctx_create(&opts, &five), SPMV_OK);
-    assert_int_equal(spmv_mat_load(five, "gen:poisson2d:100", NULL, &mat), SPMV_OK);
+    FREED(spmv_mat) *mat = must_load(five, "gen:poisson2d:100");
     for (int threads = 0; threads <= 5; threads++) {
-        spmv_plan_opts of = {.size = sizeof of,
-                             .kernel = "auto",
-                             .cache = SPMV_COLD,
-                             .expected_calls = 1000000,
-                             .threads = threads};
-        spmv_plan *plan = NULL;
-        spmv_plan_facts facts = SPMV_OPTS(spmv_plan_facts);
-        assert_int_equal(spmv_plan_create(mat, &of, &plan), SPMV_OK);
-        spmv_plan_info(plan, &facts);
+        spmv_plan_opts of = WITH(spmv_plan_opts, .kernel = "auto", .cache = SPMV_COLD,
+                                 .expected_calls = 1000000, .threads = threads);
+        FREED(spmv_plan) *plan = must_plan(mat, &of);
+        spmv_plan_facts facts = plan_facts_of(plan);
         if (threads) assert_int_equal(facts.threads, threads);
         flushed[threads] = (double)facts.flush_bytes; /* a share of what is free, at most */
         if (fabs(flushed[threads] - flushed[0]) > 0.2 * flushed[0])
             fail_msg("%d threads: %g bytes, not %g", threads, flushed[threads], flushed[0]);
-        spmv_plan_free(plan);
     }
-    spmv_mat_free(mat);
-    spmv_ctx_free(five);
 }
 
 TEST_MAIN(begin_as_it_is, open_context, close_context)

@@ -42,9 +42,9 @@ TEST(proposals_name_real_kernels) {
 /* A sample may hold no entry: then nothing that rests on it is proposed, least of all as a
  * baseline kernel. */
 TEST(an_empty_sample_proposes_nothing) {
-    entries e = {.rows = 1000000, .cols = 1000000};
+    FREED(entries) e = {.rows = 1000000, .cols = 1000000};
     for (int64_t j = 0; j < 100000; j++) add_entry(&e, 3, 10 * j, 1);
-    spmv_mat *mat = matrix_of(ctx, &e);
+    FREED(spmv_mat) *mat = matrix_of(ctx, &e);
     spmv_features f;
     assert_int_equal(spmv_features_of(mat, SPMV_F64, SPMV_SAMPLE_FULL, SPMV_FOR_BOTH, 2, &f),
                      SPMV_OK);
@@ -61,8 +61,6 @@ TEST(an_empty_sample_proposes_nothing) {
                 assert_true(strcmp(name, "csr_balanced") == 0 || strcmp(name, "csr_rows") == 0);
         }
     }
-    spmv_mat_free(mat);
-    entries_free(&e);
 }
 
 static const spmv_proposal *proposal_of(const spmv_proposals *all, const char *kernel) {
@@ -75,8 +73,7 @@ static const spmv_proposal *proposal_of(const spmv_proposals *all, const char *k
 TEST(far_reads_of_x_are_blocked) {
     static const char *const sources[] = {"gen:random:1000000:4", "gen:poisson2d:600"};
     for (int k = 0; k < COUNT(sources); k++) {
-        spmv_mat *mat = NULL;
-        assert_int_equal(spmv_mat_load(ctx, sources[k], NULL, &mat), SPMV_OK);
+        spmv_mat *mat = must_load(ctx, sources[k]);
         spmv_features f = features_of(sources[k], NULL);
         spmv_proposals all = {.n = 0};
         spmv_plan *plan;
@@ -91,10 +88,8 @@ TEST(far_reads_of_x_are_blocked) {
             continue;
         }
         assert_true(blocked && blocked->predicted_speedup > 1.5);
-        spmv_plan_opts opts = {.size = sizeof opts,
-                               .kernel = "omp:csb_interleaved_blocks",
-                               .settings = blocked->setting,
-                               .nsettings = blocked->nsettings};
+        spmv_plan_opts opts = WITH(spmv_plan_opts, .kernel = "omp:csb_interleaved_blocks",
+                                   .settings = blocked->setting, .nsettings = blocked->nsettings);
         assert_int_equal(spmv_plan_create(mat, &opts, &plan), SPMV_OK);
         spmv_plan_free(plan);
         spmv_mat_free(mat);
@@ -287,7 +282,6 @@ TEST(a_single_long_row_is_cut) {
 TEST(a_warp_takes_a_long_row_among_short_ones) {
     static const double cvs[] = {0.351, 0.75, 0.351}, tried = 0.77;
     static const int64_t longest[] = {129, 129, 60000};
-    (void)state;
     for (int k = 0; k < COUNT(cvs); k++) {
         spmv_features f = {.precision = SPMV_F64,
                            .rows = 328818,
@@ -345,7 +339,6 @@ TEST(blocks_are_for_rows_that_fill_a_warp) {
                                            .fill_2 = 1,
                                            .fill_3 = 0.34,
                                            .lines = 0.079}};
-    (void)state;
     for (int k = 0; k < COUNT(cases); k++) {
         spmv_features f = cases[k];
         f.cols = f.rows, f.cache = 60 << 20, f.distinct = 257, f.value_bytes = 8;
@@ -383,8 +376,7 @@ TEST(tiles_are_for_rows_that_share_columns) {
 /* Finds what a sample shows of a generated matrix, and what is proposed for a GPU. */
 static void sample_and_propose(const char *source, spmv_sampling_depth depth, spmv_features *f,
                                spmv_proposals *all) {
-    spmv_mat *mat = NULL;
-    assert_int_equal(spmv_mat_load(ctx, source, NULL, &mat), SPMV_OK);
+    spmv_mat *mat = must_load(ctx, source);
     assert_int_equal(spmv_features_of(mat, SPMV_F64, depth, SPMV_FOR_GPU, 1, f), SPMV_OK);
     all->n = 0;
     spmv_propose_cuda(f, all);
@@ -401,7 +393,6 @@ TEST(columns_that_blocks_share_are_seen) {
                  {"gen:powerlaw:100000:8", false},
                  {"gen:twin:Ga3As3H12", true}, /* lengths differ, but long rows are cut */
                  {"gen:twin:Chebyshev4", false}};
-    (void)state;
     for (int k = 0; k < COUNT(cases); k++)
         for (int depth = SPMV_SAMPLE_QUICK; depth <= SPMV_SAMPLE_FULL; depth++) {
             spmv_features f;
@@ -424,7 +415,6 @@ TEST(set_ups_take_what_was_measured) {
     static const struct {
         double nnz, least_s, most_s;
     } cases[] = {{50e6, 1e-3, 2.5e-3}, {5e6, 1.5e-4, 4e-4}};
-    (void)state;
     for (int k = 0; k < COUNT(cases); k++) {
         const int64_t nnz = (int64_t)cases[k].nnz;
         const spmv_features f = {.rows = nnz / 25,
@@ -454,7 +444,6 @@ TEST(hot_columns_are_seen) {
                  {"gen:random:200000:8", 0.03, 0.09, false},
                  {"gen:mesh:200000", 0, 0.09, false},
                  {"gen:dense:1500", 0.9, 1, false}};
-    (void)state;
     for (int k = 0; k < COUNT(cases); k++) {
         spmv_features f;
         spmv_proposals all;
@@ -492,7 +481,6 @@ TEST(almost_equal_rows_are_worth_converting) {
 TEST(grids_are_converted_fast) {
     static const double seen[] = {1, 0.86, 0};
     double setup[COUNT(seen)];
-    (void)state;
     for (int k = 0; k < COUNT(seen); k++) {
         const spmv_features f = {.precision = SPMV_F64,
                                  .rows = 262144,
@@ -545,7 +533,6 @@ TEST(one_vector_is_the_same_in_any_layout) {
 TEST(several_vectors_share_the_matrix) {
     static const int64_t vectors[] = {1, 2, 8, 9, 32};
     double set_up = INFINITY;
-    (void)state;
     for (int k = 0; k < COUNT(vectors); k++) {
         spmv_proposals all[2];
         double chunks[2];
@@ -593,7 +580,6 @@ TEST(several_vectors_on_a_gpu_are_not_packed) {
 TEST(several_vectors_cost_no_more_than_one_by_one) {
     static const char *const sources[] = {"gen:poisson3d:24", "gen:rmat:14", "gen:fem3d:8",
                                           "gen:random:60000:3", "gen:diagonal:40000"};
-    (void)state;
     for (int s = 0; s < COUNT(sources); s++) {
         spmv_features f = features_for(SPMV_FOR_HOST, sources[s], NULL);
         double single = 0;

@@ -47,16 +47,8 @@ static void *make_values(const pattern *p, spmv_precision precision, int seed) {
 }
 
 static spmv_mat *matrix_with(const pattern *p, const void *values, spmv_precision precision) {
-    const spmv_arrays a = {.size = sizeof a,
-                           .rows = ROWS,
-                           .cols = ROWS,
-                           .nnz = p->row_ptr[ROWS],
-                           .ptr = p->row_ptr,
-                           .idx = p->col_idx,
-                           .values = values,
-                           .ptr_bits = 64,
-                           .precision = precision,
-                           .flags = SPMV_SORTED};
+    const spmv_arrays a = ARRAYS(ROWS, ROWS, p->row_ptr[ROWS], p->row_ptr, 64, p->col_idx, values,
+                                 .precision = precision, .flags = SPMV_SORTED);
     spmv_mat *mat = NULL;
     assert_int_equal(spmv_mat_create(ctx, &a, &mat), SPMV_OK);
     return mat;
@@ -64,12 +56,10 @@ static spmv_mat *matrix_with(const pattern *p, const void *values, spmv_precisio
 
 static spmv_plan *plan_of(spmv_mat *mat, const char *kernel, spmv_precision precision, int refill) {
     spmv_plan_opts opts = SPMV_OPTS(spmv_plan_opts);
-    spmv_plan *plan = NULL;
     opts.kernel = kernel;
     opts.precision = precision;
     opts.refill = refill;
-    assert_int_equal(spmv_plan_create(mat, &opts, &plan), SPMV_OK);
-    return plan;
+    return must_plan(mat, &opts);
 }
 
 /* Bytes of y = A x, from an x of either precision. */
@@ -95,10 +85,11 @@ static void check(spmv_precision given, spmv_precision precision) {
     void *old = make_values(p, given, 1), *new = make_values(p, given, 2);
     spmv_mat *mat = matrix_with(p, old, given), *other = matrix_with(p, new, given);
     for (int first = 0; first < COUNT(kernels); first++) {
-        spmv_plan *plan = plan_of(mat, kernels[first], precision, 1);
-        spmv_plan *beside = plan_of(mat, kernels[(first + 1) % COUNT(kernels)], precision, 1);
-        spmv_plan *reference = plan_of(other, kernels[first], precision, 1);
-        spmv_plan *reference_beside =
+        FREED(spmv_plan) *plan = plan_of(mat, kernels[first], precision, 1);
+        FREED(spmv_plan) *beside =
+            plan_of(mat, kernels[(first + 1) % COUNT(kernels)], precision, 1);
+        FREED(spmv_plan) *reference = plan_of(other, kernels[first], precision, 1);
+        FREED(spmv_plan) *reference_beside =
             plan_of(other, kernels[(first + 1) % COUNT(kernels)], precision, 1);
         for (int k = 0; k < 3; k++)
             assert_int_equal(spmv_mat_set_values(mat, k % 2 ? old : new, SPMV_HOST, NULL), SPMV_OK);
@@ -113,10 +104,6 @@ static void check(spmv_precision given, spmv_precision precision) {
         spmv_mat_rows(other, &B);
         assert_memory_equal(A.values, B.values, (size_t)A.nnz * sizeof *A.values);
         assert_int_equal(spmv_mat_set_values(mat, old, SPMV_HOST, NULL), SPMV_OK);
-        spmv_plan_free(plan);
-        spmv_plan_free(beside);
-        spmv_plan_free(reference);
-        spmv_plan_free(reference_beside);
     }
     spmv_mat_free(mat);
     spmv_mat_free(other);
@@ -175,18 +162,16 @@ TEST(nothing_behind_the_values_is_read) {
     pattern *p = make_pattern();
     for (spmv_precision given = SPMV_F64; given <= SPMV_F32; given++) {
         const size_t width = given == SPMV_F32 ? sizeof(float) : sizeof(double);
-        void *values = make_values(p, given, 1);
+        FREED(void) *values = make_values(p, given, 1);
         walled w = walled_off((size_t)p->row_ptr[ROWS] * width);
         memcpy(w.bytes, values, (size_t)p->row_ptr[ROWS] * width);
         spmv_mat *mat = matrix_with(p, values, given);
         for (int k = 0; k < COUNT(kernels); k++) {
-            spmv_plan *plan = plan_of(mat, kernels[k], given, 1);
+            FREED(spmv_plan) *plan = plan_of(mat, kernels[k], given, 1);
             assert_int_equal(spmv_mat_set_values(mat, w.bytes, SPMV_HOST, NULL), SPMV_OK);
-            spmv_plan_free(plan);
         }
         spmv_mat_free(mat);
         munmap(w.all, w.size);
-        free(values);
     }
     free(p->col_idx);
     free(p);
@@ -198,8 +183,8 @@ TEST(nothing_behind_the_values_is_read) {
 TEST(nothing_behind_the_room_is_read) {
     enum { PAIRS = 40, CHUNK_ROOM = 16384, LESS = 8190, COLUMNS = 20000 };
     int64_t *ptr = calloc(2 * PAIRS + 1, sizeof *ptr), n = 0;
-    int32_t *columns = calloc(PAIRS * (LESS + 1) + CHUNK_ROOM, sizeof *columns);
-    float *values = calloc(PAIRS * (LESS + 1) + CHUNK_ROOM, sizeof *values);
+    FREED(int32_t) *columns = calloc(PAIRS * (LESS + 1) + CHUNK_ROOM, sizeof *columns);
+    FREED(float) *values = calloc(PAIRS * (LESS + 1) + CHUNK_ROOM, sizeof *values);
     for (int pair = 0; pair < PAIRS; pair++) {
         const int many = pair ? LESS : CHUNK_ROOM - 1;
         for (int k = 0; k < many; k++, n++) columns[n] = 100 + k, values[n] = (float)(n % 3);
@@ -207,33 +192,19 @@ TEST(nothing_behind_the_room_is_read) {
         values[n++] = 1;
         ptr[2 * pair + 2] = n;
     }
-    const spmv_arrays a = {.size = sizeof a,
-                           .rows = 2 * PAIRS,
-                           .cols = COLUMNS,
-                           .nnz = n,
-                           .ptr = ptr,
-                           .idx = columns,
-                           .values = values,
-                           .ptr_bits = 64,
-                           .precision = SPMV_F32};
-    spmv_mat *mat = NULL;
+    const spmv_arrays a =
+        ARRAYS(2 * PAIRS, COLUMNS, n, ptr, 64, columns, values, .precision = SPMV_F32);
+    FREED(spmv_mat) *mat = NULL;
     assert_int_equal(spmv_mat_create(ctx, &a, &mat), SPMV_OK);
     for (int height = 1; height <= 4; height *= 2) {
         const spmv_setting setting = {"height", height};
-        const spmv_plan_opts opts = {.size = sizeof opts,
-                                     .kernel = "spc5_rows",
-                                     .precision = SPMV_F32,
-                                     .settings = &setting,
-                                     .nsettings = 1};
-        spmv_plan *plan = NULL;
-        assert_int_equal(spmv_plan_create(mat, &opts, &plan), SPMV_OK);
+        const spmv_plan_opts opts =
+            WITH(spmv_plan_opts, .kernel = "spc5_rows", .precision = SPMV_F32, .settings = &setting,
+                 .nsettings = 1);
+        FREED(spmv_plan) *plan = must_plan(mat, &opts);
         assert_int_equal(spmv_mat_set_values(mat, values, SPMV_HOST, NULL), SPMV_OK);
-        spmv_plan_free(plan);
     }
-    spmv_mat_free(mat);
     free(ptr);
-    free(columns);
-    free(values);
 }
 
 TEST_MAIN(begin_as_it_is, open_context, close_context)

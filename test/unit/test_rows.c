@@ -3,18 +3,6 @@
  * hand. */
 #include "context.h"
 
-static spmv_csr_view rows_of(const spmv_mat *mat) {
-    spmv_csr_view A = SPMV_OPTS(spmv_csr_view);
-    spmv_mat_rows(mat, &A);
-    return A;
-}
-
-static spmv_stats stats_of(const spmv_mat *mat) {
-    spmv_stats stats = SPMV_OPTS(spmv_stats);
-    assert_int_equal(spmv_mat_stats(mat, &stats), SPMV_OK);
-    return stats;
-}
-
 /* Row starts at 0, none decreases; columns inside and strictly ascending. */
 static void assert_well_formed(const spmv_csr_view *A) {
     assert_int_equal(A->row_ptr[0], 0);
@@ -47,7 +35,7 @@ static double *dense_of(const entries *e) {
 
 static void assert_rows_are(const spmv_mat *mat, const entries *e) {
     spmv_csr_view A = rows_of(mat);
-    double *dense = dense_of(e);
+    FREED(double) *dense = dense_of(e);
     int64_t entries_left = 0;
     assert_well_formed(&A);
     assert_int_equal(A.rows, e->rows);
@@ -59,30 +47,27 @@ static void assert_rows_are(const spmv_mat *mat, const entries *e) {
             double expected = dense[i * A.cols + A.col_idx[k]];
             assert_true(fabs(A.values[k] - expected) <= 1e-14 * (1 + fabs(expected)));
         }
-    free(dense);
 }
 
 TEST(every_fixture_becomes_rows) {
     for (int f = 0; f < COUNT(fixtures); f++) {
-        entries e = entries_of(&fixtures[f]);
+        FREED(entries) e = entries_of(&fixtures[f]);
         if (e.rows * e.cols < 1 << 22) {
-            spmv_mat *mat = matrix_of(ctx, &e);
+            FREED(spmv_mat) *mat = matrix_of(ctx, &e);
             assert_rows_are(mat, &e);
-            spmv_mat_free(mat);
         }
-        entries_free(&e);
     }
 }
 
 /* ---- symmetry ------------------------------------------------------------------------------- */
 
 TEST(symmetry_is_expanded) {
-    entries e = {.rows = 3, .cols = 3, .symmetry = SPMV_SYMMETRIC};
+    FREED(entries) e = {.rows = 3, .cols = 3, .symmetry = SPMV_SYMMETRIC};
     add_entry(&e, 2, 0, 5), add_entry(&e, 1, 1, 7), add_entry(&e, 2, 1, -3);
     static const int64_t row_ptr[] = {0, 1, 3, 5};
     static const int32_t col_idx[] = {2, 1, 2, 0, 1};
     static const double mirrored[] = {5, 7, -3, 5, -3};
-    spmv_mat *mat = matrix_of(ctx, &e);
+    FREED(spmv_mat) *mat = matrix_of(ctx, &e);
     spmv_csr_view A = rows_of(mat);
     spmv_stats stats = stats_of(mat);
     assert_memory_equal(A.row_ptr, row_ptr, sizeof row_ptr);
@@ -91,23 +76,19 @@ TEST(symmetry_is_expanded) {
     assert_int_equal(stats.nnz, 5);
     assert_int_equal(stats.nnz_file, 3);
     assert_int_equal(stats.symmetry, SPMV_SYMMETRIC);
-    spmv_mat_free(mat);
-    entries_free(&e);
 }
 
 TEST(skew_symmetry_is_expanded) {
-    entries e = {.rows = 3, .cols = 3, .symmetry = SPMV_SKEW_SYMMETRIC};
+    FREED(entries) e = {.rows = 3, .cols = 3, .symmetry = SPMV_SKEW_SYMMETRIC};
     add_entry(&e, 1, 0, 2), add_entry(&e, 2, 0, -4), add_entry(&e, 2, 1, 6);
     static const int64_t row_ptr[] = {0, 2, 4, 6};
     static const int32_t col_idx[] = {1, 2, 0, 2, 0, 1};
     static const double skew[] = {-2, 4, 2, -6, -4, 6};
-    spmv_mat *mat = matrix_of(ctx, &e);
+    FREED(spmv_mat) *mat = matrix_of(ctx, &e);
     spmv_csr_view A = rows_of(mat);
     assert_memory_equal(A.row_ptr, row_ptr, sizeof row_ptr);
     assert_memory_equal(A.col_idx, col_idx, sizeof col_idx);
     assert_memory_equal(A.values, skew, sizeof skew);
-    spmv_mat_free(mat);
-    entries_free(&e);
 }
 
 /* The matrix is 3 x 3 with two entries in the first and in the last line: either triangle, not
@@ -141,34 +122,25 @@ TEST(only_one_triangle_is_given) {
     };
     for (int k = 0; k < COUNT(cases); k++)
         for (unsigned flags = SPMV_COPY; flags <= SPMV_VALIDATE; flags += SPMV_VALIDATE) {
-            const spmv_arrays a = {.size = sizeof a,
-                                   .rows = 3,
-                                   .cols = 3,
-                                   .nnz = 4,
-                                   .ptr = ptr,
-                                   .idx = cases[k].idx,
-                                   .values = cases[k].values,
-                                   .ptr_bits = 32,
-                                   .symmetry = cases[k].symmetry,
-                                   .by_columns = cases[k].by_columns,
-                                   .flags = flags};
-            spmv_mat *mat = NULL;
+            const spmv_arrays a = ARRAYS(3, 3, 4, ptr, 32, cases[k].idx, cases[k].values,
+                                         .symmetry = cases[k].symmetry,
+                                         .by_columns = cases[k].by_columns, .flags = flags);
+            FREED(spmv_mat) *mat = NULL;
             const spmv_status status = spmv_mat_create(ctx, &a, &mat);
             const char *says = flags ? cases[k].wrong : NULL;
             assert_int_equal(status, says ? SPMV_E_ARG : SPMV_OK);
             assert_int_equal(mat == NULL, says != NULL);
             if (says && !strstr(spmv_ctx_error(ctx), says)) fail_msg("%s", spmv_ctx_error(ctx));
-            spmv_mat_free(mat);
         }
 }
 
 /* ---- duplicates and zeros ------------------------------------------------------------------- */
 
 TEST(duplicates_are_summed_and_counted) {
-    entries e = {.rows = 3, .cols = 4};
+    FREED(entries) e = {.rows = 3, .cols = 4};
     add_entry(&e, 1, 3, 1), add_entry(&e, 0, 0, 8), add_entry(&e, 1, 3, 2), add_entry(&e, 1, 0, 5);
     add_entry(&e, 1, 3, 4), add_entry(&e, 0, 0, -8);
-    spmv_mat *mat = matrix_of(ctx, &e);
+    FREED(spmv_mat) *mat = matrix_of(ctx, &e);
     spmv_csr_view A = rows_of(mat);
     spmv_stats stats = stats_of(mat);
     static const double values[] = {0, 5, 7}; /* what sums to zero stays an entry */
@@ -177,14 +149,12 @@ TEST(duplicates_are_summed_and_counted) {
     assert_int_equal(stats.nnz, 3);
     assert_int_equal(stats.explicit_zeros, 0);
     assert_memory_equal(A.values, values, sizeof values);
-    spmv_mat_free(mat);
-    entries_free(&e);
 }
 
 /* A file's entry that repeats another is one duplicate, though it is mirrored, on the diagonal and
  * off it, and also when the two stand in opposite triangles. */
 TEST(duplicates_in_symmetric_files_count_once) {
-    entries e = {.rows = 4, .cols = 4, .symmetry = SPMV_SYMMETRIC};
+    FREED(entries) e = {.rows = 4, .cols = 4, .symmetry = SPMV_SYMMETRIC};
     add_entry(&e, 2, 1, 1), add_entry(&e, 2, 1, 2), add_entry(&e, 3, 3, 3), add_entry(&e, 3, 3, 4);
     add_entry(&e, 3, 0, 5), add_entry(&e, 0, 3, 6);
     spmv_mat *mat = matrix_of(ctx, &e);
@@ -202,29 +172,24 @@ TEST(duplicates_in_symmetric_files_count_once) {
     assert_int_equal(stats.nnz, 6);
     assert_rows_are(mat, &e);
     spmv_mat_free(mat);
-    entries_free(&e);
 }
 
 /* The sum of duplicates is rounded once: 1 + 2^-53 + 2^-53 is not 1. */
 TEST(duplicates_round_once) {
-    entries e = {.rows = 1, .cols = 1};
+    FREED(entries) e = {.rows = 1, .cols = 1};
     add_entry(&e, 0, 0, 0x1p-53), add_entry(&e, 0, 0, 1), add_entry(&e, 0, 0, 0x1p-53);
-    spmv_mat *mat = matrix_of(ctx, &e);
+    FREED(spmv_mat) *mat = matrix_of(ctx, &e);
     assert_true(rows_of(mat).values[0] == 1 + 0x1p-52);
-    spmv_mat_free(mat);
-    entries_free(&e);
 }
 
 TEST(zeros_are_kept_and_counted) {
-    entries e = {.rows = 2, .cols = 3};
+    FREED(entries) e = {.rows = 2, .cols = 3};
     add_entry(&e, 0, 2, 0.0), add_entry(&e, 1, 0, -0.0), add_entry(&e, 1, 1, 4);
-    spmv_mat *mat = matrix_of(ctx, &e);
+    FREED(spmv_mat) *mat = matrix_of(ctx, &e);
     spmv_csr_view A = rows_of(mat);
     assert_int_equal(stats_of(mat).explicit_zeros, 2);
     assert_int_equal(A.nnz, 3);
     assert_true(signbit(A.values[1]) && A.values[1] == 0);
-    spmv_mat_free(mat);
-    entries_free(&e);
 }
 
 /* ---- order ---------------------------------------------------------------------------------- */
@@ -235,18 +200,15 @@ static void assert_order_does_not_matter(const fixture *f) {
     int64_t duplicates = 0;
     for (int threads = 1; threads <= 5; threads++)
         for (uint64_t order = 0; order < 3; order++) {
-            spmv_ctx *own = context_of(threads);
-            entries e = entries_of(f);
+            FREED(spmv_ctx) *own = context_of(threads);
+            FREED(entries) e = entries_of(f);
             if (order) shuffle(&e, order);
-            spmv_mat *mat = matrix_of(own, &e);
+            FREED(spmv_mat) *mat = matrix_of(own, &e);
             spmv_stats stats = stats_of(mat);
             if (threads == 1 && order == 0) hash = stats.hash, duplicates = stats.duplicates;
             if (stats.hash != hash)
                 fail_msg("'%s', %d threads, order %d", f->name, threads, (int)order);
             assert_int_equal(stats.duplicates, duplicates);
-            spmv_mat_free(mat);
-            entries_free(&e);
-            spmv_ctx_free(own);
         }
 }
 
@@ -265,15 +227,12 @@ TEST(entries_in_order_are_kept_once) {
         {{0, 0, 2, 2}, {1, 4, 3, 3}, false}, /* twice the same */
         {{0, 2, 0, 3}, {0, 1, 2, 3}, false}, /* rows descend */
     };
-    (void)state;
     for (int c = 0; c < COUNT(cases); c++) {
-        entries e = {.rows = 4, .cols = 5};
+        FREED(entries) e = {.rows = 4, .cols = 5};
         for (int k = 0; k < 4; k++) add_random(&e, cases[c].row[k], cases[c].col[k]);
-        spmv_mat *mat = matrix_of(ctx, &e);
+        FREED(spmv_mat) *mat = matrix_of(ctx, &e);
         assert_int_equal(mat->coo.col == mat->csr.col_idx, cases[c].in_order);
         assert_rows_are(mat, &e);
-        spmv_mat_free(mat);
-        entries_free(&e);
     }
 }
 
@@ -284,24 +243,22 @@ TEST(order_of_duplicates_does_not_matter) {
     static const double large[] = {0x1p70, -0x1p70, 0x1p65, -0x1p65, 1, 3, 0.7, -5};
     double sum[ORDERS][2];
     for (uint64_t order = 0; order < ORDERS; order++) {
-        entries e = {.rows = 2, .cols = 3};
+        FREED(entries) e = {.rows = 2, .cols = 3};
         for (int k = 0; k < 200; k++) add_entry(&e, k < 16, 1, large[k % COUNT(large)]);
         shuffle(&e, order + 1);
-        spmv_mat *mat = matrix_of(ctx, &e);
+        FREED(spmv_mat) *mat = matrix_of(ctx, &e);
         memcpy(sum[order], rows_of(mat).values, sizeof sum[order]);
         assert_memory_equal(sum[order], sum[0], sizeof *sum);
-        spmv_mat_free(mat);
-        entries_free(&e);
     }
 }
 
 /* ---- statistics ----------------------------------------------------------------------------- */
 
 TEST(statistics_by_hand) {
-    entries e = {.rows = 5, .cols = 9};
+    FREED(entries) e = {.rows = 5, .cols = 9};
     add_entry(&e, 1, 8, 1), add_entry(&e, 1, 0, 1), add_entry(&e, 1, 4, 1), add_entry(&e, 1, 5, 1);
     add_entry(&e, 2, 2, 1), add_entry(&e, 3, 3, 1), add_entry(&e, 3, 1, 1), add_entry(&e, 3, 0, 1);
-    spmv_mat *mat = matrix_of(ctx, &e);
+    FREED(spmv_mat) *mat = matrix_of(ctx, &e);
     spmv_stats s = stats_of(mat);
     assert_int_equal(s.rows, 5);
     assert_int_equal(s.cols, 9);
@@ -313,34 +270,29 @@ TEST(statistics_by_hand) {
     assert_true(s.row_mean == 8 / 5.0);
     /* lengths 0 4 1 3 0: squares from 1.6 are 2.56 5.76 0.36 1.96 2.56, 13.2 together */
     assert_true(fabs(s.row_std - sqrt(13.2 / 5)) < 1e-15);
-    spmv_mat_free(mat);
-    entries_free(&e);
 }
 
 TEST(bandwidth_counts_below_the_diagonal_too) {
-    entries e = {.rows = 9, .cols = 5};
+    FREED(entries) e = {.rows = 9, .cols = 5};
     add_entry(&e, 8, 2, 1), add_entry(&e, 0, 4, 1);
-    spmv_mat *mat = matrix_of(ctx, &e);
+    FREED(spmv_mat) *mat = matrix_of(ctx, &e);
     assert_int_equal(stats_of(mat).bandwidth, 6);
-    spmv_mat_free(mat);
-    entries_free(&e);
 }
 
 TEST(statistics_of_nothing) {
     entries e = {.rows = 0, .cols = 0};
-    spmv_mat *mat = matrix_of(ctx, &e);
+    FREED(spmv_mat) *mat = matrix_of(ctx, &e);
     spmv_stats s = stats_of(mat);
     assert_true(s.rows == 0 && s.nnz == 0 && s.row_min == 0 && s.row_max == 0 &&
                 s.empty_rows == 0 && s.bandwidth == 0);
     assert_true(s.row_mean == 0 && s.row_std == 0);
-    spmv_mat_free(mat);
 }
 
 /* Every detail of a matrix is in its hash. */
 TEST(the_hash_tells_matrices_apart) {
     uint64_t hash[7];
     for (int change = 0; change < COUNT(hash); change++) {
-        entries e = random_matrix(3, 40, 40, 6);
+        FREED(entries) e = random_matrix(3, 40, 40, 6);
         if (change == 1) e.values[5] = nextafter(e.values[5], 2);
         if (change == 2) e.rows++;
         if (change == 3) e.cols++;
@@ -352,11 +304,9 @@ TEST(the_hash_tells_matrices_apart) {
                 int32_t row = e.row[k];
                 e.row[k] = e.col[k], e.col[k] = row;
             }
-        spmv_mat *mat = matrix_of(ctx, &e);
+        FREED(spmv_mat) *mat = matrix_of(ctx, &e);
         hash[change] = stats_of(mat).hash;
         for (int before = 0; before < change; before++) assert_true(hash[before] != hash[change]);
-        spmv_mat_free(mat);
-        entries_free(&e);
     }
 }
 

@@ -8,19 +8,17 @@
 
 /* Row i has length[i] entries from column i % 3 on, valued 10 i + 1, 10 i + 2, ... */
 static spmv_mat *matrix_of_lengths(const int *length, int rows, int cols) {
-    entries e = {.rows = rows, .cols = cols};
+    FREED(entries) e = {.rows = rows, .cols = cols};
     for (int i = 0; i < rows; i++)
         for (int k = 0; k < length[i]; k++) add_entry(&e, i, i % 3 + k, 10 * i + k + 1);
     spmv_mat *mat = matrix_of(ctx, &e);
-    entries_free(&e);
     return mat;
 }
 
 static spmv_store *store_of(const spmv_mat *mat, const char *format, const spmv_choice *c) {
-    spmv_csr_view A = SPMV_OPTS(spmv_csr_view);
     spmv_store *store = NULL;
     const spmv_format *f = spmv_format_named(format, SPMV_F64_O32);
-    spmv_mat_rows(mat, &A);
+    spmv_csr_view A = rows_of(mat);
     assert_int_equal(f->build(ctx, &A, c, 2, &store), SPMV_OK);
     assert_int_equal(f->estimate(&A, c), spmv_store_bytes(store));
     return store;
@@ -55,7 +53,7 @@ TEST(slices_by_hand) {
     static const int32_t row_len[] = {1, 3, 0, 2, 3};
     static const int32_t col_idx[] = {0, 1, 0, 2, 0, 3, 0, 0, 0, 1, 1, 2, 3};
     static const double values[] = {1, 11, 0, 12, 0, 13, 0, 31, 0, 32, 41, 42, 43};
-    spmv_mat *mat = matrix_of_lengths(lengths, ROWS, COLS);
+    FREED(spmv_mat) *mat = matrix_of_lengths(lengths, ROWS, COLS);
     const spmv_choice c = sell_choice(2, 1);
     sell *A = (sell *)store_of(mat, "sell", &c);
     assert_int_equal(A->nslices, 3);
@@ -66,18 +64,16 @@ TEST(slices_by_hand) {
     assert_ints(A->col_idx, col_idx, COUNT(col_idx));
     for (int k = 0; k < COUNT(values); k++) assert_true(A->values[k] == values[k]);
     spmv_store_free(&A->s);
-    spmv_mat_free(mat);
 }
 
 static void assert_sorted(int64_t slice, int64_t sigma, const int32_t *perm, int64_t slots) {
-    spmv_mat *mat = matrix_of_lengths(lengths, ROWS, COLS);
+    FREED(spmv_mat) *mat = matrix_of_lengths(lengths, ROWS, COLS);
     const spmv_choice c = sell_choice(slice, sigma);
     sell *A = (sell *)store_of(mat, "sell", &c);
     assert_int_equal(A->s.slots, slots);
     assert_ints(A->perm, perm, ROWS);
     for (int i = 0; i < ROWS; i++) assert_int_equal(A->row_len[i], lengths[perm[i]]);
     spmv_store_free(&A->s);
-    spmv_mat_free(mat);
 }
 
 /* Rows of one length keep their order; a window that is no multiple of the slice is padded to the
@@ -97,25 +93,24 @@ TEST(windows_by_hand) {
 TEST(long_rows_are_sorted) {
     static const int length[] = {255, 256, 300, 65536, 1, 65535, 300, 0, 257, 70000};
     static const int32_t perm[] = {9, 3, 5, 2, 6, 8, 1, 0, 4, 7};
-    spmv_mat *mat = matrix_of_lengths(length, COUNT(length), 70010);
+    FREED(spmv_mat) *mat = matrix_of_lengths(length, COUNT(length), 70010);
     const spmv_choice c = sell_choice(4, 0);
     sell *A = (sell *)store_of(mat, "sell", &c);
     assert_ints(A->perm, perm, COUNT(perm));
     spmv_store_free(&A->s);
-    spmv_mat_free(mat);
 }
 
 /* x = 1 and row i sums to i + 1, whatever order the rows are stored in. */
 TEST(y_is_in_the_order_of_rows) {
     enum { MANY = 1000 };
     static double x[MANY], y[MANY];
-    entries e = {.rows = MANY, .cols = MANY};
+    FREED(entries) e = {.rows = MANY, .cols = MANY};
     for (int i = 0; i < MANY; i++) {
         int n = 1 + i * 37 % 50;
         for (int k = 0; k < n; k++) add_entry(&e, i, (i + 7 * k) % MANY, k ? 1 : i + 2 - n);
         x[i] = 1;
     }
-    spmv_mat *mat = matrix_of(ctx, &e);
+    FREED(spmv_mat) *mat = matrix_of(ctx, &e);
     static const int64_t choices[][2] = {{32, 0}, {32, 128}, {7, 100}, {1024, 0}, {1, 0},
                                          {32, 1}, {2, 0},    {4, 0},   {8, 0},    {16, 0}};
     const int64_t best = best_isa();
@@ -124,17 +119,13 @@ TEST(y_is_in_the_order_of_rows) {
         const spmv_setting settings[] = {{"slice", c[0]}, {"sigma", c[1]}};
         spmv_plan_opts opts = {
             .size = sizeof opts, .kernel = "omp:sell_slices", .settings = settings, .nsettings = 2};
-        spmv_plan *plan = NULL;
-        assert_int_equal(spmv_plan_create(mat, &opts, &plan), SPMV_OK);
+        FREED(spmv_plan) *plan = must_plan(mat, &opts);
         memset(y, 0xff, sizeof y);
         pretend_isa(1 + n % best); /* the kernel takes the best that it finds */
         assert_int_equal(spmv_exec(plan, 1, x, 0, y), SPMV_OK);
         for (int i = 0; i < MANY; i++) assert_true(y[i] == i + 1);
-        spmv_plan_free(plan);
     }
     pretend_isa(best);
-    spmv_mat_free(mat);
-    entries_free(&e);
 }
 
 /* One long row makes 1024 of them: more slots than 32 bits count, which the forecast must still
@@ -142,27 +133,18 @@ TEST(y_is_in_the_order_of_rows) {
 TEST(slots_beyond_32_bits_are_refused) {
     enum { TALL = 1024, LONG = INT32_MAX / TALL + 2 };
     static int64_t row_ptr[TALL + 1];
-    int32_t *col_idx = malloc(LONG * sizeof *col_idx);
-    double *values = calloc(LONG, sizeof *values);
+    FREED(int32_t) *col_idx = malloc(LONG * sizeof *col_idx);
+    FREED(double) *values = calloc(LONG, sizeof *values);
     assert_true(col_idx && values);
     for (int32_t k = 0; k < LONG; k++) col_idx[k] = k;
     for (int i = 1; i <= TALL; i++) row_ptr[i] = LONG;
-    const spmv_csr_view A = {.size = sizeof(spmv_csr_view),
-                             .rows = TALL,
-                             .cols = LONG,
-                             .nnz = LONG,
-                             .row_ptr = row_ptr,
-                             .col_idx = col_idx,
-                             .values = values};
+    const spmv_csr_view A = CSR_VIEW(TALL, LONG, LONG, row_ptr, col_idx, values);
     const spmv_choice c = sell_choice(TALL, 1);
     const spmv_format *f = spmv_format_named("sell", SPMV_F64_O32);
-    spmv_store *store = NULL;
+    FREED(spmv_store) *store = NULL;
     assert_int_equal(f->estimate(&A, &c), (size_t)TALL * LONG * 12 + 2 * 4 + TALL * 4);
     assert_int_equal(f->build(ctx, &A, &c, 2, &store), SPMV_E_UNSUITABLE);
     assert_non_null(strstr(spmv_ctx_error(ctx), "offset_bits=64"));
-    spmv_store_free(store);
-    free(col_idx);
-    free(values);
 }
 
 /* ---- BSR ------------------------------------------------------------------------------------ */
@@ -170,13 +152,13 @@ TEST(slots_beyond_32_bits_are_refused) {
 /* 3 x 5 in blocks of 2 x 2: the last block row has a row too many, the last block begins a column
  * early. */
 TEST(blocks_by_hand) {
-    entries e = {.rows = 3, .cols = 5};
+    FREED(entries) e = {.rows = 3, .cols = 5};
     add_entry(&e, 0, 0, 1), add_entry(&e, 0, 4, 2), add_entry(&e, 1, 1, 3), add_entry(&e, 1, 3, 0);
     add_entry(&e, 2, 4, 5);
     static const int32_t block_ptr[] = {0, 3, 4}, first_col[] = {0, 2, 3, 3};
     static const double values[] = {1,    -0.0, -0.0, 3,    /**/ -0.0, -0.0, -0.0, 0, /**/
                                     -0.0, 2,    -0.0, -0.0, /**/ -0.0, 5,    -0.0, -0.0};
-    spmv_mat *mat = matrix_of(ctx, &e);
+    FREED(spmv_mat) *mat = matrix_of(ctx, &e);
     const spmv_choice c = bsr_choice(2, 2);
     bsr *A = (bsr *)store_of(mat, "bsr", &c);
     assert_int_equal(A->block_rows, 2);
@@ -187,19 +169,17 @@ TEST(blocks_by_hand) {
     for (int k = 0; k < COUNT(values); k++)
         assert_true(A->values[k] == values[k] && !signbit(A->values[k]) == !signbit(values[k]));
     spmv_store_free(&A->s);
-    spmv_mat_free(mat);
-    entries_free(&e);
 }
 
 /* Stored zeros, positive and negative, come back as entries; padding does not. */
 TEST(stored_zeros_are_entries) {
-    entries e = {.rows = 4, .cols = 4};
+    FREED(entries) e = {.rows = 4, .cols = 4};
     add_entry(&e, 0, 0, 0), add_entry(&e, 1, 1, -0.0), add_entry(&e, 3, 2, 7),
         add_entry(&e, 3, 3, -0.0);
     static const int32_t rows[] = {0, 1, 3, 3}, cols[] = {0, 1, 2, 3};
-    spmv_mat *mat = matrix_of(ctx, &e);
+    FREED(spmv_mat) *mat = matrix_of(ctx, &e);
     const spmv_choice c = bsr_choice(3, 2);
-    spmv_store *store = store_of(mat, "bsr", &c);
+    FREED(spmv_store) *store = store_of(mat, "bsr", &c);
     int32_t row[16], col[16];
     double values[16];
     row[4] = -1;
@@ -208,9 +188,6 @@ TEST(stored_zeros_are_entries) {
     assert_ints(col, cols, COUNT(cols));
     assert_int_equal(row[4], -1);
     assert_true(values[2] == 7 && values[0] == 0 && values[1] == 0 && values[3] == 0);
-    spmv_store_free(store);
-    spmv_mat_free(mat);
-    entries_free(&e);
 }
 
 /* Cells stored of a tridiagonal matrix of 12 rows: whole blocks on the diagonal, corners beside it.
@@ -220,18 +197,15 @@ TEST(fill_by_hand) {
         int64_t rows, cols, blocks;
     } shapes[] = {{1, 1, 34},     {2, 2, 16}, {3, 3, 10},       {4, 4, 7},
                   {1, 4, 12 + 4}, {6, 6, 4},  {4, 1, 5 + 6 + 5}};
-    entries e = {.rows = 12, .cols = 12};
+    FREED(entries) e = {.rows = 12, .cols = 12};
     for (int i = 0; i < 12; i++)
         for (int j = i > 0 ? i - 1 : 0; j <= i + 1 && j < 12; j++) add_entry(&e, i, j, 1);
-    spmv_mat *mat = matrix_of(ctx, &e);
+    FREED(spmv_mat) *mat = matrix_of(ctx, &e);
     for (int n = 0; n < COUNT(shapes); n++) {
         const spmv_choice c = bsr_choice(shapes[n].rows, shapes[n].cols);
-        spmv_store *store = store_of(mat, "bsr", &c);
+        FREED(spmv_store) *store = store_of(mat, "bsr", &c);
         assert_int_equal(store->slots, shapes[n].blocks * shapes[n].rows * shapes[n].cols);
-        spmv_store_free(store);
     }
-    spmv_mat_free(mat);
-    entries_free(&e);
 }
 
 /* Makes entries of which some stand in blocks, the last rows and columns too; a row is empty. */
@@ -247,13 +221,9 @@ static entries blocky(int64_t rows, int64_t cols) {
 static void *blocks_product(spmv_mat *mat, int64_t rows, int64_t cols, int64_t isa,
                             spmv_precision precision, const void *x, const void *y0, int64_t n) {
     const spmv_setting settings[] = {{"shape_rows", rows}, {"shape_cols", cols}, {"isa", isa}};
-    spmv_plan_opts opts = {.size = sizeof opts,
-                           .kernel = "omp:bsr_lanes",
-                           .precision = precision,
-                           .settings = settings,
-                           .nsettings = COUNT(settings)};
-    spmv_plan *plan = NULL;
-    assert_int_equal(spmv_plan_create(mat, &opts, &plan), SPMV_OK);
+    spmv_plan_opts opts = WITH(spmv_plan_opts, .kernel = "omp:bsr_lanes", .precision = precision,
+                               .settings = settings, .nsettings = COUNT(settings));
+    spmv_plan *plan = must_plan(mat, &opts);
     void *y = malloc((size_t)n * width_of(precision));
     assert_non_null(y);
     memcpy(y, y0, (size_t)n * width_of(precision));
@@ -276,8 +246,8 @@ static void assert_blocks(spmv_mat *mat, const entries *e, spmv_precision precis
     void *px = vector_of(x, e->cols, precision), *before = vector_of(y0, e->rows, precision);
     for (int64_t shape = 0; shape < 64; shape++)
         for (int64_t isa = ISA_PORTABLE; isa <= best_isa(); isa++) {
-            void *y = blocks_product(mat, 1 + shape / 8, 1 + shape % 8, isa, precision, px, before,
-                                     e->rows);
+            FREED(void) *y = blocks_product(mat, 1 + shape / 8, 1 + shape % 8, isa, precision, px,
+                                            before, e->rows);
             if (infinite < 0) {
                 verdict v = oracle_check(&o, precision, 1.5, -0.5, before, y);
                 if (v.bad_rows)
@@ -288,7 +258,6 @@ static void assert_blocks(spmv_mat *mat, const entries *e, spmv_precision precis
                 assert_int_equal(
                     !isfinite(precision == SPMV_F64 ? ((double *)y)[i] : (double)((float *)y)[i]),
                     reached[i]);
-            free(y);
         }
     oracle_free(&o);
     free(x), free(y0), free(px), free(before), free(reached);
@@ -297,14 +266,12 @@ static void assert_blocks(spmv_mat *mat, const entries *e, spmv_precision precis
 TEST(blocks_in_lanes_are_right) {
     static const int64_t sizes[][2] = {{64, 64}, {61, 43}, {5, 3}};
     for (int n = 0; n < COUNT(sizes); n++) {
-        entries e = blocky(sizes[n][0], sizes[n][1]);
-        spmv_mat *mat = matrix_of(ctx, &e);
+        FREED(entries) e = blocky(sizes[n][0], sizes[n][1]);
+        FREED(spmv_mat) *mat = matrix_of(ctx, &e);
         for (int64_t infinite = -1; infinite < e.cols; infinite += 17) {
             assert_blocks(mat, &e, SPMV_F64, infinite);
             assert_blocks(mat, &e, SPMV_F32, infinite);
         }
-        spmv_mat_free(mat);
-        entries_free(&e);
     }
 }
 
@@ -312,27 +279,22 @@ TEST(blocks_in_lanes_are_right) {
 TEST(blocks_of_every_shape_take_new_values) {
     enum { TALL = 61, WIDE = 43 };
     static double fresh[TALL * WIDE];
-    entries e = blocky(TALL, WIDE);
-    spmv_mat *mat = matrix_of(ctx, &e);
-    spmv_csr_view before = SPMV_OPTS(spmv_csr_view);
-    spmv_mat_rows(mat, &before);
+    FREED(entries) e = blocky(TALL, WIDE);
+    FREED(spmv_mat) *mat = matrix_of(ctx, &e);
+    spmv_csr_view before = rows_of(mat);
     spmv_csr_view after = before;
     after.values = fresh;
     for (int64_t k = 0; k < before.nnz; k++) fresh[k] = (double)(k % 100 - 50);
     for (int64_t shape = 0; shape < 64 * SPMV_NVARIANTS; shape++) {
         const spmv_format *f = spmv_format_named("bsr", (int)(shape / 64));
         const spmv_choice c = bsr_choice(1 + shape % 64 / 8, 1 + shape % 8);
-        spmv_store *is = NULL, *expected = NULL;
+        FREED(spmv_store) *is = NULL, *expected = NULL;
         assert_int_equal(f->build(ctx, &before, &c, 2, &is), SPMV_OK);
         assert_int_equal(f->build(ctx, &after, &c, 2, &expected), SPMV_OK);
         f->refill_rows(&after, 0, TALL, is);
         assert_memory_equal(((bsr *)is)->values, ((bsr *)expected)->values,
                             (size_t)is->slots * (shape / 64 < SPMV_F32_O32 ? 8 : 4));
-        spmv_store_free(is);
-        spmv_store_free(expected);
     }
-    spmv_mat_free(mat);
-    entries_free(&e);
 }
 
 TEST_MAIN(wait_without_spinning, open_context, close_context)

@@ -8,13 +8,12 @@
 #include <math.h>
 
 static sell16_slices *store_of(const entries *e, int variant, int64_t sigma, spmv_mat **mat) {
-    spmv_csr_view A = SPMV_OPTS(spmv_csr_view);
     spmv_store *store = NULL;
     spmv_choice c = {{0}};
     c.value[SPMV_sigma] = sigma;
     c.value[SPMV_codes] = 1;
     *mat = matrix_of(ctx, e);
-    spmv_mat_rows(*mat, &A);
+    spmv_csr_view A = rows_of(*mat);
     assert_int_equal(spmv_format_named("sell16", variant)->build(ctx, &A, &c, 2, &store), SPMV_OK);
     return (sell16_slices *)store;
 }
@@ -42,7 +41,6 @@ TEST(a_slice_by_hand) {
                                        10, 3,  5,  7, 9, 0, 0, 0, /* and the two of one entry */
                                        13, 16, 19, 6};
     spmv_mat *mat;
-    (void)state;
     entries e = ragged_rows();
     sell16_slices *A = store_of(&e, SPMV_F64_O32, 8, &mat);
     assert_int_equal(A->slice[0].width, 2);
@@ -94,7 +92,6 @@ TEST(values_get_the_fewest_bytes) {
                  {one_of_99, VALUE_CODEBOOK, VALUE_CODEBOOK, 99},
                  {two_zeros, VALUE_CODEBOOK, VALUE_CODEBOOK, 2},
                  {one_value, VALUE_ONE, VALUE_ONE, 1}};
-    (void)state;
     for (int c = 0; c < COUNT(cases); c++)
         for (int f32 = 0; f32 < 2; f32++) {
             spmv_mat *mat;
@@ -138,33 +135,29 @@ static void assert_same_rows(const sell16_slices *A, int variant, const spmv_csr
 
 TEST(every_code_keeps_every_entry) {
     double (*const value[])(int64_t k) = {any_value, float_value, one_of_99, two_zeros, one_value};
-    (void)state;
     for (int c = 0; c < COUNT(value); c++)
         for (int turn = 0; turn < 4; turn++) {
             int variant = turn & 1 ? SPMV_F32_O32 : SPMV_F64_O32;
             spmv_mat *mat;
-            spmv_csr_view rows = SPMV_OPTS(spmv_csr_view);
             entries e = uneven_rows(value[c], turn & 2);
             sell16_slices *A = store_of(&e, variant, 16, &mat);
             assert_true(A->nuneven > 0 && A->s.slots > A->s.nnz);
             assert_int_equal(A->slice[0].wide, (turn & 2) != 0);
-            spmv_mat_rows(mat, &rows);
+            spmv_csr_view rows = rows_of(mat);
             assert_same_rows(A, variant, &rows);
             drop(A, mat, &e);
         }
 }
 
 TEST(values_that_f32_cannot_hold_are_counted) {
-    spmv_csr_view A = SPMV_OPTS(spmv_csr_view);
     spmv_store *store = NULL;
     spmv_choice c = {{0}};
-    (void)state;
     c.value[SPMV_sigma] = SELL16_ROWS;
     entries e = {.rows = SELL16_ROWS + 1, .cols = 4}; /* eight of steps, one of tails */
     for (int i = 0; i < e.rows; i++)
         for (int j = 0; j < 4; j++) add_entry(&e, i, j, j == 3 ? INFINITY : j == 2 ? 1 : -1e300);
     spmv_mat *mat = matrix_of(ctx, &e);
-    spmv_mat_rows(mat, &A);
+    spmv_csr_view A = rows_of(mat);
     assert_int_equal(spmv_format_named("sell16", SPMV_F32_O32)->build(ctx, &A, &c, 2, &store),
                      SPMV_E_UNSUITABLE);
     assert_string_equal(spmv_ctx_error(ctx), "18 values are too large for f32");
@@ -176,7 +169,6 @@ TEST(values_that_f32_cannot_hold_are_counted) {
 /* 16 bits hold a span of 65,536 columns and no more; slices differ in that. */
 TEST(wide_slices_get_wide_columns) {
     spmv_mat *mat;
-    (void)state;
     entries e = {.rows = 16, .cols = 200000};
     for (int i = 0; i < 16; i++) {
         add_entry(&e, i, 1000, 1);
@@ -222,17 +214,14 @@ static void assert_right(spmv_mat *mat, const entries *e, int64_t isa, spmv_prec
 TEST(every_instruction_set_multiplies_every_code) {
     double (*const value[])(int64_t k) = {any_value, float_value, one_of_99,
                                           one_of_16, one_of_8,    one_value};
-    (void)state;
     for (int c = 0; c < COUNT(value); c++)
         for (int wide = 0; wide < 2; wide++) {
-            entries e = uneven_rows(value[c], wide);
-            spmv_mat *mat = matrix_of(ctx, &e);
+            FREED(entries) e = uneven_rows(value[c], wide);
+            FREED(spmv_mat) *mat = matrix_of(ctx, &e);
             for (int64_t isa = ISA_BEST; isa <= best_isa(); isa++) {
                 assert_right(mat, &e, isa, SPMV_F64);
                 assert_right(mat, &e, isa, SPMV_F32);
             }
-            spmv_mat_free(mat);
-            entries_free(&e);
         }
 }
 
@@ -240,9 +229,8 @@ TEST(every_instruction_set_multiplies_every_code) {
 TEST(padding_does_not_reach_y) {
     enum { ROWS = SELL16_ROWS };
     double x[100], y[ROWS];
-    (void)state;
-    entries e = ragged_rows();
-    spmv_mat *mat = matrix_of(ctx, &e);
+    FREED(entries) e = ragged_rows();
+    FREED(spmv_mat) *mat = matrix_of(ctx, &e);
     for (int j = 0; j < 100; j++) x[j] = 1;
     x[10] = INFINITY; /* of row 0 alone, and the slice's least */
     for (int64_t isa = ISA_BEST; isa <= best_isa(); isa++) {
@@ -252,8 +240,6 @@ TEST(padding_does_not_reach_y) {
         for (int i = 0; i < ROWS; i++) assert_true(i == 0 ? !isfinite(y[i]) : isfinite(y[i]));
         assert_true(fabs(y[7] - 36) < 1e-13); /* 7 five times, and 0.1 + .. + 0.4 */
     }
-    spmv_mat_free(mat);
-    entries_free(&e);
 }
 
 TEST_MAIN(wait_without_spinning, open_context, close_context)

@@ -64,15 +64,14 @@ typedef struct job {
 static void *keep_multiplying(void *arg) {
     job *j = arg;
     for (int n = 0; n < (are_few() ? FEW : PRODUCTS); n++) {
-        double *y = multiply(j->plan, j->s, j->x);
+        FREED(double) *y = multiply(j->plan, j->s, j->x);
         j->wrong += memcmp(y, j->wanted, (size_t)(j->plan->rows * j->s->k) * sizeof *y) != 0;
-        free(y);
     }
     return NULL;
 }
 
 static void share(const spmv_plan *plan, const shape *s) {
-    double *x = random_x(plan->cols * s->k), *wanted = multiply(plan, s, x);
+    FREED(double) *x = random_x(plan->cols * s->k), *wanted = multiply(plan, s, x);
     job jobs[CALLERS];
     pthread_t thread[CALLERS];
     for (int t = 0; t < CALLERS; t++) {
@@ -83,36 +82,32 @@ static void share(const spmv_plan *plan, const shape *s) {
         pthread_join(thread[t], NULL);
         if (jobs[t].wrong) fail_msg("%s: %d wrong", plan->kernel->name, jobs[t].wrong);
     }
-    free(x);
-    free(wanted);
 }
 
 TEST(eight_threads_share_a_plan) {
-    spmv_ctx *ctx = context_of(2);
+    FREED(spmv_ctx) *ctx = context_of(2);
     int plans = 0;
     for (int m = 0; m < COUNT(sources); m++) {
-        spmv_mat *mat = load(ctx, sources[m]);
+        FREED(spmv_mat) *mat = load(ctx, sources[m]);
         for (int k = 0; k < COUNT(kernels); k++)
             for (int s = 0; s < COUNT(shapes); s++)
                 for (int concurrent = 0; concurrent < 2; concurrent++) {
-                    spmv_plan *plan = plan_with(mat, (spmv_plan_opts){.kernel = kernels[k],
-                                                                      .vectors = shapes[s].k,
-                                                                      .layout = shapes[s].layout,
-                                                                      .concurrent = concurrent});
+                    FREED(spmv_plan) *plan =
+                        plan_with(mat, (spmv_plan_opts){.kernel = kernels[k],
+                                                        .vectors = shapes[s].k,
+                                                        .layout = shapes[s].layout,
+                                                        .concurrent = concurrent});
                     if (plan) share(plan, &shapes[s]);
                     plans += plan != NULL;
-                    spmv_plan_free(plan);
                 }
-        spmv_mat_free(mat);
     }
     assert_true(plans >= 6 * (3 * COUNT(kernels) - 4));
-    spmv_ctx_free(ctx);
 }
 
 /* A kernel that keeps structures for one product cannot let none wait. */
 TEST(a_concurrent_plan_waits_for_nobody) {
-    spmv_ctx *ctx = context_of(2);
-    spmv_mat *mat = load(ctx, sources[0]);
+    FREED(spmv_ctx) *ctx = context_of(2);
+    FREED(spmv_mat) *mat = load(ctx, sources[0]);
     static const char *const turns[] = {"csr_tiles", "coo_segments", "csr5_tiles", "ell_tiles"};
     for (int k = 0; k < COUNT(turns); k++) {
         spmv_plan *plan = plan_with(mat, (spmv_plan_opts){.kernel = turns[k], .concurrent = 1});
@@ -121,13 +116,11 @@ TEST(a_concurrent_plan_waits_for_nobody) {
         assert_non_null(strstr(spmv_ctx_error(ctx), "concurrent"));
     }
     for (int k = 0; k < COUNT(kernels); k++) {
-        spmv_plan *plan = plan_with(mat, (spmv_plan_opts){.kernel = kernels[k], .concurrent = 1});
+        FREED(spmv_plan) *plan =
+            plan_with(mat, (spmv_plan_opts){.kernel = kernels[k], .concurrent = 1});
         if (!plan) fail_msg("%s", spmv_ctx_error(ctx));
         assert_true(plan->slots == 0 || plan->slots == SPMV_SLOTS);
-        spmv_plan_free(plan);
     }
-    spmv_mat_free(mat);
-    spmv_ctx_free(ctx);
 }
 
 /* ---- the same bits --------------------------------------------------------------------------- */
@@ -137,14 +130,14 @@ static void compare_threads(const char *source, const char *kernel, spmv_op op, 
     double *first = NULL;
     const char *chosen = NULL;
     for (int t = 0; t < COUNT(threads); t++) {
-        spmv_ctx *ctx = context_of(threads[t]);
-        spmv_mat *mat = load(ctx, source);
-        spmv_plan *plan = plan_with(mat, (spmv_plan_opts){.kernel = kernel,
-                                                          .op = op,
-                                                          .vectors = s->k,
-                                                          .layout = s->layout,
-                                                          .expected_calls = 1000,
-                                                          .reproducible = 1});
+        FREED(spmv_ctx) *ctx = context_of(threads[t]);
+        FREED(spmv_mat) *mat = load(ctx, source);
+        FREED(spmv_plan) *plan = plan_with(mat, (spmv_plan_opts){.kernel = kernel,
+                                                                 .op = op,
+                                                                 .vectors = s->k,
+                                                                 .layout = s->layout,
+                                                                 .expected_calls = 1000,
+                                                                 .reproducible = 1});
         if (plan) {
             double *x = random_x(plan->cols * s->k), *y = multiply(plan, s, x);
             const size_t bytes = (size_t)(plan->rows * s->k) * sizeof *y;
@@ -161,9 +154,6 @@ static void compare_threads(const char *source, const char *kernel, spmv_op op, 
             assert_non_null(kernel); /* there is always one to choose */
             assert_null(first);
         }
-        spmv_plan_free(plan);
-        spmv_mat_free(mat);
-        spmv_ctx_free(ctx);
     }
     free(first);
 }
@@ -190,12 +180,11 @@ TEST(facts_say_what_repeats) {
         const char *kernel;
         int repeats;
     } said[] = {{"csr_rows", 2}, {"sell16_lanes", 1}, {"csr_balanced", 0}, {"sss_rows", 0}};
-    spmv_ctx *ctx = context_of(2);
-    spmv_mat *mat = load(ctx, sources[0]);
+    FREED(spmv_ctx) *ctx = context_of(2);
+    FREED(spmv_mat) *mat = load(ctx, sources[0]);
     for (int k = 0; k < COUNT(said); k++) {
-        spmv_plan_facts facts = SPMV_OPTS(spmv_plan_facts);
         spmv_plan *plan = plan_with(mat, (spmv_plan_opts){.kernel = said[k].kernel});
-        spmv_plan_info(plan, &facts);
+        spmv_plan_facts facts = plan_facts_of(plan);
         assert_int_equal(facts.reproducible, said[k].repeats);
         assert_true(facts.made_s > 0);
         spmv_plan_free(plan);
@@ -204,8 +193,6 @@ TEST(facts_say_what_repeats) {
         if (!plan) assert_non_null(strstr(spmv_ctx_error(ctx), "is not reproducible"));
         spmv_plan_free(plan);
     }
-    spmv_mat_free(mat);
-    spmv_ctx_free(ctx);
 }
 
 TEST_MAIN(wait_without_spinning, NULL, NULL)

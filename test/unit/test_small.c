@@ -46,16 +46,9 @@ static int64_t ptr[MOST / 3 + 1];
 static int32_t columns[MOST];
 static double values[MOST], x[MOST / 3], y[MOST / 3];
 
-static spmv_mat *rows_of(spmv_ctx *ctx, int64_t n) {
-    const spmv_arrays a = {.size = sizeof a,
-                           .rows = n,
-                           .cols = n,
-                           .nnz = 3 * n,
-                           .ptr = ptr,
-                           .ptr_bits = 64,
-                           .idx = columns,
-                           .values = values,
-                           .flags = SPMV_BORROW | SPMV_SORTED};
+static spmv_mat *matrix_of_rows(spmv_ctx *ctx, int64_t n) {
+    const spmv_arrays a =
+        ARRAYS(n, n, 3 * n, ptr, 64, columns, values, .flags = SPMV_BORROW | SPMV_SORTED);
     spmv_mat *mat = NULL;
     assert_int_equal(spmv_mat_create(ctx, &a, &mat), SPMV_OK);
     return mat;
@@ -79,11 +72,8 @@ static void assert_multiplies(const spmv_plan *plan, int64_t n) {
 }
 
 static void make_one(spmv_ctx *ctx) {
-    spmv_mat *mat = rows_of(ctx, MOST / 3);
-    spmv_plan *plan = NULL;
-    assert_int_equal(spmv_plan_create(mat, NULL, &plan), SPMV_OK);
-    spmv_plan_free(plan);
-    spmv_mat_free(mat);
+    FREED(spmv_mat) *mat = matrix_of_rows(ctx, MOST / 3);
+    FREED(spmv_plan) *plan = must_plan(mat, NULL);
 }
 
 /* The context is warm: it has made a matrix and a plan. With NULL options and csr_rows. After a
@@ -91,7 +81,7 @@ static void make_one(spmv_ctx *ctx) {
 TEST(no_file_is_opened_and_no_thread_started) {
     const spmv_ctx_opts two = {.size = sizeof two, .threads = 2, .backend = "omp"};
     const spmv_plan_opts rows = {.size = sizeof rows, .kernel = "csr_rows"};
-    spmv_ctx *ctx = NULL;
+    FREED(spmv_ctx) *ctx = NULL;
     assert_int_equal(spmv_ctx_create(&two, &ctx), SPMV_OK);
     fill(MOST / 3);
     make_one(ctx);
@@ -99,20 +89,15 @@ TEST(no_file_is_opened_and_no_thread_started) {
     opened = started = 0;
     for (int64_t n = 30; n <= MOST / 3; n *= 10)
         for (int named = 0; named < 2; named++) {
-            spmv_plan *plan = NULL;
-            spmv_plan_facts facts = SPMV_OPTS(spmv_plan_facts);
             fill(n);
-            spmv_mat *mat = rows_of(ctx, n);
-            assert_int_equal(spmv_plan_create(mat, named ? &rows : NULL, &plan), SPMV_OK);
-            spmv_plan_info(plan, &facts);
+            FREED(spmv_mat) *mat = matrix_of_rows(ctx, n);
+            FREED(spmv_plan) *plan = must_plan(mat, named ? &rows : NULL);
+            spmv_plan_facts facts = plan_facts_of(plan);
             assert_int_equal(opened, 0);
             assert_int_equal(started, 0);
             assert_true(facts.timed == 0); /* no trials */
             assert_multiplies(plan, n);
-            spmv_plan_free(plan);
-            spmv_mat_free(mat);
         }
-    spmv_ctx_free(ctx);
 }
 
 /* The functions above are the ones that the library calls. There are more threads than any matrix
@@ -121,24 +106,18 @@ TEST(files_and_threads_are_counted) {
     enum { N = 90000 };
     const spmv_ctx_opts many = {.size = sizeof many, .threads = 6, .backend = "omp"};
     const spmv_plan_opts balanced = {.size = sizeof balanced, .kernel = "csr_balanced"};
-    double *vectors = calloc(2 * N, sizeof *vectors);
-    spmv_ctx *ctx = NULL;
-    spmv_mat *mat = NULL;
-    spmv_plan *plan = NULL;
+    FREED(double) *vectors = calloc(2 * N, sizeof *vectors);
+    FREED(spmv_ctx) *ctx = NULL;
     assert_non_null(vectors);
     opened = started = 0;
     assert_int_equal(spmv_ctx_create(&many, &ctx), SPMV_OK);
-    assert_int_equal(spmv_mat_load(ctx, "gen:poisson2d:300", NULL, &mat), SPMV_OK);
-    assert_int_equal(spmv_plan_create(mat, &balanced, &plan), SPMV_OK);
+    FREED(spmv_mat) *mat = must_load(ctx, "gen:poisson2d:300");
+    FREED(spmv_plan) *plan = must_plan(mat, &balanced);
     assert_int_equal(spmv_exec(plan, 1, vectors, 0, vectors + N), SPMV_OK);
     assert_true(opened > 0);
 #if !defined __SANITIZE_ADDRESS__ && !defined __SANITIZE_THREAD__ /* they have their own */
     assert_true(started > 0);
 #endif
-    spmv_plan_free(plan);
-    spmv_mat_free(mat);
-    spmv_ctx_free(ctx);
-    free(vectors);
 }
 
 TEST_MAIN(begin_as_it_is, NULL, NULL)

@@ -185,6 +185,8 @@ static void scene_free(scene *s) {
     entries_free(&s->given);
 }
 
+STRUCT_AT_END(scene, scene_free)
+
 static const oracle *reference_of(scene *s, int t, spmv_precision precision, int64_t j) {
     side *of = &s->of[t];
     oracle *o = &of->reference[precision][j];
@@ -276,14 +278,12 @@ static void check_vectors(const setup *c, scene *s, int t, const shape *v, const
 /* What is no number of z holds what it did. */
 static bool guards_stay(const shape *v, int64_t n, const char *z, spmv_precision precision) {
     const size_t bytes = (size_t)numbers_of(v, n) * width_of(precision);
-    char *blank = spread(v, n, NULL, precision, 0xa5), *other = malloc(bytes);
+    FREED(char) *blank = spread(v, n, NULL, precision, 0xa5), *other = malloc(bytes);
     assert_non_null(other);
     memcpy(other, z, bytes);
     for (int64_t j = 0; j < v->k; j++)
         for (int64_t i = 0; i < n; i++) set_number(other, precision, place(v, n, i, j), NAN);
     const bool same = memcmp(blank, other, bytes) == 0;
-    free(blank);
-    free(other);
     return same;
 }
 
@@ -292,20 +292,13 @@ static spmv_status call_of(const spmv_plan *plan, const shape *v, int t, const s
     const bool is_f32 = spmv_plan_is_f32(plan);
     const size_t skip = (size_t)v->at * width_of(is_f32 ? SPMV_F32 : SPMV_F64);
     const float alpha_f32 = (float)v->alpha, beta_f32 = (float)v->beta;
-    const spmv_call call = {.size = sizeof call,
-                            .alpha = is_f32 ? NULL : &v->alpha,
-                            .beta = is_f32 ? NULL : &v->beta,
-                            .alpha_f32 = is_f32 ? &alpha_f32 : NULL,
-                            .beta_f32 = is_f32 ? &beta_f32 : NULL,
-                            .x = (char *)x + skip,
-                            .y = (char *)(v->apart ? y : z) + skip,
-                            .z = (char *)z + skip,
-                            .k = v->k,
-                            .ldx = v->padding ? ld_of(v, of->cols) : 0,
-                            .ldy = v->padding ? ld_of(v, of->rows) : 0,
-                            .ldz = v->padding ? ld_of(v, of->rows) : 0,
-                            .layout = v->layout,
-                            .op = t ? SPMV_TRANSPOSE : SPMV_AS_IS};
+    const spmv_call call =
+        WITH(spmv_call, .alpha = is_f32 ? NULL : &v->alpha, .beta = is_f32 ? NULL : &v->beta,
+             .alpha_f32 = is_f32 ? &alpha_f32 : NULL, .beta_f32 = is_f32 ? &beta_f32 : NULL,
+             .x = (char *)x + skip, .y = (char *)(v->apart ? y : z) + skip, .z = (char *)z + skip,
+             .k = v->k, .ldx = v->padding ? ld_of(v, of->cols) : 0,
+             .ldy = v->padding ? ld_of(v, of->rows) : 0, .ldz = v->padding ? ld_of(v, of->rows) : 0,
+             .layout = v->layout, .op = t ? SPMV_TRANSPOSE : SPMV_AS_IS);
     if (v->k == 1 && v->padding == 0 && !v->apart && !(plan->op == SPMV_BOTH && t))
         TRY(spmv_exec(plan, v->alpha, call.x, v->beta, call.z));
     else
@@ -320,10 +313,10 @@ static void try_product_of(const setup *c, scene *s, const spmv_plan *plan, int 
     const size_t width = width_of(c->precision), x_bytes = (size_t)numbers_of(v, of->cols) * width,
                  z_bytes = (size_t)numbers_of(v, of->rows) * width;
     const bool in_place = !v->apart && v->beta != 0;
-    char *x = spread(v, of->cols, of->x, c->precision, 0xff);
-    char *y = spread(v, of->rows, of->y, c->precision, 0xa5);
+    FREED(char) *x = spread(v, of->cols, of->x, c->precision, 0xff);
+    FREED(char) *y = spread(v, of->rows, of->y, c->precision, 0xa5);
     char *before = in_place ? y : spread(v, of->rows, NULL, c->precision, 0xa5);
-    char *z = malloc(z_bytes), *again = malloc(x_bytes > z_bytes ? x_bytes : z_bytes);
+    FREED(char) *z = malloc(z_bytes), *again = malloc(x_bytes > z_bytes ? x_bytes : z_bytes);
     void *x_there = copy_there(plan, x, x_bytes), *y_there = copy_there(plan, y, z_bytes),
          *z_there = copy_there(plan, before, z_bytes);
     assert_true(z && again);
@@ -348,10 +341,6 @@ static void try_product_of(const setup *c, scene *s, const spmv_plan *plan, int 
     spmv_plan_release(plan, y_there);
     spmv_plan_release(plan, z_there);
     if (!in_place) free(before);
-    free(x);
-    free(y);
-    free(z);
-    free(again);
 }
 
 static double scalar_of(uint64_t *d, spmv_precision precision) {
@@ -397,19 +386,13 @@ static void try_op(setup *c, const spmv_kernel *kernel, scene *s, spmv_op op) {
     const shape first = shape_of(s, c->precision);
     if (kernel) draw_settings(c, kernel, s);
     const int threads = (int)draw_below(d, spmv_ctx_threads(s->ctx) + 1);
-    const spmv_plan_opts opts = {.size = sizeof opts,
-                                 .kernel = c->kernel,
-                                 .precision = c->precision,
-                                 .offset_bits = c->offset_bits,
-                                 .settings = c->setting,
-                                 .nsettings = c->nsettings,
-                                 .max_bytes = 4 * budget,
-                                 .op = op,
-                                 .threads = kernel || draw_below(d, 2) ? threads : 0,
-                                 .expected_calls = draw_below(d, 2) ? 5 : 1000,
-                                 .vectors = draw_below(d, 3) ? first.k : 0,
-                                 .layout = draw_below(d, 3) ? first.layout : 0};
-    spmv_plan *plan = NULL;
+    const spmv_plan_opts opts = WITH(
+        spmv_plan_opts, .kernel = c->kernel, .precision = c->precision,
+        .offset_bits = c->offset_bits, .settings = c->setting, .nsettings = c->nsettings,
+        .max_bytes = 4 * budget, .op = op, .threads = kernel || draw_below(d, 2) ? threads : 0,
+        .expected_calls = draw_below(d, 2) ? 5 : 1000, .vectors = draw_below(d, 3) ? first.k : 0,
+        .layout = draw_below(d, 3) ? first.layout : 0);
+    FREED(spmv_plan) *plan = NULL;
     const spmv_status status = spmv_plan_create(s->mat, &opts, &plan);
     if (status == SPMV_E_UNSUITABLE || status == SPMV_E_TOOBIG) {
         tally.refused++;
@@ -422,14 +405,13 @@ static void try_op(setup *c, const spmv_kernel *kernel, scene *s, spmv_op op) {
             try_product_of(c, s, plan, t, &v);
         }
     }
-    spmv_plan_free(plan);
 }
 
 /* Each op, or for large matrices one of them. */
 static void try_seed(uint64_t seed) {
     static const spmv_op ops[] = {SPMV_AS_IS, SPMV_TRANSPOSE, SPMV_BOTH};
     const int64_t wrong = tally.wrong;
-    scene s = scene_of(seed);
+    FREED(scene) s = scene_of(seed);
     for (const spmv_backend *const *b = spmv_backends; *b; b++)
         for (int k = -1; is_tested(s.ctx, *b) && k < (*b)->nkernels; k++) {
             if (k >= 0 && !is_here(*b, k)) continue;
@@ -446,7 +428,6 @@ static void try_seed(uint64_t seed) {
     if (tally.wrong > wrong)
         print_error("again: SOAK_SEED=%llu SOAK_MATRICES=1 %s\n", (unsigned long long)seed,
                     program_invocation_name);
-    scene_free(&s);
 }
 
 /* ---- runs ------------------------------------------------------------------------------------ */

@@ -5,11 +5,10 @@
 /* ---- made of them ---------------------------------------------------------------------------- */
 
 TEST(rows_stay_where_they_are) {
-    spmv_ctx *ctx = gpu_context();
-    subject s = random_subject(mat_of(ctx, "gen:mesh:3000"), "mesh");
-    spmv_csr_view A = SPMV_OPTS(spmv_csr_view);
+    FREED(spmv_ctx) *ctx = gpu_context();
+    FREED(subject) s = random_subject(mat_of(ctx, "gen:mesh:3000"), "mesh");
     spmv_stats here = SPMV_OPTS(spmv_stats), about = here;
-    spmv_mat_rows(s.mat, &A);
+    spmv_csr_view A = rows_of(s.mat);
     assert_int_equal(spmv_mat_stats(s.mat, &here), SPMV_OK);
     for (int k = 0; k < 32; k++) {
         const way w = way_of(k);
@@ -19,8 +18,7 @@ TEST(rows_stay_where_they_are) {
         const spmv_plan_opts opts = {.precision = w.precision};
         spmv_plan *plan = plan_with(mat, &opts, "cuda:csr_lanes");
         const bool lent = w.flags & SPMV_BORROW;
-        spmv_plan_facts facts = SPMV_OPTS(spmv_plan_facts);
-        spmv_plan_info(plan, &facts);
+        spmv_plan_facts facts = plan_facts_of(plan);
         assert_ptr_equal(plan->store, mat->source->copy);
         assert_true((spmv_store_at(plan->store, 0) == t.ptr) == (lent && !w.base && w.bits == 32));
         assert_true((spmv_store_at(plan->store, 1) == t.idx) == (lent && !w.base));
@@ -43,8 +41,6 @@ TEST(rows_stay_where_they_are) {
         spmv_mat_free(mat);
         if (lent) lent_free(&t);
     }
-    subject_free(&s);
-    spmv_ctx_free(ctx);
 }
 
 /* Each is what the host says of it. */
@@ -78,35 +74,23 @@ TEST(what_is_wrong_is_refused) {
         {{0, 2, 2, 5}, {3, 1, 0, 2, 3}, {1, 2, 3, 4, 5}, SPMV_OK, ""}, /* the host sorts */
         {{0, 2, 2, 5}, {1, 3, 2, 2, 3}, {1, 2, 3, 4, 5}, SPMV_OK, ""}, /* and adds */
     };
-    spmv_ctx *ctx = gpu_context();
+    FREED(spmv_ctx) *ctx = gpu_context();
     for (int k = 0; k < COUNT(cases); k++) {
-        lent_arrays t = {sent(cases[k].ptr, sizeof cases[k].ptr),
-                         sent(cases[k].idx, sizeof cases[k].idx),
-                         sent(cases[k].values, sizeof cases[k].values)};
-        const spmv_arrays arrays = {.size = sizeof arrays,
-                                    .rows = 3,
-                                    .cols = 4,
-                                    .nnz = 5,
-                                    .ptr = t.ptr,
-                                    .idx = t.idx,
-                                    .values = t.values,
-                                    .ptr_bits = 32,
-                                    .flags = SPMV_VALIDATE,
-                                    .place = SPMV_DEVICE};
+        FREED(lent_arrays) t = {sent(cases[k].ptr, sizeof cases[k].ptr),
+                                sent(cases[k].idx, sizeof cases[k].idx),
+                                sent(cases[k].values, sizeof cases[k].values)};
+        const spmv_arrays arrays = ARRAYS(3, 4, 5, t.ptr, 32, t.idx, t.values,
+                                          .flags = SPMV_VALIDATE, .place = SPMV_DEVICE);
         spmv_mat *mat = NULL;
         assert_int_equal(spmv_mat_create(ctx, &arrays, &mat), cases[k].status);
         if (cases[k].status != SPMV_OK && !strstr(spmv_ctx_error(ctx), cases[k].text))
             fail_msg("case %d: %s", k, spmv_ctx_error(ctx));
         if (mat) {
-            subject s = random_subject(mat, "3 x 4");
-            spmv_plan *plan = plain_plan(mat, "cuda:csr_balanced");
+            FREED(subject) s = random_subject(mat, "3 x 4");
+            FREED(spmv_plan) *plan = plain_plan(mat, "cuda:csr_balanced");
             assert_multiplies(plan, &s);
-            spmv_plan_free(plan);
-            subject_free(&s);
         }
-        lent_free(&t);
     }
-    spmv_ctx_free(ctx);
 }
 
 /* ---- formats and kernels --------------------------------------------------------------------- */
@@ -117,11 +101,10 @@ TEST(formats_are_built_there) {
                                           "bsr_warp",     "csell_warp", "hubs",
                                           "xcache_block"};
     static const spmv_setting height = {"height", 256};
-    spmv_ctx *ctx = gpu_context();
-    subject s = random_subject(mat_of(ctx, "gen:mesh:5000"), "mesh");
-    spmv_csr_view A = SPMV_OPTS(spmv_csr_view);
+    FREED(spmv_ctx) *ctx = gpu_context();
+    FREED(subject) s = random_subject(mat_of(ctx, "gen:mesh:5000"), "mesh");
     lent_arrays t;
-    spmv_mat_rows(s.mat, &A);
+    spmv_csr_view A = rows_of(s.mat);
     for (int of = 0; of < 2; of++) {
         spmv_arrays arrays = send(&A, 32, 0, of ? SPMV_F32 : SPMV_F64, SPMV_BORROW, &t);
         spmv_mat *mat = create(ctx, &arrays);
@@ -135,9 +118,8 @@ TEST(formats_are_built_there) {
             if (strcmp(name, "xcache_block") == 0) opts.settings = &height, opts.nsettings = 1;
             char full[64];
             snprintf(full, sizeof full, "cuda:%s", name);
-            spmv_plan *plan = plan_with(mat, &opts, full);
+            FREED(spmv_plan) *plan = plan_with(mat, &opts, full);
             assert_multiplies(plan, &s);
-            spmv_plan_free(plan);
         }
         assert_null(mat->csr.row_ptr);
         spmv_plan *host = plain_plan(mat, "omp:csr_rows");
@@ -147,8 +129,6 @@ TEST(formats_are_built_there) {
         spmv_mat_free(mat);
         lent_free(&t);
     }
-    subject_free(&s);
-    spmv_ctx_free(ctx);
 }
 
 /* Where what a format takes at most is over a limit, the GPU counts what it takes: a byte less is
@@ -157,14 +137,13 @@ TEST(sizes_are_counted_there) {
     static const char *const kernels[] = {"cuda:sell_thread_ahead", "cuda:sell_thread",
                                           "cuda:bsr_warp"};
     static const spmv_setting sorted = {"sigma", 64};
-    spmv_ctx *ctx = gpu_context();
-    subject s = random_subject(mat_of(ctx, "gen:mesh:5000"), "mesh");
-    spmv_csr_view A = SPMV_OPTS(spmv_csr_view);
+    FREED(spmv_ctx) *ctx = gpu_context();
+    FREED(subject) s = random_subject(mat_of(ctx, "gen:mesh:5000"), "mesh");
     lent_arrays t;
-    spmv_mat_rows(s.mat, &A);
+    spmv_csr_view A = rows_of(s.mat);
     spmv_arrays arrays = send(&A, 32, 0, SPMV_F64, SPMV_BORROW, &t);
     for (int k = 0; k < COUNT(kernels); k++) {
-        spmv_mat *mat = create(ctx, &arrays);
+        FREED(spmv_mat) *mat = create(ctx, &arrays);
         spmv_plan_opts opts = {.size = sizeof opts, .kernel = kernels[k]};
         if (k == 1) opts.settings = &sorted, opts.nsettings = 1;
         spmv_plan *plan = plan_with(mat, &opts, kernels[k]), *other = NULL;
@@ -178,11 +157,8 @@ TEST(sizes_are_counted_there) {
         opts.max_bytes--;
         assert_int_equal(spmv_plan_create(mat, &opts, &other), SPMV_E_TOOBIG);
         assert_null(mat->csr.row_ptr);
-        spmv_mat_free(mat);
     }
     lent_free(&t);
-    subject_free(&s);
-    spmv_ctx_free(ctx);
 }
 
 /* Choosing brings nothing to the host where nothing is timed; among many candidates may be one of a
@@ -214,18 +190,16 @@ static void try_values(spmv_ctx *ctx, const spmv_csr_view *A, spmv_mat *mat) {
         plan[p] = plan_with(mat, p == 3 ? &wide : &opts, name);
     }
     for (int turn = 0; turn < TURNS; turn++) {
-        double *fresh = random_vector(17 + (uint64_t)turn, A->nnz);
+        FREED(double) *fresh = random_vector(17 + (uint64_t)turn, A->nnz);
         spmv_csr_view B = *A;
         spmv_mat *now = NULL;
         there[turn] = sent(fresh, bytes);
         B.values = fresh;
         assert_int_equal(spmv_mat_csr(ctx, &B, &now), SPMV_OK);
-        subject changed = random_subject(now, "other values");
+        FREED(subject) changed = random_subject(now, "other values");
         set_fresh(mat, turn, fresh, there[turn]);
         for (int p = 0; p < COUNT(kernels); p++) assert_multiplies(plan[p], &changed);
         if (turn) assert_same_rows(mat, &B);
-        subject_free(&changed);
-        free(fresh);
     }
     for (int p = 0; p < COUNT(kernels); p++) spmv_plan_free(plan[p]);
     spmv_mat_free(mat);
@@ -233,38 +207,27 @@ static void try_values(spmv_ctx *ctx, const spmv_csr_view *A, spmv_mat *mat) {
 }
 
 TEST(values_change_where_they_are) {
-    spmv_ctx *ctx = gpu_context();
-    spmv_mat *here = mat_of(ctx, "gen:mesh:3000");
-    spmv_csr_view A = SPMV_OPTS(spmv_csr_view);
-    spmv_mat_rows(here, &A);
+    FREED(spmv_ctx) *ctx = gpu_context();
+    FREED(spmv_mat) *here = mat_of(ctx, "gen:mesh:3000");
+    spmv_csr_view A = rows_of(here);
     for (unsigned flags = SPMV_COPY; flags <= SPMV_BORROW; flags++) {
         lent_arrays t;
         spmv_arrays arrays = send(&A, 32, 0, SPMV_F64, flags, &t);
-        double *got = malloc((size_t)A.nnz * sizeof *got);
+        FREED(double) *got = malloc((size_t)A.nnz * sizeof *got);
         assert_non_null(got);
         try_values(ctx, &A, create(ctx, &arrays));
         assert_true(plain_copy(got, t.values, (size_t)A.nnz * sizeof *got));
         assert_memory_equal(got, A.values, (size_t)A.nnz * sizeof *got); /* only read */
-        free(got);
         lent_free(&t);
     }
-    spmv_mat_free(here);
-    spmv_ctx_free(ctx);
 }
 
 /* ---- the transpose --------------------------------------------------------------------------- */
 
 /* Returns the transpose of rows in host memory. */
 static spmv_mat *turned_here(spmv_ctx *ctx, const spmv_csr_view *A) {
-    const spmv_arrays arrays = {.size = sizeof arrays,
-                                .rows = A->cols,
-                                .cols = A->rows,
-                                .nnz = A->nnz,
-                                .ptr = A->row_ptr,
-                                .idx = A->col_idx,
-                                .values = A->values,
-                                .ptr_bits = 64,
-                                .by_columns = 1};
+    const spmv_arrays arrays =
+        ARRAYS(A->cols, A->rows, A->nnz, A->row_ptr, 64, A->col_idx, A->values, .by_columns = 1);
     return create(ctx, &arrays);
 }
 
@@ -276,7 +239,7 @@ static void try_rows_there(spmv_mat *mat, const subject *turned, spmv_precision 
     assert_ptr_equal(csr->store, mat->transpose->source->copy);
     assert_multiplies(csr, turned);
     spmv_plan_free(csr);
-    spmv_plan *sell = plan_with(mat, &opts, "cuda:sell_thread_ahead");
+    FREED(spmv_plan) *sell = plan_with(mat, &opts, "cuda:sell_thread_ahead");
     assert_null(mat->transpose->source);
     assert_multiplies(sell, turned);
     csr = plan_with(mat, &opts, "cuda:csr_lanes");
@@ -285,7 +248,6 @@ static void try_rows_there(spmv_mat *mat, const subject *turned, spmv_precision 
     assert_multiplies(sell, turned);
     assert_null(mat->transpose->csr.row_ptr);
     spmv_plan_free(csr);
-    spmv_plan_free(sell);
 }
 
 /* Values of the device stay there; those of the host bring the rows. */
@@ -295,18 +257,18 @@ static void try_values_there(spmv_mat *mat, const spmv_csr_view *A, spmv_precisi
                          plan_with(mat, &opts, "cuda:csr_balanced")};
     void *there[3];
     for (int turn = 0; turn < 3; turn++) {
-        double *fresh = random_vector(31 + (uint64_t)turn, A->nnz);
+        FREED(double) *fresh = random_vector(31 + (uint64_t)turn, A->nnz);
         const bool from_host = turn == 1;
         spmv_csr_view B = *A;
         spmv_mat *now = NULL;
-        float *narrow = (float *)random_vector(1, A->nnz);
+        FREED(float) *narrow = (float *)random_vector(1, A->nnz);
         for (int64_t k = 0; k < A->nnz; k++) narrow[k] = (float)fresh[k], fresh[k] = narrow[k];
         const void *given = precision == SPMV_F32 ? (void *)narrow : (void *)fresh;
         there[turn] = sent(given, (size_t)A->nnz * width_of(precision));
         B.values = fresh;
         assert_int_equal(spmv_mat_csr(mat->ctx, &B, &now), SPMV_OK);
-        subject changed = random_subject(now, "other values"),
-                turned = random_subject(turned_here(mat->ctx, &B), "transposed");
+        FREED(subject) changed = random_subject(now, "other values"),
+                       turned = random_subject(turned_here(mat->ctx, &B), "transposed");
         assert_int_equal(spmv_mat_set_values(mat, from_host ? given : there[turn],
                                              from_host ? SPMV_HOST : SPMV_DEVICE, NULL),
                          SPMV_OK);
@@ -315,10 +277,6 @@ static void try_values_there(spmv_mat *mat, const spmv_csr_view *A, spmv_precisi
             assert_multiplies(both[p], &changed);
             assert_multiplies(both[p]->other, &turned);
         }
-        subject_free(&changed);
-        subject_free(&turned);
-        free(fresh);
-        free(narrow);
     }
     for (int p = 0; p < COUNT(both); p++) spmv_plan_free(both[p]);
     spmv_mat_free(mat);
@@ -327,10 +285,9 @@ static void try_values_there(spmv_mat *mat, const spmv_csr_view *A, spmv_precisi
 
 /* Rows of either precision and width are turned; some columns are empty. */
 TEST(transposes_are_made_there) {
-    spmv_ctx *ctx = gpu_context();
-    spmv_mat *here = mat_of(ctx, "gen:mesh:3000");
-    spmv_csr_view A = SPMV_OPTS(spmv_csr_view);
-    spmv_mat_rows(here, &A);
+    FREED(spmv_ctx) *ctx = gpu_context();
+    FREED(spmv_mat) *here = mat_of(ctx, "gen:mesh:3000");
+    spmv_csr_view A = rows_of(here);
     A.rows = 1900, A.nnz = A.row_ptr[A.rows];
     for (int k = 0; k < 4; k++) {
         const spmv_precision precision = k & 1 ? SPMV_F32 : SPMV_F64;
@@ -345,8 +302,6 @@ TEST(transposes_are_made_there) {
         try_values_there(create(ctx, &arrays), &A, precision);
         lent_free(&t);
     }
-    spmv_mat_free(here);
-    spmv_ctx_free(ctx);
 }
 
 /* ---- the caller's allocator ------------------------------------------------------------------ */
@@ -386,16 +341,14 @@ TEST(memory_is_the_callers) {
     spmv_ctx *ctx = NULL;
     assert_int_equal(spmv_ctx_create(&opts, &ctx), SPMV_OK);
     subject s = random_subject(mat_of(ctx, "gen:mesh:5000"), "mesh");
-    spmv_csr_view A = SPMV_OPTS(spmv_csr_view);
-    spmv_plan_facts facts = SPMV_OPTS(spmv_plan_facts);
     lent_arrays t;
-    spmv_mat_rows(s.mat, &A);
+    spmv_csr_view A = rows_of(s.mat);
     spmv_arrays arrays = send(&A, 32, 0, SPMV_F64, SPMV_BORROW, &t);
     spmv_mat *mat = create(ctx, &arrays);
     assert_int_equal(p.blocks, 0); /* all is borrowed */
     p.most = p.out;
     spmv_plan *plan = plain_plan(mat, "cuda:csell_warp");
-    spmv_plan_info(plan, &facts);
+    spmv_plan_facts facts = plan_facts_of(plan);
     assert_int_equal(facts.peak_device_bytes, p.most);
     assert_in_range(p.out - facts.device_bytes, 0, 16); /* an empty array has an address, too */
     assert_true(facts.peak_device_bytes >= facts.device_bytes && facts.device_bytes > 0);

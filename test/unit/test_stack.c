@@ -41,14 +41,9 @@ static void try_call(const setup *c, const subject *s, const spmv_plan *plan, in
                      spmv_layout layout, char *memory) {
     const size_t width = width_of(c->precision), n = (size_t)(VECTORS * ROWS) * width;
     const int64_t nothing = bytes_of(NULL, NULL);
-    const spmv_call call = {.size = sizeof call,
-                            .x = memory,
-                            .z = memory + n,
-                            .w = memory + n,
-                            .dot_wz = memory + 2 * n,
-                            .dot_zz = memory + 2 * n + VECTORS * width,
-                            .k = k,
-                            .layout = layout};
+    const spmv_call call =
+        WITH(spmv_call, .x = memory, .z = memory + n, .w = memory + n, .dot_wz = memory + 2 * n,
+             .dot_zz = memory + 2 * n + VECTORS * width, .k = k, .layout = layout);
     const int64_t used = bytes_of(plan, &call) - nothing;
     tally.products++;
     if (used > most_used) most_used = used;
@@ -68,19 +63,16 @@ static void try_kernel(const spmv_backend *backend, int k, const spmv_kernel *ke
     for (int v = 0; backend->host && v < COUNT(variants); v++)
         for (int several = 0; several < 2; several++) {
             const setup c = setup_of(backend, k, variants[v]);
-            const spmv_plan_opts opts = {.size = sizeof opts,
-                                         .kernel = c.kernel,
-                                         .precision = c.precision,
-                                         .offset_bits = c.offset_bits,
-                                         .vectors = several ? VECTORS : 1,
-                                         .layout = several ? SPMV_ROWS : 0};
-            spmv_plan *plan = NULL;
+            const spmv_plan_opts opts =
+                WITH(spmv_plan_opts, .kernel = c.kernel, .precision = c.precision,
+                     .offset_bits = c.offset_bits, .vectors = several ? VECTORS : 1,
+                     .layout = several ? SPMV_ROWS : 0);
+            FREED(spmv_plan) *plan = NULL;
             if (spmv_plan_create(s->mat, &opts, &plan) != SPMV_OK) continue; /* as it may */
             try_call(&c, s, plan, 1, SPMV_COLUMNS, memory);
             try_call(&c, s, plan, 3, SPMV_ROWS, memory);
             try_call(&c, s, plan, VECTORS, SPMV_ROWS, memory);
             try_call(&c, s, plan, VECTORS, SPMV_COLUMNS, memory);
-            spmv_plan_free(plan);
         }
 }
 
@@ -88,7 +80,7 @@ TEST(a_product_takes_little_stack) {
 #ifdef __SANITIZE_ADDRESS__
     skip(); /* it takes stack of its own */
 #endif
-    spmv_ctx *ctx = context_of(2);
+    FREED(spmv_ctx) *ctx = context_of(2);
     subject s = {.name = "poisson2d:100"};
     assert_int_equal(spmv_mat_load(ctx, "gen:poisson2d:100", NULL, &s.mat), SPMV_OK);
     unsigned char *all = mmap(NULL, WALL + STACK, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -102,7 +94,6 @@ TEST(a_product_takes_little_stack) {
     assert_int_equal(tally.wrong, 0);
     munmap(all, WALL + STACK);
     spmv_mat_free(s.mat);
-    spmv_ctx_free(ctx);
 }
 
 TEST_MAIN(take_backend, NULL, NULL)

@@ -122,15 +122,13 @@ static spmv_mat *load(int m, spmv_csr_view *A) {
 TEST(stores_keep_their_bytes) {
     uint64_t hash[COUNT(expected)] = {0};
     int changed = 0;
-    (void)state;
     poison_memory();
     for (int m = 0; m < COUNT(matrices); m++) {
         spmv_csr_view A = SPMV_OPTS(spmv_csr_view);
-        spmv_mat *mat = load(m, &A);
+        FREED(spmv_mat) *mat = load(m, &A);
         for (int k = 0; k < COUNT(expected); k++)
             if (is_asked(expected[k].format))
                 hash[k] = hash_stores(hash[k], &expected[k], &A, matrices[m][0]);
-        spmv_mat_free(mat);
     }
     for (int k = 0; k < COUNT(expected); k++) {
         if (expected[k].hash == hash[k] || !is_asked(expected[k].format)) continue;
@@ -146,7 +144,7 @@ TEST(threads_do_not_change_stores) {
     poison_memory();
     for (int m = 6; m < COUNT(matrices); m += 3) {
         spmv_csr_view A = SPMV_OPTS(spmv_csr_view);
-        spmv_mat *mat = load(m, &A);
+        FREED(spmv_mat) *mat = load(m, &A);
         for (int k = 0; k < COUNT(expected); k++) {
             if (!is_asked(expected[k].format)) continue;
             const spmv_format *f = spmv_format_named(expected[k].format, SPMV_F64_O32);
@@ -157,14 +155,12 @@ TEST(threads_do_not_change_stores) {
                     fail_msg("%s of %s by %d threads is not that of 3", f->name, matrices[m][0],
                              threads[t]);
         }
-        spmv_mat_free(mat);
     }
 }
 
 /* A 0 and x at the hot columns, in whole units of 16 bytes, beside a codebook: nearly all. */
 TEST(hot_columns_fit) {
     enum { UNIT = 16 / sizeof(double) };
-    (void)state;
     for (int64_t bytes = 4096; bytes <= 1 << 18; bytes += 1000) {
         const int64_t used = (1 + hubs_fitting(bytes) + UNIT - 1) / UNIT * UNIT + 256;
         assert_in_range(bytes - used * (int64_t)sizeof(double), 0, 4 * sizeof(double));

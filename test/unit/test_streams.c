@@ -21,9 +21,7 @@ static spmv_ctx *gpu_context(void) {
 }
 
 static spmv_mat *mat_of(spmv_ctx *ctx, const char *source) {
-    spmv_mat *mat = NULL;
-    assert_int_equal(spmv_mat_load(ctx, source, NULL, &mat), SPMV_OK);
-    return mat;
+    return must_load(ctx, source);
 }
 
 static spmv_plan *plan_on_gpu(spmv_mat *mat, const char *kernel, spmv_place scalars) {
@@ -94,16 +92,15 @@ static void try_kernel(const spmv_backend *backend, int k, const spmv_kernel *ke
     (void)kernel;
     for (int variant = 0; !backend->host && variant < SPMV_NVARIANTS; variant++) {
         setup c = setup_of(backend, k, variant);
-        spmv_plan *plan = plan_of(&c, s);
+        FREED(spmv_plan) *plan = plan_of(&c, s);
         for (int triggers = 0; plan && triggers < 2; triggers++)
             try_queue(&c, s, plan, triggers != 0);
-        spmv_plan_free(plan);
     }
 }
 
 TEST(products_follow_other_kernels) {
     static const char *const names[] = {"gen:mesh:3000", "gen:giantrow:3000", "gen:poisson2d:200"};
-    spmv_ctx *ctx = gpu_context();
+    FREED(spmv_ctx) *ctx = gpu_context();
     for (int n = 0; n < COUNT(names) - is_emulated(); n++) { /* the last is large */
         subject s = random_subject(mat_of(ctx, names[n]), names[n]);
         visit_kernels(try_kernel, &s);
@@ -111,7 +108,6 @@ TEST(products_follow_other_kernels) {
         assert_int_equal(tally.wrong, 0);
         subject_free(&s);
     }
-    spmv_ctx_free(ctx);
 }
 
 /* ---- in a graph ------------------------------------------------------------------------------ */
@@ -133,8 +129,8 @@ static double residual(const spmv_mat *mat, const double *b, const double *x) {
 static void solve(spmv_mat *mat, const char *kernel) {
     enum { ITERATIONS = 600 };
     const int64_t n = mat->csr.rows;
-    spmv_plan *plan = plan_on_gpu(mat, kernel, SPMV_DEVICE);
-    double *b = random_vector(3, n), *x = malloc((size_t)n * sizeof *x);
+    FREED(spmv_plan) *plan = plan_on_gpu(mat, kernel, SPMV_DEVICE);
+    FREED(double) *b = random_vector(3, n), *x = malloc((size_t)n * sizeof *x);
     const double scalars[] = {-1, 1};
     void *stream = NULL, *graph = NULL, *there = memory_of(plan, sizeof scalars);
     solver s;
@@ -151,12 +147,8 @@ static void solve(spmv_mat *mat, const char *kernel) {
     assert_done(stream_end_capture(stream, &graph));
     if (status != SPMV_OK) fail_msg("%s: %s", kernel, spmv_ctx_error(mat->ctx));
     for (int k = 0; k < ITERATIONS; k++) assert_done(graph_launch(graph, stream));
-    const spmv_call call = {.size = sizeof call,
-                            .alpha = there,
-                            .beta = (double *)there + 1,
-                            .x = s.x,
-                            .y = s.b,
-                            .z = s.q};
+    const spmv_call call =
+        WITH(spmv_call, .alpha = there, .beta = (double *)there + 1, .x = s.x, .y = s.b, .z = s.q);
     assert_int_equal(spmv_apply(plan, &call, stream), SPMV_OK);
     assert_done(stream_wait(stream));
     assert_done(solver_fetch(n, s.x, x));
@@ -170,9 +162,6 @@ static void solve(spmv_mat *mat, const char *kernel) {
     solver_free(&s);
     assert_done(stream_free(stream));
     spmv_plan_release(plan, there);
-    spmv_plan_free(plan);
-    free(b);
-    free(x);
 }
 
 TEST(an_iteration_is_captured_and_replayed) {
@@ -182,11 +171,9 @@ TEST(an_iteration_is_captured_and_replayed) {
         "cuda:bsr_warp",    "cuda:ell_thread",  "cuda:hyb_thread",   "cuda:csr5_tiles",
         "cuda:dia_thread",  "cuda:sell_thread", "cuda:coo_segments", "cuda:csr_shares",
         "cuda:auto"};
-    spmv_ctx *ctx = gpu_context();
-    spmv_mat *mat = mat_of(ctx, "gen:poisson2d:60");
+    FREED(spmv_ctx) *ctx = gpu_context();
+    FREED(spmv_mat) *mat = mat_of(ctx, "gen:poisson2d:60");
     for (int k = 0; k < COUNT(kernels); k++) solve(mat, kernels[k]);
-    spmv_mat_free(mat);
-    spmv_ctx_free(ctx);
 }
 
 /* ---- different plans on different streams ---------------------------------------------------- */
@@ -219,11 +206,11 @@ TEST(chains_run_beside_each_other) {
                                                "cuda:hyb_thread",   "cuda:csr5_tiles",
                                                "cuda:hubs",         "cuda:sell_thread_ahead"};
     enum { ROUNDS = 5 };
-    spmv_ctx *ctx = gpu_context();
-    spmv_mat *mat = mat_of(ctx, "gen:giantrow:20000:9000");
+    FREED(spmv_ctx) *ctx = gpu_context();
+    FREED(spmv_mat) *mat = mat_of(ctx, "gen:giantrow:20000:9000");
     const int64_t n = mat->csr.rows;
     const size_t bytes = 2 * (size_t)n * sizeof(double);
-    double *from = random_vector(5, n), *alone = malloc(bytes), *beside = malloc(bytes);
+    FREED(double) *from = random_vector(5, n), *alone = malloc(bytes), *beside = malloc(bytes);
     chain c[PLANS];
     double norm = 0;
     assert_true(alone && beside);
@@ -264,11 +251,6 @@ TEST(chains_run_beside_each_other) {
         assert_done(stream_free(c[p].stream));
         spmv_plan_free(c[p].plan);
     }
-    spmv_mat_free(mat);
-    spmv_ctx_free(ctx);
-    free(from);
-    free(alone);
-    free(beside);
 }
 
 /* ---- values that change ---------------------------------------------------------------------- */
@@ -326,14 +308,12 @@ TEST(refreshed_values_are_seen) {
     static const char *const kernels[] = {"cuda:csr_warp", "cuda:csr_lanes", "cuda:csr_balanced",
                                           "cuda:sell_thread_ahead"};
     const int times = is_emulated() ? 20 : 10000;
-    spmv_ctx *ctx = gpu_context();
-    spmv_mat *mat = mat_of(ctx, "gen:mesh:3000");
+    FREED(spmv_ctx) *ctx = gpu_context();
+    FREED(spmv_mat) *mat = mat_of(ctx, "gen:mesh:3000");
     mat->values_change = true;
     for (int k = 0; k < COUNT(kernels); k++)
         for (int triggers = 0; triggers < 2; triggers++)
             assert_int_equal(refresh_and_multiply(mat, kernels[k], times, triggers != 0, NULL), 0);
-    spmv_mat_free(mat);
-    spmv_ctx_free(ctx);
 }
 
 /* spmv_mat_set_values behind a kernel that writes the values late, and a product behind it, on one
@@ -342,17 +322,16 @@ static int set_and_multiply(spmv_mat *mat, const char *kernel, int times, bool t
     const int64_t rows = mat->csr.rows, n = mat->csr.nnz;
     const size_t bytes = (size_t)n * sizeof(double);
     spmv_plan_opts opts = {.size = sizeof opts, .kernel = kernel, .refill = 1};
-    spmv_plan *plan = NULL;
-    spmv_csr_view A = SPMV_OPTS(spmv_csr_view);
+    FREED(spmv_plan) *plan = NULL;
     if (spmv_plan_create(mat, &opts, &plan) != SPMV_OK) fail_msg("%s", spmv_ctx_error(mat->ctx));
-    double *ones = random_vector(7, mat->csr.cols), *first = malloc(bytes);
+    FREED(double) *ones = random_vector(7, mat->csr.cols), *first = malloc(bytes);
     double *kept = memory_of(plan, bytes), *fresh = memory_of(plan, bytes);
     double *x = memory_of(plan, (size_t)mat->csr.cols * sizeof *x);
     double *y = memory_of(plan, (size_t)rows * sizeof *y);
     double *once = memory_of(plan, (size_t)rows * sizeof *once);
     int *differ = memory_of(plan, sizeof *differ), found = 0;
     void *stream = NULL;
-    spmv_mat_rows(mat, &A);
+    spmv_csr_view A = rows_of(mat);
     assert_non_null(first);
     memcpy(first, A.values, bytes);
     assert_int_equal(spmv_plan_put(plan, x, ones, (size_t)mat->csr.cols * sizeof *x), SPMV_OK);
@@ -375,9 +354,6 @@ static int set_and_multiply(spmv_mat *mat, const char *kernel, int times, bool t
     assert_done(stream_free(stream));
     void *owned[] = {kept, fresh, x, y, once, differ};
     for (int k = 0; k < COUNT(owned); k++) spmv_plan_release(plan, owned[k]);
-    spmv_plan_free(plan);
-    free(first);
-    free(ones);
     return found;
 }
 
@@ -387,13 +363,11 @@ TEST(new_values_are_ordered_on_the_stream) {
         "cuda:csell_warp", "cuda:csell_lists",  "cuda:xcache_block",
         "cuda:hubs"};
     const int times = is_emulated() ? 11 : 10001;
-    spmv_ctx *ctx = gpu_context();
-    spmv_mat *mat = mat_of(ctx, "gen:mesh:3000");
+    FREED(spmv_ctx) *ctx = gpu_context();
+    FREED(spmv_mat) *mat = mat_of(ctx, "gen:mesh:3000");
     for (int k = 0; k < COUNT(kernels); k++)
         for (int triggers = 0; triggers < 2; triggers++)
             assert_int_equal(set_and_multiply(mat, kernels[k], times, triggers != 0), 0);
-    spmv_mat_free(mat);
-    spmv_ctx_free(ctx);
 }
 
 /* Planted: hasty.cu, which waits for nothing. */

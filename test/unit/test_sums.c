@@ -85,24 +85,14 @@ static int array_of(which w) {
 static spmv_call call_of(const vectors *v, const trial *t, const float *scalars_f32) {
     const int64_t rows = v->rows, cols = v->cols;
     const bool is_f32 = t->precision == SPMV_F32;
-    return (spmv_call){.size = sizeof(spmv_call),
-                       .alpha = is_f32 ? NULL : &t->alpha,
-                       .beta = is_f32 ? NULL : &t->beta,
-                       .alpha_f32 = is_f32 ? &scalars_f32[0] : NULL,
-                       .beta_f32 = is_f32 ? &scalars_f32[1] : NULL,
-                       .x = v->there[X],
-                       .y = v->there[Y],
-                       .z = v->there[Z],
-                       .k = t->k,
-                       .ldx = ld_of(t, cols),
-                       .ldy = ld_of(t, rows),
-                       .ldz = ld_of(t, rows),
-                       .layout = t->layout,
-                       .op = t->op,
-                       .w = t->w == NO_W ? NULL : v->there[array_of(t->w)],
-                       .ldw = ld_of(t, rows),
-                       .dot_wz = t->wants_wz ? (char *)v->dots[0] + AROUND * v->width : NULL,
-                       .dot_zz = t->wants_zz ? (char *)v->dots[1] + AROUND * v->width : NULL};
+    return WITH(spmv_call, .alpha = is_f32 ? NULL : &t->alpha, .beta = is_f32 ? NULL : &t->beta,
+                .alpha_f32 = is_f32 ? &scalars_f32[0] : NULL,
+                .beta_f32 = is_f32 ? &scalars_f32[1] : NULL, .x = v->there[X], .y = v->there[Y],
+                .z = v->there[Z], .k = t->k, .ldx = ld_of(t, cols), .ldy = ld_of(t, rows),
+                .ldz = ld_of(t, rows), .layout = t->layout, .op = t->op,
+                .w = t->w == NO_W ? NULL : v->there[array_of(t->w)], .ldw = ld_of(t, rows),
+                .dot_wz = t->wants_wz ? (char *)v->dots[0] + AROUND * v->width : NULL,
+                .dot_zz = t->wants_zz ? (char *)v->dots[1] + AROUND * v->width : NULL);
 }
 
 /* A GPU's products are on the default stream. */
@@ -164,11 +154,8 @@ static int try_once(const spmv_plan *plan, const trial *t, int64_t longest) {
 
 static spmv_plan *plan_by(spmv_mat *mat, const char *kernel, spmv_precision precision, spmv_op op,
                           int threads) {
-    const spmv_plan_opts opts = {.size = sizeof opts,
-                                 .kernel = kernel,
-                                 .precision = precision,
-                                 .op = op,
-                                 .threads = threads};
+    const spmv_plan_opts opts = WITH(spmv_plan_opts, .kernel = kernel, .precision = precision,
+                                     .op = op, .threads = threads);
     spmv_plan *plan = NULL;
     if (spmv_plan_create(mat, &opts, &plan) != SPMV_OK) fail_msg("%s", spmv_ctx_error(mat->ctx));
     return plan;
@@ -230,34 +217,31 @@ TEST(sums_are_right) {
                 {"gen:mesh:1500", 1500, true, SPMV_TRANSPOSE},
                 {"gen:poisson2d:100x43", 4300, true, SPMV_AS_IS},
                 {"gen:poisson2d:1", 1, true, SPMV_AS_IS}};
-    spmv_ctx *ctx = context_of(3);
+    FREED(spmv_ctx) *ctx = context_of(3);
     const int matrices = is_emulated() ? 3 : COUNT(some); /* the others take long */
     int tried = 0;
     for (int k = 0; k < COUNT(kernels); k++)
         for (int m = 0; is_tried(ctx, kernels[k]) && m < matrices; m++) {
-            spmv_mat *mat = mat_of(ctx, some[m].source);
+            FREED(spmv_mat) *mat = mat_of(ctx, some[m].source);
             for (int p = 0; p < 2; p++, tried++) {
-                spmv_plan *plan = plan_by(mat, kernels[k], (spmv_precision)p, some[m].op, 0);
+                FREED(spmv_plan) *plan = plan_by(mat, kernels[k], (spmv_precision)p, some[m].op, 0);
                 assert_int_equal(
                     try_all(plan, (spmv_precision)p, some[m].is_square, some[m].longest), 0);
-                spmv_plan_free(plan);
             }
-            spmv_mat_free(mat);
         }
     assert_true(tried > 0);
-    spmv_ctx_free(ctx);
 }
 
 /* No rows: sums of nothing are 0. */
 TEST(sums_of_nothing_are_zero) {
-    spmv_ctx *ctx = context_of(2);
+    FREED(spmv_ctx) *ctx = context_of(2);
     const int64_t row_ptr[] = {0};
     const spmv_csr_view none = {.size = sizeof(spmv_csr_view), .cols = 1, .row_ptr = row_ptr};
-    spmv_mat *mat = NULL;
+    FREED(spmv_mat) *mat = NULL;
     assert_int_equal(spmv_mat_csr(ctx, &none, &mat), SPMV_OK);
     for (int k = 0; k < COUNT(kernels); k++) {
         if (!is_tried(ctx, kernels[k])) continue;
-        spmv_plan *plan = plan_by(mat, kernels[k], SPMV_F64, SPMV_AS_IS, 0);
+        FREED(spmv_plan) *plan = plan_by(mat, kernels[k], SPMV_F64, SPMV_AS_IS, 0);
         const trial t = {.k = 3, .layout = SPMV_COLUMNS, .wants_wz = true, .wants_zz = true};
         vectors v = vectors_of(plan, &t, 1);
         const spmv_call call = {
@@ -267,17 +251,14 @@ TEST(sums_of_nothing_are_zero) {
         for (int d = 0; d < 2; d++)
             for (int64_t j = 0; j < 3; j++) assert_true(number_at(v.got[d], SPMV_F64, j) == 0);
         vectors_free(&v);
-        spmv_plan_free(plan);
     }
-    spmv_mat_free(mat);
-    spmv_ctx_free(ctx);
 }
 
 /* ---- bits ------------------------------------------------------------------------------------ */
 
 /* z is y, so that its bits are the same whatever multiplies. */
 static void bits_of(spmv_mat *mat, const char *kernel, int threads, const trial *t, char *out) {
-    spmv_plan *plan = plan_by(mat, kernel, t->precision, SPMV_AS_IS, threads);
+    FREED(spmv_plan) *plan = plan_by(mat, kernel, t->precision, SPMV_AS_IS, threads);
     const float scalars[] = {(float)t->alpha, (float)t->beta};
     vectors v = vectors_of(plan, t, plan->rows);
     const spmv_call call = call_of(&v, t, scalars);
@@ -288,14 +269,14 @@ static void bits_of(spmv_mat *mat, const char *kernel, int threads, const trial 
         memcpy(out + (size_t)d * MOST * v.width, v.got[d] + AROUND * v.width,
                (size_t)t->k * v.width);
     vectors_free(&v);
-    spmv_plan_free(plan);
 }
 
 TEST(bits_depend_on_the_length_alone) {
     static const int64_t counts[] = {1, 2, 8, 9};
-    spmv_ctx *ctx = context_of(5);
+    FREED(spmv_ctx) *ctx = context_of(5);
     /* More rows than one thread adds up. */
-    spmv_mat *mat = mat_of(ctx, is_emulated() ? "gen:poisson2d:41x31" : "gen:poisson2d:97x131");
+    FREED(spmv_mat) *mat =
+        mat_of(ctx, is_emulated() ? "gen:poisson2d:41x31" : "gen:poisson2d:97x131");
     for (int k = 0; k < COUNT(kernels); k++)
         for (int p = 0; is_tried(ctx, kernels[k]) && p < 2; p++) {
             const size_t width = width_of((spmv_precision)p);
@@ -318,8 +299,6 @@ TEST(bits_depend_on_the_length_alone) {
                                         other + (size_t)d * MOST * width, (size_t)t.k * width);
             }
         }
-    spmv_mat_free(mat);
-    spmv_ctx_free(ctx);
 }
 
 /* ---- the check is checked -------------------------------------------------------------------- */
@@ -359,9 +338,9 @@ static spmv_status planted_sums(spmv_device *d, void *stream, const spmv_sums *s
 /* On a CPU, whose sums the test can reach. */
 TEST(planted_faults_are_caught) {
     if (only_backend && strcmp(only_backend, "omp") != 0) skip();
-    spmv_ctx *ctx = context_of(2);
-    spmv_mat *mat = mat_of(ctx, "gen:mesh:700");
-    spmv_plan *plan = plan_by(mat, "omp:csr_rows", SPMV_F64, SPMV_AS_IS, 0);
+    FREED(spmv_ctx) *ctx = context_of(2);
+    FREED(spmv_mat) *mat = mat_of(ctx, "gen:mesh:700");
+    FREED(spmv_plan) *plan = plan_by(mat, "omp:csr_rows", SPMV_F64, SPMV_AS_IS, 0);
     spmv_device device = *plan->device, *before = plan->device;
     spmv_backend backend = *device.backend;
     real_sums = backend.sums;
@@ -374,9 +353,6 @@ TEST(planted_faults_are_caught) {
         if ((fault == NO_FAULT) != (wrong == 0)) fail_msg("fault %d: %d are wrong", fault, wrong);
     }
     plan->device = before;
-    spmv_plan_free(plan);
-    spmv_mat_free(mat);
-    spmv_ctx_free(ctx);
 }
 
 /* ---- graphs and memory ----------------------------------------------------------------------- */
@@ -398,11 +374,10 @@ TEST(sums_are_made_in_graphs) {
                      .w = W_IS_X,
                      .wants_wz = true,
                      .wants_zz = true};
-    spmv_plan_facts facts = SPMV_OPTS(spmv_plan_facts);
     vectors v = vectors_of(plan, &t, 3000);
     spmv_call call = call_of(&v, &t, NULL);
     void *stream = NULL, *graph = NULL;
-    spmv_plan_info(plan, &facts);
+    spmv_plan_facts facts = plan_facts_of(plan);
     const size_t without = facts.scratch_bytes;
     assert_int_equal(spmv_apply(plan, &call, NULL), SPMV_OK);
     fetch(&v);
@@ -434,9 +409,9 @@ TEST(sums_are_made_in_graphs) {
 TEST(wrong_sums_are_refused) {
     enum { N = 100 };
     static double x[2 * N], z[2 * N], w[3 * N], dots[4];
-    spmv_ctx *ctx = context_of(2);
-    spmv_mat *mat = mat_of(ctx, "gen:poisson2d:10");
-    spmv_plan *plan = plan_by(mat, "omp:csr_rows", SPMV_F64, SPMV_AS_IS, 0);
+    FREED(spmv_ctx) *ctx = context_of(2);
+    FREED(spmv_mat) *mat = mat_of(ctx, "gen:poisson2d:10");
+    FREED(spmv_plan) *plan = plan_by(mat, "omp:csr_rows", SPMV_F64, SPMV_AS_IS, 0);
     const spmv_call right = {
         .size = sizeof right, .x = x, .z = z, .k = 2, .w = w, .dot_wz = dots, .dot_zz = dots + 2};
     spmv_call call[9];
@@ -469,9 +444,6 @@ TEST(wrong_sums_are_refused) {
     assert_int_equal(spmv_apply(plan, &right, NULL), SPMV_OK);
     call[0].dot_wz = NULL; /* z'z alone needs no w */
     assert_int_equal(spmv_apply(plan, &call[0], NULL), SPMV_OK);
-    spmv_plan_free(plan);
-    spmv_mat_free(mat);
-    spmv_ctx_free(ctx);
 }
 
 TEST_MAIN(take_backend, NULL, NULL)

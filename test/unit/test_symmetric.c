@@ -89,14 +89,10 @@ static void assert_product_by(const char *kernel, int64_t isa, spmv_mat *mat, in
     void *px = vector_of(x, n, precision), *before = vector_of(y0, n, precision);
     void *y = vector_of(y0, n, precision);
     oracle o = oracle_of(mat, x, n, precision);
-    spmv_plan *plan = NULL;
     const spmv_setting setting = {"isa", isa};
-    spmv_plan_opts opts = {.size = sizeof opts,
-                           .kernel = kernel,
-                           .precision = precision,
-                           .settings = &setting,
-                           .nsettings = isa > 0};
-    assert_int_equal(spmv_plan_create(mat, &opts, &plan), SPMV_OK);
+    spmv_plan_opts opts = WITH(spmv_plan_opts, .kernel = kernel, .precision = precision,
+                               .settings = &setting, .nsettings = isa > 0);
+    spmv_plan *plan = must_plan(mat, &opts);
     assert_int_equal(spmv_exec(plan, alpha, px, beta, y), SPMV_OK);
     verdict v = oracle_check(&o, precision, alpha, beta, before, y);
     if (v.bad_rows)
@@ -120,14 +116,11 @@ TEST(products_are_right) {
     for (int s = 0; s < COUNT(shape); s++)
         for (int t = 0; t < COUNT(threads); t++)
             for (int turn = 0; turn < 2; turn++) {
-                spmv_ctx *ctx = context_of(threads[t]);
-                entries e = mirrored(shape[s][0], shape[s][1], turn ? -1 : 1);
-                spmv_mat *mat = matrix_of(ctx, &e);
+                FREED(spmv_ctx) *ctx = context_of(threads[t]);
+                FREED(entries) e = mirrored(shape[s][0], shape[s][1], turn ? -1 : 1);
+                FREED(spmv_mat) *mat = matrix_of(ctx, &e);
                 assert_product(mat, e.rows, turn ? SPMV_F32 : SPMV_F64, 1.25, turn ? 0 : -0.5);
                 assert_product(mat, e.rows, turn ? SPMV_F64 : SPMV_F32, -1, turn ? 1 : 0);
-                spmv_mat_free(mat);
-                entries_free(&e);
-                spmv_ctx_free(ctx);
             }
 }
 
@@ -140,18 +133,15 @@ TEST(codes_and_instruction_sets_agree) {
     for (int shape = 0; shape < 3; shape++)
         for (int rule = 0; rule < COUNT(rules); rule++)
             for (int turn = 0; turn < 4; turn++) {
-                spmv_ctx *ctx = context_of(1 + 2 * turn);
-                entries e = shape_of(shape, rule, turn % 2 ? -1 : 1);
-                spmv_mat *mat = matrix_of(ctx, &e);
+                FREED(spmv_ctx) *ctx = context_of(1 + 2 * turn);
+                FREED(entries) e = shape_of(shape, rule, turn % 2 ? -1 : 1);
+                FREED(spmv_mat) *mat = matrix_of(ctx, &e);
                 for (int64_t isa = ISA_PORTABLE; isa <= best_isa(); isa++) {
                     assert_product_by("csell_sym_slices", isa, mat, e.rows, SPMV_F64, 1.5,
                                       turn > 1 ? 0 : -0.5);
                     assert_product_by("csell_sym_slices", isa, mat, e.rows, SPMV_F32, 1.5,
                                       turn > 1 ? -0.5 : 0);
                 }
-                spmv_mat_free(mat);
-                entries_free(&e);
-                spmv_ctx_free(ctx);
             }
 }
 
@@ -169,16 +159,12 @@ TEST(infinite_x_stays_where_it_is) {
         if (e.col[k] == AT) reached[e.row[k]] = true;
     x[AT] = INFINITY;
     for (int64_t isa = ISA_PORTABLE; isa <= best_isa(); isa++) {
-        spmv_plan *plan = NULL;
         const spmv_setting setting = {"isa", isa};
-        spmv_plan_opts opts = {.size = sizeof opts,
-                               .kernel = "csell_sym_slices",
-                               .settings = &setting,
-                               .nsettings = 1};
-        assert_int_equal(spmv_plan_create(mat, &opts, &plan), SPMV_OK);
+        spmv_plan_opts opts = WITH(spmv_plan_opts, .kernel = "csell_sym_slices",
+                                   .settings = &setting, .nsettings = 1);
+        FREED(spmv_plan) *plan = must_plan(mat, &opts);
         assert_int_equal(spmv_exec(plan, 1, x, 0, y), SPMV_OK);
         for (int64_t i = 0; i < e.rows; i++) assert_int_equal(!isfinite(y[i]), reached[i]);
-        spmv_plan_free(plan);
     }
     spmv_mat_free(mat);
     entries_free(&e);
@@ -188,17 +174,14 @@ TEST(infinite_x_stays_where_it_is) {
 
 static void assert_plan(const entries *e, spmv_status expected) {
     static const char *const kernels[] = {"sss_rows", "csell_sym_slices"};
-    spmv_ctx *ctx = context_of(3);
-    spmv_mat *mat = matrix_of(ctx, e);
+    FREED(spmv_ctx) *ctx = context_of(3);
+    FREED(spmv_mat) *mat = matrix_of(ctx, e);
     for (int k = 0; k < COUNT(kernels); k++) {
-        spmv_plan *plan = NULL;
+        FREED(spmv_plan) *plan = NULL;
         spmv_plan_opts opts = {.size = sizeof opts, .kernel = kernels[k]};
         assert_int_equal(spmv_plan_create(mat, &opts, &plan), expected);
         if (expected != SPMV_OK) assert_non_null(strstr(spmv_ctx_error(ctx), "symmetric"));
-        spmv_plan_free(plan);
     }
-    spmv_mat_free(mat);
-    spmv_ctx_free(ctx);
 }
 
 TEST(one_difference_is_enough) {
@@ -230,10 +213,9 @@ TEST(a_missing_mirror_is_enough) {
     add_entry(&mixed, 2, 0, 1), add_entry(&mixed, 0, 2, -1);
     assert_plan(&mixed, SPMV_E_UNSUITABLE);
     entries_free(&mixed);
-    entries wide = {.rows = 2, .cols = 3};
+    FREED(entries) wide = {.rows = 2, .cols = 3};
     add_entry(&wide, 0, 0, 1);
     assert_plan(&wide, SPMV_E_UNSUITABLE);
-    entries_free(&wide);
 }
 
 TEST_MAIN(wait_without_spinning, NULL, NULL)

@@ -78,7 +78,7 @@ TEST(microseconds_have_their_letter) {
     record records[] = {timed(1, 0), timed(1, 0)};
     char page[2000] = "", said[TIME_TEXT];
     const char *found = getenv("LC_ALL");
-    char *before = found ? strdup(found) : NULL;
+    FREED(char) *before = found ? strdup(found) : NULL;
     records[0].timing_median_s = 2.1e-5;
     setenv("LC_ALL", "C", 1);
     time_text(2.1e-5, said);
@@ -93,7 +93,6 @@ TEST(microseconds_have_their_letter) {
         setenv("LC_ALL", before, 1);
     else
         unsetenv("LC_ALL");
-    free(before);
 }
 
 /* What all rows share is said once, below the table. */

@@ -93,9 +93,8 @@ static void close_scene(scene *s) {
 /* Returns how many threads the winner has in the end; *said: a clause about them. */
 static int threads_of_winner(scene *s, char *said, size_t size) {
     const candidate *e = &s->c.entry[0];
-    spmv_plan_facts facts = SPMV_OPTS(spmv_plan_facts);
     spmv_trials_reduce_team(&s->c, &s->c.entry[0]);
-    spmv_plan_info(e->plan, &facts);
+    spmv_plan_facts facts = plan_facts_of(e->plan);
     assert_true(e->product_s == price_s[facts.threads]);
     assert_ptr_equal(e->p.plan, e->plan);
     assert_ptr_equal(s->mat->stores->host, e->plan->host);

@@ -4,12 +4,7 @@
 
 static void draw_pattern(int64_t rows, int64_t cols, const int64_t *row_ptr, const int32_t *col_idx,
                          char *out) {
-    spmv_csr_view A = {.size = sizeof(spmv_csr_view),
-                       .rows = rows,
-                       .cols = cols,
-                       .nnz = row_ptr[rows],
-                       .row_ptr = row_ptr,
-                       .col_idx = col_idx};
+    spmv_csr_view A = CSR_VIEW(rows, cols, row_ptr[rows], row_ptr, col_idx, NULL);
     thumbnail_of(&A, out);
 }
 
@@ -42,8 +37,8 @@ TEST(digits_fall_by_factors_of_4) {
 TEST(one_giant_row_leaves_the_rest_visible) {
     enum { N = 100000 };
     char out[THUMBNAIL_SIZE];
-    int64_t *row_ptr = malloc((N + 1) * sizeof *row_ptr);
-    int32_t *col_idx = malloc(2 * N * sizeof *col_idx);
+    FREED(int64_t) *row_ptr = malloc((N + 1) * sizeof *row_ptr);
+    FREED(int32_t) *col_idx = malloc(2 * N * sizeof *col_idx);
     assert_true(row_ptr && col_idx);
     row_ptr[0] = 0;
     for (int j = 0; j < N; j++) col_idx[j] = j;
@@ -55,8 +50,6 @@ TEST(one_giant_row_leaves_the_rest_visible) {
         assert_true(out[b * 33 + b] >= '8');        /* the diagonal */
         assert_int_equal(out[b * 33 + b - 1], '0'); /* nothing beside it */
     }
-    free(row_ptr);
-    free(col_idx);
 }
 
 TEST_MAIN(begin_as_it_is, NULL, NULL)

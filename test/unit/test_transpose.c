@@ -11,14 +11,8 @@ static const double first[] = {1, 2, 3, 4, 5, 6}, second[] = {-1, 7, 0.5, 2, 2, 
 enum { ROWS = 4, COLS = 3, NNZ = 6 };
 
 static spmv_mat *small(spmv_ctx *ctx) {
-    const spmv_coo_view view = {.size = sizeof view,
-                                .rows = ROWS,
-                                .cols = COLS,
-                                .nnz = NNZ,
-                                .row = rows,
-                                .col = cols,
-                                .values = first,
-                                .field = SPMV_REAL_FIELD};
+    const spmv_coo_view view =
+        COO_VIEW(ROWS, COLS, NNZ, rows, cols, first, .field = SPMV_REAL_FIELD);
     spmv_mat *mat = NULL;
     assert_int_equal(spmv_mat_coo(ctx, &view, SPMV_COPY, &mat), SPMV_OK);
     return mat;
@@ -49,9 +43,9 @@ static void assert_multiplies(const spmv_plan *plan, spmv_op op, const double *v
 }
 
 TEST(rows_of_the_transpose_are_freed) {
-    spmv_ctx *ctx = context_of(2);
-    spmv_mat *mat = small(ctx);
-    spmv_plan *sell = plan_of(mat, "sell_slices", SPMV_TRANSPOSE, 0);
+    FREED(spmv_ctx) *ctx = context_of(2);
+    FREED(spmv_mat) *mat = small(ctx);
+    FREED(spmv_plan) *sell = plan_of(mat, "sell_slices", SPMV_TRANSPOSE, 0);
     assert_non_null(mat->transpose);
     assert_null(mat->transpose->csr.row_ptr);
     assert_multiplies(sell, SPMV_TRANSPOSE, first);
@@ -60,38 +54,28 @@ TEST(rows_of_the_transpose_are_freed) {
     assert_multiplies(csr, SPMV_TRANSPOSE, first);
     assert_multiplies(sell, SPMV_TRANSPOSE, first);
     spmv_plan_free(csr);
-    spmv_plan_free(sell);
-    spmv_mat_free(mat);
-    spmv_ctx_free(ctx);
 }
 
 /* Parts of threads are joined in the right places, whether entries are near the diagonal or not. */
 TEST(any_number_of_threads_transposes) {
     static const char *const matrices[] = {"gen:poisson2d:150", "gen:random:15000:5"},
                              *const kernels[] = {"csr_scatter", "csr_rows"};
-    (void)state;
     for (int threads = 1; threads <= 13; threads++)
         for (int m = 0; m < 2; m++) {
-            spmv_ctx *ctx = context_of(threads);
-            spmv_mat *mat = NULL;
+            FREED(spmv_ctx) *ctx = context_of(threads);
             oracle reference;
-            assert_int_equal(spmv_mat_load(ctx, matrices[m], NULL, &mat), SPMV_OK);
+            FREED(spmv_mat) *mat = must_load(ctx, matrices[m]);
             const int64_t n = mat->csr.rows;
-            double *x = random_vector(1, n), *z = malloc((size_t)n * sizeof *z);
+            FREED(double) *x = random_vector(1, n), *z = malloc((size_t)n * sizeof *z);
             assert_non_null(z);
             assert_int_equal(oracle_make(mat, SPMV_TRANSPOSE, SPMV_F64, x, 1, &reference), SPMV_OK);
             for (int k = 0; k < 2; k++) {
-                spmv_plan *plan = plan_of(mat, kernels[k], SPMV_TRANSPOSE, 0);
+                FREED(spmv_plan) *plan = plan_of(mat, kernels[k], SPMV_TRANSPOSE, 0);
                 const spmv_call call = {.size = sizeof call, .x = x, .z = z, .op = SPMV_TRANSPOSE};
                 assert_int_equal(spmv_apply(plan, &call, NULL), SPMV_OK);
                 assert_int_equal(oracle_check(&reference, SPMV_F64, 1, 0, NULL, z).bad_rows, 0);
-                spmv_plan_free(plan);
             }
             oracle_free(&reference);
-            free(x);
-            free(z);
-            spmv_mat_free(mat);
-            spmv_ctx_free(ctx);
         }
 }
 
@@ -99,25 +83,19 @@ TEST(any_number_of_threads_transposes) {
 /* A row's columns, however many threads have a part of it, are in one window each. */
 TEST(windows_of_a_row_do_not_overlap) {
     enum { N = 100000, THREADS = 4 };
-    (void)state;
-    spmv_ctx *ctx = context_of(THREADS);
-    entries e = {.rows = 3, .cols = N};
+    FREED(spmv_ctx) *ctx = context_of(THREADS);
+    FREED(entries) e = {.rows = 3, .cols = N};
     for (int j = 0; j < N; j++) add_entry(&e, 1, j, 1);
-    spmv_mat *mat = matrix_of(ctx, &e);
-    spmv_plan *plan = plan_of(mat, "csr_scatter", SPMV_TRANSPOSE, 0);
-    spmv_plan_facts facts = SPMV_OPTS(spmv_plan_facts);
-    spmv_plan_info(plan, &facts);
+    FREED(spmv_mat) *mat = matrix_of(ctx, &e);
+    FREED(spmv_plan) *plan = plan_of(mat, "csr_scatter", SPMV_TRANSPOSE, 0);
+    spmv_plan_facts facts = plan_facts_of(plan);
     assert_in_range(facts.scratch_bytes, N * sizeof(double), (N + N / 8) * sizeof(double));
-    spmv_plan_free(plan);
-    spmv_mat_free(mat);
-    spmv_ctx_free(ctx);
-    entries_free(&e);
 }
 
 TEST(new_values_reach_the_transpose) {
     for (int refill = 0; refill < 2; refill++) {
-        spmv_ctx *ctx = context_of(2);
-        spmv_mat *mat = small(ctx);
+        FREED(spmv_ctx) *ctx = context_of(2);
+        FREED(spmv_mat) *mat = small(ctx);
         spmv_plan *both = plan_of(mat, "sell_slices", SPMV_BOTH, refill);
         spmv_plan *csr = plan_of(mat, "csr_rows", SPMV_TRANSPOSE, refill);
         for (int turn = 0; turn < 3; turn++) {
@@ -133,25 +111,22 @@ TEST(new_values_reach_the_transpose) {
         both = plan_of(mat, "csr_rows", SPMV_BOTH, refill);
         assert_multiplies(both, SPMV_TRANSPOSE, first);
         spmv_plan_free(both);
-        spmv_mat_free(mat);
-        spmv_ctx_free(ctx);
     }
 }
 
 /* f32 holds 1e300 in no plan: matrix and plans stay as they were. */
 TEST(refused_values_change_nothing) {
-    spmv_ctx *ctx = context_of(1);
-    spmv_mat *mat = small(ctx);
+    FREED(spmv_ctx) *ctx = context_of(1);
+    FREED(spmv_mat) *mat = small(ctx);
     spmv_plan *as_is = plan_of(mat, "csr_rows", SPMV_AS_IS, 0),
               *turned = plan_of(mat, "csr_rows", SPMV_TRANSPOSE, 0), *narrow[2];
     double large[NNZ];
     memcpy(large, second, sizeof large);
     large[1] = 1e300;
     for (int t = 0; t < 2; t++) {
-        const spmv_plan_opts opts = {.size = sizeof opts,
-                                     .kernel = "csr_rows",
-                                     .precision = SPMV_F32,
-                                     .op = t ? SPMV_TRANSPOSE : SPMV_AS_IS};
+        const spmv_plan_opts opts =
+            WITH(spmv_plan_opts, .kernel = "csr_rows", .precision = SPMV_F32,
+                 .op = t ? SPMV_TRANSPOSE : SPMV_AS_IS);
         assert_int_equal(spmv_plan_create(mat, &opts, &narrow[t]), SPMV_OK);
         assert_int_equal(spmv_mat_set_values(mat, large, SPMV_HOST, NULL), SPMV_E_UNSUITABLE);
         assert_multiplies(as_is, SPMV_AS_IS, first);
@@ -160,13 +135,11 @@ TEST(refused_values_change_nothing) {
     }
     spmv_plan_free(turned);
     spmv_plan_free(as_is);
-    spmv_mat_free(mat);
-    spmv_ctx_free(ctx);
 }
 
 TEST(facts_name_both) {
-    spmv_ctx *ctx = context_of(2);
-    spmv_mat *mat = small(ctx), *symmetric = NULL;
+    FREED(spmv_ctx) *ctx = context_of(2);
+    FREED(spmv_mat) *mat = small(ctx), *symmetric = NULL;
     spmv_plan_facts facts = SPMV_OPTS(spmv_plan_facts);
     spmv_plan *both = plan_of(mat, "csr_rows", SPMV_BOTH, 0);
     assert_int_equal(spmv_plan_info(both, &facts), SPMV_OK);
@@ -174,21 +147,13 @@ TEST(facts_name_both) {
     assert_string_equal(facts.transposed_format, "csr");
     assert_true(facts.transposed_store_bytes > 0);
     spmv_plan_free(both);
-    const spmv_coo_view triangle = {.size = sizeof triangle,
-                                    .rows = ROWS,
-                                    .cols = ROWS,
-                                    .nnz = 2,
-                                    .row = rows + 2,
-                                    .col = cols + 3,
-                                    .symmetry = SPMV_SYMMETRIC};
+    const spmv_coo_view triangle =
+        COO_VIEW(ROWS, ROWS, 2, rows + 2, cols + 3, NULL, .symmetry = SPMV_SYMMETRIC);
     assert_int_equal(spmv_mat_coo(ctx, &triangle, SPMV_COPY, &symmetric), SPMV_OK);
     both = plan_of(symmetric, "csr_rows", SPMV_BOTH, 0);
     assert_int_equal(spmv_plan_info(both, &facts), SPMV_OK);
     assert_null(facts.transposed_kernel);
     spmv_plan_free(both);
-    spmv_mat_free(symmetric);
-    spmv_mat_free(mat);
-    spmv_ctx_free(ctx);
 }
 
 /* Other libraries multiply by the transpose of the rows that they have. */
@@ -224,17 +189,14 @@ TEST(libraries_get_no_transpose) {
 static spmv_plan *auto_of(spmv_mat *mat, spmv_op op, int64_t calls, int64_t vectors) {
     const spmv_plan_opts opts = {
         .size = sizeof opts, .op = op, .expected_calls = calls, .vectors = vectors, .refill = 1};
-    spmv_plan *plan = NULL;
-    assert_int_equal(spmv_plan_create(mat, &opts, &plan), SPMV_OK);
-    return plan;
+    return must_plan(mat, &opts);
 }
 
 /* What few products take longer without is decided by their number, not by the clock. */
 TEST(few_products_convert_nothing) {
-    spmv_ctx *ctx = context_of(1); /* no thread adds anything apart */
-    spmv_mat *mat = NULL;
+    FREED(spmv_ctx) *ctx = context_of(1); /* no thread adds anything apart */
     spmv_plan_facts facts = SPMV_OPTS(spmv_plan_facts);
-    assert_int_equal(spmv_mat_load(ctx, "gen:random:8000:40", NULL, &mat), SPMV_OK);
+    FREED(spmv_mat) *mat = must_load(ctx, "gen:random:8000:40");
     spmv_plan *few = auto_of(mat, SPMV_TRANSPOSE, 10, 1);
     assert_null(mat->transpose);
     assert_int_equal(spmv_plan_info(few, &facts), SPMV_OK);
@@ -252,30 +214,24 @@ TEST(few_products_convert_nothing) {
     assert_string_not_equal(facts.kernel, "csr_scatter");
     spmv_plan_free(few);
     spmv_plan_free(several);
-    spmv_plan *unknown = auto_of(mat, SPMV_TRANSPOSE, 0, 1), *many = auto_of(mat, SPMV_BOTH, 60, 1);
+    FREED(spmv_plan) *unknown = auto_of(mat, SPMV_TRANSPOSE, 0, 1),
+                     *many = auto_of(mat, SPMV_BOTH, 60, 1);
     assert_int_equal(spmv_plan_info(unknown, &facts), SPMV_OK);
     assert_string_not_equal(facts.kernel, "csr_scatter");
     assert_int_equal(spmv_plan_info(many, &facts), SPMV_OK);
     assert_string_not_equal(facts.transposed_kernel, "csr_scatter");
-    spmv_plan_free(many);
-    spmv_plan_free(unknown);
-    spmv_mat_free(mat);
-    spmv_ctx_free(ctx);
 }
 
 TEST(products_end_with_the_matrix) {
-    spmv_ctx *ctx = context_of(2);
+    FREED(spmv_ctx) *ctx = context_of(2);
     spmv_mat *mat = small(ctx);
-    spmv_plan *turned = plan_of(mat, "csr_rows", SPMV_TRANSPOSE, 0),
-              *both = plan_of(mat, "sell_slices", SPMV_BOTH, 0);
+    FREED(spmv_plan) *turned = plan_of(mat, "csr_rows", SPMV_TRANSPOSE, 0),
+                     *both = plan_of(mat, "sell_slices", SPMV_BOTH, 0);
     double x[ROWS] = {0}, y[ROWS];
     spmv_mat_free(mat);
     assert_int_equal(spmv_exec(turned, 1, x, 0, y), SPMV_E_ARG);
     assert_non_null(strstr(spmv_ctx_error(ctx), "freed"));
     assert_int_equal(spmv_exec(both, 1, x, 0, y), SPMV_E_ARG);
-    spmv_plan_free(both);
-    spmv_ctx_free(ctx);
-    spmv_plan_free(turned);
 }
 
 /* The transpose goes with its last plan, the matrix with the last of all, whichever that is. */
@@ -283,7 +239,7 @@ TEST(plans_of_a_freed_matrix_end_in_any_order) {
     static const int order[][3] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2},
                                    {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
     for (int k = 0; k < COUNT(order); k++) {
-        spmv_ctx *ctx = context_of(2);
+        FREED(spmv_ctx) *ctx = context_of(2);
         spmv_mat *mat = small(ctx);
         spmv_plan *const plan[] = {plan_of(mat, "csr_rows", SPMV_AS_IS, 0),
                                    plan_of(mat, "csr_rows", SPMV_TRANSPOSE, 0),
@@ -292,35 +248,23 @@ TEST(plans_of_a_freed_matrix_end_in_any_order) {
         spmv_mat_free(mat);
         for (int j = 0; j < 3; j++) spmv_plan_free(plan[order[k][j]]);
         assert_int_equal(ctx->matrices, 0);
-        spmv_ctx_free(ctx);
     }
 }
 
 /* x and z in one array: vectors by turns, and numbers of rows by turns. */
 TEST(vectors_may_lie_between_each_other) {
     enum { K = 3, N = 5, LD = 2 * N };
-    spmv_ctx *ctx = context_of(2);
-    spmv_mat *mat = NULL;
+    FREED(spmv_ctx) *ctx = context_of(2);
+    FREED(spmv_mat) *mat = NULL;
     const int64_t row_ptr[] = {0, 1, 2, 3, 4, 5};
     const int32_t col_idx[] = {1, 2, 3, 4, 0};
     const double values[] = {1, 2, 3, 4, 5};
-    const spmv_csr_view view = {.size = sizeof view,
-                                .rows = N,
-                                .cols = N,
-                                .nnz = N,
-                                .row_ptr = row_ptr,
-                                .col_idx = col_idx,
-                                .values = values};
+    const spmv_csr_view view = CSR_VIEW(N, N, N, row_ptr, col_idx, values);
     assert_int_equal(spmv_mat_csr(ctx, &view, &mat), SPMV_OK);
-    spmv_plan *plan = plan_of(mat, "csr_rows", SPMV_AS_IS, 0);
+    FREED(spmv_plan) *plan = plan_of(mat, "csr_rows", SPMV_AS_IS, 0);
     double array[LD * LD];
-    spmv_call call = {.size = sizeof call,
-                      .x = array,
-                      .z = array + N,
-                      .k = K,
-                      .ldx = LD,
-                      .ldz = LD,
-                      .layout = SPMV_COLUMNS};
+    spmv_call call = WITH(spmv_call, .x = array, .z = array + N, .k = K, .ldx = LD, .ldz = LD,
+                          .layout = SPMV_COLUMNS);
     for (int k = 0; k < LD * LD; k++) array[k] = k;
     assert_int_equal(spmv_apply(plan, &call, NULL), SPMV_OK);
     for (int j = 0; j < K; j++)
@@ -340,27 +284,17 @@ TEST(vectors_may_lie_between_each_other) {
     /* y has its own leading dimension, also where beta is 0 and nothing reads it. */
     const double zero = 0;
     double x[2 * N] = {0};
-    call = (spmv_call){.size = sizeof call,
-                       .x = x,
-                       .beta = &zero,
-                       .y = array,
-                       .ldy = N,
-                       .z = array + 2 * N,
-                       .ldz = LD,
-                       .k = 2,
-                       .layout = SPMV_COLUMNS};
+    call = WITH(spmv_call, .x = x, .beta = &zero, .y = array, .ldy = N, .z = array + 2 * N,
+                .ldz = LD, .k = 2, .layout = SPMV_COLUMNS);
     assert_int_equal(spmv_apply(plan, &call, NULL), SPMV_OK);
     call.ldy = N - 1;
     assert_int_equal(spmv_apply(plan, &call, NULL), SPMV_E_ARG);
     assert_non_null(strstr(spmv_ctx_error(ctx), "ldy"));
-    spmv_plan_free(plan);
-    spmv_mat_free(mat);
-    spmv_ctx_free(ctx);
 }
 
 TEST(wrong_options_are_refused) {
-    spmv_ctx *ctx = context_of(1);
-    spmv_mat *mat = small(ctx);
+    FREED(spmv_ctx) *ctx = context_of(1);
+    FREED(spmv_mat) *mat = small(ctx);
     const spmv_plan_opts wrong[] = {
         {.size = sizeof *wrong, .op = (spmv_op)4},
         {.size = sizeof *wrong, .vectors = -1},
@@ -373,8 +307,6 @@ TEST(wrong_options_are_refused) {
         assert_null(plan);
         assert_non_null(strstr(spmv_ctx_error(ctx), says[k]));
     }
-    spmv_mat_free(mat);
-    spmv_ctx_free(ctx);
 }
 
 /* ---- new values, from each order in which they can be given ------------------------------- */
@@ -422,24 +354,12 @@ static void scatter(int order, scattered *s) {
 
 static spmv_mat *matrix_in(spmv_ctx *ctx, int order, spmv_precision p, const scattered *s) {
     const int lines = order == ORDER_COLUMNS ? MATRIX_COLS : MATRIX_ROWS;
-    const spmv_arrays lists = {.size = sizeof lists,
-                               .rows = MATRIX_ROWS,
-                               .cols = MATRIX_COLS,
-                               .nnz = s->ptr[lines],
-                               .ptr = s->ptr,
-                               .idx = s->col,
-                               .values = p == SPMV_F32 ? (const void *)s->f32[0] : s->f64[0],
-                               .ptr_bits = 64,
-                               .precision = p,
-                               .by_columns = order == ORDER_COLUMNS,
-                               .flags = order == ORDER_LENT ? SPMV_BORROW : SPMV_COPY};
-    const spmv_coo_view unordered = {.size = sizeof unordered,
-                                     .rows = MATRIX_ROWS,
-                                     .cols = MATRIX_COLS,
-                                     .nnz = s->ptr[lines],
-                                     .row = s->row,
-                                     .col = s->col,
-                                     .values = s->f64[0]};
+    const spmv_arrays lists = ARRAYS(MATRIX_ROWS, MATRIX_COLS, s->ptr[lines], s->ptr, 64, s->col,
+                                     p == SPMV_F32 ? (const void *)s->f32[0] : s->f64[0],
+                                     .precision = p, .by_columns = order == ORDER_COLUMNS,
+                                     .flags = order == ORDER_LENT ? SPMV_BORROW : SPMV_COPY);
+    const spmv_coo_view unordered =
+        COO_VIEW(MATRIX_ROWS, MATRIX_COLS, s->ptr[lines], s->row, s->col, s->f64[0]);
     spmv_mat *mat = NULL;
     const spmv_status status = order == ORDER_NONE ? spmv_mat_coo(ctx, &unordered, SPMV_COPY, &mat)
                                                    : spmv_mat_create(ctx, &lists, &mat);
@@ -473,14 +393,13 @@ static void give(spmv_mat *mat, spmv_precision p, const scattered *s, int t) {
 
 /* Values of the matrix itself, which only a plan of the transpose may have. */
 static void assert_has_values(spmv_mat *mat, int order, const scattered *s, int t) {
-    spmv_plan *as_is = plan_of(mat, "csr_rows", SPMV_AS_IS, 1);
+    FREED(spmv_plan) *as_is = plan_of(mat, "csr_rows", SPMV_AS_IS, 1);
     assert_scattered(as_is, false, SPMV_F64, order, s, t);
-    spmv_plan_free(as_is);
 }
 
 static void give_to_kernel(const char *kernel, int order, spmv_precision p, const scattered *s) {
-    spmv_ctx *ctx = context_of(2);
-    spmv_mat *mat = matrix_in(ctx, order, p, s);
+    FREED(spmv_ctx) *ctx = context_of(2);
+    FREED(spmv_mat) *mat = matrix_in(ctx, order, p, s);
     const spmv_plan_opts opts = {
         .size = sizeof opts, .kernel = kernel, .precision = p, .op = SPMV_TRANSPOSE, .refill = 1};
     spmv_plan *plan = NULL, *other = NULL;
@@ -503,8 +422,6 @@ static void give_to_kernel(const char *kernel, int order, spmv_precision p, cons
         give(mat, p, s, 0);
         assert_has_values(mat, order, s, 0);
     }
-    spmv_mat_free(mat);
-    spmv_ctx_free(ctx);
 }
 
 TEST(new_values_come_in_any_order) {
@@ -522,9 +439,9 @@ TEST(new_values_come_in_any_order) {
 TEST(rows_are_freed_once_values_are_placed) {
     scattered s;
     scatter(ORDER_ROWS, &s);
-    spmv_ctx *ctx = context_of(1);
-    spmv_mat *mat = matrix_in(ctx, ORDER_ROWS, SPMV_F64, &s);
-    spmv_plan *plan = plan_of(mat, "coo_segments", SPMV_TRANSPOSE, 1);
+    FREED(spmv_ctx) *ctx = context_of(1);
+    FREED(spmv_mat) *mat = matrix_in(ctx, ORDER_ROWS, SPMV_F64, &s);
+    FREED(spmv_plan) *plan = plan_of(mat, "coo_segments", SPMV_TRANSPOSE, 1);
     spmv_plan_facts facts = SPMV_OPTS(spmv_plan_facts);
     give(mat, SPMV_F64, &s, 1);
     assert_null(mat->transpose->csr.row_ptr);
@@ -544,57 +461,38 @@ TEST(rows_are_freed_once_values_are_placed) {
     spmv_plan_free(as_is);
     give(mat, SPMV_F64, &s, 1);
     assert_null(mat->transpose->csr.row_ptr);
-    spmv_plan_free(plan);
-    spmv_mat_free(mat);
-    spmv_ctx_free(ctx);
 }
 
 /* More entries than stay in the caches; the caller's order is that of rows. */
 TEST(many_new_values_reach_the_transpose) {
     static const char *const kernels[] = {"csr_balanced", "sell16_lanes", "csr_tiles_copied"};
     enum { N = 3000 };
-    spmv_ctx *ctx = context_of(2);
-    spmv_mat *from = NULL;
-    spmv_csr_view A = SPMV_OPTS(spmv_csr_view);
-    assert_int_equal(spmv_mat_load(ctx, "gen:random:3000:400", NULL, &from), SPMV_OK);
-    spmv_mat_rows(from, &A);
+    FREED(spmv_ctx) *ctx = context_of(2);
+    FREED(spmv_mat) *from = must_load(ctx, "gen:random:3000:400");
+    spmv_csr_view A = rows_of(from);
     double *x = random_vector(5, N), y[N], *f64 = random_vector(7, A.nnz);
-    float *f32 = malloc((size_t)A.nnz * sizeof *f32);
+    FREED(float) *f32 = malloc((size_t)A.nnz * sizeof *f32);
     for (int64_t k = 0; k < A.nnz; k++) f64[k] = f32[k] = (float)f64[k];
     for (int p = SPMV_F64; p <= SPMV_F32; p++)
         for (int k = 0; k < COUNT(kernels); k++) {
             const void *values = p == SPMV_F32 ? (void *)f32 : f64;
-            double *zero = calloc((size_t)A.nnz, sizeof *zero);
-            const spmv_arrays a = {.size = sizeof a,
-                                   .rows = N,
-                                   .cols = N,
-                                   .nnz = A.nnz,
-                                   .ptr = A.row_ptr,
-                                   .idx = A.col_idx,
-                                   .values = zero,
-                                   .ptr_bits = 64,
-                                   .precision = (spmv_precision)p};
+            FREED(double) *zero = calloc((size_t)A.nnz, sizeof *zero);
+            const spmv_arrays a =
+                ARRAYS(N, N, A.nnz, A.row_ptr, 64, A.col_idx, zero, .precision = (spmv_precision)p);
             const spmv_plan_opts opts = {
                 .size = sizeof opts, .kernel = kernels[k], .op = SPMV_TRANSPOSE, .refill = 1};
-            spmv_mat *mat = NULL;
-            spmv_plan *plan = NULL;
+            FREED(spmv_mat) *mat = NULL;
             assert_int_equal(spmv_mat_create(ctx, &a, &mat), SPMV_OK);
-            assert_int_equal(spmv_plan_create(mat, &opts, &plan), SPMV_OK);
+            FREED(spmv_plan) *plan = must_plan(mat, &opts);
             assert_int_equal(spmv_mat_set_values(mat, values, SPMV_HOST, NULL), SPMV_OK);
             assert_int_equal(spmv_exec(plan, 1, x, 0, y), SPMV_OK);
             for (int64_t i = 0; i < N; i++)
                 for (int64_t e = A.row_ptr[i]; e < A.row_ptr[i + 1]; e++)
                     y[A.col_idx[e]] -= f64[e] * x[i];
             for (int j = 0; j < N; j++) assert_true(fabs(y[j]) < 1e-11);
-            spmv_plan_free(plan);
-            spmv_mat_free(mat);
-            free(zero);
         }
-    free(f32);
     free(f64);
     free(x);
-    spmv_mat_free(from);
-    spmv_ctx_free(ctx);
 }
 
 TEST_MAIN(wait_without_spinning, NULL, NULL)

@@ -30,11 +30,10 @@ typedef struct scene {
 /* Only then copies go through pinned buffers. */
 static void send_until_pinned(const scene *s) {
     enum { EACH = 16 * MB };
-    char *from = calloc(1, EACH);
+    FREED(char) *from = calloc(1, EACH);
     assert_non_null(from);
     for (size_t sent = 0; sent < ENOUGH; sent += EACH)
         assert_int_equal(spmv_plan_put(s->plan, s->device, from, EACH), SPMV_OK);
-    free(from);
 }
 
 static scene scene_of(int threads) {
@@ -57,9 +56,8 @@ static void leave(scene *s) {
 }
 
 static bool has_gpu(void) {
-    spmv_ctx *ctx = context_of(1);
+    FREED(spmv_ctx) *ctx = context_of(1);
     bool usable = source_alloc && is_usable(ctx, &spmv_cuda);
-    spmv_ctx_free(ctx);
     return usable;
 }
 
@@ -116,16 +114,14 @@ TEST(every_size_arrives_from_every_memory) {
 
 TEST(any_number_of_threads_sends_the_same) {
     static const int threads[] = {1, 2, 7, 16, 40};
-    (void)state;
     if (!has_gpu()) skip();
-    char *expected = random_bytes(MOST, 8);
+    FREED(char) *expected = random_bytes(MOST, 8);
     for (int t = 0; t < COUNT(threads); t++) {
         scene s = scene_of(threads[t]);
         for (int k = 0; k < COUNT(sizes); k++)
             assert_arrives(&s, expected + k, expected + k, sizes[k], (size_t)k % ASIDE);
         leave(&s);
     }
-    free(expected);
 }
 
 /* There OpenMP gives the copy one thread. */
@@ -168,7 +164,6 @@ TEST(the_source_is_free_afterwards) {
 /* What few bytes would gain by them is less than pinning takes. */
 TEST(few_bytes_pin_nothing) {
     enum { LARGE = 16 * MB, SMALL = 4 * MB, MANY = 40 };
-    (void)state;
     if (!has_gpu()) skip();
     scene s = scene_of(2);
     spmv_device *d = s.plan->device;
@@ -208,7 +203,6 @@ static double rate_of(const spmv_plan *plan, way how, void *to, const char *from
 
 TEST(rates_are_printed) {
     enum { LARGEST = 512 };
-    (void)state;
     if (!has_gpu() || is_emulated()) skip();
     scene s = scene_of(omp_get_num_procs());
     size_t most = (size_t)LARGEST * MB;

@@ -28,8 +28,7 @@ static void check_product(const setup *c, const workplace *w, const subject *s,
  * refused, still that of before. Returns whether they were taken. */
 static bool try_values(const setup *c, const workplace *w, const subject *s, const subject *before,
                        const subject *after, const double *fresh) {
-    spmv_plan_facts facts = SPMV_OPTS(spmv_plan_facts);
-    spmv_plan_info(w->plan, &facts);
+    spmv_plan_facts facts = plan_facts_of(w->plan);
     spmv_status status = spmv_mat_set_values(s->mat, fresh, SPMV_HOST, NULL);
     if (status == SPMV_OK && !facts.refills) complain_about(c, s, "refills what it says it cannot");
     if (status != SPMV_OK && status != SPMV_E_UNSUITABLE)
@@ -41,8 +40,7 @@ static bool try_values(const setup *c, const workplace *w, const subject *s, con
 /* Says whether these values cannot be refused: they are stored as they are, and all of them. */
 static bool must_take(const spmv_plan *plan, const setup *c) {
     const spmv_format *format = spmv_format_named(plan->kernel->format, plan->variant);
-    spmv_plan_facts facts = SPMV_OPTS(spmv_plan_facts);
-    spmv_plan_info(plan, &facts);
+    spmv_plan_facts facts = plan_facts_of(plan);
     if (!facts.refills || !format->holds) return facts.refills;
     return c->nsettings && !(plan->kernel->traits & SPMV_NEEDS_SYMMETRY);
 }
@@ -62,13 +60,13 @@ static void try_kernel_on(const setup *c, const entries *e, subject *s, const su
 }
 
 static void try_fixture(spmv_ctx *ctx, const fixture *f, double (*value)(int64_t k)) {
-    entries e = entries_of(f);
-    double *fresh = values_for(&e, value);
+    FREED(entries) e = entries_of(f);
+    FREED(double) *fresh = values_for(&e, value);
     if (e.pattern)
         for (int64_t k = 0; k < e.nnz; k++) e.values[k] = 1;
-    subject s = random_subject(matrix_of(ctx, &e), f->name);
-    subject before = random_subject(matrix_of(ctx, &e), f->name);
-    subject after = subject_with(ctx, &e, fresh, f->name);
+    FREED(subject) s = random_subject(matrix_of(ctx, &e), f->name);
+    FREED(subject) before = random_subject(matrix_of(ctx, &e), f->name);
+    FREED(subject) after = subject_with(ctx, &e, fresh, f->name);
     for (const spmv_backend *const *b = spmv_backends; *b; b++)
         for (int k = 0; is_tested(ctx, *b) && k < (*b)->nkernels; k++)
             for (int variant = 0; is_here(*b, k) && variant < SPMV_NVARIANTS; variant++) {
@@ -79,15 +77,10 @@ static void try_fixture(spmv_ctx *ctx, const fixture *f, double (*value)(int64_t
                 set(&c, codes, 0);
                 try_kernel_on(&c, &e, &s, &before, &after, fresh);
             }
-    subject_free(&after);
-    subject_free(&before);
-    subject_free(&s);
-    free(fresh);
-    entries_free(&e);
 }
 
 TEST(every_kernel_takes_new_values_or_keeps_the_old) {
-    spmv_ctx *ctx = context_of(3);
+    FREED(spmv_ctx) *ctx = context_of(3);
     tally = (struct tally){0};
     for (int f = 0; f < COUNT(fixtures); f++) {
         if (fixtures[f].rows > 1 << 16) continue;
@@ -96,7 +89,6 @@ TEST(every_kernel_takes_new_values_or_keeps_the_old) {
     }
     print_message("%lld products, %lld wrong\n", (long long)tally.products, (long long)tally.wrong);
     assert_int_equal(tally.wrong, 0);
-    spmv_ctx_free(ctx);
 }
 
 /* Every value of each parameter alone. Codes, which may refuse, are off where there are any. */
@@ -118,12 +110,12 @@ static void try_settings_on(const setup *plain_setup, const spmv_kernel *kernel,
 }
 
 TEST(whatever_its_settings_are) {
-    spmv_ctx *ctx = context_of(3);
-    entries e = entries_of(fixture_named("runs"));
-    double *fresh = values_for(&e, random_value);
-    subject s = random_subject(matrix_of(ctx, &e), "runs");
-    subject before = random_subject(matrix_of(ctx, &e), "runs");
-    subject after = subject_with(ctx, &e, fresh, "runs");
+    FREED(spmv_ctx) *ctx = context_of(3);
+    FREED(entries) e = entries_of(fixture_named("runs"));
+    FREED(double) *fresh = values_for(&e, random_value);
+    FREED(subject) s = random_subject(matrix_of(ctx, &e), "runs");
+    FREED(subject) before = random_subject(matrix_of(ctx, &e), "runs");
+    FREED(subject) after = subject_with(ctx, &e, fresh, "runs");
     tally = (struct tally){0};
     for (const spmv_backend *const *b = spmv_backends; *b; b++)
         for (int k = 0; is_tested(ctx, *b) && k < (*b)->nkernels; k++)
@@ -134,12 +126,6 @@ TEST(whatever_its_settings_are) {
             }
     assert_true(tally.products > 0);
     assert_int_equal(tally.wrong, 0);
-    subject_free(&after);
-    subject_free(&before);
-    subject_free(&s);
-    free(fresh);
-    entries_free(&e);
-    spmv_ctx_free(ctx);
 }
 
 /* ---- one matrix, several plans -------------------------------------------------------------- */
@@ -184,12 +170,14 @@ static void pair_free(pair *p) {
     spmv_ctx_free(p->ctx);
 }
 
+STRUCT_AT_END(pair, pair_free)
+
 TEST(a_refusal_changes_nothing) {
-    pair p = pair_of("runs", few_values, random_value);
+    FREED(pair) p = pair_of("runs", few_values, random_value);
     const uint64_t hash = hash_of(p.mat);
     spmv_plan *rows = plan_with(p.mat, "csr_rows", SPMV_F64, 0);
     spmv_plan *coded = plan_with(p.mat, "csell_slices", SPMV_F64, 0);
-    spmv_plan *last = plan_with(p.mat, "sell_slices", SPMV_F64, 0);
+    FREED(spmv_plan) *last = plan_with(p.mat, "sell_slices", SPMV_F64, 0);
     assert_int_equal(set_values(p.mat, p.fresh), SPMV_E_UNSUITABLE);
     assert_non_null(strstr(spmv_ctx_error(p.ctx), "spmv_plan_opts.refill"));
     assert_multiplies(rows, &p.before);
@@ -205,8 +193,6 @@ TEST(a_refusal_changes_nothing) {
     assert_true(hash_of(p.mat) == hash_of(p.after.mat));
     spmv_plan_free(rows);
     spmv_plan_free(coded);
-    spmv_plan_free(last);
-    pair_free(&p);
 }
 
 static double huge_value(int64_t k) {
@@ -214,8 +200,8 @@ static double huge_value(int64_t k) {
 }
 
 TEST(what_f32_cannot_hold_is_refused) {
-    pair p = pair_of("dense row", random_value, huge_value);
-    spmv_plan *wide = plan_with(p.mat, "csr_rows", SPMV_F64, 1);
+    FREED(pair) p = pair_of("dense row", random_value, huge_value);
+    FREED(spmv_plan) *wide = plan_with(p.mat, "csr_rows", SPMV_F64, 1);
     spmv_plan *narrow = plan_with(p.mat, "csr_rows", SPMV_F32, 1);
     assert_int_equal(set_values(p.mat, p.fresh), SPMV_E_UNSUITABLE);
     assert_multiplies(wide, &p.before);
@@ -223,15 +209,13 @@ TEST(what_f32_cannot_hold_is_refused) {
     spmv_plan_free(narrow);
     assert_int_equal(set_values(p.mat, p.fresh), SPMV_OK);
     assert_multiplies(wide, &p.after);
-    spmv_plan_free(wide);
-    pair_free(&p);
 }
 
 /* Stores are kept for later plans. */
 TEST(later_plans_have_the_new_values) {
     static const char *const kernels[] = {"csr_rows", "sell_slices", "csell_slices",
                                           "csr_tiles_copied"};
-    pair p = pair_of("long tail", few_values, random_value);
+    FREED(pair) p = pair_of("long tail", few_values, random_value);
     for (int k = 0; k < COUNT(kernels); k++) {
         spmv_plan *plan = plan_with(p.mat, kernels[k], SPMV_F32, 0);
         spmv_plan_free(plan);
@@ -241,60 +225,49 @@ TEST(later_plans_have_the_new_values) {
         spmv_plan_free(plan);
         assert_int_equal(set_values(p.mat, p.e.values), SPMV_OK);
     }
-    pair_free(&p);
 }
 
 TEST(copies_of_a_plan_have_the_new_values) {
-    pair p = pair_of("every length", random_value, few_values);
-    spmv_plan *plan = plan_with(p.mat, "csr_rows", SPMV_F64, 0), *copy = NULL;
+    FREED(pair) p = pair_of("every length", random_value, few_values);
+    FREED(spmv_plan) *plan = plan_with(p.mat, "csr_rows", SPMV_F64, 0), *copy = NULL;
     assert_int_equal(spmv_plan_copy(plan, &copy), SPMV_OK);
     assert_int_equal(set_values(p.mat, p.fresh), SPMV_OK);
     assert_multiplies(plan, &p.after);
     assert_multiplies(copy, &p.after);
-    spmv_plan_free(copy);
-    spmv_plan_free(plan);
-    pair_free(&p);
 }
 
 /* Few values, which "auto" would store as a dictionary. */
 TEST(auto_chooses_what_can_be_refilled) {
     spmv_ctx *ctx = context_of(2);
-    spmv_mat *mat = NULL;
     spmv_coo_view view = SPMV_OPTS(spmv_coo_view);
-    spmv_plan_facts facts = SPMV_OPTS(spmv_plan_facts);
     spmv_plan_opts opts = SPMV_OPTS(spmv_plan_opts);
-    spmv_plan *plan = NULL;
-    assert_int_equal(spmv_mat_load(ctx, "gen:poisson2d:200", NULL, &mat), SPMV_OK);
+    spmv_mat *mat = must_load(ctx, "gen:poisson2d:200");
     opts.kernel = "auto";
     opts.expected_calls = 100000;
     opts.refill = 1;
-    assert_int_equal(spmv_plan_create(mat, &opts, &plan), SPMV_OK);
-    spmv_plan_info(plan, &facts);
+    spmv_plan *plan = must_plan(mat, &opts);
+    spmv_plan_facts facts = plan_facts_of(plan);
     assert_int_equal(facts.refills, 1);
     spmv_mat_entries(mat, &view);
-    double *fresh = random_vector(5, view.nnz);
+    FREED(double) *fresh = random_vector(5, view.nnz);
     assert_int_equal(set_values(mat, fresh), SPMV_OK);
     subject s = random_subject(mat, "poisson2d");
     assert_multiplies(plan, &s);
     spmv_plan_free(plan);
-    free(fresh);
     subject_free(&s);
     spmv_ctx_free(ctx);
 }
 
 TEST(what_cannot_be_refilled_is_refused_beforehand) {
-    spmv_ctx *ctx = context_of(1);
-    entries e = entries_of(fixture_named("dense"));
-    spmv_mat *mat = matrix_of(ctx, &e);
+    FREED(spmv_ctx) *ctx = context_of(1);
+    FREED(entries) e = entries_of(fixture_named("dense"));
+    FREED(spmv_mat) *mat = matrix_of(ctx, &e);
     spmv_plan_opts opts = SPMV_OPTS(spmv_plan_opts);
     spmv_plan *plan = NULL;
     opts.kernel = "csr5_tiles";
     opts.refill = 1;
     assert_int_equal(spmv_plan_create(mat, &opts, &plan), SPMV_E_UNSUITABLE);
     assert_null(plan);
-    spmv_mat_free(mat);
-    entries_free(&e);
-    spmv_ctx_free(ctx);
 }
 
 /* ---- where values lie, and what is refused -------------------------------------------------- */
@@ -311,13 +284,13 @@ TEST(values_may_lie_on_the_device) {
         skip();
     }
     for (int f = 0; f < COUNT(fixtures_of_both); f++) {
-        entries e = entries_of(fixture_named(fixtures_of_both[f]));
-        double *fresh = values_for(&e, few_values);
+        FREED(entries) e = entries_of(fixture_named(fixtures_of_both[f]));
+        FREED(double) *fresh = values_for(&e, few_values);
         const size_t bytes = (size_t)e.nnz * sizeof *fresh;
-        spmv_mat *mat = matrix_of(ctx, &e);
-        subject after = subject_with(ctx, &e, fresh, fixtures_of_both[f]);
+        FREED(spmv_mat) *mat = matrix_of(ctx, &e);
+        FREED(subject) after = subject_with(ctx, &e, fresh, fixtures_of_both[f]);
         for (int k = 0; k < COUNT(kernels); k++) {
-            spmv_plan *plan = plan_with(mat, kernels[k], SPMV_F64, 1);
+            FREED(spmv_plan) *plan = plan_with(mat, kernels[k], SPMV_F64, 1);
             void *there = NULL;
             assert_int_equal(spmv_plan_alloc(plan, bytes, &there), SPMV_OK);
             assert_int_equal(spmv_plan_put(plan, there, fresh, bytes), SPMV_OK);
@@ -325,12 +298,7 @@ TEST(values_may_lie_on_the_device) {
             assert_multiplies(plan, &after);
             assert_int_equal(set_values(mat, e.values), SPMV_OK);
             spmv_plan_release(plan, there);
-            spmv_plan_free(plan);
         }
-        subject_free(&after);
-        spmv_mat_free(mat);
-        free(fresh);
-        entries_free(&e);
     }
     spmv_ctx_free(ctx);
 }
@@ -341,41 +309,37 @@ static spmv_status fetch_nothing(spmv_mat *mat) {
 
 /* The call fails as where a device alone has the values, and fails. */
 TEST(values_that_cannot_be_fetched_fail_the_call) {
-    pair p = pair_of("dense", random_value, few_values);
+    FREED(pair) p = pair_of("dense", random_value, few_values);
     spmv_plan *plan = plan_with(p.mat, "csr_rows", SPMV_F64, 0), *other = NULL;
     spmv_stats stats = SPMV_OPTS(spmv_stats);
-    spmv_csr_view rows = SPMV_OPTS(spmv_csr_view);
     spmv_plan_free(plan);
     p.mat->fetch = fetch_nothing;
     assert_int_equal(spmv_plan_create(p.mat, NULL, &other), SPMV_E_NOMEM);
     assert_int_equal(spmv_mat_stats(p.mat, &stats), SPMV_E_NOMEM);
     assert_int_equal(spmv_mat_save(p.mat, "/dev/null"), SPMV_E_NOMEM);
-    spmv_mat_rows(p.mat, &rows);
+    spmv_csr_view rows = rows_of(p.mat);
     assert_null(rows.row_ptr);
     spmv_mat_drop_stores(p.mat);
     assert_non_null(p.mat->stores);
-    pair_free(&p);
 }
 
 TEST(a_freed_matrix_takes_no_values) {
-    pair p = pair_of("dense", random_value, few_values);
+    FREED(pair) p = pair_of("dense", random_value, few_values);
     spmv_plan *plan = plan_with(p.mat, "csr_rows", SPMV_F64, 0);
     spmv_mat_free(p.mat);
     assert_int_equal(set_values(p.mat, p.fresh), SPMV_E_ARG);
     assert_non_null(strstr(spmv_ctx_error(p.ctx), "mat was freed"));
     spmv_plan_free(plan);
     p.mat = NULL;
-    pair_free(&p);
 }
 
 TEST(wrong_arguments_are_refused) {
-    pair p = pair_of("dense", random_value, few_values);
+    FREED(pair) p = pair_of("dense", random_value, few_values);
     assert_int_equal(set_values(NULL, p.fresh), SPMV_E_ARG);
     assert_int_equal(set_values(p.mat, NULL), SPMV_E_ARG);
     assert_non_null(strstr(spmv_ctx_error(p.ctx), "values is NULL"));
     assert_int_equal(spmv_mat_set_values(p.mat, p.fresh, (spmv_place)7, NULL), SPMV_E_ARG);
     assert_non_null(strstr(spmv_ctx_error(p.ctx), "place is 7"));
-    pair_free(&p);
 }
 
 TEST_MAIN(take_backend, NULL, NULL)

@@ -8,31 +8,19 @@ TEST(columns_keep_their_order) {
     static const int32_t row[] = {2, 3, 2, 1, 2, 3};
     static const float old[] = {1, 1, 1, 1, 1, 1}, new[] = {3, 4, 1, 5, 2, 6};
     static const double x[] = {1, 10, 100}, expected[] = {50, 33, 640};
-    spmv_arrays arrays = {.size = sizeof arrays,
-                          .rows = 3,
-                          .cols = 3,
-                          .nnz = 6,
-                          .ptr = ptr,
-                          .idx = row,
-                          .values = old,
-                          .ptr_bits = 64,
-                          .base = 1,
-                          .precision = SPMV_F32,
-                          .by_columns = 1};
-    spmv_ctx *ctx = context_of(2);
-    spmv_mat *mat = NULL;
+    spmv_arrays arrays =
+        ARRAYS(3, 3, 6, ptr, 64, row, old, .base = 1, .precision = SPMV_F32, .by_columns = 1);
+    FREED(spmv_ctx) *ctx = context_of(2);
+    FREED(spmv_mat) *mat = NULL;
     spmv_coo_view back = SPMV_OPTS(spmv_coo_view);
     double y[3];
     assert_int_equal(spmv_mat_create(ctx, &arrays, &mat), SPMV_OK);
-    spmv_plan *plan = plan_with(mat, "csr_rows", SPMV_F64, 0);
+    FREED(spmv_plan) *plan = plan_with(mat, "csr_rows", SPMV_F64, 0);
     assert_int_equal(set_values(mat, new), SPMV_OK);
     assert_int_equal(spmv_exec(plan, 1, x, 0, y), SPMV_OK);
     assert_memory_equal(y, expected, sizeof y);
     spmv_mat_entries(mat, &back);
     for (int k = 0; k < 6; k++) assert_true(back.values[k] == new[k]);
-    spmv_plan_free(plan);
-    spmv_mat_free(mat);
-    spmv_ctx_free(ctx);
 }
 
 enum { ROWS = 70, COLS = 50, MOST = ROWS * COLS };
@@ -57,28 +45,20 @@ static void make_columns(int is, columns *c) {
     c->wide[COLS] = c->narrow[COLS] = (int32_t)n + base;
     for (int64_t k = 0; k < n; k++)
         for (int v = 0; v < 2; v++) c->f64[v][k] = c->f32[v][k] = (float)(1 + k + 10000 * v);
-    c->arrays = (spmv_arrays){.size = sizeof c->arrays,
-                              .rows = ROWS,
-                              .cols = COLS,
-                              .nnz = n,
-                              .ptr = is & 1 ? (void *)c->wide : c->narrow,
-                              .idx = c->row,
-                              .values = !(is >> 3) ? NULL
-                                        : f64      ? (void *)c->f64[0]
-                                                   : c->f32[0],
-                              .ptr_bits = is & 1 ? 64 : 32,
-                              .base = base,
-                              .precision = f64 ? SPMV_F64 : SPMV_F32,
-                              .by_columns = 1};
+    c->arrays =
+        ARRAYS(ROWS, COLS, n, is & 1 ? (void *)c->wide : c->narrow, is & 1 ? 64 : 32, c->row,
+               !(is >> 3) ? NULL
+               : f64      ? (void *)c->f64[0]
+                          : c->f32[0],
+               .base = base, .precision = f64 ? SPMV_F64 : SPMV_F32, .by_columns = 1);
 }
 
 /* Checks the entries, in their order, and the rows; values NULL: all are 1. */
 static void check_columns(const spmv_mat *mat, const columns *c, bool lists, const double *values) {
     spmv_coo_view all = SPMV_OPTS(spmv_coo_view);
     spmv_csr_view A = SPMV_OPTS(spmv_csr_view);
-    spmv_stats stats = SPMV_OPTS(spmv_stats);
     const int base = c->arrays.base;
-    assert_int_equal(spmv_mat_stats(mat, &stats), SPMV_OK);
+    spmv_stats stats = stats_of(mat);
     assert_int_equal(stats.explicit_zeros, 0);
     assert_int_equal(spmv_mat_rows(mat, &A), SPMV_OK);
     if (lists) assert_int_equal(spmv_mat_entries(mat, &all), SPMV_OK);
@@ -96,11 +76,11 @@ static void check_columns(const spmv_mat *mat, const columns *c, bool lists, con
 /* Columns that ascend become rows without a list of their entries, which is made when it is asked
  * for: before new values, after them, or never. */
 TEST(sorted_columns_keep_their_order) {
-    spmv_ctx *ctx = context_of(2);
+    FREED(spmv_ctx) *ctx = context_of(2);
     columns *c = malloc(sizeof *c);
     for (int is = 0; is < 16; is++)
         for (int listed = 0; listed < 4; listed++) {
-            spmv_mat *mat = NULL;
+            FREED(spmv_mat) *mat = NULL;
             make_columns(is, c);
             const double *old = c->arrays.values ? c->f64[0] : NULL;
             assert_int_equal(spmv_mat_create(ctx, &c->arrays, &mat), SPMV_OK);
@@ -112,57 +92,47 @@ TEST(sorted_columns_keep_their_order) {
             if (!listed) assert_int_equal(spmv_mat_own_bytes(mat), bytes + 4 * n);
             check_columns(mat, c, listed & 2, c->f64[1]);
             check_columns(mat, c, listed & 1, c->f64[1]);
-            spmv_mat_free(mat);
         }
     free(c);
-    spmv_ctx_free(ctx);
 }
 
 /* The bits of a sum depend on its order even in extended precision, and those of a zero on how it
  * begins: setting the same values changes none, however many duplicates there are. */
 TEST(the_same_values_keep_their_bits) {
     enum { MANY = 60 };
-    entries e = {.rows = 3, .cols = 3, .symmetry = SPMV_SKEW_SYMMETRIC};
+    FREED(entries) e = {.rows = 3, .cols = 3, .symmetry = SPMV_SKEW_SYMMETRIC};
     add_entry(&e, 2, 1, -0.0);
     add_entry(&e, 2, 0, 1e20);
     for (int k = 0; k < MANY; k++) add_random(&e, 1, 0);
     for (int k = 1; k <= 4; k++) add_entry(&e, 2, 0, k);
     add_entry(&e, 2, 0, -1e20);
     for (int threads = 1; threads <= 3; threads += 2) {
-        spmv_ctx *ctx = context_of(threads);
-        spmv_mat *mat = matrix_of(ctx, &e);
+        FREED(spmv_ctx) *ctx = context_of(threads);
+        FREED(spmv_mat) *mat = matrix_of(ctx, &e);
         const uint64_t hash = hash_of(mat);
         assert_int_equal(set_values(mat, e.values), SPMV_OK);
         assert_true(hash_of(mat) == hash);
-        spmv_mat_free(mat);
-        spmv_ctx_free(ctx);
     }
-    entries_free(&e);
 }
 
 TEST(borrowed_arrays_are_only_read) {
-    spmv_ctx *ctx = context_of(2);
+    FREED(spmv_ctx) *ctx = context_of(2);
     for (int sorted = 0; sorted <= 1; sorted++) {
-        entries e = entries_of(fixture_named(sorted ? "dense" : "duplicates"));
-        double *fresh = values_for(&e, few_values), *old = values_for(&e, random_value);
+        FREED(entries) e = entries_of(fixture_named(sorted ? "dense" : "duplicates"));
+        FREED(double) *fresh = values_for(&e, few_values), *old = values_for(&e, random_value);
         memcpy(e.values, old, (size_t)e.nnz * sizeof *old);
         spmv_coo_view view = view_of(&e), back = SPMV_OPTS(spmv_coo_view);
-        spmv_mat *mat = NULL;
+        FREED(spmv_mat) *mat = NULL;
         assert_int_equal(spmv_mat_coo(ctx, &view, SPMV_BORROW, &mat), SPMV_OK);
         assert_int_equal(set_values(mat, fresh), SPMV_OK);
         assert_memory_equal(e.values, old, (size_t)e.nnz * sizeof *old);
         spmv_mat_entries(mat, &back);
         assert_memory_equal(back.values, fresh, (size_t)e.nnz * sizeof *fresh);
-        spmv_mat_free(mat);
-        free(fresh);
-        free(old);
-        entries_free(&e);
     }
-    spmv_ctx_free(ctx);
 }
 
 TEST(no_entries_have_no_values) {
-    spmv_ctx *ctx = context_of(2);
+    FREED(spmv_ctx) *ctx = context_of(2);
     const int64_t ptr[] = {0, 0};
     const int32_t index = 0;
     const double value = 0;
@@ -175,12 +145,10 @@ TEST(no_entries_have_no_values) {
                                .values = &value,
                                .ptr_bits = 64,
                                .flags = flags};
-        spmv_mat *mat = NULL;
+        FREED(spmv_mat) *mat = NULL;
         assert_int_equal(spmv_mat_create(ctx, &a, &mat), SPMV_OK);
         assert_int_equal(set_values(mat, NULL), SPMV_OK);
-        spmv_mat_free(mat);
     }
-    spmv_ctx_free(ctx);
 }
 
 TEST_MAIN(wait_without_spinning, NULL, NULL)

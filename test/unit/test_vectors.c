@@ -71,6 +71,8 @@ static void pair_free(pair *p) {
     spmv_ctx_free(ctx);
 }
 
+STRUCT_AT_END(pair, pair_free)
+
 /* ---- one product ----------------------------------------------------------------------------- */
 
 typedef struct shape { /* how the vectors lie */
@@ -109,7 +111,7 @@ static char *spread(const shape *s, int64_t n, const double *columns, spmv_preci
 static void check_columns(const setup *c, const pair *p, int t, const shape *s, const char *z) {
     const side *of = &p->of[t];
     char what[200];
-    double *column = malloc((size_t)(of->rows + 1) * sizeof *column);
+    FREED(double) *column = malloc((size_t)(of->rows + 1) * sizeof *column);
     assert_non_null(column);
     for (int64_t j = 0; j < s->k && j < p->vectors; j++) {
         char *y0 = vector_of(of->y + j * of->rows, of->rows, c->precision);
@@ -129,16 +131,14 @@ static void check_columns(const setup *c, const pair *p, int t, const shape *s, 
                  v.expected);
         complain_about(c, &(subject){.name = p->name, .mat = p->mat}, what);
     }
-    free(column);
 }
 
 /* What is no number of z must hold what it did. */
 static bool guards_stay(const shape *s, int64_t n, char *z, spmv_precision precision, int guard) {
-    char *blank = spread(s, n, NULL, precision, guard);
+    FREED(char) *blank = spread(s, n, NULL, precision, guard);
     for (int64_t j = 0; j < s->k; j++)
         for (int64_t i = 0; i < n; i++) set_number(z, precision, place(s, n, i, j), NAN);
     const bool same = memcmp(blank, z, (size_t)numbers_of(s, n) * width_of(precision)) == 0;
-    free(blank);
     return same;
 }
 
@@ -158,20 +158,13 @@ static char *multiply_block(const setup *c, const pair *p, const spmv_plan *plan
          *z_there = copy_there(plan, z, z_bytes);
     const float alpha_f32 = (float)s->alpha, beta_f32 = (float)s->beta;
     const bool is_f32 = c->precision == SPMV_F32;
-    const spmv_call call = {.size = sizeof call,
-                            .alpha = is_f32 ? NULL : &s->alpha,
-                            .beta = is_f32 ? NULL : &s->beta,
-                            .alpha_f32 = is_f32 ? &alpha_f32 : NULL,
-                            .beta_f32 = is_f32 ? &beta_f32 : NULL,
-                            .x = x_there,
-                            .y = s->apart ? y_there : z_there,
-                            .z = z_there,
-                            .k = s->k,
-                            .ldx = s->padding ? ld_of(s, of->cols) : 0,
-                            .ldy = s->padding ? ld_of(s, of->rows) : 0,
-                            .ldz = s->padding ? ld_of(s, of->rows) : 0,
-                            .layout = s->layout,
-                            .op = t ? SPMV_TRANSPOSE : SPMV_AS_IS};
+    const spmv_call call =
+        WITH(spmv_call, .alpha = is_f32 ? NULL : &s->alpha, .beta = is_f32 ? NULL : &s->beta,
+             .alpha_f32 = is_f32 ? &alpha_f32 : NULL, .beta_f32 = is_f32 ? &beta_f32 : NULL,
+             .x = x_there, .y = s->apart ? y_there : z_there, .z = z_there, .k = s->k,
+             .ldx = s->padding ? ld_of(s, of->cols) : 0, .ldy = s->padding ? ld_of(s, of->rows) : 0,
+             .ldz = s->padding ? ld_of(s, of->rows) : 0, .layout = s->layout,
+             .op = t ? SPMV_TRANSPOSE : SPMV_AS_IS);
     tally.products++;
     const subject about = {.name = p->name, .mat = p->mat};
     if (spmv_apply(plan, &call, NULL) != SPMV_OK)
@@ -191,11 +184,10 @@ static char *multiply_block(const setup *c, const pair *p, const spmv_plan *plan
 
 static void try_block(const setup *c, const pair *p, const spmv_plan *plan, int t, const shape *s) {
     const subject about = {.name = p->name, .mat = p->mat};
-    char *z = multiply_block(c, p, plan, t, s);
+    FREED(char) *z = multiply_block(c, p, plan, t, s);
     check_columns(c, p, t, s, z);
     if (!guards_stay(s, p->of[t].rows, z, c->precision, 0xa5))
         complain_about(c, &about, "wrote between the vectors, or behind them");
-    free(z);
 }
 
 /* ---- every kernel ---------------------------------------------------------------------------- */
@@ -209,16 +201,10 @@ static const shape shapes[] = {
 };
 
 static spmv_plan *plan_for(const setup *c, const pair *p, spmv_op op, const shape *s) {
-    const spmv_plan_opts opts = {.size = sizeof opts,
-                                 .kernel = c->kernel,
-                                 .precision = c->precision,
-                                 .offset_bits = c->offset_bits,
-                                 .settings = c->setting,
-                                 .nsettings = c->nsettings,
-                                 .max_bytes = budget,
-                                 .op = op,
-                                 .vectors = s ? s->k : 0,
-                                 .layout = s ? s->layout : 0};
+    const spmv_plan_opts opts =
+        WITH(spmv_plan_opts, .kernel = c->kernel, .precision = c->precision,
+             .offset_bits = c->offset_bits, .settings = c->setting, .nsettings = c->nsettings,
+             .max_bytes = budget, .op = op, .vectors = s ? s->k : 0, .layout = s ? s->layout : 0);
     spmv_plan *plan = NULL;
     const spmv_status status = spmv_plan_create(p->mat, &opts, &plan);
     if (status == SPMV_E_UNSUITABLE || status == SPMV_E_TOOBIG)
@@ -238,13 +224,12 @@ static void try_kernel(const spmv_backend *backend, int k, const pair *p, int tu
             const spmv_param *isa = spmv_param_of(backend->kernels[k][variant], SPMV_isa);
             if (isa && o > 0) set(&c, isa, 1 + (turn + o) % best_isa()); /* 0 is the best */
             const shape *first = &shapes[(size_t)(turn + variant) % COUNT(shapes)];
-            spmv_plan *plan = plan_for(&c, p, ops[o], (turn + o) % 3 ? first : NULL);
+            FREED(spmv_plan) *plan = plan_for(&c, p, ops[o], (turn + o) % 3 ? first : NULL);
             if (!plan) continue;
             for (int t = 0; t < 2; t++)
                 for (int n = 0; n < COUNT(shapes); n++)
                     if (ops[o] == SPMV_BOTH || (ops[o] == SPMV_TRANSPOSE) == t)
                         try_block(&c, p, plan, t, &shapes[n]);
-            spmv_plan_free(plan);
         }
 }
 
@@ -255,11 +240,10 @@ static const char *const names[] = {"0 x 7",          "7 x 0",      "no entries"
 TEST(every_kernel_multiplies_blocks) {
     tally = (struct tally){0};
     for (int f = 0; f < COUNT(names); f++) {
-        pair p = pair_of(names[f], 1 + f % 3, 17);
+        FREED(pair) p = pair_of(names[f], 1 + f % 3, 17);
         for (const spmv_backend *const *b = spmv_backends; *b; b++)
             for (int k = 0; is_tested(p.mat->ctx, *b) && k < (*b)->nkernels; k++)
                 if (is_here(*b, k) && is_wanted(*b, k)) try_kernel(*b, k, &p, f + k);
-        pair_free(&p);
     }
     print_message("%lld products, %lld refused\n", (long long)tally.products,
                   (long long)tally.refused);
@@ -287,7 +271,7 @@ static void try_bits(const spmv_backend *backend, int k, const pair *p, spmv_lay
     check_columns(&c, p, 0, &most, widest);
     for (int n = 0; n < COUNT(counts); n++) {
         const shape s = {counts[n], layout, 1, false, 1.5, -0.7};
-        char *z = multiply_block(&c, p, plan, 0, &s);
+        FREED(char) *z = multiply_block(&c, p, plan, 0, &s);
         int64_t different = 0;
         for (int64_t j = 0; j < s.k; j++)
             for (int64_t i = 0; i < p->of[0].rows; i++) {
@@ -302,7 +286,6 @@ static void try_bits(const spmv_backend *backend, int k, const pair *p, spmv_lay
         if (!guards_stay(&s, p->of[0].rows, z, c.precision, 0xa5))
             complain_about(&c, &(subject){.name = p->name, .mat = p->mat},
                            "wrote between the vectors, or behind them");
-        free(z);
     }
     free(widest);
     spmv_plan_free(plan);
@@ -312,7 +295,7 @@ TEST(bits_depend_on_no_other_column) {
     static const char *const some[] = {"every length", "dense row", "giant row"};
     tally = (struct tally){0};
     for (int f = 0; f < COUNT(some); f++) {
-        pair p = pair_of(some[f], 2, MOST);
+        FREED(pair) p = pair_of(some[f], 2, MOST);
         for (const spmv_backend *const *b = spmv_backends; *b; b++)
             for (int k = 0; is_tested(p.mat->ctx, *b) && k < (*b)->nkernels; k++)
                 for (int64_t isa = 0; is_here(*b, k) && is_wanted(*b, k) && isa <= best_isa();
@@ -321,7 +304,6 @@ TEST(bits_depend_on_no_other_column) {
                     try_bits(*b, k, &p, SPMV_COLUMNS, SPMV_F32_O32, isa);
                     try_bits(*b, k, &p, SPMV_ROWS, SPMV_F64_O32, isa);
                 }
-        pair_free(&p);
     }
     assert_int_equal(tally.wrong, 0);
 }
@@ -348,18 +330,16 @@ static int64_t complaints_about(vector_fault fault, const pair *p, int t) {
 static void same_bits_in_all_panels(const char *name, int threads) {
     enum { K = 33 };
     static const int columns[] = {1, 2, 4, 7, 9, 16, 25, K};
-    spmv_ctx *ctx = context_of(threads);
-    spmv_mat *mat = NULL;
-    assert_int_equal(spmv_mat_load(ctx, name, NULL, &mat), SPMV_OK);
+    FREED(spmv_ctx) *ctx = context_of(threads);
+    FREED(spmv_mat) *mat = must_load(ctx, name);
     spmv_csr_view A = SPMV_OPTS(spmv_csr_view);
     assert_int_equal(spmv_mat_rows(mat, &A), SPMV_OK);
     const int N = (int)A.rows;
     const spmv_plan_opts opts = {
         .size = sizeof opts, .kernel = "csr_balanced", .vectors = K, .layout = SPMV_ROWS};
-    spmv_plan *plan = NULL;
-    assert_int_equal(spmv_plan_create(mat, &opts, &plan), SPMV_OK);
+    FREED(spmv_plan) *plan = must_plan(mat, &opts);
     const size_t bytes = sizeof(double) * (size_t)N * K;
-    double *one = random_vector(3, N), *x = malloc(bytes), *z = malloc(bytes);
+    FREED(double) *one = random_vector(3, N), *x = malloc(bytes), *z = malloc(bytes);
     for (int i = 0; i < N * K; i++) x[i] = one[i / K];
     for (int n = 0; n < COUNT(columns); n++) {
         const int k = columns[n];
@@ -374,12 +354,6 @@ static void same_bits_in_all_panels(const char *name, int threads) {
             for (int c = 1; c < k; c++) assert_memory_equal(z + i * K, z + i * K + c, sizeof *z);
         }
     }
-    free(one);
-    free(x);
-    free(z);
-    spmv_plan_free(plan);
-    spmv_mat_free(mat);
-    spmv_ctx_free(ctx);
 }
 
 /* All entries of the second matrix are asked for ahead. */
@@ -392,7 +366,7 @@ TEST(planted_faults_are_caught) {
     static const char *const some[] = {"every length", "duplicates", "empty rows"};
     if (only_backend && strcmp(only_backend, "omp") != 0) skip();
     for (int f = 0; f < COUNT(some); f++) {
-        pair p = pair_of(some[f], 1, 17);
+        FREED(pair) p = pair_of(some[f], 1, 17);
         for (int t = 0; t < 2; t++) assert_int_equal(complaints_about(NO_FAULT, &p, t), 0);
         for (int fault = NO_FAULT + 1; f == 0 && fault < LEAVES_LAST_BLOCKS; fault++)
             assert_true(complaints_about((vector_fault)fault, &p, 0) > 0);
@@ -400,7 +374,6 @@ TEST(planted_faults_are_caught) {
             assert_true(complaints_about((vector_fault)fault, &p, 0) > 0);
         if (f == 1) assert_true(complaints_about(LOSES_DUPLICATES, &p, 1) > 0);
         if (f == 2) assert_true(complaints_about(LOSES_EMPTY_ROWS, &p, 0) > 0);
-        pair_free(&p);
     }
 }
 /* Columns together take more room than the caches that are nearest, two of them do not: then the
@@ -409,16 +382,11 @@ static void columns_beyond_the_caches_have_the_same_bits(const spmv_mat *mat, in
                                                          spmv_precision precision) {
     enum { N = 20011, K = 35, LD = N + 3, MARK = 0x5a };
     const spmv_setting set = {"isa", isa};
-    const spmv_plan_opts opts = {.size = sizeof opts,
-                                 .kernel = "csr_balanced",
-                                 .vectors = K,
-                                 .layout = SPMV_COLUMNS,
-                                 .precision = precision,
-                                 .settings = &set,
-                                 .nsettings = 1};
+    const spmv_plan_opts opts =
+        WITH(spmv_plan_opts, .kernel = "csr_balanced", .vectors = K, .layout = SPMV_COLUMNS,
+             .precision = precision, .settings = &set, .nsettings = 1);
     const size_t width = width_of(precision), bytes = (size_t)LD * K * width;
-    spmv_plan *plan = NULL;
-    assert_int_equal(spmv_plan_create((spmv_mat *)(uintptr_t)mat, &opts, &plan), SPMV_OK);
+    spmv_plan *plan = must_plan((spmv_mat *)(uintptr_t)mat, &opts);
     double *random = random_vector(5, N * K);
     char *x = malloc(bytes), *all = malloc(bytes + width), *z = all + width, *two = malloc(bytes);
     for (int64_t i = 0; i < N * K; i++) set_number(x, precision, i, random[i]);
@@ -445,14 +413,11 @@ static void columns_beyond_the_caches_have_the_same_bits(const spmv_mat *mat, in
 
 TEST(many_rows_have_the_same_bits_in_all_columns) {
     for (int threads = 1; threads <= 3; threads += 2) {
-        spmv_ctx *ctx = context_of(threads);
-        spmv_mat *mat = NULL;
-        assert_int_equal(spmv_mat_load(ctx, "gen:random:20011:5", NULL, &mat), SPMV_OK);
+        FREED(spmv_ctx) *ctx = context_of(threads);
+        FREED(spmv_mat) *mat = must_load(ctx, "gen:random:20011:5");
         for (int64_t isa = 1; isa <= best_isa(); isa++)
             for (int p = 0; p < 2; p++)
                 columns_beyond_the_caches_have_the_same_bits(mat, isa, (spmv_precision)p);
-        spmv_mat_free(mat);
-        spmv_ctx_free(ctx);
     }
 }
 
@@ -487,9 +452,8 @@ static void try_whole_pages(const spmv_backend *backend, int k, spmv_mat *mat, i
 }
 
 TEST(nothing_behind_x_is_read) {
-    spmv_ctx *ctx = context_of(2);
-    spmv_mat *mat = NULL;
-    assert_int_equal(spmv_mat_load(ctx, "gen:banded:512:3", NULL, &mat), SPMV_OK);
+    FREED(spmv_ctx) *ctx = context_of(2);
+    FREED(spmv_mat) *mat = must_load(ctx, "gen:banded:512:3");
     tally = (struct tally){0};
     for (const spmv_backend *const *b = spmv_backends; *b; b++)
         for (int k = 0; is_tested(ctx, *b) && !(*b)->host && k < (*b)->nkernels; k++) {
@@ -499,35 +463,25 @@ TEST(nothing_behind_x_is_read) {
             try_whole_pages(*b, k, mat, 12, SPMV_F32);
         }
     assert_int_equal(tally.wrong, 0);
-    spmv_mat_free(mat);
-    spmv_ctx_free(ctx);
 }
 
 /* So many columns are written past the caches that end in their first line, or right behind it. */
 TEST(gaps_between_short_columns_stay) {
     enum { N = 6, LD = 7, VECTORS = 40000 };
-    spmv_ctx *ctx = context_of(1);
-    spmv_mat *mat = NULL;
-    double *x = malloc(VECTORS * LD * sizeof *x), *z = malloc(VECTORS * LD * sizeof *z);
+    FREED(spmv_ctx) *ctx = context_of(1);
+    FREED(double) *x = malloc(VECTORS * LD * sizeof *x), *z = malloc(VECTORS * LD * sizeof *z);
     assert_true(x && z);
-    assert_int_equal(spmv_mat_load(ctx, "gen:diagonal:6", NULL, &mat), SPMV_OK);
-    spmv_csr_view A = SPMV_OPTS(spmv_csr_view);
-    spmv_mat_rows(mat, &A);
+    FREED(spmv_mat) *mat = must_load(ctx, "gen:diagonal:6");
+    spmv_csr_view A = rows_of(mat);
     assert_int_equal(A.nnz, N);
     for (int n = 0; n < VECTORS * LD; n++) x[n] = n, z[n] = -1;
     const spmv_plan_opts opts = {.size = sizeof opts, .kernel = "omp:csr_balanced"};
     const spmv_call call = {
         .size = sizeof call, .x = x, .z = z, .k = VECTORS, .ldx = LD, .ldz = LD};
-    spmv_plan *plan = NULL;
-    assert_int_equal(spmv_plan_create(mat, &opts, &plan), SPMV_OK);
+    FREED(spmv_plan) *plan = must_plan(mat, &opts);
     assert_int_equal(spmv_apply(plan, &call, NULL), SPMV_OK);
     for (int n = 0; n < VECTORS * LD; n++)
         assert_true(z[n] == (n % LD < N ? A.values[n % LD] * n : -1));
-    spmv_plan_free(plan);
-    spmv_mat_free(mat);
-    spmv_ctx_free(ctx);
-    free(x);
-    free(z);
 }
 
 TEST_MAIN(take_backend, NULL, NULL)

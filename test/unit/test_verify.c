@@ -8,9 +8,8 @@
 TEST(any_number_of_threads_finds_the_same) {
     enum { N = 40001 };
     static const int64_t wrong[] = {N - 1, N / 2, N / 3, N / 3 - 1, 7};
-    spmv_mat *mat = NULL;
-    assert_int_equal(spmv_mat_load(ctx, "gen:random:40001:3", NULL, &mat), SPMV_OK);
-    double *x = random_vector(1, N), *y = malloc(N * sizeof *y);
+    FREED(spmv_mat) *mat = must_load(ctx, "gen:random:40001:3");
+    FREED(double) *x = random_vector(1, N), *y = malloc(N * sizeof *y);
     oracle alone, shared;
     assert_non_null(y);
     assert_int_equal(oracle_make(mat, SPMV_AS_IS, SPMV_F64, x, 1, &alone), SPMV_OK);
@@ -34,48 +33,37 @@ TEST(any_number_of_threads_finds_the_same) {
         oracle_free(&shared);
     }
     oracle_free(&alone);
-    free(x);
-    free(y);
-    spmv_mat_free(mat);
 }
 
 /* Only the sum of duplicates meets infinity, in the reference as in every kernel. */
 TEST(duplicates_that_meet_infinity_are_summed_first) {
     static const double x[] = {INFINITY, 1, NAN};
     for (int both = 0; both < 2; both++) {
-        entries e = {.rows = 3, .cols = 3, .symmetry = both ? SPMV_SYMMETRIC : SPMV_GENERAL};
+        FREED(entries) e = {.rows = 3, .cols = 3, .symmetry = both ? SPMV_SYMMETRIC : SPMV_GENERAL};
         add_entry(&e, 0, 0, 1), add_entry(&e, 1, 0, 2), add_entry(&e, 0, 0, -3);
         add_entry(&e, 1, 0, -1), add_entry(&e, 1, 1, 5);
         add_entry(&e, 2, 1, 1), add_entry(&e, 2, 1, -1);
-        spmv_mat *mat = matrix_of(ctx, &e);
-        oracle o = oracle_of(mat, x, 3, SPMV_F64);
+        FREED(spmv_mat) *mat = matrix_of(ctx, &e);
+        FREED(oracle) o = oracle_of(mat, x, 3, SPMV_F64);
         spmv_plan_opts opts = {.size = sizeof opts, .kernel = "omp:csr_serial"};
-        spmv_plan *plan = NULL;
         double y[3];
-        assert_int_equal(spmv_plan_create(mat, &opts, &plan), SPMV_OK);
+        FREED(spmv_plan) *plan = must_plan(mat, &opts);
         assert_int_equal(spmv_exec(plan, 1, x, 0, y), SPMV_OK);
         assert_int_equal(oracle_check(&o, SPMV_F64, 1, 0, NULL, y).bad_rows, 0);
         assert_true(y[0] == -INFINITY && (both ? isnan(y[1]) : y[1] == INFINITY));
         y[0] = NAN;
         assert_int_equal(oracle_check(&o, SPMV_F64, 1, 0, NULL, y).first_bad_row, 0);
-        spmv_plan_free(plan);
-        oracle_free(&o);
-        spmv_mat_free(mat);
-        entries_free(&e);
     }
 }
 
 /* The sum of duplicates that meets infinity is the matrix's: 1, however large the others were. */
 TEST(what_duplicates_leave_meets_infinity) {
     const double x[] = {INFINITY};
-    entries e = {.rows = 1, .cols = 1};
+    FREED(entries) e = {.rows = 1, .cols = 1};
     add_entry(&e, 0, 0, 1e300), add_entry(&e, 0, 0, 1), add_entry(&e, 0, 0, -1e300);
-    spmv_mat *mat = matrix_of(ctx, &e);
-    oracle o = oracle_of(mat, x, 1, SPMV_F64);
+    FREED(spmv_mat) *mat = matrix_of(ctx, &e);
+    FREED(oracle) o = oracle_of(mat, x, 1, SPMV_F64);
     assert_true(o.sum[0] == INFINITY);
-    oracle_free(&o);
-    spmv_mat_free(mat);
-    entries_free(&e);
 }
 
 /* Alpha x may be multiplied first, as BLAS does by columns: it underflows, or overflows. */
@@ -85,45 +73,37 @@ TEST(alpha_may_meet_x_first) {
     } extreme[] = {{1e300, 3e-310, 1e-8}, {1e-8, 1e300, 1e10}};
     for (int n = 0; n < COUNT(extreme); n++) {
         const double x = extreme[n].x, alpha = extreme[n].alpha;
-        entries e = {.rows = 1, .cols = 1};
+        FREED(entries) e = {.rows = 1, .cols = 1};
         add_entry(&e, 0, 0, extreme[n].a);
-        spmv_mat *mat = matrix_of(ctx, &e);
-        oracle o = oracle_of(mat, &x, 1, SPMV_F64);
+        FREED(spmv_mat) *mat = matrix_of(ctx, &e);
+        FREED(oracle) o = oracle_of(mat, &x, 1, SPMV_F64);
         const volatile double first = alpha * x;
         const double y = extreme[n].a * first, wrong = 1.1 * extreme[n].a * alpha * x;
         assert_int_equal(oracle_check(&o, SPMV_F64, alpha, 0, NULL, &y).bad_rows, 0);
         assert_int_equal(oracle_check(&o, SPMV_F64, alpha, 0, NULL, &wrong).bad_rows, 1);
-        oracle_free(&o);
-        spmv_mat_free(mat);
-        entries_free(&e);
     }
 }
 
 /* A value that f32 rounds to 0 meets infinity as 0 there, in every kernel: NaN. */
 TEST(what_f32_rounds_to_zero_times_infinity_is_nan) {
     static const double x[] = {INFINITY, 1};
-    entries e = {.rows = 2, .cols = 2};
+    FREED(entries) e = {.rows = 2, .cols = 2};
     add_entry(&e, 0, 0, 1e-60), add_entry(&e, 1, 1, 1);
-    spmv_mat *mat = matrix_of(ctx, &e);
+    FREED(spmv_mat) *mat = matrix_of(ctx, &e);
     for (int p = 0; p < 2; p++) {
         spmv_precision precision = p ? SPMV_F32 : SPMV_F64;
         spmv_plan_opts opts = {
             .size = sizeof opts, .kernel = "omp:csr_rows", .precision = precision};
-        oracle o = oracle_of(mat, x, 2, precision);
-        spmv_plan *plan = NULL;
+        FREED(oracle) o = oracle_of(mat, x, 2, precision);
         const float x_f32[] = {INFINITY, 1};
         double y[2] = {0};
         const void *given = p ? (const void *)x_f32 : x;
-        assert_int_equal(spmv_plan_create(mat, &opts, &plan), SPMV_OK);
+        FREED(spmv_plan) *plan = must_plan(mat, &opts);
         assert_int_equal(spmv_exec(plan, 1, given, 0, y), SPMV_OK);
         assert_int_equal(oracle_check(&o, precision, 1, 0, NULL, y).bad_rows, 0);
         const float wrong[] = {INFINITY, 1};
         if (p) assert_int_equal(oracle_check(&o, precision, 1, 0, NULL, wrong).first_bad_row, 0);
-        spmv_plan_free(plan);
-        oracle_free(&o);
     }
-    spmv_mat_free(mat);
-    entries_free(&e);
 }
 
 /* 98 terms of 1: the bound is 2 (98 + 2) u 98, which is 153 units in the last place of 98. */
@@ -131,13 +111,13 @@ TEST(what_is_above_the_bound_is_wrong) {
     enum { TERMS = 98 };
     const double ulp = 0x1p-46, bound = 200 * TERMS * 0x1p-53;
     double x[TERMS];
-    entries e = {.rows = 1, .cols = TERMS};
+    FREED(entries) e = {.rows = 1, .cols = TERMS};
     for (int j = 0; j < TERMS; j++) {
         add_entry(&e, 0, j, 1);
         x[j] = 1;
     }
-    spmv_mat *mat = matrix_of(ctx, &e);
-    oracle o = oracle_of(mat, x, TERMS, SPMV_F64);
+    FREED(spmv_mat) *mat = matrix_of(ctx, &e);
+    FREED(oracle) o = oracle_of(mat, x, TERMS, SPMV_F64);
     for (int sign = -1; sign <= 1; sign += 2)
         for (int units = 0; units < 400; units++) {
             const double y = TERMS + sign * units * ulp;
@@ -145,9 +125,6 @@ TEST(what_is_above_the_bound_is_wrong) {
             assert_true(fabs(v.max_ratio - units * ulp / bound) <= 1e-9 * v.max_ratio);
             assert_int_equal(v.bad_rows, units * ulp > bound);
         }
-    oracle_free(&o);
-    spmv_mat_free(mat);
-    entries_free(&e);
 }
 
 /* Ten million equal terms: a plain sum in extended precision is off by 1,000 roundings of a double,
@@ -158,20 +135,16 @@ TEST(ten_million_duplicates_are_right) {
     const long double exact = 1e6L + 5.551115123125783e-11L; /* ten million times 0.1's double */
     for (int both = 0; both < 2; both++) {
         const int at = both; /* below the diagonal, mirrored */
-        entries e = {.rows = 2, .cols = 2, .symmetry = both ? SPMV_SYMMETRIC : SPMV_GENERAL};
+        FREED(entries) e = {.rows = 2, .cols = 2, .symmetry = both ? SPMV_SYMMETRIC : SPMV_GENERAL};
         for (int k = 0; k < MANY; k++) add_entry(&e, at, 0, value);
-        spmv_mat *mat = matrix_of(ctx, &e);
-        spmv_csr_view A = SPMV_OPTS(spmv_csr_view);
-        spmv_mat_rows(mat, &A);
-        oracle o = oracle_of(mat, x, 2, SPMV_F64);
+        FREED(spmv_mat) *mat = matrix_of(ctx, &e);
+        spmv_csr_view A = rows_of(mat);
+        FREED(oracle) o = oracle_of(mat, x, 2, SPMV_F64);
         assert_true(A.values[0] == (double)exact);
         assert_true(fabsl(o.sum[at] - exact * x[0]) <= 0x1p-60 * exact);
         assert_int_equal(spmv_mat_set_values(mat, e.values, SPMV_HOST, NULL), SPMV_OK);
         spmv_mat_rows(mat, &A);
         assert_true(A.values[0] == (double)exact);
-        oracle_free(&o);
-        spmv_mat_free(mat);
-        entries_free(&e);
     }
 }
 

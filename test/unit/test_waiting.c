@@ -121,8 +121,8 @@ static void pretend_it_is_crowded(spmv_waiting *w) {
 
 /* Checks what the helper's team is for: libgomp's own threads go to sleep. */
 TEST(waiting_threads_do_sleep) {
-    spmv_mat *mat = grid(ctx);
-    spmv_plan *plan = plan_of(mat, "csr_balanced");
+    FREED(spmv_mat) *mat = grid(ctx);
+    FREED(spmv_plan) *plan = plan_of(mat, "csr_balanced");
     spmv_waiting w;
     double least, spinning, sleeping, most;
     time_to_rest(plan, &least, &spinning);
@@ -151,8 +151,6 @@ TEST(waiting_threads_do_sleep) {
     pretend_it_is_crowded(&w);
     spmv_waiting_look(&w, 2);
     spmv_waiting_close(&w); /* as a context does that is freed meanwhile */
-    spmv_plan_free(plan);
-    spmv_mat_free(mat);
 }
 
 /* Finds that the helper is the parent's, and makes one of its own. */
@@ -227,15 +225,13 @@ static pid_t compete(int cpu) {
 
 /* Says whether it has been seen within a minute. */
 static bool notices(call how, const spmv_plan *plan, const spmv_csr_view *A) {
-    double *from = calloc((size_t)A->cols, sizeof *from);
-    double *to = calloc((size_t)A->rows, sizeof *to);
+    FREED(double) *from = calloc((size_t)A->cols, sizeof *from);
+    FREED(double) *to = calloc((size_t)A->rows, sizeof *to);
     spmv_plan_facts facts = {.size = sizeof(spmv_plan_facts), .waits_asleep = 0};
     for (double end = spmv_now() + 60; from && to && !facts.waits_asleep && spmv_now() < end;) {
         for (int k = 0; k < 10; k++) assert_int_equal(multiply_by(how, plan, from, to), SPMV_OK);
         spmv_plan_info(plan, &facts);
     }
-    free(from);
-    free(to);
     return facts.waits_asleep;
 }
 
@@ -247,15 +243,14 @@ static void notice_competitors(call how) {
     pid_t others[MOST];
     int n = 0;
     assert_int_equal(sched_getaffinity(0, sizeof allowed, &allowed), 0);
-    spmv_ctx *own = context_of(CPU_COUNT(&allowed));
-    spmv_mat *mat = grid(own);
-    spmv_plan *plan = plan_of(mat, "csr_balanced");
+    FREED(spmv_ctx) *own = context_of(CPU_COUNT(&allowed));
+    FREED(spmv_mat) *mat = grid(own);
+    FREED(spmv_plan) *plan = plan_of(mat, "csr_balanced");
     if (spmv_ctx_threads(own) > 1) {
         for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
             for (int k = 0; k < 2 && CPU_ISSET((size_t)cpu, &allowed) && n < MOST; k++)
                 others[n++] = compete(cpu);
-        spmv_csr_view A = SPMV_OPTS(spmv_csr_view);
-        spmv_mat_rows(mat, &A);
+        spmv_csr_view A = rows_of(mat);
         const bool have_noticed = notices(how, plan, &A);
         while (n > 0) {
             kill(others[--n], SIGKILL);
@@ -263,9 +258,6 @@ static void notice_competitors(call how) {
         }
         assert_true(have_noticed);
     }
-    spmv_plan_free(plan);
-    spmv_mat_free(mat);
-    spmv_ctx_free(own);
 }
 
 TEST(products_notice_competitors) {

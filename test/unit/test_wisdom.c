@@ -232,8 +232,7 @@ TEST_WITH(a_transpose_has_a_key_of_its_own, no_file, NULL) {
     scene s = scene_of(NULL, "gen:mesh:3000");
     const spmv_plan_opts asked = {.size = sizeof asked, .kernel = "csr1", .op = SPMV_TRANSPOSE};
     const spmv_plan_opts opts = {.expected_calls = 1000};
-    spmv_plan *plan = NULL;
-    assert_int_equal(spmv_plan_create(s.mat, &asked, &plan), SPMV_OK);
+    spmv_plan *plan = must_plan(s.mat, &asked);
     assert_string_not_equal(key_of(s.mat, opts).request, key_of(plan->matrix, opts).request);
     assert_says(key_of(plan->matrix, opts).request, ", transposed");
     spmv_plan_free(plan);
@@ -243,7 +242,7 @@ TEST_WITH(a_transpose_has_a_key_of_its_own, no_file, NULL) {
 /* New numbers on the same pattern share the choice; values that other formats are for, and another
  * pattern, do not. */
 TEST_WITH(patterns_and_kinds_of_values_tell_matrices_apart, no_file, NULL) {
-    spmv_ctx *ctx = context_of(2);
+    FREED(spmv_ctx) *ctx = context_of(2);
     spmv_mat *mats[] = {
         load(ctx, "gen:mesh:3000", "random", 1), load(ctx, "gen:mesh:3000", "symmetric", 1),
         load(ctx, "gen:mesh:3000", "few:8", 1),  load(ctx, "gen:mesh:3000", "pattern", 1),
@@ -253,8 +252,7 @@ TEST_WITH(patterns_and_kinds_of_values_tell_matrices_apart, no_file, NULL) {
     for (int a = 0; a < COUNT(mats); a++)
         for (int b = 0; b < a; b++)
             assert_string_not_equal(key_of(mats[a], opts).request, key_of(mats[b], opts).request);
-    spmv_csr_view A = SPMV_OPTS(spmv_csr_view);
-    spmv_mat_rows(mats[0], &A);
+    spmv_csr_view A = rows_of(mats[0]);
     double *others = random_vector(99, A.nnz);
     spmv_mat *again = NULL;
     A.values = others;
@@ -267,7 +265,6 @@ TEST_WITH(patterns_and_kinds_of_values_tell_matrices_apart, no_file, NULL) {
     free(others);
     spmv_mat_free(again);
     for (int k = 0; k < COUNT(mats); k++) spmv_mat_free(mats[k]);
-    spmv_ctx_free(ctx);
 }
 
 /* ---- trouble --------------------------------------------------------------------------------- */
@@ -315,11 +312,10 @@ TEST_WITH(a_file_that_cannot_be_opened_is_noted_once, no_file, NULL) {
 TEST_WITH(a_copy_of_a_plan_does_not_keep_its_note, no_file, NULL) {
     scene s = scene_of(folder, "gen:poisson2d:60");
     spmv_plan *copy = NULL;
-    spmv_plan_facts facts = SPMV_OPTS(spmv_plan_facts);
     plan_in(&s, 100000);
     assert_says(note_of(&s), "it is no regular file");
     assert_int_equal(spmv_plan_copy(s.plan, &copy), SPMV_OK);
-    spmv_plan_info(copy, &facts);
+    spmv_plan_facts facts = plan_facts_of(copy);
     assert_null(facts.note);
     spmv_plan_free(copy);
     leave(&s);

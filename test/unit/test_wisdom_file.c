@@ -102,7 +102,7 @@ TEST_WITH(a_writer_waits_for_another, no_file, NULL) {
 TEST_WITH(a_lock_that_is_never_released_does_not_hang, no_file, NULL) {
     size_t before, after;
     add("first", "");
-    char *words = content(&before);
+    FREED(char) *words = content(&before);
     int file = open(path, O_RDONLY);
     assert_true(file >= 0 && flock(file, LOCK_EX) == 0);
     assert_false(has("first", ": another process keeps it locked, and it is left alone"));
@@ -111,10 +111,8 @@ TEST_WITH(a_lock_that_is_never_released_does_not_hang, no_file, NULL) {
     assert_true(has("first", ""));
     add("second", ": another process keeps it locked, and it is left alone");
     close(file);
-    char *same = content(&after);
+    FREED(char) *same = content(&after);
     assert_string_equal(words, same);
-    free(words);
-    free(same);
 }
 
 TEST_WITH(damaged_lines_are_reported_and_ignored, no_file, NULL) {
@@ -268,13 +266,11 @@ static void fill_the_disk(void) {
 TEST_WITH(a_full_disk_leaves_whole_lines, no_file, NULL) {
     size_t before, after;
     add("first", "");
-    char *words = content(&before);
+    FREED(char) *words = content(&before);
     in_child(fill_the_disk);
-    char *same = content(&after);
+    FREED(char) *same = content(&after);
     assert_string_equal(words, same);
     assert_true(has("first", ""));
-    free(words);
-    free(same);
 }
 
 TEST_WITH(the_file_has_a_limit_and_the_oldest_go_first, no_file, NULL) {

@@ -7,13 +7,12 @@
 
 static spmv_status build_xcache(spmv_mat *mat, int64_t height, int64_t cut, bool codes,
                                 xcache_rows **out) {
-    spmv_csr_view A = SPMV_OPTS(spmv_csr_view);
     spmv_store *store = NULL;
     spmv_choice c = {{0}};
     c.value[SPMV_height] = height;
     c.value[SPMV_cut] = cut;
     c.value[SPMV_codes] = codes;
-    spmv_mat_rows(mat, &A);
+    spmv_csr_view A = rows_of(mat);
     spmv_status status = spmv_format_named("xcache", SPMV_F64_O32)->build(ctx, &A, &c, 2, &store);
     *out = (xcache_rows *)store;
     return status;
@@ -24,13 +23,12 @@ static spmv_status build_xcache(spmv_mat *mat, int64_t height, int64_t cut, bool
  * bits. */
 TEST(blocks_by_hand) {
     enum { COLS = 200000, LONG = 156 };
-    entries e = {.rows = 33, .cols = COLS};
+    FREED(entries) e = {.rows = 33, .cols = COLS};
     xcache_rows *A;
-    (void)state;
     for (int i = 0; i < 32; i++) add_entry(&e, i, 1000 + i / 2, 0.5 + i % 2);
     add_entry(&e, 3, 1500, 7);
     for (int k = 0; k < LONG; k++) add_entry(&e, 32, k < LONG - 1 ? 5 + k : COLS - 1, 0.5 + k % 2);
-    spmv_mat *mat = matrix_of(ctx, &e);
+    FREED(spmv_mat) *mat = matrix_of(ctx, &e);
     assert_int_equal(build_xcache(mat, 17, 50, true, &A), SPMV_OK);
     assert_int_equal(A->nblocks, 2);
     assert_int_equal(A->most, LONG + 4);
@@ -84,18 +82,15 @@ TEST(blocks_by_hand) {
         }
     }
     spmv_store_free(&A->s);
-    spmv_mat_free(mat);
-    entries_free(&e);
 }
 
 /* 33 segments in 64 lanes, with room for no more: behind them are the next block's. */
 TEST(lanes_without_a_segment_hold_zeros) {
     enum { HEIGHT = 33, BLOCKS = 3, ROWS = BLOCKS * HEIGHT };
-    entries e = {.rows = ROWS, .cols = ROWS};
+    FREED(entries) e = {.rows = ROWS, .cols = ROWS};
     xcache_rows *A;
-    (void)state;
     for (int i = 0; i < ROWS; i++) add_entry(&e, i, ROWS - 1 - i, 1 + i % 3);
-    spmv_mat *mat = matrix_of(ctx, &e);
+    FREED(spmv_mat) *mat = matrix_of(ctx, &e);
     assert_int_equal(build_xcache(mat, HEIGHT, 200, true, &A), SPMV_OK);
     assert_int_equal(A->nblocks, BLOCKS);
     for (int b = 0; b < BLOCKS; b++) {
@@ -104,21 +99,16 @@ TEST(lanes_without_a_segment_hold_zeros) {
             assert_true(A->place[at] == 0 && A->values[at] == 0);
     }
     spmv_store_free(&A->s);
-    spmv_mat_free(mat);
-    entries_free(&e);
 }
 
 /* Rows of a power law: blocks have about as many entries each, and no segment is longer than the
  * cut, nor than it must be. */
 TEST(blocks_have_equal_shares) {
     enum { CUT = 24 };
-    spmv_mat *mat = NULL;
-    spmv_csr_view A = SPMV_OPTS(spmv_csr_view);
     xcache_rows *B;
     int64_t segments = 0, rows = 0;
-    (void)state;
-    assert_int_equal(spmv_mat_load(ctx, "gen:powerlaw:40000:12", NULL, &mat), SPMV_OK);
-    spmv_mat_rows(mat, &A);
+    FREED(spmv_mat) *mat = must_load(ctx, "gen:powerlaw:40000:12");
+    spmv_csr_view A = rows_of(mat);
     assert_int_equal(build_xcache(mat, 2000, CUT, true, &B), SPMV_OK);
     assert_int_equal(B->nblocks, 20);
     for (int64_t b = 0; b < B->nblocks; b++) {
@@ -141,18 +131,15 @@ TEST(blocks_have_equal_shares) {
     assert_int_equal(rows, A.rows);
     assert_int_equal(B->segments, segments);
     spmv_store_free(&B->s);
-    spmv_mat_free(mat);
 }
 
 static void assert_refused(const char *spec, int64_t height, int64_t cut, const char *word) {
-    spmv_mat *mat = NULL;
     xcache_rows *A;
-    assert_int_equal(spmv_mat_load(ctx, spec, NULL, &mat), SPMV_OK);
+    FREED(spmv_mat) *mat = must_load(ctx, spec);
     assert_int_equal(build_xcache(mat, height, cut, true, &A), SPMV_E_UNSUITABLE);
     if (!strstr(spmv_ctx_error(ctx), word))
         fail_msg("%s: '%s' does not name '%s'", spec, spmv_ctx_error(ctx), word);
     spmv_store_free(&A->s);
-    spmv_mat_free(mat);
 }
 
 TEST(what_does_not_fit_is_refused) {
@@ -163,17 +150,14 @@ TEST(what_does_not_fit_is_refused) {
 }
 
 static int64_t height_of(const char *spec, double *columns) {
-    spmv_mat *mat = NULL;
-    spmv_csr_view A = SPMV_OPTS(spmv_csr_view);
-    assert_int_equal(spmv_mat_load(ctx, spec, NULL, &mat), SPMV_OK);
-    spmv_mat_rows(mat, &A);
+    FREED(spmv_mat) *mat = must_load(ctx, spec);
+    spmv_csr_view A = rows_of(mat);
     const int64_t first = A.rows / 2;
     const spmv_csr_view middle = {.size = sizeof(spmv_csr_view),
                                   .rows = A.rows - first,
                                   .row_ptr = A.row_ptr + first,
                                   .col_idx = A.col_idx};
     int64_t height = spmv_xcache_height(&middle, A.rows, spmv_longest_row(&A), columns);
-    spmv_mat_free(mat);
     return height;
 }
 
@@ -183,7 +167,6 @@ static int64_t height_of(const char *spec, double *columns) {
  * apart nothing is known. */
 TEST(heights_follow_what_rows_share) {
     double columns;
-    (void)state;
     assert_in_range(height_of("gen:mesh:600000", &columns), 2273, 2304);
     assert_true(columns > 1.2 && columns < 4);
     assert_int_equal(height_of("gen:mesh:40000", &columns), 304);
@@ -198,12 +181,10 @@ TEST(heights_follow_what_rows_share) {
 
 static double *product_of(spmv_mat *mat, const char *height, int64_t value, int64_t codes) {
     const spmv_setting settings[] = {{height, value}, {"codes", codes}};
-    const spmv_plan_opts opts = {.size = sizeof opts,
-                                 .kernel = "cuda:xcache_block",
-                                 .settings = settings,
-                                 .nsettings = COUNT(settings)};
+    const spmv_plan_opts opts = WITH(spmv_plan_opts, .kernel = "cuda:xcache_block",
+                                     .settings = settings, .nsettings = COUNT(settings));
     spmv_stats stats = SPMV_OPTS(spmv_stats);
-    spmv_plan *plan = NULL;
+    FREED(spmv_plan) *plan = NULL;
     spmv_mat_stats(mat, &stats);
     size_t bytes = (size_t)stats.rows * sizeof(double);
     double *x = random_vector(3, stats.cols), *y = malloc(bytes);
@@ -215,7 +196,6 @@ static double *product_of(spmv_mat *mat, const char *height, int64_t value, int6
     assert_int_equal(spmv_exec(plan, 1, at[0], 0, at[1]), SPMV_OK);
     assert_int_equal(spmv_plan_get(plan, y, at[1], bytes), SPMV_OK);
     for (int k = 0; k < 2; k++) spmv_plan_release(plan, at[k]);
-    spmv_plan_free(plan);
     free(x);
     return y;
 }
@@ -224,40 +204,32 @@ static double *product_of(spmv_mat *mat, const char *height, int64_t value, int6
 TEST(heights_and_codes_do_not_change_y) {
     static const char *const values[] = {NULL, "pattern", "few:8", "few:200"};
     enum { ROWS = 20000 };
-    (void)state;
     if (!is_usable(ctx, &spmv_cuda)) skip();
     for (int v = 0; v < COUNT(values); v++) {
         spmv_load_opts opts = SPMV_OPTS(spmv_load_opts);
-        spmv_mat *mat = NULL;
+        FREED(spmv_mat) *mat = NULL;
         opts.values = values[v];
         assert_int_equal(spmv_mat_load(ctx, "gen:mesh:20000", &opts, &mat), SPMV_OK);
-        double *expected = product_of(mat, "height", 0, 0);
+        FREED(double) *expected = product_of(mat, "height", 0, 0);
         for (int64_t height = 32; height <= 4096; height = height * 3 / 32 * 32) {
-            double *y = product_of(mat, "height", height, 1);
+            FREED(double) *y = product_of(mat, "height", height, 1);
             assert_memory_equal(y, expected, ROWS * sizeof *y);
-            free(y);
         }
-        free(expected);
-        spmv_mat_free(mat);
     }
 }
 
 TEST(floats_do_not_change_y) {
     enum { ROWS = 5000 };
-    spmv_mat *mat = matrix_of_floats(ctx, ROWS);
+    FREED(spmv_mat) *mat = matrix_of_floats(ctx, ROWS);
     xcache_rows *A;
-    (void)state;
     assert_int_equal(build_xcache(mat, 256, 0, true, &A), SPMV_OK);
     assert_int_equal(A->value_code, VALUE_F32);
     spmv_store_free(&A->s);
     if (is_usable(ctx, &spmv_cuda)) {
-        double *expected = product_of(mat, "height", 256, 0),
-               *y = product_of(mat, "height", 256, 1);
+        FREED(double) *expected = product_of(mat, "height", 256, 0),
+                      *y = product_of(mat, "height", 256, 1);
         assert_memory_equal(y, expected, ROWS * sizeof *y);
-        free(expected);
-        free(y);
     }
-    spmv_mat_free(mat);
 }
 
 TEST_MAIN(begin_as_it_is, open_context, close_context)

@@ -6,7 +6,7 @@
 
 #include "tune/tune.h"
 #include "app/app.h"
-#include "suite.h"
+#include "objects.h"
 #include <math.h>
 #include <stdio.h>
 
@@ -47,15 +47,13 @@ static inline void entries_free(entries *e) {
     *e = (entries){0};
 }
 
+STRUCT_AT_END(entries, entries_free)
+STRUCT_AT_END(oracle, oracle_free)
+STRUCT_AT_END(spmv_coo, spmv_coo_free)
+
 static inline spmv_coo_view view_of(const entries *e) {
-    return (spmv_coo_view){.size = sizeof(spmv_coo_view),
-                           .rows = e->rows,
-                           .cols = e->cols,
-                           .nnz = e->nnz,
-                           .row = e->row,
-                           .col = e->col,
-                           .values = e->pattern ? NULL : e->values,
-                           .symmetry = e->symmetry};
+    return COO_VIEW(e->rows, e->cols, e->nnz, e->row, e->col, e->pattern ? NULL : e->values,
+                    .symmetry = e->symmetry);
 }
 
 static inline spmv_mat *matrix_of(spmv_ctx *ctx, const entries *e) {
@@ -70,12 +68,11 @@ static inline spmv_mat *matrix_of(spmv_ctx *ctx, const entries *e) {
 
 /* Makes a band whose values are more than a table holds; floats hold them. */
 static inline spmv_mat *matrix_of_floats(spmv_ctx *ctx, int64_t rows) {
-    entries e = {.rows = rows, .cols = rows};
+    FREED(entries) e = {.rows = rows, .cols = rows};
     for (int64_t i = 0; i < rows; i++)
         for (int64_t j = i % 7; j <= i && j < 60; j += 11)
             add_entry(&e, i, i - j, 0.125 * (double)(i + j));
     spmv_mat *mat = matrix_of(ctx, &e);
-    entries_free(&e);
     return mat;
 }
 

@@ -13,9 +13,7 @@ static spmv_ctx *ctx; /* of two threads */
 static double x[N], wanted[N];
 
 static inline spmv_mat *grid(spmv_ctx *of) {
-    spmv_mat *mat = NULL;
-    assert_int_equal(spmv_mat_load(of, "gen:poisson2d:40", NULL, &mat), SPMV_OK);
-    return mat;
+    return must_load(of, "gen:poisson2d:40");
 }
 
 static inline spmv_plan *plan_of(spmv_mat *mat, const char *kernel) {
@@ -31,12 +29,10 @@ static inline int setup_all(void **state) {
     setenv("GOMP_SPINCOUNT", "", 1); /* this context does not look for competitors */
     ctx = context_of(2);
     unsetenv("GOMP_SPINCOUNT");
-    spmv_mat *mat = grid(ctx);
-    spmv_plan *plan = plan_of(mat, "csr_serial");
+    FREED(spmv_mat) *mat = grid(ctx);
+    FREED(spmv_plan) *plan = plan_of(mat, "csr_serial");
     for (int j = 0; j < N; j++) x[j] = cos(j);
     assert_int_equal(spmv_exec(plan, 1, x, 0, wanted), SPMV_OK);
-    spmv_plan_free(plan);
-    spmv_mat_free(mat);
     return 0;
 }
 
@@ -79,13 +75,10 @@ static inline int in_child(int (*work)(void *), void *arg) {
 
 static inline int use_plan_and_make_another(void *plan) {
     int wrong = multiply(plan, TIMES);
-    spmv_ctx *own = context_of(2);
-    spmv_mat *mat = grid(own);
-    spmv_plan *mine = plan_of(mat, "auto");
+    FREED(spmv_ctx) *own = context_of(2);
+    FREED(spmv_mat) *mat = grid(own);
+    FREED(spmv_plan) *mine = plan_of(mat, "auto");
     wrong += multiply(mine, TIMES);
-    spmv_plan_free(mine);
-    spmv_mat_free(mat);
-    spmv_ctx_free(own);
     return wrong;
 }
 
