@@ -21,8 +21,7 @@ static spmv_ctx *ctx;
 
 static inline int open_context(void **state) {
     (void)state;
-    spmv_ctx_opts opts = SPMV_OPTS(spmv_ctx_opts);
-    opts.threads = 2;
+    spmv_ctx_opts opts = WITH(spmv_ctx_opts, .threads = 2);
     return spmv_ctx_create(&opts, &ctx) == SPMV_OK ? 0 : -1;
 }
 

@@ -48,11 +48,8 @@ TEST(a_plan_has_its_own_memory) {
     void *x_there = NULL, *y_there = NULL;
     double seconds = -1;
     const spmv_setting settings[] = {{"grid_rows", 7}, {"simd", 1}};
-    spmv_plan_opts opts = SPMV_OPTS(spmv_plan_opts);
-    opts.kernel = "csr_blocks";
-    opts.precision = SPMV_F32;
-    opts.settings = settings;
-    opts.nsettings = 2;
+    spmv_plan_opts opts = WITH(spmv_plan_opts, .kernel = "csr_blocks", .precision = SPMV_F32,
+                               .settings = settings, .nsettings = 2);
     for (int i = 0; i < N; i++) ones[i] = 1;
     FREED(spmv_mat) *A = must_load(ctx, "gen:banded:100:3");
     FREED(spmv_plan) *plan = must_plan(A, &opts);

@@ -311,10 +311,9 @@ TEST(copies_of_borrowed_arrays_must_fit) {
     int32_t column = 0;
     float value = 0;
     spmv_mat *mat = NULL;
-    spmv_arrays a = {.size = sizeof a, .rows = 1, .cols = 1, .nnz = nnz, .ptr = ptr};
-    a.idx = &column, a.values = &value, a.ptr_bits = 64;
-    a.precision = SPMV_F32;
-    a.flags = SPMV_BORROW;
+    spmv_arrays a =
+        WITH(spmv_arrays, .rows = 1, .cols = 1, .nnz = nnz, .ptr = ptr, .idx = &column,
+             .values = &value, .ptr_bits = 64, .precision = SPMV_F32, .flags = SPMV_BORROW);
     assert_int_equal(spmv_mat_create(ctx, &a, &mat), SPMV_E_NOMEM);
     assert_non_null(strstr(spmv_ctx_error(ctx), "GB are free"));
     assert_null(mat);

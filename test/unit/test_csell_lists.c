@@ -217,8 +217,7 @@ TEST(values_as_they_are_take_others) {
         double values[900];
         for (int k = 0; k < COUNT(values); k++) values[k] = 1 / (double)(2 + k);
         for (int k = 0; k < COUNT(kernels); k++) {
-            spmv_plan_opts opts = SPMV_OPTS(spmv_plan_opts);
-            opts.kernel = kernels[k];
+            spmv_plan_opts opts = WITH(spmv_plan_opts, .kernel = kernels[k]);
             FREED(spmv_plan) *plan = must_plan(mat, &opts);
             assert_int_equal(spmv_mat_set_values(mat, values, SPMV_HOST, NULL), SPMV_OK);
         }

@@ -101,8 +101,7 @@ TEST(what_the_host_converted_takes_new_values) {
 }
 
 static spmv_plan *plan_by(spmv_mat *mat, const char *kernel) {
-    spmv_plan_opts opts = SPMV_OPTS(spmv_plan_opts);
-    opts.kernel = kernel;
+    spmv_plan_opts opts = WITH(spmv_plan_opts, .kernel = kernel);
     return must_plan(mat, &opts);
 }
 

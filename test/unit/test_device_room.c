@@ -13,8 +13,7 @@ static spmv_mat *begin(size_t left, spmv_status answer) {
 }
 
 static spmv_status make(spmv_mat *mat, const char *kernel, bool only_quick, spmv_plan **out) {
-    spmv_plan_opts opts = SPMV_OPTS(spmv_plan_opts);
-    opts.kernel = kernel;
+    spmv_plan_opts opts = WITH(spmv_plan_opts, .kernel = kernel);
     return spmv_plan_make(mat, &opts, only_quick, out);
 }
 
@@ -22,8 +21,7 @@ static spmv_status make(spmv_mat *mat, const char *kernel, bool only_quick, spmv
 static spmv_status choose(spmv_mat *mat, const char *candidate, const char *baseline,
                           spmv_cache cache, spmv_plan **out) {
     spmv_proposals all = {.n = 0};
-    spmv_plan_opts opts = SPMV_OPTS(spmv_plan_opts);
-    opts.cache = cache;
+    spmv_plan_opts opts = WITH(spmv_plan_opts, .cache = cache);
     opts.expected_calls = 1000; /* so that trials are paid for */
     spmv_propose_kernel(&all, candidate, 8, 4, "a candidate");
     spmv_propose_kernel(&all, baseline, 0, 0, "baseline");

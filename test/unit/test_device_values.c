@@ -31,10 +31,8 @@ static scene begin(unsigned kinds_wanted) {
     s.fresh = vector_of(A.values, A.nnz, SPMV_F64);
     for (int64_t k = 0; k < A.nnz; k++) s.fresh[k] = (double)k;
     for (int p = 0; p < PLANS; p++) {
-        spmv_plan_opts opts = SPMV_OPTS(spmv_plan_opts);
-        opts.kernel = kinds[p].kernel;
-        opts.precision = kinds[p].precision;
-        opts.refill = 1;
+        spmv_plan_opts opts = WITH(spmv_plan_opts, .kernel = kinds[p].kernel,
+                                   .precision = kinds[p].precision, .refill = 1);
         if (kinds_wanted >> p & 1)
             assert_int_equal(spmv_plan_create(s.mat, &opts, &s.plan[p]), SPMV_OK);
     }
@@ -108,9 +106,7 @@ TEST(it_is_ordered_once_whatever_the_plans) {
 TEST(codes_that_the_device_cannot_write_are_refused_at_once) {
     static const spmv_setting codes = {"codes", 1};
     scene s = begin(0);
-    spmv_plan_opts opts = SPMV_OPTS(spmv_plan_opts);
-    opts.kernel = "cuda:csell_fake";
-    opts.refill = 1;
+    spmv_plan_opts opts = WITH(spmv_plan_opts, .kernel = "cuda:csell_fake", .refill = 1);
     assert_int_equal(spmv_plan_create(s.mat, &opts, &s.plan[0]), SPMV_OK);
     opts.settings = &codes;
     opts.nsettings = 1;

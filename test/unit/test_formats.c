@@ -440,8 +440,9 @@ TEST(compressed_rows_are_the_matrix_s) {
     double x[16] = {1}, y[16], z[16];
     FREED(spmv_mat) *mat = must_load(ctx, "gen:poisson2d:4");
     for (int k = 0; k < 4; k++) {
-        spmv_plan_opts opts = {.size = sizeof opts, .kernel = "csr_rows"};
-        opts.precision = k % 2 ? SPMV_F32 : SPMV_F64, opts.offset_bits = k / 2 ? 64 : 32;
+        spmv_plan_opts opts =
+            WITH(spmv_plan_opts, .kernel = "csr_rows", .precision = k % 2 ? SPMV_F32 : SPMV_F64,
+                 .offset_bits = k / 2 ? 64 : 32);
         assert_int_equal(spmv_plan_create(mat, &opts, &plan), SPMV_OK);
         const spmv_array *a = plan->host->array;
         assert_int_equal(plan->host->narrays, 3);

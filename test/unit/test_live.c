@@ -479,8 +479,8 @@ TEST(bits_do_not_depend_on_the_number_of_vectors) {
         FREED(spmv_plan) *plan = plan_for(mat, &a, SPMV_BOTH);
         const int64_t rows = n & 1 ? COLS : ROWS, cols = n & 1 ? ROWS : COLS,
                       ldx = layout == SPMV_ROWS ? MOST_VECTORS : cols;
-        spmv_call call = {.size = sizeof call, .x = x, .ldx = ldx, .layout = layout, .op = op};
-        call.z = z, call.k = MOST_VECTORS;
+        spmv_call call = WITH(spmv_call, .x = x, .ldx = ldx, .layout = layout, .op = op, .z = z,
+                              .k = MOST_VECTORS);
         assert_int_equal(spmv_apply(plan, &call, NULL), SPMV_OK);
         call.z = narrow, call.k = 2;
         assert_int_equal(spmv_apply(plan, &call, NULL), SPMV_OK);

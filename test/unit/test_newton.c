@@ -121,10 +121,8 @@ TEST(newton_converges_with_every_kernel) {
     FREED(spmv_mat) *mat = NULL;
     assert_int_equal(spmv_mat_create(ctx, &arrays, &mat), SPMV_OK);
     for (int k = 0; k < COUNT(kernels); k++) {
-        spmv_plan_opts opts = SPMV_OPTS(spmv_plan_opts);
-        opts.kernel = kernels[k];
-        opts.expected_calls = MOST_STEPS * MOST_ITERATIONS;
-        opts.refill = 1;
+        spmv_plan_opts opts = WITH(spmv_plan_opts, .kernel = kernels[k],
+                                   .expected_calls = MOST_STEPS * MOST_ITERATIONS, .refill = 1);
         FREED(spmv_plan) *plan = must_plan(mat, &opts);
         int steps = run_newton(p, mat, plan);
         if (steps >= MOST_STEPS || error_of(p) > 1e-9)

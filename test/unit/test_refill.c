@@ -55,10 +55,8 @@ static spmv_mat *matrix_with(const pattern *p, const void *values, spmv_precisio
 }
 
 static spmv_plan *plan_of(spmv_mat *mat, const char *kernel, spmv_precision precision, int refill) {
-    spmv_plan_opts opts = SPMV_OPTS(spmv_plan_opts);
-    opts.kernel = kernel;
-    opts.precision = precision;
-    opts.refill = refill;
+    spmv_plan_opts opts =
+        WITH(spmv_plan_opts, .kernel = kernel, .precision = precision, .refill = refill);
     return must_plan(mat, &opts);
 }
 
