@@ -1,4 +1,4 @@
-/* ranks.c: opens the ranks and their exchange, which may be loaded; ranks agree on failures. */
+/* ranks.c: creates the ranks and loads their exchange; makes all ranks agree on failures. */
 #include "ranks.h"
 #include "spmv_opts.h"
 #include <dlfcn.h>
@@ -13,7 +13,7 @@
 /* ---- failures ------------------------------------------------------------------------------- */
 
 static _Thread_local char no_world_error[TEXT_BYTES];
-static _Thread_local bool failed_without_ranks; /* this thread's last call that failed */
+static _Thread_local bool failed_without_ranks; /* about this thread's last call that failed */
 
 spmv_status ranks_fail(spmv_ranks *ranks, spmv_status status, const char *format, ...) {
     va_list arguments;
@@ -71,11 +71,10 @@ const char *spmv_ranks_error(const spmv_ranks *ranks) {
 
 /* ---- the exchange --------------------------------------------------------------------------- */
 
-enum { SAID_BYTES = 8192 }; /* MPI_MAX_LIBRARY_VERSION_STRING of MPICH, the longest */
+enum { SAID_BYTES = 8192 }; /* bytes; MPICH's MPI_MAX_LIBRARY_VERSION_STRING, the largest known */
 
-/* Which MPI's ABI this process has; NULL: it has no MPI, or one of an ABI that is not known. Each
- * MPI has this function, which may be called before it is started. words:
- * what it says of itself. */
+/* Returns which MPI's ABI this process has loaded, or NULL: no MPI, or an unknown ABI.
+ * MPI_Get_library_version may be called before MPI_Init. words: the MPI's version text. */
 static const char *loaded_mpi(char words[SAID_BYTES]) {
     static const char *const like_mpich[] = {"MPICH", "MVAPICH", "Intel(R) MPI"};
     int (*version)(char *, int *);
@@ -91,7 +90,7 @@ static const char *loaded_mpi(char words[SAID_BYTES]) {
     return NULL;
 }
 
-/* An MPI that it starts loads parts of its own, which look for the rest of it. */
+/* Loads the exchange. RTLD_GLOBAL if it starts MPI, whose plug-ins need MPI's symbols. */
 static spmv_status load_exchange(spmv_ranks *ranks, const char *name, bool begins) {
     char path[PATH_MAX + 64];
     if (strchr(name, '/'))
@@ -131,10 +130,9 @@ static spmv_status choose_exchange(spmv_ranks *ranks, const void *communicator, 
     return SPMV_OK;
 }
 
-/* Returns whether all ranks came as far as this, before there is an exchange through which a rank
- * could say that it has none. MPI is asked itself, by functions that need no constant of its
- * headers: ranks that failed are split from the others. An MPI_Comm is an int of MPICH's, and a
- * pointer of Open MPI's. */
+/* Returns `mine`, or a failure if another rank has failed before it has an exchange to report it
+ * through. Calls MPI functions that need no constant of MPI's headers: MPI_Comm_split separates the
+ * failed ranks. An MPI_Comm is an int in MPICH and a pointer in Open MPI. */
 static spmv_status agree_before(const void *communicator, spmv_status mine) {
     char words[SAID_BYTES];
     const char *name = communicator ? loaded_mpi(words) : NULL;
@@ -159,13 +157,13 @@ static spmv_status agree_before(const void *communicator, spmv_status mine) {
 
 /* ---- threads -------------------------------------------------------------------------------- */
 
-typedef struct place { /* where a rank may run */
+typedef struct place { /* host and cores on which a rank may run */
     char host[64];
     cpu_set_t cores;
 } place;
 
-/* Counts the ranks of this host, and of them those that may run on cores of this one, itself among
- * both. Collective. */
+/* Counts the ranks of this host (ranks->here), and those of them that share cores with this rank
+ * (*sharers); both include this rank. Collective. */
 static spmv_status count_sharers(spmv_ranks *ranks, int *sharers) {
     place mine, *all = malloc((size_t)ranks->size * sizeof *all);
     memset(&mine, 0, sizeof mine);
@@ -205,7 +203,7 @@ static spmv_status open_context(spmv_ranks *ranks, const spmv_ctx_opts *opts, in
 
 /* ---- the ranks ------------------------------------------------------------------------------ */
 
-/* Opens the exchange, and what ranks need to tell each other why one of them failed. */
+/* Opens the exchange, and allocates the texts that ranks exchange when one of them fails. */
 static spmv_status open_exchange(spmv_ranks *ranks, const void *communicator) {
     const spmv_exchange *by = ranks->by;
     spmv_status status = by->open(communicator, &ranks->state, &ranks->rank, &ranks->size);
@@ -250,7 +248,7 @@ spmv_status spmv_ranks_create(const void *communicator, const spmv_ranks_opts *o
     if (status == SPMV_OK) {
         status = open_world(ranks, communicator, &known);
     } else if (ranks) {
-        ranks->by = NULL; /* it was not opened */
+        ranks->by = NULL; /* `by` was not opened */
     }
     if (status == SPMV_OK) {
         *out = ranks;
@@ -261,7 +259,7 @@ spmv_status spmv_ranks_create(const void *communicator, const spmv_ranks_opts *o
     return status;
 }
 
-/* An MPI that was started cannot be unloaded: its library stays. */
+/* The MPI's library stays loaded, because an initialized MPI cannot be unloaded. */
 void spmv_ranks_free(spmv_ranks *ranks) {
     if (!ranks) return;
     spmv_ctx_free(ranks->ctx);

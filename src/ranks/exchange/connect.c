@@ -1,6 +1,7 @@
-/* connect.c: what ranks get of x: lists of what each needs, or all of it. Lists take fewer bytes,
- * but a second product, by what was received, which goes through z once more. A short trial decides
- * where a rank needs much of x. */
+/* connect.c: chooses between the two ways to exchange x: halo lists, by which each rank receives
+ * only the entries that its rows need, and a replicated x. Halo lists move fewer bytes, but need a
+ * second product (by the halo) that reads and writes z once more. If a rank needs much of x, a
+ * short trial decides. */
 #include "ranks/ranks.h"
 #include "spmv_helpers.h"
 #include "spmv_clock.h"
@@ -31,17 +32,18 @@ spmv_status ranks_connect(spmv_ranks *ranks, const spmv_need *need, bool replica
 
 /* ---- the trial ------------------------------------------------------------------------------ */
 
-enum { LISTS, WHOLE, PASS, TRIED }; /* exchanges of either kind, and a pass through z */
+/* exchange by lists, exchange of the replicated x, one pass through z */
+enum { LISTS, WHOLE, PASS, TRIED };
 
 typedef struct trial {
     spmv_ranks *ranks;
     spmv_need need;
-    void *link[2];         /* LISTS, WHOLE */
-    int64_t received[2];   /* entries of x, likewise: own ones are among all of x */
-    double *x, *z;         /* at least as large as own ones; z: of numbers of any width */
-    int64_t nz;            /* doubles of z */
-    double *times;         /* [size] */
-    double seconds[TRIED]; /* of an exchange or a pass, by the rank that took longest */
+    void *link[2];         /* [LISTS], [WHOLE] */
+    int64_t received[2];   /* [LISTS], [WHOLE]: entries of x that this rank reads */
+    double *x, *z;         /* x: own entries; z: scratch as large as this rank's z */
+    int64_t nz;            /* number of doubles in z */
+    double *times;         /* [size] seconds of each rank */
+    double seconds[TRIED]; /* seconds of an exchange or pass: slowest rank, least of all rounds */
 } trial;
 
 static void pass_part(void *arg, int part, int parts) {
@@ -58,11 +60,11 @@ static void read_part(void *arg, int part, int parts) {
     const reading *r = arg;
     uint32_t sum = 0;
     for (int64_t k = r->n * part / parts; k < r->n * (part + 1) / parts; k++) sum += r->from[k];
-    __asm__ volatile("" : : "r"(sum)); /* it is read, though nobody wants the sum */
+    __asm__ volatile("" : : "r"(sum)); /* keeps the compiler from removing the reads */
 }
 
-/* Exchanges, and reads what has come, as a product does: what other cores have written comes late,
- * and what other cores have read is written late. */
+/* Exchanges x once and reads all received entries, as a product would: only then have the cache
+ * lines written by other cores been transferred. */
 static spmv_status exchange_once(const trial *t, int which) {
     const spmv_exchange *by = t->ranks->by;
     const spmv_need *need = &t->need;
@@ -74,7 +76,8 @@ static spmv_status exchange_once(const trial *t, int which) {
     return SPMV_OK;
 }
 
-/* Exchanges, or goes through z, a few times; all ranks learn how long once takes. */
+/* Runs an exchange, or the pass through z, TIMES times. *seconds: time of one run on the slowest
+ * rank, the same on all ranks. */
 static spmv_status time_once(trial *t, int which, double *seconds) {
     enum { TIMES = 4 };
     spmv_ranks *ranks = t->ranks;
@@ -92,7 +95,7 @@ static spmv_status time_once(trial *t, int which, double *seconds) {
     return SPMV_OK;
 }
 
-/* Takes turns, so that all meet the same disturbances; the least times count. */
+/* Alternates between the candidates, so that noise hits all alike; keeps the least times. */
 static spmv_status race(trial *t) {
     enum { TURNS = 9 };
     for (int turn = -1; turn < TURNS; turn++)
@@ -115,7 +118,8 @@ static spmv_status trial_alloc(trial *t, const spmv_ranks_mat *mat) {
     t->z = calloc((size_t)t->nz + 1, sizeof *t->z);
     t->need.received = calloc((size_t)mat->halo.received + 1, row);
     t->times = malloc((size_t)t->ranks->size * sizeof *t->times);
-    if (t->x) memset(t->x, 1, x_bytes); /* so that it has pages of its own */
+    /* touches the pages: untouched memory is one shared page of zeros */
+    if (t->x) memset(t->x, 1, x_bytes);
     if (t->x && t->z && t->need.received && t->times) return SPMV_OK;
     return ranks_no_memory(t->ranks, "a trial");
 }
@@ -129,7 +133,7 @@ static void trial_free(trial *t) {
     free(t->times);
 }
 
-/* Lists where all of x has no memory: a trial that cannot be held is none. */
+/* Runs the trial. Keeps the lists if the replicated x does not fit into the memory of some rank. */
 static spmv_status try_both(trial *t, spmv_ranks_plan_facts *out) {
     spmv_ranks *ranks = t->ranks;
     TRY(ranks_agree(ranks, ranks_connect(ranks, &t->need, false, &t->link[LISTS])));

@@ -1,4 +1,4 @@
-/* exchange_self.c: the exchange of a process that is alone, which has nobody to talk to. */
+/* exchange_self.c: the exchange of a single rank, which sends and receives nothing. */
 #include "exchange.h"
 #include <string.h>
 #include <unistd.h>

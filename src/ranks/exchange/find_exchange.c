@@ -1,6 +1,5 @@
-/* find_exchange.c: where the library of an exchange lies: beside the library or the program that
- * this file is linked into, as make leaves them; or, as make install does, in lib beside the folder
- * of that. */
+/* find_exchange.c: finds the library of an exchange: in the folder of the library or program that
+ * contains this file (as make leaves it), or in ../lib of that folder (as make install does). */
 #include "exchange.h"
 #include <dlfcn.h>
 #include <limits.h>
@@ -10,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Writes the folder of this library or program, with a slash; "": it is not known. */
+/* Writes the folder of this library or program, with a final slash; "" if unknown. */
 static void own_folder(char folder[PATH_MAX]) {
     Dl_info here;
     struct link_map *map = NULL;

@@ -1,13 +1,13 @@
-/* halo.c: which entries of x a rank gets from which others: each asks the owners of what its rows
- * need, and learns so what it has to give. */
+/* halo.c: builds the halo lists. Each rank requests the columns that its rows need from the owners
+ * of those columns; the requests tell each owner which entries of x to send. */
 #include "ranks/ranks.h"
 #include <stdlib.h>
 #include <string.h>
 
 typedef struct asking {
-    int64_t *ask, *asked; /* [size] entries of each other rank, and by it of this one */
+    int64_t *ask, *asked; /* [size] entries requested from each rank, and by each rank */
     int64_t *out, *in;    /* [size] bytes of messages */
-    int64_t *wanted_here; /* the columns that others ask this rank for */
+    int64_t *wanted_here; /* [halo->sent] columns that other ranks request from this one */
 } asking;
 
 static void asking_free(asking *a) {
@@ -28,7 +28,7 @@ static spmv_status asking_alloc(spmv_ranks *ranks, asking *a) {
                                                  : ranks_no_memory(ranks, "the lists of a halo");
 }
 
-/* Tells every rank how many entries of its x this one wants. */
+/* Counts the requested columns per owner and sends each owner its count. */
 static spmv_status count(const spmv_ranks_mat *mat, const int64_t *wanted, int64_t n, asking *a) {
     spmv_ranks *ranks = mat->ranks;
     int owner = 0;

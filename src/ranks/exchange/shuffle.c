@@ -1,11 +1,11 @@
-/* shuffle.c: items that go from every rank to any other. In a round each rank fills boxes, one for
- * each rank, until one is full, and all are sent. */
+/* shuffle.c: sends items from every rank to any other. In each round a rank fills one box per
+ * destination until one box is full; then all boxes are exchanged. */
 #include "shuffle.h"
 #include <stdlib.h>
 
 enum { ROUND_BYTES = 1 << 22, LEAST_ROOM = 64 };
 
-typedef struct notice { /* what a rank tells another before a round */
+typedef struct notice { /* sent to each rank before the boxes of a round */
     int64_t bytes, more;
 } notice;
 
@@ -47,7 +47,7 @@ static void round_free(round_of *r) {
     free(r->notice_bytes);
 }
 
-/* Boxes follow each other without room between them. */
+/* Removes the gaps between boxes. */
 static void close_up(const spmv_ranks *ranks, round_of *r) {
     size_t at = 0;
     for (int k = 0; k < ranks->size; k++) {

@@ -1,4 +1,4 @@
-/* shuffle.h: items that go from every rank to any other, in rounds of messages of bounded size. */
+/* shuffle.h: sends items from every rank to any other, in rounds of messages of bounded size. */
 #ifndef SPMV_RANKS_SHUFFLE_H
 #define SPMV_RANKS_SHUFFLE_H
 
@@ -6,12 +6,12 @@
 
 typedef struct ranks_boxes { /* what a rank sends in a round */
     size_t width;            /* bytes of an item */
-    int64_t room;            /* items in a box */
-    int64_t *count;          /* [size] items in each */
+    int64_t room;            /* capacity of a box in items */
+    int64_t *count;          /* [size] items in each box */
     char *items;             /* [size][room] */
 } ranks_boxes;
 
-/* Puts an item into a rank's box; false: it is full. */
+/* Appends an item to the box of a rank; returns false if the box is full. */
 static inline bool ranks_put(ranks_boxes *b, int rank, const void *item) {
     if (b->count[rank] == b->room) return false;
     memcpy(b->items + (size_t)(rank * b->room + b->count[rank]++) * b->width, item, b->width);
@@ -20,17 +20,16 @@ static inline bool ranks_put(ranks_boxes *b, int rank, const void *item) {
 
 typedef struct ranks_shuffle {
     size_t width;
-    /* Puts items into boxes until one is full; false: there are no more. */
+    /* Appends items until one box is full; returns false if no items are left. */
     bool (*fill)(void *arg, ranks_boxes *boxes);
-    /* Takes items that a rank has sent, in the order in which it has put them. */
+    /* Receives n items from rank `from`, in the order in which that rank appended them. */
     void (*take)(void *arg, int from, const void *items, int64_t n);
     void *arg;
 } ranks_shuffle;
-/* Collective. */
+/* Runs rounds until no rank has items left. Collective. */
 spmv_status ranks_shuffle_all(spmv_ranks *ranks, const ranks_shuffle *s);
 
-/* Returns the rank that has an index, of those where each rank's begin: first[size + 1]; hint: a
- * rank that may have it. */
+/* Returns the rank r with first[r] <= index < first[r + 1]; first: [size + 1]; hint: a guess. */
 static inline int ranks_owner(const int64_t *first, int size, int64_t index, int hint) {
     int low = 0, high = size - 1;
     if (index >= first[hint] && index < first[hint + 1]) return hint;

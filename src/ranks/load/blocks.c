@@ -1,5 +1,5 @@
-/* blocks.c: blocks of rows: where those begin that have about as many entries each, of lengths
- * that every rank knows of an even share of the rows. */
+/* blocks.c: cuts rows into blocks of about equal numbers of entries. Each rank knows the row
+ * lengths of an even share of the rows. */
 #include "loading.h"
 #include "ranks/partition/partition.h"
 #include <stdlib.h>

@@ -1,29 +1,29 @@
-/* entries.c: entries that ranks have read, one by one with their mirror images: ranks count
- * together what rows have, and send each entry to the rank that owns its row. */
+/* entries.c: takes the entries that this rank has read, with the transposed entries of symmetric
+ * files; counts the entries of each row, and sends each entry to the rank that owns its row. */
 #include "loading.h"
 #include "ranks/exchange/shuffle.h"
 #include <stdlib.h>
 
 typedef struct entry {
-    int32_t row, col; /* of the whole matrix */
+    int32_t row, col; /* indices in the whole matrix */
     double value;
 } entry;
 
 /* ---- entries, one by one -------------------------------------------------------------------- */
 
-typedef struct run { /* of entries of one row */
+typedef struct run { /* n consecutive entries of one row */
     int32_t row, n;
 } run;
 
-typedef struct walk { /* over this rank's entries of the file */
+typedef struct walk { /* iterator over this rank's entries of the file */
     loading *l;
-    const int64_t *first; /* [size + 1] rows of each rank */
+    const int64_t *first; /* [size + 1] first row of each rank */
     spmv_chunk *chunk;
     int64_t k;
-    int half;     /* 1: the mirror image of an entry */
-    int owner[2]; /* of the last entry's row; of its image's */
+    int half;     /* 1: the current entry is the transposed one */
+    int owner[2]; /* [half] owner of the last entry's row */
     run last[2];
-    bool frees; /* chunks that are done */
+    bool frees; /* frees chunks that are done */
 } walk;
 
 static walk walk_of(loading *l, const int64_t *first) {
@@ -36,8 +36,8 @@ static inline entry entry_at(const loading *l, const spmv_some_entries *has, int
     return (entry){has->col[k], has->row[k], l->head.symmetry == SPMV_SKEW_SYMMETRIC ? -a : a};
 }
 
-/* Calls `use` for each entry and each mirror image; false: it is to be called again for the one
- * that it refused. */
+/* Calls `use` for each entry and each transposed entry. Returns false if `use` refuses an entry;
+ * the next call resumes with that entry. */
 static inline __attribute__((always_inline)) bool
 each_entry(walk *w, void *arg, bool (*use)(walk *w, void *arg, const entry *e)) {
     const bool mirrored = w->l->head.symmetry != SPMV_GENERAL;
@@ -169,7 +169,7 @@ spmv_status ranks_own_alloc(loading *l, int64_t n) {
                                               : ranks_no_memory(l->ranks, "entries of own rows");
 }
 
-/* Says whether every entry that was sent has arrived, and as it was. */
+/* Checks by sums of hashes that every entry sent has arrived unchanged. */
 static spmv_status compare(loading *l) {
     spmv_ranks *ranks = l->ranks;
     const uint64_t mine[2] = {l->sent, l->got};

@@ -1,5 +1,5 @@
-/* file.c: ranks read a file, each a piece, as far as its entries. Of a plain file every rank
- * reads its share of the bytes, of any other one rank 0 takes the text and deals it out. */
+/* file.c: all ranks read the entries of a file. Of a plain file every rank reads its share of the
+ * bytes. Any other file is unpacked by rank 0, which sends text to the other ranks. */
 #include "loading.h"
 #include <math.h>
 #include <stdio.h>
@@ -15,20 +15,20 @@ spmv_status ranks_agree_on_file(spmv_ranks *ranks, spmv_status mine) {
 
 /* ---- memory --------------------------------------------------------------------------------- */
 
-/* What a rank takes while it reads grows with its entries and rows; so much is besides. */
+/* bytes that a rank needs in addition to its entries and rows */
 static const double besides = 32e6;
 
 static double entries_of(const loading *l) {
     return (l->head.symmetry == SPMV_GENERAL ? 1.0 : 2.0) * (double)l->head.entries;
 }
 
-/* Returns the bytes that all ranks take together: an entry as it is read, its copy in compressed
- * rows, and once more its value; a row's offset three times. */
+/* Returns the bytes of all ranks together. Per entry 36: 16 as read, 12 in CSR, 8 for one more
+ * value; per row three 8-byte offsets. */
 static double bytes_of_all(const loading *l) {
     return 36 * entries_of(l) + 24 * (double)l->head.rows;
 }
 
-/* Returns the bytes besides that this rank takes for a partition without blocks. */
+/* Returns the extra bytes that this rank needs for a partition other than blocks. */
 static double bytes_of_owners(const loading *l) {
     return ranks_owners_bytes(l->ranks, l->by, l->head.rows, entries_of(l));
 }
@@ -50,8 +50,8 @@ static spmv_status lack_room(const loading *l, double left) {
                       proposal);
 }
 
-/* Linux grants memory that it does not have, and ends who uses it: each rank looks first. Those of
- * one host share what is free there. */
+/* Checks the free memory before allocating, because Linux overcommits and kills a process that uses
+ * memory it does not have. Ranks of one host share its free memory. */
 spmv_status ranks_check_room(loading *l) {
     const spmv_ranks *ranks = l->ranks;
     const double left =
@@ -86,7 +86,8 @@ spmv_status ranks_file_open(loading *l) {
     return status;
 }
 
-/* Returns the first rank whose piece is refused; size: none is. Counts those before it. */
+/* Returns the first rank whose piece has an error, or `size` if none has. *before: entries in the
+ * pieces before this rank's. */
 static int judge(loading *l, int64_t *before) {
     for (int r = 0; r < l->ranks->size; r++) {
         const spmv_piece *p = &l->pieces[r];
@@ -100,7 +101,7 @@ static int judge(loading *l, int64_t *before) {
     return l->ranks->size;
 }
 
-/* What is wrong with a text may be due to a damaged archive, which is then said. */
+/* An error in the text may be caused by a damaged archive; in that case reports the archive. */
 static spmv_status refuse(loading *l, spmv_status mine) {
     spmv_ranks *ranks = l->ranks;
     char text[TEXT_BYTES];
@@ -112,7 +113,7 @@ static spmv_status refuse(loading *l, spmv_status mine) {
     return status == SPMV_OK ? ranks_fail(ranks, SPMV_E_FORMAT, "%s", text) : status;
 }
 
-/* Puts the pieces that ranks have read in their order in the file. */
+/* Orders the pieces of a round as in the file, and reports the first error. */
 static spmv_status settle(loading *l, const spmv_piece *mine) {
     spmv_ranks *ranks = l->ranks;
     int64_t before = 0;
@@ -135,13 +136,13 @@ static spmv_status read_shares(loading *l) {
 
 /* ---- text that rank 0 deals out ------------------------------------------------------------- */
 
-enum { PARSERS = 4 }; /* ranks that get text in a round */
+enum { PARSERS = 4 }; /* most ranks that receive text in a round */
 
-typedef struct dealt { /* a round: ranks from `first` on, before `end`, get text */
+typedef struct dealt { /* ranks first, ..., end - 1 receive text in this round */
     int first, end;
-    char *out, *in; /* of rank 0: [PARSERS][SPMV_READING_TEXT]; [SPMV_READING_TEXT] */
+    char *out, *in; /* out: on rank 0, [PARSERS][SPMV_READING_TEXT]; in: [SPMV_READING_TEXT] */
     int64_t *out_bytes, *in_bytes;
-    int64_t *size; /* [2 size] of text, and whether there is any, for each */
+    int64_t *size; /* [size][2] bytes of text for each rank; 1 if the round has any text */
     int64_t size_of_mine[2];
 } dealt;
 
@@ -163,14 +164,14 @@ static void dealt_free(dealt *d) {
     free(d->size);
 }
 
-/* Rank 0 unpacks, if there are others that read. */
+/* Chooses the ranks of the next round: rank 0, which unpacks, is left out if there are others. */
 static void next_parsers(const loading *l, dealt *d) {
     const int size = l->ranks->size, least = size > 1;
     d->first = d->end < size && d->end > 0 ? d->end : least;
     d->end = d->first + PARSERS < size ? d->first + PARSERS : size;
 }
 
-/* Fills the texts of a round; *rest: what rank 0 must read itself, if there is nothing else. */
+/* Fills the texts of a round. If no text is left, rank 0 parses what remains: *rest. */
 static bool unpack(loading *l, dealt *d, spmv_piece *rest) {
     size_t all = 0;
     bool has_rest = false;
@@ -224,7 +225,7 @@ static spmv_status read_stream(loading *l) {
     return status;
 }
 
-/* The header's lines stand before the first piece. */
+/* Line numbers of the first piece follow those of the header. */
 spmv_status ranks_file_read(loading *l) {
     l->lines = l->head.size_line;
     l->pieces = malloc((size_t)l->ranks->size * sizeof *l->pieces);

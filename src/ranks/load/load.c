@@ -1,23 +1,23 @@
-/* load.c: a matrix that all ranks read together, or one of rank 0's, whose rows it deals
- * out. */
+/* load.c: creates a distributed matrix from a file that all ranks read, or from a matrix of rank 0,
+ * whose rows it sends to the others. */
 #include "ranks/ranks.h"
 #include "ranks/partition/partition.h"
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct block { /* what a rank is told of its share */
+typedef struct block { /* size of a rank's block of rows, sent by rank 0 */
     int64_t rows, cols, nnz;
 } block;
 
-/* Rank 0's part: what it has, and how that is divided. */
+/* on rank 0: the matrix and its blocks */
 typedef struct dealer {
     spmv_csr_view csr;
-    int64_t *first_row; /* [size + 1] */
-    block *of;          /* [size] */
-    int64_t *length;    /* [rows] entries of each */
+    int64_t *first_row; /* [size + 1] first row of each block */
+    block *of;          /* [size] blocks */
+    int64_t *length;    /* [rows] entries per row */
 } dealer;
 
-typedef struct hand { /* what a rank gets */
+typedef struct hand { /* what a rank receives */
     block mine;
     int64_t *ptr, *idx;
     int32_t *col;
@@ -67,7 +67,7 @@ static void dealer_free(dealer *d) {
     *d = (dealer){0};
 }
 
-/* Deals items of rank 0 that are bytes each, as many as count says of a block. */
+/* Sends to each rank count(block) items of `bytes` bytes from rank 0 (MPI_Scatterv). */
 static spmv_status deal(spmv_ranks *ranks, const dealer *d, hand *h, const void *items,
                         size_t bytes, int64_t (*count)(const block *), void *mine) {
     memset(h->in, 0, (size_t)ranks->size * sizeof *h->in);

@@ -1,6 +1,6 @@
-/* loading.h: a matrix that all ranks read together: what file.c reads of a file, each rank a
- * piece, entries.c brings to the ranks that own the rows, and read.c makes rows of;
- * move.c brings them to others. */
+/* loading.h: reading of one matrix by all ranks. file.c reads a piece of the file per rank,
+ * entries.c sends the entries to the owners of their rows, read.c builds rows, and move.c
+ * redistributes entries to other owners. */
 #ifndef SPMV_RANKS_LOADING_H
 #define SPMV_RANKS_LOADING_H
 
@@ -12,79 +12,77 @@ typedef struct loading {
     const spmv_load_opts *opts;
     spmv_partition by;
     const spmv_ranks_load_opts *how;
-    spmv_reading *file; /* or NULL */
-    spmv_making *made;  /* or NULL */
+    spmv_reading *file; /* the file; NULL: generated matrix */
+    spmv_making *made;  /* the generator; NULL: file */
     spmv_reading_head head;
-    spmv_piece *pieces;            /* [size] */
-    int64_t entries, lines, zeros; /* in the file, so far */
-    spmv_chunk *chunks;            /* this rank's entries of the file */
-    int64_t *even, *first_row;     /* [size + 1] rows of each rank, evenly and as they are owned */
-    int64_t *ptr;          /* of even rows, [rows + 1]: where they begin among all entries */
-    int64_t *each, *bytes; /* [size], [2 size] */
-    int64_t nnz;           /* of all rows */
+    spmv_piece *pieces;            /* [size] pieces of the current round */
+    int64_t entries, lines, zeros; /* totals of the file up to now */
+    spmv_chunk *chunks;            /* entries that this rank has read */
+    int64_t *even, *first_row;     /* [size + 1] first row of each even share, and of each block */
+    int64_t *ptr;          /* [rows of the even share + 1] index of each row's first entry */
+    int64_t *each, *bytes; /* scratch, [size] and [2 size] */
+    int64_t nnz;           /* entries of the whole matrix */
     ranks_own own;
-    int64_t *next;      /* [size] where the next entry of each rank's piece goes in own */
-    uint64_t sent, got; /* sums of hashes of entries, to other ranks and from them */
+    int64_t *next;      /* [size] index in `own` of the next entry from each rank */
+    uint64_t sent, got; /* sums of hashes of the entries sent to and received from other ranks */
 } loading;
 
 static inline bool is_first(const loading *l) {
     return l->ranks->rank == 0;
 }
 
-/* Returns the first row of those that this rank counts. */
+/* Returns the first row of this rank's even share. */
 static inline int64_t own_even(const loading *l) {
     return l->even[l->ranks->rank];
 }
 
 /* ---- file.c ---------------------------------------------------------------------------- */
 
-/* Agrees as ranks_agree does; but what is wrong in a file is so for all ranks: none is named. */
+/* Like ranks_agree, but the text of a file error names no rank. */
 spmv_status ranks_agree_on_file(spmv_ranks *ranks, spmv_status mine);
-/* Opens the file, and gets its header. Collective. */
+/* Opens the file and reads its header. Collective. */
 spmv_status ranks_file_open(loading *l);
-/* Refuses a matrix, of a file or a generated one, that some rank has no memory for. Collective. */
+/* Fails if the matrix, read or generated, does not fit into the memory of some rank. Collective. */
 spmv_status ranks_check_room(loading *l);
-/* Reads this rank's pieces into chunks. The file is closed then. Collective. */
+/* Reads this rank's pieces into chunks and closes the file. Collective. */
 spmv_status ranks_file_read(loading *l);
 
 /* ---- entries.c ------------------------------------------------------------------------- */
 
-/* Counts what this rank's even share of the rows has, of what all have read, into ptr[i + 1].
- * Collective. */
+/* Counts the entries of all ranks in row i of this rank's even share: ptr[i + 1]. Collective. */
 spmv_status ranks_count_rows(loading *l);
-/* Sends entries to the ranks that own their rows, and frees the chunks. Own entries are in the
- * file's order: of rank 0's piece, of rank 1's, and so on. Collective. */
+/* Sends each entry to the rank that owns its row, and frees the chunks. Own entries are ordered by
+ * the rank that has read them, and then as in the file. Collective. */
 spmv_status ranks_send_entries(loading *l);
-/* Allocates so many own entries. */
+/* Allocates memory for n own entries. */
 spmv_status ranks_own_alloc(loading *l, int64_t n);
 void ranks_chunks_free(spmv_chunk *c);
-/* Makes compressed rows of own entries. Collective. */
+/* Converts own entries to CSR. Collective. */
 spmv_status ranks_build_rows(loading *l, spmv_some_rows *out);
 
 /* ---- blocks.c -------------------------------------------------------------------------- */
 
-/* From lengths of even rows, in ptr[i + 1], to where they begin among all entries. Collective. */
+/* Converts row lengths in ptr[i + 1] to offsets in the whole matrix (prefix sum). Collective. */
 spmv_status ranks_sum_rows(loading *l);
-/* Cuts rows into blocks of about as many entries each, which ptr says, or of as many rows:
- * first_row[size + 1]. Each cut is found by the rank whose even rows it falls into; all get all.
- * Collective. */
+/* Cuts rows into blocks of about equal numbers of entries, by the offsets in ptr, or of equal
+ * numbers of rows. first_row: [size + 1]. The rank whose even share contains a cut finds it; all
+ * ranks receive all cuts. Collective. */
 spmv_status ranks_cut_rows(loading *l, int64_t *first_row);
-/* Sends numbers of rows from the ranks that have them to those that shall, in blocks both: from,
- * to: [size + 1]. Collective. */
+/* Redistributes a number per row from blocks `from` to blocks `to`, [size + 1] each. Collective. */
 spmv_status ranks_relay(loading *l, const int64_t *from, const int64_t *to, const int64_t *out,
                         int64_t *in);
 
 /* ---- long_rows.c ---------------------------------------------------------------------------- */
 
-/* Splits rows that have more entries than a rank in the mean. Collective. */
+/* Splits rows that are longer than the mean number of entries per rank. Collective. */
 spmv_status ranks_split_long(loading *l, ranks_loaded *out);
 
 /* ---- move.c ---------------------------------------------------------------------------- */
 
-/* Sends own entries, whose rows are those of the whole matrix, to the ranks that own these now.
- * Collective. */
+/* Sends own entries, whose row indices are those of the whole matrix, to the owners according to
+ * the current first_row. Collective. */
 spmv_status ranks_move_entries(loading *l);
-/* Brings rows from blocks to the ranks that a partition names, in new numbers. Collective. */
+/* Moves rows from blocks to the ranks that a partition assigns, and renumbers them. Collective. */
 spmv_status ranks_move_rows(loading *l, ranks_loaded *out);
 
 #endif

@@ -1,16 +1,16 @@
-/* long_rows.c: rows with more entries than a rank has in the mean are split: each rank gets those
- * of their entries that have its own columns. Blocks of rows are cut anew, with these entries
- * counted where their columns are. */
+/* long_rows.c: splits rows that have more entries than the mean per rank: each rank receives the
+ * entries whose columns it owns. The blocks of rows are cut again, with these entries counted at
+ * the owners of their columns. */
 #include "loading.h"
 #include "ranks/partition/partition.h"
 #include "ranks/exchange/shuffle.h"
 #include <stdlib.h>
 
-typedef struct longs { /* rows to split, of the whole matrix */
+typedef struct longs { /* the rows to split */
     int64_t n;
-    int64_t *row;                   /* [n] ascending */
-    int32_t *number;                /* [own rows of the blocks before]; -1: it is none of them */
-    int64_t *first_row, *first_col; /* [size + 1] of the blocks that follow */
+    int64_t *row;                   /* [n] indices in the whole matrix, ascending */
+    int32_t *number;                /* [own rows of the old blocks] index in `row`; -1: not split */
+    int64_t *first_row, *first_col; /* [size + 1] first row and column of each new block */
 } longs;
 
 static void longs_free(longs *s) {
@@ -24,7 +24,7 @@ static int64_t length_of(const spmv_some_rows *rows, int64_t i) {
     return rows->row_ptr[i + 1] - rows->row_ptr[i];
 }
 
-/* Numbers the long rows of all ranks in their order; mine, all: room for a rank's, [size] each. */
+/* Lists the long rows of all ranks in ascending order. Scratch: mine[size], all[size][size]. */
 static spmv_status list_all(loading *l, const spmv_some_rows *rows, int64_t least, int64_t *mine,
                             int64_t *all, longs *s) {
     spmv_ranks *ranks = l->ranks;
@@ -48,7 +48,7 @@ static spmv_status list_all(loading *l, const spmv_some_rows *rows, int64_t leas
     return SPMV_OK;
 }
 
-/* No rank has as many of them as there are ranks. */
+/* A rank has fewer long rows than there are ranks, so [size] entries per rank suffice. */
 static spmv_status find_long(loading *l, const spmv_some_rows *rows, longs *s) {
     spmv_ranks *ranks = l->ranks;
     const size_t size = (size_t)ranks->size;
@@ -73,11 +73,11 @@ static spmv_status find_long(loading *l, const spmv_some_rows *rows, longs *s) {
 
 /* ---- where entries count -------------------------------------------------------------------- */
 
-typedef struct columns { /* of own entries in long rows, on their way */
+typedef struct columns { /* iterator over the columns of this rank's entries in long rows */
     loading *l;
     const spmv_some_rows *rows;
     const longs *s;
-    int64_t i, k; /* row, and entry in it */
+    int64_t i, k; /* row, and index of the entry in the row */
     int hint;
 } columns;
 
@@ -102,8 +102,8 @@ static void take_columns(void *arg, int from, const void *items, int64_t n) {
     for (int64_t k = 0; k < n; k++) l->ptr[col[k] - own_even(l) + 1]++;
 }
 
-/* Cuts rows into blocks whose ranks then multiply about as many entries each. Those of long rows
- * count where their columns are, if the matrix is square; of others x is divided evenly. */
+/* Cuts rows into blocks of about equal numbers of multiplied entries. An entry of a long row counts
+ * at the owner of its column if the matrix is square; otherwise x is divided evenly. */
 static spmv_status cut_anew(loading *l, const spmv_some_rows *rows, longs *s) {
     spmv_ranks *ranks = l->ranks;
     const bool square = l->head.rows == l->head.cols;
@@ -127,8 +127,8 @@ static spmv_status cut_anew(loading *l, const spmv_some_rows *rows, longs *s) {
 
 /* ---- entries on their way -------------------------------------------------------------------- */
 
-/* Takes own entries in long rows, whose columns stand in the place of their rows, as these say
- * which rank gets them, and the number of the long row in the place of columns. */
+/* Extracts own entries in long rows. out->row is the column, because the column determines the
+ * receiver; out->col is the index of the long row. */
 static spmv_status take_long(loading *l, const longs *s, ranks_own *out) {
     const ranks_own all = l->own;
     int64_t n = 0;
@@ -147,7 +147,7 @@ static spmv_status take_long(loading *l, const longs *s, ranks_own *out) {
     return SPMV_OK;
 }
 
-/* Rows that are split have no entries among own rows. */
+/* Removes the entries of long rows from own rows. */
 static void drop_long(const longs *s, int64_t first_row, spmv_some_rows *rows) {
     int64_t begin = 0, to = 0, k = 0;
     while (k < s->n && s->row[k] < first_row) k++;
@@ -170,7 +170,7 @@ static void set_blocks(loading *l, const int64_t *first) {
     memcpy(l->first_row, first, ((size_t)l->ranks->size + 1) * sizeof *first);
 }
 
-/* Sends entries of long rows to the ranks that own their columns, and makes rows of them. */
+/* Sends the entries of long rows to the owners of their columns, and converts them to CSR. */
 static spmv_status move_long(loading *l, const longs *s, ranks_own *mine, spmv_some_rows *out) {
     spmv_ranks *ranks = l->ranks;
     const ranks_own rows = l->own;
@@ -195,8 +195,8 @@ static spmv_status move_long(loading *l, const longs *s, ranks_own *mine, spmv_s
     return status;
 }
 
-/* Moves all entries to the ranks that own their rows, for the check, and once more those of long
- * rows. */
+/* Moves all entries to the owners of their rows (the check needs them), and entries of long rows
+ * also to the owners of their columns. */
 static spmv_status split(loading *l, longs *s, ranks_loaded *out) {
     spmv_ranks *ranks = l->ranks;
     const int64_t before = l->first_row[ranks->rank];

@@ -1,5 +1,5 @@
-/* move.c: rows that were read in blocks go to other ranks: those that a better cut gives them,
- * or those that a partition names (owners.c), which numbers them anew. */
+/* move.c: moves rows that were read in blocks to other owners: those of better cuts, or those of a
+ * partition (owners.c), which renumbers the rows. */
 #include "loading.h"
 #include <stdlib.h>
 
@@ -15,13 +15,13 @@ spmv_status ranks_move_entries(loading *l) {
     own->has = (spmv_some_entries){before.n, before.row, before.col, before.value};
     l->chunks = own;
     l->own = (ranks_own){0};
-    l->head.symmetry = SPMV_GENERAL; /* images are among them */
+    l->head.symmetry = SPMV_GENERAL; /* the transposed entries are explicit now */
     status = ranks_send_entries(l);
     ranks_own_free(ranks, &before);
     return status;
 }
 
-/* Makes rows of columns in their new numbers; those of the entries stay as they were. */
+/* Builds rows with renumbered columns; l->own keeps the file's column numbers. */
 static spmv_status renumber_columns(loading *l, const int32_t *place, spmv_some_rows *out) {
     int32_t *before = l->own.col,
             *col = spmv_rows_take(l->ranks->ctx, ((size_t)l->own.n + 1) * sizeof *col);
@@ -36,7 +36,7 @@ static spmv_status renumber_columns(loading *l, const int32_t *place, spmv_some_
     return status;
 }
 
-/* Notes which rows of the file own ones are, [l->head.rows] of which have new numbers. */
+/* Inverts the renumbering: (*number)[i] is the row of the file that became own row i. */
 static spmv_status list_numbers(const loading *l, const int32_t *place, int64_t **number) {
     const int64_t first = l->first_row[l->ranks->rank],
                   rows = l->first_row[l->ranks->rank + 1] - first;

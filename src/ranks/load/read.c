@@ -1,8 +1,8 @@
-/* read.c: all ranks read one matrix, each a piece, up to the rows that each owns. Ranks read
- * pieces of a file (file.c), count together what rows have, cut the rows into blocks, and send
- * each entry to the rank that owns its row (entries.c). Of a generated matrix every rank makes
- * its own rows. No rank has more than its piece and its rows. Of other partitions than blocks rows
- * are in blocks first, and move.c brings them on. */
+/* read.c: all ranks together read or generate a matrix. Each rank reads a piece of the file
+ * (file.c); the ranks count the entries of each row, cut the rows into blocks, and send each entry
+ * to the owner of its row (entries.c). Of a generated matrix every rank generates its own rows. No
+ * rank stores more than its piece and its rows. For other partitions than blocks, rows are first
+ * read in blocks and then moved (move.c). */
 #include "loading.h"
 #include "ranks/partition/partition.h"
 #include "spmv_clock.h"
@@ -20,7 +20,7 @@ static spmv_status open_making(loading *l) {
     return ranks_agree_on_file(ranks, ranks_ctx_failed(ranks, status));
 }
 
-/* Makes own rows, whose lengths come from the ranks that have counted them. */
+/* Generates own rows; their lengths come from the ranks that have counted them. */
 static spmv_status make_rows(loading *l) {
     spmv_ranks *ranks = l->ranks;
     const int me = ranks->rank;
@@ -30,7 +30,7 @@ static spmv_status make_rows(loading *l) {
     if (status == SPMV_OK)
         status = ranks_agree(ranks, ranks_relay(l, l->even, l->first_row, l->ptr + 1, row_ptr + 1));
     if (status == SPMV_OK) {
-        /* the first row begins where the one before it ends, on whichever rank that is */
+        /* the offset of the first row is the end of the row before it, on an earlier rank */
         int64_t position = 0;
         const int64_t n = end > first ? row_ptr[end - first] : 0;
         const int64_t mine[2] = {first, n};
@@ -85,7 +85,7 @@ static void loading_free(loading *l) {
     free(l->next);
 }
 
-/* Reads or counts, and cuts. */
+/* Reads the file or counts generated rows, cuts the rows, and brings entries to their owners. */
 static spmv_status read_entries(loading *l) {
     spmv_ranks *ranks = l->ranks;
     spmv_status status = l->made ? SPMV_OK : ranks_file_read(l);
@@ -103,7 +103,7 @@ static spmv_status read_entries(loading *l) {
     return status;
 }
 
-/* What is left of rows whose duplicates were added may be cut elsewhere: then entries move. */
+/* Cuts the rows again after duplicates were merged, and moves entries if a cut has changed. */
 static spmv_status cut_again(loading *l, spmv_some_rows *rows, bool *moved) {
     spmv_ranks *ranks = l->ranks;
     const int me = ranks->rank;
@@ -128,7 +128,7 @@ static spmv_status cut_again(loading *l, spmv_some_rows *rows, bool *moved) {
     return status;
 }
 
-typedef struct counted { /* of a rank's rows */
+typedef struct counted { /* counts over a rank's rows */
     spmv_tally tally;
     int64_t merged, merged_above, zeros;
 } counted;
@@ -148,7 +148,7 @@ static spmv_status add_up(spmv_ranks *ranks, counted *mine, counted *sum) {
     return status;
 }
 
-/* Says of the whole matrix what spmv_mat_stats does. */
+/* Computes the statistics of the whole matrix, as spmv_mat_stats returns them. */
 static spmv_status tell_stats(loading *l, const spmv_some_rows *rows, spmv_symmetry symmetry,
                               spmv_stats *out) {
     const int threads = spmv_ctx_threads(l->ranks->ctx);
@@ -205,7 +205,7 @@ static spmv_status make(loading *l, bool keep, ranks_loaded *out) {
     return SPMV_OK;
 }
 
-typedef struct request { /* of a rank: what all of them must ask for */
+typedef struct request { /* options that must be equal on all ranks */
     char name[216];
     int64_t partition;
     uint64_t seed;
@@ -214,11 +214,12 @@ typedef struct request { /* of a rank: what all of them must ask for */
 
 static void put_text(char *out, size_t size, const char *text) {
     const size_t n = strlen(text);
-    snprintf(out, size, "%s", n < size ? text : text + n - size + 1); /* ends differ */
+    /* keeps the end of a text that is too long, because names of files differ at their ends */
+    snprintf(out, size, "%s", n < size ? text : text + n - size + 1);
 }
 
-/* Ranks that read different files would wait for each other for ever, or mix what they read. Files
- * may lie in different folders. */
+/* Fails if ranks read files of different names or with different options, because they would wait
+ * for each other for ever or mix the files. The folders may differ. */
 static spmv_status compare_requests(const loading *l, bool made) {
     spmv_ranks *ranks = l->ranks;
     const char *slash = made ? NULL : strrchr(l->path, '/');

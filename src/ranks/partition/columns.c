@@ -1,5 +1,4 @@
-/* columns.c: a set of columns of a matrix, numbered in their order: a bit for each column of those
- * blocks of columns in which there is one. */
+/* columns.c: a set of columns as a bit map, allocated by blocks of BLOCK columns. */
 #include "columns.h"
 #include <stdlib.h>
 
@@ -7,12 +6,12 @@ enum { BLOCK = 1 << 16, WORDS = BLOCK / 64 };
 
 typedef struct block {
     uint64_t mark[WORDS];
-    int32_t before[WORDS]; /* columns of the set in front of each word, once they are counted */
+    int32_t before[WORDS]; /* prefix sums: columns of the set in all words before */
 } block;
 
 struct ranks_columns {
     int64_t nblocks;
-    block *of[]; /* [nblocks]; NULL: none of its columns is there */
+    block *of[]; /* [nblocks]; NULL: the set has no column of the block */
 };
 
 ranks_columns *ranks_columns_new(int64_t cols) {

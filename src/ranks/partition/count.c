@@ -1,12 +1,11 @@
-/* count.c: what each of many ranks would hold, receive and send: one pass over the entries, in
- * parallel over ranks. A stamp on each column says whether the rank whose rows are read has it, or
- * has met it before. */
+/* count.c: counts what each rank would store, receive and send, in one pass over the entries, in
+ * parallel over ranks. A stamp per column tells whether the current rank owns or has counted it. */
 #include "partition.h"
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct groups { /* things by their ranks, ascending within a rank */
-    int64_t *first;     /* [ranks + 1] */
+typedef struct groups { /* items grouped by rank, ascending within a rank */
+    int64_t *first;     /* [ranks + 1] first item of each rank */
     int32_t *item;      /* [n] */
 } groups;
 
@@ -19,24 +18,24 @@ static spmv_status groups_make(const int32_t *owner, int64_t n, int ranks, group
     g->first = calloc((size_t)ranks + 2, sizeof *g->first);
     g->item = malloc((size_t)n * sizeof *g->item + 1);
     if (!g->first || !g->item) return SPMV_E_NOMEM;
-    int64_t *next = g->first + 1; /* where the rank's next item goes; at the end, its end */
+    int64_t *next = g->first + 1; /* index of the rank's next item; finally the end of its items */
     for (int64_t k = 0; k < n; k++) next[owner[k] + 1]++;
     for (int r = 0; r < ranks; r++) next[r + 1] += next[r];
     for (int64_t k = 0; k < n; k++) g->item[next[owner[k]]++] = (int32_t)k;
     return SPMV_OK;
 }
 
-typedef struct scene { /* what all threads read */
+typedef struct scene { /* read by all threads */
     const spmv_csr_view *A;
-    const int32_t *owner; /* [cols] */
+    const int32_t *owner; /* [cols] owner of each column */
     groups rows, cols;
-    int64_t least; /* entries of a row that is split */
+    int64_t least; /* least length of a row that is split */
 } scene;
 
-typedef struct notes { /* of a thread */
-    int32_t *stamp;    /* [cols] 2 r: rank r has it, 2 r + 1: rank r receives it; else neither */
-    int64_t *from;     /* [ranks] entries that the rank receives from each; 0 between two ranks */
-    int32_t *peer;     /* [ranks] those that it receives from */
+typedef struct notes { /* scratch of a thread */
+    int32_t *stamp;    /* [cols] 2 r: rank r owns it; 2 r + 1: rank r receives it */
+    int64_t *from;     /* [ranks] entries received from each; 0 between two ranks */
+    int32_t *peer;     /* [ranks] the ranks with from > 0 */
 } notes;
 
 static void notes_free(notes *n) {
@@ -55,7 +54,7 @@ static spmv_status notes_make(int64_t cols, int ranks, notes *n) {
     return SPMV_OK;
 }
 
-/* Counts an entry with another rank's column. */
+/* Counts an entry of rank r whose column another rank owns. */
 static void meet(const scene *s, int r, int32_t col, notes *n, ranks_share *mine) {
     mine->remote_nnz++;
     if (n->stamp[col] == 2 * r + 1) return;
@@ -78,7 +77,8 @@ static void read_rows(const scene *s, int r, notes *n, ranks_share *mine) {
     }
 }
 
-/* Counts for a rank, and adds what others send it to their counts, as other threads do. */
+/* Counts for rank r, and adds to the `sent` counts of the ranks that it receives from. Other
+ * threads add to the same counts, therefore the atomic updates. */
 static void count_rank(const scene *s, int r, notes *n, ranks_share *out) {
     ranks_share mine = {.rows = s->rows.first[r + 1] - s->rows.first[r],
                         .cols = s->cols.first[r + 1] - s->cols.first[r]};
@@ -93,7 +93,7 @@ static void count_rank(const scene *s, int r, notes *n, ranks_share *out) {
         sender->sends_to++;
         n->from[n->peer[k]] = 0;
     }
-    ranks_share *to = &out[r]; /* sent and sends_to are the others' to write */
+    ranks_share *to = &out[r]; /* sent and sends_to are updated by other threads */
     to->rows = mine.rows;
     to->cols = mine.cols;
     to->nnz = mine.nnz;
@@ -103,7 +103,7 @@ static void count_rank(const scene *s, int r, notes *n, ranks_share *out) {
     to->receives_from = mine.receives_from;
 }
 
-/* Each thread has stamps for all columns: no more threads than keep these below the entries. */
+/* Limits the threads so that their stamps, [cols] each, use less memory than the entries. */
 static int team(const spmv_csr_view *A, int ranks, int threads) {
     const int64_t most = A->cols ? 2 * A->nnz / A->cols : 1;
     if (threads > ranks) threads = ranks;
@@ -130,9 +130,9 @@ static spmv_status count_all(const scene *s, int ranks, int threads, ranks_share
     return status;
 }
 
-/* Counts entries of rows that are split, whose columns' ranks have them, and sums that these send.
- * row_owner: [rows], ascending. met: [2 ranks] the last row of which each rank has an entry, and
- * the last rank that it has sent a sum to. */
+/* Counts the entries of split rows at the owners of their columns, and the sums that these ranks
+ * send to the owner of the row. row_owner: [rows], ascending. met: [2][ranks] the last row in which
+ * a rank has an entry, and the last rank to which it sends a sum. */
 static void count_split(const scene *s, const int32_t *row_owner, int64_t *met, ranks_share *out,
                         int ranks) {
     const spmv_csr_view *A = s->A;
@@ -166,7 +166,7 @@ static spmv_status count_sums(const scene *s, const int32_t *row_owner, int rank
 
 spmv_status ranks_count(const spmv_csr_view *A, const int32_t *owner, int ranks, bool splits,
                         int threads, ranks_share *out) {
-    int32_t *even = NULL; /* owners of the columns of a matrix that is not square */
+    int32_t *even = NULL; /* owners of the columns if the matrix is not square */
     scene s = {.A = A, .owner = owner};
     s.least = splits ? ranks_split_least(A->nnz, ranks) : INT64_MAX;
     spmv_status status = groups_make(owner, A->rows, ranks, &s.rows);

@@ -1,6 +1,7 @@
-/* owners.c: partitions that are no blocks of rows. METIS or Scotch make one on rank 0, which gets
- * the pattern of the whole matrix for that; or a caller or a file says which rank gets each row.
- * Rows are numbered anew: those of rank 0 come first, and in each rank they keep their order. */
+/* owners.c: partitions other than blocks of rows. METIS or Scotch compute one on rank 0, which
+ * needs the pattern of the whole matrix; or the caller or a file gives the owner of each row. Rows
+ * are renumbered: those of rank 0 first, then those of rank 1, ...; each rank's rows keep their
+ * order. */
 #include "partition.h"
 #include "ranks/ranks.h"
 #include <stdlib.h>
@@ -13,8 +14,8 @@ static bool is_library(spmv_partition by) {
     return by == SPMV_BY_METIS || by == SPMV_BY_SCOTCH;
 }
 
-/* Rank 0 has a pattern of 4 bytes for each nonzero and 8 for each row, twice as much of that for
- * the graph, and the library takes about as much again. All have the numbers of rows twice. */
+/* Rank 0 stores the pattern (4 bytes per nonzero, 8 per row), twice that for the graph, and about
+ * as much again in the library. Every rank stores two 4-byte numbers per row. */
 double ranks_owners_bytes(const spmv_ranks *ranks, spmv_partition by, int64_t rows, double nnz) {
     if (ranks_is_blocks(by)) return 0;
     return 8.0 * (double)rows +
@@ -23,11 +24,11 @@ double ranks_owners_bytes(const spmv_ranks *ranks, spmv_partition by, int64_t ro
 
 /* ---- the pattern of the whole matrix --------------------------------------------------------- */
 
-typedef struct gathering { /* of what all ranks have, on rank 0 */
+typedef struct gathering { /* the pattern of all ranks, gathered on rank 0 */
     spmv_csr_view whole;
     int64_t *row_ptr;  /* [rows + 1] on rank 0 */
-    int32_t *col_idx;  /* [nnz] there */
-    int64_t *nnz;      /* [size] of each rank */
+    int32_t *col_idx;  /* [nnz] on rank 0 */
+    int64_t *nnz;      /* [size] nonzeros of each rank */
     int64_t *out, *in; /* [size] bytes of messages */
 } gathering;
 
@@ -47,7 +48,7 @@ static spmv_status gathering_alloc(spmv_ranks *ranks, gathering *g) {
     return g->nnz && g->out && g->in ? SPMV_OK : ranks_no_memory(ranks, "the pattern of a matrix");
 }
 
-/* Sends so many bytes to rank 0, which gets g->in of each rank. */
+/* Sends own_bytes bytes to rank 0, which receives g->in[r] bytes from each rank r (MPI_Gatherv). */
 static spmv_status send_first(spmv_ranks *ranks, gathering *g, const void *mine, int64_t own_bytes,
                               void *all) {
     g->out[0] = own_bytes;
@@ -55,7 +56,7 @@ static spmv_status send_first(spmv_ranks *ranks, gathering *g, const void *mine,
     return status == SPMV_OK ? status : ranks_fail(ranks, status, "the pattern was lost");
 }
 
-/* Ranks send where their rows end, among their own entries, and the columns. */
+/* Gathers row offsets (relative to the rank's own entries) and columns. */
 static spmv_status gather_pattern(spmv_ranks *ranks, const spmv_some_rows *rows,
                                   const int64_t *first_row, gathering *g) {
     const int size = ranks->size;
@@ -128,8 +129,8 @@ static spmv_status choose_owners(spmv_ranks *ranks, const spmv_ranks_load_opts *
 
 /* ---- numbers --------------------------------------------------------------------------------- */
 
-/* Rank 0 hands out even shares of its numbers, of which all then get all; room: [size * most],
- * where most is the largest share. */
+/* Rank 0 scatters even shares of `owner`, and an allgather distributes all shares to all ranks.
+ * room: [size * most] scratch; most: rows of the largest share. */
 static spmv_status share_owners(spmv_ranks *ranks, int64_t rows, int64_t most, int32_t *owner,
                                 int32_t *mine, int32_t *room, int64_t *bytes) {
     const int size = ranks->size;
@@ -150,7 +151,7 @@ static spmv_status share_owners(spmv_ranks *ranks, int64_t rows, int64_t most, i
     return status == SPMV_OK ? status : ranks_fail(ranks, status, "the partition was lost");
 }
 
-/* Gives all ranks the owners that rank 0 has. */
+/* Broadcasts `owner` from rank 0, in two steps because an exchange has no broadcast. */
 static spmv_status spread_owners(spmv_ranks *ranks, int64_t rows, int32_t *owner) {
     const size_t size = (size_t)ranks->size;
     const int64_t most = rows / ranks->size + 1;
@@ -171,7 +172,7 @@ static spmv_status spread_owners(spmv_ranks *ranks, int64_t rows, int32_t *owner
     return status;
 }
 
-/* From owners to new numbers, in their place; first_row: [size + 1] of the new blocks. */
+/* Replaces each row's owner by its new number. first_row: [size + 1] new blocks. */
 static spmv_status number(spmv_ranks *ranks, int64_t rows, int32_t *owner, int64_t *first_row) {
     int64_t *next = calloc((size_t)ranks->size + 1, sizeof *next), sum = 0;
     const spmv_status status = ranks_agree_memory(ranks, next, "numbers of rows");
@@ -198,7 +199,7 @@ spmv_status ranks_number_rows(spmv_ranks *ranks, const spmv_ranks_load_opts *how
         status = gather_pattern(ranks, rows, first_row, &g);
     if (status == SPMV_OK) {
         if (is_first(ranks)) status = choose_owners(ranks, how, &g.whole, all, *place);
-        if (ranks_agree(ranks, status) != SPMV_OK) /* what is wrong with it is so for all ranks */
+        if (ranks_agree(ranks, status) != SPMV_OK) /* an error of the partition names no rank */
             status = ranks_fail(ranks, (spmv_status)ranks->all[0].status, "%s", ranks->all[0].text);
     }
     gathering_free(&g);

@@ -1,4 +1,4 @@
-/* partition.c: which rank gets which rows: blocks of rows, or what a file says. */
+/* partition.c: assigns rows to ranks, in blocks or as a file says. */
 #include "partition.h"
 #include <errno.h>
 #include <stdbool.h>
@@ -31,7 +31,7 @@ void ranks_divide(const spmv_csr_view *A, spmv_partition by, int ranks, int64_t 
         first_row[r] = by == SPMV_BY_ROWS || A->nnz == 0
                            ? ranks_even(A->rows, r, ranks)
                            : ranks_cut(A->row_ptr, A->rows, (double)r / ranks * (double)A->nnz);
-    first_row[ranks] = A->rows; /* rows without entries at the end have no share */
+    first_row[ranks] = A->rows; /* rows without entries at the end belong to the last rank */
 }
 
 spmv_status ranks_divide_split(const spmv_csr_view *A, int ranks, int64_t *first_row) {
@@ -64,7 +64,7 @@ static spmv_status read_owners(FILE *file, const char *path, int64_t rows, int r
                                int32_t *owner, char why[RANKS_WHY]) {
     char word[32];
     int64_t n = 0;
-    int from, to; /* of the word, which may hold NUL */
+    int from, to; /* positions around the word; its length differs from strlen if it holds NUL */
     for (; fscanf(file, " %n%31s%n", &from, word, &to) == 1; n++) {
         char *end;
         errno = 0;

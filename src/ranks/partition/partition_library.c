@@ -1,6 +1,6 @@
-/* partition_library.c: METIS or Scotch divide a matrix's rows. They are opened when they are asked
- * for: neither is needed to build or to run this library. Both divide the graph whose edges are the
- * entries off the diagonal, in either direction, and whose vertices weigh as rows have entries. */
+/* partition_library.c: partitions the rows of a matrix by METIS or Scotch, which are loaded at run
+ * time; neither is needed to build or run this library. The graph has an edge for each off-diagonal
+ * entry, in both directions; a vertex has the weight of its row's number of entries + 1. */
 #include "partition.h"
 #include <dlfcn.h>
 #include <errno.h>
@@ -16,10 +16,10 @@
 
 /* ---- the graph ------------------------------------------------------------------------------ */
 
-typedef struct graph { /* of 32-bit numbers, as both libraries are built by default */
+typedef struct graph { /* 32-bit indices, as in default builds of both libraries */
     int32_t vertices;
-    int32_t *first;  /* [vertices + 1] */
-    int32_t *edge;   /* [first[vertices]] each in both directions */
+    int32_t *first;  /* [vertices + 1] first edge of each vertex */
+    int32_t *edge;   /* [first[vertices]] each edge in both directions */
     int32_t *weight; /* [vertices] */
 } graph;
 
@@ -29,8 +29,7 @@ static void graph_free(graph *g) {
     free(g->weight);
 }
 
-/* Puts both directions of every entry there, some of them twice. place[i]: where the next edge of
- * row i goes. */
+/* Writes both directions of every off-diagonal entry, maybe twice. place[i]: next edge of row i. */
 static void put_edges(const spmv_csr_view *A, int32_t *edge, int64_t *place) {
     for (int64_t i = 0; i < A->rows; i++)
         for (int64_t k = A->row_ptr[i]; k < A->row_ptr[i + 1]; k++) {
@@ -41,7 +40,7 @@ static void put_edges(const spmv_csr_view *A, int32_t *edge, int64_t *place) {
         }
 }
 
-/* Leaves each edge once. end[i]: where those of row i end; seen: [rows], for use here. */
+/* Removes duplicate edges. end[i]: end of row i's edges; seen: [rows] scratch. */
 static void merge_edges(graph *g, const int64_t *end, int32_t *seen) {
     int64_t from = 0;
     int32_t kept = 0;
@@ -104,11 +103,11 @@ static spmv_status graph_make(const spmv_csr_view *A, graph *g, char why[RANKS_W
 
 /* ---- the libraries -------------------------------------------------------------------------- */
 
-typedef struct functions { /* of a library, in the order of its names */
+typedef struct functions { /* functions of a library, in the order of `names` */
     void *of[9];
 } functions;
 
-/* Opens the first file that is there, and stays. */
+/* Loads the first library of the list that is installed. It is never unloaded. */
 static spmv_status open_library(const char *const *files, const char *const *names, functions *f,
                                 char why[RANKS_WHY]) {
     void *opened = NULL;
@@ -140,8 +139,8 @@ typedef int metis_part(const int32_t *, const int32_t *, const int32_t *, const 
                        const int32_t *, const int32_t *, const int32_t *, const int32_t *,
                        const float *, const float *, const int32_t *, int32_t *, int32_t *);
 
-/* Lets a process of its own run METIS, which takes SIGTERM for itself while it runs: this one ends
- * by the signal as ever, and the other one with it. Returns METIS' code; 0: there is no process. */
+/* Runs METIS in a child process, because METIS catches SIGTERM while it runs: SIGTERM then ends
+ * this process as usual, and the child with it. Returns METIS's code, or 0 if there is no child. */
 static int part_apart(metis_part *part, const graph *g, int32_t ranks, const int32_t *options,
                       int32_t *owner) {
     const int32_t constraints = 1;
@@ -165,7 +164,8 @@ static int part_apart(metis_part *part, const graph *g, int32_t ranks, const int
     return WIFEXITED(status) ? (signed char)WEXITSTATUS(status) : -WTERMSIG(status);
 }
 
-/* METIS_SetDefaultOptions fills 40 numbers, of the width that it was built for, with -1. */
+/* METIS_SetDefaultOptions fills 40 integers with -1. If METIS was built with 64-bit integers, it
+ * writes beyond 40 32-bit ones. */
 static spmv_status ask_metis(const graph *g, int32_t ranks, int32_t *owner, char why[RANKS_WHY]) {
     enum { OPTIONS = 40, OK = 1 };
     static const char *const files[] = {"libmetis.so.5", "libmetis.so", NULL},
@@ -231,7 +231,7 @@ spmv_status ranks_own_by_library(const char *library, const spmv_csr_view *A, in
         snprintf(why, RANKS_WHY, "it divides square matrices only");
         return SPMV_E_ARG;
     }
-    if (ranks >= A->rows || ranks == 1) { /* nothing is left to choose */
+    if (ranks >= A->rows || ranks == 1) { /* only one partition is possible */
         for (int64_t i = 0; i < A->rows; i++) owner[i] = ranks == 1 ? 0 : (int32_t)i;
         return SPMV_OK;
     }

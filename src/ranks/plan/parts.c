@@ -1,27 +1,27 @@
-/* parts.c: a matrix over many ranks. The entries of own rows are divided into two ordinary
- * matrices: the local one has own columns, the remote one a column for each entry of the halo.
- * Where x is replicated, whole.c puts them together again. */
+/* parts.c: a distributed matrix. Own rows are divided into two ordinary matrices: the local part
+ * (own columns) and the remote part (one column per entry of the halo). For a replicated x whole.c
+ * merges them. */
 #include "ranks/partition/columns.h"
 #include "ranks/ranks.h"
 #include "ranks/partition/partition.h"
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct given { /* own rows, as a caller has them or as they were loaded */
+typedef struct given { /* own rows, passed by the caller or loaded */
     int64_t rows, cols, nnz;
     const int64_t *ptr, *idx;
-    const int32_t *narrow; /* in the place of idx, of rows that were loaded */
+    const int32_t *narrow; /* columns of loaded rows; idx is NULL then */
     const void *values;
     spmv_precision precision;
-    spmv_some_rows *loaded; /* owns ptr, narrow and values, which are taken or freed on the way */
+    spmv_some_rows *loaded; /* owns ptr, narrow and values; NULL: they are borrowed */
 } given;
 
 typedef struct division {
     ranks_part local, remote;
-    ranks_columns *halo; /* columns of the remote part, in the whole matrix */
-    int64_t *columns;    /* [nhalo] the same, ascending */
+    ranks_columns *halo; /* columns of the remote part, numbers of the whole matrix */
+    int64_t *columns;    /* [nhalo] the same as a list, ascending */
     int64_t nhalo;
-    int64_t remote_rows; /* of the remote part */
+    int64_t remote_rows; /* rows that the remote part stores */
 } division;
 
 static bool take_indices(spmv_ranks *ranks, int64_t rows, ranks_part *p) {
@@ -65,7 +65,7 @@ typedef struct shape {
     int64_t rows, cols, nnz;
 } shape;
 
-/* Counts the whole matrix, and learns where each rank's block of x begins. */
+/* Computes the size of the whole matrix, and the first column of each rank's block of x. */
 static spmv_status place_blocks(spmv_ranks_mat *mat, const given *r, shape *all) {
     spmv_ranks *ranks = mat->ranks;
     spmv_ranks_facts *f = &mat->facts;
@@ -97,7 +97,7 @@ static spmv_status lack_columns(spmv_ranks *ranks) {
     return ranks_no_memory(ranks, "the columns of other ranks");
 }
 
-/* Marks entries and columns that are remote. */
+/* Marks the remote entries and collects their columns. */
 static spmv_status mark_remote(spmv_ranks_mat *mat, const given *g, division *d) {
     const spmv_ranks_facts *f = &mat->facts;
     mat->remote_bits = calloc((size_t)g->nnz / 64 + 1, sizeof *mat->remote_bits);
@@ -124,7 +124,8 @@ static bool is_remote(const spmv_ranks_mat *mat, int64_t k) {
     return mat->remote_bits[k / 64] >> (k % 64) & 1;
 }
 
-/* Own columns become those of the local part; the others are numbered as they lie in the halo. */
+/* Renumbers columns: from the first own column in the local part, by the halo in the remote
+ * part. */
 static void divide_indices(const spmv_ranks_mat *mat, const given *g, division *d) {
     int64_t local = 0, remote = 0;
     d->local.ptr[0] = d->remote.ptr[0] = 0;
@@ -141,13 +142,13 @@ static void divide_indices(const spmv_ranks_mat *mat, const given *g, division *
     }
 }
 
-/* Where few rows have remote entries, the remote part has no others: y is read and written for
- * those alone. */
+/* If few rows have remote entries, the remote part stores these rows only, so that a product reads
+ * and writes only their elements of y. */
 static spmv_status list_rows(spmv_ranks_mat *mat, division *d) {
     spmv_ranks *ranks = mat->ranks;
     const int64_t *ptr = d->remote.ptr, rows = mat->facts.own_rows;
     int64_t n = 0;
-    free(mat->listed); /* of an earlier try, without memory */
+    free(mat->listed); /* left by an earlier attempt that ran out of memory */
     mat->listed = NULL;
     mat->nlisted = 0;
     for (int64_t i = 0; i < rows; i++) n += ptr[i + 1] > ptr[i];
@@ -171,7 +172,7 @@ static spmv_status list_rows(spmv_ranks_mat *mat, division *d) {
     return SPMV_OK;
 }
 
-/* Returns the first remote entry from one on; all of them: there is none. */
+/* Returns the index of the first remote entry >= k, or `all` if there is none. */
 static int64_t next_remote(const spmv_ranks_mat *mat, int64_t k, int64_t all) {
     while (k < all) {
         const uint64_t left = mat->remote_bits[k / 64] >> (k % 64);
@@ -181,7 +182,7 @@ static int64_t next_remote(const spmv_ranks_mat *mat, int64_t k, int64_t all) {
     return all;
 }
 
-/* Divides values as the entries were given; local may be where they are. */
+/* Divides values, which are in the order of the given entries. `local` may be equal to `values`. */
 static void divide_values(const spmv_ranks_mat *mat, const char *values, char *local,
                           char *remote) {
     const size_t width = mat->width;
@@ -198,10 +199,10 @@ static void divide_values(const spmv_ranks_mat *mat, const char *values, char *l
     }
 }
 
-/* What is divided of rows that were loaded needs memory once. Where nearly all entries are local
- * they stay where they are; else indices are freed before there is memory for values. */
+/* Avoids a second copy of loaded rows. If nearly all entries are local, the local part reuses their
+ * arrays; otherwise indices are freed before the values of the parts are allocated. */
 static void take_over(const given *g, division *d) {
-    enum { MOST_REMOTE = 4 }; /* one in so many: the rest of the arrays is not used any more */
+    enum { MOST_REMOTE = 4 }; /* at most 1/4 remote: that much of the arrays is wasted */
     if (!g->loaded || MOST_REMOTE * d->remote.nnz > g->nnz) return;
     d->local.idx = g->loaded->col_idx;
     d->local.values = g->loaded->values;
@@ -217,7 +218,7 @@ static void drop_indices(spmv_ranks *ranks, spmv_some_rows *loaded) {
     loaded->row_ptr = NULL;
 }
 
-/* Finds the columns of the halo. */
+/* Lists the columns of the halo. */
 static spmv_status find_halo(spmv_ranks_mat *mat, const given *g, division *d) {
     spmv_ranks *ranks = mat->ranks;
     const spmv_status status = mark_remote(mat, g, d);
@@ -268,7 +269,7 @@ static void division_free(spmv_ranks *ranks, division *d) {
 static spmv_status make_parts(spmv_ranks_mat *mat, const given *g, division *d) {
     spmv_status status = divide(mat, g, d);
     if (status != SPMV_OK) return status;
-    const unsigned flags = g->loaded ? SPMV_BORROW : SPMV_COPY; /* what was loaded is canonical */
+    const unsigned flags = g->loaded ? SPMV_BORROW : SPMV_COPY; /* loaded rows are canonical CSR */
     status = ranks_part_matrix(mat->ranks, &d->local, mat->facts.own_rows, mat->facts.own_cols,
                                g->precision, flags, &mat->local);
     if (status == SPMV_OK && d->remote.nnz)
@@ -303,14 +304,14 @@ static spmv_status note_halo(spmv_ranks_mat *mat, shape *all) {
     return SPMV_OK;
 }
 
-/* Keeps rows that were loaded, undivided. */
+/* Keeps loaded rows undivided. */
 static void keep(spmv_ranks_mat *mat, spmv_some_rows *loaded) {
     mat->lent_whole = (ranks_part){loaded->row_ptr, loaded->col_idx, loaded->values, loaded->nnz};
     *loaded = (spmv_some_rows){0};
 }
 
-/* Rows that were loaded stay undivided where plans may well multiply by all of x. They are divided
- * only for a plan that does not: there may be no room for both. */
+/* Loaded rows stay undivided if plans are likely to use a replicated x. Only a plan that uses halo
+ * lists divides them, because memory may not suffice for both forms. */
 static spmv_status fill(spmv_ranks_mat *mat, const given *g, shape *all) {
     spmv_ranks *ranks = mat->ranks;
     division d = {.halo = NULL};
@@ -327,7 +328,7 @@ static spmv_status fill(spmv_ranks_mat *mat, const given *g, shape *all) {
     return status;
 }
 
-/* Numbers the columns of the halo anew, as they were when it was found. */
+/* Restores the numbering of the halo's columns. */
 static spmv_status recall_halo(const spmv_ranks_mat *mat, division *d) {
     d->nhalo = mat->halo.received;
     d->local.nnz = mat->facts.local_nnz - mat->split.lent.nnz;
@@ -355,7 +356,7 @@ spmv_status ranks_parts_make(spmv_ranks_mat *mat) {
                      .loaded = mat->whole ? NULL : &rows};
     spmv_status status = recall_halo(mat, &d);
     if (status == SPMV_OK) status = make_parts(mat, &g, &d);
-    if (!mat->whole) { /* what was not taken is not needed any more, or no use without the rest */
+    if (!mat->whole) { /* the rest of the arrays is not needed, or useless after a failure */
         *w = (ranks_part){rows.row_ptr, rows.col_idx, rows.values, 0};
         ranks_part_free(mat->ranks, w);
     }
@@ -375,7 +376,7 @@ static spmv_status begin(spmv_ranks *ranks, const given *g, shape **all, spmv_ra
     return ranks_fail(ranks, SPMV_E_NOMEM, "out of memory");
 }
 
-/* status: of this rank, before. */
+/* Creates the matrix if `status`, of earlier steps on this rank, is SPMV_OK on all ranks. */
 static spmv_status create(spmv_ranks *ranks, spmv_status status, const given *g,
                           spmv_ranks_mat **out) {
     spmv_ranks_mat *mat = NULL;
@@ -473,7 +474,7 @@ spmv_status spmv_ranks_mat_set_halo(spmv_ranks_mat *mat, spmv_ranks_halo halo) {
 
 /* ---- new values ----------------------------------------------------------------------------- */
 
-/* Gives one part its values, which become the lent ones if those before were. */
+/* Sets new values of one part. Swaps *values with an array that the matrix borrows. */
 static spmv_status renew(spmv_ranks *ranks, spmv_mat *mat, ranks_part *lent, void **values) {
     const spmv_status status =
         ranks_ctx_failed(ranks, spmv_mat_set_values(mat, *values, SPMV_HOST, NULL));

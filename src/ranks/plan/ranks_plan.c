@@ -1,5 +1,5 @@
-/* ranks_plan.c: products over many ranks. The halo is on its way while own columns are multiplied;
- * or every rank gets all of x, and multiplies its rows by that at once. */
+/* ranks_plan.c: distributed products. Either the local part is multiplied while the halo is
+ * exchanged, or x is replicated and own rows are multiplied in one product. */
 #include "ranks/ranks.h"
 #include "spmv_helpers.h"
 #include <stddef.h>
@@ -8,28 +8,28 @@
 
 struct spmv_ranks_plan {
     spmv_ranks_mat *mat;
-    spmv_plan *local, *remote; /* remote: NULL where the matrix is, or local is the whole */
+    spmv_plan *local, *remote; /* remote: NULL if there is no remote part or x is replicated */
     ranks_split_plan split;
     void *link; /* of the exchange */
-    void *halo; /* [received][vectors], where the remote plan runs: room for the exchange */
-    void *sums; /* [nlisted][vectors] likewise, where rows of the remote part are
-                                  listed */
+    void *halo; /* [received][vectors] buffer for the exchange, if there is a remote plan */
+    void *sums; /* [nlisted][vectors] products of listed rows of the remote part */
     spmv_precision precision;
-    size_t width;    /* bytes of a number */
-    int64_t vectors; /* that one exchange takes */
+    size_t width;    /* bytes of an element */
+    int64_t vectors; /* most vectors per exchange */
     spmv_layout layout;
-    spmv_ranks_way way; /* of products */
+    spmv_ranks_way way; /* how products run */
     spmv_ranks_plan_facts facts;
 };
 
-/* Says whether the local plan has all columns, of x as the exchange has it. */
+/* Returns whether `local` multiplies all columns, by a replicated x. */
 static bool is_whole(const spmv_ranks_plan *plan) {
     return plan->facts.halo == SPMV_HALO_REPLICATE && plan->mat->ranks->size > 1;
 }
 
 /* ---- making --------------------------------------------------------------------------------- */
 
-enum { MOST_VECTORS = INT32_MAX / (int)sizeof(double) }; /* MPI has int for bytes of a row */
+/* MPI counts the bytes of a row with int */
+enum { MOST_VECTORS = INT32_MAX / (int)sizeof(double) };
 
 static spmv_status check_options(spmv_ranks *ranks, const spmv_plan_opts *given,
                                  spmv_plan_opts *opts) {
@@ -94,8 +94,8 @@ static void drop_plans(spmv_ranks_plan *plan) {
     plan->remote = plan->local = NULL;
 }
 
-/* Where all of x was found to be faster, but a rank has no memory for its rows once more, or a
- * kernel cannot have all columns, lists are taken. Collective. */
+/* Makes the plans. Falls back to halo lists if replicating x was chosen by the trial but a rank
+ * runs out of memory or a kernel cannot hold all columns. Collective. */
 static spmv_status make_plans(spmv_ranks_plan *plan, const spmv_plan_opts *opts) {
     spmv_ranks_mat *mat = plan->mat;
     const spmv_status status = ranks_agree(mat->ranks, make_each(plan, opts));
@@ -105,7 +105,7 @@ static spmv_status make_plans(spmv_ranks_plan *plan, const spmv_plan_opts *opts)
     return ranks_agree(mat->ranks, make_each(plan, opts));
 }
 
-/* Prepares the exchange that was chosen. */
+/* Prepares the chosen exchange. */
 static spmv_status connect(spmv_ranks_plan *plan) {
     const spmv_ranks_mat *mat = plan->mat;
     const spmv_need need =
@@ -126,15 +126,14 @@ static spmv_status connect(spmv_ranks_plan *plan) {
                        ranks_split_connect(mat, plan->width, plan->vectors, &plan->split));
 }
 
-enum { MOST_FACTS = 4096 /* bytes of spmv_plan_facts in any version: more was never set */ };
+enum { MOST_FACTS = 4096 /* bytes; no version of spmv_plan_facts is larger */ };
 
-typedef struct common { /* what a plan's options must have in common on all ranks */
+typedef struct common { /* options that must be equal on all ranks */
     int64_t vectors;
     spmv_precision precision;
 } common;
 
-/* Says whether all ranks were given the same; all: room for what each was given, [size].
- * Collective. */
+/* Fails if options differ between ranks. all: [size] scratch. Collective. */
 static spmv_status compare_options(spmv_ranks *ranks, const spmv_plan_opts *opts, common *all) {
     const common mine = {.vectors = opts->vectors, .precision = opts->precision};
     const spmv_status status = ranks->by->gather(ranks->state, &mine, sizeof mine, all);
@@ -246,7 +245,7 @@ static spmv_status check_call(const spmv_ranks_plan *plan, const spmv_call *c) {
     return SPMV_OK;
 }
 
-/* Multiplies own columns; or all of them, of x that has come. */
+/* Multiplies the local part by own x, or all of own rows by the replicated x. */
 static spmv_status multiply_local(const spmv_ranks_plan *plan, const spmv_call *call) {
     spmv_call by = *call;
     if (!plan->mat->facts.own_rows) return SPMV_OK;
@@ -257,12 +256,12 @@ static spmv_status multiply_local(const spmv_ranks_plan *plan, const spmv_call *
     return spmv_apply(plan->local, &by, NULL);
 }
 
-/* Returns how many numbers rows of z are apart. */
+/* Returns the leading dimension of z. */
 static int64_t apart_in(const spmv_ranks_plan *plan, const spmv_call *call) {
     return call->ldz && is_in_rows(plan, call) ? call->ldz : call->k;
 }
 
-/* Adds what the halo contributes to rows that have own columns' part already. */
+/* Adds the product of the remote part and the halo to z, which has the local part's. */
 static spmv_status multiply_remote(const spmv_ranks_plan *plan, const spmv_call *call) {
     static const double one = 1;
     static const float one_f32 = 1;
@@ -283,7 +282,8 @@ static spmv_status multiply_remote(const spmv_ranks_plan *plan, const spmv_call 
     return status;
 }
 
-/* One exchange, of at most plan->vectors vectors. A rank that failed before gives NaN. */
+/* Multiplies by at most plan->vectors vectors in one exchange; sends NaN if `before` is a
+ * failure. */
 static spmv_status multiply(const spmv_ranks_plan *plan, const spmv_call *call,
                             spmv_status before) {
     const spmv_ranks_mat *mat = plan->mat;
@@ -294,7 +294,7 @@ static spmv_status multiply(const spmv_ranks_plan *plan, const spmv_call *call,
                overlaps = plan->way == SPMV_OVERLAPPED && !is_whole(plan);
     spmv_status status = before, talked = SPMV_OK;
     if (talks) talked = ranks->by->start(plan->link, x, call->k, apart);
-    const bool started = talks && talked == SPMV_OK; /* x and the halo are in use until finish */
+    const bool started = talks && talked == SPMV_OK; /* x and the halo are in use until `finish` */
     if (started && !overlaps) talked = ranks->by->finish(plan->link);
     if (works && status == SPMV_OK) status = ranks_split_multiply(mat, &plan->split, call);
     if (talks && talked == SPMV_OK)
@@ -314,7 +314,7 @@ static spmv_status multiply(const spmv_ranks_plan *plan, const spmv_call *call,
     return status;
 }
 
-/* Goes on by `done` vectors, of a call that says all leading dimensions. */
+/* Advances x, y and z by `done` vectors (in rows). */
 static void advance(const spmv_ranks_plan *plan, spmv_call *call, int64_t done) {
     const size_t bytes = (size_t)done * plan->width;
     if (call->x) call->x = (const char *)call->x + bytes;
@@ -322,7 +322,7 @@ static void advance(const spmv_ranks_plan *plan, spmv_call *call, int64_t done) 
     if (call->z) call->z = (char *)call->z + bytes;
 }
 
-/* More vectors than an exchange takes are multiplied in turns. Every rank takes each of them. */
+/* Multiplies in groups of plan->vectors vectors. Ranks that fail make all exchanges. */
 static spmv_status multiply_all(const spmv_ranks_plan *plan, spmv_call *call, spmv_status status) {
     const int64_t k = call->k;
     if (k <= plan->vectors) return multiply(plan, call, status);
@@ -338,8 +338,8 @@ static spmv_status multiply_all(const spmv_ranks_plan *plan, spmv_call *call, sp
     return status;
 }
 
-/* Returns how many vectors a call is of, also of one that is refused; or, where it does not say so,
- * as many as others most likely exchange. */
+/* Returns the number of vectors of a call, even of an invalid one, because the other ranks exchange
+ * as many. A call too small to hold k has the plan's number. */
 static int64_t vectors_of(const spmv_ranks_plan *plan, const spmv_call *call) {
     if (!call || call->size < offsetof(spmv_call, k) + sizeof call->k) return plan->vectors;
     return call->k ? call->k : 1;

@@ -1,12 +1,11 @@
-/* split.c: sums that are added to rows of z, of rows that are listed and of rows that are split. Of
- * a split row every rank multiplies the entries that have its own columns. The rank that owns the
- * row adds the sums of all, in the order of ranks. */
+/* split.c: products of split rows. Every rank multiplies the entries of a split row whose columns
+ * it owns; the owner of the row adds the sums of all ranks in ascending order of ranks. */
 #include "ranks/ranks.h"
 #include <stdlib.h>
 
 /* ---- who gets which sums -------------------------------------------------------------------- */
 
-/* Counts sums that a rank sends to another one. */
+/* Returns the number of sums that rank `from` sends to rank `to`. */
 static int sums_between(const ranks_split *s, int from, int to) {
     int n = 0;
     for (int64_t k = 0; k < s->n && from != to; k++)
@@ -24,7 +23,7 @@ static spmv_status list_sums(const spmv_ranks_mat *mat, ranks_split *s) {
     h->to = malloc(size * sizeof *h->to);
     h->to_count = malloc(size * sizeof *h->to_count);
     h->give = malloc((size_t)s->n * sizeof *h->give + 1);
-    h->first_col = mat->first_col; /* it is not replicated */
+    h->first_col = mat->first_col; /* not used: sums are never replicated */
     if (!h->from || !h->from_count || !h->to || !h->to_count || !h->give)
         return ranks_no_memory(ranks, "rows that are split");
     for (int r = 0; r < ranks->size; r++) {
@@ -40,7 +39,7 @@ static spmv_status list_sums(const spmv_ranks_mat *mat, ranks_split *s) {
 
 /* ---- the matrix ----------------------------------------------------------------------------- */
 
-/* Lends the rows to a matrix; a rank without entries has none. */
+/* Makes a matrix that borrows this rank's entries of split rows; no matrix if there are none. */
 static spmv_status make_matrix(const spmv_ranks_mat *mat, ranks_split *s, spmv_some_rows *rows) {
     s->lent = (ranks_part){rows->row_ptr, rows->col_idx, rows->values, rows->nnz};
     *rows = (spmv_some_rows){0};
@@ -49,7 +48,7 @@ static spmv_status make_matrix(const spmv_ranks_mat *mat, ranks_split *s, spmv_s
                              &s->mat);
 }
 
-/* What is split counts as what rows have. */
+/* Adds the entries and sums of split rows to the facts of the matrix. */
 static spmv_status add_facts(spmv_ranks_mat *mat, const ranks_split *s) {
     spmv_ranks *ranks = mat->ranks;
     spmv_ranks_facts *f = &mat->facts;
@@ -197,7 +196,7 @@ spmv_call ranks_call_for_sums(const spmv_call *call, void *sums) {
     return part;
 }
 
-/* Adds row `from` of sums to row `to` of z: k numbers, and rows of z are ldz apart. */
+/* z[to] += sums[from]: rows of k elements; leading dimensions ldz and k. */
 static inline void add_row(spmv_precision precision, int64_t k, const void *sums, int64_t from,
                            void *z, int64_t to, int64_t ldz) {
     for (int64_t v = 0; v < k; v++)
@@ -213,7 +212,7 @@ void ranks_listed_add(const spmv_ranks_mat *mat, const void *sums, spmv_precisio
         add_row(precision, k, sums, r, z, mat->listed[r], ldz);
 }
 
-/* The order is that of ranks, whenever their sums have come: a product has the same bits again. */
+/* Adds in ascending order of ranks, not of arrival, so that results are reproducible bit by bit. */
 void ranks_split_add(const spmv_ranks_mat *mat, const ranks_split_plan *p, spmv_precision precision,
                      int64_t k, int64_t ldz, void *z) {
     const ranks_split *s = &mat->split;

@@ -1,14 +1,14 @@
-/* whole.c: own rows as one matrix of all columns, for products by all of x. Where they have been
- * divided they are put together of the local and the remote part: in a row own columns, which
- * follow each other, lie between remote ones that come before and remote ones that come behind. */
+/* whole.c: own rows as one matrix with all columns, for a replicated x. Rows that have been divided
+ * are merged from the local and the remote part: in each row, remote columns below the own ones,
+ * own columns, remote columns above. */
 #include "ranks/ranks.h"
 #include <stdlib.h>
 #include <string.h>
 
 typedef struct parts {
     const spmv_ranks_mat *mat;
-    spmv_csr_view local, remote; /* remote: of listed rows alone, or empty */
-    int64_t *first;              /* [own rows + 1] where the remote part's rows begin */
+    spmv_csr_view local, remote; /* remote: may have listed rows only, or be empty */
+    int64_t *first;              /* [own rows + 1] offset of each row in the remote part */
 } parts;
 
 static spmv_status read_part(spmv_ranks *ranks, const spmv_mat *mat, spmv_csr_view *view) {
@@ -16,7 +16,7 @@ static spmv_status read_part(spmv_ranks *ranks, const spmv_mat *mat, spmv_csr_vi
     return mat ? ranks_ctx_failed(ranks, spmv_mat_rows(mat, view)) : SPMV_OK;
 }
 
-/* Rows that are not listed have no remote entries. */
+/* A row that is not listed has an empty range in the remote part. */
 static spmv_status read_parts(const spmv_ranks_mat *mat, parts *p) {
     spmv_ranks *ranks = mat->ranks;
     *p = (parts){.mat = mat};
@@ -34,7 +34,7 @@ static spmv_status read_parts(const spmv_ranks_mat *mat, parts *p) {
     return SPMV_OK;
 }
 
-/* Returns where a row begins in the whole: behind what both parts have of the rows before it. */
+/* Returns the offset of a row in the merged matrix: the sum of its offsets in both parts. */
 static int64_t begin_of(const parts *p, int64_t row) {
     return p->local.row_ptr[row] + p->first[row];
 }
@@ -43,7 +43,7 @@ static void copy_values(double *to, const double *from, int64_t n) {
     if (n) memcpy(to, from, (size_t)n * sizeof *to);
 }
 
-/* Fills a row's values and, where idx is not NULL, its columns. */
+/* Fills a row's values and, unless idx is NULL, its columns. */
 static void fill_row(const parts *p, int64_t row, int32_t *idx, double *values) {
     const int64_t first_col = p->mat->facts.first_col, *column = p->mat->halo.column;
     const int64_t begin = p->first[row], end = p->first[row + 1], at = begin_of(p, row);
@@ -98,7 +98,7 @@ spmv_status ranks_whole_make(spmv_ranks_mat *mat) {
                              SPMV_F64, SPMV_BORROW | SPMV_SORTED, &mat->whole);
 }
 
-/* Fills new values. */
+/* Fills the values of the merged matrix. */
 static spmv_status fill_values(const spmv_ranks_mat *mat, const double *given, double *values) {
     parts p;
     if (!mat->local) {

@@ -1,21 +1,21 @@
-/* board.c: ranks of one host tell each other something, without messages. Each has a place on the
- * board for each of two turns: who writes in the third has seen the second end, in which all had
- * read what was written in the first. */
+/* board.c: allgather and minimum over the ranks of one host, through shared memory. Each rank has
+ * two slots, used in alternating rounds. Two are enough: a rank enters round n + 2 only after round
+ * n + 1 is complete, which a rank joins only after it has read all slots of round n. */
 #include "shared.h"
 #include "memory.h"
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
-enum { PLACE_BYTES = 2048 }; /* what a rank says in one turn */
+enum { PLACE_BYTES = 2048 }; /* bytes that a rank passes in one round */
 
 typedef struct speaker {
-    shared_counter said; /* the last turn in which the rank has said something */
+    shared_counter said; /* the last round in which the rank has written its slot */
     char text[2][PLACE_BYTES];
 } speaker;
 
 typedef struct board {
-    uint64_t token; /* as memory.h wants it */
+    uint64_t token; /* random number that identifies the memory (memory.h) */
     speaker of[];   /* [ranks of the host] */
 } board;
 
@@ -44,14 +44,14 @@ shared_board *shared_board_open(const shared_host *host) {
     return NULL;
 }
 
-/* Begins a turn with at most PLACE_BYTES of this rank. */
+/* Starts a round: publishes at most PLACE_BYTES bytes of this rank. */
 static void say(shared_board *b, const void *mine, size_t bytes) {
     speaker *me = &b->memory->of[b->host->me];
     memcpy(me->text[++b->turn & 1], mine, bytes);
     shared_post(&me->said, b->turn);
 }
 
-/* Returns what a rank says in this turn. */
+/* Waits for a rank's slot of the current round and returns it. */
 static const char *hear(shared_board *b, int rank) {
     speaker *other = &b->memory->of[rank];
     shared_wait(&other->said, b->turn, b->host);

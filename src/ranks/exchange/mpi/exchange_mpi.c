@@ -1,6 +1,6 @@
-/* exchange_mpi.c: the exchange through MPI, of vectors in host memory. It is a library of its own,
- * libspmv_NAME.so, which ranks.c loads: the rest of the library needs no MPI. Between ranks of one
- * host entries of x go through memory that they share (shared.c), and there are no messages. */
+/* exchange_mpi.c: the exchange through MPI, for vectors in host memory. It is a separate library,
+ * libspmv_NAME.so, which ranks.c loads, so that the rest of the library does not depend on MPI.
+ * Between ranks of one host x goes through shared memory (shared.c) instead of messages. */
 #include "shared.h"
 #include <sched.h>
 #include <stdio.h>
@@ -14,39 +14,40 @@
         if ((call) != MPI_SUCCESS) return SPMV_E_DEVICE; \
     } while (0)
 
-enum { BLOCK = 1 << 30, TAG = 1 }; /* BLOCK: bytes of one message, which MPI counts with an int */
+/* BLOCK: largest message in bytes, because MPI counts with int */
+enum { BLOCK = 1 << 30, TAG = 1 };
 
 typedef struct ranks {
     MPI_Comm comm;
     int rank, size;
     shared_host host;
-    shared_board *board; /* of all ranks, where they are on one host; or NULL */
+    shared_board *board; /* shared by all ranks if all are on one host, otherwise NULL */
 } ranks;
 
-typedef struct peers { /* ranks that messages go to, or come from */
+typedef struct peers { /* ranks to which messages go, or from which they come */
     int n;
-    int *rank, *count; /* [n] and how many entries each gets or gives */
-    int *first;        /* [n] of these, among all that the halo sends or receives */
+    int *rank, *count; /* [n] rank numbers; entries for or from each */
+    int *first;        /* [n] index of the first of these entries in the halo */
 } peers;
 
 typedef struct mpi_link {
     const ranks *ranks;
-    shared_link *shared; /* with ranks of this host; NULL: messages go to them, too */
-    shared_x *shared_x;  /* likewise of all of x, where all ranks are on this host */
+    shared_link *shared; /* memory shared with ranks of this host; NULL: not shared */
+    shared_x *shared_x;  /* memory with the replicated x; NULL: not shared by all ranks */
     peers from, to;
-    MPI_Comm graph; /* of who gets what from whom; or, where x is replicated, of all; or none */
+    MPI_Comm graph; /* neighbor graph of the halo, or duplicate of the communicator */
     MPI_Request request;
-    MPI_Datatype row; /* k numbers */
+    MPI_Datatype row; /* k elements */
     const spmv_halo *halo;
     size_t width;
-    char *sent;   /* [halo->sent][vectors], packed; or own x */
-    int *x_at;    /* [to.n] where each rank's entries begin in x */
-    int in_place; /* 1: they lie there after each other: none is packed */
+    char *sent;   /* [halo->sent][vectors] packed entries; if x is replicated, packed own x */
+    int *x_at;    /* [to.n] index in x of each rank's first entry */
+    int in_place; /* 1: the entries for each rank are contiguous in x, so none are packed */
     int replicates;
-    int *cols, *first_col; /* [ranks] of x, where it is replicated */
-    char *whole;           /* [columns][vectors] likewise */
-    char *received;        /* the caller's: entries that come in messages alone */
-    size_t row_bytes;      /* of the exchange that has started */
+    int *cols, *first_col; /* [ranks] size and first column of each rank's x */
+    char *whole;           /* [columns][vectors] the replicated x */
+    char *received;        /* the caller's buffer, used if all entries come in messages */
+    size_t row_bytes;      /* bytes of a row of k elements in the current exchange */
 } mpi_link;
 
 /* ---- beginning and end ---------------------------------------------------------------------- */
@@ -69,7 +70,7 @@ static void end(void) {
     began = 0;
 }
 
-/* The first line, without what follows a comma: how it was built. */
+/* Writes the first line of the MPI's version text, up to the first comma (build options follow). */
 static void describe(char *out, size_t size) {
     char words[MPI_MAX_LIBRARY_VERSION_STRING] = "";
     int length = 0;
@@ -85,7 +86,8 @@ static void abort_all(void *state, int code) {
     MPI_Abort(r->comm, code);
 }
 
-/* MPI waits with a core to itself. Where ranks share one, who waits must let others run. */
+/* Waits for all requests. MPI_Wait would spin; if ranks share cores, this function sleeps between
+ * tests so that other ranks can run. */
 static spmv_status wait_for(const ranks *r, int n, MPI_Request *request) {
     const struct timespec pause = {.tv_nsec = 10000};
     int done = 0, code = MPI_Testall(n, request, &done, MPI_STATUSES_IGNORE);
@@ -96,13 +98,12 @@ static spmv_status wait_for(const ranks *r, int n, MPI_Request *request) {
     return code == MPI_SUCCESS ? SPMV_OK : SPMV_E_DEVICE;
 }
 
-typedef struct place { /* where a rank may run */
+typedef struct place { /* cores on which a rank may run */
     int rank;
     cpu_set_t cores;
 } place;
 
-/* Says whether there are fewer cores than ranks that must run on cores of this one's: those whose
- * cores are all among its own, itself included. */
+/* Returns whether this rank's cores are fewer than the ranks confined to them, itself included. */
 static int must_share(const place *mine, const place *all, int n) {
     int confined = 0;
     for (int k = 0; k < n; k++) {
@@ -113,8 +114,8 @@ static int must_share(const place *mine, const place *all, int n) {
     return confined > CPU_COUNT(&mine->cores);
 }
 
-/* Finds out who else is on this host. Where that cannot be known, ranks are taken to share cores,
- * which makes waits longer, and no memory. number: [ranks], which the caller frees. */
+/* Finds the ranks of this host. If that fails, assumes that ranks share cores (which makes waits
+ * longer) and shares no memory. number: [ranks], allocated and freed by the caller. */
 static void meet_host(ranks *r, int *number) {
     shared_host *host = &r->host;
     place mine = {.rank = r->rank};
@@ -168,7 +169,8 @@ static spmv_status open_mpi(const void *communicator, void **state, int *rank, i
         free(r);
         return SPMV_E_DEVICE;
     }
-    MPI_Comm_set_errhandler(here.comm, MPI_ERRORS_RETURN); /* by default the process would end */
+    /* the default handler would terminate the process */
+    MPI_Comm_set_errhandler(here.comm, MPI_ERRORS_RETURN);
     MPI_Comm_rank(here.comm, &here.rank);
     MPI_Comm_size(here.comm, &here.size);
     int *number = malloc((size_t)here.size * sizeof *number);
@@ -209,7 +211,7 @@ static int block_bytes(int64_t bytes, int64_t at) {
     return (int)(bytes - at < BLOCK ? bytes - at : BLOCK);
 }
 
-/* Starts all messages to or from other ranks; returns how many. */
+/* Starts all sends to, or receives from, the other ranks. Returns the number of requests. */
 static int start_messages(const ranks *r, char *memory, const int64_t *bytes, int receive,
                           MPI_Request *request) {
     int n = 0;
@@ -284,7 +286,7 @@ static bool peers_alloc(peers *p, int n) {
     return p->rank && p->count && p->first;
 }
 
-/* Lists those of n ranks with which there is no shared memory. */
+/* Lists those of n ranks with which no memory is shared. */
 static void list_peers(const mpi_link *link, int n, const int *rank, const int *count, peers *p) {
     int first = 0;
     for (int k = 0; k < n; first += count[k++]) {
@@ -295,7 +297,8 @@ static void list_peers(const mpi_link *link, int n, const int *rank, const int *
     }
 }
 
-/* Notes where each rank's x lies in that of all; returns whether there was memory. */
+/* Allocates the replicated x and fills each rank's number of columns and first column. Returns
+ * whether the allocation succeeded. */
 static int place_x(const ranks *r, mpi_link *link, int64_t vectors) {
     const int64_t *first = link->halo->first_col;
     link->cols = malloc((size_t)r->size * sizeof *link->cols);
@@ -308,8 +311,7 @@ static int place_x(const ranks *r, mpi_link *link, int64_t vectors) {
     return link->cols && link->first_col && link->whole;
 }
 
-/* Notes where entries that a rank is given begin in x, and whether they lie there after each
- * other. */
+/* Finds where each rank's entries begin in x, and whether they are contiguous for all ranks. */
 static void place_given(mpi_link *link) {
     const int32_t *give = link->halo->give;
     link->in_place = 1;
@@ -338,12 +340,12 @@ static mpi_link *link_alloc(const ranks *r, const spmv_need *need, int replicate
     return NULL;
 }
 
-/* Says whether there are messages: between hosts, and where memory is not shared. */
+/* Returns whether messages are sent: between hosts, or if memory is not shared. */
 static bool sends_messages(const mpi_link *link) {
     return !link->shared_x && (!link->shared || link->ranks->host.n < link->ranks->size);
 }
 
-/* Takes memory for what messages carry: entries that are packed, and all of x. */
+/* Allocates the buffers of the messages: packed entries, and the replicated x. */
 static bool take_room(const ranks *r, mpi_link *link, int64_t vectors) {
     const int64_t *first = link->halo->first_col;
     const int64_t sent = link->replicates ? first[r->rank + 1] - first[r->rank] : link->halo->sent;
@@ -387,7 +389,7 @@ static spmv_status connect_ranks(void *state, const spmv_need *need, int replica
     return status;
 }
 
-/* Packs entries that messages carry, each at its place among all that are sent. */
+/* Packs the entries that messages carry, each at its index among halo->give. */
 static void pack(const mpi_link *link, const char *x, size_t row, size_t apart) {
     const int32_t *give = link->halo->give;
     for (int r = 0; r < link->to.n; r++) {
@@ -398,7 +400,7 @@ static void pack(const mpi_link *link, const char *x, size_t row, size_t apart) 
     }
 }
 
-/* Returns own x with its rows after each other. */
+/* Returns own x with contiguous rows: x itself, or a packed copy. */
 static const char *own_rows(const mpi_link *link, const char *x, size_t row, size_t apart) {
     const size_t n = (size_t)link->cols[link->ranks->rank];
     if (x && apart == row) return x;

@@ -1,7 +1,7 @@
-/* memory.c: memory that ranks of one host share is a file without a name, which the others open
- * through /proc. Unlike files of /dev/shm it is not limited to what a container gives that folder,
- * and nothing is left of it when its processes have ended. Who waits for a counter sleeps in the
- * kernel, which wakes it. */
+/* memory.c: shared memory and counters for the ranks of one host. The memory is an anonymous file
+ * (memfd), which other ranks open through /proc. Unlike files in /dev/shm, its size is not limited
+ * by a container, and nothing is left when the processes have ended. A thread that waits for a
+ * counter sleeps on a futex. */
 #include "memory.h"
 #include "shared.h"
 #include "spmv_clock.h"
@@ -26,17 +26,17 @@ static void *map(int file, size_t bytes) {
     return memory == MAP_FAILED ? NULL : memory;
 }
 
-/* Some systems allow no file that might be executed, and older ones know no other. */
+/* Some systems only allow files that can never be executed; older kernels do not know that flag. */
 static int make_file(void) {
-    const unsigned not_executable = 8; /* MFD_NOEXEC_SEAL */
+    const unsigned not_executable = 8; /* value of MFD_NOEXEC_SEAL, which older headers lack */
     const int file = memfd_create("spmv", MFD_CLOEXEC | not_executable);
     return file >= 0 || errno != EINVAL ? file : memfd_create("spmv", MFD_CLOEXEC);
 }
 
-/* Takes memory for the whole file; false: there is none. A signal may end it before. */
+/* Allocates all pages of the file, retrying after signals; returns false if out of memory. */
 static bool fill_file(int file, size_t bytes) {
     enum { TRIES = 10 };
-    struct rlimit largest; /* a process that exceeds it is ended */
+    struct rlimit largest; /* writing beyond this limit would kill the process */
     int code = EINTR;
     if (getrlimit(RLIMIT_FSIZE, &largest) == 0 && bytes > largest.rlim_cur) return false;
     for (int k = 0; k < TRIES && code == EINTR; k++) code = posix_fallocate(file, 0, (off_t)bytes);
@@ -54,8 +54,8 @@ void *shared_make(size_t bytes, shared_offer *offer) {
     return memory;
 }
 
-/* The path may lead to another process's file, where ranks do not see each other's processes: it is
- * none of ours then. */
+/* If ranks are in different process namespaces, the path may lead to a file of an unrelated
+ * process. The token detects this. */
 void *shared_open(const shared_offer *offer) {
     char path[64];
     struct stat known;
@@ -75,7 +75,7 @@ void *shared_open(const shared_offer *offer) {
 
 /* ---- counters ------------------------------------------------------------------------------- */
 
-/* Counters wrap around. */
+/* Compares modulo 2^32, because counters wrap around. */
 static bool is_enough(uint32_t value, uint32_t least) {
     return (int32_t)(value - least) >= 0;
 }
@@ -92,14 +92,14 @@ static void relax(void) {
 #endif
 }
 
-/* An MPI sends and receives while one of its functions is called: this one asks for nothing. */
+/* An MPI may progress its messages only inside an MPI call; this probe is such a call. */
 static void help_messages(const shared_host *host) {
     int is_there;
     MPI_Iprobe(MPI_ANY_SOURCE, 0, host->comm, &is_there, MPI_STATUS_IGNORE);
 }
 
-/* Spins where the core is the rank's own: to be woken takes 20 us, and all others wait for who is
- * late. Where ranks differ by more than 1 ms that is little. */
+/* Spins if the rank has its cores to itself: a wake-up takes 20 us, and all other ranks wait for a
+ * late one. Gives up after 1 ms, compared with which the wake-up time is small. */
 static bool spin_until(shared_counter *c, uint32_t least, const shared_host *host) {
     const double longest_s = 1e-3, begin = spmv_now();
     do {
@@ -123,8 +123,8 @@ void shared_wait(shared_counter *c, uint32_t least, const shared_host *host) {
     atomic_fetch_sub(&c->sleepers, 1);
 }
 
-/* A thread that goes to sleep is counted first and looks at the value then; here it is the other
- * way round: one of both sees the other. */
+/* No wake-up is lost: a waiter increments `sleepers` before it reads the value, and this function
+ * writes the value before it reads `sleepers`, so that one of both sees the other's write. */
 void shared_post(shared_counter *c, uint32_t value) {
     atomic_store(&c->value, value);
     if (atomic_load(&c->sleepers))

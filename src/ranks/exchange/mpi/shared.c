@@ -1,9 +1,9 @@
-/* shared.c: exchanges between ranks of one host, without messages.
+/* shared.c: exchanges between ranks of one host, through shared memory.
  *
- * An inbox has room for two exchanges, which take turns: while a rank multiplies by the entries of
- * one, faster ranks write those of the next. Two kinds of counts keep them apart. `begun` is the
- * exchange that the inbox's owner began last: it reads no earlier one. `posted` is, for each rank
- * that writes here, the last exchange whose entries are complete. */
+ * An inbox has two slots, used by alternating exchanges: while its owner multiplies by the entries
+ * of one exchange, faster ranks write those of the next. Two counters synchronize them. `begun`:
+ * the last exchange that the inbox's owner has started, which implies that it no longer reads
+ * earlier slots. `posted`, one per sender: the last exchange whose entries are complete. */
 #include "shared.h"
 #include "memory.h"
 #include <stdlib.h>
@@ -11,27 +11,28 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { MANY_BYTES = 1 << 17 }; /* that are worth all threads of a rank: 10 us of one */
+/* bytes from which all threads of a rank copy; one thread copies this much in 10 us */
+enum { MANY_BYTES = 1 << 17 };
 
-typedef struct sender { /* a rank of the host, as an inbox has it */
+typedef struct sender { /* a rank of the host that writes into this inbox */
     shared_counter posted;
     shared_lack lack;
-    int64_t first, count; /* its entries among those that are received */
+    int64_t first, count; /* range of its entries among all received entries */
 } sender;
 
 typedef struct inbox {
-    uint64_t token; /* as memory.h wants it */
+    uint64_t token; /* random number that identifies the memory (memory.h) */
     shared_counter begun;
-    size_t slot_bytes; /* of each of the two slots, which follow the senders */
+    size_t slot_bytes; /* bytes of each of the two slots, which follow the senders */
     sender from[];     /* [ranks of the host] */
 } inbox;
 
-typedef struct target { /* a rank that this one gives entries to */
+typedef struct target { /* a rank of the host that receives entries from this one */
     inbox *box;
     size_t bytes;
-    const int32_t *give; /* [count] which of x */
+    const int32_t *give; /* [count] indices into own x */
     int64_t count;
-    int is_block; /* 1: they lie in x after each other */
+    int is_block; /* 1: the entries are contiguous in x */
 } target;
 
 struct shared_link {
@@ -39,11 +40,11 @@ struct shared_link {
     spmv_need need;
     inbox *own;
     size_t bytes;
-    uint32_t now; /* the exchange that began last; 0: none */
-    size_t row;   /* bytes of its entries */
+    uint32_t now; /* number of the last exchange started, from 1; 0: none */
+    size_t row;   /* bytes of an entry (of all its vectors) in that exchange */
     int nto, nfrom;
     target *to;    /* [nto] ranks of the host */
-    sender **from; /* [nfrom] in the own inbox */
+    sender **from; /* [nfrom] pointers into the own inbox */
 };
 
 bool shared_on_all(const shared_host *host, bool mine) {
@@ -53,7 +54,7 @@ bool shared_on_all(const shared_host *host, bool mine) {
 
 /* ---- memory --------------------------------------------------------------------------------- */
 
-/* The first rank makes it, and the others open it. */
+/* The first rank of the host makes the memory, the others map it. */
 void *shared_in_common(const shared_host *host, bool is_ready, size_t bytes) {
     const bool is_first = host->me == 0;
     shared_offer offer = {.file = -1};
@@ -76,8 +77,7 @@ static char *slot_of(inbox *box, int nsenders, uint32_t exchange) {
     return slots_of(box, nsenders) + (exchange & 1) * box->slot_bytes;
 }
 
-/* Makes the own inbox, whose entries are NaN of either precision; false: the system has no such
- * memory. */
+/* Allocates the own inbox, filled with NaN of either precision; returns false if out of memory. */
 static bool make_inbox(shared_link *link, shared_offer *offer) {
     const shared_host *host = link->host;
     const spmv_halo *halo = link->need.halo;
@@ -124,7 +124,7 @@ static shared_link *link_alloc(const shared_host *host, const spmv_need *need) {
     return NULL;
 }
 
-/* Maps the inboxes that this rank writes to; false: one of them cannot be. */
+/* Maps the inboxes to which this rank writes; returns false if one of them cannot be mapped. */
 static bool open_targets(shared_link *link, const shared_offer *offers) {
     const spmv_halo *halo = link->need.halo;
     const int32_t *give = halo->give;
@@ -160,7 +160,7 @@ shared_link *shared_connect(const shared_host *host, const spmv_need *need) {
 
 /* ---- exchanges ------------------------------------------------------------------------------ */
 
-/* Writes one of some parts. */
+/* Writes part `part` of `parts`. */
 static void write_part(void *arg, int part, int parts) {
     const shared_writing *w = arg;
     const size_t row = w->row;

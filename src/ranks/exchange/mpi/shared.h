@@ -1,6 +1,6 @@
-/* shared.h: what ranks of one host give each other of x. Each has an inbox: memory that the others
- * map, where they write what it gets, in the place from which its product reads it. Or all of x is
- * in memory that all of them map. */
+/* shared.h: exchanges of x between ranks of one host. For halo lists each rank has an inbox: memory
+ * that the other ranks map, and into which they write the entries that this rank needs, where its
+ * product reads them. A replicated x is in memory that all map. */
 #ifndef SPMV_RANKS_SHARED_H
 #define SPMV_RANKS_SHARED_H
 
@@ -8,81 +8,81 @@
 #include <mpi.h>
 
 typedef struct shared_host { /* the ranks of this host */
-    MPI_Comm comm;           /* of them; MPI_COMM_NULL: it is not known who they are, n is 1 */
-    int n, me;               /* how many they are, and which of them this one is */
-    int *number;             /* [all ranks] which of them a rank is; -1: it is elsewhere */
-    int crowded;             /* 1: ranks share cores, so that who waits lets others run */
+    MPI_Comm comm;           /* communicator; MPI_COMM_NULL: ranks of this host unknown, n = 1 */
+    int n, me;               /* number of ranks, and this rank's index among them */
+    int *number;             /* [all ranks] index of each rank on this host; -1: on another host */
+    int crowded;             /* 1: ranks share cores, so that waiting threads must not spin */
 } shared_host;
 
-/* Returns whether it is true on all ranks of the host; false, too, where MPI fails. Collective
- * among them, as what follows is. */
+/* Returns whether `mine` is true on all ranks of the host; false, too, if MPI fails. This and all
+ * functions below are collective over the ranks of the host. */
 bool shared_on_all(const shared_host *host, bool mine);
-/* Returns memory of so many bytes, one for all ranks of the host; munmap frees it. NULL, on all of
- * them: one of them cannot have it, or is not ready. */
+/* Returns `bytes` bytes shared by all ranks of the host, to be freed by munmap; NULL on all ranks
+ * if one rank is not ready or cannot map the memory. */
 void *shared_in_common(const shared_host *host, bool is_ready, size_t bytes);
 
 /* ---- board.c -------------------------------------------------------------------------------- */
 
 typedef struct shared_board shared_board;
 
-/* Opens a board for what ranks of the host tell each other. NULL, on all of them: one of them
- * cannot share memory. The host stays until shared_board_close. */
+/* Opens a board: buffers for small collective operations among the ranks of the host. Returns NULL
+ * on all ranks if one of them cannot share memory. The host must outlive the board. */
 shared_board *shared_board_open(const shared_host *host);
 void shared_board_close(shared_board *b);
-/* all[host->n]: the same number of bytes of each rank. */
+/* Allgather: all[r] receives the `bytes` bytes of rank r of the host. */
 void shared_gather(shared_board *b, const void *mine, size_t bytes, void *all);
-/* Returns the least number of those that the ranks give. */
+/* Returns the minimum over the ranks of the host. */
 int shared_least(shared_board *b, int mine);
 
 /* ---- shared.c ------------------------------------------------------------------------------- */
 
 typedef struct shared_link shared_link;
 
-/* Prepares exchanges between ranks of the host. NULL, on all of them: one of them cannot share
- * memory. The halo stays until shared_disconnect. */
+/* Prepares exchanges by halo lists between ranks of the host. Returns NULL on all ranks if one of
+ * them cannot share memory. The halo must stay valid until shared_disconnect. */
 shared_link *shared_connect(const shared_host *host, const spmv_need *need);
 void shared_disconnect(shared_link *link);
-/* Gives ranks of the host what they get from x, whose entries of row bytes are `apart` bytes apart;
- * x is NULL: they get NaN, of as many vectors as they expect. Waits for ranks that have not begun
- * the exchange before this one. */
+/* Writes the entries of x into the inboxes of the ranks of the host. Entries are `row` bytes each,
+ * with a stride of `apart` bytes; x = NULL sends NaN for as many vectors as the receiver expects.
+ * Waits for ranks that have not started the previous exchange. */
 void shared_start(shared_link *link, const char *x, size_t row, size_t apart);
-/* Waits until the entries of all ranks of the host are there. */
+/* Waits until the entries from all ranks of the host have arrived. */
 void shared_finish(shared_link *link);
-/* Returns the entries of the exchange that began last, [halo->received] after each other: NaN
- * before the first one. Those of ranks elsewhere are the caller's to write. */
+/* Returns the entries of the last exchange started, [halo->received], contiguous; NaN before the
+ * first one. The caller writes the entries of ranks on other hosts. */
 char *shared_inbox(const shared_link *link);
 
-typedef struct shared_writing { /* entries of x into shared memory, after each other */
+typedef struct shared_writing { /* a contiguous copy of entries of x into shared memory */
     char *to;
     const char *x;
-    const int32_t *give; /* [count] which of x; NULL: the first ones */
+    const int32_t *give; /* [count] indices into x; NULL: the first `count` entries */
     int64_t count;
-    size_t row, apart; /* bytes of an entry, and from one to the next in x */
+    size_t row, apart; /* bytes of an entry, and stride in x in bytes */
 } shared_writing;
-/* Writes them, with the need's threads where there are many. */
+/* Performs the copy, in parallel if it is large. */
 void shared_write(const spmv_need *need, const shared_writing *w);
 
 /* ---- shared_x.c ----------------------------------------------------------------------------- */
 
 typedef struct shared_x shared_x;
 
-/* Prepares exchanges of all of x between ranks that are all on this host. NULL, on all of them: one
- * of them cannot share memory. The halo stays until shared_x_disconnect. */
+/* Prepares exchanges of a replicated x. All ranks must be on this host. Returns NULL on all ranks
+ * if one of them cannot share memory. The halo must stay valid until shared_x_disconnect. */
 shared_x *shared_x_connect(const shared_host *host, const spmv_need *need);
 void shared_x_disconnect(shared_x *x);
-/* Gives the ranks this one's x, whose entries of row bytes are `apart` bytes apart; NULL: NaN. */
+/* Writes this rank's block of x: entries of `row` bytes, `apart` bytes apart. own = NULL: NaN. */
 void shared_x_start(shared_x *x, const char *own, size_t row, size_t apart);
-/* Waits until all of x is there. */
+/* Waits until all blocks of x are complete. */
 void shared_x_finish(shared_x *x);
-/* Returns all of x of the exchange that began last. */
+/* Returns the replicated x of the last exchange started. */
 char *shared_x_latest(const shared_x *x);
 
-/* Fills memory with NaN of either precision. */
+/* Fills memory with bytes 0xff, which are NaN in both precisions. */
 static inline void shared_set_nan(char *to, size_t bytes) {
     __builtin_memset(to, 0xff, bytes);
 }
 
-/* Copies an entry of x. A copy of 8 or 4 bytes, one number, is no call. */
+/* Copies an entry of x. Constant sizes for one element avoid a call of memcpy. */
 static inline void shared_copy(char *to, const char *from, size_t row) {
     if (row == sizeof(double))
         __builtin_memcpy(to, from, sizeof(double));

@@ -1,18 +1,18 @@
-/* shared_x.c: all of x, in memory that the ranks of a host share, where each writes its own part.
- * There is room for two exchanges, which take turns. A rank that starts an exchange has finished
- * the last one, so that all have begun that one, and read what the one before left no more. */
+/* shared_x.c: the replicated x in memory shared by the ranks of a host; each rank writes its own
+ * block. There are two buffers, used by alternating exchanges. Two are enough: a rank that starts
+ * exchange n + 1 has finished exchange n, so all ranks have started n and read no more of n - 1. */
 #include "shared.h"
 #include "memory.h"
 #include <stdlib.h>
 #include <sys/mman.h>
 
-typedef struct part {      /* of a rank */
-    shared_counter posted; /* the last exchange in which it is complete */
+typedef struct part {      /* one rank's block of x */
+    shared_counter posted; /* the last exchange in which the block is complete */
     shared_lack lack;
 } part;
 
 typedef struct x_memory {
-    uint64_t token; /* as memory.h wants it */
+    uint64_t token; /* random number that identifies the memory (memory.h) */
     part of[];      /* [ranks] */
 } x_memory;
 
@@ -20,9 +20,9 @@ struct shared_x {
     const shared_host *host;
     spmv_need need;
     x_memory *memory;
-    size_t bytes, before; /* before: of what lies before the first of both exchanges */
-    uint32_t now;         /* the exchange that began last; 0: none */
-    size_t slot, row;     /* bytes of one of both, and of an entry of x in the last one */
+    size_t bytes, before; /* bytes of the mapping; bytes before the first buffer */
+    uint32_t now;         /* number of the last exchange started, from 1; 0: none */
+    size_t slot, row;     /* bytes of a buffer; bytes of an entry of x in the last exchange */
 };
 
 static int64_t columns_of(const shared_x *x) {
@@ -62,7 +62,7 @@ char *shared_x_latest(const shared_x *x) {
     return (char *)x->memory + x->before + (x->now & 1) * x->slot;
 }
 
-/* Returns where a rank's part lies, and how many entries it has. */
+/* Returns a rank's block in the current buffer, and its number of entries. */
 static char *part_of(const shared_x *x, int rank, int64_t *count) {
     const int64_t *first = x->need.halo->first_col + rank;
     *count = first[1] - first[0];
@@ -82,7 +82,7 @@ void shared_x_start(shared_x *x, const char *own, size_t row, size_t apart) {
     shared_post(&mine->posted, x->now);
 }
 
-/* A rank that has no x may not know of how many vectors: its NaN are written by those that have. */
+/* A rank without x may not know the number of vectors, so the ranks with x write its NaN. */
 void shared_x_finish(shared_x *x) {
     const bool has_x = !shared_is_lacking(&x->memory->of[x->host->me].lack, x->now);
     for (int r = 0; r < x->host->n; r++) {
