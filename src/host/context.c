@@ -1,4 +1,4 @@
-/* context.c: a context: its backends' devices, opened when first needed. */
+/* context.c: creates and frees contexts; opens the device of a backend when it is first needed. */
 #include "context.h"
 #include "host.h"
 #include "spmv_environment.h"
@@ -20,7 +20,8 @@ static spmv_status check_options(const spmv_ctx_opts *opts) {
     return SPMV_OK;
 }
 
-/* Takes as many threads as can be had, and a sentence if they are fewer. */
+/* Sets the number of threads, at most as many as the process can create; if these are fewer than
+ * wanted, fewer_threads says why. */
 static void get_threads(spmv_ctx *ctx, int wanted) {
     int most = wanted < SPMV_MOST_THREADS ? wanted : SPMV_MOST_THREADS;
     ctx->threads = spmv_host_try_threads(most);
@@ -32,8 +33,7 @@ static void get_threads(spmv_ctx *ctx, int wanted) {
                  : "the most that a product is divided among");
 }
 
-/* Returns whether the backend is built in and has the device. If not, why, [size], gets what to
- * do. */
+/* Returns whether the backend is built in and has the device. If not, why[size] says what to do. */
 static bool is_available(const spmv_backend *backend, int device, char *why, size_t size) {
     if (backend->kernels) return !backend->present || backend->present(device, why, size);
     snprintf(why, size, "%s is not built in: %s", backend->name, backend->hint);
@@ -137,7 +137,7 @@ bool spmv_ctx_state(spmv_ctx *ctx, const spmv_backend *backend, spmv_device_stat
 void spmv_ctx_free(spmv_ctx *ctx) {
     if (!ctx) return;
     ctx->freed = true;
-    if (ctx->matrices > 0) return; /* the last one frees it */
+    if (ctx->matrices > 0) return; /* the last matrix frees the context */
     for (int b = 0; spmv_backends[b]; b++)
         if (ctx->opened[b]) spmv_backends[b]->close(&ctx->device[b]);
     spmv_waiting_close(&ctx->waiting);

@@ -1,29 +1,29 @@
-/* environment.c: the default floating-point environment for the thread that calls the library, and
- * for its team. Threads of a team get the environment of the thread that starts them, and keep what
- * a parallel region sets: so each thread of the team saves its own, and gets it back. */
+/* environment.c: gives the calling thread and its OpenMP team the default floating-point
+ * environment during a call of the library. A team inherits the environment of the thread that
+ * starts it, and its threads keep what a parallel region sets; so each one saves its own. */
 #include "spmv_environment.h"
 #include <fenv.h>
 #include <omp.h>
 #include <stdbool.h>
 
 typedef struct environment {
-    fenv_t before;      /* what the thread had, if is_saved */
-    bool is_saved;      /* false: it had the default environment */
-    unsigned registers; /* then: what keep() returned */
-    int depth;          /* calls of the library that run in this thread, one inside another */
+    fenv_t before;      /* the thread's environment, if is_saved */
+    bool is_saved;      /* false: the thread had the default environment */
+    unsigned registers; /* result of keep(), if not is_saved */
+    int depth;          /* nested calls of the library in this thread */
     unsigned call;      /* number of the call in which this thread or its team was last saved */
-    int team;           /* threads of its team that have the default environment; 0: no team */
-    bool team_is_saved; /* some of them had another one */
+    int team;           /* threads of the team that have the default environment; 0: no team */
+    bool team_is_saved; /* some threads of the team had another environment */
 } environment;
 
 static __thread environment own;
-static unsigned calls; /* in which teams were saved; changed by atomics */
+static unsigned calls; /* number of calls that saved a team; atomic */
 
 #ifdef __x86_64__
 #include <immintrin.h>
 
-/* fegetenv and fesetenv take 100 ns each, which is as long as a small product takes. So the default
- * environment is recognised by the registers of SSE and x87, and only their flags are restored. */
+/* fegetenv and fesetenv take 100 ns each, as long as a small product. Therefore the default
+ * environment is recognized by the SSE and x87 control registers, and only flags are restored. */
 enum { SSE_DEFAULT = 0x1f80, X87_DEFAULT = 0x37f, FLAGS = 0x3f };
 
 static unsigned x87_flags(void) {
@@ -48,14 +48,14 @@ static void restore(unsigned registers) {
     if (x87_flags()) __asm__ volatile("fnclex");
 }
 
-/* glibc before 2.23 leaves the bits that flush subnormal numbers. */
+/* glibc before 2.23 does not reset the bits that flush subnormal numbers to zero. */
 static void set_default(void) {
     fesetenv(FE_DFL_ENV);
     _mm_setcsr(SSE_DEFAULT);
 }
 #else
 static bool is_default(void) {
-    return false; /* saving the environment reads two registers */
+    return false; /* not checked, because saving the environment only reads two registers */
 }
 
 static unsigned keep(void) {
@@ -93,8 +93,7 @@ int spmv_environment_enter(void) {
     return 0;
 }
 
-/* Threads that are started here get the caller's environment, as they would have without the
- * library. */
+/* Starts the team with the caller's environment, which its threads would otherwise inherit. */
 void spmv_environment_of_team(int threads) {
     int saved = 0;
     if (own.depth == 0 || threads <= own.team || threads < 2) return;
@@ -112,8 +111,8 @@ void spmv_environment_of_team(int threads) {
     own.team_is_saved |= saved > 0;
 }
 
-/* A thread that was started since is given the caller's environment; a thread that had the default
- * environment keeps it. */
+/* Restores the environment of each thread of the team. A thread started during the call gets the
+ * caller's environment; a thread that had the default environment keeps it. */
 static void leave_team(const environment *callers) {
 #pragma omp parallel num_threads(callers->team)
     if (omp_get_thread_num() > 0 && own.call == callers->call)

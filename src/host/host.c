@@ -1,4 +1,4 @@
-/* host.c: what this process may use of the host: threads, memory, the last-level cache. */
+/* host.c: resources of the host that this process may use: threads, memory, cache. */
 #include "spmv_clock.h"
 #include "context.h"
 #include "host.h"
@@ -21,18 +21,17 @@
 
 /* ---- control groups -------------------------------------------------------------------------- */
 
-/* Says how many CPUs and how much memory the process's control groups allow it, by version 1 and 2.
- * A limit may stand in the process's own group or in any above it, so all of them are read, from
- * the group that /proc/self/cgroup names up to where the hierarchy is mounted. */
+/* Reads the CPU quota and the memory limit of the process's control groups, versions 1 and 2. A
+ * limit may be set in any group from the process's own up to the mount point, so all are read. */
 enum { LINE_SIZE = 4 * PATH_MAX };
 
 typedef struct hierarchy {
-    char folder[3 * PATH_MAX]; /* of the current group */
-    size_t top;                /* characters of it that are the mount point */
+    char folder[3 * PATH_MAX]; /* path of the current group */
+    size_t top;                /* length of the mount point's path in `folder` */
     bool unified;              /* version 2 */
 } hierarchy;
 
-/* Says whether a comma-separated list holds the word. */
+/* Returns whether a comma-separated list contains the word. */
 static bool has_word(const char *list, const char *word) {
     size_t n = strlen(word);
     for (; list; list = strchr(list, ',')) {
@@ -42,8 +41,8 @@ static bool has_word(const char *list, const char *word) {
     return false;
 }
 
-/* The process's group of a controller: lines are "number:controllers:path", version 2's is
- * "0::path". Version 1, where it has the controller, is the one that counts. */
+/* Finds the process's group of a controller. Lines are "number:controllers:path"; version 2 has
+ * "0::path". A version-1 hierarchy with the controller takes precedence. */
 static bool find_group(const char *root, const char *controller, char *path, bool *unified) {
     char name[PATH_MAX], line[LINE_SIZE];
     bool found = false;
@@ -65,8 +64,7 @@ static bool find_group(const char *root, const char *controller, char *path, boo
     return found;
 }
 
-/* Says whether a line of mountinfo mounts the hierarchy: "... base place options - type source
- * how". */
+/* Returns whether a line of mountinfo, "... base place options - type source how", mounts it. */
 static bool is_mount(char *line, const char *controller, bool unified, char *base, char *place) {
     char type[64], how[PATH_MAX];
     char *end = strstr(line, " - ");
@@ -87,8 +85,8 @@ static bool find_hierarchy(const char *root, const char *controller, hierarchy *
         found = is_mount(line, controller, h->unified, base, place);
     fclose(file);
     if (!found) return false;
-    /* What is mounted may be a group itself, as in containers; a path that does not lead through it
-     * is seen from elsewhere, and the mount is all there is. */
+    /* In a container the mounted directory may be a group itself. If the path does not lead through
+     * it, only the mounted group is visible. */
     size_t n = strcmp(base, "/") == 0 ? 0 : strlen(base);
     bool below = strncmp(path, base, n) == 0 && path[n] == '/' && path[n + 1] &&
                  strncmp(path + n, "/..", 3) != 0;
@@ -97,7 +95,7 @@ static bool find_hierarchy(const char *root, const char *controller, hierarchy *
     return true;
 }
 
-/* Goes to the parent group; returns false at the top. */
+/* Moves to the parent group; returns false at the mount point. */
 static bool go_up(hierarchy *h) {
     char *slash = strrchr(h->folder + h->top, '/');
     if (slash) *slash = 0;
@@ -110,7 +108,7 @@ static FILE *open_in(const hierarchy *h, const char *name) {
     return fopen(path, "r");
 }
 
-/* Reads a file's first two numbers and returns how many it has: "max" is no number. */
+/* Reads the first two numbers of a file; returns how many were read ("max" is none). */
 static int numbers_in(const hierarchy *h, const char *name, long long *a, long long *b) {
     FILE *file = open_in(h, name);
     if (!file) return 0;
@@ -127,8 +125,7 @@ static double quota_here(const hierarchy *h) {
     return found && quota > 0 && period > 0 ? (double)quota / (double)period : INFINITY;
 }
 
-/* Returns the bytes of file pages not used lately: the system reclaims these first, so they count
- * as free. */
+/* Returns the bytes of inactive file pages, which are reclaimed first and so count as free. */
 static int64_t reclaimable_bytes(const hierarchy *h) {
     const char *key = h->unified ? "inactive_file %lld" : "total_inactive_file %lld";
     char line[256];
@@ -142,7 +139,7 @@ static int64_t reclaimable_bytes(const hierarchy *h) {
 }
 
 static void take_memory(const hierarchy *h, spmv_cgroup *out) {
-    static const int64_t none = INT64_C(1) << 60; /* version 1 has no value for "no limit" */
+    static const int64_t none = INT64_C(1) << 60; /* version 1 has a huge number for "no limit" */
     long long limit = 0, used = 0, rest;
     if (!numbers_in(h, h->unified ? "memory.max" : "memory.limit_in_bytes", &limit, &rest) ||
         limit < 0 || limit >= none)
@@ -173,8 +170,8 @@ void spmv_cgroup_read(const char *root, spmv_cgroup *out) {
 
 /* ---- threads by default ---------------------------------------------------------------------- */
 
-/* The CPUs that threads may run on. With OMP_PROC_BIND this thread is already bound to its own
- * place, so that its affinity is that place only: then the CPUs are those of all places. */
+/* Returns the CPUs on which the team may run. With OMP_PROC_BIND the calling thread's affinity is
+ * its own place only, so the CPUs of all places are joined. */
 static bool allowed_cpus(cpu_set_t *set) {
     int places = omp_get_num_places();
     if (places <= 0) return sched_getaffinity(0, sizeof *set, set) == 0;
@@ -195,16 +192,15 @@ static int affinity_cpus(void) {
     return allowed_cpus(&set) ? CPU_COUNT(&set) : omp_get_num_procs();
 }
 
-/* Containers show all cores of the machine but grant a quota of them: more threads than that wait
- * for each other (measured up to 90 times slower). */
+/* Returns the CPU quota. A container may show all cores of the machine but grant a quota; more
+ * threads than the quota wait for each other (measured up to 90 times slower). */
 static int quota_cpus(void) {
     spmv_cgroup allowed;
     spmv_cgroup_read("", &allowed);
     return allowed.cpus < INT32_MAX ? (int)ceil(allowed.cpus) : INT32_MAX;
 }
 
-/* Counts one CPU per core of those allowed, since hardware threads of a core share its load
- * ports. */
+/* Counts one CPU per allowed core, because hardware threads of a core share its load ports. */
 static int physical_cores(void) {
     cpu_set_t set;
     int cores = 0;
@@ -240,7 +236,7 @@ static void *wait_for_release(void *mutex) {
     return NULL;
 }
 
-/* Returns the stack of a thread of OpenMP's in bytes, as the user asks for it; 0: does not. */
+/* Returns the stack size in bytes that OMP_STACKSIZE asks for; 0: not set. */
 static size_t asked_stack(void) {
     const char *asked = getenv("OMP_STACKSIZE");
     unsigned long long size;
@@ -250,15 +246,14 @@ static size_t asked_stack(void) {
     return (size_t)size << (unit == 'G' ? 30 : unit == 'M' ? 20 : unit == 'B' ? 0 : 10);
 }
 
-/* Creates the other threads of a team of that many, which stay until all are there; returns how
- * many the team has. */
+/* Creates threads - 1 threads that exist at the same time. Returns their number + 1. */
 static int gather_team(int threads, pthread_t *other) {
     pthread_mutex_t held = PTHREAD_MUTEX_INITIALIZER;
     const size_t stack = asked_stack();
     pthread_attr_t attr;
     int n = 1;
     pthread_attr_init(&attr);
-    if (stack) pthread_attr_setstacksize(&attr, stack); /* or the system's size */
+    if (stack) pthread_attr_setstacksize(&attr, stack); /* otherwise the system's default */
     pthread_mutex_lock(&held);
     while (n < threads && pthread_create(&other[n - 1], &attr, wait_for_release, &held) == 0) n++;
     pthread_mutex_unlock(&held);
@@ -267,15 +262,15 @@ static int gather_team(int threads, pthread_t *other) {
     return n;
 }
 
-/* Says whether stacks may not fit the addresses that the process may have. */
+/* Returns whether the address space is limited, so that stacks may not fit. */
 static bool has_limited_memory(void) {
     struct rlimit limit;
     return getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
 }
 
-/* libgomp ends the process when it gets no thread. A team that could be had once is not tried
- * again: the process then had these threads, or the memory of their stacks. A small one is tried
- * where memory is limited alone: each thread takes 20 us, and ms where the cores are not free. */
+/* libgomp ends the process if it cannot create a thread; therefore teams are tried beforehand. A
+ * size that succeeded once is not tried again. A small team is tried only if the address space is
+ * limited, because creating a thread takes 20 us, or milliseconds if the cores are busy. */
 int spmv_host_try_threads(int threads) {
     enum { SMALL = 16 };
     static int had = 1;
@@ -289,7 +284,7 @@ int spmv_host_try_threads(int threads) {
     if (n == threads)
         __atomic_store_n(&had, n, __ATOMIC_RELAXED);
     else
-        n -= n / 4; /* the caller needs some too */
+        n -= n / 4; /* leaves some threads to the caller */
     return n < before ? before : n;
 }
 
@@ -300,17 +295,18 @@ bool spmv_host_has_room_for(int threads) {
     return n == threads;
 }
 
-/* A child has none of its parent's threads, but libgomp's list of them, and would wait for them for
- * ever. Threads that are dismissed before are made again by the next product, on both sides. Inside
- * a parallel region nothing is dismissed: there products have one thread. */
+/* A child of fork has none of its parent's threads but libgomp's list of them, and would wait for
+ * them for ever. Pausing libgomp before the fork ends the team; the next product recreates it, in
+ * parent and child. Inside a parallel region nothing is paused, because products have one thread
+ * there. */
 static void dismiss_team(void) {
     omp_pause_resource(omp_pause_soft, omp_get_initial_device());
 }
 
-static int forks; /* between the first process and this one */
+static int forks; /* number of forks from the first process to this one */
 static pthread_mutex_t reads_free_bytes = PTHREAD_MUTEX_INITIALIZER;
 
-/* No child inherits the mutex locked by a thread that it does not have. */
+/* The mutex is held during fork, so that the child does not inherit it locked by another thread. */
 static void before_fork(void) {
     dismiss_team();
     pthread_mutex_lock(&reads_free_bytes);
@@ -329,8 +325,8 @@ int spmv_host_forks(void) {
     return __atomic_load_n(&forks, __ATOMIC_RELAXED);
 }
 
-/* Threads of a team wait in the OpenMP runtime for the next product, and would run in unmapped
- * memory if it were unloaded together with a plugin that holds this library as an archive. */
+/* Prevents the OpenMP runtime from being unloaded with a plugin that contains this library: the
+ * team's threads wait inside the runtime for the next product. */
 static void keep_runtime(void) {
     int (*of_runtime)(void) = omp_get_max_threads;
     void *address;
@@ -377,11 +373,11 @@ static size_t free_bytes_now(void) {
     return limited ? (size_t)allowed.memory_left : available;
 }
 
-static size_t in_use, most_in_use; /* bytes; changed by atomics */
+static size_t in_use, most_in_use; /* bytes; atomic */
 
-/* Returns the memory that is available without swapping, and no more than the container may still
- * take. The files that say so are read again once that is old, or if much was allocated meanwhile:
- * reading takes as long as a hundred products of a small matrix. */
+/* Returns the memory available without swapping, within the container's limit. Reads the files
+ * again if the last result is older than old_s, or after large allocations: reading takes as long
+ * as a hundred products of a small matrix. */
 static size_t free_bytes_of(double old_s) {
     enum { MUCH = 16 << 20 };
     static size_t bytes, used;
@@ -450,7 +446,7 @@ void *spmv_host_alloc(size_t bytes) {
     size_t whole = bytes ? (bytes + align - 1) / align * align : align;
     void *memory = aligned_alloc(align, whole);
     if (memory && align == HUGE_PAGE)
-        madvise(memory, whole, MADV_HUGEPAGE); /* only a hint: may fail */
+        madvise(memory, whole, MADV_HUGEPAGE); /* a hint, which may fail */
     if (memory) count_bytes(malloc_usable_size(memory));
     return memory;
 }
@@ -463,10 +459,10 @@ void spmv_host_free(void *memory) {
 /* ---- memory of the caller's ------------------------------------------------------------------ */
 
 struct spmv_block {
-    void *memory; /* for the library, aligned: in */
-    void *given;  /* [bytes] what the caller gave */
+    void *memory; /* aligned part of `given`, used by the library */
+    void *given;  /* [bytes] from the caller's allocator */
     size_t bytes;
-    struct spmv_block *next; /* of the context */
+    struct spmv_block *next; /* next block of the context */
 };
 
 static void *ask_caller(const spmv_allocator *theirs, size_t bytes, struct spmv_block *block) {

@@ -1,4 +1,4 @@
-/* host.h: threads and memory of this process, for the library itself. */
+/* host.h: threads and memory of this process, for internal use. */
 #ifndef SPMV_HOST_PROCESS_H
 #define SPMV_HOST_PROCESS_H
 
@@ -6,20 +6,18 @@
 #include "spmv_host.h"
 #include "spmv_waiting.h"
 
-/* From now on spmv_host_most is counted; returns the bytes that spmv_host_alloc gave and that are
- * in use, by the whole process. */
+/* Restarts the count of spmv_host_most; returns the bytes that spmv_host_alloc has in use. */
 size_t spmv_host_watch(void);
-size_t spmv_host_most(void); /* the most in use since */
+size_t spmv_host_most(void); /* most bytes in use since then */
 
-/* OMP_NUM_THREADS, else the least of affinity, cgroup quota and physical cores. */
+/* Returns OMP_NUM_THREADS if set, else the minimum of affinity, cgroup quota and physical cores. */
 int spmv_default_threads(void);
-/* Once for a process: after it fork() leaves parent and child with an OpenMP that works, and the
- * OpenMP runtime, in which the threads of its teams wait, is never unloaded. */
+/* Runs once per process: makes OpenMP work after fork(), and keeps the OpenMP runtime loaded. */
 void spmv_host_prepare_process(void);
-int spmv_host_forks(void); /* since then, between the first process and this one */
+int spmv_host_forks(void); /* number of forks from the first process to this one */
 
-/* Returns how many threads prepare that many rows and entries. A team that comes waits asleep where
- * cores are shared. */
+/* Returns the number of threads for preparing `items` rows and entries; 1 if there are few. Decides
+ * how the team waits (spmv_waiting_prepare). */
 int spmv_threads_for(spmv_ctx *ctx, int64_t items);
 
 #endif

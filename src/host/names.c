@@ -1,5 +1,5 @@
-/* names.c: finds kernels by name or by format. A name matches in full, in any case, or as a glob,
- * never by prefix: a misspelt name must not run another kernel. */
+/* names.c: finds kernels by name, group or format. A name matches in full, ignoring case, or as a
+ * glob, never by prefix: a misspelt name must not run another kernel. */
 #include "context.h"
 #include <fnmatch.h>
 #include <stdio.h>
@@ -8,7 +8,7 @@
 static const spmv_param no_params[] = {SPMV_NO_MORE_PARAMS};
 const spmv_kernel spmv_auto_kernel = {
     .name = "auto",
-    .format = "csr", /* which has no parameters either */
+    .format = "csr", /* a format without parameters */
     .summary = "chosen for the matrix: candidates by its features, then timed trials",
     .params = no_params,
     .traits = SPMV_DETERMINISTIC,
@@ -19,7 +19,7 @@ static size_t smallest(size_t a, size_t b, size_t c) {
     return least < c ? least : c;
 }
 
-/* Returns the Levenshtein distance; words of LONGEST or more characters are never similar. */
+/* Returns the Levenshtein distance, or LONGEST if a word has LONGEST or more characters. */
 static size_t edit_distance(const char *a, const char *b) {
     enum { LONGEST = 64 };
     size_t m = strlen(a), n = strlen(b), row[LONGEST];
@@ -47,7 +47,9 @@ const char *spmv_nearest(const char *word, const char *const *candidates) {
     return best;
 }
 
-/* Says how far a name is from a word; as spmv_nearest_names orders them. NONE: it is not near. */
+/* Returns the distance between a word and a name: BEGINS or HOLDS if the name begins with or
+ * contains the word, from SPELT for few edits or a long common prefix, near SHARES for a short one,
+ * else NONE. */
 enum { BEGINS = 0, HOLDS = 1, SPELT = 2, SHARES = 100, NONE = 1000 };
 static int distance_of(const char *word, const char *name) {
     const size_t length = strlen(word);
@@ -55,7 +57,7 @@ static int distance_of(const char *word, const char *name) {
     while (word[common] && word[common] == name[common]) common++;
     if (common == length && length > 1) return BEGINS;
     if (length > 2 && strstr(name, word)) return HOLDS;
-    /* csr9 may be csr1, in which one letter is another, before csr_rows, which has all but one. */
+    /* Prefers substitutions: suggests csr1 for csr9, not csr_rows. */
     const size_t spelt = edits < length / 3 + 2 && edits < length ? 2 * edits : NONE;
     const size_t begun = 2 * common >= length && common > 2 ? 2 * (length - common) + 1 : NONE;
     if (spelt < NONE || begun < NONE) return SPELT + (int)(spelt < begun ? spelt : begun);
@@ -83,13 +85,13 @@ static const spmv_kernel *kernel_of(spmv_kernel_id id) {
     return id.backend->kernels ? id.backend->kernels[id.index][0] : NULL;
 }
 
-/* A plain word needs no fnmatch, which takes long. */
+/* Compares plain words without fnmatch, which is slow. */
 static bool fits(const char *name, const char *pattern) {
     return strpbrk(pattern, "*?[\\") ? fnmatch(pattern, name, FNM_CASEFOLD) == 0
                                      : strcasecmp(pattern, name) == 0;
 }
 
-/* "csr" is the format csr and its variants, such as csr_columns. */
+/* "csr" matches the format csr and its variants, such as csr_columns. */
 static bool is_format(const char *format, const char *word) {
     const size_t n = strlen(word);
     return n && strncasecmp(format, word, n) == 0 && (!format[n] || format[n] == '_');
@@ -121,7 +123,7 @@ static bool is_built_in(spmv_kernel_id id) {
     return kernel_of(id);
 }
 
-/* Words that name several kernels of a backend that is built in. */
+/* Words that name several kernels. */
 typedef struct group {
     const char *word;
     bool (*has)(spmv_kernel_id id);
@@ -129,14 +131,14 @@ typedef struct group {
 static const group groups[] = {
     {"all", is_in_all}, {"everything", is_built_in}, {"papers", is_of_papers}, {"peers", is_peer}};
 
-/* NULL: the word names no group. */
+/* Returns NULL if the word names no group. */
 static const group *group_named(const char *word) {
     for (size_t k = 0; k < sizeof groups / sizeof *groups; k++)
         if (strcasecmp(groups[k].word, word) == 0) return &groups[k];
     return NULL;
 }
 
-/* A peer whose library is not built in is found by its own name only, which says so. */
+/* A peer whose library is missing matches its own name only; the error says how to get it. */
 static bool is_usable(spmv_kernel_id id) {
     return !kernel_of(id) || !kernel_of(id)->absent;
 }
@@ -155,14 +157,14 @@ static bool has_format(spmv_kernel_id id, const char *word) {
     return is_usable(id) && is_ours(kernel_of(id)) && is_format(kernel_of(id)->format, word);
 }
 
-/* "auto" is found by its full name alone: no glob and no group matches it. */
+/* "auto" matches its full name only, never a glob or a group. */
 static void match_auto(const spmv_backend *backend, spmv_kernel_id *found, int capacity,
                        int *count) {
     if (capacity > 0) found[0] = (spmv_kernel_id){backend, SPMV_AUTO};
     *count = 1;
 }
 
-/* Appends those that it fits; beyond capacity they are only counted. */
+/* Appends the backend's kernels that match; beyond `capacity` only counts them. */
 static void match(const spmv_backend *backend, bool (*is_one)(spmv_kernel_id id, const char *word),
                   const char *word, spmv_kernel_id *found, int capacity, int *count) {
     for (int k = 0; k < backend->nkernels; k++) {
@@ -177,8 +179,8 @@ static bool is_in_group(spmv_kernel_id id, const char *word) {
     return kernel_of(id) && is_usable(id) && group_named(word)->has(id);
 }
 
-/* Appends the backend's kernels of a group, or else those of that name, or else of that format:
- * "csell_lists" is a kernel and a format. */
+/* Appends the kernels of a group; otherwise those with a matching name; if there are none, those of
+ * the format. "csell_lists" is a kernel and a format. */
 static void match_backend(const spmv_backend *backend, const char *word, spmv_kernel_id *found,
                           int capacity, int *count) {
     const bool is_group = group_named(word);
@@ -200,8 +202,7 @@ static spmv_status no_peers(spmv_ctx *ctx) {
 
 enum { MOST_WORDS = 256 };
 
-/* Lists names of kernels, those of the backend alone if only is set, and short names; NULL at the
- * end. */
+/* Lists kernel names and short names, of one backend if `only` is set; ends with NULL. */
 static void list_names(spmv_ctx *ctx, const spmv_backend *only, const char *words[MOST_WORDS + 1]) {
     const spmv_backend *usual = only ? only : ctx->default_backend;
     int n = 0;
@@ -216,7 +217,7 @@ static void list_names(spmv_ctx *ctx, const spmv_backend *only, const char *word
     words[n] = NULL;
 }
 
-/* Lists formats and groups likewise. */
+/* Lists formats and groups; ends with NULL. */
 static void list_sets(const char *words[MOST_WORDS + 1]) {
     int n = 0;
     for (int f = 0; f < spmv_format_count() && n < MOST_WORDS; f++)
@@ -226,7 +227,7 @@ static void list_sets(const char *words[MOST_WORDS + 1]) {
     words[n] = NULL;
 }
 
-/* Says why no kernel of the build reads a format: its backend may not be built in. */
+/* Fails because no kernel of this build reads a format, whose backend may not be built in. */
 static spmv_status unread_format(spmv_ctx *ctx, const spmv_backend *only, const char *format) {
     char why[128] = "";
     for (const spmv_backend *const *b = spmv_backends; *b; b++)
@@ -266,7 +267,7 @@ static bool is_auto(const char *name) {
     return strcasecmp(name, spmv_auto_kernel.name) == 0;
 }
 
-/* Finds kernels of one backend; typed: with its prefix. */
+/* Finds kernels of one backend. typed: the name with its prefix, as given by the user. */
 static spmv_status find_on(spmv_ctx *ctx, const spmv_backend *backend, const char *typed,
                            const char *name, spmv_kernel_id *found, int capacity, int *count) {
     if (!backend->kernels)
@@ -279,7 +280,7 @@ static spmv_status find_on(spmv_ctx *ctx, const spmv_backend *backend, const cha
     return strcasecmp(name, "peers") == 0 ? no_peers(ctx) : unknown_kernel(ctx, backend, name);
 }
 
-/* Finds a word that the default backend does not know on another: a name in full, or a format. */
+/* Searches the other backends for a full name or a format that the default backend lacks. */
 static spmv_status find_elsewhere(spmv_ctx *ctx, const char *name, spmv_kernel_id *found,
                                   int capacity, int *count) {
     for (const spmv_backend *const *b = spmv_backends; *b; b++) {

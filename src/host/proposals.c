@@ -1,4 +1,4 @@
-/* proposals.c: the list in which a backend names the kernels that should be fast on a matrix. */
+/* proposals.c: the list of kernels that a backend proposes for a matrix. */
 #include "spmv_propose.h"
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* registry.c: the tables of backends and formats; no other file of the library names one. */
+/* registry.c: tables of backends and formats; no other file of the library names one. */
 #include "spmv_kernel.h"
 
 const spmv_backend *const spmv_backends[] = {&spmv_omp, &spmv_cuda, NULL};

@@ -1,10 +1,10 @@
-/* status.c: what a status means, and the text of the last failure. */
+/* status.c: texts and exit codes of statuses, and the text of the last failure. */
 #include "context.h"
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 
-/* A switch, not an array: the compiler names the code that has no line in status.def. */
+/* A switch rather than an array: the compiler warns about a code without a line in status.def. */
 const char *spmv_strerror(spmv_status status) {
     switch (status) {
 #define STATUS(code, exit_code, text) \
@@ -27,12 +27,12 @@ int spmv_exit_code(spmv_status status) {
     return 3;
 }
 
-/* Holds the errors of calls that had no context, and whether this thread's last failure was one. */
+/* This thread's last failure without a context, and whether that was the last failure. */
 static _Thread_local char error_without_context[256];
 static _Thread_local bool failed_without_context;
 
-/* Plans of one context may run in several threads, and so fail at once: one text, not a mixture. No
- * child of a fork inherits the mutex locked by a thread that it does not have. */
+/* Serializes writers, because plans of one context may fail in several threads at once. Held during
+ * fork, so that no child inherits it locked by another thread. */
 static pthread_mutex_t one_writer = PTHREAD_MUTEX_INITIALIZER;
 
 static void lock_texts(void) {

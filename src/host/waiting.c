@@ -1,14 +1,13 @@
-/* waiting.c: makes the threads of a team sleep while they wait where other processes use the same
- * cores. libgomp's threads spin: after a product for the next one, and at its end for the slowest
- * of the team. On a core that is shared, a thread spins through the time it was given, loses the
- * core, and all others spin until it is back: products of 20 us took 4 to 30 ms. Threads that sleep
- * are woken as soon as there is work, which takes some microseconds: too much where nobody is in
- * the way.
+/* waiting.c: makes waiting threads of an OpenMP team sleep if other processes use the same cores.
+ * libgomp's threads spin after a product, for the next one, and at its end, for the slowest thread.
+ * On a shared core a spinning thread uses up its time slice and loses the core, and all others spin
+ * until it returns: products of 20 us took 4 to 30 ms. Waking sleeping threads takes some
+ * microseconds, too much if nobody competes for the cores.
  *
- * OMP_WAIT_POLICY and GOMP_SPINCOUNT are read when the process begins. What can be changed later is
- * whether libgomp has more threads than processors: then its threads spin 100 times, about 3 us,
- * and sleep (libgomp's manual, GOMP_SPINCOUNT). So a helper thread gets a team of its own, large
- * enough for that, which sleeps as long as the helper does. */
+ * OMP_WAIT_POLICY and GOMP_SPINCOUNT are read when the process starts. What can change later is
+ * whether libgomp has more threads than processors: then they spin 100 times, about 3 us, and sleep
+ * (libgomp manual, GOMP_SPINCOUNT). Therefore a helper thread starts a sleeping team of that
+ * size. */
 #include "context.h"
 #include "host.h"
 #include "spmv_environment.h"
@@ -22,15 +21,16 @@
 #include <time.h>
 #include <unistd.h>
 
-static const int64_t ms = 1000000, period = 30 * 1000000; /* between two looks */
+/* period: nanoseconds between two checks */
+static const int64_t ms = 1000000, period = 30 * 1000000;
 
 /* ---- when ------------------------------------------------------------------------------------ */
 
-/* Threads that spin use all their cores' time and lose a core only to others: against its will each
- * does so every 6 to 20 ms where it has a competitor, less often where it has many, and now and
- * then where it has none. With one competitor each the cores are theirs for half of the time; where
- * they have them for more, spinning is still the faster way. A long time since the last look is the
- * caller's own work, in which a team has nothing to do. */
+/* Returns whether threads compete for cores. A spinning thread uses all of its core's time and
+ * loses the core only to others: involuntarily every 6 to 20 ms with one competitor, less often
+ * with many, rarely with none. If each core is shared with one competitor, the threads run half of
+ * the time; if they run more than most_used, spinning is still faster. After a long time without a
+ * check the measurement covers the caller's own work and says nothing about the team. */
 static bool is_crowded(const spmv_waiting *w, const spmv_usage *now, int threads) {
     const int64_t most_used = 3, of = 5; /* of the cores' time: fractions raise FE_INEXACT */
     const int64_t per_thread = 200 * ms, longest = 250 * ms, least = 2;
@@ -39,8 +39,8 @@ static bool is_crowded(const spmv_waiting *w, const spmv_usage *now, int threads
            of * (now->cpu - w->looked.cpu) < most_used * since * threads;
 }
 
-/* Says how long threads sleep before they try without: twice as long as before, if the others were
- * still there. */
+/* Returns how long threads sleep before spinning is tried again: twice the last time if the
+ * competitors were still there. */
 static int64_t next_hold(const spmv_waiting *w, int64_t now) {
     const int64_t shortest = 500 * ms, longest = 8000 * ms, soon = 250 * ms;
     if (w->left == 0 || now - w->left > soon) return shortest;
@@ -56,7 +56,7 @@ bool spmv_waiting_decide(spmv_waiting *w, spmv_usage now, int threads) {
         w->left = now.now;
         return false;
     }
-    if (!crowded || !before) return false; /* once may be chance */
+    if (!crowded || !before) return false; /* a single observation may be chance */
     w->hold = next_hold(w, now.now);
     w->until = now.now + w->hold;
     return true;
@@ -64,11 +64,11 @@ bool spmv_waiting_decide(spmv_waiting *w, spmv_usage now, int threads) {
 
 /* ---- how ------------------------------------------------------------------------------------- */
 
-typedef struct quiet { /* the helper, and what wakes it */
+typedef struct quiet { /* the helper thread and its team */
     pthread_t helper;
     sem_t team_is_there, end;
-    int threads; /* of its team */
-    pid_t pid;   /* whose thread it is: a child after fork() does not have it */
+    int threads; /* size of its team */
+    pid_t pid;   /* process that owns the helper; a child of fork() does not have it */
 } quiet;
 
 static void *keep_team(void *arg) {
@@ -77,11 +77,12 @@ static void *keep_team(void *arg) {
     { __asm__ volatile(""); }
     sem_post(&q->team_is_there);
     while (sem_wait(&q->end) != 0) {
-    }            /* a signal came */
-    return NULL; /* its team ends with it */
+    }            /* interrupted by a signal */
+    return NULL; /* ends the team */
 }
 
-/* The helper is not counted, but its team is, and the caller's. */
+/* Returns the size of the helper's team for which libgomp counts more threads than processors.
+ * libgomp counts the helper's team and the caller's, but not the helper itself. */
 static int team_to_exceed(int processors, int threads) {
     return processors > threads ? processors - threads + 2 : 2;
 }
@@ -119,7 +120,7 @@ static quiet *begin_quiet(const spmv_waiting *w, int threads) {
 
 static int64_t coarse_now(void) {
     struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC_COARSE, &t); /* 5 ns, to a few ms */
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &t); /* takes 5 ns; resolution of a few ms */
     return t.tv_sec * 1000 * ms + t.tv_nsec;
 }
 
@@ -133,22 +134,22 @@ static spmv_usage usage_at(int64_t now) {
     return (spmv_usage){now, ns_of(used.ru_utime) + ns_of(used.ru_stime), used.ru_nivcsw};
 }
 
-/* A user who chose how threads wait has the last word. */
+/* Never checks if the user has chosen how threads wait. */
 void spmv_waiting_open(spmv_waiting *w) {
     bool chosen = getenv("OMP_WAIT_POLICY") || getenv("GOMP_SPINCOUNT");
     int64_t now = coarse_now();
     *w = (spmv_waiting){.looked = usage_at(now), .look_at = chosen ? INT64_MAX : now + period};
 }
 
-/* What ends is no longer known first: the caller's process may fork in between. */
+/* Clears w->quiet first, because the process may fork in between. */
 void spmv_waiting_close(spmv_waiting *w) {
     quiet *q = w->quiet;
     w->quiet = NULL;
     end_quiet(q);
 }
 
-/* Returns false if another thread of this process looks: a child of a fork does not have the thread
- * that looked in its parent. */
+/* Returns false if another thread of this process is checking. `looking` identifies the process by
+ * its number of forks, because a child of fork lacks the thread that was checking in its parent. */
 static bool begin_look(spmv_waiting *w) {
     const int here = 1 + spmv_host_forks();
     return __atomic_exchange_n(&w->looking, here, __ATOMIC_ACQUIRE) != here;
@@ -181,20 +182,21 @@ void spmv_waiting_look(spmv_waiting *w, int threads) {
 
 /* ---- before a team prepares something -------------------------------------------------------- */
 
-/* A product is soon followed by others, which show how it went; what prepares is done once, with a
- * handful of teams, and each of them can wait for a core as long as it takes in all. But its caller
- * ran before, and the system has counted how long that thread was ready to run and did not. */
+/* Unlike products, preparation runs once, with few teams, each of which may wait for a core as long
+ * as the whole preparation takes, so there is nothing to observe. The decision uses the time that
+ * the kernel has counted for the calling thread as ready but not running. */
 bool spmv_waiting_shares_core(spmv_waiting *w, int64_t ran, int64_t waited) {
-    const int64_t enough = ms, few = 8; /* a core that is the thread's own: 1 in 100 */
+    /* few: on an uncontended core a thread waits for 1 % of the time */
+    const int64_t enough = ms, few = 8;
     const int64_t r = ran - w->ran, q = waited - w->waited;
-    const bool is_recent = r >= 0 && q >= 0 && r + q >= enough; /* of this thread, not another */
+    const bool is_recent = r >= 0 && q >= 0 && r + q >= enough; /* same thread as last time */
     const bool shares = is_recent ? q * few > r : waited * few > ran;
     if (is_recent || r < 0 || q < 0) w->ran = ran, w->waited = waited;
     return shares;
 }
 
-/* Reads how long the calling thread ran and waited for a core, in ns; false: the system does not
- * say. */
+/* Reads the times for which the calling thread has run and has waited for a core, in ns. Returns
+ * false if the system does not report them. */
 static bool read_schedule(int64_t *ran, int64_t *waited) {
     char text[80];
     const int file = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
@@ -209,7 +211,7 @@ static bool read_schedule(int64_t *ran, int64_t *waited) {
     return *ran > 0;
 }
 
-/* Sleeping costs little here, so that the hold is short, and products that follow try without. */
+/* Sleeping costs little during preparation. The hold is short: later products try spinning. */
 static void prepare(spmv_waiting *w, int threads) {
     const int64_t hold = 500 * ms, now = coarse_now();
     int64_t ran, waited;
@@ -227,7 +229,7 @@ static void choose_waiting(spmv_waiting *w, int threads) {
     const bool chosen = __atomic_load_n(&w->look_at, __ATOMIC_RELAXED) == INT64_MAX;
     if (chosen || !begin_look(w)) return;
     prepare(w, threads);
-    w->has_team = true; /* in a moment */
+    w->has_team = true; /* the caller starts its team next */
     end_look(w);
 }
 
@@ -241,7 +243,7 @@ spmv_waiting *spmv_ctx_waiting(spmv_ctx *ctx) {
     return &ctx->waiting;
 }
 
-/* Few rows and entries are made and sorted before a team is awake. */
+/* A few rows and entries are processed faster than a team wakes up. */
 int spmv_threads_for(spmv_ctx *ctx, int64_t items) {
     enum { FEW = 1 << 17 };
     if (items < FEW) return 1;
