@@ -1,5 +1,5 @@
-/* origin.c: which of the given values make the values of the canonical CSR: its entries are in the
- * order of rows, mirrored ones stand twice, and duplicates are sums. */
+/* origin.c: maps the given values to those of the canonical CSR, whose entries are ordered by rows;
+ * entries of a symmetric matrix appear twice, and duplicates are summed. */
 #include "host/context.h"
 #include "matrix/csr.h"
 #include "matrix/matrix.h"
@@ -11,7 +11,8 @@
 
 /* ---- where the values of the canonical CSR come from ----------------------------------------- */
 
-/* The places of entry k and, in a symmetric matrix, of its mirror; returns how many. */
+/* Writes the indices in the canonical CSR of entry k and, if the matrix is symmetric, of its
+ * transposed entry. Returns how many there are. */
 static int places_of(const spmv_mat *mat, int64_t k, int64_t *place) {
     const spmv_coo *coo = &mat->coo;
     const spmv_csr_view A = spmv_rows_with(mat, NULL);
@@ -21,7 +22,8 @@ static int places_of(const spmv_mat *mat, int64_t k, int64_t *place) {
     return 2;
 }
 
-/* Counts the entries of each place, makes that where they begin; returns how many there are. */
+/* Counts the entries of each value of the CSR into first, as exclusive prefix sums; returns the
+ * total. */
 static int64_t count_entries(const spmv_mat *mat, int threads, uint32_t *first) {
     const int64_t nnz = mat->csr.nnz;
 #pragma omp parallel num_threads(threads)
@@ -41,8 +43,8 @@ static int64_t count_entries(const spmv_mat *mat, int threads, uint32_t *first) 
     return first[nnz];
 }
 
-/* first[at] ends as where the entries of place at end: those of the next begin there. Duplicates
- * are in any order, for threads race for the places. */
+/* Lists the entries of each value of the CSR. On return first[i] is the end of value i's entries.
+ * Threads append atomically, so duplicates have no fixed order. */
 static void list_entries(const spmv_mat *mat, int threads, uint32_t *first, uint32_t *entry) {
 #pragma omp parallel for schedule(static) num_threads(threads)
     for (int64_t k = 0; k < mat->coo.nnz; k++) {
@@ -74,7 +76,7 @@ static spmv_status fill_origin(spmv_mat *mat, int threads, struct spmv_origin *o
     return SPMV_OK;
 }
 
-/* Finds it for compressed columns: where a counting sort puts the entries of the rows. */
+/* For a matrix given as CSC: the permutation of the conversion to CSR. */
 static spmv_status fill_from_columns(spmv_mat *mat, struct spmv_origin *out) {
     const spmv_csr *A = &mat->csr;
     spmv_turn t = spmv_turn_of(A, NULL);
@@ -111,13 +113,13 @@ static inline double given_value(const spmv_given *g, int64_t k) {
                                     : ((const double *)g->values)[k];
 }
 
-/* Returns the value of entry k where it stands in row i. */
+/* Returns the value of entry k in row i (negated for the transposed entry if skew-symmetric). */
 static double value_in_row(const spmv_mat *mat, const spmv_given *g, int64_t i, int64_t k) {
     const double value = given_value(g, k);
     return mat->coo.symmetry == SPMV_SKEW_SYMMETRIC && mat->coo.row[k] != i ? -value : value;
 }
 
-typedef struct duplicates { /* the entries of one place, in row i */
+typedef struct duplicates { /* the entries of one value of the CSR, in row i */
     const spmv_mat *mat;
     const spmv_given *g;
     int64_t i;
@@ -130,7 +132,7 @@ static int compare_bits(const void *a, const void *b, void *which) {
     return (p > q) - (p < q);
 }
 
-/* Sorts by the bits of their values, as when the matrix was made: so the sum has the same bits. */
+/* Sorts entries by the bits of their values, as when the matrix was made: sums have equal bits. */
 static void sort_duplicates(duplicates *d, uint32_t *entry, int64_t n) {
     enum { SHORT = 48 };
     if (n > SHORT) {
@@ -146,7 +148,7 @@ static void sort_duplicates(duplicates *d, uint32_t *entry, int64_t n) {
     }
 }
 
-/* Returns the sum of row i's entries in places begin..end - 1 of the list, rounded once. */
+/* Returns the sum, rounded once, of row i's values entry[begin], ..., entry[end - 1]. */
 static double sum_entries(const spmv_mat *mat, const spmv_given *g, int64_t i, int64_t begin,
                           int64_t end, int64_t *overflows) {
     uint32_t *entry = mat->origin->entry;

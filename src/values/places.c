@@ -1,7 +1,7 @@
-/* places.c: new values of a matrix that only its transpose multiplies. Each store of the transpose
- * has a list that says which given value each of its places holds: so values go there in one step,
- * in which nothing else is read or written. The rows of both matrices get them when somebody asks
- * for these. */
+/* places.c: new values of a matrix of which only the transpose is multiplied. For each store of the
+ * transpose an index list maps every slot of the store to a given value, so that new values are
+ * written in one gather, without the CSR of either matrix. The CSRs get the values when next
+ * read. */
 #include "host/context.h"
 #include "host/host.h"
 #include "matrix/csr.h"
@@ -25,7 +25,7 @@ static bool is_f32(const spmv_places *p) {
     return p->width == sizeof(float);
 }
 
-/* Says whether the store takes values as they were given. */
+/* Returns whether the store can be filled directly from the given values. */
 static bool takes(const spmv_mat *mat, const spmv_stored *s) {
     spmv_places p[SPMV_MOST_PLACES];
     return places_of(s, p) > 0 && (!is_f32(p) || mat->precision == SPMV_F32);
@@ -63,7 +63,7 @@ static spmv_status take_lists(spmv_ctx *ctx, spmv_stored *s, const spmv_places *
     return SPMV_OK;
 }
 
-/* Returns half of the number of the given value that entry k of the transpose has. */
+/* Returns 16 bits, from bit `shift`, of 1 + the index of the given value of T's entry k. */
 static double half_of(const spmv_mat *mat, const uint32_t *turned, int64_t k, int shift) {
     const uint32_t entry = turned[k];
     return (double)(((mat->csr.as_given ? entry : mat->origin->entry[entry]) + 1) >> shift &
@@ -80,13 +80,13 @@ static void read_halves(const spmv_places *p, int shift, int threads, uint32_t *
     }
 }
 
-/* Says whether the store is compressed rows that have the values of A. */
+/* Returns whether the store is a CSR that shares the values of A. */
 static bool shares_values(const spmv_csr *A, const spmv_places *p) {
     return A->values && p->values == A->values;
 }
 
-/* The format writes values of the store as ever, but these are the numbers of given values: a half
- * at a time, which f32 holds. Then it writes the old values again. */
+/* Finds the index lists: the format stores, instead of values, the indices of the given values, 16
+ * bits at a time (exact in f32), and these are read back. Then it stores the old values again. */
 static void list_places(const spmv_mat *mat, const uint32_t *turned, double *numbers, int threads,
                         spmv_stored *s) {
     enum { HALF = 16 };
@@ -102,7 +102,7 @@ static void list_places(const spmv_mat *mat, const uint32_t *turned, double *num
 #pragma omp parallel for schedule(static) num_threads(threads)
         for (int64_t e = 0; e < A.nnz; e++) numbers[e] = half_of(mat, turned, e, shift);
         spmv_refill_one(&A, threads, s);
-        places_of(s, p); /* compressed rows have them where A has */
+        places_of(s, p); /* a CSR points to the values of A */
         for (int k = 0; k < n; k++) read_halves(&p[k], shift, threads, s->given[k]);
     }
     spmv_refill_one(own, threads, s);
@@ -134,14 +134,16 @@ spmv_status spmv_places_find(spmv_mat *mat) {
 
 /* ---- writing them ---------------------------------------------------------------------------- */
 
-enum { CHUNK = 2048 };    /* places that are filled together, in a near cache */
-enum { LARGE = 1 << 20 }; /* places: of more, values are written past the caches */
+enum { CHUNK = 2048 };    /* slots that are filled together in a near cache */
+enum { LARGE = 1 << 20 }; /* slots; larger arrays are written by non-temporal stores */
 
 #define INLINE static inline __attribute__((always_inline))
 
-enum { AHEAD = 256 }; /* places whose values are asked for before they are read */
+enum { AHEAD = 256 }; /* prefetch distance in slots */
 
-/* Gathers n values as f64 or f32; `asked` places have another one AHEAD of them. */
+/* to[k] = values[given[k] - 1], or the padding if given[k] = 0, for n slots. The first `asked`
+ * slots prefetch the value AHEAD slots further. Adding `zero` turns a value of -0 into +0 if the
+ * padding is -0. */
 #define GATHER(name, from_type, to_type) \
     INLINE void name(const from_type *values, const uint32_t *given, int64_t n, int64_t asked, \
                      double padding, to_type *to) { \
@@ -157,7 +159,7 @@ GATHER(f64_to_f64, double, double)
 GATHER(f32_to_f64, float, double)
 GATHER(f32_to_f32, float, float)
 
-/* Copies to whole lines past the caches. */
+/* Copies with non-temporal stores of whole cache lines. */
 static void copy_past(const char *from, size_t bytes, char *to) {
 #ifdef __x86_64__
     enum { LINE = 64, VECTOR = 16 };
@@ -173,7 +175,7 @@ static void copy_past(const char *from, size_t bytes, char *to) {
     memcpy(to, from, bytes);
 }
 
-/* Fills places first..first + n - 1. */
+/* Fills slots first, ..., first + n - 1. */
 static void fill(const void *values, bool from_f32, const uint32_t *given, const spmv_places *p,
                  int64_t first, int64_t n) {
     double room[CHUNK];
@@ -200,7 +202,7 @@ static void fill_all(const spmv_mat *mat, const void *values, const uint32_t *gi
 
 void spmv_places_set(spmv_mat *mat, const void *values) {
     spmv_mat *T = mat->transpose;
-    bool has_values = false; /* the rows of T, if they are there */
+    bool has_values = false; /* the CSR of T has received the values */
     for (spmv_stored *s = T->stores; s; s = s->next) {
         spmv_places p[SPMV_MOST_PLACES];
         const int n = places_of(s, p);

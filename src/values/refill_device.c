@@ -1,4 +1,4 @@
-/* refill_device.c: other values for what devices have of the stores of a matrix. */
+/* refill_device.c: writes new values into the stores of a matrix on devices. */
 #include "host/context.h"
 #include "matrix/matrix.h"
 #include "matrix/source.h"
@@ -7,7 +7,7 @@
 
 /* ---- other values for them ------------------------------------------------------------------- */
 
-/* What the source borrows is the caller's, who has the old values in it. */
+/* Allocates new values for the source if it has borrowed the caller's array of the old values. */
 static spmv_status stage_source(const spmv_mat *mat, spmv_staging *staging) {
     TRY(spmv_source_device(mat, &staging->device));
     if (!spmv_source_is_lent(mat->source)) return SPMV_OK;
@@ -21,7 +21,7 @@ static spmv_status refill_source(const spmv_mat *mat, const spmv_csr_view *A, co
     spmv_device *device = NULL;
     TRY(spmv_source_device(mat, &device));
     if (there && spmv_source_is_lent(source)) {
-        spmv_store_set(source->copy, SPMV_VALUES, (void *)(uintptr_t)there); /* only read */
+        spmv_store_set(source->copy, SPMV_VALUES, (void *)(uintptr_t)there); /* never written */
         return SPMV_OK;
     }
     if (staging->own) {
@@ -38,7 +38,7 @@ static spmv_status refill_source(const spmv_mat *mat, const spmv_csr_view *A, co
 
 /* ---- other values for all stores ------------------------------------------------------------- */
 
-/* Sends once for a store: where rows begin, which its builder had from compressed rows. */
+/* Uploads, once per store, the row offsets, which the store's builder had from the CSR. */
 static spmv_status send_row_ptr(const spmv_plan *plan, const int64_t *row_ptr,
                                 spmv_stored *stored) {
     spmv_device *device = plan->device;
@@ -59,7 +59,7 @@ static spmv_status send_row_ptr(const spmv_plan *plan, const int64_t *row_ptr,
     return status;
 }
 
-/* Says where rows begin, on the device, if it is known there. */
+/* Returns the row offsets on the device, or NULL if they are not there. */
 static const void *row_ptr_of(const spmv_plan *plan, const spmv_stored *stored) {
     const spmv_stored *source = spmv_source_of(plan);
     const bool fits = source && source->copy->array[SPMV_ROW_PTR].bytes == spmv_row_ptr_bytes(plan);
@@ -70,8 +70,8 @@ static bool is_rows(const spmv_stored *stored) {
     return strcmp(stored->format->name, "csr") == 0;
 }
 
-/* Says whether they are rows in another width of offsets, of which the source has the rest: stores
- * of other formats borrow nothing. */
+/* Returns whether the store is a CSR with another offset width that borrows its values from the
+ * source. Stores of other formats borrow nothing. */
 static bool borrows_values(const spmv_stored *stored) {
     return stored->copy->narrays > SPMV_VALUES && stored->copy->array[SPMV_VALUES].borrowed;
 }
@@ -83,7 +83,7 @@ static spmv_status stage_narrow(const spmv_mat *mat, spmv_staging *staging) {
                            : spmv_fail(mat->ctx, SPMV_E_NOMEM, "out of memory for %zu values", nnz);
 }
 
-/* Stages values for a store on a device alone, which is not the source. */
+/* Allocates staging memory for a store that exists only on the device and is not the source. */
 static spmv_status stage_for(const spmv_plan *plan, bool there, spmv_stored *stored,
                              spmv_staging *staging) {
     spmv_mat *mat = plan->matrix;
@@ -116,7 +116,7 @@ void spmv_stored_unstage(spmv_staging *staging) {
     spmv_host_free(staging->narrow);
 }
 
-/* Brings A's values to the staging memory. */
+/* Uploads A's values to the staging memory. */
 static spmv_status send_values(const spmv_csr_view *A, int threads, const spmv_staging *staging) {
     const void *from[2] = {A->values, staging->narrow};
     const size_t width[2] = {sizeof *A->values, sizeof *staging->narrow};
@@ -130,7 +130,7 @@ static spmv_status send_values(const spmv_csr_view *A, int threads, const spmv_s
     return SPMV_OK;
 }
 
-/* The device places values from its own memory; compressed rows may get them from the host. */
+/* Rewrites a store on the device from device memory; a CSR possibly from host memory. */
 static spmv_status refill_there(const spmv_plan *plan, const spmv_csr_view *A, const void *there,
                                 const spmv_staging *staging, const spmv_stored *stored) {
     const int p = spmv_plan_is_f32(plan);
@@ -156,7 +156,7 @@ static spmv_status refill(const spmv_mat *mat, const spmv_csr_view *A, const voi
 
 static spmv_status refill_own(const spmv_plan *plan) {
     const spmv_stored *s = spmv_stored_of(plan);
-    const bool is_host = plan->device->backend->host; /* the store may be on both sides */
+    const bool is_host = plan->device->backend->host; /* the store may exist on host and device */
     return spmv_store_rewrite(plan->device, is_host ? s->host : s->copy, plan->own);
 }
 

@@ -1,7 +1,7 @@
-/* refill_host.c: other values for the canonical CSR and the stores in host memory.
+/* refill_host.c: writes new values into the canonical CSR and the stores in host memory.
  *
- * They go from where they were given to the canonical CSR and to a store in chunks of rows: the
- * store gets them from the nearest cache, and the CSR, which nobody reads soon, past it. */
+ * Works in chunks of rows: each chunk goes to the canonical CSR by non-temporal stores, because
+ * nobody reads it soon, and to one store from the nearest cache. */
 #include "matrix/csr.h"
 #include "matrix/matrix.h"
 #include "matrix/origin.h"
@@ -11,18 +11,18 @@
 #include <emmintrin.h>
 #endif
 
-enum { CHUNK = 8192, ROOM = 2 * CHUNK }; /* entries: as many as should be, and may be, in a chunk */
-enum { LARGE = 1 << 20 };                /* entries: more are written past the caches */
+enum { CHUNK = 8192, ROOM = 2 * CHUNK }; /* entries of a chunk: desired size and limit */
+/* entries; larger arrays are written by non-temporal stores */
+enum { LARGE = 1 << 20 };
 
-/* A processor's own prefetching stops at the end of a page and begins anew: what streams from
- * memory comes up to a quarter faster when it is asked for half a page ahead. What is behind the
- * end of an array is asked for in vain, and no error. */
+/* Prefetches half a page ahead. The hardware prefetcher stops at the end of each page; streams from
+ * memory are up to a quarter faster with this. Prefetching beyond the array is harmless. */
 static inline __attribute__((always_inline)) void ask_ahead(const void *from) {
     enum { HALF_PAGE = 2048 };
     __builtin_prefetch((const void *)((uintptr_t)from + HALF_PAGE));
 }
 
-/* Copies n values past the caches, where lines are whole. */
+/* Copies n values, whole cache lines by non-temporal stores. */
 static void copy_past(const double *from, int64_t n, double *to) {
 #ifdef __x86_64__
     enum { LINE = 8 };
@@ -36,7 +36,7 @@ static void copy_past(const double *from, int64_t n, double *to) {
     memcpy(to, from, (size_t)n * sizeof *to);
 }
 
-/* Widens n values and writes them to two places, of which only `near` is in the caches. */
+/* Converts n values to f64 and writes them twice: to `near`, and past the caches to `to`. */
 static void widen_past(const float *from, int64_t n, double *near, double *to) {
 #ifdef __x86_64__
     enum { LINE = 8 };
@@ -57,12 +57,12 @@ static void widen_past(const float *from, int64_t n, double *near, double *to) {
     for (; n > 0; n--) *to++ = *near++ = *from++;
 }
 
-/* Gathers those of n entries. */
+/* to[k] = values[from[first + k]] for k < n, converted to f64. */
 static void gather(const spmv_given *given, int64_t first, int64_t n, double *to) {
     const float *narrow = given->values;
     const double *wide = given->values;
     const uint32_t *from = given->from + first;
-    enum { AHEAD = 128 }; /* entries whose values are asked for before */
+    enum { AHEAD = 128 }; /* prefetch distance in entries */
     const int64_t asked = n > AHEAD ? n - AHEAD : 0;
     if (given->precision == SPMV_F32) {
         for (int64_t k = 0; k < asked; k++) {
@@ -80,15 +80,15 @@ static void gather(const spmv_given *given, int64_t first, int64_t n, double *to
 }
 
 static void copy_to_rows(const double *from, int64_t first, int64_t n, const spmv_csr *A) {
-    if (n == 0) return; /* there may be no array */
+    if (n == 0) return; /* the array may be NULL */
     if (A->nnz > LARGE)
         copy_past(from, n, A->values + first);
     else
         memcpy(A->values + first, from, (size_t)n * sizeof *from);
 }
 
-/* Writes n values from entry `first` on into the canonical CSR. Returns where they are near, as if
- * the array began there with entry 0; room: for ROOM of them. */
+/* Writes the n values from entry `first` on to the canonical CSR. Returns a pointer p to a copy in
+ * the caches, p[first] being the first value. room: [ROOM] buffer for the copy. */
 static const double *bring_values(const spmv_given *given, int64_t first, int64_t n, double *room,
                                   const spmv_csr *A) {
     const float *narrow = given->values;
@@ -145,7 +145,7 @@ static void refill_by_rows(const spmv_given *given, int threads, const spmv_csr 
     }
 }
 
-/* Gathers all, past the caches if there are many. */
+/* Gathers n values, by non-temporal stores if they are many. */
 static void gather_all(const spmv_given *given, int64_t n, int threads, double *out) {
     const spmv_csr to = {.nnz = n, .values = out};
 #pragma omp parallel for schedule(static) num_threads(threads)
@@ -190,7 +190,8 @@ void spmv_refill_one(const spmv_csr *A, int threads, const spmv_stored *s) {
 
 void spmv_refill_here(const spmv_mat *mat, const spmv_given *given, int threads) {
     const spmv_csr *A = &mat->csr;
-    const spmv_stored *near = mat->stores; /* gets its values with the canonical CSR */
+    /* the store that is filled together with the canonical CSR */
+    const spmv_stored *near = mat->stores;
     while (near && !is_by_rows(near)) near = near->next;
     if (near)
         refill_by_rows(given, threads, A, near);

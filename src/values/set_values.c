@@ -1,6 +1,6 @@
-/* set_values.c: spmv_mat_set_values brings other values from the order in which they were given to
- * that of the canonical CSR, and into the store of every plan. Whatever may refuse them is asked
- * before anything is written. */
+/* set_values.c: spmv_mat_set_values permutes new values from the given order to that of the
+ * canonical CSR and writes them into the store of every plan. All checks run before the first
+ * write. */
 #include "host/context.h"
 #include "host/host.h"
 #include "matrix/csr.h"
@@ -16,13 +16,13 @@
 
 /* ---- who may refuse -------------------------------------------------------------------------- */
 
-/* Says whether the store, of its matrix's pattern, holds any values, f32's range apart. */
+/* Returns whether the store can hold any values within f32's range (its pattern is fixed). */
 static bool holds_any(const spmv_stored *stored) {
     const spmv_format *format = stored->format;
     return format->holds_any ? format->holds_any(stored->host) : !format->holds;
 }
 
-/* Says whether the plan's kernel may have noted where the caller's values lie. */
+/* Returns whether the plan's kernel, a peer, may have kept the address of the caller's values. */
 static bool is_fixed(const spmv_plan *plan) {
     const spmv_stored *source = plan->matrix->source;
     return source && spmv_source_is_lent(source) && plan->kernel->traits & SPMV_PEER &&
@@ -42,7 +42,7 @@ bool spmv_plan_refills(const spmv_plan *plan) {
            !(plan->kernel->traits & SPMV_KEEPS_VALUES);
 }
 
-/* Says whether a device can write other values into the plan's store, if it has one. */
+/* Fails if the plan's store exists only on a device and cannot be rewritten there. */
 static spmv_status store_takes_values(const spmv_plan *plan) {
     const spmv_stored *stored = spmv_stored_of(plan);
     if (!stored || !stored->only_on_device || holds_any(stored)) return SPMV_OK;
@@ -61,7 +61,7 @@ spmv_status spmv_plan_takes_values(const spmv_plan *plan) {
                      plan->kernel->name);
 }
 
-/* Sums of f32 may exceed it. */
+/* Returns whether f64 values, or sums of f32 duplicates, may exceed the range of an f32 store. */
 static bool may_exceed_f32(const spmv_mat *mat) {
     bool may = false, fits = mat->precision == SPMV_F32 && !(mat->origin && mat->origin->first);
     for (const spmv_plan *plan = mat->plans; plan; plan = plan->next)
@@ -93,8 +93,8 @@ static spmv_status check_stores(const spmv_mat *mat, const spmv_csr_view *A, int
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-/* Room for the entries' own values, where they are not those of the rows; NULL: they are, or nobody
- * has asked for the entries. */
+/* Allocates an array for the values in the given order, unless that is the order of the CSR or the
+ * entries were never read; then *out is NULL. */
 static spmv_status make_room(const spmv_mat *mat, double **out) {
     *out = NULL;
     if (mat->csr.as_given || (mat->by_columns && !mat->coo.row)) return SPMV_OK;
@@ -115,11 +115,11 @@ static void keep_entries(spmv_mat *mat, const spmv_given *g, int threads, double
     mat->to_count = true;
 }
 
-/* Finds where those of the compressed rows go: over the old ones, unless these are the caller's. */
+/* Chooses the array for the CSR's values: the old one, unless that is the caller's. */
 static spmv_status place_values(spmv_mat *mat, const spmv_given *g) {
     spmv_csr *A = &mat->csr;
     if (!A->lent.values) return SPMV_OK;
-    double *values = g->stay ? (double *)(uintptr_t)g->values /* only read */
+    double *values = g->stay ? (double *)(uintptr_t)g->values /* never written */
                              : spmv_host_take(mat->ctx, (size_t)A->nnz * sizeof *values);
     if (!values) return spmv_fail(mat->ctx, SPMV_E_NOMEM, "out of memory");
     A->values = values;
@@ -127,8 +127,8 @@ static spmv_status place_values(spmv_mat *mat, const spmv_given *g) {
     return SPMV_OK;
 }
 
-/* beside: in the order of the canonical CSR; NULL: they are not there yet. room: for the entries'
- * own values. */
+/* beside: the values in the order of the canonical CSR, or NULL to permute them now. room: array
+ * for the values in the given order, or NULL. */
 static spmv_status write_into(spmv_mat *mat, const spmv_given *g, const double *beside, int threads,
                               double *room, spmv_staging *staging) {
     const spmv_given sorted = {.values = beside ? beside : mat->csr.values, .precision = SPMV_F64};
@@ -143,15 +143,16 @@ static spmv_status write_into(spmv_mat *mat, const spmv_given *g, const double *
     return SPMV_OK;
 }
 
-/* Nothing is written before all memory is there: no plan is left with the old values when another
- * has the new ones. */
+/* Allocates everything before the first write, so that no failure leaves some plans with old values
+ * and others with new ones. */
 static spmv_status write_all(spmv_mat *mat, const spmv_given *g, const double *beside,
                              int threads) {
     spmv_staging staging = {.device = NULL};
     double *room = NULL;
     spmv_status status = spmv_stored_stage(mat, false, &staging);
     if (status == SPMV_OK) status = make_room(mat, &room);
-    if (status == SPMV_OK) status = place_values(mat, g); /* needs no room if entries do */
+    /* allocates nothing if make_room has allocated */
+    if (status == SPMV_OK) status = place_values(mat, g);
     if (status == SPMV_OK) status = write_into(mat, g, beside, threads, room, &staging);
     spmv_stored_unstage(&staging);
     return status;
@@ -183,7 +184,7 @@ static spmv_status check_and_write(spmv_mat *mat, const spmv_given *g, int threa
 
 static spmv_status set_given(spmv_mat *mat, const spmv_given *g) {
     const int threads = spmv_threads_for(mat->ctx, mat->coo.nnz);
-    if (mat->source) TRY(spmv_mat_bring(mat)); /* the pattern */
+    if (mat->source) TRY(spmv_mat_bring(mat)); /* needs the pattern on the host */
     TRY(spmv_origin_find(mat, threads));
     return may_refuse(mat) ? check_and_write(mat, g, threads) : write_all(mat, g, NULL, threads);
 }
@@ -195,8 +196,8 @@ static spmv_status set_from_host(spmv_mat *mat, const void *values, bool stay) {
 
 /* ---- from a device's memory ------------------------------------------------------------------ */
 
-/* Says whether the host has no need of the values: all stores and plans are the device's, which
- * holds them in the precision in which they were given. */
+/* Returns whether the values need not come to the host: all stores and plans are on this device, in
+ * the precision of the given values. */
 static bool can_stay(const spmv_mat *mat, const spmv_device *device) {
     bool can = mat->csr.as_given && (mat->plans || mat->source);
     for (const spmv_plan *plan = mat->plans; plan; plan = plan->next)
@@ -221,7 +222,7 @@ static spmv_status read_back(spmv_mat *mat, const spmv_stored *stored, const spm
     return has_room ? SPMV_OK : spmv_fail(mat->ctx, SPMV_E_NOMEM, "out of memory");
 }
 
-/* Fetches them from any of the stores: they hold the values as they were given. */
+/* Fetches the values from the first store on the device. */
 static spmv_status fetch(spmv_mat *mat) {
     const spmv_given own = {.stay = false};
     spmv_device *device = NULL;
@@ -238,9 +239,9 @@ static spmv_status fetch(spmv_mat *mat) {
 
 static spmv_status stay(spmv_mat *mat, spmv_device *device, const void *values, void *stream) {
     const spmv_csr_view A = spmv_rows_with(mat, NULL);
-    spmv_staging none = {.device = NULL}; /* but for where rows begin */
+    spmv_staging none = {.device = NULL}; /* row offsets only */
     TRY(spmv_stored_stage(mat, true, &none));
-    mat->values_change = true; /* on the stream, at any time */
+    mat->values_change = true; /* the stream may change them at any time */
     TRY(spmv_stored_refill_all(mat, &A, values, &none, 1));
     mat->coo.field = mat->stats.field = SPMV_REAL_FIELD;
     mat->to_count = true;
@@ -248,7 +249,7 @@ static spmv_status stay(spmv_mat *mat, spmv_device *device, const void *values, 
     return device->backend->order(device, stream, true);
 }
 
-/* Bytes of the values of all entries, as they are given. */
+/* Returns the bytes of all given values. */
 static size_t values_bytes(const spmv_mat *mat) {
     const size_t width = mat->precision == SPMV_F32 ? sizeof(float) : sizeof(double);
     return (size_t)mat->coo.nnz * width;
@@ -270,8 +271,8 @@ static spmv_status set_from_device(spmv_mat *mat, spmv_device *device, const voi
     return status;
 }
 
-/* The GPU of the plans, of which a context has one. Without: of values on a device, that of the
- * context, which is opened if it was not; of others NULL. */
+/* Finds the GPU of the plans; a context has at most one. If no plan is on a GPU, the device of the
+ * default backend for values in device memory, otherwise NULL. */
 static spmv_status find_device(const spmv_mat *mat, spmv_place place, spmv_device **out) {
     const spmv_plan *plan = mat->plans;
     *out = NULL;
@@ -291,14 +292,15 @@ static spmv_status ask_plans(spmv_mat *mat) {
 
 static spmv_status begin(spmv_mat *mat, const void *values, spmv_place place, void *stream,
                          spmv_device **device) {
-    if (!mat->plans && !mat->source) TRY(spmv_mat_bring(mat)); /* a store has them, freed now */
+    /* otherwise a store that is freed below may hold the only values */
+    if (!mat->plans && !mat->source) TRY(spmv_mat_bring(mat));
     TRY(ask_plans(mat));
     TRY(find_device(mat, place, device));
     if (place == SPMV_DEVICE && mat->coo.nnz > 0)
         TRY(spmv_check_place(*device, "spmv_mat_set_values: values", values));
     if (!*device || !(*device)->backend->order) return SPMV_OK;
     return (*device)->backend->order(*device, stream,
-                                     false); /* products before have the old ones */
+                                     false); /* earlier products use the old values */
 }
 
 static spmv_status set(spmv_mat *mat, const void *values, spmv_place place, void *stream) {
@@ -310,13 +312,13 @@ static spmv_status set(spmv_mat *mat, const void *values, spmv_place place, void
 
 /* ---- those of the transpose, too ------------------------------------------------------------- */
 
-/* Room for values in the order of rows, given back by spmv_host_give. */
+/* Allocates values in the order of the CSR, to be freed by spmv_host_give. */
 static spmv_status take_room(const spmv_mat *mat, double **out) {
     *out = spmv_host_take(mat->ctx, (size_t)mat->csr.nnz * sizeof **out);
     return *out ? SPMV_OK : spmv_fail(mat->ctx, SPMV_E_NOMEM, "out of memory for values");
 }
 
-/* Brings values, in host memory, to the order of mat's rows, in room if it is another. */
+/* Permutes values in host memory to the order of mat's CSR, into *room if that differs. */
 static spmv_status arrange(spmv_mat *mat, const void *values, double **room, spmv_given *out) {
     const int threads = spmv_threads_for(mat->ctx, mat->coo.nnz);
     *out = (spmv_given){.values = values, .precision = mat->precision};
@@ -332,7 +334,7 @@ static spmv_status arrange(spmv_mat *mat, const void *values, double **room, spm
                      : SPMV_OK;
 }
 
-/* Gives the transpose values in the order of mat's rows. */
+/* Sets the values of the transpose, given in the order of mat's CSR. */
 static spmv_status set_turned(spmv_mat *mat, const spmv_given *own, void *stream) {
     spmv_mat *T = mat->transpose;
     spmv_given g = *own;
@@ -348,7 +350,8 @@ static spmv_status set_turned(spmv_mat *mat, const spmv_given *own, void *stream
     return status;
 }
 
-/* The transpose first: if it refuses, nothing has changed; if mat does, it gets its old ones. */
+/* Sets the transpose first: if that fails, nothing has changed. If mat fails, restores its old
+ * values. */
 static spmv_status set_in_turn(spmv_mat *mat, const void *values, spmv_place place, void *stream,
                                const spmv_given *own) {
     TRY(set_turned(mat, own, stream));
@@ -361,7 +364,7 @@ static spmv_status set_in_turn(spmv_mat *mat, const void *values, spmv_place pla
     return spmv_fail(mat->ctx, status, "%s", why);
 }
 
-/* Brings to a matrix without plans what the stores of its transpose alone have. */
+/* Reads the values of a matrix without plans back from the stores of its transpose. */
 static spmv_status fetch_places(spmv_mat *mat) {
     void *values = spmv_places_collect(mat);
     if (!values) return spmv_fail(mat->ctx, SPMV_E_NOMEM, "out of memory for the matrix's values");
@@ -372,14 +375,14 @@ static spmv_status fetch_places(spmv_mat *mat) {
     return status;
 }
 
-/* The same before these stores are dropped, if no plan uses them. */
+/* Reads the values back if no plan uses these stores, which are then dropped. */
 static spmv_status keep_values(spmv_mat *mat) {
     const bool are_kept = mat->fetch != fetch_places || spmv_places_of(mat->transpose, true);
     return are_kept ? SPMV_OK : spmv_mat_bring(mat);
 }
 
-/* Nothing can be refused once they are written. The matrix gets them when they are asked for; one
- * that borrows its values borrows these. */
+/* Writes the values into the stores of the transpose only; nothing can fail after the lists are
+ * found. The matrix reads the values back when needed, or borrows the caller's array as before. */
 static spmv_status set_places(spmv_mat *mat, const void *values) {
     const spmv_status status = spmv_places_find(mat);
     if (status == SPMV_OK) {
@@ -388,13 +391,13 @@ static spmv_status set_places(spmv_mat *mat, const void *values) {
         mat->fetch = fetch_places;
         mat->coo.field = mat->stats.field = SPMV_REAL_FIELD;
         mat->to_count = true;
-        if (mat->csr.lent.values) set_from_host(mat, values, true); /* which allocates nothing */
+        if (mat->csr.lent.values) set_from_host(mat, values, true); /* allocates nothing */
     }
     spmv_transpose_settle(mat);
     return status;
 }
 
-/* Says whether values of a device need not come to the host: mat and its transpose are there. */
+/* Returns whether values on the device need not come to the host for mat or its transpose. */
 static bool both_can_stay(const spmv_mat *mat, const spmv_device *device) {
     const spmv_mat *T = mat->transpose;
     return device->backend->order && mat->source && T->source && can_stay(mat, device) &&

@@ -1,6 +1,5 @@
-/* values.h: other values for the entries of a matrix, in the same places (spmv_mat_set_values).
- * They go from the order in which the entries were given to that of the canonical CSR, and from
- * there into every store of the matrix. */
+/* values.h: new values for the entries of a matrix with the same pattern (spmv_mat_set_values):
+ * from the given order to that of the canonical CSR, and from there into every store. */
 #ifndef SPMV_VALUES_H
 #define SPMV_VALUES_H
 
@@ -9,61 +8,59 @@
 
 /* ---- set_values.c ---------------------------------------------------------------------------- */
 
-/* Says whether other values can be written into what the plan made; SPMV_E_UNSUITABLE: not, or not
- * into its store. */
+/* Return whether new values can be written into what the plan has prepared; the second one also
+ * checks its store, and fails with SPMV_E_UNSUITABLE. */
 bool spmv_plan_refills(const spmv_plan *plan);
 spmv_status spmv_plan_takes_values(const spmv_plan *plan);
 
 /* ---- origin.c -------------------------------------------------------------------------------- */
 
-/* Finds mat->origin when it is first needed, of entries that were not given in the order of the
- * canonical CSR. */
+/* Builds mat->origin if the entries were not given in the order of the canonical CSR. */
 spmv_status spmv_origin_find(spmv_mat *mat, int threads);
-/* Writes values in the order of the canonical CSR; returns how many sums of duplicates no double
- * can hold. */
+/* Permutes and sums values into the order of the canonical CSR. Returns the number of sums of
+ * duplicates that overflow. */
 int64_t spmv_origin_arrange(const spmv_mat *mat, const spmv_given *g, int threads, double *out);
 
 /* ---- refill_host.c --------------------------------------------------------------------------- */
 
-/* Copies the first n entries' values as f64, in the order in which they were given. */
+/* Copies the values of the first n entries as f64, in the given order. */
 void spmv_widen(const spmv_given *given, int64_t n, int threads, double *out);
-/* Writes A's values into a store that the host has. */
+/* Writes A's values into a store in host memory. */
 void spmv_refill_one(const spmv_csr *A, int threads, const spmv_stored *s);
-/* Writes values, given in the order of the canonical CSR, into that, unless they are its own, and
- * into all stores in host memory. */
+/* Writes values, in the order of the canonical CSR, into the CSR, unless it owns them, and host
+ * stores. */
 void spmv_refill_here(const spmv_mat *mat, const spmv_given *given, int threads);
 
 /* ---- places.c -------------------------------------------------------------------------------- */
 
-/* Says whether those of all plans of mat's transpose can, so that nothing can refuse them. */
+/* Returns whether all stores of mat's transpose can be filled through index lists. */
 bool spmv_places_fit(const spmv_mat *mat);
-/* Finds, for all stores of its transpose, which given values their places hold. */
+/* Finds the index lists of all stores of mat's transpose. */
 spmv_status spmv_places_find(spmv_mat *mat);
-/* Writes values, given in the order of mat's entries, into all stores of its transpose. */
+/* Writes values, in the given order, into all stores of mat's transpose. */
 void spmv_places_set(spmv_mat *mat, const void *values);
-/* Returns a store of the transpose where given values have known places, and that a plan uses if it
- * must; NULL: there is none. */
+/* Returns a store of the transpose with index lists, or NULL; used = true: one that a plan uses. */
 const spmv_stored *spmv_places_of(const spmv_mat *T, bool used);
-/* Returns what was given, in its precision, from such a store: spmv_host_free frees it. NULL: out
- * of memory. */
+/* Returns the given values in their precision, read back from such a store; to be freed by
+ * spmv_host_free. NULL: out of memory. */
 void *spmv_places_collect(const spmv_mat *mat);
 
 /* ---- refill_device.c ------------------------------------------------------------------------- */
 
-typedef struct spmv_staging { /* where new values stand on their way; zero: nowhere */
-    spmv_device *device;      /* that of the stores which are on a device alone */
-    void *sent[2];            /* there, [nnz] of f64 and f32 */
-    void *own;                /* there: for the source, if the caller lends its values until now */
-    float *narrow;            /* [nnz] in host memory */
+typedef struct spmv_staging { /* buffers for new values on their way to devices */
+    spmv_device *device;      /* device of the stores that exist only on a device */
+    void *sent[2];            /* [nnz] f64 and [nnz] f32 on the device */
+    void *own;                /* new values of a source that borrowed the caller's, on the device */
+    float *narrow;            /* [nnz] on the host */
 } spmv_staging;
-/* Allocates all that spmv_stored_refill_all needs, so that it cannot run out of memory half-way.
- * there: the values are on the device already. Whatever the status, *staging is to be freed. */
+/* Allocates everything that spmv_stored_refill_all needs, so that it cannot run out of memory.
+ * there: the values are on the device. *staging must be freed, whatever the status. */
 spmv_status spmv_stored_stage(const spmv_mat *mat, bool there, spmv_staging *staging);
 void spmv_stored_unstage(spmv_staging *staging);
-/* Writes values into what devices have of all stores, and into the copies that plans own: A's,
- * which stores in host memory have, or those there, on the device of all the stores, in the order
- * of A and the precision of all the plans. Of A the sizes are read, then. Fails only if the device
- * does. */
+/* Writes values into all stores on devices and into the copies that plans own. there = NULL: A's
+ * values, already written to stores in host memory. Otherwise `there` are values in device memory,
+ * in the order of A and the precision of all plans, and only A's sizes are read. Fails only with
+ * the device. */
 spmv_status spmv_stored_refill_all(const spmv_mat *mat, const spmv_csr_view *A, const void *there,
                                    spmv_staging *staging, int threads);
 
