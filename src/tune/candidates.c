@@ -1,5 +1,5 @@
-/* candidates.c: makes a proposed kernel a candidate, as far as it can be had, and puts away what
- * was made for those that were not chosen. */
+/* candidates.c: builds the plan of a proposed kernel as a candidate, and frees the stores of
+ * candidates that were not chosen. */
 #include "spmv_clock.h"
 #include "matrix/matrix.h"
 #include "matrix/stored.h"
@@ -20,8 +20,7 @@ bool spmv_candidate_is_allowed(const trials *c, const spmv_proposal *p) {
            (!c->opts->reproducible || spmv_repeats(c->backend, kernel));
 }
 
-/* Padding times an infinite x is NaN: only a kernel that never multiplies padding is right for
- * every x. */
+/* Returns whether the plan multiplies padding: padding times an infinite x would be NaN. */
 static bool multiplies_padding(const spmv_plan *plan) {
     return plan->kernel->traits & SPMV_PADS && plan->choice.value[SPMV_rowlens] != 1 &&
            plan->host->slots != plan->host->nnz;

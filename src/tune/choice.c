@@ -1,7 +1,7 @@
-/* choice.c: the kernel name "auto". The backend proposes kernels for the matrix's features, with
- * what a product and the set-up should take; those that could pay are built and timed against the
- * baseline kernel, as long as the budget lasts. If products are too few to pay for trials, or their
- * number is unknown, the prediction decides. */
+/* choice.c: the kernel name "auto". The backend proposes kernels for the features of the matrix,
+ * with predicted times of set-up and product. Candidates that may pay off are built and timed
+ * against the baseline kernel until the budget is spent. If the products are too few to pay for
+ * trials, or their number is unknown, the prediction decides. */
 #include "spmv_clock.h"
 #include "host/context.h"
 #include "matrix/csr.h"
@@ -15,27 +15,27 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Tuning takes at most this share of the time of all expected products. If their number is unknown,
- * unknown_calls products are assumed for the choice, and `few` products' time is the budget. */
+/* Tuning takes at most `share` of the time of the expected products. If their number is unknown,
+ * the choice assumes unknown_calls products, and the budget is the time of `few` products. */
 static const double share = 0.15, unknown_calls = 1000, few = 10;
-static const double for_sampling = 0.2, for_sampling_host = 0.4; /* of the budget, at most */
-static const double trials_host = 40; /* the least budget that pays for trials on a CPU */
-static const double optimism = 1.3;   /* a kernel may be so many times as fast as predicted */
-static const double margin = 1.03; /* by which the prediction has to beat the baseline, untimed */
+static const double for_sampling = 0.2, for_sampling_host = 0.4; /* largest shares of the budget */
+static const double trials_host = 40; /* least budget for trials on a CPU */
+static const double optimism = 1.3;   /* a kernel may be this many times as fast as predicted */
+/* factor by which an untimed kernel must be predicted faster than the baseline */
+static const double margin = 1.03;
 
-/* Kernels go through several vectors in pieces of at most 64: trials of more than this say nothing
- * new, and their vectors might fill the memory, though how many the caller expects is a hint. */
+/* Most vectors in a trial: kernels process at most 64 at a time, so larger trials show nothing new
+ * and might not fit into memory. */
 enum { MOST_TRIED = 256 };
 
-/* The first candidate, and one without a set-up, is always tried if it takes at most this share of
- * the budget: what was spent before, as on waking threads, says nothing about it. */
+/* The first candidate, and any without a set-up, is tried if that takes at most this share of the
+ * budget, however much was spent before. */
 static const double cheap = 0.1;
 
 /* ---- the baseline kernel -------------------------------------------------------------------- */
 
-/* Admits the first baseline kernel that can be built, or any kernel if there is none, since a
- * matrix that fits the device in a single format is multiplied, too. The first failure is the one
- * to report: others are of kernels that were only tried because of it. */
+/* Admits the first baseline kernel that can be built, or any other kernel if none can. On failure
+ * reports the first error; later ones concern kernels that were tried only because of it. */
 static spmv_status admit_baseline(trials *c, const spmv_proposal *p, int n) {
     spmv_ctx *ctx = c->mat->ctx;
     spmv_status status, first = SPMV_OK;
@@ -58,17 +58,17 @@ static double calls_of(const spmv_plan_opts *opts) {
     return opts->expected_calls ? (double)opts->expected_calls : unknown_calls;
 }
 
-/* Returns the budget in products of the baseline kernel. */
+/* Returns the budget in baseline product times. */
 static double budget_of(const spmv_plan_opts *opts) {
     return opts->expected_calls ? share * (double)opts->expected_calls : few;
 }
 
-/* Says whether the clock decides. Otherwise the prediction does, since trials must be paid for. */
+/* Returns whether candidates are timed: the budget must pay for trials. */
 static bool is_timed(const spmv_backend *backend, double budget) {
     return budget >= (backend->host ? trials_host : for_trials);
 }
 
-/* What a choice goes by that is to be the same in every run: not what this machine has. */
+/* Threads and bytes of cache assumed by reproducible choices, which ignore the actual machine. */
 enum { USUAL_THREADS = 2, USUAL_CACHE = 1 << 25 };
 
 static int threads_of(const spmv_mat *mat, const spmv_plan_opts *opts) {
@@ -76,16 +76,16 @@ static int threads_of(const spmv_mat *mat, const spmv_plan_opts *opts) {
     return opts->threads ? opts->threads : mat->ctx->threads;
 }
 
-/* Seconds of a product on a CPU before anything is timed: a nonzero in caches takes a thread half a
- * nanosecond, and so does a row; each vector besides the first takes half as long. */
+/* Returns the estimated seconds of a product on a CPU: 0.5 ns per nonzero and per row on one
+ * thread, half of that for each further vector. */
 static double host_product_s(const spmv_mat *mat, const spmv_plan_opts *opts) {
     const double entry_s = 5e-10;
     const double vectors = fmax(1, (1 + (double)opts->vectors) / 2);
     return entry_s * vectors * (double)(mat->csr.nnz + mat->csr.rows) / threads_of(mat, opts);
 }
 
-/* Seconds of a product before anything is sampled: on a GPU what its model says of the sizes, as if
- * all reads of x were near each other. */
+/* Returns the estimated seconds of a product before sampling; on a GPU by the model, assuming that
+ * reads of x are contiguous. */
 static double expected_product_s(const spmv_mat *mat, const spmv_plan_opts *opts,
                                  const spmv_backend *backend, const spmv_features *unsampled) {
     spmv_proposals all = {.n = 0};
@@ -94,10 +94,10 @@ static double expected_product_s(const spmv_mat *mat, const spmv_plan_opts *opts
     return all.baseline_s;
 }
 
-/* Samples as deep as its part of the budget pays for. */
+/* Returns the deepest sampling that its share of the budget pays for. */
 static spmv_sampling_depth depth_for(const spmv_mat *mat, const spmv_plan_opts *opts,
                                      const spmv_backend *backend, const spmv_features *unsampled) {
-    const double quick_s = 1.5e-4, full_s = 4.5e-4; /* by one thread */
+    const double quick_s = 1.5e-4, full_s = 4.5e-4; /* on one thread */
     const double most_s = (backend->host ? for_sampling_host : for_sampling) * budget_of(opts) *
                           expected_product_s(mat, opts, backend, unsampled);
     return most_s < quick_s  ? SPMV_SAMPLE_NONE
@@ -107,12 +107,12 @@ static spmv_sampling_depth depth_for(const spmv_mat *mat, const spmv_plan_opts *
 
 /* ---- the order ------------------------------------------------------------------------------ */
 
-/* Returns the time of set-up and products, in baseline product times; of a baseline kernel -1. */
+/* Returns the time of set-up and `calls` products in baseline product times; -1: baseline. */
 static double predicted_total(const spmv_proposal *p, double calls) {
     return p->predicted_speedup > 0 ? p->predicted_setup + calls / p->predicted_speedup : -1;
 }
 
-/* Baseline kernels first, as they were; then what is predicted to be done first. */
+/* Sorts: baseline kernels first, in their order; then by predicted total time. */
 static void sort(spmv_proposals *all, double calls) {
     for (int k = 1; k < all->n; k++) {
         const spmv_proposal p = all->list[k];
@@ -126,18 +126,17 @@ static void sort(spmv_proposals *all, double calls) {
 
 /* ---- without timing ------------------------------------------------------------------------- */
 
-/* Says what a set-up may take, in baseline product times: for an unknown number of products, what
- * sampling left of the budget. */
+/* Returns the most time for a set-up, in baseline product times. If the number of products is
+ * unknown, this is the rest of the budget. */
 static double most_setup(const trials *c) {
-    const double likely = 0.9; /* the rest is for what a slow host takes longer than predicted */
+    const double likely = 0.9; /* allows for hosts slower than predicted */
     if (c->opts->expected_calls) return INFINITY;
     if (c->opts->reproducible) return likely * c->budget;
     const double product_s = c->predicted_s > 0 ? c->predicted_s : host_product_s(c->mat, c->opts);
     return likely * c->budget - spmv_trials_spent_s(c) / product_s;
 }
 
-/* Chooses what is predicted to be done first, if that is before the baseline kernel by the
- * margin. */
+/* Chooses the kernel of least predicted total time, if it beats the baseline kernel by `margin`. */
 static spmv_status choose_untimed(trials *c, const spmv_proposal *p, int n) {
     const double most = most_setup(c), calls = calls_of(c->opts);
     spmv_status status;
@@ -151,27 +150,27 @@ static spmv_status choose_untimed(trials *c, const spmv_proposal *p, int n) {
 
 /* ---- admission ------------------------------------------------------------------------------ */
 
-/* Returns the seconds of a product and of trying the kernel: its set-up and the first product. */
+/* Returns the predicted seconds of a product. *trying_s: set-up and first product. */
 static double predicted_s(const trials *c, const spmv_proposal *p, double *trying_s) {
     const double baseline_s = c->entry[0].product_s, product_s = baseline_s / p->predicted_speedup;
     *trying_s = p->predicted_setup * (c->predicted_s > 0 ? c->predicted_s : baseline_s) + product_s;
     return product_s;
 }
 
-/* Says whether there is time to try a kernel. Of the two that are predicted to be the best both are
- * tried if the budget allows either: the clock decides between them, not what was spent before. */
+/* Returns whether there is time to try a kernel. On a CPU the two best predictions are tried if the
+ * budget allows either alone, so that the clock decides between them. */
 static bool fits(const trials *c, const spmv_proposal *p, double trying_s) {
-    enum { BEST = 3 }; /* candidates, with the baseline kernel */
+    enum { BEST = 3 }; /* candidates, including the baseline kernel */
     const double budget_s = spmv_trials_budget_s(c), half = 0.5;
     if (spmv_trials_spent_s(c) + trying_s <= budget_s) return true;
     if (c->backend->host && c->n < BEST && trying_s <= half * budget_s) return true;
     return (c->n == 1 || p->predicted_setup == 0) && trying_s <= cheap * budget_s;
 }
 
-/* Admits candidates, in that order, and times each at once. It could save more than it costs to
- * try, compared with the fastest so far, if it is as much faster than predicted as the model may
- * be wrong; and there is time for it. One that is slower than predicted keeps no other from being
- * tried; one that is faster may be so because the baseline kernel was disturbed. */
+/* Admits candidates in the given order and times each at once. A candidate is tried if there is
+ * time and if, being `optimism` times as fast as predicted, it would save more than the trial
+ * costs, compared with the fastest so far. A candidate slower than predicted does not exclude later
+ * ones; neither does one faster than predicted: the baseline's time may be noisy. */
 static spmv_status admit_candidates(trials *c, const spmv_proposal *p, int n) {
     double best_s = c->entry[0].product_s, trying_s;
     spmv_status status = SPMV_OK;
@@ -195,31 +194,31 @@ static spmv_status admit_candidates(trials *c, const spmv_proposal *p, int n) {
 
 /* ---- how it is timed ------------------------------------------------------------------------ */
 
-/* Bytes of x and y, of all vectors that are multiplied at once. */
+/* Returns the bytes of x and y, all vectors together. */
 static double vector_bytes(const spmv_mat *mat, const spmv_plan_opts *opts) {
     const double width = opts->precision == SPMV_F64 ? sizeof(double) : sizeof(float);
     return width * fmax(1, (double)opts->vectors) * (double)(mat->csr.rows + mat->csr.cols);
 }
 
-/* Says whether caches could keep much of the matrix between products. */
+/* Returns whether caches could keep much of the matrix between products. */
 static bool may_be_kept(const spmv_mat *mat, const spmv_plan_opts *opts, size_t cache) {
-    const double much = 2; /* times the cache: of a larger matrix less than half is kept */
+    const double much = 2; /* times the cache: less than half of a larger matrix is kept */
     double width = opts->precision == SPMV_F64 ? sizeof(double) : sizeof(float);
     double bytes = (double)mat->csr.nnz * (width + sizeof(int32_t)) + vector_bytes(mat, opts);
     return bytes < much * (double)cache;
 }
 
-/* Returns the bytes that empty the caches when they are read, and no more: twice a processor's
- * cache; four times a GPU's, since an H200 keeps up to 100 MB although it reports 63. */
+/* Returns the bytes to read in order to flush the caches: twice a CPU's cache; four times a GPU's,
+ * because an H200 keeps up to 100 MB although it reports 63. */
 static size_t bytes_to_flush(const trials *c) {
     size_t line = 4096, bytes = (c->backend->host ? 2 : 4) * c->cache;
     size_t most = c->backend->free_bytes(c->device) / 4;
     return (bytes < most ? bytes : most) / line * line;
 }
 
-/* Says how many copies of the data a steady sample goes through. Consecutive products on a GPU
- * overlap, which a single one does not show; for that they need data of their own. The copies take
- * no more than is needed to exceed the caches, nor than a quarter of the free memory. */
+/* Returns how many copies of the data a steady sample cycles through, so that consecutive products
+ * on a GPU can overlap as in real use. At most four times the cache, or a quarter of the free
+ * memory. */
 static int count_copies(const trials *c) {
     const spmv_plan *baseline = c->entry[0].plan;
     if (!c->flush || c->opts->cache != SPMV_STEADY || !c->backend->record_start) return 1;
@@ -229,8 +228,9 @@ static int count_copies(const trials *c) {
     return (int)fmax(1, fmin(fmin(4 * (double)c->cache, room) / (each + vectors), MOST_COPIES));
 }
 
-/* A driver allocates memory in half the time if it is asked for all at once, before the rows are
- * sent: for them, the vectors, and a format half as large again. The time counts as sending. */
+/* Allocates and frees, before the rows are uploaded, enough memory for them, the vectors and a
+ * format 1.5 times as large: one large allocation takes half as long as many. The time counts as
+ * upload. */
 static void make_room(trials *c, const spmv_proposal *p, int n) {
     const double most = 0.25; /* of the free memory */
     const spmv_csr *A = &c->mat->csr;
@@ -254,7 +254,7 @@ static void explain(const trials *c, const candidate *chosen, spmv_tuning *t) {
     for (int k = 1; k < c->n; k++)
         if (!other || c->entry[k].product_s < other->product_s) other = &c->entry[k];
     const candidate *said = chosen != baseline || !other ? chosen : other;
-    /* A burst in the few samples of a kernel that is far behind makes it any number. */
+    /* A burst of noise in few samples can make a slow kernel's ratio any number. */
     const double most = 10, timed_s = said->product_s;
     const double speedup = timed_s > 0 ? fmin(baseline->product_s / timed_s, most) : 1;
     const bool disturbed = c->is_timed && c->device && spmv_trials_are_disturbed(c);
@@ -290,7 +290,7 @@ static spmv_status run_trials(trials *c, const spmv_proposal *p, int n) {
     make_room(c, p, n);
     TRY(admit_baseline(c, p, n));
     c->unpaid_s += c->room_s;
-    c->device = c->entry[0].plan->device; /* with fewer threads a plan has one of its own */
+    c->device = c->entry[0].plan->device; /* a plan with fewer threads has its own device */
     if (n == 1 || c->mat->csr.nnz == 0) return SPMV_OK;
     const bool is_warm = c->opts->cache == SPMV_WARM, fits = may_be_kept(c->mat, c->opts, c->cache);
     c->is_kept = fits && is_warm;
@@ -301,7 +301,7 @@ static spmv_status run_trials(trials *c, const spmv_proposal *p, int n) {
     return c->n > 1 ? spmv_trials_run(c) : SPMV_OK;
 }
 
-/* Only what was timed is worth remembering. What was passed over is left out of the reason. */
+/* Stores a timed choice as wisdom, without the list of kernels passed over. */
 static void remember(const trials *c, const spmv_proposal *chosen, spmv_plan *plan) {
     spmv_proposal choice = *chosen;
     char reason[sizeof plan->tuning->reason];
@@ -312,10 +312,9 @@ static void remember(const trials *c, const spmv_proposal *chosen, spmv_plan *pl
     spmv_wisdom_remember(plan, c->opts, c->backend, &choice, reason);
 }
 
-/* Hands over the chosen plan, with how it came to be chosen, and puts away all others. What the
- * plan reports as its own preparation, even where an earlier candidate built its store, is not
- * tuning, nor is what a process does once. before: the stores that were there. NULL: nothing was
- * chosen. */
+/* Moves the chosen plan out of the trials and frees everything else. Tuning time excludes the
+ * plan's own preparation, even if an earlier candidate has built its store, and one-time costs of
+ * the process. before: the stores that existed before. Returns NULL if chosen is NULL. */
 static spmv_plan *finish(trials *c, candidate *chosen, spmv_tuning *tuning,
                          const spmv_stored *before) {
     spmv_plan *plan = chosen ? chosen->plan : NULL;
@@ -356,7 +355,7 @@ spmv_status spmv_auto_select(spmv_mat *mat, const spmv_plan_opts *opts, const sp
     return status;
 }
 
-/* Makes the plan of a remembered choice, as for its trials; NULL: it cannot, the note says why. */
+/* Builds the plan of a choice from wisdom. Returns NULL if that fails; the note says why. */
 static spmv_plan *remake(trials *c, const wisdom *w, char *note) {
     const spmv_stored *before = c->mat->stores;
     spmv_status status;
@@ -374,7 +373,7 @@ static spmv_plan *remake(trials *c, const wisdom *w, char *note) {
     return finish(c, is_made ? &c->entry[0] : NULL, t, before);
 }
 
-/* Returns the same of what the wisdom file has for the request; NULL, with an empty note: it has
+/* Builds the plan that the wisdom file has for this request. NULL and an empty note: it has
  * none. */
 static spmv_plan *recall(spmv_mat *mat, const spmv_plan_opts *opts, const spmv_backend *backend,
                          char *note) {
@@ -382,15 +381,15 @@ static spmv_plan *recall(spmv_mat *mat, const spmv_plan_opts *opts, const spmv_b
         .mat = mat, .opts = opts, .backend = backend, .start = spmv_now(), .is_timed = true};
     wisdom w;
     *note = 0;
-    if (opts->reproducible) return NULL; /* whatever a file says */
+    if (opts->reproducible) return NULL; /* independent of any file */
     bool found = spmv_wisdom_recall(mat, opts, backend, &w, note);
     spmv_plan *plan = found ? remake(&c, &w, note) : NULL;
     free(w.text);
     return plan;
 }
 
-/* Forgets values that will change: nothing is known of them but that they are symmetric if they are
- * given so. */
+/* Removes what depends on values from the features, because the values will change; only a symmetry
+ * declared by the caller stays. */
 static void forget_values(const spmv_mat *mat, spmv_features *f) {
     f->value_bytes = f->precision == SPMV_F64 ? sizeof(double) : sizeof(float);
     f->distinct = SPMV_FEW_VALUES + 1;
@@ -409,9 +408,8 @@ static spmv_status choose(spmv_mat *mat, const spmv_plan_opts *opts, const spmv_
     const double cpu = is_sampled ? spmv_thread_now() : 0;
     spmv_plan_opts known = *opts;
     if (known.vectors > MOST_TRIED) known.vectors = MOST_TRIED;
-    if (backend->host && depth == SPMV_SAMPLE_NONE) known.expected_calls = 1; /* no trials */
-    /* Threads that sleep are not woken for what one does in half a millisecond: by the logs, waking
-     * 16 took 10 ms on an H200's host. */
+    if (backend->host && depth == SPMV_SAMPLE_NONE) known.expected_calls = 1; /* prevents trials */
+    /* A sleeping team is not woken for what one thread does in 0.5 ms: waking 16 took 10 ms. */
     const int threads = backend->host && depth == SPMV_SAMPLE_FULL ? mat->ctx->threads : 1;
     if (backend->host && depth != SPMV_SAMPLE_NONE)
         spmv_waiting_prepare(&mat->ctx->waiting, mat->ctx->threads);
@@ -426,7 +424,7 @@ static spmv_status choose(spmv_mat *mat, const spmv_plan_opts *opts, const spmv_
     features.evicted = opts->cache != SPMV_WARM && may_be_kept(mat, opts, features.cache);
     backend->propose(&features, &proposals);
     if (backend->host && is_sampled)
-        start = fmax(start, spmv_now() - (spmv_thread_now() - cpu)); /* no waits */
+        start = fmax(start, spmv_now() - (spmv_thread_now() - cpu)); /* excludes waiting */
     return spmv_auto_select(mat, &known, backend, &proposals, start, out);
 }
 
@@ -438,13 +436,13 @@ spmv_status spmv_auto_plan(spmv_mat *mat, const spmv_plan_opts *opts, const spmv
     if (opts->nsettings)
         return spmv_fail(mat->ctx, SPMV_E_ARG, "auto takes no parameter '%s'; name a kernel for it",
                          opts->settings[0].name);
-    TRY(spmv_plan_variant(mat, opts, &variant)); /* refuses what no plan may have */
+    TRY(spmv_plan_variant(mat, opts, &variant)); /* fails for options that no plan may have */
     snprintf(before, sizeof before, "%s", mat->ctx->error);
     TRY(spmv_ctx_device(mat->ctx, backend, &device));
     *out = recall(mat, opts, backend, note);
     if (!*out) TRY(choose(mat, opts, backend, device, out));
     spmv_wisdom_note(*out, note);
-    /* Drops the messages of kernels that were passed over. */
+    /* Removes the messages of kernels that were passed over. */
     snprintf(mat->ctx->error, sizeof mat->ctx->error, "%s", before);
     return SPMV_OK;
 }

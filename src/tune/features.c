@@ -1,19 +1,19 @@
-/* features.c: the features of a matrix that "auto" goes by: what its statistics say, what a sample
- * shows of x, and what each format makes of the sample (look and features of spmv_format). They are
- * the same for any number of threads. */
+/* features.c: the features of a matrix that "auto" uses: from its statistics, from a sample, and
+ * from each format's own sums over the sample (`look` and `features` of spmv_format). The results
+ * do not depend on the number of threads. */
 #include "host/context.h"
 #include "matrix/matrix.h"
 #include "matrix/sampling.h"
 #include "tune.h"
 #include <stdlib.h>
 
-enum { LINE_BITS = 16 }; /* log2 of the bits of a slice's set of cache lines */
+enum { LINE_BITS = 16 }; /* log2 of the bits in the set of cache lines of a slice */
 
 typedef double sums[SAMPLE_SUMS];
-enum { ENTRIES, LINES }; /* the sums that are of no format */
+enum { ENTRIES, LINES }; /* sums that belong to no format */
 
-/* Counts the cache lines of x that the slice touches. A bit stands for each: of the at most 2,048
- * lines, 1.6 % may share one with another. */
+/* Returns the number of cache lines of x that the slice touches, from a hash table of one bit per
+ * line: of at most 2,048 lines 1.6 % may collide. */
 static int count_lines(const sample_slice *w, int per_line) {
     uint64_t seen[(1 << LINE_BITS) / 64] = {0};
     int lines = 0;
@@ -28,7 +28,7 @@ static int count_lines(const sample_slice *w, int per_line) {
     return lines;
 }
 
-/* of[]: for each format and, after those, for none. */
+/* Adds the slice's sums to of[k] for each format k, and to of[formats] for the rest. */
 static void look_at_slice(const sample_slice *w, spmv_precision precision, sums *of) {
     const int formats = spmv_format_count();
     for (int k = 0; k < formats; k++) {
@@ -39,14 +39,14 @@ static void look_at_slice(const sample_slice *w, spmv_precision precision, sums 
     of[formats][LINES] = count_lines(w, precision == SPMV_F64 ? 8 : 16);
 }
 
-/* Adds up n slices, `apart` from each other, in their order. */
+/* Adds the sums of n slices, of[0], of[apart], ..., in this order. */
 static void add_up(const sums *of, int n, int apart, double *sum) {
     memset(sum, 0, sizeof(sums));
     for (int k = 0; k < n; k++)
         for (int q = 0; q < SAMPLE_SUMS; q++) sum[q] += of[k * apart][q];
 }
 
-/* Adds what the sample shows. */
+/* Adds the features that come from the sample. */
 static spmv_status add_sampled(spmv_ctx *ctx, const spmv_sample *s, int threads, spmv_features *f) {
     const int n = s->size.taken, formats = spmv_format_count(), each = formats + 1;
     sums sum, *of = calloc((size_t)n * (size_t)each, sizeof *of);

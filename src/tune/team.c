@@ -1,12 +1,11 @@
-/* team.c: how many threads a product has, where "auto" may choose: all of the context's unless half
- * of them, or one, are not slower, as where there is little to do or fewer threads read as much
- * from memory. The winner with fewer threads is timed in turns with it. Beside other processes
- * it has to be faster by a quarter, as where waking the others takes longer than the product: while
- * they have a core, one thread does the work of all in the same time, but they come and go, and the
- * plan stays. A product that takes one thread some microseconds is another case: trials multiply
- * again and again, so that threads never sleep, but a caller who does something in between wakes
- * them each time. There all threads have to be faster by a quarter; and beside other processes,
- * where they sleep at once, it has one thread. */
+/* team.c: chooses the number of threads of the winning kernel, if "auto" may. All threads of the
+ * context are used unless half of them, or one, are no slower, for example if there is little work
+ * or if fewer threads saturate the memory. The smaller team is timed in alternation with the full
+ * one. If other processes compete for the cores, the smaller team must be faster by a quarter: the
+ * competitors may leave, but the plan stays. Exception: for a product that takes one thread about
+ * 30 us or less, the full team must be faster by a quarter, because trials keep threads awake
+ * whereas a caller may let them fall asleep between products; with competitors, it gets one
+ * thread. */
 #include "matrix/matrix.h"
 #include "plan/plan.h"
 #include "trials.h"
@@ -14,17 +13,17 @@
 #include <stdio.h>
 
 enum { SAMPLES = 5, FEWEST = 2 };
-static const double clearly = 0.75; /* of the time, beside other processes */
-static const double far = 0.25;     /* excess that no further sample is expected to undo */
+static const double clearly = 0.75; /* ratio of times required beside other processes */
+static const double far = 0.25;     /* excess that further samples are not expected to undo */
 
-/* Says whether a product takes one thread about 30 us at most. */
+/* Returns whether a product takes one thread at most about 30 us. */
 static bool is_short(const trials *c) {
-    const double few = 65536; /* nonzeros and rows, of all vectors */
+    const double few = 65536; /* nonzeros and rows, times vectors */
     const double vectors = fmax(1, (double)c->opts->vectors);
     return vectors * (double)(c->mat->csr.nnz + c->mat->csr.rows) < few;
 }
 
-/* Returns how long fewer threads may take to replace all, in the time of all. */
+/* Returns the largest ratio of times at which fewer threads replace all. */
 static double most_of(const trials *c) {
     const bool is_disturbed = spmv_trials_are_disturbed(c);
     if (is_short(c)) return is_disturbed ? INFINITY : 1 / clearly;
@@ -35,16 +34,15 @@ static double least_of(const candidate *e) {
     return e->t.nsamples ? e->t.sample_s[0] : INFINITY;
 }
 
-/* Says whether that many seconds more are within the budget, or so few that they are taken even if
- * it was spent on waiting for cores. */
+/* Returns whether these seconds fit into the budget, or are so few that they may exceed it. */
 static bool is_affordable(const trials *c, double seconds) {
     const double little = 0.05;
     return spmv_trials_spent_s(c) + seconds < spmv_trials_budget_s(c) ||
            seconds < little * spmv_trials_budget_s(c);
 }
 
-/* Takes samples of both in turns until there are enough of e or, if all of them are far longer than
- * those of the winner, a few. round_s: what one of each may take. */
+/* Samples both in alternation until e has SAMPLES samples, or FEWEST if all are far slower than the
+ * winner. round_s: expected seconds of one sample of each. */
 static spmv_status compare(const trials *c, candidate *winner, candidate *e, double round_s) {
     while (e->t.nsamples < SAMPLES && is_affordable(c, round_s)) {
         if (e->t.nsamples >= FEWEST && least_of(e) > (1 + far) * least_of(winner)) break;
@@ -54,8 +52,8 @@ static spmv_status compare(const trials *c, candidate *winner, candidate *e, dou
     return SPMV_OK;
 }
 
-/* Puts the winner with that many threads, of the same store, in its place if that is not slower.
- * Returns the new time over the old one; 0: it was slower, or that is not known. */
+/* Replaces the winner by a plan of the same store with `threads` threads, if that is not slower.
+ * Returns the ratio of the new time to the old one, or 0 if the winner stays. */
 static double replace(trials *c, candidate *winner, int threads) {
     double slower = (double)winner->plan->device->threads / threads;
     double round_s = (1 + slower) * (winner->t.inner + c->is_kept) * winner->product_s;

@@ -1,6 +1,6 @@
-/* trials.c: the timed part of "auto". A product of a large matrix takes long: each candidate gets
- * two, and only those that are close to the best get more, as long as the budget lasts. A sample of
- * a small matrix times many products together, on a GPU as one recording. */
+/* trials.c: the timed part of "auto". Each candidate runs two products; those close to the best run
+ * more, until the budget is spent. For a small matrix one sample covers many products, on a GPU as
+ * a graph. */
 #include "spmv_clock.h"
 #include "host/context.h"
 #include "matrix/matrix.h"
@@ -11,15 +11,18 @@
 
 enum {
     MOST_ROUNDS = 20,
-    MOST_INNER = 20, /* products of a sample */
-    MOST_FIRST = 6,  /* first products of a kernel */
-    FEWEST = 3       /* samples on a CPU before a kernel is disqualified */
+    MOST_INNER = 20, /* most products per sample */
+    MOST_FIRST = 6,  /* most first products of a kernel */
+    FEWEST = 3       /* samples on a CPU before a kernel may be disqualified */
 };
-static const double sample_s = 5e-5;        /* seconds that a sample takes at least */
-static const double most_flushing_s = 0.05; /* seconds of flushing that are not paid for */
-static const double most_assured_s = 3e-3;  /* seconds of rounds after dear conversions, at most */
-static const double hopeless = 0.15;        /* excess beyond the scatter that disqualifies */
-static const double unseen = 0.5;           /* scatter that is assumed of a single sample */
+static const double sample_s = 5e-5; /* least seconds of a sample */
+/* seconds of flushing that do not count towards the budget */
+static const double most_flushing_s = 0.05;
+/* most seconds of rounds added after expensive conversions */
+static const double most_assured_s = 3e-3;
+/* excess over the best, beyond the scatter, that disqualifies */
+static const double hopeless = 0.15;
+static const double unseen = 0.5; /* scatter assumed for a single sample */
 
 void spmv_trials_note(trials *c, const char *what, const spmv_proposal *p, const char *why) {
     size_t used = strlen(c->passed);
@@ -36,7 +39,7 @@ double spmv_trials_spent_s(const trials *c) {
 }
 
 bool spmv_trials_are_disturbed(const trials *c) {
-    const double part = 0.125; /* of the time that the thread had a core */
+    const double part = 0.125; /* of the thread's CPU time */
     if (c->backend->waits_asleep && c->backend->waits_asleep(c->device)) return true;
     return c->wall > 0 && waited_s(c) > part * (spmv_thread_now() - c->cpu);
 }
@@ -53,9 +56,8 @@ static spot spot_of(const trials *c) {
                   o->layout ? o->layout : SPMV_COLUMNS};
 }
 
-/* The values of x do not change the time as long as they are ordinary numbers: with all bytes 0x3f
- * a double is 4.8e-4 and a float 0.75. On a CPU, where results are checked, they are set
- * properly. */
+/* Any normal numbers in x give the same time: with all bytes 0x3f a double is 4.8e-4 and a float
+ * 0.75. On a CPU, where results are checked, x is set by spot_check_vary. */
 static spmv_status make_vectors(trials *c) {
     enum { ORDINARY = 0x3f };
     size_t copies = c->copies > 1 ? (size_t)c->copies : 1;
@@ -65,21 +67,22 @@ static spmv_status make_vectors(trials *c) {
     double start = spmv_now();
     TRY(c->backend->alloc(c->device, x, &c->x));
     TRY(c->backend->alloc(c->device, y, &c->y));
-    if (!c->backend->host) c->unpaid_s += spmv_now() - start; /* the caller's will reuse it */
-    TRY(c->backend->fill(c->device, c->y, ORDINARY, y));      /* allocates its pages */
+    /* the caller's allocation will reuse this memory */
+    if (!c->backend->host) c->unpaid_s += spmv_now() - start;
+    TRY(c->backend->fill(c->device, c->y, ORDINARY, y)); /* touches the pages */
     if (!c->backend->host) return c->backend->fill(c->device, c->x, ORDINARY, x);
     spot_check_vary(&s, c->device->threads, c->x);
     return SPMV_OK;
 }
 
-/* Disturbances only add time: on a CPU, where most samples may be disturbed, the least sample tells
- * more than the lower quartile. */
+/* Sets the representative time. Noise only adds time; on a CPU, where most samples may be noisy,
+ * the least sample is more reliable than the lower quartile. */
 static void judge(candidate *e) {
     sort_samples(e->t.sample_s, e->t.nsamples);
     e->product_s = e->t.sample_s[e->plan->device->backend->host ? 0 : e->t.nsamples / 4];
 }
 
-/* Others had their turn since: a product brings the matrix back into caches that may keep it. */
+/* Other candidates ran in between: an untimed product brings the matrix back into the caches. */
 spmv_status spmv_trials_sample(const trials *c, candidate *e) {
     double lost_s;
     e->p.product_s = e->product_s;
@@ -89,9 +92,9 @@ spmv_status spmv_trials_sample(const trials *c, candidate *e) {
     return SPMV_OK;
 }
 
-/* Puts as many products into a sample as the clock needs, or one if each must find empty caches, or
- * one of each copy: what a kernel saves by starting while the previous product ends is part of its
- * time. Of such a sample getting ready is not paid for. */
+/* Chooses the products of a sample: as many as the clock's resolution needs; one if each must find
+ * empty caches; or one per copy, so that the overlap of consecutive products counts. Preparing
+ * copies is not charged to the budget. */
 static spmv_status make_batch(trials *c, candidate *e, double product_s) {
     double inner = product_s > 0 ? ceil(sample_s / product_s) : MOST_INNER;
     double start = spmv_now();
@@ -122,9 +125,9 @@ static spmv_status open_problem(trials *c, candidate *e) {
     return problem_open(&e->p);
 }
 
-/* The first product meets cold pages and sleeping threads, and on a GPU it may take half as long
- * again even after the warm-up: so there are two. On a CPU another process may have had a core in
- * both: there are more until the two least are about the same. */
+/* Times the first products: two, because the first one meets cold pages and sleeping threads, and
+ * on a GPU may take 1.5 times as long even after the warm-up. On a CPU more, until the two least
+ * agree, because another process may have had a core. */
 static spmv_status time_first(const trials *c, candidate *e) {
     const double same = 1.1;
     double least_s = INFINITY, second_s = INFINITY, next_s;
@@ -139,8 +142,7 @@ static spmv_status time_first(const trials *c, candidate *e) {
     return SPMV_OK;
 }
 
-/* The least time of the first products counts as a sample where a sample is one product and caches
- * are not emptied. */
+/* The least first product is a sample if a sample is one product and caches are not flushed. */
 spmv_status spmv_trials_begin(trials *c, candidate *e) {
     TRY(open_problem(c, e));
     TRY(time_first(c, e));
@@ -158,7 +160,7 @@ static spmv_status ready(trials *c) {
     return spmv_trials_begin(c, &c->entry[0]);
 }
 
-/* Where caches are emptied no first product is a sample: one is taken. */
+/* With flushed caches no first product counts as a sample, so one is taken. */
 static spmv_status take_first_sample(const trials *c, candidate *e) {
     return c->flush && e->t.nsamples == 0 ? spmv_trials_sample(c, e) : SPMV_OK;
 }
@@ -170,7 +172,7 @@ static void drop_vectors(trials *c) {
     c->x = c->y = NULL;
 }
 
-/* If there is no room for copies after all, samples are single products after a flush. */
+/* If memory for copies is lacking after all, samples are single products after a flush. */
 spmv_status spmv_trials_baseline(trials *c) {
     candidate *baseline = &c->entry[0];
     spmv_status status = ready(c);
@@ -194,20 +196,20 @@ candidate *spmv_trials_fastest(trials *c) {
     return best;
 }
 
-/* Returns the excess of the median sample over the least. */
+/* Returns the relative excess of the median sample over the least. */
 static double scatter_of(const candidate *e) {
     const timing *t = &e->t;
     return t->nsamples < 2 ? unseen : t->sample_s[t->nsamples / 2] / t->sample_s[0] - 1;
 }
 
-/* Says whether there are samples enough to disqualify a candidate. On a CPU another process may
- * have had a core in some, which says nothing about the kernel. */
+/* Returns whether there are enough samples to disqualify a candidate. On a CPU another process may
+ * have had a core during some. */
 static bool is_known(const trials *c, const candidate *e) {
     return !c->backend->host || e->is_steady || e->t.nsamples >= FEWEST;
 }
 
-/* Says whether more samples could not change which candidate is fastest, since all others are
- * behind by more than their scatter and that of the best. Disqualifies those far behind. */
+/* Returns whether more samples could not change the winner: all others are behind by more than
+ * their own scatter plus the winner's. Disqualifies those far behind. */
 static bool is_decided(trials *c) {
     const candidate *best = spmv_trials_fastest(c);
     bool decided = true;
@@ -223,8 +225,7 @@ static bool is_decided(trials *c) {
     return decided;
 }
 
-/* Says whether the device is unusable. One failure does not mean that: a refused launch leaves it
- * usable. */
+/* Returns whether the device has become unusable. A refused launch alone does not make it so. */
 static bool is_lost(const trials *c) {
     return c->backend->sync(c->device) != SPMV_OK || c->backend->nothing(c->device) != SPMV_OK ||
            c->backend->sync(c->device) != SPMV_OK;
@@ -237,8 +238,8 @@ spmv_status spmv_trials_go_on(trials *c, spmv_status status) {
     return is_lost(c) ? spmv_fail(c->mat->ctx, status, "%s", message) : SPMV_OK;
 }
 
-/* Disqualifies a candidate that failed or is wrong. A lost device, or a failure of the baseline
- * kernel, ends the trials: then the status is returned. */
+/* Disqualifies a candidate that failed or computed a wrong result. Returns the status, which ends
+ * the trials, only if the device is lost or the baseline kernel failed. */
 static spmv_status disqualify_failed(trials *c, candidate *e, spmv_status status) {
     if (status == SPMV_OK || e == &c->entry[0]) return status;
     TRY(spmv_trials_go_on(c, status));
@@ -248,8 +249,7 @@ static spmv_status disqualify_failed(trials *c, candidate *e, spmv_status status
     return SPMV_OK;
 }
 
-/* Says whether another round would take more than the rest of the budget, as far as it is for
- * trials. Time spent on flushing is free up to a limit, then it is paid for. */
+/* Returns whether another round would exceed the budget. Flushing is free up to a limit. */
 static bool is_spent(const trials *c) {
     double round_s = 0, flushing_s = c->flushing_s > most_flushing_s ? c->flushing_s : 0;
     for (int k = 0; k < c->n; k++)
@@ -259,9 +259,8 @@ static bool is_spent(const trials *c) {
     return spmv_trials_spent_s(c) + flushing_s + round_s > fmax(most_s, c->assured_s);
 }
 
-/* Conversions of a small matrix may take the whole budget, and a few products of it measure little.
- * So most of it again is for rounds, up to what nobody notices; on a GPU, where samples scatter
- * less, a fifth. */
+/* Grants extra time for rounds, because converting a small matrix may take the whole budget: 0.8 of
+ * the budget on a CPU, 0.2 on a GPU, where samples scatter less; most_assured_s at most. */
 static void assure_rounds(trials *c) {
     const double part = c->backend->host ? 0.8 : 0.2;
     c->assured_s = spmv_trials_spent_s(c) + fmin(part * spmv_trials_budget_s(c), most_assured_s);
@@ -297,6 +296,6 @@ void spmv_trials_close(candidate *e) {
 }
 
 void spmv_trials_free(trials *c) {
-    drop_vectors(c); /* first: the device may be a plan's, with fewer threads */
+    drop_vectors(c); /* first, because the device may belong to a plan with fewer threads */
     for (int k = 0; k < c->n; k++) spmv_trials_close(&c->entry[k]);
 }

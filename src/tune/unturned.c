@@ -1,5 +1,5 @@
-/* unturned.c: what "auto" takes for few products by the transpose: a kernel that multiplies so with
- * the rows that the matrix has, since turning them takes longer than these products. */
+/* unturned.c: "auto" for few products by the transpose: a kernel that multiplies by A' with the CSR
+ * of A, because transposing takes longer than these products. */
 #include "host/context.h"
 #include "matrix/matrix.h"
 #include "plan/plan.h"
@@ -7,9 +7,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* In products of one vector by rows that were turned, on two cores (18 matrices): turning them
- * takes 7 to 20, and a product without that 0.05 to 0.6 more, in the mean 0.35. Several vectors are
- * multiplied one by one, then, and not together. What threads add up apart is written and read. */
+/* In products of one vector by a transposed CSR, on two cores, over 18 matrices: transposing costs
+ * 7 to 20; not transposing adds 0.05 to 0.6 to each product, 0.35 in the mean, and more for several
+ * vectors, which are then multiplied one by one. Private copies of y cost more (`apart`). */
 static const double turning = 12, more = 0.35, more_of_several = 1;
 
 static const spmv_kernel *kernel_of(const spmv_backend *backend, const char **name) {
@@ -21,8 +21,8 @@ static const spmv_kernel *kernel_of(const spmv_backend *backend, const char **na
     return NULL;
 }
 
-/* Says whether turning the rows takes longer; apart: bytes that threads add up apart, in bytes of
- * the matrix. */
+/* Returns whether transposing would take longer. apart: bytes of the threads' private copies of y
+ * over bytes of the matrix. */
 static bool pays(const spmv_plan_opts *opts, double apart) {
     const double k = opts->vectors > 1 ? (double)opts->vectors : 1;
     const double each = (k > 1 ? more_of_several : more) + apart;
