@@ -1,5 +1,5 @@
-/* batch.c: products back to back under one clock: recorded once and replayed where launching costs
- * host time, else launched in a loop. */
+/* batch.c: times many products with one clock reading: as one recorded graph if launches cost host
+ * time, otherwise in a loop. */
 #include "host/context.h"
 #include "matrix/stored.h"
 #include "plan/plan.h"
@@ -13,7 +13,7 @@ struct spmv_batch {
     spmv_product *product; /* [nproducts] */
     int nproducts, launches;
     double alpha, beta;
-    void *recording; /* NULL: a loop */
+    void *recording; /* NULL: loop */
     char how[256];
 };
 
@@ -39,7 +39,7 @@ static spmv_status check_product(const spmv_product *p, const spmv_operands *v, 
     return spmv_product_check(p->plan, call, "y", v);
 }
 
-/* Multiplies so many times with a plan that is claimed once for all; none: it is made ready. */
+/* Runs `count` products while the plan is claimed once. count = 0: only allocates. */
 static spmv_status launch(const spmv_batch *b, const spmv_product *p, int count, const char *call) {
     spmv_operands v = operands_of(p, b->alpha, b->beta);
     spmv_status status = SPMV_OK;
@@ -55,13 +55,13 @@ static spmv_status launch_all(const spmv_batch *b, const char *call) {
     return SPMV_OK;
 }
 
-/* Nothing can be allocated while products are recorded: what they need is there before. */
+/* Runs each plan's preparation before recording, because nothing can be allocated during it. */
 static spmv_status start_recording(const spmv_batch *b, const char *call) {
     for (int k = 0; k < b->nproducts; k++) TRY(launch(b, &b->product[k], 0, call));
     return b->device->backend->record_start(b->device);
 }
 
-/* A kernel that cannot be recorded (it waits, or allocates) runs in a loop; b->how says why. */
+/* Falls back to a loop if a kernel cannot be recorded (it waits or allocates); b->how says why. */
 static void record(spmv_batch *b, const char *call) {
     const spmv_backend *backend = b->device->backend;
     snprintf(b->how, sizeof b->how, "loop");
@@ -89,7 +89,7 @@ static void record(spmv_batch *b, const char *call) {
 static spmv_status check(const spmv_batch *b, const char *call) {
     for (int k = 0; k < b->nproducts; k++) {
         const spmv_product *p = &b->product[k];
-        /* A context has one device of a backend; a plan with fewer threads has a copy of it. */
+        /* A context has one device per backend, but a plan with fewer threads has a copy of it. */
         if (!p->plan || p->plan->device->ctx != b->device->ctx ||
             p->plan->device->backend != b->device->backend)
             return spmv_fail(b->device->ctx, SPMV_E_ARG, "%s: the plan of product %d is %s", call,

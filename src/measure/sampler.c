@@ -1,12 +1,11 @@
-/* sampler.c: one product, once for the check and many times for the clock. Conversions and
- * transfers are outside. */
+/* sampler.c: runs a product once for the check and many times for timing. */
 #include "spmv_clock.h"
 #include "matrix/stored.h"
 #include "sampler.h"
 #include <math.h>
 #include <stdlib.h>
 
-/* Numbers of all vectors, of n each. */
+/* Returns the number of elements of k vectors of length n. */
 static int64_t numbers_of(const problem *p, int64_t n) {
     return p->k > 1 ? p->k * n : n;
 }
@@ -58,7 +57,7 @@ spmv_status problem_copies(problem *p, int count) {
         p->product[k] =
             (spmv_product){.plan = copy ? copy : p->plan, .k = p->k, .layout = p->layout};
         p->negated[k] = false;
-        p->nproducts++; /* problem_close frees what it got to */
+        p->nproducts++; /* problem_close frees this one, too */
         TRY(make_vectors(p, k));
     }
     return SPMV_OK;
@@ -99,7 +98,7 @@ spmv_status problem_result(problem *p, int k, void *y) {
 
 /* ---- looks between samples ------------------------------------------------------------------ */
 
-/* Gives product k the negative of its x, whose numbers are p->x or their negatives. */
+/* Negates the x of product k: sets it to -p->x, or back to p->x. */
 static spmv_status negate_x(problem *p, int k) {
     enum { PIECE = 1 << 15 };
     char *x = (char *)(uintptr_t)p->product[k].x;
@@ -124,8 +123,8 @@ static spmv_status negate_x(problem *p, int k) {
                                   : status;
 }
 
-/* Returns a hash of y's bits, never 0; every NaN counts as one. Four sums, so that the processor
- * need not wait for one. */
+/* Returns a nonzero hash of the bits of y, with all NaN equal. Uses four independent sums for
+ * instruction-level parallelism. */
 static uint64_t bits_of(const problem *p, const void *y) {
     const bool is_f64 = p->precision == SPMV_F64;
     const int64_t n = numbers_of(p, p->rows);
@@ -164,9 +163,9 @@ spmv_status problem_once(problem *p, void *y) {
 
 /* ---- what a sample is ----------------------------------------------------------------------- */
 
-/* Puts what a product reads out of the caches; returns false where that cannot be done. Only the
- * kernel knows where its scratch memory is, so scratch stays in the caches if it is small: mostly
- * it is sized for more threads than there are. */
+/* Evicts a product's data from the caches; returns false if that is impossible. Small scratch
+ * memory stays in the caches, because only the kernel knows where it is, and most of it is for
+ * threads that do not exist. */
 static bool evict(const problem *p) {
     enum { LITTLE = 32, TABLES = 1 << 16 };
     const spmv_plan *plan = p->plan;
@@ -180,8 +179,8 @@ static bool evict(const problem *p) {
            backend->evict(plan->device, p->product->y, y);
 }
 
-/* Before a short product, code and page tables must leave the near caches, too, and the vector
- * units must go to sleep as they do after 0.7 ms without use; they take 20 us to wake. */
+/* For short products: reads enough to evict code and page tables from the near caches, for so long
+ * that vector units power down (after 0.7 ms without use; waking takes 20 us). */
 static spmv_status forget_near(const problem *p) {
     const double asleep_s = 1e-3;
     const size_t near = (size_t)p->plan->device->threads << 22;
@@ -194,7 +193,7 @@ static spmv_status forget_near(const problem *p) {
 
 static spmv_status empty_caches(const problem *p) {
     spmv_device *device = p->plan->device;
-    const bool host = device->backend->host; /* whose waits for a core are not paid for */
+    const bool host = device->backend->host; /* waiting for a core is not counted */
     const double start = host ? spmv_thread_now() : spmv_now();
     if (!p->emptying_s) return spmv_plan_flush(p->plan, p->flush);
     if (!evict(p))
@@ -210,7 +209,7 @@ spmv_status problem_single(const problem *p, double *seconds) {
     return spmv_exec_timed(p->product, 1, p->alpha, p->beta, seconds);
 }
 
-/* With beta != 0 each product changes y: every y is multiplied into once, from y0. */
+/* If beta != 0, resets y before the sample, because each product changes it. */
 static spmv_status sample(problem *p, double *seconds) {
     if (p->beta != 0) TRY(reset_y(p));
     if (p->flush) TRY(empty_caches(p));
@@ -235,9 +234,8 @@ spmv_status problem_sample(problem *p, timing *t) {
     return timing_add(p, t, seconds / t->inner);
 }
 
-/* Two products, and 20 ms of them, warm page tables and clocks; *once: the time of the quickest,
- * which others on the machine disturbed least. Who gives no time to measure wants none spent on
- * warming up. */
+/* Warms up page tables and clocks: at least two products, and 20 ms. *once: the least time. Without
+ * time to measure, only two. */
 static spmv_status warm_up(problem *p, const sampling *how, timing *t, double *once) {
     double end = spmv_now() + fmin(0.02, how->max_time_s), seconds;
     *once = INFINITY;
@@ -259,8 +257,9 @@ static size_t free_bytes(const problem *p) {
     return device->backend->free_bytes(device);
 }
 
-/* Eight times the caches forget what was there, whatever they keep first. The H200's keeps what
- * is read up to about 100 MB although it says 63. No more than a quarter of what is free. */
+/* Returns the bytes to read in order to flush the caches: eight times their size, because they may
+ * keep some lines longer (an H200 keeps 100 MB but reports 63). At most a quarter of the free
+ * memory. */
 static size_t flush_bytes(const problem *p) {
     const size_t least = p->host ? (size_t)64 << 20 : (size_t)512 << 20, line = 4096;
     size_t bytes = 8 * p->cache > least ? 8 * p->cache : least;
@@ -271,12 +270,12 @@ static size_t flush_bytes(const problem *p) {
 
 spmv_status problem_batch(problem *p, timing *t, int inner) {
     t->inner = inner;
-    p->next_look = 0; /* copies have not multiplied yet */
+    p->next_look = 0; /* the copies have no results yet */
     return spmv_batch_create(p->product, p->nproducts, inner, p->alpha, p->beta, &p->batch);
 }
 
-/* Copies of the plan, x and y until they exceed the caches four times, or until a sample touches
- * each once and caches are flushed before it. */
+/* Makes copies of plan, x and y until they exceed the caches four times, or a sample has one per
+ * launch. *covered: the fraction of the target reached; below 1 the caches must be flushed. */
 static spmv_status make_copies(problem *p, int most, double *covered) {
     double target = 4 * (double)p->cache, least = p->host ? 64e6 : 512e6;
     spmv_plan_facts facts = SPMV_OPTS(spmv_plan_facts);
@@ -291,7 +290,7 @@ static spmv_status make_copies(problem *p, int most, double *covered) {
     return problem_copies(p, count);
 }
 
-/* Enough products that the clock, and on a GPU the start of a graph, do not show. */
+/* Returns enough products per sample to hide the clock's resolution and a GPU's launch time. */
 static int warm_products(const problem *p, const sampling *how, double once) {
     if (p->beta != 0 || how->max_time_s == 0) return 1;
     return p->host ? ratio(1e-4, once, 1, 10000) : ratio(1e-3, once, 1, 1000);
@@ -310,7 +309,7 @@ static spmv_status steady_products(problem *p, double once, int *out) {
     return SPMV_OK;
 }
 
-/* The median of a few: what a sample shows when there is nothing in it. */
+/* Sets launch_s to the median time of an empty launch. */
 static spmv_status time_nothing(problem *p) {
     double samples[11];
     for (int k = 0; k < 11; k++) TRY(spmv_plan_time_nothing(p->plan, &samples[k]));
@@ -332,16 +331,16 @@ spmv_status problem_ready(problem *p, const sampling *how, timing *t) {
 
 /* ---- turns ---------------------------------------------------------------------------------- */
 
-/* Looked at rarely, since it sorts. Strictly below the limit, so that 0 is never met: coarse clocks
- * give equal samples, whose median has an interval of no width. */
+/* Called rarely, because it sorts. Strict inequality: a coarse clock may give equal samples, whose
+ * median has an interval of width 0. */
 static bool is_settled(timing *t, double max_noise) {
     t->s = statistics_of(t->sample_s, t->nsamples);
     return !t->waiting && median_noise(&t->s) < max_noise;
 }
 
-/* Says whether the next sample is to be the last. */
+/* Returns whether the next sample should be the last. */
 static bool is_last(timing *t, const sampling *how) {
-    enum { MOST_SAMPLES = 20000 }; /* tiny products with beta != 0 have one product a sample */
+    enum { MOST_SAMPLES = 20000 }; /* limits tiny products with beta != 0, one per sample */
     bool full = t->nsamples >= MOST_SAMPLES;
     if (t->nsamples + 1 < how->min_samples || (t->spent_s < t->next_look_s && !full)) return false;
     t->next_look_s = t->spent_s * 1.1;
@@ -349,10 +348,8 @@ static bool is_last(timing *t, const sampling *how) {
            is_settled(t, how->max_noise);
 }
 
-/* The speed at which a GPU reads from its second level depends, for as long as products go on, on
- * what was there before: on an H100 and an H200 up to 1.8 times as fast where much was unused,
- * since the matrix was just made or the last kernel used little, as where it was full. So it is
- * filled. */
+/* Fills a GPU's L2 cache. On an H100 and an H200 products run up to 1.8 times as fast, for as long
+ * as they continue, if much of the cache was unused before. */
 spmv_status problem_fill_caches(const problem *p, size_t bytes) {
     spmv_device *device = p->plan->device;
     if (device->backend->host || bytes == 0) return SPMV_OK;
@@ -361,7 +358,7 @@ spmv_status problem_fill_caches(const problem *p, size_t bytes) {
     return status == SPMV_E_NOMEM ? SPMV_OK : status;
 }
 
-/* Others had their turn since: a sample that is lost brings the matrix back into the caches. */
+/* Other kernels ran in between: an untimed sample brings the matrix back into the caches. */
 static spmv_status bring_back(problem *p, const sampling *how) {
     double lost_s;
     if (!p->host && how->max_time_s > 0) TRY(problem_fill_caches(p, flush_bytes(p)));
@@ -373,7 +370,8 @@ spmv_status problem_turn(problem *p, const sampling *how, timing *t, double slic
     if (how->cache == SPMV_WARM) TRY(bring_back(p, how));
     do {
         t->done = t->last || is_last(t, how);
-        /* Poison: a product that stopped writing must not pass on an older y. */
+        /* Resets y to NaN before the last sample, so that a product that writes nothing cannot pass
+         * the check with an older y. */
         if (t->done) TRY(reset_y(p));
         TRY(problem_sample(p, t));
         double after = spmv_now();

@@ -1,8 +1,7 @@
-/* spot_check.c: whether a product that "auto" timed on a CPU is right. Some rows of it are compared
- * with sums over the compressed rows in extended precision. They are so few that this costs next to
- * nothing: it finds a kernel that is wrong on this matrix, but maybe not one that is wrong in a
- * single row; spmv run verifies all rows. On a GPU y would have to be fetched, which takes as long
- * as several products. */
+/* spot_check.c: checks a product that "auto" timed on a CPU. Some elements of y are compared with
+ * sums over the CSR in extended precision, so few that the cost is negligible. This detects a
+ * kernel that fails on this matrix, but maybe not one that fails in a single row; spmv run verifies
+ * all rows. Not done on a GPU, where fetching y takes as long as several products. */
 #include "matrix/csr.h"
 #include "matrix/matrix.h"
 #include "sampler.h"
@@ -11,8 +10,8 @@
 #include <stdio.h>
 
 enum {
-    ENTRIES = 1 << 12, /* about so many entries are summed */
-    ROWS = 1 << 14     /* and at most so many rows are looked at */
+    ENTRIES = 1 << 12, /* entries that are summed, approximately */
+    ROWS = 1 << 14     /* most rows that are checked */
 };
 
 /* Returns the distance between checked rows; the last row is always checked. */
@@ -21,14 +20,14 @@ static int64_t step_of(const spmv_csr *A) {
     return 1 + (by_entries > by_rows ? by_entries : by_rows);
 }
 
-/* Entry j of vector v: exact in both precisions, 0.5 to 1, and different between neighbours and
- * between vectors, so that a wrong column shows, and a vector in the place of another. */
+/* Returns x[j] of vector v: in [0.5, 1), exact in both precisions, and different for neighbouring j
+ * and v, so that a wrong column or vector is detected. */
 static double entry_of_x(int64_t j, int64_t v) {
     const uint32_t mixed = (uint32_t)j * 2654435769U + (uint32_t)v * 2246822519U;
     return 0.5 + (double)(mixed >> 16) * 0x1p-17;
 }
 
-/* Where number i of vector v lies, of n. */
+/* Returns the index of element i of vector v, for vectors of length n. */
 static int64_t place(const spot *s, int64_t n, int64_t i, int64_t v) {
     return s->layout == SPMV_ROWS ? i * s->k + v : v * n + i;
 }
@@ -55,9 +54,8 @@ void spot_check_wipe(const spot *s, void *y) {
         for (int64_t v = 0; v < s->k; v++) put(s->precision, y, place(s, A->rows, i, v), NAN);
 }
 
-/* Says whether number i of vector v of y is within twice the rounding error of any order of
- * summation. A row whose sums overflow, or that holds infinity or NaN, depends on the order and
- * counts as right. */
+/* Returns whether element i of vector v of y is within twice the rounding error of any order of
+ * summation. A row whose sum overflows or has infinity or NaN is not checked. */
 static bool is_row_right(const spot *s, const void *all, int64_t i, int64_t v) {
     const spmv_csr *A = &s->mat->csr;
     const bool is_f64 = s->precision == SPMV_F64;

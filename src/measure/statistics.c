@@ -1,4 +1,4 @@
-/* statistics.c: order statistics of samples, and how well they know the median. */
+/* statistics.c: order statistics of samples, and the confidence interval of the median. */
 #include "statistics.h"
 #include <math.h>
 #include <stdint.h>
@@ -14,14 +14,14 @@ void sort_samples(double *sample, int n) {
     qsort(sample, (size_t)n, sizeof *sample, compare);
 }
 
-/* Linear between order statistics, as NumPy's and Python's inclusive method. */
+/* Linear interpolation between order statistics, as NumPy's default method. */
 static double quantile(const double *sorted, int n, double q) {
     double at = q * (n - 1);
     int low = (int)at, high = low + 1 < n ? low + 1 : low;
     return sorted[low] + (at - low) * (sorted[high] - sorted[low]);
 }
 
-/* Owned by the caller; NULL if there is nothing to copy, or no memory. */
+/* Returns an allocated sorted copy, or NULL if n = 0 or memory is lacking. */
 static double *sorted_copy(const double *sample, int n) {
     double *sorted = n > 0 ? malloc((size_t)n * sizeof *sorted) : NULL;
     if (!sorted) return NULL;
@@ -32,15 +32,15 @@ static double *sorted_copy(const double *sample, int n) {
 
 /* ---- the median and its interval ------------------------------------------------------------ */
 
-/* 97.5 % of Student's distribution lie below, by degrees of freedom. */
+/* 97.5 % quantiles of Student's t distribution, by degrees of freedom. */
 static const double student[] = {INFINITY, 12.706, 4.303, 3.182, 2.776,
                                  2.571,    2.447,  2.365, 2.306, 2.262};
 
-/* Stretches are equal parts of the samples in the order taken. Were samples independent, the share
- * of a stretch that lies below the median would scatter about a half like tossed coins; what it
- * scatters beyond that is drift, bursts of other programs' work and the like. Returns the standard
- * error of that share over all samples: by the stretches, but never less than the coins'. Ties
- * with the median count half. */
+/* Returns the standard error of the share of samples below the median. The samples, in the order
+ * taken, are divided into equal stretches. If samples were independent, the share below the median
+ * in a stretch would scatter like tossed coins; more scatter means drift or bursts of other
+ * programs' work. The error is computed from the stretches, but is never less than that of coins.
+ * Ties with the median count half. */
 static double share_error(const double *sample, int n, double median, int stretches) {
     double squares = 0;
     for (int s = 0; s < stretches; s++) {
@@ -54,8 +54,8 @@ static double share_error(const double *sample, int n, double median, int stretc
     return fmax(sqrt(squares / (stretches * (stretches - 1))), 0.5 / sqrt(n));
 }
 
-/* Returns half the number of ranks that the interval spans. The wider one by tenths and by fifths:
- * fifths notice slower changes, tenths know their scatter better. */
+/* Returns half the number of ranks in the interval: the maximum over ten and five stretches. Five
+ * detect slower changes; ten estimate their scatter better. */
 static double ranks_around(const double *sample, int n, double median) {
     static const int parts[] = {10, 5};
     double most = 0;
@@ -67,8 +67,8 @@ static double ranks_around(const double *sample, int n, double median) {
     return most;
 }
 
-/* Finds the interval between the samples whose ranks bound the share of a half. Of fewer than six,
- * not even the least and the greatest enclose the median in 95 of 100 cases. */
+/* Sets the interval of the median from the ranks around n / 2. Fewer than six samples do not
+ * determine a 95 % interval, not even by their least and greatest. */
 static void find_ends(statistics *s, const double *sample, const double *sorted, int n) {
     if (n < 6) return;
     double ranks = ranks_around(sample, n, s->median);
@@ -101,7 +101,7 @@ double median_noise(const statistics *s) {
     return fmax(s->high - s->median, s->median - s->low) / s->median;
 }
 
-/* What is not known is not added. */
+/* Treats an unknown noise as zero. */
 static double known(double share) {
     return isfinite(share) ? share : 0;
 }
@@ -111,7 +111,7 @@ double ratio_noise(const statistics *a, const statistics *b) {
 }
 
 void ratio_range(const statistics *a, const statistics *b, double *least, double *most) {
-    /* An interval that is not known is NaN, of which fmin and fmax return the other. */
+    /* An unknown end is NaN, which fmin and fmax ignore. */
     *least = fmin(a->q1, a->low) / fmax(b->q3, b->high);
     *most = fmax(a->q3, a->high) / fmin(b->q1, b->low);
 }

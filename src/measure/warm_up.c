@@ -1,8 +1,7 @@
-/* warm_up.c: the first-use warm-up of a kernel. At a kernel's first use on a GPU its code is
- * loaded, or a library starts, which takes as long as dozens of products and says nothing about the
- * matrix. So "auto" runs each candidate beforehand, building its format, on a matrix of a few rows
- * of the same mean length, and on one of short rows: a kernel may cut few long rows, but not many.
- * The time goes into once_s. */
+/* warm_up.c: the first-use warm-up of a kernel on a GPU. The first use loads the kernel's code or
+ * starts a library, which takes as long as dozens of products. Therefore "auto" first builds and
+ * runs each candidate on a matrix of a few rows with the same mean length, and on one of short
+ * rows, because a kernel may treat long rows differently. once_s has the time. */
 #include "spmv_clock.h"
 #include "host/context.h"
 #include "matrix/matrix.h"
@@ -11,7 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { ROWS = 128, LONGEST = 256, SHORT = 8 }; /* rows; entries of a row */
+enum { ROWS = 128, LONGEST = 256, SHORT = 8 }; /* number of rows; most and few entries per row */
 
 typedef struct rows {
     int64_t row_ptr[ROWS + 1];
@@ -19,7 +18,7 @@ typedef struct rows {
     double values[ROWS * LONGEST];
 } rows;
 
-/* A band matrix with rows of that length, so that kernels take the same code path as later. */
+/* Makes a band matrix with rows of about the mean length, for the same code path. */
 static spmv_status make_small(spmv_ctx *ctx, double mean, spmv_mat **out) {
     const int64_t length = mean < 1 ? 1 : mean > LONGEST ? LONGEST : (int64_t)mean;
     rows *r = malloc(sizeof *r);
@@ -50,7 +49,8 @@ static spmv_status use(const spmv_plan *plan) {
     double seconds;
     spmv_status status = problem_open(&p);
     if (status == SPMV_OK) status = problem_single(&p, &seconds);
-    if (status == SPMV_OK) status = problem_batch(&p, &t, LAUNCHES); /* first recordings are slow */
+    /* the first recording is slow, too */
+    if (status == SPMV_OK) status = problem_batch(&p, &t, LAUNCHES);
     if (status == SPMV_OK) status = problem_sample(&p, &t);
     problem_close(&p);
     free(t.sample_s);
@@ -67,7 +67,7 @@ static void use_small(const spmv_mat *mat, double mean, const spmv_plan_opts *op
     spmv_mat_put_away(few);
 }
 
-/* Says whether the kernel was not warmed up yet; marks it as warmed up. */
+/* Returns whether the kernel was not warmed up before; marks it as warmed up. */
 static bool is_new(spmv_ctx *ctx, const spmv_backend *backend, const char *kernel, int variant) {
     int b = 0, k = 0;
     while (spmv_backends[b] != backend) b++;
