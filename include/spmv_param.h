@@ -1,5 +1,5 @@
-/* spmv_param.h: the parameters that kernels and formats take: params.def names them all, a kernel
- * or format says which values it takes, and a choice has one of each. */
+/* spmv_param.h: parameters of kernels and formats. params.def names all; a kernel or format lists
+ * those that it takes, with their ranges; a choice holds a value of each. */
 #ifndef SPMV_PARAM_H
 #define SPMV_PARAM_H
 
@@ -14,14 +14,15 @@ typedef enum spmv_param_id {
 #undef PARAM
 
 typedef struct
-    spmv_param { /* as a kernel or format takes it; a list ends with SPMV_NO_MORE_PARAMS */
+    /* a parameter as a kernel or format takes it; lists end with SPMV_NO_MORE_PARAMS */
+    spmv_param {
     spmv_param_id id;
     int64_t default_value, min, max, multiple; /* values: min..max, divisible by multiple */
-    bool power_of_two;                         /* values are powers of two, or 0 if min is 0 */
+    bool power_of_two;                         /* powers of two only, or 0 if min is 0 */
 } spmv_param;
 #define SPMV_NO_MORE_PARAMS \
     { SPMV_NPARAMS, 0, 0, 0, 1, false }
-/* Returns the first of a list; NULL, of a kernel that names none, is one that ends at once. */
+/* Returns the list, or an empty one for NULL. */
 static inline const spmv_param *spmv_param_list(const spmv_param *list) {
     static const spmv_param none = SPMV_NO_MORE_PARAMS;
     return list ? list : &none;
@@ -31,7 +32,7 @@ static inline bool spmv_param_takes(const spmv_param *p, int64_t value) {
            (!p->power_of_two || (value & (value - 1)) == 0);
 }
 
-typedef struct spmv_choice { /* the chosen values; 0 for parameters that a kernel does not take */
+typedef struct spmv_choice { /* value of each parameter; 0 for those that a kernel does not take */
     int64_t value[SPMV_NPARAMS];
 } spmv_choice;
 

@@ -1,13 +1,13 @@
 /* spmv_variant.h: a file that computes is compiled once per variant: real (double, float) x ofs
- * (32-bit, 64-bit positions in nnz), with -DSPMV_REAL -DSPMV_OFS -DSPMV_SUFFIX. V(name) is the
- * variant's symbol, and a kernel or format is exported under such a symbol. Columns and rows are
- * always 32-bit. */
+ * (32-bit, 64-bit offsets into the nonzeros), with -DSPMV_REAL -DSPMV_OFS -DSPMV_SUFFIX. V(name) is
+ * the variant's symbol, under which a kernel or format is exported. Columns and rows are always
+ * 32-bit. */
 #ifndef SPMV_VARIANT_H
 #define SPMV_VARIANT_H
 
 #include <stdint.h>
 
-/* C++ means a .cu file. */
+/* C++ implies a .cu file. */
 #ifdef __cplusplus
 #define SPMV_LINKAGE extern "C"
 #else
@@ -29,7 +29,7 @@ enum { SPMV_F64_O32, SPMV_F64_O64, SPMV_F32_O32, SPMV_F32_O64, SPMV_NVARIANTS };
 
 /* ---- what the file of a kernel or format exports -------------------------------------------- */
 
-/* Kernels of both backends may share a name, so symbols name the backend. */
+/* Symbols name the backend, because kernels of both backends may share a name. */
 #ifdef __cplusplus
 #define SPMV_KERNEL_STEM(name) cuda_##name
 #else
@@ -37,7 +37,7 @@ enum { SPMV_F64_O32, SPMV_F64_O64, SPMV_F32_O32, SPMV_F32_O64, SPMV_NVARIANTS };
 #endif
 #define SPMV_KERNEL_SYMBOL(name) V(SPMV_KERNEL_STEM(name))
 
-/* SPMV_EXPORT_KERNEL(csr_rows) = { ... }; */
+/* Usage: SPMV_EXPORT_KERNEL(csr_rows) = { ... }; */
 #define SPMV_EXPORT_KERNEL(name) \
     SPMV_LINKAGE const spmv_kernel SPMV_KERNEL_SYMBOL(name); \
     const spmv_kernel SPMV_KERNEL_SYMBOL(name)
@@ -45,9 +45,9 @@ enum { SPMV_F64_O32, SPMV_F64_O64, SPMV_F32_O32, SPMV_F32_O64, SPMV_NVARIANTS };
     SPMV_LINKAGE const spmv_format V(name); \
     const spmv_format V(name)
 
-/* The same for a kernel or format that has no offsets into the nonzeros, or always 32-bit ones. Its
- * file is compiled for 32-bit offsets only (Makefile), and exports its symbol a second time under
- * the name of the variant of 64-bit offsets. */
+/* The same for a kernel or format without offsets into the nonzeros, or with 32-bit ones always.
+ * Its file is compiled for 32-bit offsets only (Makefile) and exports its symbol again under the
+ * name of the 64-bit variant. */
 #define SPMV_WIDE_f64_o32 f64_o64
 #define SPMV_WIDE_f32_o32 f32_o64
 #define SPMV_WIDE_SYMBOL(stem) SPMV_JOIN(stem, SPMV_JOIN(SPMV_WIDE, SPMV_SUFFIX))
