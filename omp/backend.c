@@ -1,4 +1,4 @@
-/* backend.c: the host as a device: its memory, its clock, its kernels. */
+/* backend.c: the host as a device: memory, clock, kernels. */
 #include "backend.h"
 #include "omp/squares.h"
 #include "spmv_clock.h"
@@ -19,8 +19,8 @@ static bool can_put_out(void) {
     return __get_cpuid_count(7, 0, &a, &b, &c, &d) && b & clflushopt;
 }
 
-/* A line takes the same nanoseconds whether a cache has it or not: for 1 MB 17 us, where emptying
- * a cache of 36 MB takes 4 to 10 ms. What is in no cache afterwards is all that counts. */
+/* Evicts memory line by line, in time proportional to its size: 17 us for 1 MB, whereas flushing a
+ * cache of 36 MB takes 4 to 10 ms. */
 __attribute__((target("clflushopt"))) static void put_out(const char *memory, size_t bytes) {
     enum { LINE = 64 };
     const char *end = memory + bytes;
@@ -71,7 +71,7 @@ typedef struct host_state {
     double start_s;
     char *flushed; /* [nflushed] */
     size_t nflushed;
-    bool puts_out; /* the processor can put single lines out of its caches */
+    bool puts_out; /* the processor has clflushopt */
 } host_state;
 
 static spmv_status open_host(spmv_device *d) {
@@ -105,7 +105,7 @@ static spmv_status copy(spmv_device *d, void *to, const void *from, size_t bytes
     return SPMV_OK;
 }
 
-/* Lets the team fill it that will use it: pages then lie near their threads. */
+/* The team that will use the memory fills it, so that pages are local to it (first touch). */
 static spmv_status fill(spmv_device *d, void *memory, int byte, size_t bytes) {
     int team = bytes > 1 << 16 ? d->threads : 1;
 #pragma omp parallel for num_threads(team) schedule(static)
@@ -117,9 +117,9 @@ static spmv_status fill(spmv_device *d, void *memory, int byte, size_t bytes) {
     return SPMV_OK;
 }
 
-enum { SIDE = 32 /* of squares that fit the first cache */ };
+enum { SIDE = 32 /* side of a square that fits the L1 cache */ };
 
-/* Turns numbers [i0, i1) of lines [j0, j1) of the result. */
+/* Transposes elements [i0, i1) of lines [j0, j1) of the result. */
 #define TURN_PART(type) \
     static void turn_part_##type(const turning *t, int64_t i0, int64_t i1, int64_t j0, \
                                  int64_t j1) { \
@@ -135,8 +135,9 @@ TURN_PART(uint64_t)
 SQUARES(uint32_t)
 SQUARES(uint64_t)
 
-/* Whole lines of the result go past the caches one after the other. Else four lines are read at a
- * time: all of a leading dimension that is a power of two have the same few places in a cache. */
+/* Transposes a square of 4 x 4. If t->past, squares are taken in the order of the result, in whole
+ * cache lines by non-temporal stores. Otherwise in the order of the source, four lines at a time,
+ * because lines whose leading dimension is a power of two share few sets of a cache. */
 #define TURN_AVX2(type) \
     AVX2_INLINE void turn_four_##type(const turning *t, int64_t i, int64_t j) { \
         const type *from = (const type *)t->from + i * t->from_ld + j; \
@@ -175,7 +176,7 @@ static bool has_squares(void) {
 #define turn_avx2_uint64_t turn_part_uint64_t
 #endif
 
-/* Turns squares [s, end), which are counted across the lines. */
+/* Transposes squares [s, end), which are counted along the lines of the source. */
 #define TURN(type) \
     static void turn_##type(const turning *t, int64_t s, int64_t end) { \
         const bool squares_of_four = has_squares(); \
@@ -213,7 +214,7 @@ static spmv_status turn_host(spmv_device *d, void *stream, size_t width, int64_t
     return SPMV_OK;
 }
 
-/* There is nothing to wait for: a parallel region ends with a barrier. */
+/* Nothing to wait for, because a parallel region ends with a barrier. */
 static spmv_status sync_host(spmv_device *d) {
     spmv_waiting_look(spmv_ctx_waiting(d->ctx), d->threads);
     return SPMV_OK;
@@ -239,7 +240,7 @@ static size_t free_bytes(spmv_device *d) {
 }
 
 static void describe(spmv_device *d, spmv_device_facts *out) {
-    (void)d; /* machine.c of the program knows the host */
+    (void)d; /* machine.c of the program describes the host */
     *out = (spmv_device_facts){0};
 }
 
@@ -249,11 +250,11 @@ static spmv_status nothing(spmv_device *d) {
     return SPMV_OK;
 }
 
-/* Written once, so that it has pages of its own, and then only read: cache lines left dirty would
- * be written back while the next product is timed. A thread that is done long before the others
- * sleeps, and takes 0.2 ms to wake on a virtual machine: half is shared out, so that no thread's
- * own caches are passed over, and half is read in chunks that threads take dynamically, so that
- * they end at about the same time; then all are called, and the next product finds them awake. */
+/* Reads `bytes` bytes. The memory is written only once, so that it has its own pages; dirty cache
+ * lines would be written back during the next product. Half is divided statically, so that each
+ * thread's private caches are flushed; the other half dynamically in chunks, so that all threads
+ * end at about the same time: a thread that ends early falls asleep and takes 0.2 ms to wake on a
+ * virtual machine. A final empty region ensures that all threads are awake. */
 static spmv_status flush_host(spmv_device *d, size_t bytes) {
     enum { LINE = 64, CHUNK = 1 << 14 /* lines */ };
     host_state *s = d->state;

@@ -1,5 +1,5 @@
-/* backend.h: what backend.c leaves to other files, which is what this host can do at best and the
- * state of its processors. Kernels take the turning of lines from it. */
+/* backend.h: functions of this backend that backend.c has no room for: rates, state and sums of the
+ * host; and the transposition of vectors, which kernels use, too. */
 #pragma once
 
 #include "spmv_backend.h"
@@ -7,16 +7,16 @@
 spmv_status spmv_probe_host(spmv_device *d, size_t cache, spmv_rates *out);  /* probe.c */
 void spmv_host_state(spmv_device *d, spmv_device_state *out);                /* sensors.c */
 spmv_status spmv_sum_host(spmv_device *d, void *stream, const spmv_sums *s); /* sums.c */
-/* root: "", or a folder that holds proc and sys. */
+/* root: "", or a folder that contains proc and sys. */
 void spmv_host_sensors(const char *root, spmv_device_state *out);
 
-typedef struct turning { /* m lines of n numbers become n lines of m */
+typedef struct turning { /* transposition of m lines of n elements to n lines of m */
     int64_t m, n;
     const void *from;
     int64_t from_ld;
     void *to;
     int64_t to_ld;
-    bool past; /* whole lines of the result, which caches could not keep, go past them */
+    bool past; /* non-temporal stores of whole cache lines, for results that caches cannot keep */
 } turning;
-/* Does one of `parts` equal parts of a turning in this thread. A number has width bytes, 4 or 8. */
+/* Performs part `part` of `parts` equal parts in this thread. width: bytes of an element. */
 void spmv_turn_part(size_t width, const turning *t, int part, int parts);

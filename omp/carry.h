@@ -1,17 +1,18 @@
-/* carry.h: products cut into equal shares wherever rows end: a row that several shares hold is
- * written by one of them, and what the others have of it is added afterwards, in order. */
+/* carry.h: products divided into equal shares that may cut rows. One share writes such a row; the
+ * sums of the others (carries) are added afterwards, in order. */
 #pragma once
 
 #include "kernel.h"
 
-enum { MOST_SHARES = 1024 }; /* so that the forecast need not know the threads */
+/* a constant, so that the size estimate does not depend on the number of threads */
+enum { MOST_SHARES = 1024 };
 
-typedef struct carry { /* what a share has of a row that another share writes */
-    int64_t row;       /* -1: nothing */
+typedef struct carry { /* a share's sum of a row that another share writes */
+    int64_t row;       /* -1: none */
     real sum;
 } carry;
 
-/* Each thread has one share. */
+/* Returns the number of shares: one per thread. */
 static inline int64_t shares_of(const spmv_plan *p) {
     return p->device->threads < MOST_SHARES ? p->device->threads : MOST_SHARES;
 }
@@ -28,11 +29,11 @@ static inline void free_scratch(spmv_plan *p) {
     spmv_host_give(p->device->ctx, p->scratch);
 }
 
-/* Returns what the units of a store (slices, strips, block rows, nonzeros) before unit k cost
- * together. It ascends with k, which goes from 0 to the number of units. */
+/* Returns the total cost of units 0, ..., k - 1 of a store (slices, strips, block rows, nonzeros);
+ * nondecreasing in k, for k up to the number of units. */
 typedef int64_t cost_before(const spmv_store *A, int64_t k);
 
-/* Units first[s] .. first[s + 1] - 1 become share s: whole units, about equal costs. */
+/* Divides units into shares of about equal cost: share s has units first[s] to first[s + 1] - 1. */
 static inline void cut_shares(const spmv_store *A, cost_before *cost, int64_t units,
                               int64_t nshares, int64_t *first) {
     int64_t all = cost(A, units);
@@ -50,7 +51,8 @@ static inline void cut_shares(const spmv_store *A, cost_before *cost, int64_t un
     first[nshares] = units;
 }
 
-/* Serial, as there is at most one a share; always in the same order, so the result repeats. */
+/* y += alpha carries, serially (at most one per share) and in order, so that results are
+ * reproducible. */
 static inline void add_carries(const carry *carries, int64_t shares, real alpha, real *y) {
     for (int64_t s = 0; s < shares; s++)
         if (carries[s].row >= 0) y[carries[s].row] += alpha * carries[s].sum;

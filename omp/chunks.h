@@ -1,33 +1,31 @@
-/* chunks.h: divides the units of a store (its slices, strips or block rows) into one share per
- * thread, and large shares into chunks that threads take dynamically. The kernel decides what a
- * unit is, what it costs and which function multiplies a chunk of them; it also defines struct
- * product, which holds the other operands of that function. */
+/* chunks.h: divides the units of a store (slices, strips or block rows) into one share per thread,
+ * and large shares into chunks that threads take dynamically. The kernel defines a unit, its cost,
+ * the function that multiplies a chunk of units, and struct product, its operands. */
 #pragma once
 
 #include "taken.h"
 
 typedef struct product product;
 
-enum { KEPT = 1 << 18 }; /* bytes of units that a core's own cache keeps, beside x and y */
+enum { KEPT = 1 << 18 }; /* bytes of units that a core's private cache keeps, besides x and y */
 
-/* Multiplies units first..end - 1. */
+/* Multiplies units first, ..., end - 1. */
 typedef void multiply_chunk(const product *m, int64_t first, int64_t end);
 
-/* Each thread has one share; large shares are cut into chunks. */
+/* One share per thread; large shares consist of several chunks. */
 typedef struct chunks {
     multiply_chunk *multiply;
-    int64_t per_share; /* how many chunks a share has; 1: it is not cut */
-    int64_t
-        together; /* units that a core's own cache keeps while vector after vector is multiplied */
-    int64_t first[MOST_SHARES + 1]; /* each chunk's first unit; chunks of a share are adjacent */
+    int64_t per_share;              /* chunks per share; 1: undivided */
+    int64_t together;               /* units that a private cache keeps between vectors */
+    int64_t first[MOST_SHARES + 1]; /* first unit of each chunk; chunks of a share are adjacent */
 } chunks;
 
 static inline size_t estimate_chunks(const spmv_csr_view *A, const spmv_choice *c) {
-    (void)A, (void)c; /* the same for all */
+    (void)A, (void)c;
     return sizeof(chunks);
 }
 
-/* Allocates the plan's scratch, `bytes` long; it begins with chunks of about equal cost. */
+/* Allocates the plan's scratch of `bytes` bytes, which begins with chunks of about equal cost. */
 static inline spmv_status make_chunks(spmv_plan *p, size_t bytes, multiply_chunk *multiply,
                                       cost_before *cost, int64_t units) {
     TRY(make_scratch(p, bytes));
@@ -42,14 +40,14 @@ static inline spmv_status make_chunks(spmv_plan *p, size_t bytes, multiply_chunk
     return SPMV_OK;
 }
 
-typedef struct products { /* of a vector each */
+typedef struct products { /* products of one vector each */
     const chunks *chunks;
     const product *const *m;
     int n;
 } products;
 
-/* Multiplies a chunk in all products. Of several vectors so many units come together that they are
- * read from memory once. */
+/* Multiplies a chunk in all products. For several vectors, in groups of units that a cache keeps,
+ * so that the matrix is read from memory once. */
 static inline void multiply_units(const void *job, int64_t chunk) {
     const products *p = job;
     const chunks *t = p->chunks;

@@ -1,6 +1,6 @@
-/* gather.c: is the gather instruction worth using? On CPUs whose microcode mitigates Gather Data
- * Sampling (CVE-2022-40982) it takes up to four times as long as the loads it stands for, and a
- * virtual machine does not say so: half a millisecond of measuring does. */
+/* gather.c: measures whether the gather instruction is faster than loads. On CPUs whose microcode
+ * mitigates Gather Data Sampling (CVE-2022-40982) it takes up to four times as long, which a
+ * virtual machine does not report; the measurement takes half a millisecond. */
 #include "isa.h"
 #include "spmv_clock.h"
 #include <pthread.h>
@@ -13,7 +13,7 @@ typedef struct table {
     int32_t at[CELLS];
 } table;
 
-/* Loads as kernels do it: a vector put together from loads, then one multiplication. */
+/* Loads as in kernels: a vector is assembled from loads, then multiplied. */
 AVX512_INLINE __m512d load_8(const double *x, const int32_t *at) {
     return _mm512_set_pd(x[at[7]], x[at[6]], x[at[5]], x[at[4]], x[at[3]], x[at[2]], x[at[1]],
                          x[at[0]]);
@@ -71,7 +71,7 @@ static double time_of(double (*sum_of)(const table *), const table *t) {
     return least;
 }
 
-static bool pays_256, pays_512; /* written once, under calibrated */
+static bool pays_256, pays_512; /* written once, by calibrated */
 static pthread_once_t calibrated = PTHREAD_ONCE_INIT;
 
 static void calibrate(void) {

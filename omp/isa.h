@@ -1,6 +1,6 @@
-/* isa.h: which vector instructions a kernel may use, decided at run time: one binary, whatever it
- * was built for, takes the best of the CPU it runs on. Code for one instruction set stands in
- * functions marked AVX2 or AVX512, in one #ifdef __x86_64__ a file; all else is portable C. */
+/* isa.h: vector instructions, chosen at run time: a binary uses the best of the CPU on which it
+ * runs. Code for an instruction set is in functions marked AVX2 or AVX512, in one #ifdef __x86_64__
+ * per file; all else is portable C. */
 #pragma once
 
 #include "spmv_kernel.h"
@@ -12,7 +12,7 @@ enum isa { ISA_BEST, ISA_PORTABLE, ISA_AVX2, ISA_AVX512 }; /* values of the para
 #define AVX2 __attribute__((target("avx2,fma,bmi,bmi2,popcnt")))
 #define AVX512 \
     __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,bmi,bmi2,popcnt")))
-/* Is for what is called in inner loops: without optimisation too. */
+/* For functions called in inner loops; inlined without optimization, too. */
 #define AVX2_INLINE static inline AVX2 __attribute__((always_inline))
 #define AVX512_INLINE static inline AVX512 __attribute__((always_inline))
 
@@ -31,7 +31,7 @@ static inline int64_t isa_of_cpu(void) {
 }
 #endif
 
-/* For prepare: makes the plan's isa what will be used. */
+/* Called by prepare: sets the plan's isa to the one that will be used. */
 static inline spmv_status choose_isa(spmv_plan *p) {
     static const char *const names[] = {"", "", "AVX2", "AVX-512"};
     int64_t *isa = &p->choice.value[SPMV_isa], best = isa_of_cpu();
@@ -42,16 +42,16 @@ static inline spmv_status choose_isa(spmv_plan *p) {
     return SPMV_OK;
 }
 
-/* A processor's own prefetching stops at the end of a page and begins anew: what streams from
- * memory through vector registers comes up to a quarter faster when it is asked for half a page or
- * a page ahead. What is behind the end of an array is asked for in vain, and no error. */
+/* Prefetches `bytes` bytes ahead. The hardware prefetcher stops at the end of each page; streams
+ * from memory to vector registers are up to a quarter faster if they are prefetched half a page or
+ * a page ahead. Prefetching beyond an array is harmless. */
 enum { HALF_PAGE = 2048, PAGE = 4096 };
 static inline __attribute__((always_inline)) void ask_ahead(const void *from, uintptr_t bytes) {
     __builtin_prefetch((const void *)((uintptr_t)from + bytes));
 }
 
-/* gather.c: whether the CPU's gather instruction of that set (ISA_AVX2, ISA_AVX512) is faster than
- * as many loads from the nearest cache: measured when first asked, about a millisecond. */
+/* Returns whether the gather instruction of an instruction set (ISA_AVX2, ISA_AVX512) is faster
+ * than loads from the L1 cache; measured at the first call, about 1 ms (gather.c). */
 bool spmv_gather_pays(int64_t isa);
 
 #define PARAM_ISA \

@@ -1,12 +1,12 @@
-/* kernel.h: what the OpenMP kernels have in common: the dot product of a segment of a row, the
- * store of its sum, the loop schedule. */
+/* kernel.h: shared by the OpenMP kernels: dot product of a segment of a row, store of its sum, loop
+ * schedule. */
 #pragma once
 
 #include "spmv_kernel.h"
 #include <omp.h>
 #include <stdlib.h>
 
-/* sum of values[k] x[col_idx[k]] for begin <= k < end; simd lets the compiler reorder the sum. */
+/* Returns the sum of values[k] x[col_idx[k]] for begin <= k < end; simd allows reordering. */
 static inline real dot(const real *values, const idx *col_idx, const real *x, int64_t begin,
                        int64_t end, bool simd) {
     real sum = 0;
@@ -24,14 +24,13 @@ static inline void put_row(real *y, real alpha, real sum, real beta) {
     *y = beta == 0 ? alpha * sum : alpha * sum + beta * *y;
 }
 
-/* The initial value of a row for kernels that then add to y in several steps: beta *y, without
- * reading *y if beta = 0. */
+/* *y <- beta *y, before kernels add to y in several steps; beta = 0 never reads *y. */
 static inline void scale_row(real *y, real beta) {
     *y = beta == 0 ? 0 : beta * *y;
 }
 
-/* Says whether OpenMP may give a team fewer threads than the plan has: libraries that divide their
- * work by that number then leave some of it undone. */
+/* Returns whether OpenMP may give a team fewer threads than the plan has. Libraries that divide
+ * work by that number would then leave some of it undone. */
 static inline bool may_lack_threads(const spmv_plan *p) {
     return omp_get_dynamic() || p->device->threads > omp_get_thread_limit();
 }
@@ -41,10 +40,9 @@ typedef struct schedule {
     int chunk;
 } schedule;
 
-/* Makes schedule(runtime) what the plan chose for a loop of that many iterations, or OMP_SCHEDULE,
- * or otherwise; what it was before comes back, for restore_schedule: it belongs to the caller. A
- * dynamic chunk defaults to the paper's fair chunks, folding 4: each thread gets four chunks if all
- * take equally long. */
+/* Sets schedule(runtime), for a loop of that many iterations, to the plan's choice, or
+ * OMP_SCHEDULE, or `otherwise`. Returns the previous schedule, the caller's, for restore_schedule.
+ * The default dynamic chunk is the paper's fair chunk with folding 4: four chunks per thread. */
 static inline schedule set_schedule_or(const spmv_plan *p, int64_t iterations, schedule otherwise) {
     schedule before;
     int64_t chunk = p->choice.value[SPMV_chunk], fair = iterations / (4 * p->device->threads);
@@ -53,7 +51,7 @@ static inline schedule set_schedule_or(const spmv_plan *p, int64_t iterations, s
     if (kind == 0) {
         const char *users = getenv("OMP_SCHEDULE");
         const bool from_user = users && *users;
-        if (from_user && chunk == 0) return before; /* the user's setting stands */
+        if (from_user && chunk == 0) return before; /* the user's setting applies */
         kind = from_user ? before.kind : otherwise.kind;
         if (chunk == 0) chunk = otherwise.chunk;
     }
@@ -66,8 +64,7 @@ static inline schedule set_schedule(const spmv_plan *p, int64_t iterations) {
     return set_schedule_or(p, iterations, (schedule){omp_sched_static, 0});
 }
 
-/* Is for loops where iterations are few and differ much in length: each goes to the next thread
- * that is free. */
+/* For loops of few iterations that differ much in time: each goes to the next free thread. */
 static inline schedule set_dynamic_schedule(const spmv_plan *p, int64_t iterations) {
     return set_schedule_or(p, iterations, (schedule){omp_sched_dynamic, 1});
 }
@@ -76,8 +73,8 @@ static inline void restore_schedule(schedule before) {
     omp_set_schedule(before.kind, before.chunk);
 }
 
-/* Does the last step of a tiled product: y_i <- alpha (sum of row i's ncols partial sums, left to
- * right) + beta y_i. partial[rows x ncols], row-major. */
+/* Final reduction of a tiled product: y_i <- alpha (sum of row i's ncols partial sums, left to
+ * right) + beta y_i. partial: [rows x ncols], row-major. */
 static inline void reduce_partials(const spmv_plan *p, const real *partial, int64_t ncols,
                                    real alpha, real beta, real *y) {
     int64_t rows = p->host->rows;

@@ -1,7 +1,7 @@
-/* probe.c: what this host can do at best, with the team that the kernels get: streams out of memory
- * and out of the last-level cache, and reads at random places. Every figure is the best of several
- * passes, since it is to stand as a limit; memory is read in several ways, at the start and at the
- * end, as a host that others share is not equally fast all the time. */
+/* probe.c: measures the best rates of this host with the team of the kernels: streams from memory
+ * and from the last-level cache, and random reads. Every rate is the best of several passes,
+ * because it serves as a limit; memory is read in several ways, at the start and at the end,
+ * because the speed of a shared host varies. */
 #include "backend.h"
 #include "spmv_helpers.h"
 #include <omp.h>
@@ -14,7 +14,7 @@ typedef struct streams {
     int threads;
 } streams;
 
-/* Returns the caller's part of 0..n-1, in whole cache lines. */
+/* Returns the start of a thread's part of 0..n-1, in whole cache lines. */
 static size_t part(size_t n, int thread, int threads) {
     return (size_t)spmv_split((int64_t)(n / LINE), threads, thread) * LINE;
 }
@@ -28,18 +28,18 @@ static void fill(const streams *s) {
     }
 }
 
-/* Says how a thread goes through its part. Which way keeps memory busiest depends on the processor:
- * its prefetchers follow some streams at a time, and no further than the end of a page. */
+/* The way in which a thread reads its part. The fastest depends on the processor, whose prefetchers
+ * follow a few streams at a time, each up to the end of a page. */
 typedef struct way {
-    int count;  /* parts of the part, side by side */
-    bool ahead; /* lines are asked for before their turn */
+    int count;  /* number of concurrent streams */
+    bool ahead; /* prefetches lines */
 } way;
 static const way ways[] = {{1, false}, {2, false}, {4, false}, {2, true}, {3, true}, {4, true}};
 enum { WAYS = sizeof ways / sizeof *ways };
 
 typedef double line __attribute__((vector_size(LINE * sizeof(double)), aligned(64)));
 
-/* Inlined, with both numbers known. */
+/* count and ahead are constants in the calls. */
 static inline __attribute__((always_inline)) double sum_in(const double *a, size_t n, int count,
                                                            bool ahead) {
     enum { AHEAD = 32 }; /* lines */
@@ -69,8 +69,8 @@ static double sum_of(const double *a, size_t n, way how) {
     }
 }
 
-/* The first n entries, in chunks that threads take dynamically: on a host that others share the
- * slowest of equal shares says little about the memory. */
+/* Reads the first n entries, in chunks that threads take dynamically: on a shared host the slowest
+ * of equal shares would not represent the memory. */
 static double read_all(const streams *s, size_t n, way how) {
     enum { CHUNKS = 16 /* per thread */ };
     double sum = 0;
@@ -91,7 +91,7 @@ static double read_again(const streams *s, size_t n, int times, way how) {
         size_t to = part(n, omp_get_thread_num() + 1, omp_get_num_threads());
         for (int t = 0; t < times; t++) {
             sum += sum_of(s->a + from, to - from, how);
-            __asm__ volatile("" ::: "memory"); /* or one pass would be taken for all */
+            __asm__ volatile("" ::: "memory"); /* prevents merging of the passes */
         }
     }
     return sum;
@@ -104,7 +104,7 @@ static void copy_all(const streams *s) {
         size_t to = part(s->n, omp_get_thread_num() + 1, omp_get_num_threads());
         const double *restrict a = s->a;
         double *restrict c = s->c;
-        for (size_t k = from; k < to; k++) c[k] = a[k] + 0.0; /* no call of memcpy */
+        for (size_t k = from; k < to; k++) c[k] = a[k] + 0.0; /* prevents a call of memcpy */
     }
 }
 
@@ -119,7 +119,7 @@ static void triad_all(const streams *s) {
     }
 }
 
-/* Plain loads into four sums: a hardware gather can be several times slower. */
+/* Loads into four sums, because a gather instruction can be several times slower. */
 static double gather_part(const double *x, const uint32_t *at, size_t n) {
     double s0 = 0, s1 = 0, s2 = 0, s3 = 0;
     for (size_t k = 0; k + 4 <= n; k += 4) {
@@ -146,10 +146,10 @@ static double gather_all(const streams *s, const uint32_t *at, size_t n) {
 
 typedef enum pass { COPY, TRIAD, GATHER } pass;
 
-/* Seconds of the fastest of PASSES. n: places. */
+/* Writes the seconds of the fastest of PASSES passes. n: entries of at. */
 static spmv_status best_of(spmv_device *d, const streams *s, pass what, const uint32_t *at,
                            size_t n, double *out) {
-    volatile double kept; /* so that sums are not left out */
+    volatile double kept; /* prevents removal of the sums */
     *out = 0;
     for (int k = 0; k < PASSES; k++) {
         double seconds;
@@ -166,7 +166,7 @@ static spmv_status best_of(spmv_device *d, const streams *s, pass what, const ui
     return SPMV_OK;
 }
 
-/* Raises *rate, bytes per second, to the best of all ways to read the first n entries. */
+/* Raises *rate, in bytes per second, to the best of all ways to read the first n entries. */
 static spmv_status best_read(spmv_device *d, const streams *s, size_t n, int times, double *rate) {
     volatile double kept;
     for (int k = 0; k < PASSES * WAYS; k++) {
@@ -212,7 +212,7 @@ spmv_status spmv_probe_host(spmv_device *d, size_t cache, spmv_rates *out) {
     streams s = {.n = bytes / WORD, .threads = d->threads};
     uint32_t *at = spmv_host_alloc(places * sizeof *at);
     *out = (spmv_rates){.cache_bytes = cache / 2 < bytes ? cache / 2 : bytes};
-    if (out->cache_bytes == 0) out->cache_bytes = 1 << 20; /* the cache is not known */
+    if (out->cache_bytes == 0) out->cache_bytes = 1 << 20; /* size of the cache unknown */
     s.a = spmv_host_alloc(bytes);
     s.b = spmv_host_alloc(bytes);
     s.c = spmv_host_alloc(bytes);

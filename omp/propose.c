@@ -1,6 +1,6 @@
-/* propose.c: which OpenMP kernels should be fast on a matrix. It counts what a kernel waits for
- * per nonzero; cost.def says what that costs. Only ratios of these costs are used: where products
- * pay for trials they order the candidates, which are timed; otherwise they decide. */
+/* propose.c: proposes OpenMP kernels for a matrix. Computes the terms of each kernel's cost per
+ * nonzero; cost.def has the factors. Only ratios of costs are used: if the products pay for trials,
+ * the costs order the candidates, which are timed; otherwise the costs decide. */
 #include "spmv_kernel.h"
 #include "spmv_propose.h"
 #include <math.h>
@@ -11,39 +11,40 @@ static const spmv_cost costs[] = {
 #undef COST
 };
 
-enum { INDEX = sizeof(int32_t), PERCENT = 100, LINE = 64 /* bytes of a cache line */ };
+enum { INDEX = sizeof(int32_t), PERCENT = 100, LINE = 64 /* LINE: bytes of a cache line */ };
 
-typedef struct model { /* all but the width per nonzero */
+typedef struct model { /* per nonzero, except width */
     const spmv_features *f;
-    double width; /* bytes of a value */
-    double far;   /* reads of x that no near cache answers */
-    double z;     /* bytes of y, which is fetched and written */
-    double y;     /* bytes of a row's own data: z, and where the row begins */
-    double rows;  /* whose ends branch prediction misses, or that sorting by length moves */
-    double k;     /* vectors that are multiplied at a time */
-    bool in_rows; /* they, and there are several */
-    double setup_products; /* of k vectors, that the shortest usual set-up takes */
+    double width;          /* bytes of a value */
+    double far;            /* reads of x that miss the near caches */
+    double z;              /* bytes of y, fetched and written */
+    double y;              /* bytes per row: z and the offset of the row */
+    double rows;           /* rows whose ends are mispredicted, or that sorting by length moves */
+    double k;              /* vectors per product */
+    bool in_rows;          /* the vectors are several and in rows */
+    double setup_products; /* time of the shortest usual set-up, in products of k vectors */
     spmv_proposals *out;
 } model;
 
-/* Describes what a kernel does per nonzero. */
+/* Work of a kernel per nonzero. */
 typedef struct work {
     double bytes; /* of the matrix and of y */
-    double waits; /* for a far read of x, a mispredicted end of a row or one that moves */
+    double waits; /* far reads of x, mispredicted ends of rows, moved rows */
     double steps;
 } work;
 
-/* Says how a kernel multiplies several vectors. */
+/* The way in which a kernel multiplies several vectors. */
 typedef enum manner {
-    ONE_BY_ONE, /* each reads the matrix, or takes as long as if it did */
-    IN_CHUNKS   /* some after each other, while a cache has a chunk of the matrix */
+    ONE_BY_ONE, /* the matrix is read once per vector, or takes as long as if it were */
+    IN_CHUNKS   /* chunks of the matrix stay in a cache for several vectors */
 } manner;
 
-/* Columns within 2^16 of those of the rows around them count as near, and so does a whole x that
- * the near cache of a core holds, unless it starts empty: each thread reads all of x. Of rows of
- * almost equal length few ends are mispredicted, and sorting moves few rows. */
+/* Computes the common terms. Columns within 2^16 of those of neighbouring rows count as near, and
+ * so does all of x if a core's near cache holds it and does not start empty (each thread reads all
+ * of x). If rows have almost equal lengths, few ends are mispredicted, and sorting moves few
+ * rows. */
 static model model_of(const spmv_features *f, spmv_proposals *out) {
-    const double near_cache = 1 << 20; /* bytes of a core's own */
+    const double near_cache = 1 << 20; /* bytes of a core's private cache */
     model m = {.f = f, .width = spmv_value_bytes(f), .out = out};
     bool is_far = f->evicted || m.width * (double)f->cols > near_cache;
     m.far = is_far ? f->lines * (1 - f->near_16) : 0;
@@ -56,28 +57,28 @@ static model model_of(const spmv_features *f, spmv_proposals *out) {
     return m;
 }
 
-/* Where numbers of several vectors change their order, by columns or by rows, each takes as long as
- * so many bytes. This, `kept` and `per_line` are what choices on 14 matrices lose least with, two
- * to 16 vectors on two cores: 6 % in the mean. */
+/* Bytes equivalent to the time of transposing one element between columns and rows. This factor,
+ * `kept` and `per_line` minimize the loss of choices, 6 % in the mean on 14 matrices, two to 16
+ * vectors, two cores. */
 static const double turning_bytes = 28;
 
-/* Waits are worth the fewer bytes the more threads share the memory: each thread waits as long as
- * before, but gets fewer bytes in that time. */
+/* Returns the bytes equivalent to one wait: fewer if more threads share the memory, because each
+ * thread waits as long as before, but receives fewer bytes in that time. */
 static double wait_bytes(const model *m) {
     return 100 / fmax(m->f->threads, 2);
 }
 
 static const double step_bytes = 8;
 
-/* Says what a product of all vectors is, by a kernel that multiplies each as w says, in columns.
- * What a cache keeps of the matrix comes faster than from memory. */
+/* Returns the work of all k vectors in columns for a kernel with work w per vector. Parts of the
+ * matrix that a cache keeps are read faster than from memory. */
 static work of_all(const model *m, manner how, work w) {
     const double k = m->k, panels = ceil(k / SPMV_PANEL_VECTORS), kept = 0.2;
     const double reads = how == ONE_BY_ONE ? k : panels + kept * (k - panels);
     return (work){reads * (w.bytes - m->z) + k * m->z, k * w.waits, k * w.steps};
 }
 
-/* Vectors in rows are turned into columns, and back. */
+/* Proposes a kernel that multiplies in columns; vectors in rows are transposed before and after. */
 static spmv_proposal *propose(const model *m, const char *kernel, manner how, work w) {
     const spmv_features *f = m->f;
     const work all = of_all(m, how, w);
@@ -87,9 +88,9 @@ static spmv_proposal *propose(const model *m, const char *kernel, manner how, wo
     return spmv_propose_cost(m->out, costs, kernel, term, m->setup_products);
 }
 
-/* Compressed rows read the matrix once for all vectors, or once for each panel of columns, which
- * turn x into rows. A nonzero loads the lines that its row of x has, which is then far more often:
- * fewer columns share a line. */
+/* Proposes csr_balanced, which reads the matrix once for all vectors, or once per panel of columns,
+ * whose x is transposed to rows. A nonzero loads the cache lines of its row of x, which is far more
+ * often because fewer columns share a line. */
 static spmv_proposal *propose_rows(const model *m) {
     const spmv_features *f = m->f;
     const work one = {m->width + INDEX + m->y, m->far + 2 * m->rows, 1};
@@ -115,17 +116,17 @@ static bool is_symmetric(const spmv_features *f) {
     return f->symmetric == 1 && f->rows == f->cols;
 }
 
-/* The halves that a half-stored symmetric matrix counts as: both where the caches keep the matrix
- * from product to product, since less to read saves nothing there. */
+/* Returns 1 if storing half of a symmetric matrix halves its bytes; 2 if caches keep the matrix
+ * between products, because fewer bytes then save nothing. */
 static double halves_of(const model *m) {
     const spmv_features *f = m->f;
     const bool is_kept = !f->evicted && (m->width + INDEX) * (double)f->nnz < (double)f->cache;
     return is_kept ? 2 : 1;
 }
 
-/* Where half of a symmetric matrix is stored, a thread adds what belongs to rows before its own to
- * a window, which is fetched and written like y. While all windows together would be longer than
- * omp/symmetric/mirror.h allows, half of the threads get no rows. */
+/* Adds the cost of windows: for half a symmetric matrix each thread adds to rows before its own in
+ * a window, which is fetched and written like y. If all windows would exceed the limit of
+ * omp/symmetric/mirror.h, half of the threads have no rows. */
 static work with_windows(const spmv_features *f, double width, work w) {
     const double most = (double)f->rows + (double)f->nnz / 4, each = f->reach * (double)f->rows;
     double busy = f->threads;
@@ -135,12 +136,12 @@ static work with_windows(const spmv_features *f, double width, work w) {
     return (work){idle * w.bytes, idle * w.waits, idle * w.steps};
 }
 
-/* Slices without common diagonals are gathered entry by entry; where rows differ in length most
- * lanes wait. On a diagonal a nonzero takes the less time the more of the 32 rows the step holds,
- * but expanding its value takes some. A slice like an earlier one is copied, which shortens the
- * set-up where columns take few bytes. What the sample does not stand for is taken to be
- * incompressible. Storing half of a symmetric matrix reads y twice, and an entry on no diagonal is
- * added to y for itself. */
+/* Proposes csell. Slices without common diagonals are gathered entry by entry; if rows differ in
+ * length, most lanes idle. On a diagonal a nonzero takes less time the more of the 32 rows the step
+ * has, but expanding its value takes some. A slice that repeats an earlier one is copied, which
+ * shortens the set-up if columns take few bytes. Entries not represented by the sample count as
+ * incompressible. Half a symmetric matrix reads y twice, and adds entries that are on no diagonal
+ * one by one. */
 static void propose_csell(const model *m) {
     const double mostly = 0.5;
     const spmv_features *f = m->f;
@@ -162,10 +163,9 @@ static void propose_csell(const model *m) {
                       PERCENT * diagonal);
 }
 
-/* Rows are sorted by length, so many (sigma) at a time. Where lengths differ much a wider window
- * puts more equal rows into a slice, which makes graphs 3 to 10 % faster; with 8192 the x of a
- * window of near columns no longer fits the first cache, and circuits take 1.4 to 1.7 times as
- * long. */
+/* Proposes sell16. sigma: rows per sorting window. If lengths differ much, a larger window puts
+ * more equal rows into a slice, which makes graphs 3 to 10 % faster; with 8192 the x of a window of
+ * near columns exceeds the L1 cache, and circuits take 1.4 to 1.7 times as long. */
 static void propose_sell(const model *m) {
     const spmv_features *f = m->f;
     const int64_t sigma = f->cv > 1 ? 4096 : 1024;
@@ -180,8 +180,8 @@ static void propose_sell(const model *m) {
     set(p, "sigma", sigma);
 }
 
-/* A row of a block takes the same time however few nonzeros it holds; a block has a column and a
- * mask of a byte for each of its rows. */
+/* Proposes spc5. A row of a block takes the same time for any number of nonzeros; a block has a
+ * column index and a byte of mask per row. */
 static void propose_spc5(const model *m) {
     const spmv_features *f = m->f;
     int best = 0;
@@ -195,7 +195,7 @@ static void propose_spc5(const model *m) {
                       f->per_block[best], 1 << best);
 }
 
-/* A block's x is a single load. Blocks that are less full lose more than is predicted. */
+/* Proposes bsr. The x of a block is a single load. Emptier blocks lose more than predicted. */
 static void propose_blocks(const model *m) {
     const double full = 0.8;
     const spmv_features *f = m->f;
@@ -211,7 +211,7 @@ static void propose_blocks(const model *m) {
     set(p, "shape_cols", side);
 }
 
-/* Each entry is added twice, and y is read again. */
+/* Proposes sss. Each entry is added twice, and y is read again. */
 static void propose_sss(const model *m) {
     const spmv_features *f = m->f;
     if (!is_symmetric(f)) return;
@@ -221,9 +221,9 @@ static void propose_sss(const model *m) {
                       "symmetric as far as seen: half of it stored");
 }
 
-/* The cache of a core holds the x and y of a block, so that no read of x is far, at the price of
- * adding to y in every block. It does not wait for the ends of rows either: where rows are short
- * and of unequal length it is worth a trial, if there is time, also where x is near. */
+/* Proposes csb_interleaved. A core's cache holds x and y of a block, so that no read of x is far,
+ * but y is updated in every block. Ends of rows cost nothing either: if rows are short and of
+ * unequal length, a trial is worthwhile even if x is near. */
 static void propose_csb(const model *m) {
     const double bytes = spmv_coded_bytes(m->f) + INDEX;
     const work w = {bytes + 2 * m->y, 0, 1};
@@ -233,7 +233,7 @@ static void propose_csb(const model *m) {
                       bytes, m->far, m->rows);
 }
 
-/* Products of a vector by csr_balanced that one of all vectors takes. */
+/* Returns the time of a csr_balanced product of all vectors in products of one vector. */
 static double products_of_one(const model *m) {
     spmv_proposals one = {.n = 0}, all = {.n = 0};
     model single = *m, several = *m;
@@ -242,8 +242,8 @@ static double products_of_one(const model *m) {
     return propose_rows(&single)->predicted_speedup / propose_rows(&several)->predicted_speedup;
 }
 
-/* Says whether rows are best multiplied by a plain loop, and not even looked at: so few that caches
- * keep them, none of which keeps the other threads waiting, and of one vector. */
+/* Returns whether a plain loop over rows is best, without sampling: few rows, kept by caches, none
+ * of which delays the other threads, and one vector. */
 static bool is_plain(const spmv_features *f) {
     enum { FEW = 1 << 16, SHARES = 8 };
     return !f->sampled && f->vectors <= 1 && f->nnz + f->rows < FEW &&
@@ -253,7 +253,7 @@ static bool is_plain(const spmv_features *f) {
 void spmv_propose_omp(const spmv_features *f, spmv_proposals *out) {
     enum { FEW = 4000 };
     model m = model_of(f, out);
-    double one_by_one = 1; /* how fast rows are that are read for each vector */
+    double one_by_one = 1; /* relative speed of a kernel that reads the matrix once per vector */
     spmv_proposal baseline = {.kernel = "csr_balanced"};
     out->baseline = out->baseline_s = 0;
     if (f->nnz) {
@@ -262,7 +262,7 @@ void spmv_propose_omp(const spmv_features *f, spmv_proposals *out) {
         m.setup_products /= products;
         baseline = *propose_rows(&m);
         out->baseline = 1 / baseline.predicted_speedup, out->n = 0;
-        if (f->sampled) { /* otherwise only the lengths of the rows are known */
+        if (f->sampled) { /* otherwise only row lengths are known */
             propose_csell(&m);
             propose_sell(&m);
             propose_spc5(&m);
@@ -272,7 +272,7 @@ void spmv_propose_omp(const spmv_features *f, spmv_proposals *out) {
         }
         spmv_propose_kernel(out, "csr_rows", 0, one_by_one, "rows in equal shares");
     }
-    if (f->nnz < FEW && f->rows < FEW) /* takes less time than waking the threads */
+    if (f->nnz < FEW && f->rows < FEW) /* faster than waking the threads */
         spmv_propose_kernel(out, "csr_serial", 0, 2 * one_by_one, "%lld nonzeros",
                             (long long)f->nnz);
     if (is_plain(f)) spmv_propose_kernel(out, "csr_rows", 0, 0, "few rows, and short ones");

@@ -1,16 +1,16 @@
-/* sensors.c: clock, temperature and throttling of the host's processors, as Linux tells them. A
- * virtual machine tells little of it. */
+/* sensors.c: clock, temperature and throttling of the host's processors as reported by Linux; a
+ * virtual machine reports little. */
 #include "backend.h"
 #include "kernel.h"
 #include <glob.h>
 #include <stdio.h>
 #include <string.h>
 
-/* Older kernels take 10 ms to tell a clock. */
+/* MOST_CLOCKS: older kernels take 10 ms to report a clock. */
 enum { PATH_SIZE = 512, ALL = 1 << 20, MOST_CLOCKS = 8 };
 
-/* Returns what fold makes of the numbers in the files that match, at most so many; how many there
- * were. */
+/* Folds the numbers in at most `most` files that match the pattern into *into; returns their
+ * number. */
 static int fold_files(const char *root, const char *pattern, int most, double *into,
                       double (*fold)(double, double)) {
     char path[PATH_SIZE];
@@ -36,7 +36,7 @@ static double larger(double a, double b) {
     return a > b ? a : b;
 }
 
-/* Returns the mean of what /proc/cpuinfo says, in MHz; 0: nothing. */
+/* Returns the mean clock of /proc/cpuinfo in MHz; 0: not reported. */
 static double told_MHz(const char *root) {
     char path[PATH_SIZE], line[256];
     double total = 0, value;
@@ -49,8 +49,7 @@ static double told_MHz(const char *root) {
     return n ? total / n : 0;
 }
 
-/* Returns the hottest sensor of the drivers that stand for processors, in thousandths of a
- * degree. */
+/* Returns the hottest sensor of processors' drivers, in thousandths of a degree Celsius. */
 static double hottest_mC(const char *root) {
     static const char *const drivers[] = {"coretemp", "k10temp", "zenpower", "cpu_thermal"};
     char pattern[PATH_SIZE], name[32];

@@ -1,11 +1,11 @@
-/* squares.h: squares of 4 x 4 numbers whose rows become columns in vector registers, and writing
- * past the caches: for code that turns vectors in columns into rows, or back. */
+/* squares.h: transposition of squares of 4 x 4 elements in vector registers, and non-temporal
+ * stores, for transposing vectors between columns and rows. */
 #pragma once
 
 #include "omp/isa.h"
 
 #ifdef __x86_64__
-/* Defines such a square of a type, four of which fill a register of AVX2 or half of one. */
+/* Defines these functions for a type; four elements fill an AVX2 register or half of one. */
 #define SQUARES(type) \
     typedef type four_##type \
         __attribute__((vector_size(4 * sizeof(type)), aligned(sizeof(type)), may_alias)); \
@@ -19,7 +19,7 @@
         v[2] = __builtin_shufflevector(a, c, 2, 3, 6, 7); \
         v[3] = __builtin_shufflevector(b, d, 2, 3, 6, 7); \
     } \
-    /* Writes aligned numbers past the caches. */ \
+    /* Stores an aligned vector by a non-temporal store. */ \
     AVX2_INLINE void put_past_##type(type *to, four_##type v) { \
         if (sizeof v == sizeof(__m256i)) { \
             __m256i all; \

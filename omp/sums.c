@@ -1,20 +1,18 @@
-/* sums.c: sums of products of vectors' numbers, which have the same bits whatever the number of
- * threads is and however many vectors there are: blocks of rows, as many as the length says, are
- * added up in lanes, and then joined in pairs. */
+/* sums.c: dot products of vectors, whose bits depend neither on the number of threads nor on the
+ * number of vectors: blocks of rows, given by the length, are summed in lanes, then pairwise. */
 #include "backend.h"
 #include "spmv_kernel.h"
 
 enum {
     LANES = 8,
-    STRIP =
-        64, /* rows that are added up of one vector before the next, where vectors lie in rows */
+    STRIP = 64, /* rows summed for one vector before the next, if vectors are in rows */
     BLOCK = 2048,
-    MOST_BLOCKS = 512,            /* rows of a block at least; blocks */
-    AT_ONCE = SPMV_PANEL_VECTORS, /* vectors that are added up at once */
+    MOST_BLOCKS = 512,            /* least rows of a block; most blocks */
+    AT_ONCE = SPMV_PANEL_VECTORS, /* vectors summed together */
     ROOM = 2 * MOST_BLOCKS        /* sums of blocks on the caller's stack, which may be small */
 };
 
-typedef struct lanes { /* of one vector in a block */
+typedef struct lanes { /* sums of one vector in a block */
     double wz[LANES], zz[LANES];
 } lanes;
 
@@ -36,7 +34,7 @@ typedef struct lanes { /* of one vector in a block */
         } \
         *out = sum; \
     } \
-    /* The compiler takes vector registers where numbers are contiguous. */ \
+    /* Contiguous elements let the compiler use vector registers. */ \
     static void add_##type(const spmv_sums *s, int64_t begin, int64_t end, int64_t j, \
                            lanes *out) { \
         const type *w = (const type *)s->w + begin * s->w_row + j * s->w_vector; \
@@ -49,15 +47,15 @@ typedef struct lanes { /* of one vector in a block */
 ADD(float)
 ADD(double)
 
-/* Adds up n numbers in pairs, pairs of pairs and so on. The first 2^e of them, the next 2^e and so
- * on may be joined before. */
+/* Returns the sum of n numbers, added pairwise. Groups of 2^e consecutive numbers may be replaced
+ * by their sums before, with equal bits. */
 static double join(double *part, int64_t n) {
     for (int64_t step = 1; step < n; step *= 2)
         for (int64_t i = 0; i + step < n; i += 2 * step) part[i] += part[i + step];
     return n > 0 ? part[0] : 0;
 }
 
-/* Adds up m vectors, the first of which is j0, in a block of rows; their sums are `apart`. */
+/* Sums vectors j0, ..., j0 + m - 1 in a block of rows; the sums have stride `apart`. */
 static void add_block(const spmv_sums *s, int64_t begin, int64_t end, int64_t j0, int64_t m,
                       int64_t apart, double *wz, double *zz) {
     const bool in_rows = s->z_row != 1 || s->w_row != 1;
@@ -85,8 +83,8 @@ static void put(const spmv_sums *s, void *to, int64_t j, double sum) {
         ((double *)to)[j] = sum;
 }
 
-/* Puts the sums of m vectors, the first of which is j0. There is room for the sums of some blocks,
- * a power of 2, which are joined before the next blocks come. */
+/* Computes the dot products of vectors j0, ..., j0 + m - 1. The buffers hold the sums of `most`
+ * blocks, a power of 2, which are added before the next blocks are summed. */
 static void sum_vectors(const spmv_sums *s, int64_t j0, int64_t m, int team) {
     enum { FEWEST = ROOM / AT_ONCE, MOST_JOINED = MOST_BLOCKS / FEWEST };
     double wz[ROOM], zz[ROOM], joined_wz[AT_ONCE][MOST_JOINED], joined_zz[AT_ONCE][MOST_JOINED];
@@ -112,7 +110,7 @@ static void sum_vectors(const spmv_sums *s, int64_t j0, int64_t m, int team) {
 }
 
 spmv_status spmv_sum_host(spmv_device *d, void *stream, const spmv_sums *wanted) {
-    enum { FEW = 1 << 13 }; /* numbers, which one thread adds up before a team is there */
+    enum { FEW = 1 << 13 }; /* elements that one thread sums before a team is awake */
     spmv_sums s = *wanted;
     (void)stream;
     if (!s.wz) s.w = s.z, s.w_row = s.z_row, s.w_vector = s.z_vector;

@@ -1,14 +1,13 @@
-/* taken.h: lets threads take the chunks of a product's shares. Each thread has one share. Equal
- * shares do not take equally long where other programs use a processor, or the other half of a
- * core: on such hosts the slowest thread made products take 1.2 to 1.6 times as long. So shares are
- * cut into chunks, and a thread that has finished its own takes chunks of the others'. */
+/* taken.h: threads take chunks of a product's shares dynamically. Each thread has one share. Equal
+ * shares take unequal times if other programs use a processor, or the other hardware thread of a
+ * core: the slowest thread made products take 1.2 to 1.6 times as long. Therefore shares are
+ * divided into chunks, and a thread that has finished its own takes chunks of others. */
 #pragma once
 
 #include "carry.h"
 
-/* Says how many chunks a share of a store of so many bytes is cut into. A chunk has 32 KiB and more
- * on average, which is still long for a hardware prefetcher. A share that would have fewer than
- * four is not cut. */
+/* Returns the number of chunks per share for a store of `bytes` bytes. A chunk has at least 32 KiB
+ * on average, long enough for hardware prefetchers; a share of fewer than four is not divided. */
 static inline int64_t count_chunks(int64_t bytes, int64_t nshares) {
     enum { MOST_CHUNKS = 32, FEWEST_CHUNKS = 4, CHUNK_BYTES = 1 << 15 };
     int64_t count = bytes / nshares / CHUNK_BYTES;
@@ -17,14 +16,14 @@ static inline int64_t count_chunks(int64_t bytes, int64_t nshares) {
     return count < FEWEST_CHUNKS ? 1 : count;
 }
 
-/* Counts how many chunks of each share a product has taken, on its caller's stack. */
+/* Number of chunks of each share that have been taken, on the caller's stack. */
 typedef struct taken_chunks {
     int64_t nshares, per_share;
-    int64_t apart; /* from one share's counter to the next: a cache line, where there is room */
+    int64_t apart; /* stride of the counters: a cache line if possible */
     int64_t of[MOST_SHARES] __attribute__((aligned(64)));
 } taken_chunks;
 
-/* Is called before the team begins: no chunk is taken yet. */
+/* Resets the counters, before the team begins. */
 static inline void begin_chunks(taken_chunks *t, int64_t nshares, int64_t per_share) {
     enum { LINE = 64 / sizeof t->of[0] };
     t->nshares = nshares;
@@ -33,7 +32,7 @@ static inline void begin_chunks(taken_chunks *t, int64_t nshares, int64_t per_sh
     memset(t->of, 0, (size_t)(nshares * t->apart) * sizeof *t->of);
 }
 
-/* Returns the next chunk of a share; -1: all are taken. */
+/* Returns the next chunk of a share, or -1 if all are taken. */
 static inline int64_t take_chunk_of(taken_chunks *t, int64_t share) {
     int64_t *next = t->of + share * t->apart;
     if (__atomic_load_n(next, __ATOMIC_RELAXED) >= t->per_share) return -1;
@@ -41,9 +40,9 @@ static inline int64_t take_chunk_of(taken_chunks *t, int64_t share) {
     return chunk < t->per_share ? chunk : -1;
 }
 
-/* A thread of the team takes the chunks of share `share` in order, then those that are left of the
- * shares behind it. Returns the next chunk, counted from the first of share 0; -1: none is left.
- * finished: how many shares the thread knows to have none left, 0 at first. */
+/* Returns the next chunk for a thread of the team: of its own share `share`, then of the following
+ * shares; counted from the first chunk of share 0; -1: none is left. *finished: number of shares
+ * that the thread knows to be finished, initially 0. */
 static inline int64_t take_chunk(taken_chunks *t, int64_t share, int64_t *finished) {
     for (; *finished < t->nshares; ++*finished) {
         const int64_t of = (share + *finished) % t->nshares, chunk = take_chunk_of(t, of);
@@ -52,11 +51,10 @@ static inline int64_t take_chunk(taken_chunks *t, int64_t share, int64_t *finish
     return -1;
 }
 
-/* Multiplies one chunk, counted likewise. */
+/* Multiplies one chunk, numbered as by take_chunk. */
 typedef void chunk_function(const void *job, int64_t chunk);
 
-/* All threads of the team call this, whatever the size of the team: every chunk is multiplied once.
- */
+/* Called by all threads of a team of any size: multiplies every chunk once. */
 static inline void take_chunks(taken_chunks *t, chunk_function *multiply, const void *job) {
     int64_t finished = 0, chunk;
     if (t->per_share > 1)

@@ -1,20 +1,19 @@
-/* in_place: a caller's arrays that may change between two products (SPMV_VOLATILE) are multiplied
- * as they are: nothing is kept of what they hold, and where the work is cut is found anew each
- * time.
+/* in_place: multiplies a caller's volatile arrays (SPMV_VOLATILE), which may change between
+ * products; derives nothing from them and divides the work anew for each product.
  *
  * Source   our own: the plain loops over compressed rows, columns, blocks and coordinates.
- * Reads    arrays: ptr[lines + 1] or line[nnz], idx[nnz], values[nnz], as they were given; x[cols];
- *          y[rows] only if beta != 0.
- * Writes   y[rows]. Lines that are the product's rows are gathered: each entry once, by the thread
- *          that owns the row. Other lines, and coordinates, are scattered: each share of entries
- *          adds into an array of its own, and these are added in order.
- * Work     one running sum per row, to which the entries are added one after another as they lie;
- *          no multiplication is fused with an addition. Of several vectors in rows, up to a cache
- *          line of sums at a time; shares to scatter are cut as for eight, whatever k is.
+ * Reads    arrays: ptr[lines + 1] or line[nnz], idx[nnz], values[nnz], as given; x[cols]; y[rows]
+ *          only if beta != 0. A line is a compressed row or column.
+ * Writes   y[rows]. If lines are rows of the product, they are gathered: each element of y once, by
+ *          the thread that owns the row. Otherwise, and for coordinates, entries are scattered:
+ *          each share of entries adds to its own array, and the arrays are summed in order.
+ * Work     one running sum per row, in the order of the entries; no multiplication is fused with an
+ *          addition. Of several vectors in rows, up to a cache line of sums at a time; scattered
+ *          shares are divided as for eight vectors, whatever k is.
  * Cost     2 nnz flop; nnz (sizeof real + 4) + (lines + 1) sizeof ofs + (cols + rows) sizeof real
  *          bytes if x is read once; scattered, up to 3 rows sizeof real more for each share.
- * Weak     no fewer bytes than CSR; a long row is not shared; a row of which several threads have
- *          entries to scatter is added up twice.
+ * Weak     no fewer bytes than CSR; a long row is not shared; a row to which several threads
+ *          scatter is summed twice.
  * Repeats  bitwise: yes, gathered for any number of threads, scattered for an equal one.
  * Params   none.
  */
@@ -25,13 +24,13 @@ typedef struct product {
     const spmv_arrays *a;
     const ofs *ptr;
     const idx *at, *line;
-    int wide_idx; /* 1: indices have 64 bits, of which the lower half is read; bytes lie so */
+    int wide_idx; /* 1: 64-bit indices, of which the lower half is read (little-endian) */
     const real *values, *x, *y;
     real *z, alpha, beta;
     int64_t k, ldx, ldy, ldz;
-    bool in_rows;       /* the vectors lie so */
-    bool turned;        /* the product is by the transpose of what is compressed */
-    int64_t lines;      /* compressed; entries of coordinates */
+    bool in_rows;       /* the vectors are in rows */
+    bool turned;        /* multiplies by the transpose of what is compressed */
+    int64_t lines;      /* compressed lines; for coordinates, entries */
     int64_t tall, wide; /* rows and columns of a block */
     int64_t out;        /* rows of the product */
     int threads;
@@ -65,7 +64,7 @@ static product product_of(const spmv_plan *p, const spmv_operands *v) {
                      .threads = p->device->threads};
 }
 
-/* Offsets between the ends are the caller's affair, as indices are. */
+/* Checks the end of ptr; the caller is responsible for the offsets between, as for indices. */
 static spmv_status check_ends(const spmv_plan *p, const product *m) {
     if (m->line || (m->ptr[0] == 0 && m->ptr[m->lines] >= 0 && m->ptr[m->lines] <= m->a->nnz))
         return SPMV_OK;
@@ -80,7 +79,8 @@ static int64_t entries_before(const product *m, int64_t i) {
     return m->line ? i : (int64_t)m->ptr[i];
 }
 
-/* The first line of share s: lines and entries before it are about s parts of all. */
+/* Returns the first line of share s, such that shares have about equally many lines plus
+ * entries. */
 static int64_t cut(const product *m, int shares, int s) {
     const int64_t part = spmv_split(m->lines + entries_before(m, m->lines), shares, s);
     int64_t low = 0, high = m->lines;
@@ -96,8 +96,7 @@ static int64_t cut(const product *m, int shares, int s) {
     return low;
 }
 
-/* Returns the shares of a product of k vectors: one thread does what a team takes longer to start
- * than to do. */
+/* Returns the number of shares for k vectors; 1 if starting a team takes longer. */
 static int shares_for(const product *m, int64_t k) {
     enum { FEW = 1 << 13 };
     const int64_t entries = entries_before(m, m->lines) * m->tall * m->wide;
@@ -112,7 +111,7 @@ INLINE real combined(const product *m, real sum, int64_t at_y) {
     return m->beta == 0 ? m->alpha * sum : m->alpha * sum + m->beta * m->y[at_y];
 }
 
-/* One vector. w: wide_idx. */
+/* One vector. w: wide_idx, a constant. */
 INLINE void gather_lines_of(const product *given, int64_t first, int64_t last, const int w) {
     const product m = *given;
     for (int64_t i = first; i < last; i++) {
@@ -134,7 +133,7 @@ static void gather_wide_lines(const product *m, int64_t first, int64_t last) {
 
 enum { PANEL = 64 / sizeof(real), ASKED = 16 };
 
-/* n columns of a product, from column c on, in the rows of some lines. */
+/* Columns c, ..., c + n - 1 of the product, in the rows of lines first, ..., last - 1. */
 INLINE void gather_panel(const product *given, int64_t first, int64_t last, int64_t c, const int n,
                          const bool in_rows, const bool blocks, const int w) {
     const product m = *given;
@@ -161,7 +160,7 @@ INLINE void gather_panel(const product *given, int64_t first, int64_t last, int6
     }
 }
 
-/* All columns: panels of constant width, whose sums are in registers, and the rest. */
+/* All columns: panels of constant width, whose sums stay in registers, then the rest. */
 INLINE void gather_all_of(const product *m, int64_t first, int64_t last, const bool blocks,
                           const int w) {
     int64_t c = 0;
@@ -207,7 +206,7 @@ static void gather_blocks(const product *m, int64_t first, int64_t last) {
 
 enum { TALLEST = 8 };
 
-/* One vector times block rows: the rows of a block are summed at once. */
+/* One vector times block rows; all rows of a block are summed together. */
 INLINE void sum_blocks(const product *given, int64_t first, int64_t last, const int64_t tall,
                        const int64_t wide) {
     const product m = *given;
@@ -222,7 +221,7 @@ INLINE void sum_blocks(const product *given, int64_t first, int64_t last, const 
     }
 }
 
-/* Sizes that are constants in the loops. */
+/* Calls sum_blocks with common sizes as constants. */
 static void gather_blocks_of_one(const product *m, int64_t first, int64_t last) {
     const int64_t tall = m->tall, wide = m->wide;
     if (tall > TALLEST)
@@ -262,12 +261,13 @@ static void gather(const product *m) {
 
 /* ---- scattering ------------------------------------------------------------------------------ */
 
-enum { CHUNK_BITS = 10 }; /* rows of the product that are cleared together, when one is added to */
+/* log2 of the rows of the product that are cleared together, at the first addition */
+enum { CHUNK_BITS = 10 };
 
-typedef struct target { /* where a share adds */
+typedef struct target { /* array to which a share adds */
     real *sum;          /* [rows x k] */
     int64_t rows, k;
-    bool *touched; /* [chunks] */
+    bool *touched; /* [chunks] whether a chunk is cleared */
 } target;
 
 static int64_t chunks_of(const product *m) {
@@ -281,8 +281,7 @@ static void clear(const target *t, int64_t chunk) {
     memset(t->sum + first * t->k, 0, (size_t)(all * t->k) * sizeof *t->sum);
 }
 
-/* Clears what entries first .. end - 1 are added to, unless it is: all from the first chunk to the
- * last one. */
+/* Clears the chunks, from the lowest to the highest, to which entries first, ..., end - 1 add. */
 INLINE void clear_for(const target *t, const idx *row, int64_t first, int64_t end, const int w) {
     idx low = INT32_MAX, high = -1;
     for (int64_t e = first; e < end; e++) {
@@ -297,7 +296,7 @@ INLINE void add_entry(real *sum, real value, const real *x, const int64_t k) {
     for (int64_t j = 0; j < k; j++) sum[j] += value * x[j];
 }
 
-/* Lines whose entries are cleared for together; at least one. */
+/* Returns the end of the lines from `first` on that clear_for covers together; at least one. */
 static int64_t some_lines(const product *m, int64_t first, int64_t last) {
     enum { SOME = 1 << 12 };
     int64_t end = first + 1;
@@ -305,7 +304,7 @@ static int64_t some_lines(const product *m, int64_t first, int64_t last) {
     return end;
 }
 
-/* Compressed lines: x belongs to the lines. */
+/* Adds compressed lines, each of which multiplies one element of x. */
 INLINE void add_lines(const product *given, int64_t first, int64_t last, const target *t,
                       const int64_t k, const int w) {
     const product m = *given;
@@ -352,7 +351,7 @@ INLINE void add_share(const product *m, int64_t first, int64_t last, const targe
         m->wide_idx ? add_lines(m, first, last, t, k, 1) : add_lines(m, first, last, t, k, 0);
 }
 
-/* Numbers of vectors that are constants in the loops. */
+/* Calls add_share with common numbers of vectors as constants. */
 static void scatter_share(const product *m, int64_t first, int64_t last, const target *t) {
     switch (m->k) {
     case 1: add_share(m, first, last, t, 1); break;
@@ -363,7 +362,7 @@ static void scatter_share(const product *m, int64_t first, int64_t last, const t
     }
 }
 
-/* Adds what the shares have of a chunk to what the first one has, and puts that where it goes. */
+/* Adds the shares' sums of a chunk to those of the first share, and stores the result. */
 static void collect(const product *m, const target *t, int shares, int64_t chunk) {
     const int64_t first = chunk << CHUNK_BITS, behind = (chunk + 1) << CHUNK_BITS;
     const int64_t end = behind < m->out ? behind : m->out;
@@ -389,8 +388,8 @@ static void scatter_shares(const product *m, const target *t, int shares) {
     }
 }
 
-/* Memory for sums: what the last product left, if that is enough. Several products may run. A NULL:
- * nothing is kept. */
+/* Returns memory for sums, left by the last product if large enough. Thread-safe. A = NULL: none is
+ * kept. */
 static spmv_room *take_room(spmv_live *A, size_t bytes) {
     spmv_room *room = A ? __atomic_exchange_n(&A->room, NULL, __ATOMIC_ACQ_REL) : NULL;
     if (room && room->bytes >= bytes) return room;
@@ -406,9 +405,9 @@ static void leave_room(spmv_live *A, spmv_room *room) {
     free(A ? __atomic_exchange_n(&A->room, room, __ATOMIC_ACQ_REL) : room);
 }
 
-/* Shares add into arrays of their own, the first one into z if sums go there as they are. There are
- * no more shares than each has entries to add for every row, and as many for any number of vectors:
- * where sums are cut decides their bits. */
+/* Each share adds to its own array, the first one to z itself if possible. There are at most as
+ * many shares as entries per row (+ 1), and equally many for any number of vectors > 1, because the
+ * division determines the bits of the sums. */
 static spmv_status scatter(const spmv_plan *p, const product *m) {
     enum { MOST_SHARES = 64, SEVERAL = 8 };
     const int64_t entries = entries_before(m, m->lines), most = 1 + entries / (m->out + 1);
@@ -418,7 +417,7 @@ static spmv_status scatter(const spmv_plan *p, const product *m) {
     const bool plain = m->alpha == 1 && m->beta == 0 && m->ldz == m->k;
     const size_t numbers = (size_t)(m->out * m->k), chunks = (size_t)chunks_of(m);
     const size_t direct = plain ? 1 : 0, own = (size_t)shares - direct;
-    /* Only the room of the store is written; a copy of the store has none of its own. */
+    /* Only the store's room is written; a copied store has no room. */
     spmv_live *A = p->own ? NULL : (spmv_live *)(uintptr_t)p->store;
     spmv_room *room = take_room(A, own * numbers * sizeof(real) + (size_t)shares * chunks);
     target t[MOST_SHARES];
@@ -434,7 +433,7 @@ static spmv_status scatter(const spmv_plan *p, const product *m) {
     return SPMV_OK;
 }
 
-/* Vectors whose numbers are contiguous come one by one. */
+/* Vectors in columns are multiplied one by one. */
 static spmv_status scatter_columns(const spmv_plan *p, const product *all) {
     for (int64_t j = 0; j < all->k; j++) {
         product m = *all;

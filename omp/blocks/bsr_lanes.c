@@ -1,16 +1,16 @@
-/* bsr_lanes: the cells of a block side by side in vector registers, each with its own sum; block
- * rows in shares of equal bytes, which are cut into chunks that threads take dynamically.
+/* bsr_lanes: BSR with the cells of a block in vector lanes, one sum per cell; block rows in shares
+ * of equal bytes, which are divided into chunks that threads take dynamically.
  *
  * Source   this project; the idea of Im and Yelick's register blocking, with a vector for a block.
  * Reads    bsr: block_ptr[block rows + 1], first_col[blocks], values[blocks x r x c]; x[cols];
  *          y[rows] only if beta != 0.
- * Writes   y[rows], each entry once, by the thread that takes the block row.
- * Work     a block is read as it stands, vector by vector; its c entries of x are loaded once and
- *          permuted to its cells; a block row's r x c sums are added up when it ends.
+ * Writes   y[rows], each element once, by the thread that takes the block row.
+ * Work     a block is read vector by vector; its c entries of x are loaded once and permuted to its
+ *          cells; the r x c sums of a block row are reduced at its end.
  * Cost     2 nnz flop; blocks (r c sizeof real + 4) + (block rows + 1) sizeof ofs + (cols + rows)
  *          sizeof real bytes. Padding is read, but masked: x may be infinite.
  * Weak     blocks that are not full; blocks of a few cells leave lanes empty; a block row as long
- *          as a thread's share keeps the others waiting.
+ *          as a thread's share keeps the other threads waiting.
  * Repeats  bitwise: yes, for an equal isa.
  * Params   isa: 0 the best, 1 portable, 2 AVX2 (blocks of up to 32 bytes per row), 3 AVX-512.
  */
@@ -27,7 +27,7 @@ struct product {
 };
 #include "omp/vectors/columns.h"
 
-/* Block row b, from the sums of its cells. */
+/* Reduces the sums of block row b's cells to its rows of y. */
 static inline __attribute__((always_inline)) void put_block_row(const product *m, int64_t b,
                                                                 const real *cell) {
     const int64_t rows = m->A->shape_rows, cols = m->A->shape_cols, i = b * rows;
@@ -67,7 +67,7 @@ AVX512_INLINE vec512 load_512(const real *from, __mmask16 mask) {
                              : (vec512)_mm512_maskz_loadu_ps(mask, from);
 }
 
-/* Says which lanes hold no padding. */
+/* Returns the lanes without padding (-0). */
 AVX512_INLINE __mmask16 entries_512(vec512 a) {
     return sizeof(real) == 8 ? _mm512_cmpneq_epi64_mask((__m512i)a, _mm512_set1_epi64(INT64_MIN))
                              : _mm512_cmpneq_epi32_mask((__m512i)a, _mm512_set1_epi32(INT32_MIN));
@@ -84,7 +84,7 @@ AVX512_INLINE vec512 add_product_512(vec512 sum, vec512 a, vec512 b, __mmask16 m
                : (vec512)_mm512_mask3_fmadd_ps((__m512)a, (__m512)b, (__m512)sum, mask);
 }
 
-/* n vectors per block, a constant in the call. */
+/* n: vectors per block, a constant. */
 AVX512_INLINE void blocks_512(const product *m, int64_t first, int64_t end, const int n) {
     const bsr A = *m->A;
     const int64_t cells = A.shape_rows * A.shape_cols;
@@ -108,7 +108,8 @@ AVX512_INLINE void blocks_512(const product *m, int64_t first, int64_t end, cons
             for (int v = 0; v < n; v++) {
                 const real *from = values + v * LANES_512;
                 const vec512 a = load_512(from, v + 1 < n ? all : last);
-                if (v == 0 || v + 1 < n) ask_ahead(from, PAGE); /* once a line, or x waits */
+                /* once per cache line; more would delay reads of x */
+                if (v == 0 || v + 1 < n) ask_ahead(from, PAGE);
                 sum[v] = add_product_512(sum[v], a, permute_512(x, at[v]),
                                          entries_512(a) & (v + 1 < n ? all : last));
             }
@@ -137,7 +138,7 @@ static AVX512 void blocks_avx512(const product *m, int64_t first, int64_t end) {
 enum { LANES_256 = 32 / sizeof(real), PARTS = sizeof(real) / 4 };
 typedef real vec256 __attribute__((vector_size(32)));
 
-/* All ones in the first count lanes. */
+/* All ones in the first `count` lanes. */
 AVX2_INLINE __m256i first_lanes_256(int64_t count) {
     const __m256i part = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
     return _mm256_cmpgt_epi32(_mm256_set1_epi32((int)(count * PARTS)), part);
@@ -147,8 +148,8 @@ AVX2_INLINE vec256 load_256(const real *from, __m256i lanes) {
     return (vec256)_mm256_maskload_epi32((const void *)from, lanes);
 }
 
-/* sum + a x where a is no padding, else sum: -0 times 0 is added there, since an infinite x would
- * raise an exception. */
+/* sum + a x in lanes without padding. Padding adds -0 times 0, because an infinite x would raise an
+ * exception. */
 AVX2_INLINE vec256 add_product_256(vec256 sum, vec256 a, vec256 x) {
     const __m256i bits = (__m256i)a;
     const __m256i padding = sizeof(real) == 8
@@ -220,7 +221,7 @@ static multiply_chunk *choose_way(int64_t isa, const bsr *A) {
     return blocks_portable;
 }
 
-/* Counts what is read and written before block row b. */
+/* Returns the bytes read and written for block rows before b. */
 static int64_t bytes_before(const spmv_store *store, int64_t b) {
     const bsr *A = (const bsr *)store;
     const int64_t cells = A->shape_rows * A->shape_cols, width = (int64_t)sizeof(real);

@@ -1,17 +1,17 @@
-/* bsr_rows: block rows of a BSR matrix are handed to threads by the OpenMP schedule.
+/* bsr_rows: BSR with block rows distributed over threads by the OpenMP schedule.
  *
  * Source   Im and Yelick, "Optimizing Sparse Matrix Computations for Register Reuse in SPARSITY",
  *          ICCS 2001.
  * Reads    bsr: block_ptr[block rows + 1], first_col[blocks], values[blocks x r x c]; x[cols];
  *          y[rows] only if beta != 0.
- * Writes   y[rows], each entry once, by the thread that owns the block row.
+ * Writes   y[rows], each element once, by the thread that owns the block row.
  * Work     r running sums per block row, in registers: r and c are constants in the code for shapes
  *          up to 4 x 4.
  * Cost     2 nnz flop; blocks (r c sizeof real + 4) + (block rows + 1) sizeof ofs + (cols + rows)
  *          sizeof real bytes.
- * Weak     pays where blocks are full: a lone entry is stored and multiplied r c times over.
- *          Padding multiplies 0 by x: a block row whose sums are not finite is done again without,
- *          but an infinite x raises the exception of an invalid operation.
+ * Weak     blocks that are not full: a single entry is stored and multiplied as r c cells. Padding
+ *          multiplies 0 by x: a block row whose sums are not finite is summed again without
+ *          padding, but an infinite x raises the exception of an invalid operation.
  * Repeats  bitwise: yes.
  * Params   schedule, chunk: of the loop over block rows.
  */
@@ -21,13 +21,13 @@
 
 enum { TALLEST = 8 };
 
-typedef struct product { /* what a block row needs besides its place */
+typedef struct product { /* operands common to all block rows */
     const bsr *A;
     const real *x;
     real *y, alpha, beta;
 } product;
 
-/* Padding times an infinite x is NaN: the sums once more, of what is no padding. */
+/* Sums a block row without padding, because padding times an infinite x is NaN. */
 static void sum_entries(const product *m, int64_t b, real *sum) {
     const bsr *A = m->A;
     const int64_t rows = A->shape_rows, cols = A->shape_cols;
@@ -40,8 +40,8 @@ static void sum_entries(const product *m, int64_t b, real *sum) {
         }
 }
 
-/* Where rows and cols are constants in the call, the loops over a block are unrolled and the sums
- * live in registers. */
+/* If rows and cols are constants in the call, loops over a block are unrolled and sums stay in
+ * registers. */
 static inline __attribute__((always_inline)) void multiply_blocks(const product *m, int64_t b,
                                                                   int rows, int cols) {
     const bsr *A = m->A;
@@ -55,7 +55,7 @@ static inline __attribute__((always_inline)) void multiply_blocks(const product 
     }
     real zero = 0;
     for (int r = 0; r < rows; r++) zero += 0 * sum[r];
-    if (zero != 0) sum_entries(m, b, sum); /* it is NaN */
+    if (zero != 0) sum_entries(m, b, sum); /* a sum is infinite or NaN */
     for (int r = 0; r < rows && first + r < A->s.rows; r++)
         put_row(m->y + first + r, m->alpha, sum[r], m->beta);
 }

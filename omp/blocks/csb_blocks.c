@@ -1,12 +1,12 @@
-/* csb_blocks: rows of blocks of a CSB matrix are handed to threads by the OpenMP schedule.
+/* csb_blocks: CSB with rows of blocks distributed over threads by the OpenMP schedule.
  *
  * Source   Buluc, Fineman, Frigo, Gilbert, Leiserson, SPAA'09, without their split of long rows of
  *          blocks; "CSB" of the third paper.
  * Reads    csb: block_ptr[block_rows x block_cols + 1], local[nnz], values[nnz]; x[cols]; y[rows].
- * Writes   y[rows]: beta y or 0 first, then the row's part of each block is added, all by
- *          the thread that owns the row of blocks.
- * Work     block after block: an entry at a time is added to y, or in blocks of at least 4 nonzeros
- *          per row, a row at a time.
+ * Writes   y[rows]: beta y or 0 first, then each block's contribution is added, by the thread that
+ *          owns the row of blocks.
+ * Work     block after block: entries are added to y one by one, or row by row in blocks of at
+ *          least 4 nonzeros per row.
  * Cost     2 nnz flop; nnz (sizeof real + 4) + blocks sizeof ofs + (cols + rows) sizeof real bytes
  *          if x is read once: tile entries of x and of y stay in the nearest cache.
  * Weak     hypersparse blocks cost a pointer each; a very long row keeps one thread busy.
@@ -17,7 +17,7 @@
 #include "omp/kernel.h"
 #include "formats/csb/csb.h"
 
-enum { LONG_RUN = 4 }; /* entries of a row in a block, on average */
+enum { LONG_RUN = 4 }; /* mean entries per row of a block */
 enum { TOGETHER = 8 }; /* entries: a cache line of values */
 
 static spmv_status prepare(spmv_plan *p) {
@@ -30,9 +30,9 @@ static inline void add_entry(const csb *A, int64_t k, const real *x, real alpha,
     y[at >> 16] += alpha * (A->values[k] * x[at & 0xffff]);
 }
 
-/* y += alpha A x for the entries k..end-1 of one block; x and y begin with the block's. Where runs
- * of a row must be long, a run's sum stays in a register; where they may be short, guessing when
- * they end would cost more than y in the nearest cache does. */
+/* y += alpha A x for entries k, ..., end - 1 of one block; x and y start at the block. If rows are
+ * long, the sum of a row stays in a register; if they are short, mispredicting their ends would
+ * cost more than y in the nearest cache. */
 static void add_block(const csb *A, int64_t k, int64_t end, const real *x, real alpha, real *y) {
     if (end - k < LONG_RUN * A->tile) {
         for (; k + TOGETHER <= end; k += TOGETHER) {

@@ -1,19 +1,18 @@
-/* csb_interleaved_blocks: rows of blocks of a csb_interleaved matrix are handed to threads by the
+/* csb_interleaved_blocks: csb_interleaved with rows of blocks distributed over threads by the
  * OpenMP schedule.
  *
  * Source   this project; csb_blocks (Buluc and others, SPAA'09) with sell16's encoding of values,
- *          in an order that keeps an addition to y from waiting for the one before.
+ *          in an order in which consecutive additions to y are independent.
  * Reads    csb_interleaved: first_row[block_rows + 1], block_ptr[block_rows x block_cols + 1],
  *          local[nnz], values, codebook; x[cols]; y[rows].
- * Writes   y[rows]: beta y or 0 first, then the row's part of each block is added, all by
- *          the thread that owns the row of blocks.
- * Work     Block after block, one nonzero at a time is added to y; eight successive nonzeros are of
- *          eight different parts of the block.
- * Cost     2 nnz flop; nnz (4 + 0, 1, 4 or sizeof real) + 4 blocks + (cols + rows) sizeof
- *          real bytes if x is read once: tile entries of x and twice as many of y stay in the
- *          second cache.
+ * Writes   y[rows]: beta y or 0 first, then each block's contribution is added, by the thread that
+ *          owns the row of blocks.
+ * Work     block after block, nonzeros are added to y one by one; eight consecutive nonzeros belong
+ *          to eight different parts of the block.
+ * Cost     2 nnz flop; nnz (4 + 0, 1, 4 or sizeof real) + 4 blocks + (cols + rows) sizeof real
+ *          bytes if x is read once: tile entries of x and twice as many of y stay in the L2 cache.
  * Weak     hypersparse blocks cost a pointer each; a very long row keeps one thread busy.
- * Repeats  bitwise: yes; the same with and without a dictionary.
+ * Repeats  bitwise: yes; equal with and without a dictionary.
  * Params   tile: columns of a block (128 KB of x); codes: encode values in fewer bytes, of the
  *          format; schedule, chunk: of the loop over rows of blocks (dynamic, 1).
  */
@@ -35,7 +34,7 @@ INLINE void add_entry(const csb_interleaved *A, int64_t k, int code, const real 
     y[at >> 16] += alpha * (coded_value(A->values, A->codebook, k, code) * x[at & 0xffff]);
 }
 
-/* y += alpha A x for the entries k..end-1 of one block; x and y begin with the block's. */
+/* y += alpha A x for entries k, ..., end - 1 of one block; x and y start at the block. */
 INLINE void add_block(const csb_interleaved *A, int64_t k, int64_t end, int code, const real *x,
                       real alpha, real *y) {
     for (; k + CSB_INTERLEAVED_LANES <= end; k += CSB_INTERLEAVED_LANES) {
@@ -50,7 +49,7 @@ INLINE void add_block(const csb_interleaved *A, int64_t k, int64_t end, int code
 /* Multiplies row b of blocks. */
 INLINE void add_blocks(const csb_interleaved *matrix, int64_t b, int code, const real *x,
                        real alpha, real *y) {
-    const csb_interleaved A = *matrix; /* its own: else every y written might be of it */
+    const csb_interleaved A = *matrix; /* a local copy, which stores to y cannot alias */
     const int32_t *ptr = A.block_ptr + b * A.block_cols;
     for (int64_t c = 0; c < A.block_cols; c++)
         add_block(&A, ptr[c], ptr[c + 1], code, x + c * A.tile, alpha, y);

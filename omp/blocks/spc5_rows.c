@@ -1,18 +1,18 @@
 /* spc5_rows: SPC5's masked blocks: strips of rows in chunks that threads take dynamically; a
- * block's masks spread its nonzeros over eight lanes, where they meet eight neighbours of x.
+ * block's masks expand its nonzeros to eight lanes, matching eight neighbours of x.
  *
- * Source   Bramas and Kus, PeerJ CS 2018, SPC5's beta(r, VS); here x is never read past its end and
- *          what the mask leaves out is never multiplied.
+ * Source   Bramas and Kus, PeerJ CS 2018, SPC5's beta(r, VS); here x is never read past its end,
+ *          and lanes outside the mask are never multiplied.
  * Reads    spc5: block_ptr[strips + 1], first_col[nblocks], mask[nblocks x height], values[nnz];
  *          x[cols]; y[rows] only if beta != 0.
- * Writes   y[rows], each entry once, by the thread that takes its strip.
+ * Writes   y[rows], each element once, by the thread that takes its strip.
  * Work     height vectors of eight sums per strip; a row of a block is one expanding load.
  * Cost     2 nnz flop; nnz sizeof real + blocks (4 + height) + 2 (strips + 1) sizeof ofs + (cols +
  *          rows) sizeof real bytes if x is read once: no column index per nonzero.
- * Weak     nonzeros with no neighbours: a block each. A very long row keeps one thread busy.
+ * Weak     isolated nonzeros: each is a block. A very long row keeps one thread busy.
  * Repeats  bitwise: yes, for equal instructions.
- * Params   height: of the format, 0: chosen from a sample; isa: 0 the best, 1 portable, 2 AVX2,
- *          3 AVX-512 (AVX2 cannot expand and does as portable C does).
+ * Params   height: of the format, 0: chosen from a sample; isa: 0 the best, 1 portable, 2 AVX2, 3
+ *          AVX-512 (AVX2 cannot expand and uses portable C).
  */
 #include "omp/isa.h"
 #include "omp/chunks.h"
@@ -46,7 +46,7 @@ static void strips_portable(const product *p, int64_t first, int64_t last) {
 
 typedef real lanes8 __attribute__((vector_size(8 * sizeof(real)), aligned(sizeof(real))));
 
-/* *sum += values under mask times x; *value moves on by as many. */
+/* *sum += values under mask times x; advances *value by the number of values. */
 AVX512_INLINE void add_row(lanes8 *sum, const real **value, const real *x, uint8_t mask) {
     if (sizeof(real) == sizeof(double)) {
         __m512d total, a = _mm512_maskz_expandloadu_pd(mask, *value), b = _mm512_loadu_pd(x);

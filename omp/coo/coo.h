@@ -1,10 +1,9 @@
-/* coo.h: entries sorted by row, in equal shares; what COO and the tail of HYB have in common. */
+/* coo.h: equal shares of entries sorted by row, for COO and the tail of HYB. */
 #pragma once
 
 #include "omp/carry.h"
 
-/* Returns the sum over entries k.. of one row, as far as they lie before end; *k moves behind
- * them. */
+/* Returns the sum over the entries of one row from *k on, up to `end` at most; advances *k. */
 static inline real sum_row(const idx *row, const idx *col, const real *values, const real *x,
                            int64_t *k, int64_t end) {
     real sum = 0;
@@ -18,7 +17,7 @@ static inline real sum_row(const idx *row, const idx *col, const real *values, c
     return sum;
 }
 
-/* y += alpha A x. A share adds to the rows that begin in it; a carry has the row it is cut in. */
+/* y += alpha A x. A share adds to rows that begin in it, and makes a carry of one begun earlier. */
 static inline void add_entries(const spmv_plan *p, int64_t n, const idx *row, const idx *col,
                                const real *values, const real *x, real alpha, carry *carries,
                                real *y) {
@@ -38,7 +37,7 @@ static inline void add_entries(const spmv_plan *p, int64_t n, const idx *row, co
 }
 
 static inline size_t carries_estimate(const spmv_csr_view *A, const spmv_choice *c) {
-    (void)A, (void)c; /* whatever they are */
+    (void)A, (void)c;
     return MOST_SHARES * sizeof(carry);
 }
 

@@ -1,10 +1,10 @@
-/* coo_segments: each thread takes an equal share of the nonzeros of a COO matrix sorted by row.
+/* coo_segments: COO sorted by row, with an equal share of the nonzeros per thread.
  *
  * Source   Bell and Garland, SC'09, "COO", there for GPUs.
  * Reads    coo: row_idx, col_idx, values [nnz]; x[cols]; y[rows].
- * Writes   y[rows]: beta y or 0 first; then each row that has nonzeros once by the share it begins
- *          in, and once more for every other share it reaches into, serially.
- * Work     a thread runs along its share with one sum, added to y where the row changes.
+ * Writes   y[rows]: beta y or 0 first; then each nonempty row once by the share in which it begins,
+ *          and once more, serially, for every other share that it extends into.
+ * Work     a thread sums along its share and adds to y at each change of row.
  * Cost     2 nnz flop; nnz (sizeof real + 8) + (cols + 3 rows) sizeof real bytes if x is read once.
  * Weak     4 more bytes per nonzero than CSR, and a branch.
  * Repeats  bitwise: yes, for an equal number of threads.

@@ -1,5 +1,5 @@
-/* codes_avx2.h: columns and values of a csell matrix, decoded into registers of AVX2: 32 rows are
- * eight of four doubles, or four of eight floats. */
+/* codes_avx2.h: decodes columns and values of a csell matrix into AVX2 registers: 32 rows are eight
+ * vectors of four doubles, or four of eight floats. */
 #pragma once
 
 #include "csell.h"
@@ -8,11 +8,11 @@
 enum { LANES_256 = 32 / sizeof(real), VECTORS_256 = CSELL_ROWS / LANES_256 };
 typedef real vec256 __attribute__((vector_size(32)));
 
-/* Holds what a mask of lanes stands for. AVX2 has no expanding load: entries stand together in
- * memory, and a permutation moves them to their lanes. */
+/* Expansion of packed entries to the lanes of a mask by a permutation; AVX2 has no expanding
+ * load. */
 typedef struct lanes_256 {
-    __m256i all_ones; /* in the lanes of the mask, else 0 */
-    __m256i place;    /* of each 32-bit part of a lane among the entries; 0 in other lanes */
+    __m256i all_ones; /* all ones in the lanes of the mask, otherwise 0 */
+    __m256i place;    /* packed index of each lane's 32-bit parts; 0 outside the mask */
 } lanes_256;
 
 AVX2_INLINE __m256i parts_256(uint32_t mask, uint64_t of_eight_bytes) {
@@ -56,28 +56,28 @@ AVX2_INLINE vec256 gather_256(const real *x, const int64_t *at) {
                                  (float)x[at[0]]);
 }
 
-/* Loads what LANES_256 codes select of x. */
+/* Loads the entries of x at LANES_256 column codes. */
 AVX2_INLINE vec256 select_256(const real *x, const uint8_t *codes, int code) {
     int64_t at[LANES_256];
     for (int l = 0; l < LANES_256; l++) at[l] = distance(codes, code, l);
     return gather_256(x, at);
 }
 
-/* Eight codes as they stand. */
+/* Loads eight packed codes. */
 AVX2_INLINE __m256i load_codes_256(const uint8_t *codes, int code) {
     return code == CSELL_COLUMN_8    ? _mm256_cvtepu8_epi32(_mm_loadl_epi64((const void *)codes))
            : code == CSELL_COLUMN_16 ? _mm256_cvtepu16_epi32(_mm_loadu_si128((const void *)codes))
                                      : _mm256_loadu_si256((const void *)codes);
 }
 
-/* Eight codes, nothing between them, to the lanes of a mask of eight bits; 0 in other lanes. */
+/* Expands packed codes to the lanes of an 8-bit mask; 0 in other lanes. */
 AVX2_INLINE __m256i expand_codes_256(const uint8_t *codes, int code, uint32_t mask) {
     __m256i together = load_codes_256(codes, code);
     __m256i place = parts_256(mask, 0x0706050403020100u), all_ones = parts_256(mask, ~0ull);
     return _mm256_and_si256(_mm256_permutevar8x32_epi32(together, place), all_ones);
 }
 
-/* Returns the distances of the rows in mask; 0, which is a column of the step, for others. */
+/* Decodes the distances of the rows in mask; 0, which is a valid column, in other rows. */
 AVX2_INLINE void distances_256(const uint8_t *codes, int code, uint32_t mask, int32_t *at) {
     for (int r = 0; r < CSELL_ROWS; r += 8) {
         uint32_t eight = mask >> r & 255;
@@ -86,20 +86,19 @@ AVX2_INLINE void distances_256(const uint8_t *codes, int code, uint32_t mask, in
     }
 }
 
-/* 8-bit codes of all 32 rows. */
+/* Decodes the 8-bit codes of all 32 rows. */
 AVX2_INLINE void widen_256(const uint8_t *codes, int32_t *at) {
     for (int r = 0; r < CSELL_ROWS; r += 8)
         _mm256_store_si256((void *)(at + r), load_codes_256(codes + r, CSELL_COLUMN_8));
 }
 
-/* Returns the first n floats from there on as doubles, and 0: what follows them may be a signaling
- * NaN. */
+/* Loads n floats as doubles, 0 in the other lanes, because what follows may be a signaling NaN. */
 AVX2_INLINE __m256d widen_floats_256(const uint8_t *from, int n) {
     const __m128i is_one = _mm_cmpgt_epi32(_mm_set1_epi32(n), _mm_setr_epi32(0, 1, 2, 3));
     return _mm256_cvtps_pd(_mm_and_ps(_mm_loadu_ps((const void *)from), (__m128)is_one));
 }
 
-/* Returns values from there on, in the lanes of the mask, in others 0. */
+/* Decodes values to the lanes of the mask, 0 in other lanes. */
 AVX2_INLINE vec256 values_256(const slice_data *d, const uint8_t *values, int code, bool full,
                               uint32_t mask, const lanes_256 *lanes) {
     int32_t at[8] __attribute__((aligned(32)));

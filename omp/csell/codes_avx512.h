@@ -1,5 +1,5 @@
-/* codes_avx512.h: columns and values of a csell matrix, decoded into registers of AVX-512: 32 rows
- * are four of eight doubles, or two of sixteen floats. */
+/* codes_avx512.h: decodes columns and values of a csell matrix into AVX-512 registers: 32 rows are
+ * four vectors of eight doubles, or two of sixteen floats. */
 #pragma once
 
 #include "csell.h"
@@ -8,7 +8,7 @@
 enum { LANES_512 = 64 / sizeof(real), VECTORS_512 = CSELL_ROWS / LANES_512 };
 typedef real vec512 __attribute__((vector_size(64)));
 
-typedef struct codebook_512 { /* the first values of the codebook */
+typedef struct codebook_512 { /* a codebook that fits into two registers */
     vec512 low, high;
 } codebook_512;
 
@@ -23,7 +23,7 @@ AVX512_INLINE vec512 load_512(const real *from, __mmask16 mask) {
                              : (vec512)_mm512_maskz_loadu_ps(mask, from);
 }
 
-/* x[at[l]] for every lane l, by as many loads. */
+/* Returns x[at[l]] for every lane l, by scalar loads. */
 AVX512_INLINE vec512 gather_512(const real *x, const int64_t *at) {
     if (sizeof(real) == 8)
         return (vec512)_mm512_set_pd((double)x[at[7]], (double)x[at[6]], (double)x[at[5]],
@@ -37,14 +37,14 @@ AVX512_INLINE vec512 gather_512(const real *x, const int64_t *at) {
         (float)x[at[0]]);
 }
 
-/* Loads what LANES_512 codes select of x. */
+/* Loads the entries of x at LANES_512 column codes. */
 AVX512_INLINE vec512 select_512(const real *x, const uint8_t *codes, int code) {
     int64_t at[LANES_512];
     for (int l = 0; l < LANES_512; l++) at[l] = distance(codes, code, l);
     return gather_512(x, at);
 }
 
-/* Sixteen codes as they stand. */
+/* Loads sixteen packed codes. */
 AVX512_INLINE __m512i load_codes_512(const uint8_t *codes, int code) {
     return code == CSELL_COLUMN_8 ? _mm512_cvtepu8_epi32(_mm_loadu_si128((const void *)codes))
            : code == CSELL_COLUMN_16
@@ -52,12 +52,12 @@ AVX512_INLINE __m512i load_codes_512(const uint8_t *codes, int code) {
                : _mm512_loadu_si512(codes);
 }
 
-/* Codes, nothing between them, to the lanes of mask; 0 in other lanes. */
+/* Expands packed codes to the lanes of mask; 0 in other lanes. */
 AVX512_INLINE __m512i expand_codes_512(const uint8_t *codes, int code, __mmask16 mask) {
     return _mm512_maskz_expand_epi32(mask, load_codes_512(codes, code));
 }
 
-/* Returns the distances of the rows in mask; 0, which is a column of the step, for others. */
+/* Decodes the distances of the rows in mask; 0, which is a valid column, in other rows. */
 AVX512_INLINE void distances_512(const uint8_t *codes, int code, uint32_t mask, int32_t *at) {
     __mmask16 low = (__mmask16)mask, high = (__mmask16)(mask >> 16);
     const uint8_t *rest = codes + __builtin_popcount(low) * column_bytes(code);
@@ -65,13 +65,13 @@ AVX512_INLINE void distances_512(const uint8_t *codes, int code, uint32_t mask, 
     _mm512_store_si512(at + 16, expand_codes_512(rest, code, high));
 }
 
-/* 8-bit codes of all 32 rows. */
+/* Decodes the 8-bit codes of all 32 rows. */
 AVX512_INLINE void widen_512(const uint8_t *codes, int32_t *at) {
     for (int r = 0; r < CSELL_ROWS; r += 16)
         _mm512_store_si512(at + r, load_codes_512(codes + r, CSELL_COLUMN_8));
 }
 
-/* Returns values of a codebook that fits two registers. */
+/* Looks values up in a codebook in two registers. */
 AVX512_INLINE vec512 look_up_512(const codebook_512 *t, const uint8_t *codes, bool full,
                                  __mmask16 mask) {
     __m512i at;
@@ -84,7 +84,7 @@ AVX512_INLINE vec512 look_up_512(const codebook_512 *t, const uint8_t *codes, bo
     return (vec512)_mm512_permutex2var_ps((__m512)t->low, at, (__m512)t->high);
 }
 
-/* Returns values from there on, in the lanes of mask. */
+/* Decodes values to the lanes of mask. */
 AVX512_INLINE vec512 values_512(const slice_data *d, const codebook_512 *t, const uint8_t *values,
                                 int code, bool full, __mmask16 mask) {
     int32_t at[16] __attribute__((aligned(64)));

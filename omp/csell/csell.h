@@ -1,4 +1,4 @@
-/* csell.h: what the ways to multiply a csell slice share: portable C, AVX2, AVX-512. */
+/* csell.h: shared by the products of csell slices in portable C, AVX2 and AVX-512. */
 #pragma once
 
 #include "omp/isa.h"
@@ -6,33 +6,32 @@
 #include "formats/csell/csell.h"
 #include "formats/value_codes.h"
 
-/* Long rows are cut into as many parts whatever the number of threads, so that their sums do not
- * depend on it. */
+/* Parts of the long rows, for any number of threads, so that sums do not depend on it. */
 enum { PARTS = 128 };
 
-typedef struct work { /* the plan's scratch: what each thread does */
+typedef struct work { /* scratch of the plan */
     chunks slices;
-    bool past; /* the caches cannot keep y: it is written past them where it may be */
-    int64_t first_long[PARTS + 1]; /* row of each part */
-    real long_sum[];               /* [slots][long_rows]; few are on the stack */
+    bool past;                     /* y exceeds the caches: use non-temporal stores if possible */
+    int64_t first_long[PARTS + 1]; /* long row in which each part begins */
+    real long_sum[];               /* [slots][long_rows]; if few, they are on the stack instead */
 } work;
 
-/* What a product found of the long rows. */
+/* Sums of the long rows of one product. */
 typedef struct long_sums {
     carry carries[PARTS];
     real *sum; /* [long_rows] */
 } long_sums;
 
-struct product { /* what a slice needs besides its place */
+struct product { /* operands common to all slices */
     const csell *A;
     const real *x;
     real *y, alpha, beta;
     const real *long_sum; /* [long_rows] */
-    bool small_codebook;  /* the codebook's values in use fit two registers of AVX-512 */
-    bool past;            /* y is written past the caches: beta = 0, and y begins a line */
+    bool small_codebook;  /* the used part of the codebook fits two AVX-512 registers */
+    bool past;            /* store y past the caches: beta = 0, and y is aligned to a cache line */
 };
 
-/* Says where the entries of a slice are: its rows begin at first, its steps at step. */
+/* The arrays of one slice: row `first` on, from its first step, column code and value code on. */
 typedef struct slice_data {
     const csell_step *step;
     const uint8_t *columns, *values;
@@ -63,7 +62,7 @@ static inline int column_bytes(int code) {
                                      : 4;
 }
 
-/* Says how far column code n is from the step's base. Codes stand at any address. */
+/* Returns the distance of column code n from the step's base. Codes are unaligned. */
 static inline __attribute__((always_inline)) int64_t distance(const uint8_t *codes, int code,
                                                               int64_t n) {
     uint16_t two;
@@ -77,14 +76,14 @@ static inline __attribute__((always_inline)) int64_t distance(const uint8_t *cod
     return four;
 }
 
-/* Value n of a slice, or of step n. */
+/* Returns value n of a slice, or of step n if values are per step. */
 static inline __attribute__((always_inline)) real value_of(const slice_data *d, int code,
                                                            int64_t n) {
     return coded_value(d->values, d->codebook, n, code == CSELL_VALUE_STEP ? VALUE_RAW : code);
 }
 
-/* Sums of long rows in slice k, which are there already; *next is the first long row not below it.
- */
+/* Inserts the known sums of long rows into those of slice k. *next: first long row not before slice
+ * k. */
 static inline __attribute__((always_inline)) void put_long(const product *m, int64_t k, real *sum,
                                                            int64_t *next) {
     const csell *A = m->A;
@@ -93,7 +92,7 @@ static inline __attribute__((always_inline)) void put_long(const product *m, int
         sum[A->long_row[*next] - first] = m->long_sum[*next];
 }
 
-/* Puts the rows of slice k from their sums. */
+/* Stores the rows of slice k: y <- alpha sum + beta y. */
 static inline __attribute__((always_inline)) void put_slice(const product *m, int64_t k,
                                                             const real *sum) {
     int64_t first = k * CSELL_ROWS, rows = m->A->s.rows - first;
@@ -107,7 +106,7 @@ static inline bool is_past(const product *m, int64_t k) {
     return m->past && (k + 1) * CSELL_ROWS <= m->A->s.rows;
 }
 
-/* Counts what is read and written before slice k. */
+/* Returns the bytes read and written for slices before k. */
 static inline int64_t bytes_before(const spmv_store *store, int64_t k) {
     const csell *A = (const csell *)store;
     const csell_slice *slice = A->slice + k;

@@ -1,17 +1,16 @@
-/* csell_avx2.h: slices of a csell matrix with AVX2: the 32 sums in registers. */
+/* csell_avx2.h: products of csell slices with AVX2; the 32 sums stay in registers. */
 #pragma once
 
 #include "codes_avx2.h"
 
 #ifdef __x86_64__
-/* Says where a step's codes begin, and what it adds to. */
+/* Position in the codes of a slice, and its sums. */
 typedef struct place_256 {
     const uint8_t *columns, *values;
     vec256 sum[VECTORS_256];
 } place_256;
 
-/* x of the rows in the mask, from there on; in other lanes 0, as nothing that is not an entry may
- * be multiplied, were it infinite. */
+/* Loads x for the lanes of the mask, 0 in others, because an infinite x must not be multiplied. */
 AVX2_INLINE vec256 x_256(const real *x, const uint8_t *codes, int code, bool full,
                          const lanes_256 *lanes) {
     if (code == CSELL_DIAGONAL) return full ? load_256(x) : load_lanes_256(x, lanes);
@@ -19,7 +18,7 @@ AVX2_INLINE vec256 x_256(const real *x, const uint8_t *codes, int code, bool ful
     return full ? v : (vec256)_mm256_and_ps((__m256)v, (__m256)lanes->all_ones);
 }
 
-/* Does the same as add_step_512. */
+/* See add_step_512. */
 AVX2_INLINE void add_step_256(const slice_data *d, int column_code, int value_code, bool full,
                               int64_t k, const uint8_t *codes, place_256 *p) {
     const bool diagonal = column_code == CSELL_DIAGONAL;
@@ -109,7 +108,7 @@ static AVX2 __attribute__((noinline)) void sum_gathered_256(const slice_data *d,
     sum_values_256(d, false, sum);
 }
 
-/* Whole lines, which nobody fetches first. */
+/* Stores whole cache lines without reading them first (non-temporal). */
 AVX2_INLINE void put_past_256(const product *m, int64_t k, const real *sum) {
     vec256 *y = (vec256 *)(m->y + k * CSELL_ROWS);
     for (int g = 0; g < VECTORS_256; g++)

@@ -1,17 +1,18 @@
-/* csell_avx512.h: slices of a csell matrix with AVX-512: the 32 sums in registers. */
+/* csell_avx512.h: products of csell slices with AVX-512; the 32 sums stay in registers. */
 #pragma once
 
 #include "codes_avx512.h"
 
 #ifdef __x86_64__
-/* Says where a step's codes begin, and what it adds to. */
+/* Position in the codes of a slice, and its sums. */
 typedef struct place_512 {
     const uint8_t *columns, *values;
     vec512 sum[VECTORS_512];
 } place_512;
 
-/* Step k, which begins at codes; unless it is full (all 32 rows) or on a diagonal, codes are 32-bit
- * distances in their lanes. Codes, t and full are constants in the calls. */
+/* Multiplies step k, whose column codes are at `codes`; for a step that is neither full (all 32
+ * rows) nor diagonal these are decoded to 32-bit distances per row. Codes, t and full are
+ * constants. */
 AVX512_INLINE void add_step_512(const slice_data *d, const codebook_512 *t, int column_code,
                                 int value_code, bool full, int64_t k, const uint8_t *codes,
                                 place_512 *p) {
@@ -41,8 +42,8 @@ AVX512_INLINE void add_step_512(const slice_data *d, const codebook_512 *t, int 
     }
 }
 
-/* A step takes the time of many entries: whether a column code is wide is told as it runs. Only
- * what is decided by a constant at every entry has code of its own: compiling takes long enough. */
+/* The width of column codes is tested once per step, which has many entries. Only properties tested
+ * at every entry are constants, because each constant multiplies compilation time. */
 AVX512_INLINE void add_gathered_512(const slice_data *d, const codebook_512 *t, int value_code,
                                     int64_t k, place_512 *p) {
     int32_t at[CSELL_ROWS] __attribute__((aligned(64)));
@@ -107,7 +108,7 @@ static AVX512 __attribute__((noinline)) void sum_gathered_512(const slice_data *
     sum_values_512(d, t, false, sum);
 }
 
-/* Whole lines, which nobody fetches first. */
+/* Stores whole cache lines without reading them first (non-temporal). */
 AVX512_INLINE void put_past_512(const product *m, int64_t k, const real *sum) {
     vec512 *y = (vec512 *)(m->y + k * CSELL_ROWS);
     for (int g = 0; g < VECTORS_512; g++)

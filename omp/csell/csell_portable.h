@@ -1,9 +1,9 @@
-/* csell_portable.h: slices of a csell matrix in plain C. */
+/* csell_portable.h: products of csell slices in portable C. */
 #pragma once
 
 #include "csell.h"
 
-/* Codes are constants in the calls, so that what is decided by them is decided by the compiler. */
+/* Codes are constants in the calls, so that their branches are resolved at compile time. */
 static inline __attribute__((always_inline)) void
 sum_portable(const slice_data *d, int column_code, int value_code, bool full, real *sum) {
     int64_t n = 0, runs = 0;

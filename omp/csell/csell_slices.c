@@ -1,23 +1,23 @@
 /* csell_slices: compressed SELL (delta-indexed, dictionary-coded): slices of 32 rows in shares of
- * equal bytes, which are cut into chunks that threads take dynamically.
+ * equal bytes, which are divided into chunks that threads take dynamically.
  *
  * Source   this project; the encodings after CSR-DU and CSR-VI (Kourtis, Goumas, Koziris, CF'08),
  *          and BRO-ELL (Tang et al., TPDS'15); the expanding loads after SPC5 (Bramas and Kus,
  *          PeerJ CS 2018).
  * Reads    csell: slice[slices], step[steps], columns, values, codebook; the long part; x[cols];
  *          y[rows] only if beta != 0.
- * Writes   y[rows], each entry once, by the thread that takes the slice; past the caches if they
- *          could not hold what a product moves and beta = 0.
- * Work     The long rows come first, in 128 parts of equally many nonzeros; the sums that several
- *          parts have of one row are added in order. Then each thread goes through slices step by
- *          step with one sum for each of the 32 rows, in vector registers where the CPU has AVX2 or
- *          AVX-512. Diagonals need no gather.
+ * Writes   y[rows], each element once, by the thread that takes the slice; by non-temporal stores
+ *          if caches cannot hold the data of a product and beta = 0.
+ * Work     the long rows come first, in 128 parts of equally many nonzeros; the partial sums of a
+ *          row are added in order. Then each thread multiplies slices step by step with one sum for
+ *          each of the 32 rows, in vector registers if the CPU has AVX2 or AVX-512. Diagonals need
+ *          no gather.
  * Cost     2 nnz flop; the encoded columns and values + 32 bytes per slice + 8 per step + (cols +
  *          rows) sizeof real bytes.
  * Weak     rows of very different lengths in a slice: its last steps hold few nonzeros.
- * Repeats  bitwise: yes, for any number of threads and an equal isa; the same with and without a
+ * Repeats  bitwise: yes, for any number of threads and an equal isa; equal with and without a
  *          dictionary.
- * Params   isa: vector instructions (0: the best there are).
+ * Params   isa: vector instructions (0: the best of this CPU).
  */
 #include "csell_avx2.h"
 #include "csell_avx512.h"
@@ -25,22 +25,22 @@
 #include "omp/vectors/columns.h"
 #include "spmv_host.h"
 
-enum { LINE = 64, STACKED = 2048 /* sums of long rows, at most */ };
+enum { LINE = 64, STACKED = 2048 /* most sums of long rows on the stack */ };
 
-/* The sums of long rows that the scratch has for each slot. */
+/* Returns the number of sums of long rows in scratch, per slot. */
 static int64_t sums_of(int64_t long_rows) {
     return long_rows > STACKED ? long_rows : 0;
 }
 
-/* No more rows are long than fit the entries. */
+/* Bounds the number of long rows by the number of entries. */
 static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
-    enum { LEAST_CUT = 64 }; /* of those the format chooses */
+    enum { LEAST_CUT = 64 }; /* least cut that the format chooses */
     int64_t cut = c->value[SPMV_cut] ? c->value[SPMV_cut] : LEAST_CUT;
     int64_t most = A->nnz / (cut + 1) < A->rows ? A->nnz / (cut + 1) : A->rows;
     return sizeof(work) + (size_t)sums_of(most) * sizeof(real);
 }
 
-/* Returns the long row that entry k of the long part is in. */
+/* Returns the long row that contains entry k of the long part. */
 static int64_t long_row_of(const csell *A, int64_t k) {
     int64_t low = 0, high = A->long_rows;
     while (low < high) {
@@ -62,8 +62,8 @@ static multiply_chunk *choose_way(int64_t isa) {
     return multiply_portable;
 }
 
-/* Says whether the caches cannot keep y for who reads it next. Then it is written past them, and no
- * line of it is fetched: 4 to 13 % on grids whose values are few, 2 to 5 % on others. */
+/* Returns whether caches cannot keep y for the next reader. Then y is stored past them, without
+ * reading its lines first, which saves 4 to 13 % on grids with few values, 2 to 5 % on others. */
 static bool exceeds_caches(const csell *A) {
     size_t cache = spmv_host_cache();
     return cache &&
@@ -84,7 +84,7 @@ static spmv_status prepare(spmv_plan *p) {
     return SPMV_OK;
 }
 
-/* Four sums, so that an addition need not wait for the one before. */
+/* Uses four independent sums, because an addition has latency. */
 static real sum_long(const csell *A, const real *x, int64_t begin, int64_t end) {
     enum { SUMS = 4 };
     real sum[SUMS] = {0};
@@ -95,8 +95,7 @@ static real sum_long(const csell *A, const real *x, int64_t begin, int64_t end) 
     return (sum[0] + sum[1]) + (sum[2] + sum[3]);
 }
 
-/* Adds part s of the entries of long rows: sums of the rows that end in it, a carry for the
- * last. */
+/* Sums part s of the entries of long rows: whole sums of rows that end in it, and a carry. */
 static void multiply_long(const csell *A, const real *x, int64_t s, const work *t, long_sums *out) {
     int64_t k = spmv_split(A->long_nnz, PARTS, s), end = spmv_split(A->long_nnz, PARTS, s + 1);
     int64_t row = t->first_long[s];
@@ -105,7 +104,7 @@ static void multiply_long(const csell *A, const real *x, int64_t s, const work *
     out->carries[s] = (carry){k < end ? row : -1, sum_long(A, x, k, end)};
 }
 
-/* Without the sums of long rows. */
+/* Returns the operands without long_sum. */
 static product product_of(const spmv_plan *p, const spmv_operands *v) {
     const csell *A = (const csell *)p->store;
     const work *t = p->scratch;
@@ -139,7 +138,7 @@ static spmv_status run(const spmv_plan *p, const spmv_operands *v) {
     return SPMV_OK;
 }
 
-/* There is room for the sums of long rows of one vector: with these, one after the other. */
+/* If there are long rows, vectors are multiplied one by one: scratch has sums for one vector. */
 static spmv_status run_several(const spmv_plan *p, const spmv_operands *v) {
     if (((const csell *)p->store)->long_rows == 0) return run_columns(p, v);
     for (int64_t j = 0; j < v->k; j++) {

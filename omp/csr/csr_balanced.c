@@ -1,23 +1,23 @@
-/* csr_balanced: each thread takes an equal share of rows plus nonzeros of a CSR matrix, wherever
- * that cuts a row, then chunks of the shares that are not finished, and sums with vector
- * instructions.
+/* csr_balanced: CSR with an equal share of rows plus nonzeros per thread, which may cut rows;
+ * threads then take chunks of unfinished shares; sums use vector instructions.
  *
  * Source   Merrill and Garland, SC'16, "Merge-based parallel sparse matrix-vector multiplication";
- *          several sums per row and loads instead of the gather instruction where that is slow, as
- *          the measurements of gather.c decide.
+ *          several sums per row, and loads instead of the gather instruction if that is slow, as
+ *          measured by gather.c.
  * Reads    csr: row_ptr[rows + 1], col_idx[nnz], values[nnz]; x[cols]; y[rows] only if beta != 0.
- * Writes   y[rows], each entry by the share where the row ends; then one carry per share, serially,
- *          for the rows that began in an earlier share.
+ * Writes   y[rows], each element by the share in which the row ends; then one carry per share,
+ *          serially, for rows that began in an earlier share.
  * Work     the ends of the rows and the nonzeros are merged into one list of rows + nnz items;
- *          share s is the s-th of as many equal parts as there are threads. Large shares are cut
- *          between rows into chunks, which threads take (taken.h). A row's nonzeros
- *          are taken four at a time, or eight by AVX-512's gather, the last ones under a mask; one
- *          by one where rows are short and equally long, and so easy to guess.
+ *          share s is the s-th of as many equal parts as there are threads. Large shares are
+ *          divided between rows into chunks, which threads take (taken.h). Four nonzeros of a row
+ *          are multiplied at a time, or eight by AVX-512's gather, the last ones under a mask; one
+ *          by one if rows are short and equally long, so that branches are predicted.
  * Cost     2 nnz flop; nnz (sizeof real + 4) + (rows + 1) sizeof ofs + (cols + rows) sizeof real
  *          bytes if x is read once.
- * Weak     no fewer bytes than CSR; rows of one or two nonzeros compute four; where shares are too
- *          small to be cut, or a row is longer than one, a thread that shares its core delays all.
- * Repeats  bitwise: yes, for an equal number of threads, instructions and way to gather.
+ * Weak     no fewer bytes than CSR; rows of one or two nonzeros compute four; if shares are too
+ *          small to be divided, or a row is longer than a share, a thread that shares its core
+ *          delays all.
+ * Repeats  bitwise: yes, for an equal number of threads, instructions and gather.
  * Params   isa: 0 the best, 1 portable, 2 AVX2, 3 AVX-512; gather: 0 the faster, 1 loads, 2 the
  *          gather instruction.
  */
@@ -31,7 +31,7 @@ typedef struct product {
     real alpha, beta, *y;
 } product;
 
-/* Puts the rows that end in the share, and returns what it has of row last. */
+/* Writes the rows that end in the share; returns the carry of row s->last. */
 typedef real share_function(const product *p, const share *s);
 
 typedef struct balanced { /* a plan's scratch */
@@ -71,7 +71,7 @@ typedef real lanes4 __attribute__((vector_size(4 * sizeof(real)), aligned(sizeof
 typedef __typeof__(__builtin_choose_expr(sizeof(real) == 8, (int64_t)0, (int32_t)0)) lane;
 typedef lane mask4 __attribute__((vector_size(4 * sizeof(real))));
 
-/* x at four places; gcc makes loads of it, never the gather instruction. */
+/* Loads x at four columns; without `instruction` gcc generates loads, never a gather. */
 AVX2_INLINE lanes4 gather_4(const real *x, const idx *at, bool instruction) {
     lanes4 out = {0};
     if (!instruction) return (lanes4){x[at[0]], x[at[1]], x[at[2]], x[at[3]]};
@@ -86,10 +86,10 @@ AVX2_INLINE lanes4 gather_4(const real *x, const idx *at, bool instruction) {
     return out;
 }
 
-/* Entries begin..end - 1 of a row. The last one to four are the end of a whole four that begins
- * before them, maybe in another row; what is not the row's is masked after multiplying, so that
- * neither 0 x infinity nor the length of the row makes a branch. Only the first entries of the
- * matrix have no four before them. */
+/* Returns the dot product of entries begin, ..., end - 1. The last one to four entries are the end
+ * of a full vector of four, which may begin in another row; foreign lanes are masked after the
+ * multiplication, so that neither 0 x infinity nor the length of the row needs a branch. Only the
+ * first entries of the matrix have no full vector. */
 AVX2_INLINE real dot_avx2(const csr *A, const real *x, int64_t begin, int64_t end,
                           bool instruction) {
     lanes4 a = {0};
@@ -99,7 +99,7 @@ AVX2_INLINE real dot_avx2(const csr *A, const real *x, int64_t begin, int64_t en
         for (; k < end; k++) sum += A->values[k] * x[A->col_idx[k]];
         return sum;
     }
-    /* All lines of both arrays are asked for: the processor's own prefetching stops at gaps. */
+    /* Prefetches every line of both arrays, because the hardware prefetcher stops at gaps. */
     for (; k + 4 < end; k += 4) {
         ask_ahead(A->values + k, HALF_PAGE);
         ask_ahead(A->col_idx + k, HALF_PAGE / 2);
@@ -151,7 +151,7 @@ AVX512_INLINE lanes8 gather_8(const real *x, const idx *at) {
     return out;
 }
 
-/* Does the same as dot_avx2. */
+/* See dot_avx2; eight lanes. */
 AVX512_INLINE real dot_avx512(const csr *A, const real *x, int64_t begin, int64_t end) {
     lanes8 a = {0};
     int64_t k = begin;
@@ -180,7 +180,7 @@ static AVX512 real share_avx512_gather(const product *p, const share *s) {
     return dot_avx512(&A, x, k, s->end);
 }
 
-/* Loads fill four lanes as fast as eight, and four fit short rows better. */
+/* Loads fill eight lanes no faster than four, and four suit short rows better. */
 static share_function *function_of(int64_t isa, bool instruction) {
     if (isa == ISA_AVX512 && instruction) return share_avx512_gather;
     if (isa != ISA_PORTABLE) return instruction ? share_avx2_gather : share_avx2;
@@ -202,7 +202,7 @@ static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
     return sizeof(balanced);
 }
 
-/* Most rows are as long as the one before, and short: the processor guesses their ends. */
+/* Returns whether most rows are short and as long as the previous one: branches are predicted. */
 static bool is_regular(const csr *A, int64_t rows, int64_t nnz, int threads) {
     int64_t equal = 0;
     if (nnz >= LONG_ROW * rows) return false;

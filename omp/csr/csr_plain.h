@@ -1,12 +1,11 @@
-/* csr_plain.h: rows of a CSR matrix one after the other, as fast as a plain loop: what csr_serial
- * does, and csr_rows where threads do not pay. */
+/* csr_plain.h: a serial loop over the rows of a CSR matrix, for csr_serial and small csr_rows. */
 #pragma once
 
 #include "omp/kernel.h"
 #include "formats/csr/csr.h"
 
-/* Does so for alpha = 1 and beta = 0. Alone, or the compiler keeps what the general case needs in
- * the registers: 5 to 10 %. */
+/* alpha = 1 and beta = 0. A separate function, because otherwise the compiler keeps the general
+ * case's operands in registers, which costs 5 to 10 %. */
 static __attribute__((noinline)) void overwrite_rows(const ofs *row_ptr, const idx *col_idx,
                                                      const real *values, const real *x, real *y,
                                                      int64_t rows) {

@@ -1,21 +1,20 @@
-/* csr_rows: rows of a CSR matrix are handed to threads by the OpenMP schedule.
+/* csr_rows: CSR with rows distributed over threads by the OpenMP schedule.
  *
  * Source   Di Iorio, spmvRowsBasicCSR, csr1.
  * Reads    csr: row_ptr[rows + 1], col_idx[nnz], values[nnz]; x[cols]; y[rows] only if beta != 0.
- * Writes   y[rows], each entry once, by the thread that owns the row.
+ * Writes   y[rows], each element once, by the thread that owns the row.
  * Work     one running sum per row.
  * Cost     2 nnz flop; nnz (sizeof real + 4) + (rows + 1) sizeof ofs + (cols + rows) sizeof real
  *          bytes if x is read once.
- * Weak     equal numbers of rows are not equal numbers of nonzeros: skewed matrices want a dynamic
+ * Weak     equal numbers of rows are not equal numbers of nonzeros: skewed matrices need a dynamic
  *          schedule.
  * Repeats  bitwise: yes.
- * Params   schedule, chunk: of the row loop; simd: the compiler may split the sum over vector lanes
- *          (0).
+ * Params   schedule, chunk: of the row loop; simd: the compiler may divide the sum over vector
+ *          lanes (0).
  */
 #include "omp/csr/csr_plain.h"
 
-/* Says whether a team takes longer to wake than one thread takes for all rows: 7 us, and 30 where
- * the threads of a team sleep while they wait. */
+/* Returns whether one thread takes less time than waking a team: 7 us, or 30 us if it sleeps. */
 static bool is_for_one(const spmv_plan *p) {
     enum { FEW = 1 << 14, FEW_ASLEEP = 1 << 16 };
     const int64_t items = p->host->nnz + p->host->rows;

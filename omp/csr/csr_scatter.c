@@ -1,18 +1,18 @@
-/* csr_scatter: multiplies by the transpose with the rows that the matrix has: nothing is converted.
- * Each thread adds what its entries give to a window of its own, which are joined at the end.
+/* csr_scatter: multiplies by the transpose of a CSR matrix without transposing it. Each thread adds
+ * to its own window of y; the windows are summed at the end.
  *
  * Source   the usual product by the transpose of compressed rows (Saad, 2003, "Iterative Methods
  *          for Sparse Linear Systems", 3.5); windows as in Batista, Ainsworth, Ribeiro, 2010.
  * Reads    csr: row_ptr[rows + 1], col_idx[nnz], values[nnz]; x[rows]; y[cols] only if beta != 0.
- *          As it is the matrix reads x[cols] and y[rows].
- * Writes   y[cols], from the windows in the order of their threads; of one thread at once.
- * Work     by the transpose each thread has equally many entries, wherever that cuts a row; its
- *          window reaches from its least column to its greatest. As it is each has whole rows of
+ *          Not transposed: x[cols] and y[rows].
+ * Writes   y[cols], from the windows in the order of their threads; one thread writes y itself.
+ * Work     transposed, each thread has equally many entries, which may cut rows; its window extends
+ *          from its least column to its greatest. Not transposed, each thread has whole rows of
  *          about equally many entries, with one running sum per row.
  * Cost     2 nnz flop; nnz (sizeof real + 4) + (rows + 1) sizeof ofs + (cols + rows) sizeof real
- *          bytes if y is written once, + windows four times.
- * Weak     a window is written entry by entry; where columns are anywhere it is as long as y. If
- *          all were more than nnz + 2 cols, fewer threads are used.
+ *          bytes if y is written once, + four times the windows.
+ * Weak     windows are written entry by entry; if columns are scattered, a window is as long as y.
+ *          If all windows together exceeded nnz + 2 cols, fewer threads are used.
  * Repeats  bitwise: yes, for an equal number of threads.
  * Params   none.
  */
@@ -20,9 +20,10 @@
 #include "omp/isa.h"
 #include "formats/csr/csr.h"
 
-typedef struct part { /* of a thread: entries k..end - 1, of which the first is in row first */
-    int64_t first, last, k, end; /* rows first..last - 1 have some of them */
-    int64_t low, high;           /* columns low..high - 1 */
+/* of a thread: entries k, ..., end - 1, the first of which is in row `first` */
+typedef struct part {
+    int64_t first, last, k, end; /* rows first, ..., last - 1 have some of them */
+    int64_t low, high;           /* columns low, ..., high - 1 */
     real *window;                /* [high - low] */
 } part;
 
@@ -43,7 +44,7 @@ static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
 
 /* ---- parts ----------------------------------------------------------------------------------- */
 
-/* Returns the first row that does not end before entry k, or as many as there are. */
+/* Returns the row of entry k, or the number of rows if k = nnz. */
 static int64_t row_of(const csr *A, int64_t k) {
     int64_t low = 0, high = A->s.rows;
     while (low < high) {
@@ -56,7 +57,7 @@ static int64_t row_of(const csr *A, int64_t k) {
     return low;
 }
 
-/* Entries of a row ascend by column: the ends of the rows tell. */
+/* Columns ascend in a row, so only the first and last entry of each row are read. */
 static void find_window(const csr *A, part *s) {
     s->low = A->s.cols;
     for (int64_t i = s->first; i < s->last; i++) {
@@ -110,7 +111,7 @@ static spmv_status prepare(spmv_plan *p) {
 
 /* ---- by the transpose ------------------------------------------------------------------------ */
 
-/* Adds what the part's entries give: to[0] is column low's. */
+/* Adds the products of the part's entries; to[0] is column `low`. */
 static void scatter(const csr *A, const part *s, int64_t low, real alpha, const real *x, real *to) {
     const real *values = A->values;
     const idx *col = A->col_idx;
@@ -124,7 +125,7 @@ static void scatter(const csr *A, const part *s, int64_t low, real alpha, const 
     }
 }
 
-/* Joins columns first..end - 1. */
+/* Sums the windows for columns first, ..., end - 1. */
 static void join(const parts *t, int64_t first, int64_t end, real beta, real *y) {
     for (int64_t j = first; j < end; j++) scale_row(y + j, beta);
     for (int64_t s = 0; s < t->count; s++) {

@@ -1,15 +1,15 @@
-/* csr_serial: one thread multiplies the rows of a CSR matrix one after the other.
+/* csr_serial: CSR, row after row on one thread.
  *
  * Source   The serial product of A. Di Iorio, "SpMV: implementazioni OMP e CUDA", csr0; textbook
  *          CSR.
  * Reads    csr: row_ptr[rows + 1], col_idx[nnz], values[nnz]; x[cols]; y[rows] only if beta != 0.
- * Writes   y[rows], each entry once.
+ * Writes   y[rows], each element once.
  * Work     one running sum per row, in column order.
  * Cost     2 nnz flop; nnz (sizeof real + 4) + (rows + 1) sizeof ofs + (cols + rows) sizeof real
  *          bytes if x is read once.
- * Weak     a core alone does not fill the memory bus.
+ * Weak     one core does not saturate the memory bandwidth.
  * Repeats  bitwise: yes.
- * Params   simd: the compiler may split the sum over vector lanes (0).
+ * Params   simd: the compiler may divide the sum over vector lanes (0).
  */
 #include "omp/csr/csr_plain.h"
 

@@ -1,28 +1,28 @@
-/* dia_rows: blocks of rows of a DIA matrix, whose sums stay in the nearest cache, are handed to
- * threads by the OpenMP schedule; a block takes one diagonal after the other.
+/* dia_rows: DIA with blocks of rows, whose sums stay in the L1 cache, distributed over threads by
+ * the OpenMP schedule; within a block diagonal by diagonal.
  *
- * Source   Saad, Iterative Methods for Sparse Linear Systems, 3.5, by diagonals; the blocks keep y
- *          from passing through memory once per diagonal.
- * Reads    dia: offsets[diagonals], values[diagonals x pitch] where the column is in the matrix;
- *          x[cols]; y[rows] only if beta != 0.
- * Writes   y[rows], each entry once, by the thread that owns the row's block.
- * Work     a row's sum adds its diagonals in the order of columns; neighbouring rows lie in the
- *          lanes of the compiler's vectors, and so do the entries of x that they read.
+ * Source   Saad, Iterative Methods for Sparse Linear Systems, 3.5, by diagonals; with blocks, y
+ *          does not pass through memory once per diagonal.
+ * Reads    dia: offsets[diagonals], values[diagonals x pitch] inside the matrix; x[cols]; y[rows]
+ *          only if beta != 0.
+ * Writes   y[rows], each element once, by the thread that owns the row's block.
+ * Work     a row's sum adds its diagonals in ascending order of columns; neighbouring rows are
+ *          vector lanes, and read contiguous entries of x.
  * Cost     2 nnz flop; slots inside the matrix sizeof real + 4 diagonals + (cols + rows) sizeof
  *          real bytes if x is read once.
- * Weak     diagonals that are mostly padding are read whole; only few of them win.
+ * Weak     diagonals that are mostly padding are read whole, so few diagonals are best.
  * Repeats  bitwise: yes.
  * Params   schedule, chunk: of the loop over blocks.
  */
 #include "omp/kernel.h"
 #include "formats/dia/dia.h"
 
-enum { BLOCK = 256 }; /* rows: longer ones took 1.1 to 1.6 times as long with 3 to 7 diagonals */
+enum { BLOCK = 256 }; /* rows; longer blocks took 1.1 to 1.6 times as long with 3 to 7 diagonals */
 
 typedef __typeof__(__builtin_choose_expr(sizeof(real) == 8, (int64_t)0, (int32_t)0)) number;
 typedef number __attribute__((may_alias)) bits;
 
-/* sum[i] += values[i] x[i] for 0 <= i < n, without padding: 0 times infinity is not to be added. */
+/* sum[i] += values[i] x[i] for 0 <= i < n, except padding, because 0 times infinity is NaN. */
 static void add_diagonal(const real *values, const real *x, int64_t n, real *sum) {
     const number padding = sizeof(real) == 8 ? (number)INT64_MIN : (number)INT32_MIN; /* -0.0 */
     const bits *of = (const bits *)values;

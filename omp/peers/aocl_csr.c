@@ -1,15 +1,15 @@
-/* aocl_csr: AMD's AOCL-Sparse on this project's CSR matrix, optimized: a peer to compare with.
+/* aocl_csr: AMD's AOCL-Sparse on this project's CSR matrix, optimized: a peer.
  *
  * Source   AMD AOCL user guide (57404), chapter AOCL-Sparse: aoclsparse_create_dcsr,
- *          aoclsparse_set_mv_hint, aoclsparse_optimize, aoclsparse_dmv, and the same of f32.
+ *          aoclsparse_set_mv_hint, aoclsparse_optimize, aoclsparse_dmv, and the f32 functions.
  * Reads    csr: row_ptr[rows + 1], col_idx[nnz], values[nnz], or what optimize made of them;
  *          x[cols]; y[rows] only if beta != 0.
  * Writes   y[rows].
- * Work     that of the library; it is told to expect 1000 products, and given the plan's threads,
- *          of which it takes at most as many as there are processors.
- * Cost     2 nnz flop; the bytes of CSR: what optimize copies is the library's secret.
- * Weak     32-bit offsets only; a matrix without nonzeros is not taken; x must be finite; AMD's
- *          package brings an OpenMP of its own, whose threads wait beside ours after a product.
+ * Work     that of the library, with a hint of 1000 products and the plan's threads, of which it
+ *          uses at most as many as there are processors.
+ * Cost     2 nnz flop; the bytes of CSR; what optimize copies is unknown.
+ * Weak     32-bit offsets only; refuses a matrix without nonzeros; x must be finite; AMD's package
+ *          contains a second OpenMP runtime, whose threads wait besides ours after a product.
  * Repeats  bitwise: not guaranteed.
  * Params   none.
  */
@@ -23,11 +23,11 @@
 #include <stdio.h>
 
 enum { EXPECTED_CALLS = 1000, MOST_MISSING = 32 };
-enum { OPERATION_NONE = 111, INDEX_BASE_ZERO = 0 };           /* of the library's types */
-enum { NOT_IMPLEMENTED = 1, WRONG_TYPE = 9, NO_MEMORY = 10 }; /* of its statuses */
+enum { OPERATION_NONE = 111, INDEX_BASE_ZERO = 0 };           /* constants of the library */
+enum { NOT_IMPLEMENTED = 1, WRONG_TYPE = 9, NO_MEMORY = 10 }; /* its statuses */
 
-/* The library is opened by its path: its package has no headers, and its OpenMP must stay out of
- * the way of ours. Matrices and descriptors are pointers to what only the library knows. */
+/* Functions of the library, which is loaded by its path: its package has no headers, and its OpenMP
+ * runtime must not replace ours. Matrices and descriptors are opaque pointers. */
 typedef struct aocl {
     const char *(*get_version)(void);
     int (*create)(void **matrix, int base, int rows, int cols, int nnz, int *row_ptr, int *col_idx,
@@ -43,9 +43,9 @@ typedef struct aocl {
     void (*set_threads)(int threads);
 } aocl;
 
-static aocl lib;          /* of this process, once found is true; never closed */
-static bool found;        /* all of it */
-static char problem[512]; /* else why not */
+static aocl lib;          /* valid if found; never unloaded */
+static bool found;        /* all functions were found */
+static char problem[512]; /* otherwise, why not */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 /* Libraries of a Python package lie side by side and do not say so: the loader names one that it
@@ -92,7 +92,7 @@ static void find_library(void) {
             find_symbol(handle, "omp_set_num_threads", &lib.set_threads);
 }
 
-typedef struct peer { /* a plan's scratch */
+typedef struct peer { /* scratch of a plan */
     void *matrix, *descr;
 } peer;
 
@@ -105,7 +105,7 @@ static spmv_status aocl_status(const spmv_plan *p, int status, const char *what)
                      "aocl_csr: %s: status %d", what, status);
 }
 
-/* Returns what the library's number of threads was: it belongs to the caller. */
+/* Sets the library's number of threads; returns the previous one, which the caller restores. */
 static int take_threads(const spmv_plan *p) {
     int before = lib.get_threads();
     lib.set_threads(p->device->threads);
@@ -119,8 +119,8 @@ static void release(spmv_plan *p) {
     spmv_host_free(t);
 }
 
-/* Does what oneMKL needs, too: one entry, multiplied once, makes the library start its threads; a
- * process does so once, and no plan is charged. */
+/* Multiplies a matrix of one entry, as for oneMKL, so that the library starts its threads; a
+ * one-time cost of the process, not of the plan. */
 static void start_library(spmv_plan *p, double start) {
     int row_ptr[] = {0, 1}, col_idx[] = {0};
     real value[] = {1}, x[] = {1}, y[] = {0}, one = 1, zero = 0;
@@ -153,7 +153,7 @@ static spmv_status prepare(spmv_plan *p) {
     double start = spmv_now();
     TRY(check(p)); /* opens the library, if nobody has asked for it */
     int before = take_threads(p);
-    start_library(p, start); /* a failure shows below */
+    start_library(p, start); /* a failure is reported below */
     peer *t = p->scratch = spmv_host_alloc(sizeof *t);
     int status = NO_MEMORY;
     if (t) {
@@ -178,7 +178,7 @@ static spmv_status run(const spmv_plan *p, const spmv_operands *v) {
     return aocl_status(p, status, "aoclsparse_mv");
 }
 
-/* Reads the version of "AOCL-Sparse 5.3.0 Build 20260507". */
+/* Extracts the version from "AOCL-Sparse 5.3.0 Build 20260507". */
 static void library(const spmv_choice *c, char *text, size_t bytes) {
     (void)c;
     *text = 0;

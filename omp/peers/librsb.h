@@ -1,5 +1,5 @@
-/* librsb.h: what the librsb peers share: a tuned matrix of the library's own, and its products.
- * Included only where the library is built in. */
+/* librsb.h: shared by the librsb peers: a tuned matrix of the library and its products. Included
+ * only if the library is built in. */
 #pragma once
 
 #include "omp/kernel.h"
@@ -42,7 +42,7 @@ static inline void release(spmv_plan *p) {
     rsb_mtx_free(p->scratch);
 }
 
-/* The library multiplies by the transpose of the blocks that it has. */
+/* librsb multiplies by the transpose without a second matrix. */
 static inline rsb_trans_t operation_of(const spmv_plan *p) {
     return p->transposes ? RSB_TRANSPOSITION_T : RSB_TRANSPOSITION_N;
 }
@@ -55,7 +55,7 @@ static inline bool are_counted(int64_t k, int64_t ldx, int64_t ldz) {
     return k <= INT32_MAX && ldx <= INT32_MAX && ldz <= INT32_MAX;
 }
 
-/* For as many vectors as the plan is made for. */
+/* Tunes for the plan's number of vectors. */
 static inline spmv_status tune(spmv_plan *p) {
     struct rsb_mtx_t *matrix = p->scratch;
     const rsb_coo_idx_t vectors = are_counted(p->vectors, 0, 0) ? (rsb_coo_idx_t)p->vectors : 1;
@@ -65,7 +65,7 @@ static inline spmv_status tune(spmv_plan *p) {
     return rsb_status(p, error, "rsb_tune_spmm");
 }
 
-/* Refused before anything is made. */
+/* Refuses unsupported matrices. */
 static inline spmv_status check_librsb(const spmv_plan *p) {
     if (sizeof(ofs) != sizeof(rsb_coo_idx_t))
         return spmv_fail(p->device->ctx, SPMV_E_UNSUITABLE,
@@ -76,8 +76,7 @@ static inline spmv_status check_librsb(const spmv_plan *p) {
     return SPMV_OK;
 }
 
-/* The library's own, tuned copy of a CSR matrix, or of the lower half of a symmetric one, which
- * flags say. */
+/* Makes librsb's tuned copy of a CSR matrix, or of its lower half, as flags say. */
 static inline spmv_status make_matrix(spmv_plan *p, const ofs *row_ptr, const idx *col_idx,
                                       const real *values, rsb_flags_t flags) {
     const rsb_coo_idx_t rows = (rsb_coo_idx_t)p->host->rows, cols = (rsb_coo_idx_t)p->host->cols;
@@ -120,8 +119,8 @@ static inline spmv_status multiply_many(const spmv_plan *p, const spmv_operands 
                       "rsb_spmm");
 }
 
-/* The library has no call that tells its version: this is its header's, "librsb version 1.3.0.2 -
- * 202212201855". */
+/* Extracts the version from the header's "librsb version 1.3.0.2 - 202212201855"; there is no
+ * call. */
 static inline void library(const spmv_choice *c, char *text, size_t bytes) {
     const char *version = strpbrk(RSB_HEADER_VERSION_STRING, "0123456789");
     (void)c;

@@ -3,14 +3,14 @@
  *
  * Source   Martone, librsb 1.3, rsb_mtx_alloc_from_csr_const with RSB_FLAG_LOWER_SYMMETRIC,
  *          rsb_tune_spmm, rsb_spmv, rsb_spmm for several vectors in either layout.
- * Reads    librsb's own copy of the entries not above the diagonal; x[cols]; y[rows] only if
+ * Reads    librsb's own copy of the entries on and below the diagonal; x[cols]; y[rows] only if
  *          beta != 0.
  * Writes   y[rows].
- * Work     that of the library: a block's entries are used twice, shared out among the plan's
- *          threads.
- * Cost     2 nnz flop; the bytes of its blocks, which it is asked for.
- * Weak     as librsb_tuned; skew-symmetric matrices are not taken, librsb has no such flag.
- * Repeats  bitwise: not guaranteed, blocks of a row end in any order.
+ * Work     that of the library: each entry of a block is used twice; blocks are distributed over
+ *          the plan's threads.
+ * Cost     2 nnz flop; the bytes of its blocks, as librsb reports them.
+ * Weak     as librsb_tuned; refuses skew-symmetric matrices, for which librsb has no flag.
+ * Repeats  bitwise: not guaranteed, because blocks of a row end in any order.
  * Params   none.
  */
 #include "omp/kernel.h"
@@ -19,7 +19,7 @@
 #include "formats/symmetry.h"
 #include "librsb.h"
 
-typedef struct half { /* entries not above the diagonal, until librsb has copied them */
+typedef struct half { /* entries on and below the diagonal, until librsb has copied them */
     ofs *row_ptr;
     idx *col_idx;
     real *values;
@@ -31,7 +31,7 @@ static void half_free(half *h) {
     spmv_host_free(h->values);
 }
 
-/* Counts first, then copies: h->row_ptr is made, the other two are not. */
+/* Counts the entries of each row; h->row_ptr is allocated, the other arrays are not. */
 static void count_half(const spmv_csr_view *view, int threads, half *h) {
 #pragma omp parallel for schedule(static) num_threads(threads)
     for (int64_t i = 0; i < view->rows; i++) h->row_ptr[i + 1] = (ofs)count_row(view, i);

@@ -1,15 +1,15 @@
-/* librsb_tuned: librsb's recursive sparse blocks, autotuned once: a peer to compare with.
+/* librsb_tuned: librsb's recursive sparse blocks, autotuned once: a peer.
  *
- * Source   Martone, librsb 1.3, rsb_mtx_alloc_from_csr_const, rsb_tune_spmm, rsb_spmv,
- *          rsb_spmm for several vectors in either layout. By the transpose it has the same blocks
- *          and the library's transposed operation.
+ * Source   Martone, librsb 1.3, rsb_mtx_alloc_from_csr_const, rsb_tune_spmm, rsb_spmv, rsb_spmm for
+ *          several vectors in either layout. By the transpose: the same blocks with the library's
+ *          transposed operation.
  * Reads    librsb's own copy of the csr matrix; x[cols]; y[rows] only if beta != 0.
  * Writes   y[rows].
- * Work     that of the library: quadtree of COO and CSR blocks, shared out among the plan's
+ * Work     that of the library: a quadtree of COO and CSR blocks, distributed over the plan's
  *          threads.
- * Cost     2 nnz flop; the bytes of its blocks, which it is asked for.
+ * Cost     2 nnz flop; the bytes of its blocks, as librsb reports them.
  * Weak     32-bit offsets only; tuning takes tens to hundreds of products, at most a second.
- * Repeats  bitwise: not guaranteed, blocks of a row end in any order.
+ * Repeats  bitwise: not guaranteed, because blocks of a row end in any order.
  * Params   none.
  */
 #include "omp/kernel.h"

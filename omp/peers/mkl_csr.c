@@ -1,15 +1,15 @@
-/* mkl_csr: oneMKL's inspector-executor on this project's CSR matrix: a peer to compare with.
+/* mkl_csr: oneMKL's inspector-executor on this project's CSR matrix: a peer.
  *
- * Source   Intel oneMKL, "Inspector-executor Sparse BLAS": create_csr, set_mv_hint or
- *          set_mm_hint, optimize, mv, mm for several vectors in either layout. By the transpose it
- *          has the same rows and the library's transposed operation.
+ * Source   Intel oneMKL, "Inspector-executor Sparse BLAS": create_csr, set_mv_hint or set_mm_hint,
+ *          optimize, mv, mm for several vectors in either layout. By the transpose: the same rows
+ *          with the library's transposed operation.
  * Reads    csr: row_ptr[rows + 1], col_idx[nnz], values[nnz], or what optimize made of them;
  *          x[cols]; y[rows] only if beta != 0.
  * Writes   y[rows].
- * Work     that of the library; it is told to expect 1000 products, and given the plan's threads.
- * Cost     2 nnz flop; the bytes of CSR: what optimize copies is the library's secret.
- * Weak     32-bit offsets only: its 64-bit interface wants 64-bit columns, too, which would be a
- *          second matrix; a matrix without nonzeros is not taken.
+ * Work     that of the library, with a hint of 1000 products and the plan's threads.
+ * Cost     2 nnz flop; the bytes of CSR; what optimize copies is unknown.
+ * Weak     32-bit offsets only: the 64-bit interface needs 64-bit columns, too, which would be a
+ *          second matrix; refuses a matrix without nonzeros.
  * Repeats  bitwise: not guaranteed.
  * Params   none.
  */

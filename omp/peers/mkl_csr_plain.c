@@ -1,11 +1,11 @@
-/* mkl_csr_plain: oneMKL on this project's CSR matrix as it is, without its inspector: a peer.
+/* mkl_csr_plain: oneMKL on this project's CSR matrix in place, without its inspector: a peer.
  *
- * Source   Intel oneMKL, "Inspector-executor Sparse BLAS": create_csr, mv, mm for several
- *          vectors in either layout. By the transpose it has the same rows and the library's
- *          transposed operation.
+ * Source   Intel oneMKL, "Inspector-executor Sparse BLAS": create_csr, mv, mm for several vectors
+ *          in either layout. By the transpose: the same rows with the library's transposed
+ *          operation.
  * Reads    csr: row_ptr[rows + 1], col_idx[nnz], values[nnz]; x[cols]; y[rows] only if beta != 0.
  * Writes   y[rows].
- * Work     that of the library, which is given the plan's threads.
+ * Work     that of the library, with the plan's threads.
  * Cost     2 nnz flop; nnz (sizeof real + 4) + (rows + 1) sizeof ofs + (cols + rows) sizeof real
  *          bytes if x is read once.
  * Weak     as mkl_csr; nothing is known of the matrix when a product begins. By the transpose 16

@@ -1,5 +1,5 @@
-/* onemkl.h: what the oneMKL peers share: the inspector-executor interface to this project's CSR
- * matrix. Included only where the library is built in. */
+/* onemkl.h: shared by the oneMKL peers: the inspector-executor interface to this project's CSR
+ * matrix. Included only if the library is built in. */
 #pragma once
 
 #include "omp/kernel.h"
@@ -30,13 +30,13 @@ static inline spmv_status mkl_status(const spmv_plan *p, sparse_status_t status,
                      (size_t)status < sizeof text / sizeof *text ? text[status] : "unknown");
 }
 
-typedef struct team { /* what MKL was set to: it belongs to the caller */
+typedef struct team { /* previous settings of oneMKL, which belong to the caller */
     int threads, dynamic;
 } team;
 
 static inline team take_team(const spmv_plan *p) {
     team before = {.dynamic = mkl_get_dynamic()};
-    mkl_set_dynamic(0); /* as many threads as asked for */
+    mkl_set_dynamic(0); /* uses exactly as many threads as asked for */
     before.threads = mkl_set_num_threads_local(p->device->threads);
     return before;
 }
@@ -50,8 +50,8 @@ static inline void release(spmv_plan *p) {
     mkl_sparse_destroy(p->scratch);
 }
 
-/* The library loads most of itself when it first optimizes and multiplies: a matrix of one entry
- * makes it do so. A process does so once, and no plan is charged; later plans take microseconds. */
+/* Multiplies a matrix of one entry, so that oneMKL loads most of itself: a one-time cost of the
+ * process, not of the plan. */
 static inline void start_library(spmv_plan *p) {
     const double start = spmv_now();
     MKL_INT row_ptr[] = {0, 1}, col_idx[] = {0};
@@ -66,7 +66,7 @@ static inline void start_library(spmv_plan *p) {
     p->once_s = spmv_now() - start;
 }
 
-/* Points the library at our arrays; it copies nothing yet. */
+/* Makes a oneMKL matrix that points to our arrays, without a copy. */
 static inline spmv_status create_matrix(spmv_plan *p) {
     const csr *A = (const csr *)p->store;
     MKL_INT *row_ptr = (MKL_INT *)A->row_ptr;
@@ -83,7 +83,7 @@ static inline spmv_status create_matrix(spmv_plan *p) {
                          "%s: oneMKL leaves rows out where OpenMP gives it fewer than its %d "
                          "threads: unset OMP_DYNAMIC, OMP_THREAD_LIMIT",
                          p->kernel->name, p->device->threads);
-    start_library(p); /* a failure shows below */
+    start_library(p); /* a failure is reported below */
     TRY(mkl_status(p,
                    CREATE(&matrix, SPARSE_INDEX_BASE_ZERO, (MKL_INT)A->s.rows, (MKL_INT)A->s.cols,
                           row_ptr, row_ptr + 1, A->col_idx, A->values),
@@ -92,7 +92,7 @@ static inline spmv_status create_matrix(spmv_plan *p) {
     return SPMV_OK;
 }
 
-/* The library multiplies by the transpose of the rows that it has. */
+/* oneMKL multiplies by the transpose without a second matrix. */
 static inline sparse_operation_t operation_of(const spmv_plan *p) {
     return p->transposes ? SPARSE_OPERATION_TRANSPOSE : SPARSE_OPERATION_NON_TRANSPOSE;
 }
@@ -122,7 +122,7 @@ static inline spmv_status multiply_many(const spmv_plan *p, const spmv_operands 
     return mkl_status(p, status, "mkl_sparse_mm");
 }
 
-/* Tells the library what the plan is for; it looks at the matrix when it optimizes. */
+/* Tells the library the expected products; it reads the matrix when it optimizes. */
 static inline sparse_status_t give_hint(const spmv_plan *p) {
     if (p->vectors <= 1)
         return mkl_sparse_set_mv_hint(p->scratch, operation_of(p), general, EXPECTED_CALLS);
@@ -131,8 +131,8 @@ static inline sparse_status_t give_hint(const spmv_plan *p) {
                                   vectors, EXPECTED_CALLS);
 }
 
-/* Reads the version of "... Library Version 2026.2-Product Build ...": its numbers say 2026, 0,
- * update 2. */
+/* Extracts the version from "... Library Version 2026.2-Product Build ..."; the numeric version
+ * would be 2026, 0, update 2. */
 static inline void library(const spmv_choice *c, char *text, size_t bytes) {
     char all[256] = "";
     (void)c;

@@ -1,4 +1,4 @@
-/* sell16.h: what the ways to multiply a sell16 slice share: portable C, AVX2, AVX-512. */
+/* sell16.h: shared by the products of sell16 slices in portable C, AVX2 and AVX-512. */
 #pragma once
 
 #include "omp/isa.h"
@@ -10,7 +10,7 @@ struct product {
     const sell16_slices *A;
     const real *x;
     real *y, alpha, beta;
-    int64_t ahead; /* columns; 0: x is not asked for */
+    int64_t ahead; /* prefetch distance of x in columns; 0: no prefetch */
 };
 
 #define INLINE static inline __attribute__((always_inline))
@@ -19,17 +19,17 @@ INLINE real value_at(const sell16_slices *A, int64_t slot, int code) {
     return coded_value(A->values, A->codebook, slot, code);
 }
 
-/* x of the n-th column of a slice. */
+/* Returns x at column code n of a slice. */
 INLINE real x_at(const real *x, const uint16_t *columns, int64_t n, bool wide) {
     return x[wide ? ((const uint32_t *)(const void *)columns)[n] : columns[n]];
 }
 
-/* Returns the lengths of a slice's rows, longest first; NULL: all have width entries. */
+/* Returns the lengths of a slice's rows, longest first; NULL: all have `width` entries. */
 INLINE const int32_t *lengths_of(const sell16_slices *A, const sell16_slice *slice) {
     return slice->uneven < 0 ? NULL : A->length + slice->uneven * SELL16_ROWS;
 }
 
-/* sum[] gets what rows longer than the steps have besides. */
+/* Adds to sum[] the entries of rows that are longer than the slice's steps. */
 INLINE void add_coded_tails(const product *m, const sell16_slice *slice, int code, bool wide,
                             real *sum) {
     enum { SUMS = 4 };
@@ -66,7 +66,7 @@ INLINE void add_tails(const product *m, const sell16_slice *slice, real *sum) {
     }
 }
 
-/* Tails, and the rows of slice s, whatever there is of them. */
+/* Completes slice s in the general case: adds tails, permutes, and stores any number of rows. */
 INLINE void put_any(const product *m, int64_t s, real *sum) {
     const sell16_slices *A = m->A;
     const int64_t i = s * SELL16_ROWS;
@@ -77,15 +77,15 @@ INLINE void put_any(const product *m, int64_t s, real *sum) {
     }
 }
 
-/* Says whether slice s is put by eight stores of alpha times its sums. */
+/* Returns whether slice s is stored as alpha times its sums: beta = 0, eight rows, no tails. */
 INLINE bool is_plain(const product *m, int64_t s, const int32_t *length) {
     const sell16_slice *slice = m->A->slice + s;
     return m->beta == 0 && (s + 1) * SELL16_ROWS <= m->A->s.rows &&
            (!length || length[0] == slice->width);
 }
 
-/* What rows near the diagonal read of x comes from memory line by line, in the order of rows or
- * none; the line that such rows will read some time later is asked for here, one per slice. */
+/* Prefetches x and y once per slice. Rows near the diagonal read x line by line, in row order or
+ * not; the line prefetched is the one that later rows will read. */
 INLINE void ask_for_vectors(const product *m, int64_t s) {
     enum { SECOND_CACHE = 2, Y_AHEAD = 2048 };
     if (!m->ahead) return;
@@ -93,7 +93,8 @@ INLINE void ask_for_vectors(const product *m, int64_t s) {
     __builtin_prefetch(m->y + s * SELL16_ROWS + Y_AHEAD, 1);
 }
 
-/* x as it is: else compilers add it to the base of a slice's columns anew at every entry. */
+/* Hides the origin of x, because compilers would otherwise add it to a column's base at every
+ * entry. */
 INLINE const real *kept(const real *x) {
     __asm__("" : "+r"(x));
     return x;

@@ -1,4 +1,4 @@
-/* sell16_avx2.h: slices of a sell16 matrix with AVX2: the eight sums in two vectors of four. */
+/* sell16_avx2.h: products of sell16 slices with AVX2; the eight sums are two vectors of four. */
 #pragma once
 
 #include "sell16.h"
@@ -14,13 +14,14 @@ typedef struct lanes8 {
     lanes4 low, high;
 } lanes8;
 
-/* Returns four entries of x; gcc makes loads of it, never the gather instruction. */
+/* Returns four entries of x; gcc generates loads, never a gather. */
 AVX2_INLINE lanes4 gather_4(const real *x, const uint16_t *columns, int64_t n, bool wide) {
     uint64_t four;
     if (wide)
         return (lanes4){x_at(x, columns, n, wide), x_at(x, columns, n + 1, wide),
                         x_at(x, columns, n + 2, wide), x_at(x, columns, n + 3, wide)};
-    memcpy(&four, columns + n, sizeof four); /* loads are what there are most of */
+    /* one load for four columns, because loads are the bottleneck */
+    memcpy(&four, columns + n, sizeof four);
     return (lanes4){x[four & 0xffff], x[columns[n + 1]], x[four >> 32 & 0xffff], x[four >> 48]};
 }
 
@@ -38,8 +39,8 @@ AVX2_INLINE mask4 longer_than(const int32_t *length, int32_t k) {
     return __builtin_convertvector(in, mask4);
 }
 
-/* A codebook of at most FEW_256 values in registers: low has its floats; or low has the lower and
- * high the upper halves of its doubles, since AVX2 moves 32 bits from any lane to any other. */
+/* A codebook of at most FEW_256 values in registers: floats in low, or the lower and upper halves
+ * of doubles in low and high, because AVX2 permutes 32-bit elements across all lanes. */
 enum { FEW_256 = 8 };
 typedef struct few_256 {
     __m256i low, high;
@@ -58,7 +59,7 @@ AVX2_INLINE few_256 few_of(const real *codebook) {
 AVX2_INLINE lanes8 look_up_256(const few_256 *few, const uint8_t *values) {
     __m256i codes = _mm256_cvtepu8_epi32(_mm_loadl_epi64((const void *)values)), found[2];
     lanes8 out;
-    /* Unpacking takes each half of a register for itself. */
+    /* unpacking interleaves within each 128-bit half */
     if (sizeof(real) == 8) codes = _mm256_permute4x64_epi64(codes, 0xd8);
     found[0] = _mm256_permutevar8x32_epi32(few->low, codes);
     if (sizeof(real) == 8) {
@@ -80,9 +81,8 @@ AVX2_INLINE lanes4 kept_lanes(lanes4 numbers, mask4 lanes) {
     return (lanes4)((mask4)numbers & lanes);
 }
 
-/* Step k of a slice: values a, columns from there on. Padding has a column too, so every load is
- * allowed. Its value and its number of x are set to 0, since products of others may overflow or be
- * NaN. No length: there is no padding. */
+/* Adds step k of a slice. Padding has a valid column, so every load is allowed; its value and its x
+ * are set to 0, because other products may overflow or be NaN. length = NULL: no padding. */
 AVX2_INLINE void add_step(lanes8 *sum, lanes8 a, const uint16_t *columns, const real *x, bool wide,
                           const int32_t *length, int32_t k) {
     ask_ahead(columns, HALF_PAGE / 4);
@@ -145,7 +145,7 @@ AVX2_INLINE void slice_256(const product *m, const few_256 *few, int64_t s, int 
 
 AVX2_INLINE void slices_256(const product *m, const few_256 *few, int64_t first, int64_t end,
                             int code) {
-    const sell16_slices A = *m->A; /* their own: else every y written might be of them */
+    const sell16_slices A = *m->A; /* a local copy, which stores to y cannot alias */
     const product p = {&A, m->x, m->y, m->alpha, m->beta, m->ahead};
     for (int64_t s = first; s < end; s++)
         if (A.slice[s].wide)

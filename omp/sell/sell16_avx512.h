@@ -1,6 +1,5 @@
-/* sell16_avx512.h: slices of a sell16 matrix with AVX-512: a small codebook stays in registers;
- * all else as with AVX2, since a vector of eight doubles is made of loads no faster than two of
- * four. */
+/* sell16_avx512.h: products of sell16 slices with AVX-512: a small codebook stays in registers; all
+ * else as with AVX2, because loads fill a vector of eight doubles no faster than two of four. */
 #pragma once
 
 #include "sell16_avx2.h"

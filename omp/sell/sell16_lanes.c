@@ -1,24 +1,25 @@
-/* sell16_lanes: SELL-8-sigma with 16-bit columns and values in as few bytes as hold them: eight
- * rows of about one length in the lanes of vector registers; shares of equal bytes, which are cut
- * into chunks that threads take dynamically.
+/* sell16_lanes: SELL-8-sigma with 16-bit columns and values in the fewest bytes: eight rows of
+ * similar length in vector lanes; shares of equal bytes, which are divided into chunks that threads
+ * take dynamically.
  *
  * Source   this project: SELL-C-sigma (Kreutzer et al., SISC 2014) with csell's encodings; loads
- *          for the gather instruction, which many CPUs run several times slower. Where the values
- *          are few they are looked up in vector registers, after CSR&RV (Yang and others, AVX-512).
+ *          instead of the gather instruction, which many CPUs run several times slower. Few
+ *          distinct values are looked up in vector registers, after CSR&RV (Yang and others,
+ *          AVX-512).
  * Reads    sell16: slice[slices], perm[rows] unless the rows' order is the matrix's, length of
  *          uneven slices, columns, values, codebook; x[cols]; y[rows] only if beta != 0.
- * Writes   y[rows], each entry once, by the thread that takes the slice.
- * Work     A step is one nonzero of each of eight rows, with one sum per row; behind the shortest
- *          row the products of padding are masked out. Then follow the nonzeros that at most three
- *          longer rows have besides.
+ * Writes   y[rows], each element once, by the thread that takes the slice.
+ * Work     a step is one nonzero of each of eight rows, with one sum per row; beyond the shortest
+ *          row the products of padding are masked out. The remaining nonzeros of at most three
+ *          longer rows follow.
  * Cost     2 nnz flop; nnz (2 or 4 + 0, 1, 4 or sizeof real) + 6 rows for slices and perm + (cols +
- *          rows) sizeof real bytes; padding is read all the same.
- * Weak     Slices whose columns span more than 65,536 take 32 bits per column; padding is computed
- *          where lengths differ inside a window; a row as long as a thread's share keeps the other
+ *          rows) sizeof real bytes; padding is read, too.
+ * Weak     slices whose columns span more than 65,536 take 32 bits per column; padding is computed
+ *          if lengths differ within a window; a row as long as a thread's share keeps the other
  *          threads waiting.
- * Repeats  bitwise: yes, for an equal isa; the same with and without a dictionary.
- * Params   isa: 0 the best, 1 portable, 2 AVX2, 3 AVX-512 (at most 8 and 16 values are looked
- *          up in registers).
+ * Repeats  bitwise: yes, for an equal isa; equal with and without a dictionary.
+ * Params   isa: 0 the best, 1 portable, 2 AVX2, 3 AVX-512 (at most 8 and 16 values are looked up in
+ *          registers).
  */
 #include "sell16_avx512.h"
 #include "omp/vectors/columns.h"
@@ -29,8 +30,8 @@ typedef struct lanes {
     int64_t ahead;
 } lanes;
 
-/* a b + c, fused wherever the processor that this build is for can do it: a compiler that fuses in
- * one loop and not in another would make y depend on how values are coded. */
+/* Returns a b + c, explicitly fused if the build's processor can, because compilers fuse in some
+ * loops only, and y would then depend on the encoding of values. */
 static inline real multiply_add(real a, real b, real c) {
 #ifdef FP_FAST_FMA
     return sizeof(real) == sizeof(double) ? (real)fma(a, b, c)
@@ -69,7 +70,7 @@ static multiply_chunk *choose_way(int64_t isa, const sell16_slices *A) {
 
 /* ---- the kernel ----------------------------------------------------------------------------- */
 
-/* Counts what is read and written before slice k. */
+/* Returns the bytes read and written for slices before k. */
 static int64_t bytes_before(const spmv_store *store, int64_t k) {
     const sell16_slices *A = (const sell16_slices *)store;
     const int64_t row = 4 + 2 + 2 * (int64_t)sizeof(real); /* slice, perm, x and y */
@@ -79,11 +80,11 @@ static int64_t bytes_before(const spmv_store *store, int64_t k) {
 }
 
 static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
-    (void)A, (void)c; /* whatever they are */
+    (void)A, (void)c;
     return sizeof(lanes);
 }
 
-/* Says how far beyond its row the columns of a slice go. */
+/* Returns the distance from a slice's rows to its greatest column. */
 static int64_t reach_of(const sell16_slices *A, int64_t s) {
     const sell16_slice *slice = A->slice + s;
     uint16_t highest = 0;
@@ -97,8 +98,8 @@ static int compare_reach(const void *a, const void *b) {
     return (*p > *q) - (*p < *q);
 }
 
-/* Says how far ahead x is asked for: so far as all but an eighth of the slices looked at reach, and
- * a little; 0 if the columns of most are not near the diagonal, or the nearest caches hold x. */
+/* Returns the prefetch distance of x: the reach of 7/8 of the sampled slices, and LITTLE; 0 if the
+ * columns of most are not near the diagonal, or the near caches hold x. */
 static int64_t ahead_of(const sell16_slices *A) {
     enum { LOOKS = 64, LITTLE = 1024, NEAR = 1 << 16 };
     int64_t reach[LOOKS], n = 0;

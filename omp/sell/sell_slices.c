@@ -1,21 +1,21 @@
-/* sell_slices: slices of a SELL matrix are handed to threads by the OpenMP schedule.
+/* sell_slices: SELL with slices distributed over threads by the OpenMP schedule.
  *
  * Source   Monakov et al., HiPEAC 2010, sliced ELLPACK; Kreutzer et al., SISC 2014, SELL-C-sigma;
  *          with rowlens SELL-R.
  * Reads    sell: slice_ptr[slices + 1], col_idx[slots], values[slots], row_len[rows] with rowlens,
  *          perm[rows] if sigma is not 1; x[cols]; y[rows] only if beta != 0.
- * Writes   y[rows], each entry once, by the thread that owns the slice.
- * Work     slot after slot, the rows of a slice side by side, a partial sum each: in registers for
- *          1, 2, 4, 8, 16 or 32 rows, else in the first-level cache. With rowlens unmasked up to
- *          the shortest row of the slice, masked up to the longest.
+ * Writes   y[rows], each element once, by the thread that owns the slice.
+ * Work     slot after slot, the rows of a slice side by side, with a sum each: in registers for 1,
+ *          2, 4, 8, 16 or 32 rows, otherwise in the L1 cache. With rowlens unmasked up to the
+ *          shortest row of the slice, masked up to the longest.
  * Cost     2 nnz flop; slots (sizeof real + 4) + (slices + 1) sizeof ofs + (cols + rows) sizeof
- *          real bytes; with rowlens nnz for slots (padding is read all the same), and 4 rows; 4
- *          rows more with sigma.
+ *          real bytes; with rowlens nnz instead of slots (although padding is read), and 4 rows
+ *          more; with sigma 4 rows more.
  * Weak     a long row beside short ones fills its slice with padding: sort (sigma). Slices of other
- *          heights than those above, of fewer than 8 rows above all, are slow.
+ *          heights than those above, especially below 8 rows, are slow.
  * Repeats  bitwise: yes.
- * Params   schedule, chunk: of the slice loop; rowlens: 1 reads 4 more bytes per row, and x
- *          may then hold infinity (1).
+ * Params   schedule, chunk: of the slice loop; rowlens: 1 reads 4 more bytes per row and allows
+ *          infinity in x (1).
  */
 #include "omp/isa.h"
 #include "omp/kernel.h"
@@ -23,15 +23,15 @@
 
 enum { TALLEST = 1024 }; /* rows in a slice: the format's limit */
 
-typedef struct product { /* what a slice needs besides its place */
+typedef struct product { /* operands common to all slices */
     const sell *A;
     const real *x;
     real *y, alpha, beta;
     bool rowlens;
 } product;
 
-/* The n rows of a slice, from stored row i on, its slots from begin to end. Where n is a constant
- * in the call, the sums live in registers. */
+/* Multiplies the n rows of a slice, from stored row i on, with slots begin, ..., end - 1. If n is a
+ * constant in the call, the sums stay in registers. */
 static inline __attribute__((always_inline)) void
 multiply_slice(const product *m, int64_t i, int64_t begin, int64_t end, int n) {
     const idx *length = m->A->row_len + i, *perm = m->A->perm, *col_idx = m->A->col_idx + begin;
@@ -51,7 +51,7 @@ multiply_slice(const product *m, int64_t i, int64_t begin, int64_t end, int n) {
     for (; k < shortest; k++, values += n, col_idx += n)
 #pragma omp simd
         for (int r = 0; r < n; r++) sum[r] += values[r] * x[col_idx[r]];
-    /* Padding has a column too, so every load is allowed and only its sum is left out. */
+    /* Padding has a valid column, so every load is allowed; only its product is omitted. */
     for (; k < longest; k++, values += n, col_idx += n)
 #pragma omp simd
         for (int r = 0; r < n; r++) sum[r] += k < length[r] ? values[r] * x[col_idx[r]] : 0;
@@ -74,7 +74,7 @@ static inline __attribute__((always_inline)) void multiply_any_slice(const produ
     }
 }
 
-/* The same loops, vectorized for the instructions that this CPU has, whatever the build was for. */
+/* The same loops, compiled for each instruction set and chosen by the CPU. */
 typedef void multiply_one(const product *m, int64_t s);
 static void slice_portable(const product *m, int64_t s) {
     multiply_any_slice(m, s);
@@ -112,7 +112,7 @@ static spmv_status run(const spmv_plan *p, const spmv_operands *v) {
     return SPMV_OK;
 }
 
-/* With rowlens padding is not counted. */
+/* With rowlens padding does not count as traffic. */
 static spmv_status prepare(spmv_plan *p) {
     const sell *A = (const sell *)p->host;
     bool rowlens = p->choice.value[SPMV_rowlens];

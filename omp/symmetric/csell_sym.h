@@ -1,12 +1,13 @@
-/* csell_sym.h: what the ways to multiply a slice of a csell_sym matrix share; and plain C's. */
+/* csell_sym.h: shared by the products of csell_sym slices in all instruction sets, and the product
+ * in portable C. The mirror of an entry is its transposed entry. */
 #pragma once
 
 #include "mirror.h"
 #include "omp/csell/csell.h"
 #include "formats/csell_sym/csell_sym.h"
 
-/* A slice that is multiplied: its sums; x of its rows as mirrors want it, times alpha and the sign;
- * where the next column codes and values are. */
+/* State of the slice being multiplied: its sums, alpha times the sign times x of its rows (the
+ * factor of the mirrors), and the position in the codes. */
 typedef struct half_slice {
     slice_data d;
     bool small_codebook; /* as in product */
@@ -15,7 +16,7 @@ typedef struct half_slice {
     const uint8_t *columns, *values;
 } half_slice;
 
-/* Returns where the sums that mirrors add to a row go. */
+/* Returns the address to which mirrors in a row add: y, or the window for rows before the range. */
 static inline real *target_of(const half_slice *h, int64_t row) {
     return row < h->s->first ? h->s->window + (row - h->s->low) : h->y + row;
 }
@@ -28,7 +29,7 @@ static inline real half_value(const half_slice *h, int64_t k, int e, int64_t n) 
     return value_of(&here, d->value_code, n);
 }
 
-/* Adds step k, entry by entry. */
+/* Adds step k entry by entry. */
 static inline void add_step_portable(half_slice *h, int64_t k) {
     const slice_data *d = &h->d;
     const csell_step *step = d->step + k;
@@ -50,7 +51,7 @@ static inline void add_step_portable(half_slice *h, int64_t k) {
     h->columns += count * column_bytes(d->column_code);
 }
 
-/* Rows of the slice: mirrors add to them from now on. */
+/* Initializes the slice and scales its rows of y, to which mirrors add from now on. */
 static inline void begin_slice(const product *m, int64_t k, half_slice *h) {
     const int64_t first = k * CSELL_ROWS, rest = m->A->s.rows - first;
     const int64_t rows = rest < CSELL_ROWS ? rest : CSELL_ROWS;
@@ -76,7 +77,7 @@ static inline void add_long(const csell *A, int64_t n, int64_t r, half_slice *h)
     }
 }
 
-/* *next is the first long row not below the slice. */
+/* Adds the slice's sums to y. *next: first long row >= the slice's first row. */
 static inline void end_slice(const product *m, half_slice *h, int64_t *next) {
     const csell *A = m->A;
     const int64_t first = h->d.first, rest = A->s.rows - first;
@@ -88,8 +89,8 @@ static inline void end_slice(const product *m, half_slice *h, int64_t *next) {
         for (int64_t r = 0; r < rest; r++) m->y[first + r] += m->alpha * h->sum[r];
 }
 
-/* Says where lane 0 of a diagonal step has its mirror; NULL: the step is of both sides of the
- * range's first row. */
+/* Returns the address of the mirror of lane 0 of a diagonal step; NULL if the mirrors are on both
+ * sides of the range's first row. */
 static inline real *target_of_step(const half_slice *h, const csell_step *step) {
     const int64_t at = h->d.first + step->base;
     if (at + __builtin_ctz(step->mask) >= h->s->first) return h->y + at;
@@ -97,7 +98,7 @@ static inline real *target_of_step(const half_slice *h, const csell_step *step) 
     return NULL;
 }
 
-/* A slice on diagonals, by one instruction set. */
+/* Multiplies a diagonal slice with one instruction set. */
 typedef void mirror_slice(half_slice *h);
 
 static void mirror_slice_portable(half_slice *h) {

@@ -1,4 +1,4 @@
-/* csell_sym_avx2.h: slices of a csell_sym matrix with AVX2. */
+/* csell_sym_avx2.h: products of csell_sym slices with AVX2. */
 #pragma once
 
 #include "omp/csell/codes_avx2.h"
@@ -12,8 +12,7 @@ AVX2_INLINE void store_lanes_256(real *to, vec256 v, const lanes_256 *lanes) {
         _mm256_maskstore_ps((void *)to, lanes->all_ones, (__m256)v);
 }
 
-/* Does the same as add_csell_sym_512; lanes that are not of the step have a value and
- * numbers of x of 0: 0 times infinity would be an invalid operation. */
+/* See add_csell_sym_512. Unused lanes have a = x = 0, because 0 times infinity is invalid. */
 AVX2_INLINE void add_csell_sym_256(half_slice *h, int value_code, bool full, int64_t k, real *to,
                                    vec256 *sum) {
     const slice_data *d = &h->d;
@@ -65,7 +64,7 @@ AVX2_INLINE void mirror_diagonals_256(half_slice *h, int value_code) {
             add_csell_sym_256(h, value_code, false, k, to, sum);
     }
     for (int g = 0; g < VECTORS_256; g++) {
-        sum[g] += load_256(h->sum + g * LANES_256); /* of steps entry by entry */
+        sum[g] += load_256(h->sum + g * LANES_256); /* sums of the steps processed entry by entry */
         memcpy(h->sum + g * LANES_256, &sum[g], sizeof sum[g]);
     }
 }

@@ -1,4 +1,4 @@
-/* csell_sym_avx512.h: slices of a csell_sym matrix with AVX-512. */
+/* csell_sym_avx512.h: products of csell_sym slices with AVX-512. */
 #pragma once
 
 #include "omp/csell/codes_avx512.h"
@@ -12,8 +12,8 @@ AVX512_INLINE void store_512(real *to, vec512 v, __mmask16 mask) {
         _mm512_mask_storeu_ps(to, mask, (__m512)v);
 }
 
-/* Step k, on a diagonal below the main one if to is where its mirrors are. Codes, t and full are
- * constants in the calls. */
+/* Multiplies step k. to: address of the mirrors of a diagonal below the main one; NULL: main
+ * diagonal. Codes, t and full are constants in the calls. */
 AVX512_INLINE void add_csell_sym_512(half_slice *h, const codebook_512 *t, int value_code,
                                      bool full, int64_t k, real *to, const vec512 *mirror,
                                      vec512 *sum) {
@@ -58,7 +58,7 @@ AVX512_INLINE void mirror_diagonals_512(half_slice *h, const codebook_512 *t, in
             add_csell_sym_512(h, t, value_code, false, k, to, mirror, sum);
     }
     for (int g = 0; g < VECTORS_512; g++) {
-        vec512 rest = load_512(h->sum + g * LANES_512, all); /* of steps entry by entry */
+        vec512 rest = load_512(h->sum + g * LANES_512, all); /* from entry-by-entry steps */
         store_512(h->sum + g * LANES_512, sum[g] + rest, all);
     }
 }

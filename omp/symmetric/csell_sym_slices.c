@@ -1,25 +1,25 @@
-/* csell_sym_slices: half of a symmetric matrix as compressed SELL: ranges of slices, of which every
- * nonzero is multiplied twice, as itself and as its mirror.
+/* csell_sym_slices: half of a symmetric matrix as compressed SELL, in ranges of slices; every
+ * nonzero is multiplied twice, as itself and as its mirror (transposed entry).
  *
  * Source   this project; one window of y per thread as in sss_rows, slices as in csell_slices.
  * Reads    csell_sym: slice[slices], step[steps], columns, values, codebook; the long part;
  *          x[cols]; y[rows] only if beta != 0.
- * Writes   y[rows]: a row's slice first, then what mirrors add to it as later slices are taken; of
- *          mirrors in another thread's rows the sum goes to a window, which that thread adds last.
- * Work     Each step does 32 times sum += a x_j and y_j += a x_i. On a diagonal both are
- *          neighbours, so that vector registers take them, with AVX2 or AVX-512; else nonzero by
- *          nonzero.
+ * Writes   y[rows]: a row's slice first, then the mirrors from later slices; mirrors in another
+ *          thread's rows are summed in a window, which that thread adds at the end.
+ * Work     each step computes sum += a x_j and y_j += a x_i for 32 entries. On a diagonal both
+ *          operands are contiguous and use vector registers with AVX2 or AVX-512; otherwise nonzero
+ *          by nonzero.
  * Cost     2 nnz flop; the encoded half of the nonzeros + 32 bytes per slice + 8 per step + (cols +
- *          2 rows) sizeof real bytes, + windows twice.
- * Weak     slices that are not on diagonals; windows as in sss_rows; long rows, each of
- *          which is one thread's.
+ *          2 rows) sizeof real bytes, + twice the windows.
+ * Weak     slices that are not diagonal; windows as in sss_rows; long rows, each of which belongs
+ *          to one thread.
  * Repeats  bitwise: yes, for an equal number of threads and isa.
- * Params   isa: vector instructions (0: the best there are).
+ * Params   isa: vector instructions (0: the best of this CPU).
  */
 #include "csell_sym_avx2.h"
 #include "csell_sym_avx512.h"
 
-/* Returns the first row that the slice has mirrors in. */
+/* Returns the least row of the slice's mirrors. */
 static int64_t lowest_of(const csell *A, int64_t k) {
     const csell_slice *slice = A->slice + k;
     int64_t first = k * CSELL_ROWS, low = first;

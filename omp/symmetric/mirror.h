@@ -1,30 +1,29 @@
-/* mirror.h: what kernels have in common that multiply every nonzero of half a matrix twice, as
- * itself and as its mirror: ranges of rows, and windows for what mirrors add to the rows before a
- * range. */
+/* mirror.h: shared by kernels that multiply every nonzero of half a matrix twice, as itself and as
+ * its mirror (transposed entry): ranges of rows, with windows for mirrors in rows before them. */
 #pragma once
 
 #include "omp/kernel.h"
 
 enum { MOST_RANGES = 1024 };
 
-typedef struct range { /* rows first..last - 1; their columns begin at low */
+typedef struct range { /* rows first, ..., last - 1; low: least column */
     int64_t first, last, low;
-    int64_t begin, end; /* slices, if the kernel takes slices */
-    real *window;       /* [first - low] what they add to rows low..first - 1, of slot 0 */
+    int64_t begin, end; /* slices, if the kernel multiplies slices */
+    real *window;       /* [first - low] sums for rows low, ..., first - 1, of slot 0 */
 } range;
 
 typedef struct ranges {
-    int64_t count, cells; /* cells: of the windows of a slot */
+    int64_t count, cells; /* cells: elements of all windows of a slot */
     range range[MOST_RANGES];
     real windows[];
 } ranges;
 
 typedef struct product product;
 
-/* The rows of a range, and what they add to rows before it to its window. */
+/* Multiplies the rows of a range, and writes its window. */
 typedef void multiply_range(const product *m, const range *s);
 
-/* Cuts a store into count ranges. */
+/* Divides a store into `count` ranges. */
 typedef void cut_ranges(const spmv_store *store, int64_t count, range *out);
 
 static inline int64_t most_window_cells(int64_t rows, int64_t nnz) {
@@ -42,8 +41,7 @@ static inline int64_t count_cells(const ranges *t, int64_t count) {
     return cells;
 }
 
-/* Says how many ranges there are per thread; threads take them dynamically, like the chunks of
- * taken.h. */
+/* Returns the number of ranges per thread; threads take them dynamically, as in taken.h. */
 static inline int64_t count_ranges_per_thread(const spmv_plan *p, int64_t threads) {
     enum { MOST_PER_THREAD = 8, RANGE_BYTES = 1 << 16 };
     int64_t each =
@@ -52,15 +50,14 @@ static inline int64_t count_ranges_per_thread(const spmv_plan *p, int64_t thread
     return threads == 1 || small ? 1 : each;
 }
 
-/* Says how many elements of windows may be written and read before their traffic counts beside that
- * of the store. */
+/* Returns how many window elements may be written and read before that matters beside the store. */
 static inline int64_t few_cells(const spmv_plan *p) {
     enum { LITTLE = 64 };
     return (int64_t)(spmv_store_bytes(p->store) / LITTLE / (2 * sizeof(real)));
 }
 
-/* Several ranges per thread where their windows are small; else as many as threads, or fewer where
- * even those windows were wider than is worth it. */
+/* Plans several ranges per thread if their windows are small; otherwise one per thread, or fewer if
+ * even those windows exceed the limit. */
 static inline spmv_status prepare_ranges(spmv_plan *p, cut_ranges *cut) {
     int64_t most = most_window_cells(p->store->rows, p->store->nnz);
     int64_t threads = p->device->threads < MOST_RANGES ? p->device->threads : MOST_RANGES;
@@ -70,7 +67,7 @@ static inline spmv_status prepare_ranges(spmv_plan *p, cut_ranges *cut) {
     if (count > threads && count_cells(&planned, count) > few_cells(p))
         cut(p->store, count = threads, planned.range);
     for (; count_cells(&planned, count) > most; cut(p->store, count, planned.range))
-        count = (count + 1) / 2; /* 1: no cells */
+        count = (count + 1) / 2; /* one range has no window */
     planned.count = count;
     planned.cells = count_cells(&planned, count);
     p->slots = planned.cells > 0 ? p->most_slots : 0;
@@ -91,8 +88,8 @@ static inline void release_ranges(spmv_plan *p) {
     spmv_host_give(p->device->ctx, p->scratch);
 }
 
-/* Adds what later ranges have for the rows of this one, in their order. apart: from the windows of
- * slot 0 to those of the product's. */
+/* Adds the windows of later ranges to the rows of this one, in order. apart: offset of the slot's
+ * windows from those of slot 0. */
 static inline void add_windows(const ranges *t, int64_t own, int64_t apart, real *y) {
     const range *s = &t->range[own];
     for (int64_t n = own + 1; n < t->count; n++) {

@@ -1,17 +1,17 @@
-/* sss_rows: each thread takes a range of rows of the lower half of a symmetric matrix and
- * multiplies every entry twice, as itself and as its mirror.
+/* sss_rows: the lower half of a symmetric matrix in ranges of rows; every entry is multiplied
+ * twice, as itself and as its mirror (transposed entry).
  *
  * Source   the usual half storage; Batista, Ainsworth, Ribeiro, 2010, "Parallel structurally
  *          symmetric sparse matrix-vector products", for one window of y per thread.
- * Reads    sss: row_ptr[rows + 1], distance[half] or col_idx[half], values[half]; x[cols];
- *          y[rows] only if beta != 0.
- * Writes   y[rows]: a row's own sum first, then what mirrors add to it as later rows are taken; of
- *          mirrors in another thread's rows the sum goes to a window, which that thread adds last.
+ * Reads    sss: row_ptr[rows + 1], distance[half] or col_idx[half], values[half]; x[cols]; y[rows]
+ *          only if beta != 0.
+ * Writes   y[rows]: a row's own sum first, then the mirrors from later rows; mirrors in another
+ *          thread's rows are summed in a window, which that thread adds at the end.
  * Work     an entry below the diagonal is read once: sum of row i += a x_j, y_j += a x_i.
  * Cost     2 nnz flop; half (sizeof real + 2 or 4) + (rows + 1) sizeof ofs + (cols + rows) sizeof
- *          real bytes if x and y are read once, + windows twice.
- * Weak     nonzeros far from the diagonal make windows wide: if they were more than rows + nnz / 4,
- *          fewer threads are used.
+ *          real bytes if x and y are read once, + twice the windows.
+ * Weak     nonzeros far from the diagonal make windows wide: if they exceeded rows + nnz / 4, fewer
+ *          threads are used.
  * Repeats  bitwise: yes, for an equal number of threads.
  * Params   none.
  */
@@ -24,7 +24,7 @@ static int64_t first_column(const sss *A, int64_t i) {
     return k == A->row_ptr[i + 1] ? i : A->near ? i - A->distance[k] : A->col_idx[k];
 }
 
-/* The first row of the s-th of count ranges of about equally many rows and entries. */
+/* Returns the first row of range s of `count` ranges of about equally many rows plus entries. */
 static int64_t first_row(const sss *A, int64_t count, int64_t s) {
     int64_t items = spmv_split(A->half + A->s.rows, count, s), low = 0, high = A->s.rows;
     while (low < high) {
@@ -57,8 +57,8 @@ struct product {
     real alpha, beta, *y;
 };
 
-/* Row i's entries begin..end - 1, which are below the diagonal: their sum, and their mirrors'
- * products to y: x and y point to row i's. */
+/* Returns the sum of entries begin, ..., end - 1 of row i, all below the diagonal, and adds their
+ * mirrors to y. x and y point to element i. */
 static inline real add_near(const real *values, const uint16_t *distance, int64_t begin,
                             int64_t end, const real *x, real mirror, real *y) {
     real a = 0, b = 0;
@@ -78,7 +78,7 @@ static inline real add_near(const real *values, const uint16_t *distance, int64_
     return a + b;
 }
 
-/* Returns the same by columns; y begins with row low's. */
+/* The same with column indices; y points to element `low`. */
 static inline real add_far(const real *values, const idx *col, int64_t begin, int64_t end,
                            const real *x, real mirror, real *y, int64_t low) {
     real a = 0;
@@ -89,7 +89,7 @@ static inline real add_far(const real *values, const idx *col, int64_t begin, in
     return a;
 }
 
-/* near is a constant where this is inlined. */
+/* near is a constant in the calls. */
 static inline __attribute__((always_inline)) void put_range(const product *p, const range *s,
                                                             const bool near) {
     const sss A = *p->A;
@@ -103,7 +103,7 @@ static inline __attribute__((always_inline)) void put_range(const product *p, co
         real sum = 0, xi = x[i], mirror = scale * xi;
         if (k < end && (near ? A.distance[end - 1] == 0 : A.col_idx[end - 1] == i))
             sum = A.values[--end] * xi;
-        int64_t middle = k; /* the first entry that is not in a row before first */
+        int64_t middle = k; /* first entry whose mirror is in a row >= first */
         while (middle < end && (near ? i - A.distance[middle] : A.col_idx[middle]) < first)
             middle++;
         if (near) {

@@ -1,13 +1,13 @@
-/* columns.h: multiplies one or several columns of x. Up to COLUMNS of them share a pass over the
- * chunks of the matrix, so that memory is read once for all. The kernel that includes this file
- * defines struct product (chunks.h), and product_of. */
+/* columns.h: multiplies by one or several vectors in columns. Up to COLUMNS vectors share a pass
+ * over the chunks of the matrix, so that memory is read once for all. The including kernel defines
+ * struct product (chunks.h) and product_of. */
 #pragma once
 
 #include "omp/chunks.h"
 
-enum { COLUMNS = 8 }; /* vectors that are multiplied together, at most */
+enum { COLUMNS = 8 }; /* most vectors multiplied together */
 
-/* The operands of vector j. */
+/* Returns the operands of vector j. */
 static inline spmv_operands column_of(const spmv_operands *v, int64_t j) {
     spmv_operands one = *v;
     one.k = 1;
@@ -16,10 +16,10 @@ static inline spmv_operands column_of(const spmv_operands *v, int64_t j) {
     return one;
 }
 
-/* Describes the product of one vector. */
+/* Returns the product of one vector. */
 static product product_of(const spmv_plan *p, const spmv_operands *v);
 
-/* The scratch of the plan begins with its chunks. */
+/* The plan's scratch begins with its chunks. */
 static spmv_status run_columns(const spmv_plan *p, const spmv_operands *v) {
     for (int64_t j = 0; j < v->k; j += COLUMNS) {
         product some[COLUMNS];

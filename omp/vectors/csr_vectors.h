@@ -1,18 +1,15 @@
-/* csr_vectors.h: several vectors at a time by csr_balanced. Each number of the matrix is read once
- * for all columns of a panel; a row's sums are in registers. All ways that are here add the even
- * and the odd entries of a row apart, so that a column has the same bits whichever way it is
- * multiplied.
+/* csr_vectors.h: products of several vectors by csr_balanced. Each entry of the matrix is read once
+ * for all columns of a panel; a row's sums stay in registers. All variants sum the even and the odd
+ * entries of a row separately, so that a column has the same bits in each.
  *
- * In rows      x[col ldx ..] is loaded as vectors, the last one under a mask; where most reads jump
- *              from line to line they are asked for some entries ahead, and so are all entries of
- *              a large matrix with long rows; z is written past the caches where these could not
- *              keep it.
- * In columns   one or two columns of near entries are read where they lie; otherwise columns of x
- *              are turned into rows, in memory of the plan, and 32 rows of sums at a time are
- *              turned back. Where a chunk of the matrix needs few columns beside its own, its
- *              thread turns a cache line of them, just before the chunk; else up to 16 are turned
- *              for all.
- */
+ * In rows      x[col ldx ..] is loaded as vectors, the last one masked; x is prefetched if most
+ *              reads jump between lines, and so are the entries of a large matrix with long rows; z
+ *              is written by non-temporal stores if caches could not keep it.
+ * In columns   one or two columns of near entries are read in place; otherwise columns of x are
+ *              transposed to rows, in memory of the plan, and 32 rows of sums at a time are
+ *              transposed back. If chunks of the matrix need few columns beside their own, each
+ *              chunk transposes a cache line of each just before its product; otherwise up to 16
+ *              columns are transposed for all chunks. */
 #pragma once
 
 #include "csr_vectors_panel.h"
@@ -101,7 +98,7 @@ DIRECT_FUNCTIONS(portable, , PORTABLE_FUSES)
 
 DIRECT_FUNCTIONS(avx2, AVX2, true)
 
-/* The narrowest vectors that hold the columns, for the fewest lines are read then. */
+/* Chooses the narrowest vectors that hold the columns, because these read the fewest lines. */
 static panel_function *rows_function(int64_t isa, const panel *p) {
     const int columns = p->columns, narrow = 16 / (int)sizeof(real),
               middle = 32 / (int)sizeof(real), wide = 64 / (int)sizeof(real);
@@ -122,12 +119,12 @@ static put_lines_function *way_past(int64_t isa) {
     return isa == ISA_AVX512 ? put_lines_avx512 : isa == ISA_AVX2 ? put_lines_avx2 : NULL;
 }
 
-/* Columns of the widest panel. */
+/* Returns the columns of the widest panel. */
 static int most_columns(int64_t isa) {
     return MOST_VECTORS * (isa == ISA_AVX512 ? 64 : 32) / (int)sizeof(real);
 }
 
-/* Bytes of the vectors in which a row of a cache line or more is. */
+/* Returns the bytes of the vectors used for rows of a cache line or more. */
 static size_t vector_bytes(int64_t isa) {
     return isa == ISA_AVX2 ? 32 : 64;
 }
@@ -154,6 +151,6 @@ static int most_columns(int64_t isa) {
 
 static size_t vector_bytes(int64_t isa) {
     (void)isa;
-    return 0; /* there is no way past the caches */
+    return 0; /* no non-temporal stores */
 }
 #endif

@@ -1,24 +1,24 @@
-/* csr_vectors_panel.h: a panel of columns of a product of several vectors, and where the sums of
- * its rows go: what all ways of csr_vectors.h share. */
+/* csr_vectors_panel.h: shared by all variants of csr_vectors.h: a panel of columns of a product of
+ * several vectors, and the store of the sums of its rows. */
 #pragma once
 
 #include "omp/isa.h"
 #include "omp/csr/csr_shares.h"
 
 enum {
-    TURNED = 16,      /* columns that are turned into rows at a time, at most */
-    DIRECT = 2,       /* columns that are read where they lie, at most */
-    BACK = 32,        /* rows that are turned back at a time */
-    MOST_VECTORS = 4, /* registers for a row's even entries, as many for its odd ones */
+    TURNED = 16,      /* most columns transposed at a time */
+    DIRECT = 2,       /* most columns read in place */
+    BACK = 32,        /* rows transposed back at a time */
+    MOST_VECTORS = 4, /* registers for the even entries' sums of a row, and for the odd ones' */
     MOST_COLUMNS = MOST_VECTORS * 64 / sizeof(real), /* columns of the widest panel */
-    ASKED = 16                                       /* entries that x is asked for ahead */
+    ASKED = 16                                       /* prefetch distance of x in entries */
 };
 
-/* Says what a function asks for ahead: with the entries it asks for x, too, if the panel does. */
+/* What a function prefetches; ASK_ENTRIES includes x if the panel says so. */
 enum { ASK_NOTHING, ASK_X, ASK_ENTRIES };
 
 typedef struct lines lines;
-typedef void put_lines_function(lines *l); /* writes whole lines */
+typedef void put_lines_function(lines *l); /* writes whole cache lines */
 
 typedef struct panel { /* some columns of a product z <- alpha A x + beta y */
     const csr *A;
@@ -27,19 +27,18 @@ typedef struct panel { /* some columns of a product z <- alpha A x + beta y */
     int64_t ldx, ldy, ldz;
     real alpha, beta;
     int columns;
-    bool in_columns;          /* y and z; x is in rows, unless it is read directly */
-    bool asks_entries;        /* all entries are asked for ahead */
-    bool asks_x;              /* rows of x are */
-    bool streams;             /* whole rows of z, aligned, go past the caches */
-    put_lines_function *past; /* how columns of z go past the caches; NULL: they do not */
+    bool in_columns;          /* y and z are in columns; x is in rows, unless it is read in place */
+    bool asks_entries;        /* prefetch all entries */
+    bool asks_x;              /* prefetch rows of x */
+    bool streams;             /* write rows of z by non-temporal stores (whole and aligned) */
+    put_lines_function *past; /* non-temporal stores of columns of z; NULL: ordinary ones */
 } panel;
 
-/* Multiplies a share of a panel, or a chunk of it, and leaves in carried, for each column,
- * what it begins of a row. */
+/* Multiplies a share or chunk of a panel; carried receives the carry of each column. */
 typedef void panel_function(const panel *p, const share *s, real *carried);
 
-/* Asks for some entries, once for each row, of which k is the first. Nearer ones would be on their
- * way already where rows are long. */
+/* Prefetches entries, once per row, the first of which is k; nearer ones of long rows are on their
+ * way. */
 static inline __attribute__((always_inline)) void ask_for_row(const csr *A, int64_t k) {
     ask_ahead(A->values + k, PAGE);
     ask_ahead(A->col_idx + k, HALF_PAGE);
@@ -47,9 +46,8 @@ static inline __attribute__((always_inline)) void ask_for_row(const csr *A, int6
 
 /* ---- where sums go --------------------------------------------------------------------------- */
 
-/* Compilers fuse a product with a sum as they see fit, in loops otherwise than beside them. So that
- * columns have the same bits everywhere it is written which ones are: all, where the processor can.
- */
+/* a b + c is fused explicitly if the processor can, because compilers fuse in some loops only, and
+ * columns must have equal bits in all. */
 #ifdef __FP_FAST_FMA
 enum { PORTABLE_FUSES = true };
 #else
@@ -77,7 +75,7 @@ static inline __attribute__((always_inline)) void put_sums(const panel *p, int64
         z[c] = combined(p->alpha, sum[c], p->beta, y + c, PORTABLE_FUSES);
 }
 
-typedef struct turned_back { /* rows of sums that go into columns together */
+typedef struct turned_back { /* rows of sums that are transposed to columns together */
     real sum[BACK][TURNED];
     int64_t first;
     int n;

@@ -1,5 +1,5 @@
-/* csr_vectors_x86.h: the row functions of csr_vectors.h in vectors of AVX2 and AVX-512, and how
- * their columns are written past the caches. */
+/* csr_vectors_x86.h: the row functions of csr_vectors.h in AVX2 and AVX-512 vectors, with
+ * non-temporal stores of columns. */
 #pragma once
 
 #include "csr_vectors_panel.h"
@@ -12,12 +12,12 @@ SQUARES(real)
 
 enum { LINE_NUMBERS = 64 / sizeof(real) };
 
-/* Numbers of a column on their way: those of whole lines are written, and the rest is kept. */
+/* Buffer for a column: whole cache lines are written, the rest is kept. */
 struct lines {
     real kept[BACK + 2 * LINE_NUMBERS] __attribute__((aligned(64)));
-    uintptr_t to; /* the line in which the first one belongs */
-    int skip;     /* numbers in front of it in that line */
-    int n;        /* with these */
+    uintptr_t to; /* address of the line of the first element */
+    int skip;     /* elements before the first one in that line */
+    int n;        /* elements in the buffer, including skip */
 };
 
 AVX2_INLINE void begin_lines(lines *l, const real *z) {
@@ -64,8 +64,8 @@ AVX2_INLINE void end_lines(lines *l, put_lines_function *put) {
     for (int n = l->skip; n < l->n; n++) to[n] = l->kept[n];
 }
 
-/* Turns all that there is, in whole squares, into columns of lines: past the caches, or where they
- * lie. Squares that are not full have sums of earlier rows, or none, behind their rows. */
+/* Transposes the rows of sums, in squares, into columns: to the buffers for non-temporal stores, or
+ * to z. A square that is not full contains old sums beyond its rows, which are ignored. */
 AVX2_INLINE void put_squares(const panel *p, turned_back *t, lines *out) {
     if (!p->past && t->n < BACK) {
         put_back(p, t, true);
@@ -95,9 +95,9 @@ AVX2_INLINE void put_squares(const panel *p, turned_back *t, lines *out) {
 
 /* ---- rows ----------------------------------------------------------------------------------- */
 
-/* Functions for rows of n vectors of a width by an instruction set, of which the last is whole or
- * holds `rest` numbers. Their arguments are constants where they are called, so that each way has a
- * loop of its own, whose row costs few instructions. */
+/* Functions for rows of n vectors of a width and instruction set, the last of which is whole or has
+ * `rest` elements. Their arguments are constants in the calls, so that each combination has its own
+ * loop with few instructions per row. */
 
 #define ROW_FUNCTIONS(width, set, INLINE) \
     INLINE void sum_row_##width##_##set( \
@@ -124,7 +124,7 @@ AVX2_INLINE void put_squares(const panel *p, turned_back *t, lines *out) {
                 odd[v] += A->values[k + 1] * load_##width##_##set(all, rest, odd_x + v * LANES); \
             } \
         } \
-        if (n == 1 && begin < end) { /* no branch, which none could guess: it may count or not */ \
+        if (n == 1 && begin < end) { /* without a branch, which would be mispredicted */ \
             const int64_t at = end - 1; \
             const vec##width more = \
                 even[0] + \
@@ -219,8 +219,8 @@ AVX2_INLINE void put_squares(const panel *p, turned_back *t, lines *out) {
                                                            real *carried) { \
         multiply_##width##_##set(p, s, carried, n, asks); \
     }
-/* FEW and MANY make the functions of a number of vectors, and the table of them by what they ask
- * for ahead. Of many vectors the entries are not asked for: they take less than the vectors do. */
+/* FEW and MANY define the functions for a number of vectors and their table, indexed by what they
+ * prefetch. For many vectors entries, being few bytes, are not prefetched. */
 #define MANY(width, set, n, target) \
     ROWS_ASKING(width, set, n, target, ASK_NOTHING) \
     ROWS_ASKING(width, set, n, target, ASK_X) \
@@ -251,8 +251,7 @@ FEW(512, avx512, 2, AVX512)
 MANY(512, avx512, 3, AVX512)
 MANY(512, avx512, 4, AVX512)
 
-/* The first two tables are by instruction set, AVX2 and AVX-512, the others by the number of
- * vectors. */
+/* The first two tables are indexed by instruction set, the others by the number of vectors. */
 typedef panel_function *const *asking_functions;
 static const asking_functions rows_128[] = {rows_128_avx2_1, rows_128_avx512_1},
                               rows_256[] = {rows_256_avx2_1, rows_256_avx512_1},

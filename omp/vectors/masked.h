@@ -1,5 +1,5 @@
-/* masked.h: vectors of 16, 32 and 64 bytes of the number type, of which the last numbers may be
- * missing: loads, stores and choices for AVX2 and AVX-512, and stores past the caches. */
+/* masked.h: vectors of 16, 32 and 64 bytes of reals that may be partial: loads, stores and
+ * selection for AVX2 and AVX-512, and non-temporal stores. */
 #pragma once
 
 #include "omp/isa.h"
@@ -10,8 +10,8 @@ typedef real vec128 __attribute__((vector_size(16), aligned(sizeof(real))));
 typedef real vec256 __attribute__((vector_size(32), aligned(sizeof(real))));
 typedef real vec512 __attribute__((vector_size(64), aligned(sizeof(real))));
 
-/* Load and store `there` numbers of a vector, or all where it is whole; what is not there is 0, and
- * is not written. chosen: the first of two vectors, or the other, without a branch. */
+/* load and put transfer the first `there` elements, or all if whole; missing elements are 0 and not
+ * written. chosen returns its first vector or the second, without a branch. */
 AVX2_INLINE vec128 load_128_avx2(const bool whole, int there, const real *from) {
     if (whole) return *(const vec128 *)from;
     if (sizeof(real) == sizeof(double)) {
@@ -34,7 +34,7 @@ AVX2_INLINE vec256 load_256_avx2(const bool whole, int there, const real *from) 
     return (vec256)_mm256_maskload_ps((const float *)(const void *)from, mask);
 }
 
-/* A store of AVX2 with a mask takes tens of cycles on some processors: numbers go one by one. */
+/* Elements are stored one by one, because AVX2's masked store may take tens of cycles. */
 #define PUT_AND_CHOOSE_AVX2(width, blend) \
     AVX2_INLINE void put_##width##_avx2(const bool whole, int there, real *to, vec##width v) { \
         real numbers[sizeof v / sizeof(real)]; \
@@ -53,7 +53,7 @@ AVX2_INLINE vec256 load_256_avx2(const bool whole, int there, const real *from) 
 PUT_AND_CHOOSE_AVX2(128, _mm_blendv_pd)
 PUT_AND_CHOOSE_AVX2(256, _mm256_blendv_pd)
 
-/* AVX-512 has masks of its own, which cost nothing, for vectors of every width. */
+/* AVX-512 masks cost nothing, for vectors of every width. */
 #define LOAD_PUT_CHOOSE_AVX512(width, prefix, mask_of_floats) \
     AVX512_INLINE vec##width load_##width##_avx512(const bool whole, int there, \
                                                    const real *from) { \
