@@ -114,7 +114,7 @@ typedef struct spmv_ctx_opts {
      * plan of a stored choice is made without sampling and trials. NULL: none. A problem with the
      * file fails no call; spmv_plan_facts.note describes it once. */
     const char *wisdom;
-    const spmv_allocator *allocator; /* copied; NULL: the library's own memory pool */
+    const spmv_allocator *allocator; /* copied; NULL: the library's own allocator */
     /* Limit in bytes for the contents of a compressed file, because a small file may expand to any
      * size; a larger one fails with SPMV_E_FORMAT. 0: no limit. */
     size_t max_unpacked;
@@ -337,12 +337,12 @@ typedef struct spmv_plan_facts {
     size_t size;
     const char *backend, *kernel, *format;
     const char *values; /* encoding of the values: "constant", "dictionary" or "floats"; NULL: none,
-                           or the kernel's own */
+                           or one private to the kernel */
     int offset_bits;
     int64_t slots;                   /* stored entries with padding */
     size_t store_bytes;              /* bytes of the format */
-    size_t host_bytes, device_bytes; /* memory of matrix, store and plan, except the caller's
-                                        arrays */
+    size_t host_bytes, device_bytes; /* memory of matrix, store and plan, without arrays that the
+                                        caller owns and without other plans */
     size_t scratch_bytes;            /* structures of the kernel */
     size_t traffic_bytes;            /* bytes of the matrix read by a product, without x and y */
     double convert_s;                /* CSR to format, with computing its size */
@@ -365,12 +365,14 @@ typedef struct spmv_plan_facts {
      * only the data of a product; 0: none (a GPU's caches are filled once for WARM). */
     size_t flush_bytes;
     const char *wisdom; /* date of a choice stored in the wisdom file (RFC 3339) */
-    size_t free_bytes;  /* free device memory when the plan was made; 0: of volatile arrays */
-    const char *note;   /* what was done differently from usual; NULL: nothing */
+    size_t free_bytes;  /* free device memory in bytes when the plan was made; 0: unknown (volatile
+                           arrays) */
+    const char *note;   /* remark on anything unusual in making the plan; NULL: none */
     int threads;        /* per product; 0: on a GPU */
     int concurrent;     /* 1: several threads may use this plan at once; products may wait */
     int refills;        /* 1: spmv_mat_set_values can write new values into the plan's data */
-    int waits_asleep;   /* 1: the plan's threads sleep when they wait, as others use the cores */
+    int waits_asleep;   /* 1: the plan's threads currently sleep while they wait for each other,
+                           because other processes use the same cores */
     /* Peak bytes of arrays in use while the plan was made, less those in use before; includes what
      * the plan keeps. The host's value covers the whole process. 0 for spmv_plan_copy. */
     size_t peak_host_bytes, peak_device_bytes;
@@ -422,12 +424,15 @@ typedef struct spmv_call {
     const double *alpha, *beta;
     const float *alpha_f32, *beta_f32;
     const void *x;
-    const void *y; /* z with equal leading dimension, or disjoint from z; not read if no beta */
+    const void *y; /* either z with an equal leading dimension, or disjoint from z; not read if beta
+                      is NULL */
     void *z;
     int64_t k;             /* vectors; 0: 1 */
     int64_t ldx, ldy, ldz; /* leading dimensions in elements; 0: minimal */
-    spmv_layout layout;    /* 0: the plan's; others may take time and scratch memory */
-    spmv_op op;            /* 0: the plan's, or A for SPMV_BOTH; others only with SPMV_BOTH */
+    spmv_layout layout;    /* 0: the plan's; another layout may take time, and scratch memory that
+                              the plan keeps */
+    spmv_op op;            /* 0: the plan's op, or A for SPMV_BOTH; other values only for a plan
+                              with SPMV_BOTH */
     /* Dot products of each vector with the new z, computed with the product. They are summed in
      * double precision, in an order that depends on the length of z alone. */
     const void *w; /* layout as z; z itself or disjoint from z, for example x */

@@ -56,10 +56,10 @@ typedef struct spmv_device_format {
     /* Only "csr": makes the CSR of the transpose, for less than 2^32 nonzeros; *stats as above. */
     spmv_status (*transpose)(spmv_device *d, const spmv_store *rows, spmv_stats *stats,
                              spmv_store **head, spmv_store **copy);
-    /* Only "csr": order[k], [nnz] in device memory, becomes the CSR's index of the transpose's
-     * entry k. */
+    /* Only "csr": sets order[k], [nnz] in device memory, to the index that the transpose's entry k
+     * has in the rows. */
     spmv_status (*order_turned)(spmv_device *d, const spmv_store *rows, uint32_t *order);
-    /* Gathers out[k] = values[order[k]] for k < n, all in device memory. */
+    /* Sets out[k] = values[order[k]] for k < n, all in device memory. */
     spmv_status (*arrange)(spmv_device *d, int64_t n, const void *values, const uint32_t *order,
                            void *out);
     /* Runs the first part of build, as far as needed to know the bytes of the store. *head and

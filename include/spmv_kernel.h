@@ -30,7 +30,8 @@ typedef struct spmv_operands {
      * product runs; alpha above is then a factor of *alpha_at, 1 or -1. NULL: alpha and beta above
      * are used. Never set for kernels of a host and for peers. */
     const void *alpha_at, *beta_at;
-    const void *x, *y; /* y is z or disjoint; on a host y is z except in run_rows of ours */
+    const void *x, *y; /* y is z or disjoint from z; for kernels of a host y is z, except in
+                          run_rows of our own kernels */
     void *z;
     void *stream;             /* cudaStream_t that orders the product; unused on a host */
     int64_t k, ldx, ldy, ldz; /* as in spmv_call with 0 replaced; one vector: k = 1, ld unused */
@@ -100,8 +101,9 @@ struct spmv_plan {
     double convert_s, upload_s, prepare_s, once_s; /* as in spmv_plan_facts */
     double made_s;                                 /* as in spmv_plan_facts */
     size_t free_bytes;                             /* as in spmv_plan_facts */
-    double rows_to_store_s;     /* part of convert_s from rows on the device on; < 0: the host */
-    const char *note;           /* what was done differently from usual; NULL: nothing */
+    double rows_to_store_s;     /* part of convert_s that starts with rows in device memory; < 0:
+                                   the host converts */
+    const char *note;           /* remark on anything unusual in making the plan; NULL: none */
     struct spmv_tuning *tuning; /* how "auto" chose this plan; NULL: the kernel was named */
     spmv_store *own;            /* store of a copied plan, owned; NULL: the matrix owns the store */
     spmv_device narrowed;       /* device, if the plan has fewer threads than the context */
@@ -114,12 +116,15 @@ struct spmv_plan {
     spmv_plan *next;               /* list of the matrix */
     size_t peak_host, peak_device; /* bytes, as in spmv_plan_facts */
     void *one_zero;                /* 1 and 0 in GPU memory, for device scalars that a call omits */
-    spmv_op op;       /* as in spmv_plan_opts; matrix is the transpose, if one is needed */
-    spmv_plan *other; /* SPMV_BOTH: plan of the transpose, owned; NULL: none, or this one */
+    spmv_op op;       /* as in spmv_plan_opts; the member matrix is the transpose if the product
+                         needs one */
+    spmv_plan *other; /* SPMV_BOTH: the plan that multiplies by the transpose, owned; NULL: this
+                         plan does, or op is not SPMV_BOTH */
     int64_t vectors;  /* as in spmv_plan_opts, at least 1 */
     spmv_layout layout;
     bool refill;     /* as in spmv_plan_opts */
-    bool transposes; /* the kernel multiplies by the transpose of matrix (SPMV_TRANSPOSES) */
+    bool transposes; /* the kernel multiplies by the transpose of matrix (SPMV_TRANSPOSES), or of
+                        volatile arrays */
     void *panel;     /* [panels] of SPMV_PANEL_VECTORS of x and of z; NULL: not needed yet */
     int panels;
     size_t panel_bytes; /* of all panels */

@@ -129,13 +129,14 @@ void spmv_reading_parse(spmv_reading *reading, const char *text, size_t bytes, s
  * false if there is none. */
 bool spmv_reading_rest(spmv_reading *reading, spmv_piece *out);
 
-/* Fails with the error of the piece read last, which the given numbers of entries and lines precede
- * in the file. Called by the process that has read the first piece with an error or too many
+/* Fails with the error of the piece read last. entries, lines: numbers of them before this piece in
+ * the file. Called by the process that has read the first piece with an error or with too many
  * entries. */
 spmv_status spmv_reading_refuse(spmv_reading *reading, int64_t entries, int64_t lines);
-/* Keeps the entries of the piece read last, which `entries` entries precede. */
+/* Keeps the entries of the piece read last. entries: number of entries before this piece. */
 void spmv_reading_keep(spmv_reading *reading, int64_t entries);
-/* Adds notes about a piece, of this or another process, which `lines` lines precede. */
+/* Adds notes about a piece, of this or another process. lines: number of lines before this
+ * piece. */
 void spmv_reading_note(spmv_reading *reading, const spmv_piece *piece, int64_t lines);
 /* Fails because the file has fewer entries than its header says. */
 spmv_status spmv_reading_finish(spmv_reading *reading, int64_t entries, int64_t lines);

@@ -24,7 +24,8 @@ typedef struct spmv_features {
     double empty_share; /* empty rows / rows */
     double padding_32;  /* padding / entries if slices of 32 rows are padded to their longest */
     int64_t sampled;    /* entries in the sample */
-    double seen;        /* share of all entries that the sample represents; others: longer rows */
+    double seen;        /* approximate share of all entries that the sample represents; the others
+                           are in rows longer than any sampled one */
     double near_16;     /* entries within 2^16 columns of their step (k-th entries of 32 rows) */
     double diagonal;    /* entries in slices whose 32 rows have the same diagonals */
     double index_bytes; /* columns in the slice's smallest code: diagonals, 8, 16 or 32 bits */
@@ -38,9 +39,10 @@ typedef struct spmv_features {
     double symmetric;      /* entries whose transposed entry has the same bits */
     double reach;          /* rows from a slice's least column to its first row, mean over rows */
     double lines;          /* cache lines of x that a slice touches / its entries */
-    double repeats;        /* share of 2^14 entries with a column that occurs again; 0: not
-                              sampled */
-    int64_t block_rows;    /* rows per thread block that copies x into shared memory; 0: unknown */
+    double repeats;        /* share of 2^14 sampled entries whose column occurs more than once among
+                              them; 0: not sampled */
+    int64_t block_rows;    /* rows per GPU thread block, if a block copies the x that it needs into
+                              shared memory; 0: not sampled */
     double block_columns;  /* distinct columns per row in such a block; infinite: unknown */
     int64_t ell_width;     /* width of HYB's ELL part; 0: unknown or empty */
     double ell_mean;       /* entries per row in the ELL part */
@@ -58,7 +60,8 @@ typedef struct spmv_proposal {
     int nsettings;
     int threads;              /* per product; 0: as many as the plan may have */
     double predicted_setup;   /* set-up in baseline product times; 0: no conversion */
-    double predicted_speedup; /* over the baseline kernel; 0: is a baseline kernel, used if first */
+    double predicted_speedup; /* over the baseline kernel; 0: this is itself a baseline kernel, of
+                                 which the first that can be built is used */
     char why[96];             /* for the user: the property of the matrix that suggests it */
     double term[SPMV_COST_TERMS]; /* terms of the predicted cost, for fitting factors; 0: none */
 } spmv_proposal;

@@ -26,7 +26,8 @@ typedef struct sample_size {
     int64_t slices; /* slices of the matrix; the last one may have fewer rows */
     int lengths;    /* slices whose row lengths are read: sample_lengths_at() */
     int taken;      /* slices whose entries are sampled: sample_slice_at() */
-    int columns;    /* columns of the entries spmv_split(nnz, columns, k) are sampled */
+    int columns;    /* number of sampled columns: those of the entries with index spmv_split(nnz,
+                       columns, k), k < columns */
     int in_middle;  /* most entries sampled in the middle of the matrix */
     bool mirrored;  /* transposed entries are looked up */
     int readers;    /* SPMV_FOR_... */
@@ -46,7 +47,8 @@ typedef struct sample_slice {
 /* A sample. On a CPU it points into the matrix. */
 typedef struct spmv_sample {
     sample_size size;
-    int64_t entries, slots; /* slices with known row lengths: entries, without and with padding */
+    int64_t entries, slots; /* entries and slots (entries with padding) of the slices whose row
+                               lengths are read */
     sample_slice *slice;    /* [size.taken] */
     int32_t *column;        /* [size.columns] */
     /* Rows from the middle of the matrix on, with all their entries: at most SAMPLE_MIDDLE rows and

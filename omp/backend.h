@@ -1,5 +1,5 @@
-/* backend.h: functions of this backend that backend.c has no room for: rates, state and sums of the
- * host; and the transposition of vectors, which kernels use, too. */
+/* backend.h: functions of the OpenMP backend that other files than backend.c define: rates, state
+ * and dot products; and the transposition of vectors. */
 #pragma once
 
 #include "spmv_backend.h"
@@ -18,5 +18,6 @@ typedef struct turning { /* transposition of m lines of n elements to n lines of
     int64_t to_ld;
     bool past; /* non-temporal stores of whole cache lines, for results that caches cannot keep */
 } turning;
-/* Performs part `part` of `parts` equal parts in this thread. width: bytes of an element. */
+/* Performs part `part` of `parts` equal parts in this thread. width: bytes of an element, 4 or
+ * 8. */
 void spmv_turn_part(size_t width, const turning *t, int part, int parts);

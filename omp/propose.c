@@ -16,10 +16,11 @@ enum { INDEX = sizeof(int32_t), PERCENT = 100, LINE = 64 /* LINE: bytes of a cac
 typedef struct model { /* per nonzero, except width */
     const spmv_features *f;
     double width;          /* bytes of a value */
-    double far;            /* reads of x that miss the near caches */
+    double far;            /* share of nonzeros whose x misses the near caches */
     double z;              /* bytes of y, fetched and written */
     double y;              /* bytes per row: z and the offset of the row */
-    double rows;           /* rows whose ends are mispredicted, or that sorting by length moves */
+    double rows;           /* rows whose ends are mispredicted, or that are moved by sorting, per
+                              nonzero */
     double k;              /* vectors per product */
     bool in_rows;          /* the vectors are several and in rows */
     double setup_products; /* time of the shortest usual set-up, in products of k vectors */
@@ -233,7 +234,8 @@ static void propose_csb(const model *m) {
                       bytes, m->far, m->rows);
 }
 
-/* Returns the time of a csr_balanced product of all vectors in products of one vector. */
+/* Returns the time of one csr_balanced product of all vectors, in csr_balanced products of one
+ * vector. */
 static double products_of_one(const model *m) {
     spmv_proposals one = {.n = 0}, all = {.n = 0};
     model single = *m, several = *m;

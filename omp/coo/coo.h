@@ -17,7 +17,8 @@ static inline real sum_row(const idx *row, const idx *col, const real *values, c
     return sum;
 }
 
-/* y += alpha A x. A share adds to rows that begin in it, and makes a carry of one begun earlier. */
+/* y += alpha A x. A share adds to the rows that begin in it; its part of a row that began in an
+ * earlier share becomes a carry. */
 static inline void add_entries(const spmv_plan *p, int64_t n, const idx *row, const idx *col,
                                const real *values, const real *x, real alpha, carry *carries,
                                real *y) {

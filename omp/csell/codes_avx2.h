@@ -12,7 +12,8 @@ typedef real vec256 __attribute__((vector_size(32)));
  * load. */
 typedef struct lanes_256 {
     __m256i all_ones; /* all ones in the lanes of the mask, otherwise 0 */
-    __m256i place;    /* packed index of each lane's 32-bit parts; 0 outside the mask */
+    __m256i place;    /* index of each lane's 32-bit parts among the packed entries; 0 outside the
+                         mask */
 } lanes_256;
 
 AVX2_INLINE __m256i parts_256(uint32_t mask, uint64_t of_eight_bytes) {

@@ -6,7 +6,8 @@
 #include "formats/csell/csell.h"
 #include "formats/value_codes.h"
 
-/* Parts of the long rows, for any number of threads, so that sums do not depend on it. */
+/* Long rows are divided into PARTS parts for any number of threads, so that sums do not depend on
+ * the number of threads. */
 enum { PARTS = 128 };
 
 typedef struct work { /* scratch of the plan */
@@ -27,7 +28,7 @@ struct product { /* operands common to all slices */
     const real *x;
     real *y, alpha, beta;
     const real *long_sum; /* [long_rows] */
-    bool small_codebook;  /* the used part of the codebook fits two AVX-512 registers */
+    bool small_codebook;  /* the values in use fit into two AVX-512 registers */
     bool past;            /* store y past the caches: beta = 0, and y is aligned to a cache line */
 };
 
@@ -82,8 +83,8 @@ static inline __attribute__((always_inline)) real value_of(const slice_data *d, 
     return coded_value(d->values, d->codebook, n, code == CSELL_VALUE_STEP ? VALUE_RAW : code);
 }
 
-/* Inserts the known sums of long rows into those of slice k. *next: first long row not before slice
- * k. */
+/* Inserts the sums of long rows, computed before, into those of slice k. *next: index of the first
+ * long row that is not before slice k. */
 static inline __attribute__((always_inline)) void put_long(const product *m, int64_t k, real *sum,
                                                            int64_t *next) {
     const csell *A = m->A;

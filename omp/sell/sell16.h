@@ -93,7 +93,7 @@ INLINE void ask_for_vectors(const product *m, int64_t s) {
     __builtin_prefetch(m->y + s * SELL16_ROWS + Y_AHEAD, 1);
 }
 
-/* Hides the origin of x, because compilers would otherwise add it to a column's base at every
+/* Hides from the compiler that x was computed, because it would otherwise compute x again at every
  * entry. */
 INLINE const real *kept(const real *x) {
     __asm__("" : "+r"(x));

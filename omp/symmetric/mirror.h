@@ -50,7 +50,7 @@ static inline int64_t count_ranges_per_thread(const spmv_plan *p, int64_t thread
     return threads == 1 || small ? 1 : each;
 }
 
-/* Returns how many window elements may be written and read before that matters beside the store. */
+/* Returns the number of window elements whose traffic is small compared with that of the store. */
 static inline int64_t few_cells(const spmv_plan *p) {
     enum { LITTLE = 64 };
     return (int64_t)(spmv_store_bytes(p->store) / LITTLE / (2 * sizeof(real)));

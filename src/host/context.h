@@ -17,7 +17,8 @@ struct spmv_ctx {
     size_t cache[SPMV_MOST_BACKENDS]; /* bytes of an opened device's last-level cache; 0: unknown */
     uint64_t warmed_up[SPMV_MOST_BACKENDS][SPMV_NVARIANTS]; /* one bit per kernel (warm_up.c) */
     int threads;
-    char fewer_threads[160]; /* why fewer threads are used than were asked for; "": they are not */
+    char fewer_threads[160]; /* explanation if the process cannot create as many threads as asked
+                                for; otherwise "" */
     char *wisdom;            /* path, as in spmv_ctx_opts; owned */
     size_t max_unpacked;     /* as in spmv_ctx_opts */
     spmv_allocator allocator;

@@ -164,8 +164,7 @@ spmv_status problem_once(problem *p, void *y) {
 /* ---- what a sample is ----------------------------------------------------------------------- */
 
 /* Evicts a product's data from the caches; returns false if that is impossible. Small scratch
- * memory stays in the caches, because only the kernel knows where it is, and most of it is for
- * threads that do not exist. */
+ * memory is left in the caches, because only the kernel knows which parts of it are used. */
 static bool evict(const problem *p) {
     enum { LITTLE = 32, TABLES = 1 << 16 };
     const spmv_plan *plan = p->plan;

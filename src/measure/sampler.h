@@ -29,7 +29,8 @@ typedef struct timing {
     int warmup, inner, nsamples, capacity; /* inner: products per sample */
     double *sample_s;                      /* [nsamples] seconds per product, in order; owned */
     double spent_s, next_look_s;           /* wall time of samples with their preparation */
-    bool waiting; /* set by the caller: threads waited so long that medians may be waits */
+    bool waiting; /* set by the caller before a turn: threads have waited for cores so long that
+                     medians may be waiting times */
     bool last;    /* set by the caller: the next sample is the last, to be checked */
     bool done;
     statistics s;
@@ -45,7 +46,9 @@ typedef struct problem { /* one product to verify and time; host data in the pla
     spmv_layout layout; /* layout with minimal leading dimensions; 0: the plan's */
     double alpha, beta;
     const void *x, *y0;    /* k vectors each; y0: initial y, NaN if beta = 0 */
-    char *lent_x, *lent_y; /* the caller's vectors (problem_vector_bytes each), or NULL */
+    char *lent_x, *lent_y; /* device vectors lent by the caller, problem_vector_bytes for each
+                              product, used as they are; NULL: the problem allocates copies of x and
+                              y0 */
     bool host;             /* runs on the host, where launches are free */
     size_t cache, bytes;   /* bytes of the device's caches; bytes moved by a product */
     double vectors_s;      /* seconds to transfer x and y0 to the device */
@@ -56,7 +59,8 @@ typedef struct problem { /* one product to verify and time; host data in the pla
     uint64_t bits[2];      /* hash of the first y of x and of -x; 0: none yet */
     spmv_batch *batch;     /* a sample; NULL: a single product */
     size_t flush;          /* bytes read before a sample to flush the caches; 0: none */
-    double *emptying_s; /* if not NULL: flushing evicts the data alone and adds its seconds here */
+    double *emptying_s; /* NULL: caches are flushed by reading `flush` bytes. Otherwise evicts only
+                           the product's data, if the device can, and adds the seconds taken */
     double product_s;   /* approximate seconds of one product; used with emptying_s; 0: unknown */
     double launch_s;    /* seconds of an empty launch */
 } problem;

@@ -68,7 +68,7 @@ static bool is_timed(const spmv_backend *backend, double budget) {
     return budget >= (backend->host ? trials_host : for_trials);
 }
 
-/* Threads and bytes of cache assumed by reproducible choices, which ignore the actual machine. */
+/* The machine assumed by reproducible choices: number of threads and bytes of cache. */
 enum { USUAL_THREADS = 2, USUAL_CACHE = 1 << 25 };
 
 static int threads_of(const spmv_mat *mat, const spmv_plan_opts *opts) {
@@ -107,7 +107,8 @@ static spmv_sampling_depth depth_for(const spmv_mat *mat, const spmv_plan_opts *
 
 /* ---- the order ------------------------------------------------------------------------------ */
 
-/* Returns the time of set-up and `calls` products in baseline product times; -1: baseline. */
+/* Returns the predicted time of set-up and `calls` products in baseline product times; -1 for a
+ * baseline kernel. */
 static double predicted_total(const spmv_proposal *p, double calls) {
     return p->predicted_speedup > 0 ? p->predicted_setup + calls / p->predicted_speedup : -1;
 }
@@ -168,9 +169,10 @@ static bool fits(const trials *c, const spmv_proposal *p, double trying_s) {
 }
 
 /* Admits candidates in the given order and times each at once. A candidate is tried if there is
- * time and if, being `optimism` times as fast as predicted, it would save more than the trial
- * costs, compared with the fastest so far. A candidate slower than predicted does not exclude later
- * ones; neither does one faster than predicted: the baseline's time may be noisy. */
+ * time and if, being `optimism` times as fast as predicted, it would save more time than its trial
+ * costs, compared with the fastest so far. A candidate that turns out slower than predicted does
+ * not exclude later ones; nor does one that turns out faster, because the baseline's time may be
+ * too long by noise. */
 static spmv_status admit_candidates(trials *c, const spmv_proposal *p, int n) {
     double best_s = c->entry[0].product_s, trying_s;
     spmv_status status = SPMV_OK;
@@ -373,8 +375,8 @@ static spmv_plan *remake(trials *c, const wisdom *w, char *note) {
     return finish(c, is_made ? &c->entry[0] : NULL, t, before);
 }
 
-/* Builds the plan that the wisdom file has for this request. NULL and an empty note: it has
- * none. */
+/* Builds the plan that the wisdom file has for this request. If it has none, returns NULL with an
+ * empty note. */
 static spmv_plan *recall(spmv_mat *mat, const spmv_plan_opts *opts, const spmv_backend *backend,
                          char *note) {
     trials c = {

@@ -1,11 +1,13 @@
 /* team.c: chooses the number of threads of the winning kernel, if "auto" may. All threads of the
  * context are used unless half of them, or one, are no slower, for example if there is little work
  * or if fewer threads saturate the memory. The smaller team is timed in alternation with the full
- * one. If other processes compete for the cores, the smaller team must be faster by a quarter: the
- * competitors may leave, but the plan stays. Exception: for a product that takes one thread about
- * 30 us or less, the full team must be faster by a quarter, because trials keep threads awake
- * whereas a caller may let them fall asleep between products; with competitors, it gets one
- * thread. */
+ * one.
+ *
+ * If other processes compete for the cores, the smaller team must be faster by a quarter, because
+ * the competitors may leave, but the plan stays. A product that takes one thread at most about 30
+ * us is an exception: the full team must be faster by a quarter, because trials keep threads awake,
+ * whereas a caller may let them fall asleep between products; and with competitors such a product
+ * gets one thread. */
 #include "matrix/matrix.h"
 #include "plan/plan.h"
 #include "trials.h"

@@ -30,8 +30,9 @@ typedef struct trials {
     const spmv_backend *backend;
     spmv_device *device;
     double start; /* when tuning began (spmv_now) */
-    /* On a CPU: spmv_now and spmv_thread_now when trials began. The difference since then is
-     * waiting, mostly for a core, and not charged to the budget. 0: it is. */
+    /* On a CPU: spmv_now and spmv_thread_now when trials began. The difference of the two clocks
+     * since then is waiting, mostly for a core, and not charged to the budget. 0: waiting is
+     * charged. */
     double wall, cpu;
     bool is_timed;      /* false: the prediction decides */
     double budget;      /* in baseline product times */
@@ -72,7 +73,8 @@ spmv_status spmv_trials_begin(trials *c, candidate *e);
 spmv_status spmv_trials_sample(const trials *c, candidate *e);
 /* Returns whether the kernel is built in and as deterministic as the caller asks. */
 bool spmv_candidate_is_allowed(const trials *c, const spmv_proposal *p);
-/* Returns plan options for the candidate; they point into *e. threads = 0: the caller's. */
+/* Returns plan options for the candidate, which point into *e. threads = 0: the number in the
+ * caller's options. */
 spmv_plan_opts spmv_candidate_opts(const trials *c, candidate *e, int threads);
 /* Builds the kernel's plan and appends it as a candidate. Returns false if it cannot be used;
  * *status is then SPMV_OK or the error of building it. */

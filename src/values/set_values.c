@@ -292,7 +292,7 @@ static spmv_status ask_plans(spmv_mat *mat) {
 
 static spmv_status begin(spmv_mat *mat, const void *values, spmv_place place, void *stream,
                          spmv_device **device) {
-    /* otherwise a store that is freed below may hold the only values */
+    /* the only copy of the values may be in a store that ask_plans frees */
     if (!mat->plans && !mat->source) TRY(spmv_mat_bring(mat));
     TRY(ask_plans(mat));
     TRY(find_device(mat, place, device));
@@ -350,8 +350,8 @@ static spmv_status set_turned(spmv_mat *mat, const spmv_given *own, void *stream
     return status;
 }
 
-/* Sets the transpose first: if that fails, nothing has changed. If mat fails, restores its old
- * values. */
+/* Sets the transpose first: if that fails, nothing has changed. If mat then fails, restores the old
+ * values of the transpose. */
 static spmv_status set_in_turn(spmv_mat *mat, const void *values, spmv_place place, void *stream,
                                const spmv_given *own) {
     TRY(set_turned(mat, own, stream));
@@ -382,7 +382,8 @@ static spmv_status keep_values(spmv_mat *mat) {
 }
 
 /* Writes the values into the stores of the transpose only; nothing can fail after the lists are
- * found. The matrix reads the values back when needed, or borrows the caller's array as before. */
+ * found. The matrix reads the values back when needed, or borrows the caller's array if it had
+ * borrowed the previous one. */
 static spmv_status set_places(spmv_mat *mat, const void *values) {
     const spmv_status status = spmv_places_find(mat);
     if (status == SPMV_OK) {

@@ -50,7 +50,8 @@ void *spmv_places_collect(const spmv_mat *mat);
 typedef struct spmv_staging { /* buffers for new values on their way to devices */
     spmv_device *device;      /* device of the stores that exist only on a device */
     void *sent[2];            /* [nnz] f64 and [nnz] f32 on the device */
-    void *own;                /* new values of a source that borrowed the caller's, on the device */
+    void *own;                /* new values on the device for a source that had borrowed the
+                                 caller's array */
     float *narrow;            /* [nnz] on the host */
 } spmv_staging;
 /* Allocates everything that spmv_stored_refill_all needs, so that it cannot run out of memory.

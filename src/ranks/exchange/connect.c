@@ -63,8 +63,8 @@ static void read_part(void *arg, int part, int parts) {
     __asm__ volatile("" : : "r"(sum)); /* keeps the compiler from removing the reads */
 }
 
-/* Exchanges x once and reads all received entries, as a product would: only then have the cache
- * lines written by other cores been transferred. */
+/* Exchanges x once and reads all received entries, as a product would, because the time must
+ * include the transfer of cache lines that other cores have written. */
 static spmv_status exchange_once(const trial *t, int which) {
     const spmv_exchange *by = t->ranks->by;
     const spmv_need *need = &t->need;
@@ -95,7 +95,8 @@ static spmv_status time_once(trial *t, int which, double *seconds) {
     return SPMV_OK;
 }
 
-/* Alternates between the candidates, so that noise hits all alike; keeps the least times. */
+/* Alternates between the candidates, so that noise affects all alike; keeps the least time of
+ * each. */
 static spmv_status race(trial *t) {
     enum { TURNS = 9 };
     for (int turn = -1; turn < TURNS; turn++)

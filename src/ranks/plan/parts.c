@@ -13,7 +13,8 @@ typedef struct given { /* own rows, passed by the caller or loaded */
     const int32_t *narrow; /* columns of loaded rows; idx is NULL then */
     const void *values;
     spmv_precision precision;
-    spmv_some_rows *loaded; /* owns ptr, narrow and values; NULL: they are borrowed */
+    spmv_some_rows *loaded; /* owner of ptr, narrow and values, which the parts may take over; NULL:
+                               they are borrowed */
 } given;
 
 typedef struct division {
@@ -124,8 +125,8 @@ static bool is_remote(const spmv_ranks_mat *mat, int64_t k) {
     return mat->remote_bits[k / 64] >> (k % 64) & 1;
 }
 
-/* Renumbers columns: from the first own column in the local part, by the halo in the remote
- * part. */
+/* Renumbers the columns: in the local part from the first own column, in the remote part by their
+ * index in the halo. */
 static void divide_indices(const spmv_ranks_mat *mat, const given *g, division *d) {
     int64_t local = 0, remote = 0;
     d->local.ptr[0] = d->remote.ptr[0] = 0;
@@ -202,7 +203,10 @@ static void divide_values(const spmv_ranks_mat *mat, const char *values, char *l
 /* Avoids a second copy of loaded rows. If nearly all entries are local, the local part reuses their
  * arrays; otherwise indices are freed before the values of the parts are allocated. */
 static void take_over(const given *g, division *d) {
-    enum { MOST_REMOTE = 4 }; /* at most 1/4 remote: that much of the arrays is wasted */
+    enum {
+        MOST_REMOTE = 4
+    }; /* at most one entry in 4: the arrays of the local part waste that
+                                 much */
     if (!g->loaded || MOST_REMOTE * d->remote.nnz > g->nnz) return;
     d->local.idx = g->loaded->col_idx;
     d->local.values = g->loaded->values;
@@ -356,7 +360,9 @@ spmv_status ranks_parts_make(spmv_ranks_mat *mat) {
                      .loaded = mat->whole ? NULL : &rows};
     spmv_status status = recall_halo(mat, &d);
     if (status == SPMV_OK) status = make_parts(mat, &g, &d);
-    if (!mat->whole) { /* the rest of the arrays is not needed, or useless after a failure */
+    /* arrays that the parts have not taken over are no longer needed; after a failure, neither are
+     * the others */
+    if (!mat->whole) {
         *w = (ranks_part){rows.row_ptr, rows.col_idx, rows.values, 0};
         ranks_part_free(mat->ranks, w);
     }

@@ -35,7 +35,8 @@ typedef struct mpi_link {
     shared_link *shared; /* memory shared with ranks of this host; NULL: not shared */
     shared_x *shared_x;  /* memory with the replicated x; NULL: not shared by all ranks */
     peers from, to;
-    MPI_Comm graph; /* neighbor graph of the halo, or duplicate of the communicator */
+    MPI_Comm graph; /* communicator of the messages: neighbor graph of the halo; if x is replicated,
+                       a duplicate of all ranks */
     MPI_Request request;
     MPI_Datatype row; /* k elements */
     const spmv_halo *halo;
@@ -70,7 +71,8 @@ static void end(void) {
     began = 0;
 }
 
-/* Writes the first line of the MPI's version text, up to the first comma (build options follow). */
+/* Writes the first line of the MPI's version text, up to the first comma, after which build options
+ * follow. */
 static void describe(char *out, size_t size) {
     char words[MPI_MAX_LIBRARY_VERSION_STRING] = "";
     int length = 0;
@@ -103,7 +105,8 @@ typedef struct place { /* cores on which a rank may run */
     cpu_set_t cores;
 } place;
 
-/* Returns whether this rank's cores are fewer than the ranks confined to them, itself included. */
+/* Returns whether this rank's cores are fewer than the ranks (with this one) that may only run on
+ * these cores. */
 static int must_share(const place *mine, const place *all, int n) {
     int confined = 0;
     for (int k = 0; k < n; k++) {
@@ -389,7 +392,7 @@ static spmv_status connect_ranks(void *state, const spmv_need *need, int replica
     return status;
 }
 
-/* Packs the entries that messages carry, each at its index among halo->give. */
+/* Packs the entries that messages carry: entry k of halo->give goes to index k of link->sent. */
 static void pack(const mpi_link *link, const char *x, size_t row, size_t apart) {
     const int32_t *give = link->halo->give;
     for (int r = 0; r < link->to.n; r++) {
