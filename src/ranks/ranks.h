@@ -110,6 +110,11 @@ static inline spmv_status ranks_part_matrix(spmv_ranks *ranks, const ranks_part 
 /* Returns SPMV_OK if `mine` is SPMV_OK on all ranks, otherwise the status of the first rank that
  * failed, whose error text all ranks receive. Collective. */
 spmv_status ranks_agree(spmv_ranks *ranks, spmv_status mine);
+/* Returns SPMV_OK if `mine` is true on all ranks, otherwise SPMV_E_NOMEM; what: for the error
+ * text. Collective. */
+spmv_status ranks_agree_memory(spmv_ranks *ranks, bool mine, const char *what);
+/* Stores the error text "out of memory for `what`" and returns SPMV_E_NOMEM. */
+spmv_status ranks_no_memory(spmv_ranks *ranks, const char *what);
 /* Copies a caller's struct, which begins with its size, to ours of `size` bytes; leaves ours
  * unchanged if theirs is NULL. */
 spmv_status ranks_read(spmv_ranks *ranks, const char *name, void *ours, size_t size,
