@@ -113,6 +113,29 @@ def missing_commands(text):
             if word not in commands() | {"help"}}
 
 
+@functools.cache
+def listed(what):
+    return subprocess.run([PROGRAM, "list", what], capture_output=True, text=True, check=True).stdout
+
+
+@functools.cache
+def targets():
+    """Words of the rules of make."""
+    rules = "\n".join(text_of(path) for path in [ROOT / "Makefile", *(ROOT / "mk").glob("*.mk")])
+    return set(re.findall(r"[\w-]+", re.sub(r"^\s*#.*$", "", rules, flags=re.M)))
+
+
+def missing_parts(text):
+    """Names of kernels with a backend, generators, targets of make, and names of the library and of variables, anywhere in code."""
+    found = set()
+    for code in code_of(text):
+        found |= {name for name in re.findall(r"\b(?:omp|cuda):(\w+)", code) if name not in words()}
+        found |= {f"gen:{name}" for name in re.findall(r"\bgen:([a-z]\w*)", code) if not re.search(rf"\b{name}\b", listed("matrices"))}
+        found |= {name for name in re.findall(r"\b(?:SPMV_[A-Z0-9_]+|spmv_[a-z0-9_]+)\b", code) if name not in sources()}
+        found |= {f"make {name}" for name in re.findall(r"^ *make ([a-z][\w-]*)", code, re.M) if name not in targets()}
+    return found
+
+
 def exists(name):
     """True if a name in code type is defined: by a file, a field, a member of a struct, or as a word of the sources."""
     if name in FOREIGN_NAMES or re.search(r"[A-Z]{3,}(?![A-Z_]*\b_)", name) and not re.fullmatch(r"[A-Z][A-Z0-9_]+", name):
@@ -144,6 +167,14 @@ class Names(unittest.TestCase):
                 self.assertEqual(missing_options(text), set())
                 self.assertEqual(missing_commands(text), set())
         self.assertGreater(count, 150)
+
+    def test_parts_of_code_exist(self):
+        self.assertEqual(missing_parts("`spmv -k omp:csr_rows,cuda:csr_unwarped gen:poisson2d:9`, `gen:poison2d:9`, `SPMV_LOOG=1 spmv`\n\n"
+                                       "```c\nspmv_exce(plan, 1, x, 0, y);\n```\n\n    make omp\n    make opm\n"),
+                         {"csr_unwarped", "gen:poison2d", "SPMV_LOOG", "spmv_exce", "make opm"})
+        for page in PAGES:
+            with self.subTest(page=page.name):
+                self.assertEqual(missing_parts(text_of(page)), set())
 
     def test_names_in_code_type_exist(self):
         for name, there in (("csr_balanced", True), ("csr_unbalanced", False), ("spmv_plan_opts.order_of", False), ("spmv_plan_opts.kernel", True),
