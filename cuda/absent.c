@@ -1,5 +1,5 @@
-/* absent.c: linked in place of the CUDA backend by `make omp`: it knows the kernels' names and what
- * to do to get them. */
+/* absent.c: replaces the CUDA backend in `make omp`: has the names of its kernels and says how to
+ * build them. */
 #include "spmv_kernel.h"
 
 #define KERNEL(name) #name,

@@ -1,28 +1,28 @@
-/* ahead.cuh: hides latency in small products, which are chains of dependent waits: for the launch,
- * the row offsets, the entries, x, y. From sm_90 on two things shorten it; older GPUs, and
- * code that was compiled for older ones, do neither.
+/* ahead.cuh: hides latency in small products, which are chains of dependent waits for the launch,
+ * the row offsets, the entries, x, and y. Both methods need sm_90 in GPU and code; otherwise
+ * nothing is done.
  *
- * Asking ahead: the first blocks ask the memory for the matrix and x, all at once; every
- * later read then waits for the cache only. On an H200, caches cold: 0.2 to 0.7 us of 4.5 to 8;
- * from 7 MB on it is in the way of what is needed first.
+ * Prefetch: the first blocks prefetch the matrix and x into the L2 cache at once, so that later
+ * reads only wait for the cache. On an H200 with cold caches this saves 0.2 to 0.7 us of 4.5 to 8;
+ * from 7 MB on it delays what is needed first.
  *
- * Overlapping: of kernels that follow each other in a stream the next starts before the last has
- * ended. Until begin_product it reads nothing but the matrix, which no kernel writes: one whose
- * values change (spmv_values_change) is launched without overlap, since what refreshed them may be
- * the kernel in front, of the library or of the user, which may let the next start at any time. At
- * begin_product it waits until all that was launched before is done and can be seen. Every thread
- * that writes z waits, also for rows without entries. x is not read by way of __ldg or
- * __restrict__: those promise that no one wrote it since the kernel's start. Products queued one
- * behind the other (--cache=steady) took 0.9 to 3.4 us each instead of 2 to 5 below 6 MB. A product
- * on its own takes as long as without. In a solver other kernels stand between products: behind one
- * that does not let the next start, little is gained. */
+ * Overlap: a kernel may start before the previous one in the stream has ended (programmatic
+ * dependent launch). Until begin_product it reads only the matrix, which no kernel writes; if the
+ * matrix's values change (spmv_values_change), it is launched without overlap, because the previous
+ * kernel, of the library or of the user, may be writing them. begin_product waits until all earlier
+ * work is complete and visible. Every thread that writes z waits, also for empty rows. x must not
+ * be read through __ldg or __restrict__, which promise that x was not written since the kernel's
+ * start. Consecutive products (--cache=steady) took 0.9 to 3.4 us each instead of 2 to 5 below 6
+ * MB. A single product is not faster. In a solver other kernels run between products: after a
+ * kernel that does not allow overlap, little is saved. */
 #pragma once
 
 #include "cache_policy.cuh"
 
 enum { AHEAD_MOST = 7000000, AHEAD_BLOCKS = 264, AHEAD_ARRAYS = 4 };
 
-typedef struct ahead { /* what a product reads, and how many blocks ask for it; 0: none does */
+/* arrays that a product reads, and the number of blocks that prefetch them; 0: none */
+typedef struct ahead {
     struct {
         const char *at;
         size_t bytes;
@@ -46,8 +46,8 @@ static inline ahead ahead_of(const spmv_plan *p, const void *rows, size_t rows_b
     return all;
 }
 
-/* Each block asks for its share of each array, a thread per array. Shares begin and end at
- * multiples of 16 bytes, as the instruction wants it; what is left over is not asked for. */
+/* Each block prefetches its share of each array, with one thread per array. The instruction needs
+ * multiples of 16 bytes; the remaining bytes are not prefetched. */
 static __device__ __forceinline__ void ask_ahead(const ahead &all, unsigned thread) {
     if (blockIdx.x >= all.blocks || thread >= AHEAD_ARRAYS) return;
     const unsigned line = 128;
@@ -61,19 +61,19 @@ static __device__ __forceinline__ void ask_ahead(const ahead &all, unsigned thre
                                "r"((unsigned)(end - begin)));))
 }
 
-/* The next kernel may start once every thread of this one has called it or has ended. */
+/* Allows the next kernel to start once every thread of this one has called this or has ended. */
 static __device__ __forceinline__ void let_next_start() {
     NV_IF_TARGET(NV_PROVIDES_SM_90, (asm volatile("griddepcontrol.launch_dependents;");))
 }
 
-/* A kernel calls this before x is read or y written. */
+/* Call this before x is read or y is written. */
 static __device__ __forceinline__ void begin_product() {
     NV_IF_TARGET(NV_PROVIDES_SM_90, (asm volatile("griddepcontrol.wait;" ::: "memory");))
 }
 
-/* Says whether begin_product waits in the code that such a GPU runs. A kernel that does not wait
- * must not overlap, and what counts is what it was compiled for: sm_80's code runs on later GPUs
- * too. */
+/* Returns whether begin_product waits in the code that such a GPU runs; a kernel that does not wait
+ * must not overlap. This depends on the architectures compiled for, because sm_80's code runs on
+ * later GPUs, too. */
 static inline bool code_waits(int capability) {
     const int compiled_for[] = {__CUDA_ARCH_LIST__};
     for (int architecture : compiled_for)
@@ -81,8 +81,8 @@ static inline bool code_waits(int capability) {
     return false;
 }
 
-/* Launches a kernel that calls begin_product, and may start before what is in front of it in the
- * stream has ended if `overlaps`. arguments: the address of each. */
+/* Launches a kernel that calls begin_product. overlaps: it may start before earlier work in the
+ * stream has ended. arguments: addresses of the kernel's arguments. */
 static inline spmv_status launch_early(spmv_device *d, bool overlaps, cudaStream_t stream,
                                        const void *kernel, unsigned grid, dim3 block, size_t shared,
                                        void **arguments) {
@@ -100,7 +100,7 @@ static inline spmv_status launch_early(spmv_device *d, bool overlaps, cudaStream
     return SPMV_OK;
 }
 
-/* Launches a product's kernel. */
+/* Launches the kernel of a product. */
 static inline spmv_status launch_overlapping(const spmv_plan *p, cudaStream_t stream,
                                              const void *kernel, unsigned grid, dim3 block,
                                              size_t shared, void **arguments) {

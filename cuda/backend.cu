@@ -1,4 +1,4 @@
-/* backend.cu: an NVIDIA GPU as a device: its memory, its events, its kernels. */
+/* backend.cu: an NVIDIA GPU as a device: memory, events, kernels. */
 #include "backend.cuh"
 #include "device.cuh"
 #include <stdio.h>
@@ -47,26 +47,26 @@ static const spmv_device_format *const formats[][SPMV_NVARIANTS] = {
     {NULL}};
 #undef FORMAT
 
-typedef struct block { /* of memory that was allocated and not released */
+typedef struct block { /* a block of allocated memory */
     void *memory;
     size_t bytes;
     struct block *next;
 } block;
 
-typedef struct gpu {   /* what d->state points to */
-    cuda_state shared; /* with the other CUDA files: first */
-    size_t memory;     /* that the device has */
-    size_t available;  /* outside the pool and in it, when the driver was asked last, */
-    double asked;      /* by the clock; 0: never */
-    upload_ring *ring; /* NULL: nothing large was copied yet */
-    block *blocks;     /* few: stores, scratch and vectors */
+typedef struct gpu {   /* d->state points to this */
+    cuda_state shared; /* used by all CUDA files; must be first */
+    size_t memory;     /* bytes of the device's memory */
+    size_t available;  /* free bytes, in the pool or not, at the last query of the driver */
+    double asked;      /* time of that query (now()); 0: never */
+    upload_ring *ring; /* NULL: no large copy yet */
+    block *blocks;     /* a short list: stores, scratch and vectors */
 } gpu;
 
 static cuda_state *state_of(spmv_device *d) {
     return (cuda_state *)d->state;
 }
 
-/* Exists so that open_gpu can ask whether the binary holds code for the GPU at hand. */
+/* An empty kernel, by which open_gpu tests whether the binary has code for this GPU. */
 static __global__ void probe() {
 }
 
@@ -95,7 +95,7 @@ static spmv_status list_block(spmv_device *d, void *memory, size_t bytes) {
     return SPMV_OK;
 }
 
-/* Its bytes; 0: it was not allocated here. */
+/* Removes a block from the list. Returns its bytes, or 0 if it was not allocated here. */
 static size_t strike_block(spmv_device *d, const void *memory) {
     block **at = &((gpu *)d->state)->blocks;
     while (*at && (*at)->memory != memory) at = &(*at)->next;
@@ -138,7 +138,7 @@ static void give_memory(spmv_device *d, void *memory, size_t bytes) {
     cudaFree(memory);
 }
 
-/* Allocates at least one byte: an empty array still gets an address. */
+/* Allocates at least one byte, so that an empty array has an address. */
 static spmv_status alloc_gpu(spmv_device *d, size_t bytes, void **out) {
     if (bytes == 0) bytes = 1;
     *out = NULL;
@@ -154,15 +154,15 @@ static void release_gpu(spmv_device *d, void *memory) {
     if (memory) give_memory(d, memory, strike_block(d, memory));
 }
 
-/* Says what the pool has from the start and always keeps: the driver takes 1.3 us for each MB that
- * it hands out, so that room for a matrix of 100 MB would take several of its products. */
+/* Returns the bytes that the pool always keeps: the driver takes 1.3 us per MB that it allocates,
+ * so that memory for a matrix of 100 MB would take as long as several of its products. */
 static size_t reserve_of(const spmv_device *d) {
-    enum { PART = 256 }; /* of the device's memory: 550 MB on an H200 */
+    enum { PART = 256 }; /* fraction of the device's memory: 550 MB on an H200 */
     return ((const gpu *)d->state)->memory / PART;
 }
 
-/* Gives unused memory of the pool back once what was asked before is done: memory is released in
- * that order. */
+/* Returns unused memory of the pool to the driver, after earlier work is complete, because releases
+ * are ordered on the stream. */
 static void trim_gpu(spmv_device *d) {
     cuda_state *s = state_of(d);
     if (!s->pool || cudaSetDevice(d->number) != cudaSuccess) return;
@@ -171,8 +171,8 @@ static void trim_gpu(spmv_device *d) {
         cudaGetLastError();
 }
 
-/* A pool that keeps what it gets until a matrix is freed: taking memory from the driver and giving
- * it back costs what several products do. Where none can be made there is none. */
+/* Makes a pool that keeps its memory until a matrix is freed, because allocating from the driver
+ * takes as long as several products. If that is impossible, there is no pool. */
 static cudaError_t open_pool(spmv_device *d) {
     int has_pools = 0;
     uint64_t all = UINT64_MAX;
@@ -191,7 +191,7 @@ static cudaError_t open_pool(spmv_device *d) {
     return cudaMemPoolSetAttribute(state_of(d)->pool, cudaMemPoolAttrReleaseThreshold, &all);
 }
 
-/* Closes a device, also one that opened half-way. */
+/* Closes a device, even if opening it has failed half-way. */
 static void close_gpu(spmv_device *d) {
     cuda_state *s = state_of(d);
     for (int k = 0; k < MOST_LIBRARIES; k++)
@@ -234,12 +234,11 @@ static spmv_status fill(spmv_device *d, void *memory, int byte, size_t bytes) {
     return SPMV_OK;
 }
 
-enum { STRIP = 256, NARROW = 8 }; /* lines and numbers of a strip that a block turns */
+enum { STRIP = 256, NARROW = 8 }; /* lines and elements of a strip that a block transposes */
 
-/* Turns n lines of w numbers, at most NARROW, through shared memory, so that both sides are read
- * and written along their contiguous dimension. Line i has its number j at from[i * from_line +
- * j * from_number]; one of the two is 1. Blocks go through the strips, of which there may be more
- * than a grid has blocks. */
+/* Transposes n lines of w <= NARROW elements through shared memory, so that reads and writes are
+ * both coalesced. Element j of line i is from[i * from_line + j * from_number]; one of both strides
+ * is 1. Blocks loop over the strips, because a grid may have fewer blocks. */
 template <typename T>
 static __global__ void turn_strips(int64_t n, int w, const T *from, int64_t from_line,
                                    int64_t from_number, T *to, int64_t to_line, int64_t to_number) {
@@ -265,7 +264,7 @@ static void turn_all(cudaStream_t stream, int64_t m, int64_t n, const T *from, i
                      T *to, int64_t to_ld) {
     const int64_t most = 1 << 16, strips = blocks_for(m < n ? n : m, STRIP);
     const unsigned blocks = (unsigned)(strips < most ? strips : most);
-    for (int64_t k = 0; k < (m < n ? m : n); k += NARROW) { /* of the narrow side */
+    for (int64_t k = 0; k < (m < n ? m : n); k += NARROW) { /* k: along the shorter side */
         const int w = (int)min((int64_t)NARROW, (m < n ? m : n) - k);
         if (m < n)
             turn_strips<T><<<blocks, STRIP, 0, stream>>>(n, w, from + k * from_ld, 1, from_ld,
@@ -297,7 +296,7 @@ static spmv_status sync_gpu(spmv_device *d) {
     return SPMV_OK;
 }
 
-/* Changes nothing, as a rule; a stream that is captured allows it. */
+/* Usually changes nothing, and is allowed during stream capture. */
 static spmv_status enter_gpu(spmv_device *d) {
     int current = -1;
     CU(d->ctx, cudaGetDevice(&current));
@@ -314,8 +313,8 @@ static spmv_status order(spmv_device *d, void *stream, bool own_first) {
     return SPMV_OK;
 }
 
-/* Keeps the stream busy while the host launches what is timed next, or the clock would run while
- * the GPU waits for the host: 40,000 cycles are about 20 us. */
+/* Keeps the stream busy while the host launches what is timed next; otherwise the clock would
+ * include waiting for the host. 40,000 cycles are about 20 us. */
 static __global__ void hold() {
     long long start = clock64();
     while (clock64() - start < 40000) continue;
@@ -337,15 +336,15 @@ static spmv_status tock(spmv_device *d, double *seconds) {
     return SPMV_OK;
 }
 
-/* Returns a property of the memory pool in bytes; 0 where there is no pool. */
+/* Returns a property of the memory pool in bytes; 0 if there is no pool. */
 static size_t of_pool(const cuda_state *s, cudaMemPoolAttr what) {
     uint64_t bytes = 0;
     if (!s->pool || cudaMemPoolGetAttribute(s->pool, what, &bytes) != cudaSuccess) return 0;
     return (size_t)bytes;
 }
 
-/* Asking the driver takes up to 90 us. What the pool takes from it is still there: so for a moment
- * the sum of both is remembered. */
+/* Returns the free bytes. A query of the driver takes up to 90 us, so its result is kept for a
+ * moment; memory taken by the pool meanwhile counts as free until it is used. */
 static size_t free_gpu_bytes(spmv_device *d) {
     const double moment_s = 0.1;
     gpu *g = (gpu *)d->state;
@@ -368,7 +367,7 @@ static int attribute(spmv_device *d, cudaDeviceAttr which) {
     return value;
 }
 
-/* Reads the GPU's name once: all properties take long to gather. */
+/* Reads the GPU's name once, because gathering all properties takes long. */
 static bool read_name(spmv_device *d) {
     cudaDeviceProp properties;
     char *name = state_of(d)->name;
@@ -396,7 +395,8 @@ static void describe(spmv_device *d, spmv_device_facts *out) {
     cudaRuntimeGetVersion(&out->runtime);
 }
 
-/* Reads, not writes: lines left dirty would be written back while the next product is timed. */
+/* Reads rather than writes, because dirty cache lines would be written back during the next
+ * product. */
 static __global__ void read_all(const uint4 *from, size_t n, unsigned *sink) {
     unsigned sum = 0;
     for (size_t k = blockIdx.x * (size_t)blockDim.x + threadIdx.x; k < n;
@@ -404,7 +404,7 @@ static __global__ void read_all(const uint4 *from, size_t n, unsigned *sink) {
         uint4 v = from[k];
         sum |= v.x | v.y | v.z | v.w;
     }
-    if (sum) *sink = sum; /* never: it holds zeros */
+    if (sum) *sink = sum; /* never true, because the memory is zero */
 }
 
 static spmv_status flush_gpu(spmv_device *d, size_t bytes) {
@@ -465,8 +465,8 @@ static void forget(spmv_device *d, void *recording) {
 
 /* ---- opening -------------------------------------------------------------------------------- */
 
-/* The first memory from the pool takes 12 ms on an H200, and a file's first kernel is loaded then:
- * part of starting the device, not of what comes first. */
+/* Makes the device's first allocation from the pool (12 ms on an H200) and first launch of this
+ * file, so that they are not charged to a plan. */
 static spmv_status first_use(spmv_device *d) {
     double seconds;
     void *memory = NULL;
@@ -491,7 +491,7 @@ static bool is_present(int number, char *why, size_t size) {
     }
     if (error != cudaSuccess || count == 0) {
         int driver = 0;
-        cudaDriverGetVersion(&driver); /* 0: there is none */
+        cudaDriverGetVersion(&driver); /* 0: no driver */
         cudaGetLastError();
         snprintf(why, size,
                  "no usable GPU (%s): check nvidia-smi, or run the OpenMP kernels (backend omp)",

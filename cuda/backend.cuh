@@ -1,5 +1,5 @@
-/* backend.cuh: what backend.cu leaves to other files: what this GPU can do at best, its state, and
- * samples of matrices in its memory. */
+/* backend.cuh: functions of the CUDA backend that other files than backend.cu define: rates, state,
+ * samples and dot products. */
 #pragma once
 
 #include "spmv_kernel.h"
@@ -9,7 +9,7 @@ void spmv_gpu_state(spmv_device *d, spmv_device_state *out);               /* nv
 spmv_status spmv_sample_gpu(spmv_device *d, const spmv_store *rows,
                             spmv_sample *out); /* sample.cu */
 
-enum { /* of sums: blocks, vectors that are added up at once, and what the backend keeps for them */
+enum { /* dot products: most blocks, vectors summed together, and bytes of scratch */
        SUMS_BLOCKS = 1024,
        SUMS_VECTORS = SPMV_PANEL_VECTORS,
        SUMS_BYTES = 2 * SUMS_VECTORS * SUMS_BLOCKS * (int)sizeof(double) + 64

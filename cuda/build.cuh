@@ -1,23 +1,23 @@
-/* build.cuh: what the builders of formats share: arrays of a store in the device's memory, sums and
- * orders of many numbers (scan.cu). */
+/* build.cuh: shared by the builders of formats: arrays of a store in device memory, prefix sums and
+ * sorting (scan.cu). */
 #pragma once
 
 #include "device.cuh"
 
-/* EXPORT_BUILDER(bsr) = { ... }; how a device builds a format, in one variant. */
+/* Usage: EXPORT_BUILDER(bsr) = { ... }; defines how a device builds a format, in one variant. */
 #define EXPORT_BUILDER(format) \
     extern "C" const spmv_device_format V(cuda_build_##format); \
     const spmv_device_format V(cuda_build_##format)
 
-/* Exports a builder that reads rows with 32-bit offsets only, and is compiled for these alone
- * (Makefile). Its variants of 64-bit offsets have no build function, so their plans are refused
+/* Exports a builder that reads rows with 32-bit offsets only, and is compiled for these only
+ * (Makefile). The 64-bit variants have no build function, so plans for them are refused
  * (spmv_device_format). */
 #define EXPORT_NARROW_BUILDER(format) \
     extern "C" const spmv_device_format SPMV_WIDE_SYMBOL(cuda_build_##format); \
     const spmv_device_format SPMV_WIDE_SYMBOL(cuda_build_##format) = {.name = #format}; \
     EXPORT_BUILDER(format)
 
-/* An array of the copy in device memory; the head lists it, too. */
+/* Allocates an array of the copy in device memory, and lists it in copy and head. */
 static inline spmv_status device_array(spmv_device *d, spmv_store *head, spmv_store *copy,
                                        size_t offset, size_t bytes) {
     void *memory = NULL;
@@ -31,7 +31,7 @@ static inline spmv_status device_array(spmv_device *d, spmv_store *head, spmv_st
     device_array(d, &(head)->s, &(copy)->s, (size_t)((char *)&(copy)->field - (char *)(copy)), \
                  (size_t)(count) * sizeof *(copy)->field)
 
-/* An array of the rows was read for the last time. Frees it if nobody else reads it. */
+/* Frees an array of temporary rows (rows->passing) after its last use; other rows keep theirs. */
 static inline void done_with(spmv_device *d, spmv_store *rows, const void *array) {
     for (int k = 0; k < rows->narrays && rows->passing; k++) {
         char *at = (char *)rows + rows->array[k].offset;
@@ -43,12 +43,13 @@ static inline void done_with(spmv_device *d, spmv_store *rows, const void *array
     }
 }
 
-/* scan.cu. In place: each number becomes the sum of those before it. */
+/* Exclusive prefix sum in place (scan.cu, as all below). */
 spmv_status sum_before(spmv_device *d, int64_t n, int64_t *number);
-/* In place: each number becomes the greatest of those up to it. */
+/* Inclusive prefix maximum in place. */
 spmv_status greatest_until(spmv_device *d, int64_t n, idx *number);
-/* Sorts the numbers 0 .. n - 1 by ascending key, of which `bits` count; stable. */
+/* Stable sort: out is the permutation of 0, ..., n - 1 that orders the keys, of which the lowest
+ * `bits` bits count. */
 spmv_status order_by_key(spmv_device *d, int64_t n, const uint64_t *key, int bits, idx *out);
-/* Orders n < 2^32 columns of `bits` bits, stably: sorted[k] is column[out[k]]. */
+/* Stable sort of n < 2^32 columns of `bits` bits: sorted[k] = column[out[k]]. */
 spmv_status order_columns(spmv_device *d, int64_t n, const idx *column, int bits, idx *sorted,
                           uint32_t *out);

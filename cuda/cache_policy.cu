@@ -1,5 +1,5 @@
-/* cache_policy.cu: the policies of cache_policy.cuh. PTX says how one is made, not what it is: the
- * GPU makes them, once for a device, and the host hands them out. */
+/* cache_policy.cu: makes the policies of cache_policy.cuh. PTX does not define their encoding, so
+ * the GPU makes them once per device, and the host passes them to kernels. */
 #include "cache_policy.cuh"
 
 static __global__ void make_policies(cache_policy *out) {

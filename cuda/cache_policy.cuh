@@ -1,23 +1,23 @@
-/* cache_policy.cuh: how a product reads the matrix, each entry once, and what of it the
- * second-level cache keeps until the next product.
+/* cache_policy.cuh: how a product reads the matrix, each entry once, and which part of the matrix
+ * the L2 cache keeps for the next product.
  *
- * A matrix that takes a small part of the cache, with x and y, is read like anything else: it takes
- * the place of what earlier kernels left there, and the next product finds it. Of a larger one some
- * lines, the fewer the larger it is, are read so; the GPU chooses them, by address. All others are
- * the first to leave, and displace neither these nor x. H200, 31 matrices of 9 to 54 MB, products
- * one after the other: 7 to 20 percent less time than with all lines the first to leave, in f32 11
- * to 25; a product on its own takes as long (docs/notebook/experiments.md).
+ * If matrix, x and y fill a small part of the cache, the matrix is read normally: it replaces data
+ * of earlier kernels, and the next product finds it. Of a larger matrix only some lines, the fewer
+ * the larger it is, are read like that, chosen by the GPU by address. All other lines are marked
+ * evict-first, so that they displace neither these nor x. On an H200, for 31 matrices of 9 to 54
+ * MB, consecutive products take 7 to 20 % less time than with all lines evict-first, in f32 11 to
+ * 25 %; a single product takes as long (docs/notebook/experiments.md).
  *
- * A policy is an argument of the kernel: made by its threads it would take registers of them. */
+ * A policy is a kernel argument, because making it in the kernel would take registers. */
 #pragma once
 
 #include "device.cuh"
 #include <nv/target>
 
-/* Returns the lines that stay: all up to the share KEPT of the cache; none from the whole cache on,
- * or where its size is unknown. */
+/* Returns the policy for a plan: all lines stay if matrix, x and y fill at most the share KEPT of
+ * the cache; none if they fill the whole cache or its size is unknown; in between a fraction. */
 static inline cache_policy policy_for(const spmv_plan *p) {
-    const double KEPT = 0.3; /* the rest is for what the caller's other kernels read */
+    const double KEPT = 0.3; /* the rest is for the caller's other kernels */
     const cuda_state *s = (const cuda_state *)p->device->state;
     const double cache = (double)s->l2;
     const double bytes =
@@ -27,7 +27,7 @@ static inline cache_policy policy_for(const spmv_plan *p) {
     return s->policy[share >= 1 ? most : share <= 0 ? 0 : (int)(share * most + 0.5)];
 }
 
-/* Is a word of as many bits, whatever they mean. */
+/* An unsigned type of BYTES bytes. */
 template <size_t BYTES> struct as_word;
 template <> struct as_word<1> { typedef uint8_t type; };
 template <> struct as_word<2> { typedef uint16_t type; };
@@ -64,8 +64,8 @@ static __device__ __forceinline__ void load_word(const uint4 *at, cache_policy p
         : "l"(at), "l"(p));
 }
 
-/* Loads what a product reads once, and what no kernel writes meanwhile. In the first-level cache it
- * is the first to leave, as with __ldcs. */
+/* Loads data that the product reads once and no kernel writes meanwhile. The line is also the first
+ * to leave the L1 cache, as with __ldcs. */
 template <class T> static __device__ __forceinline__ T load_once(const T *at, cache_policy policy) {
     T value;
     NV_IF_ELSE_TARGET(NV_PROVIDES_SM_80,

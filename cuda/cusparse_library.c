@@ -1,5 +1,5 @@
-/* cusparse_library.c: opens cuSPARSE by path, reads its version, finds its functions. Knows nothing
- * of CUDA, so that it is compiled and tested without. */
+/* cusparse_library.c: loads cuSPARSE by path, reads its version and finds its functions. Does not
+ * depend on CUDA, so that it is compiled and tested without it. */
 #include "cusparse_library.h"
 #include <dlfcn.h>
 #include <pthread.h>
@@ -22,7 +22,7 @@ static const struct {
 #undef SPMVOP
 };
 
-/* Asked for with NVIDIA's libraryPropertyType: MAJOR_VERSION, MINOR_VERSION, PATCH_LEVEL. */
+/* Reads the version. k is a libraryPropertyType: MAJOR_VERSION, MINOR_VERSION, PATCH_LEVEL. */
 static void read_version(void *opened, cusparse_library *out) {
     int part[3] = {0};
     int (*property)(int which, int *value) =
@@ -59,12 +59,12 @@ void spmv_cusparse_load(const char *path, int major, cusparse_library *out) {
                  *out->name ? out->name : "no cuSPARSE", major);
     else
         find_functions(opened, out);
-    if (opened) dlclose(opened); /* it stays: RTLD_NODELETE */
+    if (opened) dlclose(opened); /* the library stays loaded (RTLD_NODELETE) */
 }
 
-/* The newer library asks for nvJitLink by its name once it makes a plan for SpMVOp, and gets what
- * has that name already. The toolkit's loads its own, which may be too old: so the file beside the
- * newer one comes first, and serves both. */
+/* Loads nvJitLink from the folder of the fetched library first. That library asks for nvJitLink by
+ * name when it makes a plan for SpMVOp, and would get the toolkit's if that was loaded before,
+ * which may be too old. The newer one serves both. */
 static void open_linker(const char *fetched) {
     char path[4096];
     int folder = (int)(strrchr(fetched, '/') ? strrchr(fetched, '/') + 1 - fetched : 0);
@@ -72,8 +72,8 @@ static void open_linker(const char *fetched) {
     if (folder && length < (int)sizeof path) dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
 }
 
-/* Looks for a library by its name before the other by its path: what is asked for by name is
- * whichever is there. */
+/* Loads the toolkit's library by name before the fetched one by path, because a request by name
+ * returns any library of that name that is already loaded. */
 static void load_all(int major, cusparse_library *all) {
     char name[32];
     const char *fetched = getenv("SPMV_CUSPARSE_FILE");

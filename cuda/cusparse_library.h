@@ -1,11 +1,10 @@
-/* cusparse_library.h: cuSPARSE at run time, in two versions side by side: the CUDA toolkit's, and a
- * newer one. Both call themselves libcusparse.so.12, so that a program can be linked with one of
- * them only; none is. Each is opened by itself, and keeps its symbols to itself (RTLD_LOCAL).
+/* cusparse_library.h: cuSPARSE, loaded at run time in two versions: the CUDA toolkit's and a newer,
+ * fetched one. Both have the soname libcusparse.so.12, so that a program can be linked with one of
+ * them only; therefore none is linked. Each is loaded with RTLD_LOCAL.
  *
- * Which of them a kernel uses is its parameter --cusparse, not part of its name: the algorithm is
- * the same, a table of kernels by name stays as it was, and --cusparse=toolkit,fetched measures
- * both as --slice=16,32 measures two slices. The version is read from the library and is in the
- * record. */
+ * A kernel's parameter --cusparse selects the version, instead of the kernel's name, because the
+ * algorithm is the same: tables by kernel name remain valid, and --cusparse=toolkit,fetched
+ * measures both. The record has the version that the library reports. */
 #pragma once
 
 #include <stdbool.h>
@@ -14,12 +13,12 @@
 extern "C" {
 #endif
 
-enum {                   /* the words of --cusparse */
-       CUSPARSE_TOOLKIT, /* where the system looks for libraries */
-       CUSPARSE_FETCHED, /* the file that SPMV_CUSPARSE_FILE names, else that of make deps-peers */
+enum {                   /* values of --cusparse */
+       CUSPARSE_TOOLKIT, /* the system's library */
+       CUSPARSE_FETCHED, /* the file of SPMV_CUSPARSE_FILE, or that of make deps-peers */
        CUSPARSE_LIBRARIES
 };
-enum { CUSPARSE_SPMVOP_VERSION = 120904 }; /* as cusparse_library has it */
+enum { CUSPARSE_SPMVOP_VERSION = 120904 }; /* encoded as cusparse_library.version */
 
 #define FUNCTION(name) CUSPARSE_AT_##name,
 #define SPMVOP(name, parameters) CUSPARSE_AT_##name,
@@ -32,17 +31,18 @@ enum {
 
 typedef struct cusparse_library {
     void *function[CUSPARSE_NFUNCTIONS];
-    int version;         /* 120603: 12.6.3; 0: not known */
-    char name[32];       /* "cuSPARSE 12.6.3"; "": not known */
-    char absent[512];    /* why it is not available; "": it is */
-    char no_spmvop[512]; /* why its SpMVOp is not; "": it is */
+    int version;         /* 120603 is 12.6.3; 0: unknown */
+    char name[32];       /* "cuSPARSE 12.6.3"; "": unknown */
+    char absent[512];    /* why it is unavailable; "": it is available */
+    char no_spmvop[512]; /* why SpMVOp is unavailable; "": it is available */
 } cusparse_library;
 
-/* Opens the library at path (a file, or a name to be looked for), which must be of this major
- * version, and reads its version and its functions. Never closed: CUDA's libraries cannot be. */
+/* Loads the library at path (a file, or a name to be searched for), which must have this major
+ * version, and reads its version and functions. Never unloaded, because CUDA's libraries cannot
+ * be. */
 void spmv_cusparse_load(const char *path, int major, cusparse_library *out);
 
-/* The process's own, opened when one is first asked for; major: that of the header. */
+/* Returns the process's library, loaded at the first call. major: version of the header. */
 const cusparse_library *spmv_cusparse(int which, int major);
 
 #ifdef __cplusplus

@@ -1,24 +1,25 @@
-/* device.cuh: what the CUDA files share besides host.cuh: one row's result, the sum over a warp. */
+/* device.cuh: shared by the CUDA files, besides host.cuh: storing a row's result, sums over a
+ * warp. */
 #pragma once
 
 #include "host.cuh"
 
 enum { WARP = 32 };
-static const unsigned ALL_LANES = 0xffffffffu; /* of a warp, in a shuffle */
+static const unsigned ALL_LANES = 0xffffffffu; /* lane mask for shuffles */
 
-/* Says whether a slot of a dense block or diagonal is padding, -0.0, which no nonzero is. */
+/* Returns whether a slot of a dense block or diagonal is padding: -0.0, which no nonzero is. */
 static __device__ __forceinline__ bool is_padding(real a) {
     return a == 0 && signbit(a);
 }
 
-/* Returns a nonzero's value as such a slot holds it: zeros are positive there. */
+/* Returns a value as such a slot stores it: -0.0 becomes 0. */
 static __device__ __forceinline__ real as_entry(real value) {
     return value == 0 ? (real)0 : value;
 }
 
-/* Says where the sums of rows go: z <- alpha (A x) + beta y; y may be z. alpha_at, beta_at: both
- * scalars lie in device memory, and are read when the product runs, alpha being the sign of the
- * other; NULL: they are alpha and beta. */
+/* Destination of the sums of rows: z <- alpha (A x) + beta y; y may be z. alpha_at, beta_at: both
+ * scalars in device memory, read when the product runs; alpha is then a factor of *alpha_at, 1 or
+ * -1. NULL: alpha and beta are used. */
 typedef struct result {
     real *z;
     const real *y, *alpha_at, *beta_at;
@@ -30,9 +31,9 @@ static inline result result_of(const spmv_operands *v) {
             (real)v->alpha, (real)v->beta};
 }
 
-/* beta = 0 never reads y, which may hold anything. Rounded in one way wherever it is inlined: a row
- * has the same bits, whichever way it is multiplied. One branch for both scalars: one for each took
- * 4 to 8 registers per thread from every product. */
+/* Stores a row. beta = 0 never reads y, which may hold anything. The rounding is the same wherever
+ * this is inlined, so that a row has the same bits in every kernel. One branch covers both scalars:
+ * two branches took 4 to 8 more registers per thread. */
 static __device__ __forceinline__ void put_row(const result &out, int64_t row, real sum) {
     if (out.alpha_at) {
         const real beta = *out.beta_at, scaled = out.alpha * *out.alpha_at * sum;
@@ -43,19 +44,19 @@ static __device__ __forceinline__ void put_row(const result &out, int64_t row, r
     }
 }
 
-/* Adds to a row that was put before. */
+/* Adds to a row that put_row has stored. */
 static __device__ __forceinline__ void add_to_row(const result &out, int64_t row, real sum) {
     out.z[row] += (out.alpha_at ? out.alpha * *out.alpha_at : out.alpha) * sum;
 }
 
-/* Returns the sum over the 32 lanes, in lane 0; every lane of the warp must call. */
+/* Returns the sum over the 32 lanes, in lane 0. Every lane must call. */
 static __device__ __forceinline__ real warp_sum(real sum) {
     for (int step = WARP / 2; step > 0; step /= 2) sum += __shfl_down_sync(ALL_LANES, sum, step);
     return sum;
 }
 
-/* Reductions over the 32 lanes of a warp: every lane must call, and gets the result. From sm_80 on
- * one instruction does it, in a third of the time. */
+/* Reductions over the 32 lanes of a warp. Every lane must call and gets the result. From sm_80 on a
+ * single instruction, in a third of the time. */
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
 #define WARP_REDUCTION(name, instruction, operation) \
     static __device__ __forceinline__ int name(int value) { \
@@ -76,8 +77,8 @@ WARP_REDUCTION(warp_least, __reduce_min_sync, min(value, other))
 WARP_REDUCTION(warp_greatest, __reduce_max_sync, max(value, other))
 #undef WARP_REDUCTION
 
-/* Finds how much shared memory a block may have, without what the system keeps of it and 1 KB of a
- * kernel's own. */
+/* Returns the bytes of shared memory that a block may have, less what the system and a kernel's
+ * static 1 KB take. */
 static inline spmv_status shared_room(spmv_device *d, int *bytes) {
     enum { SPARE = 2048 };
     CU(d->ctx, cudaDeviceGetAttribute(bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, d->number));
@@ -85,19 +86,20 @@ static inline spmv_status shared_room(spmv_device *d, int *bytes) {
     return SPMV_OK;
 }
 
-spmv_status make_cache_policies(spmv_device *d); /* of its state (cache_policy.cu) */
+/* fills the policies of the device's state (cache_policy.cu) */
+spmv_status make_cache_policies(spmv_device *d);
 
-/* Returns pinned host memory, for cudaFreeHost; NULL: there is none to be had. */
+/* Returns pinned host memory, to be freed by cudaFreeHost, or NULL. */
 void *pinned_memory(size_t bytes);
-/* Copies from memory that is not pinned (upload.cu). */
-bool is_pageable(const void *from);     /* not pinned, registered, managed or a device's */
+/* Uploads from pageable memory (upload.cu). */
+bool is_pageable(const void *from);     /* neither pinned, registered, managed nor a device's */
 typedef struct upload_ring upload_ring; /* pinned buffers of one device */
-/* Copies if the source is large and not pinned, and enough such were sent before that pinning pays;
- * returns when it is done; else *done is false, and a plain copy is best. ring: NULL at first; made
- * here when it is first needed. */
+/* Copies through pinned buffers, and returns when the copy is complete, if the source is large and
+ * pageable, and enough was uploaded before that pinning pays off. Otherwise sets *done to false; a
+ * plain copy is then best. *ring: NULL at first; made when needed. */
 spmv_status upload(spmv_device *d, upload_ring **ring, void *to, const void *from, size_t bytes,
                    bool *done);
-void upload_close(upload_ring *ring); /* NULL: nothing */
+void upload_close(upload_ring *ring); /* accepts NULL */
 
 #define PARAM_BLOCK_THREAD \
     { SPMV_block, 256, 32, 1024, 32, false }

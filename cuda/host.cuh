@@ -1,5 +1,5 @@
-/* host.cuh: what the CUDA files' host code shares: errors, the stream, scratch memory. It compiles
- * without nvcc, too. */
+/* host.cuh: shared host code of the CUDA files: errors, streams, scratch memory. Compiles without
+ * nvcc, too. */
 #pragma once
 
 #include "spmv_kernel.h"
@@ -9,29 +9,28 @@
 
 enum { MOST_LIBRARIES = 2, CACHE_POLICIES = 17, ANSWER_BYTES = 1 << 15 };
 
-typedef uint64_t cache_policy; /* as PTX's createpolicy makes it; GPUs before sm_80 have none */
+typedef uint64_t cache_policy; /* value of PTX's createpolicy; unused before sm_80 */
 
-typedef struct cuda_state { /* a device's state */
+typedef struct cuda_state { /* state of a device, used by all CUDA files */
     cudaStream_t stream;
     int capability;                      /* 900: sm_90 */
-    size_t l2;                           /* bytes of the second-level cache; 0: unknown */
-    cache_policy policy[CACHE_POLICIES]; /* [k]: k sixteenths of the lines stay */
-    cudaEvent_t start, stop, order;      /* order: of streams; measures nothing */
-    cudaMemPool_t pool; /* keeps what is freed for what is allocated next; NULL: the GPU has none */
-    struct {            /* peers' libraries: a handle, made when first needed, */
+    size_t l2;                           /* bytes of the L2 cache; 0: unknown */
+    cache_policy policy[CACHE_POLICIES]; /* [k]: k sixteenths of the lines stay in the cache */
+    cudaEvent_t start, stop, order;      /* order: synchronizes streams, without timing */
+    cudaMemPool_t pool;                  /* keeps freed memory for later allocations; NULL: none */
+    struct {                             /* handles of peers' libraries, made when first needed */
         void *handle;
         void (*close)(void *handle);
     } library[MOST_LIBRARIES];
-    pthread_mutex_t turn; /* of products with their handles */
-    void *answer;         /* [ANSWER_BYTES] pinned host memory: a kernel writes there what the host
-                             waits for, which arrives sooner than by a copy; NULL: there is none */
+    pthread_mutex_t turn; /* held during products that use these handles */
+    void *answer;         /* [ANSWER_BYTES] pinned, for kernels' results; NULL: none */
     char *flushed;        /* [nflushed] */
     unsigned *sink;
     size_t nflushed;
     char name[256];
 } cuda_state;
 
-/* Returns what an error means, for a message. */
+/* Returns the meaning of an error, for a message. */
 static inline const char *cuda_reason(cudaError_t error) {
     return error == cudaErrorInitializationError
                ? "initialization error: a process that was forked after its parent had used CUDA "
@@ -39,8 +38,7 @@ static inline const char *cuda_reason(cudaError_t error) {
                : cudaGetErrorString(error);
 }
 
-/* Writes the message where the facts are known and clears the error, or the next call would report
- * it again. */
+/* Stores the error text, and clears CUDA's error, which the next call would report again. */
 static inline spmv_status cuda_fail(spmv_ctx *ctx, cudaError_t error, const char *what) {
     cudaGetLastError();
     if (error == cudaErrorMemoryAllocation)
@@ -58,23 +56,23 @@ static inline bool has_wide_offsets(const spmv_plan *p) {
     return p->variant == SPMV_F64_O64 || p->variant == SPMV_F32_O64;
 }
 
-/* Returns the stream where a device's own operations are. */
+/* Returns the stream of a device's own operations. */
 static inline cudaStream_t stream_of(const spmv_device *d) {
     return ((const cuda_state *)d->state)->stream;
 }
 
-/* Returns the stream where a plan is prepared. */
+/* Returns the stream in which a plan is prepared. */
 static inline cudaStream_t stream_of(const spmv_plan *p) {
     return stream_of(p->device);
 }
 
-/* Returns the stream where a product runs. */
+/* Returns the stream of a product. */
 static inline cudaStream_t stream_of(const spmv_operands *v) {
     return (cudaStream_t)v->stream;
 }
 
-/* Is called before the first product, which would be timed with it. A process loads a kernel's code
- * once: it is booked apart. */
+/* Loads a kernel's code, which would otherwise be part of the first product's time, and counts the
+ * time as a one-time cost of the process. */
 static inline spmv_status load_kernel(spmv_plan *p, const void *kernel) {
     cudaFuncAttributes loaded;
     const double start = spmv_now();
@@ -84,8 +82,8 @@ static inline spmv_status load_kernel(spmv_plan *p, const void *kernel) {
     return SPMV_OK;
 }
 
-/* Is called after a launch: a bad configuration shows here, a fault inside the kernel at the next
- * synchronisation. */
+/* Checks for errors after a launch: a bad configuration shows here, a fault inside the kernel at
+ * the next synchronization. */
 static inline spmv_status launched(const spmv_device *d) {
     CU(d->ctx, cudaGetLastError());
     return SPMV_OK;
@@ -99,22 +97,21 @@ static inline int64_t blocks_for(int64_t n, int64_t per_block) {
     return (n + per_block - 1) / per_block;
 }
 
-/* Allocates device memory, counted to the plan's scratch; the kernel frees it. Anything may be in
- * it. */
+/* Allocates uninitialized device memory, counted as the plan's scratch; the kernel frees it. */
 static inline spmv_status take_scratch(spmv_plan *p, size_t bytes, void **out) {
     TRY(p->device->backend->alloc(p->device, bytes, out));
     p->scratch_bytes += bytes;
     return SPMV_OK;
 }
 
-/* Zeros are in it, for what the stream does next. */
+/* Like take_scratch, filled with zeros in the order of the stream. */
 static inline spmv_status clear_scratch(spmv_plan *p, size_t bytes, void **out) {
     TRY(take_scratch(p, bytes, out));
     CU(p->device->ctx, cudaMemsetAsync(*out, 0, bytes, stream_of(p)));
     return SPMV_OK;
 }
 
-/* Copies bytes of the host's memory into the plan's scratch. */
+/* Like take_scratch, filled from host memory. */
 static inline spmv_status put_scratch(spmv_plan *p, const void *host, size_t bytes, void **out) {
     TRY(take_scratch(p, bytes, out));
     return p->device->backend->put(p->device, *out, host, bytes);

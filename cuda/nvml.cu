@@ -1,6 +1,6 @@
-/* nvml.cu: clocks, heat, load and throttling of a GPU now, from the driver's management library,
- * which is looked for at run time: machines without a GPU have none. Only functions of scalars are
- * used, and of a struct of two; their types are those of nvml.h. */
+/* nvml.cu: current clocks, temperature, load and throttling of a GPU from NVIDIA's management
+ * library, which is loaded at run time because machines without a GPU lack it. Uses only functions
+ * with scalars, and a struct of two; the types are those of nvml.h. */
 #include "backend.cuh"
 #include "device.cuh"
 #include <dlfcn.h>
@@ -29,7 +29,7 @@ static unsigned ask_kind(void *library, const char *name, void *device, int kind
 static void read_state(void *library, void *device, spmv_device_state *out) {
     enum { CLOCK_SM = 1, CLOCK_MEMORY = 2, CORE = 0 };
     unsigned long long reasons = 0;
-    unsigned mode = 0, pending = 0, percent[2]; /* of time: kernels ran, memory was used */
+    unsigned mode = 0, pending = 0, percent[2]; /* of time: kernels ran; memory was used */
     out->clock_Hz = 1e6 * ask_kind(library, "nvmlDeviceGetClockInfo", device, CLOCK_SM);
     out->clock_memory_Hz = 1e6 * ask_kind(library, "nvmlDeviceGetClockInfo", device, CLOCK_MEMORY);
     out->temperature_C = (int)ask_kind(library, "nvmlDeviceGetTemperature", device, CORE);

@@ -1,5 +1,5 @@
-/* probe.cu: what this GPU can do at best: streams out of memory and out of the L2 cache, and reads
- * at random places. Every figure is the best of several passes, since it is to stand as a limit. */
+/* probe.cu: measures the best rates of this GPU: streams from memory and from the L2 cache, and
+ * random reads. Every rate is the best of several passes, because it serves as a limit. */
 #include "backend.cuh"
 #include "device.cuh"
 
@@ -24,7 +24,8 @@ static __global__ void fill_all(double2 *a, double2 *b, double2 *c, size_t n) {
     for (size_t k = first(); k < n; k += stride()) a[k] = b[k] = c[k] = make_double2(1, 1);
 }
 
-/* Past the L1 cache, which would hold a block's own share of a small buffer; four loads at once */
+/* Reads past the L1 cache, which would hold a block's share of a small buffer, with four loads in
+ * flight. */
 static __global__ void read_all(const double2 *a, size_t n, int times, double *sink) {
     double sum = 0;
     for (int t = 0; t < times; t++) {
@@ -39,7 +40,7 @@ static __global__ void read_all(const double2 *a, size_t n, int times, double *s
             sum += p.x + p.y;
         }
     }
-    if (sum == 0) *sink = sum; /* never: it holds ones */
+    if (sum == 0) *sink = sum; /* never true, because the array holds ones */
 }
 
 static __global__ void copy_all(const double2 *a, double2 *c, size_t n) {
@@ -71,10 +72,11 @@ static __global__ void gather_all(const double *x, const uint4 *at, size_t n, do
         uint4 p = __ldcs(at + k);
         sum += __ldg(x + p.x) + __ldg(x + p.y) + __ldg(x + p.z) + __ldg(x + p.w);
     }
-    if (sum == 0 && n > first()) *sink = sum; /* never: x holds ones */
+    if (sum == 0 && n > first()) *sink = sum; /* never true, because x holds ones */
 }
 
-/* Rows of LANES * 16 bytes: lanes side by side read one, and each group asks for MANY at once. */
+/* Reads rows of LANES * 16 bytes: adjacent lanes read one row, and each group loads MANY rows at
+ * once. */
 template <int LANES>
 static __global__ void gather_rows(const double2 *x, const unsigned *at, size_t n, double *sink) {
     enum { MANY = 8 };
@@ -88,12 +90,12 @@ static __global__ void gather_rows(const double2 *x, const unsigned *at, size_t 
 #pragma unroll
         for (int u = 0; u < MANY; u++) sum += row[u].x + row[u].y;
     }
-    if (sum == 0 && n > first() * MANY) *sink = sum; /* never: x holds ones */
+    if (sum == 0 && n > first() * MANY) *sink = sum; /* never true, because x holds ones */
 }
 
 /* ---- the clock ------------------------------------------------------------------------------ */
 
-typedef enum pass { READ, COPY, TRIAD, GATHER, ROWS } pass; /* ROWS + k: of 16 << k bytes */
+typedef enum pass { READ, COPY, TRIAD, GATHER, ROWS } pass; /* ROWS + k: rows of 16 << k bytes */
 
 static void launch_rows(cudaStream_t stream, const streams *s, int width, size_t n) {
     static decltype(&gather_rows<1>)
@@ -160,14 +162,15 @@ static spmv_status measure_gathers(spmv_device *d, const streams *s, size_t plac
     return SPMV_OK;
 }
 
-/* The largest power of two that is not above. */
+/* Returns the largest power of two <= n. */
 static size_t power_below(size_t n) {
     size_t power = 1;
     while (2 * power <= n) power *= 2;
     return power;
 }
 
-/* Rows of a table of so many bytes, a power of two. Wide rows are read fewer times. */
+/* Measures random reads of rows of a table of `table` bytes, a power of two. Wide rows are read
+ * fewer times. */
 static spmv_status measure_rows(spmv_device *d, const streams *s, size_t places, size_t table,
                                 double *rates) {
     const size_t most = (size_t)1 << 32; /* bytes */

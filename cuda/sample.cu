@@ -1,6 +1,6 @@
-/* sample.cu: takes the sample of a matrix whose compressed rows are in the GPU's memory: what
- * src/matrix/sample.c takes of rows in the host's. One kernel gathers everything into one buffer,
- * each part by threads of its own; the host copies what is in it. */
+/* sample.cu: takes the sample of a matrix whose CSR is in GPU memory, equal to that of
+ * src/matrix/sample.c. One kernel gathers all parts into one buffer, each part by its own blocks;
+ * the host copies the buffer. */
 #include "backend.cuh"
 #include "device.cuh"
 #include "spmv_sample.h"
@@ -8,24 +8,24 @@
 
 enum { THREADS = 256 };
 
-typedef struct totals { /* all 0 at first */
+typedef struct totals { /* initially 0 */
     unsigned long long entries, slots, pairs, mirrored;
     unsigned taken; /* entries gathered, of all slices */
     unsigned unused;
 } totals;
 
 typedef struct gathered_slice {
-    int place; /* of its first entry among those gathered; each row's follow the one before */
+    int place; /* index of the slice's first entry in the buffer; its rows follow each other */
     int len[SAMPLE_ROWS];
 } gathered_slice;
 
-/* Offsets in the buffer, which has room for so many entries of slices. */
+/* Offsets in the buffer, which has room for `room` entries of slices. */
 typedef struct layout {
     int64_t room;
     size_t ptr, values, slice, column, middle, columns, bytes;
 } layout;
 
-typedef struct parts { /* blocks of threads that each part of the kernel has */
+typedef struct parts { /* blocks of threads for each part of the kernel */
     unsigned lengths, slices, columns, middle;
 } parts;
 
@@ -36,24 +36,24 @@ template <class P, class V> struct source {
     const V *values;
 };
 
-typedef struct target { /* in the buffer */
+typedef struct target { /* addresses in the buffer */
     totals *all;
     gathered_slice *slice;
     int32_t *column, *middle, *columns;
     int64_t *ptr;
     double *values;
-    int64_t room; /* of values and columns: what does not fit is only counted */
+    int64_t room; /* of values and columns; entries beyond it are only counted */
 } target;
 
 /* ---- on the GPU ------------------------------------------------------------------------------ */
 
-/* Splits like spmv_split. */
+/* See spmv_split. */
 static __device__ __forceinline__ int64_t split(int64_t n, int64_t parts, int64_t k) {
     const int64_t size = n / parts, rest = n % parts;
     return k * size + min(k, rest);
 }
 
-/* One warp per slice. */
+/* Adds entries and slots of slices whose row lengths are read, one warp per slice. */
 template <class P, class V>
 static __device__ void read_lengths(const source<P, V> &A, const sample_size &size, unsigned block,
                                     totals *all) {
@@ -62,7 +62,8 @@ static __device__ void read_lengths(const source<P, V> &A, const sample_size &si
     const int64_t first = split(size.slices, size.lengths, k) * SAMPLE_ROWS;
     const int64_t i = first + threadIdx.x % WARP, rows = min((int64_t)SAMPLE_ROWS, A.rows - first);
     const int64_t len = i < A.rows ? (int64_t)A.ptr[i + 1] - A.ptr[i] : 0;
-    const int longest = warp_greatest((int)len); /* no longer than a row has columns */
+    /* fits int, because a row is at most as long as the number of columns */
+    const int longest = warp_greatest((int)len);
     long long entries = len;
     for (int step = WARP / 2; step > 0; step /= 2)
         entries += __shfl_xor_sync(ALL_LANES, entries, step);
@@ -71,7 +72,7 @@ static __device__ void read_lengths(const source<P, V> &A, const sample_size &si
     atomicAdd(&all->slots, (unsigned long long)(longest * rows));
 }
 
-/* Returns the place of entry (i, j), whose row's columns ascend; -1: there is none. */
+/* Returns the index of entry (i, j), whose row's columns ascend, or -1. */
 template <class P, class V>
 static __device__ int64_t find_entry(const source<P, V> &A, int64_t i, int64_t j) {
     int64_t low = A.ptr[i], end = A.ptr[i + 1], high = end;
@@ -89,7 +90,7 @@ static __device__ __forceinline__ unsigned long long bits(double value) {
     return (unsigned long long)__double_as_longlong(value);
 }
 
-/* Does the same as look_up in sample.c, of the n-th entry. */
+/* See look_up in src/matrix/sample.c; n-th entry. */
 template <class P, class V>
 static __device__ void look_up(const source<P, V> &A, int64_t first, int rows, int n, totals *all) {
     const int64_t i = first + n * rows / SAMPLE_LOOKED_UP;
@@ -103,7 +104,7 @@ static __device__ void look_up(const source<P, V> &A, int64_t first, int rows, i
         atomicAdd(&all->mirrored, 1ull);
 }
 
-/* A block of threads per slice, of which each warp takes a row at a time. */
+/* Gathers the entries of a slice, with one block of threads; each warp copies a row at a time. */
 template <class P, class V>
 static __device__ void take_slice(const source<P, V> &A, const sample_size &size, unsigned n,
                                   const target &to) {
@@ -135,8 +136,8 @@ static __device__ void take_slice(const source<P, V> &A, const sample_size &size
         look_up(A, first, rows, r, to.all);
 }
 
-/* Rows from the middle on; their offsets count from the first of them. There are threads
- * for size.in_middle entries, which are more than SAMPLE_MIDDLE, or none. */
+/* Gathers rows from the middle of the matrix on, with offsets relative to the first of them. There
+ * are threads for size.in_middle entries, which exceed SAMPLE_MIDDLE unless 0. */
 template <class P, class V>
 static __device__ void take_middle(const source<P, V> &A, unsigned block, const sample_size &size,
                                    const target &to) {
@@ -169,7 +170,7 @@ static __global__ void __launch_bounds__(THREADS)
 
 /* ---- on the host ----------------------------------------------------------------------------- */
 
-/* What wants 8 bytes is in front. */
+/* Arrays of 8-byte elements come first. */
 static layout layout_of(const sample_size *size, int64_t room) {
     layout at = {room};
     at.ptr = sizeof(totals);
@@ -222,8 +223,7 @@ static spmv_status launch_any(spmv_device *d, const spmv_store *rows, const samp
                   : launch<int32_t, double>(d, rows, array, size, to);
 }
 
-/* Says how many entries the slices have if their rows are of the mean length, and half as many
- * again. */
+/* Returns 1.5 times the expected number of sampled entries, if rows have the mean length. */
 static int64_t room_for(const spmv_store *rows, const sample_size *size) {
     const int64_t mean = rows->nnz / rows->rows + 1;
     const int64_t taken = mean < SAMPLE_TAKEN ? mean : SAMPLE_TAKEN;
@@ -232,7 +232,7 @@ static int64_t room_for(const spmv_store *rows, const sample_size *size) {
     return room < most ? room : most;
 }
 
-/* Gathers, and copies the buffer to *here, behind so many bytes; the caller frees it. */
+/* Runs the kernel and copies the buffer to *here + behind, which the caller frees. */
 static spmv_status gather_once(spmv_device *d, const spmv_store *rows, const sample_size &size,
                                size_t behind, const layout &at, char **here) {
     void *there = NULL;
@@ -245,7 +245,7 @@ static spmv_status gather_once(spmv_device *d, const spmv_store *rows, const sam
     return status;
 }
 
-/* Frees the rows whose entries are there. */
+/* Describes the rows in the middle whose entries were gathered. */
 static void describe_middle(const spmv_store *rows, const target &from, const sample_size &size,
                             spmv_csr_view *out) {
     const int64_t n = sample_middle(&size, from.ptr, rows->rows - rows->rows / 2);
@@ -275,7 +275,7 @@ spmv_status spmv_sample_gpu(spmv_device *d, const spmv_store *rows, spmv_sample 
     char *here = NULL;
     spmv_status status = gather_once(d, rows, size, slices, at, &here);
     const int64_t taken = status == SPMV_OK ? ((const totals *)(here + slices))->taken : 0;
-    if (taken > at.room) { /* longer rows than most */
+    if (taken > at.room) { /* rows are longer than expected */
         free(here);
         at = layout_of(&size, taken);
         status = gather_once(d, rows, size, slices, at, &here);

@@ -1,12 +1,12 @@
-/* scan.cu: sums and orders of many numbers for the builders of formats, by CUB, which comes with
- * the CUDA compiler. Compiled once: nothing here depends on the variant. */
+/* scan.cu: prefix sums and sorting for the builders of formats, by CUB, which is part of the CUDA
+ * toolkit. Compiled once, because nothing depends on the variant. */
 #include "build.cuh"
 #include <cub/device/device_radix_sort.cuh>
 #include <cub/device/device_scan.cuh>
 
 enum { THREADS = 256 };
 
-/* Calls CUB twice, as it wants it: for the bytes of its room, and with the room. */
+/* Calls CUB twice, as CUB requires: for the size of its temporary storage, and with the storage. */
 template <class CALL> static spmv_status with_room(spmv_device *d, CALL call) {
     void *room = NULL;
     size_t bytes = 0;
@@ -46,7 +46,7 @@ template <class T> static __global__ void count_up(int64_t n, T *out) {
     if (k < n) out[k] = (T)k;
 }
 
-/* Orders the numbers 0 .. n - 1 by their keys, stably. */
+/* Stable sort: *out is the permutation of 0, ..., n - 1 that orders the keys. */
 template <class KEY, class T>
 static spmv_status order(spmv_device *d, int64_t n, const KEY *key, int bits, KEY *sorted, T *out) {
     T *number = NULL;

@@ -1,20 +1,21 @@
-/* in_place: a caller's arrays that may change between two products (SPMV_VOLATILE), in the GPU's
- * memory, are multiplied as they are: nothing is kept of what they hold.
+/* in_place: multiplies a caller's volatile arrays (SPMV_VOLATILE) in GPU memory, which may change
+ * between products; derives nothing from them.
  *
  * Source   our own; gathering as in csr_lanes, scattering by atomic additions.
- * Reads    arrays: ptr[lines + 1] or line[nnz], idx[nnz], values[nnz], as they were given; x[cols];
- *          y[rows] only if beta != 0.
- * Writes   y[rows]. Lines that are the product's rows are gathered: each entry once. Other lines,
- *          and coordinates, are scattered: a launch puts beta y, and the next one adds to it.
- * Work     a group of lanes has a line, of which each takes four nonzeros at a time, scattered one,
- *          as many as the mean line keeps busy: up to a warp. Of several vectors in rows some of
- *          them stand side by side along the vectors; those in columns come one by one. A line of
- *          more than 128 nonzeros is the whole warp's, one of more than 4096 the block's.
- *          Coordinates that follow each other in a row are added up by shuffles first.
+ * Reads    arrays: ptr[lines + 1] or line[nnz], idx[nnz], values[nnz], as given; x[cols]; y[rows]
+ *          only if beta != 0. A line is a compressed row or column.
+ * Writes   y[rows]. If lines are rows of the product, they are gathered: each element of y once.
+ *          Otherwise, and for coordinates, entries are scattered: one launch stores beta y, the
+ *          next one adds to it.
+ * Work     a group of lanes has a line; each lane multiplies four nonzeros at a time, scattered
+ *          one. The size of the group, up to a warp, depends on the mean line. For several vectors
+ *          in rows, lanes also extend along the vectors; vectors in columns are multiplied one by
+ *          one. A line of more than 128 nonzeros is multiplied by the whole warp, one of more than
+ *          4096 by the block. Consecutive coordinates of one row are added by shuffles first.
  * Cost     2 nnz flop; nnz (sizeof real + 4) + (lines + 1) sizeof ofs + (cols + rows) sizeof real
  *          bytes if x is read once; scattered, an atomic addition for each entry and vector.
- * Weak     one line of a million nonzeros is one block's; what is scattered into few rows waits for
- *          them in turn.
+ * Weak     a line of a million nonzeros is multiplied by one block; atomic additions to few rows
+ *          are serialized.
  * Repeats  bitwise: gathered, yes; scattered, no.
  * Params   none.
  */
@@ -22,24 +23,24 @@
 
 enum {
     THREADS = 256,
-    MOST_BLOCKS = 65535, /* of a grid, across */
-    DEPTH = 4,           /* nonzeros that a lane asks for at a time */
-    LONG = 4 * WARP,     /* nonzeros of a line that a whole warp has, */
-    HUGE_LINE = 4096     /* and of one that the block has */
+    MOST_BLOCKS = 65535, /* of a grid, in y */
+    DEPTH = 4,           /* nonzeros that a lane loads at a time */
+    LONG = 4 * WARP,     /* lines with more nonzeros are multiplied by a warp */
+    HUGE_LINE = 4096     /* lines with more nonzeros are multiplied by the block */
 };
 
 typedef struct product {
     const ofs *ptr;
     const idx *at, *line;
     const real *values;
-    int64_t lines, nnz; /* nnz: as the arrays are long */
-    vectors v;          /* v.count: of all */
-    int side;           /* 2^side lanes stand side by side along the vectors */
-    int lanes;          /* 2^lanes have a line, or an entry */
-    int64_t rows;       /* of the product */
+    int64_t lines, nnz; /* nnz: length of the arrays */
+    vectors v;          /* v.count: number of vectors */
+    int side;           /* 2^side adjacent lanes have different vectors */
+    int lanes;          /* 2^lanes lanes have a line, or an entry */
+    int64_t rows;       /* rows of the product */
 } product;
 
-/* Nothing is read where an offset leads outside: the caller may have written it since. */
+/* Clamps offsets to the arrays, because the caller may have written wrong ones. */
 static __device__ __forceinline__ int64_t begin_of(const product &p, int64_t i) {
     return max((int64_t)p.ptr[i], (int64_t)0);
 }
@@ -50,7 +51,7 @@ static __device__ __forceinline__ int64_t end_of(const product &p, int64_t i) {
 
 /* ---- gathering ------------------------------------------------------------------------------- */
 
-/* Sums entries from `first` on, `step` apart, with column c of x. */
+/* Sums the entries first, first + step, ... times column c of x. */
 static __device__ __forceinline__ real sum_entries(const product &p, int64_t first, int64_t end,
                                                    int step, int c) {
     const real *x = p.v.x + c * p.v.at_x.vector;
@@ -71,13 +72,14 @@ static __device__ __forceinline__ real sum_entries(const product &p, int64_t fir
     return sum;
 }
 
-/* Adds what lanes `from` apart have, up to a warp; every lane calls. */
+/* Sums over lanes that are multiples of `from` apart, in groups of `to` lanes. Every lane must
+ * call. */
 static __device__ __forceinline__ real add_lanes(real sum, int from, int to) {
     for (int step = from; step < to; step *= 2) sum += __shfl_xor_sync(ALL_LANES, sum, step);
     return sum;
 }
 
-/* The block's lines that a thread found too long. */
+/* Lines of the block that are too long for a warp. */
 typedef struct waiting {
     int n;
     int64_t line[THREADS];
@@ -100,7 +102,7 @@ static __device__ __forceinline__ void gather_by_block(const product &p, int64_t
     }
 }
 
-/* Block y of the grid has the vectors behind 2^side of each block before. */
+/* Block y of the grid multiplies vectors y 2^side, ..., (y + 1) 2^side - 1. */
 static __global__ void __launch_bounds__(THREADS) gather(const product p) {
     __shared__ waiting huge;
     const int side = 1 << p.side, lanes = 1 << p.lanes, lane = threadIdx.x % WARP;
@@ -136,7 +138,7 @@ static __device__ __forceinline__ real alpha_of(const result &out) {
     return out.alpha_at ? out.alpha * *out.alpha_at : out.alpha;
 }
 
-/* Puts alpha 0 + beta y, which is right for a line without entries: others are added to. */
+/* z <- alpha 0 + beta y: the result of empty lines, and the initial value of others. */
 static __global__ void __launch_bounds__(THREADS) begin_sums(const product p) {
     const int64_t n = (int64_t)blockIdx.x * THREADS + threadIdx.x;
     if (n >= p.rows * p.v.count) return;
@@ -150,7 +152,7 @@ static __device__ __forceinline__ void add_number(const product &p, int64_t row,
     atomicAdd(p.v.out.z + row * p.v.at_z.row + c * p.v.at_z.vector, sum);
 }
 
-/* A group of lanes has a line, with which a row of x is multiplied. */
+/* A group of lanes multiplies a line by one row of x. */
 static __global__ void __launch_bounds__(THREADS) scatter_lines(const product p) {
     const int side = 1 << p.side, lanes = 1 << p.lanes;
     const int mine = threadIdx.x % lanes, c = blockIdx.y * side + mine % side;
@@ -162,8 +164,8 @@ static __global__ void __launch_bounds__(THREADS) scatter_lines(const product p)
         add_number(p, p.at[k], c, p.values[k] * x);
 }
 
-/* A thread has an entry and a vector. turned: rows and columns change places. Neighbours with the
- * same row add up what they have, and the last of them adds it to the row. */
+/* A thread has an entry and a vector. turned: exchanges rows and columns. A run of lanes with the
+ * same row is summed, and its last lane adds the sum to the row. */
 static __global__ void __launch_bounds__(THREADS) scatter_entries(const product p, bool turned) {
     const int side = 1 << p.side, lane = threadIdx.x % WARP;
     const int c = blockIdx.y * side + lane % side;
@@ -176,7 +178,7 @@ static __global__ void __launch_bounds__(THREADS) scatter_entries(const product 
         sum = p.values[k] * p.v.x[j * p.v.at_x.row + c * p.v.at_x.vector];
     }
     const int before_row = __shfl_up_sync(ALL_LANES, row, side);
-    bool begins = lane < side || before_row != row; /* of a run of the same row */
+    bool begins = lane < side || before_row != row; /* at the start of a run */
     for (int step = side; step < WARP; step *= 2) {
         const real other = __shfl_up_sync(ALL_LANES, sum, step);
         const bool has_begun = __shfl_up_sync(ALL_LANES, (int)begins, step);
@@ -224,7 +226,7 @@ static spmv_status run(const spmv_plan *plan, const spmv_operands *o) {
     return launched(plan);
 }
 
-/* Counts indices that lead outside the matrix, once. */
+/* Counts indices outside the matrix. */
 static __global__ void count_outside(const product p, int64_t places, int *outside) {
     const int64_t k = (int64_t)blockIdx.x * THREADS + threadIdx.x;
     const int64_t used = p.ptr ? min((int64_t)p.ptr[p.lines], p.nnz) : p.nnz;
@@ -251,7 +253,7 @@ static spmv_status prepare(spmv_plan *plan) {
                        a->by_columns ? a->cols : a->rows};
     int outside = 0;
     void *count = NULL;
-    TRY(d->backend->order(d, NULL, false)); /* what filled the arrays */
+    TRY(d->backend->order(d, NULL, false)); /* waits for the work that fills the arrays */
     TRY(d->backend->alloc(d, sizeof outside, &count));
     spmv_status status = d->backend->fill(d, count, 0, sizeof outside);
     if (status == SPMV_OK && a->nnz > 0) {

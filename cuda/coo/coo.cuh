@@ -1,10 +1,10 @@
-/* coo.cuh: entries sorted by row, in equal parts; what COO and the tail of HYB have in common. */
+/* coo.cuh: equal parts of entries sorted by row, for COO and the tail of HYB. */
 #pragma once
 
 #include "cuda/segments.cuh"
 
 typedef struct parts {
-    int64_t n, nblocks; /* entries; blocks that share them */
+    int64_t n, nblocks; /* entries; blocks that divide them */
     split_rows split;
 } parts;
 
@@ -12,14 +12,14 @@ static inline size_t parts_bytes(int64_t n, const spmv_choice *c) {
     return sizeof(parts) + split_rows_bytes(blocks_for(n, c->value[SPMV_block] * ITEMS));
 }
 
-/* open_row[b]: the row that block b leaves to a later one, or -1. */
+/* open_row[b]: the row that continues from block b into the next one, or -1. */
 static __global__ void list_open_rows(int64_t nblocks, int64_t part, int64_t n,
                                       const idx *__restrict__ row, idx *open_row) {
     const int64_t b = (int64_t)blockIdx.x * blockDim.x + threadIdx.x, end = (b + 1) * part;
     if (b < nblocks) open_row[b] = end < n && row[end - 1] == row[end] ? row[end] : -1;
 }
 
-/* Brings them to the host; there: room for as many on the device. */
+/* Copies the open rows to the host. there: room for nblocks of them on the device. */
 static inline spmv_status open_rows(const spmv_plan *p, const parts *t, int64_t part,
                                     const idx *row, idx *there, idx *open_row) {
     list_open_rows<<<(unsigned)blocks_for(t->nblocks, ADDING_THREADS), ADDING_THREADS, 0,
@@ -56,8 +56,9 @@ static inline void parts_release(spmv_plan *p) {
     free(p->scratch);
 }
 
-/* Shared memory: the block's products and rows, and the row of the entry behind them. A row is
- * added to y where its last entry is. Every thread gets to every barrier. */
+/* Each block adds its part of the entries to y. Shared memory has the block's products, its rows,
+ * and the row of the next entry. A row is added to y by the thread with its last entry. All threads
+ * must reach all barriers. */
 static __global__ void add_segments(int64_t n, const idx *__restrict__ row_idx,
                                     const idx *__restrict__ col_idx,
                                     const real *__restrict__ values, const real *__restrict__ x,
@@ -94,7 +95,7 @@ static __global__ void add_segments(int64_t n, const idx *__restrict__ row_idx,
     if (threadIdx.x == 0) carry[blockIdx.x] = open;
 }
 
-/* z += alpha A x for the entries in device memory, in two kernels. */
+/* z += alpha A x for entries in device memory, by two kernels. */
 static inline spmv_status parts_add(const spmv_plan *p, const idx *row, const idx *col,
                                     const real *values, const spmv_operands *v) {
     const parts *t = (const parts *)p->scratch;

@@ -1,14 +1,14 @@
-/* coo_segments: each thread takes an equal part of the nonzeros of a COO matrix sorted by row.
+/* coo_segments: COO sorted by row, with an equal part of the nonzeros per thread.
  *
  * Source   Bell and Garland, SC'09, "COO": a segmented reduction, here over blocks; the sums that
  *          blocks leave open are added by a second kernel instead of by atomics.
  * Reads    coo: row_idx, col_idx, values [nnz]; x[cols]; y[rows].
- * Writes   y[rows]: beta y or 0 first; then each row that has nonzeros once by the block where it
- *          ends; carry[blocks]; then the rows that began in an earlier block once more.
- * Work     7 nonzeros per thread, by way of shared memory; a scan over the block joins what threads
- *          have of a row; a warp for each row that blocks share.
+ * Writes   y[rows]: beta y or 0 first; then each nonempty row once, by the block in which it ends;
+ *          carry[blocks]; then once more the rows that began in an earlier block.
+ * Work     7 nonzeros per thread, through shared memory; a scan over the block combines the
+ *          threads' sums of a row; a warp for each row that blocks share.
  * Cost     2 nnz flop; nnz (sizeof real + 8) + (cols + 3 rows) sizeof real bytes if x is read once.
- * Weak     4 more bytes per nonzero than CSR; y goes to memory and back between the kernels.
+ * Weak     4 more bytes per nonzero than CSR; y is written and read again between the kernels.
  * Repeats  bitwise: yes, for an equal block.
  * Params   block: threads per block, a multiple of 32 up to 512 (256).
  */

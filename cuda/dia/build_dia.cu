@@ -1,12 +1,11 @@
-/* build_dia.cu: DIA built on the GPU from compressed rows there: byte for byte what
- * src/formats/dia/format_dia.c builds, and other values in its place.
+/* build_dia.cu: builds DIA on the GPU from CSR there, byte for byte as src/formats/dia/format_dia.c
+ * does, and writes new values.
  *
  * Source     src/formats/dia/format_dia.c.
  * Reads      csr: row_ptr, col_idx, values, on the GPU.
- * Work       one thread per row marks its diagonals, a bit for each possible one; bits are counted
- *            and, after a scan, listed. Then one thread per row takes its next entry where a
- *            diagonal has one. New values: a slot that is no padding takes the row's next value.
- */
+ * Work       one thread per row marks its diagonals in a bit map; a prefix sum of the bits lists
+ *            the diagonals. Then one thread per row stores its entries on them. New values: each
+ *            slot that is not padding receives the row's next value. */
 #include "cuda/build.cuh"
 #include "formats/csr/csr.h"
 #include "formats/dia/dia.h"
@@ -14,7 +13,8 @@
 
 enum { THREADS = 256, WORD = 32 };
 
-/* Bit k of the marks is the diagonal k - rows. Nearly always it is set already. */
+/* Sets bit j - i + rows for each entry (i, j). Tests the bit first, because it is usually set
+ * already. */
 static __global__ void mark(csr A, uint32_t *marks) {
     const int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= A.s.rows) return;
@@ -69,15 +69,15 @@ static unsigned blocks_of(int64_t n) {
     return (unsigned)blocks_for(n, THREADS);
 }
 
-/* Words of marks for rows + cols diagonals, and one more number than words. */
+/* Returns the number of words of the bit map of rows + cols diagonals. */
 static int64_t words_of(int64_t rows, int64_t cols) {
     return blocks_for(rows + cols, WORD);
 }
 
-typedef struct marked { /* what is freed once diagonals are listed */
+typedef struct marked { /* temporary arrays */
     int64_t words;
-    uint32_t *marks; /* [words] */
-    int64_t *before; /* [words + 1] marks in the words before */
+    uint32_t *marks; /* [words] bit map of diagonals */
+    int64_t *before; /* [words + 1] number of bits set in the words before */
 } marked;
 
 static spmv_status find_diagonals(spmv_device *d, const csr *A, marked *m, int64_t *diagonals) {
@@ -154,7 +154,7 @@ static spmv_status measure_on(spmv_device *d, const spmv_csr_view *A, const spmv
     return SPMV_OK;
 }
 
-/* Counts marks, their sums, and what CUB sums them with. */
+/* Returns the bytes of the bit map, its prefix sums, and CUB's temporary storage. */
 static size_t working(const spmv_csr_view *A, const spmv_choice *c) {
     enum { TEMPORARY = 1 << 22 };
     (void)c;

@@ -1,14 +1,14 @@
-/* dia_thread: one thread multiplies one row of a DIA matrix.
+/* dia_thread: DIA with one thread per row.
  *
  * Source   Bell and Garland, SC'09, their DIA kernel: offsets in shared memory.
- * Reads    dia: offsets[diagonals], values[diagonals x pitch] where the column is in the matrix;
- *          x[cols]; y[rows] only if beta != 0.
- * Writes   y[rows], each entry once.
- * Work     thread i runs along row i, a diagonal at a time, in the order of columns: a warp reads
- *          32 neighbours of the values and of x. Values and x of four diagonals are asked for
+ * Reads    dia: offsets[diagonals], values[diagonals x pitch] inside the matrix; x[cols]; y[rows]
+ *          only if beta != 0.
+ * Writes   y[rows], each element once.
+ * Work     thread i multiplies row i diagonal by diagonal, in ascending order of columns: a warp
+ *          reads 32 contiguous values and entries of x. Values and x of four diagonals are loaded
  *          before the first is used.
- * Cost     2 nnz flop; slots inside the matrix sizeof real + 4 diagonals per block of threads
- *          (from the caches) + (cols + rows) sizeof real bytes if x is read once.
+ * Cost     2 nnz flop; slots inside the matrix sizeof real + 4 diagonals per block of threads (from
+ *          the caches) + (cols + rows) sizeof real bytes if x is read once.
  * Weak     diagonals that are mostly padding are read whole; few rows leave most of the GPU idle.
  * Repeats  bitwise: yes.
  * Params   block: threads per block, a multiple of 32 (256).
@@ -16,9 +16,9 @@
 #include "cuda/cache_policy.cuh"
 #include "formats/dia/dia.h"
 
-enum { KEPT = 256, DEPTH = 4 }; /* offsets in shared memory; diagonals asked for at once */
+enum { KEPT = 256, DEPTH = 4 }; /* offsets in shared memory; diagonals loaded at a time */
 
-/* Adds n diagonals of a row to its sum; value: of the first of them. */
+/* Adds n diagonals of a row to its sum. value: slot of the first diagonal. */
 static __device__ __forceinline__ real add_diagonals(real sum, int64_t row, int64_t cols, int n,
                                                      int64_t pitch, const idx *offset,
                                                      const real *__restrict__ value,
@@ -40,7 +40,7 @@ static __device__ __forceinline__ real add_diagonals(real sum, int64_t row, int6
     return sum;
 }
 
-/* Threads behind the last row stay for the barriers: no column of theirs is inside. */
+/* Threads beyond the last row stay for the barriers; all their columns are outside. */
 static __global__ void multiply(int64_t rows, int64_t cols, int64_t diagonals, int64_t pitch,
                                 const idx *__restrict__ offsets, const real *__restrict__ values,
                                 const real *__restrict__ x, cache_policy policy, result out) {

@@ -1,12 +1,11 @@
-/* build_hubs.cu: the format hubs, built on the GPU from compressed rows in its memory: the bytes
- * that src/formats/hubs/format_hubs.c makes.
+/* build_hubs.cu: builds the format hubs on the GPU from CSR there, byte for byte as
+ * src/formats/hubs/format_hubs.c does.
  *
  * Source     src/formats/hubs/format_hubs.c.
- * Reads      row_ptr, col_idx and values of the store of compressed rows.
- * Work       counts the nonzeros of columns, takes the hot ones, marks the nonzeros in them, sorts
- *            rows by their shapes, measures the slices, a warp each, and places all nonzeros at
- *            once: a nonzero's place follows from the marks before it in its row.
- */
+ * Reads      row_ptr, col_idx and values of the CSR.
+ * Work       counts the nonzeros of columns, selects the hot ones, marks the nonzeros in them,
+ *            sorts rows by shape, computes the sizes of slices with a warp each, and stores all
+ *            nonzeros at once: a nonzero's slot follows from the marks before it in its row. */
 #include "hot_columns.cuh"
 #include "cuda/build.cuh"
 #include "formats/csr/csr.h"
@@ -53,7 +52,7 @@ static __global__ void list_segments(int64_t ncuts, const idx *__restrict__ orde
         segment[first[p] + q] = {order[p], (idx)first[p], n, (int)p};
 }
 
-/* One warp per slice: its steps, and how many words and values these take. */
+/* Computes the steps of each slice, one warp per slice, and their numbers of words and values. */
 static __global__ void measure_slices(rows A, marks m, hubs_classes all, hubs B, int64_t *size) {
     int64_t s = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) / WARP;
     int lane = threadIdx.x % WARP, c = 0, rest = 0, pairs = 0;
@@ -100,13 +99,13 @@ typedef struct fill_job {
     marks m;
     hubs_classes all;
     hubs B;
-    const idx *at;                /* [rows] place of a row in the order */
+    const idx *at;                /* [rows] index of a row in the order */
     const int64_t *first_segment; /* [ncuts + 1] */
-    const int *place;             /* [cols] 0, or 1 + a hot column's place */
+    const int *place;             /* [cols] 0, or 1 + the index of a hot column */
     int nvalues;
 } fill_job;
 
-/* Returns the row of entry k: the last that begins there or before, of low .. high. */
+/* Returns the row of entry k, which is in low, ..., high. */
 static __device__ __forceinline__ idx row_with(const rows &A, int64_t k, idx low, idx high) {
     while (low < high) {
         idx middle = low + (high - low + 1) / 2;
@@ -151,7 +150,7 @@ static __device__ __forceinline__ void put_entry(const fill_job &j, const coded 
         j.B.word[at.word] = (uint32_t)j.A.col[k] + 1;
 }
 
-enum { CHUNK = 256 }; /* entries of a warp that come one behind the other */
+enum { CHUNK = 256 }; /* consecutive entries per warp */
 
 template <bool WORDS, bool VALUES>
 static __global__ void fill_entries(const __grid_constant__ fill_job j) {
@@ -171,7 +170,7 @@ static __global__ void fill_entries(const __grid_constant__ fill_job j) {
 
 /* ---- the host ------------------------------------------------------------------------------ */
 
-typedef struct counts { /* what the host is told */
+typedef struct counts { /* results copied to the host */
     unsigned columns[HUBS_DEGREE + 1], rows[HUBS_CLASSES];
     value_facts of;
 } counts;
@@ -180,13 +179,13 @@ enum { WORK = 10, BLOCK = 256, BLOCKS = 4096 };
 
 typedef struct job {
     spmv_device *device;
-    spmv_store *from; /* whose arrays A has */
+    spmv_store *from; /* owner of A's arrays */
     rows A;
     int64_t cols;
     hubs *head, *copy;
-    void *work[WORK]; /* freed at its end */
+    void *work[WORK]; /* temporary arrays */
     int nwork;
-    counts *found; /* on the device; told: what was last asked for */
+    counts *found; /* found: on the device; told: its last copy */
     counts told;
     int *place;
     marks m;
@@ -231,7 +230,7 @@ static spmv_status choose_hubs(job *j, bool given) {
     TRY(clear(d, j->found, sizeof *j->found));
     if (j->A.nnz) {
         count_columns<<<BLOCKS, BLOCK, 0, stream>>>(j->A.nnz, j->A.col, (unsigned *)j->place);
-        /* Few blocks: at its end each adds up to a thousand counts of its own. */
+        /* Few blocks, because each finally adds up to a thousand counts of its own. */
         count_degrees<<<BLOCKS / 8, BLOCK, 0, stream>>>(j->cols, (const unsigned *)j->place,
                                                         j->found->columns);
     }
@@ -326,7 +325,7 @@ static spmv_status make_slices(job *j) {
     return SPMV_OK;
 }
 
-/* Chooses the code and fills the codebook, with 0 if the code needs none. */
+/* Chooses the code of the values and fills the codebook, with 0 if the code has none. */
 static spmv_status choose_code(job *j, bool codes) {
     spmv_device *d = j->device;
     real codebook[VALUE_CODEBOOK_SIZE];
@@ -356,8 +355,8 @@ template <bool WORDS, bool VALUES> static spmv_status fill_with(job *j) {
     return launched(j->device);
 }
 
-/* Where values are stored as they are, columns of rows that are only passing are freed before there
- * is room for the values. */
+/* If values are stored unencoded, frees the columns of temporary rows before the values are
+ * allocated. */
 static spmv_status fill(job *j) {
     spmv_device *d = j->device;
     hubs *copy = j->copy;
@@ -385,9 +384,9 @@ static spmv_status build(job *j, const spmv_choice *c) {
     return fill(j);
 }
 
-/* Includes what CUB takes to sort: keys and rows a second time. */
+/* Returns the bytes of temporary arrays, with a second copy of keys and rows for CUB's sort. */
 static size_t working(const spmv_csr_view *A, const spmv_choice *c) {
-    enum { TEMPORARY = 1 << 20 /* of CUB besides */, ARRAYS = 3 };
+    enum { TEMPORARY = 1 << 20 /* other temporary storage of CUB */, ARRAYS = 3 };
     const size_t n = (size_t)A->nnz, r = (size_t)A->rows, slices = hubs_most_slices(A);
     (void)c;
     return (size_t)A->cols * (sizeof(int) + sizeof(int64_t)) + sizeof(counts) + sizeof(value_set) +
@@ -397,8 +396,8 @@ static size_t working(const spmv_csr_view *A, const spmv_choice *c) {
            TEMPORARY;
 }
 
-/* The store without its memory, and its copy on the device. A GPU with less shared memory than
- * "auto" counts with makes fewer columns hot than the host. */
+/* Builds the store's header (without arrays) and the store on the device. A GPU with less shared
+ * memory than "auto" assumes has fewer hot columns than the host's store. */
 static spmv_status build_on(spmv_device *d, const spmv_csr_view *A, spmv_store *from,
                             const spmv_choice *c, spmv_store **head, spmv_store **copy,
                             double *upload_s) {
@@ -419,7 +418,7 @@ static spmv_status build_on(spmv_device *d, const spmv_csr_view *A, spmv_store *
 
 /* ---- other values ---------------------------------------------------------------------------- */
 
-/* Says how many of the row's entries in hot columns, or of the rest, are in columns below j. */
+/* Returns how many of the row's entries, in hot columns or in others, have columns < j. */
 static __device__ int64_t entries_below(const hubs &B, const hubs_row &r, bool is_hot, idx j) {
     int64_t low = 0, high = is_hot ? r.hot : r.rest;
     while (low < high) {
@@ -433,7 +432,7 @@ static __device__ int64_t entries_below(const hubs &B, const hubs_row &r, bool i
     return low;
 }
 
-/* Adds the lane's entries of one kind, the first of which is the row's k-th of that kind. */
+/* Sets the lane's entries of one kind (hot or rest), from the row's k-th of that kind on. */
 static __device__ void refill_lane(const hubs &B, const hubs_row &r, bool is_hot, int64_t k,
                                    int64_t end, const real *from) {
     for (; k < end; k += r.lanes) {
@@ -444,8 +443,8 @@ static __device__ void refill_lane(const hubs &B, const hubs_row &r, bool is_hot
     }
 }
 
-/* One warp per slice. Columns of both kinds ascend, so where an entry was in its row follows from
- * them. */
+/* One warp per slice. Columns of both kinds ascend, so an entry's index in its row follows from the
+ * columns. */
 static __global__ void refill_slices(const __grid_constant__ hubs B,
                                      const ofs *__restrict__ row_ptr,
                                      const real *__restrict__ values) {

@@ -1,4 +1,4 @@
-/* hot_columns.cuh: which columns of a matrix are hot, and which of its entries are in them; for
+/* hot_columns.cuh: selects the hot columns of a matrix and marks the entries in them, for
  * build_hubs.cu. */
 #pragma once
 
@@ -13,8 +13,8 @@ static __global__ void count_columns(int64_t nnz, const idx *__restrict__ col, u
         atomicAdd(degree + col[k], 1u);
 }
 
-/* Most degrees are small, and thousands of threads would wait for each other to count them: a block
- * first counts its own. */
+/* Counts columns by degree. Each block first counts small degrees in shared memory, because most
+ * degrees are small and global atomics would be serialized. */
 static __global__ void count_degrees(int64_t cols, const unsigned *__restrict__ degree,
                                      unsigned *columns) {
     enum { SMALL = 1 << 10 };
@@ -24,14 +24,16 @@ static __global__ void count_degrees(int64_t cols, const unsigned *__restrict__ 
     __syncthreads();
     for (int64_t j = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; j < cols; j += stride) {
         unsigned d = min(degree[j], (unsigned)HUBS_DEGREE);
-        if (d > 1) atomicAdd(d < SMALL ? mine + d : columns + d, 1u); /* used once is not hot */
+        /* a column used once is never hot */
+        if (d > 1) atomicAdd(d < SMALL ? mine + d : columns + d, 1u);
     }
     __syncthreads();
     for (unsigned d = threadIdx.x; d < SMALL; d += blockDim.x)
         if (mine[d]) atomicAdd(columns + d, mine[d]);
 }
 
-enum { ABOVE_SHIFT = 32 }; /* one sum counts both: hot columns in its upper half, ties below */
+/* one prefix sum counts both: hot columns in its upper half, ties in the lower half */
+enum { ABOVE_SHIFT = 32 };
 
 static __device__ __forceinline__ int64_t kind_of_column(const hubs_rule &rule, unsigned degree) {
     unsigned d = min(degree, (unsigned)HUBS_DEGREE);
@@ -44,7 +46,8 @@ static __global__ void flag_hubs(int64_t cols, hubs_rule rule, const int *__rest
     if (j < cols) before[j] = kind_of_column(rule, (unsigned)degree[j]);
 }
 
-/* Hot columns stand in the order of their numbers. A degree becomes 1 + such a place, or 0. */
+/* Lists the hot columns in ascending order, and replaces degrees by 1 + the index of a hot column,
+ * or 0. */
 static __global__ void take_hubs(int64_t cols, hubs_rule rule, const int64_t *__restrict__ before,
                                  int *degree, idx *hot) {
     int64_t j = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
@@ -58,10 +61,10 @@ static __global__ void take_hubs(int64_t cols, hubs_rule rule, const int64_t *__
 
 /* ---- which entries are in them --------------------------------------------------------------- */
 
-typedef struct marks { /* a bit per entry: whether its column is hot; and a word behind the last */
+typedef struct marks { /* a bit per entry: 1 if its column is hot; and one more word */
     int64_t words;
     uint32_t *bits;
-    int64_t *before; /* how many bits are set in the words before */
+    int64_t *before; /* number of bits set in the words before */
 } marks;
 
 static __global__ void mark_entries(int64_t nnz, const idx *__restrict__ col,
@@ -83,7 +86,7 @@ static __device__ __forceinline__ int64_t marks_before(const marks &m, int64_t k
 }
 
 typedef struct row_entries {
-    int64_t begin, marked, hot, rest; /* marked: before the row */
+    int64_t begin, marked, hot, rest; /* marked: hot entries before the row */
 } row_entries;
 
 static __device__ __forceinline__ row_entries entries_of(const rows &A, const marks &m, idx row) {

@@ -1,34 +1,34 @@
 /* hubs: hot-column caching: x of the columns with the most nonzeros (the hubs of a graph) is kept
  * in shared memory; warps multiply equal shares of the nonzeros.
  *
- * Source   this project; that few columns of a graph take most of the gathers is in Zhang et al.,
- *          "Making caches work for graph analytics", 2017. Several lanes per row as in csr_lanes;
- *          segments of long rows as in CSR-Adaptive (Greathouse and Daga, SC'14).
+ * Source   this project; that few columns of a graph receive most of the gathers is in Zhang et
+ *          al., "Making caches work for graph analytics", 2017. Several lanes per row as in
+ *          csr_lanes; segments of long rows as in CSR-Adaptive (Greathouse and Daga, SC'14).
  * Reads    hubs: the slices, order, words and values: a nonzero in a hot column takes 2 bytes,
  *          another 4, a value as many as its encoding; x[cols]; y[rows] only if beta != 0.
- * Writes   y[rows], each entry once, by the first lane of its row, or the warp that adds its last
- *          segment.
- * Work     A first kernel collects x of the hot columns. In the second, one block of threads per
- *          multiprocessor copies these to its shared memory, and its warps take slices of rows
+ * Writes   y[rows], each element once, by the first lane of its row, or the warp that finishes the
+ *          row's last segment.
+ * Work     a first kernel collects x of the hot columns. In the second, one block of threads per
+ *          multiprocessor copies these to shared memory, and its warps take slices of rows
  *          dynamically: first the nonzeros whose x is in global memory, then those in hot columns.
- * Cost     2 nnz flop; per nonzero its encoded value and 2 (hot column) or 4 bytes, padded by some
- *          10 %, 16 per slice, (cols + rows) sizeof real + 4 rows bytes; a sector of x from the
- *          cache for every nonzero that is not in a hot column.
- * Weak     Where all columns have about equally many nonzeros, the hot ones serve few of them;
- *          small matrices do not repay the filling of shared memory; sorting separates neighbouring
- *          rows that share columns. An H200 gathers 145 e9 numbers per second from an x of 8 MB in
- *          its cache, 125 e9 from 32 MB, but half as many with less than 60 kB of first-level
- *          cache: so that much is left to it.
+ * Cost     2 nnz flop; per nonzero its encoded value and 2 (hot column) or 4 bytes, with some 10 %
+ *          padding, 16 per slice, (cols + rows) sizeof real + 4 rows bytes; a sector of x from the
+ *          cache for every nonzero outside of hot columns.
+ * Weak     if all columns have about equally many nonzeros, few are in hot ones; small matrices do
+ *          not repay the filling of shared memory; sorting separates neighbouring rows that share
+ *          columns. An H200 gathers 145 e9 elements per second from an x of 8 MB in its L2 cache,
+ *          125 e9 from 32 MB, but half as many with less than 60 kB of L1 cache, which is therefore
+ *          left free.
  * Repeats  bitwise: yes.
- * Params   block: threads per block (1024); of the format: hubs: hot columns, at most (auto: as
- *          many as leave 60 kB of the first-level cache); codes: encode values in fewer bytes (1).
+ * Params   block: threads per block (1024); of the format: hubs: most hot columns (auto: as many as
+ *          leave 60 kB of the L1 cache); codes: encode values in fewer bytes (1).
  */
 #include "hubs.cuh"
 #include "cuda/ahead.cuh"
 
 enum { MOST_THREADS = 1024, PAIRS_AT_ONCE = 4 };
 
-typedef struct parts { /* of a store; and of a plan, whose scratch holds these alone */
+typedef struct parts { /* arrays of a store and of a plan; the plan's scratch has only its own */
     int64_t nslices;
     idx nhubs;
     int blocks, code;
@@ -40,9 +40,9 @@ typedef struct parts { /* of a store; and of a plan, whose scratch holds these a
     const uint8_t *value;
     const real *codebook;
     real *sum; /* [nsegments] */
-    int *done; /* [ncuts] how many segments are; 0 between products */
+    int *done; /* [ncuts] finished segments of each row; 0 between products */
     const idx *hot;
-    real *hot_x; /* [nhubs + 1] 0, then x of them; up to whole units of 16 bytes */
+    real *hot_x; /* [nhubs + 1] 0, then x of the hot columns; padded to 16 bytes */
 } parts;
 
 typedef struct factors {
@@ -52,7 +52,7 @@ typedef struct factors {
 
 /* ---- the product ----------------------------------------------------------------------------- */
 
-/* What fills up the last unit of the copy is 0. */
+/* Collects x of the hot columns; the padding of the last 16 bytes is 0. */
 static __global__ void collect_hubs(const __grid_constant__ parts H, const real *x) {
     idx h = (idx)(blockIdx.x * blockDim.x + threadIdx.x);
     let_next_start();
@@ -61,7 +61,7 @@ static __global__ void collect_hubs(const __grid_constant__ parts H, const real 
         H.hot_x[h] = h > 0 && h <= H.nhubs ? x[H.hot[h - 1]] : 0;
 }
 
-/* x[-1] is not read: 0 is no column. */
+/* Column 0 marks padding, for which x[-1] is not read. */
 template <int CODE>
 static __device__ __forceinline__ real add_rest(const uint32_t *word, const uint8_t *values,
                                                 int steps, const real *x, const real *codebook,
@@ -80,7 +80,8 @@ static __device__ __forceinline__ real add_rest(const uint32_t *word, const uint
             j[u] = load_once(word + u * WARP, policy);
             if (CODE != VALUE_ONE) a[u] = load_once(value + (k + u) * WARP, policy);
         }
-        __syncwarp(); /* or the compiler would wait for the first before it asks for the last */
+        /* prevents the compiler from waiting for the first load before it issues the last */
+        __syncwarp();
 #pragma unroll
         for (int u = 0; u < HUBS_REST; u++) {
             xj[u] = 0;
@@ -121,7 +122,7 @@ static __device__ __forceinline__ real add_pairs(const uint32_t *word, const uin
     return sum;
 }
 
-/* Publishes what others of this grid read once they see the count. */
+/* Increments the counter with release semantics: who sees the count sees earlier writes. */
 static __device__ __forceinline__ int count_done(int *done) {
     int before;
     asm volatile("atom.release.gpu.global.add.s32 %0, [%1], 1;"
@@ -131,7 +132,8 @@ static __device__ __forceinline__ int count_done(int *done) {
     return before;
 }
 
-/* The sum of a segment, in lane 0; true in the warp that has the row's whole sum there. */
+/* Stores a segment's sum, which is in lane 0. Returns true in the warp that finishes the row's last
+ * segment, with the sum of the row. */
 static __device__ __forceinline__ bool join_segments(const parts &H, const hubs_segment &t,
                                                      uint32_t at, real *sum) {
     int lane = threadIdx.x % WARP, before = 0;
@@ -159,15 +161,15 @@ static __device__ __forceinline__ hubs_slice slice_at(const parts &H, unsigned s
     return u.t;
 }
 
-/* Returns the row whose sum this lane will have, -1: none. */
+/* Returns the row whose sum this lane will have; -1: none. */
 static __device__ __forceinline__ idx row_of_lane(const parts &H, const hubs_slice &t) {
     unsigned lane = threadIdx.x % WARP, lanes = t.lanes ? t.lanes : WARP;
     if (lane % lanes || lane / lanes >= t.rows) return -1;
     return t.lanes ? __ldg(H.order + t.row + lane / lanes) : __ldg(&H.segment[t.row].row);
 }
 
-/* x of the hot columns goes to shared memory: from sm_90 on one thread asks for all of it, and none
- * waits before it needs them. */
+/* The functions below copy x of the hot columns to shared memory; from sm_90 on one thread starts a
+ * bulk copy, and threads wait only when they need it. */
 static __device__ __forceinline__ void copy_by_threads(const parts &H, real *near) {
     enum { TOGETHER = 5 };
     const int units = (int)(hubs_bytes(H.nhubs) / sizeof(int4)), threads = (int)blockDim.x;
@@ -200,7 +202,8 @@ static __device__ __forceinline__ bool copies_in_bulk() {
     NV_IF_ELSE_TARGET(NV_PROVIDES_SM_90, (return true;), (return false;))
 }
 
-/* Every thread calls these three, in this order. arrived: a barrier in shared memory. */
+/* Every thread calls expect_hubs, ask_for_hubs and wait_for_hubs, in this order. arrived: address
+ * of a barrier in shared memory. */
 static __device__ __forceinline__ void expect_hubs(unsigned arrived) {
     if (threadIdx.x == 0)
         NV_IF_TARGET(NV_PROVIDES_SM_90,
@@ -235,7 +238,7 @@ static __global__ void __launch_bounds__(MOST_THREADS, 1)
     multiply(const __grid_constant__ parts H, const __grid_constant__ factors o) {
     extern __shared__ int4 room[];
     __shared__ uint64_t barrier;
-    __shared__ int taken; /* of this block's slices, which are gridDim apart */
+    __shared__ int taken; /* number of slices taken by this block, which are gridDim apart */
     __shared__ real codebook[CODE == VALUE_CODEBOOK ? VALUE_CODEBOOK_SIZE : 1];
     real *near = (real *)room;
     const int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
@@ -306,7 +309,8 @@ static spmv_status run(const spmv_plan *p, const spmv_operands *v) {
 
 /* ---- preparation ----------------------------------------------------------------------------- */
 
-/* All the room that a block can have: another plan may need more of it than this one. */
+/* Requests all shared memory that a block can have, because another plan may need more than this
+ * one. */
 static spmv_status take_room(spmv_plan *p, const hubs *A) {
     int64_t most = 0;
     TRY(hubs_fitting(p->device, &most));

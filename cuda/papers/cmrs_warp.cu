@@ -1,24 +1,24 @@
-/* cmrs_warp: one warp multiplies one strip of a CMRS matrix.
+/* cmrs_warp: CMRS with one warp per strip.
  *
  * Source   Koza, Matyka, Szkoda, Miroslaw, Compressed Multiple-Row Storage Format, Algorithm 1,
  *          with registers and shuffles for its buffer in shared memory.
- * Reads    cmrs: strip_ptr[strips + 1], packed[nnz], values[nnz]; x[cols]; y[rows] only if
- *          beta != 0.
- * Writes   y[rows], each entry once: row r of the strip by lane r of the strip's warp.
- * Work     blocks are 32 x R: lane = threadIdx.x, strip = blockIdx.x R + threadIdx.y; lane l takes
- *          nonzeros strip_ptr[s] + l, + 32, ... and keeps a sum for each row of the strip; the sums
- *          of a height of 1, 2, 4, 8, 16 meet in 5, 5, 6, 9, 16 shuffles.
+ * Reads    cmrs: strip_ptr[strips + 1], packed[nnz], values[nnz]; x[cols]; y[rows] only if beta !=
+ *          0.
+ * Writes   y[rows], each element once: row r of the strip by lane r of the strip's warp.
+ * Work     blocks are 32 x R: lane = threadIdx.x, strip = blockIdx.x R + threadIdx.y; lane l
+ *          multiplies nonzeros strip_ptr[s] + l, + 32, ... with a sum for each row of the strip;
+ *          the sums of a height of 1, 2, 4, 8, 16 are reduced in 5, 5, 6, 9, 16 shuffles.
  * Cost     2 nnz flop (an entry costs height predicated instructions); nnz (sizeof real + 4) +
  *          (strips + 1) sizeof ofs + (cols + rows) sizeof real bytes if x is read once.
- * Weak     strips of fewer than 32 nonzeros idle lanes; one very long row serialises its warp.
+ * Weak     strips of fewer than 32 nonzeros idle lanes; one very long row serializes its warp.
  * Repeats  bitwise: yes.
  * Params   height, sorted: the format's; block: threads per block, 32 R (32x8).
  */
 #include "cuda/device.cuh"
 #include "formats/papers/cmrs/cmrs.h"
 
-/* Partners, HALF lanes apart, share the rest of the work: of its 2 HALF sums a lane keeps half and
- * gives the others away. */
+/* Step of a reduction: lanes that are HALF apart exchange half of their 2 HALF sums, and each adds
+ * what it receives to the half that it keeps. */
 template <int HALF> static __device__ __forceinline__ void share(real *sum, int lane) {
     bool keeps_upper = lane & HALF;
 #pragma unroll
@@ -29,8 +29,7 @@ template <int HALF> static __device__ __forceinline__ void share(real *sum, int 
     }
 }
 
-/* Turns a sum for each row in every lane into the whole sum of row r in lane r; every lane of the
- * warp must call. */
+/* Reduces the sums of all lanes so that lane r has the sum of row r. Every lane must call. */
 template <int HEIGHT> static __device__ __forceinline__ real sum_of_row(real *sum, int lane) {
     if (HEIGHT >= 16) share<8>(sum, lane);
     if (HEIGHT >= 8) share<4>(sum, lane);
@@ -43,8 +42,8 @@ template <int HEIGHT> static __device__ __forceinline__ real sum_of_row(real *su
     return total;
 }
 
-/* The largest block must find its registers. Of 16 sums ptxas spills some to fit two such blocks on
- * a multiprocessor, unless it is told that one will do; 0 leaves it to choose. */
+/* Limits registers so that the largest block can run. For 16 sums the bound of one block per
+ * multiprocessor prevents ptxas from spilling in order to fit two; 0 leaves the choice to ptxas. */
 template <int HEIGHT>
 static __global__ void __launch_bounds__(1024, HEIGHT < 16 ? 0 : 1)
     multiply(unsigned rows, unsigned strips, const ofs *__restrict__ strip_ptr,
@@ -52,16 +51,16 @@ static __global__ void __launch_bounds__(1024, HEIGHT < 16 ? 0 : 1)
              const real *__restrict__ x, result out) {
     int lane = threadIdx.x;
     unsigned strip = blockIdx.x * blockDim.y + threadIdx.y;
-    if (strip >= strips) return; /* the whole warp: it shares threadIdx.y */
+    if (strip >= strips) return; /* the whole warp, because it shares threadIdx.y */
     real sum[HEIGHT];
-#pragma unroll /* = {0} clears a large array in memory */
+#pragma unroll /* = {0} would clear a large array in memory */
     for (int r = 0; r < HEIGHT; r++) sum[r] = 0;
     ofs end = strip_ptr[strip + 1];
     for (ofs k = strip_ptr[strip] + lane; k < end; k += WARP) {
         uint32_t word = packed[k];
         real product = values[k] * x[word >> CMRS_ROW_BITS];
         int row = word % HEIGHT;
-#pragma unroll /* sum[row] would put the sums into memory, and so would a branch */
+#pragma unroll /* sum[row], or a branch, would put the sums into memory */
         for (int r = 0; r < HEIGHT; r++) sum[r] += row == r ? product : 0;
     }
     real total = sum_of_row<HEIGHT>(sum, lane);

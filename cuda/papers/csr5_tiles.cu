@@ -1,26 +1,25 @@
-/* csr5_tiles: a warp multiplies a tile of CSR5, rows are put together by a segmented sum over its
- * lanes.
+/* csr5_tiles: CSR5 with a warp per tile, and rows combined by a segmented sum over the lanes.
  *
  * Source   Liu and Vinter, ICS'15, "CSR5: An Efficient Storage Format for Cross-Platform Sparse
  *          Matrix-Vector Multiplication", from the description. Here the lanes' sums of a segment
  *          are added by a tree: the difference of two prefix sums, as published, would let a row's
  *          rounding error, infinity or NaN into its neighbours.
  * Reads    csr5: tile_ptr[tiles + 1], tile_desc[tiles x words x 32], col_idx[nnz], values[nnz],
- *          row_ptr once per tile and for the tail, and all of it if rows are empty; empty_ptr and
- *          empty_offset of tiles with empty rows; tail_row; x[cols]; y[rows] if beta != 0, and of
- *          rows that several tiles hold.
- * Writes   y[rows]: each row by the tile where it begins; carry[tiles + 1], the paper's calibrator:
- *          what a tile, or the tail, has of a row that begins before it; a second kernel adds
- *          these; a third, behind that, has the empty rows if there are any.
- * Work     step j of a tile is one aligned read of 32 values and columns. A tile that lies in one
- *          row is a dot product (the paper's fast track). In others a lane puts a sum into y where
- *          a row of its own ends; the others go from lane to lane by shuffles. What is left after
- *          the last whole tile is taken by a warp per row.
+ *          row_ptr once per tile and for the tail, and all of it if there are empty rows; empty_ptr
+ *          and empty_offset of tiles with empty rows; tail_row; x[cols]; y[rows] if beta != 0, and
+ *          of rows that several tiles hold.
+ * Writes   y[rows]: each row by the tile in which it begins; carry[tiles + 1], the paper's
+ *          calibrator: the sum that a tile, or the tail, has of a row that begins before it; a
+ *          second kernel adds the carries; a third one stores empty rows if there are any.
+ * Work     step j of a tile is one aligned read of 32 values and columns. A tile within one row is
+ *          a dot product (the paper's fast track). Otherwise a lane stores the sums of rows that
+ *          begin and end in it; other sums are combined between lanes by shuffles. The tail after
+ *          the last whole tile is multiplied by a warp per row.
  * Cost     2 nnz flop; nnz (sizeof real + 4) + tiles (128 words + 4 + sizeof ofs + sizeof real) +
- *          (cols + rows) sizeof real bytes if x is read once, without 128 words for a tile in one
- *          row, and (rows + 1) sizeof ofs if rows are empty.
- * Weak     x is read at 32 places that are height nonzeros apart; lanes write y one by one, which
- *          are separate transactions where rows are short; up to three launches.
+ *          (cols + rows) sizeof real bytes if x is read once, without 128 words for a tile within
+ *          one row, and (rows + 1) sizeof ofs if there are empty rows.
+ * Weak     a warp reads x for 32 nonzeros that are `height` apart; lanes write y one by one, which
+ *          are separate transactions if rows are short; up to three launches.
  * Repeats  bitwise: yes, for an equal height.
  * Params   block: threads per block, a multiple of 32 (256); lanes: 32, a warp (the paper's omega);
  *          height: steps of a tile, of the format (sigma), 0: 4 to 32 by the mean row length.
@@ -28,17 +27,17 @@
 #include "cuda/segments.cuh"
 #include "formats/papers/csr5/csr5.h"
 
-enum { BATCH = 4, EMPTY_THREADS = 256 }; /* BATCH: steps whose reads are on their way at once */
+enum { BATCH = 4, EMPTY_THREADS = 256 }; /* BATCH: steps that are loaded together */
 
 typedef struct parts {
-    idx *tail_row; /* [ntail] the rows that the tail's entries are in; device memory */
+    idx *tail_row; /* [ntail] rows of the tail's entries; device memory */
     int64_t ntail;
     split_rows split;
 } parts;
 
 /* ---- preparing ------------------------------------------------------------------------------- */
 
-/* csr5_shape_of asks for the vectors of a CPU, which the lanes here are not. */
+/* The last argument of csr5_shape_of, a CPU's vector length, is not used here. */
 static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
     const csr5_shape shape = csr5_shape_of(A, c, 0);
     const int64_t size = csr5_tile_size(&shape), tiles = A->nnz / size;
@@ -52,7 +51,7 @@ static void release(spmv_plan *p) {
     free(t);
 }
 
-/* Rows that begin before the tile, or the tail, that they are the first row of; -1: none does. */
+/* For each tile, and the tail: its first row if that begins before the tile, otherwise -1. */
 static void find_open_rows(const csr5 *A, int threads, idx *open_row) {
     const int64_t size = csr5_tile_size(&A->shape);
 #pragma omp parallel for schedule(static) num_threads(threads)
@@ -62,7 +61,7 @@ static void find_open_rows(const csr5 *A, int threads, idx *open_row) {
     }
 }
 
-/* Fewer rows than a tile has entries, since only those count that have some. */
+/* Lists the nonempty rows of the tail, which are fewer than the entries of a tile. */
 static int64_t find_tail_rows(const csr5 *A, idx *tail_row) {
     int64_t k = A->tiles * csr5_tile_size(&A->shape), n = 0;
     for (int64_t i = A->tile_ptr[A->tiles]; k < A->s.nnz; k = A->row_ptr[++i])
@@ -93,7 +92,7 @@ static spmv_status prepare(spmv_plan *p) {
 
 /* ---- kernels --------------------------------------------------------------------------------- */
 
-typedef struct operands { /* of a product, in device memory */
+typedef struct operands { /* operands of a product, in device memory */
     csr5_shape shape;
     int64_t tiles, ntail;
     const ofs *row_ptr, *empty_ptr;
@@ -104,7 +103,8 @@ typedef struct operands { /* of a product, in device memory */
     result out;
 } operands;
 
-/* Puts, of a row's entries from k on, all that tile t (or the tail, which is the last) has. */
+/* Stores tile t's sum of `row`, whose entries in the tile (or in the tail, the last) begin at k: as
+ * the row if it begins at k, otherwise as a carry. */
 static __device__ __forceinline__ void put_first(const operands *o, int64_t t, int64_t k, idx row,
                                                  real sum) {
     if (o->row_ptr[row] == k)
@@ -123,8 +123,8 @@ static __device__ __forceinline__ void put_segment(const operands *o, int64_t t,
                 sum);
 }
 
-/* Lane l gets the sum of what lanes l .. l + following have; following: as seg_offset says, one
- * less from lane to lane. Every lane of the warp calls. */
+/* Returns, in lane l, the sum over lanes l, ..., l + following. following: seg_offset of the
+ * format, which decreases by one from lane to lane. Every lane must call. */
 static __device__ __forceinline__ real segment_sum(real sum, int following) {
     for (int step = 1; step < WARP; step *= 2) {
         const real more = __shfl_down_sync(ALL_LANES, sum, step);
@@ -133,7 +133,7 @@ static __device__ __forceinline__ real segment_sum(real sum, int following) {
     return sum;
 }
 
-/* Computes the products of steps j .. j + BATCH - 1 of a lane; behind the last step 0. */
+/* Computes a lane's products of steps j, ..., j + BATCH - 1; 0 beyond the last step. */
 static __device__ __forceinline__ void multiply_steps(const idx *__restrict__ col_idx,
                                                       const real *__restrict__ values,
                                                       const real *__restrict__ x, int j, int height,
@@ -155,7 +155,7 @@ static __device__ __forceinline__ void multiply_row(const operands *o, const idx
     if (threadIdx.x % WARP == 0) put_first(o, o->tiles, begin, row, sum);
 }
 
-/* A tile that is all of one row. */
+/* Multiplies a tile within one row. */
 static __device__ __forceinline__ void multiply_dense(const operands *o, const idx *col_idx,
                                                       const real *values, const real *x, int64_t t,
                                                       int64_t k) {
@@ -174,8 +174,8 @@ static __device__ __forceinline__ uint64_t descriptor(const operands *o, int64_t
     return o->shape.words == 1 ? desc[0] : desc[0] | (uint64_t)desc[WARP] << 32;
 }
 
-/* top: what the lane has before the first segment that begins in it, and belongs to a lane before;
- * a lane in which none begins has nothing else. */
+/* Multiplies a tile of several rows. top: the lane's sum before the first segment that begins in
+ * it, which belongs to an earlier lane; a lane in which no segment begins has only such a sum. */
 static __device__ __forceinline__ void multiply_segments(const operands *o, const idx *col_idx,
                                                          const real *values, const real *x,
                                                          int64_t t, int64_t k) {
@@ -207,7 +207,7 @@ static __device__ __forceinline__ void multiply_segments(const operands *o, cons
     if (begun) put_segment(o, t, k, tile_ptr, segment, sum + below);
 }
 
-/* A warp per tile, then one per row of the tail. */
+/* A warp per tile, then a warp per row of the tail. */
 static __global__ void multiply(const __grid_constant__ operands o, const idx *__restrict__ col_idx,
                                 const real *__restrict__ values, const real *__restrict__ x) {
     const int64_t t = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) / WARP;

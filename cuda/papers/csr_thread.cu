@@ -1,13 +1,13 @@
-/* csr_thread: one thread multiplies one row of a CSR matrix.
+/* csr_thread: CSR with one thread per row.
  *
  * Source   Di Iorio, cudaSpMVRowsCSR, csr0; Bell and Garland, SC'09, "CSR (scalar)".
  * Reads    csr: row_ptr[rows + 1], col_idx[nnz], values[nnz]; x[cols]; y[rows] only if beta != 0.
- * Writes   y[rows], each entry once.
- * Work     thread i runs along row i.
+ * Writes   y[rows], each element once.
+ * Work     thread i multiplies row i.
  * Cost     2 nnz flop; nnz (sizeof real + 4) + (rows + 1) sizeof ofs + (cols + rows) sizeof real
  *          bytes if x is read once.
- * Weak     neighbouring threads read a row length apart: long rows fetch a sector for every entry
- *          (then csr_warp).
+ * Weak     the reads of neighbouring threads are a row length apart: long rows fetch a sector for
+ *          every entry (then csr_warp).
  * Repeats  bitwise: yes.
  * Params   block: threads per block, a multiple of 32 (256).
  */

@@ -1,10 +1,11 @@
-/* ell.cuh: what the row-major ELL kernels of this folder share. */
+/* ell.cuh: shared by the row-major ELL kernels of this folder. */
 #pragma once
 
 #include "cuda/device.cuh"
 #include "formats/papers/ell/ell.h"
 
-/* With rowlens the padding stays in memory: only the entries and the lengths are read. */
+/* Returns the bytes of the matrix read by a product; with rowlens entries and lengths, without
+ * padding. */
 static inline size_t ell_traffic(const ell *A, bool rowlens) {
     return (size_t)(rowlens ? A->s.nnz : A->s.slots) * (sizeof(real) + sizeof(idx)) +
            (rowlens ? (size_t)A->s.rows * sizeof(idx) : 0);

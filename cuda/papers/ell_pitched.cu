@@ -1,13 +1,13 @@
-/* ell_pitched: ELL transposed and pitched, one thread per row.
+/* ell_pitched: ELL, transposed and pitched, with one thread per row.
  *
  * Source   Di Iorio, cudaSpMVRowsELL, ell0; Bell and Garland, SC'09, "ELL".
  * Reads    ell_pitched: col_idx, values [width x pitch]; row_len[rows] with rowlens; x[cols]; y if
  *          beta != 0.
- * Writes   y[rows], each entry once.
- * Work     thread i runs down column i: a warp reads 32 neighbours, every line of slots starts
- *          aligned.
- * Cost     2 nnz flop; width rows (sizeof real + 4) + (cols + rows) sizeof real bytes; with
- *          rowlens nnz for width rows, and 4 rows.
+ * Writes   y[rows], each element once.
+ * Work     thread i multiplies column i of the transposed array: a warp reads 32 contiguous slots,
+ *          and every line of slots starts aligned.
+ * Cost     2 nnz flop; width rows (sizeof real + 4) + (cols + rows) sizeof real bytes; with rowlens
+ *          nnz instead of width rows, and 4 rows more.
  * Weak     one long row pads all others; lines of fewer than 128 rows are mostly padding.
  * Repeats  bitwise: yes.
  * Params   block: threads per block, a multiple of 32 (256); rowlens (1).
@@ -15,7 +15,7 @@
 #include "cuda/device.cuh"
 #include "formats/papers/ell_pitched/ell_pitched.h"
 
-/* Counts what is read: with rowlens no padding; without it that of the rows, never that of the
+/* Sets the traffic: with rowlens no padding; without rowlens the padding of rows, but never that of
  * lines. */
 static spmv_status prepare(spmv_plan *p) {
     const ell_pitched *A = (const ell_pitched *)p->host;

@@ -1,14 +1,14 @@
-/* ell_thread: one thread multiplies one row of a row-major ELL matrix.
+/* ell_thread: row-major ELL with one thread per row.
  *
  * Source   Di Iorio, ell1 (not transposed).
  * Reads    ell: col_idx[rows x width], values[rows x width], row_len[rows] with rowlens; x[cols]; y
  *          if beta != 0.
- * Writes   y[rows], each entry once.
- * Work     thread i runs along row i: width slots or, with rowlens, its nonzeros.
+ * Writes   y[rows], each element once.
+ * Work     thread i multiplies row i: width slots or, with rowlens, its nonzeros.
  * Cost     2 nnz flop; rows width (sizeof real + 4) + (cols + rows) sizeof real bytes; with rowlens
- *          nnz for rows width, and 4 rows.
- * Weak     neighbouring threads read width apart: uncoalesced. It shows what transposing
- *          (ell_pitched) is worth.
+ *          nnz instead of rows width, and 4 rows more.
+ * Weak     the reads of neighbouring threads are `width` apart: uncoalesced. Shows the benefit of
+ *          transposing (ell_pitched).
  * Repeats  bitwise: yes.
  * Params   block: threads per block, a multiple of 32 (256); rowlens (1).
  */

@@ -1,13 +1,13 @@
-/* ell_warp: one warp multiplies one row of a row-major ELL matrix.
+/* ell_warp: row-major ELL with one warp per row.
  *
  * Source   Di Iorio, cudaSpMVWarpsPerRowELLNTrasposed, ell2.
  * Reads    ell: col_idx[rows x width], values[rows x width], row_len[rows] with rowlens; x[cols]; y
  *          if beta != 0.
- * Writes   y[rows], each entry once, by lane 0 of the row's warp.
- * Work     blocks are 32 x R: lane = threadIdx.x, row = blockIdx.x R + threadIdx.y; lane l takes
- *          slots l, l + 32, ...
+ * Writes   y[rows], each element once, by lane 0 of the row's warp.
+ * Work     blocks are 32 x R: lane = threadIdx.x, row = blockIdx.x R + threadIdx.y; lane l
+ *          multiplies slots l, l + 32, ...
  * Cost     2 nnz flop; rows width (sizeof real + 4) + (cols + rows) sizeof real bytes; with rowlens
- *          nnz for rows width, and 4 rows.
+ *          nnz instead of rows width, and 4 rows more.
  * Weak     rows shorter than 32 idle lanes.
  * Repeats  bitwise: yes.
  * Params   block: threads per block, 32 R (32x8); rowlens (1).
@@ -19,7 +19,7 @@ static __global__ void multiply(idx rows, int64_t width, const idx *__restrict__
                                 const real *__restrict__ x, result out) {
     int lane = threadIdx.x;
     int64_t row = (int64_t)blockIdx.x * blockDim.y + threadIdx.y;
-    if (row >= rows) return; /* the whole warp: it shares threadIdx.y */
+    if (row >= rows) return; /* the whole warp, because it shares threadIdx.y */
     int64_t end = row * width + (row_len ? row_len[row] : width);
     real sum = 0;
     for (int64_t k = row * width + lane; k < end; k += WARP) sum += values[k] * x[col_idx[k]];

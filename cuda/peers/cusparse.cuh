@@ -1,7 +1,7 @@
-/* cusparse.cuh: what the cuSPARSE peers share: the generic API's way from compressed rows on the
- * device to a product, in the version of the library that --cusparse names. Descriptors and the
- * buffer are made in prepare, with cusparseSpMV_preprocess; run only points the vectors elsewhere.
- * Where the CUDA toolkit's header is missing the same kernels are there by name, and say so. */
+/* cusparse.cuh: shared by the cuSPARSE peers: products of a CSR on the device through the generic
+ * API, with the version of the library that --cusparse selects. prepare makes descriptors and
+ * buffer, and calls cusparseSpMV_preprocess; run only sets the addresses of the vectors. Without
+ * the CUDA toolkit's header the kernels exist by name and report that. */
 #pragma once
 
 #include "cuda/host.cuh"
@@ -15,7 +15,7 @@
     { SPMV_cusparse, library, CUSPARSE_TOOLKIT, CUSPARSE_FETCHED, 1, false }
 
 #ifdef HAVE_CUSPARSE
-#define DISABLE_CUSPARSE_DEPRECATED /* what makes blocks of rows has no successor */
+#define DISABLE_CUSPARSE_DEPRECATED /* the conversion to BSR has no successor */
 #include <cusparse.h>
 
 #define FUNCTION(name) typedef decltype(&cusparse##name) type_of_##name;
@@ -25,23 +25,23 @@
 #undef SPMVOP
 #define OF(library, name) ((type_of_##name)(library)->function[CUSPARSE_AT_##name])
 
-/* Holds descriptors and buffers of products of several vectors in one layout. The library is
- * prepared for a number of them, and asks for others where there are fewer. */
+/* Descriptors and buffers of products of several vectors in one layout. The library is prepared for
+ * a number of vectors, and needs other descriptors and buffers for fewer. */
 typedef struct several {
-    int64_t width; /* that it is prepared for; 0: for none yet. More are multiplied in shares */
+    int64_t width; /* number of vectors prepared for; 0: none yet. More are multiplied in shares */
     cusparseConstSpMatDescr_t matrix, matrix_of_fewer;
     void *buffer, *buffer_of_fewer;
     size_t bytes; /* of each buffer */
 } several;
 
-typedef struct peer { /* a plan's scratch */
+typedef struct peer { /* scratch of a plan */
     const cusparse_library *library;
-    cusparseHandle_t handle; /* the device's */
+    cusparseHandle_t handle; /* belongs to the device */
     cusparseConstSpMatDescr_t matrix;
     cusparseDnVecDescr_t x, y;
-    void *descriptor, *plan; /* SpMVOp's */
+    void *descriptor, *plan; /* of SpMVOp */
     void *buffer;
-    ofs *ptr; /* device memory of the formats that cuSPARSE wants laid out otherwise */
+    ofs *ptr; /* device memory for formats with another layout in cuSPARSE */
     idx *row_idx, *col_idx;
     real *values;
     several in_columns, in_rows;
@@ -79,7 +79,7 @@ template <int which> static void close_cusparse(void *handle) {
     OF(spmv_cusparse(which, CUSPARSE_VER_MAJOR), Destroy)((cusparseHandle_t)handle);
 }
 
-/* Opens the device's handle, which the first plan makes. */
+/* Returns the device's handle, which the first plan makes. */
 static inline spmv_status open_cusparse(const spmv_plan *p, cusparseHandle_t *out) {
     static_assert((int)CUSPARSE_LIBRARIES <= (int)MOST_LIBRARIES, "a device has no place for them");
     static void (*const close[])(void *) = {close_cusparse<CUSPARSE_TOOLKIT>,
@@ -134,13 +134,13 @@ static inline void release_peer(spmv_plan *p) {
 
 /* ---- preparation ----------------------------------------------------------------------------- */
 
-/* Makes the matrix's descriptor, from compressed rows on the device. */
+/* Makes the descriptor of the matrix from CSR on the device. */
 typedef spmv_status (*describe_matrix)(spmv_plan *p, peer *t);
-/* Makes the buffer, and lets the library look at the matrix. */
+/* Makes the buffer, and lets the library analyse the matrix. */
 typedef spmv_status (*analyse_matrix)(spmv_plan *p, peer *t);
 
-/* The vectors get an address of their own with each product, until then one of the device's that
- * nothing reads. */
+/* Makes descriptors and buffer. The vectors get their addresses with each product; until then any
+ * device address, which is not read. */
 static inline spmv_status make_peer(spmv_plan *p, describe_matrix describe,
                                     analyse_matrix analyse) {
     peer *t = (peer *)calloc(1, sizeof *t);
@@ -155,8 +155,7 @@ static inline spmv_status make_peer(spmv_plan *p, describe_matrix describe,
     return analyse(p, t);
 }
 
-/* Does what only the first preparation of a process takes: opening the library, loading its
- * code. */
+/* Performs one-time work of the process: loads the library and its code. */
 static inline spmv_status start_peer(spmv_plan *p, describe_matrix describe,
                                      analyse_matrix analyse) {
     const size_t traffic = p->traffic_bytes;
@@ -169,7 +168,8 @@ static inline spmv_status start_peer(spmv_plan *p, describe_matrix describe,
     return SPMV_OK;
 }
 
-/* The first plan of a process is prepared twice and charged once, so that it is as any other. */
+/* The first plan of a process is prepared twice and charged once, so that it is comparable with
+ * others. */
 template <describe_matrix describe, analyse_matrix analyse>
 static spmv_status prepare_peer(spmv_plan *p) {
     static std::atomic<bool> is_started[CUSPARSE_LIBRARIES];
@@ -184,7 +184,7 @@ static spmv_status prepare_peer(spmv_plan *p) {
 
 /* ---- cusparseSpMV ---------------------------------------------------------------------------- */
 
-/* Returns the operation on the rows of the matrix, which a plan by the transpose has, too. */
+/* Returns the operation on the CSR; a plan for the transpose has the same CSR. */
 static inline cusparseOperation_t operation_of(const spmv_plan *p) {
     return p->transposes ? CUSPARSE_OPERATION_TRANSPOSE : CUSPARSE_OPERATION_NON_TRANSPOSE;
 }
@@ -200,7 +200,8 @@ template <cusparseSpMVAlg_t algorithm> static spmv_status preprocess(spmv_plan *
     return SPMV_OK;
 }
 
-/* The libraries add to y in place. x is read only: it is not modified. */
+/* Sets the addresses of the vectors. The library adds to y in place, so y is copied to z first. x
+ * is not modified. */
 static inline spmv_status point_vectors(const spmv_plan *p, const peer *t, const spmv_operands *v) {
     CUSPARSE(p, t->library, DnVecSetValues, t->x, (void *)v->x);
     CUSPARSE(p, t->library, DnVecSetValues, t->y, v->z);
@@ -210,7 +211,8 @@ static inline spmv_status point_vectors(const spmv_plan *p, const peer *t, const
     return SPMV_OK;
 }
 
-/* The device's handle has one stream at a time: products take turns, and leave it as it was. */
+/* Runs a product on its stream. The device's handle has one stream at a time, so products are
+ * serialized, and restore the handle's stream. */
 template <class product>
 static spmv_status multiply_on_stream(const spmv_plan *p, const spmv_operands *v,
                                       const product &multiply) {
@@ -238,9 +240,10 @@ static spmv_status run_peer(const spmv_plan *p, const spmv_operands *v) {
 
 /* ---- cusparseSpMVOp -------------------------------------------------------------------------- */
 
-enum { SPMVOP_ALG1 = 1, SPMVOP_ALG2 = 2 }; /* CUSPARSE_SPMVOP_ALG1, _ALG2 of its release */
+/* CUSPARSE_SPMVOP_ALG1 and _ALG2 of version CUSPARSE_SPMVOP_VERSION */
+enum { SPMVOP_ALG1 = 1, SPMVOP_ALG2 = 2 };
 
-/* A plan without code of ours: y is stored as it is computed. */
+/* Makes an SpMVOp plan without an epilogue: y is stored as computed. */
 template <int algorithm> static spmv_status plan_spmvop(spmv_plan *p, peer *t) {
     size_t bytes = 0;
     if (*t->library->no_spmvop)
@@ -265,7 +268,7 @@ static inline spmv_status run_spmvop(const spmv_plan *p, const spmv_operands *v)
 
 /* ---- the matrix ------------------------------------------------------------------------------ */
 
-/* cuSPARSE wants offsets and columns of one width, and our columns are 32-bit. */
+/* cuSPARSE requires offsets as wide as columns, and our columns are 32-bit. */
 static inline spmv_status check_offsets(const spmv_plan *p) {
     if (!has_wide_offsets(p)) return SPMV_OK;
     return spmv_fail(p->device->ctx, SPMV_E_UNSUITABLE,
@@ -287,9 +290,9 @@ static inline spmv_status describe_csr(spmv_plan *p, peer *t) {
     return make_csr(p, t, &t->matrix);
 }
 
-/* Refuses as for our own formats: what is mostly padding is not worth its memory. */
+/* Refuses a matrix that is mostly padding, as for our own formats. */
 static inline spmv_status check_padding(const spmv_plan *p, int64_t slots) {
-    const int64_t most_times = 4, negligible = 64000000; /* entries; bytes */
+    const int64_t most_times = 4, negligible = 64000000; /* slots per nonzero; bytes */
     int64_t bytes = slots * (int64_t)sizeof(real);
     if (slots <= most_times * p->host->nnz || bytes < negligible) return SPMV_OK;
     return spmv_fail(p->device->ctx, SPMV_E_TOOBIG,
@@ -300,11 +303,11 @@ static inline spmv_status check_padding(const spmv_plan *p, int64_t slots) {
 /* ---- cusparseSpMM, of compressed rows -------------------------------------------------------- */
 
 enum {
-    MOST_VECTORS = 256, /* multiplied at a time, so that buffers have an end */
-    LEAST_BUFFER = 4096 /* of small matrices cuSPARSE asks for 11 bytes, and writes more */
+    MOST_VECTORS = 256, /* multiplied at a time, to bound the buffers */
+    LEAST_BUFFER = 4096 /* cuSPARSE asks for 11 bytes for small matrices, and writes more */
 };
 
-/* The numbers of x and z of some vectors. */
+/* Descriptors of x and z of some vectors. */
 typedef struct block {
     cusparseDnMatDescr_t x, z;
 } block;
@@ -359,8 +362,8 @@ static inline spmv_status prepare_block(spmv_plan *p, const peer *t, spmv_layout
     return SPMV_OK;
 }
 
-/* Lets the library look at the matrix for k vectors in that layout. They have no address yet but
- * one of the device's that nothing reads. */
+/* Lets the library analyse the matrix for k vectors in this layout, with any device address, which
+ * is not read. */
 static inline spmv_status prepare_several(spmv_plan *p, peer *t, spmv_layout layout, int64_t k) {
     several *s = layout == SPMV_ROWS ? &t->in_rows : &t->in_columns;
     void *nowhere = ((const csr *)p->store)->row_ptr;
@@ -381,7 +384,7 @@ static inline spmv_status prepare_several(spmv_plan *p, peer *t, spmv_layout lay
     return status;
 }
 
-/* Does what preprocess does, and the same for the vectors that the plan is made for. */
+/* Like preprocess, and for the vectors that the plan is made for. */
 template <cusparseSpMVAlg_t algorithm> static spmv_status preprocess_all(spmv_plan *p, peer *t) {
     TRY(preprocess<algorithm>(p, t));
     return p->vectors > 1 ? prepare_several(p, t, p->layout, p->vectors) : SPMV_OK;
@@ -416,7 +419,7 @@ static inline spmv_status multiply_share(const spmv_plan *p, const several *s,
     return status;
 }
 
-/* A y that is apart from z is copied there: the library adds in place. */
+/* Copies y to z if they differ, because the library adds in place. */
 static inline spmv_status bring_block(const spmv_plan *p, const spmv_operands *v) {
     const bool in_rows = v->layout == SPMV_ROWS;
     const size_t length = (size_t)(in_rows ? v->k : p->rows);
@@ -428,8 +431,8 @@ static inline spmv_status bring_block(const spmv_plan *p, const spmv_operands *v
     return SPMV_OK;
 }
 
-/* A plan that was not made for several vectors in this layout is prepared at the first product of
- * them: callers see a const plan, but it was allocated as a mutable object. */
+/* A plan that was not made for several vectors in this layout is prepared at their first product.
+ * The plan is const for callers, but was allocated as a mutable object. */
 static inline spmv_status run_several(const spmv_plan *p, const spmv_operands *v) {
     peer *t = (peer *)p->scratch;
     several *s = v->layout == SPMV_ROWS ? &t->in_rows : &t->in_columns;
@@ -453,7 +456,7 @@ static constexpr run_vectors one_of(run_vectors several = NULL) {
     return several;
 }
 
-/* The last, if it is given, multiplies several vectors in either layout. */
+/* The last argument, if given, multiplies several vectors in either layout. */
 #define HOOKS(describe, analyse, multiply, ...) \
     .prepare = prepare_peer<describe, analyse>, .run = multiply, \
     .run_columns = one_of(__VA_ARGS__), .run_rows = one_of(__VA_ARGS__), .release = release_peer, \
@@ -463,9 +466,8 @@ static constexpr run_vectors one_of(run_vectors several = NULL) {
     .absent = "cuSPARSE: install libcusparse-dev of the CUDA toolkit, then make cuda"
 #endif
 
-/* its_library: the default of --cusparse, the kernel's only parameter; _PARAMS_: of a kernel with
- * more. Then what describes the matrix, what analyses it, and what multiplies one vector; if there
- * is one more, it multiplies several. */
+/* Defines a kernel. its_library: default of --cusparse, the kernel's only parameter; the macro with
+ * _PARAMS_ takes a list of parameters instead. The last arguments are those of HOOKS. */
 #define CUSPARSE_KERNEL(symbol, its_format, its_summary, its_traits, its_library, its_estimate, \
                         ...) \
     static const spmv_param symbol##_params[] = {PARAM_CUSPARSE(its_library), \

@@ -1,23 +1,22 @@
-/* cusparse_bsr: cuSPARSE on dense blocks: a peer to compare with.
+/* cusparse_bsr: cuSPARSE on dense blocks: a peer.
  *
  * Source   NVIDIA cuSPARSE, generic API: cusparseSpMV_preprocess, cusparseSpMV,
  *          CUSPARSE_SPMV_BSR_ALG1, blocks row-major.
  * Reads    block_ptr[block_rows + 1], block_col[blocks], values[blocks x shape], made by the
- *          library (csr2bsr) of a csr matrix on the device when prepared; x[cols]; y[rows] only if
- *          beta != 0.
+ *          library (csr2bsr) of a csr matrix on the device during preparation; x[cols]; y[rows]
+ *          only if beta != 0.
  * Writes   y[rows].
  * Work     that of the library.
  * Cost     2 nnz flop; blocks (shape sizeof real + 4) + (block_rows + 1) sizeof ofs + (cols + rows)
  *          sizeof real bytes if x is read once.
- * Weak     square blocks from 2 x 2 on, 32-bit offsets; rows and columns must be multiples of the
- *          block, or it would read past x and write past y.
- * Repeats  bitwise: not relied upon.
- * Params   shape_rows, shape_cols: of a block (2, 2); cusparse: which version of the library
- *          (toolkit).
+ * Weak     square blocks of at least 2 x 2, 32-bit offsets; rows and columns must be multiples of
+ *          the block, because the library would otherwise access x and y out of bounds.
+ * Repeats  bitwise: not guaranteed.
+ * Params   shape_rows, shape_cols: of a block (2, 2); cusparse: version of the library (toolkit).
  */
 #include "cusparse.cuh"
 
-/* Is what the format bsr takes: the same blocks. */
+/* The same blocks as in the format bsr. */
 SPMV_LINKAGE const spmv_format V(bsr_format);
 static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
     return V(bsr_format).estimate(A, c);
@@ -71,7 +70,7 @@ static spmv_status make_blocks(spmv_plan *p, const csr *A, int shape, cusparseMa
 static spmv_status describe_bsr(spmv_plan *p, peer *t) {
     const csr *A = (const csr *)p->store;
     int shape = (int)p->choice.value[SPMV_shape_rows], nblocks = 0;
-    cusparseMatDescr_t general = NULL; /* counts from 0 */
+    cusparseMatDescr_t general = NULL; /* the default: base 0 */
     TRY(check_shape(p, A->s.rows, A->s.cols));
     CUSPARSE(p, t->library, CreateMatDescr, &general);
     spmv_status status = make_blocks(p, A, shape, general, t, &nblocks);

@@ -1,5 +1,5 @@
-/* cusparse_coo.cuh: coordinates for cuSPARSE: columns and values as compressed rows have them, and
- * the row of each, found on the device. */
+/* cusparse_coo.cuh: coordinates for cuSPARSE: columns and values of the CSR, and row indices,
+ * computed on the device. */
 #pragma once
 
 #include "cusparse.cuh"
@@ -10,8 +10,7 @@ static size_t estimate_coo(const spmv_csr_view *A, const spmv_choice *c) {
 }
 
 #ifdef HAVE_CUSPARSE
-/* Returns the row of entry k, which is in first..end - 1: the last that does not begin behind
- * it. */
+/* Returns the row of entry k, which is in first, ..., end - 1. */
 template <typename OFFSET>
 static __device__ int64_t row_of(const OFFSET *__restrict__ row_ptr, int64_t first, int64_t end,
                                  int64_t k) {
@@ -25,7 +24,7 @@ static __device__ int64_t row_of(const OFFSET *__restrict__ row_ptr, int64_t fir
     return first;
 }
 
-/* Each block finds the rows of its first and of its last entry, between which the others are. */
+/* Each block finds the rows of its first and last entry, between which the other rows are. */
 template <typename OFFSET>
 static __global__ void find_rows(int64_t rows, int64_t nnz, int64_t entries,
                                  const OFFSET *__restrict__ row_ptr, idx *row_idx) {
@@ -39,13 +38,13 @@ static __global__ void find_rows(int64_t rows, int64_t nnz, int64_t entries,
 }
 
 template <typename OFFSET> static spmv_status put_rows(spmv_plan *p, const csr *A, idx *row_idx) {
-    enum { ROW_THREADS = 256, ENTRIES = 1024 }; /* a block */
+    enum { ROW_THREADS = 256, ENTRIES = 1024 }; /* per block */
     find_rows<<<(unsigned)blocks_for(A->s.nnz, ENTRIES), ROW_THREADS, 0, stream_of(p)>>>(
         A->s.rows, A->s.nnz, ENTRIES, (const OFFSET *)A->row_ptr, row_idx);
     return launched(p);
 }
 
-/* Coordinates have no offsets: the number of entries is 64-bit in the API. */
+/* Coordinates have no offsets, and the API's number of entries is 64-bit. */
 static spmv_status describe_coo(spmv_plan *p, peer *t) {
     const csr *A = (const csr *)p->store;
     TRY(take_scratch(p, (size_t)A->s.nnz * sizeof(idx), (void **)&t->row_idx));

@@ -2,14 +2,14 @@
  *
  * Source   NVIDIA cuSPARSE, generic API: cusparseSpMV_preprocess, cusparseSpMV,
  *          CUSPARSE_SPMV_COO_ALG2.
- * Reads    csr: col_idx[nnz], values[nnz]; row_idx[nnz], made of row_ptr on the device when
- *          prepared; the library's buffer; x[cols]; y[rows] only if beta != 0.
+ * Reads    csr: col_idx[nnz], values[nnz]; row_idx[nnz], computed from row_ptr on the device during
+ *          preparation; the library's buffer; x[cols]; y[rows] only if beta != 0.
  * Writes   y[rows].
  * Work     that of the library.
  * Cost     2 nnz flop; nnz (sizeof real + 8) + (cols + rows) sizeof real bytes if x is read once.
- * Weak     a matrix without nonzeros is not given to it.
+ * Weak     refuses a matrix without nonzeros.
  * Repeats  bitwise: yes, as documented.
- * Params   cusparse: which version of the library (toolkit).
+ * Params   cusparse: version of the library (toolkit).
  */
 #include "cusparse_coo.cuh"
 

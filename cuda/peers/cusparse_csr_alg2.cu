@@ -2,16 +2,16 @@
  *
  * Source   NVIDIA cuSPARSE, generic API: cusparseSpMV_preprocess, cusparseSpMV,
  *          CUSPARSE_SPMV_CSR_ALG2.
- * Reads    csr: row_ptr[rows + 1], col_idx[nnz], values[nnz];
- *          the library's buffer; x[cols]; y[rows] only if beta != 0.
+ * Reads    csr: row_ptr[rows + 1], col_idx[nnz], values[nnz]; the library's buffer; x[cols];
+ *          y[rows] only if beta != 0.
  * Writes   y[rows].
  * Work     that of the library.
  * Cost     2 nnz flop; nnz (sizeof real + 4) + (rows + 1) sizeof ofs + (cols + rows) sizeof real
  *          bytes if x is read once.
- * Weak     32-bit offsets only: it wants them as wide as the columns; a matrix without nonzeros is
- *          not given to it.
+ * Weak     32-bit offsets only, because the library requires offsets as wide as columns; refuses a
+ *          matrix without nonzeros.
  * Repeats  bitwise: yes, as documented.
- * Params   cusparse: which version of the library (toolkit).
+ * Params   cusparse: version of the library (toolkit).
  */
 #include "cusparse.cuh"
 

@@ -1,17 +1,17 @@
-/* cusparse_sell: cuSPARSE on a sliced ELL matrix in its own layout: a peer to compare with.
+/* cusparse_sell: cuSPARSE on a sliced ELL matrix in its own layout: a peer.
  *
  * Source   NVIDIA cuSPARSE, generic API: cusparseSpMV_preprocess, cusparseSpMV,
  *          CUSPARSE_SPMV_SELL_ALG1.
  * Reads    slice_ptr[slices + 1], col_idx and values [slots], made of a csr matrix on the device
- *          when prepared; x[cols]; y[rows] only if beta != 0.
+ *          during preparation; x[cols]; y[rows] only if beta != 0.
  * Writes   y[rows].
- * Work     that of the library. It wants the last slice as high as the others and -1 for the
- *          columns of padding; preparation is charged for making that of compressed rows.
+ * Work     that of the library. The library requires the last slice to be as high as the others,
+ *          and column -1 for padding; the conversion from CSR counts as preparation.
  * Cost     2 nnz flop; slots (sizeof real + 4) + (slices + 1) sizeof ofs + (cols + rows) sizeof
  *          real bytes if x is read once.
  * Weak     a long row pads its slice; rows are not sorted; 32-bit offsets only.
- * Repeats  bitwise: not relied upon.
- * Params   slice: rows in a slice (32); cusparse: which version of the library (toolkit).
+ * Repeats  bitwise: not guaranteed.
+ * Params   slice: rows in a slice (32); cusparse: version of the library (toolkit).
  */
 #include "cuda/sell/slices.cuh"
 #include "cusparse.cuh"
@@ -27,7 +27,7 @@ static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
         slots += width * slice;
     }
     size_t fixed = (size_t)(A->rows / slice + 2) * (sizeof(ofs) + sizeof(int64_t));
-    size_t slot = sizeof(idx) + sizeof(real); /* slots fit: rows and widths are 32-bit */
+    size_t slot = sizeof(idx) + sizeof(real); /* 32-bit rows and widths: no overflow before */
     return (size_t)slots > (SIZE_MAX - fixed) / slot ? SIZE_MAX : fixed + (size_t)slots * slot;
 }
 
@@ -52,7 +52,7 @@ static spmv_status lay_out(spmv_plan *p, const csr *A, sell *B, peer *t) {
 
 static spmv_status describe_sell(spmv_plan *p, peer *t) {
     const csr *A = (const csr *)p->store;
-    sell B = {A->s}; /* borrows everything */
+    sell B = {A->s}; /* borrows all arrays */
     TRY(check_offsets(p));
     B.slice = p->choice.value[SPMV_slice];
     B.nslices = blocks_for(A->s.rows, B.slice);
