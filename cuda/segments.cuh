@@ -1,30 +1,30 @@
-/* segments.cuh: sums over a list that blocks and threads cut into equal parts wherever rows end. A
- * row's sum is put together by a scan inside a block and by a second kernel across blocks; there
- * are no atomics, so the order of every sum is fixed by the cut. */
+/* segments.cuh: row sums over a list of nonzeros that is cut into equal parts, one per block and
+ * thread, wherever rows end. A scan inside a block and a second kernel across blocks add the parts
+ * of a row; there are no atomics, so the order of every sum is fixed by the cut. */
 #pragma once
 
 #include "device.cuh"
 #include <stdlib.h>
 
 enum {
-    ITEMS = 7,              /* a thread; odd, so that parts of a warp begin in different banks */
-    MOST_CUT_THREADS = 512, /* a block; its part fits the 48 KiB that every GPU gives */
+    ITEMS = 7,              /* per thread; odd, so that parts of a warp begin in different banks */
+    MOST_CUT_THREADS = 512, /* per block; its part fits the 48 KiB that every GPU has */
     MOST_CUT_WARPS = MOST_CUT_THREADS / WARP,
     ADDING_THREADS = 256
 };
 #define PARAM_BLOCK_CUT \
     { SPMV_block, 256, 32, MOST_CUT_THREADS, WARP, false }
 
-/* Every thread of the block calls, with the sum behind the last end of a row in its part, or of the
- * whole part if no row ends there. Returns what the threads before it have of the row that its part
- * begins in; *open is what the block has of the row that the block's part ends in. A block calls it
- * once: the arrays are not guarded against a second call. */
+/* Must be called by every thread of the block, and only once per block, because its shared arrays
+ * are not guarded. sum: the thread's sum behind the last row end in its part, or over the whole
+ * part if no row ends in it. Returns what the threads before this one have of the row in which its
+ * part begins; *open: what the block has of the row in which the block's part ends. */
 static __device__ __forceinline__ real carry_in(real sum, bool has_end, real *open) {
     __shared__ real warp_sums[MOST_CUT_WARPS];
     __shared__ int warp_has_end[MOST_CUT_WARPS];
     int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP, nwarps = blockDim.x / WARP;
     int ended = has_end;
-    for (int step = 1; step < WARP; step *= 2) { /* sum, ended: of the lanes up to this one */
+    for (int step = 1; step < WARP; step *= 2) { /* sum, ended: over the lanes up to this one */
         real sum_before = __shfl_up_sync(ALL_LANES, sum, step);
         int ended_before = __shfl_up_sync(ALL_LANES, ended, step);
         if (lane >= step) {
@@ -46,8 +46,8 @@ static __device__ __forceinline__ real carry_in(real sum, bool has_end, real *op
     return ended_before ? sum_before : warps_before + sum_before;
 }
 
-/* Rows that several blocks hold, in device memory. The last of these blocks writes the row; blocks
- * begin[r] .. end[r] - 1, the others of row[r], leave what they have in carry, to be added. */
+/* Rows that several blocks hold, in device memory. The last of these blocks writes row[r]; blocks
+ * begin[r] .. end[r] - 1 leave their parts of the sum in carry, which add_carries adds. */
 typedef struct split_rows {
     idx count;
     idx *row, *begin, *end; /* [count] */
@@ -59,7 +59,7 @@ static inline size_t split_rows_bytes(int64_t nblocks) {
     return (size_t)nblocks * (3 * sizeof(idx) + sizeof(real));
 }
 
-/* open_row[b]: the row that block b holds a part of and a later block the rest, or -1. On failure
+/* open_row[b]: the row that block b begins or continues and a later block ends, or -1. On failure
  * *out is for split_rows_free. */
 static inline spmv_status split_rows_make(spmv_plan *p, const idx *open_row, int64_t nblocks,
                                           split_rows *out) {
@@ -90,7 +90,7 @@ static inline void split_rows_free(spmv_device *d, split_rows *s) {
     d->backend->release(d, s->carry);
 }
 
-/* One warp per row: lane l takes blocks begin + l, + 32, ... */
+/* One warp per row: lane l adds carry[begin[r] + l], carry[begin[r] + l + 32], ... */
 static __global__ void add_carries(split_rows s, result out) {
     int64_t r = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) / WARP;
     if (r >= s.count) return; /* the whole warp */
@@ -100,7 +100,7 @@ static __global__ void add_carries(split_rows s, result out) {
     if (threadIdx.x % WARP == 0) add_to_row(out, s.row[r], sum);
 }
 
-/* The second kernel, behind the one that wrote z and s->carry. */
+/* Launches the second kernel, behind the one that wrote z and s->carry. */
 static inline spmv_status split_rows_add(const spmv_plan *p, const split_rows *s,
                                          const spmv_operands *v) {
     if (s->count == 0) return SPMV_OK;

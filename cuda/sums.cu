@@ -1,18 +1,18 @@
-/* sums.cu: sums of products of vectors' numbers, which have the same bits each time: every thread
- * has its numbers, and the last block joins what all blocks have, in order. The last numbers of a
- * vector come first: they are what the product before it wrote last, and the cache still has them
- * (H200, poisson3d:180: 69 us with the product instead of 75). The kernel starts while that ends.
- * Compiled once. */
+/* sums.cu: scalar products of vectors, with the same bits each time: every thread sums its numbers,
+ * and the block that ends last adds the sums of all blocks in order. Vectors are read from the end,
+ * because the product wrote their last numbers last and the cache still has them (H200,
+ * poisson3d:180: 69 us with the product instead of 75). The kernel starts before that product has
+ * ended. Compiled once. */
 #include "ahead.cuh"
 #include "backend.cuh"
 
-enum { THREADS = 256, WARPS = THREADS / WARP, EACH = 4 /* numbers of a thread, at least */ };
+enum { THREADS = 256, WARPS = THREADS / WARP, EACH = 4 /* numbers per thread, at least */ };
 
-/* Adds up the sums of all threads of a block: sum q is in thread q, of those below n. */
+/* Adds up the sums of all threads of a block: thread q < n returns the total of own[q]. */
 template <int n> static __device__ __forceinline__ double over_block(const double (&own)[n]) {
     __shared__ double of_warp[WARPS][n];
     double all = 0;
-    __syncthreads(); /* of_warp was read */
+    __syncthreads(); /* before of_warp is overwritten */
 #pragma unroll
     for (int q = 0; q < n; q++) {
         double sum = own[q];
@@ -25,8 +25,8 @@ template <int n> static __device__ __forceinline__ double over_block(const doubl
     return all;
 }
 
-/* Adds up m vectors, at most M: sum q is w'z of vector q, or z'z of vector q - M. part: room for
- * the sums of all blocks, one kind after the other; *done: how many blocks are, 0 before and
+/* Adds up m <= M vectors: sum q is w'z of vector q, sum M + q is z'z of vector q. part: room for
+ * the sums of all blocks, one kind after the other. *done: how many blocks have ended; 0 before and
  * after. */
 template <class T, int M>
 static __global__ void __launch_bounds__(THREADS)

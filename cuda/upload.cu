@@ -1,38 +1,40 @@
-/* upload.cu: copies to the GPU from memory that is not pinned, as of malloc. The driver copies it
- * through a pinned buffer with a single thread, at 7 to 15 GB/s on an H200's host (16 cores). Here
- * the threads of the context fill pinned buffers in turn, while those that are full are on their
- * way: 28 to 32 GB/s; from pinned memory it is 55. To pin buffers takes time, once: so they are
- * small, and not pinned before so much was sent that they would have paid. Where other programs
- * have the cores, threads wait for each other at every buffer (0.1 GB/s were seen): then the driver
- * sends the rest. Only the calling thread calls CUDA: which device is current in the others is
- * their owner's business. make bench-upload prints what other buffers cost and gain. */
+/* upload.cu: copies to the GPU from memory that is not pinned, such as malloc's. The driver would
+ * copy through a pinned buffer with one thread, at 7 to 15 GB/s on an H200's host (16 cores). Here
+ * the threads of the context fill pinned buffers in turn while full buffers are being sent, at 28
+ * to 32 GB/s (55 from pinned memory). Pinning costs time once, so buffers are small, and are pinned
+ * only after so many bytes that pinning would have paid. If other programs use the cores, threads
+ * wait for each other at every buffer (down to 0.1 GB/s); the driver then copies the remaining
+ * bytes. Only the calling thread calls CUDA: the current device of the other threads is the user's.
+ * make bench-upload prints what other buffers cost and gain. */
 #include "device.cuh"
 #include <omp.h>
 #include <stdlib.h>
 
 enum {
-    /* On an H200 (make bench-upload) pinning these takes 0.8 ms, 3 of 2 MiB 3.5 ms, and 32 GB/s go
-     * through them instead of 25, and instead of 7 to 14 by the driver: it pays from 8 MiB on. */
+    /* On an H200 (make bench-upload) pinning these buffers takes 0.8 ms, and three of 2 MiB take
+     * 3.5 ms. They reach 32 GB/s instead of 25 (driver: 7 to 14): pinning pays from 8 MiB on. */
     BUFFERS = 4,
     BUFFER_BYTES = 256 << 10,
-    PAYS_BYTES = 16 << 20,   /* sent by the driver until pinning pays, in copies of */
-    LEAST_BYTES = 8 << 20,   /* at least: for less, waking threads takes longer than it saves */
-    AGAIN_BYTES = 256 << 20, /* sent by the driver after threads were slow, until they try again */
-    MOST_THREADS = 16,       /* fill faster than any bus takes it */
+    /* sent by the driver, in copies of LEAST_BYTES or more, until pinning pays */
+    PAYS_BYTES = 16 << 20,
+    LEAST_BYTES = 8 << 20, /* for fewer bytes, waking threads costs more than it saves */
+    /* sent by the driver after threads were slow, until threads try again */
+    AGAIN_BYTES = 256 << 20,
+    MOST_THREADS = 16, /* these fill buffers faster than any bus sends them */
     MOST_BUFFERS = 8,
     PAGE = 4096
 };
 
-/* Threads are slow if they have sent less than this once they had so long: the driver, which needs
- * a single core, would have sent more. */
+/* Threads are slow if, after patience_s, they have sent less than slow_rate allows: the driver,
+ * which needs one core, would have sent more. */
 static const double slow_rate = 4e9 /* bytes per second */, patience_s = 4e-3;
 
 struct upload_ring {
     int buffers;
-    size_t bytes; /* of a buffer */
-    char *memory; /* [buffers * bytes] pinned; NULL: not yet */
+    size_t bytes; /* per buffer */
+    char *memory; /* [buffers * bytes] pinned; NULL: not yet allocated */
     cudaEvent_t sent[MOST_BUFFERS];
-    size_t plain; /* bytes that the driver sends before threads do */
+    size_t plain; /* bytes that the driver sends before threads try */
 };
 
 static void unpin(upload_ring *ring) {
@@ -47,7 +49,7 @@ void upload_close(upload_ring *ring) {
     free(ring);
 }
 
-/* NULL: out of memory. */
+/* Returns NULL if out of memory. */
 static upload_ring *open_ring(int buffers, size_t bytes) {
     upload_ring *ring = (upload_ring *)calloc(1, sizeof *ring);
     if (ring) *ring = {buffers, bytes, NULL, {}, PAYS_BYTES};
@@ -61,7 +63,7 @@ void *pinned_memory(size_t bytes) {
     return NULL;
 }
 
-/* Returns false if there is no pinned memory to be had. */
+/* Returns false if pinned memory cannot be allocated. */
 static bool pin(upload_ring *ring) {
     if (ring->memory) return true;
     ring->memory = (char *)pinned_memory((size_t)ring->buffers * ring->bytes);
@@ -91,12 +93,12 @@ static void fill(char *buffer, const char *from, size_t n, int team, int self) {
     if (begin < end) memcpy(buffer + begin, from + begin, end - begin);
 }
 
-/* Before the barrier the caller makes sure that the buffer which is filled next was sent, and says
- * after which bytes all stop if they are slow: a thread that reads that late or early stops there,
- * too. Waking the threads, before the first barrier, does not count as slow. */
+/* Before the barrier the calling thread waits until the next buffer has been sent, and, if threads
+ * are slow (not counting time before the first barrier), sets `end`, the number of bytes after
+ * which all stop. A thread stops at `end` even if it reads the new value only in the next round. */
 static cudaError_t send(upload_ring *ring, char *to, const char *from, size_t bytes, int threads,
                         cudaStream_t stream) {
-    cudaError_t error = cudaSuccess; /* the caller's alone */
+    cudaError_t error = cudaSuccess; /* written by the calling thread only */
     size_t end = bytes;
 #pragma omp parallel num_threads(threads)
     {
@@ -125,12 +127,11 @@ static cudaError_t send(upload_ring *ring, char *to, const char *from, size_t by
             error =
                 cudaMemcpyAsync(to + end, from + end, bytes - end, cudaMemcpyHostToDevice, stream);
     }
-    cudaError_t last = cudaStreamSynchronize(stream); /* the buffers are free then, in any case */
+    cudaError_t last = cudaStreamSynchronize(stream); /* after this no buffer is in use */
     return error == cudaSuccess ? last : error;
 }
 
-/* Says whether threads send it: the driver did until pinning pays, or until slow threads may
- * try. */
+/* Returns whether threads send these bytes. The driver sends the first ring->plain bytes. */
 static bool pays(upload_ring *ring, size_t bytes) {
     if (bytes < ring->plain) {
         ring->plain -= bytes;

@@ -27,7 +27,7 @@ static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
         slots += width * slice;
     }
     size_t fixed = (size_t)(A->rows / slice + 2) * (sizeof(ofs) + sizeof(int64_t));
-    size_t slot = sizeof(idx) + sizeof(real); /* 32-bit rows and widths: no overflow before */
+    size_t slot = sizeof(idx) + sizeof(real); /* slots cannot overflow: both factors < 2^31 */
     return (size_t)slots > (SIZE_MAX - fixed) / slot ? SIZE_MAX : fixed + (size_t)slots * slot;
 }
 

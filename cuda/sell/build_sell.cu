@@ -1,17 +1,18 @@
-/* build_sell.cu: sliced ELLPACK, built on the GPU from compressed rows in its memory: the bytes
- * that src/formats/sell/format_sell.c makes.
+/* build_sell.cu: builds sliced ELLPACK on the GPU from compressed rows in its memory, with the
+ * bytes that src/formats/sell/format_sell.c makes.
  *
- * Source     src/formats/sell/format_sell.c.
- * Reads      row_ptr, col_idx and values of the store of compressed rows.
- * Work       with sigma, rows are sorted by window, then length, longest first; one warp per slice
- *            finds its width; a scan places the slices; one warp per slice copies, steps of several
- *            rows side by side, wide slices by several warps. */
+ * Source   src/formats/sell/format_sell.c.
+ * Reads    row_ptr, col_idx and values of the store of compressed rows.
+ * Work     If sigma is not 1, rows are sorted by window, then by length, longest first. One warp
+ *          per slice finds its width; a scan finds where slices begin; one warp per slice, or
+ *          several for a wide slice, copies the entries, a lane per row.
+ */
 #include "slices.cuh"
 
-typedef struct job { /* what is freed at its end */
+typedef struct job { /* memory that begin() frees */
     const csr *A;
     uint64_t *key; /* [rows] */
-    int *longest;  /* a row */
+    int *longest;  /* *longest: nonzeros of the longest row */
 } job;
 
 static __global__ void find_longest(int64_t rows, const ofs *__restrict__ row_ptr, int *out) {
@@ -20,7 +21,7 @@ static __global__ void find_longest(int64_t rows, const ofs *__restrict__ row_pt
     if (threadIdx.x % WARP == 0 && length > *(volatile int *)out) atomicMax(out, length);
 }
 
-/* Ascending keys: windows in order, in a window the longest first. */
+/* Ascending keys: windows in order, the longest row of a window first. */
 static __global__ void make_keys(int64_t rows, int64_t sigma, int bits, int longest,
                                  const ofs *__restrict__ row_ptr, uint64_t *key) {
     int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
@@ -56,8 +57,7 @@ static spmv_status sort_rows(spmv_device *d, job *j, int64_t rows, int64_t sigma
     return order_by_key(d, rows, j->key, bits ? bits : 1, perm);
 }
 
-/* Builds all but columns and values, whose number is known then. widest: steps of the widest
- * slice. */
+/* Builds all arrays but columns and values. *widest: slots per row of the widest slice. */
 static spmv_status place(spmv_device *d, job *j, const spmv_choice *c, sell *head, sell *copy,
                          int *widest) {
     int64_t sigma = c->value[SPMV_sigma], rows = copy->s.rows;
@@ -74,7 +74,7 @@ static spmv_status place(spmv_device *d, job *j, const spmv_choice *c, sell *hea
     return SPMV_OK;
 }
 
-/* Columns of rows that are only passing are freed before there is room for the values. */
+/* Columns of compressed rows that are temporary (passing) are freed before values are allocated. */
 static spmv_status fill(spmv_device *d, spmv_store *rows, sell *head, sell *copy, int widest) {
     const csr *A = (const csr *)rows;
     if (sizeof(ofs) < sizeof(int64_t) && copy->s.slots > INT32_MAX)
@@ -91,8 +91,8 @@ static spmv_status fill(spmv_device *d, spmv_store *rows, sell *head, sell *copy
                          : fill_slices<true, true>(d, A, false, copy, widest);
 }
 
-/* Counts, with sigma, the room for keys and the numbers, which CUB sorts from one room to another
- * by way of a third. */
+/* Counts, if rows are sorted, the keys and row numbers three times: CUB sorts from one buffer to
+ * another and uses a third. */
 static size_t working(const spmv_csr_view *A, const spmv_choice *c) {
     enum { TEMPORARY = 1 << 22 };
     size_t rows = (size_t)A->rows, slice = (size_t)c->value[SPMV_slice];
@@ -101,7 +101,7 @@ static size_t working(const spmv_csr_view *A, const spmv_choice *c) {
     return bytes + rows * 3 * (sizeof(uint64_t) + sizeof(idx));
 }
 
-/* head: the store's bytes without its memory; copy: the store on the device. */
+/* head: the store's bytes without its arrays; copy: the store on the device. */
 static spmv_status begin(spmv_device *d, const spmv_csr_view *A, const spmv_store *rows,
                          const spmv_choice *c, spmv_store **head, spmv_store **copy, int *widest) {
     job j = {(const csr *)rows};
@@ -131,7 +131,7 @@ static spmv_status measure_on(spmv_device *d, const spmv_csr_view *A, const spmv
     return SPMV_OK;
 }
 
-/* Uses as many warps per slice as its mean width asks for. */
+/* Uses more warps per slice the wider slices are in the mean. */
 static spmv_status refill_on(spmv_device *d, const void *row_ptr, const void *values,
                              spmv_store *copy) {
     const sell *B = (const sell *)copy;

@@ -1,10 +1,11 @@
-/* sell.cuh: what the SELL kernels of this folder share. */
+/* sell.cuh: what the SELL kernels of this directory share. */
 #pragma once
 
 #include "cuda/device.cuh"
 #include "formats/sell/sell.h"
 
-/* With rowlens the padding stays in memory and is not counted, but for what shares its lines. */
+/* With rowlens padding is not read, so it does not count as traffic (padding that shares a cache
+ * line with entries is neglected). */
 static inline spmv_status sell_prepare(spmv_plan *p) {
     const sell *A = (const sell *)p->store;
     bool rowlens = p->choice.value[SPMV_rowlens] != 0;
@@ -15,14 +16,14 @@ static inline spmv_status sell_prepare(spmv_plan *p) {
     return SPMV_OK;
 }
 
-typedef struct sell_row { /* where a stored row's slots are */
+typedef struct sell_row { /* where the slots of a stored row are */
     int64_t first;
-    unsigned height, count; /* slots from one entry of the row to the next; how many */
+    unsigned height, count; /* slots from one entry of the row to the next; number of slots */
 } sell_row;
 
-/* Describes stored row i, which is less than rows. Without row_len it ends with its slice. All
- * lanes of a warp within one slice ask for the same slice_ptr, which is one read per warp. Rows are
- * 32-bit, so is the division. */
+/* Describes stored row i < rows. Without row_len the row has as many slots as its slice is wide.
+ * Lanes of a warp whose rows lie in one slice read the same slice_ptr, so the warp reads once. The
+ * division is 32-bit, because rows are. */
 static __device__ __forceinline__ sell_row sell_row_of(unsigned i, unsigned rows, unsigned slice,
                                                        const ofs *__restrict__ slice_ptr,
                                                        const idx *__restrict__ row_len) {
@@ -34,7 +35,7 @@ static __device__ __forceinline__ sell_row sell_row_of(unsigned i, unsigned rows
     return {(int64_t)begin + r, height, count};
 }
 
-/* The same where all slices have so many steps: nothing is waited for. */
+/* Does the same if all slices have `steps` slots per row: no load is needed to find the row. */
 static __device__ __forceinline__ sell_row sell_equal_row(unsigned i, unsigned rows, unsigned slice,
                                                           unsigned steps,
                                                           const idx *__restrict__ row_len) {

@@ -1,17 +1,17 @@
 /* sell_thread: one thread multiplies one row of a SELL matrix.
  *
- * Source   the SELL(S) kernel for Pascal and Volta of "SELL on GPUs", with its one read of the
- *          slice's start a warp; with rowlens SELL-R.
+ * Source   the SELL(S) kernel for Pascal and Volta of "SELL on GPUs", in which a warp reads the
+ *          start of its slice once; with rowlens it is SELL-R.
  * Reads    sell: slice_ptr[slices + 1], col_idx[slots], values[slots], row_len[rows] with rowlens,
  *          perm[rows] if sigma is not 1; x[cols]; y[rows] only if beta != 0.
- * Writes   y[rows], each entry once; with sigma scattered inside a window.
- * Work     thread i takes stored row i: its slots are `height of the slice` apart, so that a warp
- *          reads 32 neighbours.
+ * Writes   y[rows], each entry once; if sigma is not 1, scattered inside a window.
+ * Work     Thread i multiplies stored row i. The slots of a row are `height of the slice` apart, so
+ *          that the lanes of a warp read 32 adjacent slots.
  * Cost     2 nnz flop; slots (sizeof real + 4) + (slices + 1) sizeof ofs + (cols + rows) sizeof
- *          real bytes; with rowlens nnz for slots, and 4 rows; 4 rows more with sigma.
- * Weak     a slot at a time: on short rows latency, not bandwidth, is the limit
- *          (sell_thread_ahead); slices that are no multiple of 32 rows begin unaligned and share
- *          warps; one very long row is one thread's.
+ *          real bytes; with rowlens nnz for slots, and 4 rows; 4 rows more if sigma is not 1.
+ * Weak     One slot at a time: on short rows the limit is latency, not bandwidth
+ *          (sell_thread_ahead). Slices whose height is no multiple of 32 begin unaligned and share
+ *          warps. One thread multiplies even a very long row.
  * Repeats  bitwise: yes.
  * Params   block: threads per block, a multiple of 32 (256); rowlens (1).
  */
@@ -21,7 +21,7 @@ static __global__ void multiply(unsigned rows, unsigned slice, const ofs *__rest
                                 const idx *__restrict__ row_len, const idx *__restrict__ perm,
                                 const idx *__restrict__ col_idx, const real *__restrict__ values,
                                 const real *__restrict__ x, result out) {
-    unsigned i = blockIdx.x * blockDim.x + threadIdx.x; /* rows + a block fit 32 bits */
+    unsigned i = blockIdx.x * blockDim.x + threadIdx.x; /* does not overflow: rows + block < 2^32 */
     if (i >= rows) return;
     sell_row row = sell_row_of(i, rows, slice, slice_ptr, row_len);
     int64_t at = row.first;

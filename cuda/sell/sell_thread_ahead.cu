@@ -1,26 +1,28 @@
-/* sell_thread_ahead: one thread multiplies one row of a SELL matrix, 4 or 8 slots ahead.
+/* sell_thread_ahead: one thread multiplies one row of a SELL matrix, loading 4 or 8 slots ahead.
  *
  * Source   sell_thread; Volkov, GTC 2010: hide latency by loads in flight. On an H200 a loop that
  *          waits for each slot reached 72 to 78 percent of the bandwidth at 5 to 7 nonzeros per
- *          row, one that does not 85 to 93.
+ *          row; this loop reached 85 to 93.
  * Reads    sell: slice_ptr[slices + 1], col_idx[slots], values[slots], row_len[rows] with rowlens,
  *          perm[rows] if sigma is not 1; x[cols]; y[rows] only if beta != 0.
- * Writes   y[rows], each entry once; with sigma scattered inside a window.
- * Work     thread i takes stored row i in steps of DEPTH slots: it asks for DEPTH columns, then
- *          values, then entries of x, and sums in order; a step past the end asks for the last slot
- *          again and leaves it out. DEPTH is 8, or 4 where the mean row, padding included, is no
- *          longer. Where rows are longer the next step's columns are asked for before x is waited
- *          for, up to 10 slots per row with DEPTH 4 (H200: pwtk 48 to 44 us, mesh:300000 20 to 18;
- *          not below 500,000 slots: poisson2d:200 5.4 to 6.1). Rows of 3 at most on average, 2
- *          million or more: a thread takes two, one entry of each at a time. Where all slices are
- *          as wide no thread looks up where its own begins. A small matrix is prefetched at the
- *          start, and the first slots are read before the previous product has ended (ahead.cuh).
- *          Not so where blocks are few and long: those of the next product would crowd where there
- *          is room (twin:cant, steady: 20 us instead of 16).
+ * Writes   y[rows], each entry once; if sigma is not 1, scattered inside a window.
+ * Work     Thread i multiplies stored row i in steps of DEPTH slots: it loads DEPTH columns, then
+ *          values, then entries of x, and sums in order; past the end of the row it loads the last
+ *          slot again and does not add it. DEPTH is 4 if the mean row, padding included, has at
+ *          most 4 slots, or at most 10 in a matrix of more than 500,000 slots; otherwise 8. If it
+ *          has more than 4, the columns of the next step are loaded before the thread waits for x
+ *          (H200: pwtk 48 to 44 us, mesh:300000 20 to 18), but not where a smaller matrix has at
+ *          most 10 (poisson2d:200 would take 6.1 us instead of 5.4). If rows have at most 3 slots
+ *          in the mean and there are 2 million or more, a thread multiplies two rows, one entry of
+ *          each at a time. If all slices are equally wide, no thread loads where its row begins. A
+ *          small matrix is prefetched at the start, and the first slots are read before the
+ *          previous product has ended (ahead.cuh), except where blocks are few and long, because
+ *          the blocks of the next product would occupy multiprocessors that this one needs
+ *          (twin:cant, steady: 20 us instead of 16).
  * Cost     2 nnz flop; slots (sizeof real + 4) + (slices + 1) sizeof ofs + (cols + rows) sizeof
- *          real bytes; with rowlens nnz for slots, and 4 rows; 4 rows more with sigma.
- * Weak     40 to 64 registers per thread; empty rows beside long ones; one very long row is one
- *          thread's.
+ *          real bytes; with rowlens nnz for slots, and 4 rows; 4 rows more if sigma is not 1.
+ * Weak     40 to 64 registers per thread; empty rows beside long rows; one thread multiplies even a
+ *          very long row.
  * Repeats  bitwise: yes.
  * Params   block: threads per block, a multiple of 32 (256); rowlens (1).
  */
@@ -30,7 +32,8 @@
 
 enum { MANY_ROWS = 1 << 21, ROWS_PER_THREAD = 2, MANY_BLOCKS = 512 };
 
-/* Loads DEPTH columns from col on. There are `there`; past the last it loads that one again. */
+/* Loads DEPTH columns from `col` on, `height` apart. If fewer exist (`there`), it repeats the
+ * last. */
 template <int DEPTH>
 static __device__ __forceinline__ void ask_columns(const idx *col, int there, unsigned height,
                                                    cache_policy policy, idx *j) {
@@ -39,16 +42,16 @@ static __device__ __forceinline__ void ask_columns(const idx *col, int there, un
         j[u] = load_once(col + (unsigned)min(u, there - 1) * height, policy);
 }
 
-/* EQUAL: all slices have this many steps, and where one begins needs no load. EARLY: columns are
- * asked for a step ahead. The bounds let the compiler take 64 registers: on its own it takes 32 and
- * waits for each load. */
+/* EQUAL: all slices have `steps` slots per row, so that no load is needed to find the row. EARLY:
+ * columns are loaded one step ahead. The launch bounds let the compiler use 64 registers: otherwise
+ * it uses 32 and waits for each load. */
 template <int DEPTH, bool EQUAL, bool EARLY>
 static __global__ void __launch_bounds__(1024, 1)
     multiply(const __grid_constant__ ahead all, unsigned rows, unsigned slice, unsigned steps,
              const ofs *__restrict__ slice_ptr, const idx *__restrict__ row_len,
              const idx *__restrict__ perm, const idx *__restrict__ col_idx,
              const real *__restrict__ values, const real *x, result out) {
-    unsigned i = blockIdx.x * blockDim.x + threadIdx.x; /* rows + a block fit 32 bits */
+    unsigned i = blockIdx.x * blockDim.x + threadIdx.x; /* does not overflow: rows + block < 2^32 */
     if (all.blocks || gridDim.x >= MANY_BLOCKS) let_next_start();
     ask_ahead(all, threadIdx.x);
     const cache_policy policy = all.policy;
@@ -93,8 +96,8 @@ static __global__ void __launch_bounds__(1024, 1)
     put_row(out, perm ? perm[i] : i, sum);
 }
 
-/* Rows of a few entries, where there are many: one of each of ROWS_PER_THREAD rows at a time, a
- * block's width apart. */
+/* For many rows of a few entries: a thread multiplies ROWS_PER_THREAD rows, blockDim.x apart, one
+ * entry of each row at a time. */
 template <bool EQUAL>
 static __global__ void __launch_bounds__(1024, 1)
     multiply_short(const __grid_constant__ ahead all, unsigned rows, unsigned slice, unsigned steps,
@@ -142,7 +145,7 @@ static __global__ void __launch_bounds__(1024, 1)
 }
 
 typedef struct variant {
-    const void *of_any, *of_equal; /* kernels */
+    const void *of_any, *of_equal; /* kernels for any slices, and for equally wide ones */
 } variant;
 
 #define VARIANT(depth, early) \
@@ -153,7 +156,7 @@ static bool are_short(const sell *A) {
 }
 
 static variant variant_for(const sell *A) {
-    enum { FEW = 4, SOME = 10, MANY_SLOTS = 1 << 19 }; /* slots a row; in all */
+    enum { FEW = 4, SOME = 10, MANY_SLOTS = 1 << 19 }; /* slots per row; slots of the matrix */
     const variant of_short = {(const void *)multiply_short<false>,
                               (const void *)multiply_short<true>};
     const variant four = VARIANT(4, false), eight = VARIANT(8, false);
@@ -164,15 +167,15 @@ static variant variant_for(const sell *A) {
     return A->s.slots > MANY_SLOTS ? four_early : eight;
 }
 
-/* No slice is wider than the longest row. */
+/* No slice is wider than the longest row: slots == rows * longest only if all are equally wide. */
 static const void *kernel_for(const sell *A, int64_t longest) {
     variant kernels = variant_for(A);
     return A->s.slots == A->s.rows * longest ? kernels.of_equal : kernels.of_any;
 }
 
-typedef struct prepared { /* a plan's scratch */
+typedef struct prepared { /* a plan's scratch memory */
     const void *kernel;
-    unsigned steps; /* of every slice, if all have as many */
+    unsigned steps; /* slots per row of every slice, if equal */
 } prepared;
 
 static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {

@@ -1,7 +1,7 @@
-/* slices.cuh: slices of rows, filled on the GPU from compressed rows there, in one of two layouts:
- * whole: every slice as high as the others, and -1 the column of padding, as cuSPARSE has it; or
- * the last slice with the rows that are left, and padding pointing at the row's last column, or at
- * 0, as the format sell has it. */
+/* slices.cuh: fills slices of rows on the GPU from compressed rows in its memory, in one of two
+ * layouts. In cuSPARSE's (whole) every slice has the same height, and padding has column -1. In the
+ * format sell's the last slice has only the remaining rows, and padding has the row's last column,
+ * or column 0 in an empty row. */
 #pragma once
 
 #include "cuda/build.cuh"
@@ -10,7 +10,7 @@
 
 enum {
     THREADS = 256,
-    STEPS_PER_WARP = 128, /* of a slice, about, where some are so wide */
+    STEPS_PER_WARP = 128, /* slots per row for each warp of a wide slice */
     MOST_WARPS = 64       /* per slice */
 };
 
@@ -18,7 +18,7 @@ static __global__ void measure_slices(int64_t rows, int64_t slice, int64_t nslic
                                       const ofs *__restrict__ row_ptr, const idx *__restrict__ perm,
                                       idx *row_len, int64_t *slots, int64_t *widest) {
     int64_t s = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) / WARP;
-    if (s >= nslices) return; /* the whole warp */
+    if (s >= nslices) return; /* the whole warp returns */
     int64_t first = s * slice, height = min(slice, rows - first);
     int width = 0;
     for (int64_t r = threadIdx.x % WARP; r < height; r += WARP) {
@@ -38,15 +38,15 @@ static __global__ void write_places(int64_t n, const int64_t *__restrict__ place
     if (s < n) out[s] = (ofs)place[s];
 }
 
-/* So many warps copy a slice, each lane another of its rows, steps in turns of a few so that what
- * is read is near. */
+/* `warps` warps copy a slice; each lane has one row at a time, and each warp a few successive slots
+ * of it, so that reads are adjacent. */
 template <bool COLUMNS, bool VALUES>
 static __global__ void copy_slices(sell B, bool whole, const ofs *__restrict__ row_ptr,
                                    const idx *__restrict__ col, const real *__restrict__ value,
                                    int warps) {
     enum { TURN = 8 };
     int64_t w = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) / WARP, s = w / warps;
-    if (s >= B.nslices) return; /* the whole warp */
+    if (s >= B.nslices) return; /* the whole warp returns */
     int64_t first = s * B.slice, height = min(B.slice, B.s.rows - first);
     int64_t pitch = whole ? B.slice : height;
     int64_t at = (int64_t)B.slice_ptr[s], width = ((int64_t)B.slice_ptr[s + 1] - at) / pitch;
@@ -70,8 +70,8 @@ static inline unsigned blocks_of(int64_t n) {
     return (unsigned)blocks_for(n, THREADS);
 }
 
-/* One after the other. place: [nslices + 2] slots of a slice, then where it begins, and behind
- * these the width of the widest. */
+/* place: [nslices + 2] first the slots of each slice, then where each slice begins, and behind
+ * these the width of the widest slice. */
 static inline spmv_status place_in(spmv_device *d, const csr *A, bool whole, sell *B,
                                    int64_t *place, int *widest) {
     const int64_t n = B->nslices;
@@ -90,9 +90,9 @@ static inline spmv_status place_in(spmv_device *d, const csr *A, bool whole, sel
     return SPMV_OK;
 }
 
-/* Finds where slices begin (B->slice_ptr), how many slots they have (B->s.slots: if these are more
- * than ofs can count, B->slice_ptr is of no use), how long their rows are (B->row_len, unless
- * NULL), how wide the widest is. */
+/* Finds slice starts (B->slice_ptr), the number of slots (B->s.slots; B->slice_ptr is not valid if
+ * ofs overflows), the row lengths (B->row_len, unless NULL) and the widest slice's slots per
+ * row. */
 static inline spmv_status place_slices(spmv_device *d, const csr *A, bool whole, sell *B,
                                        int *widest) {
     int64_t *place = NULL;
@@ -102,13 +102,13 @@ static inline spmv_status place_slices(spmv_device *d, const csr *A, bool whole,
     return status;
 }
 
-/* Is chosen so that a grid of them is one that a launch takes. */
+/* A launch takes a grid of at most INT32_MAX blocks. */
 static inline int64_t most_warps(int64_t nslices) {
     int64_t most = (int64_t)INT32_MAX / nslices * (THREADS / WARP);
     return most < MOST_WARPS ? most : MOST_WARPS;
 }
 
-/* Builds columns, values or both of what place_slices placed. */
+/* Fills columns, values or both of the slices that place_slices described. */
 template <bool COLUMNS, bool VALUES>
 static inline spmv_status fill_slices(spmv_device *d, const csr *A, bool whole, const sell *B,
                                       int widest) {

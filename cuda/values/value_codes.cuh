@@ -1,14 +1,14 @@
-/* value_codes.cuh: how a product on the GPU reads encoded values: the types in which they are
- * stored and the decoder, as formats/value_codes.h is for the host. value_set.cuh encodes them. */
+/* value_codes.cuh: how a product on the GPU reads encoded values: the stored types and the decoder,
+ * as formats/value_codes.h has them for the host. value_set.cuh encodes values. */
 #pragma once
 
 #include "cuda/device.cuh"
 #include "formats/value_codes.h"
 
-/* In f32 a float is the value as it is, and no store has that code: nothing is compiled for it. */
+/* In f32 VALUE_F32 would be the value itself: no store has that code, and no kernel is compiled. */
 enum { FLOATS = sizeof(real) > sizeof(float) ? VALUE_F32 : VALUE_RAW };
 
-/* Says how one value is stored, and two; and what one is loaded into. */
+/* The type of one stored value and of two, and the type into which one is loaded. */
 template <int CODE> struct stored {
     typedef uint8_t one;
     typedef uchar2 two;
@@ -38,8 +38,8 @@ static __device__ __forceinline__ real codebook_entry(const real *codebook, unsi
     return codebook[k];
 }
 
-/* Reads the codebook in shared memory at that address: a pointer would be computed anew each
- * time. */
+/* Reads entry k of a codebook at this address in shared memory: with a pointer the compiler would
+ * compute the address for every value. */
 static __device__ __forceinline__ double codebook_entry(unsigned codebook, unsigned k, double) {
     double entry;
     asm("ld.shared.f64 %0, [%1];" : "=d"(entry) : "r"(codebook + k * 8));
@@ -54,8 +54,8 @@ static __device__ __forceinline__ real codebook_entry(unsigned codebook, unsigne
     return codebook_entry(codebook, k, real());
 }
 
-/* Returns the value of what was loaded. The codebook, a pointer or an address in shared memory, is
- * read with the last two codes only. */
+/* Returns the value of a loaded code. Only VALUE_CODEBOOK and VALUE_ONE read the codebook, which is
+ * a pointer or an address in shared memory. */
 template <int CODE, class T, class CODEBOOK>
 static __device__ __forceinline__ real decoded(T loaded, CODEBOOK codebook) {
     return CODE == VALUE_CODEBOOK ? codebook_entry(codebook, (unsigned)loaded)

@@ -1,22 +1,22 @@
 /* value_set.cuh: encodes values on the GPU, as src/formats/value_set.h does on the host: collects
- * the distinct values of a matrix, makes a codebook of them if they fit one, and writes values. For
- * the builders of formats. */
+ * the distinct values of a matrix, makes a codebook if they are few enough, and writes encoded
+ * values. For the builders of formats. */
 #pragma once
 
 #include "cuda/csell/csell_rows.cuh"
 #include <cfloat>
 
-enum { SET_SIZE = 1024 }; /* slots of a set; more than half full it is too many values */
+enum { SET_SIZE = 1024 }; /* slots of a set; at most half of them are used */
 
 typedef struct value_set {
-    unsigned long long bits[SET_SIZE]; /* EMPTY: no value */
-    int has_empty;                     /* the value whose pattern EMPTY is */
+    unsigned long long bits[SET_SIZE]; /* EMPTY: a free slot */
+    int has_empty;                     /* the value whose bits are EMPTY is in the set */
     int count;
-    int has_long; /* some row is longer than the cut: what is in it does not count */
+    int has_long; /* some row is longer than the cut; its values do not count */
 } value_set;
 static const unsigned long long EMPTY = ~0ull;
 
-/* Returns whether the value is new. */
+/* Inserts the bits of a value. Returns whether they are new. */
 static __device__ bool insert(unsigned long long *set, int *has_empty, unsigned long long bits) {
     if (bits == EMPTY) return *has_empty == 0 && atomicExch(has_empty, 1) == 0;
     unsigned at = (unsigned)((bits ^ bits >> 32) * 0x9e3779b97f4a7c15u >> 54);
@@ -26,7 +26,7 @@ static __device__ bool insert(unsigned long long *set, int *has_empty, unsigned 
         if (there == EMPTY) return true;
         if (there == bits) return false;
     }
-    return true; /* full: counted as one too many */
+    return true; /* the set is full: counts as a new value */
 }
 
 static __global__ void empty_set(value_set *set) {
@@ -44,13 +44,12 @@ static __global__ void find_long(rows A, value_set *all) {
         if (A.row_ptr[i + 1] - A.row_ptr[i] > A.cut) all->has_long = 1;
 }
 
-typedef struct block_set { /* of a block, in shared memory */
+typedef struct block_set { /* the set of one block, in shared memory */
     unsigned long long bits[SET_SIZE];
     int has_empty, count;
 } block_set;
 
-/* Collects this warp's share of n successive values; a lane passes over one that it has just
- * seen. */
+/* Collects this warp's share of n successive values. A lane skips a value that it saw last. */
 static __device__ void collect_segment(const real *value, int64_t n, int64_t first, int64_t stride,
                                        const value_set *all, block_set *mine) {
     enum { TOGETHER = 4 };
@@ -59,7 +58,7 @@ static __device__ void collect_segment(const real *value, int64_t n, int64_t fir
     bool any = false;
     for (int64_t k = first * TOGETHER * WARP;
          k < n && __all_sync(ALL_LANES, !is_full(&mine->count) && !is_full(&all->count));
-         k += stride * TOGETHER * WARP) { /* all lanes stay together */
+         k += stride * TOGETHER * WARP) { /* all lanes leave together */
         real seen[TOGETHER];
 #pragma unroll
         for (int u = 0; u < TOGETHER; u++) {
@@ -77,7 +76,8 @@ static __device__ void collect_segment(const real *value, int64_t n, int64_t fir
     }
 }
 
-/* Rule 5. Where values are arbitrary the first ones tell, and all blocks stop. */
+/* Collects the distinct values of all blocks (rule 5). If values are arbitrary, the first ones
+ * already exceed a codebook, and all blocks stop. */
 static __global__ void collect_values(rows A, int64_t nslices, value_set *all) {
     __shared__ block_set mine;
     for (int k = threadIdx.x; k < SET_SIZE; k += blockDim.x) mine.bits[k] = EMPTY;
@@ -112,7 +112,7 @@ static __global__ void collect_values(rows A, int64_t nslices, value_set *all) {
         atomicAdd(&all->count, 1);
 }
 
-/* A thread a slot: its value's place is the number of smaller ones. */
+/* One thread per slot. Values are sorted by their bits. */
 static __global__ void sort_codebook(value_set *set, real *codebook) {
     __shared__ unsigned long long bits[SET_SIZE];
     int t = threadIdx.x;
@@ -140,10 +140,10 @@ static __global__ void sort_codebook(value_set *set, real *codebook) {
     }
 }
 
-/* Makes the set and, if it has no more than a codebook's, the codebook. */
+/* Collects the set and makes the codebook, if the values fit one. */
 static inline spmv_status collect_codebook(spmv_device *d, const rows &A, value_set *set,
                                            real *codebook) {
-    enum { THREADS = 256, BLOCKS = 4 }; /* a multiprocessor */
+    enum { THREADS = 256, BLOCKS = 4 }; /* blocks per multiprocessor */
     cudaStream_t stream = ((const cuda_state *)d->state)->stream;
     int sms = 0;
     CU(d->ctx, cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, d->number));
@@ -156,22 +156,23 @@ static inline spmv_status collect_codebook(spmv_device *d, const rows &A, value_
 
 /* ---- one encoding for all values of a matrix ------------------------------------------------- */
 
-/* Says whether VALUE_F32 holds it, as spmv_is_float does. */
+/* Returns whether VALUE_F32 represents the value, as spmv_is_float does. */
 static __device__ __forceinline__ bool is_float(double value) {
     const bool is_small = fabs(value) < FLT_MIN && value != 0;
     return __double_as_longlong((double)(float)value) == __double_as_longlong(value) && !is_small;
 }
 
 typedef struct value_facts {
-    int misfits, values; /* some value is no float's; distinct values, 0: too many */
+    int misfits, values; /* some value is no float; number of distinct values, 0: too many */
 } value_facts;
 
-/* A block stops when it, or another one, has found a misfit; one thread of it says so: thousands
- * would wait for each other. */
+/* A block stops when it or another block has found a misfit. Only one thread of the block writes
+ * found->misfits: thousands of writes would be serialized. */
 static __global__ void find_misfits(rows A, value_facts *found) {
     enum { TOGETHER = 4 };
     const int64_t stride = (int64_t)gridDim.x * blockDim.x;
-    const int64_t begin = (int64_t)blockIdx.x * blockDim.x; /* of a turn: for all threads alike */
+    /* of this step: the same for all threads */
+    const int64_t begin = (int64_t)blockIdx.x * blockDim.x;
     for (int64_t k = begin; k < A.nnz; k += TOGETHER * stride) {
         bool fits = true;
 #pragma unroll
@@ -188,8 +189,7 @@ static __global__ void tell_values(const value_set *set, value_facts *found) {
     found->values = set->count;
 }
 
-/* The distinct values, and whether all are floats: what the encoding of the values depends on.
- * *found is 0 before. */
+/* Finds the distinct values and whether all are floats. *found must be 0 before. */
 static inline spmv_status look_at_values(spmv_device *d, const rows &A, value_set *set,
                                          value_facts *found, real *codebook) {
     enum { THREADS = 256 };
@@ -240,7 +240,7 @@ static __device__ __forceinline__ void put_coded(const coded &c, int64_t at, rea
     if (c.code == VALUE_CODEBOOK) c.to[at] = (uint8_t)place_of(c.codebook, c.count, bits_of(value));
 }
 
-/* Bits that are all 0. */
+/* Writes padding, whose bits are all 0. */
 static __device__ __forceinline__ void put_padding(const coded &c, int64_t at) {
     if (c.code == VALUE_RAW) ((real *)c.to)[at] = 0;
     if (c.code == VALUE_F32) ((float *)c.to)[at] = 0;

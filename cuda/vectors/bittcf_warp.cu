@@ -27,13 +27,13 @@
 #include <limits.h>
 
 enum {
-    CHUNK = 8,                   /* tiles whose masks and columns a warp loads at a time */
-    SLOTS = CHUNK * BITTCF_COLS, /* and these columns: one for each lane */
+    CHUNK = 8,                   /* tiles whose masks and columns a warp loads at once */
+    SLOTS = CHUNK * BITTCF_COLS, /* columns of these tiles: one per lane */
     N_TILE = 8,                  /* vectors that one mma multiplies */
     MOST_COLUMNS = 64,           /* vectors of one launch */
-    LEAST_SHARE = CHUNK,         /* tiles from share to share */
+    LEAST_SHARE = CHUNK,         /* tiles per share, at least and at most */
     MOST_SHARE = 8 * CHUNK,
-    LONG = 2,           /* shares: a longer window is cut */
+    LONG = 2,           /* in shares: a longer window is cut */
     WARPS_PER_SM = 64,  /* shares that keep a multiprocessor busy */
     TURNS = 16,         /* threads that add the parts of a row, for each vector */
     MOST_THREADS = 128, /* threads per block of the product, at most */
@@ -47,44 +47,42 @@ typedef struct share {
     uint32_t part;   /* 2 * parts in front + 1 if the window began in an earlier share */
 } share;
 
-typedef struct cut_window { /* parts of which several shares have */
+typedef struct cut_window { /* a window whose parts several shares have */
     uint32_t first, parts;
     idx window;
 } cut_window;
 
 typedef struct shares {
-    int64_t n, size; /* shares; tiles from one to the next, unless a window is in the way */
+    int64_t n, size; /* shares; tiles per share, unless a window end is near */
     share *list;     /* [n + 1] */
     int64_t parts, cuts;
     cut_window *cut; /* [cuts] */
-    double *partial; /* [parts x BITTCF_ROWS x MOST_COLUMNS] their sums */
+    double *partial; /* [parts x BITTCF_ROWS x MOST_COLUMNS] sums of the parts */
 } shares;
 
 typedef struct operands { /* operands of one launch */
     bittcf A;
     vectors v;
     shares all;
-    int slices; /* warps that have the same tiles, and other vectors */
+    int slices; /* warps that multiply the same tiles by different vectors */
     cache_policy policy;
 } operands;
 
-/* Says how a lane loads numbers of a row of x: aligned pairs; one by one; one by one from rows that
- * are 4 GB or more apart. */
+/* Loads numbers of a row of x in aligned pairs, singly, or singly from rows over 4 GB apart. */
 enum reading { PAIRS, NUMBERS, FAR_NUMBERS };
 
 template <class T> struct pair_of;
 template <> struct pair_of<double> { typedef double2 type; };
 template <> struct pair_of<float> { typedef float2 type; };
 
-/* What lanes tell each other of a chunk. */
+/* What the lanes of a warp exchange about a chunk. */
 typedef struct __align__(16) chunk {
     idx col[BITTCF_COLS][CHUNK];
-    uint32_t mask[WARP], value[WARP]; /* [CHUNK], and what other lanes have: its first value */
+    uint32_t mask[WARP], value[WARP]; /* [CHUNK] in use: a tile's mask and first value */
 }
 chunk;
 
-/* C += A B, of which a lane has A[lane / 4][lane % 4], B[lane % 4][lane / 4] and, in c[i],
- * C[lane / 4][2 (lane % 4) + i]. */
+/* C += A B. If q = lane / 4, r = lane % 4, a lane has A[q][r], B[r][q], c[i] = C[q][2r + i]. */
 static __device__ __forceinline__ void multiply_tile(double (&c)[2], double a, double b) {
     NV_IF_TARGET(NV_PROVIDES_SM_80,
                  (asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, "
@@ -93,13 +91,13 @@ static __device__ __forceinline__ void multiply_tile(double (&c)[2], double a, d
                       : "d"(a), "d"(b));))
 }
 
-/* Returns the vector that is B's column lane / 4 in tile n of N: those of two tiles alternate, so
- * that a lane loads pairs. */
+/* Returns the vector in column lane / 4 of tile n. Columns of two tiles alternate, so that a lane
+ * loads pairs. */
 template <int N> static __device__ __forceinline__ int column_of(int n, int lane) {
     return N == 1 ? lane / 4 : n / 2 * 2 * N_TILE + lane / 4 * 2 + n % 2;
 }
 
-/* Loads a lane's numbers of row j of x: at[n] is where number or pair n is in row 0. */
+/* Loads a lane's numbers of row j of x. at[n]: address of number or pair n of row 0. */
 template <int N, reading HOW, int LOADS>
 static __device__ __forceinline__ void load_row(const vectors &v, const char *const (&at)[LOADS],
                                                 idx j, double (&b)[N]) {
@@ -117,8 +115,7 @@ static __device__ __forceinline__ void load_row(const vectors &v, const char *co
     }
 }
 
-/* Sums the values of a row of a window, and no slots without one, times vector c: tiles first to
- * end - 1. */
+/* Sums the values in row `row` of tiles first to end - 1, times vector c, without empty slots. */
 static __device__ double sum_values(const operands &o, int64_t first, int64_t end, int row, int c) {
     const real *x = o.v.x + c * o.v.at_x.vector;
     double sum = 0;
@@ -134,14 +131,14 @@ static __device__ double sum_values(const operands &o, int64_t first, int64_t en
     return sum;
 }
 
-/* Returns the part that share s has of a window that is cut. */
+/* Returns the index of the part that share s has of a cut window. */
 static __device__ __forceinline__ int64_t part_of(const operands &o, int64_t s, idx window) {
     const share begin = o.all.list[s];
     return begin.part / 2 + (begin.part % 2 && window > begin.window);
 }
 
-/* Does share s value by value from window `window` on, so that slots without a value cannot make
- * infinite x NaN: vectors c0 to c1 - 1. */
+/* Multiplies share s value by value from window `window` on, for vectors c0 to c1 - 1, so that
+ * slots without a value cannot turn infinite x into NaN. */
 static __device__ __attribute__((noinline)) void finish_exactly(const operands &o, int64_t s,
                                                                 int c0, int c1, idx window) {
     const int lane = threadIdx.x % WARP, r = lane / 4;
@@ -162,8 +159,8 @@ static __device__ __attribute__((noinline)) void finish_exactly(const operands &
     }
 }
 
-/* Writes what a lane has of a window's rows, vectors c0 on, to z, or to the sums of the part that
- * share s has of it, and makes the sums 0. Returns false, and writes nothing, if one is NaN. */
+/* Writes a lane's sums of a window, for vectors from c0 on, to z, or to the partial sums if share s
+ * has only a part of the window; then sets the sums to 0. If a sum is NaN, only returns false. */
 template <int N>
 static __device__ __forceinline__ bool put_window(const operands &o, double (&sum)[N][2], int c0,
                                                   idx window, bool is_part, int64_t s) {
@@ -201,14 +198,14 @@ static __device__ __forceinline__ bool put_window(const operands &o, double (&su
     return true;
 }
 
-/* Returns where window `window` ends, in tiles from `first` on; there may be no such window. */
+/* Returns where a window ends, in tiles from `first` on; INT_MAX if there is no such window. */
 static __device__ __forceinline__ int end_of_window(const bittcf &A, int64_t window, ofs first) {
     return window < A.windows
                ? (int)min((int64_t)__ldg(A.tile_ptr + window + 1) - first, (int64_t)INT_MAX)
                : INT_MAX;
 }
 
-/* Load what a lane has of a chunk from tile `first` on, of which `left` tiles are there. */
+/* Load a lane's mask and column of the chunk from tile `first` on; only `left` tiles exist. */
 static __device__ __forceinline__ uint32_t load_mask(const operands &o, ofs first, int left,
                                                      int lane) {
     return lane < min(left, (int)CHUNK) ? load_once(o.A.mask + first + lane, o.policy) : 0;
@@ -228,21 +225,21 @@ static __device__ __forceinline__ void copy_words(const T *from, T (&to)[DEPTH])
     for (int u = 0; u < DEPTH; u += 4) *(int4 *)(to + u) = *(const int4 *)(from + u);
 }
 
-/* Returns how many of the largest blocks share a multiprocessor's registers: more only spilled. */
+/* Returns how many of the largest blocks share a multiprocessor's registers without spills. */
 static constexpr int blocks_per_sm(int n) {
     return n == 1 ? 6 : n == 2 ? 5 : 4;
 }
 
-/* Lanes along vectors beyond the last one load vector 0, which is there. */
+/* Lanes beyond the last vector load vector 0, which always exists. */
 template <int N, int DEPTH, reading HOW>
 static __global__ void __launch_bounds__(MOST_THREADS, blocks_per_sm(N))
     multiply(const __grid_constant__ operands o) {
     enum { LOADS = HOW == PAIRS ? (N + 1) / 2 : N };
-    extern __shared__ chunk chunks[]; /* two for each warp */
+    extern __shared__ chunk chunks[]; /* two per warp */
     const int lane = threadIdx.x % WARP, warps = blockDim.x / WARP;
     const int64_t s = (int64_t)(blockIdx.x / o.slices) * warps + threadIdx.x / WARP;
     const int c0 = blockIdx.x % o.slices * N * N_TILE;
-    if (s >= o.all.n) return; /* the whole warp */
+    if (s >= o.all.n) return; /* the whole warp returns */
     const share begin = o.all.list[s];
     const ofs end = o.all.list[s + 1].tile;
     if (begin.tile == end) return;
@@ -258,14 +255,13 @@ static __global__ void __launch_bounds__(MOST_THREADS, blocks_per_sm(N))
     for (int k = 0; k < 2 * N; k++) sum[k / 2][k % 2] = 0;
     uint32_t bit = 1u << lane, below = bit - 1;
     const real *values = o.A.values + begin.value;
-    asm("" : "+l"(values)); /* computed once: the compiler would add begin.value to each value */
+    asm("" : "+l"(values)); /* computed once: the compiler would add begin.value to each index */
     asm("" : "+r"(bit), "+r"(below));
     const int tiles = (int)(end - begin.tile);
-    int t = 0; /* the chunk's first tile */
+    int t = 0; /* the first tile of the chunk */
     uint32_t value = 0;
     idx window = begin.window, listed = window;
-    const idx part =
-        begin.part % 2 ? window : -1; /* the window of which an earlier share has some */
+    const idx part = begin.part % 2 ? window : -1; /* the window that began in an earlier share */
     int window_end = end_of_window(o.A, listed + lane, begin.tile);
     uint32_t mask = load_mask(o, begin.tile, tiles, lane);
     idx col = load_column(o, begin.tile, tiles, lane);
@@ -311,7 +307,7 @@ static __global__ void __launch_bounds__(MOST_THREADS, blocks_per_sm(N))
                     for (int n = 0; n < N; n++) multiply_tile(sum[n], a[u], b[u][n]);
                 continue;
             }
-            for (int from = 0, stop;; from = stop + 1) { /* from window to window */
+            for (int from = 0, stop;; from = stop + 1) { /* over the windows that end here */
                 stop = DEPTH;
 #pragma unroll
                 for (int u = 0; u < DEPTH; u++) {
@@ -341,13 +337,13 @@ static __global__ void __launch_bounds__(MOST_THREADS, blocks_per_sm(N))
         finish_exactly(o, s, c0, c0 + N * N_TILE, window);
 }
 
-/* Puts rows of a matrix without nonzeros, of which x may have no rows. */
+/* Writes the rows of a matrix without nonzeros, for which x may have no rows. */
 static __global__ void put_empty_rows(const __grid_constant__ operands o) {
     const int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x;
     if (i < o.A.s.rows * o.v.count) put_number(o.v, i / o.v.count, (int)(i % o.v.count), 0);
 }
 
-/* Adds the parts of a row of a cut window, always in the same order. */
+/* Adds the parts of a row of a cut window, in a fixed order. */
 static __global__ void join_parts(const __grid_constant__ operands o) {
     __shared__ double some[TURNS][MOST_COLUMNS];
     const int c = threadIdx.x, turn = threadIdx.y, r = blockIdx.x % BITTCF_ROWS;
@@ -367,11 +363,11 @@ static __global__ void join_parts(const __grid_constant__ operands o) {
 
 /* ---- preparation ----------------------------------------------------------------------------- */
 
-static const int64_t A_CUT = (int64_t)1 << 32; /* in a number that also counts parts */
+static const int64_t A_CUT = (int64_t)1 << 32; /* in a number whose lower half counts parts */
 
-/* Returns the window that tile t is of. */
+/* Returns the window in which tile t lies. */
 static __device__ int64_t window_of(const bittcf &A, int64_t t) {
-    int64_t low = 0, high = A.windows - 1; /* the first that ends behind t is among them */
+    int64_t low = 0, high = A.windows - 1; /* the first window that ends behind t is among these */
     while (low < high) {
         const int64_t middle = (low + high) / 2;
         if (A.tile_ptr[middle + 1] > t)
@@ -382,8 +378,8 @@ static __device__ int64_t window_of(const bittcf &A, int64_t t) {
     return low;
 }
 
-/* Returns where share s begins: at a multiple of the size, or behind the window that is there
- * unless it is long. */
+/* Returns where share s begins: at a multiple of all.size, or behind the window in which that tile
+ * lies, unless the window is long. */
 static __device__ share begin_of(const bittcf &A, const shares &all, int64_t s) {
     int64_t t = s * all.size, window = A.windows;
     bool in_window = false;
@@ -398,8 +394,8 @@ static __device__ share begin_of(const bittcf &A, const shares &all, int64_t s) 
     return {(ofs)t, A.value_ptr[t], (idx)window, in_window};
 }
 
-/* Counts the parts of windows that begin in a share, and in the upper half the windows that are cut
- * for the first time at its end. */
+/* Counts, in the lower half, the parts of windows that begin in share s, and in the upper half the
+ * windows that are first cut at its end. */
 static __global__ void find_shares(bittcf A, shares all, int64_t *count) {
     const int64_t s = (int64_t)blockIdx.x * THREADS + threadIdx.x;
     if (s > all.n) return;
@@ -447,7 +443,7 @@ static spmv_status find_parts(spmv_plan *p, shares *all, int64_t *count) {
     return launched(p);
 }
 
-/* Shares are small if there are few tiles, so that all multiprocessors have some. */
+/* Returns the tiles per share: fewer for fewer tiles, so that all multiprocessors have work. */
 static int64_t share_size(const spmv_choice *c, int64_t tiles, int64_t sms) {
     const int64_t chunk = c->value[SPMV_chunk], even = tiles / (sms * WARPS_PER_SM);
     const int64_t size =
@@ -455,7 +451,7 @@ static int64_t share_size(const spmv_choice *c, int64_t tiles, int64_t sms) {
     return blocks_for(size, CHUNK) * CHUNK;
 }
 
-/* An upper bound: shares are the smallest, and every share has a part of a cut window. */
+/* Returns an upper bound: the smallest shares, each of which has a part of a cut window. */
 static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
     const int64_t tiles = bittcf_most_tiles(A->rows, A->nnz);
     const size_t n = (size_t)blocks_for(tiles, share_size(c, 0, 1));
@@ -518,7 +514,7 @@ static spmv_status launch(const spmv_plan *p, operands o, cudaStream_t stream) {
     return launched(p);
 }
 
-/* Multiplies the vectors that v counts. */
+/* Multiplies the v.count vectors of v. */
 static spmv_status run_some(const spmv_plan *p, const vectors &v, cudaStream_t stream) {
     const operands o = {*(const bittcf *)p->store, v, *(const shares *)p->scratch, 0,
                         policy_for(p)};

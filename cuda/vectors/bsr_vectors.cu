@@ -1,31 +1,33 @@
 /* bsr_vectors: several vectors times a BSR matrix: a group of lanes multiplies a block row.
  *
- * Source   Yang, Buluc and Owens, Euro-Par 2018, lanes along the rows of x; register blocking of
- *          Im and Yelick, ICCS 2001.
+ * Source   Yang, Buluc and Owens, Euro-Par 2018, lanes along the rows of x; register blocking: Im
+ *          and Yelick, ICCS 2001.
  * Reads    bsr: block_ptr[block rows + 1], first_col[blocks], values[blocks x r x c]; x[cols x k];
  *          y[rows x k] only if beta != 0.
  * Writes   y[rows x k], each entry once.
- * Work     As many lanes as 16 bytes each fill a row of x, up to a warp, take a block row. A lane
- *          loads its part of the c rows of x that a block meets, once for all r rows of the block,
- *          whose sums it has. Columns of x are turned into rows first, in memory of the plan.
+ * Work     A group has as many lanes, up to a warp, as cover a row of x with 16 bytes per lane, and
+ *          multiplies one block row. A lane loads its part of the c rows of x that a block needs
+ *          once for all r rows of the block, whose sums it keeps. Columns of x are first copied as
+ *          rows to memory of the plan.
  * Cost     2 k nnz flop; blocks (r c sizeof real + 4) + (block rows + 1) sizeof ofs + k (cols +
- *          rows) sizeof real bytes if x is read once, again for every 512 bytes of a row of x.
- * Weak     Blocks that are mostly padding, which is read and left out: x may be infinite. One
- *          vector. Block rows of very different lengths.
+ *          rows) sizeof real bytes if x is read once; the matrix is read again for every 512 bytes
+ *          of a row of x.
+ * Weak     Blocks that are mostly padding, which is read but not added, because x may be infinite.
+ *          One vector. Block rows of very different lengths.
  * Repeats  bitwise: yes.
  * Params   none.
  */
 #include "cuda/vectors.cuh"
 #include "formats/bsr/bsr.h"
 
-enum { THREADS = 256, MOST_SIDE = 8 /* rows and columns of a block */ };
+enum { THREADS = 256, MOST_SIDE = 8 /* rows and columns of a block, at most */ };
 
-typedef struct lane_of { /* of those along a row of x */
-    const real *x;       /* its numbers of row 0 */
-    int c;               /* the first one's vector */
+typedef struct lane_of { /* one of the lanes along a row of x */
+    const real *x;       /* the address of its first number in row 0 */
+    int c;               /* the vector of that number */
 } lane_of;
 
-/* Adds DEPTH blocks of R x C: loads first. PADS: some slots are padding. */
+/* Adds DEPTH blocks of R x C; all loads come first. PADS: some slots are padding. */
 template <int R, int C, loading HOW, bool PADS, int DEPTH>
 static __device__ __forceinline__ void add_blocks(const vectors &v, const lane_of &lane,
                                                   const idx *first_col, const real *value,
@@ -75,7 +77,7 @@ static __global__ void __launch_bounds__(THREADS)
         if (b * R + r < A.s.rows) put_numbers<SIDE>(v, b * R + r, c, sum[r]);
 }
 
-/* The same for any shape. */
+/* Does the same for blocks of any shape. */
 template <loading HOW>
 static __global__ void __launch_bounds__(THREADS)
     multiply_any(const __grid_constant__ bsr A, const __grid_constant__ vectors v, int side) {

@@ -1,19 +1,21 @@
-/* csr_shares: several vectors; warps take equal shares of a CSR matrix's nonzeros.
+/* csr_shares: several vectors; warps multiply equal shares of a CSR matrix's nonzeros.
  *
  * Source   Yang, Buluc and Owens, Euro-Par 2018, "Design Principles for Sparse Matrix
- *          Multiplication on the GPU": coalesced rows of x, nonzeros split equally; here shares end
- *          with a row where one ends soon, so that few rows are cut.
- * Reads    csr: col_idx[nnz], values[nnz]; the plan's lists of shares, of where rows end in them
- *          and, where rows are empty, of the others; x[cols x k]; y[rows x k] only if beta != 0.
+ *          Multiplication on the GPU": coalesced rows of x, nonzeros split equally. Here a share
+ *          ends with a row if a row ends soon, so that few rows are cut.
+ * Reads    csr: col_idx[nnz], values[nnz]; the plan's lists of shares, of row ends in them and, if
+ *          some rows are empty, of the other rows; x[cols x k]; y[rows x k] only if beta != 0.
  * Writes   y[rows x k], each entry once.
- * Work     A warp has 96 nonzeros, and up to 32 more where a row then ends. In rows of vectors a
- *          lane has 16 bytes of each row of x, and as many lanes as that takes are a group. A group
- *          takes eight nonzeros at a time, asks for four of their rows of x at once, and puts the
- *          rows that begin and end there; what it has of others is joined in shared memory, in
- *          order. Parts of a row that several warps have are added by another launch, in order.
- *          Blocks of their own put empty rows. Columns of x become rows first.
+ * Work     A warp multiplies 96 nonzeros, and up to 32 more if a row then ends. If vectors are
+ *          stored by rows, a lane has 16 bytes of each row of x, and the lanes along a row of x are
+ *          a group. A group takes eight nonzeros at a time, loads four of their rows of x at once,
+ *          and writes the rows that begin and end among the eight; its sums of other rows are added
+ *          in shared memory, in order. Another launch adds, in order, the parts of a row that
+ *          several warps have. Separate blocks write empty rows. Columns of x are first copied as
+ *          rows.
  * Cost     2 k nnz flop; nnz (sizeof real + 4) + k (cols + rows) sizeof real bytes if x is read
- *          once, again for every 512 bytes of a row of x; 80 bytes for each share.
+ *          once; the matrix is read again for every 512 bytes of a row of x; 80 bytes for each
+ *          share.
  * Weak     Rows of equal length, for which csr_vectors does less; one vector.
  * Repeats  bitwise: yes.
  * Params   none.
@@ -26,69 +28,69 @@
 enum {
     THREADS = 128,
     WARPS = THREADS / WARP,
-    CHUNK = 8,               /* nonzeros that a group takes at a time: the order of sums */
-    DEPTH = 4,               /* of them whose rows of x are asked for at once */
-    WINDOW = 128,            /* nonzeros that a warp has at most */
-    BEYOND = 32,             /* of them behind its share, where a row ends there */
+    CHUNK = 8,               /* nonzeros that a group takes at a time: fixes the order of sums */
+    DEPTH = 4,               /* of these, nonzeros whose rows of x are loaded at once */
+    WINDOW = 128,            /* nonzeros of a warp, at most */
+    BEYOND = 32,             /* of these, nonzeros behind its share, if a row ends there */
     SHARE = WINDOW - BEYOND, /* nonzeros from share to share */
-    EACH = WINDOW / WARP,    /* of them for each lane */
+    EACH = WINDOW / WARP,    /* nonzeros per lane */
     CHUNKS = WINDOW / CHUNK,
-    FEW = 16,         /* parts of a row that one group of lanes adds */
+    FEW = 16,         /* parts of a row that one group of lanes adds, at most */
     JOINING = 256,    /* threads of a block that adds parts */
-    SIDE_BY_SIDE = 4, /* lanes along the vectors of a row of more parts */
+    SIDE_BY_SIDE = 4, /* lanes along the vectors, for rows of more parts */
     TURNS = JOINING / SIDE_BY_SIDE,
-    MOST_COLUMNS = WARP * SIDE, /* of one launch */
+    MOST_COLUMNS = WARP * SIDE, /* vectors of one launch */
 };
 
-/* Says where a share begins, and what begins there. */
+/* Where a share begins, and which row and part begin there. */
 typedef struct __align__(16) place {
-    int first;       /* nonzero of the share's window: 0 to BEYOND */
-    idx row;         /* of those that are not empty */
-    uint32_t parts;  /* of rows that are cut, which begin here or before */
-    uint32_t in_row; /* 1: the last of them begins here */
+    int first;       /* first nonzero, counted from share * SHARE: 0 to BEYOND */
+    idx row;         /* index among the rows that are not empty */
+    uint32_t parts;  /* parts of cut rows that begin here or before */
+    uint32_t in_row; /* 1: the last of these parts begins here */
 }
 place;
 
-/* Says which rows, or parts that end with the share, end in one of its chunks. */
+/* Which rows, or parts that end with the share, end in one of its chunks. */
 typedef struct __align__(4) chunk {
-    uint16_t ends; /* bit u: one with its nonzero u */
-    uint16_t rank; /* of the first of them, among those of the share */
+    uint16_t ends; /* bit u: a row or part ends with nonzero u */
+    uint16_t rank; /* of the first of these, among those of the share */
 }
 chunk;
 
-typedef struct cut_row { /* whose parts several warps have */
-    int64_t first;       /* of its parts */
+typedef struct cut_row { /* a row whose parts several warps have */
+    int64_t first;       /* its first part */
     int parts;
     idx row;
 } cut_row;
 
 typedef struct shares {
-    int64_t n;                /* shares */
+    int64_t n;                /* number of shares */
     place *begin;             /* [n + 1] */
     chunk *chunks;            /* [n x CHUNKS] */
-    int64_t filled, empty;    /* rows */
-    idx *row, *empty_row;     /* [filled], [empty] which they are; NULL: no row is empty */
-    int64_t parts, few, many; /* parts of rows; rows of up to FEW parts, and of more */
-    cut_row *cut;             /* [few + many] first those of few parts */
-    real *partial;            /* [parts x MOST_COLUMNS] the sums of parts */
+    int64_t filled, empty;    /* numbers of rows that are not empty, and empty */
+    idx *row, *empty_row;     /* [filled], [empty] their indices; NULL: no row is empty */
+    int64_t parts, few, many; /* number of parts; of rows of up to FEW parts, and of more */
+    cut_row *cut;             /* [few + many] first the rows of few parts */
+    real *partial;            /* [parts x MOST_COLUMNS] sums of the parts */
 } shares;
 
-typedef struct operands { /* of a launch */
+typedef struct operands { /* operands of a launch */
     const idx *col;
     const real *value;
     int64_t nnz;
     vectors v;
     shares all;
-    int side;        /* 2^side lanes stand along the vectors */
-    unsigned blocks; /* that multiply; the others put empty rows */
+    int side;        /* 2^side lanes lie along the vectors */
+    unsigned blocks; /* blocks that multiply; later blocks write empty rows */
     cache_policy policy;
 } operands;
 
-typedef struct __align__(16) window { /* of a warp */
+typedef struct __align__(16) window { /* a warp's nonzeros */
     real value[WINDOW];
     idx col[WINDOW];
-    idx row[WINDOW];        /* the rows that end here, if some are empty */
-    real open[WARP * SIDE]; /* each group's sum behind the last end in its chunk, or of it all */
+    idx row[WINDOW];        /* the rows that end in the share, if some rows are empty */
+    real open[WARP * SIDE]; /* each group's sum behind the last end in its chunk, or of the chunk */
 }
 window;
 
@@ -98,7 +100,7 @@ static __device__ __forceinline__ void copy_numbers(const real *from, real *to) 
     *(word *)to = *(const word *)from;
 }
 
-/* Adds to *sum what groups `from` to `to` - 1 have open, in order. */
+/* Adds to *sum the open sums of groups `from` to `to` - 1, in order. */
 template <int SUMS>
 static __device__ __forceinline__ void add_open(const window &w, int side, int c, int from, int to,
                                                 real *sum) {
@@ -107,7 +109,7 @@ static __device__ __forceinline__ void add_open(const window &w, int side, int c
         for (int s = 0; s < SUMS; s++) sum[s] += w.open[(g << side) * SUMS + c + s];
 }
 
-/* Puts the sum of what ends in a share, a row or a part of one, which waits to be added. */
+/* Writes the sum of a row to z, or the sum of a part of a row to o.all.partial. */
 template <int SUMS>
 static __device__ __forceinline__ void put_sum(const operands &o, const window &w,
                                                const place &begin, int rows, int rank, int c,
@@ -138,7 +140,7 @@ static __global__ void __launch_bounds__(THREADS, 8) multiply(const __grid_const
     const int lane = threadIdx.x % WARP, side = o.side, groups = WARP >> side;
     const int group = lane >> side, c = (lane & ((1 << side) - 1)) * SUMS;
     const int64_t share = (int64_t)blockIdx.x * WARPS + threadIdx.x / WARP;
-    if (share >= o.all.n) return; /* the whole warp */
+    if (share >= o.all.n) return; /* the whole warp returns */
     window &w = windows[threadIdx.x / WARP];
     const place begin = o.all.begin[share], next = o.all.begin[share + 1];
     const idx *col = o.col + share * SHARE + lane;
@@ -165,7 +167,8 @@ static __global__ void __launch_bounds__(THREADS, 8) multiply(const __grid_const
 #pragma unroll
     for (int s = 0; s < SUMS; s++) carry[s] = 0;
     __syncwarp();
-    if (lane < CHUNK && n > 0 && n + lane < WINDOW) w.col[n + lane] = w.col[n - 1]; /* x is there */
+    /* a column that exists in x */
+    if (lane < CHUNK && n > 0 && n + lane < WINDOW) w.col[n + lane] = w.col[n - 1];
     __syncwarp();
     const real *x = x_of_lane(o.v, c);
 #pragma unroll 1
@@ -220,8 +223,8 @@ static __global__ void __launch_bounds__(THREADS, 8) multiply(const __grid_const
     }
 }
 
-/* Adds the parts of rows. A row of few parts has one group of lanes; one of more a block for some
- * vectors, whose threads add every TURNS-th part. */
+/* Adds the parts of cut rows. One group of lanes adds the parts of a row of few. For a row of more,
+ * one block adds the parts for a few vectors; each of its threads adds every TURNS-th part. */
 template <int SUMS> static __global__ void join_parts(const __grid_constant__ operands o) {
     __shared__ real some[TURNS][SIDE_BY_SIDE * SUMS];
     const int side = o.side, in_blocks = max((1 << side) / SIDE_BY_SIDE, 1);
@@ -267,7 +270,7 @@ static __global__ void count_empty(const ofs *row_ptr, int64_t rows, int64_t *co
     if (i <= rows) count[i] = i < rows && row_ptr[i + 1] == row_ptr[i];
 }
 
-/* before: how many empty rows are. */
+/* before[i]: empty rows before row i. */
 static __global__ void list_rows(const ofs *row_ptr, int64_t rows, const int64_t *before,
                                  const shares all, ofs *end) {
     const int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x;
@@ -280,9 +283,9 @@ static __global__ void list_rows(const ofs *row_ptr, int64_t rows, const int64_t
     }
 }
 
-/* The row that nonzero k is of, of those that are not empty. */
+/* Returns the row of nonzero k, as an index among the rows that are not empty. */
 static __device__ int64_t row_of(const ofs *end, int64_t rows, int64_t k) {
-    int64_t low = 0, high = rows - 1; /* the first that ends behind k is among them */
+    int64_t low = 0, high = rows - 1; /* the first row that ends behind k is among these */
     while (low < high) {
         const int64_t middle = (low + high) / 2;
         if (end[middle] > k)
@@ -293,10 +296,10 @@ static __device__ int64_t row_of(const ofs *end, int64_t rows, int64_t k) {
     return low;
 }
 
-static const int64_t A_CUT_ROW = (int64_t)1 << 32; /* in a number that also counts parts */
+static const int64_t A_CUT_ROW = (int64_t)1 << 32; /* in a number whose lower half counts parts */
 
-/* Finds where shares begin, and counts the parts of rows that begin there: two if no share before
- * has cut the row, its first part being what the share before ends with. */
+/* Finds where shares begin, and counts the parts of rows that begin there. If share t is the first
+ * to begin inside the row, two parts count: its own and the last of the share before. */
 static __global__ void find_shares(const ofs *end, int64_t rows, int64_t nnz, const shares all,
                                    int64_t *count) {
     const int64_t t = (int64_t)blockIdx.x * THREADS + threadIdx.x, k = t * SHARE;
@@ -305,7 +308,8 @@ static __global__ void find_shares(const ofs *end, int64_t rows, int64_t nnz, co
     count[t] = 0;
     if (t < all.n) {
         const int64_t row = row_of(end, rows, k), start = row > 0 ? end[row - 1] : 0;
-        const bool is_whole = start < k && end[row] - k <= BEYOND; /* in the share before */
+        /* the share before ends the row */
+        const bool is_whole = start < k && end[row] - k <= BEYOND;
         at.first = is_whole ? (int)(end[row] - k) : 0;
         at.row = (idx)(is_whole ? row + 1 : row);
         at.in_row = start < k && !is_whole;
@@ -331,8 +335,7 @@ static __global__ void find_ends(const ofs *end, int64_t rows, const shares all)
     all.chunks[n] = mine;
 }
 
-/* before: the parts of rows, and in the upper half the rows that are cut. The order of the list
- * decides nothing. */
+/* before: lower half parts of rows, upper half cut rows. The list may have any order. */
 static __global__ void list_parts(const ofs *end, const int64_t *before, const shares all,
                                   unsigned long long *listed) {
     const int64_t t = (int64_t)blockIdx.x * THREADS + threadIdx.x;
@@ -342,7 +345,7 @@ static __global__ void list_parts(const ofs *end, const int64_t *before, const s
     const int64_t first = before[t] % A_CUT_ROW;
     at.parts = (uint32_t)(first + here % A_CUT_ROW);
     if (here < A_CUT_ROW) return;
-    const int64_t last = (end[at.row] - BEYOND - 1) / SHARE; /* that cuts it */
+    const int64_t last = (end[at.row] - BEYOND - 1) / SHARE; /* the last share that cuts the row */
     const int parts = (int)(last - t + 2);
     const int64_t rows = before[all.n] / A_CUT_ROW;
     const bool is_few = parts <= FEW;
@@ -350,7 +353,7 @@ static __global__ void list_parts(const ofs *end, const int64_t *before, const s
     all.cut[is_few ? n : rows - 1 - n] = {first, parts, all.row ? all.row[at.row] : at.row};
 }
 
-/* *end: where rows end that are not empty, if some are. */
+/* *end: where each row ends that is not empty; written only if some rows are empty. */
 static spmv_status find_empty_rows(spmv_plan *p, shares *all, int64_t *before, ofs *end) {
     const csr *A = (const csr *)p->store;
     const int64_t rows = A->s.rows;
@@ -401,7 +404,7 @@ static size_t list_bytes(int64_t n) {
     return (size_t)(n + 1) * sizeof(place) + (size_t)n * CHUNKS * sizeof(chunk);
 }
 
-/* An upper bound, as if some rows were empty and every share began in a row. */
+/* Returns an upper bound, as if some rows were empty and every share began inside a row. */
 static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
     (void)c;
     const int64_t n = shares_of(A->nnz);
@@ -419,7 +422,7 @@ static spmv_status prepare(spmv_plan *p) {
     TRY(take_scratch(p, list_bytes(all->n), (void **)&all->begin));
     all->chunks = (chunk *)(all->begin + all->n + 1);
     const size_t numbers = (size_t)max(A->s.rows + 1, all->n + 3);
-    int64_t *before = NULL; /* and where rows end, behind */
+    int64_t *before = NULL; /* also holds `end` */
     TRY(p->device->backend->alloc(
         p->device, numbers * sizeof *before + (size_t)A->s.rows * sizeof(ofs), (void **)&before));
     ofs *end = (ofs *)(before + numbers);
@@ -453,7 +456,7 @@ static spmv_status launch(const spmv_plan *p, operands o, cudaStream_t stream) {
     return launched(p);
 }
 
-/* Multiplies the vectors that v counts. At least two lanes stand along them. */
+/* Multiplies the v.count vectors of v. At least two lanes lie along the vectors. */
 static spmv_status run_some(const spmv_plan *p, const vectors &v, cudaStream_t stream) {
     const csr *A = (const csr *)p->store;
     operands o = {A->col_idx, A->values, A->s.nnz, v, *(const shares *)p->scratch};

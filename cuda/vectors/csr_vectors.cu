@@ -1,25 +1,28 @@
-/* csr_vectors: several vectors; lanes along them and along the nonzeros of a CSR matrix's rows.
+/* csr_vectors: several vectors; lanes along vectors and along the nonzeros of a CSR matrix's rows.
  *
  * Source   Yang, Buluc and Owens, Euro-Par 2018, "Design Principles for Sparse Matrix
- *          Multiplication on the GPU": row splitting, coalesced rows of x; long rows cut as by
- *          Pang and others (RoDe), PPoPP'24.
- * Reads    csr: row_ptr[rows + 1], col_idx[nnz], values[nnz]; x[cols x k]; y[rows x k] only if
- *          beta != 0; the plan's list of parts of long rows.
+ *          Multiplication on the GPU": row splitting, coalesced rows of x; long rows cut as by Pang
+ *          and others (RoDe), PPoPP'24.
+ * Reads    csr: row_ptr[rows + 1], col_idx[nnz], values[nnz]; x[cols x k]; y[rows x k] only if beta
+ *          != 0; the plan's list of parts of long rows.
  * Writes   y[rows x k], each entry once.
- * Work     A group of lanes has a row. In rows of vectors a lane has 16 bytes of each row of x, as
- *          many lanes as that takes stand side by side, and up to four such sets take nonzeros in
- *          turn; shuffles add their sums. From four lanes side by side on a group takes up to four
- *          rows. In columns a lane has up to eight vectors' sums, or 16 columns of x become rows
- *          first. Where a row has 256 nonzeros or more, those of about four times the mean are cut
- *          into parts, and another launch adds what they have, in order.
+ * Work     A group of lanes multiplies a row. If vectors are stored by rows, a lane has 16 bytes of
+ *          each row of x, a set of lanes side by side covers the row of x, and up to four such sets
+ *          take nonzeros in turn; shuffles add their sums. A group with four or more lanes side by
+ *          side multiplies up to four rows. If vectors are stored by columns, a lane has the sums
+ *          of up to eight vectors, or 16 columns of x are first copied as rows. If some row has 256
+ *          nonzeros or more, rows of about four times the mean are cut into parts, and another
+ *          launch adds the parts' sums in order.
  * Cost     2 k nnz flop; nnz (sizeof real + 4) + (rows + 1) sizeof ofs + k (cols + rows) sizeof
- *          real bytes if x is read once, again for every 512 bytes of a row of x, or eight columns.
- *          On an H100 the second level binds from 16 vectors on: 75 to 85 percent of what it can.
- * Weak     One vector, where csr_lanes has more loads in flight; rows of very different lengths up
- *          to 255, which keep other rows of their warp waiting.
+ *          real bytes if x is read once; the matrix is read again for every 512 bytes of a row of
+ *          x, or eight columns. On an H100 the L2 cache limits from 16 vectors on: 75 to 85 percent
+ *          of its bandwidth.
+ * Weak     One vector, for which csr_lanes has more loads in flight; rows of very different lengths
+ *          up to 255, which keep other rows of their warp waiting.
  * Repeats  bitwise: yes.
- * Params   lanes: that take a row's nonzeros in turn, 1, 2 or 4 (0: by the mean row and k); turned:
- *          columns of x become rows first, faster where reads of x are far apart (0).
+ * Params   lanes: lanes that take a row's nonzeros in turn, 1, 2 or 4 (0: by the mean row and k);
+ *          turned: columns of x are first copied as rows, faster where reads of x are far apart
+ *          (0).
  */
 #include "cuda/build.cuh"
 #include "cuda/vectors.cuh"
@@ -28,50 +31,50 @@
 
 enum {
     THREADS = 256,
-    SHORT = 12,                /* nonzeros of a row, in the mean: fewer than its lanes */
+    SHORT = 12,                /* mean nonzeros per row below which one lane takes them all */
     LEAST_LONG = 64,           /* nonzeros of a row that is cut, at least: a power of two */
-    MOST_LONG = 256,           /* so many are always cut; where no row has them, none is */
-    MANY_LANES = 4,            /* along the vectors: few rows share a block */
-    MOST_STEPS = 4,            /* rows of a group of lanes, one after the other */
-    BLOCKS_PER_SM = 32,        /* eight turns of those that it holds at once */
+    MOST_LONG = 256,           /* rows of so many are always cut; if there is none, no row is */
+    MANY_LANES = 4,            /* along the vectors: a block then has few rows */
+    MOST_STEPS = 4,            /* rows that a group of lanes multiplies in turn, at most */
+    BLOCKS_PER_SM = 32,        /* eight times the blocks that it runs at once */
     TOGETHER = 8,              /* threads that add the parts of a row */
     APART = 4,                 /* sums of a row that are added at the end */
-    MOST_SUMS = 8,             /* vectors of a lane */
-    MOST_COLUMNS = WARP * SIDE /* of one launch */
+    MOST_SUMS = 8,             /* vectors of a lane, at most */
+    MOST_COLUMNS = WARP * SIDE /* vectors of one launch */
 };
 
 static const int64_t A_LONG_ROW = (int64_t)1 << 32;
 
-typedef struct part { /* of a long row */
+typedef struct part { /* a part of a long row */
     ofs begin;
     int entries;
 } part;
 
 typedef struct long_row {
-    int64_t first; /* of its parts */
+    int64_t first; /* its first part */
     int parts;
     idx row;
 } long_row;
 
 typedef struct parts {
-    int64_t n, rows; /* parts of all long rows, and these */
+    int64_t n, rows; /* number of parts of all long rows, and of these rows */
     part *list;      /* [n] */
     long_row *joins; /* [rows] */
-    real *partial;   /* [n x MOST_COLUMNS] its sums */
-    int64_t blocks;  /* that keep the GPU busy, about */
-    int cut;         /* a row of so many nonzeros is long; a part has half of that, at least */
+    real *partial;   /* [n x MOST_COLUMNS] sums of the parts */
+    int64_t blocks;  /* blocks that keep the GPU busy, approximately */
+    int cut;         /* nonzeros from which a row is long; a part has half of that, at least */
 } parts;
 
-typedef struct operands { /* of a launch */
+typedef struct operands { /* operands of a launch */
     const ofs *row_ptr;
     const idx *col;
     const real *value;
     vectors v;
     idx rows;
-    int side; /* 2^side lanes stand along the vectors */
+    int side; /* 2^side lanes lie along the vectors */
 } operands;
 
-/* Adds the sums of a row's lanes in turn, and the four sums of each vector. */
+/* Adds the sums of the lanes that take nonzeros in turn, and the four sums of each vector. */
 template <int SUMS, int IN_TURN>
 static __device__ __forceinline__ void add_up(real (&sum)[APART / IN_TURN][SUMS], int side,
                                               real *out) {
@@ -91,7 +94,7 @@ static __device__ __forceinline__ void add_up(real (&sum)[APART / IN_TURN][SUMS]
                      : (sum[0][s] + sum[1 % EACH][s]) + (sum[2 % EACH][s] + sum[3 % EACH][s]);
 }
 
-/* Adds DEPTH entries of a row, IN_TURN apart. ALL: they are there; else `left` are. */
+/* Adds DEPTH entries of a row, IN_TURN apart. ALL: every one exists; otherwise up to `left`. */
 template <int SUMS, int IN_TURN, loading HOW, bool ALL, int DEPTH>
 static __device__ __forceinline__ void add_entries(const vectors &v, const idx *col,
                                                    const real *value, int left, const real *x,
@@ -117,16 +120,16 @@ static __device__ __forceinline__ void add_entries(const vectors &v, const idx *
     }
 }
 
-/* Sums n entries of a row, from `begin` on, in the group's first lanes. Every lane of the warp
- * calls. A row has four sums, of every fourth entry: lanes IN_TURN have one or more of them. They
- * are added in the same order whatever the number of vectors. */
+/* Must be called by every lane of the warp. Sums n entries of a row, from `begin` on; the first
+ * lanes of the group have the result. A row has four sums, each over every fourth entry, 4 /
+ * IN_TURN per lane. The order of addition does not depend on the number of vectors. */
 template <int SUMS, int IN_TURN, loading HOW>
 static __device__ __forceinline__ void sum_entries(const operands &o, ofs begin, int n, int lane,
                                                    real *out) {
     enum {
         EACH = APART / IN_TURN,
         DEPTH = SUMS > SIDE && EACH < 4 ? 2 : 4
-    }; /* asked for at once */
+    }; /* entries loaded at once */
     const int turn = lane >> o.side, c = (lane & ((1 << o.side) - 1)) * SUMS;
     const idx *col = o.col + begin + turn;
     const real *value = o.value + begin + turn, *x = x_of_lane(o.v, c);
@@ -176,8 +179,7 @@ static __global__ void __launch_bounds__(THREADS, SUMS > SIDE ? 1 : 4)
         if (c + s < o.v.count) all.partial[p * MOST_COLUMNS + c + s] = sum[s];
 }
 
-/* TOGETHER threads for each vector add the parts of a row, always in the same order. A block has as
- * many rows as threadIdx.z says. */
+/* TOGETHER threads per vector add a row's parts in a fixed order. A block has blockDim.z rows. */
 static __global__ void join_parts(const __grid_constant__ operands o, parts all) {
     __shared__ real some[MOST_COLUMNS][TOGETHER];
     const int c = threadIdx.x, t = threadIdx.y;
@@ -200,7 +202,7 @@ static __global__ void join_parts(const __grid_constant__ operands o, parts all)
 
 /* ---- on the host ----------------------------------------------------------------------------- */
 
-/* Counts parts, and in the upper half of a number long rows. */
+/* count[i]: the parts of row i in the lower half, and in the upper half 1 if the row is long. */
 static __global__ void count_parts(const ofs *row_ptr, int64_t rows, int cut, int64_t *count) {
     const int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x;
     if (i > rows) return;
@@ -240,16 +242,16 @@ static spmv_status find_parts(spmv_plan *p, parts *all, int64_t *before) {
     return launched(p);
 }
 
-/* Returns from how many nonzeros on a row is cut if some rows have MOST_LONG: a power of two, about
- * four times the mean. Rows keep others waiting until they end, and the launches that add up parts
- * are needed in any case. */
+/* Returns the nonzeros from which a row is cut, if some row has MOST_LONG: a power of two, about
+ * four times the mean. A low limit pays, because long rows keep others of the warp waiting and the
+ * launches that add parts are needed anyway. */
 static int cut_of(int64_t rows, int64_t nnz) {
     int cut = LEAST_LONG;
     while (cut < MOST_LONG && cut * rows < 4 * nnz) cut *= 2;
     return cut;
 }
 
-/* An upper bound, as if all nonzeros were in long rows. */
+/* Returns an upper bound, as if all nonzeros were in long rows. */
 static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
     (void)c;
     const int64_t cut = cut_of(A->rows, A->nnz);
@@ -284,8 +286,8 @@ static void release(spmv_plan *p) {
     free(all);
 }
 
-/* Returns how many rows a group of lanes takes, one after the other: where many lanes leave a block
- * few rows, some more share what the first-level cache holds of x, as long as blocks are enough. */
+/* Returns how many rows a group of lanes multiplies one after the other: where a block has few
+ * rows, more rows let it reuse x in the L1 cache, as long as there are enough blocks. */
 static int steps_of(const operands &o, int64_t lanes, int64_t enough) {
     const int64_t blocks = o.rows * lanes / THREADS;
     if (1 << o.side < MANY_LANES) return 1;
@@ -311,8 +313,8 @@ static spmv_status launch(const spmv_plan *p, const operands &o, cudaStream_t st
     return launched(p);
 }
 
-/* Returns the lanes that take a row's nonzeros in turn, at most a warp's: short rows leave more
- * than one without work. The more lanes stand along the vectors, the fewer take nonzeros. */
+/* Returns the lanes that take a row's nonzeros in turn: 1 if rows are short, to leave no lane idle.
+ * The more lanes lie along the vectors, the fewer take nonzeros. */
 static int lanes_in_turn(const spmv_plan *p, int side_by_side, int of_long) {
     const int64_t asked = p->choice.value[SPMV_lanes], fit = WARP / side_by_side;
     const int64_t lanes = asked > 0 ? asked : p->host->nnz < SHORT * p->host->rows ? 1 : of_long;
@@ -328,7 +330,7 @@ static spmv_status launch_rows(const spmv_plan *p, const operands &o, cudaStream
     }
 }
 
-/* A lane that has few sums can have those of every fourth nonzero. */
+/* With few vectors, one lane can keep the sums of every fourth nonzero. */
 template <loading HOW>
 static spmv_status launch_columns(const spmv_plan *p, const operands &o, cudaStream_t stream) {
     const bool short_rows = lanes_in_turn(p, 1, APART) < APART;
@@ -349,7 +351,7 @@ static operands operands_of(const spmv_plan *p, const vectors &v, int side) {
     return {A->row_ptr, A->col_idx, A->values, v, (idx)A->s.rows, side};
 }
 
-/* Multiplies the vectors that v counts, whose rows of x are rows in memory. */
+/* Multiplies the v.count vectors of v, stored by rows. */
 static spmv_status run_some_rows(const spmv_plan *p, const vectors &v, cudaStream_t stream) {
     const operands o = operands_of(p, v, exponent_of(blocks_for(v.count, SIDE)));
     return v.x_whole ? launch_rows<AT_ONCE>(p, o, stream)

@@ -1,13 +1,14 @@
-/* build_xcache.cu: the format xcache, built on the GPU from compressed rows in its memory: the
+/* build_xcache.cu: builds the format xcache on the GPU from compressed rows in its memory, with the
  * bytes that src/formats/xcache/format_xcache.c makes.
  *
- * Source     src/formats/xcache/format_xcache.c.
- * Reads      row_ptr, col_idx and values of the store of compressed rows.
- * Work       a first kernel finds where blocks begin. A second, with a block of threads per block
- *            of rows, cuts rows into segments, sorts these by length in shared memory, and finds
- *            the span of their columns; a third marks the columns in a bitmap there and counts the
- *            marks; a scan places slots and lists; a fourth marks again, and a column's place in
- *            the list is the number of marks before it.
+ * Source   src/formats/xcache/format_xcache.c.
+ * Reads    row_ptr, col_idx and values of the store of compressed rows.
+ * Work     A first kernel finds where blocks of rows begin. In the later kernels a block of threads
+ *          has a block of rows. The second cuts rows into segments, sorts them by length in shared
+ *          memory, and finds the range of their columns. The third marks these columns in a bitmap
+ *          in shared memory and counts the marks. A scan finds where slots and column lists begin.
+ *          The fourth marks again; the index of a column in the list is the number of marks before
+ *          it.
  */
 #include "cuda/build.cuh"
 #include "xcache.cuh"
@@ -17,18 +18,18 @@ enum { SPLIT_THREADS = 128 };
 
 typedef struct facts {
     spmv_xcache_facts most;
-    int64_t kept, segments; /* columns and cut_segments of a block, at most; segments of all */
+    int64_t kept, segments; /* columns and cut segments per block, at most; all segments */
     int64_t slots, units;
     value_facts of;
 } facts;
 
-typedef struct job { /* what is freed at its end */
+typedef struct job { /* memory that build_on frees, and its arguments */
     spmv_device *device;
-    spmv_store *from; /* whose arrays A has */
+    spmv_store *from; /* the store that owns the arrays of A */
     rows A;
     value_set *set;
     facts *found;
-    int64_t *place; /* [2 (nblocks + 1)] slots, then units of the lists; then where they begin */
+    int64_t *place; /* [2 (nblocks + 1)] slots, then list units; prefix sums after a scan */
 } job;
 
 static __device__ __forceinline__ void keep_most(int64_t value, int64_t *most) {
@@ -37,7 +38,7 @@ static __device__ __forceinline__ void keep_most(int64_t value, int64_t *most) {
 
 /* ---- where blocks begin ---------------------------------------------------------------------- */
 
-/* Returns the first row that has so much in front of it, its own weight for each. */
+/* Returns the first row before which nonzeros + weight * rows reach `much`. */
 static __device__ int64_t row_behind(const rows &A, int64_t weight, int64_t much) {
     int64_t low = 0, high = A.rows;
     while (low < high) {
@@ -50,7 +51,7 @@ static __device__ int64_t row_behind(const rows &A, int64_t weight, int64_t much
     return low;
 }
 
-/* Splits like spmv_xcache_split: a thread per block. */
+/* Splits as spmv_xcache_split does: one thread per block of rows. */
 static __global__ void split_rows(rows A, int64_t weight, spmv_xcache_shape shape,
                                   xcache_block *block) {
     const int64_t b = blockIdx.x * (int64_t)blockDim.x + threadIdx.x, n = shape.nblocks;
@@ -68,12 +69,12 @@ static __global__ void split_rows(rows A, int64_t weight, spmv_xcache_shape shap
 
 /* ---- what blocks take ------------------------------------------------------------------------ */
 
-typedef struct segments { /* of a block, in the order of its rows */
+typedef struct segments { /* segments of a block, in the order of its rows */
     uint8_t length[XCACHE_SEGMENTS];
     uint16_t order[XCACHE_SEGMENTS];
 } segments;
 
-/* Counts them, lists no more than there is room for; every thread of the block calls. */
+/* Counts a block's segments and lists at most XCACHE_SEGMENTS. Every thread of the block calls. */
 static __device__ void list_segments(const rows &A, int cut, xcache_block *block, uint32_t *cuts,
                                      segments *out) {
     unsigned count = 0, in_cuts = 0, ncuts = 0, total;
@@ -101,8 +102,8 @@ static __device__ void list_segments(const rows &A, int cut, xcache_block *block
     __syncthreads();
 }
 
-/* Returns the first column that a row of the block needs and how many lie to the last; every thread
- * of the block calls. */
+/* Returns the number of columns from the first that the block needs to the last; *base: the first.
+ * Every thread of the block calls. */
 static __device__ int64_t find_span(const rows &A, const xcache_block &block, idx *base) {
     idx least = INT32_MAX, most = -1;
     for (int r = (int)threadIdx.x; r < block.rows; r += XCACHE_THREADS) {
@@ -116,7 +117,7 @@ static __device__ int64_t find_span(const rows &A, const xcache_block &block, id
     return most < 0 ? 0 : (int64_t)most - least + 1;
 }
 
-/* The count of a block is the span until the next kernel. */
+/* Sets a block's count to its range of columns, which count_columns replaces. */
 static __global__ void __launch_bounds__(XCACHE_THREADS)
     order_segments(rows A, xcache_rows B, int64_t *slots, facts *found) {
     __shared__ segments list;
@@ -132,13 +133,13 @@ static __global__ void __launch_bounds__(XCACHE_THREADS)
         atomicAdd((unsigned long long *)&found->segments, (unsigned long long)block.segments);
         keep_most(span, &found->most.span);
     }
-    if (block.segments > XCACHE_SEGMENTS) return; /* refused */
+    if (block.segments > XCACHE_SEGMENTS) return; /* build refuses this height */
     sort_by_length(list.length, block.segments, counts, order);
     for (int i = (int)threadIdx.x; i < block.segments; i += XCACHE_THREADS) {
         B.order[block.segment + i] = list.order[order[i]];
         B.length[block.segment + i] = list.length[order[i]];
     }
-    int s = (int)threadIdx.x; /* a slice; no more than threads */
+    int s = (int)threadIdx.x; /* slice; a block has at most as many as threads */
     unsigned width = s * XCACHE_SLICE < block.segments ? list.length[order[s * XCACHE_SLICE]] : 0,
              total;
     unsigned before = block_before(width * XCACHE_SLICE, &total);
@@ -152,7 +153,7 @@ static __global__ void __launch_bounds__(XCACHE_THREADS)
     int64_t b = blockIdx.x;
     xcache_block block = B.block[b];
     idx span = block.count;
-    if (span > XCACHE_SPAN) return; /* refused */
+    if (span > XCACHE_SPAN) return; /* build refuses this height */
     int words = (span + WORD - 1) / WORD;
     unsigned count;
     mark_columns(A.col, A.row_ptr[block.row], A.row_ptr[block.row + block.rows], block.base, words,
@@ -169,7 +170,7 @@ static __global__ void __launch_bounds__(XCACHE_THREADS)
 
 /* ---- fill ------------------------------------------------------------------------------------ */
 
-/* Every thread of the block calls: the list, and how many columns are in the words before. */
+/* Lists columns; before[w]: the number in earlier words. Every thread of the block calls. */
 static __device__ void list_columns(const unsigned *bits, int words, bool wide, uint16_t *need,
                                     uint16_t *before) {
     word_share mine = share_of(words);
@@ -188,8 +189,7 @@ static __device__ void list_columns(const unsigned *bits, int words, bool wide, 
     __syncthreads();
 }
 
-/* One lane per segment, whose entries begin at `from`; a few of them at a time, so that what is
- * read is near. */
+/* One lane per segment. Entries begin at `from`, `step` apart, and are read a few at a time. */
 static __device__ void fill_slice(const rows &A, const coded &c, const unsigned *bits,
                                   const uint16_t *before, idx base, int64_t from, int step,
                                   int length, int width, int64_t at, uint16_t *place) {
@@ -204,7 +204,7 @@ static __device__ void fill_slice(const rows &A, const coded &c, const unsigned 
     }
 }
 
-/* words: of the widest block. */
+/* nwords: bitmap words of the widest block. */
 static __global__ void __launch_bounds__(XCACHE_THREADS)
     fill_blocks(rows A, xcache_rows B, const int64_t *place, int nwords, int nvalues) {
     extern __shared__ unsigned bits[];
@@ -234,7 +234,7 @@ static __global__ void __launch_bounds__(XCACHE_THREADS)
     }
 }
 
-/* Does the same as fill_blocks, without the columns. */
+/* Writes only the values, to the same slots as fill_blocks. */
 static __global__ void __launch_bounds__(XCACHE_THREADS) refill_blocks(rows A, xcache_rows B) {
     const int64_t b = blockIdx.x;
     const xcache_block block = B.block[b];
@@ -270,7 +270,7 @@ static spmv_status allow_shared(spmv_device *d, const void *kernel, size_t bytes
     return SPMV_OK;
 }
 
-/* place: as of a job, when summed. */
+/* place: a job's, after the scan. */
 static __global__ void tell_sizes(int64_t nblocks, const int64_t *place, facts *found) {
     found->slots = place[nblocks], found->units = place[2 * nblocks + 1] - place[nblocks];
 }
@@ -293,8 +293,8 @@ static spmv_status look_at_blocks(job *j, const xcache_rows *copy) {
     return launched(d);
 }
 
-/* Where values are stored as they are, columns of rows that are only passing are freed before there
- * is room for the values. */
+/* If values are stored unencoded and the compressed rows are temporary (passing), their columns are
+ * freed before the values are allocated. */
 static spmv_status fill(job *j, const facts *found, xcache_rows *head, xcache_rows *copy) {
     spmv_device *d = j->device;
     int words = (int)blocks_for(found->most.span, WORD);
@@ -310,7 +310,7 @@ static spmv_status fill(job *j, const facts *found, xcache_rows *head, xcache_ro
     TRY(BUILD_ARRAY(d, head, copy, place, copy->s.slots));
     if (!apart) TRY(BUILD_ARRAY(d, head, copy, values, copy->s.slots * copy->value_bytes));
     xcache_rows first = *copy;
-    if (apart) first.value_code = VALUE_ONE; /* writes none */
+    if (apart) first.value_code = VALUE_ONE; /* so that fill_blocks writes no values */
     if (blocks) {
         TRY(allow_shared(d, (const void *)fill_blocks, shared));
         fill_blocks<<<blocks, XCACHE_THREADS, shared, stream_of(d)>>>(j->A, first, j->place, words,
@@ -330,7 +330,7 @@ static spmv_status clear(job *j, void *memory, size_t bytes) {
 }
 #define CLEAR_ARRAY(j, at, count) clear(j, at, (size_t)(count) * sizeof *(at))
 
-/* Arrays whose blocks have room that is not all used; blocks with where they begin. */
+/* Allocates the arrays whose size the shape bounds, clears them, and writes where blocks begin. */
 static spmv_status take_room(job *j, const spmv_csr_view *A, const spmv_xcache_shape *shape,
                              xcache_rows *head, xcache_rows *copy) {
     spmv_device *d = j->device;
@@ -363,12 +363,12 @@ static spmv_status build(job *j, const spmv_csr_view *A, const spmv_xcache_shape
     TRY(d->backend->get(d, &found, j->found, sizeof found));
     head->s.slots = copy->s.slots = found.slots;
     head->units = copy->units = found.units;
-    if (!codes) found.of.misfits = 1; /* were not looked at: as they are */
+    if (!codes) found.of.misfits = 1; /* stored unencoded */
     TRY(spmv_xcache_fits(d->ctx, copy->height, &found.most));
     return fill(j, &found, head, copy);
 }
 
-/* Returns the size of a job. A lower height is never chosen: it need not be found for this. */
+/* Returns the bytes of a job's arrays. The height is taken as the lowest that may be chosen. */
 static size_t room_of(const spmv_csr_view *A, const spmv_choice *c) {
     int64_t least = c->value[SPMV_height] ? c->value[SPMV_height] : XCACHE_LEAST;
     size_t blocks = (size_t)blocks_for(A->rows, least);
@@ -376,16 +376,16 @@ static size_t room_of(const spmv_csr_view *A, const spmv_choice *c) {
 }
 
 static size_t working(const spmv_csr_view *A, const spmv_choice *c) {
-    enum { TEMPORARY = 1 << 20 }; /* of CUB */
+    enum { TEMPORARY = 1 << 20 }; /* CUB's temporary memory */
     return room_of(A, c) + TEMPORARY;
 }
 
-/* Reads rows to choose the height. */
+/* With height 0 the rows are read to choose one. */
 static bool reads_rows(const spmv_choice *c) {
     return c->value[SPMV_height] == 0;
 }
 
-/* The store's bytes without its memory, and its copy on the device. */
+/* head: the store's bytes without its arrays; copy: the store on the device. */
 static spmv_status build_on(spmv_device *d, const spmv_csr_view *A, spmv_store *from,
                             const spmv_choice *c, spmv_store **head_out, spmv_store **copy_out,
                             double *upload_s) {

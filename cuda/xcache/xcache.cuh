@@ -1,5 +1,5 @@
-/* xcache.cuh: sums over a block of threads, the columns that a block of rows needs as bits in
- * shared memory, its rows sorted by length; for build_xcache.cu. */
+/* xcache.cuh: sums over a block of threads, a bitmap in shared memory of the columns that a block
+ * of rows needs, and a sort of its segments by length; for build_xcache.cu. */
 #pragma once
 
 #include "cuda/values/value_set.cuh"
@@ -7,10 +7,10 @@
 #include "formats/xcache/xcache.h"
 
 enum {
-    XCACHE_THREADS = 1024, /* of every kernel of the builder */
+    XCACHE_THREADS = 1024, /* threads of every kernel of the builder */
     XCACHE_WARPS = XCACHE_THREADS / WARP,
     DIGITS = XCACHE_LONGEST + 1,
-    WORD = 32 /* bits */
+    WORD = 32 /* bits of a word */
 };
 
 /* Returns the sum over the threads before this one; every thread of the block calls. */
@@ -45,7 +45,8 @@ static __device__ int block_greatest(int value) {
 
 /* ---- columns --------------------------------------------------------------------------------- */
 
-/* Clears and sets; entries first .. end - 1. Every thread of the block calls. */
+/* Clears the bitmap and sets the bits of the columns of entries first .. end - 1. Every thread of
+ * the block calls. */
 static __device__ void mark_columns(const idx *__restrict__ col, int64_t first, int64_t end,
                                     idx base, int words, unsigned *bits) {
     for (int w = (int)threadIdx.x; w < words; w += XCACHE_THREADS) bits[w] = 0;
@@ -58,7 +59,7 @@ static __device__ void mark_columns(const idx *__restrict__ col, int64_t first, 
     __syncthreads();
 }
 
-/* A thread's share of the words: neighbours. */
+/* A thread's share of the words: adjacent ones. */
 typedef struct word_share {
     int begin, end;
 } word_share;
@@ -81,8 +82,8 @@ static __device__ __forceinline__ uint16_t place_in(const unsigned *bits, const 
 
 /* ---- segments -------------------------------------------------------------------------------- */
 
-/* A stable sort of n segments, longest first: each warp counts its share of them by length, then
- * walks it again. Every thread of the block calls. */
+/* A stable sort of n segments, longest first. Each warp counts the segments of its share by length,
+ * then reads them again and writes their order. Every thread of the block calls. */
 static __device__ void sort_by_length(const uint8_t *length, int n, uint16_t *counts,
                                       uint16_t *to) {
     int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
@@ -96,7 +97,7 @@ static __device__ void sort_by_length(const uint8_t *length, int n, uint16_t *co
             int digit = on ? XCACHE_LONGEST - length[k] : DIGITS;
             unsigned same = __match_any_sync(ALL_LANES, digit);
             int rank = __popc(same & ((1u << lane) - 1)), cell = digit * XCACHE_WARPS + warp;
-            int at = on ? counts[cell] : 0; /* of this warp alone */
+            int at = on ? counts[cell] : 0; /* no other warp uses this cell */
             __syncwarp();
             if (on && pass) to[at + rank] = (uint16_t)k;
             if (on && rank == 0) counts[cell] = (uint16_t)(at + __popc(same));

@@ -1,28 +1,30 @@
 /* xcache_block: explicit caching of x: a block of threads copies the x that a block of rows needs
  * into shared memory, and multiplies the rows from there.
  *
- * Source   near Chen, Explicit Caching HYB (EHYB), arXiv 2204.06666: x of a partition in shared
- *          memory, 16-bit columns. There a graph is partitioned, and x of other partitions is read
- *          from global memory; here rows keep their order, a block is of successive rows, and all
- *          columns that it needs are listed.
+ * Source   similar to Chen, Explicit Caching HYB (EHYB), arXiv 2204.06666: x of a partition in
+ *          shared memory, 16-bit columns. EHYB partitions a graph and reads the x of other
+ *          partitions from global memory; here rows keep their order, a block has successive rows,
+ *          and all columns that it needs are listed.
  * Reads    xcache: its lists, order and length of the segments, places, values; x[cols]; y[rows]
  *          only if beta != 0.
- * Writes   y[rows], each entry once, by the thread of its row, scattered inside the block; of a row
- *          that is cut, by a team of threads that adds its segments.
+ * Writes   y[rows], each entry once and scattered inside the block: by the thread of its row, or,
+ *          for a row that is cut, by a team of threads that adds its segments.
  * Work     The block's threads copy the x of its list to shared memory, each number once. Then a
  *          warp takes the next 32 stored segments, one per thread, DEPTH slots at a time, longest
- *          first, so that warps end together. The sums of a row's segments wait in shared memory
- *          and are added in order. Either two blocks share a multiprocessor, so that one multiplies
- *          while the other waits for its x, or a block of 1024 threads has it alone: 64 registers
- *          per thread, 40 where two blocks' threads have a segment each, 32 with encoded values.
+ *          first, so that warps end together. The sums of a row's segments are kept in shared
+ *          memory and added in order. Either two blocks share a multiprocessor, so that one
+ *          multiplies while the other waits for its x, or a block of 1024 threads has it alone. A
+ *          thread has 64 registers; 40 if the threads of two blocks have one segment each; 32 with
+ *          encoded values.
  * Cost     2 nnz flop; nnz (2 + bytes of a value) + 2 or 4 bytes per listed column + 3.125 rows +
- *          (cols + rows) sizeof real bytes; x of a column in several lists is read for each.
- * Weak     rows that share few columns; very short rows; a row that needs more columns than shared
- *          memory has room for; few rows.
+ *          (cols + rows) sizeof real bytes; the x of a column in several lists is read for each
+ *          list.
+ * Weak     Rows that share few columns; very short rows; a row that needs more columns than fit
+ *          shared memory; few rows.
  * Repeats  bitwise: yes, for an equal cut.
- * Params   height: average rows of a block (auto: one or two blocks per multiprocessor at once);
- *          cut: nonzeros of a segment, at most (auto: by a thread's share of a block); codes (1);
- *          block: threads (auto: 512, 768 or 1024).
+ * Params   height: mean rows of a block (auto: one or two blocks per multiprocessor at once); cut:
+ *          nonzeros of a segment, at most (auto: by a thread's share of a block); codes (1); block:
+ *          threads (auto: 512, 768 or 1024).
  */
 #include "cuda/cache_policy.cuh"
 #include "cuda/values/value_codes.cuh"
@@ -43,8 +45,8 @@ typedef struct operands {
 } operands;
 
 typedef struct stored_segment {
-    unsigned at;   /* its first slot, from the block's */
-    unsigned what; /* order | length << 16: registers are few */
+    unsigned at;   /* its first slot, counted from the block's first */
+    unsigned what; /* order | length << 16 in one register, because registers are few */
 } stored_segment;
 
 enum { NO_SEGMENT = UINT16_MAX };
@@ -60,7 +62,7 @@ static __device__ __forceinline__ stored_segment segment_at(const operands &A,
     return t;
 }
 
-/* x of a list, a few entries at a time. */
+/* Copies the x of a list to shared memory, a few entries at a time. */
 template <typename COLUMN>
 static __device__ __forceinline__ void fetch_x(const COLUMN *need, int count, const real *x,
                                                cache_policy policy, real *near) {
@@ -81,7 +83,7 @@ static __device__ __forceinline__ void fetch_x(const COLUMN *need, int count, co
     }
 }
 
-/* Slots that are asked for together. */
+/* Slots that are loaded together. */
 template <int CODE> struct step {
     unsigned place[DEPTH];
     typename stored<CODE>::loaded value[CODE == VALUE_ONE ? 1 : DEPTH];
@@ -106,13 +108,14 @@ static __device__ __forceinline__ void ask(const uint16_t *place, const uint8_t 
     }
 }
 
-/* Takes a team of threads per cut row: its segments' sums, in order. */
+/* Adds the sums of a cut row's segments in order, with a team of threads per row. */
 static __device__ __forceinline__ void add_segments(const operands &A, const xcache_block &b,
                                                     const real *sums) {
     enum { TEAM = 8 };
     const uint32_t *cuts = A.cuts + b.cut;
     const int member = (int)threadIdx.x % TEAM, teams = (int)blockDim.x / TEAM;
-    const int most = (b.cuts + teams - 1) / teams * teams; /* all lanes of a warp have shuffles */
+    /* all lanes of a warp must reach the shuffles */
+    const int most = (b.cuts + teams - 1) / teams * teams;
     for (int c = (int)threadIdx.x / TEAM; c < most; c += teams) {
         const unsigned mine = c < b.cuts ? __ldg(cuts + c) : 0;
         const int end = c < b.cuts ? (int)(__ldg(cuts + c + 1) >> 16) : 0;
@@ -129,7 +132,7 @@ template <int CODE, int THREADS, int RESIDENT>
 static __global__ void __launch_bounds__(THREADS, RESIDENT)
     multiply(const __grid_constant__ operands A) {
     extern __shared__ __align__(16) unsigned char room[];
-    __shared__ int taken; /* slices */
+    __shared__ int taken; /* number of slices that warps have taken */
     real *codebook = (real *)room;
     real *near = codebook + (CODE == VALUE_CODEBOOK ? VALUE_CODEBOOK_SIZE : 0);
     union {
@@ -167,8 +170,8 @@ static __global__ void __launch_bounds__(THREADS, RESIDENT)
         for (int k = 0; k < length; k += DEPTH) {
             step<CODE> s;
             ask<CODE>(place, values, t.at + (unsigned)k * XCACHE_SLICE, length - k, A.policy, &s);
-            /* or with 32 registers the compiler would wait for the first before it asks for the
-             * last; H200, onehot_bins in f32: 26 us instead of 21 */
+            /* with 32 registers the compiler would otherwise wait for the first load before it
+             * issues the last; H200, onehot_bins in f32: 26 us instead of 21 */
             if (CODE == VALUE_ONE) __syncwarp(__activemask());
 #pragma unroll
             for (int u = 0; u < DEPTH; u++)
@@ -190,7 +193,7 @@ static __global__ void __launch_bounds__(THREADS, RESIDENT)
 
 enum { FEW = 512, SOME = 768, MANY = 1024 }; /* threads of a block, at most */
 
-/* Returns the kernel with 64 registers per thread, or 40 for a few more threads. */
+/* Returns the kernel with 64 registers per thread, or 40 between FEW and SOME threads. */
 template <int CODE> static const void *of_values(int64_t threads) {
     if (threads > FEW && threads <= SOME) return (const void *)multiply<CODE, SOME, 2>;
     return (const void *)multiply<CODE, MANY, 1>;
@@ -210,9 +213,8 @@ static size_t shared_bytes(const xcache_rows *A) {
     return (size_t)(A->most + codebook) * sizeof(real);
 }
 
-/* A block that has a multiprocessor to itself gets as many threads as there can be. Where two share
- * it a thread has 64 registers, or 40 where as many threads have about a segment each; 32 are
- * enough for encoded values. */
+/* A block alone on a multiprocessor has the most threads. If two blocks share it, a thread has 64
+ * registers, or 40 if threads then have about one segment each; encoded values need only 32. */
 static spmv_status choose_threads(spmv_plan *p, const xcache_rows *A, int room) {
     bool is_coded = A->value_code == VALUE_CODEBOOK || A->value_code == VALUE_ONE;
     int sms = 0;
@@ -225,7 +227,7 @@ static spmv_status choose_threads(spmv_plan *p, const xcache_rows *A, int room) 
     return SPMV_OK;
 }
 
-/* Padding stays in memory. */
+/* Padding does not count, because it is not read. */
 static size_t traffic_of(const xcache_rows *A) {
     size_t entry = sizeof *A->place + (size_t)A->value_bytes;
     size_t segment = sizeof *A->order + sizeof *A->length,
