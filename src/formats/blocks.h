@@ -9,7 +9,8 @@ static inline int64_t parts_of(int64_t n, int64_t tile) {
     return (n + tile - 1) / tile;
 }
 
-/* A block without entries costs its pointer all the same: refuses more than what else is stored. */
+/* Refuses a grid of more blocks than nonzeros + rows + columns, because empty blocks cost
+ * pointers. */
 static inline spmv_status blocks_are_few(spmv_ctx *ctx, const spmv_csr_view *A, const char *edges,
                                          int64_t tile, int64_t nblocks) {
     const int64_t most = A->nnz + A->rows + A->cols;

@@ -1,13 +1,13 @@
-/* row_ends.h: what formats and kernels ask of row_ptr: the longest row, how to cut rows and
- * nonzeros into equal shares (Merrill and Garland, SC'16), and where a row reaches a column. */
+/* row_ends.h: what formats and kernels derive from row_ptr: the longest row, equal shares of rows
+ * and nonzeros together (Merrill and Garland, SC'16), and where a row reaches a column. */
 #ifndef SPMV_FORMATS_ROW_ENDS_H
 #define SPMV_FORMATS_ROW_ENDS_H
 
 #include "spmv_format.h"
 #include "spmv_helpers.h"
 
-/* Says how many rows end among the first `items` items of the ends of the rows and the entries,
- * merged into one list. Row i ends before entry k if row_ptr[i + 1] <= k. */
+/* Merges row ends and entries into one list, in which row i ends before entry k if row_ptr[i + 1]
+ * <= k. Returns how many rows end among its first `items` items. */
 static inline int64_t spmv_rows_ended(const spmv_csr_view *A, int64_t items) {
     int64_t low = items > A->nnz ? items - A->nnz : 0;
     int64_t high = items < A->rows ? items : A->rows;
@@ -21,7 +21,7 @@ static inline int64_t spmv_rows_ended(const spmv_csr_view *A, int64_t items) {
     return low;
 }
 
-/* Finds where the entries from k of a row that ends at `end` reach column `first`. */
+/* Returns the first entry from k on with column >= first; end: the end of the row. */
 static inline int64_t spmv_reach_column(const int32_t *col_idx, int64_t k, int64_t end,
                                         int64_t first) {
     while (k < end && col_idx[k] < first) k++;
@@ -36,9 +36,9 @@ static inline int64_t spmv_longest_row(const spmv_csr_view *A) {
     return longest;
 }
 
-/* Ask the memory for the values or the columns of rows first..end - 1, one behind the other: who
- * reads some rows side by side would wait for each. Inlined, because gcc drops calls of what only
- * asks. */
+/* Prefetch the values or columns of rows first..end - 1, which are contiguous: a loop that reads
+ * several rows at a time would wait for each. Always inlined, because gcc drops calls to functions
+ * that only prefetch. */
 static inline __attribute__((always_inline)) void ask_for_values(const spmv_csr_view *A,
                                                                  int64_t first, int64_t end) {
     enum { LINE = 64 / sizeof *A->values };

@@ -1,5 +1,5 @@
-/* row_order.h: the rows of a matrix in the order of their lengths, window by window; for formats
- * that put rows of about one length side by side. */
+/* row_order.h: sorts the rows of a matrix by length, window by window; for formats that store rows
+ * of similar length together. */
 #ifndef SPMV_ROW_ORDER_H
 #define SPMV_ROW_ORDER_H
 
@@ -19,7 +19,7 @@ static inline int64_t longest_between(const spmv_csr_view *A, int64_t first, int
     return longest;
 }
 
-/* A stable step of the sort below: n rows by one digit of their length, descending. */
+/* One stable pass of the sort below: n rows by one digit of their length, descending. */
 static inline void sort_by_digit(const spmv_csr_view *A, const idx *from, int64_t n, int shift,
                                  idx *to) {
     int64_t place[BINS] = {0}, before = 0;
@@ -33,7 +33,8 @@ static inline void sort_by_digit(const spmv_csr_view *A, const idx *from, int64_
         to[place[row_length(A, from[i]) >> shift & (BINS - 1)]++] = from[i];
 }
 
-/* Rows first..end - 1, longest first, least digit first: nearly always one or two passes. */
+/* Sorts rows first..end - 1, longest first, by digits from the least on: mostly one or two
+ * passes. */
 static inline void sort_window(const spmv_csr_view *A, int64_t first, int64_t end, idx *scratch,
                                idx *perm) {
     int64_t longest = longest_between(A, first, end);
@@ -48,7 +49,7 @@ static inline void sort_window(const spmv_csr_view *A, int64_t first, int64_t en
     }
 }
 
-/* False: out of memory. sigma = 0: one window of all rows. */
+/* Returns false if out of memory. sigma = 0: one window of all rows. */
 static inline bool sort_rows(const spmv_csr_view *A, int64_t sigma, int threads, idx *perm) {
     idx *scratch = spmv_host_alloc((size_t)A->rows * sizeof *scratch);
     if (!scratch) return false;
@@ -60,7 +61,7 @@ static inline bool sort_rows(const spmv_csr_view *A, int64_t sigma, int threads,
     return true;
 }
 
-/* The same in memory of its own, which the caller frees with spmv_host_free(). */
+/* Does the same with *perm allocated, which the caller frees with spmv_host_free(). */
 static inline spmv_status sorted_rows(spmv_ctx *ctx, const spmv_csr_view *A, int64_t sigma,
                                       int threads, idx **perm) {
     *perm = spmv_host_alloc((size_t)A->rows * sizeof **perm);

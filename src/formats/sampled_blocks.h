@@ -1,12 +1,11 @@
-/* sampled_blocks.h: how many blocks would cover the entries of a sample. */
+/* sampled_blocks.h: counts the blocks that would cover the entries of a sample. */
 #ifndef SPMV_SAMPLED_BLOCKS_H
 #define SPMV_SAMPLED_BLOCKS_H
 
 #include "spmv_sample.h"
 
 /* Returns the number of blocks of height x width that cover all entries of rows top..end_row - 1. A
- * block begins at the first column that is not yet covered or, if aligned, at a multiple of the
- * width. */
+ * block begins at the first column not yet covered or, if aligned, at a multiple of the width. */
 static inline int64_t count_covering(const sample_slice *w, int top, int end_row, int height,
                                      int width, bool aligned) {
     const uint32_t none = UINT32_MAX;

@@ -1,14 +1,14 @@
-/* side_by_side.h: writes the values of some rows side by side; for formats of slices. */
+/* side_by_side.h: writes the values of several rows interleaved; for formats of slices. */
 #ifndef SPMV_SIDE_BY_SIDE_H
 #define SPMV_SIDE_BY_SIDE_H
 
 #include "spmv_format.h"
 #include "spmv_helpers.h"
 
-enum { ABREAST = 8 }; /* rows: as many pointers as there are registers for */
+enum { ABREAST = 8 }; /* rows: as many pointers as fit registers */
 
-/* The first `length` values of n rows: those of place k from to[k * stride] on. Vectors are put
- * together by loads: gather instructions take several times as long on many CPUs. */
+/* Writes the first `length` values of n rows: value k of row r to to[k * stride + r]. Vectors are
+ * built by loads, because gather instructions take several times as long on many CPUs. */
 static inline void put_side_by_side(const double *const *from, int n, int64_t length,
                                     int64_t stride, real *to) {
     typedef double wide __attribute__((vector_size(ABREAST * sizeof(double))));

@@ -1,11 +1,12 @@
-/* symmetry.h: whether a matrix equals its transpose, or minus its transpose off the diagonal; for
- * formats that store half of it. */
+/* symmetry.h: tests whether a matrix equals its transpose, or minus its transpose off the diagonal;
+ * for formats that store half of it. */
 #ifndef SPMV_SYMMETRY_H
 #define SPMV_SYMMETRY_H
 
 #include "row_ends.h"
 
-typedef struct part { /* rows first..end - 1, with entries below the diagonal from column low on */
+/* rows first..end - 1, whose entries below the diagonal begin at column low */
+typedef struct part {
     int64_t first, end, low;
 } part;
 
@@ -18,13 +19,14 @@ static inline part part_of(const spmv_csr_view *A, int nparts, int n) {
     return p;
 }
 
-typedef struct finding { /* how many entries below and above the diagonal; those with a mirror */
+/* numbers of entries: below and above the diagonal, with an equal or opposite mirror */
+typedef struct finding {
     int64_t below, above, same, opposite;
     bool no_memory;
 } finding;
 
-/* Rows are taken in order, so the mirrors of a column's entries, which are in one row, are met in
- * order too: next[j] is where row j's next one is. */
+/* Rows are visited in order, so that the mirrors of column j's entries, all in row j, are met in
+ * order, too: next[j - p->low] is the next one. */
 static inline void find_mirrors(const spmv_csr_view *A, const part *p, int64_t *next, finding *f) {
     for (int64_t j = p->low; j < p->end; j++)
         next[j - p->low] = spmv_first_from(A, j, j < p->first ? p->first : j + 1);
@@ -35,7 +37,7 @@ static inline void find_mirrors(const spmv_csr_view *A, const part *p, int64_t *
             f->below += j < i;
             if (j >= i) continue;
             int64_t m = next[j - p->low];
-            if (m == A->row_ptr[j + 1] || A->col_idx[m] != i) return; /* counts cannot agree */
+            if (m == A->row_ptr[j + 1] || A->col_idx[m] != i) return; /* the counts will differ */
             uint64_t a = spmv_bits(A->values[k]), b = spmv_bits(A->values[m]);
             f->same += a == b;
             f->opposite += a == (b ^ 1ull << 63);
@@ -59,13 +61,13 @@ static inline finding find_symmetry(const spmv_csr_view *A, int threads) {
     return (finding){below, above, same, opposite, failures != 0};
 }
 
-/* 1: symmetric, -1: skew-symmetric off the diagonal, 0: neither. */
+/* Returns 1: symmetric, -1: skew-symmetric off the diagonal, 0: neither. */
 static inline int sign_of(const finding *f) {
     if (f->below != f->above) return 0;
     return f->same == f->below ? 1 : f->opposite == f->below ? -1 : 0;
 }
 
-/* Says how many entries of row i are not above the diagonal. */
+/* Returns the number of entries of row i on and below the diagonal. */
 static inline int64_t count_row(const spmv_csr_view *A, int64_t i) {
     return i < A->cols ? spmv_first_from(A, i, i + 1) - A->row_ptr[i]
                        : A->row_ptr[i + 1] - A->row_ptr[i];
@@ -86,7 +88,7 @@ static inline spmv_status check_symmetry(spmv_ctx *ctx, const spmv_csr_view *A, 
                      "diagonal has no mirror of equal or opposite value, or one above has none");
 }
 
-/* Refuses values of another sign than those of which half is stored. */
+/* Refuses values whose symmetry differs from the stored half's. */
 static inline spmv_status check_same_symmetry(spmv_ctx *ctx, const spmv_csr_view *A, int threads,
                                               int sign) {
     int now = 0;

@@ -1,5 +1,5 @@
-/* value_set.h: encodes values as value_codes.h says: collects the distinct values of a matrix, told
- * apart by their bits, makes a codebook of them if they fit one, and writes values. */
+/* value_set.h: encodes values as value_codes.h describes: collects the distinct values of a matrix,
+ * compared by their bits, makes a codebook if they are few enough, and writes encoded values. */
 #ifndef SPMV_VALUE_SET_H
 #define SPMV_VALUE_SET_H
 
@@ -14,11 +14,11 @@ static inline uint64_t bits_of(real value) {
 }
 
 enum { SET_SIZE = 1024, FEW = 4 };
-typedef struct value_set { /* of at most VALUE_CODEBOOK_SIZE bit patterns, and their places */
+typedef struct value_set { /* at most VALUE_CODEBOOK_SIZE bit patterns with their indices */
     bool used[SET_SIZE];
     uint8_t place[SET_SIZE];
-    uint64_t bits[SET_SIZE], few[FEW]; /* few: the first ones, the last of them repeated */
-    int count;                         /* more than fit: VALUE_CODEBOOK_SIZE + 1 */
+    uint64_t bits[SET_SIZE], few[FEW]; /* few: the first ones; the last is repeated */
+    int count;                         /* VALUE_CODEBOOK_SIZE + 1: more than fit */
 } value_set;
 
 static inline size_t slot_of(const value_set *set, uint64_t bits) {
@@ -40,9 +40,8 @@ static inline int compare_bits(const void *a, const void *b) {
     return (*p > *q) - (*p < *q);
 }
 
-/* Says whether all of TOGETHER values are among the first few: with vectors, where there are
- * any. */
-enum { TOGETHER = 32 }; /* fewer gcc takes out of the loop, and then finds no vectors */
+/* Returns whether TOGETHER values are all among the first few; uses vectors. */
+enum { TOGETHER = 32 }; /* with fewer, gcc unrolls the loop and then finds no vectors */
 static inline bool are_known(const value_set *set, const double *values) {
     typedef __typeof__(__builtin_choose_expr(sizeof(real) == 4, (uint32_t)0, (uint64_t)0)) word;
     const word a = (word)set->few[0], b = (word)set->few[1], c = (word)set->few[2],
@@ -50,7 +49,7 @@ static inline bool are_known(const value_set *set, const double *values) {
     word others = 0;
     for (int k = 0; k < TOGETHER; k++) {
         const real value = (real)values[k];
-        word bits; /* as wide as a real: bits_of() makes no vectors of f32 */
+        word bits; /* as wide as a real: with bits_of() f32 would not be vectorized */
         memcpy(&bits, &value, sizeof bits);
         others |= (bits != a ? 1u : 0u) & (bits != b ? 1u : 0u) & (bits != c ? 1u : 0u) &
                   (bits != d ? 1u : 0u);
@@ -73,8 +72,8 @@ static inline void merge_values(const value_set *from, value_set *all) {
     if (from->count > VALUE_CODEBOOK_SIZE) all->count = from->count;
 }
 
-/* Every value of the rows of at most cut entries; rows at a time if that is all. Where values are
- * arbitrary the first rows tell. */
+/* Collects the values of all rows of at most `cut` entries. Without a cut it takes several rows at
+ * a time. If values are arbitrary, the first rows already exceed a codebook. */
 static inline void collect_values(const spmv_csr_view *A, int64_t cut, int threads,
                                   value_set *all) {
     const int64_t rows = cut == INT64_MAX ? 256 : 1;
@@ -92,8 +91,8 @@ static inline void collect_values(const spmv_csr_view *A, int64_t cut, int threa
     }
 }
 
-/* The codebook of a set: the values by their bit patterns, as unsigned numbers in ascending order,
- * then zeros; an empty set and all zeros if they are too many. */
+/* Makes the codebook of a set: values in the order of their bits as unsigned numbers, then zeros.
+ * If there are too many values, the set becomes empty and the codebook all zeros. */
 static inline void list_values(value_set *set, real *codebook) {
     uint64_t sorted[VALUE_CODEBOOK_SIZE] = {0};
     int n = 0;
@@ -108,7 +107,7 @@ static inline void list_values(value_set *set, real *codebook) {
     }
 }
 
-/* Makes the codebook of a matrix; empty if no dictionary is wanted. */
+/* Makes the codebook of a matrix; empty unless codes. */
 static inline void make_codebook(const spmv_csr_view *A, int64_t cut, bool codes, int threads,
                                  real *codebook, value_set *set) {
     *set = (value_set){.count = 0};
@@ -116,7 +115,7 @@ static inline void make_codebook(const spmv_csr_view *A, int64_t cut, bool codes
     list_values(set, codebook);
 }
 
-/* Says whether VALUE_F32 holds these: spmv_is_float. */
+/* Returns whether VALUE_F32 represents these values (spmv_is_float). */
 static inline bool are_floats(const double *values, int64_t n) {
     for (int64_t k = 0; k < n; k += TOGETHER) {
         uint64_t misfits = 0;
@@ -130,7 +129,7 @@ static inline bool are_floats(const double *values, int64_t n) {
 
 static inline bool fit_float(const spmv_csr_view *A, int threads) {
     int64_t misfits = 0;
-    if (sizeof(real) == sizeof(float)) return false; /* nothing to gain */
+    if (sizeof(real) == sizeof(float)) return false; /* floats would save nothing */
 #pragma omp parallel for schedule(static) num_threads(threads) reduction(+ : misfits)
     for (int64_t i = 0; i < A->rows; i++)
         if (misfits == 0)
@@ -138,7 +137,7 @@ static inline bool fit_float(const spmv_csr_view *A, int threads) {
     return misfits == 0;
 }
 
-/* Returns the encoding of the fewest bytes that hold every value; its codebook and set. */
+/* Returns the encoding of the fewest bytes that holds every value, with its codebook and set. */
 static inline int choose_code(const spmv_csr_view *A, bool codes, int threads, real *codebook,
                               value_set *set) {
     make_codebook(A, INT64_MAX, codes, threads, codebook, set);
@@ -148,8 +147,8 @@ static inline int choose_code(const spmv_csr_view *A, bool codes, int threads, r
                                             : VALUE_RAW;
 }
 
-/* Says whether an encoding, of a dictionary of at most that many values, holds every value; their
- * codebook and set. */
+/* Returns whether an encoding, with a dictionary of at most `most` values, holds every value; also
+ * makes their codebook and set. */
 static inline bool code_holds(const spmv_csr_view *A, int code, int most, int threads,
                               real *codebook, value_set *set) {
     bool is_listed = code == VALUE_CODEBOOK || code == VALUE_ONE;
@@ -175,12 +174,12 @@ static inline spmv_status check_code(spmv_ctx *ctx, const spmv_csr_view *A, int 
 
 /* ---- writing values -------------------------------------------------------------------------- */
 
-/* 1: f32 cannot hold it. */
+/* Returns 1 if the value overflows the precision. */
 static inline __attribute__((always_inline)) int does_overflow(double value) {
     return sizeof(real) < sizeof(double) && isinf((real)value) && !isinf(value);
 }
 
-/* The same. The code of all values of a loop is best a constant. */
+/* Writes a value; returns as does_overflow. In a loop `code` is best a constant. */
 static inline __attribute__((always_inline)) int put_coded(uint8_t *to, const value_set *set,
                                                            double value, int code) {
     const real as_real = (real)value;

@@ -1,19 +1,19 @@
-/* xcache_shape.c: what the format xcache needs to know before it is built: how many rows a block
- * should have, and whether what they need fits. */
+/* xcache_shape.c: chooses the shape of the format xcache before it is built: rows per block, and
+ * whether the columns and segments of a block fit. */
 #include "formats/xcache/xcache.h"
 #include "row_ends.h"
 #include <math.h>
 
 enum {
-    HEIGHTS = 6,      /* XCACHE_LEAST rows and each twice as many as the last, to XCACHE_HIGHEST */
-    ENTRIES = 1 << 15 /* looked at in one place, at most */
+    HEIGHTS = 6,      /* XCACHE_LEAST rows, doubled up to XCACHE_HIGHEST */
+    ENTRIES = 1 << 15 /* entries read in one place, at most */
 };
 
 static int64_t rows_at(int k) {
     return (int64_t)XCACHE_LEAST << k;
 }
 
-typedef struct growth { /* of the columns that the rows from one on need, as rows are added */
+typedef struct growth { /* numbers of columns that the first rows need, as rows are added */
     int n;              /* heights counted */
     int64_t count[HEIGHTS];
 } growth;
@@ -39,7 +39,7 @@ static growth count_columns(const spmv_csr_view *A) {
         end = rows_at(n++);
     int64_t span = spmv_xcache_span(A, 0, end, &base);
     if (span == 0 || span > XCACHE_SPAN) return g;
-    uint64_t seen[XCACHE_SPAN / 64 + 1]; /* a bit for each column, from base on */
+    uint64_t seen[XCACHE_SPAN / 64 + 1]; /* one bit for each column, from base on */
     memset(seen, 0, ((size_t)span / 64 + 1) * sizeof *seen);
     for (int64_t i = 0; i < end; i++) {
         for (int64_t k = A->row_ptr[i]; k < A->row_ptr[i + 1]; k++) {
@@ -52,8 +52,8 @@ static growth count_columns(const spmv_csr_view *A) {
     return g;
 }
 
-/* Returns the number of columns of a block so high: in between, and further than was looked, they
- * grow by a power. */
+/* Returns the number of columns of a block of this height, by power laws between counted
+ * heights. */
 static double columns_of(const growth *g, double height) {
     int k = 0;
     while (k + 2 < g->n && ((double)rows_at(k + 1) < height || g->count[k] == 0)) k++;
@@ -66,12 +66,12 @@ static int64_t times_in(int64_t n, int64_t part) {
     return (n + part - 1) / part;
 }
 
-/* A block alone on each of an H200's multiprocessors if all rows are then multiplied at once; else
- * as high as leaves room for two, and then so that the last end together. A block may have the
- * longest row, too. */
+/* One block per multiprocessor of an H200, if all rows are then multiplied at once; otherwise the
+ * greatest height that leaves room for two blocks, lowered so that the last blocks end together. A
+ * block may contain the longest row, too. */
 int64_t spmv_xcache_height(const spmv_csr_view *middle, int64_t rows, int64_t longest,
                            double *columns) {
-    enum { ALONE = 26500, ROOM = 13000 /* columns */, SMS = 132, AT_ONCE = 2 * SMS };
+    enum { ALONE = 26500, ROOM = 13000 /* in columns */, SMS = 132, AT_ONCE = 2 * SMS };
     const growth g = count_columns(middle);
     int64_t height = times_in(rows, SMS), allowed = XCACHE_HIGHEST;
     *columns = INFINITY;
@@ -87,8 +87,8 @@ int64_t spmv_xcache_height(const spmv_csr_view *middle, int64_t rows, int64_t lo
     return height;
 }
 
-/* Where a block has fewer rows than threads, a thread has one or two segments; else it has several,
- * and only rows that would end last are cut. */
+/* If a block has fewer rows than threads, a thread has one or two segments; otherwise it has
+ * several, and only rows that would end last are cut. */
 static int64_t cut_for(int64_t entries, int64_t height) {
     enum { THREADS = 1024, STEP = 8, LEAST = 32, SHORT = 64, LONG = 128 };
     int64_t share = times_in(entries, THREADS), most = share > LONG ? share : LONG;
@@ -107,7 +107,6 @@ static int64_t height_for(const spmv_csr_view *A) {
     return spmv_xcache_height(&middle, A->rows, spmv_longest_row(A), &columns);
 }
 
-/* Chooses the shape with a height that is given, from the sizes of A alone. */
 spmv_xcache_shape spmv_xcache_shape_for(const spmv_csr_view *A, const spmv_choice *c) {
     spmv_xcache_shape s = {.height = c->value[SPMV_height], .cut = c->value[SPMV_cut]};
     if (s.height == 0) s.height = height_for(A);
@@ -119,8 +118,8 @@ spmv_xcache_shape spmv_xcache_shape_for(const spmv_csr_view *A, const spmv_choic
     return s;
 }
 
-/* Returns the weight of a row in entries: at least what its length and its y are, and so much that
- * no block has more rows than it may. */
+/* Returns the weight of a row in entries: at least the cost of its length and y, and enough that no
+ * block has more rows than XCACHE_HIGHEST. */
 int64_t spmv_xcache_weight(const spmv_csr_view *A, int64_t height) {
     enum { LEAST_WEIGHT = 4, LEAST_SPARE = 32 };
     int64_t spare = XCACHE_HIGHEST - height > LEAST_SPARE ? XCACHE_HIGHEST - height : LEAST_SPARE;
@@ -128,7 +127,8 @@ int64_t spmv_xcache_weight(const spmv_csr_view *A, int64_t height) {
     return weight > LEAST_WEIGHT ? weight : LEAST_WEIGHT;
 }
 
-/* Returns the first row from low on before which there is so much; the guess is looked at first. */
+/* Returns the first row from `low` on before which weights sum up to `much`; tests every step-th
+ * row, then bisects. */
 static int64_t row_behind(const spmv_csr_view *A, int64_t weight, int64_t much, int64_t low,
                           int64_t step) {
     int64_t high = low;
@@ -146,8 +146,8 @@ static int64_t row_behind(const spmv_csr_view *A, int64_t weight, int64_t much, 
     return low;
 }
 
-/* The segments of rows that are cut are no more than their entries over the cut: before a block
- * stand no more than what that is for all entries before it. */
+/* A row of n entries has at most 1 + n / cut segments, so that rows + entries / cut, of all earlier
+ * blocks, bounds the segments before a block. */
 void spmv_xcache_split(const spmv_csr_view *A, const spmv_xcache_shape *shape,
                        xcache_block *block) {
     const int64_t n = shape->nblocks, weight = n ? spmv_xcache_weight(A, shape->height) : 0;

@@ -1,8 +1,8 @@
-/* features_bsr.c: what "auto" goes by for block sparse rows: how full their blocks would be. */
+/* features_bsr.c: features by which "auto" proposes block sparse rows: the fill of blocks. */
 #include "bsr.h"
 #include "formats/sampled_blocks.h"
 
-/* Names what is added up: numbers of entries and of blocks, 2 x 2 and 3 x 3. */
+/* What is added up: numbers of entries and of blocks of 2 x 2 and 3 x 3. */
 enum { ENTRIES, BLOCKS_2, ENTRIES_3 /* in whole block rows of 3 */, BLOCKS_3 };
 
 void spmv_bsr_look(const sample_slice *w, double *sum) {

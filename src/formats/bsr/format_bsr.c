@@ -1,20 +1,20 @@
-/* format_bsr.c: block sparse rows: a dense block for every place of the grid that holds an entry.
+/* format_bsr.c: block sparse rows: a dense block for every cell of the grid that holds an entry.
  *
- * What a block has besides entries is padding, -0.0. A stored zero, of either sign, becomes 0.0, so
- * that the two can be told apart; no finite sum tells them apart. A shape larger than the matrix is
+ * Slots of a block without an entry are padding, -0.0. A stored zero of either sign becomes 0.0,
+ * which differs from padding in its bits, but in no finite sum. A shape larger than the matrix is
  * cut to it. */
 #include "bsr.h"
 #include <math.h>
 
 enum { LARGEST = 8, NO_COLUMN = INT32_MAX };
 
-typedef struct front { /* how far each row of a block row has been taken */
+typedef struct front { /* the next entry of each row of a block row */
     int n;
-    idx column[LARGEST]; /* of the next entry; NO_COLUMN, which is none: the row is taken */
+    idx column[LARGEST]; /* of the next entry; NO_COLUMN: no entry is left */
     int64_t next[LARGEST], end[LARGEST];
 } front;
 
-/* Where it is called shapes may be constants. */
+/* Inlined, so that the shape can be a constant at each call. */
 #define INLINE static inline __attribute__((always_inline))
 
 INLINE front front_of(const spmv_csr_view *A, const bsr_shape *f, int64_t block_row) {
@@ -33,7 +33,7 @@ INLINE void take_entries(const spmv_csr_view *A, front *at, int r, int64_t n) {
     at->column[r] = at->next[r] < at->end[r] ? A->col_idx[at->next[r]] : NO_COLUMN;
 }
 
-/* Finds the next block of the grid that holds an entry: its columns are *first..*end - 1. */
+/* Finds the next block that holds an entry: columns *first to *end - 1. */
 INLINE bool find_block(const spmv_csr_view *A, const bsr_shape *f, const front *at, int64_t *first,
                        int64_t *end) {
     idx least = NO_COLUMN;
@@ -43,8 +43,8 @@ INLINE bool find_block(const spmv_csr_view *A, const bsr_shape *f, const front *
     return least != NO_COLUMN;
 }
 
-/* Says whether all cells of the block hold entries: columns ascend, so that a row's first and last
- * one tell. */
+/* Returns whether all cells of the block hold entries. Columns ascend: it tests a row's first and
+ * last. */
 INLINE bool has_all(const spmv_csr_view *A, const bsr_shape *f, const front *at, int64_t first) {
     bool all = at->n == f->rows;
     for (int r = 0; r < f->rows && all; r++)
@@ -84,7 +84,7 @@ static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
     return bytes_of(&f, blocks);
 }
 
-/* An entry per block, or every block of the grid. */
+/* Returns the bytes with one block per entry or with every block of the grid, whichever is less. */
 static size_t bound(const spmv_csr_view *A, const spmv_choice *c, int64_t longest) {
     (void)longest;
     bsr_shape f = bsr_shape_of(A, c);
@@ -92,7 +92,7 @@ static size_t bound(const spmv_csr_view *A, const spmv_choice *c, int64_t longes
     return bytes_of(&f, (size_t)(grid < (double)A->nnz ? grid : (double)A->nnz));
 }
 
-/* There are no more blocks than entries, so their numbers fit the offsets. */
+/* There are no more blocks than entries, so offsets can hold their number. */
 static void place_blocks(const spmv_csr_view *A, const bsr_shape *f, int threads, bsr *B) {
 #pragma omp parallel for schedule(static) num_threads(threads)
     for (int64_t b = 0; b < f->block_rows; b++) B->block_ptr[b + 1] = (ofs)count_blocks(A, f, b);
@@ -100,7 +100,7 @@ static void place_blocks(const spmv_csr_view *A, const bsr_shape *f, int threads
     for (int64_t b = 0; b < f->block_rows; b++) B->block_ptr[b + 1] += B->block_ptr[b];
 }
 
-/* A value in its place of a block: a zero is made positive. */
+/* Writes a value to its slot; a zero becomes positive. */
 static int64_t put_value(double value, real *to) {
     *to = (real)value == 0 ? 0 : (real)value;
     return isinf(*to) && !isinf(value);
@@ -121,7 +121,7 @@ INLINE int64_t fill_in(const spmv_csr_view *A, const bsr_shape *f, int64_t block
     front at = front_of(A, f, block_row);
     for (int64_t first, end; find_block(A, f, &at, &first, &end); k++) {
         real *values = B->values + k * size;
-        B->first_col[k] = (idx)(end - f->cols); /* the last block begins early */
+        B->first_col[k] = (idx)(end - f->cols); /* the last block of a row begins early */
         if (has_all(A, f, &at, first)) {
             overflows += fill_full(A, f, &at, values);
             continue;
@@ -144,8 +144,7 @@ static int64_t fill_block_row(const spmv_csr_view *A, int64_t block_row, bsr *B)
     return fill_in(A, &f, block_row, B);
 }
 
-/* Fills them by the static partition that bsr_rows multiplies with: first touch places the
- * pages. */
+/* Uses the static partition of bsr_rows, so that first touch places pages near their thread. */
 static int64_t fill_blocks(const spmv_csr_view *A, int threads, bsr *B) {
     int64_t overflows = 0;
 #pragma omp parallel for schedule(static) num_threads(threads) reduction(+ : overflows)
@@ -172,7 +171,7 @@ static spmv_status build(spmv_ctx *ctx, const spmv_csr_view *A, const spmv_choic
 
 /* ---- other values ---------------------------------------------------------------------------- */
 
-/* No entry has these bits. */
+/* No entry has the bits of -0.0. */
 INLINE bool is_padding(real cell) {
     const real padding = (real)-0.0;
     return memcmp(&cell, &padding, sizeof cell) == 0;
@@ -184,14 +183,14 @@ INLINE bool is_full(const real *block, int64_t size) {
     return !paddings;
 }
 
-/* Returns the cells that hold entries, as bits. */
+/* Returns the cells that hold entries, one bit each. */
 INLINE uint64_t entries_in(const real *block, int64_t size) {
     uint64_t cells = 0;
     for (int64_t cell = 0; cell < size; cell++) cells |= (uint64_t)!is_padding(block[cell]) << cell;
     return cells;
 }
 
-/* The one entry of a block, in any cell: which it is no branch could guess. */
+/* Writes the one entry of a block, in any cell, without a branch that would be mispredicted. */
 INLINE void refill_one(const double *values, int64_t rows, int64_t cols, uint64_t cells,
                        int64_t *next, real *to) {
     int64_t from = 0;
@@ -203,8 +202,7 @@ INLINE void refill_one(const double *values, int64_t rows, int64_t cols, uint64_
     *to = (real)values[from] + 0;
 }
 
-/* Writes the next values of its rows in a block's cells but padding. Added to 0, a zero is
- * positive. */
+/* Writes the rows' next values to a block's cells that hold entries. + 0 makes zeros positive. */
 INLINE void refill_block(const double *values, int64_t rows, int64_t cols, int64_t *next,
                          real *to) {
     const int64_t size = rows * cols;
@@ -234,15 +232,14 @@ INLINE void refill_block_row(const spmv_csr_view *A, int64_t block_row, int64_t 
         refill_block(A->values, rows, cols, next, to);
 }
 
-/* Says whether a block row of 2 x 2 has both rows and, up to row `end`, two values behind its
- * own. */
+/* Returns whether a block row of 2 x 2 has both rows and, before row `end`, two values more. */
 static bool has_two_behind(const spmv_csr_view *A, int64_t block_row, int64_t end) {
     const int64_t behind = 2 * block_row + 2;
     return behind <= end && A->row_ptr[behind] + 2 <= A->row_ptr[end];
 }
 
-/* The same for a block row of 2 x 2, without a branch: none could guess which cells hold entries.
- * It reads a value behind each row whose own are used up, so one behind the block row. */
+/* Refills a block row of 2 x 2 without branches, which would be mispredicted. After the last value
+ * of a row it reads the next one, so up to one value behind the block row. */
 static void refill_2_by_2(const spmv_csr_view *A, int64_t block_row, bsr *B) {
     enum { SIZE = 4, HALF_PAGE = 2048 };
     typedef real block __attribute__((vector_size(SIZE * sizeof(real))));
@@ -258,7 +255,8 @@ static void refill_2_by_2(const spmv_csr_view *A, int64_t block_row, bsr *B) {
         const wide next = {a[0], a[a0], b[0], b[b0]};
         const bits values = (bits)(__builtin_convertvector(next, block) + 0);
         bits cells;
-        __builtin_prefetch((const char *)to + HALF_PAGE); /* a processor's own stops at the page */
+        /* a processor's own prefetcher stops at the end of the page */
+        __builtin_prefetch((const char *)to + HALF_PAGE);
         memcpy(&cells, to, sizeof cells);
         const bits are_entries = cells != padding;
         cells = (values & are_entries) | (padding & ~are_entries);
@@ -272,7 +270,7 @@ static int64_t rows_together(const spmv_store *store) {
     return ((const bsr *)store)->shape_rows;
 }
 
-/* The usual shapes are constants in the code. */
+/* Common shapes are constants in the code. */
 static void refill_rows(const spmv_csr_view *A, int64_t first, int64_t end, spmv_store *store) {
     bsr *B = (bsr *)store;
     const int64_t rows = B->shape_rows, cols = B->shape_cols;

@@ -1,9 +1,9 @@
-/* format_coo.c: coordinates, an entry at a time, sorted by row. */
+/* format_coo.c: coordinates: one entry at a time, sorted by row. */
 #include "coo.h"
 #include <math.h>
 
 static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
-    (void)c; /* no parameters */
+    (void)c;
     return (size_t)A->nnz * (2 * sizeof(idx) + sizeof(real));
 }
 
@@ -22,7 +22,7 @@ static int64_t copy_entries(const spmv_csr_view *A, int threads, sorted_coo *out
 
 static spmv_status build(spmv_ctx *ctx, const spmv_csr_view *A, const spmv_choice *c, int threads,
                          spmv_store **out) {
-    (void)c; /* no parameters */
+    (void)c;
     TRY(spmv_store_new(ctx, "coo", sizeof(sorted_coo), A, out));
     sorted_coo *B = (sorted_coo *)*out;
     B->s.slots = A->nnz;

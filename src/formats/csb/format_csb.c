@@ -1,7 +1,7 @@
 /* format_csb.c: compressed sparse blocks: Buluc and others, SPAA'09; "CSB" of the third paper.
- * Square blocks, so that the parts of x and y that a block touches stay in a near cache, and
- * positions inside it fit 16 bits each. Entries of a block are row by row here: a row's sum can
- * stay in a register, which the Z order of the original would not let it. */
+ * Blocks are square, so that the parts of x and y that a block uses stay in a cache near the core,
+ * and 16 bits hold a row or column inside it. Entries of a block are in row order, not in the
+ * paper's Z order, so that the sum of a row can stay in a register. */
 #include "formats/blocks.h"
 #include "csb.h"
 #include <math.h>
@@ -15,8 +15,8 @@ static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
                : (nblocks + 1) * sizeof(ofs) + entry_bytes;
 }
 
-/* Counts the entries of each block in a row of blocks, makes that the blocks' beginnings, and moves
- * each beginning on while entries are put there, so that it ends as the next block's. */
+/* Counts the entries of each block of block row b, turns the counts into where blocks begin (ptr),
+ * and advances ptr as entries are written, so that each ends where the next block begins. */
 static int64_t fill_block_row(const spmv_csr_view *A, int64_t b, csb *out) {
     int64_t first = b * out->tile, overflows = 0;
     int64_t end = first + out->tile < A->rows ? first + out->tile : A->rows;

@@ -1,14 +1,14 @@
-/* csb_interleaved.h: the blocks of CSB (Buluc et al., SPAA'09; formats/csb/csb.h), of `tile`
- * columns and up to twice as many rows, fewer where they hold many nonzeros. The nonzeros of a
- * block are interleaved, so that neighbours belong to different rows and additions to y do not wait
- * for each other. Values take the fewest bytes that hold all of the matrix (formats/value_codes.h).
- * It takes 4 bytes and 0, 1, 4 or 8 bytes of value per nonzero, 12 in f64, 5 with a dictionary, and
- * 4 per block. It wins on CPUs where columns are scattered over an x that does not fit the near
+/* csb_interleaved.h: blocks as in CSB (Buluc et al., SPAA'09; formats/csb/csb.h) of `tile` columns
+ * and up to twice as many rows, fewer where rows have many nonzeros. The nonzeros of a block are
+ * interleaved, so that adjacent ones belong to different rows and additions to y do not wait for
+ * each other. Values take the fewest bytes that hold all of the matrix (formats/value_codes.h). It
+ * takes 4 bytes and 0, 1, 4 or 8 bytes of value per nonzero, 12 in f64, 5 with a dictionary, and 4
+ * per block. It wins on CPUs where columns are scattered over an x that does not fit the L1 and L2
  * caches.
  *
  * The example matrix of formats/csr/csr.h with tile = 8, as row,column in the block: one block of
  * 27 nonzeros, cut into eight lanes of three. A bar stands after the first, second and third
- * nonzero of every lane; the three that are left follow. "(253 of 0)": 253 zeros.
+ * nonzero of every lane; the three remaining nonzeros follow. "(253 of 0)": 253 zeros.
  *
  *     first_row   0 8
  *     block_ptr   0 27
@@ -24,12 +24,12 @@
 #include "spmv_format.h"
 #include "spmv_helpers.h"
 
-/* Blocks of tile columns and of as many rows as CSB_INTERLEAVED_ROWS tiles at most, fewer where
- * they hold many entries: from first_row[b] on. The first entry of block (b, c) is block_ptr[b *
- * block_cols + c]. Its n entries, row by row, are cut into CSB_INTERLEAVED_LANES parts of n /
- * CSB_INTERLEAVED_LANES, which stand interleaved: an entry of each part, the next of each; the
- * rest, fewer than CSB_INTERLEAVED_LANES, follows. So neighbours are of different rows, mostly.
- * Values are encoded as in sell16. */
+/* Blocks of `tile` columns and at most CSB_INTERLEAVED_ROWS tiles of rows, fewer if they have many
+ * entries; block row b begins at row first_row[b]. The first entry of block (b, c) is block_ptr[b *
+ * block_cols + c]. Its n entries in row order are cut into CSB_INTERLEAVED_LANES parts of n /
+ * CSB_INTERLEAVED_LANES entries, stored interleaved: the first of each part, then the second of
+ * each, and so on. The remaining entries follow. Adjacent entries are therefore mostly in different
+ * rows. Values are encoded as in sell16. */
 enum { CSB_INTERLEAVED_ROWS = 2, CSB_INTERLEAVED_LANES = 8 };
 typedef struct V(csb_interleaved) {
     spmv_store s;

@@ -1,6 +1,6 @@
-/* format_csb_interleaved.c: sparse blocks as in CSB, so that the parts of x and y that a block
- * touches stay in a near cache; its nonzeros in an order in which neighbours do not wait for each
- * other's y; values encoded in the fewest bytes. */
+/* format_csb_interleaved.c: sparse blocks as in CSB, so that the parts of x and y that a block uses
+ * stay in a cache near the core; nonzeros in an order in which additions to y do not wait for each
+ * other; values encoded in the fewest bytes. */
 #include "formats/value_set.h"
 #include "formats/blocks.h"
 #include "formats/csb/csb.h"
@@ -8,16 +8,16 @@
 #include "csb_interleaved.h"
 #include <omp.h>
 
-/* A row of blocks ends where it has a share of the entries, so that some threads find work whatever
- * the rows' lengths; but no sooner than it must, since every row of blocks fetches all of x.
- * Of 64 to 256 KB of x for a block 128 were the best on random, R-MAT and power-law matrices. */
+/* A block row ends when it has a share of the entries, so that all threads find work whatever the
+ * row lengths, but not earlier, because every block row reads all of x. For x of a block 128 KB
+ * were the best of 64 to 256 KB on random, R-MAT and power-law matrices. */
 enum { SHARES = 64, LEAST_SHARE = 1 << 20, X_BYTES = 1 << 17 /* of x for a block */ };
 
 static int64_t tile_of(const spmv_choice *c) {
     return c->value[SPMV_tile] ? c->value[SPMV_tile] : X_BYTES / (int64_t)sizeof(real);
 }
 
-/* Two blocks of rows that were cut for their entries hold more than a share of them. */
+/* Any two successive block rows that were cut for their entries have more than a share. */
 static int64_t most_block_rows(const spmv_csr_view *A, int64_t tile) {
     return parts_of(A->rows, CSB_INTERLEAVED_ROWS * tile) + 2 * SHARES;
 }
@@ -30,7 +30,7 @@ static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
            VALUE_CODEBOOK_SIZE * sizeof(real);
 }
 
-/* Finds where blocks of rows begin; first_row may be NULL. Returns how many there are. */
+/* Finds where block rows begin; first_row may be NULL. Returns their number. */
 static int64_t cut_rows(const spmv_csr_view *A, int64_t tile, idx *first_row) {
     const int64_t share = A->nnz / SHARES > LEAST_SHARE ? A->nnz / SHARES : LEAST_SHARE;
     int64_t n = 0;
@@ -47,9 +47,9 @@ static int64_t cut_rows(const spmv_csr_view *A, int64_t tile, idx *first_row) {
 
 /* A block while it is filled. */
 typedef struct block_cursor {
-    int32_t begin, next; /* places of its first entry and of the next */
-    int32_t part, left;  /* entries of each part; entries still to come in this one */
-    int lane;            /* the part; CSB_INTERLEAVED_LANES: what is left behind the parts */
+    int32_t begin, next; /* positions of its first entry and of the next one written */
+    int32_t part, left;  /* entries per part; entries still to be written in this part */
+    int lane;            /* current part; CSB_INTERLEAVED_LANES: the entries behind all parts */
 } block_cursor;
 
 static block_cursor begin_block(int32_t begin, int32_t end) {
@@ -57,10 +57,10 @@ static block_cursor begin_block(int32_t begin, int32_t end) {
     return (block_cursor){begin, begin, part, part, part ? 0 : CSB_INTERLEAVED_LANES};
 }
 
-/* Returns where the next entry goes. */
+/* Returns the position of the next entry. */
 static int32_t take_place(block_cursor *w) {
     int32_t place = w->next++;
-    if (w->lane == CSB_INTERLEAVED_LANES) return place; /* of the rest */
+    if (w->lane == CSB_INTERLEAVED_LANES) return place; /* behind all parts */
     w->next += CSB_INTERLEAVED_LANES - 1;
     if (--w->left == 0) {
         w->left = w->part;
@@ -71,8 +71,8 @@ static int32_t take_place(block_cursor *w) {
     return place;
 }
 
-/* Counts the entries of each block, makes that their beginnings, then puts entries there. How many
- * values f32 cannot hold. */
+/* Counts the entries of each block, turns counts into where blocks begin, then writes the entries.
+ * Returns the number of values that overflow. */
 static int64_t fill_block_row(const spmv_csr_view *A, int64_t b, const value_set *set,
                               block_cursor *cursors, csb_interleaved *out) {
     const int64_t first = out->first_row[b], end = out->first_row[b + 1], cols = out->block_cols;
@@ -145,7 +145,8 @@ static spmv_status build(spmv_ctx *ctx, const spmv_csr_view *A, const spmv_choic
     return fill(ctx, A, &set, threads, B);
 }
 
-/* The values of a few neighbouring blocks of a row of blocks: at once, nearly always, all of it. */
+/* Writes the values of blocks first to end - 1 of block row b. TOGETHER_BLOCKS nearly always covers
+ * the block row. */
 enum { TOGETHER_BLOCKS = 1024 };
 static void refill_blocks(const spmv_csr_view *A, int64_t b, int64_t first, int64_t end,
                           const value_set *set, csb_interleaved *B) {

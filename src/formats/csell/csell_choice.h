@@ -21,8 +21,8 @@ static inline bool same_values(const double *a, const double *b, int64_t n) {
     return !differs;
 }
 
-/* Checks that the k-th entries of a group are in one step, so that beside them only leaders are
- * compared. */
+/* Returns whether all rows have the same value in each step. k-th entries of a group are in one
+ * step, so other groups are compared by their leaders only. */
 static inline bool steps_agree(const slice_rows *s, walk w) {
     int64_t at[CSELL_ROWS] = {0};
     int run = w.run ? w.run : 1;
@@ -67,7 +67,7 @@ static inline int narrowest_code(int32_t widest) {
                                   : CSELL_COLUMN_32;
 }
 
-/* Rules 2 to 4: run, column code and number of steps. */
+/* Rules 2 to 4: chooses run, column code and number of steps. */
 static inline void choose_columns(const slice_rows *s, offset_set *set, csell_slice *out) {
     int run = run_of(s), code = narrowest_code(widest_step(s, run));
     int64_t nsteps = longest_of(s) / run;
@@ -83,7 +83,7 @@ static inline walk steps_of(const slice_rows *s, const csell_slice *slice) {
     return slice->column_code == CSELL_DIAGONAL ? diagonal_steps(s) : gathered_steps(s, slice->run);
 }
 
-/* Rule 6: the code, and how many bytes the values take. */
+/* Rule 6: chooses the value code; returns the bytes of the values. */
 static inline int64_t choose_values(const slice_rows *s, const value_set *set, bool codes,
                                     csell_slice *out) {
     int64_t bytes = s->nnz * (int64_t)sizeof(real);
@@ -102,12 +102,12 @@ static inline int64_t choose_values(const slice_rows *s, const value_set *set, b
     return step_bytes;
 }
 
-typedef struct seen { /* of a thread, from slice to slice */
+typedef struct seen { /* what a thread keeps from slice to slice */
     offset_set offsets;
     known_slices known;
 } seen;
 
-/* Leaves in step, column and value how much of each the slice takes; place_slices sums them up. */
+/* Leaves in step, column and value how much of each the slice takes; place_slices adds these up. */
 static inline void choose_slice(const spmv_csr_view *A, const value_set *set, bool codes, int64_t k,
                                 seen *memory, csell *B, csell_repeat *repeat) {
     slice_rows s;

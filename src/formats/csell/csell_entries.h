@@ -1,11 +1,10 @@
-/* csell_entries.h: the way back from a slice of csell to its nonzeros; for format_csell.c and
- * format_csell_lists.c. */
+/* csell_entries.h: decodes slices of csell; for format_csell.c and format_csell_lists.c. */
 #ifndef SPMV_CSELL_ENTRIES_H
 #define SPMV_CSELL_ENTRIES_H
 
 #include "csell.h"
 
-typedef struct entry_list { /* n of them are written */
+typedef struct entry_list { /* n entries written so far */
     int32_t *row, *col;
     double *values;
     int64_t n;
@@ -25,7 +24,7 @@ static inline int32_t column_at(const csell_slice *slice, const csell_step *step
     }
 }
 
-/* Returns the n-th of a slice, which is in that step; values: where those of the slice begin. */
+/* Returns value n of a slice, which is in step `step`; values: where the slice's begin. */
 static inline double value_at(int value_code, const uint8_t *values, const real *codebook,
                               int64_t n, int64_t step) {
     const bool is_step = value_code == CSELL_VALUE_STEP;
@@ -33,8 +32,7 @@ static inline double value_at(int value_code, const uint8_t *values, const real 
                                is_step ? VALUE_RAW : value_code);
 }
 
-/* Finds the entries of a slice of rows from first on; step, columns, values: where the slice's
- * begin. */
+/* Decodes a slice whose rows begin at `first`; step, columns, values: where the slice's begin. */
 static inline void slice_entries(const csell_slice *slice, int64_t first, const csell_step *step,
                                  const uint8_t *columns, const uint8_t *values,
                                  const real *codebook, entry_list *out) {

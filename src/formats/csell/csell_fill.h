@@ -11,14 +11,14 @@ static inline int list_rows(uint32_t mask, int *row) {
     return n;
 }
 
-/* Says where the values of a slice whose steps are there come from: in steps of the same rows, one
- * after the other, they stand as if these were one step of a longer run. */
+/* Where the values of a slice come from, if its steps exist. Successive steps of the same rows are
+ * treated as one step of a longer run. */
 typedef struct rows_walk {
-    const double *next[CSELL_ROWS]; /* of every row */
-    const double *from[CSELL_ROWS]; /* of each of n rows, that many values */
+    const double *next[CSELL_ROWS]; /* next value of every row */
+    const double *from[CSELL_ROWS]; /* of each of n rows, `length` values */
     int64_t length;
     int n;
-    int32_t step; /* the next one */
+    int32_t step; /* index of the next step */
 } rows_walk;
 
 static inline rows_walk walk_rows(const slice_rows *s) {
@@ -27,7 +27,7 @@ static inline rows_walk walk_rows(const slice_rows *s) {
     return w;
 }
 
-/* The rows of a step give their next values; all 32 of them with vectors. */
+/* Takes the next values of the rows of a step; all 32 rows at once with vectors. */
 static inline void take_rows(rows_walk *w, uint32_t mask) {
     int row[CSELL_ROWS];
     if (mask == ~0u) {
@@ -60,7 +60,7 @@ put_coded_rows(const rows_walk *w, int code, const value_set *set, uint8_t *to) 
             put_coded(to + (k * w->n + j) * coded_bytes(code), set, w->from[j][k], code);
 }
 
-/* The next value of each row of a step. */
+/* Writes the next value of each row of a step. */
 static inline __attribute__((always_inline)) uint8_t *
 put_next(const double **next, uint32_t mask, int code, const value_set *set, uint8_t *to) {
     for (; mask; mask &= mask - 1, to += coded_bytes(code))
@@ -75,14 +75,14 @@ static inline uint8_t *fill_step(const double **next, uint32_t mask, int code, c
     return put_next(next, mask, VALUE_CODEBOOK, set, to);
 }
 
-/* Says whether the walk's next step has a value of each row and is unlike the one behind it. */
+/* Returns whether the next step has one value per row and other rows than the step behind it. */
 static inline bool is_alone(const rows_walk *w, const csell_slice *slice, const csell_step *step) {
     const int32_t k = w->step;
     return slice->run == 1 && slice->value_code != CSELL_VALUE_STEP && k < slice->nsteps &&
            (k + 1 == slice->nsteps || step[k].mask != step[k + 1].mask);
 }
 
-/* The values of a slice whose steps are there; returns where they end. */
+/* Writes the values of a slice whose steps exist; returns where they end. */
 static inline uint8_t *fill_values(const slice_rows *s, const csell_slice *slice,
                                    const csell_step *step, const value_set *set, uint8_t *to) {
     const int code = slice->value_code;
@@ -91,7 +91,7 @@ static inline uint8_t *fill_values(const slice_rows *s, const csell_slice *slice
         while (is_alone(&w, slice, step))
             to = fill_step(w.next, step[w.step++].mask, code, set, to);
         if (!next_rows(&w, slice, step)) return to;
-        const int one = code == CSELL_VALUE_STEP; /* of the rows stands for all */
+        const int one = code == CSELL_VALUE_STEP; /* one row's value stands for all rows */
         if (one || code == VALUE_RAW)
             put_side_by_side(w.from, one ? 1 : w.n, w.length, one ? 1 : w.n, (real *)(void *)to);
         else if (code == VALUE_F32)

@@ -1,6 +1,6 @@
-/* csell_repeats.h: slices that repeat an earlier one, moved along the diagonal: on a regular grid
- * nearly all. What was found out about the first holds for them too, so that they are only compared
- * with it; for format_csell.c. */
+/* csell_repeats.h: slices that repeat an earlier one, shifted along the diagonal; on a regular grid
+ * nearly all do. They are only compared with the first and take over its encoding; for
+ * format_csell.c. */
 #ifndef SPMV_CSELL_REPEATS_H
 #define SPMV_CSELL_REPEATS_H
 
@@ -8,11 +8,11 @@
 
 typedef struct csell_repeat {
     int32_t of;  /* the earlier slice; -1: none */
-    bool values; /* it has the same values */
+    bool values; /* whether the values are equal, too */
 } csell_repeat;
 
 enum { KNOWN_SLICES = 512 };
-typedef struct known_slices { /* each at the place that its shape is hashed to */
+typedef struct known_slices { /* slices indexed by a hash of their shape */
     struct known_slice {
         bool used;
         int64_t slice;
@@ -22,7 +22,7 @@ typedef struct known_slices { /* each at the place that its shape is hashed to *
     } at[KNOWN_SLICES];
 } known_slices;
 
-/* Whole slices without long rows: their entries stand together. */
+/* Returns whether a slice has 32 rows and no long row, so that its entries are contiguous. */
 static inline bool can_repeat(const spmv_csr_view *A, const slice_rows *s) {
     return s->nrows == CSELL_ROWS && s->nnz > 0 &&
            A->row_ptr[s->first + CSELL_ROWS] - A->row_ptr[s->first] == s->nnz;
@@ -32,8 +32,7 @@ static inline uint32_t offset_of(const slice_rows *s, int64_t entry, int row) {
     return (uint32_t)(s->col[0][entry] - (int32_t)s->first - row);
 }
 
-/* Finds a place by the rows' lengths and a few offsets: the comparison finds what is wrong about
- * it. */
+/* Hashes the row lengths and a few offsets. Slices with equal hashes are then compared. */
 static inline struct known_slice *place_in(known_slices *known, const slice_rows *s) {
     uint32_t hash = offset_of(s, 0, 0) + 3 * offset_of(s, s->nnz / 2, CSELL_ROWS / 2) +
                     5 * offset_of(s, s->nnz - 1, CSELL_ROWS - 1);
@@ -48,7 +47,7 @@ static inline bool same_lengths(const int64_t *a, const int64_t *b) {
     return !differs;
 }
 
-/* Says whether slice s repeats the known one at its place. */
+/* Returns whether, and how, slice s repeats the known one. */
 static inline csell_repeat find_repeat(const spmv_csr_view *A, const slice_rows *s,
                                        const struct known_slice *known) {
     const csell_repeat none = {-1, false};

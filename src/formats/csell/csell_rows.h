@@ -1,20 +1,20 @@
-/* csell_rows.h: the 32 rows of a csell slice, a walk over the steps that they make, on diagonals
- * or gathered; for format_csell.c and format_csell_sym.c. */
+/* csell_rows.h: the 32 rows of a csell slice, and an iteration over the steps that they make, on
+ * diagonals or gathered; for format_csell.c and format_csell_sym.c. */
 #ifndef SPMV_CSELL_ROWS_H
 #define SPMV_CSELL_ROWS_H
 
 #include "csell.h"
 
-/* Is for loops over pointers to rows: the compiler would turn their loads into gather instructions,
- * which take several times as long on many CPUs. */
-#if __has_attribute(optimize) /* clang has none like it */
+/* For loops over pointers to rows: the compiler would otherwise use gather instructions, which take
+ * several times as long on many CPUs. */
+#if __has_attribute(optimize) /* clang has no such attribute */
 #define BY_LOADS __attribute__((optimize("no-tree-vectorize")))
 #else
 #define BY_LOADS
 #endif
 
 enum { LONGEST_RUN = 8 };
-enum { NO_OFFSET = INT32_MAX }; /* j - i is less */
+enum { NO_OFFSET = INT32_MAX }; /* greater than any j - i */
 
 static inline int64_t row_length(const spmv_csr_view *A, int64_t i) {
     return A->row_ptr[i + 1] - A->row_ptr[i];
@@ -22,17 +22,17 @@ static inline int64_t row_length(const spmv_csr_view *A, int64_t i) {
 
 /* ---- the rows of a slice --------------------------------------------------------------------- */
 
-/* Rows whose entries are those of an earlier row, moved along the diagonal, form a group with it:
- * what is found out about the first, the leader, holds for all. On a regular grid there is one
- * group; where every row is its own nothing is lost but the comparison. */
+/* Rows whose entries are those of an earlier row, shifted along the diagonal, form a group with it:
+ * what holds for the first, the leader, holds for all. A regular grid gives one group; if every row
+ * is its own group, only the comparison is lost. */
 typedef struct slice_rows {
     int64_t first, nnz;
     int nrows, ngroups;
     int64_t length[CSELL_ROWS]; /* 0: empty or long */
     const int32_t *col[CSELL_ROWS];
     const double *value[CSELL_ROWS];
-    int leader[CSELL_ROWS];     /* of each group */
-    uint32_t group[CSELL_ROWS]; /* its rows as bits */
+    int leader[CSELL_ROWS];     /* leader of each group */
+    uint32_t group[CSELL_ROWS]; /* rows of each group as bits */
 } slice_rows;
 
 static inline bool same_shifted(const int32_t *a, const int32_t *b, int64_t n, int32_t shift) {
@@ -48,8 +48,8 @@ static inline bool same_shifted(const int32_t *a, const int32_t *b, int64_t n, i
     return true;
 }
 
-/* Hashes a row so that rows that may be in one group are alike. A row's number is subtracted from
- * its columns. */
+/* Returns a hash that is equal for rows that may be in one group. Columns are relative to the
+ * row. */
 static inline uint64_t likeness(const slice_rows *s, int r) {
     const int64_t n = s->length[r];
     const uint32_t first = (uint32_t)(s->col[r][0] - r), last = (uint32_t)(s->col[r][n - 1] - r);
@@ -58,7 +58,7 @@ static inline uint64_t likeness(const slice_rows *s, int r) {
 
 static inline void find_groups(slice_rows *s) {
     enum { LOOK_BACK = 8 };
-    uint64_t like[CSELL_ROWS]; /* of each leader */
+    uint64_t like[CSELL_ROWS]; /* hash of each leader */
     s->ngroups = 0;
     for (int r = 0; r < s->nrows; r++) {
         int64_t n = s->length[r];
@@ -81,7 +81,7 @@ static inline void find_groups(slice_rows *s) {
     }
 }
 
-/* Leaves rows as if no row were like another: for steps that are gathered. */
+/* Makes every row its own group: for gathered steps. */
 static inline void leave_rows_alone(slice_rows *s) {
     s->ngroups = 0;
     for (int r = 0; r < s->nrows; r++)
@@ -138,15 +138,15 @@ static inline int run_of(const slice_rows *s) {
 
 /* ---- steps ----------------------------------------------------------------------------------- */
 
-typedef struct walk { /* over the steps of a slice */
+typedef struct walk { /* an iteration over the steps of a slice */
     const slice_rows *s;
     int run;          /* 0: on diagonals */
-    int64_t k, until; /* gathered: the next entry, and the end of the first row to end */
-    uint32_t mask;    /* rows up to there, and their leaders */
-    const int32_t *active[CSELL_ROWS]; /* their columns */
+    int64_t k, until; /* gathered: the next entry, and where the first active row ends */
+    uint32_t mask;    /* active rows, and the columns of their leaders */
+    const int32_t *active[CSELL_ROWS];
     int nactive;
-    int64_t at[CSELL_ROWS];   /* of each group, on diagonals: the next entry */
-    int32_t head[CSELL_ROWS]; /* its offset, NO_OFFSET behind the last */
+    int64_t at[CSELL_ROWS];   /* on diagonals: the next entry of each group */
+    int32_t head[CSELL_ROWS]; /* the offset of that entry; NO_OFFSET behind the last */
 } walk;
 
 static inline int32_t offset_at(const slice_rows *s, int row, int64_t k) {
@@ -179,8 +179,8 @@ static inline bool next_diagonal(walk *w, csell_step *out) {
     return true;
 }
 
-/* The distinct offsets of a slice, counted. An entry that is not of this slice's number is free, so
- * that nothing need be cleared between slices. */
+/* A hash set of the distinct offsets of a slice. A slot with another number is free, so that
+ * nothing need be cleared between slices. */
 enum { MOST_OFFSETS = 1 << 13 };
 typedef struct offset_set {
     uint64_t number;
@@ -190,12 +190,12 @@ typedef struct offset_set {
 /* Returns the number of diagonals of a slice, or most + 1 if there are more. */
 static inline int64_t count_diagonals(const slice_rows *s, int64_t most, offset_set *set) {
     int64_t count = 0;
-    if (most > MOST_OFFSETS) { /* long rows: step by step */
+    if (most > MOST_OFFSETS) { /* long rows: count step by step */
         walk w = diagonal_steps(s);
         for (csell_step step; count <= most && next_diagonal(&w, &step);) count++;
         return count;
     }
-    int shift = 64 - 2; /* a hash table no larger than needed stays in the nearest cache */
+    int shift = 64 - 2; /* a hash table no larger than needed stays in the L1 cache */
     while (2 * most > (int64_t)1 << (64 - shift)) shift--;
     uint64_t last = ((uint64_t)1 << (64 - shift)) - 1;
     set->number++;
@@ -211,7 +211,7 @@ static inline int64_t count_diagonals(const slice_rows *s, int64_t most, offset_
     return count;
 }
 
-/* Finds the rows that have a run at k. Without branches, which rows of any length would mislead. */
+/* Finds the groups that have an entry k, without branches, which would be mispredicted. */
 static inline void find_active(walk *w) {
     const slice_rows *s = w->s;
     w->until = INT64_MAX;
@@ -226,7 +226,7 @@ static inline void find_active(walk *w) {
     }
 }
 
-/* Groups follow their leader to higher columns. */
+/* Only leaders are read: rows of a group have higher columns than their leader. */
 BY_LOADS static inline bool next_gathered(walk *w, csell_step *out) {
     int32_t low = INT32_MAX;
     if (w->k >= w->until) find_active(w);
@@ -243,8 +243,8 @@ static inline bool next_step(walk *w, csell_step *out) {
     return w->run ? next_gathered(w, out) : next_diagonal(w, out);
 }
 
-/* The greatest distance of a run from the base of its step, up to any above UINT16_MAX. Many steps
- * at a time: a row's columns stand together. */
+/* Returns the greatest distance of a run from the base of its step, or some number above
+ * UINT16_MAX. Many steps are computed at a time, because a row's columns are contiguous. */
 static inline int32_t widest_step(const slice_rows *s, int run) {
     enum { TOGETHER = 64 };
     int32_t low[TOGETHER], high[TOGETHER], widest = 0;

@@ -1,23 +1,22 @@
-/* features_csell.c: what "auto" goes by for compressed SELL: the bytes of columns and values, by
- * the rules of format_csell.c. What it sees of all values holds for every format that encodes
- * them. */
+/* features_csell.c: the features by which "auto" proposes compressed SELL: bytes of columns and
+ * values by the rules of format_csell.c. Those of values serve every encoding format. */
 #include "csell.h"
 #include "spmv_sample.h"
 #include <math.h>
 
 enum {
-    MOST_RUN = 8,  /* columns of a run */
+    MOST_RUN = 8,  /* columns of a run, at most */
     HEAD_BYTES = 8 /* bytes per step besides its entries */
 };
 
-/* Names what is added up: numbers of entries, and bytes. */
+/* What is added up: numbers of entries, and bytes. */
 enum {
     NEAR_16,
     DIAGONAL,
     EXACT,
     INDEX_BYTES, /* of columns in their cheapest code */
     RAW_BYTES,   /* of values without a dictionary */
-    CODED_BYTES, /* of values if there is one */
+    CODED_BYTES, /* of values with a dictionary */
     NSUMS
 };
 _Static_assert((int)NSUMS <= (int)SAMPLE_SUMS, "there is no room for all sums");
@@ -32,10 +31,10 @@ enum { SAMPLED_SLOTS = 1 << 10 };
 typedef struct sampled_values {    /* a hash set with open addressing; at most a quarter full */
     uint64_t value[SAMPLED_SLOTS]; /* bits of a double, where used */
     bool used[SAMPLED_SLOTS];
-    int count; /* of the slots used: distinct values so far */
+    int count; /* number of distinct values so far */
 } sampled_values;
 
-/* Adds a value, by its bits, unless it is there; count stays that of the distinct ones. */
+/* Adds a value by its bits, unless the set has it. */
 static void add_distinct(sampled_values *set, uint64_t value) {
     uint64_t at = spmv_mix(value) % SAMPLED_SLOTS;
     while (set->used[at] && set->value[at] != value) at = (at + 1) % SAMPLED_SLOTS;
@@ -45,7 +44,7 @@ static void add_distinct(sampled_values *set, uint64_t value) {
     set->count++;
 }
 
-/* Returns the number of distinct values in all slices; SPMV_FEW_VALUES + 1: more. */
+/* Returns the number of distinct values of the sample; SPMV_FEW_VALUES + 1: more. */
 static int count_distinct(const spmv_sample *s) {
     sampled_values set = {.count = 0};
     uint64_t last = 0, bits;
@@ -60,7 +59,7 @@ static int count_distinct(const spmv_sample *s) {
     return set.count;
 }
 
-/* Returns the number of entries of a slice that can be stored as floats. */
+/* Returns the number of entries of a slice that floats represent exactly. */
 static int count_exact(const sample_slice *w) {
     int exact = 0;
     for (int r = 0; r < w->rows; r++)
@@ -78,8 +77,8 @@ static int64_t greatest_divisor(int64_t a, int64_t b) {
     return a;
 }
 
-/* The greatest common divisor, up to MOST_RUN, of the lengths of all runs of adjacent columns: so
- * many entries share one column index. A run cut by the end of the sample does not count. */
+/* Returns the greatest common divisor, up to MOST_RUN, of the lengths of all runs of adjacent
+ * columns: so many entries share one column index. A run that the sample cuts does not count. */
 static int run_of(const sample_slice *w) {
     int64_t common = 0, run = 0;
     for (int r = 0; r < w->rows; r++)
@@ -122,10 +121,10 @@ static double sample_steps(const sample_slice *w, double *near_16) {
 
 /* ---- columns on diagonals -------------------------------------------------------------------- */
 
-enum { TAKEN = INT32_MAX }; /* the head of a row of which no entry is left */
+enum { TAKEN = INT32_MAX }; /* head of a row without further entries */
 
 /* Takes the next entry of row r, which lies on the diagonal of the step. Returns whether its value
- * is that of the step's first entry. */
+ * equals that of the step's first entry. */
 static bool take(const sample_slice *w, int r, int32_t *head, int *next, uint64_t *value,
                  bool first) {
     uint64_t bits = spmv_bits(w->values[w->begin[r] + next[r]]);
@@ -135,7 +134,7 @@ static bool take(const sample_slice *w, int r, int32_t *head, int *next, uint64_
     return bits == *value;
 }
 
-/* The rows whose heads are least, a bit each. */
+/* Returns the rows whose heads are least, one bit each. */
 static uint32_t rows_at_least(const int32_t *head) {
     int32_t least = TAKEN;
     uint32_t rows = 0;
@@ -144,8 +143,8 @@ static uint32_t rows_at_least(const int32_t *head) {
     return rows;
 }
 
-/* Returns the number of steps if each holds entries of one diagonal; -1: too many for that to pay.
- * *step_values: each step has one value. */
+/* Returns the number of steps if each step holds one diagonal's entries; -1: more than would pay.
+ * *step_values: each step has only one value. */
 static int count_diagonals(const sample_slice *w, bool *step_values) {
     int32_t head[SAMPLE_ROWS];
     int next[SAMPLE_ROWS] = {0}, steps = 0, most = 3 * w->longest + 8;
@@ -180,7 +179,7 @@ void spmv_csell_look(const sample_slice *w, double *sum) {
     sum[CODED_BYTES] = sum[RAW_BYTES] > w->entries ? w->entries : sum[RAW_BYTES];
 }
 
-/* Says whether a row may be longer than what was taken of it. */
+/* Returns whether a row may be longer than the sampled part of it. */
 static bool has_cut_rows(const spmv_sample *s) {
     for (int n = 0; n < s->size.taken; n++)
         for (int r = 0; r < s->slice[n].rows; r++)
@@ -188,8 +187,9 @@ static bool has_cut_rows(const spmv_sample *s) {
     return false;
 }
 
-/* Where a few long rows hold most of the nonzeros and none of them is in the sample, the rows that
- * are have less than the mean. A sample with long rows stands for them, too. */
+/* Returns the share of the matrix for which the sample stands. If a few long rows have most of the
+ * nonzeros and none of them is sampled, sampled rows are shorter than the mean. A sample with long
+ * rows stands for all. */
 static double share_seen(const spmv_sample *s, const spmv_features *f) {
     const double rows = fmin((double)f->rows, (double)s->size.taken * SAMPLE_ROWS);
     if (has_cut_rows(s)) return 1;

@@ -28,7 +28,7 @@
 #include "formats/row_ends.h"
 #include <stdlib.h>
 
-enum { LEAST_CUT = 64, CUT_MEANS = 4, AHEAD = 2 /* slices */ };
+enum { LEAST_CUT = 64, CUT_MEANS = 4, AHEAD = 2 /* in slices */ };
 
 static int64_t cut_of(const spmv_csr_view *A, const spmv_choice *c) {
     int64_t mean = A->rows ? (A->nnz + A->rows - 1) / A->rows : 0;
@@ -42,8 +42,8 @@ static int64_t slices_of(int64_t rows) {
 
 /* ---- choice ---------------------------------------------------------------------------------- */
 
-/* Where a slice repeats an earlier one so will the next ones, mostly, and comparing them takes no
- * longer than reading them: what they hold is asked for before. */
+/* Prefetches slice k. If a slice repeats an earlier one, the next slices mostly do, too, and
+ * comparing them takes no longer than reading them. */
 static inline __attribute__((always_inline)) void ask_for_slice(const spmv_csr_view *A, int64_t k,
                                                                 int64_t cut) {
     const int64_t first = k * CSELL_ROWS, end = first + CSELL_ROWS;
@@ -104,7 +104,7 @@ BY_LOADS static uint8_t *put_columns(const slice_rows *s, int64_t k, const int *
 static uint8_t *fill_steps(const slice_rows *s, csell_slice *slice, csell_step *step,
                            uint8_t *columns) {
     int row[CSELL_ROWS], n = 0;
-    uint32_t mask = 0, common = slice->nsteps ? ~0u : 0; /* mask: what row lists */
+    uint32_t mask = 0, common = slice->nsteps ? ~0u : 0; /* mask: the rows listed in row[] */
     walk w = steps_of(s, slice);
     for (csell_step next; next_step(&w, &next); *step++ = next) {
         common &= next.mask;
@@ -126,7 +126,7 @@ static uint8_t *copy_steps(const csell *B, const csell_slice *from, const csell_
     return columns + bytes;
 }
 
-/* Counts those that are too large for the variant. */
+/* Returns the number of values that overflow. */
 static int64_t count_overflows(const slice_rows *s) {
     int64_t overflows = 0;
     for (int r = 0; sizeof(real) < sizeof(double) && r < s->nrows; r++)
@@ -138,8 +138,8 @@ static void fill_up(uint8_t *from, const uint8_t *end) {
     while (from < end) *from++ = 0;
 }
 
-/* Fills a slice; one that repeats another must come after that. Returns how many values are too
- * large for the variant. */
+/* Fills a slice; the slice that it repeats must be filled already. Returns the number of values
+ * that overflow. */
 static int64_t fill_slice(const spmv_csr_view *A, const value_set *set, int64_t k,
                           const csell_repeat *repeat, csell *B) {
     slice_rows s;
@@ -215,8 +215,7 @@ static void place_long(const spmv_csr_view *A, csell *B) {
         }
 }
 
-/* Fills the long rows from first to end - 1. A row may be most of the matrix, so it is entries that
- * are shared out. */
+/* Fills long rows first to end - 1. A row may be most of the matrix: threads share it. */
 static int64_t fill_long(const spmv_csr_view *A, int64_t first, int64_t end, int threads,
                          csell *B) {
     int64_t overflows = 0;
@@ -236,16 +235,16 @@ static int64_t fill_long(const spmv_csr_view *A, int64_t first, int64_t end, int
 
 /* ---- the format ------------------------------------------------------------------------------ */
 
-/* All but steps and long rows. */
+/* Returns the bytes of everything but steps and long rows. */
 static size_t fixed_bytes(const spmv_csr_view *A) {
     size_t slices = (size_t)slices_of(A->rows), entry = sizeof(idx) + sizeof(real);
     return slices * (sizeof(csell_slice) + 2 * CSELL_ALIGN) + 2 * CSELL_SPARE +
            VALUE_CODEBOOK_SIZE * sizeof(real) + sizeof(int32_t) + (size_t)A->nnz * entry;
 }
 
-/* Returns an upper bound: what choosing would find out takes as long as building. Gathered, with
- * 32-bit codes and raw values, a slice has as many steps as its longest row entries; what rule 4
- * prefers to that takes less. */
+/* Returns an upper bound, because choosing exactly takes as long as building. Gathered, with 32-bit
+ * columns and raw values, a slice has as many steps as its longest row has entries; rule 4 prefers
+ * diagonals only if these take less. */
 static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
     int64_t cut = cut_of(A, c), nslices = slices_of(A->rows);
     size_t bytes = fixed_bytes(A);
@@ -263,7 +262,7 @@ static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
     return bytes;
 }
 
-/* Counts as many steps as the longest row has in every slice, or as there are entries. */
+/* Counts as many steps per slice as the longest row has entries, but at most nnz in all. */
 static size_t bound(const spmv_csr_view *A, const spmv_choice *c, int64_t longest) {
     int64_t cut = cut_of(A, c), nslices = slices_of(A->rows), kept = longest < cut ? longest : cut;
     int64_t steps = kept && nslices > A->nnz / kept ? A->nnz : nslices * kept;
@@ -316,8 +315,7 @@ static spmv_status build(spmv_ctx *ctx, const spmv_csr_view *A, const spmv_choic
 
 /* ---- other values ---------------------------------------------------------------------------- */
 
-/* Says whether the values of the walk's rows can be written in that code; those for the codebook
- * are listed. */
+/* Returns whether a code can hold the values of these rows; lists them for VALUE_CODEBOOK. */
 static bool can_hold(const rows_walk *w, int code, value_set *set) {
     bool fits = true;
     for (int j = 0; j < w->n && fits; j++) {
@@ -339,8 +337,8 @@ static bool look_at_values(const spmv_csr_view *A, int64_t k, const csell *B, va
     return fits;
 }
 
-/* Says whether all values can be written as they are encoded now, and the values for the codebook;
- * listed_only: these alone. */
+/* Returns whether the present codes can hold all values; *all: the values for the codebook.
+ * listed_only: checks slices with VALUE_CODEBOOK only. */
 static bool collect_values_of(const spmv_csr_view *A, bool listed_only, int threads, const csell *B,
                               value_set *all) {
     bool fits = true;

@@ -86,11 +86,11 @@ static uint64_t hash_of(const csell *A, const csell_slice *slice) {
     return hash;
 }
 
-/* of: of each slice the first that has its list; NONE: it can have none. */
+/* of[k]: the first slice with the same list as slice k; NONE: slice k can have no list. */
 static spmv_status find_lists(spmv_ctx *ctx, const csell *A, const csell_lists *B, int32_t *of) {
     size_t slots = 2;
     while (slots < 2 * (size_t)A->nslices) slots *= 2;
-    int32_t *owner = spmv_host_alloc(slots * sizeof *owner); /* open addressing */
+    int32_t *owner = spmv_host_alloc(slots * sizeof *owner); /* hash table with open addressing */
     if (!owner) return spmv_fail(ctx, SPMV_E_NOMEM, "out of memory");
     for (size_t at = 0; at < slots; at++) owner[at] = NONE;
     for (int64_t k = 0; k < A->nslices; k++) {
@@ -111,9 +111,9 @@ static int64_t padded_steps(const csell_slice *slice) {
     return (slice->nsteps + CSELL_LIST_ALIGN - 1) / CSELL_LIST_ALIGN * CSELL_LIST_ALIGN;
 }
 
-/* Writes the slices' lists, and where these begin. */
+/* Finds where lists begin, and writes each slice's. */
 static void place_lists(const csell *A, const int32_t *of, csell_lists *B) {
-    int64_t end = 0; /* of all lists up to here */
+    int64_t end = 0; /* of all lists so far */
     for (int64_t k = 0; k < A->nslices; k++) {
         csell_listed *slice = B->slice + k;
         slice->list = NONE;
@@ -175,7 +175,7 @@ static void fill_list(const csell *A, const csell_slice *from, int64_t at, csell
     }
 }
 
-/* Returns the place of a padded code. */
+/* Returns the index of a padded code. */
 static int64_t code_at(int64_t nsteps, int64_t step, int row) {
     enum { WORD = 4 };
     return step < nsteps / WORD * WORD ? (step / WORD * CSELL_ROWS + row) * WORD + step % WORD
@@ -227,7 +227,7 @@ static void fill(const csell *A, const int32_t *of, int threads, csell_lists *B)
 
 /* ---- the format ------------------------------------------------------------------------------ */
 
-/* Says what it takes besides csell at most, which has the same values or fewer bytes of codes. */
+/* Returns the most bytes beyond csell's, whose values are the same or codes of fewer bytes. */
 static size_t added(const spmv_csr_view *A) {
     const size_t slices = (size_t)(A->rows + CSELL_ROWS - 1) / CSELL_ROWS;
     return slices * sizeof(csell_listed) + 2 * (size_t)A->nnz + (1 << 20) +
@@ -290,12 +290,12 @@ static spmv_status build(spmv_ctx *ctx, const spmv_csr_view *A, const spmv_choic
 
 /* ---- other values ---------------------------------------------------------------------------- */
 
-/* Others do not fit codes: slices with one value a step share lists by their values. */
+/* Returns false if values are encoded: slices with values per step share lists by value. */
 static bool holds_any(const spmv_store *store) {
     return !((const csell_lists *)store)->codes;
 }
 
-/* The next value of each row in the mask, and of a run of more than one those behind it. */
+/* Writes the next value of each row in the mask; for runs, then the second of each, and so on. */
 static real *put_step(uint32_t mask, int run, const double **from, real *to) {
     for (int e = 0; e < run; e++)
         for (uint32_t rest = mask; rest; rest &= rest - 1)
@@ -303,7 +303,7 @@ static real *put_step(uint32_t mask, int run, const double **from, real *to) {
     return to;
 }
 
-/* All are stored as they are. */
+/* Refills a slice whose values are stored unencoded. */
 static void refill_slice(const spmv_csr_view *A, int64_t k, csell_lists *B) {
     const csell_listed *slice = B->slice + k;
     const double *from[CSELL_ROWS] = {NULL};

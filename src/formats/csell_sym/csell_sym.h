@@ -1,12 +1,13 @@
 /* csell_sym.h: half of a symmetric or skew-symmetric matrix, the nonzeros on and below the
- * diagonal, in the struct and by the rules of the format csell (formats/csell/csell.h says which,
- * and their sources). The member sign says what a nonzero is above the diagonal, as in
- * formats/sss/sss.h, and no row is long. It takes half of csell's bytes for each nonzero of the
- * matrix. It wins on symmetric matrices where csell does, and costs what sss costs: each nonzero
- * adds to two elements of y.
+ * diagonal, in the struct and by the rules of the format csell (formats/csell/csell.h names their
+ * sources). The member sign says what a nonzero above the diagonal is, as in formats/sss/sss.h, and
+ * no row is long. It takes half of csell's bytes for each nonzero of the matrix. It wins on
+ * symmetric matrices where csell does. It costs what sss costs: each nonzero adds to two elements
+ * of y.
  *
- * The example matrix of formats/csr/csr.h, bars after steps. The slice is on diagonals: a step is
- * the nonzeros of one j - i, its base, and no columns are stored. "(64 of 0)": 64 zeros.
+ * The example matrix of formats/csr/csr.h, with bars after steps. The slice is on diagonals: a step
+ * has the nonzeros of one j - i, which is its base, and no columns are stored. "(64 of 0)": 64
+ * zeros.
  *
  *     sign         1
  *     slice        0 0 0 7 0 2 1 0            nsteps 7; column_code 0: on diagonals; as in csell.h

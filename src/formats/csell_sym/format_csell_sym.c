@@ -1,11 +1,11 @@
-/* format_csell_sym.c: the diagonal and below of a symmetric or skew-symmetric matrix, as csell. The
- * bytes are those of csell for that half alone, by its rules. */
+/* format_csell_sym.c: the diagonal and the part below it of a symmetric or skew-symmetric matrix,
+ * stored with the bytes that csell has for that part. */
 #include "formats/csell/csell_rows.h"
 #include "formats/symmetry.h"
 #include "csell_sym.h"
 #include "formats/row_ends.h"
 
-typedef struct half { /* compressed rows of what is stored */
+typedef struct half { /* compressed rows of the stored half */
     int64_t *row_ptr;
     int32_t *col_idx;
     double *values;
@@ -29,7 +29,7 @@ static bool allocate(const spmv_csr_view *A, int threads, half *h) {
     return h->col_idx && h->values;
 }
 
-/* The csell builder wants rows that follow each other. */
+/* Copies the half, because the csell builder expects contiguous rows. */
 static spmv_status take_half(spmv_ctx *ctx, const spmv_csr_view *A, int threads, half *h,
                              spmv_csr_view *out) {
     if (!allocate(A, threads, h)) return spmv_fail(ctx, SPMV_E_NOMEM, "out of memory");
@@ -49,8 +49,8 @@ static spmv_status take_half(spmv_ctx *ctx, const spmv_csr_view *A, int threads,
     return SPMV_OK;
 }
 
-/* Bounds a matrix that has a diagonal; one that has none may be cut at shorter rows, so that more
- * of them are long. */
+/* Bounds a matrix with a full diagonal. Without a diagonal the cut may be lower, so that more rows
+ * are long; the added term counts these. */
 static size_t bound(const spmv_csr_view *A, const spmv_choice *c, int64_t longest) {
     enum { LEAST_CUT = 64 };
     const spmv_csr_view most = {.rows = A->rows, .cols = A->cols, .nnz = (A->nnz + A->rows) / 2};
@@ -79,7 +79,7 @@ static spmv_status build(spmv_ctx *ctx, const spmv_csr_view *A, const spmv_choic
     return SPMV_OK;
 }
 
-/* The diagonal and what is below it come first in a row, as in csell. */
+/* In each row the stored entries come first, so csell's refill finds them. */
 static void refill(const spmv_csr_view *A, int threads, spmv_store *store) {
     V(csell_format).refill(A, threads, store);
 }

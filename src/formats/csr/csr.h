@@ -1,11 +1,11 @@
 /* csr.h: CSR, compressed sparse rows (Tinney and Walker, Proc. IEEE 1967; PSBLAS's IRP, JA, AS):
  * the nonzeros row by row, and where each row begins. It takes sizeof(real) + 4 bytes per nonzero,
- * 12 in f64, and sizeof(ofs) per row, whatever the rows look like; columns, and in f64 values, are
- * not even copied but borrowed from the matrix. It wins where rows are long or very unequal and
- * nothing in them repeats; what is regular (equal lengths, dense blocks, few values) the other
- * formats store in fewer bytes or multiply with whole vectors.
+ * 12 in f64, and sizeof(ofs) per row, for any row lengths; columns, and in f64 values, are not
+ * copied but borrowed from the matrix. It wins where rows are long or very unequal and the matrix
+ * has no regularity. Where it has (equal lengths, dense blocks, few values), other formats take
+ * fewer bytes or multiply whole vectors.
  *
- * The example matrix of all these headers: symmetric, with three different values, one long row and
+ * The example matrix of all these headers: symmetric, with three distinct values, one long row and
  * one empty row.
  *
  *          0  1  2  3  4  5  6  7

@@ -1,23 +1,22 @@
-/* format_csr.c: compressed sparse rows in the variant's precision and offset width. What the matrix
- * already holds in that width is not copied: columns always, in f64 the values. */
+/* format_csr.c: compressed sparse rows in the variant's precision and offset width. Arrays that the
+ * matrix has in that width are borrowed, not copied: columns always, values in f64. */
 #include "csr.h"
 #include <math.h>
 
 static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
-    (void)c; /* no parameters */
+    (void)c;
     return (size_t)(A->rows + 1) * sizeof(ofs) + (size_t)A->nnz * (sizeof(idx) + sizeof(real));
 }
 
 static void narrow_row_ptr(const spmv_csr_view *A, int threads, ofs *out) {
-    if (threads == 1) /* a region takes as long as a product of a small matrix */
+    if (threads == 1) /* starting threads takes as long as a product of a small matrix */
         for (int64_t i = 0; i <= A->rows; i++) out[i] = (ofs)A->row_ptr[i];
     else
 #pragma omp parallel for schedule(static) num_threads(threads)
         for (int64_t i = 0; i <= A->rows; i++) out[i] = (ofs)A->row_ptr[i];
 }
 
-/* Row by row, by the same static partition that csr_rows multiplies with: first touch places the
- * pages. */
+/* Uses the static partition of csr_rows, so that first touch places pages near their thread. */
 static int64_t narrow_values(const spmv_csr_view *A, int threads, real *out) {
     int64_t overflows = 0;
 #pragma omp parallel for schedule(static) num_threads(threads) reduction(+ : overflows)
@@ -31,7 +30,7 @@ static int64_t narrow_values(const spmv_csr_view *A, int threads, real *out) {
 
 static spmv_status build(spmv_ctx *ctx, const spmv_csr_view *A, const spmv_choice *c, int threads,
                          spmv_store **out) {
-    (void)c; /* no parameters */
+    (void)c;
     TRY(spmv_store_new(ctx, "csr", sizeof(csr), A, out));
     csr *B = (csr *)*out;
     B->s.slots = A->nnz;
@@ -51,7 +50,7 @@ static spmv_status build(spmv_ctx *ctx, const spmv_csr_view *A, const spmv_choic
     return spmv_fits(ctx, narrow_values(A, threads, B->values));
 }
 
-enum { VALUES = 2 }; /* the last array */
+enum { VALUES = 2 }; /* index of the last array */
 
 static int64_t rows_together(const spmv_store *store) {
     return !store->array[VALUES].borrowed;
@@ -65,7 +64,7 @@ static void refill_rows(const spmv_csr_view *A, int64_t first, int64_t end, spmv
 static void refill(const spmv_csr_view *A, int threads, spmv_store *store) {
     csr *B = (csr *)store;
     if (store->array[VALUES].borrowed)
-        B->values = (real *)(uintptr_t)A->values; /* the matrix may have others now */
+        B->values = (real *)(uintptr_t)A->values; /* the matrix may have replaced its array */
     else
 #pragma omp parallel for schedule(static) num_threads(threads)
         for (int64_t k = 0; k < A->nnz; k++) B->values[k] = (real)A->values[k];

@@ -5,7 +5,7 @@
 
 enum { WORD = 64, FEW_WORDS = 1 << 10 };
 
-typedef struct window { /* the diagonals from `first` on, a bit each */
+typedef struct window { /* the diagonals from `first` on, one bit each */
     int64_t first, words;
     uint64_t *bits;
 } window;
@@ -16,12 +16,12 @@ static void mark_diagonals(const spmv_csr_view *A, const window *w) {
     for (int64_t i = 0; i < A->rows; i++)
         for (int64_t k = A->row_ptr[i]; k < A->row_ptr[i + 1]; k++) {
             uint64_t at = (uint64_t)(A->col_idx[k] - i - w->first), bit = 1ull << at % WORD;
-            /* Nearly always marked already: a store would make the next read wait for it. */
+            /* Nearly always set already: storing it again would delay the next read. */
             if (at < size && !(w->bits[at / WORD] & bit)) w->bits[at / WORD] |= bit;
         }
 }
 
-/* Returns how many are marked; to: where their offsets go, ascending; NULL: nowhere. */
+/* Returns the number of marked diagonals; to: receives their offsets, ascending; may be NULL. */
 static int64_t list_diagonals(const window *w, idx *to) {
     int64_t n = 0;
     for (int64_t at = 0; at < w->words; at++) {
@@ -32,8 +32,8 @@ static int64_t list_diagonals(const window *w, idx *to) {
     return n;
 }
 
-/* Columns ascend, so a row's first and last entries are on its outermost diagonals. No entries: no
- * diagonals from 0 on. */
+/* Returns the range of diagonals that hold entries; empty if there are none. Columns ascend, so a
+ * row's first and last entries are on its outermost diagonals. */
 static dia_span outermost(const spmv_csr_view *A) {
     dia_span all = {A->cols, -A->rows};
     for (int64_t i = 0; i < A->rows; i++) {
@@ -46,9 +46,9 @@ static dia_span outermost(const spmv_csr_view *A) {
     return all.first < all.end ? all : (dia_span){0, 0};
 }
 
-/* Returns the number of diagonals that hold an entry; to: as in list_diagonals. One pass over the
- * entries if a bit for each possible diagonal fits the stack or the memory that is left; otherwise
- * several passes, so that a forecast cannot fail. */
+/* Returns the number of diagonals that hold an entry; to: as in list_diagonals. Makes one pass over
+ * the entries if one bit per possible diagonal fits the stack or free memory, otherwise several
+ * passes, so that an estimate cannot fail. */
 static int64_t find_diagonals(const spmv_csr_view *A, idx *to) {
     uint64_t few[FEW_WORDS], *many = NULL;
     int64_t n = 0;
@@ -71,22 +71,22 @@ static int64_t pitch_of(const spmv_csr_view *A) {
     return (A->rows + DIA_ALIGN - 1) / DIA_ALIGN * DIA_ALIGN;
 }
 
-/* 2^32 diagonals of 2^31 rows, more than fit, still fit 66 bits only. */
+/* SIZE_MAX on overflow: 2^32 diagonals of 2^31 rows would need 66 bits. */
 static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
-    (void)c; /* no parameters */
+    (void)c;
     size_t diagonals = (size_t)find_diagonals(A, NULL);
     size_t each = (size_t)pitch_of(A) * sizeof(real) + sizeof(idx);
     return diagonals > SIZE_MAX / each ? SIZE_MAX : diagonals * each;
 }
 
-/* A value in its slot: a zero is made positive, since -0.0 is padding. */
+/* Writes a value to its slot; a zero becomes positive, because -0.0 is padding. */
 static int64_t put_value(double value, real *to) {
     *to = (real)value == 0 ? 0 : (real)value;
     return isinf(*to) && !isinf(value);
 }
 
-/* Rows first..end - 1 of all diagonals, those behind the last row included. Columns and diagonals
- * ascend, so each row's next entry is all that need be looked at. */
+/* Fills rows first..end - 1 of all diagonals, including rows of the pitch. Columns and diagonals
+ * ascend, so only the next entry of each row is compared. */
 static int64_t fill_stripe(const spmv_csr_view *A, int64_t first, int64_t end, dia *out) {
     int64_t overflows = 0, next[DIA_ALIGN * DIA_ALIGN];
     for (int64_t i = first; i < end; i++) next[i - first] = A->row_ptr[i < A->rows ? i : A->rows];
@@ -101,7 +101,7 @@ static int64_t fill_stripe(const spmv_csr_view *A, int64_t first, int64_t end, d
     return overflows;
 }
 
-/* A stripe of rows at a time: what one of them leaves of a cache line, the next finds there. */
+/* Fills a stripe of rows at a time, so that a cached line is used for all its rows. */
 static int64_t fill(const spmv_csr_view *A, int threads, dia *out) {
     enum { STRIPE = DIA_ALIGN * DIA_ALIGN };
     int64_t overflows = 0;
@@ -123,7 +123,7 @@ static int64_t count_inside(const dia *A) {
 
 static spmv_status build(spmv_ctx *ctx, const spmv_csr_view *A, const spmv_choice *c, int threads,
                          spmv_store **out) {
-    (void)c; /* no parameters */
+    (void)c;
     TRY(spmv_store_new(ctx, "dia", sizeof(dia), A, out));
     dia *B = (dia *)*out;
     B->diagonals = find_diagonals(A, NULL);

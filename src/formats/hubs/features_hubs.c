@@ -1,17 +1,17 @@
-/* features_hubs.c: what "auto" goes by for hubs: how many entries share their columns. */
+/* features_hubs.c: the feature by which "auto" proposes hubs: entries that share columns. */
 #include "hubs.h"
 #include "spmv_sample.h"
 #include <stdlib.h>
 
 enum { SLOT_BITS = 15 }; /* log2 of the slots of the set of sampled columns, at most half full */
 
-/* The share of sampled entries that have their column in common with another one. When a column is
- * found for the second time it counts twice, also for the entry that was first. Without memory for
- * the set no column is known to repeat, so that hubs is not proposed: "auto" then takes another
- * kernel, which is right too, or reports the lack itself. */
+/* Computes the share of sampled entries whose column another sampled entry has, too. A column found
+ * for the second time counts twice, for both entries. If memory for the set is lacking, no column
+ * is known to repeat, so that hubs is not proposed; "auto" takes another kernel or reports the
+ * lack. */
 void spmv_hubs_features(const spmv_sample *s, const double *sum, spmv_features *f) {
     const uint32_t again = (uint32_t)1 << 31;
-    const int n = s->size.columns; /* 0 but in a full sample for a GPU */
+    const int n = s->size.columns; /* 0 except in a full sample for a GPU */
     uint32_t *set = n ? calloc((size_t)1 << SLOT_BITS, sizeof *set) : NULL; /* column + 1 */
     int64_t repeats = 0;
     (void)sum;

@@ -1,5 +1,6 @@
-/* format_hubs.c: rows in slices of one warp each, nonzeros in hot columns apart. The store is a
- * function of the matrix, hubs and codes alone; cuda/hubs/build_hubs.cu makes the same bytes. */
+/* format_hubs.c: rows in slices of one warp each, with nonzeros in hot columns stored separately.
+ * The store is a function of the matrix, hubs and codes alone; cuda/hubs/build_hubs.cu makes the
+ * same bytes. */
 #include "formats/value_set.h"
 #include "hubs.h"
 
@@ -19,11 +20,11 @@ static uint32_t degree_of(int32_t entries) {
 static hubs_rule choose_rule(const int32_t *degree, int64_t cols, int64_t most, bool given) {
     uint32_t columns[HUBS_DEGREE + 1] = {0};
     for (int64_t j = 0; j < cols; j++)
-        if (degree[j] > 1) columns[degree_of(degree[j])]++; /* what is used once is not hot */
+        if (degree[j] > 1) columns[degree_of(degree[j])]++; /* a column used once is not hot */
     return hubs_rule_for(columns, most, given);
 }
 
-/* A degree becomes 1 + the column's place among the hot ones, or 0. */
+/* Turns degree[j] into 1 + the index of column j among the hot ones, or 0. */
 static void take_hubs(hubs_rule rule, int64_t cols, int32_t *degree, idx *hot) {
     int32_t n = 0;
     for (int64_t j = 0; j < cols; j++) {
@@ -37,8 +38,8 @@ static void take_hubs(hubs_rule rule, int64_t cols, int32_t *degree, idx *hot) {
 
 /* ---- rows and slices ------------------------------------------------------------------------- */
 
-typedef struct work { /* while a store is built */
-    int32_t *place;   /* [cols] degree, then as take_hubs leaves it */
+typedef struct work { /* memory while a store is built */
+    int32_t *place;   /* [cols] degree, then the result of take_hubs */
     idx *hot;         /* [rows] entries in hot columns */
     uint16_t *key;    /* [rows] */
     uint32_t rows[HUBS_CLASSES];
@@ -56,7 +57,7 @@ static void look_at_rows(const spmv_csr_view *A, int threads, work *w) {
     }
 }
 
-/* Sorts by ascending key, rows of one key in their order. */
+/* Sorts by ascending key; stable. */
 static void sort_rows(int64_t rows, work *w, idx *order) {
     int64_t place[HUBS_KEYS + 1] = {0};
     for (int64_t i = 0; i < rows; i++) {
@@ -97,7 +98,7 @@ static hubs_slice segment_at(const hubs *B, int64_t s) {
                         .rows = 1};
 }
 
-/* Returns slice s of class c, as long as the longest of its rows. */
+/* Returns slice s of class c, whose lanes are as long as its longest row needs. */
 static hubs_slice slice_at(const spmv_csr_view *A, const work *w, const hubs *B,
                            const hubs_classes *all, int c, int64_t s) {
     const int64_t each = HUBS_LANES / hubs_lanes_of(c);
@@ -132,13 +133,13 @@ static void measure_slices(const spmv_csr_view *A, const work *w, const hubs_cla
 
 /* ---- the entries of a row -------------------------------------------------------------------- */
 
-/* Says how many rows begin in slice s; all segments of a row are where the first is. */
+/* Returns how many rows begin in slice s; a row that is cut begins in its first segment. */
 static int rows_in(const hubs *B, int64_t s) {
     const hubs_slice *t = B->slice + s;
     return t->lanes ? t->rows : B->segment[s].first == s;
 }
 
-/* Returns how many values f32 cannot hold. */
+/* Returns the number of values that overflow. */
 static int64_t fill_row(const spmv_csr_view *A, const work *w, const value_set *set,
                         const hubs_row *r, hubs *B) {
     int64_t ranks[2] = {0, 0}, overflows = 0;
@@ -167,8 +168,8 @@ static int64_t fill_slices(const spmv_csr_view *A, const work *w, const value_se
 
 /* ---- the format ------------------------------------------------------------------------------ */
 
-/* An upper bound. A row has at most twice as many slots as entries. A slice is as long as its
- * longest row; since rows are sorted by length, this adds at most BETWEEN slots in all. */
+/* Returns an upper bound. A row has at most twice as many slots as entries. A slice is as long as
+ * its longest row; because rows are sorted by length, this adds at most BETWEEN slots in all. */
 static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
     enum { BETWEEN = 1 << 18, SLICE = 3 * HUBS_REST * HUBS_GROWS * HUBS_LANES };
     const size_t n = (size_t)A->nnz, r = (size_t)A->rows, most = (size_t)hubs_most(c);
@@ -216,7 +217,7 @@ static spmv_status make_slices(spmv_ctx *ctx, const spmv_csr_view *A, int thread
     return SPMV_OK;
 }
 
-/* Chooses the code and fills the codebook, with 0 if the code needs none. */
+/* Chooses the value code and fills the codebook, with 0 if the code needs none. */
 static int choose_values(const spmv_csr_view *A, bool codes, int threads, value_set *set, hubs *B) {
     real codebook[VALUE_CODEBOOK_SIZE];
     const int code = choose_code(A, codes, threads, codebook, set);
@@ -285,7 +286,7 @@ static spmv_status holds(spmv_ctx *ctx, const spmv_csr_view *A, int threads,
                      "NaN; " SPMV_SAY_REFILL);
 }
 
-/* Both kinds of a row's entries are in the order of the columns: the next one is of either. */
+/* Tests for each entry whether it is the next in a hot column: both kinds are in column order. */
 static void refill_row(const spmv_csr_view *A, const value_set *set, const hubs_row *r, hubs *B) {
     int64_t ranks[2] = {0, 0};
     for (int64_t k = A->row_ptr[r->row]; k < A->row_ptr[r->row + 1]; k++) {

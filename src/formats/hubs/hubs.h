@@ -1,14 +1,15 @@
-/* hubs.h: hot-column caching: the columns with the most nonzeros (the hubs of a graph) have 16-bit
- * numbers of their own, so that a GPU keeps x of them in shared memory. That few columns of a graph
- * take most of the gathers is in Zhang et al., "Making caches work for graph analytics", 2017. Rows
- * are sorted by how many nonzeros they have in hot columns and elsewhere, and stored in slices of
- * one warp each. It takes 2 bytes per nonzero in a hot column, 4 per other nonzero, and 0, 1, 4 or
- * 8 bytes of value (formats/value_codes.h), padded by some 10 %, 16 bytes per slice and 4 per row.
- * It wins on GPUs where few columns have most of the nonzeros.
+/* hubs.h: hot-column caching: the columns with the most nonzeros (the hubs of a graph) get 16-bit
+ * indices of their own, so that a GPU keeps their x in shared memory. Zhang et al., "Making caches
+ * work for graph analytics", 2017, show that few columns of a graph take most of the gathers. Rows
+ * are sorted by their numbers of nonzeros in hot and in other columns, and stored in slices of one
+ * warp each. It takes 2 bytes per nonzero in a hot column, 4 per other nonzero, and 0, 1, 4 or 8
+ * bytes of value (formats/value_codes.h), with about 10 % padding, 16 bytes per slice and 4 per
+ * row. It wins on GPUs where few columns have most of the nonzeros.
  *
  * The example matrix of formats/csr/csr.h with hubs = 2: column 6 has the most nonzeros, column 1
- * is the first of three that have four. One slice: five words of one nonzero per lane, and one
- * of two in hot columns, with bars between them; 131073 is places 2 and 1. "(25 of 0)": 25 zeros.
+ * is the first of three columns with four. One slice: five words of one nonzero per lane, and one
+ * of two nonzeros in hot columns, with bars between words; 131073 stands for indices 2 and 1. "(25
+ * of 0)": 25 zeros.
  *
  *     hot      1 6
  *     order    6 3 1 2 4 0 7 5
@@ -27,40 +28,42 @@
 
 #include "formats/value_codes.h"
 
-/* A slice is what a warp of HUBS_LANES lanes multiplies. A lane has a share of one row: `rest`
- * entries, a word each, which is the column + 1; then `pairs` words of two entries in hot columns,
- * 1 + their places in hot, the first in the lower half. 0: no entry. Entry k of a row of n lanes is
- * the (k / n)-th of its lane k % n; both kinds keep the order of the columns. Words stand lane
- * beside lane, as do values, the two of a pair together. A row that is too long for HUBS_LANES
- * lanes is cut into segments of equal shares of both kinds, a slice each, which come first; then
- * come rows of HUBS_LANES lanes, of half as many, ... of one, longest first, in a stable order. */
+/* A warp of HUBS_LANES lanes multiplies a slice. A lane has a share of one row: `rest` entries in
+ * one word each (column + 1), then `pairs` words of two entries in hot columns each (1 + index in
+ * hot, the first in the lower half); 0 means no entry. Entry k of a row of n lanes is number k / n
+ * of its lane k % n; both kinds are in the order of columns. Words of the lanes are adjacent, and
+ * so are values, with the two of a pair together. A row too long for HUBS_LANES lanes is cut into
+ * segments with equal shares of both kinds, one slice each, which come first. Rows of HUBS_LANES
+ * lanes follow, then those of half as many, down to one lane; each class is sorted longest first,
+ * stable. */
 enum {
     HUBS_LANES = 32,
-    /* A row gets the fewest lanes that have at most so many entries, and pairs of entries, each. */
+    /* A row gets the fewest lanes with at most so many entries, and pairs of entries, per lane. */
     HUBS_REST = 8,
     HUBS_PAIRS = 8,
     HUBS_GROWS = 2, /* a lane of a segment has at most so many times these */
     /* A row has at most so many segments, unless a lane would have more than HUBS_STEPS words. */
     HUBS_SEGMENTS = 1024,
     HUBS_STEPS = UINT8_MAX,
-    HUBS_CLASSES = 7,           /* of rows: those in segments, those of 32 lanes, 16, ... 1 */
+    HUBS_CLASSES = 7,           /* of rows: in segments, and of 32, 16, ... 1 lanes */
     HUBS_MOST = UINT16_MAX - 1, /* hot columns, at most */
     HUBS_DEGREE = 8192,         /* columns of more nonzeros count as having so many */
-    HUBS_PAYS = 16,       /* a column of fewer nonzeros is not hot: copying its x does not pay */
-    HUBS_ROOM = 193 << 10 /* bytes of x and codebook; 32 KB of the 227 of an sm_90 stay cache */
+    /* nonzeros of a hot column, at least: below, copying its x does not pay */
+    HUBS_PAYS = 16,
+    HUBS_ROOM = 193 << 10 /* bytes of x and codebook; 32 KB of the 227 of an sm_90 remain cache */
 };
 
 typedef struct hubs_slice {
-    uint32_t word, value; /* where the first ones are, counted in HUBS_LANES */
-    uint32_t row;         /* the first of its rows, in the order of the rows; or the segment */
+    uint32_t word, value; /* where its words and values begin, in units of HUBS_LANES */
+    uint32_t row;         /* its first row, as an index into order; or its segment */
     uint8_t rest, pairs;
-    uint8_t lanes; /* of a row; 0: the slice is a segment of one */
+    uint8_t lanes; /* lanes per row; 0: the slice is a segment of a row */
     uint8_t rows;
 } __attribute__((aligned(16))) hubs_slice;
 
 typedef struct hubs_segment {
-    idx row, first;        /* the row's first segment */
-    int32_t segments, cut; /* of the row; which of the rows that are cut */
+    idx row, first;        /* the row and its first segment */
+    int32_t segments, cut; /* segments of the row; its index in cut */
 } __attribute__((aligned(16))) hubs_segment;
 
 typedef struct hubs_cut { /* entries of a row that is cut */
@@ -69,42 +72,42 @@ typedef struct hubs_cut { /* entries of a row that is cut */
 
 typedef struct V(hubs) {
     spmv_store s;
-    int64_t most, nhubs; /* hot columns: at most so many, and how many there are */
-    int64_t nslices, nsegments, ncuts, words, values; /* words, values: counted in HUBS_LANES */
+    int64_t most, nhubs;                              /* hot columns: at most, and actual number */
+    int64_t nslices, nsegments, ncuts, words, values; /* words, values: in units of HUBS_LANES */
     int value_code, value_bytes;
     idx *hot;              /* [nhubs] the hot columns, ascending */
-    idx *order;            /* [rows] in which they stand in slices */
+    idx *order;            /* [rows] the rows in the order of slices */
     hubs_cut *cut;         /* [ncuts] */
     hubs_segment *segment; /* [nsegments] the segment of each slice that is one */
     hubs_slice *slice;     /* [nslices] */
     uint32_t *word;        /* [HUBS_LANES words] */
     uint8_t *value;        /* [HUBS_LANES values value_bytes] */
-    real *codebook;        /* [VALUE_CODEBOOK_SIZE] with VALUE_CODEBOOK and VALUE_ONE; else 0 */
+    real *codebook;        /* [VALUE_CODEBOOK_SIZE] for VALUE_CODEBOOK and VALUE_ONE; otherwise 0 */
 } hubs;
 
 /* ---- what both builders follow, that on the host and that on a GPU --------------------------- */
 
-#ifndef HUBS_SHARED /* cuda/hubs/hubs.cuh has a GPU compile them, too */
+#ifndef HUBS_SHARED /* cuda/hubs/hubs.cuh compiles these functions for a GPU, too */
 #define HUBS_SHARED static inline
 #endif
 
-typedef struct hubs_shape { /* of a row */
+typedef struct hubs_shape { /* how a row is cut */
     int lanes, segments;
-    int rest, pairs; /* words of each kind in a lane, if there is one segment */
+    int rest, pairs; /* words of each kind per lane, if there is one segment */
 } hubs_shape;
 
 HUBS_SHARED int64_t hubs_rounded_up(int64_t n, int64_t by) {
     return (n + by - 1) / by;
 }
 
-/* Says how many segments a row has if a lane of them has at most so many words of either kind. */
+/* Returns the number of segments of a row if each lane has at most so many words of either kind. */
 HUBS_SHARED int64_t hubs_segments(int64_t hot, int64_t rest, int64_t by_pairs, int64_t by_steps) {
     int64_t by_hot = hubs_rounded_up(hot, HUBS_LANES * 2 * by_pairs);
     int64_t by_rest = hubs_rounded_up(rest, HUBS_LANES * by_steps);
     return by_hot > by_rest ? by_hot : by_rest;
 }
 
-/* hot, rest: entries in hot columns and in others. */
+/* hot, rest: entries in hot columns and in other columns. */
 HUBS_SHARED hubs_shape hubs_shape_of(int64_t hot, int64_t rest) {
     hubs_shape s = {1, 1, 0, 0};
     while (s.lanes < HUBS_LANES && (hot > s.lanes * 2 * HUBS_PAIRS || rest > s.lanes * HUBS_REST))
@@ -141,7 +144,7 @@ HUBS_SHARED int hubs_class_of(const hubs_shape *s) {
     return c;
 }
 
-/* Rows stand in ascending order of this; less than HUBS_KEYS. */
+/* Returns the sort key of a row, less than HUBS_KEYS; rows are sorted by ascending key. */
 enum { HUBS_CLASS_SHIFT = 10, HUBS_KEY_BITS = 13, HUBS_KEYS = 1 << HUBS_KEY_BITS };
 HUBS_SHARED int hubs_key_of(const hubs_shape *s) {
     const int c = hubs_class_of(s), bits = HUBS_CLASS_SHIFT / 2, most = (1 << bits) - 1;
@@ -149,13 +152,13 @@ HUBS_SHARED int hubs_key_of(const hubs_shape *s) {
 }
 
 typedef struct hubs_row {
-    int64_t slice, segments; /* the first of its slices; how many it has */
-    int64_t hot, rest;       /* its entries, or the room for them if it is not cut */
+    int64_t slice, segments; /* its first slice; the number of its slices */
+    int64_t hot, rest;       /* its entries if it is cut, otherwise the slots for them */
     idx row;
     int first_lane, lanes;
 } hubs_row;
 
-/* Returns the n-th row of slice s; of a segment, the row with all its segments. */
+/* Returns row n of slice s; for a segment, the row with all its segments. */
 HUBS_SHARED hubs_row hubs_row_in(const hubs *B, int64_t s, int n) {
     const hubs_slice *t = B->slice + s;
     if (t->lanes) {
@@ -171,10 +174,10 @@ HUBS_SHARED hubs_row hubs_row_in(const hubs *B, int64_t s, int n) {
 
 typedef struct hubs_slot { /* where an entry is */
     int64_t word, value;
-    int half; /* of the word, if its column is hot */
+    int half; /* half of the word, if its column is hot */
 } hubs_slot;
 
-/* Returns the slot of entry k of those in hot columns, or of the others. */
+/* Returns the slot of entry k among those in hot columns, or among the others. */
 HUBS_SHARED hubs_slot hubs_slot_of(const hubs *B, const hubs_row *r, bool is_hot, int64_t k) {
     const int64_t all = is_hot ? r->hot : r->rest;
     const int64_t q = r->segments > 1 ? hubs_segment_with(all, r->segments, k) : 0;
@@ -189,7 +192,7 @@ HUBS_SHARED hubs_slot hubs_slot_of(const hubs *B, const hubs_row *r, bool is_hot
     return is_hot ? hot : rest;
 }
 
-/* Returns the column of that entry; -1: there are not so many. */
+/* Returns the column of that entry; -1: there is no entry k. */
 HUBS_SHARED idx hubs_column_of(const hubs *B, const hubs_row *r, bool is_hot, int64_t k) {
     if (k >= (is_hot ? r->hot : r->rest)) return -1;
     const hubs_slot at = hubs_slot_of(B, r, is_hot, k);
@@ -198,13 +201,12 @@ HUBS_SHARED idx hubs_column_of(const hubs *B, const hubs_row *r, bool is_hot, in
     return place ? B->hot[place - 1] : -1;
 }
 
-/* Says where the rows of each class are in the order, and their slices; class HUBS_CLASSES: behind
- * all. */
+/* Where the rows and slices of each class begin; class HUBS_CLASSES: behind all. */
 typedef struct hubs_classes {
     int64_t row[HUBS_CLASSES + 1], slice[HUBS_CLASSES + 1];
 } hubs_classes;
 
-/* rows: how many each class has. */
+/* rows: number of rows of each class. */
 static inline hubs_classes hubs_place_classes(const uint32_t *rows, int64_t nsegments) {
     hubs_classes all;
     all.row[0] = all.slice[0] = 0;
@@ -216,16 +218,16 @@ static inline hubs_classes hubs_place_classes(const uint32_t *rows, int64_t nseg
     return all;
 }
 
-/* Hot are all columns of at least `least` nonzeros, and of those with one less the first `ties` in
- * the order of the columns. The choice must not depend on the schedule, or a row's entries would be
- * added in another order the next time. */
+/* All columns of at least `least` nonzeros are hot, and of those with least - 1 the first `ties` in
+ * column order. The choice must not depend on thread scheduling, because it determines the order in
+ * which a row's entries are added. */
 typedef struct hubs_rule {
     uint32_t least;
     int64_t ties, nhubs;
 } hubs_rule;
 
-/* columns: [HUBS_DEGREE + 1] how many columns have k nonzeros, the last HUBS_DEGREE or more; most:
- * how many may be hot; given: by the user, so that columns of two nonzeros may be hot, too. */
+/* columns[k]: how many columns have k nonzeros, for k = HUBS_DEGREE k or more; most: hot columns,
+ * at most; given: chosen by the user, so that columns of only two nonzeros may be hot. */
 static inline hubs_rule hubs_rule_for(const uint32_t *columns, int64_t most, bool given) {
     const uint32_t pays = given ? 2 : HUBS_PAYS;
     hubs_rule rule = {HUBS_DEGREE + 1, 0, 0};
@@ -238,35 +240,34 @@ static inline hubs_rule hubs_rule_for(const uint32_t *columns, int64_t most, boo
 
 /* Returns the number of hot columns whose x fits so many bytes beside a codebook. */
 static inline int64_t hubs_fitting(int64_t bytes) {
-    enum { FILL = 4 }; /* the 0 before them, and up to whole units of 16 bytes */
+    enum { FILL = 4 }; /* the 0 before x, and rounding up to 16 bytes */
     return bytes / (int64_t)sizeof(real) - VALUE_CODEBOOK_SIZE - FILL;
 }
 
-/* Returns the number of hot columns, at most: 0 means as many as leave a GPU enough of its
- * first-level cache. */
+/* Returns the most hot columns; with hubs = 0, as many as leave a GPU enough L1 cache. */
 static inline int64_t hubs_most(const spmv_choice *c) {
     return c->value[SPMV_hubs] ? c->value[SPMV_hubs] : hubs_fitting(HUBS_ROOM);
 }
 
-/* Counts segments, at most. */
+/* Returns the most segments. */
 static inline size_t hubs_most_segments(const spmv_csr_view *A) {
     return (size_t)A->nnz / (HUBS_LANES * HUBS_REST);
 }
 
-/* Counts slices, at most. One of rows of several lanes has 128 entries or more, unless its class
- * ends. */
+/* Returns the most slices. One of rows of several lanes has 128 entries or more, unless last of its
+ * class. */
 static inline size_t hubs_most_slices(const spmv_csr_view *A) {
     const size_t rows = (size_t)A->rows, nnz = (size_t)A->nnz;
     return rows / HUBS_LANES + nnz / 128 + HUBS_CLASSES + hubs_most_segments(A);
 }
 
-/* Padding is 0 times 0, or 0 times the first value of the codebook: it must be finite. */
+/* Returns the code, or VALUE_RAW if the codebook has a value that is not finite: padding multiplies
+ * 0 by 0 or by the first value of the codebook. */
 static inline int hubs_code(int code, const real *codebook, int n) {
     if (code == VALUE_RAW || code == VALUE_F32) return code;
     for (int k = 0; k < n; k++)
         if (!(codebook[k] - codebook[k] == 0)) return VALUE_RAW;
     return code;
 }
-/* features_hubs.c */
 SPMV_LINKAGE void spmv_hubs_features(const spmv_sample *s, const double *sum, spmv_features *f);
 #endif

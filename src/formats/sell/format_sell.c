@@ -1,8 +1,8 @@
 /* format_sell.c: sliced ELLPACK, SELL-S-sigma: slices of S rows, each padded to its longest row.
  *
- * sigma orders the rows by length, longest first and stable, inside windows of sigma rows, so that
- * a slice holds rows of one length. It need not be a multiple of S, nor S of it: a slice that
- * straddles two windows is padded to the longer part. Kernels undo the order as they write y. */
+ * Inside windows of sigma rows a stable sort puts the longest rows first, so that rows of a slice
+ * have similar lengths. sigma and S need not be multiples of each other: a slice in two windows is
+ * padded to its longest row. Kernels undo the order when they write y. */
 #include "formats/row_order.h"
 #include "formats/side_by_side.h"
 #include "sell.h"
@@ -35,8 +35,8 @@ static int64_t count_slots(const spmv_csr_view *A, const idx *perm, int64_t slic
     return slots;
 }
 
-/* What sigma saves is known only by sorting; where there is no memory for that there is none for
- * the store: SIZE_MAX. */
+/* Sorts, because the padding that sigma saves is known only then. Returns SIZE_MAX if memory for
+ * the sort is lacking; the store would need more. */
 static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
     int64_t slice = c->value[SPMV_slice], sigma = c->value[SPMV_sigma];
     size_t slot = sizeof(idx) + sizeof(real), rows = (size_t)A->rows;
@@ -55,7 +55,7 @@ static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
     return slots > (SIZE_MAX - fixed) / slot ? SIZE_MAX : slots * slot + fixed;
 }
 
-/* Every slice as wide as the longest row. */
+/* Returns the bytes with every slice as wide as the longest row. */
 static size_t bound(const spmv_csr_view *A, const spmv_choice *c, int64_t longest) {
     size_t slot = sizeof(idx) + sizeof(real), rows = (size_t)A->rows;
     size_t slices = rows / (size_t)c->value[SPMV_slice] + 2;
@@ -65,8 +65,8 @@ static size_t bound(const spmv_csr_view *A, const spmv_choice *c, int64_t longes
 
 /* ---- build ----------------------------------------------------------------------------------- */
 
-/* Finds where slices begin: first their widths, which fit any offset, then the sum, if that
- * does. */
+/* Finds where slices begin: first their widths, which any offset can hold, then the sums, if
+ * offsets can hold these. */
 static spmv_status place_slices(spmv_ctx *ctx, const spmv_csr_view *A, int threads, sell *B) {
     int64_t slots = 0;
 #pragma omp parallel for schedule(static) num_threads(threads) reduction(+ : slots)
@@ -89,9 +89,9 @@ static spmv_status place_slices(spmv_ctx *ctx, const spmv_csr_view *A, int threa
     return SPMV_OK;
 }
 
-/* n rows from stored row i on, whose first slots begin at `at`, side by side: whole cache lines are
- * written. Padding points at the row's last column: no new cache line, and no NaN or infinity of a
- * foreign x_j. An empty row has only column 0 to point at. */
+/* Fills n rows from stored row i on, whose first slots begin at `at`, together, so that whole cache
+ * lines are written. Padding has the row's last column: this needs no other cache line and brings
+ * in no NaN or infinity of another x_j. Padding of an empty row has column 0. */
 static int64_t fill_rows(const spmv_csr_view *A, int64_t i, int n, int64_t at, int64_t end,
                          int64_t height, sell *B) {
     const idx *cols[TOGETHER];
@@ -116,8 +116,7 @@ static int64_t fill_rows(const spmv_csr_view *A, int64_t i, int n, int64_t at, i
     return overflows;
 }
 
-/* Fills them by the static partition that sell_slices multiplies with: first touch places the
- * pages. */
+/* Uses the static partition of sell_slices, so that first touch places pages near their thread. */
 static int64_t fill_slices(const spmv_csr_view *A, int threads, sell *B) {
     int64_t overflows = 0;
 #pragma omp parallel for schedule(static) num_threads(threads) reduction(+ : overflows)
@@ -153,7 +152,7 @@ static spmv_status build(spmv_ctx *ctx, const spmv_csr_view *A, const spmv_choic
     return spmv_fits(ctx, fill_slices(A, threads, B));
 }
 
-/* The values of n rows, as fill_rows. */
+/* Writes the values of n rows; arguments as of fill_rows. */
 static void refill_few(const spmv_csr_view *A, int64_t i, int n, int64_t at, int64_t end,
                        int64_t height, sell *B) {
     const double *values[TOGETHER];
@@ -213,7 +212,7 @@ static void entries(const spmv_store *store, int32_t *row, int32_t *col, double 
     }
 }
 
-/* Describes slices of 32 rows in their order. */
+/* Computes the padding of slices of 32 rows in the matrix's order. */
 static void features(const spmv_sample *s, const double *sum, spmv_features *f) {
     (void)sum;
     f->padding_32 = s->entries ? (double)s->slots / (double)s->entries - 1 : 0;

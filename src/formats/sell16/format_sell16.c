@@ -1,5 +1,5 @@
-/* format_sell16.c: rows eight side by side, sorted by length, columns in 16 bits where the eight
- * rows' span allows it, values in the fewest bytes that hold them all. */
+/* format_sell16.c: slices of eight rows sorted by length, columns in 16 bits if the column range of
+ * the slice allows it, values in the fewest bytes that hold them all. */
 #include "formats/row_order.h"
 #include "formats/value_set.h"
 #include "sell16.h"
@@ -10,13 +10,13 @@ static int64_t slices_of(int64_t rows) {
 
 /* ---- slices ---------------------------------------------------------------------------------- */
 
-typedef struct slice_rows { /* of a slice, longest first */
+typedef struct slice_rows { /* the rows of a slice, longest first */
     const int32_t *col[SELL16_ROWS];
     const double *value[SELL16_ROWS];
     int32_t length[SELL16_ROWS];
 } slice_rows;
 
-/* order: which row is stored where; NULL: as B has it. */
+/* order: the rows of the matrix in stored order; NULL: that of B. */
 static slice_rows rows_of(const spmv_csr_view *A, const idx *order, const sell16_slices *B,
                           int64_t slice) {
     slice_rows s = {.length = {0}};
@@ -30,14 +30,14 @@ static slice_rows rows_of(const spmv_csr_view *A, const idx *order, const sell16
     return s;
 }
 
-/* Counts slots of the slice: its steps and tails. */
+/* Returns the slots of the slice: its steps and tails. */
 static int64_t slots_of(const slice_rows *s, int64_t width) {
     int64_t slots = SELL16_ROWS * width;
     for (int r = 0; r < SELL16_ROWS; r++) slots += s->length[r] > width ? s->length[r] - width : 0;
     return slots;
 }
 
-/* All but where it begins; for that, how many slots and units it takes. */
+/* Describes a slice; slot and column have the numbers of slots and units that it takes. */
 static sell16_slice look_at(const slice_rows *s) {
     sell16_slice out = {.base = INT32_MAX, .width = s->length[SELL16_LANES - 1], .uneven = -1};
     int32_t highest = 0;
@@ -64,7 +64,7 @@ static void look_at_slices(const spmv_csr_view *A, const idx *order, int threads
     }
 }
 
-/* Turns what slices take into where they begin. */
+/* Turns the numbers of slots and units into where slices begin. */
 static void place_slices(sell16_slices *B) {
     for (int64_t k = 0; k < B->nslices; k++) {
         sell16_slice *slice = B->slice + k;
@@ -77,7 +77,7 @@ static void place_slices(sell16_slices *B) {
     }
 }
 
-/* The order within windows, if it is not that of the matrix. */
+/* Stores the order within windows, unless it is the matrix's. */
 static spmv_status place_rows(spmv_ctx *ctx, const spmv_csr_view *A, const idx *order, int threads,
                               sell16_slices *B) {
     int64_t moved = 0;
@@ -109,7 +109,7 @@ static spmv_status choose_values(spmv_ctx *ctx, const spmv_csr_view *A, bool cod
 
 #define INLINE static inline __attribute__((always_inline))
 
-typedef struct target { /* what is left to fill of a slice; columns NULL: values alone */
+typedef struct target { /* where the rest of a slice is written; columns NULL: values only */
     uint16_t *columns;
     uint8_t *values;
     int32_t base;
@@ -123,7 +123,7 @@ INLINE void put_column(target *t, int32_t col, bool wide) {
     t->columns += wide ? 2 : 1;
 }
 
-/* 1: f32 cannot hold it. */
+/* Returns 1 if the value overflows the precision. */
 INLINE int put_entry(target *t, const value_set *set, int32_t col, double value, int code,
                      bool wide) {
     put_column(t, col, wide);
@@ -138,11 +138,12 @@ INLINE void put_padding(target *t, int code, bool wide) {
     t->values += coded_bytes(code);
 }
 
-/* Steps, then tails: written in the order of memory. How many values f32 cannot hold. */
+/* Writes steps, then tails, in the order of memory. Returns the number of values that overflow. */
 INLINE int64_t fill_slice(target t, const slice_rows *rows, const value_set *set, int32_t width,
                           int code, bool wide) {
-    const slice_rows s = *rows; /* its own, or every byte written might be of it */
-    const int32_t full = s.length[SELL16_ROWS - 1]; /* steps that hold no padding */
+    /* a copy: the compiler must assume that bytes written may alias *rows */
+    const slice_rows s = *rows;
+    const int32_t full = s.length[SELL16_ROWS - 1]; /* steps without padding */
     int64_t overflows = 0;
     for (int32_t n = 0; n < full; n++)
         for (int r = 0; r < SELL16_ROWS; r++)
@@ -159,19 +160,20 @@ INLINE int64_t fill_slice(target t, const slice_rows *rows, const value_set *set
     return overflows;
 }
 
-/* The loops above once for every code and width of columns: asking at every entry how it is
- * written takes longer than writing it. */
+/* Compiles the loops above once for every code and width of columns: to test these for every entry
+ * takes longer than to write it. */
 INLINE int64_t fill_coded(target t, const slice_rows *s, const value_set *set,
                           const sell16_slice *slice, int code) {
     if (!t.columns) {
-        t.columns = NULL; /* the compiler knows, then */
+        t.columns = NULL; /* so that the compiler knows it */
         return fill_slice(t, s, set, slice->width, code, false);
     }
     return slice->wide ? fill_slice(t, s, set, slice->width, code, true)
                        : fill_slice(t, s, set, slice->width, code, false);
 }
 
-/* Each slice has whole units of SELL16_ROWS columns, of which its last may fill a part. */
+/* Clears the last unit of a slice's columns: a slice has a multiple of SELL16_ROWS units, and may
+ * use only part of the last ones. */
 static void clear_last(const sell16_slices *B, int64_t k) {
     const int64_t end = k + 1 < B->nslices ? B->slice[k + 1].column : B->units;
     if (end > B->slice[k].column)
@@ -212,7 +214,7 @@ static bool holds_any(const spmv_store *store) {
     return ((const sell16_slices *)store)->value_code == VALUE_RAW;
 }
 
-/* A codebook longer than the one before might not fit the registers that the kernel keeps it in. */
+/* A longer codebook might not fit the registers in which the kernel keeps it. */
 static spmv_status holds(spmv_ctx *ctx, const spmv_csr_view *A, int threads,
                          const spmv_store *store) {
     const sell16_slices *B = (const sell16_slices *)store;
@@ -234,8 +236,7 @@ static void refill(const spmv_csr_view *A, int threads, spmv_store *store) {
 
 /* ---- the format ------------------------------------------------------------------------------ */
 
-/* At least half of the rows of a step have an entry. What is known only by sorting, and by looking
- * at columns and values, is assumed at its worst. */
+/* At least half of the slots of a step hold entries. Columns and values count in full width. */
 static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
     size_t slot = sizeof(real) + sizeof(idx), slices = (size_t)slices_of(A->rows);
     size_t fixed = slices * (sizeof(sell16_slice) + SELL16_ROWS * sizeof(int32_t) +
@@ -269,8 +270,7 @@ static spmv_status build(spmv_ctx *ctx, const spmv_csr_view *A, const spmv_choic
     return status;
 }
 
-/* Says where entry k of row r of a slice is: tail slots of the rows before it are behind the
- * steps. */
+/* Returns the slot of entry k of row r of a slice; tail: tail slots of the rows before it. */
 static int64_t place_of(const sell16_slice *slice, int r, int64_t k, int64_t tail) {
     return k < slice->width ? k * SELL16_ROWS + r
                             : slice->width * SELL16_ROWS + tail + k - slice->width;

@@ -1,11 +1,11 @@
-/* features_spc5.c: what "auto" goes by for SPC5's blocks: how many entries one would hold. */
+/* features_spc5.c: the features by which "auto" proposes SPC5: entries per block. */
 #include "formats/sampled_blocks.h"
 #include "spc5.h"
 
-enum { ENTRIES, BLOCKS /* of 1, 2, 4 rows; what is added up */ };
+enum { ENTRIES, BLOCKS /* of 1, 2 and 4 rows; what is added up */ };
 
 void spmv_spc5_look(const sample_slice *w, double *sum) {
-    if (!(w->blocks_for & SPMV_FOR_HOST)) return; /* a GPU has no kernel of it */
+    if (!(w->blocks_for & SPMV_FOR_HOST)) return; /* GPUs have no kernel of the format */
     sum[ENTRIES] = w->entries;
     for (int n = 0; n < 3; n++)
         sum[BLOCKS + n] = (double)count_covering(w, 0, w->rows, 1 << n, SPC5_WIDTH, false);

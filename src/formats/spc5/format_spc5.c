@@ -1,17 +1,17 @@
-/* format_spc5.c: blocks of height x 8 places that hold only their entries: a column and a byte of
- * mask a row. Bramas and Kus, PeerJ CS 2018, "Computing the sparse matrix vector product using
- * block-based kernels without zero padding on processors with AVX-512" (SPC5).
+/* format_spc5.c: blocks of height x 8 cells that store only their entries, with a column per block
+ * and a byte of mask per row. Bramas and Kus, PeerJ CS 2018, "Computing the sparse matrix vector
+ * product using block-based kernels without zero padding on processors with AVX-512" (SPC5).
  *
- * A block begins at the first entry that its strip of rows has left; one that would reach over the
- * last column begins so much earlier, so that eight columns can always be read. */
+ * A block begins at the first remaining entry of its strip of rows, but never beyond column cols -
+ * 8, so that eight columns of x can always be read. */
 #include "spc5.h"
 #include <math.h>
 
 enum { NO_COLUMN = INT32_MAX };
 
-typedef struct front { /* how far each row of a strip has been taken */
+typedef struct front { /* the next entry of each row of a strip */
     int height;
-    idx column[SPC5_HIGHEST]; /* of the next entry; NO_COLUMN: the row is taken */
+    idx column[SPC5_HIGHEST]; /* of the next entry; NO_COLUMN: no entry is left */
     int64_t next[SPC5_HIGHEST], end[SPC5_HIGHEST];
 } front;
 
@@ -33,8 +33,8 @@ static bool find_block(const front *at, int64_t cols, int64_t *first) {
     return least != NO_COLUMN;
 }
 
-/* The entries k .. end - 1 in the eight columns from first on, as bits: with vectors, where eight
- * entries can be read; how many there are no branch can guess. */
+/* Returns which of the eight columns from `first` on have entries k .. end - 1, one bit each. Uses
+ * vectors if eight entries can be read, because branches would mispredict. */
 static unsigned mask_of(const spmv_csr_view *A, int64_t k, int64_t end, int64_t first) {
     const int32_t *col = A->col_idx + k;
     const uint32_t left = (uint32_t)(end - k < SPC5_WIDTH ? end - k : SPC5_WIDTH);
@@ -52,7 +52,7 @@ static unsigned mask_of(const spmv_csr_view *A, int64_t k, int64_t end, int64_t 
     return mask;
 }
 
-/* Takes row r's entries of the block that begins at column first: their mask. */
+/* Takes row r's entries of the block that begins at column `first`; returns their mask. */
 static uint8_t take_row(const spmv_csr_view *A, front *at, int r, int64_t first) {
     unsigned mask = mask_of(A, at->next[r], at->end[r], first);
     at->next[r] += __builtin_popcount(mask);
@@ -69,9 +69,9 @@ static int64_t count_blocks(const spmv_csr_view *A, int64_t height, int64_t stri
     return n;
 }
 
-/* Returns the height that takes the least time by a model of it: bytes at what a core reads, or the
- * work on a row of a block, whichever is more. From about SAMPLE strips, or, of long rows, as many
- * as hold ENTRIES. */
+/* Returns the height with the least modelled time: bytes over a core's bandwidth, or the work per
+ * row of a block, whichever is more. Samples about SAMPLE strips or, if rows are long, up to
+ * ENTRIES. */
 static int64_t choose_height(const spmv_csr_view *A) {
     enum { SAMPLE = 2048, ENTRIES = 1 << 17 };
     double least = INFINITY;
@@ -108,13 +108,13 @@ static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
     return bytes_of(A->rows, A->nnz, height, blocks);
 }
 
-/* A block an entry, of the greatest height, and strips of the least. */
+/* Returns the bytes with one entry per block, of the greatest height, and the most strips. */
 static size_t bound(const spmv_csr_view *A, const spmv_choice *c, int64_t longest) {
     (void)c, (void)longest;
     return bytes_of(A->rows, A->nnz, 1, (size_t)A->nnz) + (size_t)A->nnz * (SPC5_HIGHEST - 1);
 }
 
-/* There are no more blocks than entries, so their numbers fit the offsets. */
+/* There are no more blocks than entries, so offsets can hold their number. */
 static void place_blocks(const spmv_csr_view *A, int threads, spc5 *B) {
 #pragma omp parallel for schedule(static) num_threads(threads)
     for (int64_t s = 0; s < B->strips; s++) {
@@ -126,12 +126,12 @@ static void place_blocks(const spmv_csr_view *A, int threads, spc5 *B) {
     for (int64_t s = 0; s < B->strips; s++) B->block_ptr[s + 1] += B->block_ptr[s];
 }
 
-/* The next n values from entry k on, of those in front of entry `last`; eight at once where there
- * are as many on both sides, since how many are wanted no branch can guess. */
+/* Copies the next n values from entry k on; entries from `last` on are not read. Copies eight at
+ * once if both arrays have room, because n is unpredictable to branches. */
 static void copy_values(const spmv_csr_view *A, int64_t k, int64_t last, int n, real *to,
                         const real *end) {
     if (k + SPC5_WIDTH <= last && end - to >= SPC5_WIDTH) {
-        real all[SPC5_WIDTH]; /* read before any is written: so these are vectors */
+        real all[SPC5_WIDTH]; /* all are read before any is written: gives vectors */
         for (int j = 0; j < SPC5_WIDTH; j++) all[j] = (real)A->values[k + j];
         memcpy(to, all, sizeof all);
     } else
@@ -157,8 +157,8 @@ static void fill_strip(const spmv_csr_view *A, int64_t strip, spc5 *B) {
     }
 }
 
-/* The values of blocks that are there, from those in front of entry `last`: columns are not looked
- * at. Where the height is a constant, how far its rows have been taken stays in registers. */
+/* Writes the values of existing blocks without reading columns; entries from `last` on are not
+ * read. A constant height lets the compiler keep next[] in registers. */
 static inline __attribute__((always_inline)) void
 refill_strip(const spmv_csr_view *A, int64_t height, int64_t strip, int64_t last, spc5 *B) {
     const uint8_t *mask = B->mask + B->block_ptr[strip] * height;

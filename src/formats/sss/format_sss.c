@@ -1,12 +1,12 @@
-/* format_sss.c: of a matrix that equals its transpose, or minus its transpose off the
- * diagonal, the part below the diagonal and the diagonal. Whether it does is seen in the numbers,
- * bit by bit, not in what a file says of itself. */
+/* format_sss.c: the diagonal and the part below it of a matrix that equals its transpose, or minus
+ * its transpose off the diagonal. This is tested on the values, bit by bit, not read from a
+ * file. */
 #include "formats/symmetry.h"
 #include "spmv_sample.h"
 #include "sss.h"
 #include <math.h>
 
-/* Says whether every entry is less than 2^16 columns from the diagonal. */
+/* Returns whether every entry is less than 2^16 columns from the diagonal. */
 static bool is_near(const spmv_csr_view *A) {
     for (int64_t i = 0; i < A->rows; i++)
         if (A->row_ptr[i] < A->row_ptr[i + 1] && i - A->col_idx[A->row_ptr[i]] > UINT16_MAX)
@@ -22,7 +22,7 @@ static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
            half * (sizeof(real) + (is_near(A) ? sizeof(uint16_t) : sizeof(idx)));
 }
 
-/* Bounds it as if all entries were below the diagonal, and far from it. */
+/* Returns the bytes as if all entries were below the diagonal, and far from it. */
 static size_t bound(const spmv_csr_view *A, const spmv_choice *c, int64_t longest) {
     (void)c, (void)longest;
     return (size_t)(A->rows + 1) * sizeof(ofs) + (size_t)A->nnz * (sizeof(real) + sizeof(idx));
@@ -98,7 +98,7 @@ static void entries(const spmv_store *store, int32_t *row, int32_t *col, double 
         }
 }
 
-/* The rows between the least column of a slice and its first row: mirrors add to them. */
+/* Computes the rows from a slice's least column to its first row: mirrored entries add to these. */
 static void look(const sample_slice *w, double *sum) {
     int64_t least = w->first;
     for (int r = 0; r < w->rows; r++)

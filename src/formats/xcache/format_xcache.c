@@ -1,6 +1,6 @@
 /* format_xcache.c: builds row blocks with explicit caching of x: a block lists the columns it
- * needs, so that its x is fetched once and a nonzero's column takes 16 bits; its rows are cut into
- * segments, which are sorted by length; values are encoded in the fewest bytes. */
+ * needs, so that its x is fetched once and a nonzero's column takes 16 bits. Rows of a block are
+ * cut into segments, which are sorted by length; values are encoded in the fewest bytes. */
 #include "formats/row_order.h"
 #include "formats/value_set.h"
 #include "spmv_sample.h"
@@ -8,7 +8,7 @@
 #include "formats/row_ends.h"
 #include <stdlib.h>
 
-enum { WORD = 32 /* bits */ };
+enum { WORD = 32 /* in bits */ };
 
 static int64_t blocks_of(int64_t n, int64_t size) {
     return (n + size - 1) / size;
@@ -16,8 +16,9 @@ static int64_t blocks_of(int64_t n, int64_t size) {
 
 /* ---- forecast -------------------------------------------------------------------------------- */
 
-/* Slots: segments of a block descend in length, so that padding is less than its longest times the
- * segments of a slice. Columns: no more than entries, nor than fit, of 32 bits. */
+/* Returns an upper bound. Slots: lengths of a block's segments descend, so that padding is less
+ * than the longest one times XCACHE_SLICE. Columns: at most as many as entries and as
+ * XCACHE_COLUMNS, with 32 bits. */
 static size_t most_bytes(const spmv_csr_view *A, const spmv_xcache_shape *s, int64_t longest) {
     size_t blocks = (size_t)s->nblocks, segments = (size_t)s->segments;
     size_t slots = (size_t)A->nnz + blocks * XCACHE_SLICE * (size_t)longest;
@@ -34,7 +35,8 @@ static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
     return most_bytes(A, &s, longest < s.cut ? longest : s.cut);
 }
 
-/* Bounds it without the matrix, which decides the height: the lower that is, the more bytes. */
+/* Returns an upper bound without reading the matrix, which determines the height: the lowest takes
+ * the most. */
 static size_t bound(const spmv_csr_view *A, const spmv_choice *c, int64_t longest) {
     spmv_choice least = *c;
     if (least.value[SPMV_height] == 0) least.value[SPMV_height] = XCACHE_LEAST;
@@ -44,12 +46,12 @@ static size_t bound(const spmv_csr_view *A, const spmv_choice *c, int64_t longes
 
 /* ---- segments -------------------------------------------------------------------------------- */
 
-typedef struct segments { /* of a block, in the order of its rows */
+typedef struct segments { /* segments of a block, in the order of its rows */
     uint8_t length[XCACHE_SEGMENTS];
     uint16_t order[XCACHE_SEGMENTS];
 } segments;
 
-/* Counts them, lists no more than there is room for. */
+/* Counts a block's segments and lists at most XCACHE_SEGMENTS. */
 static void list_segments(const spmv_csr_view *A, int64_t cut, xcache_block *block, uint32_t *cuts,
                           segments *out) {
     int64_t count = 0, in_cuts = 0;
@@ -68,7 +70,7 @@ static void list_segments(const spmv_csr_view *A, int64_t cut, xcache_block *blo
     block->segments = (int32_t)count, block->cut_segments = (int32_t)in_cuts;
 }
 
-/* Longest first, and where slices begin; returns the slots. */
+/* Sorts segments, longest first, and finds where slices begin; returns the number of slots. */
 static int64_t sort_segments(const segments *from, int64_t b, xcache_rows *B) {
     const xcache_block *block = B->block + b;
     uint32_t place[XCACHE_LONGEST + 2] = {0}, slots = 0;
@@ -89,9 +91,9 @@ static int64_t sort_segments(const segments *from, int64_t b, xcache_rows *B) {
 
 /* ---- columns --------------------------------------------------------------------------------- */
 
-typedef struct marks { /* of the columns from base on: those that a block needs */
+typedef struct marks { /* bits of the columns from base on that a block needs */
     uint32_t bits[XCACHE_SPAN / WORD];
-    uint16_t before[XCACHE_SPAN / WORD]; /* how many of them are in the words before */
+    uint16_t before[XCACHE_SPAN / WORD]; /* number of bits set in earlier words */
     int32_t base;
     int64_t span, count;
 } marks;
@@ -101,7 +103,7 @@ static void find_span(const spmv_csr_view *A, const xcache_block *block, marks *
     m->count = 0;
 }
 
-/* No more than are counted if there are too many. */
+/* Marks and counts the columns that a block needs. */
 static void mark(const spmv_csr_view *A, const xcache_block *block, marks *m) {
     const int64_t words = blocks_of(m->span, WORD);
     const int64_t first = A->row_ptr[block->row], end = A->row_ptr[block->row + block->rows];
@@ -135,7 +137,7 @@ static void look_at_block(const spmv_csr_view *A, int64_t b, marks *m, segments 
     xcache_block *block = B->block + b;
     list_segments(A, B->cut, block, B->cuts + block->cut, list);
     keep_most(block->segments, &most->segments);
-    if (block->segments > XCACHE_SEGMENTS) return; /* refused */
+    if (block->segments > XCACHE_SEGMENTS) return; /* build refuses this height */
     find_span(A, block, m);
     if (m->span <= XCACHE_SPAN) mark(A, block, m);
     block->slot = sort_segments(list, b, B);
@@ -145,7 +147,7 @@ static void look_at_block(const spmv_csr_view *A, int64_t b, marks *m, segments 
     keep_most(m->count, &most->columns);
 }
 
-/* Blocks with what they take, not yet where that begins. False: out of memory. */
+/* Describes blocks; place_blocks adds up their slots. Returns false if out of memory. */
 static bool look_at_blocks(const spmv_csr_view *A, int threads, xcache_rows *B,
                            spmv_xcache_facts *most) {
     bool has_room = true;
@@ -199,8 +201,8 @@ static void list_columns(const marks *m, const xcache_block *block, uint16_t *ne
     if (n % 2 && !block->wide) need[n] = 0;
 }
 
-/* Fills the slice whose first segment is the block's i-th and whose slots begin at `at`; m NULL:
- * with values alone. Returns how many values f32 cannot hold. */
+/* Fills the slice that begins with the block's segment i and at slot `at`; m NULL: values only.
+ * Returns the number of values that overflow. */
 static int64_t fill_slice(const spmv_csr_view *A, const marks *m, const value_set *set,
                           const xcache_block *block, int i, int64_t at, xcache_rows *B) {
     const int64_t first = block->segment + i, n = block->segments - i;
@@ -284,7 +286,7 @@ static spmv_status fill(spmv_ctx *ctx, const spmv_csr_view *A, const value_set *
 
 /* ---- the format ------------------------------------------------------------------------------ */
 
-/* Arrays whose blocks have room that is not all used. */
+/* Allocates the arrays whose size the shape bounds. */
 static spmv_status take_room(spmv_ctx *ctx, const spmv_xcache_shape *shape, xcache_rows *B) {
     TRY(STORE_ARRAY(ctx, B, block, shape->nblocks));
     TRY(STORE_ARRAY(ctx, B, slice, shape->slices));

@@ -1,9 +1,9 @@
-/* format_cmrs.c: CMRS: rows in strips, a strip's entries stored together, each naming its row in
+/* format_cmrs.c: CMRS: rows in strips; a strip's entries are stored together, each with its row in
  * four bits of its column index. */
 #include "cmrs.h"
 #include <math.h>
 
-enum { FEWEST_BITS = 5, MOST_BITS = 11 }; /* of a column that one pass sorts by */
+enum { FEWEST_BITS = 5, MOST_BITS = 11 }; /* bits of a column by which one pass sorts */
 
 static int64_t strips_of(const spmv_csr_view *A, int64_t height) {
     return (A->rows + height - 1) / height;
@@ -14,7 +14,7 @@ static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
            (size_t)A->nnz * (sizeof(uint32_t) + sizeof(real));
 }
 
-/* Words of rows first..end-1, in row order, to out; out is as long as the strip. */
+/* Writes the words of rows first..end - 1 in row order. out: as long as the strip. */
 static void pack_rows(const spmv_csr_view *A, int64_t first, int64_t end, uint32_t *out) {
     int64_t begin = A->row_ptr[first];
     for (int64_t i = first; i < end; i++) {
@@ -24,8 +24,7 @@ static void pack_rows(const spmv_csr_view *A, int64_t first, int64_t end, uint32
     }
 }
 
-/* Merges two ascending runs. Which of them gives the next word is a coin toss, so nothing branches
- * on it. */
+/* Merges two ascending runs without branches, because the next word's run is unpredictable. */
 static uint32_t *merge(const uint32_t *a, const uint32_t *a_end, const uint32_t *b,
                        const uint32_t *b_end, uint32_t *out) {
     while (a < a_end && b < b_end) {
@@ -40,8 +39,8 @@ static uint32_t *merge(const uint32_t *a, const uint32_t *a_end, const uint32_t 
     return out;
 }
 
-/* One pass of a merge sort: the words of rows first..end-1, in runs of `run` rows, become runs of
- * twice as many. */
+/* One pass of a merge sort of the words of rows first..end - 1: pairs of runs of `run` rows are
+ * merged. */
 static void merge_runs(const spmv_csr_view *A, int64_t first, int64_t end, int64_t run,
                        const uint32_t *from, uint32_t *to) {
     int64_t begin = A->row_ptr[first];
@@ -58,7 +57,7 @@ static uint32_t digit_of(uint32_t word, uint32_t least, int shift, int bits) {
     return ((word >> CMRS_ROW_BITS) - least) >> shift & ((1u << bits) - 1);
 }
 
-/* Counts, for each digit, where the first of its words goes: place has 2^bits. */
+/* Finds where each digit's first word goes. place: [2^bits]. */
 static void count_digits(const uint32_t *words, int64_t n, uint32_t least, int shift, int bits,
                          uint32_t *place) {
     const int digits = 1 << bits;
@@ -66,7 +65,7 @@ static void count_digits(const uint32_t *words, int64_t n, uint32_t least, int s
     uint32_t count[1 << MOST_BITS];
     memset(count, 0, (size_t)digits * sizeof *count);
     for (int64_t k = 0; k < n; k++) count[digit_of(words[k], least, shift, bits)]++;
-        /* no chain of additions: the compiler adds in a tree */
+        /* avoids a chain of additions: the compiler adds in a tree */
 #pragma omp simd reduction(inscan, + : sum)
     for (int d = 0; d < digits; d++) {
         place[d] = sum;
@@ -75,7 +74,7 @@ static void count_digits(const uint32_t *words, int64_t n, uint32_t least, int s
     }
 }
 
-/* One pass of a radix sort: by the digit of bits `shift` on, equal ones in the order they had. */
+/* One stable pass of a radix sort, by the digit that begins at bit `shift`. */
 static void sort_by_digit(const uint32_t *from, int64_t n, uint32_t least, int shift, int bits,
                           uint32_t *to) {
     uint32_t place[1 << MOST_BITS];
@@ -89,7 +88,7 @@ static int bits_of(int64_t n) {
     return bits;
 }
 
-/* Returns the columns of a strip: least, and how many bits their distance from it has. */
+/* Returns the bits needed for columns of a strip, as distances from the least one. */
 static int bits_of_columns(const spmv_csr_view *A, int64_t first, int64_t end, int64_t *least) {
     int64_t most = 0;
     *least = A->cols;
@@ -102,11 +101,10 @@ static int bits_of_columns(const spmv_csr_view *A, int64_t first, int64_t end, i
     return most > *least ? bits_of(most - *least) : 1;
 }
 
-/* The words of a strip by column, and by row where columns are equal: each row is a sorted run, so
- * few rows are merged; many are sorted by digits with two to four times as many values as the
- * strip has words: counters cost less than one more pass.
- * The place of the values, which is at least as large, is the second buffer, so that no row length
- * needs memory that was not asked for. */
+/* Sorts the words of a strip by column, then by row. Each row is a sorted run, so few rows are
+ * merged. Many rows are sorted by digits with two to four times as many values as the strip has
+ * words, because counters cost less than another pass. The strip's part of out->values, which is at
+ * least as large, is the second buffer, so that long rows need no other memory. */
 static void sort_strip(const spmv_csr_view *A, int64_t first, int64_t end, const cmrs *out) {
     int64_t begin = A->row_ptr[first], n = A->row_ptr[end] - begin, least;
     void *spare = out->values + begin;
@@ -118,9 +116,9 @@ static void sort_strip(const spmv_csr_view *A, int64_t first, int64_t end, const
     if (merged)
         passes = merges;
     else
-        bits = (all + passes - 1) / passes; /* of equal width */
+        bits = (all + passes - 1) / passes; /* digits of equal width */
     if (passes % 2) swap = to, to = from, from = swap;
-    pack_rows(A, first, end, to); /* which the passes bring into out->packed */
+    pack_rows(A, first, end, to); /* the last pass writes to out->packed */
     for (int pass = 0; pass < passes; pass++) {
         swap = to, to = from, from = swap;
         if (merged)
@@ -130,7 +128,7 @@ static void sort_strip(const spmv_csr_view *A, int64_t first, int64_t end, const
     }
 }
 
-/* Values go where their words went: a row's stay in order, so one cursor per row finds them. */
+/* Copies values in the order of the words. Each row's keep their order: one cursor per row. */
 static void place_values(const spmv_csr_view *A, int64_t first, int64_t end, const cmrs *out) {
     int64_t cursor[CMRS_HIGHEST];
     for (int64_t i = first; i < end; i++) cursor[i - first] = A->row_ptr[i];

@@ -1,16 +1,16 @@
 /* csr5.h: CSR5 (Liu and Vinter, ICS'15, arXiv:1503.05032): the nonzeros of CSR in tiles of lanes x
  * height (the paper's omega x sigma). Each tile is stored transposed, so that a step of it is one
- * vector, with a descriptor of where rows begin in it. Rows do not matter to how the work is cut.
- * It takes sizeof(real) + 4 bytes per nonzero, 12 in f64, sizeof(ofs) per row and 4 or 8 bytes per
- * lane of a tile: 0.3 per nonzero with 12 steps, 1 with 4. It wins over CSR by rows where lengths
- * are very unequal, and loses where rows are shorter than a tile is high; compressed formats read
- * less.
+ * vector, with a descriptor of where rows begin in it. Row lengths do not affect how work is
+ * shared. It takes sizeof(real) + 4 bytes per nonzero, 12 in f64, sizeof(ofs) per row and 4 or 8
+ * bytes per lane of a tile: 0.3 per nonzero with 12 steps, 1 with 4. It wins over CSR by rows where
+ * lengths are very unequal, and loses where rows are shorter than a tile is high; compressed
+ * formats read less.
  *
- * The example matrix of formats/csr/csr.h with lanes = 4 and height = 2: three tiles of 8
- * nonzeros, a bar after each, and the last three nonzeros as in CSR. Tile 2 begins in row 4, after
- * which row 5 is empty: the sign bit of its tile_ptr is set, which makes 4 - 2^31 of 4, and its two
- * segments are of the rows 0 and 2 after row 4. A descriptor per lane, the lowest bit first: two of
- * bit_flag, one per step; two of seg_offset; three of y_offset.
+ * The example matrix of formats/csr/csr.h with lanes = 4 and height = 2: three tiles of 8 nonzeros,
+ * with a bar after each, and the last three nonzeros as in CSR. Tile 2 begins in row 4 and contains
+ * the empty row 5, so the sign bit of its tile_ptr is set (4 - 2^31 instead of 4), and empty_offset
+ * says that its two segments are of the rows 0 and 2 after row 4. A descriptor is shown per lane,
+ * the lowest bit first: two bits of bit_flag, one per step; two of seg_offset; three of y_offset.
  *
  *     row_ptr      0 3 7 11 15 18 18 25 27
  *     tile_ptr     0 | 2 | -2147483644 | 6
@@ -27,25 +27,26 @@
 #include "spmv_format.h"
 #include "spmv_helpers.h"
 
-/* Tile t has the nonzeros t * lanes * height on; lane l of it has height of them in a row, of which
- * step j is at j * lanes + l. What is left after the last whole tile, the tail, is not transposed.
+/* Tile t has the nonzeros from t * lanes * height on. Its lane l has `height` successive ones, of
+ * which step j is stored at j * lanes + l. Nonzeros behind the last whole tile, the tail, are not
+ * transposed.
  *
- * A segment is what a tile has of a row. Segment 0 is of row tile_ptr[t] (without its sign bit),
- * wherever that begins; segment n of the n-th row with nonzeros after it. Where rows without
- * nonzeros are in between, the sign bit is set and empty_offset[empty_ptr[t] + n] says how many
- * rows after tile_ptr[t] segment n is; else they are n.
+ * A segment is the part of a row that is in a tile. Segment 0 belongs to row tile_ptr[t] (without
+ * its sign bit), which may begin earlier; segment n belongs to the n-th row with nonzeros after
+ * that. If rows without nonzeros are between, the sign bit is set, and segment n belongs to row
+ * tile_ptr[t] + empty_offset[empty_ptr[t] + n]; otherwise to row tile_ptr[t] + n.
  *
- * A lane's descriptor has words x 32 bits, the lower word first, lanes words of a tile side by
- * side. From the lowest bit: bit_flag, one bit per step, set where a segment begins; seg_offset,
- * the number of lanes after this one, without gaps, in which none begins; y_offset, the number of
- * segments that begin in the lanes before. */
+ * A lane's descriptor has words x 32 bits, the lower word first; words of a tile's lanes are
+ * adjacent. From the lowest bit: bit_flag, one bit per step, set if a segment begins there;
+ * seg_offset, the number of consecutive lanes after this one in which none begins; y_offset, the
+ * number of segments that begin in earlier lanes. */
 enum { CSR5_MOST_LANES = 32, CSR5_MOST_HEIGHT = 32 };
 #define CSR5_HAS_EMPTY INT32_MIN
 
 typedef struct csr5_shape {
-    int lanes, height;      /* of a tile, in nonzeros */
-    int words;              /* of a descriptor */
-    int seg_shift, y_shift; /* where seg_offset and y_offset begin in it; bit_flag: at 0 */
+    int lanes, height;      /* shape of a tile, in nonzeros */
+    int words;              /* words of a descriptor */
+    int seg_shift, y_shift; /* bits where seg_offset and y_offset begin; bit_flag begins at 0 */
 } csr5_shape;
 
 typedef struct V(csr5) {
@@ -53,7 +54,7 @@ typedef struct V(csr5) {
     csr5_shape shape;
     int64_t tiles, empty_rows;
     ofs *row_ptr;          /* [rows + 1] */
-    int32_t *tile_ptr;     /* [tiles + 1]; the last is of the tail: rows if there is none */
+    int32_t *tile_ptr;     /* [tiles + 1]; the last is the tail's, or rows if there is no tail */
     uint32_t *tile_desc;   /* [tiles * words * lanes] */
     ofs *empty_ptr;        /* [tiles + 1]; NULL: no tile has the sign bit */
     int32_t *empty_offset; /* [empty_ptr[tiles]] */
@@ -61,16 +62,16 @@ typedef struct V(csr5) {
     real *values;          /* [nnz] */
 } csr5;
 
-static inline int csr5_bits(int n) { /* that hold 0 .. n - 1 */
+static inline int csr5_bits(int n) { /* bits that hold 0 .. n - 1 */
     int bits = 0;
     while (1 << bits < n) bits++;
     return bits;
 }
 
-/* Returns lanes and height as chosen, or, where they are 0, as the paper chooses them: as many
- * lanes as a vector of vector_bytes has numbers; height 16 with vectors of 32 bytes, 12 with 64
- * (there AVX2 and Xeon Phi), and for the 32 lanes of a GPU's warp by the mean length of a row: 4 up
- * to a mean of 4, the mean up to 32, 32 up to 256, 4 beyond (there "r, s, t, u", for NVIDIA). */
+/* Returns lanes and height as chosen or, if 0, by the paper's rules: as many lanes as a vector of
+ * vector_bytes has numbers; height 16 for vectors of 32 bytes and 12 for 64 (the paper's AVX2 and
+ * Xeon Phi). For the 32 lanes of a warp the height depends on the mean row length: 4 up to a mean
+ * of 4, the mean up to 32, 32 up to 256, and 4 beyond (the paper's r, s, t, u for NVIDIA). */
 static inline csr5_shape csr5_shape_of(const spmv_csr_view *A, const spmv_choice *c,
                                        int vector_bytes) {
     enum { R = 4, S = 32, T = 256, U = 4, OF_AVX2 = 16, OF_WIDER = 12, AVX2_BYTES = 32 };
@@ -90,13 +91,13 @@ static inline int64_t csr5_tile_size(const csr5_shape *s) {
     return (int64_t)s->lanes * s->height;
 }
 
-/* Says whether all of the tile is of the row that the next begins in: the paper's fast track. */
+/* Returns whether the whole tile is in the row where the next begins: the paper's fast track. */
 static inline bool csr5_is_in_one_row(const csr5 *A, int64_t t) {
     return (A->tile_ptr[t] & ~CSR5_HAS_EMPTY) == (A->tile_ptr[t + 1] & ~CSR5_HAS_EMPTY);
 }
 
-/* Bytes of a host's store that a product reads: no descriptor of a tile in one row; of row_ptr, if
- * no row is empty, one offset per tile. */
+/* Returns the bytes of a host's store that a product reads: tiles in one row need no descriptor; if
+ * no row is empty, row_ptr is read once per tile. */
 static inline size_t csr5_bytes_read(const csr5 *A) {
     const size_t desc = (size_t)(A->shape.words * A->shape.lanes) * sizeof *A->tile_desc;
     size_t bytes = spmv_store_bytes(&A->s);

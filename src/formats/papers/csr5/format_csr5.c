@@ -1,9 +1,8 @@
-/* format_csr5.c: the tiles of CSR5, each by itself, and their descriptors. */
+/* format_csr5.c: builds the tiles of CSR5 and their descriptors, each tile independently. */
 #include "csr5.h"
 #include <math.h>
 
-/* Returns as many bytes as a vector of this CPU has, at least AVX2's: what the kernel's best
- * instructions are for. */
+/* Returns the bytes of this CPU's vectors, at least AVX2's: the kernel's best. */
 static int vector_bytes(void) {
     enum { AVX2_BYTES = 32, AVX512_BYTES = 64 };
 #ifdef __x86_64__
@@ -16,7 +15,7 @@ static int vector_bytes(void) {
 
 /* ---- the rows of a tile ---------------------------------------------------------------------- */
 
-/* Returns the row that entry k is in: the last that begins at or before it. */
+/* Returns the row of entry k: the last row that begins at or before it. */
 static int64_t row_of(const spmv_csr_view *A, int64_t k) {
     int64_t low = 0, high = A->rows;
     while (high - low > 1) {
@@ -29,11 +28,11 @@ static int64_t row_of(const spmv_csr_view *A, int64_t k) {
     return low;
 }
 
-typedef struct tile_rows { /* what entries of a tile are in */
+typedef struct tile_rows { /* the rows with entries in a tile */
     int64_t first, last, segments;
 } tile_rows;
 
-/* first: the row that entry begin is in. */
+/* first: the row of entry `begin`. */
 static tile_rows rows_between(const spmv_csr_view *A, int64_t first, int64_t begin, int64_t end) {
     tile_rows r = {first, first, begin < end};
     for (int64_t i = first + 1; i < A->rows && A->row_ptr[i] < end; i++) {
@@ -76,11 +75,12 @@ static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
     return bytes_of(A, &shape, offsets > 0, offsets);
 }
 
-/* Counts the segments of tiles with empty rows inside: segments are rows with entries, and one more
- * for each such tile, which cuts a row and has an empty row that no other has. */
+/* Bounds the segments of tiles with empty rows by rows with entries plus one for each such tile,
+ * because a tile may cut a row. Each of these tiles has an empty row of its own, so the sum is at
+ * most the number of rows. */
 static size_t bound(const spmv_csr_view *A, const spmv_choice *c, int64_t longest) {
     const csr5_shape shape = csr5_shape_of(A, c, vector_bytes());
-    (void)longest; /* whatever it is */
+    (void)longest; /* does not matter */
     return bytes_of(A, &shape, true, (size_t)(A->nnz < A->rows ? A->nnz : A->rows));
 }
 
@@ -102,7 +102,7 @@ static spmv_status place_rows(spmv_ctx *ctx, const spmv_csr_view *A, int threads
     return SPMV_OK;
 }
 
-/* Finds where tiles begin; returns how many offsets those need that have empty rows inside. */
+/* Finds where tiles begin; returns the number of row offsets for tiles with empty rows. */
 static int64_t place_tiles(const spmv_csr_view *A, int threads, csr5 *B) {
     const int64_t size = csr5_tile_size(&B->shape);
     int64_t offsets = 0;
@@ -117,7 +117,7 @@ static int64_t place_tiles(const spmv_csr_view *A, int threads, csr5 *B) {
     return offsets;
 }
 
-/* There are no more offsets than entries, so their numbers fit ofs. */
+/* There are no more offsets than entries, so ofs can hold their number. */
 static spmv_status place_offsets(spmv_ctx *ctx, const spmv_csr_view *A, int threads,
                                  int64_t offsets, csr5 *B) {
     if (offsets == 0) return SPMV_OK;
@@ -132,13 +132,13 @@ static spmv_status place_offsets(spmv_ctx *ctx, const spmv_csr_view *A, int thre
     return SPMV_OK;
 }
 
-/* bit_flag of each lane; the offsets of a tile that has empty rows. */
+/* Finds the bit_flag of each lane, and the row offsets of a tile with empty rows. */
 static void find_segments(const spmv_csr_view *A, int64_t t, const csr5 *B, uint32_t *flag) {
     const int64_t begin = t * csr5_tile_size(&B->shape), end = begin + csr5_tile_size(&B->shape);
     const int64_t first = B->tile_ptr[t] & ~CSR5_HAS_EMPTY;
     int32_t *offset = B->tile_ptr[t] < 0 ? B->empty_offset + B->empty_ptr[t] : NULL;
     memset(flag, 0, CSR5_MOST_LANES * sizeof *flag);
-    flag[0] = 1; /* segment 0, wherever its row begins */
+    flag[0] = 1; /* segment 0, which may begin earlier */
     if (offset) *offset++ = 0;
     for (int64_t i = first + 1; i < A->rows && A->row_ptr[i] < end; i++) {
         if (A->row_ptr[i] == A->row_ptr[i + 1]) continue;
@@ -162,7 +162,7 @@ static void describe_tile(const spmv_csr_view *A, int64_t t, csr5 *B) {
     }
 }
 
-/* Returns how many values f32 cannot hold. */
+/* Returns the number of values that overflow. */
 static int64_t transpose(const spmv_csr_view *A, int64_t begin, csr5 *B) {
     const csr5_shape s = B->shape;
     int64_t overflows = 0, to = begin;
@@ -219,13 +219,13 @@ static uint64_t descriptor(const csr5 *A, int64_t t, int lane) {
     return A->shape.words == 1 ? desc[0] : desc[0] | (uint64_t)desc[A->shape.lanes] << 32;
 }
 
-/* The rows of a tile's entries, by its descriptors alone, in the order they are stored in. */
+/* Finds the rows of a tile's entries in stored order from the descriptors alone. */
 static void rows_back(const csr5 *A, int64_t t, int32_t *row) {
     const csr5_shape s = A->shape;
     const int32_t first = A->tile_ptr[t] & ~CSR5_HAS_EMPTY;
     for (int l = 0; l < s.lanes; l++) {
         const uint64_t d = descriptor(A, t, l);
-        int64_t segment = (int64_t)(d >> s.y_shift) - 1; /* that the lane begins in */
+        int64_t segment = (int64_t)(d >> s.y_shift) - 1; /* segment before the lane's steps */
         for (int j = 0; j < s.height; j++) {
             segment += (int64_t)(d >> j & 1);
             row[j * s.lanes + l] =

@@ -9,7 +9,7 @@ static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
            (size_t)A->nnz * (sizeof(idx) + sizeof(real));
 }
 
-/* row_ptr + j (rows + 1) first holds, at i + 1, how many entries row i has in block j. */
+/* row_ptr + j (rows + 1) first holds, at i + 1, the number of entries of row i in block j. */
 static void count_entries(const spmv_csr_view *A, int threads, csr_columns *B) {
     const int64_t stride = A->rows + 1;
 #pragma omp parallel for schedule(static) num_threads(threads)
@@ -30,7 +30,7 @@ static void count_entries(const spmv_csr_view *A, int threads, csr_columns *B) {
     }
 }
 
-/* Blocks have the entries of a row in its order. Returns how many values f32 cannot hold. */
+/* Keeps the order of a row's entries. Returns the number of values that overflow. */
 static int64_t copy_entries(const spmv_csr_view *A, int threads, csr_columns *B) {
     const int64_t stride = A->rows + 1;
     int64_t overflows = 0;

@@ -4,13 +4,13 @@
 #include <math.h>
 
 static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
-    (void)c; /* no parameters */
+    (void)c;
     size_t row = (size_t)spmv_longest_row(A) * (sizeof(idx) + sizeof(real)) + sizeof(idx);
     return A->rows && row > SIZE_MAX / (size_t)A->rows ? SIZE_MAX : row * (size_t)A->rows;
 }
 
-/* Padding points at the row's last column, which the row reads anyway: no new cache line, and no
- * NaN or infinity of a foreign x_j. An empty row has only column 0 to point at. */
+/* Padding has the row's last column, which the row reads anyway: this needs no other cache line and
+ * brings in no NaN or infinity of another x_j. Padding of an empty row has column 0. */
 static int64_t fill_rows(const spmv_csr_view *A, int threads, ell *out) {
     int64_t overflows = 0;
 #pragma omp parallel for schedule(static) num_threads(threads) reduction(+ : overflows)
@@ -32,7 +32,7 @@ static int64_t fill_rows(const spmv_csr_view *A, int threads, ell *out) {
 
 static spmv_status build(spmv_ctx *ctx, const spmv_csr_view *A, const spmv_choice *c, int threads,
                          spmv_store **out) {
-    (void)c; /* no parameters */
+    (void)c;
     TRY(spmv_store_new(ctx, "ell", sizeof(ell), A, out));
     ell *B = (ell *)*out;
     B->width = spmv_longest_row(A);
@@ -45,7 +45,7 @@ static spmv_status build(spmv_ctx *ctx, const spmv_csr_view *A, const spmv_choic
 
 static int64_t rows_together(const spmv_store *store) {
     (void)store;
-    return 1; /* each row by itself */
+    return 1; /* rows can be refilled one by one */
 }
 
 static void refill_rows(const spmv_csr_view *A, int64_t first, int64_t end, spmv_store *store) {

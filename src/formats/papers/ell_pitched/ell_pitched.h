@@ -1,12 +1,12 @@
 /* ell_pitched.h: ELL column-major (Bell and Garland, SC'09; transposed and pitched, Di Iorio's
- * ell0): the k-th nonzeros of all rows lie side by side, so that neighbouring threads of a GPU, one
- * to a row, read neighbouring slots. Lines of slots are padded to a multiple of 128 rows, 512 bytes
- * of col_idx, and begin aligned. It takes sizeof(real) + 4 bytes per slot, 12 in f64, and 4 bytes
- * per row. It wins where all rows have the same length; one long row makes it many times as large
- * as CSR, and so do fewer than 128 rows.
+ * ell0): the k-th nonzeros of all rows are adjacent, so that adjacent threads of a GPU, one per
+ * row, read adjacent slots. Lines of slots are padded to a multiple of 128 rows, 512 bytes of
+ * col_idx, and begin aligned. It takes sizeof(real) + 4 bytes per slot, 12 in f64, and 4 bytes per
+ * row. It wins where all rows have the same length. One long row makes it many times as large as
+ * CSR, and so does a matrix of fewer than 128 rows.
  *
- * The example matrix of formats/csr/csr.h, a bar after each line. 8 rows are padded to 128; runs of
- * zeros are counted across the ends of lines:
+ * The example matrix of formats/csr/csr.h, with a bar after each line. 8 rows are padded to 128;
+ * runs of zeros are counted across line ends:
  *
  *     width    7
  *     pitch    128
@@ -23,15 +23,15 @@
 #include "spmv_format.h"
 #include "spmv_helpers.h"
 
-enum { ELL_PITCH = 128 }; /* rows that the lines are padded to a multiple of */
+enum { ELL_PITCH = 128 }; /* lines are padded to multiples of this */
 
-/* Nonzero k of row i is at k * pitch + i. Padding: value 0, a column of that row; 0 where there is
- * none. */
+/* Nonzero k of row i is at k * pitch + i. Padding has value 0 and a column of its row, or column 0
+ * in an empty row. */
 typedef struct V(ell_pitched) {
     spmv_store s;
-    int64_t width, pitch; /* slots per row; of a line */
+    int64_t width, pitch; /* slots per row, and per line */
     idx *col_idx;         /* [width * pitch] */
     real *values;         /* [width * pitch] */
-    idx *row_len;         /* [rows] true lengths */
+    idx *row_len;         /* [rows] lengths without padding */
 } ell_pitched;
 #endif

@@ -4,21 +4,21 @@
 #include "formats/row_order.h"
 #include <math.h>
 
-enum { STRIPE = 64 }; /* rows that are taken together, so that what is read stays in caches */
+enum { STRIPE = 64 }; /* rows filled together, so that what is read stays in caches */
 
 static int64_t pitch_of(const spmv_csr_view *A) {
     return (A->rows + ELL_PITCH - 1) / ELL_PITCH * ELL_PITCH;
 }
 
 static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
-    (void)c; /* no parameters */
+    (void)c;
     const size_t width = (size_t)spmv_longest_row(A), lengths = (size_t)A->rows * sizeof(idx);
     const size_t line = (size_t)pitch_of(A) * (sizeof(idx) + sizeof(real));
     return line && width > (SIZE_MAX - lengths) / line ? SIZE_MAX : width * line + lengths;
 }
 
-/* One line of a stripe of rows. Padding points at the row's last column, which the row reads
- * anyway: no new cache line, and no NaN or infinity of a foreign x_j. */
+/* Fills one line of a stripe of rows. Padding has the row's last column, which the row reads
+ * anyway: this needs no other cache line and brings in no NaN or infinity of another x_j. */
 static int64_t fill_line(const spmv_csr_view *A, int64_t k, int64_t first, int64_t end,
                          ell_pitched *out) {
     int64_t overflows = 0;
@@ -32,7 +32,7 @@ static int64_t fill_line(const spmv_csr_view *A, int64_t k, int64_t first, int64
     return overflows;
 }
 
-/* A stripe of rows; the last one has the padding of lines. */
+/* Fills a stripe of rows; the last stripe also has the padding of lines. */
 static int64_t fill_stripe(const spmv_csr_view *A, int64_t first, ell_pitched *out) {
     const int64_t end = first + STRIPE < A->rows ? first + STRIPE : A->rows;
     int64_t overflows = 0;
@@ -45,7 +45,7 @@ static int64_t fill_stripe(const spmv_csr_view *A, int64_t first, ell_pitched *o
 static spmv_status build(spmv_ctx *ctx, const spmv_csr_view *A, const spmv_choice *c, int threads,
                          spmv_store **out) {
     int64_t overflows = 0;
-    (void)c; /* no parameters */
+    (void)c;
     TRY(spmv_store_new(ctx, "ell_pitched", sizeof(ell_pitched), A, out));
     ell_pitched *B = (ell_pitched *)*out;
     B->width = spmv_longest_row(A);
