@@ -58,7 +58,7 @@ template <class P, class V>
 static __device__ void read_lengths(const source<P, V> &A, const sample_size &size, unsigned block,
                                     totals *all) {
     const int64_t k = ((int64_t)block * THREADS + threadIdx.x) / WARP;
-    if (k >= size.lengths) return; /* the whole warp */
+    if (k >= size.lengths) return; /* the whole warp returns */
     const int64_t first = split(size.slices, size.lengths, k) * SAMPLE_ROWS;
     const int64_t i = first + threadIdx.x % WARP, rows = min((int64_t)SAMPLE_ROWS, A.rows - first);
     const int64_t len = i < A.rows ? (int64_t)A.ptr[i + 1] - A.ptr[i] : 0;

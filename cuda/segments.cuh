@@ -93,7 +93,7 @@ static inline void split_rows_free(spmv_device *d, split_rows *s) {
 /* One warp per row: lane l adds carry[begin[r] + l], carry[begin[r] + l + 32], ... */
 static __global__ void add_carries(split_rows s, result out) {
     int64_t r = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) / WARP;
-    if (r >= s.count) return; /* the whole warp */
+    if (r >= s.count) return; /* the whole warp returns */
     real sum = 0;
     for (int64_t b = s.begin[r] + threadIdx.x % WARP; b < s.end[r]; b += WARP) sum += s.carry[b];
     sum = warp_sum(sum);

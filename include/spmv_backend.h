@@ -119,9 +119,9 @@ typedef struct spmv_sums {
 enum {
     SPMV_AUTO = -1, /* index of "auto" in a spmv_kernel_id; in no backend's table */
     SPMV_MOST_BACKENDS = 4,
-    SPMV_MOST_KERNELS = 64, /* of a backend: sets of them are the bits of a number */
+    SPMV_MOST_KERNELS = 64, /* per backend: a 64-bit word holds a set of kernels */
     SPMV_ALL_KERNELS = SPMV_MOST_BACKENDS * SPMV_MOST_KERNELS, /* of all backends, at most */
-    SPMV_MOST_THREADS = 1024 /* of a context: kernels divide a product among no more */
+    SPMV_MOST_THREADS = 1024 /* threads of a context, and so shares of a product */
 };
 struct spmv_backend {
     const char *name, *hint;  /* hint: what to do if it is not built in */

@@ -58,7 +58,7 @@ static AVX2 double with_gather_256(const table *t) {
     return part[0] + part[1] + part[2] + part[3];
 }
 
-/* The least of several: what disturbs a measurement only ever makes it longer. */
+/* Returns the least of several times, because noise only adds time. */
 static double time_of(double (*sum_of)(const table *), const table *t) {
     double least = 1e9;
     volatile double kept = 0;

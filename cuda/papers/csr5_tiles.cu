@@ -212,7 +212,7 @@ static __global__ void multiply(const __grid_constant__ operands o, const idx *_
                                 const real *__restrict__ values, const real *__restrict__ x) {
     const int64_t t = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) / WARP;
     const int64_t k = t * o.shape.height * WARP, at = k + threadIdx.x % WARP;
-    if (t >= o.tiles + o.ntail) return; /* the whole warp */
+    if (t >= o.tiles + o.ntail) return; /* the whole warp returns */
     if (t >= o.tiles)
         multiply_row(&o, col_idx, values, x, t);
     else if ((o.tile_ptr[t] & ~CSR5_HAS_EMPTY) == (o.tile_ptr[t + 1] & ~CSR5_HAS_EMPTY))

@@ -34,14 +34,14 @@ typedef struct product {
 /* Writes the rows that end in the share; returns the carry of row s->last. */
 typedef real share_function(const product *p, const share *s);
 
-typedef struct balanced { /* a plan's scratch */
-    panels panels;        /* and the shares */
-    share_function *run;  /* of one vector */
+typedef struct balanced { /* a plan's scratch memory */
+    panels panels;        /* panels of several vectors, and shares */
+    share_function *run;  /* for one vector */
 } balanced;
 
 /* ---- portable ------------------------------------------------------------------------------- */
 
-/* A long row gets four sums: the next addition need not wait for the last. */
+/* Uses four sums for a long row, because an addition has latency. */
 static inline real dot_portable(const real *values, const idx *col, const real *x, int64_t n) {
     real sum[4] = {0, 0, 0, 0}, rest = 0;
     int64_t k = 0;
@@ -237,7 +237,7 @@ typedef struct one_vector {
     product all;
     const shares *shares;
     share_function *run;
-    carry *carries; /* of each share */
+    carry *carries; /* [shares] */
 } one_vector;
 
 static void multiply_one(const void *job, int64_t chunk) {

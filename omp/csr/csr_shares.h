@@ -1,25 +1,25 @@
-/* csr_shares.h: equal shares of the rows plus nonzeros of a CSR matrix, one for each thread, which
- * may cut a row; and the chunks of whole rows that large shares are divided into. */
+/* csr_shares.h: equal shares of the rows plus nonzeros of a CSR matrix, one per thread, which may
+ * cut a row, and the chunks of whole rows into which large shares are divided. */
 #pragma once
 
 #include "omp/taken.h"
 #include "formats/csr/csr.h"
 #include "formats/row_ends.h"
 
-typedef struct share { /* rows first..last - 1 end in it, entries k..end - 1 */
+typedef struct share { /* rows first, ..., last - 1 end in it; it has entries k, ..., end - 1 */
     int64_t first, last, k, end;
-    int64_t begun; /* the row last, if the share has some of it; else -1 */
+    int64_t begun; /* last, if the share has a part of this row, otherwise -1 */
 } share;
 
 enum { LONG_ROW = 16 }; /* nonzeros */
 
 typedef struct shares {
-    int64_t per_share;        /* how many chunks a share has; 1: it is not cut */
-    int64_t row[MOST_SHARES]; /* first of each chunk; those between are whole */
+    int64_t per_share;        /* chunks per share; 1: undivided */
+    int64_t row[MOST_SHARES]; /* first row of each chunk, except the first of a share */
     share share[MOST_SHARES];
 } shares;
 
-/* Cuts each share into chunks of about as many rows plus entries, between rows. */
+/* Divides each share between rows into chunks of about equal rows plus entries. */
 static inline void cut_chunks(const spmv_csr_view *A, int64_t nshares, shares *t) {
     for (int64_t c = 0; c < nshares * t->per_share; c++) {
         const share *s = &t->share[c / t->per_share];
@@ -29,13 +29,13 @@ static inline void cut_chunks(const spmv_csr_view *A, int64_t nshares, shares *t
     }
 }
 
-/* Returns the first of a share's entries that are in row i, or in later ones. */
+/* Returns the first entry of the share in row i or later. */
 static inline int64_t entry_of(const share *s, const csr *A, int64_t i) {
     return A->row_ptr[i] > s->k ? A->row_ptr[i] : s->k;
 }
 
-/* Returns a chunk: the first one of a share begins where the share does, maybe within a row, and
- * the last one ends where it does. */
+/* Returns a chunk. The first chunk of a share begins at the start of the share, maybe within a row;
+ * the last chunk ends at its end. */
 static inline share chunk_of(const shares *t, const csr *A, int64_t chunk) {
     const share *s = &t->share[chunk / t->per_share];
     const int64_t c = chunk % t->per_share;
@@ -45,7 +45,7 @@ static inline share chunk_of(const shares *t, const csr *A, int64_t chunk) {
     return part;
 }
 
-/* Returns the share that ends with a chunk; -1: none does. */
+/* Returns the share whose last chunk this is, or -1. */
 static inline int64_t share_ended(const shares *t, int64_t chunk) {
     return (chunk + 1) % t->per_share == 0 ? chunk / t->per_share : -1;
 }

@@ -48,8 +48,8 @@ static bool found;        /* all functions were found */
 static char problem[512]; /* otherwise, why not */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-/* Libraries of a Python package lie side by side and do not say so: the loader names one that it
- * misses, which is opened first. */
+/* The libraries of a Python package do not name their folder; the loader reports a missing one,
+ * which is loaded first from the same folder. */
 static void *open_beside(const char *path) {
     char missing[1024];
     const char *slash = strrchr(path, '/');
@@ -151,7 +151,7 @@ static spmv_status check(const spmv_plan *p) {
 static spmv_status prepare(spmv_plan *p) {
     const csr *A = (const csr *)p->store;
     double start = spmv_now();
-    TRY(check(p)); /* opens the library, if nobody has asked for it */
+    TRY(check(p)); /* loads the library if needed */
     int before = take_threads(p);
     start_library(p, start); /* a failure is reported below */
     peer *t = p->scratch = spmv_host_alloc(sizeof *t);

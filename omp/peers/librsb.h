@@ -24,9 +24,9 @@ static inline spmv_status rsb_status(const spmv_plan *p, rsb_err_t error, const 
                      "%s: %s: %s", p->kernel->name, what, text);
 }
 
-/* The library keeps its thread count for the whole process: each call sets it. It counts on as many
- * as it asks for, and ends in memory that is not there when OpenMP gives it fewer; where OpenMP's
- * limit is below the number of processors, its products are wrong. */
+/* Sets the number of threads, which is global in librsb, before each call. librsb requires as many
+ * threads as it asks for: with fewer it crashes, and with an OpenMP limit below the number of
+ * processors its products are wrong. */
 static inline spmv_status set_threads(const spmv_plan *p) {
     rsb_int_t threads = p->device->threads;
     if (may_lack_threads(p) || omp_get_thread_limit() < omp_get_num_procs())

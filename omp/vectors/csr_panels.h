@@ -1,29 +1,29 @@
 /* csr_panels.h: csr_balanced with several vectors: which columns form a panel, how its x is read,
- * and how the chunks of all shares multiply it. csr_vectors.h has the functions for a chunk. */
+ * and how the chunks of all shares multiply it. csr_vectors.h multiplies a chunk. */
 #pragma once
 
 #include "csr_vectors.h"
 #include "omp/backend.h"
 #include "omp/csr/csr_shares.h"
 
-enum { WINDOW_COLUMNS = 64 / sizeof(real) }; /* of x that are turned at a time: a cache line */
-typedef struct window {                      /* rows first..end - 1 of x */
+enum { WINDOW_COLUMNS = 64 / sizeof(real) }; /* columns of x transposed at a time: a cache line */
+typedef struct window {                      /* rows first, ..., end - 1 of x */
     int64_t first, end;
 } window;
 
-/* Describes a product of several vectors; a plan's scratch begins with it. */
+/* Describes a product of several vectors; a plan's scratch begins with this struct. */
 typedef struct panels {
     shares cut;
-    bool has_windows; /* each chunk's columns of x are turned for it alone */
+    bool has_windows; /* each chunk transposes the columns of x that it needs */
     window window[MOST_SHARES];
-    bool jumps; /* many entries are neither beside the one in front of them nor found near */
-    bool near;  /* rows that follow each other have near columns */
-    bool far;   /* rows are long, and no last cache could keep the matrix */
+    bool jumps; /* many entries are far from their predecessor, and not cached */
+    bool near;  /* consecutive rows have near columns */
+    bool far;   /* rows are long, and no last-level cache could keep the matrix */
 } panels;
 
-/* Looks at some rows: whether an entry is in another line of x than the one in front of it, and
- * whether it is near the entry of the same rank some rows before, so that x is read in streams.
- * Where each number of these streams is read often, most entries find it in a near cache. */
+/* Samples rows: whether an entry is in another cache line of x than the previous entry, and whether
+ * it is near the entry of equal rank some rows before, so that x is read in streams. If the
+ * elements of these streams are read often, most are cached. */
 static void look_at_rows(const csr *A, panels *t) {
     enum { SOME = 1 << 12, BESIDE = 8, APART = 8, NEAR = 1 << 12, OFTEN = 10 };
     const int64_t step = A->s.rows / SOME + 1;
@@ -43,7 +43,7 @@ static void look_at_rows(const csr *A, panels *t) {
     t->jumps = 4 * jumps > entries && !(t->near && A->s.nnz >= OFTEN * A->s.cols);
 }
 
-/* Returns how many numbers of the plan's panel a thread has: whole lines of a cache. */
+/* Returns the elements of the plan's panel that each thread may use, in whole cache lines. */
 static int64_t room_apart(const spmv_plan *p, int64_t nshares) {
     enum { LINE = 64 / sizeof(real) };
     return SPMV_PANEL_VECTORS * (p->cols + p->rows) / nshares / LINE * LINE;
@@ -58,10 +58,10 @@ static window window_of(const csr *A, const share *part) {
     return (window){first, part->k < part->end ? (int64_t)last + 1 : first};
 }
 
-/* Finds the window of each chunk. They are of use where they overlap little: on grids, on roads, in
- * bands. */
+/* Finds the window (range of columns) of each chunk. Windows pay off if they overlap little, as for
+ * grids, roads and bands. */
 static void find_windows(const spmv_plan *p, const csr *A, int64_t nshares, panels *t) {
-    enum { MOST_TIMES = 3 }; /* that a column of x is turned, on average */
+    enum { MOST_TIMES = 3 }; /* mean number of windows that contain a column */
     const int64_t chunks = nshares * t->cut.per_share;
     int64_t all = 0, widest = 0;
 #pragma omp parallel for num_threads((int)nshares) schedule(dynamic, 1)
@@ -78,7 +78,7 @@ static void find_windows(const spmv_plan *p, const csr *A, int64_t nshares, pane
                      widest * WINDOW_COLUMNS <= room_apart(p, nshares);
 }
 
-/* Decides how several vectors are multiplied, once the shares are cut. */
+/* Chooses how several vectors are multiplied; the shares are known. */
 static void make_panels(const spmv_plan *p, const csr *A, int64_t nshares, panels *t) {
     const double LAST_CACHE = 1 << 24; /* bytes: more than a core's part of it anywhere */
     look_at_rows(A, t);
@@ -90,12 +90,12 @@ static void make_panels(const spmv_plan *p, const csr *A, int64_t nshares, panel
 
 /* ---- products -------------------------------------------------------------------------------- */
 
-enum { CARRIED_BYTES = 1 << 14 }; /* on the stack, for all shares together */
+enum { CARRIED_BYTES = 1 << 14 }; /* bytes on the stack, for all shares together */
 
 static panel panel_of(const spmv_plan *p, const spmv_operands *v) {
     return (panel){.A = (const csr *)p->store,
                    .x = v->x,
-                   .y = v->beta == 0 ? v->z : v->y, /* not read then */
+                   .y = v->beta == 0 ? v->z : v->y, /* y is not read if beta = 0 */
                    .z = v->z,
                    .ldx = v->ldx,
                    .ldy = v->beta == 0 ? v->ldz : v->ldy,
@@ -104,8 +104,7 @@ static panel panel_of(const spmv_plan *p, const spmv_operands *v) {
                    .beta = (real)v->beta};
 }
 
-/* Adds what the shares have of rows that end in later ones: in order, so that the result
- * repeats. */
+/* Adds the carries of rows that end in later shares, in order, so that results are reproducible. */
 static void add_carried(const panels *t, int64_t nshares, const panel *p, const real *carried) {
     for (int64_t s = 0; s < nshares; s++, carried += p->columns) {
         const int64_t row = t->cut.share[s].begun;
@@ -116,20 +115,20 @@ static void add_carried(const panels *t, int64_t nshares, const panel *p, const 
     }
 }
 
-/* Says how chunks of a panel are multiplied. */
+/* The product of a panel, for the functions that multiply a chunk. */
 typedef struct one_panel {
     const panel *all;
     const panels *panels;
-    real *carried;            /* all's columns of each share */
-    panel_function *multiply; /* not of multiply_rows */
-    int most;                 /* columns at a time, of multiply_rows */
+    real *carried;            /* [shares][columns of the panel] carries */
+    panel_function *multiply; /* not for multiply_rows */
+    int most;                 /* multiply_rows: columns at a time */
     int64_t isa;              /* of multiply_rows */
-    real *turned;             /* of multiply_window: each thread has `apart` numbers of it */
+    real *turned;             /* multiply_window: `apart` elements per thread */
     int64_t apart;
 } one_panel;
 
-/* Returns where a chunk leaves, from a column on, what it begins of a row: where a share ends, its
- * carried numbers; elsewhere memory that nobody reads. */
+/* Returns the address for the carry of a chunk, from `column` on: of its share if the share ends
+ * with the chunk, otherwise `nothing`, which is never read. */
 static real *carried_of(const one_panel *one, int64_t chunk, int column, real *nothing) {
     const int64_t s = share_ended(&one->panels->cut, chunk);
     return s >= 0 ? one->carried + s * one->all->columns + column : nothing;
@@ -150,18 +149,18 @@ static void run_panel(int64_t nshares, one_panel job, chunk_function *multiply) 
 }
 
 static bool is_beyond(double bytes, int64_t nshares) {
-    const double near_cache = 1 << 20; /* bytes of a core's own */
+    const double near_cache = 1 << 20; /* bytes of a core's private cache */
     return bytes > near_cache * (double)nshares;
 }
 
-/* Says what a panel asks for ahead, whose columns of x have so many bytes. */
+/* Chooses what the functions of a panel prefetch. x_bytes: size of its columns of x. */
 static void ask_for(const panels *t, panel *p, double x_bytes) {
     p->asks_entries = t->far;
     p->asks_x = t->jumps && is_beyond(x_bytes, 1);
 }
 
-/* Says whether rows of z, which caches could not keep, are written past them: in whole vectors, row
- * after row, so that lines are whole, too. */
+/* Returns whether rows of z are written by non-temporal stores: if caches could not keep them, and
+ * rows are whole aligned vectors without gaps. */
 static bool may_stream(const panel *p, int64_t nshares, int64_t isa) {
     enum { LINE = 64 };
     const size_t vector = vector_bytes(isa), row = (size_t)p->columns * sizeof(real);
@@ -170,7 +169,7 @@ static bool may_stream(const panel *p, int64_t nshares, int64_t isa) {
            is_beyond((double)p->A->s.rows * p->columns * sizeof(real), nshares);
 }
 
-/* Returns how columns of z, which caches could not keep, are written past them; or NULL. */
+/* Returns the function that writes columns of z by non-temporal stores; NULL: caches keep z. */
 static put_lines_function *past_caches(const panel *all, int64_t nshares, int64_t isa) {
     const double bytes = (double)all->A->s.rows * all->columns * sizeof(real);
     const bool may = all->beta == 0 && (uintptr_t)all->z % sizeof(real) == 0;
@@ -181,10 +180,9 @@ static int least(int64_t a, int64_t b) {
     return (int)(a < b ? a : b);
 }
 
-/* Returns a part of the share, from row `first` on: whole rows that a core's own cache keeps, or
- * all that is left. */
+/* Returns the part of the share from row `first` on that a private cache keeps, in whole rows. */
 static share next_rows(const csr *A, const share *s, int64_t first) {
-    enum { KEPT = 1 << 14 }; /* entries */
+    enum { KEPT = 1 << 14 }; /* in entries */
     share part = *s;
     part.first = first;
     if (first > s->first) part.k = A->row_ptr[first];
@@ -200,8 +198,8 @@ static share next_rows(const csr *A, const share *s, int64_t first) {
     return part;
 }
 
-/* Multiplies a chunk by all columns: some rows by one panel after the other, while the matrix and x
- * are near. */
+/* Multiplies a chunk by all columns: each group of rows by one panel after the other, so that the
+ * group and its x stay in a cache. */
 static void multiply_rows(const void *job, int64_t chunk) {
     const one_panel *one = job;
     const panel *all = one->all;
@@ -240,8 +238,8 @@ static spmv_status run_rows(const spmv_plan *p, const spmv_operands *v) {
     return SPMV_OK;
 }
 
-/* Turns the columns of x that a chunk needs into rows, in the thread's part of the plan's panel, so
- * that the chunk finds these rows in the caches. */
+/* Transposes the columns of x that a chunk needs, into the thread's part of the plan's panel, so
+ * that the chunk finds them in a cache. */
 static void multiply_window(const void *job, int64_t chunk) {
     const one_panel *one = job;
     const window *w = &one->panels->window[chunk];
@@ -260,7 +258,7 @@ static void multiply_window(const void *job, int64_t chunk) {
     one->multiply(&some, &part, carried_of(one, chunk, 0, nothing));
 }
 
-/* The next columns, read where they lie or turned into rows of the plan's panel. */
+/* Multiplies some columns, read in place or transposed into the plan's panel. */
 static spmv_status run_some(const spmv_plan *p, panel *all, real *turned) {
     const panels *t = p->scratch;
     const int64_t nshares = shares_of(p), isa = p->choice.value[SPMV_isa];
@@ -286,8 +284,8 @@ static spmv_status run_some(const spmv_plan *p, panel *all, real *turned) {
     return SPMV_OK;
 }
 
-/* Returns how many columns are multiplied at a time. The plan's panel has room for those of x, z
- * needs none; a window has a cache line of each, so that it stays in the caches. */
+/* Returns how many columns are multiplied at a time: those whose x fits into the plan's panel, or a
+ * cache line of each row of a window. */
 static int columns_turned(const spmv_plan *p) {
     const panels *t = p->scratch;
     const int64_t room = SPMV_PANEL_VECTORS * (p->cols + p->rows);

@@ -1,9 +1,9 @@
-/* opts.c: reads and fills structs that begin with the size that their caller's header gives them. */
+/* opts.c: reads and writes structs that begin with the size in their caller's header. */
 #include "spmv_opts.h"
 #include "spmv_helpers.h"
 
 static spmv_status read_size(spmv_ctx *ctx, const char *name, const void *theirs, size_t *out) {
-    enum { LARGEST = 1 << 12 }; /* no struct is that large: the size is not one */
+    enum { LARGEST = 1 << 12 }; /* no struct is that large, so a larger value is not a size */
     if (!theirs) return spmv_fail(ctx, SPMV_E_ARG, "%s is NULL", name);
     memcpy(out, theirs, sizeof *out);
     if (*out >= sizeof *out && *out <= LARGEST) return SPMV_OK;

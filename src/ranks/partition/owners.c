@@ -160,7 +160,7 @@ static spmv_status spread_owners(spmv_ranks *ranks, int64_t rows, int32_t *owner
     int64_t *bytes = malloc(2 * size * sizeof *bytes);
     spmv_status status =
         mine && room && bytes ? SPMV_OK : ranks_no_memory(ranks, "numbers of rows");
-    if (most > INT32_MAX / (int64_t)sizeof *owner) /* MPI has int for bytes */
+    if (most > INT32_MAX / (int64_t)sizeof *owner) /* MPI counts bytes with int */
         status = ranks_fail(ranks, SPMV_E_TOOBIG, "%lld rows of a partition: take more ranks",
                             (long long)rows);
     status = ranks_agree(ranks, status);
