@@ -12,7 +12,7 @@ static __device__ __forceinline__ bool is_padding(real a) {
     return a == 0 && signbit(a);
 }
 
-/* Returns a value as such a slot stores it: -0.0 becomes 0. */
+/* Returns a value as a slot of a dense block or diagonal stores it: -0.0 becomes 0. */
 static __device__ __forceinline__ real as_entry(real value) {
     return value == 0 ? (real)0 : value;
 }

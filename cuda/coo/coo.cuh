@@ -19,7 +19,7 @@ static __global__ void list_open_rows(int64_t nblocks, int64_t part, int64_t n,
     if (b < nblocks) open_row[b] = end < n && row[end - 1] == row[end] ? row[end] : -1;
 }
 
-/* Copies the open rows to the host. there: room for nblocks of them on the device. */
+/* Copies the open rows to the host. there: [nblocks] scratch memory on the device. */
 static inline spmv_status open_rows(const spmv_plan *p, const parts *t, int64_t part,
                                     const idx *row, idx *there, idx *open_row) {
     list_open_rows<<<(unsigned)blocks_for(t->nblocks, ADDING_THREADS), ADDING_THREADS, 0,

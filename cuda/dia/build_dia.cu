@@ -1,11 +1,12 @@
-/* build_dia.cu: builds DIA on the GPU from CSR there, byte for byte as src/formats/dia/format_dia.c
- * does, and writes new values.
+/* build_dia.cu: builds DIA from CSR in the GPU's memory, byte for byte as
+ * src/formats/dia/format_dia.c does, and writes new values.
  *
- * Source     src/formats/dia/format_dia.c.
- * Reads      csr: row_ptr, col_idx, values, on the GPU.
- * Work       one thread per row marks its diagonals in a bit map; a prefix sum of the bits lists
- *            the diagonals. Then one thread per row stores its entries on them. New values: each
- *            slot that is not padding receives the row's next value. */
+ * Source   src/formats/dia/format_dia.c.
+ * Reads    csr: row_ptr, col_idx, values, on the GPU.
+ * Work     one thread per row marks its diagonals in a bit map; a prefix sum of the bits lists the
+ *          diagonals. Then one thread per row stores its entries on them. New values: each slot
+ *          that is not padding receives the row's next value.
+ */
 #include "cuda/build.cuh"
 #include "formats/csr/csr.h"
 #include "formats/dia/dia.h"

@@ -1,11 +1,12 @@
-/* build_hubs.cu: builds the format hubs on the GPU from CSR there, byte for byte as
+/* build_hubs.cu: builds the format hubs from CSR in the GPU's memory, byte for byte as
  * src/formats/hubs/format_hubs.c does.
  *
- * Source     src/formats/hubs/format_hubs.c.
- * Reads      row_ptr, col_idx and values of the CSR.
- * Work       counts the nonzeros of columns, selects the hot ones, marks the nonzeros in them,
- *            sorts rows by shape, computes the sizes of slices with a warp each, and stores all
- *            nonzeros at once: a nonzero's slot follows from the marks before it in its row. */
+ * Source   src/formats/hubs/format_hubs.c.
+ * Reads    row_ptr, col_idx and values of the CSR.
+ * Work     counts the nonzeros of columns, selects the hot ones, marks the nonzeros in them, sorts
+ *          rows by shape, computes the sizes of slices with a warp each, and stores all nonzeros at
+ *          once: a nonzero's slot follows from the marks before it in its row.
+ */
 #include "hot_columns.cuh"
 #include "cuda/build.cuh"
 #include "formats/csr/csr.h"

@@ -68,7 +68,7 @@ typedef struct operands { /* operands of one launch */
     cache_policy policy;
 } operands;
 
-/* Loads numbers of a row of x in aligned pairs, singly, or singly from rows over 4 GB apart. */
+/* Loads of a row of x: aligned pairs; one by one; one by one from rows over 4 GB apart. */
 enum reading { PAIRS, NUMBERS, FAR_NUMBERS };
 
 template <class T> struct pair_of;

@@ -55,8 +55,8 @@ typedef struct problem { /* one product to verify and time; host data in the pla
     spmv_product *product; /* [nproducts]; all but the first use copies of the plan */
     int nproducts;         /* products that a sample cycles through */
     bool *negated;         /* [nproducts] the product's x is -x */
-    int looks, next_look;  /* number of calls of problem_look; its next product */
-    uint64_t bits[2];      /* hash of the first y of x and of -x; 0: none yet */
+    int looks, next_look;  /* calls of problem_look; product that the next call checks */
+    uint64_t bits[2];      /* hashes of the first y computed from x, and from -x; 0: none */
     spmv_batch *batch;     /* a sample; NULL: a single product */
     size_t flush;          /* bytes read before a sample to flush the caches; 0: none */
     double *emptying_s; /* NULL: caches are flushed by reading `flush` bytes. Otherwise evicts only

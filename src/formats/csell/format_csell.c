@@ -1,28 +1,28 @@
 /* format_csell.c: compressed SELL: slices of 32 rows, each with the encodings of columns and values
  * that take the fewest bytes.
  *
- * The store is a function of the matrix, cut and codes alone, whatever the threads. Another builder
- * (the one on GPUs) makes the same bytes if it keeps these rules:
+ * The store is a function of the matrix, cut and codes alone, not of the threads. The builder on
+ * GPUs makes the same bytes by the same rules:
  *
- * 1. cut = 0 means max(64, 4 ceil(nnz / rows)). Rows with more than cut entries are the long part,
- *    in ascending order. Below they count as empty.
- * 2. Run R of a slice: the greatest divisor, not above 8, of the lengths of all maximal runs of
- *    entries in adjacent columns of its rows.
- * 3. Gathered, step k holds run k of every row that has one; base is the least first column. The
- *    code is the narrowest of 8, 16, 32 bits that takes every first column of every step. Its cost
- *    in half bytes: 32 a step, twice the code's bytes a run, 1 an entry.
- * 4. On diagonals, a step holds the entries of one j - i, ascending, which is its base. The cost:
- *    32 a step. The slice is on diagonals if that costs no more than gathered; then R = 1.
- *    (Half of what a step costs, and the half byte of an entry, are the time to decode them.)
+ * 1. cut = 0 means max(64, 4 ceil(nnz / rows)). Rows with more than cut entries form the long part,
+ *    in ascending order. The rules below treat them as empty.
+ * 2. The run R of a slice is the greatest divisor, up to 8, common to the lengths of all maximal
+ *    runs of entries in adjacent columns of its rows.
+ * 3. Gathered: step k holds run k of every row that has one; its base is the least first column.
+ *    The column code is the narrowest of 8, 16 and 32 bits that holds all runs' first columns.
+ *    The cost in half bytes is 32 per step, twice the code's bytes per run, and 1 per entry.
+ * 4. On diagonals: a step holds the entries of one j - i, which is its base; steps ascend. The cost
+ *    is 32 per step. The slice is on diagonals if this costs no more than gathered; then R = 1.
+ *    (Half of the cost of a step, and the half byte of an entry, stand for the time to decode.)
  * 5. codebook: the bit patterns of all values outside the long part, as unsigned numbers in
- *    ascending order, then zeros; only if there are at most 256 and codes = 1, else all zeros.
- * 6. Values of a slice of n entries in S steps: the fewest bytes of S R reals (STEP; if all rows of
- *    a step agree bit for bit), n (CODEBOOK; if there is one), 4 n (F32; if floats hold every
- *    value, spmv_is_float; not in the f32 variant), n reals (RAW). Of equals the first.
- *    codes = 0: RAW.
- * 7. FULL: the slice has a step, and the mask of each is 0xffffffff.
- * 8. Slices stand in order without gaps but the zeros up to CSELL_ALIGN in columns and values;
- *    CSELL_SPARE zeros follow the last. Diagonals and S = 0 have no columns. */
+ *    ascending order, then zeros; all zeros if there are more than 256 or codes = 0.
+ * 6. The values of a slice with n entries in S steps have the code of the fewest bytes, the first
+ *    of equal ones: STEP, S R reals, if all rows of a step agree bit for bit; CODEBOOK, n bytes, if
+ *    there is one; F32, 4 n bytes, if floats hold every value (spmv_is_float), but not in the f32
+ *    variant; RAW, n reals. With codes = 0: RAW.
+ * 7. FULL: the slice has a step, and every mask is 0xffffffff.
+ * 8. Columns and values of slices are stored in order, each followed by zeros up to a multiple of
+ *    CSELL_ALIGN, the last by CSELL_SPARE zeros. Diagonals and S = 0 have no columns. */
 #include "csell_entries.h"
 #include "csell_fill.h"
 #include "formats/row_ends.h"

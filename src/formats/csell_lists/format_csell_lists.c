@@ -1,23 +1,23 @@
-/* format_csell_lists.c: csell whose slices share lists of steps, made of a csell store.
+/* format_csell_lists.c: builds csell whose slices share lists of steps from a csell store.
  *
- * The store is a function of the matrix, cut and codes alone. Another builder (the one on GPUs)
- * makes the same bytes if it keeps these rules, besides those of format_csell.c:
+ * The store is a function of the matrix, cut and codes alone. The builder on GPUs makes the same
+ * bytes by the same rules, in addition to those of format_csell.c:
  *
  * 1. A matrix with rows longer than cut is refused.
- * 2. A slice can have a list if it is on diagonals; but none whose values are places in the
- *    codebook if 32 bytes per step of all slices are more than 2 nnz + 2^20.
- * 3. even: of these slices with at most CSELL_SHORT steps, whole ones of one number of steps and
- *    one value code are the most; of equals those of the least `what`. If they are more than half
- *    of all slices, and together with those alike but not whole more than 15/16, only slices of
- *    that value code have lists; else even is 0.
- * 4. Two slices have the same list if their steps agree in base and mask, and either no values or
- *    all are of CSELL_VALUE_STEP and agree bit for bit.
- * 5. Lists stand in the order of the first slice that has each, padded to CSELL_LIST_ALIGN steps.
- *    The first that ends behind CSELL_LISTED steps and all after it are left out: their slices are
- *    part of the rest, as those that can have none.
- * 6. Values of slices stand in order: none if they are of CSELL_VALUE_STEP and in a list; padded
- *    codes of the codebook in a slice that has a list; else as in csell, with its zeros.
- * 7. The rest is in order, its steps and columns without gaps but the columns' zeros of csell. */
+ * 2. A slice can have a list if it is on diagonals. A slice with values in the codebook can have
+ *    none if 32 bytes per step of all slices are more than 2 nnz + 2^20.
+ * 3. even: among the slices that can have lists, have at most CSELL_SHORT steps and are FULL, the
+ *    most frequent pair of a number of steps and a value code; of equal ones the least `what`. If
+ *    these are more than half of all slices, and more than 15/16 together with those that differ in
+ *    FULL only, then only slices of that value code have lists; otherwise even is 0.
+ * 4. Two slices share a list if their steps agree in base and mask, and either neither has the code
+ *    CSELL_VALUE_STEP or both have it and their values agree bit for bit.
+ * 5. Lists are stored in the order of the first slice that has each, padded to CSELL_LIST_ALIGN
+ *    steps. The first list that ends behind CSELL_LISTED steps and all later lists are omitted;
+ *    their slices are in `rest`, with the slices that can have no list.
+ * 6. Values of slices are stored in order: none for CSELL_VALUE_STEP in a list; padded codes for
+ *    CODEBOOK in a slice with a list; otherwise as in csell, with its zeros.
+ * 7. Slices of `rest` are in order, with steps and columns contiguous except for csell's zeros. */
 #include "csell_lists.h"
 #include "formats/csell/csell_entries.h"
 #include "formats/csell/csell_rows.h"

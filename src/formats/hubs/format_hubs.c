@@ -217,7 +217,7 @@ static spmv_status make_slices(spmv_ctx *ctx, const spmv_csr_view *A, int thread
     return SPMV_OK;
 }
 
-/* Chooses the value code and fills the codebook, with 0 if the code needs none. */
+/* Chooses the value code and writes the codebook: zeros if the code has none. */
 static int choose_values(const spmv_csr_view *A, bool codes, int threads, value_set *set, hubs *B) {
     real codebook[VALUE_CODEBOOK_SIZE];
     const int code = choose_code(A, codes, threads, codebook, set);

@@ -38,16 +38,16 @@
  * stable. */
 enum {
     HUBS_LANES = 32,
-    /* A row gets the fewest lanes with at most so many entries, and pairs of entries, per lane. */
+    /* A row gets the fewest lanes with at most HUBS_REST entries and HUBS_PAIRS pairs per lane. */
     HUBS_REST = 8,
     HUBS_PAIRS = 8,
-    HUBS_GROWS = 2, /* a lane of a segment has at most so many times these */
-    /* A row has at most so many segments, unless a lane would have more than HUBS_STEPS words. */
+    HUBS_GROWS = 2, /* a lane of a segment has at most HUBS_GROWS times as many */
+    /* A row has at most HUBS_SEGMENTS segments unless a lane would have over HUBS_STEPS words. */
     HUBS_SEGMENTS = 1024,
     HUBS_STEPS = UINT8_MAX,
     HUBS_CLASSES = 7,           /* of rows: in segments, and of 32, 16, ... 1 lanes */
     HUBS_MOST = UINT16_MAX - 1, /* hot columns, at most */
-    HUBS_DEGREE = 8192,         /* columns of more nonzeros count as having so many */
+    HUBS_DEGREE = 8192,         /* columns of more nonzeros count as having HUBS_DEGREE */
     /* nonzeros of a hot column, at least: below, copying its x does not pay */
     HUBS_PAYS = 16,
     HUBS_ROOM = 193 << 10 /* bytes of x and codebook; 32 KB of the 227 of an sm_90 remain cache */
@@ -100,7 +100,7 @@ HUBS_SHARED int64_t hubs_rounded_up(int64_t n, int64_t by) {
     return (n + by - 1) / by;
 }
 
-/* Returns the number of segments of a row if each lane has at most so many words of either kind. */
+/* Returns the segments of a row if a lane has at most by_pairs and by_steps words of each kind. */
 HUBS_SHARED int64_t hubs_segments(int64_t hot, int64_t rest, int64_t by_pairs, int64_t by_steps) {
     int64_t by_hot = hubs_rounded_up(hot, HUBS_LANES * 2 * by_pairs);
     int64_t by_rest = hubs_rounded_up(rest, HUBS_LANES * by_steps);
@@ -238,7 +238,7 @@ static inline hubs_rule hubs_rule_for(const uint32_t *columns, int64_t most, boo
     return rule;
 }
 
-/* Returns the number of hot columns whose x fits so many bytes beside a codebook. */
+/* Returns the number of hot columns whose x fits `bytes` bytes beside a codebook. */
 static inline int64_t hubs_fitting(int64_t bytes) {
     enum { FILL = 4 }; /* the 0 before x, and rounding up to 16 bytes */
     return bytes / (int64_t)sizeof(real) - VALUE_CODEBOOK_SIZE - FILL;

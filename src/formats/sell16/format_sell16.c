@@ -37,7 +37,7 @@ static int64_t slots_of(const slice_rows *s, int64_t width) {
     return slots;
 }
 
-/* Describes a slice; slot and column have the numbers of slots and units that it takes. */
+/* Describes a slice. out.slot: number of its slots; out.column: of its units of columns. */
 static sell16_slice look_at(const slice_rows *s) {
     sell16_slice out = {.base = INT32_MAX, .width = s->length[SELL16_LANES - 1], .uneven = -1};
     int32_t highest = 0;

@@ -22,7 +22,7 @@ static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
            half * (sizeof(real) + (is_near(A) ? sizeof(uint16_t) : sizeof(idx)));
 }
 
-/* Returns the bytes as if all entries were below the diagonal, and far from it. */
+/* Returns the bytes if all entries were below the diagonal and columns took 32 bits. */
 static size_t bound(const spmv_csr_view *A, const spmv_choice *c, int64_t longest) {
     (void)c, (void)longest;
     return (size_t)(A->rows + 1) * sizeof(ofs) + (size_t)A->nnz * (sizeof(real) + sizeof(idx));

@@ -52,7 +52,7 @@ typedef struct xcache_block {
     int64_t segment, cut;   /* first segment, and first of its rows that are cut */
     int32_t row, rows;      /* first row; number of rows */
     int32_t base, count;    /* first column; number of columns in the list */
-    int32_t wide;           /* columns - base are listed as uint32_t, not uint16_t */
+    int32_t wide;           /* 1: the list has column - base as uint32_t; 0: as uint16_t */
     int32_t segments, cuts; /* numbers of segments, and of rows that are cut */
     int32_t cut_segments;   /* segments of rows that are cut */
 } xcache_block;
@@ -64,7 +64,7 @@ typedef struct V(xcache_rows) {
     int value_code, value_bytes;
     xcache_block *block; /* [nblocks] */
     uint32_t *slice;     /* a slice's first slot, counted from the block's first */
-    uint32_t *cuts;      /* per cut row: index in the block | first segment << 16; then the end */
+    uint32_t *cuts;      /* per cut row: row in the block | first segment << 16; then an end */
     uint16_t *order;     /* a segment's row in the block; of a cut row, rows + segment's index */
     uint8_t *length;     /* length of a segment */
     uint16_t *need;      /* [units] */
