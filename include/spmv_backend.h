@@ -212,8 +212,8 @@ SPMV_LINKAGE const spmv_backend spmv_omp;
 SPMV_LINKAGE const spmv_backend spmv_cuda;
 SPMV_LINKAGE const spmv_backend *const spmv_backends[];                /* ends with NULL */
 SPMV_LINKAGE const spmv_backend *spmv_backend_named(const char *name); /* NULL: none */
-/* Like spmv_ctx_create, but checks for a device only when one is needed, which is not to look up
- * kernel names or to use another backend. */
+/* Like spmv_ctx_create, but checks for a device only when one is used: looking up kernel names, or
+ * using another backend, needs none. */
 SPMV_LINKAGE spmv_status spmv_ctx_create_lazily(const spmv_ctx_opts *opts, spmv_ctx **out);
 /* Describes a backend's device, and opens it if needed. */
 SPMV_LINKAGE spmv_status spmv_ctx_describe(spmv_ctx *ctx, const spmv_backend *backend,

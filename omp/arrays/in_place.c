@@ -29,7 +29,7 @@ typedef struct product {
     real *z, alpha, beta;
     int64_t k, ldx, ldy, ldz;
     bool in_rows;       /* the vectors are in rows */
-    bool turned;        /* multiplies by the transpose of what is compressed */
+    bool turned;        /* multiplies by the transpose of the compressed matrix */
     int64_t lines;      /* compressed lines; for coordinates, entries */
     int64_t tall, wide; /* rows and columns of a block */
     int64_t out;        /* rows of the product */

@@ -64,7 +64,8 @@ static bool find_group(const char *root, const char *controller, char *path, boo
     return found;
 }
 
-/* Returns whether a line of mountinfo, "... base place options - type source how", mounts it. */
+/* Returns whether a line of mountinfo, "... base place options - type source how", mounts the
+ * controller. */
 static bool is_mount(char *line, const char *controller, bool unified, char *base, char *place) {
     char type[64], how[PATH_MAX];
     char *end = strstr(line, " - ");

@@ -125,9 +125,9 @@ static spmv_status open_problem(trials *c, candidate *e) {
     return problem_open(&e->p);
 }
 
-/* Times the first products: two, because the first one meets cold pages and sleeping threads, and
- * on a GPU may take 1.5 times as long even after the warm-up. On a CPU more, until the two least
- * agree, because another process may have had a core. */
+/* Times the first products. Two are timed, because the first one meets cold pages and sleeping
+ * threads, and on a GPU may take 1.5 times as long even after the warm-up. On a CPU more are timed
+ * until the two least agree, because another process may have had a core. */
 static spmv_status time_first(const trials *c, candidate *e) {
     const double same = 1.1;
     double least_s = INFINITY, second_s = INFINITY, next_s;
