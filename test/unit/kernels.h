@@ -145,6 +145,8 @@ static inline void workplace_free(workplace *w) {
     free(w->fetched);
 }
 
+STRUCT_AT_END(workplace, workplace_free)
+
 /* Multiplies from y0, or from NaN when beta = 0, and fetches y with its guards. */
 static inline spmv_status multiply(const workplace *w, const subject *s, spmv_precision precision,
                                    scaling ab) {
@@ -336,5 +338,8 @@ static inline void fixture_subject_free(subject *s) {
     subject_free(s);
     spmv_ctx_free(ctx);
 }
+
+typedef subject lone_subject; /* with a context of its own */
+STRUCT_AT_END(lone_subject, fixture_subject_free)
 
 #endif

@@ -85,9 +85,8 @@ static void of_kernel(const spmv_backend *backend, int k, const subject *s) {
     if (status == SPMV_OK) {
         assert_holds(plan, before);
         assert_int_equal(spmv_plan_copy(plan, &copy), SPMV_OK);
-        workplace w = workplace_of(copy, s, SPMV_F64);
+        FREED(workplace) w = workplace_of(copy, s, SPMV_F64);
         try_product(&c, s, &w, (scaling){1, 0});
-        workplace_free(&w);
     } else if (status != SPMV_E_UNSUITABLE) {
         fail_msg("%s: %s", c.kernel, spmv_ctx_error(mat->ctx));
     }

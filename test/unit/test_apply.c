@@ -135,11 +135,10 @@ TEST(every_kernel_takes_a_call) {
                                         "symmetric",  "long tail", "7 x 0",      "0 x 7"};
     int64_t products = 0;
     for (int n = 0; n < COUNT(names); n++) {
-        subject s = fixture_subject(names[n], 3);
+        FREED(lone_subject) s = fixture_subject(names[n], 3);
         visit_kernels(try_kernel, &s);
         products += tally.products;
         assert_int_equal(tally.wrong, 0);
-        fixture_subject_free(&s);
     }
     assert_true(products > 0);
 }
@@ -205,11 +204,10 @@ static void try_every_gap(const spmv_backend *backend, int k, const spmv_kernel 
 }
 
 TEST(each_leading_dimension_counts) {
-    subject s = fixture_subject("long tail", 3);
+    FREED(lone_subject) s = fixture_subject("long tail", 3);
     visit_kernels(try_every_gap, &s);
     assert_true(tally.products > 0);
     assert_int_equal(tally.wrong, 0);
-    fixture_subject_free(&s);
 }
 
 /* ---- one kernel ------------------------------------------------------------------------------ */

@@ -31,6 +31,8 @@ static void rows_free(rows *r) {
     free(r->values);
 }
 
+STRUCT_AT_END(rows, rows_free)
+
 static spmv_arrays arrays_of(const rows *r, unsigned flags) {
     return ARRAYS(r->rows, r->cols, r->nnz, r->ptr, 64, r->idx, r->values, .flags = flags);
 }
@@ -63,10 +65,10 @@ static void assert_multiplies(const spmv_plan *plan, const subject *s) {
 /* ---- host memory ---------------------------------------------------------------------------- */
 
 TEST(borrowed_rows_are_used_as_they_are) {
-    subject s = fixture_subject("long tail", 2);
-    rows r = copied_rows(s.mat);
+    FREED(lone_subject) s = fixture_subject("long tail", 2);
+    FREED(rows) r = copied_rows(s.mat);
     spmv_arrays arrays = arrays_of(&r, SPMV_BORROW);
-    spmv_mat *mat = create(s.mat->ctx, &arrays);
+    FREED(spmv_mat) *mat = create(s.mat->ctx, &arrays);
     spmv_coo_view entries_there = SPMV_OPTS(spmv_coo_view), entries_here = entries_there;
     spmv_csr_view A = rows_of(mat);
     assert_ptr_equal(A.row_ptr, r.ptr);
@@ -78,26 +80,22 @@ TEST(borrowed_rows_are_used_as_they_are) {
         assert_multiplies(plan, &s);
     }
     arrays.ptr = r.ptr_32, arrays.ptr_bits = 32, arrays.flags = SPMV_COPY;
-    spmv_mat *copied = create(s.mat->ctx, &arrays);
+    FREED(spmv_mat) *copied = create(s.mat->ctx, &arrays);
     spmv_mat_entries(mat, &entries_here);
     spmv_mat_entries(copied, &entries_there);
     assert_int_equal(entries_here.nnz, r.nnz);
     assert_memory_equal(entries_here.row, entries_there.row, (size_t)r.nnz * sizeof(int32_t));
     assert_memory_equal(entries_here.col, r.idx, (size_t)r.nnz * sizeof(int32_t));
     assert_memory_equal(entries_here.values, r.values, (size_t)r.nnz * sizeof(double));
-    spmv_mat_free(copied);
-    spmv_mat_free(mat);
-    rows_free(&r);
-    fixture_subject_free(&s);
 }
 
 /* The statistics count what making a matrix takes, also where its rows are taken as they are. */
 TEST(making_is_timed) {
-    subject s = fixture_subject("long tail", 2);
-    rows r = copied_rows(s.mat);
+    FREED(lone_subject) s = fixture_subject("long tail", 2);
+    FREED(rows) r = copied_rows(s.mat);
     spmv_arrays arrays = arrays_of(&r, SPMV_BORROW);
     const double start = spmv_now();
-    spmv_mat *mat = create(s.mat->ctx, &arrays);
+    FREED(spmv_mat) *mat = create(s.mat->ctx, &arrays);
     const double took = spmv_now() - start;
     spmv_stats stats = stats_of(mat);
     assert_true(stats.build_s > 0 && stats.build_s <= took);
@@ -106,18 +104,15 @@ TEST(making_is_timed) {
     for (int64_t k = 0; k < r.nnz; k++) sum += r.idx[k];
     checking_s = spmv_now() - checking_s;
     assert_true(sum >= 0 && stats.build_s > checking_s / 100);
-    spmv_mat_free(mat);
-    rows_free(&r);
-    fixture_subject_free(&s);
 }
 
 /* Other values in another array, then in the same one. */
 TEST(borrowed_values_are_borrowed_again) {
-    subject s = fixture_subject("every length", 2);
-    rows r = copied_rows(s.mat);
+    FREED(lone_subject) s = fixture_subject("every length", 2);
+    FREED(rows) r = copied_rows(s.mat);
     spmv_arrays arrays = arrays_of(&r, SPMV_BORROW);
-    double *fresh = random_vector(17, r.nnz);
-    spmv_mat *mat = create(s.mat->ctx, &arrays);
+    FREED(double) *fresh = random_vector(17, r.nnz);
+    FREED(spmv_mat) *mat = create(s.mat->ctx, &arrays);
     spmv_plan *plans[] = {plan_with(mat, "csr_rows"), plan_with(mat, "csr_balanced"),
                           plan_with(mat, "sell_slices")};
     for (int turn = 0; turn < 3; turn++) {
@@ -133,10 +128,6 @@ TEST(borrowed_values_are_borrowed_again) {
         for (int p = 0; p < COUNT(plans); p++) assert_multiplies(plans[p], &now);
     }
     for (int p = 0; p < COUNT(plans); p++) spmv_plan_free(plans[p]);
-    spmv_mat_free(mat);
-    free(fresh);
-    rows_free(&r);
-    fixture_subject_free(&s);
 }
 
 static size_t host_bytes(spmv_ctx *ctx, const spmv_arrays *arrays, const char *kernel) {
@@ -148,21 +139,19 @@ static size_t host_bytes(spmv_ctx *ctx, const spmv_arrays *arrays, const char *k
 }
 
 TEST(facts_say_what_is_kept) {
-    subject s = fixture_subject("dense row", 2);
-    rows r = copied_rows(s.mat);
+    FREED(lone_subject) s = fixture_subject("dense row", 2);
+    FREED(rows) r = copied_rows(s.mat);
     const size_t narrow = (size_t)(r.rows + 1) * 4, wide = 2 * narrow, nnz = (size_t)r.nnz;
     spmv_arrays lent = arrays_of(&r, SPMV_BORROW), copied = arrays_of(&r, SPMV_COPY);
     assert_int_equal(host_bytes(s.mat->ctx, &lent, "csr_rows"), narrow); /* of 32-bit offsets */
     assert_int_equal(host_bytes(s.mat->ctx, &copied, "csr_rows"), narrow + wide + 12 * nnz);
     assert_int_equal(host_bytes(s.mat->ctx, &copied, "coo_segments"),
                      host_bytes(s.mat->ctx, &lent, "coo_segments") + wide + 12 * nnz);
-    rows_free(&r);
-    fixture_subject_free(&s);
 }
 
 TEST(a_place_must_be_one) {
-    subject s = fixture_subject("dense", 1);
-    rows r = copied_rows(s.mat);
+    FREED(lone_subject) s = fixture_subject("dense", 1);
+    FREED(rows) r = copied_rows(s.mat);
     spmv_arrays arrays = arrays_of(&r, SPMV_COPY);
     spmv_mat *mat = NULL;
     arrays.place = (spmv_place)5;
@@ -172,8 +161,6 @@ TEST(a_place_must_be_one) {
     assert_int_equal(spmv_mat_create(s.mat->ctx, &arrays, &mat), SPMV_E_ARG);
     assert_non_null(strstr(spmv_ctx_error(s.mat->ctx), "has no device"));
     assert_null(mat);
-    rows_free(&r);
-    fixture_subject_free(&s);
 }
 
 /* ---- a device's memory ---------------------------------------------------------------------- */

@@ -223,12 +223,10 @@ TEST(uneven_rows_are_right) {
 TEST(infinity_stays_in_its_rows) {
     enum { COLUMN = COLS - 40 };
     spmv_ctx *ctx = context_of(3);
-    double *x = random_vector(1, COLS), *y0 = random_vector(2, ROWS);
+    FREED(double) *x = random_vector(1, COLS), *y0 = random_vector(2, ROWS);
     x[COLUMN] = INFINITY;
     subject s = subject_of(uneven_matrix(ctx), "uneven, x infinite", x, y0);
     visit_both_ways(&s);
-    free(x);
-    free(y0);
     fixture_subject_free(&s);
 }
 

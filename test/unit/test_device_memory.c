@@ -26,10 +26,9 @@ static spmv_mat *few_values(spmv_ctx *ctx, const char *name) {
 
 static bool is_right(const spmv_plan *plan, const subject *s) {
     const setup c = {.precision = SPMV_F64};
-    workplace w = workplace_of(plan, s, SPMV_F64);
+    FREED(workplace) w = workplace_of(plan, s, SPMV_F64);
     tally = (struct tally){0};
     try_product(&c, s, &w, (scaling){1, 0});
-    workplace_free(&w);
     return tally.wrong == 0;
 }
 

@@ -124,7 +124,7 @@ static void raises_nothing(const setup *c, const subject *s, void *arg) {
     int exceptions;
     (void)arg;
     if (!plan) return;
-    workplace w = workplace_of(plan, s, c->precision);
+    FREED(workplace) w = workplace_of(plan, s, c->precision);
     for (int k = 0; k < COUNT(some); k++) {
         raised();
         assert_int_equal(multiply(&w, s, c->precision, some[k]), SPMV_OK);
@@ -135,7 +135,6 @@ static void raises_nothing(const setup *c, const subject *s, void *arg) {
         assert_int_equal(multiply_several(plan, s, c->precision, layout), SPMV_OK);
         if ((exceptions = raised())) complain_of(c, s, "several vectors", exceptions);
     }
-    workplace_free(&w);
 }
 
 static subject scaled_subject(spmv_ctx *ctx, const char *shape, const scales *by) {
@@ -216,8 +215,8 @@ static void is_the_same_flushed(const setup *c, const subject *s, void *arg) {
     FREED(spmv_plan) *plan = plan_of(c, s);
     (void)arg;
     if (!plan) return;
-    workplace w = workplace_of(plan, s, c->precision);
-    char *expected = malloc(w.y_bytes);
+    FREED(workplace) w = workplace_of(plan, s, c->precision);
+    FREED(char) *expected = malloc(w.y_bytes);
     assert_non_null(expected);
     assert_int_equal(multiply(&w, s, c->precision, scalings[0]), SPMV_OK);
     memcpy(expected, w.fetched, w.y_bytes);
@@ -229,8 +228,6 @@ static void is_the_same_flushed(const setup *c, const subject *s, void *arg) {
             complain_about(c, s, "the product is another one where subnormal numbers are flushed");
     check_result(c, s, &w, scalings[0]);
     tally.products++;
-    free(expected);
-    workplace_free(&w);
 }
 
 TEST(products_of_normal_numbers_are_the_same_flushed) {
@@ -280,12 +277,11 @@ static char *product_in(const setup *c, const subject *s, const entries *e, mode
     set_mode(DEFAULT);
     char *y = NULL;
     if (plan) {
-        workplace w = workplace_of(plan, s, c->precision);
+        FREED(workplace) w = workplace_of(plan, s, c->precision);
         assert_int_equal(multiply(&w, s, c->precision, scalings[0]), SPMV_OK);
         y = malloc(w.y_bytes);
         assert_non_null(y);
         memcpy(y, w.fetched, w.y_bytes);
-        workplace_free(&w);
     }
     spmv_plan_free(plan);
     spmv_mat_free(other.mat);

@@ -13,10 +13,9 @@ static void try_largest(const spmv_backend *backend, int k, const spmv_kernel *k
 }
 
 TEST(largest_settings_work) {
-    subject s = fixture_subject("every length", 2);
+    FREED(lone_subject) s = fixture_subject("every length", 2);
     visit_kernels(try_largest, &s);
     assert_int_equal(tally.wrong, 0);
-    fixture_subject_free(&s);
 }
 
 static void assert_refused(const setup *c, const subject *s, spmv_status expected,
@@ -60,11 +59,10 @@ static void try_wrong_settings(const spmv_backend *backend, int k, const spmv_ke
 }
 
 TEST(wrong_settings_are_refused) {
-    subject s = fixture_subject("long tail", 2);
+    FREED(lone_subject) s = fixture_subject("long tail", 2);
     visit_kernels(try_wrong_settings, &s);
     assert_int_equal(tally.wrong, 0);
     assert_null(s.mat->stores);
-    fixture_subject_free(&s);
 }
 
 /* Settings beside the least and the greatest that make sense: what the tables of parameters say is
@@ -85,7 +83,7 @@ TEST(senseless_settings_are_refused) {
         {"csell_slices", {"cut", -1}},    {"sell16_lanes", {"sigma", 4}},
         {"sell16_lanes", {"sigma", 100}}, {"sell16_lanes", {"codes", -1}},
     };
-    subject s = fixture_subject("long tail", 2);
+    FREED(lone_subject) s = fixture_subject("long tail", 2);
     if (!is_tested(s.mat->ctx, &spmv_omp)) skip();
     tally = (struct tally){0};
     for (int k = 0; k < COUNT(of); k++) {
@@ -95,7 +93,6 @@ TEST(senseless_settings_are_refused) {
         assert_refused(&c, &s, SPMV_E_ARG, of[k].setting.name);
     }
     assert_int_equal(tally.wrong, 0);
-    fixture_subject_free(&s);
 }
 
 static void try_instructions_it_lacks(const spmv_backend *backend, int k, const spmv_kernel *kernel,
@@ -110,10 +107,9 @@ static void try_instructions_it_lacks(const spmv_backend *backend, int k, const 
 
 /* Only a processor without AVX-512 shows it. */
 TEST(instructions_that_it_lacks_are_refused) {
-    subject s = fixture_subject("symmetric", 2);
+    FREED(lone_subject) s = fixture_subject("symmetric", 2);
     visit_kernels(try_instructions_it_lacks, &s);
     assert_int_equal(tally.wrong, 0);
-    fixture_subject_free(&s);
 }
 
 static void try_budget(const spmv_backend *backend, int k, const spmv_kernel *kernel,
@@ -139,10 +135,9 @@ static void try_budget(const spmv_backend *backend, int k, const spmv_kernel *ke
 }
 
 TEST(budgets_are_kept) {
-    subject s = fixture_subject("long tail", 2);
+    FREED(lone_subject) s = fixture_subject("long tail", 2);
     visit_kernels(try_budget, &s);
     assert_int_equal(tally.wrong, 0);
-    fixture_subject_free(&s);
 }
 
 /* NaN, infinities and zeros meet in every way in A and x, beside rows that must stay finite. few:
@@ -251,13 +246,12 @@ static void try_padding(const spmv_backend *backend, int k, const spmv_kernel *k
                 set(&c, p, rowlens);
                 FREED(spmv_plan) *plan = plan_of(&c, s);
                 assert_non_null(plan);
-                workplace w = workplace_of(plan, s, c.precision);
+                FREED(workplace) w = workplace_of(plan, s, c.precision);
                 y[rowlens] = malloc((size_t)s->rows * sizeof(double));
                 assert_true(y[rowlens] && multiply(&w, s, c.precision, scalings[0]) == SPMV_OK);
                 check_result(&c, s, &w, scalings[0]);
                 for (int64_t i = 0; i < s->rows; i++)
                     y[rowlens][i] = number_at(w.fetched + GUARD * w.width, c.precision, i);
-                workplace_free(&w);
             }
             for (int64_t i = 0; i < s->rows; i++)
                 if (y[0][i] != y[1][i]) complain_about(&c, s, "rowlens changes the result");

@@ -201,10 +201,9 @@ TEST(any_number_of_threads_is_right) {
     for (int threads = 1; threads <= MOST; threads += are_few() ? 4 : 1) {
         int64_t wrong = 0;
         for (int f = 0; f < COUNT(names); f++) {
-            subject s = fixture_subject(names[f], threads);
+            FREED(lone_subject) s = fixture_subject(names[f], threads);
             visit_kernels(try_one_variant, &s);
             wrong += tally.wrong;
-            fixture_subject_free(&s);
         }
         spmv_mat *mat = must_load(context_of(threads), "gen:random:15000:5");
         subject s = random_subject(mat, "for teams");

@@ -9,7 +9,7 @@
 /* Plans of every kernel live at once on one matrix, host and device taking turns, and are freed in
  * either order. */
 TEST(plans_share_a_matrix) {
-    subject s = fixture_subject("empty rows", 2);
+    FREED(lone_subject) s = fixture_subject("empty rows", 2);
     enum { MOST = 256 };
     spmv_plan *plan[MOST];
     setup c[MOST];
@@ -36,7 +36,6 @@ TEST(plans_share_a_matrix) {
         spmv_plan_free(plan[p]);
     }
     assert_int_equal(tally.wrong, 0);
-    fixture_subject_free(&s);
 }
 
 /* Says how the products of a chain follow each other: waited for one at a time; launched while the
@@ -202,7 +201,7 @@ TEST(a_product_that_does_not_wait_is_caught) {
 
 /* Memory of a device other than the host comes back, also when host and device plans take turns. */
 TEST(device_memory_comes_back) {
-    subject s = fixture_subject("giant row", 2);
+    FREED(lone_subject) s = fixture_subject("giant row", 2);
     tally = (struct tally){0};
     for (const spmv_backend *const *b = spmv_backends; *b; b++) {
         const int rounds = is_emulated() ? 3 : 100;
@@ -226,7 +225,6 @@ TEST(device_memory_comes_back) {
         assert_in_range((*b)->free_bytes(device) + noise, before, SIZE_MAX);
     }
     assert_int_equal(tally.wrong, 0);
-    fixture_subject_free(&s);
 }
 
 TEST_MAIN(take_backend, NULL, NULL)

@@ -9,9 +9,8 @@ TEST(a_copy_multiplies_from_memory_of_its_own) {
     static const char *const kernels[] = {"omp:csr_rows", "omp:csr_tiles_copied", "omp:ell_tiles",
                                           "omp:sell_slices", "omp:csr_balanced"};
     for (int k = 0; k < COUNT(kernels); k++) {
-        scene s;
         spmv_plan *copy = NULL;
-        scene_open(&s, kernels[k]);
+        FREED(scene) s = scene_of(kernels[k]);
         assert_int_equal(spmv_plan_copy(s.plan, &copy), SPMV_OK);
         if (s.plan->store) assert_ptr_not_equal(copy->store, s.plan->store);
         if (s.plan->scratch) assert_ptr_not_equal(copy->scratch, s.plan->scratch);
@@ -22,17 +21,15 @@ TEST(a_copy_multiplies_from_memory_of_its_own) {
         spmv_plan_free(copy);
         assert_int_equal(spmv_exec(s.plan, 1, s.x, 0, s.y), SPMV_OK); /* the first still stands */
         assert_memory_equal(s.y, s.once, sizeof s.y);
-        scene_close(&s);
     }
 }
 
 /* ---- batches -------------------------------------------------------------------------------- */
 
 TEST(a_batch_launches_in_turn_as_often_as_asked) {
-    scene s;
     double other[ROWS], seconds = -1;
     spmv_batch *batch = NULL;
-    scene_open(&s, "omp:csr_rows");
+    FREED(scene) s = scene_of("omp:csr_rows");
     for (int i = 0; i < ROWS; i++) s.y[i] = other[i] = 0;
     spmv_product products[] = {{.plan = s.plan, .x = s.x, .y = s.y},
                                {.plan = s.plan, .x = s.x, .y = other}};
@@ -45,7 +42,6 @@ TEST(a_batch_launches_in_turn_as_often_as_asked) {
         assert_true(fabs(other[i] - 2 * s.once[i]) <= 1e-14);
     }
     spmv_batch_free(batch);
-    scene_close(&s);
 }
 
 /* A backend that records: launches are run once more at replay, here by the test. */
@@ -79,8 +75,7 @@ static void tape_forget(spmv_device *d, void *recording) {
 }
 
 TEST(a_batch_is_recorded_once_or_says_why_not) {
-    scene s;
-    scene_open(&s, "omp:csr_rows");
+    FREED(scene) s = scene_of("omp:csr_rows");
     spmv_device *device = s.plan->device;
     const spmv_backend *real_backend = device->backend;
     spmv_backend recorder = *real_backend;
@@ -109,7 +104,6 @@ TEST(a_batch_is_recorded_once_or_says_why_not) {
         assert_memory_equal(s.y, s.once, sizeof s.y);
     }
     device->backend = real_backend;
-    scene_close(&s);
 }
 
 /* ---- several vectors ------------------------------------------------------------------------- */
@@ -141,11 +135,10 @@ TEST(vectors_are_multiplied_in_both_layouts) {
     static const char *const kernels[] = {"omp:csr_rows", "omp:csr_balanced"};
     for (int n = 0; n < 2 * COUNT(kernels); n++) {
         const spmv_layout layout = n % 2 ? SPMV_ROWS : SPMV_COLUMNS;
-        scene s;
         timing t = {.inner = 0};
         double *y0 = calloc(ROWS * K, sizeof *y0), *y = malloc(ROWS * K * sizeof *y), seconds;
         assert_true(y0 && y);
-        scene_open(&s, kernels[n / 2]);
+        scene s = scene_of(kernels[n / 2]);
         FREED(double) *x = x_of(&s, layout);
         problem p = {.plan = s.plan,
                      .rows = ROWS,
@@ -191,8 +184,7 @@ static void put_number(spmv_precision precision, void *all, int64_t at, double v
 /* A right product passes; one number of one vector does not, nor vectors that change places, nor
  * one that was not written. */
 TEST(spot_checks_look_at_every_vector) {
-    scene s;
-    scene_open(&s, "omp:csr_rows");
+    FREED(scene) s = scene_of("omp:csr_rows");
     for (int n = 0; n < 4; n++) {
         const spmv_precision precision = (spmv_precision)(n % 2);
         const spmv_layout layout = n / 2 ? SPMV_ROWS : SPMV_COLUMNS;
@@ -224,7 +216,6 @@ TEST(spot_checks_look_at_every_vector) {
         assert_int_equal(spot_check(&other, y), SPMV_E_UNSUITABLE);
         free(kept);
     }
-    scene_close(&s);
 }
 
 /* ---- cache states --------------------------------------------------------------------------- */
@@ -314,30 +305,24 @@ static void assert_results(problem *p, const scene *s, double beta) {
 
 TEST(cold_flushes_before_every_product) {
     for (int beta = 0; beta < 2; beta++) {
-        scene s;
-        problem p;
-        scene_open(&s, "omp:csr_rows");
+        FREED(scene) s = scene_of("omp:csr_rows");
+        FREED(problem) p = {.plan = NULL};
         assert_int_equal(take_samples(&s, SPMV_COLD, beta, counted_run, &p), 1);
         assert_int_equal(flushes, 4);
         assert_int_equal(p.nproducts, 1);
         assert_results(&p, &s, beta);
-        problem_close(&p);
-        scene_close(&s);
     }
 }
 
 TEST(warm_never_flushes) {
-    scene s;
-    problem p;
-    scene_open(&s, "omp:csr_rows");
+    FREED(scene) s = scene_of("omp:csr_rows");
+    FREED(problem) p = {.plan = NULL};
     most_s = 1e-9;
     assert_true(take_samples(&s, SPMV_WARM, 0, counted_run, &p) >= 1);
     most_s = 0;
     assert_int_equal(flushes, 0);
     assert_int_equal(p.nproducts, 1);
     assert_results(&p, &s, 0);
-    problem_close(&p);
-    scene_close(&s);
 }
 
 /* What a GPU's second level held before makes warm products faster or slower: each turn fills it,
@@ -345,31 +330,25 @@ TEST(warm_never_flushes) {
 TEST(turns_of_a_gpu_begin_with_full_caches) {
     on_gpu = true;
     for (int timed = 0; timed < 2; timed++) {
-        scene s;
-        problem p;
-        scene_open(&s, "omp:csr_rows");
+        FREED(scene) s = scene_of("omp:csr_rows");
+        FREED(problem) p = {.plan = NULL};
         most_s = timed ? 1e-9 : 0;
         take_samples(&s, SPMV_WARM, 0, counted_run, &p);
         assert_int_equal(flushes, timed ? 4 : 0);
         assert_results(&p, &s, 0);
-        problem_close(&p);
-        scene_close(&s);
     }
     on_gpu = false, most_s = 0;
 }
 
 /* Returns what is spent on warming up and batches before a measurement of at most max_time_s. */
 static timing made_ready(double max_time_s) {
-    scene s;
     timing t;
     double y0[ROWS] = {0};
     const sampling o = {.min_samples = 1, .max_time_s = max_time_s, .cache = SPMV_WARM};
-    scene_open(&s, "omp:csr_serial");
-    problem p = problem_on(&s, y0, 0);
+    FREED(scene) s = scene_of("omp:csr_serial");
+    FREED(problem) p = problem_on(&s, y0, 0);
     assert_int_equal(problem_open(&p), SPMV_OK);
     assert_int_equal(problem_ready(&p, &o, &t), SPMV_OK);
-    problem_close(&p);
-    scene_close(&s);
     return t;
 }
 
@@ -387,9 +366,8 @@ TEST(no_time_is_no_time) {
 /* 64 MB of copies of 0.4 MB would be 160: 20 are made, each touched once after a flush. */
 TEST(steady_goes_through_copies) {
     for (int beta = 0; beta < 2; beta++) {
-        scene s;
-        problem p;
-        scene_open(&s, "omp:csr_rows");
+        FREED(scene) s = scene_of("omp:csr_rows");
+        FREED(problem) p = {.plan = NULL};
         assert_int_equal(take_samples(&s, SPMV_STEADY, beta, counted_run, &p), 20);
         assert_int_equal(p.nproducts, 20);
         assert_int_equal(flushes, 4);
@@ -399,33 +377,27 @@ TEST(steady_goes_through_copies) {
             assert_ptr_not_equal(p.product[k].plan->store, p.product[k - 1].plan->store);
         }
         assert_results(&p, &s, beta);
-        problem_close(&p);
-        scene_close(&s);
     }
 }
 
 /* Poison and check reach every copy, not the first alone. */
 TEST(a_copy_that_writes_nothing_shows) {
-    scene s;
-    problem p;
     double y[ROWS];
-    scene_open(&s, "omp:csr_rows");
+    FREED(scene) s = scene_of("omp:csr_rows");
+    FREED(problem) p = {.plan = NULL};
     take_samples(&s, SPMV_STEADY, 0, run_on_first_only, &p);
     assert_int_equal(problem_result(&p, 0, y), SPMV_OK);
     assert_memory_equal(y, s.once, sizeof y);
     assert_int_equal(problem_result(&p, p.nproducts - 1, y), SPMV_OK);
     assert_true(isnan(y[0]) && isnan(y[ROWS - 1]));
-    problem_close(&p);
-    scene_close(&s);
 }
 
 /* What a sample says times its products is no more than what passed meanwhile. */
 TEST(a_sample_is_the_time_of_one_product) {
     enum { INNER = 1000 };
     static double y0[ROWS];
-    scene s;
-    scene_open(&s, "omp:csr_rows");
-    problem p = problem_on(&s, y0, 0);
+    FREED(scene) s = scene_of("omp:csr_rows");
+    FREED(problem) p = problem_on(&s, y0, 0);
     timing t = {0};
     assert_int_equal(problem_open(&p), SPMV_OK);
     assert_int_equal(problem_batch(&p, &t, INNER), SPMV_OK);
@@ -433,8 +405,6 @@ TEST(a_sample_is_the_time_of_one_product) {
     assert_int_equal(problem_sample(&p, &t), SPMV_OK);
     assert_true(t.sample_s[0] > 0 && t.sample_s[0] * INNER <= spmv_now() - start);
     free(t.sample_s);
-    problem_close(&p);
-    scene_close(&s);
 }
 
 /* ---- looks between samples ------------------------------------------------------------------ */
@@ -499,8 +469,7 @@ static int first_other(scene *s, int copies, double beta, run_function run, unsi
 TEST(looks_find_the_wrong_product) {
     const unsigned repeats = SPMV_DETERMINISTIC;
     double y[ROWS];
-    scene s;
-    scene_open(&s, "omp:csr_rows");
+    FREED(scene) s = scene_of("omp:csr_rows");
     for (int copies = 1; copies <= 3; copies += 2)
         for (int beta = 0; beta < 2; beta++) {
             assert_int_equal(first_other(&s, copies, beta, counted_run, repeats, y), 0);
@@ -516,12 +485,10 @@ TEST(looks_find_the_wrong_product) {
     /* What it multiplied first it shows for -x, too: as new bits, which the reference is for. */
     assert_int_equal(first_other(&s, 1, 0, run_once_and_remember, repeats, y), 0);
     assert_memory_equal(y, s.once, sizeof y);
-    scene_close(&s);
 }
 
 TEST(a_flush_empties_nothing_it_should_not) {
-    scene s;
-    scene_open(&s, "omp:csr_rows");
+    FREED(scene) s = scene_of("omp:csr_rows");
     for (size_t bytes = 0; bytes <= 3 << 20; bytes += 1 << 20)
         assert_int_equal(spmv_plan_flush(s.plan, bytes), SPMV_OK);
     assert_int_equal(spmv_plan_flush(s.plan, (size_t)1 << 60), SPMV_E_NOMEM);
@@ -532,28 +499,24 @@ TEST(a_flush_empties_nothing_it_should_not) {
         spmv_omp.evict(host, (const char *)s.x + k, k % 3 * (sizeof s.x - k) / 2);
     assert_int_equal(spmv_exec(s.plan, 1, s.x, 0, s.y), SPMV_OK);
     assert_memory_equal(s.y, s.once, sizeof s.y);
-    scene_close(&s);
 }
 
 /* ---- stopping ------------------------------------------------------------------------------- */
 
 /* Measures after `equal` samples of a clock that says a second each time. */
 static timing measured(bool waiting, double max_noise, int equal) {
-    scene s;
     timing t;
     double y0[ROWS] = {0};
     const sampling o = {
         .min_samples = 6, .max_time_s = 0.5, .max_noise = max_noise, .cache = SPMV_WARM};
-    scene_open(&s, "omp:csr_serial");
-    problem p = problem_on(&s, y0, 0);
+    FREED(scene) s = scene_of("omp:csr_serial");
+    FREED(problem) p = problem_on(&s, y0, 0);
     assert_int_equal(problem_open(&p), SPMV_OK);
     assert_int_equal(problem_ready(&p, &o, &t), SPMV_OK);
     t.waiting = waiting;
     for (int i = 0; i < equal; i++) assert_int_equal(timing_add(&p, &t, 1), SPMV_OK);
     while (!t.done) assert_int_equal(problem_turn(&p, &o, &t, 0.01), SPMV_OK);
     free(t.sample_s);
-    problem_close(&p);
-    scene_close(&s);
     return t;
 }
 
@@ -573,13 +536,12 @@ TEST(no_noise_is_below_zero) {
 
 /* Somebody stops a run: one more sample, after poison, so that what it leaves can be checked. */
 TEST(a_last_sample_can_be_asked_for) {
-    scene s;
     timing t;
     double y0[ROWS], y[ROWS];
     const sampling o = {.min_samples = 100, .min_time_s = 60, .max_time_s = 60};
-    scene_open(&s, "omp:csr_serial");
+    FREED(scene) s = scene_of("omp:csr_serial");
     for (int i = 0; i < ROWS; i++) y0[i] = NAN;
-    problem p = problem_on(&s, y0, 0);
+    FREED(problem) p = problem_on(&s, y0, 0);
     assert_int_equal(problem_open(&p), SPMV_OK);
     assert_int_equal(problem_ready(&p, &o, &t), SPMV_OK);
     assert_int_equal(problem_turn(&p, &o, &t, 0), SPMV_OK);
@@ -594,8 +556,6 @@ TEST(a_last_sample_can_be_asked_for) {
     assert_int_equal(problem_result(&p, 0, y), SPMV_OK);
     assert_true(isnan(y[0]) && isnan(y[ROWS - 1]));
     free(t.sample_s);
-    problem_close(&p);
-    scene_close(&s);
 }
 
 /* ---- spot checks ---------------------------------------------------------------------------- */

@@ -10,14 +10,13 @@
 TEST(a_record_says_as_much_as_is_known) {
     static const char *const words[] = {"skipped", "wrong", "wrong", "ok"};
     static result out;
-    scene s;
     spmv_stats stats = SPMV_OPTS(spmv_stats);
     double sample_s[] = {1, 2, 3};
     const options o = {.verify = true, .keep_samples = 2, .iters = 7, .op = SPMV_TRANSPOSE};
     cell auto_cell = {.kernel = {&spmv_omp, SPMV_AUTO}, .vectors = 3, .layout = SPMV_ROWS};
     session run = {.o = &o, .backend = &spmv_omp, .ctx = ctx, .cell = &auto_cell, .ncells = 1};
     inputs in = {.name = "scene", .source = "scene.mtx", .thumbnail = "9", .stats = &stats};
-    scene_open(&s, "auto");
+    FREED(scene) s = scene_of("auto");
     spmv_mat_stats(s.mat, &stats);
     for (int k = 0; k < COUNT(words); k++) {
         candidate e = {.plan = k ? s.plan : NULL,
@@ -66,7 +65,6 @@ TEST(a_record_says_as_much_as_is_known) {
         free(out.samples);
         free(e.t.sample_s);
     }
-    scene_close(&s);
 }
 
 /* ---- rounds --------------------------------------------------------------------------------- */
@@ -80,8 +78,7 @@ static size_t little(spmv_device *d) {
 }
 
 TEST(what_does_not_fit_beside_the_others_follows_alone) {
-    scene s;
-    scene_open(&s, "omp:csr_rows");
+    scene s = scene_of("omp:csr_rows");
     spmv_device *device = s.plan->device;
     const spmv_backend *real_backend = device->backend;
     spmv_backend cramped = *real_backend;

@@ -90,14 +90,13 @@ TEST(those_that_are_compared_follow_each_other) {
 /* With no time to spend a kernel ends after 30 samples in cold caches, after 10 in warm ones, and
  * a turn is one sample. */
 TEST(who_leaves_early_holds_the_first_rounds) {
-    scene s;
     spmv_stats stats = SPMV_OPTS(spmv_stats);
     static const char *const names[] = {"omp:csr_rows", "omp:csr_serial"};
     cell cells[COUNT(names)] = {0};
     result results[COUNT(names)] = {0};
     const options o = {.verify = true, .quiet = true, .keep_samples = 1000};
     session run = {.o = &o, .backend = &spmv_omp, .ctx = ctx, .log = {.file = -1}};
-    scene_open(&s, "omp:csr_rows");
+    FREED(scene) s = scene_of("omp:csr_rows");
     spmv_mat_stats(s.mat, &stats);
     inputs in = {
         .name = "turns", .rows = ROWS, .cols = COLS, .vectors = 1, .x = s.x, .stats = &stats};
@@ -125,7 +124,6 @@ TEST(who_leaves_early_holds_the_first_rounds) {
     }
     in.x = NULL;
     inputs_free(&in);
-    scene_close(&s);
 }
 
 TEST_MAIN(wait_without_spinning, open_context, close_context)

@@ -238,7 +238,7 @@ TEST(copies_of_a_plan_have_the_new_values) {
 
 /* Few values, which "auto" would store as a dictionary. */
 TEST(auto_chooses_what_can_be_refilled) {
-    spmv_ctx *ctx = context_of(2);
+    FREED(spmv_ctx) *ctx = context_of(2);
     spmv_coo_view view = SPMV_OPTS(spmv_coo_view);
     spmv_plan_opts opts = SPMV_OPTS(spmv_plan_opts);
     spmv_mat *mat = must_load(ctx, "gen:poisson2d:200");
@@ -255,7 +255,6 @@ TEST(auto_chooses_what_can_be_refilled) {
     assert_multiplies(plan, &s);
     spmv_plan_free(plan);
     subject_free(&s);
-    spmv_ctx_free(ctx);
 }
 
 TEST(what_cannot_be_refilled_is_refused_beforehand) {
