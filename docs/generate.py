@@ -106,33 +106,27 @@ def until(ends, text):
     return re.match(rf'(?:"[^"]*"|[^"])*?(?={ends}|$)', text)[0].rstrip(".") + "."
 
 
-def kernel_section(path, title):
-    """Four lines after what a kernel does: whose idea, where it is weak, whether it repeats, and its parameters."""
+def kernel_row(path):
+    """A kernel, its format, what it does, whose idea it is, where it is weak, and whether it repeats."""
     name, summary, labels = kernel(path)
     backend, where = path.relative_to(ROOT).parts[0], path.relative_to(ROOT)
-    alias = descriptor(path)[0]
-    short = f", short name `{alias}`" if alias else ""
+    alias, stored = descriptor(path)
     is_ours = labels["Source"].startswith("this project")  # what it owes to others comes later
-    lines = {"Source": until(END if is_ours else rf"[;:]\s|{END}", labels["Source"]), "Weak": until(END, labels["Weak"]),
-             "Repeats": labels["Repeats"], "Params": labels["Params"]}
-    return (f'\n### <a id="{backend}-{name}"></a>{name} ({title})\n\n'
-            + wrapped(f"[`{where}`](../../{where}){short}: {plain(summary)}") + "\n"
-            + "".join(wrapped(f"- **{key}**: {plain(text)}", "  ") for key, text in lines.items()))
+    source = until(END if is_ours else rf"[;:]\s|{END}", labels["Source"])
+    return [f'<a id="{backend}-{name}"></a>[{name}](../../{where})' + (f", `{alias}`" if alias else ""), f"`{stored}`",
+            *(plain(text.rstrip(".")) for text in (summary, source, until(END, labels["Weak"]), labels["Repeats"].removeprefix("bitwise: ")))]
 
 
 def kernels_page():
-    """Every kernel, by backend and folder; an index by format comes first."""
+    """A table of each backend's kernels, formats together."""
     page = ["# Kernels\n\n", MARK.format("the kernel files' opening comments"), "\n",
-            "Four lines say of each kernel whose idea it is, where it is weak, whether it repeats to the last bit, and its\n"
-            "parameters. The opening comment of its file adds which arrays it reads and writes, how the work is divided,\n"
-            "and what a product costs; `spmv list -k everything -v` adds the range of every parameter. [Formats](formats.md)\n"
-            "describes the arrays, [the glossary](glossary.md) the terms.\n"]
+            "Each kernel with its short name and its format, what it does, whose idea it is, where it is weak, and whether it\n"
+            "repeats to the last bit. The opening comment of its file adds which arrays it reads and writes, how the work is\n"
+            "divided, and what a product costs; `spmv list -k everything -v` has the parameters and their ranges.\n"
+            "[Formats](formats.md) describes the arrays, [the glossary](glossary.md) the terms.\n"]
     for backend, title in ("omp", "OpenMP"), ("cuda", "CUDA"):
-        files, by_format = files_of(backend), {}
-        for path in files:
-            by_format.setdefault(descriptor(path)[1], []).append(f"[{path.stem}](#{backend}-{path.stem})")
-        page += [f"\n## {title}\n\n", *(wrapped(f"- `{name}`: {', '.join(links)}", "  ") for name, links in by_format.items())]
-        page += [kernel_section(path, title) for path in files]
+        page += [f"\n## {title}\n\n", table(["kernel", "format", "what it does", "whose idea", "weak", "repeats"],
+                                             [kernel_row(path) for path in files_of(backend)])]
     return "".join(page)
 
 

@@ -78,11 +78,12 @@ class Generated(unittest.TestCase):
         for backend in "omp", "cuda":
             for name in re.findall(r"^KERNEL\((\w+)\)", text_of(ROOT / backend / "kernels.def"), re.M):
                 self.assertIn(f'<a id="{backend}-{name}"></a>', kernels)
-        self.assertEqual(kernels.count("- **Params**: "), kernels.count("<a id="))
-        for section in kernels.split("\n### ")[1:]:
-            self.assertEqual(re.findall(r"^- \*\*(\w+)\*\*: \S", section, re.M), ["Source", "Weak", "Repeats", "Params"], section[:40])
+        rows = re.findall(r"^\| <a id=.*$", kernels, re.M)
+        self.assertEqual(len(rows), kernels.count("<a id="))
+        for row in rows:
+            self.assertRegex(row, r"^(\| [^|]{3,}(?<!\\) ){6}\|$".replace("[^|]", r"(?:[^|]|\\\|)"))
         least, formats = map(int, re.search(r"more than (\d+) kernels on more than (\d+) formats", " ".join(text_of(ROOT / "README.md").split())).groups())
-        own = kernels.count("<a id=") - len(re.findall(r"^\[`(?:omp|cuda)/peers/", kernels, re.M))
+        own = kernels.count("<a id=") - len(re.findall(r"\]\(../../(?:omp|cuda)/peers/", kernels))
         self.assertTrue(least < own <= least + 10, f"README: there are {own} kernels of ours")
         there = len(re.findall(r"^FORMAT\(", text_of(ROOT / "src/host/formats.def"), re.M))
         self.assertTrue(formats < there <= formats + 10, f"README: there are {there} formats")
@@ -96,8 +97,8 @@ class Generated(unittest.TestCase):
         listed = json.loads(subprocess.run([PROGRAM, "list", "--format=json", "kernels"], capture_output=True, check=True).stdout)
         self.assertGreater(len(listed), 20)
         for kernel in listed:
-            _, _, section = kernels.partition(f'<a id="{kernel["backend"]}-{kernel["name"]}"></a>')
-            says = re.search(r"- \*\*Repeats\*\*: bitwise: (yes|not)", section).group(1) == "yes"
+            row = re.search(f'<a id="{kernel["backend"]}-{kernel["name"]}"></a>.*', kernels)[0]
+            says = re.search(r"\| (yes|not)[^|]* \|$", row)[1] == "yes"
             self.assertEqual(says, kernel["repeats"], kernel["name"])
 
     def test_every_option_has_its_place_in_the_manual(self):
