@@ -2,10 +2,12 @@
 
     make test-jax PYTHON=…      # of a Python that has JAX; PROGRAMS=10000: so many random programs
 """
+import copy
 import gc
 import importlib.util
 import os
 import pathlib
+import pickle
 import subprocess
 import sys
 import threading
@@ -37,7 +39,7 @@ from jax.test_util import check_grads
 
 jax.config.update("jax_enable_x64", True)
 SHAPES = (300, 300), (40, 1000), (1000, 40), (1, 7), (7, 1), (0, 0), (0, 4), (4, 0), (5, 5)
-PROGRAMS = int(os.environ.get("PROGRAMS", 30))
+PROGRAMS = int(os.environ.get("PROGRAMS", 200))
 rng = np.random.default_rng(20)
 
 
@@ -80,6 +82,8 @@ class Products(Case):
                             self.assert_product(wrap(lambda z: z @ B)(u), S.T, u)
                             self.assert_product(np.asarray(wrap(lambda z: z @ B)(U.T)).T, S.T, U)
                             self.assertEqual((B @ x).dtype, dtype)
+                            many = wrap(jax.vmap(lambda z: B @ z))(np.stack([X, 2 * X]))
+                            self.assert_product(many[1] / 2, S, X)
 
     def test_long_rows_of_traced_values(self):
         rows, cols = 40, 100_000
@@ -163,7 +167,7 @@ class Transformations(Case):
                       (lambda v, u: jnp.sin(A.with_values(v).T @ u), (A.values, u)),
                       (lambda x: jax.vmap(lambda z: jnp.sin(A @ z))(x), (X.T,))):
             check_grads(f, at, 2, modes=["fwd", "rev"])
-            check_grads(jax.jit(f), at, 1, modes=["fwd", "rev"])
+            check_grads(jax.jit(f), at, 2, modes=["fwd", "rev"])
         self.assert_close(jax.grad(lambda x: (A @ x) @ u)(x), S.T @ u, abs(S.T) @ abs(u))
         self.assert_close(jax.jacrev(lambda x: A @ x)(x), S.toarray())
         self.assert_close(jax.jacfwd(lambda x: A @ x)(x), S.toarray())
@@ -220,6 +224,80 @@ class Transformations(Case):
         self.assert_close(jax.checkpoint(lambda z: A @ z)(b), S @ b, abs(S) @ abs(b))
 
 
+class BesideDense(Case):
+    """The same function of our matrix and of a dense one. Values are an argument."""
+
+    def setUp(self):
+        self.S = random_matrix(12, 9, density=0.3)
+        self.A = spmv.jax.matrix(self.S)
+        self.v, self.x, self.X, self.u = self.A.values, jnp.asarray(numbers(9)), jnp.asarray(numbers(9, 3)), jnp.asarray(numbers(12))
+
+    def check(self, f, *operands):
+        """f(matrix, *operands), in which matrix makes one of values."""
+        own, dense = self.A.with_values, lambda v: jnp.zeros(self.S.shape).at[self.S.nonzero()].set(v, unique_indices=True)
+        right = jax.tree_util.tree_leaves(f(dense, *operands))
+        for way in f, jax.jit(f, static_argnums=0):
+            for y, r in zip(jax.tree_util.tree_leaves(way(own, *operands)), right, strict=True):
+                self.assertEqual(y.shape, r.shape)
+                self.assertTrue(np.allclose(y, r, 1e-9, 1e-9), f"{y} is not {r}")
+
+    def test_batches_of_values_and_of_vectors(self):
+        v, x, X, u = (jnp.stack([z, 2 * z, -z]) for z in (self.v, self.x, self.X, self.u))
+        for of_v, of_x in (0, 0), (0, None), (None, 0):
+            one = lambda z, axis: z if axis == 0 else z[1]
+            for f, z in ((lambda M, v, x: M(v) @ x, x), (lambda M, v, x: M(v) @ x, X), (lambda M, v, u: M(v).T @ u, u),
+                         (lambda M, v, u: u @ M(v), u), (lambda M, v, x: jax.grad(lambda v: ((M(v) @ x) ** 2).sum())(v), X)):
+                self.check(lambda M, v, z: jax.vmap(lambda v, z: f(M, v, z), (of_v, of_x))(v, z), one(v, of_v), one(z, of_x))
+        self.check(lambda M, v, x: jax.vmap(jax.vmap(lambda v, x: M(v) @ x, (0, None)), (None, 0), 1)(v, x), v, x)
+
+    def test_jacobians(self):
+        f = lambda M, v, x: jnp.sin(M(v) @ x)
+        for outer in jax.jacfwd, jax.jacrev:
+            self.check(lambda M, v, X: outer(lambda v: M(v) @ X)(v), self.v, self.X)
+            for inner in jax.jacfwd, jax.jacrev:
+                self.check(lambda M, v, x: outer(inner(lambda v, x: f(M, v, x), 0), 1)(v, x), self.v, self.x)
+        self.check(lambda M, v, x: jax.hessian(lambda v, x: (f(M, v, x) ** 2).sum(), (0, 1))(v, x), self.v, self.x)
+
+    def test_transposes_and_own_derivatives(self):
+        self.check(lambda M, v, x, u: jax.linear_transpose(lambda x: M(v) @ x, x)(u), self.v, self.x, self.u)
+        self.check(lambda M, v, x, u: jax.linear_transpose(lambda v: M(v) @ x, v)(u), self.v, self.x, self.u)
+        self.check(lambda M, v, x: jax.grad(jax.checkpoint(lambda v: jnp.sin(M(v) @ x).sum()))(v), self.v, self.x)
+
+        def own_vjp(M, v, x):
+            f = jax.custom_vjp(lambda v, x: M(v) @ x)
+            f.defvjp(lambda v, x: (M(v) @ x, (v, x)), lambda kept, u: (0 * kept[0], 2 * (M(kept[0]).T @ u)))
+            return jax.grad(lambda v, x: f(v, x).sum(), (0, 1))(v, x)
+        self.check(own_vjp, self.v, self.x)
+
+    def test_loops_that_carry_values(self):
+        self.check(lambda M, v, x: jax.lax.scan(lambda c, _: ((c[0] / 2, jnp.tanh(M(c[0]).T @ (M(c[0]) @ c[1]))), c[1]), (v, x), None,
+                                                length=3), self.v, self.x)
+        self.check(lambda M, v, x: jax.grad(lambda v: jax.lax.scan(lambda c, v: (M(v).T @ (M(v) @ c), None), x, v)[0].sum())(v),
+                   jnp.stack([self.v, self.v / 2]), self.x)
+        self.check(lambda M, v, x: jax.lax.while_loop(lambda c: c[1] < 3, lambda c: (M(v).T @ (M(v) @ c[0]), c[1] + 1), (x, 0)),
+                   self.v, self.x)
+
+    def test_solvers(self):
+        n = self.S.shape[1]
+        self.S = scipy.sparse.csr_array(self.S.T @ self.S + 4 * scipy.sparse.eye_array(n))
+        self.A = spmv.jax.matrix(self.S)
+        for solve in jax.scipy.sparse.linalg.cg, jax.scipy.sparse.linalg.gmres, jax.scipy.sparse.linalg.bicgstab:
+            f = lambda M, v, b: solve(lambda z: M(v) @ z, b, tol=1e-13)[0]
+            self.check(f, self.A.values, self.x)
+            self.check(lambda M, v, b: jax.grad(lambda v, b: (f(M, v, b) ** 2).sum(), (0, 1))(v, b), self.A.values, self.x)
+
+    def test_operands_that_are_given_away(self):
+        f = jax.jit(lambda M, z: (M.with_values(2 * M.values), M.T @ (M @ z)), donate_argnums=(0, 1))
+        twice, y = f(self.A.with_values(self.v + 0), self.x + 0)
+        self.assert_close(y, self.S.T @ (self.S @ self.x), abs(self.S).T @ (abs(self.S) @ abs(self.x)))
+        self.assert_product(twice @ self.x / 2, self.S, self.x)
+
+    def test_with_jit_disabled(self):
+        with jax.disable_jit():
+            self.assert_product(self.A @ self.x, self.S, self.x)
+            self.check(lambda M, v, u: jax.grad(lambda v: (M(v).T @ u).sum())(v), self.v, self.u)
+
+
 class Values(Case):
     def test_other_values_as_an_argument_are_not_traced_again(self):
         S, x = random_matrix(30, 20), numbers(20)
@@ -244,6 +322,25 @@ class Values(Case):
         self.assertEqual(jax.tree_util.tree_structure(B), named)
         self.assertEqual((B.shape, B.nnz, B.dtype, B.T.shape), ((30, 20), A.nnz, A.dtype, (20, 30)))
         jax.tree_util.tree_unflatten(named, [object()])  # JAX does that
+
+    def test_copies_and_other_processes(self):
+        S, x, u = random_matrix(30, 20), numbers(20), numbers(30)
+        A = spmv.jax.matrix(S)
+        self.assert_product(A @ x, S, x)  # makes a plan, which is no part of a copy
+        code = ("import pickle, sys, jax; jax.config.update('jax_enable_x64', True); A, B, x, u = pickle.load(sys.stdin.buffer); "
+                "sys.stdout.buffer.write(pickle.dumps([A @ x, A @ x[:, None], A.T @ u, B @ u]))")
+        done = subprocess.run([sys.executable, "-c", code], check=True, input=pickle.dumps((A, A.with_values(A.values).T, x, u)),
+                              capture_output=True, env={**os.environ, "PYTHONPATH": sys.path[0]})
+        y, Y, z, t = pickle.loads(done.stdout)
+        self.assert_product(y, S, x)
+        self.assert_product(Y[:, 0], S, x)
+        self.assert_product(z, S.T, u)
+        self.assert_product(t, S.T, u)
+        other = copy.deepcopy(A)
+        del A
+        gc.collect()
+        self.assert_product(other @ x, S, x)
+        self.assert_product(other @ x[:, None], S, x[:, None])
 
     def test_bits_are_the_same_in_every_run(self):
         code = ("import sys, numpy as np, scipy.sparse as s, jax, spmv.jax; jax.config.update('jax_enable_x64', True); "
@@ -311,6 +408,7 @@ class Refusals(Case):
             f = shard_map(lambda X: B @ X, mesh=mesh, in_specs=P(None, "d"), out_specs=P(None, "d"))
             self.assert_says(NotImplementedError, "shard_map", lambda: f(numbers(20, 4)))
             self.assert_says(NotImplementedError, "shard_map", lambda: jax.jit(f)(numbers(20, 4)))
+            self.assert_says(NotImplementedError, "pmap", lambda: jax.pmap(lambda x: B @ x)(numbers(2, 20)))
 
     def test_a_program_of_another_process_is_refused(self):
         A = spmv.jax.matrix(random_matrix(30, 20))

@@ -14,6 +14,7 @@ import contextlib
 import ctypes
 import functools
 import itertools
+import math
 import os
 import pathlib
 import secrets
@@ -250,6 +251,9 @@ class Pattern(Operation):
         self.indptr, self.indices = np.ascontiguousarray(indptr, np.int64), np.ascontiguousarray(indices, np.int32)
         self.cuts = {}
 
+    def __reduce__(self):  # without plans, which are of this process
+        return Pattern, (self.shape, self.indptr, self.indices)
+
     @functools.cached_property
     def rows(self):
         """The row of each entry."""
@@ -308,6 +312,9 @@ class Constant(Operation):
         self.pattern, self.values, self.expected = pattern, values, expected
         self.matrices = {}  # of a place
 
+    def __reduce__(self):
+        return Constant, (self.pattern, self.values, self.expected)
+
     def id_for(self, transposed, dtype, k, devices):
         """The plan is made for one vector, or for a power of two of them, 64 at most."""
         vectors = 1 << min(max(k - 1, 0).bit_length(), 6)
@@ -352,7 +359,7 @@ def columns_of(x, axis):
 def fold(x, axis, product):
     """One product for a batch: its vectors side by side."""
     x = columns_of(x, axis)
-    y = product(x.reshape(x.shape[0], -1))
+    y = product(x.reshape(x.shape[0], math.prod(x.shape[1:])))
     return y.reshape(y.shape[0], *x.shape[1:]), x.ndim - 1
 
 
@@ -361,7 +368,8 @@ def refuse_shards(avals):
     is_manual = any(getattr(aval, "vma", None) for aval in avals)
     mesh = getattr(jax.sharding, "get_abstract_mesh", lambda: None)()
     if is_manual or getattr(mesh, "manual_axes", ()):
-        raise NotImplementedError("spmv.jax: there are no products inside shard_map: the matrix is not divided among devices")
+        raise NotImplementedError("spmv.jax: there are no products inside shard_map and pmap: the matrix is not divided among "
+                                  "devices")
 
 
 def aval_of_product(shape, x):
@@ -407,13 +415,14 @@ def operation(name, run, infer):
 eager = {}  # programs of products outside of jit, by the operation that they are of
 
 
-def compiled(primitive, named, **parameters):
-    """The program of one product, which is kept as long as the operation has an owner."""
+def run_compiled(primitive, named, *operands, **parameters):
+    """One product outside of jit. Its program is kept as long as the operation has an owner."""
     key = primitive, tuple(parameters.items())
     programs = eager.get(named.first, {})
     if key not in programs:
         programs[key] = jax.jit(lambda *operands: primitive.bind(*operands, **parameters))
-    return programs[key]
+    with jax.disable_jit(False):  # with jit disabled the program would be this function again
+        return programs[key](*operands)
 
 
 class Owner:
@@ -425,9 +434,15 @@ class Owner:
         eager[named] = {}
         finish(self, eager.pop, named, None)
 
+    def __reduce__(self):
+        return Owner, (self.named,)
+
+    def __deepcopy__(self, memo):
+        return self
+
 
 def define_constant():
-    p = operation("spmv_constant", lambda x, **named: compiled(p, named["A"], **named)(x),
+    p = operation("spmv_constant", lambda x, **named: run_compiled(p, named["A"], x, **named),
                   lambda x, A, transposed: aval_of_product(A.pattern.shape[::-1] if transposed else A.pattern.shape, x))
 
     def transpose(ct, x, A, transposed):
@@ -455,7 +470,7 @@ def zeros(ctx, x):
 
 
 def define_values_times():
-    p = operation("spmv_values_times", lambda v, x, pattern: compiled(p, pattern, pattern=pattern)(v, x),
+    p = operation("spmv_values_times", lambda v, x, pattern: run_compiled(p, pattern, v, x, pattern=pattern),
                   lambda v, x, pattern: aval_of_product(pattern.shape, x))
 
     def of_values(ct, v, x, pattern):
@@ -508,7 +523,7 @@ def entries_of(pattern, u, v):
 
 
 def define_at_entries():
-    p = operation("spmv_at_entries", lambda *operands, pattern: compiled(p, pattern, pattern=pattern)(*operands),
+    p = operation("spmv_at_entries", lambda *operands, pattern: run_compiled(p, pattern, *operands, pattern=pattern),
                   lambda u, v, *at, pattern: jax.core.ShapedArray((pattern.nnz,), u.dtype))
 
     def transpose(ct, u, v, *at, pattern):
