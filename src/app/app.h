@@ -33,7 +33,8 @@ typedef struct options {
     const char *export;  /* language of --export; NULL: it is not asked for */
     bool kernels_typed;  /* on the command line */
     const char *backend; /* NULL: the build's */
-    int device, threads;
+    int device;
+    list threads;             /* numbers of them to try; empty: the context's default */
     int64_t iters;            /* expected number of products; 0: unknown */
     bool reproducible;        /* the same bits for any number of threads, whatever auto chooses */
     bool nondeterministic;    /* auto may choose kernels that give other bits every time */
@@ -98,6 +99,8 @@ bool options_given(const options *o, const char *name);
  * `also`, as --NAME=VALUE; except kernel parameters and the options named in `without`. NULL at the
  * end; freed by the caller; NULL: out of memory. */
 const char **options_words(const options *o, const char *without, const char *also);
+/* Returns the largest number of threads asked for; 0: none was. */
+int most_threads(const options *o);
 /* Unsets the variables that options came from, for a program that gets them as words. */
 void options_leave_environment(const options *o);
 /* Writes the given options that say what is multiplied and how it is measured, each after a blank

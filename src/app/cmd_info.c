@@ -329,7 +329,7 @@ static int inform(spmv_ctx *ctx, const options *o, const bool wanted[MOST_PAIRS]
 int cmd_info(const options *o, const spmv_backend *backend) {
     /* Facts do not depend on the backend, but names of kernels do. */
     spmv_ctx_opts opts = {.size = sizeof opts,
-                          .threads = o->threads,
+                          .threads = most_threads(o),
                           .max_unpacked = o->max_unpacked,
                           .backend = o->backend ? o->backend : backend->name};
     spmv_ctx *ctx = NULL;

@@ -173,8 +173,10 @@ static bool has_device(spmv_ctx *ctx, const spmv_backend *backend) {
 
 /* Probes the backend of --backend, or every backend that has a device. */
 int cmd_probe(const options *o, const spmv_backend *backend) {
-    spmv_ctx_opts opts = {
-        .size = sizeof opts, .backend = backend->name, .device = o->device, .threads = o->threads};
+    spmv_ctx_opts opts = {.size = sizeof opts,
+                          .backend = backend->name,
+                          .device = o->device,
+                          .threads = most_threads(o)};
     spmv_ctx *ctx = NULL;
     machine m;
     record_log log = {.file = -1};

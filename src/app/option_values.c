@@ -252,6 +252,13 @@ void take_vectors(options *o, const char *arg) {
         append_range("vectors", item, 1, MOST, &o->vectors);
 }
 
+void take_threads(options *o, const char *arg) {
+    char *rest = keep_copy(o, arg);
+    o->threads.count = 0;
+    for (char *item; (item = strsep(&rest, ","));)
+        append_range("threads", item, 1, SPMV_MOST_THREADS, &o->threads);
+}
+
 const char *const layout_names[] = {"columns", "rows", NULL};
 const char *const halo_names[] = {"auto", "lists", "replicate", NULL};
 const char *const overlap_names[] = {"auto", "on", "off", NULL};
@@ -288,11 +295,18 @@ void take_network(options *o, const char *arg) {
     o->network_Bps = 1e9 * real_of("network", rate, 1e-6);
 }
 
+static int64_t most_of(list l, int64_t least) {
+    for (int k = 0; k < l.count; k++)
+        if (l.value[k] > least) least = l.value[k];
+    return least;
+}
+
 int64_t most_vectors(const options *o) {
-    int64_t most = 1;
-    for (int k = 0; k < o->vectors.count; k++)
-        if (o->vectors.value[k] > most) most = o->vectors.value[k];
-    return most;
+    return most_of(o->vectors, 1);
+}
+
+int most_threads(const options *o) {
+    return (int)most_of(o->threads, 0);
 }
 
 /* ---- parameters of kernels ------------------------------------------------------------------ */

@@ -39,6 +39,7 @@ void take_repeat(options *o, const char *arg);
 bool is_folder(const char *path);
 void take_log(options *o, const char *arg);
 void take_vectors(options *o, const char *arg);
+void take_threads(options *o, const char *arg);
 void take_layouts(options *o, const char *arg);
 /* Take how many ranks to count for, how rows are divided among them, and their network. */
 void take_ranks(options *o, const char *arg);

@@ -75,7 +75,7 @@ static bool take_choice(options *o, int key, char *arg, bool typed) {
     static const char *const backend_words[] = {"omp", "cuda", NULL};
     switch (key) {
     case 'k': add_kernels(o, arg, typed); break;
-    case 't': o->threads = (int)whole_of("threads", arg, 1, SPMV_MOST_THREADS); break;
+    case 't': take_threads(o, arg); break;
     case 'p': take_precisions(o, arg); break;
     case KEY_BACKEND: o->backend = backend_words[word_of("backend", arg, backend_words)]; break;
     case KEY_DEVICE: o->device = (int)whole_of("device", arg, 0, 1024); break;
@@ -415,6 +415,8 @@ void options_check(const options *o, const char *command) {
         usage_error("list: --format is table or json");
     if (o->export && (!o->kernels || !strstr(o->kernels, "auto")))
         usage_error("--export is of what auto chooses: -k auto");
+    if (o->threads.count > 1 && (launcher_of() || !is_among(command, "run sweep")))
+        usage_error("--threads: several numbers are an axis of run and sweep, in one process");
     if (options_on_line(o, "layout") && most_vectors(o) == 1)
         usage_error("--layout is of several vectors: --vectors=K says how many");
     if (strcmp(command, "sweep") == 0) return;
@@ -455,6 +457,7 @@ void options_free(options *o) {
     free(o->precision.value);
     free(o->caches.value);
     free(o->vectors.value);
+    free(o->threads.value);
     free(o->layout.value);
     free(o->ranks.value);
     for (int id = 0; id < SPMV_NPARAMS; id++) free(o->param[id].value);

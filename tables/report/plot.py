@@ -3,6 +3,7 @@
 
     spmv plot spy FILE.mtx -o spy.svg               the pattern of a matrix; gen:NAME:ARGS is one, too
     spmv plot roofline log/ -o roofline.svg         rates under the limits that 'spmv probe' measured
+    spmv plot scaling log/ -o scaling.svg           how much faster kernels are with more threads
 """
 
 import interrupts  # noqa: F401  pylint: disable=unused-import,wrong-import-order
@@ -17,6 +18,7 @@ from charts import charts, converted, library
 from common import EX_DATAERR, EX_UNAVAILABLE, EX_USAGE, Parser, Stop, load, run, say, write_files
 from drawing import COLOURS, Chart, Scale, svg
 from report import formats_of, system_data
+from scaling import scaling
 from texts import plural
 from units.layout import tabulate
 from units.merging import merge
@@ -95,9 +97,9 @@ def roofline(paths, number):
 def parse(arguments):
     """The command line."""
     parser = Parser(prog="spmv plot", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("spy", "roofline"), help="a matrix's pattern; rates of a log")
+    parser.add_argument("what", choices=("spy", "roofline", "scaling"), help="a matrix's pattern; of a log the rates, or speed-ups by threads")
     parser.add_argument("of", nargs="+", metavar="FILE", help="a matrix; logs or folders of logs")
-    parser.add_argument("-o", "--output", metavar="FILE", help="FILE.svg, FILE.png or FILE.pdf (default: spy.svg or roofline.svg)")
+    parser.add_argument("-o", "--output", metavar="FILE", help="FILE.svg, FILE.png or FILE.pdf (default: the chart's name, as SVG)")
     parser.add_argument("--system", type=int, metavar="N", help="of a log with several, as the report numbers them")
     options = parser.parse_args(arguments)
     options.output = options.output or f"{options.what}.svg"
@@ -114,7 +116,12 @@ def plot(arguments):
     suffix = os.path.splitext(options.output)[1].lower()
     if suffix != ".svg":
         library()  # which may be missing: before all work
-    text = spy(facts_of(options.of[0])) if options.what == "spy" else roofline(options.of, options.system)
+    if options.what == "spy":
+        text = spy(facts_of(options.of[0]))
+    elif options.what == "roofline":
+        text = roofline(options.of, options.system)
+    else:
+        text = scaling(merge(unit_of(record) for record in load(options.of)[0]))
     write_files(".", {options.output: converted(text, suffix)})
     say(f"spmv plot: {options.output}")
     return 0

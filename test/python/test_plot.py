@@ -82,9 +82,28 @@ class Files(unittest.TestCase):
         self.assertIn(b"measured streaming limit (spmv probe): 50 GB/s", self.bytes_of("r.svg"))
         self.assertIn("'spmv probe' measures it", self.plot("roofline", log("y.jsonl"), code=65))
 
+    def test_scaling(self):
+        with open(os.path.join(self.folder, "x.jsonl"), "w", encoding="utf-8") as file:
+            for kernel, times in ("csr_rows", (8e-6, 4e-6, 2e-6)), ("csr_serial", (8e-6,)):
+                for threads, seconds in zip((1, 2, 8), times):
+                    file.write(json.dumps(record(seconds, config__kernel=kernel, omp={"threads": threads})) + "\n")
+        self.plot("scaling", "x.jsonl")
+        text = self.bytes_of("scaling.svg").decode()
+        lines = dict(reversed(pair) for pair in re.findall(r'class="line" d="(.*?)".*?<title>(.*?)</title>', text))
+        self.assertEqual(set(lines), {"ideal", "csr_rows"})
+        self.assertEqual(lines["csr_rows"].count("L"), 2)
+        self.assertIn("geometric means over 1 matrix", text)
+        rise = [[float(y) for y in re.findall(r" ([\d.]+)", lines[name])] for name in ("csr_rows", "ideal")]
+        self.assertEqual(rise[0][:2], rise[1][:2])  # twice as fast with two
+        self.assertGreater(rise[0][2], rise[1][2])  # and four times with eight: below
+        os.remove(os.path.join(self.folder, "x.jsonl"))
+        with open(os.path.join(self.folder, "y.jsonl"), "w", encoding="utf-8") as file:
+            file.write(json.dumps(record(1e-6)) + "\n")
+        self.assertIn("several numbers of threads", self.plot("scaling", "y.jsonl", code=65))
+
     def test_usage(self):
         for words, said in ((["spy", "a", "b"], "one matrix"), (["spy", "a", "-o", "a.gif"], ".svg, .png or .pdf"),
-                            (["pie", "a"], "'pie' is not known; known are 'spy', 'roofline'"),
+                            (["pie", "a"], "'pie' is not known; known are 'spy', 'roofline', 'scaling'"),
                             ([], "missing: what, FILE")):
             self.assertIn(said, self.plot(*words, code=64))
 

@@ -96,8 +96,10 @@ static int write_all(const options *o, const doctor_facts *facts) {
 }
 
 int cmd_doctor(const options *o, const spmv_backend *backend) {
-    spmv_ctx_opts opts = {
-        .size = sizeof opts, .backend = backend->name, .device = o->device, .threads = o->threads};
+    spmv_ctx_opts opts = {.size = sizeof opts,
+                          .backend = backend->name,
+                          .device = o->device,
+                          .threads = most_threads(o)};
     spmv_ctx *ctx = NULL;
     if (o->topic) {
         say("spmv: doctor: unexpected argument '%s'\n", o->topic);

@@ -73,7 +73,7 @@ ranks_team ranks_team_asked(const options *o, int count) {
 static int open_all(ranks *w, const options *o, const spmv_backend *backend) {
     spmv_ctx_opts context = SPMV_OPTS(spmv_ctx_opts);
     context.backend = backend->name;
-    context.threads = o->threads;
+    context.threads = most_threads(o);
     context.max_unpacked = o->max_unpacked;
     int code = ranks_open(w, &context);
     if (code) return code;

@@ -235,6 +235,7 @@ static void check_text(const record *r, bool all_cached, char *out) {
 typedef struct mixture { /* what a row says, mostly because it is not the same in all of them */
     bool backends;       /* names stand for kernels of both */
     bool states;         /* of the caches */
+    bool teams;          /* numbers of threads */
     bool ties;           /* some are tied, and not nearly all */
     bool shorts;         /* short names behind those of kernels */
     bool cached;         /* all are in cache, and none needs to say it */
@@ -271,6 +272,7 @@ static mixture mixture_of(const table_row *rows, int count) {
         const int n = mark_noise(rows[k].r, marks);
         if (n > found.marks) found.marks = n;
         found.backends |= strcmp(rows[k].r->config_backend, rows[0].r->config_backend) != 0;
+        found.teams |= rows[k].r->omp_threads != rows[0].r->omp_threads;
         found.states |= strcmp(rows[k].r->config_cache, rows[0].r->config_cache) != 0;
         if (strcmp(rows[k].r->status, "ok") == 0) found.cached &= is_cached(rows[k].r);
     }
@@ -282,9 +284,19 @@ static void add_state(const record *r, char *out) {
     append(out, "", r->config_cache);
 }
 
+/* In front: what is cut short keeps it. */
+static void add_team(const record *r, char *out) {
+    char rest[CELL];
+    memcpy(rest, out, CELL);
+    const bool alone = strcmp(out, "-") == 0;
+    const int n = snprintf(out, CELL, "threads=%d%s", (int)r->omp_threads, alone ? "" : " ");
+    if (!alone) snprintf(out + n, (size_t)(CELL - n), "%.*s", CELL - 1 - n, rest);
+}
+
 static void config_cell(const record *r, mixture mixed, char *out) {
     config_text(r, out);
     if (mixed.states) add_state(r, out);
+    if (mixed.teams && !has_fewer_threads(r)) add_team(r, out);
 }
 
 static bool has_word(const char *words, const char *word, size_t length) {

@@ -30,7 +30,7 @@ static bool accepts(const spmv_kernel *kernel, const spmv_param *p, int64_t valu
 bool same_configuration(const cell *a, const cell *b) {
     if (a->kernel.backend != b->kernel.backend || a->kernel.index != b->kernel.index ||
         a->precision != b->precision || a->vectors != b->vectors || a->layout != b->layout ||
-        a->nsettings != b->nsettings)
+        a->threads != b->threads || a->nsettings != b->nsettings)
         return false;
     for (int s = 0; s < a->nsettings; s++)
         if (strcmp(a->setting[s].name, b->setting[s].name) != 0 ||
@@ -41,19 +41,20 @@ bool same_configuration(const cell *a, const cell *b) {
 
 bool same_conditions(const cell *a, const cell *b) {
     return a->precision == b->precision && a->cache == b->cache && a->vectors == b->vectors &&
-           a->layout == b->layout && a->ranks == b->ranks;
+           a->layout == b->layout && a->threads == b->threads && a->ranks == b->ranks;
 }
 
 void cell_label(const cell *c, char *out, size_t size) {
     bool usual = c->cache == SPMV_WARM;
-    char vectors[64] = "", ranks[32] = "";
+    char vectors[64] = "", threads[32] = "", ranks[32] = "";
     if (c->vectors > 1)
         snprintf(vectors, sizeof vectors, " --vectors=%lld --layout=%s", (long long)c->vectors,
                  layout_names[c->layout - SPMV_COLUMNS]);
+    if (c->threads) snprintf(threads, sizeof threads, " --threads=%d", c->threads);
     if (c->ranks > 1) snprintf(ranks, sizeof ranks, " --ranks=%d", c->ranks);
-    int n = snprintf(out, size, "%s:%s%s%s%s%s%s", c->kernel.backend->name,
+    int n = snprintf(out, size, "%s:%s%s%s%s%s%s%s", c->kernel.backend->name,
                      descriptor(c->kernel)->name, c->precision == SPMV_F32 ? " f32" : "",
-                     usual ? "" : " ", usual ? "" : cache_names[c->cache], vectors, ranks);
+                     usual ? "" : " ", usual ? "" : cache_names[c->cache], vectors, threads, ranks);
     if (n > 0 && (size_t)n < size)
         settings_flags(c->setting, c->nsettings, out + n, size - (size_t)n);
 }
@@ -110,6 +111,31 @@ static spmv_status expand_vectors(session *r, cell c) {
             c.layout = c.vectors > 1 ? (spmv_layout)r->o->layout.value[l] : SPMV_COLUMNS;
             TRY(expand(r, (spmv_param_id)0, &c));
         }
+    return SPMV_OK;
+}
+
+/* The smallest number of threads stands for a kernel that has one, the largest for those of a GPU.
+ * The machine may have fewer than were asked for. */
+static bool takes_threads(const session *r, const cell *c, int v) {
+    const list *all = &r->o->threads;
+    const bool serial = descriptor(c->kernel)->traits & SPMV_SERIAL;
+    int64_t least = all->value[0];
+    for (int k = 0; k < all->count; k++)
+        if (all->value[k] < least) least = all->value[k];
+    if (!c->kernel.backend->host) return all->value[v] == most_threads(r->o);
+    return !serial || all->value[v] == least;
+}
+
+/* Every number of threads, if there are several. */
+static spmv_status expand_threads(session *r, cell c) {
+    const list *all = &r->o->threads;
+    const int most = spmv_ctx_threads(r->ctx);
+    if (all->count < 2) return expand_vectors(r, c);
+    for (int v = 0; v < all->count; v++) {
+        if (!takes_threads(r, &c, v)) continue;
+        c.threads = all->value[v] < most ? (int)all->value[v] : most;
+        TRY(expand_vectors(r, c));
+    }
     return SPMV_OK;
 }
 
@@ -276,7 +302,7 @@ int choose_cells(session *r) {
     for (int k = 0; k < nkernels; k++)
         for (int p = 0; p < precisions.count; p++) {
             cell c = {.kernel = kernels[k], .precision = (spmv_precision)precisions.value[p]};
-            spmv_status status = expand_vectors(r, c);
+            spmv_status status = expand_threads(r, c);
             if (status != SPMV_OK) return complain(status, NULL);
         }
     for (int p = 0; p < precisions.count; p++)

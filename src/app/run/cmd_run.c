@@ -4,6 +4,7 @@
 #include "session.h"
 #include "spmv_clock.h"
 #include <errno.h>
+#include <math.h>
 #include <omp.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -175,6 +176,11 @@ static void show_choices(const session *run, const result *results, int n) {
     }
 }
 
+static double median_of(const void *results, int k) {
+    const result *out = (const result *)results + k;
+    return is_ok(out) ? out->r.timing_median_s : NAN;
+}
+
 static int run_cells(session *run, spmv_mat *mat, inputs *in) {
     int finished = 0;
     result *results = calloc((size_t)run->ncells, sizeof *results);
@@ -187,6 +193,8 @@ static int run_cells(session *run, spmv_mat *mat, inputs *in) {
     if (finished && !run->watch.arg) {
         rank_results(results, run->ncells); /* of all groups */
         int shown = show_results(run, results, run->ncells);
+        if (strcmp(run->o->format, "table") == 0)
+            print_scaling(run, median_of, results, run->output);
         show_choices(run, results, run->ncells);
         say_winners(run, results, run->ncells);
         if (!code) code = shown;

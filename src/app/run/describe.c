@@ -76,9 +76,14 @@ static void describe_matrix(result *out, const spmv_stats *s) {
     r->matrix_build_s = s->build_s;
 }
 
-static void describe_machine(const session *run, const spmv_backend *backend, record *r) {
+int threads_of(const session *run, const cell *c) {
+    return c->threads ? c->threads : spmv_ctx_threads(run->ctx);
+}
+
+static void describe_machine(const session *run, const cell *c, record *r) {
+    const spmv_backend *backend = c->kernel.backend;
     spmv_device_facts facts;
-    machine_describe(&run->machine, run->o, spmv_ctx_threads(run->ctx), r);
+    machine_describe(&run->machine, run->o, threads_of(run, c), r);
     record_build(r);
     r->argv = (texts){(const char *const *)run->argv, run->argc};
     if (backend->host || spmv_ctx_describe(run->ctx, backend, &facts) != SPMV_OK) return;
@@ -92,7 +97,7 @@ int64_t setting_of(const session *run, const cell *c, spmv_param_id id) {
     int64_t value = p ? p->default_value : -1;
     for (int s = 0; s < c->nsettings; s++)
         if (strcmp(c->setting[s].name, params[id].name) == 0) value = c->setting[s].value;
-    return p && id == SPMV_grid_rows && value == 0 ? spmv_ctx_threads(run->ctx) : value;
+    return p && id == SPMV_grid_rows && value == 0 ? threads_of(run, c) : value;
 }
 
 /* Returns the cell that auto made of one. */
@@ -181,7 +186,7 @@ static void describe_config(const session *run, const cell *asked, const spmv_pl
     r->config_format = c.kernel.index == SPMV_AUTO ? NULL : kernel->format;
     r->config_threads = f->threads                     ? f->threads
                         : kernel->traits & SPMV_SERIAL ? 1
-                                                       : spmv_ctx_threads(run->ctx);
+                                                       : threads_of(run, asked);
     r->config_precision = c.precision == SPMV_F64 ? "f64" : "f32";
     r->config_vectors = c.vectors;
     r->config_layout = layout_names[c.layout - SPMV_COLUMNS];
@@ -383,7 +388,7 @@ void describe_row(const session *run, inputs *in, candidate *e, const char *stat
         r->sweep_cell = run->sweep_cell[e->cell];
     }
     if (in->stats) describe_matrix(out, in->stats);
-    describe_machine(run, backend, r);
+    describe_machine(run, asked, r);
     describe_config(run, asked, e->plan, &f, out);
     describe_team(run->team, r);
     if (e->plan) describe_plan(run->o, &f, &e->p, in, out);

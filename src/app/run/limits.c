@@ -35,6 +35,8 @@ void describe_limits(const session *run, result *out, const spmv_backend *backen
     const spmv_rates *rates = NULL;
     for (int b = 0; spmv_backends[b]; b++)
         if (spmv_backends[b] == backend && run->rated[b]) rates = &run->rates[b];
+    if (backend->host && r->omp_threads >= 0 && r->omp_threads < spmv_ctx_threads(run->ctx))
+        rates = NULL; /* fewer threads read less */
     if (rates) {
         r->perf_bw_peak_Bps = rates->read;
         r->perf_bw_peak_source = "measured-read";

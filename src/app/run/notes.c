@@ -193,13 +193,17 @@ static int say_ties(const result *results, int n, const record *best) {
 
 /* Writes what tells the rows of one comparison from those of others, in brackets. */
 static void conditions_text(const session *run, const record *r, char *out, size_t size) {
-    char vectors[64] = "";
+    char vectors[64] = "", threads[32] = "";
     const bool precisions = run->o->precision.count > 1, states = run->o->caches.count > 1;
+    if (run->o->threads.count > 1)
+        snprintf(threads, sizeof threads, "%s%d thread%s", precisions || states ? ", " : "",
+                 (int)r->omp_threads, r->omp_threads == 1 ? "" : "s");
     if (run->o->vectors.count > 1 || run->o->layout.count > 1)
-        snprintf(vectors, sizeof vectors, "%s%lld vectors in %s", precisions || states ? ", " : "",
-                 (long long)r->config_vectors, r->config_layout);
-    snprintf(out, size, "%s%s%s%s", precisions ? r->config_precision : "",
-             precisions && states ? ", " : "", states ? r->config_cache : "", vectors);
+        snprintf(vectors, sizeof vectors, "%s%lld vectors in %s",
+                 precisions || states || *threads ? ", " : "", (long long)r->config_vectors,
+                 r->config_layout);
+    snprintf(out, size, "%s%s%s%s%s", precisions ? r->config_precision : "",
+             precisions && states ? ", " : "", states ? r->config_cache : "", threads, vectors);
 }
 
 /* first: of those under its conditions. */

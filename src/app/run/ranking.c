@@ -23,7 +23,7 @@ static bool is_disturbed(const result *out) {
 bool are_ranked_together(const record *a, const record *b) {
     return strcmp(a->config_precision, b->config_precision) == 0 &&
            strcmp(a->config_cache, b->config_cache) == 0 &&
-           a->config_vectors == b->config_vectors &&
+           a->config_vectors == b->config_vectors && a->omp_threads == b->omp_threads &&
            (a->config_vectors <= 1 || strcmp(a->config_layout, b->config_layout) == 0);
 }
 

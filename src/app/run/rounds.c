@@ -157,6 +157,8 @@ static spmv_status make_plan(group *g, const cell *c, result *out, candidate *e)
                            .op = run->o->op,
                            .vectors = c->vectors,
                            .layout = c->layout};
+    if (c->kernel.backend->host && threads_of(run, c) < spmv_ctx_threads(run->ctx))
+        opts.threads = c->threads;
     e->plan = find_plan(g, c);
     bool is_new = !e->plan;
     if (is_new) TRY(spmv_plan_create(g->mat, &opts, &e->plan));

@@ -19,7 +19,7 @@ int choose_session(session *r) {
     spmv_ctx_opts opts = {.size = sizeof opts,
                           .backend = r->backend->name,
                           .device = r->o->device,
-                          .threads = r->o->threads,
+                          .threads = most_threads(r->o),
                           .max_unpacked = r->o->max_unpacked,
                           .wisdom = wisdom_file(r->o, wisdom, sizeof wisdom)};
     if (spmv_ctx_create_lazily(&opts, &r->ctx) != SPMV_OK) return complain(SPMV_E_NOMEM, NULL);

@@ -17,6 +17,7 @@ typedef struct cell { /* one row of the table: a kernel in a configuration */
     int64_t vectors;    /* that are multiplied at once */
     spmv_layout layout; /* of them; columns of a single one */
     spmv_cache cache;   /* state of the caches that its products find */
+    int threads;        /* of a host's product, at most; 0: the context's */
     int ranks;          /* that spmv sweep starts for it; 0 and 1: none, this process multiplies */
 } cell;
 
@@ -228,6 +229,13 @@ void explain_results(const session *run, const result *results, int n, bool blur
 /* Says who is fastest, one line for each precision, state of the caches and set of vectors. */
 void say_winners(const session *run, const result *results, int n);
 
+/* ---- scaling.c ------------------------------------------------------------------------------ */
+
+/* Prints how many times as fast each configuration is with more threads; nothing without a list of
+ * threads. median_s(of, k): of cell k; NaN: none. */
+void print_scaling(const session *run, double (*median_s)(const void *of, int k), const void *of,
+                   FILE *file);
+
 /* ---- noise.c -------------------------------------------------------------------------------- */
 
 typedef struct noise {       /* counters; a difference of two says what happened between */
@@ -281,6 +289,8 @@ typedef struct candidate { /* a cell, and what came of it: all that its record i
     bool shown;                 /* as it is so far */
 } candidate;
 
+/* Returns how many threads a product of the cell may have. */
+int threads_of(const session *run, const cell *c);
 /* Returns a parameter as the cell sets it or by default; -1: its kernel takes none. */
 int64_t setting_of(const session *run, const cell *c, spmv_param_id id);
 /* Makes the record of a final row, all but its ranks (rank_results). status: a word of the log; a

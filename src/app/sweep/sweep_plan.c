@@ -216,6 +216,7 @@ static uint64_t mix_cell(uint64_t h, const cell *c) {
     h = mix_text(h, c->precision == SPMV_F32 ? "f32" : "f64");
     h = mix_bytes(h, &c->vectors, sizeof c->vectors);
     h = mix_bytes(h, &c->layout, sizeof c->layout);
+    if (c->threads) h = mix_bytes(h, &c->threads, sizeof c->threads);
     for (int k = 0; k < c->nsettings; k++)
         h = mix_bytes(mix_text(h, c->setting[k].name), &c->setting[k].value,
                       sizeof c->setting[k].value);

@@ -61,7 +61,7 @@ static line *make_line(const assignment *a) {
     const cell *c = &s->run.cell[a->cells[0]];
     line *l = calloc(1, sizeof *l);
     if (!l) return NULL;
-    l->given = options_words(s->run.o, "matrix kernel precision vectors layout cache",
+    l->given = options_words(s->run.o, "matrix kernel threads precision vectors layout cache",
                              "partition halo exchange overlap keep-samples tag");
     int ngiven = 0;
     while (l->given && l->given[ngiven]) ngiven++;
@@ -77,6 +77,7 @@ static line *make_line(const assignment *a) {
     put_text(l, "%d", c->ranks);
     put(l, l->self);
     put(l, l->matrix);
+    if (options_given(s->run.o, "threads")) put_text(l, "--threads=%d", threads_of(&s->run, c));
     put_cell(l, c);
     for (int k = 0; k < ngiven; k++) put(l, l->given[k]);
     put(l, "--format=jsonl");

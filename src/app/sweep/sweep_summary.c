@@ -103,7 +103,8 @@ static int fastest(const ending *e, int m, int but) {
 static void put_label(const ending *e, int m, int k, char *out) {
     cell plain = e->s->run.cell[k];
     char all[LABEL];
-    plain.precision = SPMV_F64, plain.cache = SPMV_WARM, plain.vectors = 1, plain.ranks = 1;
+    plain.precision = SPMV_F64, plain.cache = SPMV_WARM, plain.vectors = 1, plain.ranks = 1,
+    plain.threads = 0;
     cell_label(&plain, all, sizeof all);
     const char *name = e->backends ? all : strchr(all, ':') + 1;
     if (m >= 0 && plain.kernel.index == SPMV_AUTO)
@@ -229,9 +230,10 @@ static void write_command(const sweep *s, int m, const cell *c, FILE *file) {
     if (options_given(o, "vectors")) fprintf(file, " --vectors=%lld", (long long)c->vectors);
     if (c->vectors > 1 && options_given(o, "layout"))
         fprintf(file, " --layout=%s", layout_names[c->layout - SPMV_COLUMNS]);
+    if (options_given(o, "threads")) fprintf(file, " -t %d", threads_of(&s->run, c));
     settings_flags(c->setting, c->nsettings, flags, sizeof flags);
     fputs(flags, file);
-    options_write(o, "matrix kernel precision cache vectors layout", file);
+    options_write(o, "matrix kernel threads precision cache vectors layout", file);
 }
 
 /* Prints the command of each matrix's fastest configuration. */
@@ -329,6 +331,20 @@ static void print_means(const ending *e, int timed, FILE *file) {
 
 /* ---- the whole ------------------------------------------------------------------------------ */
 
+/* Returns the geometric mean of a cell's times on all matrices that have times; NaN: it has not all
+ * of them. */
+static double mean_s(const void *of, int k) {
+    const ending *e = of;
+    double sum = 0;
+    int n = 0;
+    for (int m = 0; m < e->s->nsources; m++) {
+        bool timed = false;
+        for (int j = 0; j < e->s->run.ncells; j++) timed |= isfinite(time_of(e, m, j)->median_s);
+        if (timed) sum += log(time_of(e, m, k)->median_s), n++;
+    }
+    return exp(sum / n);
+}
+
 static bool is_first(const sweep *s, int k) { /* under its conditions */
     for (int j = 0; j < k; j++)
         if (same_conditions(&s->run.cell[j], &s->run.cell[k])) return false;
@@ -336,15 +352,18 @@ static bool is_first(const sweep *s, int k) { /* under its conditions */
 }
 
 static void print_ending(const ending *e, bool several, FILE *file) {
-    char vectors[64] = "", ranks[32] = "";
+    char vectors[64] = "", threads[32] = "", ranks[32] = "";
     const cell *of = e->first;
+    if (of->threads)
+        snprintf(threads, sizeof threads, ", %d thread%s", of->threads,
+                 of->threads == 1 ? "" : "s");
     if (of->ranks > 1) snprintf(ranks, sizeof ranks, ", %d ranks", of->ranks);
     if (of->vectors > 1)
         snprintf(vectors, sizeof vectors, ", %lld vectors in %s", (long long)of->vectors,
                  layout_names[of->layout - SPMV_COLUMNS]);
     if (several)
-        fprintf(file, "\n%s, %s caches%s%s\n", of->precision == SPMV_F32 ? "f32" : "f64",
-                cache_names[of->cache], vectors, ranks);
+        fprintf(file, "\n%s, %s caches%s%s%s\n", of->precision == SPMV_F32 ? "f32" : "f64",
+                cache_names[of->cache], threads, vectors, ranks);
     int timed = print_winners(e, file);
     if (timed > 1) print_means(e, timed, file);
     if (timed && e->s->run.o->tune) print_commands(e, file);
@@ -380,6 +399,7 @@ void print_summary(const sweep *s, FILE *file) {
         print_ending(&e, groups > 1, file);
         alone &= is_alone(&e);
     }
+    if (timed) print_scaling(&s->run, mean_s, &e, file);
     fflush(file);
     if (!timed && !s->run.o->verify) say("--verify=off: what is not verified is not ranked\n");
     if (timed) say_next(s, alone);
