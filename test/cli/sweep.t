@@ -35,30 +35,22 @@
   RATE
   RATE
   $ grep '^\[' err | mask
-  [ 1/24] a omp:csr_rows failed: a.mtx:1: found 'junk', expected '%%MatrixMarket matrix coordinate real general' or the like: is this a Matrix Market file?
-  [ 2/24] a omp:ell_blocks --grid=1x1 failed: a.mtx:1: found 'junk', expected '%%MatrixMarket matrix coordinate real general' or the like: is this a Matrix Market file?
-  [ 3/24] a omp:ell_blocks --grid=2x1 failed: a.mtx:1: found 'junk', expected '%%MatrixMarket matrix coordinate real general' or the like: is this a Matrix Market file?
+  [ 3/24] a failed: a.mtx:1: found 'junk', expected '%%MatrixMarket matrix coordinate real general' or the like: is this a Matrix Market file?
   [ 4/24] b omp:ell_blocks --grid=2x1 ok T
   [ 5/24] b omp:csr_rows ok T
   [ 6/24] b omp:ell_blocks --grid=1x1 ok T
   [ 7/24] gen:poisson2d:20 omp:ell_blocks --grid=2x1 ok T
   [ 8/24] gen:poisson2d:20 omp:csr_rows ok T
   [ 9/24] gen:poisson2d:20 omp:ell_blocks --grid=1x1 ok T
-  [ 10/24] gone omp:csr_rows failed: gone.mtx: No such file or directory ('spmv get gone' downloads it, if the SuiteSparse Matrix Collection has it; 'spmv list matrices' names built-in ones)
-  [ 11/24] gone omp:ell_blocks --grid=1x1 failed: gone.mtx: No such file or directory ('spmv get gone' downloads it, if the SuiteSparse Matrix Collection has it; 'spmv list matrices' names built-in ones)
-  [ 12/24] gone omp:ell_blocks --grid=2x1 failed: gone.mtx: No such file or directory ('spmv get gone' downloads it, if the SuiteSparse Matrix Collection has it; 'spmv list matrices' names built-in ones)
-  [ 13/24] a omp:csr_rows failed: a.mtx:1: found 'junk', expected '%%MatrixMarket matrix coordinate real general' or the like: is this a Matrix Market file?
-  [ 14/24] a omp:ell_blocks --grid=1x1 failed: a.mtx:1: found 'junk', expected '%%MatrixMarket matrix coordinate real general' or the like: is this a Matrix Market file?
-  [ 15/24] a omp:ell_blocks --grid=2x1 failed: a.mtx:1: found 'junk', expected '%%MatrixMarket matrix coordinate real general' or the like: is this a Matrix Market file?
+  [ 12/24] gone failed: gone.mtx: No such file or directory ('spmv get gone' downloads it, if the SuiteSparse Matrix Collection has it; 'spmv list matrices' names built-in ones)
+  [ 15/24] a failed: a.mtx:1: found 'junk', expected '%%MatrixMarket matrix coordinate real general' or the like: is this a Matrix Market file?
   [ 16/24] b omp:ell_blocks --grid=1x1 ok T
   [ 17/24] b omp:ell_blocks --grid=2x1 ok T
   [ 18/24] b omp:csr_rows ok T
   [ 19/24] gen:poisson2d:20 omp:ell_blocks --grid=1x1 ok T
   [ 20/24] gen:poisson2d:20 omp:ell_blocks --grid=2x1 ok T
   [ 21/24] gen:poisson2d:20 omp:csr_rows ok T
-  [ 22/24] gone omp:csr_rows failed: gone.mtx: No such file or directory ('spmv get gone' downloads it, if the SuiteSparse Matrix Collection has it; 'spmv list matrices' names built-in ones)
-  [ 23/24] gone omp:ell_blocks --grid=1x1 failed: gone.mtx: No such file or directory ('spmv get gone' downloads it, if the SuiteSparse Matrix Collection has it; 'spmv list matrices' names built-in ones)
-  [ 24/24] gone omp:ell_blocks --grid=2x1 failed: gone.mtx: No such file or directory ('spmv get gone' downloads it, if the SuiteSparse Matrix Collection has it; 'spmv list matrices' names built-in ones)
+  [ 24/24] gone failed: gone.mtx: No such file or directory ('spmv get gone' downloads it, if the SuiteSparse Matrix Collection has it; 'spmv list matrices' names built-in ones)
   $ sed -n '/ reused/,$p' err
   12 ok, 0 skipped, 0 wrong, 12 failed, 0 reused. x.jsonl (+24)
   second: how many times as long it takes; =: tied with the fastest; !: disturbed; ~: not settled; of such times a range

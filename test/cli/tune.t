@@ -20,7 +20,7 @@
   $ $SPMV sweep gen:random:6000:8 -k omp:bsr_rows --schedule=static --tune --samples=100 --min-time=0.05 --max-time=0.2 -t 1 --no-log --probe=off -q >out
   $ sed -n '/^to type/,$p' out
   to type:
-      spmv -m gen:random:6000:8 -k omp:bsr_rows --schedule=static --shape=1x1 --samples=100 --min-time=0.05 --max-time=0.2 --threads=1 --probe=off
+      spmv -m gen:random:6000:8 -k omp:bsr_rows -t 1 --schedule=static --shape=1x1 --samples=100 --min-time=0.05 --max-time=0.2 --probe=off
   $ $(sed -n "s|^    spmv|$SPMV|p" out) $quick --format=csv -q | columns "config.kernel config.shape status" | grep -v config
   bsr_rows 1x1 ok
 # Wrong words.

@@ -42,6 +42,17 @@
   $ COLUMNS=60 $SPMV sweep gen:giantrow:3000:30 gen:poisson2d:9 -k auto,csr_serial,sell_slices --slice=64 --sigma=64 $quick -q |
   >     awk 'length > 60; /^gen:/ {n++} END {print n " matrices"}'
   2 matrices
+  $ COLUMNS=80 $SPMV sweep gen:giantrow:3000:30 gen:poisson2d:9 -k auto,csr_serial,sell_slices --slice=32,64 --sigma=64 --schedule=dynamic $quick 2>&1 |
+  >     sed 's/µ/u/' | awk 'length > 80; /^gen:/ || /^\[/ {n++} /^ *(--|=)/ || / [un]?s$/ && !/^\[/ {print "goes on: " $0} END {print n " rows in a line each"}'
+  10 rows in a line each
+# Tables of several matrices have their names, where nothing else is said.
+  $ COLUMNS=80 $SPMV gen:poisson2d:9 gen:diagonal:9 -k csr_serial $quick -q | cut -c 1-16
+  gen:poisson2d:9
+    kernel        
+    csr_serial (cs
+  gen:diagonal:9
+    kernel        
+    csr_serial (cs
 
 # What is said breaks at blanks where the terminal ends, a command to type with a backslash; on a pipe nothing does.
   $ say() { $SPMV -m no_such_matrix.mtx $quick 2>&1; $SPMV -m gen:poisson2d:40 -k omp:csr1,omp:csr_serial $quick 2>&1 >/dev/null; }

@@ -346,8 +346,10 @@ class SweepTest(unittest.TestCase):
         process = self.start("--passes=2", "--resume", "--timeout=300", plant="hang")
         child = self.planted()
         process.send_signal(signal.SIGINT)
-        said = process.communicate(timeout=600)[1]
+        summary, said = process.communicate(timeout=600)
         self.assertEqual(process.returncode, 130, said)
+        self.assertRegex(summary, r"^over 2 matrices, .*\nGFLOP/s .*\n(.* csr_rows|.* csr_serial|.* coo_segments\n){1,3}")  # what is known so far
+        self.assertLessEqual(len(summary.splitlines()), 5)
         self.assertIn("--resume", said)
         self.assertIn("6 reused, 6 not run", said)
         self.assertTrue(self.is_gone(child))
@@ -479,7 +481,7 @@ class SweepTest(unittest.TestCase):
         marks of doubt follow a time, and least and most differ."""
         found = {}
         for line in text.splitlines():
-            row = re.match(r"(gen:\S+) +([0-9.]+) ([num]?s)[~!]*(?: !)? +[0-9.e-]+  (\S+) *(?: (?:=|(about )?([0-9.]+)(?: to ([0-9.]+))?x) (\S+))?$", line)
+            row = re.match(r"(gen:\S+) +([0-9.]+) ([nuµm]?s)[~!]*(?: !)? +[0-9.e-]+  (\S+) *(?: (?:=|(about )?([0-9.]+)(?:-([0-9.]+))?x) (\S+))?$", line)
             if row:
                 matrix, median, unit, first, doubt, least, most, second = row.groups()
                 scale = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1}[unit]

@@ -251,6 +251,13 @@ int run_on(session *run, spmv_mat *mat, const char *source) {
     return code;
 }
 
+/* Tables without what is said of their matrices need a name each. */
+static void name_table(const session *run, const char *name) {
+    const options *o = run->o;
+    if (o->quiet && o->nmatrices > 1 && strcmp(o->format, "table") == 0 && !o->export)
+        fprintf(run->output, "%s\n", name);
+}
+
 static int run_matrix(session *run, const char *source, bool built_in) {
     spmv_mat *mat = NULL;
     spmv_stats stats = SPMV_OPTS(spmv_stats);
@@ -263,6 +270,7 @@ static int run_matrix(session *run, const char *source, bool built_in) {
     say_note(spmv_ctx_note(run->ctx), run->o->quiet);
     if (run->o->write_file && spmv_mat_save(mat, run->o->write_file) != SPMV_OK)
         code = complain(SPMV_E_WRITE, spmv_ctx_error(run->ctx));
+    name_table(run, name);
     if (!code) code = run_on(run, mat, source);
     spmv_mat_free(mat);
     return code;

@@ -39,18 +39,18 @@ static void show_progress(const sweep *s, int m, int active) {
 }
 
 static void say_finished(const sweep *s, int m, const report *r) {
-    char label[256], median[TIME_TEXT];
+    char label[256], median[TIME_TEXT], head[64];
     bool ok = strcmp(r->status, "ok") == 0;
-    if (s->run.o->quiet || (ok && s->run.o->progress && !s->run.o->verbose)) return;
+    if (s->run.o->quiet || s->failing || (ok && s->run.o->progress && !s->run.o->verbose)) return;
     cell_label(&s->run.cell[r->cell], label, sizeof label);
     if (s->run.o->progress) say("\r\033[K");
-    say("[%4d/%d] %s %s  %s", finished_count(s), s->total, s->source[m].name, label,
-        status_text(r->status));
     time_text(r->median_s, median);
-    if (ok)
-        say(" %s\n", median);
-    else
-        say(": %s\n", r->reason);
+    snprintf(head, sizeof head, "[%4d/%d] %.32s", finished_count(s), s->total, s->source[m].name);
+    const int room =
+        page_width(stderr, NO_LIMIT) - (int)strlen(head) - (int)strlen("   ok 123.4 us");
+    if (ok && room > 8 && (int)strlen(label) > room) snprintf(label + room - 2, 3, "..");
+    say("%s %s  %s%s%s\n", head, label, status_text(r->status), ok ? " " : ": ",
+        ok ? median : r->reason);
 }
 
 /* ---- children ------------------------------------------------------------------------------- */
@@ -255,16 +255,25 @@ static int do_record(const assignment *a, void *arg) {
 
 /* ---- one matrix in one pass ----------------------------------------------------------------- */
 
+static void say_failed(const sweep *s, int m, const char *status, const char *reason) {
+    if (s->run.o->quiet) return;
+    if (s->run.o->progress) say("\r\033[K");
+    say("[%4d/%d] %s  %s: %s\n", finished_count(s), s->total, s->source[m].name, status, reason);
+}
+
 /* Returns an exit code. Whatever happens, the assignment's cells are done after it. */
 static int fail_cells(sweep *s, assignment *a, const outcome *was, const char *status,
                       const char *reason) {
     failure f = {was->read ? &was->stats : NULL, status, reason};
+    s->failing = a->count > 1;
     outcome out = run_child(s, a, do_record, &f);
     for (int k = 0; k < a->count; k++) {
         if (*sweep_done(s, a->pass, a->m, a->cells[k])) continue;
         *sweep_done(s, a->pass, a->m, a->cells[k]) = out.how != INTERRUPTED;
         s->failed += out.how != INTERRUPTED;
     }
+    if (s->failing && out.how != INTERRUPTED) say_failed(s, a->m, status, reason);
+    s->failing = false;
     return out.how == ENDED ? out.code : 0;
 }
 
@@ -424,7 +433,7 @@ int cmd_sweep(const options *o, const spmv_backend *backend) {
         if (!o->quiet) print_plan(&s, stderr, o->verbose);
         code = go(&s);
         conclude(&s);
-        print_summary(&s, stdout);
+        print_summary(&s, stopped_by, stdout);
         if (!code) code = exit_code(&s);
     }
     sweep_free(&s);

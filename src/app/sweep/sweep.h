@@ -27,6 +27,7 @@ typedef struct sweep {
     int reused_wrong, reused_failed;
     double start_s, timeout_s;
     const char *launcher; /* that starts ranks; NULL: no cell has several */
+    bool failing;         /* all cells of a matrix fail for one reason, which is said once */
 } sweep;
 
 static inline bool is_over_ranks(const sweep *s, int k) {
@@ -98,7 +99,7 @@ int measure_over_ranks(const assignment *a);
 /* ---- sweep_summary.c ------------------------------------------------------------------------ */
 
 /* Prints the fastest on each matrix and the geometric means of the whole sweep, and what to type
- * next. */
-void print_summary(const sweep *s, FILE *file);
+ * next; in brief at most five lines, of the first conditions. */
+void print_summary(const sweep *s, bool brief, FILE *file);
 
 #endif

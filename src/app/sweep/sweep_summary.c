@@ -6,13 +6,14 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { LABEL = 256, MOST_LISTED = 5, LONGEST_NAME = 32 };
+enum { LABEL = 256, MOST_LISTED = 5, LISTED_IN_BRIEF = 3, LONGEST_NAME = 32 };
 
 typedef struct ending { /* of cells under the same conditions */
     const sweep *s;
     cell_time *time;   /* [nsources][ncells] of all cells: all passes together */
     const cell *first; /* of them */
     bool backends;     /* names stand for kernels of several */
+    bool brief;        /* the sweep was interrupted */
 } ending;
 
 /* ---- times ---------------------------------------------------------------------------------- */
@@ -119,20 +120,28 @@ static void rate_text(double flop_per_s, char out[TIME_TEXT]) {
     snprintf(out, TIME_TEXT, rate >= 100 ? "%.0f" : "%.3g", rate);
 }
 
+/* Shortens it to so many columns, at least those of a name. */
+static void cut_text(char *words, int most) {
+    enum { LEAST = 12 };
+    if (most < LEAST) most = LEAST;
+    if ((int)strlen(words) > most) snprintf(words + most - 2, 3, "..");
+}
+
 /* Names come from files, and may be long. */
-static void put_name(const char *name, char out[LONGEST_NAME + 1]) {
+static void put_name(const char *name, int most, char out[LONGEST_NAME + 1]) {
     snprintf(out, LONGEST_NAME + 1, "%.*s", LONGEST_NAME, name);
+    if ((int)strlen(name) > most) cut_text(out, most);
     if (strlen(name) > LONGEST_NAME) snprintf(out + LONGEST_NAME - 2, 3, "..");
 }
 
-static int name_width(const sweep *s) {
+/* Returns the columns of the longest name, a quarter of the page's at most. */
+static int name_width(const sweep *s, int page) {
+    const int quarter = page / 4 < 12 ? 12 : page / 4,
+              most = quarter < LONGEST_NAME ? quarter : LONGEST_NAME;
     int width = (int)strlen("matrix");
-    for (int m = 0; m < s->nsources; m++) {
-        char name[LONGEST_NAME + 1];
-        put_name(s->source[m].name, name);
-        if ((int)strlen(name) > width) width = (int)strlen(name);
-    }
-    return width;
+    for (int m = 0; m < s->nsources; m++)
+        if ((int)strlen(s->source[m].name) > width) width = (int)strlen(s->source[m].name);
+    return width < most ? width : most;
 }
 
 /* ---- the fastest on each matrix ------------------------------------------------------------- */
@@ -141,67 +150,97 @@ static bool is_doubtful(const cell_time *t) {
     return t->disturbed || t->unsettled;
 }
 
-/* Says who comes after the best, and how many times as long it takes: of times in doubt, what the
- * middle half of their samples allows. */
-static void print_next(const ending *e, int m, int best, int next, FILE *file) {
+/* Writes who comes after the best, and how many times as long it takes: of times in doubt, what the
+ * middle half of their samples allows. plainly: without its settings. */
+static void next_text(const ending *e, int m, int best, int next, bool plainly, char *out) {
     char label[LABEL];
     const cell_time *first = time_of(e, m, best), *second = time_of(e, m, next);
     put_label(e, m, next, label);
+    if (plainly) label[strcspn(label, " ")] = 0;
     if (second->q1_s <= first->q3_s)
-        fprintf(file, "= %s", label);
+        snprintf(out, 2 * LABEL, "= %s", label);
     else if (is_doubtful(first) || is_doubtful(second)) {
         char least[TIME_TEXT], most[TIME_TEXT];
         snprintf(least, sizeof least, "%.1f", second->q1_s / first->q3_s);
         snprintf(most, sizeof most, "%.1f", second->q3_s / first->q1_s);
         bool same = strcmp(least, most) == 0;
-        fprintf(file, "%s%s%sx %s", same ? "about " : least, same ? "" : " to ", most, label);
+        snprintf(out, 2 * LABEL, "%s%s%sx %s", same ? "about " : least, same ? "" : "-", most,
+                 label);
     } else
-        fprintf(file, "%.2fx %s", second->median_s / first->median_s, label);
+        snprintf(out, 2 * LABEL, "%.2fx %s", second->median_s / first->median_s, label);
 }
 
-/* wide: columns of the names of matrices. */
+/* Returns the columns that are left for kernels and their settings. */
+static int room_for_labels(int wide, FILE *file) {
+    return page_width(file, NO_LIMIT) - wide - (int)strlen("  123.4 us~ !  GFLOP/s  ") - 2;
+}
+
+static bool has_room_for_second(int room) {
+    return room >= 34;
+}
+
+/* Shortens the second label, then the first, so that both fit. Returns the columns of the first, 20
+ * where there is room. */
+static int fit_labels(char *first, char *second, int room) {
+    enum { LEAST = 12, USUAL = 20 };
+    cut_text(second, room - 2 - LEAST);
+    const int left = room - (*second ? 2 + (int)strlen(second) : 0);
+    cut_text(first, left);
+    return left < USUAL ? left : USUAL;
+}
+
+/* wide: columns of the names of matrices. Where a row is wider than the terminal, the second goes
+ * without its settings. */
 static void print_winner(const ending *e, int m, int wide, int best, FILE *file) {
-    char name[LONGEST_NAME + 1];
-    put_name(e->s->source[m].name, name);
-    fprintf(file, "%-*s  ", wide, name);
+    char name[LONGEST_NAME + 1], label[LABEL], second[2 * LABEL] = "", median[TIME_TEXT],
+                                                          rate[TIME_TEXT];
+    put_name(e->s->source[m].name, wide, name);
     if (best < 0) {
-        fprintf(file, "%9s    %7s  none", "-", "-");
+        fprintf(file, "%-*s  %9s    %7s  none\n", wide, name, "-", "-");
         return;
     }
-    char label[LABEL], median[TIME_TEXT], rate[TIME_TEXT];
-    int next = fastest(e, m, best);
+    const int room = room_for_labels(wide, file),
+              next = has_room_for_second(room) ? fastest(e, m, best) : -1;
     const cell_time *first = time_of(e, m, best);
     put_label(e, m, best, label);
     time_text(first->median_s, median);
     rate_text(first->flop_per_s, rate);
-    fprintf(file, "%*s%s%-3s %7s  ", 9 - columns_of(median), "", median,
+    if (next >= 0) next_text(e, m, best, next, false, second);
+    int column = fit_labels(label, second, room);
+    if (next >= 0 && column < 20) {
+        put_label(e, m, best, label);
+        next_text(e, m, best, next, true, second);
+        column = fit_labels(label, second, room);
+    }
+    fprintf(file, "%-*s  %*s%s%-3s %7s  ", wide, name, 9 - columns_of(median), "", median,
             first->disturbed && first->unsettled ? "~ !"
             : first->disturbed                   ? "!"
             : first->unsettled                   ? "~"
                                                  : "",
             rate);
-    fprintf(file, next < 0 ? "%s" : "%-20s  ", label);
-    if (next >= 0) print_next(e, m, best, next, file);
+    if (next < 0)
+        fprintf(file, "%s\n", label);
+    else
+        fprintf(file, "%-*s  %s\n", column, label, second);
 }
 
-/* Returns how many have a time. */
-static int print_winners(const ending *e, FILE *file) {
-    int timed = 0, wide = name_width(e->s);
-    const bool alone = is_alone(e);
-    printf_wrapped(file, 4, alone ? "%-*s  %9s    %7s  %s" : "%-*s  %9s    %7s  %-20s  second",
-                   wide, "matrix", "median", "GFLOP/s", alone ? "kernel" : "fastest");
-    for (int m = 0; m < e->s->nsources; m++) {
-        char *line = NULL;
-        size_t size;
-        int best = fastest(e, m, -1);
-        FILE *memory = open_memstream(&line, &size);
-        if (!memory) continue;
-        print_winner(e, m, wide, best, memory);
-        if (fclose(memory) == 0) print_wrapped(file, page_width(file, NO_LIMIT), 0, 4, line);
-        free(line);
-        timed += best >= 0;
-    }
+static int count_timed(const ending *e) {
+    int timed = 0;
+    for (int m = 0; m < e->s->nsources; m++) timed += fastest(e, m, -1) >= 0;
     return timed;
+}
+
+/* In brief it leaves out matrices without a time. */
+static void print_winners(const ending *e, FILE *file) {
+    const int wide = name_width(e->s, page_width(file, NO_LIMIT));
+    const bool alone = is_alone(e);
+    const bool seconds = !alone && has_room_for_second(room_for_labels(wide, file));
+    fprintf(file, seconds ? "%-*s  %9s    %7s  %-20s  second\n" : "%-*s  %9s    %7s  %s\n", wide,
+            "matrix", "median", "GFLOP/s", alone ? "kernel" : "fastest");
+    for (int m = 0; m < e->s->nsources; m++) {
+        const int best = fastest(e, m, -1);
+        if (best >= 0 || !e->brief) print_winner(e, m, wide, best, file);
+    }
 }
 
 /* ---- what to type --------------------------------------------------------------------------- */
@@ -299,6 +338,7 @@ static int by_standing(const void *a, const void *b) {
 static void print_standing(const ending *e, const standing *of, FILE *file) {
     char label[LABEL], rate[TIME_TEXT] = "-";
     put_label(e, -1, of->cell, label);
+    cut_text(label, page_width(file, NO_LIMIT) - 36);
     if (isfinite(of->flop_per_s)) rate_text(of->flop_per_s, rate);
     if (is_alone(e)) {
         printf_wrapped(file, 4, "%7s%s %6d  %s", rate, of->doubtful ? "!" : " ", of->timed, label);
@@ -324,8 +364,9 @@ static void print_means(const ending *e, int timed, FILE *file) {
             timed);
         fprintf(file, "%7s  %7s  %10s  %5s\n", "GFLOP/s", "time", "fastest on", "timed");
     }
-    for (int k = 0; k < n && k < MOST_LISTED; k++) print_standing(e, &all[k], file);
-    if (n > MOST_LISTED) fprintf(file, "and %d slower configurations\n", n - MOST_LISTED);
+    const int most = e->brief ? LISTED_IN_BRIEF : MOST_LISTED;
+    for (int k = 0; k < n && k < most; k++) print_standing(e, &all[k], file);
+    if (n > most && !e->brief) fprintf(file, "and %d slower configurations\n", n - most);
     free(all);
 }
 
@@ -364,9 +405,10 @@ static void print_ending(const ending *e, bool several, FILE *file) {
     if (several)
         fprintf(file, "\n%s, %s caches%s%s%s\n", of->precision == SPMV_F32 ? "f32" : "f64",
                 cache_names[of->cache], threads, vectors, ranks);
-    int timed = print_winners(e, file);
+    const int timed = count_timed(e);
+    if (!e->brief || timed == 1) print_winners(e, file);
     if (timed > 1) print_means(e, timed, file);
-    if (timed && e->s->run.o->tune) print_commands(e, file);
+    if (timed && !e->brief && e->s->run.o->tune) print_commands(e, file);
 }
 
 /* The marks of what stands above, and the commands to type. */
@@ -383,8 +425,8 @@ static void say_next(const sweep *s, bool alone) {
     say("    %s report %s -o report.html   # charts\n", program_typed(), s->run.log.path);
 }
 
-void print_summary(const sweep *s, FILE *file) {
-    ending e = {.s = s, .time = all_times(s)};
+void print_summary(const sweep *s, bool brief, FILE *file) {
+    ending e = {.s = s, .time = all_times(s), .brief = brief};
     int groups = 0, timed = 0;
     bool alone = true;
     if (!e.time) return; /* all is in the log */
@@ -394,14 +436,14 @@ void print_summary(const sweep *s, FILE *file) {
     }
     for (int k = 0; k < s->nsources * s->run.ncells; k++) timed += isfinite(e.time[k].median_s);
     for (int k = 0; k < s->run.ncells && timed; k++) {
-        if (!is_first(s, k)) continue;
+        if (!is_first(s, k) || (brief && k > 0)) continue;
         e.first = &s->run.cell[k];
-        print_ending(&e, groups > 1, file);
+        print_ending(&e, groups > 1 && !brief, file);
         alone &= is_alone(&e);
     }
-    if (timed) print_scaling(&s->run, mean_s, &e, file);
+    if (timed && !brief) print_scaling(&s->run, mean_s, &e, file);
     fflush(file);
     if (!timed && !s->run.o->verify) say("--verify=off: what is not verified is not ranked\n");
-    if (timed) say_next(s, alone);
+    if (timed && !brief) say_next(s, alone);
     free(e.time);
 }
