@@ -486,7 +486,7 @@ TEST(a_host_has_y_in_z) {
         }
 }
 
-/* ---- what sums are computed in ---------------------------------------------------------------- */
+/* ---- what sums are computed in -------------------------------------------------------------- */
 
 enum { SUMS_BYTES = 100 };
 static struct {

@@ -10,7 +10,7 @@
 static const double OVER = 1.1, TOO_LOW = 1.25;
 
 /* Returns the least time that memory and a warm cache together allow: the cache gives the part of
- * the working set that it holds at its own rate. NaN: the cache is unknown, or too small to help. */
+ * the working set that it holds at its own rate. NaN: the cache is unknown or too small. */
 static double least_time(const record *r, const spmv_rates *rates) {
     double held = 1 / r->store_llc_ratio, bytes = (double)r->perf_bytes_min_B;
     if (!(rates->cache_read > rates->read) || !(held > 0.25)) return NAN;

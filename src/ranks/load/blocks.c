@@ -29,7 +29,7 @@ spmv_status ranks_cut_rows(loading *l, int64_t *first_row) {
         return SPMV_OK;
     }
     int64_t *all = malloc((size_t)size * (size_t)size * sizeof *all);
-    spmv_status status = ranks_agree_memory(ranks, all, "blocks of rows");
+    spmv_status status = ranks_agree_memory(ranks, all != NULL, "blocks of rows");
     memset(l->each, 0, (size_t)size * sizeof *l->each);
     for (int r = 1; r < size && status == SPMV_OK; r++) {
         const double target = (double)r / size * (double)l->nnz;

@@ -108,7 +108,7 @@ static spmv_status cut_anew(loading *l, const spmv_some_rows *rows, longs *s) {
     spmv_ranks *ranks = l->ranks;
     const bool square = l->head.rows == l->head.cols;
     int64_t *length = malloc(((size_t)rows->rows + 1) * sizeof *length);
-    spmv_status status = ranks_agree_memory(ranks, length, "blocks of rows");
+    spmv_status status = ranks_agree_memory(ranks, length != NULL, "blocks of rows");
     if (status == SPMV_OK) {
         for (int64_t i = 0; i < rows->rows; i++)
             length[i] = s->number[i] < 0 ? length_of(rows, i) : 0;

@@ -26,7 +26,7 @@ static spmv_status make_rows(loading *l) {
     const int me = ranks->rank;
     const int64_t first = l->first_row[me], end = l->first_row[me + 1];
     int64_t *row_ptr = malloc(((size_t)(end - first) + 1) * sizeof *row_ptr);
-    spmv_status status = ranks_agree_memory(ranks, row_ptr, "the lengths of own rows");
+    spmv_status status = ranks_agree_memory(ranks, row_ptr != NULL, "the lengths of own rows");
     if (status == SPMV_OK)
         status = ranks_agree(ranks, ranks_relay(l, l->even, l->first_row, l->ptr + 1, row_ptr + 1));
     if (status == SPMV_OK) {
@@ -135,7 +135,7 @@ typedef struct counted { /* counts over a rank's rows */
 
 static spmv_status add_up(spmv_ranks *ranks, counted *mine, counted *sum) {
     counted *all = malloc((size_t)ranks->size * sizeof *all);
-    spmv_status status = ranks_agree_memory(ranks, all, "statistics");
+    spmv_status status = ranks_agree_memory(ranks, all != NULL, "statistics");
     if (status == SPMV_OK) status = ranks->by->gather(ranks->state, mine, sizeof *mine, all);
     *sum = (counted){.merged = 0};
     for (int r = 0; r < ranks->size && status == SPMV_OK; r++) {
@@ -227,7 +227,7 @@ static spmv_status compare_requests(const loading *l, bool made) {
     put_text(mine.name, sizeof mine.name, slash ? slash + 1 : l->path);
     put_text(mine.values, sizeof mine.values, l->opts->values ? l->opts->values : "");
     request *all = malloc((size_t)ranks->size * sizeof *all);
-    spmv_status status = ranks_agree_memory(ranks, all, "the name of a file");
+    spmv_status status = ranks_agree_memory(ranks, all != NULL, "the name of a file");
     if (status == SPMV_OK) {
         status = ranks->by->gather(ranks->state, &mine, sizeof mine, all);
         if (status != SPMV_OK) ranks_fail(ranks, status, "the names of files were lost");

@@ -270,8 +270,7 @@ void *spmv_jax_alloc(void *user, spmv_place place, size_t bytes, void *stream) {
 }
 
 /* XLA's allocator hands memory out again at once, on streams of its own. */
-void spmv_jax_release(void *user, spmv_place place, void *memory, size_t bytes,
-                             void *stream) {
+void spmv_jax_release(void *user, spmv_place place, void *memory, size_t bytes, void *stream) {
     (void)bytes;
     if (place == SPMV_HOST) {
         free(memory);
