@@ -2,6 +2,7 @@
  * threads that wait. */
 #include "testing.h"
 #include "app/run/session.h"
+#include <time.h>
 
 TEST(noise_is_flagged) {
     static result out;
