@@ -3,25 +3,7 @@
 #define SPMV_TEST_GENERATED_H
 
 #include "generate/generate.h"
-#include "objects.h"
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-
-static spmv_ctx *ctx;
-
-static inline int open_context(void **state) {
-    (void)state;
-    return spmv_ctx_create(NULL, &ctx) == SPMV_OK ? 0 : -1;
-}
-
-static inline int close_context(void **state) {
-    (void)state;
-    spmv_ctx_free(ctx);
-    return 0;
-}
-
-STRUCT_AT_END(spmv_coo, spmv_coo_free)
+#include "context.h"
 
 static inline spmv_coo make(const char *spec, uint64_t seed, const char *values, int threads) {
     spmv_coo A;

@@ -38,14 +38,14 @@ static bool is_of(const char *spec, const char *name) {
 
 TEST(every_generator_has_a_spec) {
     int count;
-    const spmv_generator *list = spmv_generator_list(&count);
+    const spmv_generator *all = spmv_generator_list(&count);
     assert_true(count > 0);
     for (int g = 0; g < count; g++) {
         int found = 0;
-        for (int s = 0; s < NSPECS; s++) found += is_of(specs[s].spec, list[g].name);
-        if (!found) print_error("add a spec for %s\n", list[g].name);
+        for (int s = 0; s < NSPECS; s++) found += is_of(specs[s].spec, all[g].name);
+        if (!found) print_error("add a spec for %s\n", all[g].name);
         assert_true(found > 0);
-        assert_true(strlen(list[g].args) > 0 && strlen(list[g].summary) > 0);
+        assert_true(strlen(all[g].args) > 0 && strlen(all[g].summary) > 0);
     }
 }
 
