@@ -4,14 +4,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define KERNEL(name) \
-    extern "C" const spmv_kernel cuda_##name##_f64_o32, cuda_##name##_f64_o64, \
-        cuda_##name##_f32_o32, cuda_##name##_f32_o64;
+#define KERNEL(name) SPMV_DECLARE_VARIANTS(spmv_kernel, cuda_##name)
 #include "kernels.def"
 #undef KERNEL
-#define KERNEL(name) \
-    {&cuda_##name##_f64_o32, &cuda_##name##_f64_o64, &cuda_##name##_f32_o32, \
-     &cuda_##name##_f32_o64},
+#define KERNEL(name) SPMV_OF_VARIANTS(cuda_##name),
 static const spmv_kernel *const kernels[][SPMV_NVARIANTS] = {
 #include "kernels.def"
 };
@@ -29,19 +25,13 @@ static const char *const proposed[] = {
     NULL};
 #undef COST
 
-extern "C" const spmv_kernel cuda_in_place_f64_o32, cuda_in_place_f64_o64, cuda_in_place_f32_o32,
-    cuda_in_place_f32_o64;
-static const spmv_kernel *const in_place[SPMV_NVARIANTS] = {
-    &cuda_in_place_f64_o32, &cuda_in_place_f64_o64, &cuda_in_place_f32_o32, &cuda_in_place_f32_o64};
+SPMV_DECLARE_VARIANTS(spmv_kernel, cuda_in_place)
+static const spmv_kernel *const in_place[SPMV_NVARIANTS] = SPMV_OF_VARIANTS(cuda_in_place);
 
-#define FORMAT(name) \
-    extern "C" const spmv_device_format cuda_build_##name##_f64_o32, cuda_build_##name##_f64_o64, \
-        cuda_build_##name##_f32_o32, cuda_build_##name##_f32_o64;
+#define FORMAT(name) SPMV_DECLARE_VARIANTS(spmv_device_format, cuda_build_##name)
 #include "formats.def"
 #undef FORMAT
-#define FORMAT(name) \
-    {&cuda_build_##name##_f64_o32, &cuda_build_##name##_f64_o64, &cuda_build_##name##_f32_o32, \
-     &cuda_build_##name##_f32_o64},
+#define FORMAT(name) SPMV_OF_VARIANTS(cuda_build_##name),
 static const spmv_device_format *const formats[][SPMV_NVARIANTS] = {
 #include "formats.def"
     {NULL}};

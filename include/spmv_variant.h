@@ -25,7 +25,24 @@
 typedef SPMV_REAL real;
 typedef SPMV_OFS ofs;
 typedef int32_t idx;
-enum { SPMV_F64_O32, SPMV_F64_O64, SPMV_F32_O32, SPMV_F32_O64, SPMV_NVARIANTS };
+
+/* ---- all variants ---------------------------------------------------------------------------- */
+
+/* mk/sources.mk reads the first words of these lines. */
+#define SPMV_VARIANTS(X, ...) \
+    X(f64_o32, F64_O32, __VA_ARGS__) \
+    X(f64_o64, F64_O64, __VA_ARGS__) \
+    X(f32_o32, F32_O32, __VA_ARGS__) \
+    X(f32_o64, F32_O64, __VA_ARGS__)
+#define SPMV_VARIANT_NUMBER(variant, NAME, ...) SPMV_##NAME,
+enum { SPMV_VARIANTS(SPMV_VARIANT_NUMBER, ) SPMV_NVARIANTS };
+#define SPMV_VARIANT_DECLARED(variant, NAME, type, stem) \
+    SPMV_LINKAGE const type SPMV_JOIN(stem, variant);
+#define SPMV_VARIANT_ADDRESS(variant, NAME, stem) &SPMV_JOIN(stem, variant),
+/* Declares what files export for all variants, and lists its addresses for an array. */
+#define SPMV_DECLARE_VARIANTS(type, stem) SPMV_VARIANTS(SPMV_VARIANT_DECLARED, type, stem)
+#define SPMV_OF_VARIANTS(stem) \
+    { SPMV_VARIANTS(SPMV_VARIANT_ADDRESS, stem) }
 
 /* ---- what the file of a kernel or format exports -------------------------------------------- */
 

@@ -14,10 +14,6 @@ $(emulated_device): test/emulator/compile.py
 
 $(emulated)/%.o:         %.c   $(emulated)/.flags ; $(call compile_c,$(emulated))
 $(emulated)/%.o:         %.cu  $(emulated)/.flags ; $(compile_emulated)
-$(emulated)/%.f64_o32.o: %.cu  $(emulated)/.flags ; $(compile_emulated)
-$(emulated)/%.f64_o64.o: %.cu  $(emulated)/.flags ; $(compile_emulated)
-$(emulated)/%.f32_o32.o: %.cu  $(emulated)/.flags ; $(compile_emulated)
-$(emulated)/%.f32_o64.o: %.cu  $(emulated)/.flags ; $(compile_emulated)
 $(emulated)/%.o:         %.cpp $(emulated)/.flags
 	$(call compile,CXX,$(CXX) $(emulated_flags) -Wall -Wextra $(if $(WERROR),-Werror))
 $(emulated)/src/app/main.o: private features = -D__CUDACC__# cuda is the default backend

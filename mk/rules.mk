@@ -24,16 +24,14 @@ compile_c    = $(call compile,CC,$(CC) $(cflags) $(if $(variant),$(loads)) $(fea
 compile_cuda = $(call compile,NVCC,$(nvcc) $(nvflags) $(if $(cusparse),-DHAVE_CUSPARSE) $(variant_flags))
 
 $(omp)/%.o:          %.c  $(omp)/.flags  ; $(call compile_c,$(omp))
-$(omp)/%.f64_o32.o:  %.c  $(omp)/.flags  ; $(call compile_c,$(omp))
-$(omp)/%.f64_o64.o:  %.c  $(omp)/.flags  ; $(call compile_c,$(omp))
-$(omp)/%.f32_o32.o:  %.c  $(omp)/.flags  ; $(call compile_c,$(omp))
-$(omp)/%.f32_o64.o:  %.c  $(omp)/.flags  ; $(call compile_c,$(omp))
 $(cuda)/%.o:         %.c  $(cuda)/.flags ; $(call compile_c,$(cuda))
 $(cuda)/%.o:         %.cu $(cuda)/.flags ; $(compile_cuda)
-$(cuda)/%.f64_o32.o: %.cu $(cuda)/.flags ; $(compile_cuda)
-$(cuda)/%.f64_o64.o: %.cu $(cuda)/.flags ; $(compile_cuda)
-$(cuda)/%.f32_o32.o: %.cu $(cuda)/.flags ; $(compile_cuda)
-$(cuda)/%.f32_o64.o: %.cu $(cuda)/.flags ; $(compile_cuda)
+define variant_rules
+$(omp)/%.$(1).o:      %.c  $(omp)/.flags      ; $$(call compile_c,$(omp))
+$(cuda)/%.$(1).o:     %.cu $(cuda)/.flags     ; $$(compile_cuda)
+$(emulated)/%.$(1).o: %.cu $(emulated)/.flags ; $$(compile_emulated)
+endef
+$(foreach v,$(variants),$(eval $(call variant_rules,$(v))))
 
 # Files that are compiled otherwise than those beside them. Sums of in_place.c and sums.c are those of a plain loop: no
 # multiplication is fused with an addition. main.c asks for __CUDACC__, which -x cu defines.

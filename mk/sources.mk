@@ -5,7 +5,7 @@ omp      := build/omp$(san)
 cuda     := build/cuda$(san)
 emulated := build/emulated$(san)
 folders  := $(omp) $(cuda) $(emulated)
-variants := f64_o32 f64_o64 f32_o32 f32_o64
+variants := $(shell sed -n 's/^    X.\([a-z0-9_]*\),.*/\1/p' include/spmv_variant.h)
 
 app_src     := $(wildcard src/app/*.c src/app/*/*.c)
 # What needs an MPI is a library of its own (src/ranks/exchange/build.sh).

@@ -38,13 +38,10 @@ static void put_out(const char *memory, size_t bytes) {
 }
 #endif
 
-#define KERNEL(name) \
-    extern const spmv_kernel omp_##name##_f64_o32, omp_##name##_f64_o64, omp_##name##_f32_o32, \
-        omp_##name##_f32_o64;
+#define KERNEL(name) SPMV_DECLARE_VARIANTS(spmv_kernel, omp_##name)
 #include "kernels.def"
 #undef KERNEL
-#define KERNEL(name) \
-    {&omp_##name##_f64_o32, &omp_##name##_f64_o64, &omp_##name##_f32_o32, &omp_##name##_f32_o64},
+#define KERNEL(name) SPMV_OF_VARIANTS(omp_##name),
 static const spmv_kernel *const kernels[][SPMV_NVARIANTS] = {
 #include "kernels.def"
 };
@@ -62,10 +59,8 @@ static const char *const proposed[] = {
     NULL};
 #undef COST
 
-extern const spmv_kernel omp_in_place_f64_o32, omp_in_place_f64_o64, omp_in_place_f32_o32,
-    omp_in_place_f32_o64;
-static const spmv_kernel *const in_place[SPMV_NVARIANTS] = {
-    &omp_in_place_f64_o32, &omp_in_place_f64_o64, &omp_in_place_f32_o32, &omp_in_place_f32_o64};
+SPMV_DECLARE_VARIANTS(spmv_kernel, omp_in_place)
+static const spmv_kernel *const in_place[SPMV_NVARIANTS] = SPMV_OF_VARIANTS(omp_in_place);
 
 typedef struct host_state {
     double start_s;

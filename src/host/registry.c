@@ -13,14 +13,10 @@ const spmv_backend *spmv_backend_named(const char *name) {
 
 /* ---- formats -------------------------------------------------------------------------------- */
 
-#define FORMAT(name) \
-    extern const spmv_format name##_format_f64_o32, name##_format_f64_o64, name##_format_f32_o32, \
-        name##_format_f32_o64;
+#define FORMAT(name) SPMV_DECLARE_VARIANTS(spmv_format, name##_format)
 #include "formats.def"
 #undef FORMAT
-#define FORMAT(name) \
-    {&name##_format_f64_o32, &name##_format_f64_o64, &name##_format_f32_o32, \
-     &name##_format_f32_o64},
+#define FORMAT(name) SPMV_OF_VARIANTS(name##_format),
 static const spmv_format *const formats[][SPMV_NVARIANTS] = {
 #include "formats.def"
 };

@@ -20,6 +20,8 @@ class Copy(unittest.TestCase):
         self.addCleanup(shutil.rmtree, self.folder)
         shutil.copy(ROOT / 'Makefile', self.folder)
         shutil.copytree(ROOT / 'mk', self.folder / 'mk')
+        (self.folder / 'include').mkdir()
+        shutil.copy(ROOT / 'include/spmv_variant.h', self.folder / 'include') # it lists the variants
         for folder in 'bin', 'build', 'src/install', 'test/unit':
             (self.folder / folder).mkdir(parents=True)
         (self.folder / 'src/install/exports.map').touch()
