@@ -2,14 +2,10 @@
  * Garland, SC'09, "HYB". Padding has column -1, as in the ELL of the third paper, so that a kernel
  * need not multiply it by an x_j that may be infinite. */
 #include "hyb.h"
+#include "formats/ell_and_tail.h"
 #include "formats/row_ends.h"
-#include <math.h>
 
 enum { ELL_BYTES = sizeof(idx) + sizeof(real), TAIL_BYTES = 2 * sizeof(idx) + sizeof(real) };
-
-static int64_t length_of(const spmv_csr_view *A, int64_t i) {
-    return A->row_ptr[i + 1] - A->row_ptr[i];
-}
 
 static int64_t pitch_of(const spmv_csr_view *A) {
     return (A->rows + HYB_ALIGN - 1) / HYB_ALIGN * HYB_ALIGN;
@@ -43,71 +39,12 @@ static int64_t width_of(const spmv_csr_view *A, const spmv_choice *c) {
     return boundary < longest ? boundary : longest;
 }
 
-/* Entries of rows first..end-1 beyond the width. */
-static int64_t tail_of(const spmv_csr_view *A, int64_t width, int64_t first, int64_t end) {
-    int64_t tail = 0;
-    for (int64_t i = first; i < end; i++)
-        if (length_of(A, i) > width) tail += length_of(A, i) - width;
-    return tail;
-}
-
 static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
     int64_t width = width_of(A, c);
     size_t tail = (size_t)tail_of(A, width, 0, A->rows) * TAIL_BYTES;
     size_t line = (size_t)pitch_of(A) * ELL_BYTES;
     return line && (size_t)width > (SIZE_MAX - tail) / line ? SIZE_MAX
                                                             : (size_t)width * line + tail;
-}
-
-static int64_t convert(real *to, double from) {
-    *to = (real)from;
-    return isinf(*to) && !isinf(from);
-}
-
-/* Slot k of rows first..end-1, the padding behind the last row included. */
-static int64_t fill_slots(const spmv_csr_view *A, int64_t k, int64_t first, int64_t end, hyb *out) {
-    int64_t overflows = 0;
-    for (int64_t i = first; i < end; i++) {
-        bool is_entry = i < A->rows && k < length_of(A, i);
-        int64_t at = k * out->pitch + i;
-        out->ell_col[at] = is_entry ? A->col_idx[A->row_ptr[i] + k] : -1;
-        out->ell_values[at] = 0;
-        if (is_entry) overflows += convert(&out->ell_values[at], A->values[A->row_ptr[i] + k]);
-    }
-    return overflows;
-}
-
-static int64_t fill_tail(const spmv_csr_view *A, int64_t first, int64_t end, int64_t at, hyb *out) {
-    int64_t overflows = 0;
-    for (int64_t i = first; i < end; i++)
-        for (int64_t k = A->row_ptr[i] + out->width; k < A->row_ptr[i + 1]; k++, at++) {
-            out->tail_row[at] = (idx)i;
-            out->tail_col[at] = A->col_idx[k];
-            overflows += convert(&out->tail_values[at], A->values[k]);
-        }
-    return overflows;
-}
-
-/* A stripe of rows at a time: what one slot leaves of a cache line, the next finds there. Where a
- * part's tail begins is counted again by each: row_ptr is little beside the entries. */
-static int64_t fill(const spmv_csr_view *A, int threads, hyb *out) {
-    enum { STRIPE = 64 };
-    int64_t overflows = 0;
-#pragma omp parallel for schedule(static, 1) num_threads(threads) reduction(+ : overflows)
-    for (int part = 0; part < threads; part++) {
-        int64_t begin = spmv_split(out->pitch, threads, part);
-        int64_t stop = spmv_split(out->pitch, threads, part + 1);
-        int64_t rows_begin = begin < A->rows ? begin : A->rows;
-        int64_t rows_stop = stop < A->rows ? stop : A->rows;
-        for (int64_t first = begin; first < stop; first += STRIPE) {
-            int64_t end = first + STRIPE < stop ? first + STRIPE : stop;
-            for (int64_t k = 0; k < out->width; k++) overflows += fill_slots(A, k, first, end, out);
-        }
-        if (out->tail)
-            overflows +=
-                fill_tail(A, rows_begin, rows_stop, tail_of(A, out->width, 0, rows_begin), out);
-    }
-    return overflows;
 }
 
 static spmv_status build(spmv_ctx *ctx, const spmv_csr_view *A, const spmv_choice *c, int threads,
@@ -123,7 +60,16 @@ static spmv_status build(spmv_ctx *ctx, const spmv_csr_view *A, const spmv_choic
     TRY(STORE_ARRAY(ctx, B, tail_row, B->tail));
     TRY(STORE_ARRAY(ctx, B, tail_col, B->tail));
     TRY(STORE_ARRAY(ctx, B, tail_values, B->tail));
-    return spmv_fits(ctx, fill(A, threads, B));
+    const ell_and_tail parts = {.width = B->width,
+                                .rows = B->pitch,
+                                .row_step = 1,
+                                .slot_step = B->pitch,
+                                .ell_col = B->ell_col,
+                                .ell_values = B->ell_values,
+                                .tail_row = B->tail_row,
+                                .tail_col = B->tail_col,
+                                .tail_values = B->tail_values};
+    return spmv_fits(ctx, fill_ell_and_tail(A, threads, &parts));
 }
 
 static void entries(const spmv_store *store, int32_t *row, int32_t *col, double *values) {

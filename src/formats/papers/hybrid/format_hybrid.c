@@ -2,19 +2,8 @@
  * matrices of which a part, such as the reference region of configuration interaction, has rows of
  * equal length. */
 #include "hybrid.h"
+#include "formats/ell_and_tail.h"
 #include "formats/row_ends.h"
-#include <math.h>
-#include <omp.h>
-#include <stdlib.h>
-
-static int64_t length_of(const spmv_csr_view *A, int64_t i) {
-    return A->row_ptr[i + 1] - A->row_ptr[i];
-}
-
-static int64_t rest_of(const spmv_csr_view *A, int64_t i, int64_t boundary) {
-    int64_t n = length_of(A, i);
-    return n > boundary ? n - boundary : 0;
-}
 
 /* The parts hold sum_i max(n_i, boundary) entries together. No boundary up to the shortest row pads
  * and every longer one does, so the shortest row is the largest boundary of fewest bytes. Beyond
@@ -30,81 +19,12 @@ static int64_t boundary_of(const spmv_csr_view *A, const spmv_choice *c) {
     return shortest;
 }
 
-/* Counts entries of the CSR part; *long_rows of the rows have some. */
-static int64_t count_rest(const spmv_csr_view *A, int64_t boundary, int64_t *long_rows) {
-    int64_t nnz = 0;
-    *long_rows = 0;
-    for (int64_t i = 0; i < A->rows; i++) {
-        nnz += rest_of(A, i, boundary);
-        *long_rows += rest_of(A, i, boundary) > 0;
-    }
-    return nnz;
-}
-
 static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
-    int64_t boundary = boundary_of(A, c), long_rows;
-    size_t slots = (size_t)(A->rows * boundary + count_rest(A, boundary, &long_rows));
+    int64_t boundary = boundary_of(A, c);
+    size_t slots = (size_t)(A->rows * boundary + tail_of(A, boundary, 0, A->rows));
     size_t slot = sizeof(idx) + sizeof(real), row = 2 * sizeof(ofs) + sizeof(idx);
     size_t rows = row * (size_t)A->rows;
     return slots > (SIZE_MAX - rows) / slot ? SIZE_MAX : slot * slots + rows;
-}
-
-/* Padding as in format_ell.c: the row's last column, which is read anyway. */
-static void fill_ell_row(const spmv_csr_view *A, int64_t i, const hybrid *out) {
-    int64_t begin = A->row_ptr[i], n = length_of(A, i), at = i * out->boundary;
-    int64_t stop = n < out->boundary ? n : out->boundary;
-    for (int64_t k = 0; k < stop; k++) {
-        out->ell_col[at + k] = A->col_idx[begin + k];
-        out->ell_values[at + k] = (real)A->values[begin + k];
-    }
-    for (int64_t k = stop; k < out->boundary; k++) {
-        out->ell_col[at + k] = n ? A->col_idx[begin + n - 1] : 0;
-        out->ell_values[at + k] = 0;
-    }
-}
-
-static void fill_rest_row(const spmv_csr_view *A, int64_t i, const hybrid *out) {
-    int64_t from = A->row_ptr[i + 1] - (out->end[i] - out->start[i]),
-            n = out->end[i] - out->start[i];
-    for (int64_t k = 0; k < n; k++) {
-        out->rest_col[out->start[i] + k] = A->col_idx[from + k];
-        out->rest_values[out->start[i] + k] = (real)A->values[from + k];
-    }
-}
-
-/* Rows first..end-1, whose share of the CSR part begins at `at`. */
-static int64_t fill_rows(const spmv_csr_view *A, int64_t first, int64_t end, int64_t at,
-                         const hybrid *out) {
-    int64_t overflows = 0;
-    for (int64_t i = first; i < end; i++) {
-        out->row_len[i] = (idx)length_of(A, i);
-        out->start[i] = (ofs)at;
-        at += rest_of(A, i, out->boundary);
-        out->end[i] = (ofs)at;
-        fill_ell_row(A, i, out);
-        fill_rest_row(A, i, out);
-        for (int64_t k = A->row_ptr[i]; k < A->row_ptr[i + 1]; k++)
-            overflows += isinf((real)A->values[k]) && !isinf(A->values[k]);
-    }
-    return overflows;
-}
-
-/* Each thread counts its rows' share of the CSR part, then fills behind those before it. share has
- * a number per thread. */
-static int64_t fill(const spmv_csr_view *A, int threads, int64_t *share, const hybrid *out) {
-    int64_t overflows = 0;
-#pragma omp parallel num_threads(threads) reduction(+ : overflows)
-    {
-        int self = omp_get_thread_num(), team = omp_get_num_threads();
-        int64_t first = spmv_split(A->rows, team, self), end = spmv_split(A->rows, team, self + 1);
-        int64_t mine = 0, before = 0;
-        for (int64_t i = first; i < end; i++) mine += rest_of(A, i, out->boundary);
-        share[self] = mine;
-#pragma omp barrier
-        for (int t = 0; t < self; t++) before += share[t];
-        overflows += fill_rows(A, first, end, before, out);
-    }
-    return overflows;
 }
 
 static spmv_status allocate(spmv_ctx *ctx, hybrid *B) {
@@ -122,14 +42,23 @@ static spmv_status build(spmv_ctx *ctx, const spmv_csr_view *A, const spmv_choic
     TRY(spmv_store_new(ctx, "hybrid", sizeof(hybrid), A, out));
     hybrid *B = (hybrid *)*out;
     B->boundary = boundary_of(A, c);
-    B->rest_nnz = count_rest(A, B->boundary, &B->long_rows);
+    B->rest_nnz = tail_of(A, B->boundary, 0, A->rows);
+    for (int64_t i = 0; i < A->rows; i++) B->long_rows += length_of(A, i) > B->boundary;
     B->s.slots = A->rows * B->boundary + B->rest_nnz;
     TRY(allocate(ctx, B));
-    int64_t *share = malloc((size_t)threads * sizeof *share);
-    if (!share) return spmv_fail(ctx, SPMV_E_NOMEM, "out of memory");
-    int64_t overflows = fill(A, threads, share, B);
-    free(share);
-    return spmv_fits(ctx, overflows);
+    const ell_and_tail parts = {.width = B->boundary,
+                                .rows = A->rows,
+                                .row_step = B->boundary,
+                                .slot_step = 1,
+                                .repeats = true,
+                                .ell_col = B->ell_col,
+                                .ell_values = B->ell_values,
+                                .tail_col = B->rest_col,
+                                .tail_values = B->rest_values,
+                                .start = B->start,
+                                .end = B->end,
+                                .row_len = B->row_len};
+    return spmv_fits(ctx, fill_ell_and_tail(A, threads, &parts));
 }
 
 static void entries(const spmv_store *store, int32_t *row, int32_t *col, double *values) {
