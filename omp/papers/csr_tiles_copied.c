@@ -13,7 +13,7 @@
  * Params   grid_rows (one per thread), of the format: grid_cols (4); schedule, chunk: of the tile
  *          loop; simd (0).
  */
-#include "omp/kernel.h"
+#include "omp/carry.h"
 #include "formats/papers/csr_columns/csr_columns.h"
 
 static size_t partial_bytes(int64_t rows, int64_t ncols) {
@@ -25,15 +25,9 @@ static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
 }
 
 static spmv_status prepare(spmv_plan *p) {
-    p->scratch_bytes = partial_bytes(p->store->rows, ((const csr_columns *)p->store)->ncols);
+    TRY(make_scratch(p, partial_bytes(p->store->rows, ((const csr_columns *)p->store)->ncols)));
     p->traffic_bytes += 2 * p->scratch_bytes;
-    p->scratch = spmv_host_take(p->device->ctx, p->scratch_bytes); /* [rows x ncols] partial sums */
-    return p->scratch ? SPMV_OK
-                      : spmv_fail(p->device->ctx, SPMV_E_NOMEM, "out of memory for partial sums");
-}
-
-static void release(spmv_plan *p) {
-    spmv_host_give(p->device->ctx, p->scratch);
+    return SPMV_OK;
 }
 
 static spmv_status run(const spmv_plan *p, const spmv_operands *v) {
@@ -71,5 +65,5 @@ SPMV_EXPORT_KERNEL(csr_tiles_copied) = {
     .estimate = estimate,
     .prepare = prepare,
     .run = run,
-    .release = release,
+    .release = free_scratch,
 };

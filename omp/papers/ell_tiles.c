@@ -17,6 +17,7 @@
  */
 #include "ell.h"
 #include "formats/row_ends.h"
+#include "omp/carry.h"
 
 static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
     const int64_t ncols = spmv_blocks_of(c->value[SPMV_grid_cols], spmv_longest_row(A));
@@ -27,20 +28,13 @@ static int64_t slot_blocks(const spmv_plan *p) {
     return spmv_blocks_of(p->choice.value[SPMV_grid_cols], ((const ell *)p->store)->width);
 }
 
-static void release(spmv_plan *p) {
-    spmv_host_give(p->device->ctx, p->scratch);
-}
-
 static spmv_status prepare(spmv_plan *p) {
     size_t rows = (size_t)p->store->rows, ncols = (size_t)slot_blocks(p);
     TRY(ell_prepare(p));
-    p->scratch_bytes = rows * ncols * sizeof(real);
+    TRY(make_scratch(p, rows * ncols * sizeof(real)));
     p->traffic_bytes += 2 * p->scratch_bytes +
                         (p->choice.value[SPMV_rowlens] ? rows * (ncols - 1) * sizeof(idx) : 0);
-    p->scratch = spmv_host_take(p->device->ctx, p->scratch_bytes);
-    return p->scratch
-               ? SPMV_OK
-               : spmv_fail(p->device->ctx, SPMV_E_NOMEM, "out of memory for the partial sums");
+    return SPMV_OK;
 }
 
 static spmv_status run(const spmv_plan *p, const spmv_operands *v) {
@@ -77,5 +71,5 @@ SPMV_EXPORT_ANY_OFFSETS_KERNEL(ell_tiles) = {
     .estimate = estimate,
     .prepare = prepare,
     .run = run,
-    .release = release,
+    .release = free_scratch,
 };

@@ -1,6 +1,6 @@
 /* blocks.h: where the numbers of several vectors lie, and whether two such blocks overlap. */
-#ifndef SPMV_BLOCKS_H
-#define SPMV_BLOCKS_H
+#ifndef SPMV_PLAN_BLOCKS_H
+#define SPMV_PLAN_BLOCKS_H
 
 #include "spmv_kernel.h"
 
