@@ -11,7 +11,6 @@
 #include "spmv_environment.h"
 #include "spmv_pieces.h"
 #include "tune/tune.h"
-#include "spmv_opts.h"
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>

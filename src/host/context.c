@@ -2,7 +2,6 @@
 #include "context.h"
 #include "host.h"
 #include "spmv_environment.h"
-#include "spmv_opts.h"
 #include <stdio.h>
 #include <stdlib.h>
 

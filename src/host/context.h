@@ -5,6 +5,7 @@
 #include "spmv_backend.h"
 #include "spmv_bench.h"
 #include "spmv_kernel.h"
+#include "spmv_opts.h"
 #include "spmv_waiting.h"
 #include <string.h>
 
@@ -40,5 +41,19 @@ void spmv_forget_failure(void);
     do { \
         if (!(argument)) return spmv_fail(ctx, SPMV_E_ARG, "%s: " #argument " is NULL", __func__); \
     } while (0)
+
+static inline spmv_status spmv_read_opts(spmv_ctx *ctx, const char *name, void *known, size_t size,
+                                         const void *from) {
+    char why[SPMV_WHY];
+    if (spmv_opts_read(name, known, size, from, why)) return SPMV_OK;
+    return spmv_fail(ctx, SPMV_E_ARG, "%s", why);
+}
+
+static inline spmv_status spmv_fill(spmv_ctx *ctx, const char *name, const void *known, size_t size,
+                                    void *to) {
+    char why[SPMV_WHY];
+    if (spmv_opts_fill(name, known, size, to, why)) return SPMV_OK;
+    return spmv_fail(ctx, SPMV_E_ARG, "%s", why);
+}
 
 #endif

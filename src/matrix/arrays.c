@@ -9,7 +9,6 @@
 #include "source.h"
 #include "spmv_environment.h"
 #include "turn.h"
-#include "spmv_opts.h"
 
 /* ---- from any compressed rows or columns ----------------------------------------------------- */
 

@@ -8,7 +8,6 @@
 #include "source.h"
 #include "spmv_environment.h"
 #include "stored.h"
-#include "spmv_opts.h"
 #include <stdlib.h>
 
 spmv_status spmv_mat_new(spmv_ctx *ctx, spmv_mat **out) {

@@ -5,7 +5,6 @@
 #include "matrix.h"
 #include "spmv_environment.h"
 #include "turn.h"
-#include "spmv_opts.h"
 
 spmv_status spmv_mat_bring(const spmv_mat *mat) {
     spmv_mat *own = (spmv_mat *)(uintptr_t)mat; /* no matrix is const where it is made */

@@ -5,7 +5,6 @@
 #include "matrix/stored.h"
 #include "plan.h"
 #include "product.h"
-#include "spmv_opts.h"
 
 typedef struct scalars { /* of a call, in the plan's precision; NULL: 1 and 0 */
     const void *alpha, *beta;

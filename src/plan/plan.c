@@ -8,7 +8,6 @@
 #include "product.h"
 #include "spmv_environment.h"
 #include "values/values.h"
-#include "spmv_opts.h"
 #include <stdio.h>
 #include <stdlib.h>
 

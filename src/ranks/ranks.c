@@ -42,19 +42,18 @@ spmv_status ranks_agree(spmv_ranks *ranks, spmv_status mine) {
     return SPMV_OK;
 }
 
-/* Passes on a failure without a context. */
-static spmv_status passed_on(spmv_ranks *ranks, spmv_status status) {
-    return status == SPMV_OK ? status : ranks_fail(ranks, status, "%s", spmv_ctx_error(NULL));
-}
-
 spmv_status ranks_read(spmv_ranks *ranks, const char *name, void *ours, size_t size,
                        const void *theirs) {
-    return passed_on(ranks, spmv_read_opts(NULL, name, ours, size, theirs));
+    char why[SPMV_WHY];
+    if (spmv_opts_read(name, ours, size, theirs, why)) return SPMV_OK;
+    return ranks_fail(ranks, SPMV_E_ARG, "%s", why);
 }
 
 spmv_status ranks_fill(spmv_ranks *ranks, const char *name, const void *ours, size_t size,
                        void *theirs) {
-    return passed_on(ranks, spmv_fill(NULL, name, ours, size, theirs));
+    char why[SPMV_WHY];
+    if (spmv_opts_fill(name, ours, size, theirs, why)) return SPMV_OK;
+    return ranks_fail(ranks, SPMV_E_ARG, "%s", why);
 }
 
 spmv_status ranks_no_memory(spmv_ranks *ranks, const char *what) {
@@ -198,7 +197,8 @@ static spmv_status open_context(spmv_ranks *ranks, const spmv_ctx_opts *opts, in
         ranks->ctx = NULL;
         status = spmv_ctx_create(&known, &ranks->ctx);
     }
-    return passed_on(ranks, status);
+    if (status == SPMV_OK) return status;
+    return ranks_fail(ranks, status, "%s", spmv_ctx_error(NULL));
 }
 
 /* ---- the ranks ------------------------------------------------------------------------------ */
