@@ -5,12 +5,12 @@
 #include "matrix/matrix.h"
 #include <stdlib.h>
 
-typedef struct spmv_given { /* values in the order of the entries */
+typedef struct spmv_new_values { /* in host memory, in the order of the entries */
     const void *values;
     spmv_precision precision;
     const uint32_t *from; /* the entries' values are values[from[0]], ...; NULL: values[0], ... */
-    bool stay; /* in host memory, if the matrix borrows its values: it borrows these, then */
-} spmv_given;
+    bool stay;            /* a matrix that borrows its values may borrow these */
+} spmv_new_values;
 
 struct spmv_origin {
     uint32_t *entry; /* those given, mirrored ones too, in the order of the canonical CSR */

@@ -44,7 +44,7 @@ static spmv_status fetch(spmv_mat *T) {
     if (!T->base) return spmv_fail(T->ctx, SPMV_E_ARG, "the plan's matrix was freed");
     TRY(spmv_mat_bring(T->base));
     if (has_rows(T)) {
-        const spmv_given own = {.values = T->base->csr.values, .precision = SPMV_F64};
+        const spmv_new_values own = {.values = T->base->csr.values, .precision = SPMV_F64};
         TRY(spmv_transpose_values(T->base, &own, A->values));
         name_values(T);
         return SPMV_OK;
@@ -177,9 +177,9 @@ void spmv_transpose_has_values(spmv_mat *T, bool has) {
     if (!has) T->fetch = fetch;
 }
 
-spmv_status spmv_transpose_values(spmv_mat *mat, const spmv_given *own, double *out) {
-    spmv_turn t = spmv_turn_of(&mat->csr, own->values);
-    t.precision = own->precision;
+spmv_status spmv_transpose_values(spmv_mat *mat, const spmv_new_values *v, double *out) {
+    spmv_turn t = spmv_turn_of(&mat->csr, v->values);
+    t.precision = v->precision;
     t.out_ptr = mat->transpose->csr.row_ptr, t.out_values = out;
     return spmv_turn_lines(mat->ctx, &t);
 }

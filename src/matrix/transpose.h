@@ -16,8 +16,8 @@ void spmv_transpose_settle(spmv_mat *mat);
 spmv_status spmv_transpose_turned(spmv_mat *mat, const uint32_t **out);
 /* The stores have new values; has: the rows of T have them, too, if they are here. */
 void spmv_transpose_has_values(spmv_mat *T, bool has);
-/* Writes values for the transpose in the order of its rows, which are here; own: in that of mat's
+/* Writes values for the transpose in the order of its rows, which are here; v: in that of mat's
  * rows. */
-spmv_status spmv_transpose_values(spmv_mat *mat, const spmv_given *own, double *out);
+spmv_status spmv_transpose_values(spmv_mat *mat, const spmv_new_values *v, double *out);
 
 #endif

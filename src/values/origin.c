@@ -108,27 +108,27 @@ spmv_status spmv_origin_find(spmv_mat *mat, int threads) {
 
 /* ---- the order of the canonical CSR ---------------------------------------------------------- */
 
-static inline double given_value(const spmv_given *g, int64_t k) {
-    return g->precision == SPMV_F32 ? ((const float *)g->values)[k]
-                                    : ((const double *)g->values)[k];
+static inline double given_value(const spmv_new_values *v, int64_t k) {
+    return v->precision == SPMV_F32 ? ((const float *)v->values)[k]
+                                    : ((const double *)v->values)[k];
 }
 
 /* Returns the value of entry k in row i (negated for the transposed entry if skew-symmetric). */
-static double value_in_row(const spmv_mat *mat, const spmv_given *g, int64_t i, int64_t k) {
-    const double value = given_value(g, k);
+static double value_in_row(const spmv_mat *mat, const spmv_new_values *v, int64_t i, int64_t k) {
+    const double value = given_value(v, k);
     return mat->coo.symmetry == SPMV_SKEW_SYMMETRIC && mat->coo.row[k] != i ? -value : value;
 }
 
 typedef struct duplicates { /* the entries of one value of the CSR, in row i */
     const spmv_mat *mat;
-    const spmv_given *g;
+    const spmv_new_values *v;
     int64_t i;
 } duplicates;
 
 static int compare_bits(const void *a, const void *b, void *which) {
     const duplicates *d = which;
-    uint64_t p = spmv_bits(value_in_row(d->mat, d->g, d->i, *(const uint32_t *)a));
-    uint64_t q = spmv_bits(value_in_row(d->mat, d->g, d->i, *(const uint32_t *)b));
+    uint64_t p = spmv_bits(value_in_row(d->mat, d->v, d->i, *(const uint32_t *)a));
+    uint64_t q = spmv_bits(value_in_row(d->mat, d->v, d->i, *(const uint32_t *)b));
     return (p > q) - (p < q);
 }
 
@@ -149,15 +149,15 @@ static void sort_duplicates(duplicates *d, uint32_t *entry, int64_t n) {
 }
 
 /* Returns the sum, rounded once, of row i's values entry[begin], ..., entry[end - 1]. */
-static double sum_entries(const spmv_mat *mat, const spmv_given *g, int64_t i, int64_t begin,
+static double sum_entries(const spmv_mat *mat, const spmv_new_values *v, int64_t i, int64_t begin,
                           int64_t end, int64_t *overflows) {
     uint32_t *entry = mat->origin->entry;
-    duplicates d = {mat, g, i};
+    duplicates d = {mat, v, i};
     if (end - begin > 2) sort_duplicates(&d, entry + begin, end - begin);
-    spmv_sum sum = {.whole = value_in_row(mat, g, i, entry[begin])};
+    spmv_sum sum = {.whole = value_in_row(mat, v, i, entry[begin])};
     bool finite = isfinite(sum.whole);
     for (int64_t at = begin + 1; at < end; at++) {
-        double value = value_in_row(mat, g, i, entry[at]);
+        double value = value_in_row(mat, v, i, entry[at]);
         finite &= isfinite(value) != 0;
         spmv_sum_add(&sum, value);
     }
@@ -166,18 +166,22 @@ static double sum_entries(const spmv_mat *mat, const spmv_given *g, int64_t i, i
     return total;
 }
 
-int64_t spmv_origin_arrange(const spmv_mat *mat, const spmv_given *g, int threads, double *out) {
+spmv_status spmv_origin_arrange(const spmv_mat *mat, const spmv_new_values *v, int threads,
+                                double *out) {
     const spmv_csr *A = &mat->csr;
     const uint32_t *first = mat->origin ? mat->origin->first : NULL;
     int64_t overflows = 0;
     if (A->as_given) {
-        spmv_widen(g, A->nnz, threads, out);
-        return 0;
+        spmv_widen(v, A->nnz, threads, out);
+        return SPMV_OK;
     }
 #pragma omp parallel for schedule(static) num_threads(threads) reduction(+ : overflows)
     for (int64_t i = 0; i < A->rows; i++)
         for (int64_t k = A->row_ptr[i]; k < A->row_ptr[i + 1]; k++)
-            out[k] = sum_entries(mat, g, i, first ? first[k] : k, first ? first[k + 1] : k + 1,
+            out[k] = sum_entries(mat, v, i, first ? first[k] : k, first ? first[k + 1] : k + 1,
                                  &overflows);
-    return overflows;
+    return overflows ? spmv_fail(mat->ctx, SPMV_E_FORMAT,
+                                 "duplicates in %lld places have a sum that no double can hold",
+                                 (long long)overflows)
+                     : SPMV_OK;
 }

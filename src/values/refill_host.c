@@ -58,13 +58,13 @@ static void widen_past(const float *from, int64_t n, double *near, double *to) {
 }
 
 /* to[k] = values[from[first + k]] for k < n, converted to f64. */
-static void gather(const spmv_given *given, int64_t first, int64_t n, double *to) {
-    const float *narrow = given->values;
-    const double *wide = given->values;
-    const uint32_t *from = given->from + first;
+static void gather(const spmv_new_values *v, int64_t first, int64_t n, double *to) {
+    const float *narrow = v->values;
+    const double *wide = v->values;
+    const uint32_t *from = v->from + first;
     enum { AHEAD = 128 }; /* prefetch distance in entries */
     const int64_t asked = n > AHEAD ? n - AHEAD : 0;
-    if (given->precision == SPMV_F32) {
+    if (v->precision == SPMV_F32) {
         for (int64_t k = 0; k < asked; k++) {
             __builtin_prefetch(narrow + from[k + AHEAD]);
             to[k] = narrow[from[k]];
@@ -89,23 +89,23 @@ static void copy_to_rows(const double *from, int64_t first, int64_t n, const spm
 
 /* Writes the n values from entry `first` on to the canonical CSR. Returns a pointer p to a copy in
  * the caches, p[first] being the first value. room: [ROOM] buffer for the copy. */
-static const double *bring_values(const spmv_given *given, int64_t first, int64_t n, double *room,
+static const double *bring_values(const spmv_new_values *v, int64_t first, int64_t n, double *room,
                                   const spmv_csr *A) {
-    const float *narrow = given->values;
-    const double *wide = given->values;
+    const float *narrow = v->values;
+    const double *wide = v->values;
     if (wide == A->values) {
         enum { LINE = 8 };
         for (int64_t k = first; k < first + n; k += LINE) __builtin_prefetch(wide + k);
         return wide;
     }
-    if (given->from) {
+    if (v->from) {
         double *to = n > ROOM ? A->values + first : room;
-        gather(given, first, n, to);
+        gather(v, first, n, to);
         if (n > ROOM) return A->values;
         copy_to_rows(room, first, n, A);
         return (const double *)((uintptr_t)room - (uintptr_t)first * sizeof *room);
     }
-    if (given->precision == SPMV_F64) {
+    if (v->precision == SPMV_F64) {
         copy_to_rows(wide + first, first, n, A);
         return wide;
     }
@@ -124,7 +124,7 @@ static bool is_by_rows(const spmv_stored *s) {
     return !s->only_on_device && s->format->refill_rows && s->format->rows_together(s->host) > 0;
 }
 
-static void refill_by_rows(const spmv_given *given, int threads, const spmv_csr *A,
+static void refill_by_rows(const spmv_new_values *v, int threads, const spmv_csr *A,
                            const spmv_stored *s) {
     const int64_t unit = s->format->rows_together(s->host);
     const double entries = A->nnz ? (double)A->nnz / (double)A->rows * (double)unit : 1;
@@ -140,30 +140,30 @@ static void refill_by_rows(const spmv_given *given, int threads, const spmv_csr 
                                     .nnz = A->nnz,
                                     .row_ptr = A->row_ptr,
                                     .col_idx = A->col_idx,
-                                    .values = bring_values(given, A->row_ptr[first], n, room, A)};
+                                    .values = bring_values(v, A->row_ptr[first], n, room, A)};
         s->format->refill_rows(&view, first, end, s->host);
     }
 }
 
 /* Gathers n values, by non-temporal stores if they are many. */
-static void gather_all(const spmv_given *given, int64_t n, int threads, double *out) {
+static void gather_all(const spmv_new_values *v, int64_t n, int threads, double *out) {
     const spmv_csr to = {.nnz = n, .values = out};
 #pragma omp parallel for schedule(static) num_threads(threads)
     for (int64_t first = 0; first < n; first += CHUNK) {
         double room[CHUNK];
         const int64_t some = n - first < CHUNK ? n - first : CHUNK;
-        gather(given, first, some, room);
+        gather(v, first, some, room);
         copy_to_rows(room, first, some, &to);
     }
 }
 
-void spmv_widen(const spmv_given *given, int64_t n, int threads, double *out) {
-    const float *narrow = given->values;
-    const double *wide = given->values;
+void spmv_widen(const spmv_new_values *v, int64_t n, int threads, double *out) {
+    const float *narrow = v->values;
+    const double *wide = v->values;
     if (n == 0) return;
-    if (given->from)
-        gather_all(given, n, threads, out);
-    else if (given->precision == SPMV_F32)
+    if (v->from)
+        gather_all(v, n, threads, out);
+    else if (v->precision == SPMV_F32)
 #pragma omp parallel for schedule(static) num_threads(threads)
         for (int64_t k = 0; k < n; k++) out[k] = narrow[k];
     else if (wide != out)
@@ -175,7 +175,7 @@ void spmv_widen(const spmv_given *given, int64_t n, int threads, double *out) {
 }
 
 void spmv_refill_one(const spmv_csr *A, int threads, const spmv_stored *s) {
-    const spmv_given own = {.values = A->values, .precision = SPMV_F64};
+    const spmv_new_values own = {.values = A->values, .precision = SPMV_F64};
     const spmv_csr_view view = {.rows = A->rows,
                                 .cols = A->cols,
                                 .nnz = A->nnz,
@@ -188,15 +188,15 @@ void spmv_refill_one(const spmv_csr *A, int threads, const spmv_stored *s) {
         s->format->refill(&view, threads, s->host);
 }
 
-void spmv_refill_here(const spmv_mat *mat, const spmv_given *given, int threads) {
+void spmv_refill_here(const spmv_mat *mat, const spmv_new_values *v, int threads) {
     const spmv_csr *A = &mat->csr;
     /* the store that is filled together with the canonical CSR */
     const spmv_stored *near = mat->stores;
     while (near && !is_by_rows(near)) near = near->next;
     if (near)
-        refill_by_rows(given, threads, A, near);
+        refill_by_rows(v, threads, A, near);
     else
-        spmv_widen(given, A->nnz, threads, A->values);
+        spmv_widen(v, A->nnz, threads, A->values);
     for (const spmv_stored *s = mat->stores; s; s = s->next)
         if (s != near && !s->only_on_device) spmv_refill_one(A, threads, s);
 }

@@ -106,36 +106,43 @@ static spmv_status make_room(const spmv_mat *mat, double **out) {
                      (long long)mat->coo.nnz);
 }
 
-static void keep_entries(spmv_mat *mat, const spmv_given *g, int threads, double *room) {
-    mat->fetch = NULL;
-    if (room) spmv_widen(g, mat->coo.nnz, threads, room);
-    mat->coo.values = room || mat->by_columns ? room : mat->csr.values;
+/* Records that the matrix has numerical values, whatever it was made of. */
+static void has_values(spmv_mat *mat) {
     mat->coo.field = mat->stats.field = SPMV_REAL_FIELD;
-    mat->borrowed_values = false;
     mat->to_count = true;
 }
 
+static void keep_entries(spmv_mat *mat, const spmv_new_values *v, int threads, double *room) {
+    mat->fetch = NULL;
+    if (room) spmv_widen(v, mat->coo.nnz, threads, room);
+    mat->coo.values = room || mat->by_columns ? room : mat->csr.values;
+    mat->borrowed_values = false;
+    has_values(mat);
+}
+
 /* Chooses the array for the CSR's values: the old one, unless that is the caller's. */
-static spmv_status place_values(spmv_mat *mat, const spmv_given *g) {
+static spmv_status place_values(spmv_mat *mat, const spmv_new_values *v) {
     spmv_csr *A = &mat->csr;
     if (!A->lent.values) return SPMV_OK;
-    double *values = g->stay ? (double *)(uintptr_t)g->values /* never written */
+    double *values = v->stay ? (double *)(uintptr_t)v->values /* never written */
                              : spmv_host_take(mat->ctx, (size_t)A->nnz * sizeof *values);
     if (!values) return spmv_fail(mat->ctx, SPMV_E_NOMEM, "out of memory");
     A->values = values;
-    A->lent.values = g->stay;
+    A->lent.values = v->stay;
     return SPMV_OK;
 }
 
-/* beside: the values in the order of the canonical CSR, or NULL to permute them now. room: array
+/* sorted: the values in the order of the canonical CSR, or NULL to permute them now. room: array
  * for the values in the given order, or NULL. */
-static spmv_status write_into(spmv_mat *mat, const spmv_given *g, const double *beside, int threads,
-                              double *room, spmv_staging *staging) {
-    const spmv_given sorted = {.values = beside ? beside : mat->csr.values, .precision = SPMV_F64};
-    const bool as_given = mat->csr.as_given && !beside;
-    if (!beside && !as_given) spmv_origin_arrange(mat, g, threads, mat->csr.values);
-    spmv_refill_here(mat, as_given ? g : &sorted, threads);
-    keep_entries(mat, g, threads, room);
+static spmv_status write_into(spmv_mat *mat, const spmv_new_values *v, const double *sorted,
+                              int threads, double *room, spmv_staging *staging) {
+    spmv_new_values in_rows = {.values = sorted ? sorted : mat->csr.values, .precision = SPMV_F64};
+    if (!sorted && mat->csr.as_given)
+        in_rows = *v;
+    else if (!sorted)
+        TRY(spmv_origin_arrange(mat, v, threads, mat->csr.values));
+    spmv_refill_here(mat, &in_rows, threads);
+    keep_entries(mat, v, threads, room);
     const spmv_csr_view A = spmv_rows_with(mat, mat->csr.values);
     TRY(spmv_stored_refill_all(mat, &A, NULL, staging, threads));
     for (const spmv_plan *plan = mat->plans; plan; plan = plan->next)
@@ -145,53 +152,42 @@ static spmv_status write_into(spmv_mat *mat, const spmv_given *g, const double *
 
 /* Allocates everything before the first write, so that no failure leaves some plans with old values
  * and others with new ones. */
-static spmv_status write_all(spmv_mat *mat, const spmv_given *g, const double *beside,
+static spmv_status write_all(spmv_mat *mat, const spmv_new_values *v, const double *sorted,
                              int threads) {
     spmv_staging staging = {.device = NULL};
     double *room = NULL;
     spmv_status status = spmv_stored_stage(mat, false, &staging);
     if (status == SPMV_OK) status = make_room(mat, &room);
     /* allocates nothing if make_room has allocated */
-    if (status == SPMV_OK) status = place_values(mat, g);
-    if (status == SPMV_OK) status = write_into(mat, g, beside, threads, room, &staging);
+    if (status == SPMV_OK) status = place_values(mat, v);
+    if (status == SPMV_OK) status = write_into(mat, v, sorted, threads, room, &staging);
     spmv_stored_unstage(&staging);
     return status;
 }
 
-static bool is_plain(const spmv_mat *mat, const spmv_given *g) {
-    return mat->csr.as_given && g->precision == SPMV_F64 && !g->from;
-}
-
-static spmv_status check_and_write(spmv_mat *mat, const spmv_given *g, int threads) {
-    spmv_csr_view A = spmv_rows_with(mat, g->values);
-    double *beside = NULL;
-    spmv_status status = SPMV_OK;
-    int64_t overflows = 0;
-    if (!is_plain(mat, g)) {
-        A.values = beside = spmv_host_alloc((size_t)A.nnz * sizeof *beside);
-        if (!beside) return spmv_fail(mat->ctx, SPMV_E_NOMEM, "out of memory");
-        overflows = spmv_origin_arrange(mat, g, threads, beside);
+/* Fails if a store cannot hold the values. *sorted: v in the order of the canonical CSR, if v has
+ * another order. */
+static spmv_status check_values(const spmv_mat *mat, const spmv_new_values *v, int threads,
+                                double **sorted) {
+    spmv_csr_view A = spmv_rows_with(mat, v->values);
+    if (!mat->csr.as_given || v->precision != SPMV_F64 || v->from) {
+        A.values = *sorted = spmv_host_alloc((size_t)A.nnz * sizeof **sorted);
+        if (!*sorted) return spmv_fail(mat->ctx, SPMV_E_NOMEM, "out of memory");
+        TRY(spmv_origin_arrange(mat, v, threads, *sorted));
     }
-    if (overflows)
-        status = spmv_fail(mat->ctx, SPMV_E_FORMAT,
-                           "duplicates in %lld places have a sum that no double can hold",
-                           (long long)overflows);
-    if (status == SPMV_OK) status = check_stores(mat, &A, threads);
-    if (status == SPMV_OK) status = write_all(mat, g, A.values, threads);
-    spmv_host_free(beside);
-    return status;
+    return check_stores(mat, &A, threads);
 }
 
-static spmv_status set_given(spmv_mat *mat, const spmv_given *g) {
+/* Gives one matrix, its stores and its plans new values. */
+static spmv_status set_one(spmv_mat *mat, const spmv_new_values *v) {
     const int threads = spmv_threads_for(mat->ctx, mat->coo.nnz);
+    double *sorted = NULL;
     if (mat->source) TRY(spmv_mat_bring(mat)); /* needs the pattern on the host */
     TRY(spmv_origin_find(mat, threads));
-    return may_refuse(mat) ? check_and_write(mat, g, threads) : write_all(mat, g, NULL, threads);
-}
-
-static spmv_status set_from_host(spmv_mat *mat, const void *values, bool stay) {
-    const spmv_given g = {.values = values, .precision = mat->precision, .stay = stay};
-    return set_given(mat, &g);
+    spmv_status status = may_refuse(mat) ? check_values(mat, v, threads, &sorted) : SPMV_OK;
+    if (status == SPMV_OK) status = write_all(mat, v, sorted, threads);
+    spmv_host_free(sorted);
+    return status;
 }
 
 /* ---- from a device's memory ------------------------------------------------------------------ */
@@ -224,10 +220,10 @@ static spmv_status read_back(spmv_mat *mat, const spmv_stored *stored, const spm
 
 /* Fetches the values from the first store on the device. */
 static spmv_status fetch(spmv_mat *mat) {
-    const spmv_given own = {.stay = false};
+    const spmv_new_values copied = {.stay = false};
     spmv_device *device = NULL;
     spmv_store *here = NULL;
-    TRY(place_values(mat, &own));
+    TRY(place_values(mat, &copied));
     mat->coo.values = mat->csr.values;
     TRY(spmv_ctx_device(mat->ctx, mat->stores->device->backend, &device));
     spmv_status status = spmv_store_download(device, mat->stores->copy, &here);
@@ -243,8 +239,7 @@ static spmv_status stay(spmv_mat *mat, spmv_device *device, const void *values, 
     TRY(spmv_stored_stage(mat, true, &none));
     mat->values_change = true; /* the stream may change them at any time */
     TRY(spmv_stored_refill_all(mat, &A, values, &none, 1));
-    mat->coo.field = mat->stats.field = SPMV_REAL_FIELD;
-    mat->to_count = true;
+    has_values(mat);
     mat->fetch = mat->source ? spmv_source_fetch : fetch;
     return device->backend->order(device, stream, true);
 }
@@ -255,21 +250,32 @@ static size_t values_bytes(const spmv_mat *mat) {
     return (size_t)mat->coo.nnz * width;
 }
 
-static spmv_status set_from_device(spmv_mat *mat, spmv_device *device, const void *values,
-                                   void *stream) {
-    const size_t bytes = values_bytes(mat);
-    const spmv_backend *backend = device->backend;
-    if (backend->host) return set_from_host(mat, values, true);
-    if (backend->order && can_stay(mat, device)) return stay(mat, device, values, stream);
-    void *here = spmv_host_alloc(bytes);
-    if (!here)
-        return spmv_fail(mat->ctx, SPMV_E_NOMEM, "out of memory for %lld values",
-                         (long long)mat->coo.nnz);
-    spmv_status status = backend->get(device, here, values, bytes);
-    if (status == SPMV_OK) status = set_from_host(mat, here, false);
-    spmv_host_free(here);
-    return status;
+/* Returns whether values on the device need not come to the host for mat or its transpose. */
+static bool both_can_stay(const spmv_mat *mat, const spmv_device *device) {
+    const spmv_mat *T = mat->transpose;
+    return mat->source && T->source && can_stay(mat, device) && can_stay(T, device);
 }
+
+static spmv_status stay_in_both(spmv_mat *mat, spmv_device *device, const void *values,
+                                void *stream) {
+    void *turned = NULL;
+    TRY(device->backend->alloc(device, values_bytes(mat), &turned));
+    spmv_status status = spmv_source_arrange(mat, device, values, turned);
+    if (status == SPMV_OK) status = stay(mat->transpose, device, turned, stream);
+    device->backend->release(device, turned);
+    return status == SPMV_OK ? stay(mat, device, values, stream) : status;
+}
+
+/* Gets values of a device into host memory, to be freed with spmv_host_free. */
+static spmv_status get_here(const spmv_mat *mat, spmv_device *device, const void *values,
+                            void **here) {
+    *here = spmv_host_alloc(values_bytes(mat));
+    if (*here) return device->backend->get(device, *here, values, values_bytes(mat));
+    return spmv_fail(mat->ctx, SPMV_E_NOMEM, "out of memory for %lld values",
+                     (long long)mat->coo.nnz);
+}
+
+/* ---- before anything is written -------------------------------------------------------------- */
 
 /* Finds the GPU of the plans; a context has at most one. If no plan is on a GPU, the device of the
  * default backend for values in device memory, otherwise NULL. */
@@ -303,13 +309,6 @@ static spmv_status begin(spmv_mat *mat, const void *values, spmv_place place, vo
                                      false); /* earlier products use the old values */
 }
 
-static spmv_status set(spmv_mat *mat, const void *values, spmv_place place, void *stream) {
-    spmv_device *device = NULL;
-    TRY(begin(mat, values, place, stream, &device));
-    return place == SPMV_HOST ? set_from_host(mat, values, true)
-                              : set_from_device(mat, device, values, stream);
-}
-
 /* ---- those of the transpose, too ------------------------------------------------------------- */
 
 /* Allocates values in the order of the CSR, to be freed by spmv_host_give. */
@@ -318,60 +317,53 @@ static spmv_status take_room(const spmv_mat *mat, double **out) {
     return *out ? SPMV_OK : spmv_fail(mat->ctx, SPMV_E_NOMEM, "out of memory for values");
 }
 
-/* Permutes values in host memory to the order of mat's CSR, into *room if that differs. */
-static spmv_status arrange(spmv_mat *mat, const void *values, double **room, spmv_given *out) {
+/* Permutes values to the order of mat's CSR, into *room if that differs. */
+static spmv_status to_rows(spmv_mat *mat, const spmv_new_values *v, double **room,
+                           spmv_new_values *out) {
     const int threads = spmv_threads_for(mat->ctx, mat->coo.nnz);
-    *out = (spmv_given){.values = values, .precision = mat->precision};
+    *out = *v;
     TRY(spmv_mat_bring(mat));
     TRY(spmv_origin_find(mat, threads));
     if (mat->csr.as_given) return SPMV_OK;
     TRY(take_room(mat, room));
-    const int64_t overflows = spmv_origin_arrange(mat, out, threads, *room);
-    *out = (spmv_given){.values = *room, .precision = SPMV_F64};
-    return overflows ? spmv_fail(mat->ctx, SPMV_E_FORMAT,
-                                 "duplicates in %lld places have a sum that no double can hold",
-                                 (long long)overflows)
-                     : SPMV_OK;
+    *out = (spmv_new_values){.values = *room, .precision = SPMV_F64};
+    return spmv_origin_arrange(mat, v, threads, *room);
 }
 
 /* Sets the values of the transpose, given in the order of mat's CSR. */
-static spmv_status set_turned(spmv_mat *mat, const spmv_given *own, void *stream) {
+static spmv_status set_transpose(spmv_mat *mat, const spmv_new_values *in_rows, void *stream) {
     spmv_mat *T = mat->transpose;
-    spmv_given g = *own;
+    spmv_new_values v = {.values = in_rows->values, .precision = in_rows->precision};
     spmv_device *device = NULL;
     double *room = NULL;
     TRY(begin(T, NULL, SPMV_HOST, stream, &device));
-    TRY(spmv_transpose_turned(mat, &g.from));
-    if (!g.from) TRY(take_room(mat, &room));
-    spmv_status status = room ? spmv_transpose_values(mat, own, room) : SPMV_OK;
-    if (room) g = (spmv_given){.values = room, .precision = SPMV_F64};
-    if (status == SPMV_OK) status = set_given(T, &g);
+    TRY(spmv_transpose_turned(mat, &v.from));
+    if (!v.from) TRY(take_room(mat, &room));
+    spmv_status status = room ? spmv_transpose_values(mat, in_rows, room) : SPMV_OK;
+    if (room) v = (spmv_new_values){.values = room, .precision = SPMV_F64};
+    if (status == SPMV_OK) status = set_one(T, &v);
     spmv_host_give(mat->ctx, room);
     return status;
 }
 
-/* Sets the transpose first: if that fails, nothing has changed. If mat then fails, restores the old
- * values of the transpose. */
-static spmv_status set_in_turn(spmv_mat *mat, const void *values, spmv_place place, void *stream,
-                               const spmv_given *own) {
-    TRY(set_turned(mat, own, stream));
-    spmv_status status = set(mat, values, place, stream);
-    if (status == SPMV_OK || status == SPMV_E_DEVICE) return status;
-    const spmv_given old = {.values = mat->csr.values, .precision = SPMV_F64};
+/* Restores the old values of the transpose after the matrix has refused the new ones. */
+static spmv_status set_back(spmv_mat *mat, spmv_status refused, void *stream) {
+    const spmv_new_values old = {.values = mat->csr.values, .precision = SPMV_F64};
     char why[sizeof mat->ctx->error];
     memcpy(why, mat->ctx->error, sizeof why);
-    TRY(set_turned(mat, &old, stream));
-    return spmv_fail(mat->ctx, status, "%s", why);
+    TRY(set_transpose(mat, &old, stream));
+    return spmv_fail(mat->ctx, refused, "%s", why);
 }
 
 /* Reads the values of a matrix without plans back from the stores of its transpose. */
 static spmv_status fetch_places(spmv_mat *mat) {
-    void *values = spmv_places_collect(mat);
-    if (!values) return spmv_fail(mat->ctx, SPMV_E_NOMEM, "out of memory for the matrix's values");
+    const spmv_new_values v = {.values = spmv_places_collect(mat), .precision = mat->precision};
+    if (!v.values)
+        return spmv_fail(mat->ctx, SPMV_E_NOMEM, "out of memory for the matrix's values");
     mat->fetch = NULL;
-    const spmv_status status = set_from_host(mat, values, false);
+    const spmv_status status = set_one(mat, &v);
     if (status != SPMV_OK) mat->fetch = fetch_places;
-    spmv_host_free(values);
+    spmv_host_free((void *)(uintptr_t)v.values);
     return status;
 }
 
@@ -384,60 +376,60 @@ static spmv_status keep_values(spmv_mat *mat) {
 /* Writes the values into the stores of the transpose only; nothing can fail after the lists are
  * found. The matrix reads the values back when needed, or borrows the caller's array if it had
  * borrowed the previous one. */
-static spmv_status set_places(spmv_mat *mat, const void *values) {
+static spmv_status set_places(spmv_mat *mat, const spmv_new_values *v) {
     const spmv_status status = spmv_places_find(mat);
     if (status == SPMV_OK) {
         spmv_stored_drop_unused(mat);
-        spmv_places_set(mat, values);
+        spmv_places_set(mat, v->values);
         mat->fetch = fetch_places;
-        mat->coo.field = mat->stats.field = SPMV_REAL_FIELD;
-        mat->to_count = true;
-        if (mat->csr.lent.values) set_from_host(mat, values, true); /* allocates nothing */
+        has_values(mat);
+        if (mat->csr.lent.values) set_one(mat, v); /* allocates nothing */
     }
     spmv_transpose_settle(mat);
     return status;
 }
 
-/* Returns whether values on the device need not come to the host for mat or its transpose. */
-static bool both_can_stay(const spmv_mat *mat, const spmv_device *device) {
-    const spmv_mat *T = mat->transpose;
-    return device->backend->order && mat->source && T->source && can_stay(mat, device) &&
-           can_stay(T, device);
-}
+/* ---- the call -------------------------------------------------------------------------------- */
 
-static spmv_status set_both_there(spmv_mat *mat, spmv_device *device, const void *values,
-                                  void *stream) {
-    void *turned = NULL;
-    TRY(device->backend->alloc(device, values_bytes(mat), &turned));
-    spmv_status status = spmv_source_arrange(mat, device, values, turned);
-    if (status == SPMV_OK) status = stay(mat->transpose, device, turned, stream);
-    device->backend->release(device, turned);
-    return status == SPMV_OK ? stay(mat, device, values, stream) : status;
-}
-
-static spmv_status set_both(spmv_mat *mat, const void *values, spmv_place place, void *stream) {
-    spmv_status status = SPMV_OK;
+/* Sets values in host memory, those of the transpose first: if that fails, nothing has changed.
+ * there: the same values on the device if mat's stay there, or NULL. */
+static spmv_status set_both(spmv_mat *mat, const spmv_new_values *v, spmv_device *device,
+                            const void *there, void *stream) {
     double *room = NULL;
-    void *here = NULL;
-    spmv_given own;
-    TRY(ask_plans(mat->transpose));
-    if (place == SPMV_HOST && !mat->source) {
-        TRY(spmv_origin_find(mat, spmv_threads_for(mat->ctx, mat->coo.nnz)));
-        if (spmv_places_fit(mat)) return set_places(mat, values);
+    spmv_new_values in_rows;
+    spmv_status status = to_rows(mat, v, &room, &in_rows);
+    if (status == SPMV_OK) status = set_transpose(mat, &in_rows, stream);
+    if (status == SPMV_OK) {
+        status = there ? stay(mat, device, there, stream) : set_one(mat, v);
+        if (status != SPMV_OK && status != SPMV_E_DEVICE) status = set_back(mat, status, stream);
     }
-    if (place == SPMV_DEVICE) {
-        spmv_device *device = NULL;
-        TRY(begin(mat, values, place, stream, &device));
-        if (both_can_stay(mat, device)) return set_both_there(mat, device, values, stream);
-        here = spmv_host_alloc((size_t)mat->coo.nnz * sizeof(double));
-        status = here ? device->backend->get(device, here, values, values_bytes(mat))
-                      : spmv_fail(mat->ctx, SPMV_E_NOMEM, "out of memory for values");
-    }
-    if (status == SPMV_OK) status = arrange(mat, here ? here : values, &room, &own);
-    if (status == SPMV_OK) status = set_in_turn(mat, values, place, stream, &own);
     spmv_host_give(mat->ctx, room);
-    spmv_host_free(here);
     spmv_transpose_settle(mat);
+    return status;
+}
+
+static spmv_status set(spmv_mat *mat, const void *values, spmv_place place, void *stream) {
+    spmv_mat *T = mat->coo.nnz > 0 ? mat->transpose : NULL;
+    spmv_new_values v = {.values = values, .precision = mat->precision, .stay = true};
+    spmv_device *device = NULL;
+    void *here = NULL;
+    if (T) TRY(ask_plans(T));
+    if (T && place == SPMV_HOST && !mat->source) {
+        TRY(spmv_origin_find(mat, spmv_threads_for(mat->ctx, mat->coo.nnz)));
+        if (spmv_places_fit(mat)) return set_places(mat, &v);
+    }
+    TRY(begin(mat, values, place, stream, &device));
+    const bool is_there = place == SPMV_DEVICE && !device->backend->host;
+    const void *there = is_there && device->backend->order && can_stay(mat, device) ? values : NULL;
+    if (there && !T) return stay(mat, device, there, stream);
+    if (there && both_can_stay(mat, device)) return stay_in_both(mat, device, there, stream);
+    spmv_status status = SPMV_OK;
+    if (is_there) {
+        status = get_here(mat, device, values, &here);
+        v.values = here, v.stay = false;
+    }
+    if (status == SPMV_OK) status = T ? set_both(mat, &v, device, there, stream) : set_one(mat, &v);
+    spmv_host_free(here);
     return status;
 }
 
@@ -453,6 +445,5 @@ spmv_status spmv_mat_set_values(spmv_mat *mat, const void *values, spmv_place pl
                          place);
     TRY(keep_values(mat));
     if (mat->transpose && mat->transpose->nplans == 0) spmv_mat_drop_transpose(mat);
-    return mat->transpose && mat->coo.nnz > 0 ? set_both(mat, values, place, stream)
-                                              : set(mat, values, place, stream);
+    return set(mat, values, place, stream);
 }

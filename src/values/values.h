@@ -17,19 +17,20 @@ spmv_status spmv_plan_takes_values(const spmv_plan *plan);
 
 /* Builds mat->origin if the entries were not given in the order of the canonical CSR. */
 spmv_status spmv_origin_find(spmv_mat *mat, int threads);
-/* Permutes and sums values into the order of the canonical CSR. Returns the number of sums of
- * duplicates that overflow. */
-int64_t spmv_origin_arrange(const spmv_mat *mat, const spmv_given *g, int threads, double *out);
+/* Permutes and sums values into the order of the canonical CSR. Fails if a sum of duplicates
+ * overflows. */
+spmv_status spmv_origin_arrange(const spmv_mat *mat, const spmv_new_values *v, int threads,
+                                double *out);
 
 /* ---- refill_host.c --------------------------------------------------------------------------- */
 
 /* Copies the values of the first n entries as f64, in the given order. */
-void spmv_widen(const spmv_given *given, int64_t n, int threads, double *out);
+void spmv_widen(const spmv_new_values *v, int64_t n, int threads, double *out);
 /* Writes A's values into a store in host memory. */
 void spmv_refill_one(const spmv_csr *A, int threads, const spmv_stored *s);
 /* Writes values, in the order of the canonical CSR, into the CSR, unless it owns them, and host
  * stores. */
-void spmv_refill_here(const spmv_mat *mat, const spmv_given *given, int threads);
+void spmv_refill_here(const spmv_mat *mat, const spmv_new_values *v, int threads);
 
 /* ---- places.c -------------------------------------------------------------------------------- */
 
