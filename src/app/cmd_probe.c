@@ -1,6 +1,7 @@
 /* cmd_probe.c: spmv probe: measures once what this machine's devices do at best, keeps it for the
  * runs to come, shows and logs it. */
-#include "app/run/session.h"
+#include "app/app.h"
+#include "app/run/noise.h"
 #include "spmv_clock.h"
 #include <math.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* info_ranks.c: spmv info --ranks: what each rank of an MPI program would hold, receive and send of
  * a matrix, counted without MPI, and the efficiency that a model predicts of that
  * (docs/howto/ranks.md). */
-#include "app/run/session.h"
+#include "app/run/describe.h"
 #include "ranks/partition/partition.h"
 #include "option_values.h"
 #include <inttypes.h>

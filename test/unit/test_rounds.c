@@ -1,6 +1,11 @@
 /* test_rounds.c: what the record of a row says when no plan was made, when a product was wrong and
  * when it has a time; and rounds of kernels whose stores do not fit beside each other. */
 #include "scene.h"
+#include "app/run/cells.h"
+#include "app/run/describe.h"
+#include "app/run/inputs.h"
+#include "app/run/result.h"
+#include "app/run/rounds.h"
 #include "app/run/session.h"
 
 /* ---- records -------------------------------------------------------------------------------- */

@@ -1,6 +1,11 @@
 /* test_turns.c: the medians of turns that a record holds: of the same rounds at the same place in
  * every record of a group, however many rounds each kernel had; and the order of a round. */
 #include "scene.h"
+#include "app/run/cells.h"
+#include "app/run/describe.h"
+#include "app/run/inputs.h"
+#include "app/run/result.h"
+#include "app/run/rounds.h"
 #include "app/run/session.h"
 
 /* ---- places --------------------------------------------------------------------------------- */

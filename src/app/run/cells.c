@@ -1,6 +1,7 @@
 /* cells.c: which kernels in which configurations: the cross product of the lists on the command
  * line, as far as a kernel takes them. */
 #include "app/option_values.h"
+#include "cells.h"
 #include "session.h"
 #include <float.h>
 #include <fnmatch.h>

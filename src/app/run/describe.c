@@ -1,5 +1,10 @@
 /* describe.c: the record of a row, made at once when all is known that it says. */
 #include "app/option_values.h"
+#include "cells.h"
+#include "describe.h"
+#include "inputs.h"
+#include "limits.h"
+#include "result.h"
 #include "session.h"
 #include <math.h>
 #include <omp.h>

@@ -1,4 +1,6 @@
 /* inputs.c: x, the y before, and the reference, in the precisions that are asked for. */
+#include "cells.h"
+#include "inputs.h"
 #include "session.h"
 #include <math.h>
 #include <stdlib.h>

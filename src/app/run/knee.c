@@ -1,6 +1,6 @@
 /* knee.c: how much the caches hold of what a product reads again. A virtual machine may report the
  * whole host's cache, of which other machines use the most: what counts is where reads get slow. */
-#include "session.h"
+#include "limits.h"
 #include "spmv_clock.h"
 #include <omp.h>
 

@@ -1,6 +1,8 @@
 /* notes.c: what is said under the table: what disturbed the times, and in the last line who is
  * fastest. */
 #include "app/option_values.h"
+#include "ranking.h"
+#include "result.h"
 #include "session.h"
 #include <math.h>
 #include <omp.h>

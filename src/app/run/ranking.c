@@ -1,5 +1,6 @@
 /* ranking.c: who is fastest, who is tied with it, and what changing over from csr1 costs. */
-#include "session.h"
+#include "ranking.h"
+#include "result.h"
 #include <math.h>
 
 bool is_ok(const result *out) {

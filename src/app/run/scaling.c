@@ -1,4 +1,6 @@
 /* scaling.c: how many times as fast a configuration is with more threads. */
+#include "cells.h"
+#include "ranking.h"
 #include "session.h"
 #include <math.h>
 #include <stdlib.h>

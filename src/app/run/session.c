@@ -1,5 +1,7 @@
 /* session.c: what one invocation of spmv run or sweep has from beginning to end: its context,
  * cells, devices, what spmv probe found of them, and its log. */
+#include "cells.h"
+#include "describe.h"
 #include "session.h"
 #include <stdlib.h>
 

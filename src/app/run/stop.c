@@ -1,5 +1,5 @@
 /* stop.c: SIGINT and SIGTERM while kernels are measured. */
-#include "session.h"
+#include "stop.h"
 #include <signal.h>
 
 static volatile sig_atomic_t noted;

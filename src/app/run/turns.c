@@ -1,6 +1,10 @@
 /* turns.c: whose turn comes when in a round, and what is remembered of the turns: their medians in
  * the order of the rounds, so that a ratio of two kernels can be made of times that were measured
  * next to each other. */
+#include "cells.h"
+#include "describe.h"
+#include "result.h"
+#include "rounds.h"
 #include "session.h"
 #include <stdlib.h>
 

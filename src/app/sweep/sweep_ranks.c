@@ -2,6 +2,7 @@
  * MPI's launcher, which starts this program as a user would, and makes the record that rank 0
  * prints one of the sweep. */
 #include "app/option_values.h"
+#include "app/run/describe.h"
 #include "app/ranks/launcher.h"
 #include "sweep.h"
 #include <errno.h>

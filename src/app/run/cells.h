@@ -1,0 +1,36 @@
+/* cells.h: the rows of the table, each a kernel in a configuration. */
+#ifndef SPMV_CELLS_H
+#define SPMV_CELLS_H
+
+#include "app/app.h"
+
+typedef struct cell { /* one row of the table: a kernel in a configuration */
+    spmv_kernel_id kernel;
+    spmv_setting setting[SPMV_NPARAMS];
+    int nsettings;
+    spmv_precision precision;
+    int64_t vectors;    /* that are multiplied at once */
+    spmv_layout layout; /* of them; columns of a single one */
+    spmv_cache cache;   /* state of the caches that its products find */
+    int threads;        /* of a host's product, at most; 0: the context's */
+    int ranks;          /* that spmv sweep starts for it; 0 and 1: none, this process multiplies */
+} cell;
+
+enum { CELL_LABEL = 320 }; /* bytes that cell_label may fill */
+
+/* Returns the kernel's descriptor: the same in every variant. */
+static inline const spmv_kernel *descriptor(spmv_kernel_id id) {
+    return id.index == SPMV_AUTO ? &spmv_auto_kernel : id.backend->kernels[id.index][0];
+}
+
+/* Writes kernel and options, as far as they are not the usual ones. */
+void cell_label(const cell *c, char *out, size_t size);
+/* Equal but for the state of the caches. */
+bool same_configuration(const cell *a, const cell *b);
+/* Says whether their times are compared: those of one precision, state of the caches, number of
+ * vectors, layout and number of ranks. */
+bool same_conditions(const cell *a, const cell *b);
+/* Says how a cell in that state of the caches is sampled. */
+sampling sampling_in(const options *o, spmv_cache cache);
+
+#endif

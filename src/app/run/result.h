@@ -1,0 +1,25 @@
+/* result.h: a row of the table, and what its record points to. */
+#ifndef SPMV_RESULT_H
+#define SPMV_RESULT_H
+
+#include "app/app.h"
+
+enum { MOST_FLAGS = 6, MOST_REASONS = 6 };
+enum { MOST_TURNS = 48 }; /* medians of turns that a record holds: of 256 rounds */
+typedef struct result {   /* a row, and what its record points to */
+    record r; /* filled by describe_row when the row is final; before, its status is NULL */
+    const char *alias;
+    char source[512], kernel[64], library[64], grid[48], block[24], shape[24], schedule[64],
+        reason[1024], why[1400], wisdom[24], hash[20], key[20], how[256];
+    char flag[MOST_FLAGS][96];
+    const char *flags[MOST_FLAGS], *slowed[MOST_REASONS];
+    int nflags;
+    bool waits;  /* its threads waited for cores */
+    bool logged; /* with a log, and successfully */
+    double *samples;
+    double turns[MOST_TURNS];
+    struct of_ranks *of_ranks; /* what the record of several points to; owned */
+    bool finished;             /* in a run that was stopped, others have no status */
+} result;
+
+#endif
