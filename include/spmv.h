@@ -195,8 +195,11 @@ typedef struct spmv_load_opts {
     void *progress_arg;
 } spmv_load_opts;
 
-/* Loads or generates a matrix. path: a Matrix Market file, plain or compressed; a .tar.gz with a
- * file of the archive's name; "-" for standard input; or "gen:NAME:ARGS" (spmv_generator_list). */
+/* Loads or generates a matrix. path: a file, plain or compressed; a .tar.gz with a file of the
+ * archive's name; "-" for standard input; or "gen:NAME:ARGS" (spmv_generator_list). The format is
+ * recognised by the content: Matrix Market, SciPy's .npz, MATLAB's .mat, PETSc's binary,
+ * Rutherford-Boeing, or Binsparse and AnnData in HDF5. "FILE:NAME" selects one of several matrices;
+ * "FILE:symmetric" reads a PETSc file as the upper half of a symmetric matrix. */
 spmv_status spmv_mat_load(spmv_ctx *ctx, const char *path, const spmv_load_opts *opts,
                           spmv_mat **out);
 /* Makes a matrix from entries in any order. flags: SPMV_COPY or SPMV_BORROW. */
@@ -241,7 +244,8 @@ spmv_status spmv_mat_create(spmv_ctx *ctx, const spmv_arrays *arrays, spmv_mat *
  * of memory: then this array is borrowed instead, and a product in a CUDA graph captured before
  * still reads the array of its capture. */
 spmv_status spmv_mat_set_values(spmv_mat *mat, const void *values, spmv_place place, void *stream);
-/* Writes a Matrix Market file, general, with full precision. */
+/* Writes a general matrix with all bits. The path's ending selects the format: .npz, .mat (version
+ * 5), .petsc, .h5 (Binsparse), and Matrix Market for any other. */
 spmv_status spmv_mat_save(const spmv_mat *mat, const char *path);
 /* Frees a matrix. Its memory stays while plans of it exist; their products fail (SPMV_E_ARG). */
 void spmv_mat_free(spmv_mat *mat);
@@ -267,10 +271,10 @@ typedef struct spmv_stats {
 spmv_status spmv_mat_stats(const spmv_mat *mat, spmv_stats *out);
 
 /* Reads a dense vector from a file: Matrix Market (n x 1 or 1 x n; a coordinate file's missing
- * elements are 0), or raw doubles if the name ends in .f64. The caller frees *out with free(). *n
- * is set on success only. */
+ * elements are 0), the dense array of a file in another format, column by column, or raw doubles if
+ * the name ends in .f64. The caller frees *out with free(). *n is set on success only. */
 spmv_status spmv_vector_load(spmv_ctx *ctx, const char *path, int64_t *n, double **out);
-/* Writes a dense vector; the name decides between the same kinds of files. */
+/* Writes a dense vector as raw doubles if the name ends in .f64, and as Matrix Market otherwise. */
 spmv_status spmv_vector_save(spmv_ctx *ctx, const char *path, int64_t n, const double *x);
 
 /* ---- plan ----------------------------------------------------------------------------------- */

@@ -65,6 +65,10 @@ void spmv_mat_drop_stores(spmv_mat *mat);
  * file field and symmetry; the rest is 0. */
 spmv_status spmv_mat_peek(spmv_ctx *ctx, const char *path, spmv_stats *out);
 
+/* Writes what a file holds into text, a line for each variable, cut to size; "" of a format whose
+ * files hold one matrix. */
+spmv_status spmv_file_list(spmv_ctx *ctx, const char *path, char *text, size_t size);
+
 typedef struct spmv_generator {
     const char *name, *args, *summary;
 } spmv_generator;

@@ -84,12 +84,13 @@ void spmv_making_close(spmv_making *making);
 
 typedef struct spmv_reading spmv_reading; /* one process's part in reading a file */
 
-enum { SPMV_MOST_ODDITIES = 8 };
+enum { SPMV_MOST_ODDITIES = 9 };
 typedef struct spmv_reading_head { /* header of a file; transferable */
     int64_t rows, cols, entries;
     spmv_symmetry symmetry;
     spmv_field field;
     int64_t bytes; /* of a plain file, which all read; -1: a stream, which one process reads */
+    bool whole;    /* not text: entries are read by spmv_reading_whole */
     /* private to the reader: */
     bool coordinate, one_index;
     int64_t size_line, entries_byte, shortest, block_entries;
@@ -105,6 +106,7 @@ typedef struct spmv_piece { /* contents of a piece of text; transferable */
         int kind;
         int64_t line; /* line of the piece, from 1 */
     } oddity[SPMV_MOST_ODDITIES];
+    char note[400]; /* about a share of a file without lines; "": none */
 } spmv_piece;
 
 /* open opens a file and reads its header; join opens it in the other processes, with that header.
@@ -128,6 +130,11 @@ void spmv_reading_parse(spmv_reading *reading, const char *text, size_t bytes, s
 /* Reads the rest of a stream that cannot be unpacked (a line that is too long, or damage); returns
  * false if there is none. */
 bool spmv_reading_rest(spmv_reading *reading, spmv_piece *out);
+
+/* Reads part `part` of `parts` of a file that is not text; parts == 1: all of it. */
+spmv_status spmv_reading_whole(spmv_reading *reading, int part, int parts,
+                               void (*progress)(void *arg, double done), void *arg,
+                               spmv_piece *out);
 
 /* Fails with the error of the piece read last. entries, lines: numbers of them before this piece in
  * the file. Called by the process that has read the first piece with an error or with too many

@@ -18,7 +18,7 @@ CFLAGS    ?= $(OPT) -march=$(MARCH) -g
 CUDA_ARCH ?= $(if $(wildcard /dev/nvidia0),native,sm_90)# of the GPU that is here, or else of an H100, H200
 NVCC      ?= $(call once,NVCC,$(firstword $(wildcard $(CUDA_HOME)/bin/nvcc) $(shell command -v nvcc) \
              $(wildcard /usr/local/cuda/bin/nvcc)))
-LIBS_WANTED ?= libarchive zlib jansson hwloc librsb mkl aocl cusparse mpi
+LIBS_WANTED ?= libarchive zlib hdf5 jansson hwloc librsb mkl aocl cusparse mpi
 MKLROOT   ?= .peers
 AOCLROOT  ?=
 PYTHON    ?= python3

@@ -21,6 +21,7 @@ coverage: $(addprefix $(omp)/,spmv libspmv.so libspmv.a) $(tests_omp)
 	$(Q)SPMV_FEW_PRODUCTS=1 CC=$(call quoted,$(CC)) PYTHON=$(PYTHON) \
 	    sh test/run.sh $(omp) $(or $(PART),unit cli) >$(omp)/coverage.tests || \
 	    tail -n 1 $(omp)/coverage.tests
+	$(Q)SPMV=$(omp)/spmv $(PYTHON) test/python/test_files.py 2>$(omp)/coverage.files || tail -n 1 $(omp)/coverage.files
 	$(Q)$(PYTHON) test/coverage.py $(omp)
 test-deb test-python-binding test-python-accelerate test-python-cupy: test-%:
 	$(Q)PYTHON=$(PYTHON) sh test/$*.sh
@@ -32,8 +33,10 @@ test-petsc bench-petsc: $(BUILD)
 # Products over ranks; 200 times one of them is killed. FEW=1: 10 times, and less of some others.
 test-ranks: $(BUILD)
 	$(Q)SAN=$(SAN) FEW=$(FEW) PYTHON=$(PYTHON) sh test/ranks/run.sh build/$(BUILD)$(san)
-bench-read bench-convert bench-ready bench-small bench-vectors bench-onemkl: bench-%: build/omp/bench_%
-	$(Q)$< $(if $(filter bench-read,$@),build/bench-read.mtx,$(if $(filter bench-vectors,$@),auto) $(FILES))
+bench-convert bench-ready bench-small bench-vectors bench-onemkl: bench-%: build/omp/bench_%
+	$(Q)$< $(if $(filter bench-vectors,$@),auto) $(FILES)
+bench-read: build/omp/bench_read omp
+	$(Q)$< build/bench-read.mtx; code=$$?; SPMV_LIBRARY=build/omp/libspmv.so $(PYTHON) bench/files.py && exit $$code
 # Beside a competing process on each core: products of KERNELS, making, choices for MATRICES; and sharing a plan.
 # Each program prints its bars.
 bench-threads: $(addprefix build/omp/bench_,threads preparing choices sharing)

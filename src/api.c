@@ -67,16 +67,18 @@ spmv_status spmv_mat_load(spmv_ctx *ctx, const char *path, const spmv_load_opts 
     *ctx->note = 0;
     TRY(spmv_mat_new(ctx, &mat));
     double start = spmv_now();
+    spmv_lines lines = {.ptr = NULL};
     spmv_status status;
     if (strncmp(path, "gen:", 4) == 0)
         status = generate(mat, path + 4, opts);
     else if (opts->values)
         status = spmv_fail(ctx, SPMV_E_ARG, "%s: values are chosen for gen: matrices only", path);
     else
-        status = spmv_read_matrix_market(ctx, path, ctx->threads, opts->progress,
-                                         opts->progress_arg, &mat->coo);
+        status =
+            spmv_read_matrix(ctx, path, ctx->threads, opts->progress, opts->progress_arg, &lines);
     if (status == SPMV_E_IO) spmv_reading_suggest(ctx, path);
     mat->stats.read_s = spmv_now() - start;
+    if (status == SPMV_OK && lines.coo.col) status = spmv_mat_take_lines(mat, &lines);
     return spmv_mat_finish(mat, status, out);
 }
 
@@ -92,13 +94,22 @@ spmv_status spmv_mat_peek(spmv_ctx *ctx, const char *path, spmv_stats *out) {
     return spmv_fill(ctx, "spmv_stats", &about, sizeof about, out);
 }
 
+spmv_status spmv_file_list(spmv_ctx *ctx, const char *path, char *text, size_t size) {
+    SPMV_DEFAULT_ENVIRONMENT;
+    GIVEN(ctx, ctx);
+    GIVEN(ctx, path);
+    GIVEN(ctx, text);
+    if (size == 0) return spmv_fail(ctx, SPMV_E_ARG, "%s: size is 0", __func__);
+    return spmv_list_file(ctx, path, text, size);
+}
+
 spmv_status spmv_mat_save(const spmv_mat *mat, const char *path) {
     SPMV_DEFAULT_ENVIRONMENT;
     spmv_csr_view view = SPMV_OPTS(spmv_csr_view);
     GIVEN(NULL, mat);
     GIVEN(mat->ctx, path);
     TRY(spmv_mat_rows(mat, &view));
-    return spmv_write_matrix_market(mat->ctx, path, &view, mat->coo.field);
+    return spmv_write_matrix(mat->ctx, path, &view, mat->coo.field);
 }
 
 spmv_status spmv_vector_load(spmv_ctx *ctx, const char *path, int64_t *n, double **out) {

@@ -9,6 +9,7 @@ C library headers            | libc6-dev     | glibc-devel
 finds the libraries          | pkg-config    | pkgconf-pkg-config
 reads .gz .xz .zst .bz2 .tar | libarchive-dev | libarchive-devel
 reads .gz                    | zlib1g-dev    | zlib-devel
+reads .h5 and MATLAB 7.3      | libhdf5-dev   | hdf5-devel
 writes logs (JSON)           | libjansson-dev | jansson-devel
 reads caches and cores       | libhwloc-dev  | hwloc-devel
 unit tests                   | libcmocka-dev | libcmocka-devel

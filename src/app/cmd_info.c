@@ -7,6 +7,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <strings.h>
+#include <sys/stat.h>
 
 int cmd_info(const options *o, const spmv_backend *backend);
 
@@ -285,6 +286,16 @@ static void describe_product(const options *o, matrix_facts *facts) {
     facts->flop = k * spmv_flop(facts->nnz);
 }
 
+/* Prints the variables of a file that holds several. */
+static void print_holds(spmv_ctx *ctx, const char *source) {
+    enum { LONGEST = 4000 };
+    struct stat facts;
+    char held[LONGEST], *rest = held;
+    if (stat(source, &facts) != 0 || !S_ISREG(facts.st_mode)) return; /* a pipe is read once */
+    if (spmv_file_list(ctx, source, held, sizeof held) != SPMV_OK || !strchr(held, '\n')) return;
+    for (char *line; (line = strsep(&rest, "\n"));) printf("  holds %s\n", line);
+}
+
 static int inform(spmv_ctx *ctx, const options *o, const bool wanted[MOST_PAIRS],
                   const char *source) {
     spmv_mat *mat = NULL;
@@ -320,6 +331,7 @@ static int inform(spmv_ctx *ctx, const options *o, const bool wanted[MOST_PAIRS]
     describe_product(o, &facts);
     char *pattern = o->cells ? pattern_of(&A, o->cells) : NULL;
     facts.pattern = pattern;
+    if (strcmp(o->format, "table") == 0) print_holds(ctx, source);
     int printed = print_facts(o, &facts);
     free(pattern);
     if (!code) code = printed;

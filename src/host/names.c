@@ -190,7 +190,8 @@ static void match_backend(const spmv_backend *backend, const char *word, spmv_ke
 }
 
 static spmv_status check_present(spmv_ctx *ctx, const spmv_kernel_id *found, int count) {
-    const spmv_kernel *kernel = count == 1 ? kernel_of(found[0]) : NULL;
+    const bool is_kernel = count == 1 && found[0].index != SPMV_AUTO;
+    const spmv_kernel *kernel = is_kernel ? kernel_of(found[0]) : NULL;
     if (!kernel || !kernel->absent) return SPMV_OK;
     return spmv_fail(ctx, SPMV_E_FEATURE, "%s: not built in: %s", kernel->name, kernel->absent);
 }

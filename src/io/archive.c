@@ -8,7 +8,7 @@
  * archives apart; what follows the inner one's end is still decompressed, and so checked. A tar
  * archive is chosen from by its entries' names alone: when the entry that bears the archive's name
  * has not come first, the others have been skipped, and when there is none the archive is read a
- * second time up to its only .mtx. */
+ * second time up to its only .mtx or .rb. */
 #include "host/context.h"
 #include "io.h"
 #include "spmv_host.h"
@@ -252,12 +252,20 @@ static size_t stem_length(const char *name) {
     return length;
 }
 
-/* The base name of a regular entry, if that is a .mtx file, else NULL. */
+/* Length of the ending of a matrix's file, as collections have them in archives; 0: it is none. */
+static size_t ending_length(const char *name) {
+    static const char *const endings[] = {".mtx", ".rb"};
+    for (size_t k = 0; k < sizeof endings / sizeof *endings; k++)
+        if (ends_with(name, strlen(name), endings[k])) return strlen(endings[k]);
+    return 0;
+}
+
+/* The base name of a regular entry, if that is a matrix's file, else NULL. */
 static const char *matrix_name(const spmv_archive *a, struct archive_entry *entry) {
     const char *path = a->lib->archive_entry_pathname(entry);
     if (!path || a->lib->archive_entry_filetype(entry) != AE_IFREG) return NULL;
     const char *name = base_name(path);
-    return ends_with(name, strlen(name), ".mtx") ? name : NULL;
+    return ending_length(name) ? name : NULL;
 }
 
 /* Appends a name to the list of those found, as far as there is room, without control characters.
@@ -278,7 +286,8 @@ static spmv_status choose_entry(spmv_archive *a, struct archive_entry *entry) {
     bool found = true;
     while (found) {
         const char *name = matrix_name(a, entry);
-        if (name && strlen(name) == stem + 4 && memcmp(name, own, stem) == 0) return SPMV_OK;
+        if (name && strlen(name) == stem + ending_length(name) && memcmp(name, own, stem) == 0)
+            return SPMV_OK;
         if (name && matrices++ < 8) append_name(list, sizeof list, name);
         TRY(next_entry(a, &entry, &found));
     }

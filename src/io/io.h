@@ -1,5 +1,5 @@
-/* io.h: Matrix Market files, compressed files and numbers, as the library's other parts and the
- * reader's own files see them. */
+/* io.h: files of matrices and vectors, compressed files and numbers, as the library's other parts
+ * and the readers' own files see them. */
 #ifndef SPMV_IO_H
 #define SPMV_IO_H
 
@@ -8,22 +8,36 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+typedef void (*spmv_progress)(void *arg, double done);
+
+/* ---- load.c: any file ------------------------------------------------------------------------ */
+
+enum { SPMV_PEEK = 2048 }; /* bytes by which a file is recognised */
+/* path: a file of any known format, compressed or not (archive.c), a pipe, or "FILE:NAME" of a file
+ * that holds several variables. progress may be NULL. On failure *out is zeroed. */
+spmv_status spmv_read_matrix(spmv_ctx *ctx, const char *path, int threads, spmv_progress progress,
+                             void *arg, spmv_lines *out);
+/* Reads what the file says before its arrays; nnz with both halves of a symmetric matrix. */
+spmv_status spmv_read_header(spmv_ctx *ctx, const char *path, spmv_stats *out);
+/* Reads an n x 1 array, or raw little-endian doubles when path ends in .f64; *out is malloc's. */
+spmv_status spmv_read_vector(spmv_ctx *ctx, const char *path, int64_t *n, double **out);
+/* Writes what a file holds, a line for each variable, as far as there is room; "" for a format
+ * whose files hold one matrix. */
+spmv_status spmv_list_file(spmv_ctx *ctx, const char *path, char *text, size_t size);
+/* Writes general compressed rows in the format that the path's ending names. */
+spmv_status spmv_write_matrix(spmv_ctx *ctx, const char *path, const spmv_csr_view *A,
+                              spmv_field field);
+
 /* ---- mmio.c: Matrix Market ------------------------------------------------------------------ */
 
-typedef void (*spmv_progress)(void *arg, double done);
-/* path: a file, compressed or not (archive.c), or a pipe. progress may be NULL. On failure *out is
- * zeroed. */
+/* path: a file, compressed or not (archive.c), or a pipe. On failure *out is zeroed. */
 spmv_status spmv_read_matrix_market(spmv_ctx *ctx, const char *path, int threads,
                                     spmv_progress progress, void *arg, spmv_coo *out);
-/* Reads what the header announces; nnz with both halves of a symmetric matrix. */
-spmv_status spmv_read_header(spmv_ctx *ctx, const char *path, spmv_stats *out);
 /* Writes a general coordinate file in the narrowest field, not narrower than field, that holds the
  * values. */
 spmv_status spmv_write_matrix_market(spmv_ctx *ctx, const char *path, const spmv_csr_view *A,
                                      spmv_field field);
-/* Reads or writes an n x 1 array file, or raw little-endian doubles when path ends in .f64; *out is
- * malloc's. */
-spmv_status spmv_read_vector(spmv_ctx *ctx, const char *path, int64_t *n, double **out);
+/* Writes an n x 1 array file, or raw little-endian doubles when path ends in .f64. */
 spmv_status spmv_write_vector(spmv_ctx *ctx, const char *path, int64_t n, const double *x);
 
 /* ---- input.c: files that make wait ---------------------------------------------------------- */

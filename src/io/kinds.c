@@ -11,34 +11,11 @@
 #define OF_NUMPY "import numpy as n; "
 #define NAMED ", with the matrix's name for A"
 
-/* PETSc's binary files are big-endian, their integers of 4 or 8 bytes. */
-#define PETSC(i) \
-    OF_NUMPY "f=open('FILE','rb'); g=lambda t,k: n.fromfile(f,t,k).astype(t[1:]); " \
-             "_,r,c,z=g('>i" i "',4); "
-#define PETSC_MATRIX(i) \
-    SCIPY(PETSC(i) "p=n.r_[0,g('>i" i "',r).cumsum()]; j=g('>i" i "',z); " \
-                   "A=s.csr_matrix((g('>f8',z),j,p),(r,c)); ", \
-          "A") \
-    "; where it was an sbaij matrix, with s.triu(A)+s.triu(A,1).T for A"
-#define PETSC_DENSE(i) SCIPY(PETSC(i), "g('>f8',-1).reshape(r,c)")
-#define PETSC_VECTOR(bytes) \
-    SCIPY(OF_NUMPY, "n.fromfile('FILE','>f8',offset=" bytes ").astype('f8')[:,None]")
-
-#define SCIPY_NPZ SCIPY("", "s.load_npz('FILE')*1")
-#define NUMPY_NPZ \
-    "python3 -c \"import numpy as n; from scipy import io; " \
-    "[io.mmwrite(k+'.mtx',a*1,precision=17) " \
-    "for k,a in n.load('FILE').items() if a.ndim==2]\" writes each array of two dimensions"
-
 #define OCTAVE \
     "octave --eval \"load('FILE'); [i,j,v]=find(A); f=fopen('FILE.mtx','w'); " \
     "fprintf(f,'%%%%MatrixMarket matrix coordinate real general\\n%d %d %d\\n',size(A),nnz(A)); " \
     "fprintf(f,'%d %d %.17g\\n',[i(:) j(:) v(:)]'); fclose(f);\"" NAMED
 #define MATLAB SCIPY("", "io.loadmat('FILE')['A']*1") NAMED
-#define HDF5 \
-    SCIPY("import h5py; g=h5py.File('FILE')['A']; d,i,p=(g[k][:] for k in ('data','ir','jc')); ", \
-          "s.csc_matrix((d,i,p),(g.attrs['MATLAB_sparse'],len(p)-1))*1") \
-    NAMED " if MATLAB wrote it"
 #define PICKLE SCIPY("import pickle; ", "pickle.load(open('FILE','rb'))*1") ", if you trust it"
 #define R_WORKSPACE "Rscript -e \"load('FILE'); " R_WRITES("A") NAMED
 #define R_OBJECT "Rscript -e \"" R_WRITES("readRDS('FILE')")
@@ -67,15 +44,6 @@ static bool fits(const char *pattern, size_t n, const unsigned char *text) {
     return true;
 }
 
-/* Says whether the first file of a zip archive is an array of NumPy. */
-static bool is_npz(const unsigned char *text, size_t n) {
-    enum { NAME = 30, SUFFIX = 4 };
-    if (n < NAME || !fits("PK\x03\x04", 4, text)) return false;
-    const size_t length = text[26] + 256u * text[27];
-    return length >= SUFFIX && n >= NAME + length &&
-           memcmp(text + NAME + length - SUFFIX, ".npy", SUFFIX) == 0;
-}
-
 /* Says whether a file of MATLAB 4 begins so: with five integers of one byte order and the name of a
  * variable. The integers are the type (1000 M + 10 P + T of byte order, precision and kind), rows,
  * columns, 1 for complex numbers, and the length of the name. */
@@ -97,7 +65,6 @@ static bool is_matlab4(const unsigned char *text, size_t n) {
 }
 
 const char *spmv_name_of_kind(const void *head, size_t nhead, const char **advice) {
-    static const char zip[] = "unzip it";
     static const struct {
         size_t offset, length;
         const char *bytes; /* letters in lower case match either case, a dot any byte */
@@ -107,12 +74,7 @@ const char *spmv_name_of_kind(const void *head, size_t nhead, const char **advic
         {0, 6, "\xfd\x37zXZ\0", "xz data", "xz -d unpacks it"},
         {0, 4, "\x28\xb5\x2f\xfd", "zstd data", "zstd -d unpacks it"},
         {0, 3, "BZh", "bzip2 data", "bunzip2 unpacks it"},
-        {0, 41, "PK\x03\x04..........................indices.npy", "a SciPy matrix (.npz)",
-         SCIPY_NPZ},
-        {0, 37, "PK\x03\x04..........................row.npy", "a SciPy matrix (.npz)", SCIPY_NPZ},
-        {0, 41, "PK\x03\x04..........................offsets.npy", "a SciPy matrix (.npz)",
-         SCIPY_NPZ},
-        {0, 4, "PK\x03\x04", "a zip archive", zip},
+        {0, 4, "PK\x03\x04", "a zip archive", "unzip it"},
         {0, 4, "PK\x05\x06", "an empty zip archive", "it holds no matrix"},
         {0, 6, "7z\xbc\xaf\x27\x1c", "a 7z archive", "7z x unpacks it"},
         {0, 6, "Rar!\x1a\x07", "a rar archive", "unrar x unpacks it"},
@@ -121,25 +83,12 @@ const char *spmv_name_of_kind(const void *head, size_t nhead, const char **advic
         {0, 4, "\x04\x22\x4d\x18", "lz4 data", "lz4 -d unpacks it"},
         {0, 5, "\x5d\0\0\x80\0", "lzma data", "xz -d unpacks it"},
         {257, 5, "ustar", "a tar archive", "tar xf unpacks it"},
-        {0, 6, "\x93NUMPY", "a NumPy array", SCIPY(OF_NUMPY, "n.atleast_2d(n.load('FILE').T).T*1")},
-        {0, 19, "MATLAB 5.0 MAT-file", "a MATLAB file", MATLAB},
-        {0, 19, "MATLAB 7.3 MAT-file", "a MATLAB 7.3 file", HDF5},
-        {0, 8, "\x89HDF\r\n\x1a\n", "an HDF5 file", HDF5},
-        {512, 8, "\x89HDF\r\n\x1a\n", "an HDF5 file", HDF5},
         {0, 4,
          "\x7f"
          "ELF",
          "a program", "name a matrix"},
         {0, 5, "%PDF-", "a PDF document", "name a matrix"},
         {0, 8, "\x89PNG\r\n\x1a\n", "a PNG image", "name a matrix"},
-        {0, 16, "\0\x12\x7b\x50........\xff\xff\xff\xff", "a dense PETSc binary matrix",
-         PETSC_DENSE("4")},
-        {0, 32, "\0\0\0\0\0\x12\x7b\x50................\xff\xff\xff\xff\xff\xff\xff\xff",
-         "a dense PETSc binary matrix", PETSC_DENSE("8")},
-        {0, 4, "\0\x12\x7b\x50", "a PETSc binary matrix", PETSC_MATRIX("4")},
-        {0, 8, "\0\0\0\0\0\x12\x7b\x50", "a PETSc binary matrix", PETSC_MATRIX("8")},
-        {0, 4, "\0\x12\x7b\x4e", "a PETSc binary vector", PETSC_VECTOR("8")},
-        {0, 8, "\0\0\0\0\0\x12\x7b\x4e", "a PETSc binary vector", PETSC_VECTOR("16")},
         {0, 11, "%Mat Object", "a PETSc listing", PETSC_LISTING},
         {0, 11, "Mat Object:", "a PETSc listing",
          "its values are cut to 6 digits: MatView() to a PETSC_VIEWER_BINARY_() writes all bits"},
@@ -175,9 +124,8 @@ const char *spmv_name_of_kind(const void *head, size_t nhead, const char **advic
     for (size_t k = 0; k < sizeof known / sizeof *known; k++)
         if (known[k].offset + known[k].length <= nhead &&
             fits(known[k].bytes, known[k].length, text + known[k].offset)) {
-            const bool arrays = known[k].advice == zip && is_npz(text, nhead);
-            *advice = arrays ? NUMPY_NPZ : known[k].advice;
-            return arrays ? "a NumPy archive (.npz)" : known[k].name;
+            *advice = known[k].advice;
+            return known[k].name;
         }
     *advice = MATLAB;
     return is_matlab4(text, nhead) ? "a MATLAB 4 file" : NULL;

@@ -200,6 +200,21 @@ void mm_read_blocks(reader *r, int threads, spmv_progress progress, void *arg) {
 
 /* ---- files ---------------------------------------------------------------------------------- */
 
+/* Opens FILE of "FILE:NAME", where no file has the whole name: returns -1 if there is none. */
+static int open_before_colon(reader *r) {
+    const char *colon = strrchr(r->path, ':');
+    char *file = colon && colon > r->path ? strndup(r->path, (size_t)(colon - r->path)) : NULL;
+    const int fd = file ? open(file, O_RDONLY | O_CLOEXEC) : -1;
+    if (fd >= 0) {
+        r->variable = colon + 1;
+        r->path = r->own_path = file;
+        return fd;
+    }
+    free(file);
+    errno = ENOENT;
+    return -1;
+}
+
 spmv_status mm_open_source(reader *r) {
     struct stat facts;
     const bool standard = strcmp(r->path, "-") == 0;
@@ -207,6 +222,7 @@ spmv_status mm_open_source(reader *r) {
     r->fd =
         standard ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0) : open(r->path, O_RDONLY | O_CLOEXEC);
     if (standard) r->path = "standard input";
+    if (r->fd < 0 && errno == ENOENT) r->fd = open_before_colon(r);
     if (r->fd < 0 || fstat(r->fd, &facts) != 0)
         return spmv_fail(r->ctx, SPMV_E_IO, "%s: %s", r->path, strerror(errno));
     if (S_ISDIR(facts.st_mode))
@@ -245,12 +261,20 @@ void mm_prepare(reader *r) {
     spmv_powers_init(&r->powers);
 }
 
-spmv_status mm_begin(reader *r, int threads) {
+spmv_status mm_open(reader *r, int threads) {
     r->status = mm_open_source(r);
     if (r->status == SPMV_OK) r->status = mm_make_workers(r, threads);
     if (r->status != SPMV_OK) return r->status;
     r->carry = malloc(TEXT_BYTES);
-    if (!r->carry) return r->status = no_memory(r);
+    return r->status = r->carry ? SPMV_OK : no_memory(r);
+}
+
+spmv_status mm_begin(reader *r) {
+    if (r->status != SPMV_OK) return r->status;
+    if (r->variable)
+        return r->status = spmv_fail(r->ctx, SPMV_E_ARG,
+                                     "%s holds one matrix, which has no name: '%s' names none",
+                                     r->path, r->variable);
     r->status = mm_read_header(r, r->workers);
     return r->status == SPMV_OK ? SPMV_OK : mm_report(r, r->workers, r->lines);
 }
@@ -264,6 +288,7 @@ void mm_end(reader *r) {
     }
     free(r->workers);
     free(r->carry);
+    free(r->own_path);
     spmv_archive_close(r->archive);
     if (r->fd >= 0) close(r->fd);
     pthread_cond_destroy(&r->turned);
@@ -285,7 +310,7 @@ spmv_status mm_refuse_short(reader *r, int64_t entries, int64_t lines) {
 
 /* Reads the entries into r->coo. A stream may lie about how many there are: then these are believed
  * only as they come. */
-static spmv_status read_coo(reader *r, bool is_vector, spmv_progress progress, void *arg) {
+spmv_status mm_read_coo(reader *r, bool is_vector, spmv_progress progress, void *arg) {
     int threads = r->threads;
     const int64_t blocks = (r->bytes - r->first_byte + BLOCK - 1) / BLOCK;
     if (r->bytes >= 0 && blocks < threads) threads = blocks > 1 ? (int)blocks : 1;
@@ -307,22 +332,6 @@ static spmv_status read_coo(reader *r, bool is_vector, spmv_progress progress, v
     return SPMV_OK;
 }
 
-/* Opens, reads the header, checks it with accept (NULL: any), reads the entries into r->coo. */
-static spmv_status read_file(reader *r, int threads,
-                             spmv_status (*accept)(const reader *, worker *),
-                             spmv_progress progress, void *arg) {
-    mm_prepare(r);
-    r->status = mm_begin(r, threads);
-    if (r->status == SPMV_OK && accept && accept(r, r->workers) != SPMV_OK)
-        r->status = mm_report(r, r->workers, r->lines);
-    if (r->status == SPMV_OK && !r->header_only)
-        r->status = read_coo(r, accept != NULL, progress, arg);
-    if (!r->header_only) r->status = mm_suspect_archive(r, r->status);
-    mm_end(r);
-    if (r->status != SPMV_OK) spmv_coo_free(&r->coo);
-    return r->status;
-}
-
 spmv_status spmv_read_matrix_market(spmv_ctx *ctx, const char *path, int threads,
                                     spmv_progress progress, void *arg, spmv_coo *out) {
     reader *r = calloc(1, sizeof *r);
@@ -330,51 +339,29 @@ spmv_status spmv_read_matrix_market(spmv_ctx *ctx, const char *path, int threads
     if (!r) return spmv_fail(ctx, SPMV_E_NOMEM, "out of memory while reading %s", path);
     r->ctx = ctx;
     r->path = path;
-    spmv_status status = read_file(r, threads, NULL, progress, arg);
-    if (status == SPMV_OK) *out = r->coo;
-    free(r);
-    return status;
-}
-
-spmv_status spmv_read_header(spmv_ctx *ctx, const char *path, spmv_stats *out) {
-    reader *r = calloc(1, sizeof *r);
-    if (!r) return spmv_fail(ctx, SPMV_E_NOMEM, "out of memory while reading %s", path);
-    r->ctx = ctx;
-    r->path = path;
-    r->header_only = true;
-    spmv_status status = read_file(r, 1, NULL, NULL, NULL);
+    mm_prepare(r);
+    mm_open(r, threads);
+    spmv_status status = mm_begin(r);
+    if (status == SPMV_OK) status = mm_read_coo(r, false, progress, arg);
+    status = mm_suspect_archive(r, status);
     if (status == SPMV_OK)
-        *out = (spmv_stats){.rows = r->rows,
-                            .cols = r->cols,
-                            .nnz_file = r->entries,
-                            .nnz = r->entries * (r->symmetry == SPMV_GENERAL ? 1 : 2),
-                            .field = r->field,
-                            .symmetry = r->symmetry};
+        *out = r->coo;
+    else
+        spmv_coo_free(&r->coo);
+    mm_end(r);
     free(r);
     return status;
 }
 
 /* ---- vectors -------------------------------------------------------------------------------- */
 
-static spmv_status accept_vector(const reader *r, worker *w) {
+spmv_status mm_accept_vector(reader *r) {
     if (r->symmetry == SPMV_GENERAL && (r->rows == 1 || r->cols == 1)) return SPMV_OK;
-    return mm_refuse(w,
-                     "found %s of %" PRId64 " rows and %" PRId64
-                     " columns, expected a vector: general, of one column or one row",
-                     r->coordinate ? "a coordinate matrix" : "an array", r->rows, r->cols);
-}
-
-/* Returns the vector whose entries were read: *n numbers, 0 where there is no entry. NULL: out of
- * memory. */
-static double *dense(const reader *r, int64_t *n) {
-    const bool column = r->cols == 1;
-    const spmv_coo *coo = &r->coo;
-    *n = column ? r->rows : r->cols;
-    double *x = calloc((size_t)(*n ? *n : 1), sizeof *x);
-    if (x && !r->coordinate && *n) memcpy(x, coo->values, (size_t)*n * sizeof *x);
-    for (int64_t k = 0; x && r->coordinate && k < coo->nnz; k++)
-        x[column ? coo->row[k] : coo->col[k]] += coo->values ? coo->values[k] : 1;
-    return x;
+    mm_refuse(r->workers,
+              "found %s of %" PRId64 " rows and %" PRId64
+              " columns, expected a vector: general, of one column or one row",
+              r->coordinate ? "a coordinate matrix" : "an array", r->rows, r->cols);
+    return r->status = mm_report(r, r->workers, r->lines);
 }
 
 bool mm_is_raw_name(const char *path) {
@@ -382,7 +369,7 @@ bool mm_is_raw_name(const char *path) {
     return n >= 4 && strcmp(path + n - 4, ".f64") == 0;
 }
 
-static spmv_status read_raw(spmv_ctx *ctx, const char *path, int64_t *n, double **out) {
+spmv_status mm_read_raw(spmv_ctx *ctx, const char *path, int64_t *n, double **out) {
     spmv_status status = SPMV_OK;
     struct stat facts;
     double *x = NULL;
@@ -424,27 +411,5 @@ static spmv_status read_raw(spmv_ctx *ctx, const char *path, int64_t *n, double 
 done:
     free(x);
     if (fd >= 0) close(fd);
-    return status;
-}
-
-spmv_status spmv_read_vector(spmv_ctx *ctx, const char *path, int64_t *n, double **out) {
-    *n = 0;
-    *out = NULL;
-    if (mm_is_raw_name(path)) return read_raw(ctx, path, n, out);
-    reader *r = calloc(1, sizeof *r);
-    if (!r) return spmv_fail(ctx, SPMV_E_NOMEM, "out of memory while reading %s", path);
-    r->ctx = ctx;
-    r->path = path;
-    spmv_status status = read_file(r, ctx->threads, accept_vector, NULL, NULL);
-    if (status == SPMV_OK) {
-        int64_t numbers;
-        *out = dense(r, &numbers);
-        if (*out)
-            *n = numbers;
-        else
-            status = spmv_fail(ctx, SPMV_E_NOMEM, "out of memory while reading %s", path);
-        spmv_coo_free(&r->coo);
-    }
-    free(r);
     return status;
 }

@@ -4,8 +4,8 @@
 #ifndef SPMV_MMIO_H
 #define SPMV_MMIO_H
 
+#include "formats.h"
 #include "host/context.h"
-#include "io.h"
 #include "matrix/csr.h"
 #include <pthread.h>
 #include <semaphore.h>
@@ -28,7 +28,20 @@ enum {
         64 /* compression up to which an announced number of entries is believed at once */
 };
 /* What entries are read with a note about. */
-enum { NOT_FINITE, NO_LETTER, COMMENT_BEHIND, ABOVE, WHOLE, ROUNDED, TRUTH, HASH, ODDITIES };
+enum {
+    NOT_FINITE,
+    STAND_IN,
+    NO_LETTER,
+    COMMENT_BEHIND,
+    ABOVE,
+    WHOLE,
+    ROUNDED,
+    TRUTH,
+    HASH,
+    ODDITIES
+};
+/* The value that R and CHOLMOD write for NA, NaN and infinity. */
+#define MM_STAND_IN 1e308
 #define BANNER "'%%MatrixMarket matrix coordinate real general'" /* an example for messages */
 
 typedef struct worker { /* one thread's block */
@@ -53,10 +66,12 @@ typedef struct reader reader;
 struct reader {
     spmv_ctx *ctx;
     const char *path;
+    char *own_path;  /* where path is no caller's: owned */
     worker *workers; /* [threads] */
     int threads;
     /* Takes the entries of a worker's block when it is its turn; *done: share of all so far. */
     void (*publish)(reader *r, worker *w, double *done);
+    const char *variable; /* of the file, behind its name and a colon; NULL: none was named */
     int fd;
     spmv_input input; /* the same file, to be read from its beginning on */
     int64_t bytes;    /* of a plain regular file; -1: a stream */
@@ -169,6 +184,10 @@ int64_t mm_column_start(const reader *r, int64_t j);
 
 /* ---- mmio_blocks.c */
 
+/* Reads the first bytes of the text, which stay to be read: at most SPMV_PEEK. */
+spmv_status mm_peek(reader *r);
+/* Reads the text of a stream to its end into memory: *text is malloc's. */
+spmv_status mm_read_whole(reader *r, char **text, int64_t *bytes);
 /* The next lines of a stream become the worker's block; none at its end. */
 void mm_read_lines(reader *r, worker *w);
 /* Block w->index of a plain file becomes the worker's. */
@@ -178,10 +197,15 @@ void mm_cut_lines(reader *r, worker *w);
 
 /* ---- mmio.c */
 
-/* Makes a reader ready; then opens the file and reads its header. mm_end puts away what both have
- * made, also after a failure. */
+/* Makes a reader ready; opens the file; reads its header. mm_end puts away what these have made,
+ * also after a failure. */
 void mm_prepare(reader *r);
-spmv_status mm_begin(reader *r, int threads);
+spmv_status mm_open(reader *r, int threads);
+spmv_status mm_begin(reader *r);
+/* Reads entries into r->coo after the header; is_vector: rows and columns are a vector's. */
+spmv_status mm_read_coo(reader *r, bool is_vector, spmv_progress progress, void *arg);
+/* Refuses a matrix that is no vector. */
+spmv_status mm_accept_vector(reader *r);
 void mm_end(reader *r);
 /* Opens the file, and recognises it by its beginning. */
 spmv_status mm_open_source(reader *r);
@@ -201,6 +225,22 @@ void mm_each_oddity(const worker *w, void (*notice)(void *arg, int kind, int64_t
 /* Refuses a file that has fewer entries than it says. */
 spmv_status mm_refuse_short(reader *r, int64_t entries, int64_t lines);
 
+/* ---- load.c */
+
+typedef struct opened { /* a file that was opened and recognised */
+    reader *r;
+    const spmv_file_format *format; /* NULL: Matrix Market */
+    spmv_bytes bytes;
+    spmv_contents contents;
+    char *text; /* of a stream; owned */
+} opened;
+/* Recognises a file that mm_open has opened, and reads its header or lists what it holds. */
+spmv_status mm_recognise(opened *o);
+/* Returns the matrix that was named or is the only one, of another format than Matrix Market. */
+spmv_status mm_choose(const opened *o, bool vector, const spmv_held **out);
+void mm_shut(opened *o); /* not the reader */
+
 bool mm_is_raw_name(const char *path); /* of raw doubles */
+spmv_status mm_read_raw(spmv_ctx *ctx, const char *path, int64_t *n, double **out);
 
 #endif

@@ -3,6 +3,7 @@
 #include "mmio.h"
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 static void refuse_whole(worker *w, spmv_status status, const char *text) {
@@ -45,6 +46,45 @@ static ptrdiff_t read_stream(reader *r, char *to, size_t capacity) {
     }
     r->bytes_read += (int64_t)n;
     return (ptrdiff_t)n;
+}
+
+static spmv_status fail_to_read(const reader *r) {
+    return spmv_fail(r->ctx, r->archive ? spmv_archive_status(r->archive) : SPMV_E_IO, "%s: %s",
+                     r->path, r->archive ? spmv_archive_error(r->archive) : strerror(errno));
+}
+
+spmv_status mm_peek(reader *r) {
+    const ptrdiff_t got = read_stream(r, r->carry + r->ncarry, SPMV_PEEK - r->ncarry);
+    if (got < 0) return fail_to_read(r);
+    r->ncarry += (size_t)got;
+    return SPMV_OK;
+}
+
+spmv_status mm_read_whole(reader *r, char **text, int64_t *bytes) {
+    size_t n = r->ncarry, room = TEXT_BYTES;
+    ptrdiff_t got = 0;
+    const size_t limit = r->ctx->max_unpacked;
+    *text = malloc(room);
+    if (*text) memcpy(*text, r->carry, n);
+    do {
+        if (n == room) {
+            char *more = realloc(*text, 2 * room);
+            if (!more) free(*text);
+            *text = more;
+            room *= 2;
+        }
+        if (!*text)
+            return spmv_fail(r->ctx, SPMV_E_NOMEM, "out of memory while reading %s", r->path);
+        got = read_stream(r, *text + n, room - n);
+        n += got > 0 ? (size_t)got : 0;
+    } while (got > 0 && (!limit || n <= limit));
+    *bytes = (int64_t)n;
+    if (got == 0) return SPMV_OK;
+    free(*text);
+    *text = NULL;
+    if (got < 0) return fail_to_read(r);
+    return spmv_fail(r->ctx, SPMV_E_FORMAT, "%s: it unpacks to more than the limit of %zu bytes",
+                     r->path, limit);
 }
 
 /* The next lines of a stream: what was carried over, and if no line ends in it as much more as is

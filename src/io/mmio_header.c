@@ -319,34 +319,6 @@ static int scan_line(const char *line, const char *end, int others, int64_t *num
     return n;
 }
 
-/* Reads pointers p, indices j and values v. SciPy's hb_read() takes fields that touch for one, and
- * its hb_write() writes fields narrower than the format says: the width of a field is the length of
- * the first line divided by the number of its fields. An exponent may have a D or no letter. */
-#define FROM_BOEING \
-    "python3 -c \"import re; from scipy import io,sparse as s; L=[l.rstrip() for l in " \
-    "open('FILE')]; *c,=map(int,L[1].split()[1:]); t,*d=L[2].split(); r,k,z=map(int,d[:3]); " \
-    "b=4+(c[3:]>[0]); p,j,*v=[[float(re.sub('(?<=[0-9.])[dD]?(?=[-+])','E',x)) for x in " \
-    "re.findall('.'*(len(L[b])//min(int(q or 1),m)),''.join(L[b:b+e]))] for b,e,q,m in " \
-    "zip((b,b+c[0],b+c[0]+c[1]),c,re.findall('(?i)([0-9]*)[d-i][0-9]',L[3]),(k+1,z,z)) if e]; " \
-    "i=lambda x: [int(y)-1 for y in x]; A=s.csc_matrix(([*v,[1]*z][0],i(j),i(p)),(r,k)); " \
-    "io.mmwrite('FILE.mtx',A+(1-2*(t[1] in 'zZ'))*s.tril(A,-1).T if t[1] in 'sSzZ' else A," \
-    "precision=17)\""
-
-/* The type of a Harwell-Boeing file, such as RUA, begins its third line, and three numbers follow;
- * NULL: it is none. */
-static const char *harwell_boeing_type(const char *text, const char *end) {
-    word words[4] = {{0}};
-    int64_t number;
-    const char *line = next_line(next_line(text, end), end);
-    return mm_split_line(line, mm_end_of_line(line, end), words, 4) >= 4 && words[0].length == 3 &&
-                   strchr("RCPIQrcpiq", words[0].text[0]) &&
-                   strchr("SUHZRsuhzr", words[0].text[1]) && strchr("AEae", words[0].text[2]) &&
-                   mm_scan_integer(words[1], &number) && mm_scan_integer(words[2], &number) &&
-                   mm_scan_integer(words[3], &number)
-               ? words[0].text
-               : NULL;
-}
-
 /* Says whether a file of hypre begins so: with the first and last row, and for a matrix column,
  * that a rank has, and then with an entry of these rows. indices: 2 for a matrix, 1 for a vector.
  */
@@ -362,13 +334,6 @@ static bool is_hypre(const char *text, const char *end, int indices) {
 
 /* Names files of text by their first lines; *advice as spmv_name_of_kind. */
 static const char *name_of_lines(const char *text, const char *end, const char **advice) {
-    const char *type = harwell_boeing_type(text, end);
-    if (type) {
-        *advice = strchr("RIPrip", type[0]) && strchr("Aa", type[2])
-                      ? FROM_BOEING
-                      : "collections have the matrix as Matrix Market, too";
-        return "a Harwell-Boeing or Rutherford-Boeing file";
-    }
     if (is_hypre(text, end, 2)) {
         *advice = "awk 'FNR==1{if($2>=r) r=$2+1; if($4>=c) c=$4+1; next} "
                   "{e[++n]=$1+1\" \"$2+1\" \"$3} "

@@ -195,6 +195,7 @@ void mm_note(const reader *r, int64_t line, const char *format, ...) {
 void mm_note_once(reader *r, int oddity, int64_t line) {
     static const char *const texts[ODDITIES] = {
         [NOT_FINITE] = "a word is read as the value inf or nan, here first",
+        [STAND_IN] = "the value 1e308 is read, which R writes for NA and infinity, here first",
         [NO_LETTER] =
             "an exponent such as 1.5+100, 1.5Q+100, 1.5f0 or 1.5*^100 is read, here first",
         [COMMENT_BEHIND] = "a comment behind an entry is passed over, here first",
@@ -340,6 +341,7 @@ static spmv_status read_value(const reader *r, worker *w, const char *line, int6
                             "double",
                             mm_quote(text).text, DBL_MAX);
     if (!isfinite(*out)) notice(w, NOT_FINITE, number);
+    if (fabs(*out) == MM_STAND_IN) notice(w, STAND_IN, number);
     if (r->field == SPMV_INTEGER_FIELD && fabs(*out) >= 0x1p53 && !is_exactly(text, *out))
         notice(w, ROUNDED, number);
     if (!has_letter) notice(w, NO_LETTER, number);
@@ -470,7 +472,7 @@ read_entries(const reader *r, worker *w, int64_t limit, bool coordinate, spmv_fi
             if (!p) goto odd;
             if (field == SPMV_INTEGER_FIELD && (fabs(value) >= 0x1p53 || !is_integer(number, p)))
                 goto odd;
-            if (!(fabs(value) <= DBL_MAX)) goto odd;
+            if (!(fabs(value) < MM_STAND_IN)) goto odd;
             if (skew && row == col && value != 0) goto odd;
             w->values[n] = value;
         }

@@ -26,6 +26,8 @@ struct spmv_reading {
     worker wrong; /* what is wrong with the piece */
     worker rest;  /* what cannot be unpacked */
     bool has_rest;
+    opened file;           /* of the process that has opened it */
+    const spmv_held *held; /* of a file without lines; NULL: Matrix Market */
 };
 
 /* ---- chunks --------------------------------------------------------------------------------- */
@@ -195,6 +197,52 @@ bool spmv_reading_rest(spmv_reading *p, spmv_piece *out) {
     return true;
 }
 
+/* Keeps entries in chunks, which can be freed one by one. */
+static bool keep_copies(spmv_reading *p, const spmv_coo *coo) {
+    enum { MOST = 1 << 20 };
+    for (int64_t first = 0; first < coo->nnz; first += MOST) {
+        const worker part = {.row = coo->row + first,
+                             .col = coo->col + first,
+                             .values = coo->values ? coo->values + first : NULL,
+                             .count = coo->nnz - first < MOST ? coo->nnz - first : MOST};
+        reader as = {.coordinate = true, .field = coo->values ? SPMV_REAL_FIELD : coo->field};
+        spmv_chunk *chunk = chunk_of(&as, &part);
+        if (!chunk) return false;
+        append(&p->kept, chunk, chunk);
+    }
+    return true;
+}
+
+/* Numbers rows, or columns, as in the whole matrix. */
+static void count_from(int64_t first, spmv_shape shape, spmv_coo *coo) {
+    int32_t *line = shape == SPMV_HELD_COLUMNS ? coo->col : coo->row;
+    for (int64_t k = 0; first && k < coo->nnz; k++) line[k] += (int32_t)first;
+}
+
+spmv_status spmv_reading_whole(spmv_reading *p, int part, int parts,
+                               void (*progress)(void *arg, double done), void *arg,
+                               spmv_piece *out) {
+    spmv_lines lines = {.ptr = NULL};
+    spmv_ctx *ctx = p->r.ctx;
+    spmv_held h = *p->held;
+    int64_t first = 0;
+    *out = (spmv_piece){.status = SPMV_OK};
+    spmv_status status = spmv_held_slice(&p->file.bytes, part, parts, &h, &first);
+    if (status == SPMV_OK)
+        status = spmv_held_read(&p->file.bytes, &h, p->r.threads, progress, arg, &lines);
+    if (status == SPMV_OK) status = spmv_lines_expand(&lines);
+    if (status == SPMV_OK) count_from(first, h.shape, &lines.coo);
+    if (status == SPMV_OK && !keep_copies(p, &lines.coo))
+        status = spmv_fail(ctx, SPMV_E_NOMEM, "out of memory for the entries of %s", p->r.path);
+    out->entries = lines.coo.nnz;
+    for (int64_t k = 0; lines.coo.values && k < lines.coo.nnz; k++)
+        out->zeros += lines.coo.values[k] == 0;
+    snprintf(out->note, sizeof out->note, "%.*s", (int)sizeof out->note - 1, ctx->note);
+    lines.coo.ctx = ctx;
+    spmv_lines_free(&lines);
+    return out->status = status;
+}
+
 /* ---- in the file ---------------------------------------------------------------------------- */
 
 /* Reads the block of a chunk again, to stop at the first line too many. */
@@ -234,6 +282,7 @@ void spmv_reading_keep(spmv_reading *p, int64_t entries) {
 void spmv_reading_note(spmv_reading *p, const spmv_piece *piece, int64_t lines) {
     for (int k = 0; k < piece->oddities; k++)
         mm_note_once(&p->r, piece->oddity[k].kind, lines + piece->oddity[k].line);
+    if (!*p->r.ctx->note) snprintf(p->r.ctx->note, sizeof p->r.ctx->note, "%s", piece->note);
 }
 
 spmv_status spmv_reading_finish(spmv_reading *p, int64_t entries, int64_t lines) {
@@ -277,6 +326,7 @@ void spmv_reading_close(spmv_reading *p) {
     if (!p) return;
     drop(&p->found);
     drop(&p->kept);
+    mm_shut(&p->file);
     mm_end(&p->r);
     free(p);
 }
@@ -296,6 +346,20 @@ static spmv_reading_head head_of(const reader *r) {
                                .block_entries = (int64_t)r->block_entries,
                                .noted = r->noted,
                                .beginning = beginning_of(r)};
+}
+
+/* Opens and recognises a file, and reads its header. */
+static spmv_status open_first(spmv_reading *p) {
+    reader *r = &p->r;
+    p->file = (opened){.r = r};
+    TRY(mm_open(r, r->ctx->threads));
+    spmv_status status = mm_recognise(&p->file);
+    if (p->file.format) {
+        if (status == SPMV_OK) status = mm_choose(&p->file, false, &p->held);
+        return status;
+    }
+    if (status != SPMV_OK) return mm_suspect_archive(r, status);
+    return mm_make_buffers(r, r->threads);
 }
 
 static void take_head(reader *r, const spmv_reading_head *head) {
@@ -319,21 +383,28 @@ spmv_status spmv_reading_open(spmv_ctx *ctx, const char *path, spmv_reading_head
     *out = NULL;
     if (!p) return SPMV_E_NOMEM;
     reader *r = &p->r;
-    spmv_status status = mm_begin(r, ctx->threads);
-    if (status != SPMV_OK) status = mm_suspect_archive(r, status);
-    if (status == SPMV_OK) status = mm_make_buffers(r, r->threads);
+    const spmv_status status = open_first(p);
     if (status != SPMV_OK) {
         spmv_reading_close(p);
         return status;
     }
-    *head = head_of(r);
+    *head = p->held ? (spmv_reading_head){.rows = p->held->rows,
+                                          .cols = p->held->cols,
+                                          .entries = spmv_held_count(p->held),
+                                          .symmetry = p->held->symmetry,
+                                          .field = spmv_held_field(p->held),
+                                          .bytes = spmv_held_has_slices(p->held) ? r->bytes : -1,
+                                          .whole = true,
+                                          .beginning = beginning_of(r)}
+                    : head_of(r);
     *out = p;
     return SPMV_OK;
 }
 
 /* Opens a plain file, as it was where its header was read. */
-static spmv_status open_again(reader *r, const spmv_reading_head *head) {
-    TRY(mm_open_source(r));
+static spmv_status open_again(spmv_reading *p, const spmv_reading_head *head) {
+    reader *r = &p->r;
+    TRY(head->whole ? open_first(p) : mm_open_source(r));
     if (r->bytes == head->bytes && beginning_of(r) == head->beginning) return SPMV_OK;
     return spmv_fail(r->ctx, SPMV_E_ARG,
                      "%s is not the file whose header was read: %lld bytes, not %lld, or another "
@@ -349,10 +420,10 @@ spmv_status spmv_reading_join(spmv_ctx *ctx, const char *path, const spmv_readin
     reader *r = &p->r;
     r->bytes = -1;
     if (strcmp(path, "-") == 0) r->path = "standard input";
-    spmv_status status = head->bytes >= 0 ? open_again(r, head) : SPMV_OK;
+    spmv_status status = head->bytes >= 0 ? open_again(p, head) : SPMV_OK;
     take_head(r, head);
-    if (status == SPMV_OK) status = mm_make_workers(r, ctx->threads);
-    if (status == SPMV_OK) status = mm_make_buffers(r, r->threads);
+    if (status == SPMV_OK && !head->whole) status = mm_make_workers(r, ctx->threads);
+    if (status == SPMV_OK && !head->whole) status = mm_make_buffers(r, r->threads);
     if (status != SPMV_OK) {
         spmv_reading_close(p);
         return status;

@@ -6,15 +6,12 @@
 #include "whole_file.h"
 #include <errno.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <locale.h>
 #include <math.h>
 #include <omp.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 /* ---- writing -------------------------------------------------------------------------------- */
 
@@ -93,19 +90,6 @@ static char *format_raw(const write_job *job, int64_t first, int64_t last, char 
     return to + bytes;
 }
 
-/* Returns errno of the failure, or 0. A pipe takes pieces of PIPE_BUF bytes whole or not at all:
- * where nobody reads it, a signal whose handler was set up without SA_RESTART ends the wait. */
-static int write_all(int fd, bool waits, const char *bytes, size_t n) {
-    while (n > 0) {
-        ssize_t put = write(fd, bytes, waits && n > PIPE_BUF ? PIPE_BUF : n);
-        if (put < 0 && errno == EINTR && !waits) continue;
-        if (put < 0) return errno;
-        bytes += put;
-        n -= (size_t)put;
-    }
-    return 0;
-}
-
 typedef struct write_queue { /* batches, which threads format at once and write in order */
     const write_job *job;
     int fd, error; /* errno of the first failure, or 0 */
@@ -132,7 +116,7 @@ static void write_batch(write_queue *q, int64_t batch, const char *text, size_t 
     while (q->turn != batch) pthread_cond_wait(&q->moved, &q->mutex);
     const bool failed = q->error != 0;
     pthread_mutex_unlock(&q->mutex);
-    const int error = failed ? 0 : write_all(q->fd, q->waits, text, n);
+    const int error = failed ? 0 : spmv_write_all(q->fd, q->waits, text, n);
     pthread_mutex_lock(&q->mutex);
     if (error) q->error = error;
     q->turn++;
@@ -177,13 +161,12 @@ static spmv_status write_file(spmv_ctx *ctx, const char *path, const char *heade
     locale_t plain = (locale_t)0; /* numbers with a point, whatever locale the program chose */
     error = spmv_whole_file_open(&file, path);
     if (error) return spmv_fail(ctx, SPMV_E_WRITE, "%s: %s", path, strerror(error));
-    struct stat facts;
-    const bool waits = fstat(file.fd, &facts) != 0 || !S_ISREG(facts.st_mode);
+    const bool waits = spmv_whole_file_waits(&file);
     if (batches < threads) threads = (int)batches;
     if (threads < 1 || waits) threads = 1; /* the caller's, which gets the signals */
     buffers = calloc((size_t)threads, buffer_bytes);
     plain = newlocale(LC_NUMERIC_MASK, "C", (locale_t)0);
-    error = buffers && plain ? write_all(file.fd, waits, header, strlen(header)) : ENOMEM;
+    error = buffers && plain ? spmv_write_all(file.fd, waits, header, strlen(header)) : ENOMEM;
     if (error == 0)
         error = write_batches(job, file.fd, waits, threads, buffers, buffer_bytes, plain);
 

@@ -145,3 +145,20 @@ int spmv_whole_file_close(spmv_whole_file *file, int error) {
     if (error && !file->nameless) unlink(file->part);
     return error;
 }
+
+bool spmv_whole_file_waits(const spmv_whole_file *file) {
+    struct stat facts;
+    return fstat(file->fd, &facts) != 0 || !S_ISREG(facts.st_mode);
+}
+
+int spmv_write_all(int fd, bool waits, const void *bytes, size_t n) {
+    const char *at = bytes;
+    while (n > 0) {
+        const ssize_t put = write(fd, at, waits && n > PIPE_BUF ? PIPE_BUF : n);
+        if (put < 0 && errno == EINTR && !waits) continue;
+        if (put < 0) return errno;
+        at += put;
+        n -= (size_t)put;
+    }
+    return 0;
+}

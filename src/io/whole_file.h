@@ -4,6 +4,7 @@
 
 #include <limits.h>
 #include <stdbool.h>
+#include <stddef.h>
 
 typedef struct spmv_whole_file {
     int fd;              /* to write to */
@@ -22,5 +23,11 @@ typedef struct spmv_whole_file {
 int spmv_whole_file_open(spmv_whole_file *file, const char *path);
 /* Puts the file in its place if error is 0; else it is gone. Returns errno of the first failure. */
 int spmv_whole_file_close(spmv_whole_file *file, int error);
+bool spmv_whole_file_waits(
+    const spmv_whole_file *file); /* says whether it is a pipe, terminal or device */
+/* Returns errno of the failure, or 0. A pipe (waits) takes pieces of PIPE_BUF bytes whole or not at
+ * all: where nobody reads it, a signal whose handler was set up without SA_RESTART ends the wait.
+ */
+int spmv_write_all(int fd, bool waits, const void *bytes, size_t n);
 
 #endif

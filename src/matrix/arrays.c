@@ -188,6 +188,48 @@ static spmv_status create(spmv_ctx *ctx, const spmv_arrays *a, spmv_mat **out) {
     return spmv_mat_finish(mat, take(mat, a, ascend && a->symmetry == SPMV_GENERAL), out);
 }
 
+/* What the matrix would have borrowed is its own. */
+static void hand_over(spmv_csr *A, void **ptr, void **index, void **values) {
+    if (A->lent.row_ptr) *ptr = NULL;
+    if (A->lent.col_idx) *index = NULL;
+    if (A->lent.values) *values = NULL;
+    A->lent.row_ptr = A->lent.col_idx = A->lent.values = false;
+}
+
+/* ---- from a file ----------------------------------------------------------------------------- */
+
+spmv_status spmv_mat_take_lines(spmv_mat *mat, spmv_lines *lines) {
+    spmv_coo *coo = &lines->coo;
+    spmv_ctx *ctx = mat->ctx;
+    const spmv_field field = coo->field;
+    if (!lines->ptr) {
+        mat->coo = *coo;
+        *coo = (spmv_coo){0};
+        return SPMV_OK;
+    }
+    const spmv_arrays a = {.size = sizeof a,
+                           .rows = coo->rows,
+                           .cols = coo->cols,
+                           .nnz = coo->nnz,
+                           .ptr = lines->ptr,
+                           .idx = coo->col,
+                           .values = coo->values,
+                           .ptr_bits = 64,
+                           .by_columns = lines->by_columns,
+                           .flags = SPMV_BORROW};
+    void *ptr = lines->ptr, *index = coo->col, *values = coo->values;
+    bool ascend = false;
+    spmv_status status = spmv_arrays_check_entries(ctx, &a, &ascend);
+    if (status == SPMV_OK) status = take(mat, &a, ascend);
+    mat->coo.field = field;
+    if (status == SPMV_OK) hand_over(&mat->csr, &ptr, &index, &values);
+    spmv_host_give(ctx, ptr);
+    spmv_host_give(ctx, index);
+    spmv_host_give(ctx, values);
+    *lines = (spmv_lines){.ptr = NULL};
+    return status;
+}
+
 /* ---- arrays that may change ------------------------------------------------------------------ */
 
 /* Finds the device of the context, where the arrays shall be. */
@@ -220,14 +262,6 @@ static spmv_status fetch(spmv_device *device, const void *from, size_t bytes, vo
         return spmv_fail(device->ctx, SPMV_E_NOMEM, "out of memory: an array takes %.1f MB",
                          1e-6 * (double)bytes);
     return device->backend->get(device, *out, from, bytes);
-}
-
-/* What the matrix would have borrowed is its own. */
-static void hand_over(spmv_csr *A, void **ptr, void **index, void **values) {
-    if (A->lent.row_ptr) *ptr = NULL;
-    if (A->lent.col_idx) *index = NULL;
-    if (A->lent.values) *values = NULL;
-    A->lent.row_ptr = A->lent.col_idx = A->lent.values = false;
 }
 
 /* *out NULL: the host has to look at the arrays. */

@@ -27,6 +27,12 @@ void spmv_coo_free(spmv_coo *coo) {
     *coo = (spmv_coo){0};
 }
 
+void spmv_lines_free(spmv_lines *lines) {
+    spmv_host_give(lines->coo.ctx, lines->ptr);
+    spmv_coo_free(&lines->coo);
+    *lines = (spmv_lines){.ptr = NULL};
+}
+
 void spmv_csr_free(spmv_ctx *ctx, spmv_csr *A) {
     if (!A->lent.row_ptr) spmv_host_give(ctx, A->row_ptr);
     if (!A->lent.col_idx) spmv_host_give(ctx, A->col_idx);

@@ -18,6 +18,15 @@ typedef struct spmv_coo {
 spmv_status spmv_coo_alloc(spmv_ctx *ctx, spmv_coo *coo, bool with_values);
 void spmv_coo_free(spmv_coo *coo); /* frees the arrays and zeroes the struct */
 
+typedef struct spmv_lines { /* the entries of a file */
+    spmv_coo coo;
+    /* [rows + 1], or [cols + 1] by columns: lines are compressed, coo.row is NULL and coo.col has
+     * their indices, all inside; symmetry is general. NULL: entries in any order. */
+    int64_t *ptr;
+    bool by_columns;
+} spmv_lines;
+void spmv_lines_free(spmv_lines *lines);
+
 typedef struct spmv_csr { /* the canonical CSR: as spmv_csr_view, but owned */
     int64_t rows, cols, nnz;
     int64_t *row_ptr;

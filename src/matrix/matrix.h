@@ -39,6 +39,8 @@ spmv_status spmv_mat_new(spmv_ctx *ctx, spmv_mat **out);
 /* Finishes a matrix after mat->coo was filled with this status: *out gets the matrix with its
  * canonical CSR, or it is freed. */
 spmv_status spmv_mat_finish(spmv_mat *mat, spmv_status status, spmv_mat **out);
+/* Moves the entries of a file into a matrix without entries, also on failure. */
+spmv_status spmv_mat_take_lines(spmv_mat *mat, spmv_lines *lines);
 /* Checks what is asked of every matrix. */
 spmv_status spmv_check_dimensions(spmv_ctx *ctx, int64_t rows, int64_t cols, int64_t nnz);
 spmv_status spmv_check_symmetry(spmv_ctx *ctx, spmv_symmetry symmetry, int64_t rows, int64_t cols);

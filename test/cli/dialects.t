@@ -6,6 +6,8 @@
   $ printf '%s\n' "$B real general" '2 2 2' '1 1 nan' '2 2 1.5+100' >words.mtx; try -m words.mtx
     note: words.mtx:3: a word is read as the value inf or nan, here first
     note: words.mtx:4: an exponent such as 1.5+100, 1.5Q+100, 1.5f0 or 1.5*^100 is read, here first
+  $ printf '%s\n' "$B real general" '2 2 3' '1 1 9e307' '2 2 1.7e308' '1 2 -1e+308' >stand_in.mtx; try -m stand_in.mtx
+    note: stand_in.mtx:5: the value 1e308 is read, which R writes for NA and infinity, here first
   $ try -m words.mtx -q
   [1]
   $ "$SPMV" info unsigned.mtx --format=csv 2>&1 >/dev/null

@@ -4,10 +4,14 @@ import bz2
 import glob
 import gzip
 import io
+import json
 import lzma
 import os
+import struct
 import sys
 import tarfile
+import zipfile
+import zlib
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
@@ -47,7 +51,65 @@ RECORD = b'{"schema":"spmv-run/1","status":"ok","matrix":{"name":"m","nnz":9},"c
          b'"timing":{"median_s":1e-5,"q1_s":9e-6,"q3_s":2e-5,"settled":true},"perf":{"flop":18}}\n'
 ARRAYS = (bytes(range(1, 120)), bytes(64), b"\x00\x01\x06\x06\x14" + bytes([1, 2] * 40), b"\x28\x41\x05\x05\x10" + bytes([33, 17] * 40))
 
+
+
+def npy(array_type, shape, data):
+    text = repr({"descr": array_type, "fortran_order": False, "shape": shape}).encode().ljust(117) + b"\n"
+    return b"\x93NUMPY\1\0" + struct.pack("<H", len(text)) + text + data
+
+
+def npz(method, **arrays):
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", method) as archive:
+        for name, data in arrays.items():
+            archive.writestr(zipfile.ZipInfo(name + ".npy"), data, method)
+    return file.getvalue()
+
+
+def archives():
+    parts = {"format": npy("|S3", (), b"csr"), "shape": npy("<i8", (2,), struct.pack("<2q", 2, 3)), "indptr": npy("<i4", (3,), struct.pack("<3i", 0, 1, 2)),
+             "indices": npy("<i4", (2,), struct.pack("<2i", 0, 2)), "data": npy("<f8", (2,), struct.pack("<2d", 1.5, 2.5))}
+    yield npz(zipfile.ZIP_STORED, **parts)
+    yield npz(zipfile.ZIP_DEFLATED, **parts)
+    yield npz(zipfile.ZIP_DEFLATED, a=npy("<f8", (2, 2), bytes(32)), b=parts["data"])
+    header = json.dumps({"binsparse": DESCRIPTOR})
+    yield npz(zipfile.ZIP_DEFLATED, binsparse=npy(f"<U{len(header)}", (), header.encode("utf-32-le")), pointers_to_1=parts["indptr"],
+              indices_1=parts["indices"], values=parts["data"])
+
+
+def petsc(head, lengths=(), columns=(), values=()):
+    return struct.pack(f">{len(head)}i{len(lengths)}i{len(columns)}i{len(values)}d", *head, *lengths, *columns, *values)
+
+
+def mat5():
+    def element(kind, data):
+        return struct.pack("<II", kind, len(data)) + data + bytes(-len(data) % 8)
+    body = element(6, struct.pack("<2I", 5, 2)) + element(5, struct.pack("<2i", 2, 3)) + element(1, b"A")
+    body += element(5, struct.pack("<2i", 0, 1)) + element(5, struct.pack("<4i", 0, 1, 1, 2)) + element(9, struct.pack("<2d", 1.5, 2.5))
+    head = b"MATLAB 5.0 MAT-file".ljust(124) + b"\0\1IM"
+    packed = zlib.compress(element(14, body))
+    return [head + element(14, body), head + struct.pack("<II", 15, len(packed)) + packed]
+
+
+DESCRIPTOR = {"version": "0.1", "format": "CSR", "shape": [2, 3], "number_of_stored_values": 2, "structure": "general",
+              "data_types": {"pointers_to_1": "int32", "indices_1": "iso[int32]", "values": "float64"}}
+BOEING = ("Title".ljust(80) + "\n             3             1             1             1\n{}                        2             3             2             0\n"
+          "(4I5)           (2I5)           (1P,2D12.4)         \n    1    2    2    3\n    1    2\n  1.5000D+00  2.5000-001\n")
+
+def binsparse_files():
+    """Descriptors as long as that of the sound file in fuzz_files.c, and the arrays."""
+    for form in "CSR", "CSC", "COO", "DVEC":
+        header = {"format": form, "shape": [3, 200], "number_of_stored_values": 4, "structure": "general",
+                  "data_types": {"pointers_to_1": "int32", "indices_1": "int32", "values": "float64"}}
+        yield json.dumps({"binsparse": header}, separators=(",", ":")).ljust(186).encode() + struct.pack("<8i4d", 0, 2, 2, 4, 101, 103, 102, 104, 1, 2, 3, 4)
+
+
 SEEDS = {
+    "npz": archives, "npy": lambda: [npy("<f8", (2, 2), bytes(32)), npy(">i4", (3,), bytes(12))], "mat5": mat5,
+    "petsc": lambda: [petsc([1211216, 2, 3, 2], [1, 1], [0, 2], [1.5, 2.5]), petsc([1211216, 2, 1, -1], (), (), [1.5, 2.5])],
+    "rb": lambda: [BOEING.format(kind).encode() for kind in ("rua", "RSA", "pua", "iza")],
+    "json": lambda: [json.dumps({"binsparse": {**DESCRIPTOR, "format": form}}).encode() for form in ("CSR", "COO", "DMAT", "DVEC")],
+    "hdf5": binsparse_files,
     "reader": matrices, "vector": lambda: matrices("array*") + [bytes(32)],
     "gz": lambda: [gzip.compress(LONG), gzip.compress(LONG[:100]) + gzip.compress(LONG[100:])],
     "xz": lambda: [lzma.compress(LONG, preset=0)], "bz2": lambda: [bz2.compress(LONG, 1)], "zst": lambda: [zst(LONG)], "tar": lambda: [tar(LONG)],

@@ -130,31 +130,6 @@ MORSE = """# Sparse Matrix (Morse)
         2         1 -0.52777777777777779011
         3         2 0.027777777777777776236
 """
-RUA = """A title                                                                 KEY
-             4             1             1             2
-{type}                        3             3             3             0
-(4I10)          (3I10)          (2E25.17)
-         1         3         4         4
-         1         2         3
-  9.72222222222222210E-01 -5.27777777777777790E-01
-  2.77777777777777762E-02
-"""
-BOEING = """A title                                                                 KEY
-             4             1             1             1             1
-{type}                        3             3             3             0
-(4I10)          (3I10)          {}
-F                          1             0
-         1         3         4         4
-         1         2         3
-{}
-"""
-# Formats and values as Fortran has them; None: those of RUA
-BOEING_VALUES = None, (
-    "(1P,3D25.16)", "   9.7222222222222221D-01  -5.2777777777777779D-01   2.7777777777777776D-02"), (
-    "(3E24.17)", "  .97222222222222221+000 -.52777777777777779+000  .27777777777777776-001"), (
-    "(3E23.17)", "0.97222222222222221E+00-.52777777777777779E+000.27777777777777776E-01"), (
-    "(1p3e30.17)", "       9.72222222222222210e-01      -5.27777777777777790e-01       2.77777777777777762e-02"), (
-    "(3F25.20)", "   0.97222222222222220989  -0.52777777777777779011   0.02777777777777777624")
 LISTING = """%Mat Object: 1 MPI process
 %  type: seqaij
 % Size = 2 3
@@ -228,31 +203,6 @@ class Hints(unittest.TestCase):
         with open(self.path(name), "wb") as file:
             file.write(data if isinstance(data, bytes) else data.encode())
 
-    def test_scipy_archives(self):
-        for form in "csr", "csc", "coo", "bsr", "dia":
-            for compressed in True, False:
-                scipy.sparse.save_npz(self.path("a.npz"), self.A.asformat(form), compressed=compressed)
-                self.same(self.obey("a.npz", "a SciPy matrix (.npz)"), self.A)
-        whole = self.A.copy()
-        whole.data = numpy.arange(1, 7)
-        for kind in "bool", "int8", "int64", "uint64":
-            scipy.sparse.save_npz(self.path("a.npz"), whole.astype(kind))
-            self.same(self.obey("a.npz", "a SciPy matrix (.npz)"), whole.astype(kind) * 1)
-        small = (self.A > 0).astype("f4") * numpy.float32(1 / 3)
-        scipy.sparse.save_npz(self.path("a.npz"), small)
-        self.same(self.obey("a.npz", "a SciPy matrix (.npz)").astype("f4"), small)
-
-    def test_numpy_archives_and_arrays(self):
-        dense, vector = self.A.toarray(), numpy.arange(4) / 3
-        for save in numpy.savez, numpy.savez_compressed:
-            save(self.path("a.npz"), dense=dense, vector=vector, truth=dense != 0)
-            self.run_in_folder(self.command("a.npz", "a NumPy archive (.npz)")[0].replace("FILE", "a.npz"))
-            self.same(self.written("dense.mtx"), dense)
-            self.same(self.written("truth.mtx"), dense != 0)
-        for array, expected in (dense, dense), (numpy.asfortranarray(dense), dense), (vector, vector[:, None]), (dense != 0, dense != 0):
-            numpy.save(self.path("a.npy"), array)
-            self.same(self.obey("a.npy", "a NumPy array"), expected)
-
     def test_an_archive_of_something_else(self):
         self.save("a.npz", b"PK\x03\x04" + bytes(22) + b"\x05\0\0\0a.txt")
         said = subprocess.run([SPMV, "info", "a.npz"], cwd=self.folder, capture_output=True, text=True, check=False).stderr
@@ -266,18 +216,14 @@ class Hints(unittest.TestCase):
             self.same(self.obey("a.pkl", "a Python pickle"), self.A)
 
     def test_matlab(self):
-        for form, kind in ("5", "a MATLAB file"), ("4", "a MATLAB 4 file"):
-            for compressed in False, True:
-                scipy.io.savemat(self.path("a.mat"), {"A": self.A}, format=form, do_compression=compressed and form == "5")
-                self.same(self.obey("a.mat", kind), self.A)
+        scipy.io.savemat(self.path("a.mat"), {"A": self.A}, format="4")
+        self.same(self.obey("a.mat", "a MATLAB 4 file"), self.A)
         numbers = numpy.arange(-6, 6).reshape(4, 3)
         for kind in "f8", "f4", "i4", "i2", "u2", "u1":
             scipy.io.savemat(self.path("a.mat"), {"A": numbers.astype(kind)}, format="4")
             self.same(self.obey("a.mat", "a MATLAB 4 file"), numbers.astype(kind))
         self.save("a.mat", struct.pack(">5i", 1000, 4, 3, 0, 2) + b"A\0" + numbers.T.astype(">f8").tobytes())
         self.same(self.obey("a.mat", "a MATLAB 4 file"), numbers)
-        scipy.io.savemat(self.path("a.mat"), {"A": self.A != 0})
-        self.same(self.obey("a.mat", "a MATLAB file"), self.A != 0)
 
     def test_what_only_looks_like_matlab_4(self):
         for numbers, name in (((0, 4, 3, 0, 2), b"\0A"), ((0, 4, 3, 0, 0), b""), ((0, 4, 3, 2, 2), b"A\0"), ((60, 4, 3, 0, 2), b"A\0"),
@@ -287,25 +233,6 @@ class Hints(unittest.TestCase):
             said = subprocess.run([SPMV, "info", "a.mat"], cwd=self.folder, capture_output=True, text=True, check=False).stderr
             self.assertNotIn("MATLAB", said)
 
-    def test_matlab_7_3(self):
-        head = b"MATLAB 7.3 MAT-file, Platform: GLNXA64, Created on: Mon Jan  1 00:00:00 2024 HDF5 schema 1.00 .".ljust(512)
-        self.save("a.mat", head + b"\x89HDF\r\n\x1a\n")
-        self.save("b.mat", b"HDF5-based Julia Data Format, version 0.1.1".ljust(512) + b"\x89HDF\r\n\x1a\n")
-        self.command("a.mat", "a MATLAB 7.3 file")
-        self.command("b.mat", "an HDF5 file")
-        try:
-            import h5py  # pylint: disable=import-outside-toplevel
-        except ImportError:
-            self.skipTest("no h5py")
-        csc = self.A.tocsc()
-        with h5py.File(self.path("a.mat"), "w", userblock_size=512) as file:
-            group = file.create_group("A")
-            group["data"], group["ir"], group["jc"] = csc.data, csc.indices.astype("u8"), csc.indptr.astype("u8")
-            group.attrs["MATLAB_sparse"] = numpy.uint64(5)
-        with open(self.path("a.mat"), "r+b") as file:
-            file.write(head)
-        self.same(self.obey("a.mat", "a MATLAB 7.3 file"), self.A)
-
     def test_parquet(self):
         try:
             import pandas  # pylint: disable=import-outside-toplevel
@@ -314,30 +241,6 @@ class Hints(unittest.TestCase):
         except ImportError:
             self.skipTest("no pandas, or nothing that writes Parquet files for it")
         self.same(self.obey("a.parquet", "a Parquet file")[:, :7], self.A)
-
-    def petsc(self, number, head, *parts):
-        kinds = (f">i{number}", *parts[::2])
-        return b"".join(numpy.asarray(part, kind).tobytes() for kind, part in zip(kinds, (head, *parts[1::2])))
-
-    def test_petsc(self):
-        A, dense, x = self.A, self.A.toarray(), numpy.arange(4) / 3
-        for number in 4, 8:
-            kind = f">i{number}"
-            self.save("a.bin", self.petsc(number, [1211216, 5, 7, A.nnz], kind, numpy.diff(A.indptr), kind, A.indices, ">f8", A.data))
-            self.same(self.obey("a.bin", "a PETSc binary matrix"), A)
-            self.save("a.bin", self.petsc(number, [1211216, 5, 7, -1], ">f8", dense))
-            self.same(self.obey("a.bin", "a dense PETSc binary matrix"), dense)
-            self.save("a.bin", self.petsc(number, [1211214, 4], ">f8", x))
-            self.same(self.obey("a.bin", "a PETSc binary vector"), x[:, None])
-
-    def test_petsc_half_of_a_symmetric_matrix(self):
-        """Whole blocks of the upper half, of sbaij: what the message says besides makes it whole."""
-        whole = numpy.array([[1 / 3, 2, 3, 0], [2, 4 / 7, 0, 5], [3, 0, 6, 7], [0, 5, 7, 8]])
-        half = scipy.sparse.csr_matrix(whole - numpy.kron([[0, 0], [1, 0]], numpy.ones((2, 2))) * whole)
-        self.save("a.bin", self.petsc(4, [1211216, 4, 4, half.nnz], ">i4", numpy.diff(half.indptr), ">i4", half.indices, ">f8", half.data))
-        instead = re.search(r"sbaij matrix, with (.*) for A$", self.command("a.bin", "a PETSc binary matrix")[1].strip()).group(1)
-        self.same(self.obey("a.bin", "a PETSc binary matrix"), half)
-        self.same(self.obey("a.bin", "a PETSc binary matrix", lambda words: words.replace("'FILE.mtx',A,", f"'FILE.mtx',{instead},")), whole)
 
     def test_petsc_listings(self):
         self.save("a.m", LISTING)
@@ -360,40 +263,6 @@ class Hints(unittest.TestCase):
         self.same(self.obey("A.00000", "an IJ matrix of hypre", lambda words: words.replace("' FILE", "' A.00000 A.00001")), whole)
         self.save("b.00000", "0 1\n0 3.33333333333333e-01\n1 6.66666666666667e-01\n")
         self.same(self.obey("b.00000", "an IJ vector of hypre"), [[3.33333333333333e-01], [6.66666666666667e-01]])
-
-    def test_harwell_boeing(self):
-        for kind, whole in (("RUA", self.triangle), ("rra", self.triangle), ("RSA", self.triangle + numpy.tril(self.triangle, -1).T),
-                            ("RZA", self.triangle - numpy.tril(self.triangle, -1).T)):
-            for values in BOEING_VALUES:
-                text = BOEING.format(values[0], values[1], type=kind) if values else RUA.format(type=kind)
-                rutherford = text.replace("             1             1\n", "             1\n").replace("F                          1             0\n", "")
-                for form in {text, rutherford}:
-                    with self.subTest(form):
-                        self.save("a.rua", form)
-                        self.same(self.obey("a.rua", "a Harwell-Boeing or Rutherford-Boeing file"), whole)
-        pattern = RUA.format(type="PUA").splitlines(True)
-        self.save("a.pua", "".join([pattern[0], pattern[1].replace("2\n", "0\n"), pattern[2], "(4I10)          (3I10)\n", *pattern[4:6]]))
-        self.same(self.obey("a.pua", "a Harwell-Boeing or Rutherford-Boeing file"), self.triangle != 0)
-
-    def test_harwell_boeing_with_pointers_that_touch(self):
-        n = 120
-        counts = numpy.concatenate([[1], 1 + numpy.arange(1, n + 1) * n]).astype(int)
-        lines = lambda numbers, w, each: "".join("".join(f"{k:{w}}" for k in numbers[a:a + each]) + "\n" for a in range(0, len(numbers), each))
-        pointers, indices = lines(counts, 5, 16), lines(list(range(1, n + 1)) * n, 3, 26)
-        self.save("a.pua", f"A title\n{0:14}{pointers.count(chr(10)):14}{indices.count(chr(10)):14}{0:14}\n"
-                           f"PUA           {n:14}{n:14}{n * n:14}{0:14}\n(16I5)          (26I3)\n{pointers}{indices}")
-        self.same(self.obey("a.pua", "a Harwell-Boeing or Rutherford-Boeing file"), numpy.ones((n, n)))
-
-    def test_harwell_boeing_by_scipy(self):
-        """Whose own hb_read does not read all of these: fields touch, and are narrower than the format says."""
-        for numbers in ([1 / 3, 2 / 7], [-1 / 3, 2], [-1e-300, 3], [1e100, 1], [-1.5, -2.5e-310], [1, 2], [-1e100, 1 / 3], [5e-324, -1]):
-            for kind in "f8", "f4", "i4":
-                for count in 1, 4, 11:
-                    dense = numpy.diag(numpy.resize(numpy.array(numbers), count)).clip(-2e9, 2e9).astype(kind)
-                    dense[0, 0] += dense[0, 0] == 0
-                    scipy.io.hb_write(self.path("a.rua"), scipy.sparse.csc_matrix(dense))
-                    with self.subTest(numbers=numbers, kind=kind, count=count):
-                        self.same(self.obey("a.rua", "a Harwell-Boeing or Rutherford-Boeing file").astype(kind), dense)
 
     def test_octave(self):
         if not shutil.which("octave"):

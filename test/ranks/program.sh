@@ -117,7 +117,7 @@ lost() { # MPI
 facts() { sed -n '$p' "$work/log.jsonl" | grep -o '"\(rows\|cols\|nnz\|nnz_file\|duplicates\|explicit_zeros\|row_std\|bandwidth\|hash\)":[^,}]*' | tr '\n' ' '; }
 
 described() { # MPI RANKS: what ranks say of a matrix is what one process says; a file's faults, too
-    for file in "$symmetric" "$work/packed.mtx.gz" gen:rmat:7:4; do
+    for file in "$symmetric" "$work/packed.mtx.gz" gen:rmat:7:4 "$work/a.npz" "$work/a.mat" "$work/a.petsc" "$work/a.petsc:symmetric"; do
         start $1 $2 -m $file -k csr_rows -q; many=$(facts); is "exit of $file, $1 $2" 0 $code
         rm "$work/log.jsonl"; "$program" -m $file -k csr_rows -q --min-time=0 --max-time=0.02 --log="$work/log.jsonl" >"$work/out" 2>"$work/err"
         is "facts of $file, $1 $2" "$(facts)" "$many"
@@ -126,6 +126,9 @@ described() { # MPI RANKS: what ranks say of a matrix is what one process says; 
         start $1 $2 -m $file -k csr_rows; is "exit of $file, $1 $2" 65 $code; many=$(grep '^spmv: ' "$work/err")
         "$program" -m $file -k csr_rows >"$work/out" 2>"$work/err"; is "said of $file, $1 $2" "$(grep '^spmv: .*wrong.mtx.*:43:6: ' "$work/err")" "$many"
     done
+    head -c 2000 "$work/a.petsc" >"$work/cut.petsc"
+    start $1 $2 -m "$work/cut.petsc" -k csr_rows; is "exit of a file cut short, $1 $2" 65 $code
+    is "said of a file cut short, $1 $2" 1 "$(grep -c '^spmv: .*cut.petsc: found columns of .* is the file cut short' "$work/err")"
 }
 
 scarce() { # MPI: a rank that lacks memory ends all, is named, and a number of ranks is proposed
@@ -160,6 +163,9 @@ awk 'BEGIN { for (k = 0; k < 200; k++) print int(k / 3) % 2 }' >"$work/owners"
 gzip -c test/data/duplicates.mtx >"$work/packed.mtx.gz"
 awk 'BEGIN { print "%%MatrixMarket matrix coordinate real general\n60 60 60"; for (k = 1; k <= 60; k++) print k, 1, k == 41 ? "x" : k }' >"$work/wrong.mtx"
 gzip -c "$work/wrong.mtx" >"$work/wrong.mtx.gz"
+for ending in npz mat petsc; do
+    "$program" -m gen:rmat:7:4 -k csr_rows -q --no-log --min-time=0 --max-time=0 --write="$work/a.$ending" >"$work/out" 2>"$work/err"
+done
 mkdir "$work/alone" && cp "$program" "$work/alone/spmv"
 mkdir "$work/faulty" && ln "$program" "$work/faulty/spmv" 2>/dev/null || cp "$program" "$work/faulty/spmv"
 for mpi in mpich openmpi; do

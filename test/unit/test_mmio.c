@@ -595,9 +595,6 @@ static const struct {
     {"<!DOCTYPE HTML>\n",
      ": found a web page, expected a Matrix Market file: did a download fail?"},
     {"%PDF-1.7\n", ": found a PDF document, expected a Matrix Market file: name a matrix"},
-    {"A title            KEY\n   5   1   1   3\nRSA    5   5   13   0\n",
-     ": found a Harwell-Boeing or Rutherford-Boeing file, expected a Matrix Market file: "
-     "collections have the matrix as Matrix Market, too"},
     {"# Directed graph\n# FromNodeId ToNodeId\n0\t1\n",
      ":3: found numbers, expected " BANNER_WANTED
      " or the like above them, and a line with 'rows columns entries'"},

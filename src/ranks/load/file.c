@@ -28,6 +28,11 @@ static double bytes_of_all(const loading *l) {
     return 36 * entries_of(l) + 24 * (double)l->head.rows;
 }
 
+/* Returns the bytes that rank 0 takes for the arrays of a file that it reads for all. */
+static double bytes_of_arrays(const loading *l) {
+    return is_first(l) && l->head.whole && l->head.bytes < 0 ? 28 * entries_of(l) : 0;
+}
+
 /* Returns the extra bytes that this rank needs for a partition other than blocks. */
 static double bytes_of_owners(const loading *l) {
     return ranks_owners_bytes(l->ranks, l->by, l->head.rows, entries_of(l));
@@ -56,7 +61,8 @@ spmv_status ranks_check_room(loading *l) {
     const spmv_ranks *ranks = l->ranks;
     const double left =
         0.9 * fmin((double)spmv_rows_room(), (double)spmv_rows_free() / ranks->here);
-    const double needed = bytes_of_all(l) / ranks->size + besides + bytes_of_owners(l);
+    const double needed =
+        bytes_of_all(l) / ranks->size + besides + bytes_of_owners(l) + bytes_of_arrays(l);
     return ranks_agree(l->ranks, needed > left ? lack_room(l, left) : SPMV_OK);
 }
 
@@ -225,13 +231,40 @@ static spmv_status read_stream(loading *l) {
     return status;
 }
 
+/* Each rank reads its share of a file whose arrays are plain bytes; of any other one rank 0 has all
+ * entries, and sends them to their owners. */
+static spmv_status read_whole(loading *l) {
+    spmv_ranks *ranks = l->ranks;
+    spmv_piece piece = {.status = SPMV_OK};
+    spmv_status status = SPMV_OK;
+    const bool has_shares = l->head.bytes >= 0;
+    if (is_first(l) || has_shares)
+        status = spmv_reading_whole(l->file, ranks->rank, has_shares ? ranks->size : 1,
+                                    is_first(l) ? l->opts->progress : NULL, l->opts->progress_arg,
+                                    &piece);
+    status = ranks_agree_on_file(ranks, ranks_ctx_failed(ranks, status));
+    if (status != SPMV_OK) return status;
+    status = ranks->by->gather(ranks->state, &piece, sizeof piece, l->pieces);
+    if (status != SPMV_OK) return ranks_fail(ranks, status, "the counts of pieces were lost");
+    for (int r = 0; r < ranks->size; r++) {
+        l->entries += l->pieces[r].entries;
+        l->zeros += l->pieces[r].zeros;
+        spmv_reading_note(l->file, &l->pieces[r], 0);
+    }
+    l->head.entries = l->entries;
+    return SPMV_OK;
+}
+
 /* Line numbers of the first piece follow those of the header. */
 spmv_status ranks_file_read(loading *l) {
     l->lines = l->head.size_line;
     l->pieces = malloc((size_t)l->ranks->size * sizeof *l->pieces);
     spmv_status status = ranks_agree_on_file(
         l->ranks, l->pieces ? SPMV_OK : ranks_no_memory(l->ranks, "pieces of a file"));
-    if (status == SPMV_OK) status = l->head.bytes >= 0 ? read_shares(l) : read_stream(l);
+    if (status == SPMV_OK)
+        status = l->head.whole        ? read_whole(l)
+                 : l->head.bytes >= 0 ? read_shares(l)
+                                      : read_stream(l);
     if (status == SPMV_OK && l->entries < l->head.entries)
         status =
             refuse(l, is_first(l) ? spmv_reading_finish(l->file, l->entries, l->lines) : SPMV_OK);

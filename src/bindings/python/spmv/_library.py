@@ -44,6 +44,11 @@ class Arrays(Sized):
                 ("block_rows", c_int), ("block_cols", c_int), ("idx_bits", c_int)]
 
 
+class Rows(Sized):
+    _fields_ = [("size", c_size_t), ("rows", c_int64), ("cols", c_int64), ("nnz", c_int64), ("row_ptr", c_void_p),
+                ("col_idx", c_void_p), ("values", c_void_p)]
+
+
 class PlanOptions(Sized):
     _fields_ = [("size", c_size_t), ("kernel", c_char_p), ("precision", c_int), ("offset_bits", c_int),
                 ("max_bytes", c_size_t), ("settings", c_void_p), ("nsettings", c_int), ("expected_calls", c_int64),
@@ -89,6 +94,8 @@ PROTOTYPES = {
     "spmv_ctx_error": (c_char_p, c_void_p),
     "spmv_backend_available": (c_int, c_char_p),
     "spmv_mat_create": (c_int, c_void_p, POINTER(Arrays), POINTER(c_void_p)),
+    "spmv_mat_load": (c_int, c_void_p, c_char_p, c_void_p, POINTER(c_void_p)),
+    "spmv_mat_rows": (c_int, c_void_p, POINTER(Rows)),
     "spmv_mat_set_values": (c_int, c_void_p, c_void_p, c_int, c_void_p),
     "spmv_mat_free": (None, c_void_p),
     "spmv_plan_create": (c_int, c_void_p, POINTER(PlanOptions), POINTER(c_void_p)),

@@ -5,6 +5,7 @@ from scipy.sparse.linalg import LinearOperator, aslinearoperator
 
 from . import _accelerate, _locks, _operands, _short
 from ._entries import Entries, is_sparse
+from ._file import is_file, read
 from ._library import lib
 from ._plan import PRECISIONS, check_name
 from ._short import ways
@@ -71,7 +72,8 @@ def vector_of(x, dtype):
 class matrix(Sparse):
     """A sparse matrix A for products A @ x, A @ X, A.T @ x, A.T @ X and x @ A.
 
-    source: a sparse matrix of SciPy's or CuPy's, or (data, indices, indptr) of compressed rows counted from 0, with its
+    source: the name of a file ("FILE", or "FILE:NAME" of one that holds several matrices), a sparse matrix of SciPy's
+    or CuPy's, or (data, indices, indptr) of compressed rows counted from 0, with its
     shape. In f64 or f32 the library computes the products; in other types, and with complex operands, SciPy does, which
     stats() counts. Of compressed rows or columns whose entries ascend, without duplicates and stored zeros, values in
     f64 (on a GPU also f32) and 32-bit indices are borrowed, if they are contiguous: leave both arrays as they are while
@@ -96,7 +98,7 @@ class matrix(Sparse):
         return cls._like(source, *others, **options) if cls._like else object.__new__(derived(cls, class_of(source)))
 
     def __init__(self, source, shape=None):
-        self._attach(Entries(source, shape), False)
+        self._attach(Entries(read(source) if is_file(source) else source, shape), False)
 
     def _attach(self, entries, transposed):
         self._shape = entries.own.shape[::-1] if transposed else entries.own.shape

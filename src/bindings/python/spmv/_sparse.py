@@ -8,6 +8,7 @@ import scipy.sparse
 from scipy.sparse.linalg import LinearOperator, aslinearoperator
 
 from ._entries import is_cupys, is_sparse
+from ._file import is_file
 from ._short import ways
 
 CLASSES = {(kind, format): getattr(scipy.sparse, f"{format}_{kind}")
@@ -20,8 +21,8 @@ UNLISTED = ["real", "imag", "size", "maxprint", "_deduped_data", "_getnnz"]  # d
 
 
 def class_of(source):
-    """The class of SciPy's that a matrix made of source is an instance of. Three arrays of NumPy's make a csr_array."""
-    is_array = isinstance(source, sparray) or isinstance(source, tuple) and not is_cupys(source[0])
+    """The class of SciPy's that a matrix made of source is an instance of. A file, and three arrays of NumPy's, make a csr_array."""
+    is_array = isinstance(source, sparray) or is_file(source) or isinstance(source, tuple) and not is_cupys(source[0])
     return CLASSES["array" if is_array else "matrix", "csc" if getattr(source, "format", None) == "csc" else "csr"]
 
 

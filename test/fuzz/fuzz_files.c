@@ -1,0 +1,169 @@
+/* fuzz_files.c: any bytes as a file of one of the formats beside Matrix Market. The environment
+ * variable FUZZ_KIND, npz, npy, petsc, mat5 or rb, says how each begins. What is read is inside the
+ * matrix, the same when it is read again by two threads and out of a pipe, and, written in the same
+ * format, it is read back. json: the input is a descriptor of Binsparse; hdf5: it stands in a sound
+ * file of HDF5 in place of descriptor and arrays, for HDF5's own reading is not ours to try. */
+#include "fuzz.h"
+#include "io/formats.h"
+
+static const struct {
+    const char *name;
+    size_t offset, length;
+    const char *bytes, *ending;
+} kinds[] = {{"npz", 0, 4, "PK\3\4", ".npz"},
+             {"npy", 0, 6, "\x93NUMPY", NULL},
+             {"petsc", 0, 4, "\0\x12\x7b\x50", ".petsc"},
+             {"mat5", 124, 4, "\0\1IM", ".mat"},
+             {"rb", 0, 0, "", NULL}};
+
+static spmv_status no_array(void *arg, const char *name, spmv_part *part) {
+    const spmv_bytes *in = arg;
+    const spmv_element as = {name[0] == 'v' ? 'f' : 'i', 8, false};
+    return spmv_part_set(in, part, name, NULL, 0, in->size / 16, as);
+}
+
+/* The descriptor's arrays are the input itself. */
+static void describe(spmv_ctx *ctx, const uint8_t *data, size_t size) {
+    char *text = malloc(size + 1);
+    require(text != NULL);
+    if (size) memcpy(text, data, size);
+    text[size] = 0;
+    spmv_bytes in = {.ctx = ctx, .path = "json", .memory = data, .size = (int64_t)size};
+    spmv_held h = {.name = ""};
+    spmv_lines lines = {.ptr = NULL};
+    if (size && spmv_binsparse_describe(&in, text, no_array, &in, &h) == SPMV_OK &&
+        spmv_held_read(&in, &h, 1, NULL, NULL, &lines) == SPMV_OK)
+        require(spmv_lines_expand(&lines) == SPMV_OK);
+    spmv_lines_free(&lines);
+    free(text);
+}
+
+static void require_inside(spmv_lines *lines) {
+    require(spmv_lines_expand(lines) == SPMV_OK);
+    for (int64_t k = 0; k < lines->coo.nnz; k++)
+        require(lines->coo.row[k] >= 0 && lines->coo.row[k] < lines->coo.rows &&
+                lines->coo.col[k] >= 0 && lines->coo.col[k] < lines->coo.cols);
+}
+
+static void require_same(spmv_ctx *ctx, const char *path, spmv_status wanted, const spmv_coo *a) {
+    spmv_lines other;
+    ctx->threads = 2;
+    require(spmv_read_matrix(ctx, path, 2, NULL, NULL, &other) == wanted);
+    ctx->threads = 1;
+    if (wanted == SPMV_OK) require_inside(&other);
+    const spmv_coo *b = &other.coo;
+    const size_t n = (size_t)a->nnz;
+    require(a->nnz == b->nnz && a->rows == b->rows && !a->values == !b->values);
+    require(n == 0 || memcmp(a->row, b->row, n * sizeof *a->row) == 0);
+    require(n == 0 || memcmp(a->col, b->col, n * sizeof *a->col) == 0);
+    require(n == 0 || !a->values || memcmp(a->values, b->values, n * sizeof *a->values) == 0);
+    spmv_lines_free(&other);
+}
+
+/* Writes the entries as compressed rows, of one row, in the same format. */
+static void require_written(spmv_ctx *ctx, const char *ending, const spmv_coo *coo) {
+    char path[80];
+    const int64_t ptr[2] = {0, coo->nnz};
+    const spmv_csr_view A = {.rows = 1,
+                             .cols = coo->cols,
+                             .nnz = coo->nnz,
+                             .row_ptr = ptr,
+                             .col_idx = coo->col,
+                             .values = coo->values};
+    spmv_lines other;
+    snprintf(path, sizeof path, "/dev/shm/spmv-fuzz-%d%s", (int)getpid(), ending);
+    require(spmv_write_matrix(ctx, path, &A, SPMV_REAL_FIELD) == SPMV_OK);
+    require(spmv_read_matrix(ctx, path, 1, NULL, NULL, &other) == SPMV_OK);
+    unlink(path);
+    require(other.coo.nnz == coo->nnz && other.coo.cols == coo->cols && other.coo.rows == 1);
+    spmv_lines_free(&other);
+}
+
+/* Finds an array in the bytes of the sound file. */
+static size_t place_of(const uint8_t *bytes, size_t size, const void *array, size_t n) {
+    const uint8_t *found = memmem(bytes, size, array, n);
+    require(found != NULL);
+    return (size_t)(found - bytes);
+}
+
+/* Writes the sound file with the input in it; returns its name. The bytes get its beginning. */
+static const char *hdf5_with(spmv_ctx *ctx, const uint8_t *data, size_t size, uint8_t *bytes,
+                             size_t *used) {
+    enum { MOST = 8192, SLOTS = 4 };
+    static const int64_t ptr[] = {0, 2, 2, 4};
+    static const int32_t idx[] = {101, 103, 102, 104}, offsets[] = {0, 2, 2, 4};
+    static const double values[] = {1.25, 2.25, 3.25, 4.25};
+    static uint8_t sound[MOST];
+    static char path[64];
+    static size_t at[SLOTS], all;
+    static size_t length[SLOTS] = {0, sizeof offsets, sizeof idx, sizeof values};
+    if (!all) {
+        const spmv_csr_view A = {
+            .rows = 3, .cols = 200, .nnz = 4, .row_ptr = ptr, .col_idx = idx, .values = values};
+        snprintf(path, sizeof path, "/dev/shm/spmv-fuzz-in-%d.h5", (int)getpid());
+        require(spmv_write_matrix(ctx, path, &A, SPMV_REAL_FIELD) == SPMV_OK);
+        FILE *f = fopen(path, "rb");
+        all = fread(sound, 1, MOST, f);
+        require(all < MOST && fclose(f) == 0);
+        at[0] = place_of(sound, all, "{\"binsparse\"", 12);
+        length[0] = place_of(sound + at[0], all - at[0], "}}}", 3) + 3;
+        at[1] = place_of(sound, all, offsets, sizeof offsets);
+        at[2] = place_of(sound, all, idx, sizeof idx);
+        at[3] = place_of(sound, all, values, sizeof values);
+    }
+    memcpy(bytes, sound, all);
+    for (int k = 0; k < SLOTS && size; k++) {
+        const size_t n = size < length[k] ? size : length[k];
+        memcpy(bytes + at[k], data, n);
+        data += n;
+        size -= n;
+    }
+    FILE *f = fopen(path, "wb");
+    require(f && fwrite(bytes, 1, all, f) == all && fclose(f) == 0);
+    *used = all;
+    return path;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    enum { MOST = 60000 };
+    static spmv_ctx ctx;
+    static uint8_t bytes[MOST];
+    const char *asked = getenv("FUZZ_KIND"), *ending = NULL, *path = NULL;
+    spmv_lines lines;
+    char list[200];
+    if (size > MOST) size = MOST;
+    ctx.threads = 1, ctx.max_unpacked = 1 << 20;
+    if (asked && strcmp(asked, "json") == 0) {
+        describe(&ctx, data, size);
+        return 0;
+    }
+    if (size) memcpy(bytes, data, size);
+    for (size_t k = 0; asked && k < sizeof kinds / sizeof *kinds; k++)
+        if (strcmp(asked, kinds[k].name) == 0 && size >= kinds[k].offset + kinds[k].length) {
+            memcpy(bytes + kinds[k].offset, kinds[k].bytes, kinds[k].length);
+            ending = kinds[k].ending;
+        }
+    size_t used = size;
+    if (asked && strcmp(asked, "hdf5") == 0) path = hdf5_with(&ctx, data, size, bytes, &used);
+    if (!spmv_file_format_of(bytes, used < SPMV_PEEK ? used : SPMV_PEEK)) return 0;
+    if (!path) path = file_with(bytes, size);
+    *ctx.error = *ctx.note = 0;
+    const spmv_status status = spmv_read_matrix(&ctx, path, 1, NULL, NULL, &lines);
+    require(status == SPMV_OK ? lines.coo.col != NULL
+                              : !lines.coo.col && !lines.ptr && ctx.error[0]);
+    if (status == SPMV_OK) require_inside(&lines);
+    if (size % 4 == 0) require_same(&ctx, path, status, &lines.coo);
+    if (status == SPMV_OK && ending && lines.coo.values && lines.coo.cols < 1000 && size % 8 == 1)
+        require_written(&ctx, ending, &lines.coo);
+    spmv_lines_free(&lines);
+    spmv_list_file(&ctx, path, list, sizeof list);
+    int64_t n;
+    double *x = NULL;
+    spmv_stats about;
+    const bool is_long = spmv_read_header(&ctx, path, &about) == SPMV_OK &&
+                         (double)about.rows * (double)about.cols > 1e6;
+    if (size % 4 == 1 && !is_long)
+        require(spmv_read_vector(&ctx, path, &n, &x) == SPMV_OK ? x != NULL : !x);
+    free(x);
+    return 0;
+}
