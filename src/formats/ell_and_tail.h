@@ -1,5 +1,5 @@
-/* ell_and_tail.h: the first `width` entries of every row in an ELL part, and in a tail, in the order
- * of rows, what longer rows have besides: what HYB and the hybrid of ELL and CSR share. */
+/* ell_and_tail.h: what HYB and the hybrid of ELL and CSR share: the first `width` entries of every
+ * row in an ELL part, and the other entries of longer rows in a tail, in the order of rows. */
 #ifndef SPMV_FORMATS_ELL_AND_TAIL_H
 #define SPMV_FORMATS_ELL_AND_TAIL_H
 
