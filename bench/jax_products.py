@@ -1,6 +1,7 @@
 """spmv.jax beside JAX's own BCOO and BCSR, each product jitted: on a GPU if JAX has one, else on the CPU. Prints a table of
 microseconds, and of each bar the ratio that was measured; exits 1 if one was missed. MATRICES=…: even, hubs and power, or
 some of them."""
+import functools
 import os
 import sys
 import time
@@ -45,20 +46,21 @@ def power(rng):
     return made
 
 
-def microseconds(call):
-    """The least of some rounds, of calls one after another until the last has ended."""
-    jax.block_until_ready(call())
-    start = time.perf_counter()
-    jax.block_until_ready(call())
-    calls = max(1, min(1000, int(SECONDS / (time.perf_counter() - start))))
-    least = float("inf")
-    for _ in range(ROUNDS):
+def microseconds(calls):
+    """Of each call the fastest of some rounds, which take the calls in turns. A round makes a call again and again, until
+    the last has ended."""
+    def seconds(call, count):
         start = time.perf_counter()
-        for _ in range(calls):
+        for _ in range(count):
             y = call()
         jax.block_until_ready(y)
-        least = min(least, (time.perf_counter() - start) / calls)
-    return 1e6 * least
+        return (time.perf_counter() - start) / count
+    count = {}
+    for kind, call in calls.items():
+        seconds(call, 1)  # compiles
+        count[kind] = max(1, min(1000, int(SECONDS / seconds(call, 1))))
+    rounds = [{kind: seconds(call, count[kind]) for kind, call in calls.items()} for _ in range(ROUNDS)]
+    return {kind: 1e6 * min(found[kind] for found in rounds) for kind in calls}
 
 
 def measure(name, S, rng):
@@ -71,27 +73,25 @@ def measure(name, S, rng):
     found = {}
     for way, f in ways.items():
         operand = X if way == "A @ X" else x
-        run = jax.jit(lambda z: f(ours, z))
-        found[way] = {"spmv": microseconds(lambda: run(operand))}
+        run, traced = jax.jit(lambda z: f(ours, z)), jax.jit(f)
+        calls = {"spmv": lambda: run(operand), "traced": lambda: traced(ours, operand)}
         right = run(operand)
-        traced = jax.jit(f)
-        found[way]["traced"] = microseconds(lambda: traced(ours, operand))
         for kind, M in theirs.items():
             try:
-                jitted = jax.jit(f)
-                found[way][kind] = microseconds(lambda: jitted(M, operand))
-                if not np.allclose(jitted(M, operand), right):
+                if not np.allclose(traced(M, operand), right):
                     sys.exit(f"{name}, {way}: {kind} has other numbers")
-            except Exception as error:
-                found[way][kind] = float("inf")
+                calls[kind] = functools.partial(traced, M, operand)
+            except Exception as error:  # JAX's, of a product that it does not have
                 print(f"{name}, {way}: {kind}: {str(error)[:100]}")
+        us = microseconds(calls)
+        found[way] = {kind: us.get(kind, float("inf")) for kind in ("spmv", "traced", *theirs)}
         print(f"{name:6} {S.nnz:9}  {way:9}" + "".join(f"{kind:>8} {us:10.1f}" for kind, us in found[way].items()), flush=True)
     return found
 
 
 def loop(step, x):
     run = jax.jit(lambda x: jax.lax.fori_loop(0, STEPS, lambda _, x: step(x), x))
-    return microseconds(lambda: run(x)) / STEPS
+    return lambda: run(x)
 
 
 def measure_calls(rng):
@@ -100,7 +100,8 @@ def measure_calls(rng):
     A, x = spmv.jax.matrix(S), jnp.asarray(rng.random(64))
     B = A.with_values(A.values)
     nothing = jax.ffi.ffi_call("spmv_nothing", jax.ShapeDtypeStruct((64,), np.float64))
-    return loop(lambda x: A @ x, x), loop(lambda x: B @ x, x), loop(lambda x: nothing(x), x)
+    us = microseconds({"spmv": loop(lambda x: A @ x, x), "traced": loop(lambda x: B @ x, x), "empty": loop(nothing, x)})
+    return [us[kind] / STEPS for kind in ("spmv", "traced", "empty")]
 
 
 def main():
