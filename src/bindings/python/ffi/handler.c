@@ -137,15 +137,15 @@ static XLA_FFI_Error *fail_as(const XLA_FFI_CallFrame *frame, const spmv_jax_pro
 }
 
 /* Answers XLA's question for the version, which is the one that XLA has: what is read here has
- * been where it is since the first version of the interface. */
+ * been where it is since the first version of the interface. XLA that does not say which it has
+ * has version 0.1 and takes no other. */
 static bool describe(const XLA_FFI_CallFrame *frame) {
     if (!frame->extension_start || frame->extension_start->type != XLA_FFI_Extension_Metadata)
         return false;
     XLA_FFI_Metadata *metadata =
         ((XLA_FFI_Metadata_Extension *)(void *)frame->extension_start)->metadata;
     metadata->api_version.major_version = XLA_FFI_API_MAJOR;
-    metadata->api_version.minor_version =
-        frame->api ? frame->api->api_version.minor_version : XLA_FFI_API_MINOR;
+    metadata->api_version.minor_version = frame->api ? frame->api->api_version.minor_version : 1;
     return true;
 }
 
