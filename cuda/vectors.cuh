@@ -104,6 +104,20 @@ static inline void go_on(vectors *v) {
     v->out.z += v->count * v->at_z.vector;
 }
 
+/* Multiplies the vectors that it counts, in one launch. */
+typedef spmv_status (*run_counted)(const spmv_plan *, const vectors &, cudaStream_t);
+
+/* Multiplies all vectors, `most` of them in a launch. */
+static inline spmv_status run_in_turn(const spmv_plan *p, const spmv_operands *all, int64_t most,
+                                      run_counted run_some) {
+    vectors v = vectors_of(all);
+    for (int64_t j = 0; p->rows > 0 && j < all->k; j += v.count, go_on(&v)) {
+        v.count = (int)min(all->k - j, most);
+        TRY(run_some(p, v, stream_of(all)));
+    }
+    return SPMV_OK;
+}
+
 /* Returns the exponent of the least power of two that is not less. */
 static inline int exponent_of(int64_t n) {
     int exponent = 0;
@@ -112,9 +126,7 @@ static inline int exponent_of(int64_t n) {
 }
 
 /* In the plan's panel some columns of x become rows. */
-static inline spmv_status run_turned(const spmv_plan *p, const spmv_operands *v,
-                                     spmv_status (*run)(const spmv_plan *, const vectors &,
-                                                        cudaStream_t)) {
+static inline spmv_status run_turned(const spmv_plan *p, const spmv_operands *v, run_counted run) {
     const int64_t cols = p->cols, panel = SPMV_PANEL_VECTORS;
     const int64_t most = p->rows < cols ? panel : 2 * panel, panels = blocks_for(v->k, most);
     vectors some = vectors_of(v);

@@ -7,11 +7,13 @@
 
 #include <stdint.h>
 
-/* C++ implies a .cu file. */
+/* C++ implies a .cu file, in which device code may call SPMV_ANYWHERE functions. */
 #ifdef __cplusplus
 #define SPMV_LINKAGE extern "C"
+#define SPMV_ANYWHERE static inline __host__ __device__
 #else
 #define SPMV_LINKAGE extern
+#define SPMV_ANYWHERE static inline
 #endif
 
 #ifndef SPMV_SUFFIX

@@ -31,7 +31,7 @@ small='powerlaw:600:8 rmat:8 poisson2d:30 dense:70x90 random:300:40:900 mesh:400
 sanitized='giantrow:2000:1900 mesh:5000 random:400:33:5000'
 [ -n "$emulated" ] && classes=${CLASSES:-$small} matrices=${MATRICES:-/none} || classes=${CLASSES:-$large}
 quickly='poisson2d:60 box27:9 ci:500 rmat:10 powerlaw:3000:8 diagonal:4000 banded:500:41 dense:70x90 mesh:1500:3 road:3000'
-tests=${TESTS:-'test_kernels test_kernel_rules test_kernels_in_turn test_vectors test_apply test_streams test_source test_source_tuning test_values test_device_memory test_peak test_formats test_device_formats test_coo_csb test_csr_balanced test_upload test_live'}
+tests=${TESTS:-'test_kernels test_kernel_rules test_kernels_in_turn test_vectors test_apply test_streams test_source test_source_tuning test_values test_device_memory test_peak test_formats test_device_formats test_bittcf test_coo_csb test_csr_balanced test_upload test_live'}
 
 # ---- one job, in its own process: cuda.sh BUILD WORK NUMBER JOB... -------------------------------------------------------
 if [ $# -gt 1 ]; then
@@ -102,11 +102,11 @@ if [ $# -gt 1 ]; then
             n=$((n + 1)) names="$names $(basename "$path" .mtx)"
         done
         check "files:$names" $n "$spmv" $every "$@" --rowlens=on,off -p f64,f32 ;;
-    vectors) # racecheck of the kernels whose blocks share sums of several vectors
+    vectors) # racecheck of the kernels whose blocks share sums, or whose warps share tiles, of several vectors
         count_matrices "$@"
         : >"$work/tool"
         check "racecheck of several vectors:$names" $n compute-sanitizer --tool racecheck --error-exitcode 9 \
-            --log-file "$work/tool" "$spmv" -k cuda:csr_vectors,cuda:csr_shares,cuda:bsr_vectors $once --format=csv "$@" ;;
+            --log-file "$work/tool" "$spmv" -k cuda:csr_vectors,cuda:csr_shares,cuda:bsr_vectors,cuda:bittcf_warp $once --format=csv "$@" ;;
     sanitize)
         tool=$1 kernels='cuda:*'; shift
         if [ "$tool" = racecheck ]; then # of our own kernels: it reports hazards in cuSPARSE's conversion to blocks

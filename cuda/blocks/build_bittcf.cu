@@ -3,7 +3,9 @@
  *
  * Source     src/formats/bittcf/format_bittcf.c.
  * Reads      csr: row_ptr, col_idx, values, on the GPU.
- * Work       8 lanes merge the rows of a window: the least of their next columns is listed next.
+ * Work       Rows get keys, one of 8 lanes each, and are sorted by them; the order whose sampled
+ *            windows list fewest columns is taken. 8 lanes merge the rows of a window: the least of
+ *            their next columns is listed next.
  *            Windows of more than SEGMENT nonzeros are cut into segments by column, so that none
  *            takes long. Once to count columns, and after scans once more to list them and to set
  *            masks. Values: a warp has SPAN tiles; lane l takes bit l of each, which is the next
@@ -97,16 +99,18 @@ static __device__ __forceinline__ int64_t last_until(const T *begin, int64_t n, 
     return low;
 }
 
-/* first_segment: of each window; NULL: each is one segment. */
-static __device__ merge merge_of(const csr &A, int64_t windows, const int64_t *first_segment,
-                                 int64_t segment) {
+/* order: of the rows; NULL: they are in their own. first_segment: of each window; NULL: each is one
+ * segment. */
+static __device__ merge merge_of(const csr &A, const idx *order, int64_t windows,
+                                 const int64_t *first_segment, int64_t segment) {
     merge m = {0, 0, segment, 0, 1};
     if (first_segment) {
         m.window = last_until(first_segment, windows, segment);
         m.segment = segment - first_segment[m.window];
         m.segments = first_segment[m.window + 1] - first_segment[m.window];
     }
-    const int64_t row = m.window * BITTCF_ROWS + threadIdx.x % GROUP;
+    const int64_t i = m.window * BITTCF_ROWS + threadIdx.x % GROUP;
+    const int64_t row = order && i < A.s.rows ? order[i] : i;
     const int64_t begin = row < A.s.rows ? A.row_ptr[row] : 0;
     const int64_t end = row < A.s.rows ? A.row_ptr[row + 1] : 0;
     m.next = begin_of_segment(A, begin, end, m.segment, m.segments);
@@ -114,13 +118,19 @@ static __device__ merge merge_of(const csr &A, int64_t windows, const int64_t *f
     return m;
 }
 
-static __global__ void count_segments(csr A, int64_t windows, int64_t *count) {
+/* Counts the entries of a window's rows. */
+static __device__ int64_t entries_of(const csr &A, const idx *order, int64_t window) {
+    const int64_t first = window * BITTCF_ROWS, end = min(first + BITTCF_ROWS, A.s.rows);
+    if (!order) return (int64_t)A.row_ptr[end] - A.row_ptr[first];
+    int64_t n = 0;
+    for (int64_t i = first; i < end; i++) n += A.row_ptr[order[i] + 1] - A.row_ptr[order[i]];
+    return n;
+}
+
+static __global__ void count_segments(csr A, const idx *order, int64_t windows, int64_t *count) {
     const int64_t w = (int64_t)blockIdx.x * THREADS + threadIdx.x;
     if (w > windows) return;
-    const int64_t first = w * BITTCF_ROWS, end = min(first + BITTCF_ROWS, A.s.rows);
-    count[w] = 0;
-    if (w < windows)
-        count[w] = max(((int64_t)A.row_ptr[end] - A.row_ptr[first]) / SEGMENT, (int64_t)1);
+    count[w] = w < windows ? max(entries_of(A, order, w) / SEGMENT, (int64_t)1) : 0;
 }
 
 /* Spreads 8 bits: bit r goes to bit 4 r. */
@@ -138,7 +148,7 @@ static __global__ void merge_rows(csr A, bittcf B, const int64_t *first_segment,
     const int64_t p = ((int64_t)blockIdx.x * THREADS + threadIdx.x) / GROUP;
     const int lane = threadIdx.x % GROUP, shift = threadIdx.x % WARP / GROUP * GROUP;
     merge m = {0, 0, 0, 0, 1};
-    if (p < segments) m = merge_of(A, B.windows, first_segment, p);
+    if (p < segments) m = merge_of(A, B.row, B.windows, first_segment, p);
     __syncwarp();
     int64_t n = 0, slot = 0;
     if (FILL && p < segments) {
@@ -247,13 +257,13 @@ static __global__ void write_values(bittcf B, const ofs *__restrict__ row_ptr,
     in_front = __shfl_sync(ALL_LANES, in_front, r);
     const uint32_t mask = first + lane < end ? B.mask[first + lane] : 0;
     const int64_t rows = B.s.rows;
-    int64_t next = row_ptr[min(window * BITTCF_ROWS + r, rows)] + in_front;
+    int64_t next = row_ptr[min(bittcf_row(&B, window, r), rows)] + in_front;
     int64_t to = B.value_ptr[first], behind = B.tile_ptr[window + 1];
     for (int64_t t = first; t < end; t++) {
         if (t == behind) {
             window++;
             behind = B.tile_ptr[window + 1];
-            next = row_ptr[min(window * BITTCF_ROWS + r, rows)];
+            next = row_ptr[min(bittcf_row(&B, window, r), rows)];
         }
         const uint32_t m = __shfl_sync(ALL_LANES, mask, (int)(t - first));
         const uint32_t below = (1u << lane) - 1, of_row = 0xfu << r * BITTCF_COLS;
@@ -291,6 +301,133 @@ static spmv_status refill_on(spmv_device *d, const void *row_ptr, const void *va
     return status;
 }
 
+/* ---- the order of rows ----------------------------------------------------------------------- */
+
+/* A group of lanes has a row. */
+static __global__ void hash_rows(csr A, uint64_t *key) {
+    const int64_t row = ((int64_t)blockIdx.x * THREADS + threadIdx.x) / GROUP;
+    if (row >= A.s.rows) return; /* the whole group */
+    const int64_t begin = A.row_ptr[row],
+                  end = min((int64_t)A.row_ptr[row + 1], begin + BITTCF_HASHED);
+    uint32_t least[BITTCF_HASHES] = {UINT32_MAX, UINT32_MAX, UINT32_MAX};
+    for (int64_t k = begin + threadIdx.x % GROUP; k < end; k += GROUP)
+        for (int i = 0; i < BITTCF_HASHES; i++)
+            least[i] = min(least[i], bittcf_hash(A.col_idx[k], i));
+    for (int i = 0; i < BITTCF_HASHES; i++)
+        for (int step = GROUP / 2; step > 0; step /= 2)
+            least[i] = min(least[i], __shfl_xor_sync(lanes_of_group(), least[i], step));
+    if (threadIdx.x % GROUP == 0) key[row] = bittcf_hash_key(least);
+}
+
+static __global__ void key_rows(csr A, uint64_t *key) {
+    const int64_t row = (int64_t)blockIdx.x * THREADS + threadIdx.x;
+    if (row >= A.s.rows) return;
+    const int64_t begin = A.row_ptr[row];
+    key[row] = bittcf_ends_key(A.col_idx + begin, A.row_ptr[row + 1] - begin);
+}
+
+/* Gives a window its first column, but the last place to one of fewer rows. */
+static __global__ void key_windows(csr A, int64_t windows, const idx *order, uint64_t *key) {
+    const int64_t w = (int64_t)blockIdx.x * THREADS + threadIdx.x;
+    if (w >= windows) return;
+    idx first = NO_COLUMN;
+    for (int64_t i = w * BITTCF_ROWS;
+         i < (w + 1) * BITTCF_ROWS && (w + 1) * BITTCF_ROWS <= A.s.rows; i++) {
+        const int64_t begin = A.row_ptr[order[i]];
+        if (begin < A.row_ptr[order[i] + 1]) first = min(first, A.col_idx[begin]);
+    }
+    key[w] = (uint64_t)first;
+}
+
+static __global__ void order_windows(int64_t rows, const idx *from, const idx *window, idx *to) {
+    const int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x;
+    if (i < rows) to[i] = from[(int64_t)window[i / BITTCF_ROWS] * BITTCF_ROWS + i % BITTCF_ROWS];
+}
+
+/* A group of lanes counts the entries and columns of one sampled window. */
+static __global__ void sample_windows(csr A, const idx *order, int64_t windows, int64_t stride,
+                                      bittcf_sample *all) {
+    const int64_t n = ((int64_t)blockIdx.x * THREADS + threadIdx.x) / GROUP;
+    const bool is_there = n * stride < windows;
+    merge m = {0, 0, 0, 0, 1};
+    if (is_there) m = merge_of(A, order, windows, NULL, n * stride);
+    const int64_t entries = total_of_group(m.end - m.next);
+    if (entries > BITTCF_LONG_SAMPLE) m.end = m.next;
+    int64_t columns = 0;
+    for (;; columns++) {
+        const idx col = m.next < m.end ? A.col_idx[m.next] : NO_COLUMN, least = least_of_group(col);
+        if (!__any_sync(ALL_LANES, least != NO_COLUMN)) break;
+        if (least == NO_COLUMN) columns--; /* other groups of the warp go on */
+        m.next += col == least;
+    }
+    if (!is_there || threadIdx.x % GROUP > 0 || entries > BITTCF_LONG_SAMPLE) return;
+    atomicAdd((unsigned long long *)&all->entries, (unsigned long long)entries);
+    atomicAdd((unsigned long long *)&all->columns, (unsigned long long)columns);
+}
+
+typedef struct grouping { /* memory for the orders that are tried */
+    uint64_t *key;
+    idx *order[BITTCF_ORDERS], *hashed, *window;
+    bittcf_sample *sample;
+} grouping;
+
+static spmv_status sort_rows(spmv_device *d, const csr *A, int64_t windows, const grouping *g) {
+    const int64_t rows = A->s.rows;
+    cudaStream_t stream = stream_of(d);
+    key_rows<<<blocks_of(rows), THREADS, 0, stream>>>(*A, g->key);
+    TRY(launched(d));
+    TRY(order_by_key(d, rows, g->key, 64, g->order[BITTCF_BY_ENDS]));
+    hash_rows<<<blocks_of(rows * GROUP), THREADS, 0, stream>>>(*A, g->key);
+    TRY(launched(d));
+    TRY(order_by_key(d, rows, g->key, 64, g->hashed));
+    key_windows<<<blocks_of(windows), THREADS, 0, stream>>>(*A, windows, g->hashed, g->key);
+    TRY(launched(d));
+    TRY(order_by_key(d, windows, g->key, 32, g->window));
+    order_windows<<<blocks_of(rows), THREADS, 0, stream>>>(rows, g->hashed, g->window,
+                                                           g->order[BITTCF_BY_HASH]);
+    return launched(d);
+}
+
+static spmv_status find_best(spmv_device *d, const csr *A, int64_t windows, grouping *g,
+                             int *best) {
+    const int64_t stride = bittcf_stride(windows), rows = A->s.rows;
+    bittcf_sample of[BITTCF_ORDERS];
+    const size_t bytes = (size_t)rows * sizeof(idx);
+    TRY(d->backend->alloc(d, (size_t)rows * sizeof *g->key, (void **)&g->key));
+    TRY(d->backend->alloc(d, bytes, (void **)&g->order[BITTCF_BY_ENDS]));
+    TRY(d->backend->alloc(d, bytes, (void **)&g->order[BITTCF_BY_HASH]));
+    TRY(d->backend->alloc(d, bytes, (void **)&g->hashed));
+    TRY(d->backend->alloc(d, (size_t)windows * sizeof *g->window, (void **)&g->window));
+    TRY(d->backend->alloc(d, sizeof of, (void **)&g->sample));
+    TRY(sort_rows(d, A, windows, g));
+    CU(d->ctx, cudaMemsetAsync(g->sample, 0, sizeof of, stream_of(d)));
+    for (int k = 0; k < BITTCF_ORDERS; k++)
+        sample_windows<<<blocks_of(blocks_for(windows, stride) * GROUP), THREADS, 0,
+                         stream_of(d)>>>(*A, g->order[k], windows, stride, g->sample + k);
+    TRY(launched(d));
+    TRY(d->backend->get(d, of, g->sample, sizeof of));
+    *best = bittcf_best(of);
+    return SPMV_OK;
+}
+
+/* Finds the order of the rows, which becomes an array of the store unless it is their own. */
+static spmv_status order_rows(spmv_device *d, const csr *A, bittcf *head, bittcf *copy) {
+    grouping g = {};
+    int best = BITTCF_AS_THEY_ARE;
+    spmv_status status = copy->windows > 0 ? find_best(d, A, copy->windows, &g, &best) : SPMV_OK;
+    if (status == SPMV_OK && g.order[best]) status = BUILD_ARRAY(d, head, copy, row, A->s.rows);
+    if (status == SPMV_OK && g.order[best] &&
+        cudaMemcpyAsync(copy->row, g.order[best], (size_t)A->s.rows * sizeof(idx),
+                        cudaMemcpyDeviceToDevice, stream_of(d)) != cudaSuccess)
+        status = launched(d);
+    if (status == SPMV_OK) status = d->backend->sync(d);
+    idx *const order[] = {g.order[BITTCF_BY_ENDS], g.order[BITTCF_BY_HASH], g.hashed, g.window};
+    for (idx *memory : order) d->backend->release(d, memory);
+    d->backend->release(d, g.key);
+    d->backend->release(d, g.sample);
+    return status;
+}
+
 /* ---- the format ------------------------------------------------------------------------------ */
 
 typedef struct job {        /* what is freed at its end */
@@ -310,9 +447,10 @@ static void end_job(spmv_device *d, job *j) {
     d->backend->release(d, j->count);
 }
 
-static spmv_status find_segments(spmv_device *d, const csr *A, int64_t windows, job *j) {
+static spmv_status find_segments(spmv_device *d, const csr *A, const idx *order, int64_t windows,
+                                 job *j) {
     TRY(allocate(d, windows + 1, &j->first_segment));
-    count_segments<<<blocks_of(windows + 1), THREADS, 0, stream_of(d)>>>(*A, windows,
+    count_segments<<<blocks_of(windows + 1), THREADS, 0, stream_of(d)>>>(*A, order, windows,
                                                                          j->first_segment);
     TRY(launched(d));
     TRY(sum_before(d, windows + 1, j->first_segment));
@@ -335,7 +473,7 @@ static spmv_status place_tiles(spmv_device *d, const csr *A, job *j, bittcf *hea
     const int64_t windows = copy->windows;
     int64_t found[2]; /* tiles; of the longest window */
     cudaStream_t stream = stream_of(d);
-    TRY(find_segments(d, A, windows, j));
+    TRY(find_segments(d, A, copy->row, windows, j));
     TRY(allocate(d, j->segments + 1, &j->columns));
     CU(d->ctx, cudaMemsetAsync(j->columns + j->segments, 0, sizeof *j->columns, stream));
     TRY(merge_all<false>(d, A, copy, j));
@@ -364,6 +502,7 @@ static spmv_status begin(spmv_device *d, const spmv_csr_view *A, const spmv_stor
     bittcf *head = (bittcf *)*head_out, *copy = (bittcf *)*copy_out;
     head->s.slots = copy->s.slots = A->nnz;
     head->windows = copy->windows = bittcf_windows(A->rows);
+    TRY(order_rows(d, (const csr *)rows, head, copy));
     TRY(BUILD_ARRAY(d, head, copy, tile_ptr, copy->windows + 1));
     return place_tiles(d, (const csr *)rows, j, head, copy);
 }
@@ -408,17 +547,22 @@ static spmv_status measure_on(spmv_device *d, const spmv_csr_view *A, const spmv
     const spmv_status status = begin(d, A, rows, &j, head, copy);
     end_job(d, &j);
     TRY(status);
-    *bytes = bittcf_bytes(A->rows, A->nnz, ((bittcf *)*head)->tiles);
+    const bittcf *B = (const bittcf *)*copy;
+    *bytes = bittcf_bytes(A->rows, A->nnz, B->tiles, B->row != NULL);
     return SPMV_OK;
 }
 
-/* Counts segments and tiles of windows, values of tiles or spans, and what CUB sums them with. */
+/* Counts segments and tiles of windows, values of tiles or spans, and what CUB sums them with; or
+ * in front of these, for each row, keys, orders, and what CUB sorts them with. */
 static size_t working(const spmv_csr_view *A, const spmv_choice *c) {
     enum { TEMPORARY = 1 << 22 };
     (void)c;
     const size_t windows = (size_t)bittcf_windows(A->rows), nnz = (size_t)A->nnz;
     const size_t tiles = (size_t)bittcf_most_tiles(A->rows, A->nnz);
-    return (3 * windows + nnz / SEGMENT + tiles + 8) * sizeof(int64_t) + TEMPORARY;
+    const size_t a_row = 3 * sizeof(uint64_t) + 6 * sizeof(idx);
+    const size_t orders = (size_t)A->rows * a_row + windows * sizeof(idx);
+    const size_t counts = (3 * windows + nnz / SEGMENT + tiles + 8) * sizeof(int64_t);
+    return max(orders, counts) + TEMPORARY;
 }
 
 EXPORT_BUILDER(bittcf) = {

@@ -7,33 +7,35 @@
  * Reads    bittcf: tile_ptr[windows + 1], col_idx[4 tiles], mask[tiles], values[nnz]; x[cols x k];
  *          y[rows x k] only if beta != 0; the plan's list of shares.
  * Writes   y[rows x k], each entry once.
- * Work     A warp has the tiles of some windows of 8 rows and 8, 16 or 32 vectors; other warps
- *          have the other vectors. Of each tile (8 x 4) it loads values where the mask has bits,
- *          four rows of x, and multiplies them by mma.m8n8k4 in f64, also if values are f32. Long
- *          windows are cut, and another launch adds their parts, in order. A slot without a value
- *          multiplies x by 0; where that gave NaN, because x is not finite, the rest of the share
- *          is summed value by value. Columns of x become rows first.
+ * Work     A warp has the tiles of some windows of 8 rows and 8, 16, 32 or 64 vectors. Of each tile
+ *          (8 x 4) it loads values where the mask has bits, four rows of x, and multiplies them by
+ *          mma.m8n8k4 in f64, also if values are f32. Long windows are cut, and another launch
+ *          adds their parts, in order. A slot without a value multiplies x by 0; where that gave
+ *          NaN, because x is not finite, the rest of the share is summed value by value. Columns
+ *          of x become rows first.
  * Cost     2 k nnz flop; nnz sizeof real + 20 tiles + k (cols + rows) sizeof real bytes if x is
  *          read once; a row of x is read once for each window that uses it.
  * Weak     Windows whose rows share no columns: tiles have four values each; one vector.
  * Repeats  bitwise: yes.
- * Params   block: threads per block (64); tile: vectors of a warp, 8, 16 or 32 (0: 8 or 16, by k);
- *          chunk: tiles of a share (0: by their number).
+ * Params   block: threads per block (128).
  */
 #include "cuda/build.cuh"
 #include "cuda/cache_policy.cuh"
 #include "cuda/vectors.cuh"
 #include "formats/bittcf/bittcf.h"
 #include <limits.h>
+#include <type_traits>
 
 enum {
-    CHUNK = 8,                   /* tiles whose masks and columns a warp loads at once */
-    SLOTS = CHUNK * BITTCF_COLS, /* columns of these tiles: one per lane */
-    N_TILE = 8,                  /* vectors that one mma multiplies */
-    MOST_COLUMNS = 64,           /* vectors of one launch */
-    LEAST_SHARE = CHUNK,         /* tiles per share, at least and at most */
-    MOST_SHARE = 8 * CHUNK,
-    LONG = 2,           /* in shares: a longer window is cut */
+    CHUNK = WARP, /* tiles whose masks and columns a warp loads at once, one per lane */
+    N_TILE = 8,   /* vectors that one mma multiplies */
+    MOST_COLUMNS = 8 * N_TILE, /* vectors of one launch */
+    LEAST_SHARE = 8,           /* tiles per share, at least */
+    MOST_SHARE = 48,           /* at most, for up to FEW_VECTORS vectors; half for twice as many,
+                                  a quarter for more, so that the warps of a multiprocessor read
+                                  rows of x that are near each other */
+    FEW_VECTORS = 16,
+    LONG = 8,           /* in shares: a longer window is cut */
     WARPS_PER_SM = 64,  /* shares that keep a multiprocessor busy */
     TURNS = 16,         /* threads that add the parts of a row, for each vector */
     MOST_THREADS = 128, /* threads per block of the product, at most */
@@ -64,11 +66,11 @@ typedef struct operands { /* operands of one launch */
     bittcf A;
     vectors v;
     shares all;
-    int slices; /* warps that multiply the same tiles by different vectors */
     cache_policy policy;
 } operands;
 
-/* Loads of a row of x: aligned pairs; one by one; one by one from rows over 4 GB apart. */
+/* Loads of a row of x: aligned pairs of whole tiles; one by one; one by one from rows over 4 GB
+ * apart. */
 enum reading { PAIRS, NUMBERS, FAR_NUMBERS };
 
 template <class T> struct pair_of;
@@ -78,7 +80,7 @@ template <> struct pair_of<float> { typedef float2 type; };
 /* What the lanes of a warp exchange about a chunk. */
 typedef struct __align__(16) chunk {
     idx col[BITTCF_COLS][CHUNK];
-    uint32_t mask[WARP], value[WARP]; /* [CHUNK] in use: a tile's mask and first value */
+    uint32_t mask[CHUNK], value[CHUNK]; /* of each tile; value: its first, from the share's on */
 }
 chunk;
 
@@ -97,22 +99,25 @@ template <int N> static __device__ __forceinline__ int column_of(int n, int lane
     return N == 1 ? lane / 4 : n / 2 * 2 * N_TILE + lane / 4 * 2 + n % 2;
 }
 
-/* Loads a lane's numbers of row j of x. at[n]: address of number or pair n of row 0. */
+/* Loads a lane's numbers of row j of x. at[n]: address of number n of row 0; at[0] alone: PAIRS. */
 template <int N, reading HOW, int LOADS>
 static __device__ __forceinline__ void load_row(const vectors &v, const char *const (&at)[LOADS],
                                                 idx j, double (&b)[N]) {
+    typedef typename pair_of<real>::type pair;
+    if (HOW == PAIRS && N > 1) {
+        const pair *from = (const pair *)(at[0] + (uint64_t)(uint32_t)j * v.row_bytes);
 #pragma unroll
-    for (int n = 0; n < LOADS; n++) {
-        const char *from = HOW == FAR_NUMBERS ? at[n] + j * v.at_x.row * sizeof(real)
-                                              : at[n] + (uint64_t)(uint32_t)j * v.row_bytes;
-        if (LOADS == N) {
-            b[n] = (double)__ldg((const real *)from);
-        } else {
-            const typename pair_of<real>::type both =
-                __ldg((const typename pair_of<real>::type *)from);
+        for (int n = 0; n < N / 2; n++) {
+            const pair both = __ldg(from + n * N_TILE);
             b[2 * n] = (double)both.x, b[2 * n + 1] = (double)both.y;
         }
+        return;
     }
+#pragma unroll
+    for (int n = 0; n < LOADS; n++)
+        b[n] = (double)__ldg((const real *)(HOW == FAR_NUMBERS
+                                                ? at[n] + j * v.at_x.row * sizeof(real)
+                                                : at[n] + (uint64_t)(uint32_t)j * v.row_bytes));
 }
 
 /* Sums the values in row `row` of tiles first to end - 1, times vector c, without empty slots. */
@@ -137,18 +142,17 @@ static __device__ __forceinline__ int64_t part_of(const operands &o, int64_t s, 
     return begin.part / 2 + (begin.part % 2 && window > begin.window);
 }
 
-/* Multiplies share s value by value from window `window` on, for vectors c0 to c1 - 1, so that
- * slots without a value cannot turn infinite x into NaN. */
+/* Multiplies share s value by value from window `window` on, so that slots without a value cannot
+ * turn infinite x into NaN. */
 static __device__ __attribute__((noinline)) void finish_exactly(const operands &o, int64_t s,
-                                                                int c0, int c1, idx window) {
+                                                                idx window) {
     const int lane = threadIdx.x % WARP, r = lane / 4;
     const int64_t end = o.all.list[s + 1].tile;
     int64_t first = max(o.all.list[s].tile, o.A.tile_ptr[window]);
-    c1 = min(c1, o.v.count);
     for (; first < end; window++) {
         const int64_t begin = o.A.tile_ptr[window], behind = o.A.tile_ptr[window + 1];
-        const int64_t last = min(behind, end), row = (int64_t)window * BITTCF_ROWS + r;
-        for (int c = c0 + lane % 4; c < c1 && row < o.A.s.rows; c += 4) {
+        const int64_t last = min(behind, end), row = bittcf_row(&o.A, window, r);
+        for (int c = lane % 4; c < o.v.count && row < o.A.s.rows; c += 4) {
             const double sum = sum_values(o, first, last, r, c);
             if (begin < first || behind > end)
                 o.all.partial[(part_of(o, s, window) * BITTCF_ROWS + r) * MOST_COLUMNS + c] = sum;
@@ -159,14 +163,14 @@ static __device__ __attribute__((noinline)) void finish_exactly(const operands &
     }
 }
 
-/* Writes a lane's sums of a window, for vectors from c0 on, to z, or to the partial sums if share s
- * has only a part of the window; then sets the sums to 0. If a sum is NaN, only returns false. */
+/* Writes a lane's sums of a row of a window to z, or to the partial sums if share s has only a part
+ * of the window; then sets the sums to 0. If a sum is NaN, only returns false. */
 template <int N>
-static __device__ __forceinline__ bool put_window(const operands &o, double (&sum)[N][2], int c0,
-                                                  idx window, bool is_part, int64_t s) {
+static __device__ __forceinline__ bool put_window(const operands &o, double (&sum)[N][2],
+                                                  idx window, int64_t row, bool is_part,
+                                                  int64_t s) {
     enum { EACH = N == 1 ? 2 : 4, APART = N == 1 ? N_TILE : 2 * N_TILE };
     const int lane = threadIdx.x % WARP, r = lane / 4;
-    const int64_t row = (int64_t)window * BITTCF_ROWS + r;
     bool is_nan = false;
 #pragma unroll
     for (int k = 0; k < 2 * N; k++) is_nan |= sum[k / 2][k % 2] != sum[k / 2][k % 2];
@@ -175,7 +179,7 @@ static __device__ __forceinline__ bool put_window(const operands &o, double (&su
     if (is_part) partial = o.all.partial + (part_of(o, s, window) * BITTCF_ROWS + r) * MOST_COLUMNS;
 #pragma unroll
     for (int k = 0; k < 2 * N; k += EACH) {
-        const int c = c0 + k / EACH * APART + lane % 4 * EACH;
+        const int c = k / EACH * APART + lane % 4 * EACH;
         double out[EACH];
 #pragma unroll
         for (int i = 0; i < EACH; i++) out[i] = N == 1 ? sum[0][i] : sum[k / 4 * 2 + i % 2][i / 2];
@@ -198,56 +202,119 @@ static __device__ __forceinline__ bool put_window(const operands &o, double (&su
     return true;
 }
 
-/* Returns where a window ends, in tiles from `first` on; INT_MAX if there is no such window. */
-static __device__ __forceinline__ int end_of_window(const bittcf &A, int64_t window, ofs first) {
-    return window < A.windows
-               ? (int)min((int64_t)__ldg(A.tile_ptr + window + 1) - first, (int64_t)INT_MAX)
-               : INT_MAX;
+/* Returns a bit for each tile from `first` on, which is of `window`: whether a window ends. */
+static __device__ __forceinline__ uint32_t ends_of_windows(const bittcf &A, int64_t window,
+                                                           ofs first, int lane) {
+    const uint64_t end = window + lane < A.windows
+                             ? (uint64_t)__ldg(A.tile_ptr + window + lane + 1) - first - 1
+                             : CHUNK;
+    return (uint32_t)warp_total(end < CHUNK ? (int)(1u << end) : 0);
 }
 
-/* Load a lane's mask and column of the chunk from tile `first` on; only `left` tiles exist. */
-static __device__ __forceinline__ uint32_t load_mask(const operands &o, ofs first, int left,
-                                                     int lane) {
-    return lane < min(left, (int)CHUNK) ? load_once(o.A.mask + first + lane, o.policy) : 0;
-}
-static __device__ __forceinline__ idx load_column(const operands &o, ofs first, int left,
-                                                  int lane) {
-    return lane < left * BITTCF_COLS
-               ? load_once(o.A.col_idx + (int64_t)first * BITTCF_COLS + lane, o.policy)
-               : 0;
+/* The current window of a warp in its share. */
+typedef struct position {
+    int64_t share;
+    idx window;
+    idx part;           /* the window that began in an earlier share; -1: none */
+    idx near, near_row; /* near_row: a row of windows from `near` on, one per lane */
+} position;
+
+static __device__ __forceinline__ void load_rows(const bittcf &A, position *at, int lane) {
+    const int64_t i = (int64_t)at->window * BITTCF_ROWS + lane;
+    at->near = at->window;
+    at->near_row = A.row && i < A.s.rows ? __ldg(A.row + i) : INT_MAX;
 }
 
-/* Copies numbers of 32 bits, four at a time. */
+/* Returns the lane's row of the current window; at least A.s.rows if there is no such row. */
+static __device__ __forceinline__ int64_t row_of(const bittcf &A, position *at, int lane) {
+    if (!A.row) return (int64_t)at->window * BITTCF_ROWS + lane / 4;
+    if (at->window - at->near >= WARP / BITTCF_ROWS) load_rows(A, at, lane);
+    return __shfl_sync(ALL_LANES, at->near_row, (at->window - at->near) * BITTCF_ROWS + lane / 4);
+}
+
+/* Writes a window's sums and advances to the next window. Returns false if a sum was NaN: the whole
+ * rest of the share has then been multiplied value by value. */
+template <int N>
+static __device__ __forceinline__ bool end_window(const operands &o, position *at,
+                                                  double (&sum)[N][2], bool is_part, int lane) {
+    if (!put_window<N>(o, sum, at->window, row_of(o.A, at, lane), is_part, at->share)) {
+        finish_exactly(o, at->share, at->window);
+        return false;
+    }
+    at->window++;
+    return true;
+}
+
+/* Loads the chunk from tile `first` on, which has `left` tiles; lanes beyond them repeat the last
+ * tile's columns. value: values of the share before the chunk. Returns the chunk's values. */
+static __device__ __forceinline__ uint32_t load_chunk(const operands &o, chunk *c, ofs first,
+                                                      int left, uint32_t value, int lane) {
+    const int64_t t = (int64_t)first + min(lane, left - 1);
+    const uint32_t mask = lane < left ? load_once(o.A.mask + t, o.policy) : 0;
+    const int4 col = load_once((const int4 *)o.A.col_idx + t, o.policy);
+    uint32_t before = __popc(mask);
+#pragma unroll
+    for (int step = 1; step < CHUNK; step *= 2) {
+        const uint32_t other = __shfl_up_sync(ALL_LANES, before, step);
+        if (lane >= step) before += other;
+    }
+    __syncwarp(); /* all lanes have read the last chunk */
+    c->mask[lane] = mask, c->value[lane] = value + before - __popc(mask);
+    c->col[0][lane] = col.x, c->col[1][lane] = col.y;
+    c->col[2][lane] = col.z, c->col[3][lane] = col.w;
+    __syncwarp();
+    return __shfl_sync(ALL_LANES, before, WARP - 1);
+}
+
+/* Copies numbers of 32 bits, two or four at a time. */
 template <class T, int DEPTH>
 static __device__ __forceinline__ void copy_words(const T *from, T (&to)[DEPTH]) {
-    static_assert(sizeof(T) == 4 && DEPTH % 4 == 0, "16 bytes at a time");
+    typedef typename std::conditional<DEPTH % 4 == 0, int4, int2>::type words;
+    static_assert(sizeof(T) == 4 && DEPTH % 2 == 0, "8 or 16 bytes at a time");
 #pragma unroll
-    for (int u = 0; u < DEPTH; u += 4) *(int4 *)(to + u) = *(const int4 *)(from + u);
+    for (int u = 0; u < DEPTH; u += (int)(sizeof(words) / 4))
+        *(words *)(to + u) = *(const words *)(from + u);
 }
 
-/* Returns how many of the largest blocks share a multiprocessor's registers without spills. */
+/* Returns how many of the largest blocks share a multiprocessor's registers without spills: warps
+ * wait for rows of x, so that more are faster. */
 static constexpr int blocks_per_sm(int n) {
-    return n == 1 ? 6 : n == 2 ? 5 : 4;
+    return n == 1 ? 6 : n == 2 ? 7 : n == 4 ? 6 : 4;
 }
 
-/* Lanes beyond the last vector load vector 0, which always exists. */
+/* Loads a lane's value of a tile (0: none) and its numbers of the rows of x. */
+template <int N, reading HOW, int LOADS>
+static __device__ __forceinline__ void
+load_operands(const operands &o, const char *const (&x)[LOADS], const real *values, idx col,
+              uint32_t mask, uint32_t value, uint32_t bit, uint32_t below, double *a,
+              double (&b)[N]) {
+    load_row<N, HOW, LOADS>(o.v, x, col, b);
+    *a = 0;
+    if (mask & bit) *a = (double)load_once(values + (value + __popc(mask & below)), o.policy);
+}
+
+/* Lanes beyond the last vector load vector 0, which always exists. If WAITS, DEPTH tiles in which
+ * two windows end are multiplied one by one, which leaves registers for writing the sums. */
 template <int N, int DEPTH, reading HOW>
 static __global__ void __launch_bounds__(MOST_THREADS, blocks_per_sm(N))
     multiply(const __grid_constant__ operands o) {
-    enum { LOADS = HOW == PAIRS ? (N + 1) / 2 : N };
-    extern __shared__ chunk chunks[]; /* two per warp */
-    const int lane = threadIdx.x % WARP, warps = blockDim.x / WARP;
-    const int64_t s = (int64_t)(blockIdx.x / o.slices) * warps + threadIdx.x / WARP;
-    const int c0 = blockIdx.x % o.slices * N * N_TILE;
-    if (s >= o.all.n) return; /* the whole warp returns */
-    const share begin = o.all.list[s];
-    const ofs end = o.all.list[s + 1].tile;
-    if (begin.tile == end) return;
+    enum { LOADS = HOW == PAIRS ? 1 : N, WAITS = N == 2 };
+    extern __shared__ chunk chunks[]; /* one for each warp */
+    const int lane = threadIdx.x % WARP;
+    position at;
+    at.share = (int64_t)blockIdx.x * (blockDim.x / WARP) + threadIdx.x / WARP;
+    if (at.share >= o.all.n) return; /* the whole warp */
+    const share begin = o.all.list[at.share];
+    const int tiles = (int)(o.all.list[at.share + 1].tile - begin.tile);
+    if (tiles == 0) return;
+    at.window = begin.window;
+    at.part = begin.part % 2 ? begin.window : -1;
+    load_rows(o.A, &at, lane);
 
     const char *x[LOADS];
 #pragma unroll
     for (int n = 0; n < LOADS; n++) {
-        const int c = c0 + column_of<N>(N / LOADS * n, lane);
+        const int c = column_of<N>(n, lane);
         x[n] = (const char *)(o.v.x + (c < o.v.count ? c : 0));
     }
     double sum[N][2];
@@ -257,84 +324,60 @@ static __global__ void __launch_bounds__(MOST_THREADS, blocks_per_sm(N))
     const real *values = o.A.values + begin.value;
     asm("" : "+l"(values)); /* computed once: the compiler would add begin.value to each index */
     asm("" : "+r"(bit), "+r"(below));
-    const int tiles = (int)(end - begin.tile);
-    int t = 0; /* the first tile of the chunk */
-    uint32_t value = 0;
-    idx window = begin.window, listed = window;
-    const idx part = begin.part % 2 ? window : -1; /* the window that began in an earlier share */
-    int window_end = end_of_window(o.A, listed + lane, begin.tile);
-    uint32_t mask = load_mask(o, begin.tile, tiles, lane);
-    idx col = load_column(o, begin.tile, tiles, lane);
-    int ends;
+    chunk &c = chunks[threadIdx.x / WARP];
+    const idx *col = c.col[lane % BITTCF_COLS];
+    uint32_t value = 0, ends = 0;
 #pragma unroll 1
-    for (;; t += CHUNK) {
-        chunk &c = chunks[threadIdx.x / WARP * 2 + t / CHUNK % 2];
-        const int left = tiles - t;
-        uint32_t before = __popc(mask);
-#pragma unroll
-        for (int step = 1; step < CHUNK; step *= 2) {
-            const uint32_t other = __shfl_up_sync(ALL_LANES, before, step);
-            if (lane >= step) before += other;
-        }
-        c.mask[lane] = mask, c.value[lane] = value + before - __popc(mask);
-        c.col[lane % BITTCF_COLS][lane / BITTCF_COLS] = col;
-        value += __shfl_sync(ALL_LANES, before, CHUNK - 1);
-        const unsigned ends_at = (unsigned)(window_end - 1 - t);
-        ends = warp_total(ends_at < min(left, (int)CHUNK) ? 1 << ends_at : 0);
-        mask = load_mask(o, begin.tile + t + CHUNK, left - CHUNK, lane);
-        col = load_column(o, begin.tile + t + CHUNK, left - CHUNK, lane);
-        __syncwarp();
+    for (int t = 0; t < tiles; t += CHUNK) {
+        const int left = min(tiles - t, (int)CHUNK);
+        ends = ends_of_windows(o.A, at.window, begin.tile + t, lane) & ALL_LANES >> (CHUNK - left);
+        value += load_chunk(o, &c, begin.tile + t, left, value, lane);
+#pragma unroll 1 /* more code than the instruction cache holds costs a third */
+        for (int h = 0; h < left; h += DEPTH) {
+            const uint32_t ends_here = ends >> h & ((1u << DEPTH) - 1);
+            if (WAITS && ends_here & (ends_here - 1)) {
 #pragma unroll 1
-        for (int h = 0; h < CHUNK; h += DEPTH) {
-            double a[DEPTH], b[DEPTH][N];
-            __align__(16) idx j[DEPTH];
-            __align__(16) uint32_t m[DEPTH], at[DEPTH];
-            copy_words(c.col[lane % BITTCF_COLS] + h, j);
-            copy_words(c.mask + h, m);
-            copy_words(c.value + h, at);
+                for (int k = h; k < h + DEPTH; k++) {
+                    double a, b[N];
+                    load_operands<N, HOW, LOADS>(o, x, values, col[k], c.mask[k], c.value[k], bit,
+                                                 below, &a, b);
 #pragma unroll
-            for (int u = 0; u < DEPTH; u++) {
-                load_row<N, HOW, LOADS>(o.v, x, j[u], b[u]);
-                a[u] = 0;
-                if (m[u] & bit)
-                    a[u] = (double)load_once(values + (at[u] + __popc(m[u] & below)), o.policy);
-            }
-            const int ends_here = ends >> h & ((1 << DEPTH) - 1);
-            if (ends_here == 0) {
-#pragma unroll
-                for (int u = 0; u < DEPTH; u++)
-#pragma unroll
-                    for (int n = 0; n < N; n++) multiply_tile(sum[n], a[u], b[u][n]);
+                    for (int n = 0; n < N; n++) multiply_tile(sum[n], a, b[n]);
+                    if (ends >> k & 1 && !end_window<N>(o, &at, sum, at.window == at.part, lane))
+                        return;
+                }
                 continue;
             }
-            for (int from = 0, stop;; from = stop + 1) { /* over the windows that end here */
-                stop = DEPTH;
+            double a[DEPTH], b[DEPTH][N], done[WAITS ? N : 1][2];
+            __align__(16) idx j[DEPTH];
+            __align__(16) uint32_t m[DEPTH], v[DEPTH];
+            copy_words(col + h, j);
+            copy_words(c.mask + h, m);
+            copy_words(c.value + h, v);
 #pragma unroll
-                for (int u = 0; u < DEPTH; u++) {
-                    if (u < from) continue;
+            for (int u = 0; u < DEPTH; u++)
+                load_operands<N, HOW, LOADS>(o, x, values, j[u], m[u], v[u], bit, below, &a[u],
+                                             b[u]);
 #pragma unroll
-                    for (int n = 0; n < N; n++) multiply_tile(sum[n], a[u], b[u][n]);
-                    if (!(ends_here >> u & 1)) continue;
-                    stop = u;
-                    break;
+            for (int u = 0; u < DEPTH; u++) {
+#pragma unroll
+                for (int n = 0; n < N; n++) multiply_tile(sum[n], a[u], b[u][n]);
+                if (!(ends_here >> u & 1)) continue;
+                if (!WAITS) {
+                    if (!end_window<N>(o, &at, sum, at.window == at.part, lane)) return;
+                    continue;
                 }
-                if (stop == DEPTH) break;
-                if (!put_window<N>(o, sum, c0, window, window == part, s)) {
-                    finish_exactly(o, s, c0, c0 + N * N_TILE, window);
-                    return;
+                asm volatile(""); /* a branch, not selections of what is kept */
+#pragma unroll
+                for (int k = 0; k < (WAITS ? 2 * N : 0); k++) {
+                    done[k / 2][k % 2] = sum[k / 2][k % 2];
+                    sum[k / 2][k % 2] = 0;
                 }
-                window++;
             }
-        }
-        if (left <= CHUNK) break;
-        if (window - listed > WARP - CHUNK) {
-            listed = window;
-            window_end = end_of_window(o.A, listed + lane, begin.tile);
+            if (WAITS && ends_here && !end_window(o, &at, done, at.window == at.part, lane)) return;
         }
     }
-    if (ends >> (tiles - 1 - t) & 1) return;
-    if (!put_window<N>(o, sum, c0, window, true, s))
-        finish_exactly(o, s, c0, c0 + N * N_TILE, window);
+    if (!(ends >> (tiles - 1) % CHUNK & 1)) end_window<N>(o, &at, sum, true, lane);
 }
 
 /* Writes the rows of a matrix without nonzeros, for which x may have no rows. */
@@ -348,7 +391,7 @@ static __global__ void join_parts(const __grid_constant__ operands o) {
     __shared__ double some[TURNS][MOST_COLUMNS];
     const int c = threadIdx.x, turn = threadIdx.y, r = blockIdx.x % BITTCF_ROWS;
     const cut_window cut = o.all.cut[blockIdx.x / BITTCF_ROWS];
-    const int64_t row = (int64_t)cut.window * BITTCF_ROWS + r;
+    const int64_t row = bittcf_row(&o.A, cut.window, r);
     const double *from = o.all.partial + ((int64_t)cut.first * BITTCF_ROWS + r) * MOST_COLUMNS + c;
     double sum = 0;
 #pragma unroll 8
@@ -443,18 +486,22 @@ static spmv_status find_parts(spmv_plan *p, shares *all, int64_t *count) {
     return launched(p);
 }
 
-/* Returns the tiles per share: fewer for fewer tiles, so that all multiprocessors have work. */
-static int64_t share_size(const spmv_choice *c, int64_t tiles, int64_t sms) {
-    const int64_t chunk = c->value[SPMV_chunk], even = tiles / (sms * WARPS_PER_SM);
-    const int64_t size =
-        chunk > 0 ? chunk : min(max(even, (int64_t)LEAST_SHARE), (int64_t)MOST_SHARE);
-    return blocks_for(size, CHUNK) * CHUNK;
+/* Returns the tiles per share: fewer for fewer tiles, so that all multiprocessors have work, but no
+ * fewer than a mean window has. */
+static int64_t share_size(int64_t tiles, int64_t windows, int64_t sms, int64_t vectors) {
+    const int64_t even = tiles / (sms * WARPS_PER_SM),
+                  window = blocks_for(tiles, max(windows, (int64_t)1));
+    const int64_t most = MOST_SHARE >> ((vectors > FEW_VECTORS) + (vectors > 2 * FEW_VECTORS));
+    const int64_t size = min(max(even, (int64_t)LEAST_SHARE), most);
+    const int64_t whole = min(window, min(2 * most, (int64_t)MOST_SHARE));
+    return blocks_for(max(size, whole), LEAST_SHARE) * LEAST_SHARE;
 }
 
 /* Returns an upper bound: the smallest shares, each of which has a part of a cut window. */
 static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
     const int64_t tiles = bittcf_most_tiles(A->rows, A->nnz);
-    const size_t n = (size_t)blocks_for(tiles, share_size(c, 0, 1));
+    (void)c;
+    const size_t n = (size_t)blocks_for(tiles, LEAST_SHARE);
     const size_t part = BITTCF_ROWS * MOST_COLUMNS * sizeof(double);
     return sizeof(shares) + (n + 1) * sizeof(share) + n * (sizeof(cut_window) + 2 * part);
 }
@@ -475,7 +522,7 @@ static spmv_status prepare(spmv_plan *p) {
                          capability / 10);
     CU(p->device->ctx,
        cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, p->device->number));
-    all->size = share_size(&p->choice, A->tiles, sms);
+    all->size = share_size(A->tiles, A->windows, sms, p->vectors);
     all->n = blocks_for(A->tiles, all->size);
     if (all->n == 0) return SPMV_OK;
     TRY(take_scratch(p, (size_t)(all->n + 1) * sizeof *all->list, (void **)&all->list));
@@ -501,12 +548,11 @@ static spmv_status launch(const spmv_plan *p, operands o, cudaStream_t stream) {
     const uint64_t row_bytes = (uint64_t)o.v.at_x.row * sizeof(real);
     const bool is_far = row_bytes > UINT32_MAX;
     o.v.row_bytes = (uint32_t)row_bytes; /* a single vector is a column, whose rows are numbers */
-    o.slices = (int)blocks_for(o.v.count, N * N_TILE);
-    const unsigned blocks = (unsigned)(blocks_for(o.all.n, threads / WARP) * o.slices);
-    auto kernel = o.v.x_whole ? multiply<N, DEPTH, PAIRS>
-                  : is_far    ? multiply<N, DEPTH, FAR_NUMBERS>
-                              : multiply<N, DEPTH, NUMBERS>;
-    const size_t shared = (size_t)(threads / WARP) * 2 * sizeof(chunk);
+    const unsigned blocks = (unsigned)blocks_for(o.all.n, threads / WARP);
+    auto kernel = o.v.x_whole && o.v.count == N * N_TILE ? multiply<N, DEPTH, PAIRS>
+                  : is_far                               ? multiply<N, DEPTH, FAR_NUMBERS>
+                                                         : multiply<N, DEPTH, NUMBERS>;
+    const size_t shared = (size_t)(threads / WARP) * sizeof(chunk);
     kernel<<<blocks, (unsigned)threads, shared, stream>>>(o);
     if (o.all.cuts > 0)
         join_parts<<<(unsigned)(o.all.cuts * BITTCF_ROWS),
@@ -516,35 +562,26 @@ static spmv_status launch(const spmv_plan *p, operands o, cudaStream_t stream) {
 
 /* Multiplies the v.count vectors of v. */
 static spmv_status run_some(const spmv_plan *p, const vectors &v, cudaStream_t stream) {
-    const operands o = {*(const bittcf *)p->store, v, *(const shares *)p->scratch, 0,
-                        policy_for(p)};
-    const int64_t tile = p->choice.value[SPMV_tile];
-    const int64_t columns = tile > 0 ? tile : min(v.count, 2 * N_TILE);
+    const operands o = {*(const bittcf *)p->store, v, *(const shares *)p->scratch, policy_for(p)};
     if (o.A.s.nnz == 0) {
         put_empty_rows<<<blocks_of(o.A.s.rows * v.count), THREADS, 0, stream>>>(o);
         return launched(p);
     }
-    return columns <= N_TILE       ? launch<1, 8>(p, o, stream)
-           : columns <= 2 * N_TILE ? launch<2, 8>(p, o, stream)
-                                   : launch<4, 4>(p, o, stream);
+    return v.count <= N_TILE       ? launch<1, 8>(p, o, stream)
+           : v.count <= 2 * N_TILE ? launch<2, 4>(p, o, stream)
+           : v.count <= 4 * N_TILE ? launch<4, 2>(p, o, stream)
+                                   : launch<8, 2>(p, o, stream);
 }
 
-static spmv_status run(const spmv_plan *p, const spmv_operands *all) {
-    vectors v = vectors_of(all);
-    for (int64_t j = 0; p->rows > 0 && j < all->k; j += v.count, go_on(&v)) {
-        v.count = (int)min(all->k - j, (int64_t)MOST_COLUMNS);
-        TRY(run_some(p, v, stream_of(all)));
-    }
-    return SPMV_OK;
+static spmv_status run(const spmv_plan *p, const spmv_operands *v) {
+    return run_in_turn(p, v, MOST_COLUMNS, run_some);
 }
 
 static spmv_status run_columns(const spmv_plan *p, const spmv_operands *v) {
     return run_turned(p, v, run_some);
 }
 
-static const spmv_param params[] = {{SPMV_block, 64, WARP, MOST_THREADS, WARP, false},
-                                    {SPMV_tile, 0, 0, 4 * N_TILE, 1, true},
-                                    {SPMV_chunk, 0, 0, 1 << 20, 1, false},
+static const spmv_param params[] = {{SPMV_block, 128, WARP, MOST_THREADS, WARP, false},
                                     SPMV_NO_MORE_PARAMS};
 
 SPMV_EXPORT_KERNEL(bittcf_warp) = {

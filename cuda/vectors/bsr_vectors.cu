@@ -130,13 +130,8 @@ static spmv_status run_some(const spmv_plan *p, const vectors &v, cudaStream_t s
                        : launch<AT_ONCE, false>)(p, v, stream);
 }
 
-static spmv_status run(const spmv_plan *p, const spmv_operands *all) {
-    vectors v = vectors_of(all);
-    for (int64_t j = 0; p->rows > 0 && j < all->k; j += v.count, go_on(&v)) {
-        v.count = (int)min(all->k - j, (int64_t)(WARP * SIDE));
-        TRY(run_some(p, v, stream_of(all)));
-    }
-    return SPMV_OK;
+static spmv_status run(const spmv_plan *p, const spmv_operands *v) {
+    return run_in_turn(p, v, WARP * SIDE, run_some);
 }
 
 static spmv_status run_columns(const spmv_plan *p, const spmv_operands *v) {

@@ -358,13 +358,8 @@ static spmv_status run_some_rows(const spmv_plan *p, const vectors &v, cudaStrea
                      : launch_rows<WHAT_IS_THERE>(p, o, stream);
 }
 
-static spmv_status run_rows(const spmv_plan *p, const spmv_operands *operands) {
-    vectors v = vectors_of(operands);
-    for (int64_t j = 0; p->rows > 0 && j < operands->k; j += v.count, go_on(&v)) {
-        v.count = (int)min(operands->k - j, (int64_t)MOST_COLUMNS);
-        TRY(run_some_rows(p, v, stream_of(operands)));
-    }
-    return SPMV_OK;
+static spmv_status run_rows(const spmv_plan *p, const spmv_operands *v) {
+    return run_in_turn(p, v, MOST_COLUMNS, run_some_rows);
 }
 
 static spmv_status run_direct(const spmv_plan *p, const spmv_operands *all) {

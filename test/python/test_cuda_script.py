@@ -11,7 +11,7 @@ from pathlib import Path
 
 CUDA_SH = Path(__file__).resolve().parents[1] / "cuda.sh"
 TESTS = ("test_kernels", "test_kernel_rules", "test_kernels_in_turn", "test_vectors", "test_apply", "test_streams", "test_source",
-         "test_source_tuning", "test_values", "test_device_memory", "test_peak", "test_formats", "test_device_formats",
+         "test_source_tuning", "test_values", "test_device_memory", "test_peak", "test_formats", "test_device_formats", "test_bittcf",
          "test_coo_csb", "test_csr_balanced", "test_upload", "test_live")
 # Plays spmv run --format=csv: one row for each matrix and status; flags hold a comma, in quotes.
 SPMV = r"""#!/bin/sh
@@ -79,13 +79,13 @@ class CudaScript(unittest.TestCase):
         self.assertIn("files: a: 1 matrices, 1 ok", out)
         self.assertEqual(out.count("== SUMMARY: 0 errors"), 6)
         self.assertIn("compute-sanitizer memcheck: giantrow:2000:1900 mesh:5000 random:400:33:5000: 3 matrices, 3 ok", out)
-        self.assertTrue(out.endswith("28 passed, 0 failed, 0 not run to their end\n"), out)
+        self.assertTrue(out.endswith("29 passed, 0 failed, 0 not run to their end\n"), out)
 
     def test_what_is_wrong_or_missing_fails(self):
         code, out = self.run_all(WRONG="mesh:9")
         self.assertEqual(code, 1)
         self.assertIn("1 matrices, 1 ok, 1 skipped, 1 wrong, 0 failed (exit 1)", out)
-        self.assertIn("25 passed, 3 failed", out)
+        self.assertIn("26 passed, 3 failed", out)
         code, out = self.run_all(LOST="road:9")
         self.assertEqual(code, 1, "a matrix without a row")
         self.assertIn("1 matrices, 1 ok, 1 skipped, 0 wrong, 0 failed (exit 1)", out)
@@ -107,7 +107,7 @@ class CudaScript(unittest.TestCase):
         self.assertEqual(code, 1)
         self.assertRegex(out, r"\n     0.1 s  spmv sweep\nok +\d+ s  users: sweeps\nFAIL spmv probe\nFAIL +\d+ s  users: limits \(exit 1\)\n")
         self.assertLess(out.index("users: limits"), out.index("test_kernels"))
-        self.assertTrue(out.endswith("29 passed, 1 failed, 0 not run to their end\n"), out)
+        self.assertTrue(out.endswith("30 passed, 1 failed, 0 not run to their end\n"), out)
         code, out = self.run_all(PART="users", PYTHON=str(self.work / "python"))
         self.assertTrue(out.endswith("1 passed, 1 failed, 0 not run to their end\n"), out)
 
@@ -126,7 +126,7 @@ class CudaScript(unittest.TestCase):
         self.assertLess(time.time() - begun, 300, "waits for what it should end")
         self.assertEqual(process.returncode, 143, out)
         self.assertIn("not run to its end: class scaled -m gen:mesh:9", out)
-        self.assertTrue(out.endswith("20 passed, 0 failed, 8 not run to their end\n"), out)
+        self.assertTrue(out.endswith("21 passed, 0 failed, 8 not run to their end\n"), out)
         self.assertEqual(list((self.work / "tmp").iterdir()), [], "left behind")
 
 

@@ -68,6 +68,7 @@ static const member members[] UNUSED = {
     MEMBER("bsr", bsr, block_ptr, "i"),
     MEMBER("bsr", bsr, first_col, "i"),
     MEMBER("bsr", bsr, values, "d"),
+    MEMBER("bittcf", bittcf, row, "i"),
     MEMBER("bittcf", bittcf, tile_ptr, "i"),
     MEMBER("bittcf", bittcf, value_ptr, "i"),
     MEMBER("bittcf", bittcf, col_idx, "i"),
@@ -222,6 +223,6 @@ static const struct expected {
     {"xcache", 0xc0018abbc7ac6200, 0},      {"csr5", 0xc7ef93054060d990, 4},
     {"csr5", 0x1dd9845c131ee9e8, 8},        {"csr5", 0x6d3eb0bee258d5b8, 16},
     {"ell_pitched", 0x6fe4c20e6a735180, 0}, {"csell_lists", 0xdebe1402d176fff8, 0},
-    {"bittcf", 0x2e3ea2f0aab50f98, 0},
+    {"bittcf", 0x44a20cd0aabd3110, 0},
 };
 #endif

@@ -5,7 +5,11 @@
  * sizeof(real) + (20 + sizeof(ofs)) / n bytes per nonzero: in f64 8.75 where tiles are full, 14 if
  * no two rows of a window share a column. A product of several vectors reads a row of X once for
  * each window that uses it instead of once for each nonzero. It wins on GPUs that multiply f64 on
- * tensor cores, where neighbouring rows share columns.
+ * tensor cores, where rows share columns.
+ *
+ * Rows are grouped where windows then list fewer columns: by their first and last columns, or by
+ * three hashes of their columns of which each is the least (Broder, 1997, minhash), with windows in
+ * the order of their first columns. A sample of windows decides.
  *
  * The example matrix of formats/csr/csr.h, one window of two tiles, has a bar after each tile. In
  * the mask bit 4 r + c is row r and listed column c; values are in the order of these bits. The
@@ -23,15 +27,23 @@
 #include "spmv_format.h"
 #include "spmv_helpers.h"
 
-enum { BITTCF_ROWS = 8, BITTCF_COLS = 4 }; /* a tile is 8 x 4 */
+enum {
+    BITTCF_ROWS = 8, /* a tile is 8 x 4 */
+    BITTCF_COLS = 4,
+    BITTCF_SAMPLE = 2048,      /* windows that are sampled, about */
+    BITTCF_LONG_SAMPLE = 4096, /* nonzeros of a window: with more it is no sample */
+    BITTCF_HASHED = 1024,      /* columns of a row that are hashed, at most */
+    BITTCF_HASHES = 3
+};
 
-/* Window w has rows BITTCF_ROWS * w on; the last window may have fewer. A window has one tile at
- * least, whose mask may be 0, so that every row is of a tile. The listed columns of a window
- * ascend. Slots behind its last column repeat that column (0: there is none), and no row uses
- * them. */
+/* Window w has the rows row[BITTCF_ROWS * w] on; the last window may have fewer. A window has one
+ * tile at least, whose mask may be 0, so that every row is of a tile. The listed columns of a
+ * window ascend. Slots behind its last column repeat that column (0: there is none), and no row
+ * uses them. */
 typedef struct V(bittcf) {
     spmv_store s;
     int64_t windows, tiles, longest; /* longest: tiles of a window, at most */
+    idx *row;                        /* [rows], or NULL: rows are in their own order */
     ofs *tile_ptr;                   /* [windows + 1] first tile */
     ofs *value_ptr;                  /* [tiles + 1] first value */
     idx *col_idx;                    /* [tiles * BITTCF_COLS] */
@@ -43,6 +55,56 @@ static inline int64_t bittcf_windows(int64_t rows) {
     return (rows + BITTCF_ROWS - 1) / BITTCF_ROWS;
 }
 
+/* Row r of window w, or a number that is not less than rows: there is none. */
+SPMV_ANYWHERE int64_t bittcf_row(const bittcf *B, int64_t w, int64_t r) {
+    const int64_t i = w * BITTCF_ROWS + r;
+    return B->row && i < B->s.rows ? B->row[i] : i;
+}
+
+/* Orders in which rows can be. */
+enum bittcf_order { BITTCF_AS_THEY_ARE, BITTCF_BY_ENDS, BITTCF_BY_HASH, BITTCF_ORDERS };
+
+typedef struct bittcf_sample { /* of the windows of an order */
+    int64_t entries, columns;
+} bittcf_sample;
+
+/* Returns from how many windows one is sampled. */
+static inline int64_t bittcf_stride(int64_t windows) {
+    return windows / BITTCF_SAMPLE > 0 ? windows / BITTCF_SAMPLE : 1;
+}
+
+/* Returns the order whose windows share most columns; one that moves rows gains 5 % at least, and
+ * hashes, which take neighbours apart, 10 % more. */
+static inline int bittcf_best(const bittcf_sample *of) {
+    static const double worth[BITTCF_ORDERS] = {1, 1 / 1.05, 1 / 1.155};
+    int best = 0;
+    double most = 0;
+    for (int k = 0; k < BITTCF_ORDERS; k++) {
+        const double shared =
+            of[k].columns > 0 ? worth[k] * (double)of[k].entries / (double)of[k].columns : 0;
+        if (shared > most) most = shared, best = k;
+    }
+    return best;
+}
+
+/* Keys by which rows are sorted, stably. Rows without entries come last. */
+SPMV_ANYWHERE uint64_t bittcf_ends_key(const idx *col, int64_t n) {
+    return n == 0 ? UINT64_MAX : (uint64_t)col[0] << 32 | (uint32_t)~col[n - 1];
+}
+
+SPMV_ANYWHERE uint32_t bittcf_hash(idx col, int which) {
+    uint32_t h = (uint32_t)col ^ 0x9e3779b9u * (uint32_t)(which + 1);
+    h = (h ^ h >> 16) * 0x85ebca6bu;
+    h = (h ^ h >> 13) * 0xc2b2ae35u;
+    return h ^ h >> 16;
+}
+
+/* least: of each hash of a row's columns; UINT32_MAX: there are none. */
+SPMV_ANYWHERE uint64_t bittcf_hash_key(const uint32_t least[BITTCF_HASHES]) {
+    if ((least[0] & least[1] & least[2]) == UINT32_MAX) return UINT64_MAX;
+    return (uint64_t)(least[0] >> 10) << 42 | (uint64_t)(least[1] >> 11) << 21 | least[2] >> 11;
+}
+
 /* features_bittcf.c */
 SPMV_LINKAGE void spmv_bittcf_look(const struct sample_slice *w, double *sum);
 SPMV_LINKAGE void spmv_bittcf_features(const spmv_sample *s, const double *sum, spmv_features *f);
@@ -52,8 +114,10 @@ static inline int64_t bittcf_most_tiles(int64_t rows, int64_t nnz) {
     return nnz / BITTCF_COLS + bittcf_windows(rows);
 }
 
-static inline size_t bittcf_bytes(int64_t rows, int64_t nnz, int64_t tiles) {
+/* grouped: rows are not in their own order. */
+static inline size_t bittcf_bytes(int64_t rows, int64_t nnz, int64_t tiles, bool grouped) {
     return (size_t)(bittcf_windows(rows) + tiles + 2) * sizeof(ofs) +
+           (grouped ? (size_t)rows * sizeof(idx) : 0) +
            (size_t)tiles * (BITTCF_COLS * sizeof(idx) + sizeof(uint32_t)) +
            (size_t)nnz * sizeof(real);
 }

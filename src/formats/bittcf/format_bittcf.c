@@ -1,6 +1,8 @@
 /* format_bittcf.c: windows of 8 rows, the columns of each listed once, in tiles of four columns. */
 #include "bittcf.h"
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
 enum { NO_COLUMN = INT32_MAX };
 
@@ -17,15 +19,23 @@ typedef struct tile {
     int64_t entry[BITTCF_ROWS * BITTCF_COLS]; /* for each bit of the mask its index in A */
 } tile;
 
-static front front_of(const spmv_csr_view *A, int64_t window) {
+/* order: of the rows; NULL: they are in their own. */
+static front front_of(const spmv_csr_view *A, const idx *order, int64_t window) {
     const int64_t first = window * BITTCF_ROWS, left = A->rows - first;
     front at = {.rows = (int)(left < BITTCF_ROWS ? left : BITTCF_ROWS)};
     for (int r = 0; r < at.rows; r++) {
-        at.next[r] = A->row_ptr[first + r];
-        at.end[r] = A->row_ptr[first + r + 1];
+        const int64_t row = order ? order[first + r] : first + r;
+        at.next[r] = A->row_ptr[row];
+        at.end[r] = A->row_ptr[row + 1];
         at.column[r] = at.next[r] < at.end[r] ? A->col_idx[at.next[r]] : NO_COLUMN;
     }
     return at;
+}
+
+static int64_t entries_of(const front *at) {
+    int64_t n = 0;
+    for (int r = 0; r < at->rows; r++) n += at->end[r] - at->next[r];
+    return n;
 }
 
 /* Adds the entries of the window's next column to a tile. Returns false if there is none. */
@@ -52,17 +62,122 @@ static bool read_tile(const spmv_csr_view *A, front *at, tile *t) {
     return t->columns > 0;
 }
 
-static int64_t count_tiles(const spmv_csr_view *A, int64_t window) {
-    front at = front_of(A, window);
+static int64_t count_columns(const spmv_csr_view *A, front at) {
     tile t;
-    int64_t n = 0;
-    while (read_tile(A, &at, &t)) n++;
-    return n > 0 ? n : 1;
+    int64_t columns = 0;
+    while (read_tile(A, &at, &t)) columns += t.columns;
+    return columns;
 }
+
+static int64_t tiles_of(int64_t columns) {
+    return columns > BITTCF_COLS ? (columns + BITTCF_COLS - 1) / BITTCF_COLS : 1;
+}
+
+/* ---- the order of rows ----------------------------------------------------------------------- */
+
+typedef struct keyed { /* a row or a window */
+    uint64_t key;
+    idx number;
+} keyed;
+
+static int by_key(const void *a, const void *b) {
+    const keyed *p = a, *q = b;
+    return p->key != q->key ? (p->key > q->key) - (p->key < q->key)
+                            : (p->number > q->number) - (p->number < q->number);
+}
+
+static uint64_t hash_key_of(const spmv_csr_view *A, int64_t row) {
+    const int64_t begin = A->row_ptr[row], n = A->row_ptr[row + 1] - begin;
+    uint32_t least[BITTCF_HASHES] = {UINT32_MAX, UINT32_MAX, UINT32_MAX};
+    for (int64_t k = 0; k < n && k < BITTCF_HASHED; k++)
+        for (int i = 0; i < BITTCF_HASHES; i++) {
+            const uint32_t h = bittcf_hash(A->col_idx[begin + k], i);
+            least[i] = h < least[i] ? h : least[i];
+        }
+    return bittcf_hash_key(least);
+}
+
+static void sort_rows(const spmv_csr_view *A, int how, keyed *of, idx *order) {
+    for (int64_t i = 0; i < A->rows; i++) {
+        const int64_t begin = A->row_ptr[i], n = A->row_ptr[i + 1] - begin;
+        of[i] = (keyed){how == BITTCF_BY_ENDS ? bittcf_ends_key(A->col_idx + begin, n)
+                                              : hash_key_of(A, i),
+                        (idx)i};
+    }
+    qsort(of, (size_t)A->rows, sizeof *of, by_key);
+    for (int64_t i = 0; i < A->rows; i++) order[i] = of[i].number;
+}
+
+/* Puts windows in the order of their first columns. from: an order of rows. */
+static void sort_windows(const spmv_csr_view *A, const idx *from, keyed *of, idx *to) {
+    const int64_t windows = bittcf_windows(A->rows);
+    for (int64_t w = 0; w < windows; w++) {
+        const front at = front_of(A, from, w);
+        of[w] = (keyed){NO_COLUMN, (idx)w};
+        for (int r = 0; r < at.rows && at.rows == BITTCF_ROWS; r++)
+            if ((uint64_t)at.column[r] < of[w].key) of[w].key = (uint64_t)at.column[r];
+    }
+    qsort(of, (size_t)windows, sizeof *of, by_key);
+    for (int64_t i = 0; i < A->rows; i++)
+        to[i] = from[of[i / BITTCF_ROWS].number * (int64_t)BITTCF_ROWS + i % BITTCF_ROWS];
+}
+
+static bittcf_sample sample_order(const spmv_csr_view *A, const idx *order) {
+    const int64_t windows = bittcf_windows(A->rows), stride = bittcf_stride(windows);
+    bittcf_sample all = {0, 0};
+    for (int64_t w = 0; w < windows; w += stride) {
+        const front at = front_of(A, order, w);
+        const int64_t entries = entries_of(&at);
+        if (entries > BITTCF_LONG_SAMPLE) continue;
+        all.entries += entries;
+        all.columns += count_columns(A, at);
+    }
+    return all;
+}
+
+typedef struct grouping { /* memory for the orders that are tried */
+    keyed *of;
+    idx *order[BITTCF_ORDERS], *scratch;
+} grouping;
+
+/* Returns the best order, which is NULL for rows as they are. */
+static const idx *group_rows(const spmv_csr_view *A, grouping *g) {
+    bittcf_sample of[BITTCF_ORDERS] = {sample_order(A, NULL)};
+    sort_rows(A, BITTCF_BY_ENDS, g->of, g->order[BITTCF_BY_ENDS]);
+    sort_rows(A, BITTCF_BY_HASH, g->of, g->scratch);
+    sort_windows(A, g->scratch, g->of, g->order[BITTCF_BY_HASH]);
+    for (int k = BITTCF_BY_ENDS; k < BITTCF_ORDERS; k++) of[k] = sample_order(A, g->order[k]);
+    return g->order[bittcf_best(of)];
+}
+
+/* Finds the order of the rows, which becomes an array of the store unless it is their own. */
+static spmv_status order_rows(spmv_ctx *ctx, const spmv_csr_view *A, bittcf *B) {
+    const size_t n = (size_t)A->rows;
+    grouping g = {
+        .of = spmv_host_alloc(n * sizeof *g.of),
+        .order = {NULL, spmv_host_alloc(n * sizeof(idx)), spmv_host_alloc(n * sizeof(idx))},
+        .scratch = spmv_host_alloc(n * sizeof(idx))};
+    spmv_status status = SPMV_OK;
+    if (n > 0 && (!g.of || !g.order[BITTCF_BY_ENDS] || !g.order[BITTCF_BY_HASH] || !g.scratch)) {
+        status = spmv_fail(ctx, SPMV_E_NOMEM, "out of memory: grouping rows takes %.1f MB",
+                           1e-6 * (double)n * (sizeof *g.of + 3 * sizeof(idx)));
+    } else if (n > 0) {
+        const idx *best = group_rows(A, &g);
+        if (best) status = STORE_ARRAY(ctx, B, row, A->rows);
+        if (best && status == SPMV_OK) memcpy(B->row, best, n * sizeof *best);
+    }
+    spmv_host_free(g.of);
+    spmv_host_free(g.order[BITTCF_BY_ENDS]);
+    spmv_host_free(g.order[BITTCF_BY_HASH]);
+    spmv_host_free(g.scratch);
+    return status;
+}
+
+/* ---- tiles ----------------------------------------------------------------------------------- */
 
 static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
     (void)c;
-    return bittcf_bytes(A->rows, A->nnz, bittcf_most_tiles(A->rows, A->nnz));
+    return bittcf_bytes(A->rows, A->nnz, bittcf_most_tiles(A->rows, A->nnz), true);
 }
 
 /* Returns how many of the tile's values f32 cannot hold. */
@@ -81,10 +196,11 @@ static void put_columns(const tile *t, idx *to) {
     for (int c = 0; c < BITTCF_COLS; c++) to[c] = c < t->columns ? t->column[c] : last;
 }
 
-/* A window without entries has a tile without entries. */
+/* A window without entries has a tile without entries. On entry the window's first tile has its
+ * first value. */
 static int64_t fill_window(const spmv_csr_view *A, int64_t window, bittcf *B) {
-    front at = front_of(A, window);
-    int64_t overflows = 0, value = A->row_ptr[window * BITTCF_ROWS];
+    front at = front_of(A, B->row, window);
+    int64_t overflows = 0, value = B->value_ptr[B->tile_ptr[window]];
     for (int64_t n = B->tile_ptr[window]; n < B->tile_ptr[window + 1]; n++) {
         tile t;
         read_tile(A, &at, &t);
@@ -98,16 +214,22 @@ static int64_t fill_window(const spmv_csr_view *A, int64_t window, bittcf *B) {
 }
 
 static int64_t fill_windows(const spmv_csr_view *A, int threads, bittcf *B) {
-    int64_t overflows = 0;
+    int64_t overflows = 0, before = 0;
+    for (int64_t w = 0; w < B->windows; w++) {
+        const front at = front_of(A, B->row, w);
+        B->value_ptr[B->tile_ptr[w]] = (ofs)before;
+        before += entries_of(&at);
+    }
+    B->value_ptr[B->tiles] = (ofs)before;
 #pragma omp parallel for schedule(static) num_threads(threads) reduction(+ : overflows)
     for (int64_t w = 0; w < B->windows; w++) overflows += fill_window(A, w, B);
-    B->value_ptr[B->tiles] = (ofs)A->nnz;
     return overflows;
 }
 
 static void place_tiles(const spmv_csr_view *A, int threads, bittcf *B) {
 #pragma omp parallel for schedule(static) num_threads(threads)
-    for (int64_t w = 0; w < B->windows; w++) B->tile_ptr[w + 1] = (ofs)count_tiles(A, w);
+    for (int64_t w = 0; w < B->windows; w++)
+        B->tile_ptr[w + 1] = (ofs)tiles_of(count_columns(A, front_of(A, B->row, w)));
     B->tile_ptr[0] = 0;
     for (int64_t w = 0; w < B->windows; w++) {
         const ofs tiles = B->tile_ptr[w + 1];
@@ -123,6 +245,7 @@ static spmv_status build(spmv_ctx *ctx, const spmv_csr_view *A, const spmv_choic
     bittcf *B = (bittcf *)*out;
     B->s.slots = A->nnz;
     B->windows = bittcf_windows(A->rows);
+    TRY(order_rows(ctx, A, B));
     TRY(STORE_ARRAY(ctx, B, tile_ptr, B->windows + 1));
     place_tiles(A, threads, B);
     B->tiles = B->tile_ptr[B->windows];
@@ -135,27 +258,19 @@ static spmv_status build(spmv_ctx *ctx, const spmv_csr_view *A, const spmv_choic
 
 /* ---- other values ---------------------------------------------------------------------------- */
 
-static int64_t rows_together(const spmv_store *store) {
-    (void)store;
-    return BITTCF_ROWS;
-}
-
 /* A bit of a mask is the next entry of its row. */
 static void refill_window(const spmv_csr_view *A, int64_t window, bittcf *B) {
-    int64_t next[BITTCF_ROWS];
-    for (int64_t r = 0; r < BITTCF_ROWS; r++) {
-        const int64_t row = window * BITTCF_ROWS + r;
-        next[r] = A->row_ptr[row < A->rows ? row : A->rows];
-    }
+    front at = front_of(A, B->row, window);
     real *to = B->values + B->value_ptr[B->tile_ptr[window]];
     for (int64_t n = B->tile_ptr[window]; n < B->tile_ptr[window + 1]; n++)
         for (uint32_t left = B->mask[n]; left; left &= left - 1)
-            *to++ = (real)A->values[next[__builtin_ctz(left) / BITTCF_COLS]++];
+            *to++ = (real)A->values[at.next[__builtin_ctz(left) / BITTCF_COLS]++];
 }
 
-static void refill_rows(const spmv_csr_view *A, int64_t first, int64_t end, spmv_store *store) {
-    for (int64_t w = first / BITTCF_ROWS; w * BITTCF_ROWS < end; w++)
-        refill_window(A, w, (bittcf *)store);
+static void refill(const spmv_csr_view *A, int threads, spmv_store *store) {
+    bittcf *B = (bittcf *)store;
+#pragma omp parallel for schedule(static) num_threads(threads)
+    for (int64_t w = 0; w < B->windows; w++) refill_window(A, w, B);
 }
 
 static int places(const spmv_store *store, spmv_places *out) {
@@ -170,7 +285,7 @@ static void entries(const spmv_store *store, int32_t *row, int32_t *col, double 
         for (int64_t n = B->tile_ptr[w]; n < B->tile_ptr[w + 1]; n++)
             for (uint32_t left = B->mask[n]; left; left &= left - 1, k++) {
                 const int bit = __builtin_ctz(left);
-                row[k] = (int32_t)(w * BITTCF_ROWS + bit / BITTCF_COLS);
+                row[k] = (int32_t)bittcf_row(B, w, bit / BITTCF_COLS);
                 col[k] = B->col_idx[n * BITTCF_COLS + bit % BITTCF_COLS];
                 values[k] = (double)B->values[k];
             }
@@ -187,8 +302,7 @@ SPMV_EXPORT_FORMAT(bittcf_format) = {
     .build = build,
     .entries = entries,
     .places = places,
-    .refill_rows = refill_rows,
-    .rows_together = rows_together,
+    .refill = refill,
     .look = spmv_bittcf_look,
     .features = spmv_bittcf_features,
 };
