@@ -131,18 +131,19 @@ static double together_s(const model *m, together t) {
 }
 
 /* A row of x of up to 64 bytes is read like a number. Columns that are read where they lie are
- * reads for each. */
+ * reads for each; there a row of two nonzeros takes as long as one of six. */
 static spmv_proposal *propose_vectors(const model *m, const char *kernel, bool turned,
                                       double setup) {
-    const double at_once = 64;
+    const double at_once = 64, least = 6;
     const spmv_features *f = m->f;
     const bool in_rows = f->layout == SPMV_ROWS;
+    const double shortest = in_rows || turned ? 0 : least;
     const double row = m->k * m->width, passes = ceil(in_rows ? row / 512 : m->k / 8);
     const double x_rows = fmax(in_rows ? row / at_once : passes, 1);
     const together t = {.passes = passes,
                         .matrix = m->nnz * (m->width + INDEX) + (double)f->rows * INDEX,
                         .reads = m->lines * (in_rows || turned ? x_rows : m->k),
-                        .loads = m->nnz,
+                        .loads = fmax(m->nnz, shortest * (double)f->rows),
                         .turned = turned};
     const double term[] = {together_s(m, t), 0};
     spmv_proposal *p = spmv_propose_cost(m->out, costs, kernel, term, setup);
@@ -198,22 +199,30 @@ static void propose_block_vectors(const model *m) {
     p->setting[p->nsettings++] = (spmv_setting){"shape_cols", side};
 }
 
-/* Rows of x are loaded once for each column of a tile, whatever it holds. */
+/* A row of x is loaded once for each column of a tile. The sample shows the nonzeros in a tile of 8
+ * neighbouring rows, but not that the store groups rows that are far apart: at least six nonzeros
+ * are assumed, and trials tell. Fewer than eight vectors take as long as eight. */
 static void propose_tiles(const model *m) {
-    const double at_once = 64, least = 5, slots = 4, tile_bytes = 20;
+    const double at_once = 64, hope = 6, slots = 4, tile_bytes = 20, least = 4, columns = 8;
     const spmv_features *f = m->f;
     const bool in_rows = f->layout == SPMV_ROWS;
-    const double row = m->k * m->width;
-    if (f->per_tile < least) return;
-    const double tiles = m->nnz / f->per_tile;
+    const double row = fmax(m->k, columns) * m->width;
+    if (m->k < least) return;
+    const double tiles = m->nnz / fmax(f->per_tile, hope);
     const together t = {.passes = ceil(m->k / (in_rows ? 64 : 16)),
                         .matrix = m->nnz * m->width + tiles * tile_bytes,
                         .reads = fmin(m->lines, slots * tiles) * fmax(row / at_once, 1),
-                        .loads = slots * tiles,
+                        .loads = slots * tiles * row / (m->k * m->width),
                         .turned = !in_rows};
     const double term[] = {together_s(m, t), 0};
     spmv_proposal *p = spmv_propose_cost(m->out, costs, "bittcf_warp", term, setup_of(m));
-    spmv_proposal_why(p, "8 rows share columns: %.1f nonzeros in a tile of 8 x 4", f->per_tile);
+    if (f->per_tile >= hope)
+        spmv_proposal_why(p, "8 rows share columns: %.1f nonzeros in a tile of 8 x 4", f->per_tile);
+    else
+        spmv_proposal_why(p,
+                          "rows that share columns may be found: 8 near each other have %.1f "
+                          "nonzeros in a tile of 8 x 4",
+                          f->per_tile);
 }
 
 /* ---- formats --------------------------------------------------------------------------------- */
