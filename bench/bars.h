@@ -14,4 +14,13 @@ static inline bool misses_bar(const char *what, double measured, double most) {
     return is_missed;
 }
 
+/* The same for a bar that is a lower limit. */
+static inline bool misses_least(const char *what, double measured, double least) {
+    const bool is_missed = !(measured >= least);
+    printf("  bar: %-58s %8.3f, at least %4.2f: %s\n", what, measured, least,
+           is_missed ? "MISSED" : "met");
+    fflush(stdout);
+    return is_missed;
+}
+
 #endif

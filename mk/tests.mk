@@ -33,10 +33,13 @@ test-petsc bench-petsc: $(BUILD)
 # Products over ranks; 200 times one of them is killed. FEW=1: 10 times, and less of some others.
 test-ranks: $(BUILD)
 	$(Q)SAN=$(SAN) FEW=$(FEW) PYTHON=$(PYTHON) sh test/ranks/run.sh build/$(BUILD)$(san)
-bench-convert bench-ready bench-small bench-vectors bench-onemkl: bench-%: build/omp/bench_%
-	$(Q)$< $(if $(filter bench-vectors,$@),auto) $(FILES)
+bench-convert bench-ready bench-small bench-onemkl: bench-%: build/omp/bench_%
+	$(Q)$< $(FILES)
 bench-read: build/omp/bench_read omp
 	$(Q)$< build/bench-read.mtx; code=$$?; SPMV_LIBRARY=build/omp/libspmv.so $(PYTHON) bench/files.py && exit $$code
+# On a CPU beside single products; BUILD=cuda: on a GPU beside cuSPARSE.
+bench-vectors: $(if $(filter cuda,$(BUILD)),build/cuda/bench_several,build/omp/bench_vectors)
+	$(Q)$< $(if $(filter cuda,$(BUILD)),,auto) $(FILES)
 # Beside a competing process on each core: products of KERNELS, making, choices for MATRICES; and sharing a plan.
 # Each program prints its bars.
 bench-threads: $(addprefix build/omp/bench_,threads preparing choices sharing)
