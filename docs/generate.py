@@ -270,7 +270,7 @@ ENVIRONMENT = (
      "--max-mem=4G. The command line overrides it."),
     ("OMP_NUM_THREADS, OMP_PROC_BIND, OMP_PLACES, OMP_SCHEDULE",
      "OpenMP's own variables hold as usual and are logged."),
-    ("XDG_CACHE_HOME", "Parent of the folder in which spmv probe keeps this machine's limits, and "
+    ("XDG_CACHE_HOME", "Parent of the folder in which spmv doctor --probe keeps this machine's limits, and "
      "spmv get matrices."),
     ("SPMV_COLLECTION", "Where spmv get downloads from (https://sparse.tamu.edu)."),
     ("COLUMNS", "Width of lists and tables that do not go to a terminal (80; tables: no limit)."),
@@ -278,7 +278,7 @@ ENVIRONMENT = (
 FILES = (
     ("log/HOST.jsonl", "Records of this machine, appended if the folder log exists or --log names "
      "one."),
-    ("~/.cache/spmv", "Limits of this machine, written by spmv probe."),
+    ("~/.cache/spmv", "Limits of this machine, written by spmv doctor --probe."),
     ("~/.cache/spmv/wisdom", "Choices of -k auto, with --wisdom."),
     ("~/.cache/spmv/matrices", "What spmv get downloaded."))
 EXAMPLES = (

@@ -92,6 +92,7 @@ typedef struct spmv_device_state { /* current state; 0: unknown */
 
 enum { SPMV_GATHERS = 16, SPMV_ROW_WIDTHS = 6 };
 typedef struct spmv_rates {   /* best measured rates of a device */
+    double others;            /* processors that other programs used meanwhile; 0: hardly any */
     double read, copy, triad; /* bytes per second of memory; copy counts two streams, triad three */
     double cache_read;        /* rate of a buffer of cache_bytes that the last-level cache holds */
     size_t cache_bytes;

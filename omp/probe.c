@@ -7,6 +7,8 @@
 #include <omp.h>
 
 enum { WORD = sizeof(double), LINE = 8 /* words */, PASSES = 8 };
+/* Seconds after which passes end: over all parts of the probe less than half a minute. */
+static const double LONG_READ = 3, LONG_PASS = 1;
 
 typedef struct streams {
     double *a, *b, *c; /* [n] */
@@ -151,8 +153,8 @@ static spmv_status best_of(spmv_device *d, const streams *s, pass what, const ui
                            size_t n, double *out) {
     volatile double kept; /* prevents removal of the sums */
     *out = 0;
-    for (int k = 0; k < PASSES; k++) {
-        double seconds;
+    double spent = 0, seconds = 0;
+    for (int k = 0; k < PASSES && spent + seconds < LONG_PASS; k++) {
         TRY(d->backend->tick(d));
         switch (what) {
         case COPY: copy_all(s); break;
@@ -161,6 +163,7 @@ static spmv_status best_of(spmv_device *d, const streams *s, pass what, const ui
         }
         TRY(d->backend->tock(d, &seconds));
         if (k == 0 || seconds < *out) *out = seconds;
+        spent += seconds;
     }
     (void)kept;
     return SPMV_OK;
@@ -169,14 +172,15 @@ static spmv_status best_of(spmv_device *d, const streams *s, pass what, const ui
 /* Raises *rate, in bytes per second, to the best of all ways to read the first n entries. */
 static spmv_status best_read(spmv_device *d, const streams *s, size_t n, int times, double *rate) {
     volatile double kept;
-    for (int k = 0; k < PASSES * WAYS; k++) {
-        double seconds;
+    double spent = 0, seconds = 0;
+    for (int k = 0; k < PASSES * WAYS && spent + seconds < LONG_READ; k++) {
         TRY(d->backend->tick(d));
         kept =
             times == 1 ? read_all(s, n, ways[k % WAYS]) : read_again(s, n, times, ways[k % WAYS]);
         TRY(d->backend->tock(d, &seconds));
         double found = (double)(n * WORD) * times / seconds;
         if (seconds > 0 && found > *rate) *rate = found;
+        spent += seconds;
     }
     (void)kept;
     return SPMV_OK;

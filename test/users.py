@@ -175,7 +175,7 @@ def versions(user):
 
 def limits(user):
     """What the machine can do at best, which rows are then compared with. Of the emulated GPU that would take hours."""
-    user.type("./spmv probe")
+    user.type("./spmv doctor --probe")
     user.type(f"./spmv -m {matrices('poisson2d')} -k cuda:csr_warp --no-log", r"\bgather\b", COLUMNS="200", **QUICK)
 
 

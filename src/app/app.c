@@ -139,7 +139,7 @@ static int run_command(const struct command *command, const options *o,
 }
 
 int spmv_app(int argc, char **argv, const spmv_backend *backend) {
-    static char help[] = "--help";
+    static char help[] = "--help", doctor[] = "doctor";
     char *first = argc > 1 && argv[1][0] != '-' ? argv[1] : NULL, *of_help[3];
     options o;
     replace_closed_streams();
@@ -152,6 +152,7 @@ int spmv_app(int argc, char **argv, const spmv_backend *backend) {
     if (launcher_of() && !is_for_ranks(first)) return ranks_leave(EXIT_USAGE);
     if (first && strcmp(first, "help") == 0) { /* help CMD is CMD --help */
         first = argc > 2 && strcmp(argv[2], "help") != 0 ? argv[2] : NULL;
+        if (first && strcmp(first, "probe") == 0) first = doctor;
         if (!first || !find_command(first) || find_command(first)->run) {
             const int code = options_help(first);
             return code == EXIT_USAGE ? refuse(first) : ranks_leave(code);
@@ -159,6 +160,8 @@ int spmv_app(int argc, char **argv, const spmv_backend *backend) {
         of_help[0] = argv[0], of_help[1] = first, of_help[2] = help;
         argc = 3, argv = of_help;
     }
+    const bool probe = first && strcmp(first, "probe") == 0; /* the name that it had */
+    if (probe) first = doctor;
     const struct command *command = first ? find_command(first) : commands;
     if (!command && !is_matrix(first)) return refuse(first);
     if (!command) command = commands, first = NULL;
@@ -168,6 +171,7 @@ int spmv_app(int argc, char **argv, const spmv_backend *backend) {
     }
     if (!command->run) return run_tool(first, argc, argv);
     options_parse(argc, argv, first, &o);
+    o.measure_limits |= probe;
     int code = run_command(command, &o, backend);
     options_free(&o);
     ends_return();

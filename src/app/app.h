@@ -77,6 +77,7 @@ typedef struct options {
     int passes;                  /* of sweep; 0: not given */
     double timeout_s;            /* of sweep; negative: not given, 0: none */
     bool dry_run, resume, retry; /* retry: resume */
+    bool measure_limits;         /* doctor --probe */
     bool tune;                   /* sweep tries other parameters of kernels */
     list ranks;                  /* of info and sweep: numbers of them */
     const char *partition;       /* among ranks: rows, nnz, metis, scotch or a file */
@@ -362,7 +363,8 @@ void rates_key(const machine *m, const spmv_backend *backend, const char *gpu, i
                char *out, size_t size);
 /* Returns an exit code, after printing what is wrong. */
 int rates_save(const options *o, const char *key, const spmv_rates *r);
-bool rates_load(const options *o, const char *key, spmv_rates *r); /* false: there are none */
+/* Returns false if there are none, or if they were measured beside other programs. */
+bool rates_load(const options *o, const char *key, spmv_rates *r);
 /* Returns how many rows of row_bytes are read per second at random places of an x of so many
  * bytes. */
 double gather_rate(const spmv_rates *r, double bytes, double row_bytes);

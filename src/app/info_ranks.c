@@ -24,7 +24,7 @@ static const field table[] = {
 /* ---- the model ------------------------------------------------------------------------------ */
 
 enum { INDEX = 4, OFFSET = 4, PARTS = 2 };   /* bytes of an index, of an offset */
-static const double ASSUMED_READ_BPS = 10e9; /* where spmv probe was not run */
+static const double ASSUMED_READ_BPS = 10e9; /* where spmv doctor --probe was not run */
 
 typedef struct product { /* what all ranks have in common */
     double number;       /* bytes of a value, and of a row of x or y: of all vectors */
@@ -97,7 +97,7 @@ static void predict(const product *p, const ranks_share *share, int ranks, rank_
     f->network_Bps = p->network_Bps;
 }
 
-/* What spmv probe found of this machine's memory; false: it was not run. */
+/* What spmv doctor --probe found of this machine's memory; false: it was not run. */
 static bool find_rate(spmv_ctx *ctx, const options *o, double *read_Bps) {
     char key[1024];
     spmv_rates rates;
@@ -273,7 +273,8 @@ static void print_head(const rank_facts *f) {
     snprintf(words, sizeof words,
              "divided by %s; the model: a rank reads %.4g GB/s (%s), a message travels %.4g us "
              "and costs %.4g us, a rank receives %.4g GB/s (--network)",
-             f->partition, 1e-9 * f->read_Bps, f->is_probed ? "spmv probe" : "assumed: spmv probe",
+             f->partition, 1e-9 * f->read_Bps,
+             f->is_probed ? "spmv doctor --probe" : "assumed: spmv doctor --probe",
              1e6 * f->latency_s, 1e6 * f->message_s, 1e-9 * f->network_Bps);
     printf("  ");
     print_wrapped(stdout, page_width(stdout, PAGE_WIDTH), 2, 2, words);

@@ -49,8 +49,7 @@ static const option_taken taken[] = {
      "matrix max-unpacked values seed transpose kernel backend threads vectors layout precision "
      "index max-mem format ranks partition probe quiet",
      ""},
-    {"probe", "", "backend device threads probe log no-log format quiet", ""},
-    {"doctor", "", "backend device threads probe format output quiet color", ""},
+    {"doctor", "", "backend device threads probe log no-log format output quiet color", ""},
 };
 
 const option_taken *option_taken_by(const char *command) {

@@ -97,7 +97,12 @@ static bool take_measuring(options *o, int key, char *arg) {
     case 'n': o->sampling.min_samples = (int)whole_of("samples", arg, 1, 1000000); break;
     case KEY_VERIFY: o->verify = word_of("verify", arg, verify_words); break;
     case KEY_CACHE: take_caches(o, arg); break;
-    case KEY_PROBE: o->probe = arg; break;
+    case KEY_PROBE:
+        if (arg)
+            o->probe = arg;
+        else
+            o->measure_limits = true;
+        break;
     case KEY_MIN_TIME: o->sampling.min_time_s = seconds_of("min-time", arg); break;
     case KEY_MAX_TIME: o->sampling.max_time_s = seconds_of("max-time", arg); break;
     case KEY_MAX_NOISE: o->sampling.max_noise = share_of("max-noise", arg); break;
@@ -411,6 +416,11 @@ void options_check(const options *o, const char *command) {
     check_patterns(o);
     if (strcmp(o->format, "json") == 0 && !is_among(command, "list info doctor"))
         usage_error("--format=json is of list, info and doctor; jsonl has a record in each line");
+    if (o->measure_limits && strcmp(command, "doctor") != 0)
+        usage_error("--probe: 'spmv doctor --probe' measures; --probe=DIR names a folder, "
+                    "--probe=off none");
+    if (o->measure_limits && (o->output_file || strcmp(o->format, "json") == 0))
+        usage_error("doctor --probe takes --format=table, csv or jsonl, and no --output");
     if (strcmp(command, "list") == 0 && !is_among(o->format, "table json"))
         usage_error("list: --format is table or json");
     if (o->export && (!o->kernels || !strstr(o->kernels, "auto")))

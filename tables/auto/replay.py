@@ -18,7 +18,7 @@ the log can neither be chosen nor missed: logs of a CPU hold few, until every on
 
 --fit fits the factor of each kernel in BACKEND/cost.def to the half that may be tuned on and to generated classes, by
 least squares of the relative error, none below zero, and prints the set-up as it was measured. For another
-GPU: log every kernel there (STAGES='outside every' tables/measure_reference.sh), set the rates in cuda/propose.c by `spmv probe`,
+GPU: log every kernel there (STAGES='outside every' tables/measure_reference.sh), set the rates in cuda/propose.c by `spmv doctor --probe`,
 --fit. For a CPU likewise with --backend=omp.
 """
 

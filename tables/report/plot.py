@@ -2,7 +2,7 @@
 """One chart from the command line, as SVG, or as PDF or PNG where vl-convert-python is installed, by the suffix of its file.
 
     spmv plot spy FILE.mtx -o spy.svg               the pattern of a matrix; gen:NAME:ARGS is one, too
-    spmv plot roofline log/ -o roofline.svg         rates under the limits that 'spmv probe' measured
+    spmv plot roofline log/ -o roofline.svg         rates under the limits that 'spmv doctor --probe' measured
     spmv plot scaling log/ -o scaling.svg           how much faster kernels are with more threads
 """
 
@@ -83,7 +83,7 @@ def roofline(paths, number):
     systems = [system_data(k, system, matrices) for k, (system, matrices) in enumerate(layout.items(), 1)]
     drawn = {data["number"]: chart for data in systems for name, _, _, chart in charts(data, formats_of(systems)) if name == "roofline"}
     if not drawn:
-        raise Stop(EX_DATAERR, "no record knows a limit: 'spmv probe' measures it, and what is measured after that has it")
+        raise Stop(EX_DATAERR, "no record knows a limit: 'spmv doctor --probe' measures it, and what is measured after that has it")
     if number is not None and number not in drawn:
         raise Stop(EX_USAGE, f"--system is one of {', '.join(map(str, drawn))}")
     chosen = max((data for data in systems if data["number"] in drawn and number in (None, data["number"])),

@@ -196,13 +196,15 @@ def file_charts(layout, systems):
             yield f"{data['number']}-{file_name(data['name'])[:60]}-{name}", title, [data["name"]], chart
 
 
-def figure_files(layout, systems):
-    """{name: content} of every chart, as PDF, too, where a package makes it."""
+def figure_files(layout, systems, wanted):
+    """{name: content} of every chart as SVG; as PDF, too, if that is wanted and a package makes it."""
     files = {f"fig/{name}.svg": figure(title, chart, lines) for name, title, lines, chart in file_charts(layout, systems)}
+    if "pdf" not in wanted:
+        return files
     try:
         library()
     except Stop as missing:
-        say(f"spmv report: {missing}; the charts are SVG files")
+        say(f"spmv report: {missing}" + ("; the charts are SVG files" if "svg" in wanted else ""))
         return files
     return {**files, **{name.removesuffix("svg") + "pdf": converted(text, ".pdf") for name, text in files.items()}}
 
@@ -255,7 +257,7 @@ def report(arguments):
     files = {name: text}
     beside = make_pages(records, read_fields(RECORD_DEF)) if options.files else {}
     if not options.no_charts and {"svg", "pdf"}.intersection(options.files):
-        beside.update(figure_files(layout, systems))
+        beside.update(figure_files(layout, systems, options.files))
     files.update({path: text for path, text in beside.items() if path.rpartition(".")[2] in options.files})
     write_files(folder or ".", files)
     size = len(text.encode("utf-8", errors="backslashreplace")) / 1e6

@@ -35,7 +35,7 @@
   $ options help list
   --backend --color --format --help --kernel --quiet --verbose --version 
   $ options doctor --help
-  --backend --color --device --format --help --output --probe --quiet --threads --verbose --version 
+  --backend --color --device --format --help --log --no-log --output --probe --quiet --threads --verbose --version 
   $ options help sweep | grep -c -- '--retry.*--timeout'
   1
   $ options help run | grep -c -- '--retry'
@@ -44,24 +44,24 @@
   $ $SPMV info -h | sed -n 1,2p
   Usage: spmv info [OPTION...] FILE.mtx|gen:NAME:ARGS ...
   Print facts about matrices, and their size in every format.
-  $ for command in run sweep list info probe doctor get table report compare; do
+  $ for command in run sweep list info doctor get table report compare; do
   >     "$SPMV" help $command >one; "$SPMV" $command --help >two; cmp one two
   > done
   $ $SPMV help >one; $SPMV --help >two; cmp one two
   $ $SPMV --help | sed -n '/^Commands/,/^Options/p' | awk '/^  [a-z]/ {print $1}' | tr '\n' ' '; echo
-  run sweep list info probe doctor get table report plot compare 
+  run sweep list info doctor get table report plot compare 
   $ for command in "" run sweep list info probe doctor; do $SPMV help $command | grep -n ' $'; done # no line ends in blanks
   [1]
   $ for command in "" doctor; do $SPMV help $command | sed -n 1,2p; done
   Usage: spmv [COMMAND] [OPTION...] [FILE.mtx ...]
   Multiply a sparse matrix by a vector with every chosen kernel; check, time and
   Usage: spmv doctor [OPTION...]
-  Find what makes times here slow or noisy, and what to type.
+  What makes times here slow or noisy; --probe measures limits.
   $ $SPMV help doctor | grep '^How to multiply'
   How to multiply; lists A,B,C and ranges FROM:TO:STEP try every combination:
   $ $SPMV help help | cmp - one
   $ $SPMV help nonsense
-  ! spmv: unknown command 'nonsense'; the commands are run sweep list info probe doctor get table report plot compare help. 'spmv --help' describes them; -m names a matrix
+  ! spmv: unknown command 'nonsense'; the commands are run sweep list info doctor get table report plot compare help. 'spmv --help' describes them; -m names a matrix
   [64]
   $ for words in "--help" "help list" "-V" "help kernels" "list"; do $SPMV $words >/dev/full; echo "exit $?"; done
   exit 73
@@ -77,7 +77,7 @@
 
 # The nearest word is suggested.
   $ $SPMV lst
-  ! spmv: unknown command 'lst': did you mean 'list'? The commands are run sweep list info probe doctor get table report plot compare help. 'spmv --help' describes them; -m names a matrix
+  ! spmv: unknown command 'lst': did you mean 'list'? The commands are run sweep list info doctor get table report plot compare help. 'spmv --help' describes them; -m names a matrix
   [64]
   $ $SPMV a.mtx --kernal csr1
   ! spmv: unknown option '--kernal': did you mean '--kernel'? 'spmv help options' lists them

@@ -5,9 +5,9 @@
   $ short="-m gen:poisson2d:200 -k csr1,coo_segments --min-time=0 --max-time=0 --samples=3 --no-log -t 2 --probe=here"
   $ $SPMV $short -v 2>&1 >/dev/null | grep -c "limits are not known"
   1
-  $ $SPMV probe -t 2 --probe=here --no-log --format=$format >probe.json 2>talk
-  $ sed -E -e '/^(note:| ) other programs/d' -e 's/probe-omp-[0-9a-f]+/probe-omp-KEY/' talk
-  probing the memory with 2 threads: about half a minute on a quiet machine
+  $ $SPMV doctor --probe -t 2 --probe=here --no-log --format=$format >probe.json 2>talk
+  $ sed -E -e '/^note: /d' -e 's/probe-omp-[0-9a-f]+/probe-omp-KEY/' talk
+  probing the memory with 2 threads: half a minute at most
   saved in here/probe-omp-KEY.txt
   $ ls here | wc -l
   1
@@ -16,10 +16,22 @@
   > r = json.load(open("probe.json"))
   > p = r["probe"]
   > assert r["schema"] == "spmv-probe/1" and p["backend"] == "omp" and p["threads"] == 2, r
-  > assert all(1e8 < p[key] < 1e14 for key in "read_Bps copy_Bps triad_Bps cache_read_Bps".split()), p
+  > assert all(1e8 < p[key] < 1e14 for key in "read_Bps copy_Bps triad_Bps".split()), p
+  > assert p["cache_read_Bps"] is None or p["cache_read_Bps"] > p["read_Bps"], p # a cache is faster than memory, or left out
   > assert len(p["gather_B"]) == len(p["gather_per_s"]) >= 5 and p["gather_B"] == sorted(p["gather_B"]), p
-  > assert all(1e5 < rate < 1e12 for rate in p["gather_per_s"]) and p["seconds"] < 900, p # a sanitizer on busy cores
+  > assert all(1e5 < rate < 1e12 for rate in p["gather_per_s"]) and p["seconds"] < 60, p # half of it on an idle machine
   > END
+# What was measured beside other programs is marked, and no run or check uses it.
+  $ kept=$(ls here/*.txt) && sed -i '/^others/d' "$kept" && echo 'others 1.5' >>"$kept"
+  $ $SPMV $short -v 2>&1 >/dev/null | grep -c "limits are not known"
+  1
+  $ $SPMV doctor -t 2 --probe=here | grep -A 2 '^  probe'
+    probe       note     measured beside other programs, and so not used
+        why:  runs cannot report how close they come to the machine's limits
+        type: spmv doctor --probe
+  $ sed -i '/^others/d' "$kept"
+  $ $SPMV doctor -t 2 --probe=here | grep '^  probe'
+    probe       ok       this machine's limits are known
   $ $SPMV $short --cache=cold --format=csv -q >csv
   $ ${PYTHON:-python3} - <<'END'
   > import csv
@@ -59,17 +71,20 @@
   $ verdicts 1e6 --cache=cold >/dev/null
   $ $SPMV $short --cache=cold 2>&1 >/dev/null | grep -c SUSPECT
   1
-# A probe beside others keeps what was higher before; alone it would not.
-  $ sed 's/^read .*/read 9e+15/' honest >"$kept"
   $ while :; do :; done &
-  $ $SPMV probe -t 2 --probe=here --no-log 2>&1 >/dev/null | sed -n -e 's/used [0-9.]* processors/used N processors/' -e 's/about [0-9]* s$/about N s/' -e '/other programs/p'
-    other programs used N processors: once more, about N s
-  note: other programs used N processors during the probe, so that these limits may be too low; probe again when the machine is idle
+  $ $SPMV probe -t 2 --probe=here --no-log 2>&1 >/dev/null | sed -n -e 's/used [0-9.]* processors/used N processors/' -e '/other programs/p'
+  note: other programs used N processors meanwhile: runs are not compared with these limits; probe again when the machine is idle
   $ kill $!
-  $ grep '^read' "$kept"
-  read 9e+15
+  $ grep -c '^others' "$kept"
+  1
+# The name that it had is an alias.
   $ $SPMV probe -m gen:poisson2d:9
-  ! spmv: probe does not take --matrix; 'spmv help probe' lists what it takes
+  ! spmv: doctor does not take --matrix; 'spmv help doctor' lists what it takes
+  [64]
+  $ for words in "gen:poisson2d:9 --probe" "doctor --probe -o x" "doctor --probe --format=json"; do $SPMV $words; done
+  ! spmv: --probe: 'spmv doctor --probe' measures; --probe=DIR names a folder, --probe=off none
+  ! spmv: doctor --probe takes --format=table, csv or jsonl, and no --output
+  ! spmv: doctor --probe takes --format=table, csv or jsonl, and no --output
   [64]
 # Where the caller has closed stderr, the log is not what takes its place.
   $ [ $format = csv ] || { $SPMV probe -t 1 --probe=there --log=probe.jsonl >/dev/null 2>&- && [ "$(cut -c 1-24 probe.jsonl)" = '{"schema":"spmv-probe/1"' ]; }

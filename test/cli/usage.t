@@ -42,7 +42,7 @@
   $ $SPMV --max-mem=lots 2>&1 | head -n 1
   spmv: --max-mem: 'lots' is not a size such as 4G or 512M
   $ $SPMV frobnicate
-  ! spmv: unknown command 'frobnicate'; the commands are run sweep list info probe doctor get table report plot compare help. 'spmv --help' describes them; -m names a matrix
+  ! spmv: unknown command 'frobnicate'; the commands are run sweep list info doctor get table report plot compare help. 'spmv --help' describes them; -m names a matrix
   [64]
   $ $SPMV matrix.mtx -q --no-log
   ! spmv: matrix.mtx: No such file or directory ('spmv get matrix' downloads it, if the SuiteSparse Matrix Collection has it; 'spmv list matrices' names built-in ones)
@@ -90,7 +90,7 @@
   ! spmv: --min-time: 'inf' is not a time such as 0.5, 20ms, 30s, 1m or 1h
   [64]
   $ $SPMV probe -k csr1
-  ! spmv: probe does not take --kernel; 'spmv help probe' lists what it takes
+  ! spmv: doctor does not take --kernel; 'spmv help doctor' lists what it takes
   [64]
   $ $SPMV doctor --min-time=5
   ! spmv: doctor does not take --min-time; 'spmv help doctor' lists what it takes

@@ -3,7 +3,7 @@
 # omp only
   $ unset COLUMNS
   $ wide() { awk -v what="$1" 'length > 80 && !/^ *type: / {print what ": " $0}'; }
-  $ for words in --help "help options" "help kernels" "help run" "help sweep" "help info" "help doctor" "help list" "help probe"; do
+  $ for words in --help "help options" "help kernels" "help run" "help sweep" "help info" "help doctor" "help list"; do
   >     $SPMV $words | wide "$words"
   > done
   $ for words in list "list kernels -v" "list formats" "list matrices" "list twins" doctor "info gen:mesh:1000 -p f32" "info gen:giantrow:12000:12000"; do

@@ -79,8 +79,8 @@ class Files(unittest.TestCase):
             return name
         self.plot("roofline", log("x.jsonl", bw_peak_Bps=5e10, bw_peak_source="measured-read"), "-o", "r.svg")
         self.assertIn(b"arithmetic intensity", self.bytes_of("r.svg"))
-        self.assertIn(b"measured streaming limit (spmv probe): 50 GB/s", self.bytes_of("r.svg"))
-        self.assertIn("'spmv probe' measures it", self.plot("roofline", log("y.jsonl"), code=65))
+        self.assertIn(b"measured streaming limit (spmv doctor --probe): 50 GB/s", self.bytes_of("r.svg"))
+        self.assertIn("'spmv doctor --probe' measures it", self.plot("roofline", log("y.jsonl"), code=65))
 
     def test_scaling(self):
         with open(os.path.join(self.folder, "x.jsonl"), "w", encoding="utf-8") as file:

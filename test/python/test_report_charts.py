@@ -85,7 +85,7 @@ class DataTest(unittest.TestCase):
     def test_limit(self):
         self.assertEqual(report.limit_of({"perf.bw_peak_Bps": 2e9, "gpu.bw_theory_Bps": 5e9,
                                           "perf.bw_peak_source": "measured-read"}),
-                         (2e9, "the measured streaming limit (spmv probe)"))
+                         (2e9, "the measured streaming limit (spmv doctor --probe)"))
         self.assertEqual(report.limit_of({"gpu.bw_theory_Bps": 5e9}),
                          (5e9, "the theoretical bandwidth"))
         self.assertIsNone(report.limit_of({}))
@@ -101,7 +101,7 @@ class DataTest(unittest.TestCase):
             top = max(line["gflops"] / line["intensity"] for line in data["limits"])
             self.assertTrue(all(cell["gflops"] <= top * cell["intensity"] * 1.01 for cell in data["cells"]))
             return list(dict.fromkeys(line["name"] for line in data["limits"]))
-        self.assertEqual(lines(), ["measured streaming limit (spmv probe): 6.25 GB/s as a product reached, probed 5", "caches: 20 GB/s as a product reached"])
+        self.assertEqual(lines(), ["measured streaming limit (spmv doctor --probe): 6.25 GB/s as a product reached, probed 5", "caches: 20 GB/s as a product reached"])
         self.assertEqual(lines(cache_Bps=3e10)[1], "caches: 30 GB/s")
         self.assertEqual(lines(cache_Bps=1e10)[1], "caches: 20 GB/s as a product reached, probed 10")
 

@@ -105,6 +105,7 @@ int cmd_doctor(const options *o, const spmv_backend *backend) {
         say("spmv: doctor: unexpected argument '%s'\n", o->topic);
         return EXIT_USAGE;
     }
+    if (o->measure_limits) return measure_limits(o, backend);
     doctor_facts *facts = malloc(sizeof *facts);
     bool ready = facts && spmv_ctx_create_lazily(&opts, &ctx) == SPMV_OK;
     if (ready) doctor_look_around(o, ctx, facts);

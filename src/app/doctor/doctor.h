@@ -17,7 +17,8 @@ typedef struct doctor_facts {
     double others;            /* processors that other programs use now; NaN: unknown */
     double stolen, stolen_up; /* share of processors, now and since the start; NaN: unknown */
     char peers[512];          /* kernels of other libraries that are not built in */
-    bool probed, gpu_probed;  /* spmv probe's results are there */
+    bool probed, gpu_probed;  /* results of doctor --probe are there */
+    bool probed_beside;       /* other programs, so that they do not count */
 
     bool cuda;      /* is built in */
     bool gpu_files; /* the driver's device files are there */
@@ -43,6 +44,9 @@ extern const check doctor_checks[]; /* name NULL: the end */
 
 /* doctor_facts.c. The texts in *f live as long as ctx. */
 void doctor_look_around(const options *o, spmv_ctx *ctx, doctor_facts *f);
+/* doctor_probe.c. Measures the limits of the backend of --backend, or of every one that has a
+ * device; returns an exit code. */
+int measure_limits(const options *o, const spmv_backend *backend);
 /* doctor_finding.c */
 void tell(finding *out, level how, const char *format, ...) __attribute__((format(printf, 3, 4)));
 /* Why it matters, and what to type. */

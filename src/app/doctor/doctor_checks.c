@@ -291,10 +291,14 @@ static void check_probe(const doctor_facts *f, finding *out) {
         tell(out, LEVEL_OK, "this machine's limits are known");
         return;
     }
-    tell(out, LEVEL_NOTE, "not measured for %s%s%s", f->probed ? "" : "the CPU with these threads",
-         !f->probed && gpu_missing ? " and " : "", gpu_missing ? "the GPU" : "");
-    advise(out, "runs cannot report how close they come to the machine's limits", "%s probe",
-           program_typed());
+    if (f->probed_beside)
+        tell(out, LEVEL_NOTE, "measured beside other programs, and so not used");
+    else
+        tell(out, LEVEL_NOTE, "not measured for %s%s%s",
+             f->probed ? "" : "the CPU with these threads",
+             !f->probed && gpu_missing ? " and " : "", gpu_missing ? "the GPU" : "");
+    advise(out, "runs cannot report how close they come to the machine's limits",
+           "%s doctor --probe", program_typed());
 }
 
 const check doctor_checks[] = {

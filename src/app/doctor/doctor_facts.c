@@ -58,11 +58,13 @@ static void find_peers(doctor_facts *f) {
         }
 }
 
-static bool is_probed(const options *o, const doctor_facts *f, const spmv_backend *backend) {
+static bool is_probed(const options *o, doctor_facts *f, const spmv_backend *backend) {
     char key[1024];
     spmv_rates rates;
     rates_key(&f->host, backend, f->gpu.name, f->threads, key, sizeof key);
-    return rates_load(o, key, &rates);
+    const bool known = rates_load(o, key, &rates);
+    if (backend->host) f->probed_beside = rates.others > 0;
+    return known;
 }
 
 static void look_at_gpu(const options *o, spmv_ctx *ctx, doctor_facts *f) {

@@ -1,5 +1,5 @@
 /* limits.c: how fast the machine could have been: what a product must stream, and what it must read
- * at random places of x, over the rates that `spmv probe` measured. */
+ * at random places of x, over the rates that `spmv doctor --probe` measured. */
 #include "limits.h"
 #include "result.h"
 #include "session.h"

@@ -338,7 +338,8 @@ static void say_unknown_limits(const session *run) {
     bool rated = false;
     for (int b = 0; spmv_backends[b]; b++) rated |= run->rated[b];
     if (!rated && !run->team && !(run->o->probe && strcmp(run->o->probe, "off") == 0))
-        say("  this machine's limits are not known for %d thread%s: 'spmv probe' measures them\n",
+        say("  this machine's limits are not known for %d thread%s: 'spmv doctor --probe' measures "
+            "them\n",
             threads, threads == 1 ? "" : "s");
 }
 
@@ -349,10 +350,11 @@ void explain_results(const session *run, const result *results, int n, bool blur
     say_cached(results, n);
     if (any(results, n, "above probe"))
         say("  above probe: up to a quarter faster than the probed memory bandwidth allows: the "
-            "probe was too low, or fewer bytes moved than counted; 'spmv probe' measures again\n");
+            "probe was too low, or fewer bytes moved than counted; 'spmv doctor --probe' measures "
+            "again\n");
     if (any(results, n, "suspect"))
         say("  SUSPECT: more than a quarter faster than the probed memory bandwidth allows, and so "
-            "not ranked; 'spmv probe' measures again\n");
+            "not ranked; 'spmv doctor --probe' measures again\n");
     if (any_unchecked(results, n))
         say("  check off: nobody compared these results with the reference, so they are not "
             "ranked\n");

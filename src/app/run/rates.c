@@ -1,4 +1,4 @@
-/* rates.c: saves what `spmv probe` measured in a small text file per device; every run reads it.
+/* rates.c: saves what `spmv doctor --probe` measured in a small text file per device, for runs.
  * The first line names the device; each further line holds one rate. */
 #include "app/app.h"
 #include <errno.h>
@@ -83,8 +83,9 @@ int rates_save(const options *o, const char *key, const spmv_rates *r) {
     FILE *file = fopen(part, "w");
     if (file) {
         fprintf(file, "spmv-probe/1 %s\n", key);
-        fprintf(file, "read %.6g\ncopy %.6g\ntriad %.6g\ncache %zu %.6g\n", r->read, r->copy,
-                r->triad, r->cache_bytes, r->cache_read);
+        if (r->others > 0) fprintf(file, "others %.6g\n", r->others);
+        fprintf(file, "read %.6g\ncopy %.6g\ntriad %.6g\n", r->read, r->copy, r->triad);
+        if (r->cache_read > 0) fprintf(file, "cache %zu %.6g\n", r->cache_bytes, r->cache_read);
         for (int k = 0; k < r->ngathers; k++)
             fprintf(file, "gather %zu %.6g\n", r->gather_bytes[k], r->gathers[k]);
         for (int k = 0; k < r->nrows; k++)
@@ -136,6 +137,10 @@ static bool take_line(const char *line, spmv_rates *r) {
         r->gathers[r->ngathers++] = value;
         return true;
     }
+    if (sscanf(line, "others %lf", &value) == 1) {
+        r->others = value;
+        return value > 0;
+    }
     if (sscanf(line, "%15s %lf", name, &value) != 2 || !is_rate(value)) return false;
     double *to = strcmp(name, "read") == 0    ? &r->read
                  : strcmp(name, "copy") == 0  ? &r->copy
@@ -156,8 +161,10 @@ bool rates_load(const options *o, const char *key, spmv_rates *r) {
     while (fine && fgets(line, sizeof line, file)) fine = take_line(line, r);
     fclose(file);
     fine = fine && r->read > 0 && r->ngathers > 0;
-    if (!fine) say("  note: %s is not a result of 'spmv probe', which would write it anew\n", path);
-    return fine;
+    if (!fine)
+        say("  note: %s is not a result of 'spmv doctor --probe', which would write it anew\n",
+            path);
+    return fine && !(r->others > 0);
 }
 
 /* Interpolates between sizes measured straight in the logarithms; beyond them as at the end. */

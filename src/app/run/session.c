@@ -1,5 +1,5 @@
 /* session.c: what one invocation of spmv run or sweep has from beginning to end: its context,
- * cells, devices, what spmv probe found of them, and its log. */
+ * cells, devices, what spmv doctor --probe found of them, and its log. */
 #include "cells.h"
 #include "describe.h"
 #include "session.h"
@@ -41,7 +41,7 @@ int choose_in_context(session *r) {
     return choose_cells(r);
 }
 
-/* Loads what spmv probe found of the devices in use. */
+/* Loads what spmv doctor --probe found of the devices in use. */
 static void load_rates(session *run) {
     for (int b = 0; spmv_backends[b]; b++) {
         bool used = false;

@@ -26,7 +26,7 @@ typedef struct session { /* one invocation */
     record_log log;
     FILE *output;
     spmv_rates rates[SPMV_MOST_BACKENDS]; /* in the order of spmv_backends */
-    bool rated[SPMV_MOST_BACKENDS];       /* spmv probe has measured it */
+    bool rated[SPMV_MOST_BACKENDS];       /* spmv doctor --probe has measured it */
     cell *cell;
     int ncells;
     bool wrote_csv_header, wrote_y;

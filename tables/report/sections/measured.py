@@ -33,11 +33,11 @@ DEFINITIONS = (
     ("in doubt", "unsettled or disturbed, where the ratio is not known from turns, or of a result that was not checked"),
     ("!, disturbed", "while it was timed, as counted under While it was measured"),
     ("c", "the data fit in the last-level cache: the rate says little about memory"),
-    ("of limit", "GB/s ÷ the streaming limit: measured by spmv probe, else the GPU's theoretical "
+    ("of limit", "GB/s ÷ the streaming limit: measured by spmv doctor --probe, else the GPU's theoretical "
      "bandwidth; beyond 100 % the data come from a cache, or "
      "the probe was too low: up to a quarter above it is ranked, more is SUSPECT"),
     ("of gather", "the time that the reads of x which are neither recent nor adjacent would take at "
-     "the rate of spmv probe, ÷ median time (an estimate); bold: the limit that binds"),
+     "the rate of spmv doctor --probe, ÷ median time (an estimate); bold: the limit that binds"),
     ("MB", "bytes that one product moves at least, ÷ 10⁶"),
     ("=, tied", "the quartile ranges meet: the two are tied"),
     ("prep", "spent once before the first product: conversion, the kernel's own structures, upload"),

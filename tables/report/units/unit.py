@@ -251,7 +251,7 @@ def describe(system):
     return " · ".join(str(word) for word in words if word is not None)
 
 
-MEASURED, THEORY = "the measured streaming limit (spmv probe)", "the theoretical bandwidth"
+MEASURED, THEORY = "the measured streaming limit (spmv doctor --probe)", "the theoretical bandwidth"
 
 
 def limit_of(record):

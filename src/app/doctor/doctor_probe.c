@@ -1,12 +1,10 @@
-/* cmd_probe.c: spmv probe: measures once what this machine's devices do at best, keeps it for the
- * runs to come, shows and logs it. */
-#include "app/app.h"
+/* doctor_probe.c: spmv doctor --probe: measures once what this machine can do at best, keeps it
+ * for the runs to come, shows and logs it. */
 #include "app/run/noise.h"
+#include "doctor.h"
 #include "spmv_clock.h"
 #include <math.h>
 #include <stdlib.h>
-
-int cmd_probe(const options *o, const spmv_backend *backend);
 
 typedef struct probe_record {
 #define FIELD(type, name, key, unit, help) type name;
@@ -36,10 +34,14 @@ static void print_rates(const probe_record *r, const spmv_rates *rates) {
     if (r->threads > 0) printf(", %d threads", (int)r->threads);
     printf(
         "\n  memory      read %9.1f GB/s\n              copy %9.1f GB/s\n             triad %9.1f "
-        "GB/s\n  cache       read %9.1f GB/s  of ",
-        1e-9 * rates->read, 1e-9 * rates->copy, 1e-9 * rates->triad, 1e-9 * rates->cache_read);
-    print_size((double)rates->cache_bytes);
-    printf("\n  random 8-byte reads, 10^9 per second, by the size of x\n");
+        "GB/s\n",
+        1e-9 * rates->read, 1e-9 * rates->copy, 1e-9 * rates->triad);
+    if (rates->cache_read > 0) {
+        printf("  cache       read %9.1f GB/s  of ", 1e-9 * rates->cache_read);
+        print_size((double)rates->cache_bytes);
+        printf("\n");
+    }
+    printf("  random 8-byte reads, 10^9 per second, by the size of x\n");
     for (int k = 0; k < rates->ngathers; k++) {
         printf("         ");
         print_size((double)rates->gather_bytes[k]);
@@ -64,23 +66,6 @@ static int show(const options *o, const probe_record *r, const spmv_rates *rates
     return jsonl_print(stdout, probe_fields, r);
 }
 
-/* Keeps the larger of two rates measured with the same sizes: each is the best seen so far. */
-static void keep_best(spmv_rates *r, const spmv_rates *seen) {
-    bool same = seen->ngathers == r->ngathers;
-    for (int k = 0; k < r->ngathers && same; k++)
-        same = seen->gather_bytes[k] == r->gather_bytes[k];
-    if (!same || seen->cache_bytes != r->cache_bytes) return;
-    r->read = fmax(r->read, seen->read);
-    r->copy = fmax(r->copy, seen->copy);
-    r->triad = fmax(r->triad, seen->triad);
-    r->cache_read = fmax(r->cache_read, seen->cache_read);
-    for (int k = 0; k < r->ngathers; k++) r->gathers[k] = fmax(r->gathers[k], seen->gathers[k]);
-    for (int k = 0; k < r->nrows && r->nrows == seen->nrows; k++) {
-        r->rows_near[k] = fmax(r->rows_near[k], seen->rows_near[k]);
-        r->rows_far[k] = fmax(r->rows_far[k], seen->rows_far[k]);
-    }
-}
-
 /* Returns how many processors other programs used meanwhile. */
 static double others_of(const noise *before, const noise *after) {
     noise n = {.wall_s = 0};
@@ -88,37 +73,27 @@ static double others_of(const noise *before, const noise *after) {
     return n.wall_s > 0.1 && n.busy_s > n.cpu_s ? (n.busy_s - n.cpu_s) / n.wall_s : 0;
 }
 
-/* Other programs lower the measured limits, so that kernels would look too fast: then it measures
- * again and keeps higher rates of earlier probes. */
+/* Other programs lower the measured limits, so that kernels would look too fast: what was measured
+ * beside them is marked, and no run compares itself with it. */
 static spmv_status measure_rates(spmv_ctx *ctx, const options *o, const spmv_backend *backend,
-                                 size_t cache, const char *key, spmv_rates *r, double *others) {
-    enum { MOST_TRIES = 2 };
+                                 size_t cache, spmv_rates *r) {
     static const double MANY = 0.1;
-    spmv_rates seen = {.ngathers = 0};
-    bool known = false;
-    double took_s = 0;
-    for (int k = 0; k < MOST_TRIES && (k == 0 || *others > MANY); k++) {
-        const double start_s = spmv_now();
-        if (k && !o->quiet)
-            say("  other programs used %.1f processors: once more, about %.0f s\n", *others,
-                took_s);
-        else if (backend->host && !o->quiet)
-            say("probing the memory with %d thread%s: about half a minute on a quiet machine\n",
-                spmv_ctx_threads(ctx), spmv_ctx_threads(ctx) == 1 ? "" : "s");
-        noise before = noise_now();
-        TRY(spmv_ctx_probe(ctx, backend, cache, r));
-        noise after = noise_now();
-        took_s = spmv_now() - start_s;
-        *others = backend->host ? others_of(&before, &after) : 0;
-        if (known) keep_best(r, &seen);
-        seen = *r;
-        known = true;
+    if (backend->host && !o->quiet)
+        say("probing the memory with %d thread%s: half a minute at most\n", spmv_ctx_threads(ctx),
+            spmv_ctx_threads(ctx) == 1 ? "" : "s");
+    noise before = noise_now();
+    TRY(spmv_ctx_probe(ctx, backend, cache, r));
+    noise after = noise_now();
+    r->others = backend->host ? others_of(&before, &after) : 0;
+    if (r->others <= MANY) r->others = 0;
+    if (r->others > 0)
+        say("note: other programs used %.1f processors meanwhile: runs are not compared with these "
+            "limits; probe again when the machine is idle\n",
+            r->others);
+    if (backend->host && r->cache_read <= r->read) {
+        say("note: the cache was not faster than memory, which is no limit: it is left out\n");
+        r->cache_read = 0;
     }
-    if (*others <= MANY) return SPMV_OK;
-    say("note: other programs used %.1f processors during the probe, so that these limits may be "
-        "too low; probe again when the machine is idle\n",
-        *others);
-    if (rates_load(o, key, &seen)) keep_best(r, &seen);
     return SPMV_OK;
 }
 
@@ -127,13 +102,12 @@ static int probe_device(spmv_ctx *ctx, const options *o, const machine *m,
     spmv_rates rates;
     spmv_device_facts facts = {0};
     char key[1024];
-    double start = spmv_now(), sizes[SPMV_GATHERS], widths[SPMV_ROW_WIDTHS], others = 0;
+    double start = spmv_now(), sizes[SPMV_GATHERS], widths[SPMV_ROW_WIDTHS];
     spmv_status status = spmv_ctx_describe(ctx, backend, &facts);
     int64_t cache = backend->host ? m->llc : (int64_t)facts.l2;
     rates_key(m, backend, facts.name, spmv_ctx_threads(ctx), key, sizeof key);
     if (status == SPMV_OK)
-        status =
-            measure_rates(ctx, o, backend, cache > 0 ? (size_t)cache : 0, key, &rates, &others);
+        status = measure_rates(ctx, o, backend, cache > 0 ? (size_t)cache : 0, &rates);
     if (status != SPMV_OK) return complain(status, spmv_ctx_error(ctx));
     for (int k = 0; k < rates.ngathers; k++) sizes[k] = (double)rates.gather_bytes[k];
     for (int k = 0; k < rates.nrows; k++) widths[k] = (double)rates.row_bytes[k];
@@ -151,8 +125,8 @@ static int probe_device(spmv_ctx *ctx, const options *o, const machine *m,
     r.read_Bps = rates.read;
     r.copy_Bps = rates.copy;
     r.triad_Bps = rates.triad;
-    r.cache_read_Bps = rates.cache_read;
-    r.cache_read_B = (whole)rates.cache_bytes;
+    if (rates.cache_read > 0) r.cache_read_Bps = rates.cache_read;
+    if (rates.cache_read > 0) r.cache_read_B = (whole)rates.cache_bytes;
     r.gather_B = (numbers){sizes, rates.ngathers};
     r.gather_per_s = (numbers){rates.gathers, rates.ngathers};
     if (rates.nrows) {
@@ -161,7 +135,7 @@ static int probe_device(spmv_ctx *ctx, const options *o, const machine *m,
         r.row_far_per_s = (numbers){rates.rows_far, rates.nrows};
     }
     r.seconds = spmv_now() - start;
-    if (backend->host) r.others = others;
+    if (backend->host) r.others = rates.others;
     int code = show(o, &r, &rates, first);
     if (!code) code = rates_save(o, key, &rates);
     return code ? code : log_append(log, probe_fields, &r);
@@ -173,7 +147,7 @@ static bool has_device(spmv_ctx *ctx, const spmv_backend *backend) {
 }
 
 /* Probes the backend of --backend, or every backend that has a device. */
-int cmd_probe(const options *o, const spmv_backend *backend) {
+int measure_limits(const options *o, const spmv_backend *backend) {
     spmv_ctx_opts opts = {.size = sizeof opts,
                           .backend = backend->name,
                           .device = o->device,
@@ -181,10 +155,6 @@ int cmd_probe(const options *o, const spmv_backend *backend) {
     spmv_ctx *ctx = NULL;
     machine m;
     record_log log = {.file = -1};
-    if (o->topic) {
-        say("spmv: probe: unexpected argument '%s'\n", o->topic);
-        return EXIT_USAGE;
-    }
     if (spmv_ctx_create_lazily(&opts, &ctx) != SPMV_OK) return complain(SPMV_E_NOMEM, NULL);
     machine_read(&m);
     int code = log_open(o, &m, &log), shown = 0;
