@@ -331,7 +331,7 @@ static spmv_status list_rb(const spmv_bytes *in, spmv_contents *out) {
                            "a matrix of elements that are not assembled (%s), expected an "
                            "assembled one",
                            h.type);
-    if (h.cols < 0 || h.cols > in->size || h.entries < 0)
+    if (h.cols < 0 || h.cols > in->size || h.entries < 0 || h.entries > in->size)
         return spmv_refuse(in,
                            "%" PRId64 " columns and %" PRId64 " entries in a file of %" PRId64
                            " bytes: is the file cut short?",

@@ -1,4 +1,4 @@
-/* test_file_formats.c: files of formats other than Matrix Market, written and read by this library alone;
+/* test_file_formats.c: files in formats other than Matrix Market, written and read by this library;
  * test/python/test_files.py has those of other programs. */
 #include "io/formats.h"
 #include "reading.h"
