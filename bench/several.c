@@ -52,14 +52,14 @@ static form forms[] = {
 };
 static const double most_regret = 1.03, shares = 2;
 
-typedef struct contender {
+typedef struct candidate {
     const char *kernel;
     spmv_setting setting[2];
     int nsettings;
-} contender;
+} candidate;
 
 /* "auto" is the first. */
-static const contender ours[OURS] = {
+static const candidate ours[OURS] = {
     {"cuda:auto", {{NULL, 0}}, 0},
     {"cuda:csr_vectors", {{NULL, 0}}, 0},
     {"cuda:csr_vectors", {{"lanes", 2}}, 1},
@@ -85,7 +85,7 @@ static void fail(const spmv_ctx *ctx, const char *what) {
 }
 
 /* Returns NULL for what is not there or does not suit. */
-static spmv_plan *plan_of(bench *b, const form *f, const contender *c) {
+static spmv_plan *plan_of(bench *b, const form *f, const candidate *c) {
     spmv_plan_opts opts = SPMV_OPTS(spmv_plan_opts);
     spmv_plan *plan = NULL;
     opts.kernel = c->kernel;
@@ -101,7 +101,7 @@ static spmv_plan *plan_of(bench *b, const form *f, const contender *c) {
 static void make_plans(bench *b, const form *f) {
     for (int p = 0; p < OURS; p++) b->plan[p] = plan_of(b, f, &ours[p]);
     for (int p = 0; p < PEERS; p++) {
-        const contender peer = {
+        const candidate peer = {
             "cuda:cusparse_csr_alg1", {{"cusparse", p / 3}, {"spmm", p % 3 + 1}}, 2};
         b->plan[OURS + p] = plan_of(b, f, &peer);
     }

@@ -111,13 +111,13 @@ static __device__ __forceinline__ void load_row(const vectors &v, const char *co
             const pair both = __ldg(from + n * N_TILE);
             b[2 * n] = (double)both.x, b[2 * n + 1] = (double)both.y;
         }
-        return;
-    }
+    } else {
 #pragma unroll
-    for (int n = 0; n < LOADS; n++)
-        b[n] = (double)__ldg((const real *)(HOW == FAR_NUMBERS
-                                                ? at[n] + j * v.at_x.row * sizeof(real)
-                                                : at[n] + (uint64_t)(uint32_t)j * v.row_bytes));
+        for (int n = 0; n < LOADS; n++)
+            b[n] = (double)__ldg((const real *)(HOW == FAR_NUMBERS
+                                                    ? at[n] + j * v.at_x.row * sizeof(real)
+                                                    : at[n] + (uint64_t)(uint32_t)j * v.row_bytes));
+    }
 }
 
 /* Sums the values in row `row` of tiles first to end - 1, times vector c, without empty slots. */

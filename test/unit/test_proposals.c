@@ -377,8 +377,8 @@ TEST(tiles_are_for_rows_that_share_columns) {
     }
 }
 
-/* A road network, 8 and 32 vectors in columns: on an H200 csr_vectors took 122 and 496 us, tiles 138
- * and 386. A trial assumes that a kernel may be 1.3 times as fast as predicted. */
+/* A road network, 8 and 32 vectors in columns: on an H200 csr_vectors took 122 and 496 us, tiles
+ * 138 and 386. A trial assumes that a kernel may be 1.3 times as fast as predicted. */
 TEST(tiles_are_tried_for_columns_of_short_rows) {
     for (int64_t k = 8; k <= 32; k *= 4) {
         const spmv_features f = {.rows = 1000000,
