@@ -125,9 +125,11 @@ static bool scan_value(const text *t, const array *a, char *field, double *out) 
     const int shift =
         (digits && !has_point ? a->as.digits : 0) + (digits && !has_exponent ? a->as.scale : 0);
     if (shift) {
+        enum { LARGEST = 100000 }; /* any such value is 0 or infinite */
         char *exponent = mantissa_end;
         if (has_exponent) exponent += strspn(exponent, "eEdDqQ");
-        const long given = has_exponent ? strtol(exponent, NULL, 10) : 0;
+        long given = has_exponent ? strtol(exponent, NULL, 10) : 0;
+        if (given < -LARGEST || given > LARGEST) given = given < 0 ? -LARGEST : LARGEST;
         snprintf(mantissa_end, 24, "e%ld", given - shift);
     }
     const char *end = *p ? spmv_scan_fortran(&t->powers, p, out) : NULL;
