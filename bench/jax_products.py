@@ -47,8 +47,8 @@ def power(rng):
 
 
 def microseconds(calls):
-    """Of each call the fastest of some rounds, which take the calls in turns. A round makes a call again and again, until
-    the last has ended."""
+    """Returns the fastest of several rounds for each call, in microseconds. The calls take turns in a round, in which
+    each is repeated."""
     def seconds(call, count):
         start = time.perf_counter()
         for _ in range(count):

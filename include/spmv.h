@@ -128,8 +128,8 @@ void spmv_ctx_free(spmv_ctx *ctx);
  * failure had no context (a NULL matrix or plan, or spmv_ctx_create), returns the text of that
  * failure, until a context is created. */
 const char *spmv_ctx_error(const spmv_ctx *ctx);
-/* Returns a note on entries of the last file read that its format does not define, one line for
- * each kind, with the meaning that was assumed; "" if there are none. */
+/* Returns notes on the last file read, one line each: what its format leaves open, and the meaning
+ * that was assumed. "" if there are none. */
 const char *spmv_ctx_note(const spmv_ctx *ctx);
 int spmv_ctx_threads(const spmv_ctx *ctx); /* returns the size of the team */
 /* Returns 1 if the backend is built in and has a device, else 0. Opens no device and sets no error
@@ -444,7 +444,7 @@ typedef struct spmv_call {
     void *dot_wz;  /* [k] w'z, in the plan's precision and memory, disjoint; NULL: not computed */
     void *dot_zz;  /* [k] z'z, as dot_wz */
 } spmv_call;
-/* Multiplies by one vector or several as `call` says, asynchronously on the stream like
+/* Multiplies by one vector or several as `call` says. Asynchronous on the stream, as is
  * spmv_exec_async; scalars in host memory and *call are read before it returns. A plan made for
  * several vectors in this layout allocates nothing. Other plans may allocate at their first product
  * of several vectors; a GPU's plan also at its first product with dot products, and a peer's kernel

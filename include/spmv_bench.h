@@ -49,8 +49,8 @@ spmv_status spmv_plan_time_nothing(const spmv_plan *plan, double *seconds);
 
 /* ---- caches --------------------------------------------------------------------------------- */
 
-/* Makes a second plan with copies of the store and the kernel's structures, for measurements whose
- * products must not find data of the previous one in a cache. Free it before the first. */
+/* Makes a second plan with copies of the store and the kernel's structures. It is for measurements
+ * whose products must not find data of the previous one in a cache. Free it before the first. */
 spmv_status spmv_plan_copy(const spmv_plan *plan, spmv_plan **out);
 /* Flushes caches: reads `bytes` bytes of other memory on the plan's device, so that smaller caches
  * no longer hold the plan's data. May be asynchronous; the plan's next operation waits. The memory

@@ -124,9 +124,9 @@ spmv_status spmv_ranks_mat_deal(spmv_ranks *ranks, spmv_mat *mat, const spmv_ran
                                 spmv_ranks_mat **out);
 /* Returns the whole matrix's statistics, as spmv_mat_stats; SPMV_E_UNSUITABLE if not loaded. */
 spmv_status spmv_ranks_mat_stats(const spmv_ranks_mat *mat, spmv_stats *out);
-/* Returns a view of the entries of this rank's rows as in the file, with both halves of a symmetric
- * matrix. Rows count from the first own one; columns are the file's. SPMV_E_UNSUITABLE: not
- * kept. */
+/* Returns a view of the entries of this rank's rows as in the file. It has both halves of a
+ * symmetric matrix. Rows count from the first own one; columns are the file's.
+ * SPMV_E_UNSUITABLE: not kept. */
 spmv_status spmv_ranks_mat_entries(const spmv_ranks_mat *mat, spmv_coo_view *view);
 /* Returns the file's row numbers of own rows, [own_rows] ascending; for a square matrix also those
  * of own columns. NULL: rows are not renumbered. The matrix owns the array. */
