@@ -541,7 +541,7 @@ static void free_arrays(spmv_ctx *ctx, arrays *a) {
     spmv_host_give(ctx, a->line);
     spmv_host_give(ctx, a->idx);
     spmv_host_give(ctx, a->values);
-    *a = (arrays){NULL};
+    *a = (arrays){0};
 }
 
 /* Reads all arrays of a variable but the offsets of diagonals; *n: its entries, or blocks. */
@@ -654,7 +654,7 @@ static spmv_status take_compressed(const spmv_bytes *in, const spmv_held *h, int
     out->coo.row = by_columns && !out->ptr ? a->idx : a->line;
     out->coo.col = by_columns && !out->ptr ? a->line : a->idx; /* indices of compressed lines */
     out->coo.values = a->values;
-    *a = (arrays){NULL};
+    *a = (arrays){0};
     return SPMV_OK;
 }
 
@@ -765,7 +765,7 @@ static spmv_status check_room(const spmv_bytes *in, const spmv_held *h) {
 
 spmv_status spmv_held_read(const spmv_bytes *in, const spmv_held *h, int threads,
                            spmv_progress progress, void *arg, spmv_lines *out) {
-    arrays a = {NULL};
+    arrays a = {0};
     int64_t n = 0;
     *out = (spmv_lines){.ptr = NULL};
     TRY(spmv_held_check(in, h));
@@ -797,7 +797,7 @@ spmv_status spmv_held_read(const spmv_bytes *in, const spmv_held *h, int threads
 }
 
 spmv_status spmv_held_vector(const spmv_bytes *in, const spmv_held *h, int64_t *n, double **out) {
-    arrays a = {NULL};
+    arrays a = {0};
     TRY(spmv_held_check(in, h));
     TRY(spmv_host_fits(in->ctx, h->rows, h->cols, h->values.n, 24 * (double)h->values.n));
     spmv_status status = read_arrays(in, h, in->ctx->threads, NULL, NULL, &a, n);

@@ -8,7 +8,7 @@
 
 /* FREED(spmv_mat) *mat = ...; declares what is freed when its block ends, the last declared first.
  * A type of which there can be such variables has a function TYPE_at_end. */
-#define FREED(type) __attribute__((cleanup(type##_at_end))) type
+#define FREED(type) __attribute__((cleanup(type##_at_end), unused)) type
 #define POINTER_AT_END(type, free_it) \
     static inline void type##_at_end(type **it) { \
         free_it(*it); \

@@ -128,6 +128,7 @@ static void give_walled(void *user, spmv_place place, void *memory, size_t bytes
            (bytes + page - 1) / page * page + 2 * page);
 }
 
+/* Makes a context for kernels on CPUs: its allocator has no memory of a GPU. */
 static spmv_ctx *walled_context(int threads) {
     static const spmv_allocator walls = {take_walled, give_walled, NULL};
     const spmv_ctx_opts opts = {.size = sizeof opts, .threads = threads, .allocator = &walls};
@@ -156,13 +157,12 @@ static void multiply_walled(const spmv_plan *plan, const subject *s, spmv_precis
     munmap(x.all, x.size);
 }
 
-static void try_walled(const spmv_backend *backend, int k, const spmv_kernel *kernel,
-                       const subject *s) {
+static void try_walled(int k, const subject *s) {
     static const int variants[] = {SPMV_F64_O32, SPMV_F32_O32};
-    const spmv_param *isa = spmv_param_of(kernel, SPMV_isa);
-    for (int v = 0; backend->host && v < COUNT(variants); v++)
+    const spmv_param *isa = spmv_param_of(spmv_omp.kernels[k][0], SPMV_isa);
+    for (int v = 0; v < COUNT(variants); v++)
         for (int64_t with = 0; with <= (isa ? best_isa() : 0); with++) {
-            setup c = setup_of(backend, k, variants[v]);
+            setup c = setup_of(&spmv_omp, k, variants[v]);
             if (isa) set(&c, isa, with);
             FREED(spmv_plan) *plan = plan_of(&c, s);
             if (!plan) continue;
@@ -179,7 +179,8 @@ TEST(nothing_around_x_and_the_matrix_is_read) {
         FREED(entries) e = entries_of(fixture_named(names[n / 2]));
         ends_at_wall = n % 2;
         subject s = random_subject(matrix_of(walled_context(2), &e), names[n / 2]);
-        visit_kernels(try_walled, &s);
+        for (int k = 0; k < spmv_omp.nkernels; k++)
+            if (is_here(&spmv_omp, k) && is_wanted(&spmv_omp, k)) try_walled(k, &s);
         fixture_subject_free(&s);
     }
 }
