@@ -105,12 +105,13 @@ spmv_status jsonl_format(fields table, const void *of, char **out) {
     *out = NULL;
     if (!line) return SPMV_E_NOMEM;
     size_t n = strlen(line);
-    *out = realloc(line, n + 2);
-    if (!*out) {
+    char *longer = realloc(line, n + 2);
+    if (!longer) {
         free(line);
         return SPMV_E_NOMEM;
     }
-    memcpy(*out + n, "\n", 2);
+    memcpy(longer + n, "\n", 2);
+    *out = longer;
     return SPMV_OK;
 }
 
