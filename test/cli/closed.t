@@ -43,12 +43,12 @@
   sweep without 1: exit 0
   $ without 2 sweep $SPMV sweep a.mtx -k omp:csr1 $quick --log=sweep2.jsonl
   sweep without 2: exit 0
-  $ without 1 tune $SPMV tune -m gen:diagonal:300 -k omp:csr_serial -t 1 --max-time=0 --probe=off --log=tune.jsonl
+  $ without 1 tune $SPMV sweep gen:diagonal:300 -k omp:csr_serial --tune -t 1 --max-time=0 --probe=off --log=tune.jsonl
   tune without 1: exit 0
   $ ${PYTHON:-python3} - <<'END'
   > import glob, json
   > for name in sorted(glob.glob("*.jsonl")):
-  >     print(name, *sorted({json.loads(line)["schema"] for line in open(name)}))  # tune logs a second row where noise picks one
+  >     print(name, *sorted({json.loads(line)["schema"] for line in open(name)}))
   > END
   run0.jsonl spmv-run/1
   run012.jsonl spmv-run/1

@@ -22,8 +22,8 @@
   jsonl: exit 0, spelt, 0
   $ look info info "folder/$name.mtx"
   info: exit 0, spelt, 0
-  $ look tune tune "folder/$name.mtx" $once -q | sed 's/ spelt,//' # whether it names the file is chance
-  tune: exit 0, 0
+  $ look tune sweep "folder/$name.mtx" $once --tune --no-log
+  tune: exit 0, spelt, 0
   $ look plan sweep folder $once --dry-run
   plan: exit 0, spelt, 0
   $ look sweep sweep folder $once --log=sweep.jsonl

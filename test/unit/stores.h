@@ -68,7 +68,6 @@ static const member members[] UNUSED = {
     MEMBER("bsr", bsr, block_ptr, "i"),
     MEMBER("bsr", bsr, first_col, "i"),
     MEMBER("bsr", bsr, values, "d"),
-    MEMBER("bittcf", bittcf, row, "i"),
     MEMBER("bittcf", bittcf, tile_ptr, "i"),
     MEMBER("bittcf", bittcf, value_ptr, "i"),
     MEMBER("bittcf", bittcf, col_idx, "i"),
