@@ -216,7 +216,7 @@ def spelt(value):
     return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in " ".join(value.split()))
 
 
-KINDS = ("csv", "md", "tex", "svg", "pdf")  # of files beside the page, by the ends of their names
+KINDS = ("csv", "json", "md", "tex", "svg", "pdf")  # of files beside the page, by the ends of their names
 
 
 def kinds(text):

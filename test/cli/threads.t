@@ -10,7 +10,7 @@
   csr_serial 1 1 ok
   auto N 1 ok
   auto N 2 ok
-  $ run -t 1:2:1 2>&1 | sed -E -e '/^  [~!a]/d' -e '/(auto)/d' -e 's/^[*=] /  /' -e 's/ +-? +[0-9.]+ .*/ NUMBERS/' -e 's/[0-9.]+ \([0-9]+%\)/N/g' -e 's/:? perhaps.*|: .*/:/' | grep -e '^  [ca]' -e '^threads' -e '^fastest'
+  $ run -t 1:2:1 2>&1 | sed -E -e '/^  [~!a]/d' -e '/(auto)/d' -e 's/^[*=] /  /' -e 's/ +-? +[0-9.]+ .*/ NUMBERS/' -e 's/[0-9.]+ \([0-9]+%\)/N/g' -e 's/:? perhaps.*|: .*/:/' | grep -e '^  [ca]' -e '^threads'
     csr_rows (csr1)    threads=1 NUMBERS
     csr_rows (csr1)    threads=2 NUMBERS
     csr_serial (csr0)  threads=1 NUMBERS

@@ -79,7 +79,7 @@ class Closed(Ends):
     def test_results_that_go_nowhere_are_a_failure(self):
         self.log()
         for words in ([*RUN, "--no-log"], ["list"], ["info", "gen:poisson2d:9"], ["doctor"], ["table", "x.jsonl"],
-                      ["compare", "x.jsonl", "x.jsonl"], ["--version"]):
+                      ["--version"]):
             self.assertEqual(self.code_of(*words), 73, words)
 
     @unittest.skipUnless("jansson" in FEATURES, "built without jansson: no log")
@@ -316,10 +316,10 @@ class NothingKept(Ends):
 
     @unittest.skipUnless("jansson" in FEATURES, "built without jansson: no log")
     def test_it_is_said(self):
-        self.assertIn("nothing is logged, since there is no folder 'log' here", self.spmv(*RUN).stderr)
+        self.assertIn(", not logged (--log=log)\n", self.spmv(*RUN).stderr)
         for more in (["-q"], ["--no-log"], ["--log=x.jsonl"]):
-            self.assertNotIn("nothing is logged", self.spmv(*RUN, *more).stderr)
-        self.assertNotIn("nothing is logged", self.spmv("-k", "csr_row", "gen:poisson2d:9").stderr)
+            self.assertNotIn("not logged", self.spmv(*RUN, *more).stderr)
+        self.assertNotIn("not logged", self.spmv("-k", "csr_row", "gen:poisson2d:9").stderr)
         os.mkdir(self.path("log"))
         self.assertIn("logged 1 record", self.spmv(*RUN, "-v").stderr)
 
@@ -328,24 +328,24 @@ class Announced(Ends):
 
     def test_a_time_that_does_not_hold_is_corrected(self):
         """The program is stopped for longer than it said that it takes."""
-        words = ["gen:poisson2d:50", "-k", "omp:csr_rows,omp:csr_serial", "-t1", "--min-time=1", "--max-time=1", "--max-noise=0%",
+        words = ["gen:poisson2d:50", "-k", "omp:csr_rows,omp:csr_serial", "-t1", "--min-time=10", "--max-time=10", "--max-noise=0%",
                  "--probe=off", "--no-log", "--progress=off"]
         with subprocess.Popen([SPMV, *words], cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
             for line in process.stderr:
                 if line.startswith("timing 2 kernels in turns: "):
                     break
             process.send_signal(signal.SIGSTOP)
-            time.sleep(4.5)
+            time.sleep(27)
             process.send_signal(signal.SIGCONT)
-            self.assertRegex(process.stderr.read(), r"  longer than announced: [01] of 2 final after \d+ s, ")
+            self.assertRegex(process.stderr.readline(), r"  longer than announced: [01] of 2 final after \d+ s, ")
+            process.kill()
 
 
 class Names(Ends):
 
     def test_the_nearest_are_named(self):
-        for typed, meant in (("csr_row", ": did you mean 'csr_rows'?"), ("sell", ": did you mean 'sell_slices' or 'sell16_lanes'?"),
-                             ("sell99", ": did you mean 'sell_slices' or 'sell16_lanes'?"),
-                             ("bsr", ": did you mean 'bsr_rows' or 'bsr_lanes'?"), ("auot", ": did you mean 'auto'?"),
+        for typed, meant in (("csr_row", ": did you mean 'csr_rows'?"), ("sell99", ": did you mean 'sell_slices' or 'sell16_lanes'?"),
+                             ("bsr_", ": did you mean 'bsr_rows' or 'bsr_lanes'?"), ("auot", ": did you mean 'auto'?"),
                              ("balanced", "'csr_balanced'"), ("zzz", "on omp (")):
             done = self.spmv("gen:poisson2d:9", "-k", f"omp:{typed}")
             self.assertEqual(done.returncode, 64)

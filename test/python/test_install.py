@@ -196,7 +196,7 @@ class Installed(unittest.TestCase):
         self.assertIn("spmv-run/1", (share / "doc/spmv/record.schema.json").read_text(encoding="utf-8"))
         if importlib.util.find_spec("pycparser"):
             self.assertIn("module spmv\n", (share.parent / "include/spmv.f90").read_text(encoding="utf-8"))
-        self.prints("sweep\ncsr_rows\n32 64 auto\nspy roofline\ncsr1,ell_rows\npoisson2d poisson3d\npoisson3d\n", f"""bash -c '
+        self.prints("sweep\ncsr_rows\n32 64 auto\nspy roofline scaling\ncsr1,ell_rows\npoisson2d poisson3d\npoisson3d\n", f"""bash -c '
             . {PREFIX if self.bare else share.parent}/share/bash-completion/completions/spmv
             complete_last() {{ COMP_WORDS=(spmv "$@") COMP_CWORD=$#; _spmv; echo "${{COMPREPLY[*]}}"; }}
             complete_last sw; complete_last FILE.mtx -k csr_r; complete_last FILE.mtx --index = ""

@@ -132,7 +132,7 @@ class HtmlTest(ReportTest):
         self.assertEqual({name.rpartition(".")[2] for name in os.listdir(self.out)}, {"html", "tex", "csv"})
         with contextlib.redirect_stderr(io.StringIO()) as said:
             self.assertEqual(report.main(["--files=txt", "log"]), 64)
-        self.assertIn("'txt' is not one of csv, md, tex, svg, pdf", said.getvalue())
+        self.assertIn("'txt' is not one of csv, json, md, tex, svg, pdf", said.getvalue())
 
     def test_commands_carry_their_environment(self):
         for env in ("OMP_PLACES=cores", {"OMP_PLACES": "cores"}):
