@@ -58,7 +58,7 @@ refused() { # MPI
     start $1 2 -m "$work/none.mtx"; is "no file, $1" 66 $code; is "said of no file, $1" 1 "$(grep -c '^spmv: .*none.mtx' "$work/err")"
     start $1 2 -m gen:poisson2d:20 --partition="$work/x.mtx"; is "no partition, $1" 65 $code
     is "said of no partition, $1" 1 "$(grep -c "^spmv: .*x.mtx: its number 1, '%%MatrixMarket', is not a rank from 0 to 1" "$work/err")"
-    for command in "sweep gen:poisson2d:20" "tune gen:poisson2d:20" table; do
+    for command in "sweep gen:poisson2d:20" "info gen:poisson2d:20" table; do
         timeout -k 1 60 mpiexec.$1 -n 2 "$program" $command >"$work/out" 2>"$work/err"; is "$command, $1" 64 $?
         is "said of $command, $1" 1 "$(grep -c 'is for one process' "$work/err")"
     done

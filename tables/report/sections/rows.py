@@ -75,7 +75,7 @@ def commands_of(units):
 
 
 FLAGS = ("-q", "-v", "--quiet", "--verbose", "--nondeterministic", "--no-log")  # options without a value
-OF_A_SWEEP = ("--resume", "--retry", "--passes", "--timeout", "--log", "--probe", "--tag")
+OF_A_SWEEP = ("--resume", "--retry", "--tune", "--passes", "--timeout", "--log", "--probe", "--tag")
 
 
 def without_sweep(argv, source):
@@ -88,7 +88,7 @@ def without_sweep(argv, source):
     at = 2 if words[1:2] == ["sweep"] else 1
     while at < len(words):
         option = words[at].partition("=")[0]
-        alone = ("=" in words[at] or words[at] in (*FLAGS, *OF_A_SWEEP[:2])
+        alone = ("=" in words[at] or words[at] in (*FLAGS, *OF_A_SWEEP[:3])
                  or words[at][1:2] != "-" and len(words[at]) > 2)  # -n5
         taken = words[at:at + (1 if alone or not option.startswith("-") else 2)]
         if option.startswith("-") and option not in OF_A_SWEEP:
