@@ -36,7 +36,7 @@ typedef struct form {
     spmv_layout layout;
     int k;
     double bar, shared_bar, least;      /* 0: none */
-    double sum, shared_sum, regret_sum; /* of logarithms */
+    double sum, shared_sum, regret_sum; /* sums of logarithms */
     double worst;
     int n, shared;
 } form;

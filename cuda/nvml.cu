@@ -29,7 +29,7 @@ static unsigned ask_kind(void *library, const char *name, void *device, int kind
 static void read_state(void *library, void *device, spmv_device_state *out) {
     enum { CLOCK_SM = 1, CLOCK_MEMORY = 2, CORE = 0 };
     unsigned long long reasons = 0;
-    unsigned mode = 0, pending = 0, percent[2]; /* of time: kernels ran; memory was used */
+    unsigned mode = 0, pending = 0, percent[2]; /* time with a kernel, and with memory accesses */
     out->clock_Hz = 1e6 * ask_kind(library, "nvmlDeviceGetClockInfo", device, CLOCK_SM);
     out->clock_memory_Hz = 1e6 * ask_kind(library, "nvmlDeviceGetClockInfo", device, CLOCK_MEMORY);
     out->temperature_C = (int)ask_kind(library, "nvmlDeviceGetTemperature", device, CORE);

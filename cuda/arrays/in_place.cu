@@ -23,7 +23,7 @@
 
 enum {
     THREADS = 256,
-    MOST_BLOCKS = 65535, /* of a grid, in y */
+    MOST_BLOCKS = 65535, /* CUDA's limit of a grid in y */
     DEPTH = 4,           /* nonzeros that a lane loads at a time */
     LONG = 4 * WARP,     /* lines with more nonzeros are multiplied by a warp */
     HUGE_LINE = 4096     /* lines with more nonzeros are multiplied by the block */

@@ -39,7 +39,7 @@ typedef struct peer { /* scratch of a plan */
     cusparseHandle_t handle; /* belongs to the device */
     cusparseConstSpMatDescr_t matrix;
     cusparseDnVecDescr_t x, y;
-    void *descriptor, *plan; /* of SpMVOp */
+    void *descriptor, *plan; /* objects of cuSPARSE's SpMVOp */
     void *buffer;
     ofs *ptr; /* device memory for formats with another layout in cuSPARSE */
     idx *row_idx, *col_idx;

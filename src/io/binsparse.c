@@ -26,7 +26,7 @@ static const struct {
     {"general", SPMV_GENERAL},
     {"symmetric_lower", SPMV_SYMMETRIC},
     {"symmetric_upper", SPMV_SYMMETRIC},
-    {"hermitian_lower", SPMV_SYMMETRIC}, /* of real values */
+    {"hermitian_lower", SPMV_SYMMETRIC}, /* equal to symmetric: values are real */
     {"hermitian_upper", SPMV_SYMMETRIC},
     {"skew_symmetric_lower", SPMV_SKEW_SYMMETRIC},
     {"skew_symmetric_upper", SPMV_SKEW_SYMMETRIC},
@@ -34,7 +34,7 @@ static const struct {
 
 typedef struct finder {
     const spmv_bytes *in;
-    const char *types; /* of the descriptor */
+    const char *types; /* names in the descriptor */
     spmv_status (*find)(void *arg, const char *name, spmv_part *part);
     void *arg;
 } finder;

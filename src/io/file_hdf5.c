@@ -119,7 +119,7 @@ typedef struct walk { /* over the objects of a file */
     const hdf5_library *lib;
     spmv_contents *out;
     hid_t group;
-    char name[64]; /* of the group */
+    char name[64]; /* the group's name */
 } walk;
 
 /* Refuses a dataset that has more elements than what is stored can hold, or keeps them elsewhere.
@@ -399,7 +399,7 @@ static spmv_status list_hdf5(const spmv_bytes *in, spmv_contents *out) {
     const hdf5_library *lib = library(in);
     if (!lib) return SPMV_E_FEATURE;
     open_file *f = malloc(sizeof *f);
-    if (!f) return spmv_fail(in->ctx, SPMV_E_NOMEM, "out of memory while reading %s", in->path);
+    if (!f) return spmv_no_memory_for(in->ctx, in->path);
     caller c = {.lib = lib};
     enter(&c);
     *f = (open_file){lib, open_bytes(lib, in)};
@@ -455,7 +455,8 @@ enum { ARRAYS = 3, ADDRESS = 8, END_OF_FILE = 40 }; /* the latter: a place in th
 typedef struct image { /* a file as HDF5 makes it, but for the elements of its datasets */
     const spmv_csr_view *A;
     spmv_element offsets;
-    int64_t bytes[ARRAYS], at[ARRAYS]; /* of the datasets: pointers, indices, values */
+    int64_t bytes[ARRAYS],
+        at[ARRAYS]; /* lengths and offsets of the datasets: pointers, indices, values */
     unsigned char *head;
     int64_t nhead; /* a multiple of ADDRESS */
 } image;

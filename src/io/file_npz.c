@@ -138,7 +138,7 @@ static spmv_status find_directory(const spmv_bytes *in, int64_t *at, int64_t *by
     unsigned char wide[END_64];
     const int64_t n = in->size < END + COMMENT ? in->size : END + COMMENT;
     unsigned char *tail = malloc((size_t)n + 1);
-    if (!tail) return spmv_fail(in->ctx, SPMV_E_NOMEM, "out of memory while reading %s", in->path);
+    if (!tail) return spmv_no_memory_for(in->ctx, in->path);
     spmv_status status = spmv_bytes_read(in, "the end of a zip archive", in->size - n, n, tail);
     int64_t k = n - END;
     while (status == SPMV_OK && k >= 0 && memcmp(tail + k, "PK\5\6", 4) != 0) k--;
@@ -158,7 +158,7 @@ static spmv_status find_directory(const spmv_bytes *in, int64_t *at, int64_t *by
     return status;
 }
 
-typedef struct member { /* of an archive */
+typedef struct member { /* a member of an archive */
     char name[40];      /* without .npy */
     int method;
     bool encrypted;
@@ -265,9 +265,7 @@ static spmv_status read_text(const npy *a, char **text) {
         bytes > a->bytes.n - a->data)
         return spmv_refuse(a->bytes.in, "%s that is no text", a->bytes.name);
     unsigned char *raw = calloc((size_t)bytes + 1, 1);
-    if (!raw)
-        return spmv_fail(a->bytes.in->ctx, SPMV_E_NOMEM, "out of memory while reading %s",
-                         a->bytes.in->path);
+    if (!raw) return spmv_no_memory_for(a->bytes.in->ctx, a->bytes.in->path);
     const spmv_status status = spmv_part_raw(&a->bytes, a->data, bytes, raw);
     for (int64_t k = 0; k < n; k++) raw[k] = raw[k * width + (a->as.swapped ? width - 1 : 0)];
     raw[n] = 0;
@@ -284,7 +282,7 @@ static const struct {
     const char *name;
     spmv_shape shape;
     const char *ptr, *line, *idx;
-    int dimensions; /* of data */
+    int dimensions; /* number of dimensions of `data` */
 } forms[] = {{"csr", SPMV_HELD_ROWS, "indptr", NULL, "indices", 1},
              {"csc", SPMV_HELD_COLUMNS, "indptr", NULL, "indices", 1},
              {"coo", SPMV_HELD_ENTRIES, NULL, "row", "col", 1},
@@ -399,8 +397,7 @@ static spmv_status list_npz(const spmv_bytes *in, spmv_contents *out) {
     if (z.bytes > MOST_DIRECTORY)
         return spmv_refuse(in, "a directory of %" PRId64 " bytes in a zip archive", z.bytes);
     z.directory = malloc((size_t)z.bytes + 1);
-    if (!z.directory)
-        return spmv_fail(in->ctx, SPMV_E_NOMEM, "out of memory while reading %s", in->path);
+    if (!z.directory) return spmv_no_memory_for(in->ctx, in->path);
     spmv_status status =
         spmv_bytes_read(in, "the directory of a zip archive", at, z.bytes, z.directory);
     if (status == SPMV_OK) status = add_all(&z);
@@ -413,7 +410,7 @@ static spmv_status list_npz(const spmv_bytes *in, spmv_contents *out) {
 enum { WRITTEN = 5, ZIP_64 = 45, PLACES = 24 };
 typedef struct array_out { /* an array of the archive that SciPy reads */
     const char *name, *type;
-    int64_t size; /* of its dimension; -1: it has none */
+    int64_t size; /* length of a one-dimensional array; -1: a scalar */
     uint32_t crc;
     int64_t bytes, header;
 } array_out;

@@ -11,7 +11,7 @@
 typedef struct form { /* a Fortran format: count fields in a line, each of width characters */
     int64_t count, width;
     int digits; /* behind the point that a field without one has */
-    int scale;  /* of a field without an exponent: powers of ten that it is divided by */
+    int scale;  /* a field without an exponent is divided by 10^scale */
     bool integers;
 } form;
 
@@ -280,15 +280,14 @@ static void close_text(void *handle) {
 
 static spmv_status open_text(const spmv_bytes *in, spmv_contents *out, text **opened) {
     text *t = calloc(1, sizeof *t);
-    if (!t) return spmv_fail(in->ctx, SPMV_E_NOMEM, "out of memory while reading %s", in->path);
+    if (!t) return spmv_no_memory_for(in->ctx, in->path);
     out->handle = *opened = t;
     out->close = close_text;
     spmv_powers_init(&t->powers);
     t->begin = (const char *)in->memory;
     if (!in->memory) {
         t->begin = t->own = malloc((size_t)in->size + 1);
-        if (!t->own)
-            return spmv_fail(in->ctx, SPMV_E_NOMEM, "out of memory while reading %s", in->path);
+        if (!t->own) return spmv_no_memory_for(in->ctx, in->path);
         TRY(spmv_bytes_read(in, "the text", 0, in->size, t->own));
     }
     t->end = t->begin + in->size;

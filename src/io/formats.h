@@ -9,7 +9,7 @@
 
 /* ---- bytes.c: the bytes of a file ------------------------------------------------------------ */
 
-typedef struct spmv_bytes { /* of a plain file, or in memory */
+typedef struct spmv_bytes { /* the bytes of a plain file, or bytes in memory */
     spmv_ctx *ctx;
     const char *path;
     int fd;
@@ -31,11 +31,11 @@ spmv_status spmv_refuse(const spmv_bytes *in, const char *format, ...)
 
 typedef struct spmv_deflated { /* a stream of zlib, or of deflate without a header */
     const spmv_bytes *in;
-    char name[40];                   /* of what it holds, in messages */
+    char name[40];                   /* name of the contents in messages */
     int64_t offset, bytes, unpacked; /* bytes: compressed; unpacked: as the file says */
     bool is_probe;                   /* only its beginning is known, of `unpacked` bytes */
     bool bare;                       /* without zlib's header: of a zip archive */
-    uint32_t crc;                    /* of a zip archive */
+    uint32_t crc;                    /* CRC-32 in a zip archive */
     struct spmv_inflater *state;     /* NULL: not begun */
 } spmv_deflated;
 /* Reads unpacked bytes offset to offset + n - 1: fast if offset ascends from call to call. Checks
@@ -86,8 +86,8 @@ typedef struct spmv_held { /* a variable of a file */
     spmv_shape shape;
     int64_t rows, cols;
     int base;                       /* 0 or 1: what ptr, idx and line count from */
-    int64_t block_rows, block_cols; /* of BLOCKS */
-    int64_t width;                  /* of DIAGONALS */
+    int64_t block_rows, block_cols; /* BLOCKS: size of a block */
+    int64_t width;                  /* DIAGONALS: stored length of a diagonal */
     bool first_fastest; /* values of BLOCKS and DIAGONALS are in Fortran's order of dimensions */
     spmv_part ptr, line, idx, values;
     spmv_symmetry symmetry;
@@ -98,7 +98,7 @@ typedef struct spmv_held { /* a variable of a file */
     bool may_be_half; /* the file does not say whether it holds half of a symmetric matrix */
     bool only_named;  /* chosen by its name alone, and not listed */
 } spmv_held;
-typedef struct spmv_contents { /* of a file */
+typedef struct spmv_contents { /* what a file holds */
     spmv_held *item;
     int n, room;
     spmv_deflated **packed; /* their streams, owned */
@@ -186,8 +186,9 @@ spmv_status spmv_write_file(spmv_ctx *ctx, const char *path,
 /* ---- formats.c: the table -------------------------------------------------------------------- */
 
 typedef struct spmv_file_format {
-    const char *name;           /* "a SciPy matrix (.npz)" */
-    const char *const *endings; /* of files that are written, to NULL; NULL: none is */
+    const char *name; /* "a SciPy matrix (.npz)" */
+    const char *const
+        *endings; /* name endings for writing, ends with NULL; NULL: cannot be written */
     bool (*knows)(const unsigned char *head, size_t n); /* a file that begins so */
     spmv_status (*list)(const spmv_bytes *in, spmv_contents *out);
     /* Writes general compressed rows. */

@@ -19,16 +19,12 @@ enum { PIECE = 32 << 10 }; /* elements */
 
 /* ---- lists ----------------------------------------------------------------------------------- */
 
-static spmv_status no_memory(const spmv_bytes *in) {
-    return spmv_fail(in->ctx, SPMV_E_NOMEM, "out of memory while reading %s", in->path);
-}
-
 spmv_held *spmv_contents_add(const spmv_bytes *in, spmv_contents *to) {
     if (to->n == to->room) {
         const int room = 2 * to->room + 4;
         spmv_held *item = realloc(to->item, (size_t)room * sizeof *item);
         if (!item) {
-            no_memory(in);
+            spmv_no_memory_for(in->ctx, in->path);
             return NULL;
         }
         to->item = item;
@@ -44,7 +40,7 @@ spmv_deflated *spmv_contents_pack(const spmv_bytes *in, spmv_contents *to,
     if (p) all = realloc(to->packed, ((size_t)to->npacked + 1) * sizeof *all);
     if (!all) {
         free(p);
-        no_memory(in);
+        spmv_no_memory_for(in->ctx, in->path);
         return NULL;
     }
     *p = *like;
@@ -334,7 +330,7 @@ static spmv_status read_all(const spmv_bytes *in, wanted *all, int n, int thread
     spmv_waiting_prepare(&in->ctx->waiting, threads);
     const size_t bytes = 8 * (size_t)PIECE;
     unsigned char *raw = malloc((size_t)threads * bytes);
-    if (!raw) return no_memory(in);
+    if (!raw) return spmv_no_memory_for(in->ctx, in->path);
 #pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
     for (int64_t k = 0; k < tasks; k++) {
         spmv_status found;
@@ -530,7 +526,7 @@ int64_t spmv_held_count(const spmv_held *h) {
 
 /* ---- to entries ------------------------------------------------------------------------------ */
 
-typedef struct arrays { /* of the file, converted */
+typedef struct arrays { /* the file's arrays, converted */
     int64_t *ptr;
     int32_t *line, *idx;
     double *values;
@@ -560,7 +556,7 @@ static spmv_status read_arrays(const spmv_bytes *in, const spmv_held *h, int thr
     if (is_compressed(h)) {
         out->ptr = spmv_host_take(ctx, (size_t)(lines + 1) * sizeof *out->ptr);
         all[count++] = (wanted){.part = &h->ptr, .role = OFFSETS, .to = out->ptr, .n = h->ptr.n};
-        if (!out->ptr) return no_memory(in);
+        if (!out->ptr) return spmv_no_memory_for(in->ctx, in->path);
     }
     if (h->shape == SPMV_HELD_ENTRIES) {
         out->line = spmv_host_take(ctx, (size_t)*n * sizeof *out->line);
@@ -570,7 +566,7 @@ static spmv_status read_arrays(const spmv_bytes *in, const spmv_held *h, int thr
                                 .n = *n,
                                 .base = h->base,
                                 .limit = h->rows};
-        if (!out->line) return no_memory(in);
+        if (!out->line) return spmv_no_memory_for(in->ctx, in->path);
     }
     if (!dense && !diagonals) {
         out->idx = spmv_host_take(ctx, (size_t)*n * sizeof *out->idx);
@@ -580,13 +576,13 @@ static spmv_status read_arrays(const spmv_bytes *in, const spmv_held *h, int thr
                                 .n = *n,
                                 .base = h->base,
                                 .limit = limit};
-        if (!out->idx) return no_memory(in);
+        if (!out->idx) return spmv_no_memory_for(in->ctx, in->path);
     }
     if (*h->values.name) {
         out->values = spmv_host_take(ctx, (size_t)nvalues * sizeof *out->values);
         all[count++] =
             (wanted){.part = &h->values, .role = VALUES, .to = out->values, .n = nvalues};
-        if (!out->values) return no_memory(in);
+        if (!out->values) return spmv_no_memory_for(in->ctx, in->path);
     }
     TRY(read_all(in, all, count, threads, progress, arg));
     if (out->ptr) {
@@ -647,7 +643,7 @@ static spmv_status take_compressed(const spmv_bytes *in, const spmv_held *h, int
         out->by_columns = by_columns;
     } else {
         a->line = lines_of_entries(in->ctx, a->ptr, lines_of(h), threads);
-        if (!a->line) return no_memory(in);
+        if (!a->line) return spmv_no_memory_for(in->ctx, in->path);
         spmv_host_give(in->ctx, a->ptr);
         if (h->upper_half) out->coo.nnz = keep_upper(a, out->coo.nnz);
     }
@@ -695,7 +691,8 @@ static int64_t expand_diagonals(const spmv_held *h, const int64_t *offset, const
 static spmv_status take_diagonals(const spmv_bytes *in, const spmv_held *h, const arrays *a,
                                   spmv_coo *out) {
     int64_t *offset = malloc((size_t)(h->idx.n + 1) * sizeof *offset);
-    spmv_status status = offset ? spmv_part_integers(&h->idx, 0, h->idx.n, offset) : no_memory(in);
+    spmv_status status = offset ? spmv_part_integers(&h->idx, 0, h->idx.n, offset)
+                                : spmv_no_memory_for(in->ctx, in->path);
     for (int64_t d = 0; status == SPMV_OK && d < h->idx.n; d++)
         if (offset[d] < -(int64_t)INT32_MAX || offset[d] > INT32_MAX)
             status = spmv_refuse(in, "%s that is %" PRId64 ", expected a diagonal of the matrix",
@@ -802,7 +799,7 @@ spmv_status spmv_held_vector(const spmv_bytes *in, const spmv_held *h, int64_t *
     TRY(spmv_host_fits(in->ctx, h->rows, h->cols, h->values.n, 24 * (double)h->values.n));
     spmv_status status = read_arrays(in, h, in->ctx->threads, NULL, NULL, &a, n);
     double *x = status == SPMV_OK ? malloc((size_t)(*n ? *n : 1) * sizeof *x) : NULL;
-    if (status == SPMV_OK && !x) status = no_memory(in);
+    if (status == SPMV_OK && !x) status = spmv_no_memory_for(in->ctx, in->path);
     const bool by_rows = h->shape == SPMV_HELD_BY_ROWS;
     for (int64_t k = 0; x && k < *n; k++)
         x[by_rows ? k % h->cols * h->rows + k / h->cols : k] = a.values[k];

@@ -51,7 +51,7 @@ static spmv_status begin(spmv_deflated *p) {
     if (!s) s = p->state = malloc(sizeof *s);
     if (s) s->zlib = (z_stream){0};
     if (!s || inflateInit2(&s->zlib, p->bare ? -WINDOW : WINDOW) != Z_OK)
-        return spmv_fail(p->in->ctx, SPMV_E_NOMEM, "out of memory while reading %s", p->in->path);
+        return spmv_no_memory_for(p->in->ctx, p->in->path);
     s->read = s->at = 0;
     s->crc = 0;
     s->ended = false;
@@ -86,9 +86,7 @@ static spmv_status inflate_bytes(spmv_deflated *p, unsigned char *to, int64_t n)
         to += got;
         s->at += got;
         n -= got;
-        if (code == Z_MEM_ERROR)
-            return spmv_fail(p->in->ctx, SPMV_E_NOMEM, "out of memory while reading %s",
-                             p->in->path);
+        if (code == Z_MEM_ERROR) return spmv_no_memory_for(p->in->ctx, p->in->path);
         if (code == Z_BUF_ERROR && left == 0) return damaged(p, "it ends too early");
         if (code != Z_OK && code != Z_STREAM_END && code != Z_BUF_ERROR)
             return damaged(p, z->msg ? z->msg : "zlib cannot go on");

@@ -54,6 +54,11 @@ ptrdiff_t spmv_input_read(spmv_input *in, void *to, size_t n);
 /* Called where another wait for the input failed with EINTR: says whether that ends the reading. */
 bool spmv_input_has_signal(spmv_input *in);
 
+/* Fails: there is no memory to read the file with. */
+static inline spmv_status spmv_no_memory_for(spmv_ctx *ctx, const char *path) {
+    return spmv_fail(ctx, SPMV_E_NOMEM, "out of memory while reading %s", path);
+}
+
 /* ---- archive.c: text out of compressed files and tar archives ------------------------------- */
 
 enum { SPMV_MAGIC_BYTES = 512 }; /* of a file's beginning, enough for spmv_is_archive */

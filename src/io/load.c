@@ -34,7 +34,7 @@ static void shut(opened *o) {
 static spmv_status open_file(spmv_ctx *ctx, const char *path, int threads, bool header_only,
                              opened *o) {
     *o = (opened){.r = calloc(1, sizeof *o->r)};
-    if (!o->r) return spmv_fail(ctx, SPMV_E_NOMEM, "out of memory while reading %s", path);
+    if (!o->r) return spmv_no_memory_for(ctx, path);
     o->r->ctx = ctx;
     o->r->path = path;
     o->r->header_only = header_only;
@@ -177,7 +177,7 @@ static spmv_status vector_of(spmv_ctx *ctx, const char *path, const spmv_coo *co
     int64_t numbers;
     *out = dense(coo, is_array, &numbers);
     if (*out) *n = numbers;
-    return *out ? SPMV_OK : spmv_fail(ctx, SPMV_E_NOMEM, "out of memory while reading %s", path);
+    return *out ? SPMV_OK : spmv_no_memory_for(ctx, path);
 }
 
 /* Reads the chosen variable: columns one after another. */

@@ -165,20 +165,16 @@ static bool make_buffer(const reader *r, worker *w) {
            (r->field == SPMV_PATTERN_FIELD || w->values);
 }
 
-static spmv_status no_memory(const reader *r) {
-    return spmv_fail(r->ctx, SPMV_E_NOMEM, "out of memory while reading %s", r->path);
-}
-
 spmv_status mm_make_workers(reader *r, int threads) {
     r->threads = threads < 1 ? 1 : threads;
     r->workers = calloc((size_t)r->threads, sizeof *r->workers);
     if (r->workers) r->workers[0].text = malloc(TEXT_BYTES + SPMV_TEXT_PAD);
-    return r->workers && r->workers[0].text ? SPMV_OK : no_memory(r);
+    return r->workers && r->workers[0].text ? SPMV_OK : spmv_no_memory_for(r->ctx, r->path);
 }
 
 spmv_status mm_make_buffers(reader *r, int threads) {
     for (int t = 0; t < threads; t++)
-        if (!make_buffer(r, &r->workers[t])) return no_memory(r);
+        if (!make_buffer(r, &r->workers[t])) return spmv_no_memory_for(r->ctx, r->path);
     return SPMV_OK;
 }
 
@@ -266,7 +262,7 @@ spmv_status mm_open(reader *r, int threads) {
     if (r->status == SPMV_OK) r->status = mm_make_workers(r, threads);
     if (r->status != SPMV_OK) return r->status;
     r->carry = malloc(TEXT_BYTES);
-    return r->status = r->carry ? SPMV_OK : no_memory(r);
+    return r->status = r->carry ? SPMV_OK : spmv_no_memory_for(r->ctx, r->path);
 }
 
 spmv_status mm_begin(reader *r) {
@@ -336,7 +332,7 @@ spmv_status spmv_read_matrix_market(spmv_ctx *ctx, const char *path, int threads
                                     spmv_progress progress, void *arg, spmv_coo *out) {
     reader *r = calloc(1, sizeof *r);
     *out = (spmv_coo){0};
-    if (!r) return spmv_fail(ctx, SPMV_E_NOMEM, "out of memory while reading %s", path);
+    if (!r) return spmv_no_memory_for(ctx, path);
     r->ctx = ctx;
     r->path = path;
     mm_prepare(r);

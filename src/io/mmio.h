@@ -71,7 +71,7 @@ struct reader {
     int threads;
     /* Takes the entries of a worker's block when it is its turn; *done: share of all so far. */
     void (*publish)(reader *r, worker *w, double *done);
-    const char *variable; /* of the file, behind its name and a colon; NULL: none was named */
+    const char *variable; /* name behind the file's name and a colon; NULL: none was given */
     int fd;
     spmv_input input; /* the same file, to be read from its beginning on */
     int64_t bytes;    /* of a plain regular file; -1: a stream */
@@ -232,7 +232,7 @@ typedef struct opened { /* a file that was opened and recognised */
     const spmv_file_format *format; /* NULL: Matrix Market */
     spmv_bytes bytes;
     spmv_contents contents;
-    char *text; /* of a stream; owned */
+    char *text; /* the contents of a stream; owned */
 } opened;
 /* Recognises a file that mm_open has opened, and reads its header or lists what it holds. */
 spmv_status mm_recognise(opened *o);

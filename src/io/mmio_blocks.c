@@ -73,8 +73,7 @@ spmv_status mm_read_whole(reader *r, char **text, int64_t *bytes) {
             *text = more;
             room *= 2;
         }
-        if (!*text)
-            return spmv_fail(r->ctx, SPMV_E_NOMEM, "out of memory while reading %s", r->path);
+        if (!*text) return spmv_no_memory_for(r->ctx, r->path);
         got = read_stream(r, *text + n, room - n);
         n += got > 0 ? (size_t)got : 0;
     } while (got > 0 && (!limit || n <= limit));

@@ -26,8 +26,8 @@ struct spmv_reading {
     worker wrong; /* what is wrong with the piece */
     worker rest;  /* what cannot be unpacked */
     bool has_rest;
-    opened file;           /* of the process that has opened it */
-    const spmv_held *held; /* of a file without lines; NULL: Matrix Market */
+    opened file;           /* as opened by this process */
+    const spmv_held *held; /* contents of a file without lines; NULL: Matrix Market */
 };
 
 /* ---- chunks --------------------------------------------------------------------------------- */
@@ -312,7 +312,7 @@ static uint64_t beginning_of(const reader *r) {
 static spmv_reading *new_reading(spmv_ctx *ctx, const char *path) {
     spmv_reading *p = calloc(1, sizeof *p);
     if (!p) {
-        spmv_fail(ctx, SPMV_E_NOMEM, "out of memory while reading %s", path);
+        spmv_no_memory_for(ctx, path);
         return NULL;
     }
     p->r.ctx = ctx;

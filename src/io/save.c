@@ -28,16 +28,13 @@ static uint64_t in_order(uint64_t value, int bytes, bool swapped) {
     return swapped ? __builtin_bswap64(value) >> 8 * (8 - bytes) : value;
 }
 
-/* Puts an element's low bytes: this machine's order is little-endian. */
-static void put_element(spmv_writer *w, uint64_t value, spmv_element as) {
-    value = in_order(value, as.bytes, as.swapped);
-    spmv_put(w, &value, (size_t)as.bytes);
+/* Writes the low bytes of value, as this machine has them: it is little-endian. */
+void spmv_put_little(spmv_writer *w, uint64_t value, int bytes) {
+    spmv_put(w, &value, (size_t)bytes);
 }
 
-void spmv_put_little(spmv_writer *w, uint64_t value, int bytes) {
-    unsigned char out[8];
-    for (int k = 0; k < bytes; k++) out[k] = (unsigned char)(value >> 8 * k);
-    spmv_put(w, out, (size_t)bytes);
+static void put_element(spmv_writer *w, uint64_t value, spmv_element as) {
+    spmv_put_little(w, in_order(value, as.bytes, as.swapped), as.bytes);
 }
 
 static bool is_own(spmv_element as, int bytes) {
