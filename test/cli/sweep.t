@@ -23,7 +23,7 @@
   $ $SPMV sweep here/list $options --passes=2 $quick $log 2>err >summary
   [3]
 # It is chance who was fastest.
-  $ sed -E -e 's/^ *[0-9.]+(e-[0-9]+)? .*/RATE/' -e 's/ +[0-9.]+ [a-z]+[~ !]* .*/ T/' summary
+  $ sed -E -e 's/^ *[0-9.]+(e-[0-9]+)? .*/RATE/' -e 's/ +[0-9.]+ [a-zµ]+[~ !]* .*/ T/' summary
   matrix               median    GFLOP/s  fastest               second
   a                         -          -  none
   b T
