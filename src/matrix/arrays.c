@@ -1,4 +1,4 @@
-/* arrays.c: makes a matrix from compressed rows or columns in memory, which are checked first. */
+/* arrays.c: creates a matrix from compressed rows or columns in memory, after checking them. */
 #include "arrays.h"
 #include "csr.h"
 #include "spmv_clock.h"
@@ -12,8 +12,8 @@
 
 /* ---- from any compressed rows or columns ----------------------------------------------------- */
 
-/* The lines' entries as a file would hold them: they may be unsorted, and this way sorting is
- * written once. */
+/* Copies compressed lines to coordinates, as a file's entries: unsorted lines are then sorted by
+ * the same code. */
 static spmv_status take_arrays(spmv_mat *mat, const spmv_arrays *a) {
     spmv_coo *coo = &mat->coo;
     mat->precision = a->precision;
@@ -38,7 +38,7 @@ static spmv_status take_arrays(spmv_mat *mat, const spmv_arrays *a) {
 
 /* ---- from compressed rows that are canonical ------------------------------------------------- */
 
-/* A borrowed array is only read. */
+/* Removes const from a borrowed array, which the matrix never writes. */
 static void *writable(const void *array) {
     return (void *)(uintptr_t)array;
 }
@@ -55,7 +55,8 @@ static bool lends_values(const spmv_arrays *a) {
     return a->flags & SPMV_BORROW && a->nnz > 0 && a->values && a->precision == SPMV_F64;
 }
 
-/* Checks that there is memory for what is not lent; entries that have to be sorted take more. */
+/* Fails if the arrays that are copied do not fit into memory; borrowed arrays need none. Sorting
+ * needs more and is checked later. */
 static spmv_status check_copies_fit(spmv_ctx *ctx, const spmv_arrays *a) {
     const double row = lends_ptr(a) ? 0 : 8, index = lends_idx(a) ? 0 : 4;
     const double need =
@@ -122,8 +123,8 @@ static void describe(spmv_mat *mat, const spmv_arrays *a) {
         (spmv_csr){.rows = a->rows, .cols = a->cols, .nnz = a->nnz, .as_given = !a->by_columns};
 }
 
-/* Takes them as they are, or in the types of the canonical CSR. By the static partition that
- * kernels multiply with: first touch places the pages. */
+/* Borrows or copies compressed rows, in the types of the canonical CSR. Copies use the kernels'
+ * static partition, so that first touch places pages near their threads. */
 static spmv_status take_rows(spmv_mat *mat, const spmv_arrays *a) {
     const int threads = spmv_threads_for(mat->ctx, a->nnz + a->rows);
     spmv_csr *A = &mat->csr;
@@ -137,8 +138,8 @@ static spmv_status take_rows(spmv_mat *mat, const spmv_arrays *a) {
 
 /* ---- from compressed columns that are ------------------------------------------------------- */
 
-/* Returns the offsets as a counting sort takes them: those given, or copies, which are to be
- * freed. */
+/* Returns 64-bit offsets from 0: the caller's array, or *copy, which the caller frees. *copy is
+ * NULL if nothing was copied. */
 static const int64_t *wide_ptr(const spmv_arrays *a, int64_t **copy) {
     const int64_t lines = lines_of(a);
     *copy = NULL;
@@ -188,7 +189,7 @@ static spmv_status create(spmv_ctx *ctx, const spmv_arrays *a, spmv_mat **out) {
     return spmv_mat_finish(mat, take(mat, a, ascend && a->symmetry == SPMV_GENERAL), out);
 }
 
-/* What the matrix would have borrowed is its own. */
+/* Transfers ownership of borrowed arrays to the matrix: sets the caller's pointers to NULL. */
 static void hand_over(spmv_csr *A, void **ptr, void **index, void **values) {
     if (A->lent.row_ptr) *ptr = NULL;
     if (A->lent.col_idx) *index = NULL;
@@ -232,7 +233,7 @@ spmv_status spmv_mat_take_lines(spmv_mat *mat, spmv_lines *lines) {
 
 /* ---- arrays that may change ------------------------------------------------------------------ */
 
-/* Finds the device of the context, where the arrays shall be. */
+/* Finds the device of the context's backend, in whose memory the arrays must be. */
 static spmv_status device_of_arrays(spmv_ctx *ctx, const spmv_arrays *a, spmv_device **out) {
     const spmv_backend *backend = ctx->default_backend;
     if (backend->host)
@@ -244,7 +245,7 @@ static spmv_status device_of_arrays(spmv_ctx *ctx, const spmv_arrays *a, spmv_de
     return spmv_arrays_check_place(*out, a);
 }
 
-/* Indices on a device are checked when a plan is made. */
+/* Creates a matrix of volatile arrays. Indices in device memory are checked when a plan is made. */
 static spmv_status create_volatile(spmv_ctx *ctx, const spmv_arrays *a, spmv_mat **out) {
     spmv_device *device = NULL;
     TRY(spmv_arrays_check_volatile(ctx, a));
@@ -264,7 +265,7 @@ static spmv_status fetch(spmv_device *device, const void *from, size_t bytes, vo
     return device->backend->get(device, *out, from, bytes);
 }
 
-/* *out NULL: the host has to look at the arrays. */
+/* Uses arrays in device memory as they are. *out is NULL if the host must read and check them. */
 static spmv_status adopt(spmv_device *device, const spmv_arrays *a, spmv_mat **out) {
     spmv_mat *mat = NULL;
     TRY(spmv_mat_new(device->ctx, &mat));

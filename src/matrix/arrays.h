@@ -1,5 +1,5 @@
-/* arrays.h: reading and checking compressed rows or columns in memory. Lines are the rows, or with
- * by_columns the columns; places are where their entries lie. */
+/* arrays.h: reading and checking compressed rows or columns in memory. Lines are rows, or columns
+ * if by_columns; places are positions in a line: columns, or rows if by_columns. */
 #ifndef SPMV_MATRIX_ARRAYS_H
 #define SPMV_MATRIX_ARRAYS_H
 
@@ -9,7 +9,7 @@ static inline int64_t given_ptr(const spmv_arrays *a, int64_t i) {
     return a->ptr_bits == 32 ? ((const int32_t *)a->ptr)[i] : ((const int64_t *)a->ptr)[i];
 }
 
-/* Counted from 0; whatever the number is, subtracting the base is defined. */
+/* Offset i, counted from 0. Unsigned subtraction of the base is defined for any content. */
 static inline int64_t ptr_at(const spmv_arrays *a, int64_t i) {
     return (int64_t)((uint64_t)given_ptr(a, i) - (uint64_t)a->base);
 }
@@ -36,12 +36,12 @@ static inline const char *line_name(const spmv_arrays *a) {
     return a->by_columns ? "column" : "row";
 }
 
-/* Says whether pointers, widths and flags could be right: nothing behind the pointers is read. */
+/* Checks pointers for NULL, widths and flags; does not read the arrays. */
 spmv_status spmv_arrays_check(spmv_ctx *ctx, const spmv_arrays *a);
-/* Says whether offsets and indices are right, with SPMV_VALIDATE values and triangles, too; names
- * the first entry that is not. *ascend: whether the indices do in all lines, without duplicates. */
+/* Checks offsets and indices, with SPMV_VALIDATE also values and triangles; the message names the
+ * first wrong entry. *ascend: whether indices ascend strictly in every line. */
 spmv_status spmv_arrays_check_entries(spmv_ctx *ctx, const spmv_arrays *a, bool *ascend);
-/* Says whether arrays may be volatile, and whether those in host memory are right. */
+/* Checks whether arrays may be volatile, and the content of arrays in host memory. */
 spmv_status spmv_arrays_check_volatile(spmv_ctx *ctx, const spmv_arrays *a);
 
 #endif

@@ -1,6 +1,5 @@
-/* check_arrays.c: checks compressed rows or columns in memory. One pass over everything, in loops
- * that the compiler vectorizes, counts what could be wrong; only if something is, a second pass
- * looks for the first wrong entry. */
+/* check_arrays.c: checks compressed rows or columns in memory. One pass in vectorized loops counts
+ * possible errors; only if there are any, a second pass finds the first wrong entry. */
 #include "arrays.h"
 #include "host/host.h"
 #include <math.h>
@@ -27,16 +26,16 @@ spmv_status spmv_arrays_check(spmv_ctx *ctx, const spmv_arrays *a) {
     return SPMV_OK;
 }
 
-/* Holds what all offsets and entries show, each read once, at the speed of memory. */
+/* counts of one pass over all offsets and entries */
 typedef struct look {
-    int64_t decreases; /* of ptr */
-    int64_t outside;   /* indices that are no place */
-    int64_t descents;  /* indices that are not above the one in front, */
-    int64_t allowed;   /* of which so many begin a line */
+    int64_t decreases; /* offsets that are less than the one before */
+    int64_t outside;   /* indices out of range */
+    int64_t descents;  /* indices that do not exceed the one before, */
+    int64_t allowed;   /* and how many of these begin a line */
     int64_t no_numbers;
 } look;
 
-/* ptr may hold anything. */
+/* Counts for one line; begin and end are unchecked offsets. */
 static inline void look_at_line(const spmv_arrays *a, int64_t begin, int64_t end, look *n) {
     const uint64_t k = (uint64_t)begin - (uint64_t)a->base;
     n->decreases += begin > end;
@@ -65,14 +64,14 @@ static inline bool is_no_number(const spmv_arrays *a, int64_t k) {
 static int64_t count_outside(const spmv_arrays *a, int64_t first, int64_t end) {
     const uint32_t base = (uint32_t)a->base, places = (uint32_t)places_of(a);
     const int32_t *index = a->idx;
-    int32_t n = 0; /* of a part */
+    int32_t n = 0; /* count within one chunk, so that 32 bits suffice */
     for (int64_t k = first; k < end; k++) n += (uint32_t)index[k] - base >= places;
     return n;
 }
 
 static int64_t count_descents(const spmv_arrays *a, int64_t first, int64_t end) {
     const int32_t *index = a->idx;
-    int32_t n = 0; /* of a part */
+    int32_t n = 0; /* count within one chunk, so that 32 bits suffice */
     for (int64_t k = first > 0 ? first : 1; k < end; k++) n += index[k] <= index[k - 1];
     return n;
 }
@@ -84,7 +83,8 @@ static int64_t count_no_numbers(const spmv_arrays *a, int64_t first, int64_t end
     return n;
 }
 
-/* Looks at part p of so many. Indices stay in the first cache between two looks. */
+/* Counts for chunk p of `parts`. A chunk's indices stay in the first-level cache between the
+ * loops. */
 static void look_at_part(const spmv_arrays *a, int64_t parts, int64_t p, look *n) {
     const int64_t first = spmv_split(a->nnz, parts, p), end = spmv_split(a->nnz, parts, p + 1);
     const int64_t lines = lines_of(a);
@@ -97,7 +97,8 @@ static void look_at_part(const spmv_arrays *a, int64_t parts, int64_t p, look *n
     n->no_numbers += count_no_numbers(a, first, end);
 }
 
-/* A region of one thread takes as long as two products of a small matrix. */
+/* Counts for all lines and entries. One thread runs without a parallel region, which takes as long
+ * as two products of a small matrix. */
 static look look_at_all(const spmv_arrays *a, int threads) {
     enum { PART = 1 << 12 };
     const int64_t lines = lines_of(a), parts = (a->nnz > lines ? a->nnz : lines) / PART + 1;
@@ -142,7 +143,7 @@ static bool is_unsorted(const spmv_arrays *a, int64_t first, int64_t k) {
     return a->flags & SPMV_SORTED && k > first && a->idx[k] <= a->idx[k - 1];
 }
 
-/* Returns the first entry that is wrong; nnz: none is. */
+/* Returns the first wrong entry; nnz: none. */
 static int64_t first_wrong(const spmv_arrays *a) {
     const bool all = a->flags & SPMV_VALIDATE;
     for (int64_t i = 0; i < lines_of(a); i++)
@@ -154,7 +155,7 @@ static int64_t first_wrong(const spmv_arrays *a) {
 
 enum { WHERE = 80 };
 
-/* Writes where entry k is; returns its line. */
+/* Describes the position of entry k in `where`; returns its line. */
 static int64_t find_entry(const spmv_arrays *a, int64_t k, char where[WHERE]) {
     int64_t i = 0;
     while (ptr_at(a, i + 1) <= k) i++;
@@ -180,11 +181,12 @@ static spmv_status check_idx(spmv_ctx *ctx, const spmv_arrays *a, const look *al
                      value_at(a, k));
 }
 
-/* Says whether all entries are in one triangle, whichever it is, and those on the diagonal of a
- * skew-symmetric matrix are 0. All indices are places. */
+/* Checks that all entries lie in one triangle, upper or lower, and that a skew-symmetric matrix has
+ * zeros on its diagonal. All indices are in range. */
 static spmv_status check_triangle(spmv_ctx *ctx, const spmv_arrays *a, int threads) {
     const bool skew = a->symmetry == SPMV_SKEW_SYMMETRIC;
-    int64_t before = a->nnz, behind = a->nnz, odd = a->nnz; /* the first of each kind */
+    /* index of the first entry of each kind */
+    int64_t before = a->nnz, behind = a->nnz, odd = a->nnz;
     char where[WHERE];
 #pragma omp parallel for schedule(static) num_threads(threads) reduction(min : before, behind, odd)
     for (int64_t i = 0; i < lines_of(a); i++)
@@ -194,7 +196,8 @@ static spmv_status check_triangle(spmv_ctx *ctx, const spmv_arrays *a, int threa
             if (place > i && k < behind) behind = k;
             if (place == i && skew && k < odd && (!a->values || value_at(a, k) != 0)) odd = k;
         }
-    const int64_t other = before > behind ? before : behind; /* in the second triangle */
+    /* the first entry in the second triangle */
+    const int64_t other = before > behind ? before : behind;
     if (other == a->nnz && odd == a->nnz) return SPMV_OK;
     find_entry(a, other < odd ? other : odd, where);
     if (odd < other)
@@ -266,7 +269,7 @@ static spmv_status check_coordinates(spmv_ctx *ctx, const spmv_arrays *a) {
                      (long long)a->cols);
 }
 
-/* Counts indices of 64 bits that are in no place, or in no line. */
+/* Counts 64-bit indices that are out of range. */
 static int64_t count_wide_outside(const spmv_arrays *a, int threads) {
     const int64_t *index = (const void *)a->idx, *line = (const void *)a->line;
     const uint64_t places = (uint64_t)places_of(a), lines = (uint64_t)lines_of(a);
@@ -287,7 +290,7 @@ static spmv_status check_wide(spmv_ctx *ctx, const spmv_arrays *a) {
                      (long long)outside);
 }
 
-/* There may be room behind the last entry. */
+/* Checks volatile arrays. The arrays may have unused capacity behind the last entry. */
 spmv_status spmv_arrays_check_volatile(spmv_ctx *ctx, const spmv_arrays *a) {
     spmv_arrays used = *a;
     bool ascend;
@@ -295,7 +298,7 @@ spmv_status spmv_arrays_check_volatile(spmv_ctx *ctx, const spmv_arrays *a) {
     if (a->place == SPMV_DEVICE) return SPMV_OK;
     if (!a->line) {
         const int64_t end = ptr_at(a, lines_of(a));
-        used.nnz = end >= 0 && end < a->nnz ? end : a->nnz; /* check_ends refuses others */
+        used.nnz = end >= 0 && end < a->nnz ? end : a->nnz; /* check_ends refuses other values */
     }
     if (a->idx_bits == 64) return check_wide(ctx, &used);
     return a->line ? check_coordinates(ctx, a) : spmv_arrays_check_entries(ctx, &used, &ascend);

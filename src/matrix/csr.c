@@ -1,5 +1,5 @@
-/* csr.c: entries as a file holds them, and the canonical CSR of a matrix. The entries become
- * compressed rows, from which every format is built: N formats need N converters, not N squared. */
+/* csr.c: entries as coordinates, and the canonical CSR of a matrix. All formats are built from the
+ * canonical CSR: N formats need N converters instead of N squared. */
 #include "csr.h"
 #include "host/context.h"
 #include "spmv_host.h"
@@ -40,8 +40,8 @@ void spmv_csr_free(spmv_ctx *ctx, spmv_csr *A) {
     *A = (spmv_csr){0};
 }
 
-/* Linux grants memory that it does not have and kills the process that touches it. To ask takes
- * 0.1 ms, so that it is not asked for little. */
+/* Fails if `need` bytes exceed the free memory. Linux overcommits and kills the process that
+ * touches the memory. Asking takes 0.1 ms, so small amounts are not checked. */
 spmv_status spmv_host_fits(spmv_ctx *ctx, int64_t rows, int64_t cols, int64_t nnz, double need) {
     enum { LITTLE = 16 << 20 };
     if (need <= LITTLE) return SPMV_OK;
@@ -53,8 +53,8 @@ spmv_status spmv_host_fits(spmv_ctx *ctx, int64_t rows, int64_t cols, int64_t nn
                      (long long)rows, (long long)cols, (long long)nnz, 1e-9 * need, 1e-9 * limit);
 }
 
-/* While it is sorted it takes 16 bytes per row, however few the entries: a file of one line may
- * declare 2^31 rows. */
+/* Checks the memory for sorting: 16 bytes per row even if there are few entries, since a file of
+ * one line may declare 2^31 rows. */
 spmv_status spmv_csr_fits(spmv_ctx *ctx, const spmv_coo *coo) {
     int copies = coo->symmetry == SPMV_GENERAL ? 1 : 2;
     double need = 16.0 * (double)coo->rows + 12.0 * copies * (double)coo->nnz;
@@ -69,9 +69,9 @@ static bool has_mirror_image(const spmv_coo *coo, int64_t k) {
     return coo->symmetry != SPMV_GENERAL && coo->row[k] != coo->col[k];
 }
 
-/* Says whether the entries are in the order of the canonical CSR already: general, row after row,
- * columns strictly ascending. Those of generators and of files written row by row are; then nothing
- * has to be scattered or sorted. */
+/* Returns whether the entries are in the order of the canonical CSR: general symmetry, row by row,
+ * columns strictly ascending. Entries from generators and from files written row by row are, and
+ * need no sorting. */
 static bool is_in_row_order(const spmv_coo *coo, int threads) {
     if (coo->symmetry != SPMV_GENERAL) return false;
     int64_t disorder = 0;
@@ -89,7 +89,7 @@ static void copy_in_order(const spmv_coo *coo, int threads, spmv_csr *out) {
     for (int64_t k = 0; k < coo->nnz; k++) {
         int64_t before = k ? coo->row[k - 1] : -1;
         for (int64_t i = before + 1; i <= coo->row[k]; i++)
-            out->row_ptr[i] = k; /* empty rows too */
+            out->row_ptr[i] = k; /* includes empty rows */
         out->col_idx[k] = coo->col[k];
         out->values[k] = value_of(coo, k);
     }
@@ -97,7 +97,8 @@ static void copy_in_order(const spmv_coo *coo, int threads, spmv_csr *out) {
     for (int64_t i = last + 1; i <= coo->rows; i++) out->row_ptr[i] = coo->nnz;
 }
 
-/* First row_ptr[i + 1] counts the entries of row i; in the end row_ptr[i] is where row i starts. */
+/* Counts entries per row into row_ptr[i + 1]; then the prefix sum: row_ptr[i] is the start of row
+ * i. */
 static void count_rows(const spmv_coo *coo, int threads, int64_t *row_ptr) {
 #pragma omp parallel num_threads(threads)
     {
@@ -124,7 +125,8 @@ static void place(spmv_csr *out, int64_t *next, int32_t row, int32_t col, double
     out->values[k] = value;
 }
 
-/* Threads race for the places in a row; sort_row then makes the order independent of them. */
+/* Copies entries and their mirror images into their rows. Threads compete for slots in a row;
+ * sort_row makes the order independent of the threads. */
 static void scatter(const spmv_coo *coo, int threads, int64_t *next, spmv_csr *out) {
     double mirror_sign = coo->symmetry == SPMV_SKEW_SYMMETRIC ? -1.0 : 1.0;
 #pragma omp parallel for schedule(static) num_threads(threads)
@@ -140,8 +142,8 @@ typedef struct entry {
     double value;
 } entry;
 
-/* Orders by column, and equal columns by the bits of the value, so that duplicates are summed in
- * the same order for any number of threads. */
+/* Orders by column, then by the value's bits, so that duplicates are summed in the same order for
+ * any number of threads. */
 static int compare_entries(const void *a, const void *b) {
     const entry *p = a, *q = b;
     if (p->col != q->col) return p->col < q->col ? -1 : 1;
@@ -172,7 +174,7 @@ static void sort_short_row(int32_t *col, double *value, int64_t n) {
     }
 }
 
-/* Returns false when it is out of memory. */
+/* Sorts a row by column. Returns false if out of memory. */
 static bool sort_row(int32_t *col, double *value, int64_t n) {
     enum { SHORT = 48 };
     bool sorted = true;
@@ -183,8 +185,8 @@ static bool sort_row(int32_t *col, double *value, int64_t n) {
     return true;
 }
 
-/* Sums entries of equal columns, rounded once, and moves the sums to the front of the row. Returns
- * how many entries are left. */
+/* Sums duplicates exactly, rounding once, and moves the sums to the front of the row. Returns the
+ * number of remaining entries. */
 static int64_t merge_row(int32_t *col, double *value, int64_t n, int64_t *overflows) {
     int64_t kept = 0;
     for (int64_t k = 0; k < n;) {
@@ -204,7 +206,7 @@ static int64_t merge_row(int32_t *col, double *value, int64_t n, int64_t *overfl
     return kept;
 }
 
-/* Sorts every row and sums its duplicates; row_len[i] is how many entries row i has left. */
+/* Sorts every row and sums duplicates; row_len[i] is the resulting length of row i. */
 static spmv_status finish_rows(spmv_ctx *ctx, const spmv_coo *coo, int threads, spmv_csr *out,
                                int64_t *row_len) {
     int64_t failures = 0, merged = 0, merged_above = 0, overflows = 0, first = INT64_MAX;
@@ -233,8 +235,8 @@ static spmv_status finish_rows(spmv_ctx *ctx, const spmv_coo *coo, int threads, 
     return SPMV_OK;
 }
 
-/* Closes the gaps that summing duplicates left. Rows only move towards the front, so one pass in
- * order overwrites nothing that is still needed. */
+/* Closes the gaps between shortened rows. Rows only move forward, so one pass in ascending order
+ * overwrites nothing that is still needed. */
 static void close_gaps(spmv_csr *out, const int64_t *row_len) {
     int64_t to = 0;
     for (int64_t i = 0; i < out->rows; i++) {
@@ -252,7 +254,7 @@ static void close_gaps(spmv_csr *out, const int64_t *row_len) {
 
 static spmv_status build_from_disorder(spmv_ctx *ctx, const spmv_coo *coo, int threads,
                                        spmv_csr *out) {
-    /* First where the next entry of each row goes, then the length of each row. */
+    /* next free slot of each row; later the length of each row */
     int64_t *next = spmv_host_alloc((size_t)(coo->rows + 1) * sizeof *next);
     if (!next)
         return spmv_fail(ctx, SPMV_E_NOMEM, "out of memory for %lld rows", (long long)coo->rows);

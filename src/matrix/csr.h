@@ -1,4 +1,4 @@
-/* csr.h: the entries that a matrix is made of, and its canonical CSR. */
+/* csr.h: the entries of a matrix as coordinates, and its canonical CSR. */
 #ifndef SPMV_CANONICAL_CSR_H
 #define SPMV_CANONICAL_CSR_H
 
@@ -11,48 +11,50 @@ typedef struct spmv_coo {
     double *values;     /* [nnz]; NULL: every entry is 1 */
     spmv_symmetry symmetry;
     spmv_field field;
-    spmv_ctx *ctx;     /* whose memory they are */
-    int64_t first_row; /* where these rows begin in a larger matrix; usually 0 */
+    spmv_ctx *ctx;     /* allocator of the arrays */
+    int64_t first_row; /* index of row 0 in a larger matrix; usually 0 */
 } spmv_coo;
-/* Allocates the arrays for rows, cols, nnz already set; with_values false leaves values NULL. */
+/* Allocates the arrays for the rows, cols and nnz that are set. with_values false: values stay
+ * NULL. */
 spmv_status spmv_coo_alloc(spmv_ctx *ctx, spmv_coo *coo, bool with_values);
 void spmv_coo_free(spmv_coo *coo); /* frees the arrays and zeroes the struct */
 
-typedef struct spmv_lines { /* the entries of a file */
+typedef struct spmv_lines { /* entries of a file: coordinates, or compressed rows or columns */
     spmv_coo coo;
-    /* [rows + 1], or [cols + 1] by columns: lines are compressed, coo.row is NULL and coo.col has
-     * their indices, all inside; symmetry is general. NULL: entries in any order. */
+    /* [rows + 1], or [cols + 1] if by_columns: offsets of compressed lines. coo.row is then NULL,
+     * coo.col holds the indices, all in range, and the symmetry is general. NULL: coordinates in
+     * any order. */
     int64_t *ptr;
     bool by_columns;
 } spmv_lines;
 void spmv_lines_free(spmv_lines *lines);
 
-typedef struct spmv_csr { /* the canonical CSR: as spmv_csr_view, but owned */
+typedef struct spmv_csr { /* canonical CSR: as spmv_csr_view, but owned */
     int64_t rows, cols, nnz;
     int64_t *row_ptr;
     int32_t *col_idx;
     double *values;
-    bool as_given; /* the entries that it was made of are its own, in its order */
+    bool as_given; /* one entry per given entry, in the given order */
     struct {
         bool row_ptr, col_idx, values;
-    } lent;                       /* by the caller, who owns them */
-    int64_t merged, merged_above; /* duplicates that were added; of these, above the diagonal */
+    } lent;                       /* borrowed from the caller */
+    int64_t merged, merged_above; /* duplicates that were summed; of these, above the diagonal */
 } spmv_csr;
 
-/* Expands symmetry, sorts each row by column and sums duplicates. On failure *out holds nothing. */
+/* Expands symmetry, sorts rows by column and sums duplicates. On failure *out owns nothing. */
 spmv_status spmv_csr_build(spmv_ctx *ctx, const spmv_coo *coo, int threads, spmv_csr *out);
-/* SPMV_E_NOMEM: so many bytes, for compressed rows of these sizes, are more than are free. */
+/* Fails with SPMV_E_NOMEM if `need` bytes exceed the free memory; the sizes are for the message. */
 spmv_status spmv_host_fits(spmv_ctx *ctx, int64_t rows, int64_t cols, int64_t nnz, double need);
-/* Checks before anything is allocated that it fits the host's memory. */
+/* Checks that building the canonical CSR fits into the host's memory, before it is allocated. */
 spmv_status spmv_csr_fits(spmv_ctx *ctx, const spmv_coo *coo);
-void spmv_csr_free(spmv_ctx *ctx,
-                   spmv_csr *A); /* frees the arrays that are its own and zeroes the struct */
+void spmv_csr_free(spmv_ctx *ctx, spmv_csr *A); /* frees the arrays that A owns and zeroes *A */
 
-/* Fills in what row_ptr says of the finished CSR; the bandwidth and the hash. */
+/* Compute statistics of a finished CSR: row lengths from row_ptr; bandwidth and hash from all
+ * entries. */
 void spmv_csr_lengths(const spmv_csr *A, int threads, spmv_stats *stats);
 void spmv_csr_count(const spmv_csr *A, int threads, spmv_stats *stats);
 
-/* Says whether entry k, of row i, has a mirror image with the same bits. */
+/* Returns whether entry k, in row i, has a mirror image with equal bits. */
 static inline bool is_mirrored(const spmv_csr_view *A, int64_t i, int64_t k) {
     int64_t j = A->col_idx[k], other = j < A->rows ? spmv_find_entry(A, j, i) : -1;
     return other >= 0 && spmv_bits(A->values[other]) == spmv_bits(A->values[k]);

@@ -1,5 +1,5 @@
-/* live.c: a matrix of arrays that may change between two products: it is these arrays, and its
- * plans multiply with them as they are. */
+/* live.c: a matrix that aliases the caller's volatile arrays; its plans multiply with these
+ * arrays. */
 #include "csr.h"
 #include "host/context.h"
 #include "live.h"

@@ -1,18 +1,18 @@
-/* live.h: matrices of arrays that may change (SPMV_VOLATILE). */
+/* live.h: matrices of volatile arrays (SPMV_VOLATILE). */
 #ifndef SPMV_MATRIX_LIVE_H
 #define SPMV_MATRIX_LIVE_H
 
 #include "matrix/matrix.h"
 
-/* Makes one of arrays that were checked. */
+/* Creates a matrix that aliases checked arrays. */
 spmv_status spmv_live_create(spmv_ctx *ctx, const spmv_arrays *arrays, spmv_mat **out);
-/* Gives products that begin from here on another array of values. */
+/* Sets the array of values that later products read. */
 spmv_status spmv_live_set_values(spmv_mat *mat, const void *values, spmv_place place);
-/* Refuses plans that there are not of such a matrix. */
+/* Fails if the options or the kernel cannot be used with volatile arrays. */
 spmv_status spmv_live_check(const spmv_mat *mat, const spmv_plan_opts *opts, spmv_kernel_id id);
 spmv_status spmv_live_variant(const spmv_mat *mat, const spmv_plan_opts *opts, int *out);
-void spmv_live_attach(spmv_plan *plan); /* gives the plan its store */
-/* Returns SPMV_E_UNSUITABLE with a text: what was asked for needs a matrix that stays. */
+void spmv_live_attach(spmv_plan *plan); /* sets the plan's store */
+/* Fails with SPMV_E_UNSUITABLE: the requested operation needs a matrix that does not change. */
 spmv_status spmv_live_refuse(spmv_mat *mat);
 
 #endif

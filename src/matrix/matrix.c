@@ -1,4 +1,4 @@
-/* matrix.c: makes a matrix from entries in memory, and frees it. */
+/* matrix.c: creates a matrix from coordinates in memory, and frees matrices. */
 #include "csr.h"
 #include "spmv_clock.h"
 #include "host/context.h"
@@ -20,7 +20,7 @@ spmv_status spmv_mat_new(spmv_ctx *ctx, spmv_mat **out) {
     return SPMV_OK;
 }
 
-/* Entries in the order of the compressed rows are not kept twice. */
+/* Frees the coordinate arrays that equal arrays of the canonical CSR, and shares the latter. */
 static void share_rows(spmv_mat *mat) {
     spmv_coo *coo = &mat->coo;
     if (!mat->borrowed) spmv_host_give(mat->ctx, coo->col);
@@ -33,7 +33,7 @@ static void share_rows(spmv_mat *mat) {
 static spmv_status build_rows(spmv_mat *mat, int threads) {
     TRY(spmv_csr_fits(mat->ctx, &mat->coo));
     TRY(spmv_csr_build(mat->ctx, &mat->coo, threads, &mat->csr));
-    /* A mirrored pair counts once, below the diagonal: the file holds one of them. */
+    /* A mirrored pair counts as one duplicate: the file holds one of the two entries. */
     const int64_t mirrored = mat->coo.symmetry == SPMV_GENERAL ? 0 : mat->csr.merged_above;
     mat->stats.duplicates = mat->csr.merged - mirrored;
     if (mat->csr.as_given) share_rows(mat);
@@ -115,7 +115,7 @@ static spmv_status take_entries(spmv_mat *mat, const spmv_coo_view *view, unsign
                           .nnz = view->nnz,
                           .symmetry = view->symmetry,
                           .field = view->values ? view->field : SPMV_PATTERN_FIELD};
-    if (mat->borrowed) { /* the matrix only reads them */
+    if (mat->borrowed) { /* the matrix never writes borrowed arrays */
         mat->coo.row = (int32_t *)(uintptr_t)view->row;
         mat->coo.col = (int32_t *)(uintptr_t)view->col;
         mat->coo.values = (double *)(uintptr_t)view->values;
@@ -154,7 +154,7 @@ size_t spmv_mat_own_bytes(const spmv_mat *mat) {
     const spmv_csr *A = &mat->csr;
     const size_t nnz = (size_t)A->nnz, n = (size_t)coo->nnz;
     size_t bytes = spmv_origin_bytes(mat) + (mat->turned ? nnz * sizeof *mat->turned : 0);
-    if (!A->row_ptr) return bytes; /* nothing is here */
+    if (!A->row_ptr) return bytes; /* no rows in host memory */
     if (!A->lent.row_ptr) bytes += (size_t)(A->rows + 1) * sizeof *A->row_ptr;
     if (!A->lent.col_idx) bytes += nnz * sizeof *A->col_idx;
     if (!A->lent.values) bytes += nnz * sizeof *A->values;
@@ -167,7 +167,7 @@ size_t spmv_mat_own_bytes(const spmv_mat *mat) {
 
 /* ---- the end --------------------------------------------------------------------------------- */
 
-/* Frees all but what the caller or the compressed rows own. */
+/* Frees the coordinates, except arrays that the caller or the canonical CSR owns. */
 static void free_entries(spmv_mat *mat) {
     spmv_coo *coo = &mat->coo;
     coo->ctx = mat->ctx;
@@ -188,7 +188,7 @@ void spmv_mat_drop_transpose(spmv_mat *mat) {
 
 void spmv_mat_put_away(spmv_mat *mat) {
     if (!mat) return;
-    if (mat->base) mat->base->transpose = NULL; /* which its own plans may keep for longer */
+    if (mat->base) mat->base->transpose = NULL; /* a transpose with plans outlives its base */
     spmv_mat_drop_transpose(mat);
     spmv_host_give(mat->ctx, mat->turned);
     spmv_source_forget_order(mat);
@@ -206,7 +206,7 @@ void spmv_mat_free(spmv_mat *mat) {
     spmv_ctx *ctx = mat->ctx;
     mat->freed = true;
     if (mat->transpose) mat->transpose->freed = true;
-    if (mat->nplans > 0) return; /* the last one frees it */
+    if (mat->nplans > 0) return; /* the last plan frees the matrix */
     spmv_mat_put_away(mat);
     for (int b = 0; spmv_backends[b]; b++)
         if (ctx->opened[b] && ctx->device[b].backend->trim)
@@ -216,7 +216,9 @@ void spmv_mat_free(spmv_mat *mat) {
 
 void spmv_mat_drop_stores(spmv_mat *mat) {
     if (!mat || mat->nplans > 0) return;
-    if (!mat->source && spmv_mat_bring(mat)) return; /* only a store has them */
+    if (!mat->source && spmv_mat_bring(mat))
+        return; /* nothing to free: values exist only in a
+                   store */
     if (mat->transpose && mat->transpose->nplans == 0) spmv_mat_drop_transpose(mat);
     spmv_stored_drop_unused(mat);
 }

@@ -1,4 +1,4 @@
-/* matrix_views.c: views of a matrix: borrowed arrays, and its numbers. */
+/* matrix_views.c: views of a matrix, borrowed by the caller, and its statistics. */
 #include "csr.h"
 #include "host/context.h"
 #include "host/host.h"
@@ -7,11 +7,12 @@
 #include "turn.h"
 
 spmv_status spmv_mat_bring(const spmv_mat *mat) {
-    spmv_mat *own = (spmv_mat *)(uintptr_t)mat; /* no matrix is const where it is made */
+    spmv_mat *own = (spmv_mat *)(uintptr_t)mat; /* matrices are allocated as mutable objects */
     return mat->fetch ? mat->fetch(own) : SPMV_OK;
 }
 
-/* The entries of compressed columns, in the order in which they were given. */
+/* Lists the entries of a matrix given as compressed columns, in the given order. False: no
+ * memory. */
 static bool list_columns(spmv_mat *mat) {
     const spmv_csr *A = &mat->csr;
     const bool has_values = mat->coo.field != SPMV_PATTERN_FIELD;
@@ -31,8 +32,8 @@ static bool list_columns(spmv_mat *mat) {
     return listed;
 }
 
-/* The rows of entries that were given as compressed rows, or all of those that were given as
- * compressed columns: when they are asked for. */
+/* Creates coordinates when they are first read: row indices if the matrix was given as compressed
+ * rows, all entries if as compressed columns. Returns false if out of memory. */
 static bool list_entries(spmv_mat *mat) {
     const spmv_csr *A = &mat->csr;
     if (mat->coo.row || A->nnz == 0) return true;
@@ -93,7 +94,7 @@ bool spmv_values_change(const spmv_mat *mat) {
     return mat->values_change;
 }
 
-/* Counts what all entries must be read for, when it is asked for. */
+/* Computes the statistics that need all entries, when they are first read. */
 static void count(spmv_mat *mat) {
     const int threads = spmv_threads_for(mat->ctx, mat->coo.nnz);
     const bool is_pattern = mat->coo.field == SPMV_PATTERN_FIELD;

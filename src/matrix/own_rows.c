@@ -1,5 +1,4 @@
-/* own_rows.c: the rows that a rank owns: their memory, and their canonical CSR, for
- * include/spmv_pieces.h. */
+/* own_rows.c: memory and canonical CSR of the rows that a rank owns (include/spmv_pieces.h). */
 #include "csr.h"
 #include "host/context.h"
 #include "host/host.h"
@@ -33,7 +32,7 @@ size_t spmv_rows_room(void) {
     return left < free_bytes ? left : free_bytes;
 }
 
-/* The entries are only read. */
+/* Builds the canonical CSR of some rows; does not write the entries. */
 spmv_status spmv_rows_build(spmv_ctx *ctx, const spmv_coo_view *entries, int64_t first_row,
                             spmv_some_rows *out) {
     const spmv_coo coo = {.rows = entries->rows,

@@ -1,7 +1,7 @@
-/* sample.c: takes the sample of a matrix (spmv_sample.h). That is bounded whatever the size of the
- * matrix: row_ptr is read at no more than 2,048 slices of 32 rows, and the entries of no more than
- * 32 of these, up to 64 per row: about 16,000 entries; a quick sample takes fewer. Slices are
- * evenly spaced. */
+/* sample.c: takes the sample of a matrix (spmv_sample.h). The sample is bounded for any matrix
+ * size: it reads row_ptr of at most 2,048 slices of 32 rows, and entries of at most 32 of these
+ * slices, up to 64 per row: about 16,000 entries. A quick sample reads fewer. Slices are evenly
+ * spaced. */
 #include "csr.h"
 #include "host/context.h"
 #include "matrix.h"
@@ -11,13 +11,13 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Without a sample only the statistics of the matrix are known. */
+/* Sizes of a sample by depth. Without a sample only the statistics of the matrix are known. */
 static const struct extent {
-    int lengths;   /* slices whose row lengths are read, at most */
-    int taken;     /* slices whose entries are read, at most */
-    int fewest;    /* slices whose entries are read, at least */
-    int entries;   /* entries that are read, at most */
-    int in_middle; /* entries of rows in the middle that a GPU's model looks at, at most */
+    int lengths;   /* maximum number of slices whose row lengths are read */
+    int taken;     /* maximum number of slices whose entries are read */
+    int fewest;    /* minimum number of slices whose entries are read */
+    int entries;   /* maximum number of entries */
+    int in_middle; /* maximum number of entries from the middle of rows, for a GPU's model */
     bool full;
 } depths[] = {
     [SPMV_SAMPLE_NONE] = {0, 0, 0, 0, 0, false},
@@ -26,7 +26,7 @@ static const struct extent {
 };
 
 static sample_size size_for(int64_t rows, int64_t nnz, spmv_sampling_depth depth, int readers) {
-    enum { FRACTION = 16 }; /* of a small matrix one entry in 16 is taken */
+    enum { FRACTION = 16 }; /* fraction of a small matrix's entries: 1 / FRACTION */
     const struct extent *e = &depths[depth];
     const int64_t slices = (rows + SAMPLE_ROWS - 1) / SAMPLE_ROWS, part = nnz / FRACTION;
     const double mean = (double)nnz / (double)rows;
@@ -45,8 +45,8 @@ static sample_size size_for(int64_t rows, int64_t nnz, spmv_sampling_depth depth
                          .readers = readers};
 }
 
-/* Sampled places are far from each other, and most of the time goes into waiting for memory: so
- * they are prefetched. */
+/* Prefetches the offsets of a slice: sampled slices are far apart, so that memory latency
+ * dominates. */
 static void prefetch_rows(const spmv_csr_view *A, int64_t slice) {
     enum { LINE = 64 / sizeof(int64_t) };
     const int64_t *row = A->row_ptr + slice * SAMPLE_ROWS;
@@ -91,7 +91,7 @@ static void take_slice(const spmv_csr_view *A, int64_t first, sample_slice *w) {
     }
 }
 
-/* Looks up for a few entries (i, j) of a slice whether (j, i) is stored with the same bits. */
+/* For a few entries (i, j) of a slice, finds whether (j, i) is stored with the same bits. */
 static void look_up(const spmv_csr_view *A, const sample_slice *w, spmv_sample *s) {
     for (int n = 0; A->rows == A->cols && n < SAMPLE_LOOKED_UP; n++) {
         int r = n * w->rows / SAMPLE_LOOKED_UP;
@@ -103,7 +103,7 @@ static void look_up(const spmv_csr_view *A, const sample_slice *w, spmv_sample *
     }
 }
 
-/* Takes it from rows in the host's memory. */
+/* Takes the sample from rows in host memory. */
 static spmv_status take_here(spmv_ctx *ctx, const spmv_csr_view *A, const sample_size *size,
                              int threads, spmv_sample *out) {
     const size_t slices = (size_t)size->taken, columns = (size_t)size->columns;
@@ -130,8 +130,8 @@ static spmv_status take_here(spmv_ctx *ctx, const spmv_csr_view *A, const sample
 
 /* ---- where blocks are counted ---------------------------------------------------------------- */
 
-/* Counting blocks takes longest of all. So it is done in some slices, of about BLOCK_ENTRIES
- * entries: of each group of this many neighbours in one. */
+/* Counting blocks is the most expensive feature. It reads about BLOCK_ENTRIES entries: one slice of
+ * each group. Returns the number of slices per group. */
 static int slices_per_group(const spmv_sample *s) {
     enum { BLOCK_ENTRIES = 1 << 11, FEWEST = 4 /* groups */ };
     const int n = s->size.taken;
@@ -141,7 +141,8 @@ static int slices_per_group(const spmv_sample *s) {
     return (int)(step < most ? step : most);
 }
 
-/* Marks of every group the first slice that has entries, begun at another place in each. */
+/* In every group, marks one slice that has entries; the search starts at another offset in each
+ * group. */
 static void mark_for_blocks(spmv_sample *s) {
     const int n = s->size.taken, step = slices_per_group(s);
     for (int group = 0; group * step < n; group++)

@@ -8,11 +8,11 @@
 typedef enum spmv_sampling_depth {
     SPMV_SAMPLE_NONE,
     SPMV_SAMPLE_QUICK, /* 3,000 entries */
-    SPMV_SAMPLE_FULL   /* 16,000 entries; for a GPU columns that repeat, else symmetry */
+    SPMV_SAMPLE_FULL   /* 16,000 entries; also repeated columns for a GPU, symmetry for a host */
 } spmv_sampling_depth;
-/* Samples a matrix that has entries: by so many threads of the host or, if its rows lie on a device
- * alone, there. readers: SPMV_FOR_...; depth: not NONE. Lasts as long as the matrix's rows; on
- * failure (SPMV_E_NOMEM, SPMV_E_DEVICE) there is nothing to free. */
+/* Samples a nonempty matrix with `threads` host threads, or on the device if only it has the rows.
+ * readers: SPMV_FOR_... flags; depth: QUICK or FULL. The sample is valid as long as the matrix's
+ * rows. On failure (SPMV_E_NOMEM, SPMV_E_DEVICE) there is nothing to free. */
 spmv_status spmv_sample_take(spmv_mat *mat, spmv_sampling_depth depth, int readers, int threads,
                              spmv_sample *out);
 void spmv_sample_free(spmv_sample *sample);

@@ -1,5 +1,6 @@
-/* source.c: a matrix whose compressed rows lie in a device's memory, the caller's arrays or copies
- * of them, as a store that its plans use there. The host gets the rows when it first asks. */
+/* source.c: a matrix whose compressed rows are in device memory, as the caller's arrays or copies;
+ * plans on that device use them as a store. Rows are copied to the host when the host first reads
+ * them. */
 #include "csr.h"
 #include "spmv_clock.h"
 #include "host/host.h"
@@ -81,7 +82,7 @@ spmv_status spmv_source_adopt(spmv_mat *mat, spmv_device *device, const spmv_arr
     if (!source) return spmv_fail(device->ctx, SPMV_E_NOMEM, "out of memory for a store");
     spmv_status status =
         own->adopt(device, a, &is_right, &mat->stats, &source->host, &source->copy);
-    if (status == SPMV_E_NOMEM) return SPMV_OK; /* the host may have more */
+    if (status == SPMV_E_NOMEM) return SPMV_OK; /* the host may have enough memory */
     if (status != SPMV_OK || !is_right) return status;
     describe(mat, source->host, a->precision, a->values ? SPMV_REAL_FIELD : SPMV_PATTERN_FIELD);
     is_built(mat, source, start);
@@ -111,7 +112,7 @@ spmv_status spmv_source_transpose(const spmv_mat *mat, spmv_mat *T) {
         own->transpose(device, mat->source->copy, &T->stats, &source->host, &source->copy);
     if (status != SPMV_OK) {
         take_out(T, source);
-        return status == SPMV_E_NOMEM ? SPMV_OK : status; /* the host may have more */
+        return status == SPMV_E_NOMEM ? SPMV_OK : status; /* the host may have enough memory */
     }
     describe(T, source->host, mat->precision, mat->coo.field);
     is_built(T, source, start);
@@ -119,7 +120,7 @@ spmv_status spmv_source_transpose(const spmv_mat *mat, spmv_mat *T) {
 }
 
 void spmv_source_forget_order(spmv_mat *T) {
-    spmv_device *device = NULL; /* open: the rows are on it */
+    spmv_device *device = NULL; /* already open: the rows are in its memory */
     if (!T->turned_there) return;
     if (spmv_source_device(T, &device) == SPMV_OK)
         device->backend->release(device, T->turned_there);
@@ -133,7 +134,7 @@ void spmv_source_drop(spmv_mat *T) {
     take_out(T, source);
 }
 
-/* Finds which entry of mat's rows each of its transpose's is. */
+/* Computes, for each entry of the transpose, its index in mat's rows; stored in T->turned_there. */
 static spmv_status order_turned(const spmv_mat *mat, spmv_device *device) {
     spmv_mat *T = mat->transpose;
     void *order = NULL;
@@ -178,7 +179,7 @@ static spmv_status get_row_ptr(spmv_device *device, const spmv_mat *mat, int64_t
     return *out ? SPMV_OK : spmv_fail(device->ctx, SPMV_E_NOMEM, "out of memory for row_ptr");
 }
 
-/* Gets them into an array that has room. */
+/* Copies the device's values to out [nnz], converted to f64. */
 static spmv_status get_values(spmv_device *device, const spmv_mat *mat, double *out) {
     const int64_t n = mat->csr.nnz;
     const int threads = spmv_threads_for(mat->ctx, n);
@@ -195,8 +196,9 @@ static spmv_status get_values(spmv_device *device, const spmv_mat *mat, double *
     return status;
 }
 
-/* Either all of it or nothing changes, but that values which a failed device had are lost. Values
- * that were here stay where they are: views of the matrix show them. */
+/* Copies rows and values to host memory. Either all arrays change or none, except that values of a
+ * failed device are lost. An existing array of values keeps its address, since views refer to
+ * it. */
 spmv_status spmv_source_fetch(spmv_mat *mat) {
     spmv_csr *A = &mat->csr;
     spmv_device *device = NULL;

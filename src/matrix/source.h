@@ -1,39 +1,37 @@
-/* source.h: a matrix whose compressed rows lie on a device (source.c), as a store that its plans
- * use there: mat->source. */
+/* source.h: a matrix whose compressed rows are in device memory, as a store: mat->source. */
 #ifndef SPMV_SOURCE_H
 #define SPMV_SOURCE_H
 
 #include "matrix/stored.h"
 
-/* Makes the empty matrix of arrays in the device's memory, which were checked but for their
- * content. mat->source is NULL afterwards: the host has to look at them, since they are not what
- * kernels multiply with, and the matrix is to be put away. */
+/* Creates the matrix of arrays in device memory, of which all but the content was checked.
+ * mat->source is NULL afterwards if kernels cannot use the arrays: the caller then frees the
+ * matrix, and the host has to read and convert the arrays. */
 spmv_status spmv_source_adopt(spmv_mat *mat, spmv_device *device, const spmv_arrays *a);
-/* Makes T, empty or without rows, the transpose of a matrix whose rows lie on a device, there.
- * T->source is NULL afterwards if the device cannot, or lacks the memory. */
+/* Transposes a matrix whose rows are in device memory, on the device. T is empty or without rows.
+ * T->source is NULL afterwards if the device cannot transpose or lacks memory. */
 spmv_status spmv_source_transpose(const spmv_mat *mat, spmv_mat *T);
-/* Brings values in mat's order to that of its transpose, which was made so: both [nnz], of mat's
- * precision, in the memory of that device. */
+/* Permutes values from mat's order into the order of its transpose: both [nnz], in mat's precision,
+ * in the memory of the device. The transpose was made by spmv_source_transpose. */
 spmv_status spmv_source_arrange(const spmv_mat *mat, spmv_device *device, const void *values,
                                 void *out);
-/* Frees what spmv_source_arrange keeps, if anything. */
+/* Frees the permutation that spmv_source_arrange keeps, if any. */
 void spmv_source_forget_order(spmv_mat *T);
-/* Frees the rows of such a transpose, which no store or plan may read. */
+/* Frees the rows of a transpose in device memory; no store or plan may use them. */
 void spmv_source_drop(spmv_mat *T);
-/* SPMV_E_ARG if memory that is said to be the device's, and that name names, is the host's. */
+/* Fails with SPMV_E_ARG if `memory` is host memory; name: the array's name in the message. */
 spmv_status spmv_check_place(const spmv_device *device, const char *name, const void *memory);
 spmv_status spmv_arrays_check_place(const spmv_device *device, const spmv_arrays *a);
-/* Brings what csr has not got yet, and the values. */
+/* Copies the missing arrays of csr, and the values, to host memory. */
 spmv_status spmv_source_fetch(spmv_mat *mat);
 
-/* The arrays of a store of compressed rows (formats/csr/csr.h). */
+/* Indices of the arrays in a store of compressed rows (formats/csr/csr.h). */
 enum { SPMV_ROW_PTR, SPMV_COL_IDX, SPMV_VALUES };
 
 static inline size_t spmv_source_bytes(const spmv_stored *source, int k) {
     return source->copy->array[k].bytes;
 }
-/* Says whether its offsets have 64 bits; whether its values are f64; whether these are the
- * caller's. */
+/* Returns whether the source has 64-bit offsets; f64 values; values borrowed from the caller. */
 static inline bool spmv_source_is_wide(const spmv_stored *source) {
     return spmv_source_bytes(source, SPMV_ROW_PTR) ==
            (size_t)(source->copy->rows + 1) * sizeof(int64_t);
@@ -44,8 +42,7 @@ static inline bool spmv_source_is_f64(const spmv_stored *source) {
 static inline bool spmv_source_is_lent(const spmv_stored *source) {
     return source->copy->array[SPMV_VALUES].borrowed;
 }
-/* Its device, as one that may be used: the matrix's, though the pointer to where it is kept is
- * const. */
+/* Returns the source's device as a mutable object, from the matrix's context. */
 static inline spmv_status spmv_source_device(const spmv_mat *mat, spmv_device **out) {
     return spmv_ctx_device(mat->ctx, mat->source->device->backend, out);
 }

@@ -1,10 +1,11 @@
-/* store.c: the memory of all formats. A store lists its arrays, so sizing, uploading and
- * freeing are loops here and no format has code for them. */
+/* store.c: memory of all formats. A store lists its arrays, so that sizing, uploading and freeing
+ * are loops here and no format needs code for them. */
 #include "host/context.h"
 #include "stored.h"
 #include <stdlib.h>
 
-/* The pointer is read and written as bytes, since its type in the format struct is not void *. */
+/* Returns array k. The pointer is copied bytewise, since its member in the format's struct is not a
+ * void *. */
 void *spmv_store_at(const spmv_store *store, int k) {
     void *memory;
     memcpy(&memory, (const char *)store + store->array[k].offset, sizeof memory);
@@ -48,7 +49,8 @@ spmv_status spmv_fits(spmv_ctx *ctx, int64_t overflows) {
 void spmv_store_borrow(spmv_store *store, void *member, const void *array, size_t bytes) {
     size_t offset = (size_t)((char *)member - (char *)store);
     store->array[store->narrays] = (spmv_array){offset, bytes, .borrowed = true};
-    spmv_store_set(store, store->narrays++, (void *)(uintptr_t)array); /* stores are only read */
+    /* stores never write borrowed arrays */
+    spmv_store_set(store, store->narrays++, (void *)(uintptr_t)array);
 }
 
 static size_t count_bytes(const spmv_store *store, bool borrowed_too) {

@@ -1,5 +1,5 @@
-/* store_cache.c: the stores of a matrix: which there are, whether one more fits, and building it on
- * the host or on the device that wants it. */
+/* store_cache.c: the stores of a matrix: finds an existing one, checks that a new one fits, and
+ * builds it on the host or on the device that uses it. */
 #include "spmv_clock.h"
 #include "host/context.h"
 #include "host/host.h"
@@ -10,15 +10,15 @@
 
 static const char host_converted[] = "converted by the host: the device has no room for that";
 
-/* Stores differ by format, variant and the parameters of the format, but not by those of the
- * kernel. */
+/* Returns whether two stores are equal: parameters of the format count, parameters of kernels do
+ * not. */
 static bool same_shape(const spmv_format *format, const spmv_choice *a, const spmv_choice *b) {
     for (const spmv_param *p = spmv_param_list(format->params); p->id != SPMV_NPARAMS; p++)
         if (a->value[p->id] != b->value[p->id]) return false;
     return true;
 }
 
-/* device: where the store's copy must be; NULL: its arrays must be in host memory. */
+/* Finds a store. device: where its copy must be; NULL: its arrays must be in host memory. */
 static spmv_stored *find_stored(const spmv_plan *plan, const spmv_format *format,
                                 const spmv_device *device) {
     for (spmv_stored *s = plan->matrix->stores; s; s = s->next)
@@ -28,7 +28,7 @@ static spmv_stored *find_stored(const spmv_plan *plan, const spmv_format *format
     return NULL;
 }
 
-/* Finds the store that the plan needs, or one that can be copied to its device; NULL: none. */
+/* Finds the store that the plan needs, or one in host memory to copy from. NULL: none. */
 static spmv_stored *find_own(const spmv_plan *plan, const spmv_format *format) {
     spmv_stored *there = find_stored(plan, format, plan->device);
     return there ? there : find_stored(plan, format, NULL);
@@ -41,24 +41,24 @@ const spmv_device_format *spmv_device_builder(const spmv_backend *backend, const
     return NULL;
 }
 
-/* Returns how the plan's device builds the format in its own memory; NULL: it cannot. */
+/* Returns the functions by which the plan's device builds the format in its memory; NULL: none. */
 static const spmv_device_format *builder_of(const spmv_plan *plan, const char *format) {
     return spmv_device_builder(plan->device->backend, format, plan->variant);
 }
 
-/* Returns the rows of which the matrix was made, if they are on the plan's device. */
+/* Returns the rows from which the matrix was created, if they are on the plan's device; else
+ * NULL. */
 const spmv_stored *spmv_source_of(const spmv_plan *plan) {
     const spmv_stored *source = plan->matrix->source;
     return source && source->device == plan->device ? source : NULL;
 }
 
-/* Says what is known of the rows without bringing them to the host: their sizes, and what was
- * brought before. */
+/* Returns the view without copying rows to the host: sizes, and arrays that were copied before. */
 static spmv_csr_view outline_of(const spmv_mat *mat) {
     return spmv_rows_with(mat, mat->csr.values);
 }
 
-/* The rows, in host memory if building the store or its kernel's structures needs them there. */
+/* Gets the rows, in host memory if building the store or preparing the kernel reads them there. */
 static spmv_status look_at_rows(const spmv_plan *plan, const spmv_device_format *own,
                                 spmv_csr_view *out) {
     bool stays = own && spmv_source_of(plan) && !(plan->kernel->traits & SPMV_READS_ROWS) &&
@@ -80,7 +80,7 @@ void spmv_stored_free(spmv_ctx *ctx, spmv_stored *list) {
     while (list) {
         spmv_stored *next = list->next;
         if (list->copy && list->copy != list->host) {
-            spmv_device *device = NULL; /* open: the copy was made on it */
+            spmv_device *device = NULL; /* already open: the copy is in its memory */
             if (spmv_ctx_device(ctx, list->device->backend, &device) == SPMV_OK) {
                 spmv_store_free_on(device, list->copy);
                 device->backend->release(device, list->row_ptr);
@@ -116,8 +116,8 @@ bool spmv_is_padding(const spmv_csr_view *view, int variant, size_t store) {
     return store >= NEGLIGIBLE && store / MOST_TIMES >= plain;
 }
 
-/* Says what makes a store large: its longest row, or, where that explains less than half of it,
- * what is stored whole. */
+/* Says what makes a store large: the longest row, or, if that explains less than half of its size,
+ * the shape of the format. */
 static void say_shape(const spmv_plan *plan, size_t store, char text[120]) {
     const spmv_stats *stats = &plan->matrix->stats;
     const double slot = (double)(sizeof(idx) + spmv_plan_width(plan));
@@ -141,7 +141,8 @@ static spmv_status refuse_padding(const spmv_plan *plan, const spmv_csr_view *vi
                      shape);
 }
 
-/* A device that has failed has no free memory, and says itself why. */
+/* Fails because memory is too small. A failed device reports no free memory: its own error comes
+ * first. */
 static spmv_status refuse(const spmv_plan *plan, size_t need, size_t limit, const char *where) {
     char shape[120];
     TRY(plan->device->backend->sync(plan->device));
@@ -157,16 +158,17 @@ static size_t most_of(size_t bytes) {
     return (size_t)(0.8 * (double)bytes);
 }
 
-/* Says what may be allocated there. To ask a host takes 0.15 ms, as long as ten products of a
- * matrix for which that little is needed; to ask a GPU's driver, up to 0.09 ms. */
+/* Returns the bytes that may be allocated on a device. Asking takes 0.15 ms on a host, as long as
+ * ten products of a small matrix, so that small requests are not checked; up to 0.09 ms on a
+ * GPU. */
 static size_t most_on(spmv_device *device, size_t need) {
     enum { LITTLE = 16 << 20 };
     if (need == 0 || (device->backend->host && need <= LITTLE)) return LITTLE;
     return most_of(device->backend->free_bytes(device));
 }
 
-/* Returns the bytes that the device needs besides the store while it builds it, including
- * compressed rows if they are not there. */
+/* Returns the bytes that the device needs to build the store, besides the store: workspace, and
+ * compressed rows if they are not there yet. */
 static size_t working_bytes(const spmv_plan *plan, const spmv_csr_view *view,
                             const spmv_device_format *own) {
     const spmv_format *rows = rows_format(plan);
@@ -178,13 +180,14 @@ static size_t working_bytes(const spmv_plan *plan, const spmv_csr_view *view,
     return sum_or_max(sent, bytes) > sending ? sum_or_max(sent, bytes) : sending;
 }
 
-typedef struct room { /* the memory that building a store needs, and its limit, in bytes */
+typedef struct room { /* bytes needed to build a store, and their limit */
     size_t need, limit;
     const char *where;
-    bool by_device; /* there is room to build it there */
+    bool by_device; /* the device has memory to build the store there */
 } room;
 
-/* Where the host must build the device's store, the host's memory counts, too. */
+/* Compares the bytes that the store needs with the limits: of the device, and of the host if it
+ * builds the store. */
 static room find_room(const spmv_plan *plan, const spmv_csr_view *view, size_t store,
                       size_t max_bytes, const spmv_device_format *own) {
     spmv_device *device = plan->device;
@@ -202,8 +205,8 @@ static room find_room(const spmv_plan *plan, const spmv_csr_view *view, size_t s
     return r;
 }
 
-/* Bytes of the store: counted on the device if the rows are there; otherwise by the host, which
- * fetches them all. */
+/* Computes the exact bytes of the store: on the device if the rows are there; else on the host,
+ * which copies all rows first. */
 static spmv_status exact_bytes(const spmv_plan *plan, const spmv_format *format,
                                const spmv_device_format *own, spmv_csr_view *view, size_t *out) {
     const spmv_stored *rows =
@@ -224,9 +227,9 @@ static spmv_status exact_bytes(const spmv_plan *plan, const spmv_format *format,
     return SPMV_OK;
 }
 
-/* Refuses what does not fit before the store is allocated: padded formats can outgrow any machine.
- * The exact size, which needs a look at all rows, and on a device some memory for each row, is
- * computed only where an upper bound does not fit. */
+/* Fails before the store is allocated if it does not fit: padded formats can exceed any memory. The
+ * exact size needs a pass over all rows, on a device also memory per row; it is computed only if an
+ * upper bound does not fit. */
 static spmv_status check_budget(const spmv_plan *plan, const spmv_format *format, size_t max_bytes,
                                 const spmv_device_format *own, bool *by_device) {
     spmv_csr_view view;
@@ -249,8 +252,8 @@ static spmv_status check_budget(const spmv_plan *plan, const spmv_format *format
                : refuse_padding(plan, &view, store);
 }
 
-/* Checks the rest of a plan whose store exists, or must only be copied to its device. max_bytes is
- * for the store as well, of which the size is known. */
+/* Checks the memory of a plan whose store exists or is only copied to its device. max_bytes limits
+ * the store too. */
 static spmv_status check_rest(const spmv_plan *plan, const spmv_stored *stored, size_t max_bytes) {
     spmv_csr_view view;
     const bool is_host = plan->device->backend->host;
@@ -265,9 +268,9 @@ static spmv_status check_rest(const spmv_plan *plan, const spmv_stored *stored, 
 
 /* ---- building it ----------------------------------------------------------------------------- */
 
-/* Builds the store in the device's memory from compressed rows there, which are sent for it if they
- * are not there, and freed as soon as they were read. Their cost is reported either way: a store
- * costs the same, whoever sent the rows. On failure *out holds what was allocated. */
+/* Builds the store in device memory from compressed rows there. Rows that are not there are sent,
+ * and freed after use. Their cost is always included, so that a store's cost does not depend on
+ * which plan sent the rows. On failure the caller frees *out. */
 static spmv_status build_there(const spmv_plan *plan, const spmv_csr_view *view,
                                const spmv_device_format *own, spmv_stored *out) {
     spmv_device *device = plan->device;
@@ -300,7 +303,7 @@ static spmv_status build_there(const spmv_plan *plan, const spmv_csr_view *view,
     return status;
 }
 
-/* The device builds the store if own says how, otherwise the host does. */
+/* Builds the store on the device if own is not NULL, else on the host. */
 static spmv_status build_store(const spmv_plan *plan, const spmv_format *format,
                                const spmv_device_format *own, spmv_stored **out) {
     spmv_mat *mat = plan->matrix;
@@ -314,7 +317,7 @@ static spmv_status build_store(const spmv_plan *plan, const spmv_format *format,
     spmv_status status =
         own ? build_there(plan, &view, own, stored)
             : format->build(mat->ctx, &view, &plan->choice, threads, &stored->host);
-    if (status != SPMV_OK) { /* *stored holds what was allocated */
+    if (status != SPMV_OK) { /* the list element owns what was allocated */
         spmv_stored_free(mat->ctx, stored);
         return status;
     }
@@ -335,7 +338,7 @@ const spmv_stored *spmv_stored_of(const spmv_plan *plan) {
     return s;
 }
 
-/* Makes the copy that the device works on; for a host backend that is the store itself. */
+/* Copies the store to the device; a host backend uses the store itself. */
 static spmv_status place_store(spmv_stored *stored, spmv_device *device) {
     if (stored->device == device) return SPMV_OK;
     double start = spmv_now();
@@ -346,15 +349,15 @@ static spmv_status place_store(spmv_stored *stored, spmv_device *device) {
     return SPMV_OK;
 }
 
-/* The host converts if the device has no memory for it; any other failure would also stop the
- * host. */
+/* Builds the store, on the host if the device lacks memory. Other failures would stop the host
+ * too. */
 static spmv_status build_anywhere(const spmv_plan *plan, const spmv_format *format,
                                   size_t max_bytes, const spmv_device_format *own, bool only_quick,
                                   spmv_stored **out) {
     bool by_device;
     spmv_status status = build_store(plan, format, own, out);
     if (!own || only_quick || (status != SPMV_E_NOMEM && status != SPMV_E_TOOBIG)) return status;
-    TRY(plan->device->backend->sync(plan->device)); /* what was freed is free then */
+    TRY(plan->device->backend->sync(plan->device)); /* completes pending frees */
     TRY(check_budget(plan, format, max_bytes, NULL, &by_device));
     TRY(build_store(plan, format, NULL, out));
     (*out)->note = host_converted;
@@ -392,7 +395,8 @@ double spmv_plan_stored_since(const spmv_plan *plan, double start) {
     return seconds + s->convert_s - (s->rows_placed < start ? s->rows_s : 0);
 }
 
-/* Compressed rows are ready as they are: to find that they fit is no conversion. */
+/* Returns the seconds from compressed rows on the device to the store; -1: the host converts. 0 for
+ * a store of compressed rows itself. */
 static double rows_to_store_s(const spmv_plan *plan, const spmv_stored *stored) {
     bool is_there = plan->device->backend->host || stored->only_on_device;
     if (!is_there) return -1;

@@ -1,6 +1,6 @@
-/* tally.c: the numbers that are said of a matrix's rows, of which those of several ranges of rows
- * can be put together. Squares are summed as integers, and the hash is a sum over rows: both are
- * the same however the rows are divided, among threads or processes. */
+/* tally.c: statistics of a matrix's rows, mergeable over ranges of rows. Squares are summed as
+ * integers, and the hash is a sum over rows, so that results do not depend on the partition among
+ * threads or processes. */
 #include "csr.h"
 #include "spmv_pieces.h"
 #include <math.h>
@@ -42,7 +42,7 @@ static spmv_tally lengths_of(const int64_t *row_ptr, int64_t first, int64_t end,
 
 void spmv_tally_lengths(const int64_t *row_ptr, int64_t rows, int64_t middle, int threads,
                         spmv_tally *out) {
-    if (threads == 1) { /* a region takes as long as a product of a small matrix */
+    if (threads == 1) { /* a parallel region takes as long as a product of a small matrix */
         const spmv_tally all = lengths_of(row_ptr, 0, rows, middle);
         spmv_tally_add(out, &all);
         return;

@@ -1,5 +1,5 @@
-/* transpose.c: the transpose of a matrix, which the matrix owns: a matrix like any other, made of
- * the compressed rows read as columns when a plan first needs it. */
+/* transpose.c: the transpose of a matrix, owned by the matrix: an ordinary spmv_mat, created by CSR
+ * to CSC conversion when a plan first needs it. */
 #include "csr.h"
 #include "matrix.h"
 #include "origin.h"
@@ -38,7 +38,8 @@ static void name_values(spmv_mat *T) {
     T->fetch = NULL;
 }
 
-/* Makes rows and values of those of its base, or values alone: as mat->fetch. */
+/* Creates rows and values of the transpose from its base, or values only if the rows exist.
+ * Assigned to mat->fetch. */
 static spmv_status fetch(spmv_mat *T) {
     spmv_csr *A = &T->csr;
     if (!T->base) return spmv_fail(T->ctx, SPMV_E_ARG, "the plan's matrix was freed");
@@ -67,13 +68,13 @@ static spmv_status fetch(spmv_mat *T) {
 static void describe(spmv_mat *T, const spmv_mat *base) {
     const spmv_csr *A = &base->csr;
     T->base = (spmv_mat *)(uintptr_t)base;
-    T->precision = A->as_given ? base->precision : SPMV_F64; /* its values are those of A */
+    T->precision = A->as_given ? base->precision : SPMV_F64; /* values are copies of csr's values */
     T->coo = (spmv_coo){.rows = A->cols, .cols = A->rows, .nnz = A->nnz, .field = base->coo.field};
     T->csr = (spmv_csr){.rows = A->cols, .cols = A->rows, .nnz = A->nnz, .as_given = true};
     T->fetch = fetch;
 }
 
-/* Where rows lie on a device it transposes them, if it has the memory; else the host does. */
+/* Creates the transpose on the device that has the rows, if it has the memory; else on the host. */
 static spmv_status make(spmv_mat *mat, spmv_mat **out) {
     spmv_mat *T;
     TRY(spmv_mat_new(mat->ctx, &T));
@@ -92,7 +93,7 @@ static spmv_status make(spmv_mat *mat, spmv_mat **out) {
     return status;
 }
 
-/* Makes rows again that were freed. */
+/* Creates rows again after they were freed. */
 static spmv_status make_again(spmv_mat *mat, spmv_mat *T) {
     if (T->source) return SPMV_OK;
     if (!has_rows(T)) TRY(spmv_source_transpose(mat, T));
@@ -109,8 +110,8 @@ spmv_status spmv_transpose_of(spmv_mat *mat, spmv_mat **out) {
 
 /* ---- what is kept of it ---------------------------------------------------------------------- */
 
-/* Says whether new values pass by the rows: from where they are given to their places in every
- * store. They do not where the matrix itself has plans. */
+/* Returns whether new values can bypass the rows: they are copied from the given array to every
+ * store directly. False if the matrix itself has plans. */
 static bool pass_by(const spmv_mat *T) {
     bool all = T->base->nplans == 0;
     for (const spmv_stored *s = T->stores; s; s = s->next) all = all && s->given[0];
@@ -126,8 +127,8 @@ static bool is_needed(const spmv_mat *T) {
     return false;
 }
 
-/* Says whether a plan multiplies by the rows on a device, or says that values will change: then
- * stores are written anew by these rows. */
+/* Returns whether the rows in device memory are needed: a plan multiplies by them, or values will
+ * change, so that stores are rewritten from these rows. */
 static bool source_is_needed(const spmv_mat *T) {
     bool is = false;
     for (const spmv_plan *plan = T->plans; plan; plan = plan->next)
@@ -149,7 +150,7 @@ void spmv_transpose_settle(spmv_mat *mat) {
 
 /* ---- other values ---------------------------------------------------------------------------- */
 
-/* Keeps where they come from, for plans that say that values will change, if 32 bits count them. */
+/* Stores the source index of each entry for plans whose values will change, if 32 bits suffice. */
 static spmv_status keep_entries(spmv_mat *T) {
     bool refills = false;
     for (const spmv_plan *plan = T->plans; plan; plan = plan->next) refills |= plan->refill;

@@ -1,16 +1,16 @@
-/* turn.c: compressed lines, rows or columns, read across: by a counting sort, they become lines of
- * the other kind. The order is the same whatever the number of threads. */
+/* turn.c: converts CSR to CSC and back by counting sort. The result does not depend on the number
+ * of threads. */
 #include "host/context.h"
 #include "host/host.h"
 #include "turn.h"
 
-typedef struct counting { /* threads have parts of the lines each */
+typedef struct counting { /* counting sort; each thread handles consecutive lines */
     const spmv_turn *t;
     int threads;
-    int32_t *before; /* [threads][places] entries that the threads in front have there */
+    int32_t *before; /* [threads][places] entries of this place in the shares of earlier threads */
 } counting;
 
-/* Returns where a thread's part begins; parts have about as many entries. */
+/* Returns the first line of a thread's share; shares have about equally many entries. */
 static int64_t first_line(const counting *c, int thread) {
     const spmv_turn *t = c->t;
     const int64_t entry = spmv_split(t->nnz, c->threads, thread);
@@ -38,7 +38,7 @@ static void count_places(const counting *c, int thread) {
     for (int64_t k = t->ptr[first_line(c, thread)]; k < end; k++) count[t->idx[k] - t->base]++;
 }
 
-/* Makes the counts of a place the entries in front of each thread's; returns how many it has. */
+/* Exclusive prefix sum over threads of the counts of place j; returns the total. */
 static int64_t add_up(const counting *c, int64_t j) {
     int32_t sum = 0;
     for (int thread = 0; thread < c->threads; thread++) {
@@ -70,7 +70,8 @@ static void place_lines(const counting *c, int thread) {
         }
 }
 
-/* Threads count places apart, for which the memory is limited to that of the entries. */
+/* Returns the number of threads. Each thread has counters for all places, so their number is
+ * limited: the counters take no more memory than the entries. */
 static int team_for(spmv_ctx *ctx, const spmv_turn *t) {
     const int most = spmv_threads_for(ctx, t->nnz + t->places);
     const int64_t fit = 1 + 3 * t->nnz / (t->places + 1);

@@ -1,4 +1,4 @@
-/* apply.c: spmv_apply: checks a product as the caller describes it, and makes operands of it. */
+/* apply.c: spmv_apply: checks a caller's spmv_call and converts it to spmv_operands. */
 #include "blocks.h"
 #include "host/context.h"
 #include "host/host.h"
@@ -6,11 +6,12 @@
 #include "plan.h"
 #include "product.h"
 
-typedef struct scalars { /* of a call, in the plan's precision; NULL: 1 and 0 */
+/* scalars of a call in host or device memory, in the plan's precision; NULL: alpha = 1, beta = 0 */
+typedef struct scalars {
     const void *alpha, *beta;
 } scalars;
 
-/* Refuses those of the other precision. */
+/* Selects the scalars of the plan's precision. Fails if a scalar of the other precision is set. */
 static spmv_status scalars_of(const spmv_plan *plan, const spmv_call *call, scalars *out) {
     const bool is_f32 = spmv_plan_is_f32(plan);
     const scalars f64 = {call->alpha, call->beta}, f32 = {call->alpha_f32, call->beta_f32};
@@ -23,14 +24,15 @@ static spmv_status scalars_of(const spmv_plan *plan, const spmv_call *call, scal
                      is_f32 ? "" : "_f32", is_f32 ? "f32" : "f64", name, is_f32 ? "_f32" : "");
 }
 
-/* A scalar in host memory; NULL: what it is then. */
+/* Reads a scalar in host memory in the plan's precision. NULL: returns `otherwise`. */
 static double number_at(const spmv_plan *plan, const void *at, double otherwise) {
     if (!at) return otherwise;
     return spmv_plan_is_f32(plan) ? *(const float *)at : *(const double *)at;
 }
 
-/* On a GPU scalars of the device stay there. Where beta is known to be 0 there is no y. sign: that
- * the matrix has in this product. */
+/* Converts a call to operands; 0 in k, layout, ldx, ldy and ldz is replaced. Scalars in GPU memory
+ * are passed as pointers. y is z if beta is 0 or NULL. sign: factor of the matrix in this product,
+ * 1 or -1. */
 static spmv_operands operands_of(const spmv_plan *plan, const spmv_call *call, scalars s,
                                  double sign, void *stream) {
     spmv_operands v = {.alpha = sign,
@@ -54,8 +56,8 @@ static spmv_operands operands_of(const spmv_plan *plan, const spmv_call *call, s
     return v;
 }
 
-/* A leading dimension, of n numbers of each vector: whether vectors do not overlap, and end within
- * the addresses there are. */
+/* Checks a leading dimension of vectors of length n: vectors must not overlap, and the address of
+ * the last element must not overflow. */
 static spmv_status check_ld(const spmv_plan *plan, const spmv_operands *v, const char *name,
                             int64_t n, int64_t ld) {
     const int64_t least = least_ld(v, n), lines = v->layout == SPMV_ROWS ? n : v->k;
@@ -72,7 +74,7 @@ static spmv_status check_ld(const spmv_plan *plan, const spmv_operands *v, const
     return SPMV_OK;
 }
 
-/* A scalar in a GPU's memory is read while z is written. */
+/* A scalar in GPU memory must not lie in z: kernels read the scalar while they write z. */
 static spmv_status check_scalar(const spmv_plan *plan, const char *name, const void *scalar,
                                 const block *z) {
     const block one = {scalar, 1, 1, 1};
@@ -94,7 +96,7 @@ static spmv_status check_y(const spmv_plan *plan, const spmv_call *call, const s
                      (long long)plan->rows * v->k, call->y, call->z);
 }
 
-/* What does not depend on where the numbers lie. */
+/* Checks all members of a call that do not depend on addresses: k, layout and op. */
 static spmv_status check_call(const spmv_plan *plan, const spmv_call *call) {
     spmv_ctx *ctx = plan->device->ctx;
     if (call->k < 0)
@@ -155,7 +157,8 @@ static spmv_status check_w(const spmv_plan *plan, const spmv_call *call, const s
                      (long long)plan->rows * v->k, call->w, call->z);
 }
 
-/* They are written while w and z are read. */
+/* `dot_wz` and `dot_zz` must not overlap w, z or each other: the backend writes the sums while it
+ * reads w and z. */
 static spmv_status check_sums(const spmv_plan *plan, const spmv_call *call,
                               const spmv_operands *v) {
     const size_t width = spmv_plan_width(plan);

@@ -1,4 +1,4 @@
-/* plan.c: a plan: a kernel, a store and parameters, ready to multiply. */
+/* plan.c: creates and frees plans: a kernel, a store and parameters, ready to multiply. */
 #include "spmv_clock.h"
 #include "host/context.h"
 #include "matrix/live.h"
@@ -36,7 +36,7 @@ static const spmv_param *find_param(const spmv_kernel *kernel, const char *name)
     return NULL;
 }
 
-/* Says which parameters the kernel takes, since that one is not among them. */
+/* Fails with the list of the kernel's parameters; `name` is not among them. */
 static spmv_status refuse_param(spmv_ctx *ctx, const spmv_kernel *kernel, const char *name) {
     char known[256] = "";
     size_t n = 0;
@@ -115,7 +115,7 @@ spmv_status spmv_plan_variant(spmv_mat *mat, const spmv_plan_opts *opts, int *ou
 
 spmv_status spmv_plan_kernel(spmv_ctx *ctx, const char *name, spmv_kernel_id *out) {
     int count = 0;
-    if (!name) { /* not looked for */
+    if (!name) { /* no name: auto */
         *out = (spmv_kernel_id){ctx->default_backend, SPMV_AUTO};
         if (ctx->default_backend->kernels) return SPMV_OK;
         name = spmv_auto_kernel.name;
@@ -132,8 +132,8 @@ int spmv_repeats(const spmv_backend *backend, const spmv_kernel *kernel) {
     return backend->host && !spmv_param_of(kernel, SPMV_isa) ? 2 : 1;
 }
 
-/* Holds a plan that is to be concurrent to it: products of several threads do not wait for each
- * other. */
+/* Fails if a concurrent plan has fewer workspace slots than SPMV_SLOTS: products of several threads
+ * would wait for each other. */
 static spmv_status check_slots(const spmv_plan *plan) {
     if (!plan->concurrent || plan->slots == 0 || plan->slots == SPMV_SLOTS) return SPMV_OK;
     return spmv_fail(
@@ -143,12 +143,13 @@ static spmv_status check_slots(const spmv_plan *plan) {
         plan->kernel->name);
 }
 
-/* Says whether the vectors that the plan is made for have to be packed. */
+/* Returns whether the vectors that the plan is made for have to be packed into its panel. */
 static bool packs(const spmv_plan *plan) {
     return plan->vectors > 1 && spmv_kernel_packs(plan->kernel, plan->layout, plan->vectors);
 }
 
-/* Where cuSPARSE reads scalars is a setting of its handle, which all plans of the device share. */
+/* Sets where the plan's products read alpha and beta. Host kernels read host memory. For cuSPARSE
+ * the place is a setting of its handle, which all plans of the device share. */
 static spmv_status place_scalars(spmv_plan *plan, spmv_place where) {
     const double f64[] = {1, 0};
     const float f32[] = {1, 0};
@@ -167,7 +168,7 @@ static spmv_status place_scalars(spmv_plan *plan, spmv_place where) {
 
 static spmv_status prepare_kernel(spmv_plan *plan) {
     if (!plan->kernel->prepare) return SPMV_OK;
-    plan->once_s = 0; /* a copied plan begins with that of its original */
+    plan->once_s = 0; /* a copied plan starts with the value of its original */
     double start = spmv_now();
     TRY(plan->kernel->prepare(plan));
     TRY(plan->device->backend->sync(plan->device));
@@ -175,7 +176,8 @@ static spmv_status prepare_kernel(spmv_plan *plan) {
     return SPMV_OK;
 }
 
-/* A kernel of ours that made nothing for itself only reads what the plan points to. */
+/* Prepares the kernel and sets the number of workspace slots. slots = 0: no workspace, so products
+ * may run concurrently. */
 static spmv_status prepare(spmv_plan *plan) {
     const bool host = plan->device->backend->host;
     plan->slots = 1;
@@ -188,7 +190,8 @@ static spmv_status prepare(spmv_plan *plan) {
     return SPMV_OK;
 }
 
-/* Kernels ask the device how many threads they have; a GPU's are for the host's share alone. */
+/* Gives the plan its own number of threads: kernels read it from the plan's device. On a GPU the
+ * number applies to work on the host only. */
 static spmv_status narrow(spmv_plan *plan, int threads) {
     spmv_ctx *ctx = plan->matrix->ctx;
     if (threads < 0 || threads > ctx->threads)
@@ -242,7 +245,8 @@ static spmv_status plan_init(spmv_plan *plan, const spmv_plan_opts *opts, spmv_k
     if (opts->refill) TRY(spmv_plan_takes_values(plan));
     const spmv_format *format = spmv_format_named(plan->kernel->format, plan->variant);
     TRY(spmv_plan_attach(plan, format, opts->max_bytes, only_quick));
-    if (opts->refill) TRY(spmv_plan_takes_values(plan)); /* now its store is known, too */
+    /* the store must be known for this check */
+    if (opts->refill) TRY(spmv_plan_takes_values(plan));
     return prepare(plan);
 }
 
@@ -327,7 +331,8 @@ spmv_status spmv_plan_flush(const spmv_plan *plan, size_t bytes) {
     return plan->device->backend->flush(plan->device, bytes);
 }
 
-/* Adds what is kept for a product by the transpose: of the same store, the kernel's own alone. */
+/* Adds the memory kept for a transposed product. If both directions use one store, only the
+ * kernel's workspace is added. */
 static void add_resident_of(const spmv_plan *other, spmv_plan_facts *out) {
     size_t *here = other->device->backend->host ? &out->host_bytes : &out->device_bytes;
     if (other->transposes) {
@@ -338,7 +343,7 @@ static void add_resident_of(const spmv_plan *other, spmv_plan_facts *out) {
     spmv_plan_add_resident(other, &out->host_bytes, &out->device_bytes);
 }
 
-/* Adds what a plan for both has for the transpose. */
+/* Adds the facts of the plan that multiplies by the transpose. */
 static void add_transposed(const spmv_plan *other, spmv_plan_facts *out) {
     out->transposed_kernel = other->kernel->name;
     out->transposed_format = other->kernel->format;

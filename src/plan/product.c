@@ -1,6 +1,6 @@
-/* product.c: the one door through which every product runs: of callers, samples and trials. It
- * alone knows of several vectors, their layouts and leading dimensions, and of transposes: a kernel
- * that says no more multiplies one contiguous vector. */
+/* product.c: the product entry point: all products of callers, samples and trials run here. Several
+ * vectors, their layouts and leading dimensions, packing, and an alpha that is not finite are
+ * handled here once for all kernels; a minimal kernel multiplies one contiguous vector. */
 #include "blocks.h"
 #include "host/context.h"
 #include "host/host.h"
@@ -14,8 +14,8 @@
 
 /* ---- whether a product may run --------------------------------------------------------------- */
 
-/* What is wrong with x and the vector that is written, which the call names: off the path of a
- * product. An empty vector may lie anywhere. */
+/* Reports what is wrong with x or z; `written` is the call's name of z. Kept out of the path of a
+ * correct product. An empty vector may have any address. */
 static spmv_status refuse(const spmv_plan *plan, const char *call, const char *written,
                           const spmv_operands *v) {
     spmv_ctx *ctx = plan->device->ctx;
@@ -39,40 +39,41 @@ spmv_status spmv_product_check(const spmv_plan *plan, const char *call, const ch
     return is_wrong ? refuse(plan, call, written, v) : SPMV_OK;
 }
 
-/* Says whether the numbers of a vector are apart. */
+/* Returns whether the elements of a vector are strided. */
 static bool is_apart(const spmv_operands *v) {
     return v->layout == SPMV_ROWS && (v->ldx > 1 || v->ldy > 1 || v->ldz > 1);
 }
 
-/* Says whether the product packs vectors into memory of the plan, for its kernel takes only those
- * of which the numbers are contiguous, or packs them itself. */
+/* Returns whether the product packs vectors into the plan's panel: the kernel needs contiguous
+ * vectors, or uses the panel itself. */
 static bool needs_panel(const spmv_plan *plan, const spmv_operands *v) {
     return spmv_kernel_packs(plan->kernel, is_apart(v) ? SPMV_ROWS : SPMV_COLUMNS, v->k) &&
            plan->rows > 0;
 }
 
-/* Bytes of a slot's panel. */
+/* Bytes of the panel of one slot: x and z of SPMV_PANEL_VECTORS vectors. */
 static size_t panel_bytes(const spmv_plan *plan) {
     return SPMV_PANEL_VECTORS * (size_t)(plan->cols + plan->rows) * spmv_plan_width(plan);
 }
 
-/* Returns of how many slots a product takes one; 0: it needs none. A panel that was not made with
- * the plan is for one caller at a time. */
+/* Returns the number of workspace slots of the plan from which this product allocates one. 0: none
+ * needed. A panel that was not created with the plan has one slot. */
 static int slots_for(const spmv_plan *plan, const spmv_operands *v) {
     if (!needs_panel(plan, v)) return plan->slots;
     const int panels = plan->panels > 1 ? plan->panels : 1;
     return plan->slots > 0 && plan->slots < panels ? plan->slots : panels;
 }
 
-/* Returns a slot that was free; -1: none is. The child has only the word of a product that a parent
- * process had begun at a fork(). */
+/* Claims a free slot and returns its index; -1: all are in use. A slot that a product of the parent
+ * process held at a fork() counts as free in the child. */
 static int take_slot(spmv_plan *plan, int slots, int here) {
     for (int s = 0; s < slots; s++)
         if (__atomic_exchange_n(&plan->busy[s], here, __ATOMIC_ACQUIRE) != here) return s;
     return -1;
 }
 
-/* A product may be short, or its caller may have lost its core. */
+/* Waits for a slot: yields at first, since a product may be short, then sleeps, since the other
+ * thread may have lost its core. */
 static void rest(int tries) {
     enum { SHORT = 64 };
     const struct timespec pause = {.tv_nsec = 20000};
@@ -82,8 +83,8 @@ static void rest(int tries) {
         nanosleep(&pause, NULL);
 }
 
-/* Says that a product of the plan runs. Callers see a const plan, but it was allocated as a mutable
- * object, so the cast is valid. */
+/* Allocates a workspace slot for a product. Callers pass a const plan, but the plan was allocated
+ * as a mutable object, so the cast is valid. */
 spmv_status spmv_product_claim(const spmv_plan *plan, const char *call, spmv_operands *v) {
     spmv_device *device = plan->device;
     if (device->backend->enter) TRY(device->backend->enter(device));
@@ -114,7 +115,7 @@ void spmv_product_unclaim(const spmv_plan *plan, const spmv_operands *v) {
 
 /* ---- running it ------------------------------------------------------------------------------ */
 
-/* A host's kernels add to what lies where they write: so y is copied there. */
+/* Copies y to z if the two differ: host kernels accumulate into z in place. */
 static void bring_y(const spmv_plan *plan, spmv_operands *v) {
     const size_t bytes = (size_t)plan->rows * spmv_plan_width(plan);
     const int threads = plan->device->threads;
@@ -152,7 +153,8 @@ static void bring_rows(const spmv_plan *plan, spmv_operands *v) {
     v->ldy = v->ldz;
 }
 
-/* Another library's kernels on a host add to z in place, too. */
+/* Runs a product of several vectors in rows. Peers on a host accumulate into z in place, so y is
+ * copied first. */
 static spmv_status run_rows(const spmv_plan *plan, const spmv_operands *v) {
     spmv_operands own = *v;
     if (plan->kernel->traits & SPMV_PEER) bring_rows(plan, &own);
@@ -190,10 +192,12 @@ spmv_status spmv_product_make_room(spmv_plan *plan) {
     if (plan->panel || bytes == 0) return SPMV_OK;
     TRY(plan->device->backend->alloc(plan->device, bytes, &plan->panel));
     plan->panel_bytes = bytes;
-    return plan->device->backend->sync(plan->device); /* for any stream */
+    return plan->device->backend->sync(plan->device); /* so that products in any stream can use
+                                                         the panel */
 }
 
-/* Vectors of which the numbers are apart are packed, some at a time, so that each is contiguous. */
+/* Multiplies strided vectors: packs up to PANEL vectors at a time into the slot's panel, multiplies
+ * contiguous vectors there, and unpacks z. */
 static spmv_status run_packed(const spmv_plan *plan, const spmv_operands *v) {
     spmv_device *device = plan->device;
     const size_t width = spmv_plan_width(plan);
@@ -228,7 +232,7 @@ static double rounded(const spmv_plan *plan, double scalar) {
     return spmv_plan_is_f32(plan) ? (float)scalar : scalar;
 }
 
-/* Returns a number of an array in the plan's precision. */
+/* Returns element i of an array in the plan's precision. */
 static double number_in(const spmv_plan *plan, const void *array, int64_t i) {
     return spmv_plan_is_f32(plan) ? ((const float *)array)[i] : ((const double *)array)[i];
 }
@@ -248,9 +252,9 @@ static void put_unfinite(const spmv_plan *plan, const spmv_operands *v, const sp
         }
 }
 
-/* An alpha that is not finite multiplies the sum of every row, 0 where the row has no entries. So
- * sums come first: kernels that add alpha times parts of a row to beta y would make other numbers
- * of them. */
+/* z <- alpha A x + beta y for an infinite or NaN alpha. Computes all row sums A x first, then
+ * multiplies them by alpha: a row without entries must give alpha * 0 = NaN, and kernels that add
+ * alpha times partial sums to beta y would give other results. */
 static spmv_status run_unfinite(const spmv_plan *plan, const spmv_operands *v) {
     spmv_operands sums = *v;
     void *memory = NULL;
@@ -276,17 +280,18 @@ spmv_status spmv_product_run(const spmv_plan *plan, const spmv_operands *v) {
     return run_in_layout(plan, v);
 }
 
-/* Allocates what sums on the plan's device need, unless it is there. */
+/* Allocates the backend's workspace for dot products, unless the plan has it already. */
 static spmv_status make_room_for_sums(spmv_plan *plan) {
     spmv_device *device = plan->device;
     const size_t bytes = device->backend->sums_bytes;
     if (plan->sums_room || bytes == 0) return SPMV_OK;
     TRY(device->backend->alloc(device, bytes, &plan->sums_room));
     TRY(device->backend->fill(device, plan->sums_room, 0, bytes));
-    return device->backend->sync(device); /* for any stream */
+    return device->backend->sync(device); /* so that products in any stream can use the workspace */
 }
 
-/* No kernel adds up what it writes, so that sums are a pass of their own over w and z. */
+/* Runs a product, then the requested dot products as a separate pass over w and z: no kernel
+ * computes them on the way. */
 static spmv_status run_with_sums(const spmv_plan *plan, const spmv_operands *v,
                                  const spmv_sums *wanted) {
     spmv_sums sums = *wanted;
