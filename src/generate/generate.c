@@ -1,5 +1,5 @@
-/* generate.c: gen:NAME:ARGS: reads the spec, then makes rows, all of them or some, in two parallel
- * passes: count, fill. */
+/* generate.c: built-in matrices gen:NAME:ARGS: parses the specification, then generates all rows or
+ * a range of rows in two parallel passes: count, fill. */
 #include "generate.h"
 #include "host/context.h"
 #include "host/host.h"
@@ -47,7 +47,8 @@ static spmv_status unknown_name(spmv_ctx *ctx, const char *spec, int length) {
                      nearest ? "'? Otherwise" : ";", all);
 }
 
-/* NAME, then arguments, each after a ':' or, except the first, an 'x'. */
+/* Parses NAME and its arguments. A ':' or, after the first argument, an 'x' precedes an
+ * argument. */
 static spmv_status read_spec(spmv_ctx *ctx, const char *spec, spmv_args *args, spmv_recipe *r) {
     int length = (int)strcspn(spec, ":"), g = 0;
     while (g < NGENERATORS && (strlen(generators[g].name) != (size_t)length ||
@@ -73,20 +74,21 @@ enum { MOST_DISTINCT = 65536 };
 typedef struct values {
     enum { CONSTANT, RANDOM, SYMMETRIC, FEW, PATTERN } rule;
     uint64_t key;
-    double diagonal, others; /* CONSTANT */
-    int64_t ndistinct;       /* FEW */
+    double diagonal, others; /* rule CONSTANT */
+    int64_t ndistinct;       /* rule FEW */
     double *distinct;        /* [ndistinct] */
 } values;
 
-/* -1 to 1, both excluded, from the high 54 of 64 random bits. The lowest is set: the value is never
- * 0 and cannot be told from a measured one by trailing zeros, which would flatter formats that
- * compress values. */
+/* Returns a value in (-1, 1) from the high 54 of 64 random bits. The lowest of these bits is set:
+ * the value is never 0 and, like a measured value, has no trailing zeros, which would favour
+ * formats that compress values. */
 static double unit_value(uint64_t bits) {
     int64_t odd = (int64_t)(bits >> 10 | 1);
     return (double)(odd - ((int64_t)1 << 53)) * 0x1p-53;
 }
 
-/* 16 bits in the middle of the 54 are the number of the value: no two are equal. */
+/* Creates ndistinct values. 16 of the 54 bits are the index of the value, so that no two values are
+ * equal. */
 static spmv_status make_distinct(spmv_ctx *ctx, values *v) {
     const uint64_t field = (uint64_t)(MOST_DISTINCT - 1) << 18;
     v->distinct = spmv_host_alloc((size_t)v->ndistinct * sizeof *v->distinct);
@@ -108,7 +110,7 @@ static bool read_count(const char *text, int64_t most, int64_t *out) {
     return value >= 1 && value <= most;
 }
 
-/* a_ij = a_ji where both stand. */
+/* Returns a value with a_ij = a_ji. */
 static double symmetric_value(const values *v, int32_t i, int32_t j) {
     return unit_value(
         spmv_hash(spmv_hash(v->key, (uint64_t)(i < j ? i : j)), (uint64_t)(i < j ? j : i)));
@@ -140,8 +142,9 @@ static spmv_status read_values(spmv_ctx *ctx, const char *spec, const char *text
                      spec, text, MOST_DISTINCT);
 }
 
-/* Entries k..end-1, whose row and column are known, of which entry 0 has that position in the whole
- * matrix: a value depends on its position, not on who makes it. */
+/* Fills values of entries k to end - 1, whose rows and columns are set. position: index of entry 0
+ * in the whole matrix; a value depends on this index, not on the thread or rank that computes
+ * it. */
 static void fill_values(const values *v, spmv_coo *A, int64_t position, int64_t k, int64_t end) {
     switch (v->rule) {
     case CONSTANT:
@@ -169,10 +172,11 @@ struct spmv_making {
     spmv_recipe r;
     values v;
     char spec[128];
-    bool prepared; /* for the rows of the recipe */
+    bool prepared; /* the recipe's table is prepared for rows first to end - 1 */
 };
 
-/* Rows differ in cost (R-MAT: by thousands), so threads fetch them in blocks. */
+/* Computes the length of each row. Costs of rows differ, with R-MAT by a factor of thousands, so
+ * that threads take blocks of rows dynamically. */
 static void count_rows(const spmv_recipe *r, int32_t *scratch, int64_t *length) {
 #pragma omp parallel for schedule(dynamic, 512) num_threads(r->threads)
     for (int64_t i = r->first; i < r->end; i++)
@@ -181,8 +185,8 @@ static void count_rows(const spmv_recipe *r, int32_t *scratch, int64_t *length) 
                           : r->fill_row(r, i, 0, NULL, scratch + omp_get_thread_num() * r->scratch);
 }
 
-/* Each thread sums its part of row_ptr, lengths from its second number on, then adds what the parts
- * before it came to. part[threads + 1]. */
+/* Prefix sum: row_ptr[1...] holds row lengths on entry, offsets on return. Each thread sums its
+ * share, then adds the total of earlier shares. part [threads + 1]. */
 static void sum_counts(int64_t rows, int threads, int64_t *row_ptr, int64_t *part) {
 #pragma omp parallel num_threads(threads)
     {
@@ -200,8 +204,8 @@ static void sum_counts(int64_t rows, int threads, int64_t *row_ptr, int64_t *par
     }
 }
 
-/* Returns the first row of the c-th of nchunks parts that are equal in rows + entries: a search
- * along the merge path. */
+/* Returns the first row of chunk c. All chunks have equally many rows + entries, found by binary
+ * search along the merge path. */
 static int64_t chunk_start(const int64_t *row_ptr, int64_t rows, int64_t nchunks, int64_t c) {
     int64_t target = spmv_split(row_ptr[rows] + rows, nchunks, c), low = 0, high = rows;
     while (low < high) {
@@ -214,13 +218,13 @@ static int64_t chunk_start(const int64_t *row_ptr, int64_t rows, int64_t nchunks
     return low;
 }
 
-/* Fills the rows of the recipe, numbered from the first of them; position: of their first entry in
- * the whole matrix. */
+/* Fills rows first to end - 1 of the recipe. row_ptr and A begin with row `first`; position: index
+ * of this row's first entry in the whole matrix. */
 static void fill_rows(const spmv_recipe *r, const values *v, int32_t *scratch,
                       const int64_t *row_ptr, int64_t position, spmv_coo *A) {
     enum {
         CHUNK = 32768
-    }; /* entries: columns are still in cache when rows and values are written */
+    }; /* entries per chunk: columns are still in cache when rows and values are written */
     const int64_t rows = r->end - r->first, nchunks = (row_ptr[rows] + rows) / CHUNK + 1;
 #pragma omp parallel for schedule(dynamic, 1) num_threads(r->threads)
     for (int64_t c = 0; c < nchunks; c++) {
@@ -236,8 +240,8 @@ static void fill_rows(const spmv_recipe *r, const values *v, int32_t *scratch,
     }
 }
 
-/* Runs before anything is allocated: Linux grants more memory than there is and kills who uses
- * it. */
+/* Fails before allocation if the matrix exceeds 0.8 of the free memory: Linux overcommits and kills
+ * the process that touches the memory. */
 static spmv_status check_memory(const spmv_making *m, double share) {
     const spmv_recipe *r = &m->r;
     double bytes = share * (r->expected * (m->v.rule == PATTERN ? 8 : 16) + 8 * (double)r->rows +
@@ -254,7 +258,8 @@ static spmv_status lack_lengths(const spmv_making *m) {
                      (long long)(m->r.end - m->r.first));
 }
 
-/* Sets the rows to be made, and prepares their recipe. *scratch: for all threads, to be freed. */
+/* Sets the range of rows and prepares the recipe's table for it. *scratch: memory for all threads,
+ * freed by the caller. */
 static spmv_status prepare(spmv_making *m, int64_t first, int64_t end, int32_t **scratch) {
     spmv_recipe *r = &m->r;
     *scratch = NULL;

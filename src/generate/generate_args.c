@@ -1,4 +1,4 @@
-/* generate_args.c: the arguments of gen:NAME:ARGS, read and refused. */
+/* generate_args.c: parses and checks the arguments of gen:NAME:ARGS. */
 #include "generate.h"
 #include "spmv_helpers.h"
 #include <stdarg.h>
@@ -31,7 +31,7 @@ spmv_status spmv_arg_size(const spmv_args *args, int k, int64_t default_value, i
     for (int c = 0; c < length && is_number; c++) {
         is_number = text[c] >= '0' && text[c] <= '9';
         if (value <= most)
-            value = 10 * value + (text[c] - '0'); /* stops growing before it overflows */
+            value = 10 * value + (text[c] - '0'); /* the value stops growing before it overflows */
     }
     if (!is_number) return spmv_args_refuse(args, "'%.*s' is not a size", length, text);
     if (value < 1 || value > most)
@@ -47,7 +47,7 @@ spmv_status spmv_arg_decimal(const spmv_args *args, int k, int64_t default_value
     if (k >= args->count) return SPMV_OK;
     const char *text = args->text[k];
     int length = args->length[k], digits = 0,
-        places = -1; /* places: after the point, -1: no point yet */
+        places = -1; /* digits after the point; -1: no point yet */
     int64_t value = 0;
     bool is_number = true;
     for (int c = 0; c < length && is_number; c++) {

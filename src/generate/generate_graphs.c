@@ -5,12 +5,13 @@
 
 /* ---- mesh ----------------------------------------------------------------------------------- */
 
-/* n[4] nodes in a square of n[0] a line, n[3] rows each. Every node owns the edges to the next
- * node, to the line above, the diagonals of the cell above right of it and, rarely, a long edge;
- * one hash of the owner decides which exist. Both ends ask the same owner: that makes the structure
- * symmetric. Most cells get one diagonal, so this is a triangulation with faults: 6 neighbours on
- * average. Numbers are shuffled inside blocks of BLOCK nodes, as mesh generators leave them. With 3
- * to 7 rows a node it is a shell's or a solid's stiffness: dense blocks at scattered places. */
+/* Mesh: n[4] nodes in a square of n[0] nodes per line, n[3] rows per node. Each node owns the edges
+ * to the next node, to the line above, the diagonals of the cell above right of it and, rarely, a
+ * long edge; a hash of the owner decides which edges exist. Both ends of an edge evaluate the
+ * owner's hash, so that the structure is symmetric. Most cells have one diagonal: a triangulation
+ * with faults, with 6 neighbours per node on average. Node numbers are shuffled within blocks of
+ * BLOCK nodes, as mesh generators number nodes. With 3 to 7 rows per node the matrix resembles the
+ * stiffness matrix of a shell or solid: dense blocks at scattered positions. */
 enum { BLOCK = 4096, MESH_NEIGHBOURS = 10 };
 
 static uint64_t faults(const spmv_recipe *r, int64_t p) {
@@ -25,7 +26,7 @@ static bool has_north(uint64_t h) {
     return (h >> 5 & 31) != 0;
 }
 
-/* The cell's diagonals: 1 in 16 has none, 1 in 16 has both. */
+/* Diagonals of a cell: 1 cell in 16 has none, 1 in 16 has both. */
 static bool has_rising(uint64_t h) {
     uint64_t kind = h >> 10 & 15;
     return kind == 1 || (kind > 1 && kind % 2 == 0);
@@ -36,24 +37,24 @@ static bool has_falling(uint64_t h) {
     return kind == 1 || (kind > 1 && kind % 2 == 1);
 }
 
-/* Says whether a point has an edge two columns to the right and one line up. */
+/* Returns whether a node has an edge to the node two columns to the right and one line up. */
 static bool has_long(uint64_t h) {
     return (h >> 14 & 15) == 0;
 }
 
-/* A node on the boundary of the problem keeps its diagonal only. */
+/* Returns whether a node is on the boundary of the problem: its rows have only the diagonal. */
 static bool is_fixed(uint64_t h) {
     return (h >> 18 & 1023) == 0;
 }
 
-/* Writes p and keeps it only if it is one: no branch on what cannot be predicted. */
+/* Stores p and increments the count only if p is a neighbour, without an unpredictable branch. */
 static int add_neighbour(const spmv_recipe *r, bool is_edge, int64_t p, int count,
                          int64_t *neighbour) {
     neighbour[count] = p;
     return count + (is_edge && p >= 0 && p < r->n[4] && !is_fixed(faults(r, p)));
 }
 
-/* Fills neighbour[MESH_NEIGHBOURS], returns how many there are. */
+/* Fills neighbour[MESH_NEIGHBOURS]; returns the number of neighbours. */
 static int mesh_neighbours(const spmv_recipe *r, int64_t p, int64_t *neighbour) {
     int64_t line = r->n[0], x = (uint32_t)p % (uint32_t)line;
     bool has_left = x > 0, has_right = x + 1 < line;
@@ -74,7 +75,7 @@ static int mesh_neighbours(const spmv_recipe *r, int64_t p, int64_t *neighbour) 
     return n;
 }
 
-/* Returns the shuffle of the block of node p; all but the last block are alike but for the key. */
+/* Returns the shuffle of the block of node p, with the block's first node and key. */
 static spmv_shuffle block_of(const spmv_recipe *r, int64_t p, int64_t *start, uint64_t *key) {
     *start = p / BLOCK * BLOCK;
     *key = spmv_hash(~r->key, (uint64_t)*start);
@@ -97,7 +98,8 @@ static int64_t node_numbered(const spmv_recipe *r, int64_t i) {
     return start + spmv_shuffle_back(&s, key, i - start);
 }
 
-/* Every pair of neighbours is a dense block. A fixed node's rows keep their diagonal only. */
+/* Number of entries of a row: each pair of neighbours is a dense block; the rows of a fixed node
+ * have only the diagonal. */
 static int64_t mesh_length(const spmv_recipe *r, int64_t i) {
     int64_t neighbour[MESH_NEIGHBOURS], p = node_numbered(r, i / r->n[3]);
     return is_fixed(faults(r, p)) ? 1 : r->n[3] * (1 + mesh_neighbours(r, p, neighbour));
@@ -142,10 +144,10 @@ spmv_status spmv_recipe_mesh(const spmv_args *args, spmv_recipe *r) {
 
 /* ---- road ----------------------------------------------------------------------------------- */
 
-/* Streets are runs of consecutive numbers: 12 % of the links from an odd number to the next are
- * missing, no other, so every node has a link. Crossings link a node with its mirror image in a
- * block, about a centre that differs from block to block: a near one in STREET, a far one in
- * DISTRICT. Mirroring twice is the identity: hence symmetric. */
+/* Road: streets are runs of consecutive node numbers. 12 % of the links from an odd number to the
+ * next are missing, and no others, so that each node has a link. Crossings link a node with its
+ * mirror image in a block, about a centre that differs between blocks: near images in STREET, far
+ * images in DISTRICT. Mirroring is an involution, so that the structure is symmetric. */
 enum { STREET = 256, DISTRICT = 16384, ROAD_LINKS = 4 };
 
 static bool has_next(const spmv_recipe *r, int64_t i) {
@@ -153,7 +155,7 @@ static bool has_next(const spmv_recipe *r, int64_t i) {
     return i % 2 == 0 || i + 2 == r->rows || (spmv_hash(r->key, (uint64_t)i) & 1023) >= 123;
 }
 
-/* Returns the mirror image of i if the two are linked, else -1. */
+/* Returns the mirror image of i if the two nodes are linked, else -1. */
 static int64_t crossing(const spmv_recipe *r, int64_t i, int64_t block, uint64_t per_1024) {
     int64_t start = i / block * block, size = r->rows - start < block ? r->rows - start : block;
     uint64_t key = spmv_hash(r->key ^ (uint64_t)block, (uint64_t)start);
@@ -182,21 +184,21 @@ spmv_status spmv_recipe_road(const spmv_args *args, spmv_recipe *r) {
     TRY(spmv_arg_size(args, 0, 1000000, INT32_MAX, &r->rows));
     r->cols = r->rows;
     r->expected = 2.12 * (double)r->rows;
-    r->fill_row = fill_road; /* links may coincide: counting is filling */
+    r->fill_row = fill_road; /* links may coincide: counting requires filling */
     return SPMV_OK;
 }
 
 /* ---- rmat ----------------------------------------------------------------------------------- */
 
-/* Chakrabarti, Zhan and Faloutsos, SDM'04. An edge goes down SCALE levels; at each its row bit is 1
- * with probability c + d = 0.24, and its column bit is 1 with b / (a + b) = 0.25 or d / (c + d) = 5
- * / 24 as the row bit is 0 or 1. So the edges of a row are independent once their number is known,
- * and the numbers of all rows follow from the total by halving: of the edges of a node of the tree,
- * a binomial share goes to its upper half. */
+/* R-MAT: Chakrabarti, Zhan and Faloutsos, SDM'04. An edge descends SCALE levels. At each level its
+ * row bit is 1 with probability c + d = 0.24, and its column bit is 1 with probability b / (a + b)
+ * = 0.25 if the row bit is 0, d / (c + d) = 5 / 24 if it is 1. So the edges of a row are
+ * independent given their number, and the numbers of all rows follow from the total by recursive
+ * halving: a binomial share of a tree node's edges goes to its upper half. */
 enum { MOST_SCALE = 30, MOST_PER_ROW = 65536 };
 
-/* 64 independent bits, each 1 with probability p / 2^bits: the binary digits of p from the last to
- * the first, a 1 takes the OR with random bits, a 0 the AND. */
+/* Returns 64 independent bits, each 1 with probability p / 2^bits. Processes the binary digits of p
+ * from the lowest: digit 1 is an OR with random bits, digit 0 an AND. */
 static uint64_t biased_bits(uint64_t key, uint32_t p, int bits) {
     uint64_t word = 0;
     for (int digit = 0; digit < bits; digit++) {
@@ -206,8 +208,8 @@ static uint64_t biased_bits(uint64_t key, uint32_t p, int bits) {
     return word;
 }
 
-/* Draws how many of n edges are in the upper half: counted one by one, or when there are many, by
- * the normal distribution (512 fair bits are nearly normal). */
+/* Draws the number of n edges that fall into the upper half: bit by bit or, for many edges, from a
+ * normal distribution (the sum of 512 fair bits is nearly normal). */
 static int64_t upper_share(uint64_t key, int64_t n) {
     enum { UPPER = 15729, BITS = 16, MANY = 2048, WORDS = 8 }; /* 0.24 of 2^16 */
     int64_t share = 0;
@@ -225,8 +227,9 @@ static int64_t upper_share(uint64_t key, int64_t n) {
     return n * 24 / 100 + deviation * (share - 32 * WORDS) * 10000 / 113137; /* sqrt(512) / 2 */
 }
 
-/* table[i] = edges of row first + i before merging: level after level in two arrays, the halves of
- * node k are 2k and 2k + 1; of each level only nodes above the rows that are made. */
+/* Computes table[i] = edges of row first + i before duplicates are merged. Level by level in two
+ * arrays: the children of tree node k are 2k and 2k + 1. Each level has only the ancestors of the
+ * range of rows. */
 static spmv_status prepare_rmat(spmv_ctx *ctx, spmv_recipe *r) {
     const int64_t rows = r->end - r->first;
     const size_t bytes = ((size_t)rows + 2) * sizeof(int64_t);
@@ -239,7 +242,7 @@ static spmv_status prepare_rmat(spmv_ctx *ctx, spmv_recipe *r) {
     }
     count[0] = r->rows * r->n[1];
     for (int64_t level = 0; level < r->n[0] && rows; level++) {
-        const int64_t below = r->n[0] - level - 1; /* levels under the halves */
+        const int64_t below = r->n[0] - level - 1; /* levels below the children */
         const int64_t from = r->first >> below, to = (r->end - 1) >> below, above = from / 2;
         const uint64_t key = spmv_hash(~r->key, (uint64_t)level);
 #pragma omp parallel for schedule(static) num_threads(r->threads)
@@ -261,8 +264,8 @@ static spmv_status prepare_rmat(spmv_ctx *ctx, spmv_recipe *r) {
     return SPMV_OK;
 }
 
-/* Draws as biased_bits does, 32 at a time and with one probability where the row's bit is 0 and
- * another where it is 1. */
+/* Draws column bits like biased_bits, 32 at a time; the probability of a 1 depends on the row's
+ * bit. */
 static uint32_t rmat_column(uint64_t key, uint32_t row, uint32_t below) {
     enum { BITS = 12, OF_ZERO = 1024, OF_ONE = 853 }; /* 1/4 and 5/24 of 2^12 */
     uint32_t word = 0;
@@ -299,28 +302,30 @@ spmv_status spmv_recipe_rmat(const spmv_args *args, spmv_recipe *r) {
     r->expected = (double)r->rows * (double)(r->n[1] < r->cols ? r->n[1] : r->cols);
     r->extra_bytes = 16 * (double)r->rows;
     r->prepare = prepare_rmat;
-    r->fill_row = fill_rmat; /* edges may coincide: counting is filling */
+    r->fill_row = fill_rmat; /* edges may coincide: counting requires filling */
     return SPMV_OK;
 }
 
 /* ---- powerlaw ------------------------------------------------------------------------------- */
 
-/* Chung and Lu, Annals of Combinatorics 2002: the row of rank k has about C k^-beta entries, beta =
- * 1 / (ALPHA - 1), and columns are drawn in the same proportion. Ranks are dealt to rows and to
- * columns by two shuffles. k^-beta is tabulated where segments begin, linear between: every rank
- * below 64, then 32 segments an octave. */
+/* Power law: Chung and Lu, Annals of Combinatorics 2002. The row of rank k has about C k^-beta
+ * entries, beta = 1 / (ALPHA - 1); columns are drawn with the same distribution. Two shuffles map
+ * ranks to rows and to columns. k^-beta is tabulated at the start of each segment and interpolated
+ * linearly: one segment per rank below 64, then 32 segments per octave. */
 enum { SEGMENTS = SPMV_SEGMENTS, GUIDES = 4096 };
 
 typedef struct powerlaw {
     spmv_shuffle shuffle;
     int nsegments;
-    int64_t start[SEGMENTS + 1];   /* first rank of a segment, from 1; the last is past the end */
-    int64_t length[SEGMENTS + 1];  /* entries of the row of that rank, times 2^16 */
-    uint64_t weight[SEGMENTS + 1]; /* of all segments before, scaled to 2^62 at most */
-    int32_t guide[GUIDES + 1];     /* the segment of k / GUIDES of the weight */
+    int64_t start[SEGMENTS + 1];   /* first rank of each segment, from 1; the last element is
+                                      past the end */
+    int64_t length[SEGMENTS + 1];  /* entries of the row of that rank, in units of 2^-16 */
+    uint64_t weight[SEGMENTS + 1]; /* cumulative weight of all earlier segments, scaled to at
+                                      most 2^62 */
+    int32_t guide[GUIDES + 1];     /* segment that contains k / GUIDES of the total weight */
 } powerlaw;
 
-/* Returns the binary logarithm of n >= 1, times 2^40, by squaring. */
+/* Returns the binary logarithm of n >= 1 in units of 2^-40, by repeated squaring. */
 static int64_t log2_fixed(int64_t n) {
     int whole = 63 - __builtin_clzll((uint64_t)n);
     double x = (double)n / (double)((int64_t)1 << whole);
@@ -334,7 +339,7 @@ static int64_t log2_fixed(int64_t n) {
     return log;
 }
 
-/* 2^(x / 2^40) times 2^16 for x under 46 * 2^40; 0 when it is under 2^-16. root[b] = 2^(2^-(b +
+/* Returns 2^(x / 2^40) in units of 2^-16, for x < 46 * 2^40; 0 if below 2^-16. root[b] = 2^(2^-(b +
  * 1)). */
 static int64_t exp2_fixed(int64_t x, const double *root) {
     int64_t whole = x >> 40;
@@ -345,7 +350,7 @@ static int64_t exp2_fixed(int64_t x, const double *root) {
                       : (int64_t)y >> (whole < -62 ? 62 : -whole);
 }
 
-/* Sets length[] for C = 2^(log_c / 2^40) and returns the sum over all ranks, times 2^16. */
+/* Sets length[] for C = 2^(log_c / 2^40); returns the sum over all ranks in units of 2^-16. */
 static unsigned __int128 set_lengths(powerlaw *t, const int64_t *log_decay, int64_t log_c,
                                      int64_t longest, const double *root) {
     unsigned __int128 sum = 0;
@@ -363,7 +368,8 @@ static unsigned __int128 set_lengths(powerlaw *t, const int64_t *log_decay, int6
     return sum;
 }
 
-/* Weights as sums of length[], and a guide so that a draw starts near its segment. */
+/* Sets weights to the prefix sums of length[], and the guide table that starts a search near its
+ * segment. */
 static void set_weights(powerlaw *t, unsigned __int128 total) {
     unsigned __int128 sum = 0;
     int shift = 0, segment = 0;
@@ -383,10 +389,11 @@ static void set_weights(powerlaw *t, unsigned __int128 total) {
 }
 
 static int64_t longest_row(const spmv_recipe *r) {
-    return r->cols > 1 ? r->cols / 2 : 1; /* a row over half full would be drawn again and again */
+    return r->cols > 1 ? r->cols / 2 : 1; /* a row with more than half of the columns would need
+                                             too many redraws */
 }
 
-/* C is found by bisection: the sum of the lengths grows with it. */
+/* Finds C by bisection: the sum of lengths is monotonic in C. */
 static spmv_status prepare_powerlaw(spmv_ctx *ctx, spmv_recipe *r) {
     powerlaw *t = spmv_host_alloc(sizeof *t);
     int64_t log_decay[SEGMENTS + 1], low = -((int64_t)32 << 40), high = (int64_t)400 << 40;
@@ -413,7 +420,7 @@ static spmv_status prepare_powerlaw(spmv_ctx *ctx, spmv_recipe *r) {
     return SPMV_OK;
 }
 
-/* A fraction of an entry is one entry in that fraction of the rows: the mean comes out right. */
+/* Rounds row lengths at random, so that the expected sum is exact. */
 static int64_t powerlaw_length(const spmv_recipe *r, int64_t i) {
     const powerlaw *t = r->table;
     int64_t rank = 1 + spmv_shuffle_at(&t->shuffle, r->key, i);
@@ -423,7 +430,8 @@ static int64_t powerlaw_length(const spmv_recipe *r, int64_t i) {
     return (length + (int64_t)(spmv_hash(r->key ^ 1, (uint64_t)i) >> 48)) >> 16;
 }
 
-/* The segment by its weight, any rank of it (3 % apart at most), the column of that rank. */
+/* Draws a column: a segment by its weight, then a uniform rank in it (lengths differ by 3 % at
+ * most), then the column of that rank. */
 static int32_t draw_column(const spmv_recipe *r, uint64_t key, uint64_t k) {
     const powerlaw *t = r->table;
     uint64_t random = spmv_hash(key, 2 * k);
@@ -435,8 +443,8 @@ static int32_t draw_column(const spmv_recipe *r, uint64_t key, uint64_t k) {
     return (int32_t)spmv_shuffle_back(&t->shuffle, ~r->key, rank - 1);
 }
 
-/* One round of draws by weight; what repeats cost is drawn evenly, or a long row would never find
- * new columns. */
+/* Fills a row: one round of weighted draws; duplicates are replaced by uniform draws, since a long
+ * row would rarely find new columns. */
 static int64_t fill_powerlaw(const spmv_recipe *r, int64_t i, int64_t length, int32_t *col,
                              int32_t *scratch) {
     uint64_t key = spmv_hash(r->key, (uint64_t)i), k = 0;

@@ -1,11 +1,11 @@
-/* generate_random.c: tools for random rows, and the classes made of uniform samples. */
+/* generate_random.c: tools for random rows, and the classes with uniformly drawn columns. */
 #include "generate.h"
 #include "spmv_helpers.h"
 #include <math.h>
 
 /* ---- integers ------------------------------------------------------------------------------- */
 
-/* Returns the floor of the square root, bit by bit: the same everywhere. */
+/* Returns the floor of the square root, bit by bit, with equal results on all machines. */
 int64_t spmv_isqrt(int64_t n) {
     int64_t root = 0;
     for (int64_t bit = (int64_t)1 << 31; bit; bit >>= 1)
@@ -15,9 +15,9 @@ int64_t spmv_isqrt(int64_t n) {
 
 /* ---- a permutation that is computed --------------------------------------------------------- */
 
-/* A Feistel network over a x b with addition (Black and Rogaway's "generalized Feistel"). With a =
- * ceil(sqrt n) the grid has fewer than a cells too many; results that fall there go round again,
- * which keeps it one to one. */
+/* Permutation: a Feistel network over an a x b grid with modular addition (Black and Rogaway's
+ * generalized Feistel). With a = ceil(sqrt n) the grid has fewer than a surplus cells; a result in
+ * a surplus cell is permuted again (cycle walking), which keeps the map one-to-one. */
 enum { ROUNDS = 4 };
 
 spmv_shuffle spmv_shuffle_of(int64_t n) {
@@ -32,7 +32,7 @@ static uint32_t round_value(uint64_t key, uint32_t round, uint32_t half, uint32_
 }
 
 static uint32_t add(uint32_t x, uint32_t y, uint32_t modulus) {
-    uint32_t sum = x + y; /* both under 2^16: a and b are about square roots */
+    uint32_t sum = x + y; /* both are less than 2^16: a and b are close to the square root */
     return sum >= modulus ? sum - modulus : sum;
 }
 
@@ -89,7 +89,7 @@ static void insertion_sort(int32_t *col, int64_t n) {
     }
 }
 
-/* Least significant byte first; as many bytes as limit has. */
+/* Radix sort, least significant byte first, with as many passes as limit has bytes. */
 static void radix_sort(int32_t *col, int64_t n, int64_t limit, int32_t *scratch) {
     int32_t *from = col, *to = scratch;
     for (int shift = 0; (limit - 1) >> shift; shift += 8) {
@@ -118,7 +118,7 @@ int64_t spmv_sort_columns(int32_t *col, int64_t n, int64_t limit, int32_t *scrat
     for (int64_t k = 1; k < n; k++) {
         int32_t c = col[k];
         bool is_new = c != col[kept - 1];
-        col[kept] = c; /* without a branch: repeats cannot be predicted */
+        col[kept] = c; /* without a branch, since duplicates are unpredictable */
         kept += is_new;
     }
     return kept;
@@ -126,11 +126,11 @@ int64_t spmv_sort_columns(int32_t *col, int64_t n, int64_t limit, int32_t *scrat
 
 /* ---- samples without repetition ------------------------------------------------------------- */
 
-/* A part of a sample: small enough for a bit per column, or for scratch, on the stack. */
+/* Samples are drawn in parts of at most PART columns: bits or scratch memory fit on the stack. */
 enum { PART = 2048, SPARSE = 64, WORDS = PART * SPARSE / 64 };
 
-/* Marks bits until enough differ, then reads them off in order; over half full, marks the ones left
- * out. */
+/* Draws by a bitmap: sets bits until `count` differ, then lists them in order. If count exceeds
+ * half of the width, draws the columns that are left out. */
 static void sample_bits(uint64_t key, int64_t first, int64_t width, int64_t count, int32_t *col) {
     uint64_t bits[WORDS];
     int64_t nwords = (width + 63) / 64, marks = 2 * count > width ? width - count : count;
@@ -151,7 +151,8 @@ static void sample_bits(uint64_t key, int64_t first, int64_t width, int64_t coun
             *col++ = (int32_t)(first + 64 * w + __builtin_ctzll(word));
 }
 
-/* Draws, sorts, drops repeats and draws what is missing: under 1 in SPARSE is, a round. */
+/* Draws, sorts and removes duplicates until `count` columns remain. Fewer than 1 in SPARSE columns
+ * are redrawn per round. */
 static void sample_sorting(uint64_t key, int64_t first, int64_t width, int64_t count,
                            int32_t *col) {
     int32_t scratch[PART];
@@ -161,8 +162,8 @@ static void sample_sorting(uint64_t key, int64_t first, int64_t width, int64_t c
     for (int64_t n = 0; n < count; n++) col[n] += (int32_t)first;
 }
 
-/* Long samples are made of parts, each with its even share of the columns and of the sample:
- * sorting and marking stay in cache, and a part of 2048 is as random as anyone can see. */
+/* Draws long samples in parts, each with an equal share of columns and of the sample: sorting and
+ * bitmaps stay in cache. Differences from one uniform draw are negligible for parts of 2048. */
 void spmv_sample_columns(uint64_t key, int64_t first, int64_t width, int64_t count, int32_t *col) {
     int64_t nparts = (count + PART - 1) / PART;
     for (int64_t p = 0; p < nparts; p++) {
@@ -195,7 +196,7 @@ spmv_status spmv_recipe_random(const spmv_args *args, spmv_recipe *r) {
     TRY(spmv_arg_size(args, 0, 1000000, INT32_MAX, &r->rows));
     TRY(spmv_arg_size(args, 2, r->rows, INT32_MAX, &r->cols));
     TRY(spmv_arg_size(args, 1, r->cols < 16 ? r->cols : 16, r->cols, &r->n[0]));
-    r->n[2] = -1; /* no row is giant */
+    r->n[2] = -1; /* no giant row */
     r->expected = (double)r->rows * (double)r->n[0];
     r->row_length = sample_length;
     r->fill_row = fill_sample;
@@ -249,15 +250,16 @@ spmv_status spmv_recipe_permutation(const spmv_args *args, spmv_recipe *r) {
 
 enum { MILLION = 1000000 };
 
-/* Mahmoud, Hoffmann and Reza, Computation 6, 2018, 45, table 3: the reference region has the same
- * 655 entries in every row, the longest rows have 1060 to 1079. With 295 on average in the rest a
- * binomial would end near 1020, so the length of the rest is spread over 57 % to 143 % of its mean,
- * as the sum of two uniform numbers. */
+/* Returns the number of entries of row i outside the reference region. Mahmoud, Hoffmann and Reza,
+ * Computation 6, 2018, 45, table 3: all rows have 655 entries in the reference region, and the
+ * longest rows have 1060 to 1079 in all. The other entries are 295 on average; a binomial
+ * distribution would end near 1020. So their number varies from 57 % to 143 % of the mean, as the
+ * sum of two uniform numbers. */
 static int64_t ci_rest(const spmv_recipe *r, int64_t i) {
     const int64_t least = 37356, spread = 28180; /* 0.57 and 0.43, of 65536 */
     uint64_t bits = spmv_hash(~r->key, (uint64_t)i),
              dither = spmv_hash(r->key ^ 1, (uint64_t)i) >> 36;
-    int64_t two = (int64_t)((bits & 65535) + (bits >> 16 & 65535)); /* 0..131070, mean 65535 */
+    int64_t two = (int64_t)((bits & 65535) + (bits >> 16 & 65535)); /* in [0, 131070], mean 65535 */
     int64_t factor = least + (spread * two >> 16);
     int64_t length = (r->n[2] * factor + (int64_t)dither) >> 28;
     return length < r->cols - r->n[1] ? length : r->cols - r->n[1];

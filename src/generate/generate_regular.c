@@ -1,5 +1,5 @@
-/* generate_regular.c: classes whose columns follow from the row alone: stencils, bands, dense,
- * diagonal. */
+/* generate_regular.c: classes with columns that depend on the row index alone: stencils, bands,
+ * dense, diagonal. */
 #include "generate.h"
 
 static spmv_status check_rows(const spmv_args *args, int64_t rows) {
@@ -15,14 +15,15 @@ typedef struct node {
     int64_t x, y, z;
 } node;
 
-/* 32-bit division: a third of the time of 64-bit, and one of the two is the cost of a short row. */
+/* Returns the node of index p. 32-bit division takes a third of the time of 64-bit division, and
+ * divisions dominate the cost of a short row. */
 static node node_at(const spmv_recipe *r, int64_t p) {
     uint32_t line = (uint32_t)p / (uint32_t)r->n[0], plane = line / (uint32_t)r->n[1];
     return (node){p - line * r->n[0], line - plane * r->n[1], plane};
 }
 
-/* naxes sizes from as many arguments, or one for all. n[0] n[1] n[2] < 2^31 is checked at each
- * step: no overflow. */
+/* Reads naxes sizes from as many arguments, or one size for all axes. Checks n[0] n[1] n[2] < 2^31
+ * after each factor, so that the product cannot overflow. */
 static spmv_status read_box(const spmv_args *args, int nsizes, int naxes, int64_t default_value,
                             spmv_recipe *r) {
     int64_t rows = 1;
@@ -79,7 +80,7 @@ spmv_status spmv_recipe_poisson3d(const spmv_args *args, spmv_recipe *r) {
     return read_poisson(args, 3, POISSON3D_N, r);
 }
 
-/* Nodes of one axis coupled to the one at x: it and its neighbours. */
+/* Range of the nodes coupled to node x on one axis: x and its neighbours. */
 static int64_t first_near(int64_t x) {
     return x > 0 ? x - 1 : 0;
 }
@@ -97,7 +98,7 @@ static int64_t cube_length(const spmv_recipe *r, int64_t i) {
     return count_near(p.x, r->n[0]) * count_near(p.y, r->n[1]) * count_near(p.z, r->n[2]) * r->n[3];
 }
 
-/* Along x the columns are one run, so the row is at most 9 of them. */
+/* Fills a row of at most 9 runs of consecutive columns, one per line of neighbours along x. */
 static int64_t fill_cube(const spmv_recipe *r, int64_t i, int64_t length, int32_t *col,
                          int32_t *scratch) {
     node p = node_at(r, (uint32_t)i / (uint32_t)r->n[3]);
@@ -122,7 +123,7 @@ spmv_status spmv_recipe_box27(const spmv_args *args, spmv_recipe *r) {
     return SPMV_OK;
 }
 
-/* N, N:DOF, N1xN2xN3 or N1xN2xN3:DOF. */
+/* Arguments: N, N:DOF, N1xN2xN3 or N1xN2xN3:DOF. */
 spmv_status spmv_recipe_fem3d(const spmv_args *args, spmv_recipe *r) {
     enum { MOST_DOF = 1024 };
     int nsizes = args->count > 2 ? 3 : 1;
@@ -139,7 +140,8 @@ spmv_status spmv_recipe_fem3d(const spmv_args *args, spmv_recipe *r) {
 
 /* ---- one run of columns per row ------------------------------------------------------------- */
 
-/* n[0] columns before the diagonal, n[1] after it, as far as the matrix goes. */
+/* Band of n[0] columns before and n[1] columns after the diagonal, cut off at the matrix's
+ * edges. */
 static int64_t band_start(const spmv_recipe *r, int64_t i) {
     return i > r->n[0] ? i - r->n[0] : 0;
 }

@@ -1,19 +1,19 @@
-/* generate_twins.c: gen:twin:NAME: matrices with the rows, entries and spread of row lengths that a
- * paper prints of a matrix.
+/* generate_twins.c: gen:twin:NAME: matrices with the number of rows and entries and the standard
+ * deviation of row lengths that a paper prints for a matrix.
  *
- * A length is base + extra t^k, t from 0 to 1 over the rows from the shortest to the longest: k = 1
- * spreads lengths evenly, a large k leaves nearly all rows alike and makes a few giant. k is the
- * least power of two whose shortest row is not too short; base makes the sum of the lengths right,
- * extra the sum of their squares. Columns are drawn evenly, near the diagonal or anywhere. */
+ * A row length is base + extra t^k, with t from 0 to 1 over the rows from shortest to longest: k =
+ * 1 spreads lengths evenly; a large k makes nearly all rows equal and a few giant. k is the least
+ * power of two for which the shortest row is not too short; base fits the sum of lengths, extra the
+ * sum of squares. Columns are uniform, either near the diagonal or in the whole row. */
 #include "generate.h"
 #include "host/context.h"
 #include <math.h>
 
 enum {
     NOT_PRINTED = -1,
-    SCALE = 65536, /* of base and extra */
+    SCALE = 65536, /* fixed-point unit of base and extra */
     UNIT = 1 << 30,
-    ALIKE = 16, /* neighbours whose lengths stay together */
+    ALIKE = 16, /* number of consecutive rows with neighbouring ranks */
     CI_ROWS = 32768,
     CI_REFERENCE = 655
 };
@@ -21,7 +21,7 @@ typedef enum where { NEAR, ANYWHERE, REGION } where;
 
 typedef struct twin {
     spmv_twin is;
-    int64_t sigma, longest; /* longest: of REGION, where sigma is not printed */
+    int64_t sigma, longest; /* longest: longest row for REGION, for which sigma is not printed */
     where columns;
 } twin;
 
@@ -45,16 +45,18 @@ const spmv_twin *spmv_twin_at(int k) {
 
 /* ---- row lengths ----------------------------------------------------------------------------- */
 
-typedef struct profile { /* rows by rank, the longest first; a segment of ranks has one length */
+/* rows by rank, longest first; all rows of a segment of ranks have one length */
+typedef struct profile {
     const twin *twin;
     spmv_shuffle shuffle;
-    int64_t rows, most, least; /* most, least: a row may have */
+    int64_t rows, most, least; /* limits of a row's length */
     int nsegments;
-    int64_t start[SPMV_SEGMENTS + 1]; /* first rank, from 0 */
-    int64_t power[SPMV_SEGMENTS];     /* t^k, times UNIT */
+    int64_t start[SPMV_SEGMENTS + 1]; /* first rank of each segment, from 0 */
+    int64_t power[SPMV_SEGMENTS];     /* t^k in units of 1 / UNIT */
     int64_t length[SPMV_SEGMENTS];
-    int64_t pairs[SPMV_SEGMENTS]; /* rows made longer by one, and as many after them shorter */
-    int64_t raised;               /* the first ranks are longer by one */
+    int64_t pairs[SPMV_SEGMENTS]; /* number of rows lengthened by one; as many following rows are
+                                     shortened by one */
+    int64_t raised;               /* number of first ranks lengthened by one */
 } profile;
 
 static int64_t length_at(int64_t base, int64_t extra, int64_t power, const profile *p) {
@@ -70,7 +72,8 @@ static int64_t sum_of(const profile *p, int64_t base, int64_t extra) {
     return sum;
 }
 
-/* Sets lengths and raised so that they sum to nnz. False: extra alone is more. */
+/* Sets lengths and `raised` so that lengths sum to nnz. Returns false if `extra` alone exceeds
+ * nnz. */
 static bool fit_sum(profile *p, int64_t extra, int64_t nnz) {
     int64_t low = 0, high = (p->most + 1) * SCALE;
     if (sum_of(p, 0, extra) > nnz) return false;
@@ -100,8 +103,9 @@ static int64_t squares_of(const profile *p) {
     return sum;
 }
 
-/* Fits what is left to the sum of squares: a row longer by one and one of the same length shorter
- * by one add 2. Segments that are raised in part are left alone. Returns what is still missing. */
+/* Fits the remaining sum of squares: lengthening one row by one and shortening another row of equal
+ * length by one adds 2. Segments that are raised in part are not changed. Returns what is still
+ * missing. */
 static int64_t fit_rest(profile *p, int64_t missing) {
     for (int s = 0; s < p->nsegments; s++) {
         int64_t count = p->start[s + 1] - p->start[s];
@@ -113,14 +117,14 @@ static int64_t fit_rest(profile *p, int64_t missing) {
     return missing;
 }
 
-/* Says whether the extra takes the twin past what is printed of it: the longest row, or sigma. */
+/* Returns whether `extra` exceeds the printed longest row or sigma. */
 static bool is_past(const profile *p, int64_t squares) {
     if (p->twin->columns == REGION)
         return CI_REFERENCE + p->length[0] + (p->raised > 0) > p->twin->longest;
     return squares_of(p) > squares;
 }
 
-/* False: k is too small for so great a sum of squares. */
+/* Finds base and extra by bisection. Returns false if k is too small for the sum of squares. */
 static bool fit(profile *p, int64_t nnz, int64_t squares) {
     int64_t low = 0, high = 2 * p->most * SCALE;
     while (high - low > 1) {
@@ -132,13 +136,14 @@ static bool fit(profile *p, int64_t nnz, int64_t squares) {
     }
     fit_sum(p, low, nnz);
     if (p->twin->columns == REGION) return true;
-    /* Papers print sigma to 0.01: within 0.003 of it. */
+    /* Papers print sigma to 0.01: the fit must be within 0.003. */
     return (double)fit_rest(p, squares - squares_of(p)) <=
            2 + 2 * 0.003 * 1e-4 * (double)clamp(p->twin->sigma, 0, INT32_MAX) * (double)nnz;
 }
 
-/* t^k is spread by k / ((k + 1) sqrt(2 k + 1)), and its mean is 1 / (k + 1): the shortest row of a
- * mean mu and a spread s is mu - s sqrt(2 k + 1) / k. */
+/* Returns the least power of two k for which no row is shorter than `least`. t^k has mean 1 / (k +
+ * 1) and standard deviation k / ((k + 1) sqrt(2 k + 1)), so that with mean mu and deviation s the
+ * shortest row has mu - s sqrt(2 k + 1) / k entries. */
 static int64_t power_for(double mean, double variance, double least) {
     int64_t k = 1;
     double room = (mean - least) * (mean - least);
@@ -158,7 +163,7 @@ static void set_segments(profile *p, int64_t k) {
     }
 }
 
-/* nnz and squares: sums over the rows of what is not in the reference region. */
+/* Fits the profile. nnz, squares: sums over the rows, without the reference region. */
 static spmv_status prepare_twin(spmv_ctx *ctx, spmv_recipe *r) {
     const twin *t = &twins[r->n[0]];
     bool is_region = t->columns == REGION;
@@ -204,7 +209,8 @@ static int64_t twin_length(const spmv_recipe *r, int64_t i) {
 
 /* ---- columns --------------------------------------------------------------------------------- */
 
-/* NEAR: within 4 sqrt(cols) of the diagonal, or as far as the row is long; n[1] is 8 sqrt(cols). */
+/* Fills a row. NEAR: columns within 4 sqrt(cols) of the diagonal, or within the row's length if
+ * larger; n[1] is 8 sqrt(cols). */
 static int64_t fill_twin(const spmv_recipe *r, int64_t i, int64_t length, int32_t *col,
                          int32_t *scratch) {
     const profile *p = r->table;
@@ -225,7 +231,8 @@ static int64_t fill_twin(const spmv_recipe *r, int64_t i, int64_t length, int32_
     return length;
 }
 
-/* A name may hold an 'x', which elsewhere separates arguments: it is read from the spec. */
+/* Reads the name from the specification, since a name may contain an 'x', which separates arguments
+ * elsewhere. */
 spmv_status spmv_recipe_twin(const spmv_args *args, spmv_recipe *r) {
     const char *name = args->count ? args->spec + strlen("twin:") : "";
     const char *names[NTWINS + 1];

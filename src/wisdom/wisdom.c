@@ -1,9 +1,8 @@
-/* wisdom.c: the file in which choices of "auto" outlive a process. It is text: a first line that
- * says what it is, then one line for each choice, of fields between tabs; the latest of a key
- * counts. Whoever reads or writes it holds a lock, so that of simultaneous writers none loses a
- * line; who cannot have the lock goes without the file. When the file has no room for one more,
- * the older half of its lines is dropped. A line
- * whose checksum is wrong is not used; a file that is something else is left as it is. */
+/* wisdom.c: the file that stores choices of `auto` across processes. A text file: a first line that
+ * identifies it, then one line of tab-separated fields per choice; the latest line of a key is
+ * valid. Readers and writers lock the file, so that no line is lost; a process that does not get
+ * the lock works without the file. If the file is full, the older half of its lines is dropped. A
+ * line with a wrong checksum is ignored; a file of another kind is not changed. */
 #include "spmv_helpers.h"
 #include "spmv_host.h"
 #include "wisdom.h"
@@ -19,13 +18,13 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { MOST_BYTES = 1 << 18 }; /* of the file: about 700 choices, read in 0.3 ms */
-enum { PATIENCE_S = 1 };       /* for a lock, which others hold for a few ms */
+enum { MOST_BYTES = 1 << 18 }; /* maximum size of the file: about 700 choices, read in 0.3 ms */
+enum { PATIENCE_S = 1 };       /* maximum wait for a lock, which others hold for a few ms */
 enum { DATE, REQUEST, MACHINE, BUILD, CHOICE, REASON, CHECKSUM, FIELDS };
 static const char first_line[] =
     "spmv-wisdom/1: date, request, machine, build, choice, reason, checksum\n";
 
-/* Appends to the text what is wrong with the file. */
+/* Appends a problem with the file to the note. */
 __attribute__((format(printf, 3, 4))) static void report(char *note, const char *path,
                                                          const char *format, ...) {
     size_t used = strlen(note);
@@ -45,7 +44,7 @@ static void print_checksum(const char *text, size_t n, char out[9]) {
     snprintf(out, 9, "%08x", (unsigned)(spmv_mix(h) >> 32));
 }
 
-/* Accepts a date as print_line writes it: callers print it. */
+/* Returns whether the text is a date as print_line writes it: callers print the date. */
 static bool is_date(const char *text) {
     static const char shape[] = "0000-00-00T00:00:00Z";
     for (size_t k = 0; k < sizeof shape; k++)
@@ -53,14 +52,14 @@ static bool is_date(const char *text) {
     return true;
 }
 
-/* Says whether a terminal shows the text and does nothing else. */
+/* Returns whether the text consists of printable ASCII characters, safe to print on a terminal. */
 static bool is_plain(const char *text) {
     while (*text >= ' ' && *text <= '~') text++;
     return !*text;
 }
 
-/* Cuts a line into its fields. Returns false if it is not as it was written: a checksum is no
- * secret, so that the texts that callers get are looked at too. */
+/* Splits a line into its fields. Returns false if the line is damaged. The checksum does not
+ * protect against manipulation, so that the texts that callers print are checked too. */
 static bool cut(char *line, char *field[FIELDS]) {
     char right[9], *last = strrchr(line, '\t');
     if (!last) return false;
@@ -77,7 +76,8 @@ static bool read_number(const char *text, int64_t *out) {
     return end > text && !*end && errno == 0;
 }
 
-/* Reads "KERNEL NAME=VALUE ...", which it cuts up; of the names, "threads" is no parameter. */
+/* Parses "KERNEL NAME=VALUE ...", in place. "threads" sets the number of threads; the other names
+ * are parameters. */
 static bool read_choice(char *text, spmv_proposal *out) {
     spmv_proposal read = {.kernel = strsep(&text, " ")};
     for (char *word; (word = strsep(&text, " "));) {
@@ -96,7 +96,7 @@ static bool read_choice(char *text, spmv_proposal *out) {
     return true;
 }
 
-/* Returns the line's length, or 0 if it does not fit. */
+/* Prints a line; returns its length, or 0 if it does not fit. */
 static size_t print_line(const wisdom_key *key, const spmv_proposal *choice, const char *reason,
                          char *out, size_t size) {
     char date[24], settings[256] = "";
@@ -121,7 +121,8 @@ static size_t print_line(const wisdom_key *key, const spmv_proposal *choice, con
 
 /* ---- the file ------------------------------------------------------------------------------- */
 
-/* Returns the file, locked, or -1. A file that does not exist is no complaint for a reader. */
+/* Opens and locks the file; returns its descriptor, or -1. For a reader a missing file is no
+ * error. */
 static int open_locked(const char *path, bool write, char *note) {
     struct stat about;
     int flags = write ? O_RDWR | O_CREAT | O_APPEND : O_RDONLY;
@@ -142,7 +143,8 @@ static int open_locked(const char *path, bool write, char *note) {
     return -1;
 }
 
-/* Returns the file's text, which ends with a zero byte; NULL: it is not to be used. */
+/* Returns the file's text, terminated by a zero byte, to be freed by the caller; NULL: not
+ * usable. */
 static char *load(int file, const char *path, size_t *bytes, char *note) {
     struct stat about;
     ssize_t n = -1;
@@ -162,7 +164,7 @@ static char *load(int file, const char *path, size_t *bytes, char *note) {
         *bytes = (size_t)n;
         text[n] = 0;
         for (ssize_t k = 0; k < n; k++)
-            if (!text[k]) text[k] = '?'; /* blocks of zeros, as a crash leaves them */
+            if (!text[k]) text[k] = '?'; /* blocks of zeros, as left by a crash */
         return text;
     }
     free(text);
@@ -207,21 +209,21 @@ bool spmv_wisdom_find(const char *path, const wisdom_key *key, wisdom *out, char
     return found;
 }
 
-/* Leaves the first line and the newer half of the others. It is written over the older half: of a
- * process that is killed meanwhile some lines are there twice, and one is damaged. */
+/* Keeps the first line and the newer half of the others, which overwrites the older half. If the
+ * process is killed meanwhile, some lines are duplicated and one is damaged. */
 static bool drop_older_half(int file, const char *text, size_t *bytes) {
     size_t head = strlen(first_line), middle = head + (*bytes - head) / 2;
     const char *newer = (const char *)memchr(text + middle, '\n', *bytes - middle) + 1;
     size_t kept = (size_t)(text + *bytes - newer);
     *bytes = head + kept;
-    return fcntl(file, F_SETFL, 0) == 0 && /* or pwrite would append */
+    return fcntl(file, F_SETFL, 0) == 0 && /* pwrite appends otherwise */
            pwrite(file, newer, kept, (off_t)head) == (ssize_t)kept &&
            ftruncate(file, (off_t)*bytes) == 0 && fcntl(file, F_SETFL, O_APPEND) == 0;
 }
 
-/* Appends to a file of so many bytes, all or nothing. */
+/* Appends a text to a file of `bytes` bytes, all or nothing. */
 static bool append_text(int file, size_t bytes, const char *text, size_t n) {
-    errno = ENOSPC; /* which a write that stops half-way does not say */
+    errno = ENOSPC; /* write does not set errno if it stops half-way */
     if (write(file, text, n) == (ssize_t)n) return true;
     int why = errno;
     bool removed = ftruncate(file, (off_t)bytes) == 0;
@@ -229,7 +231,7 @@ static bool append_text(int file, size_t bytes, const char *text, size_t n) {
     return false;
 }
 
-/* Half a line, of a process that was killed while it wrote, is removed. */
+/* Appends a line. First removes a partial line of a process that was killed while writing. */
 static bool append_line(int file, const char *text, size_t bytes, const char *line, size_t n) {
     size_t whole = bytes, head = strlen(first_line);
     while (whole && text[whole - 1] != '\n') whole--;

@@ -1,7 +1,7 @@
-/* wisdom_key.c: what a choice of "auto" depends on, as texts that a human can read: the matrix (its
- * pattern and those facts of its values that kernels make use of), what is asked of the plan, the
- * machine and the build. The matrix is sampled, which takes some tens of microseconds: two matrices
- * that this cannot tell apart share a choice, which is right for both, but may be slower. */
+/* wisdom_key.c: the key of a choice of `auto`, as readable texts: the matrix (pattern, and the
+ * properties of values that kernels exploit), the options of the plan, the machine and the build.
+ * The matrix is sampled in some tens of microseconds. Two matrices with equal samples share a
+ * choice, which is correct for both, but may be slower for one. */
 #include "build_info.h"
 #include "host/context.h"
 #include "matrix/csr.h"
@@ -13,22 +13,24 @@
 #include <stdio.h>
 
 enum {
-    SAMPLED = 1 << 10,      /* rows, of each an entry */
-    SLOTS = 2 * SAMPLED,    /* of the set of their values */
-    MIRRORED = SAMPLED / 64 /* of every so many sampled rows the mirror image is looked up */
+    SAMPLED = 1 << 10,      /* number of sampled rows; one entry of each is read */
+    SLOTS = 2 * SAMPLED,    /* capacity of the set of values */
+    MIRRORED = SAMPLED / 64 /* one in MIRRORED sampled rows is checked for a mirror image */
 };
 
-/* Is not features_csell.c's set, which formats ask whether values fit a dictionary: it stops there,
- * and this one holds the values of all sampled rows. */
+/* A sample of the matrix. Its set of values differs from that of features_csell.c, which stops when
+ * values do not fit a dictionary: this set holds the values of all sampled rows. */
 typedef struct sample {
-    uint64_t pattern;        /* hash of where rows begin, their lengths and columns */
-    uint64_t value[SLOTS];   /* a hash set with open addressing: bits of a double, where used */
-    bool used[SLOTS];        /* at most half of them */
-    int distinct;            /* of the slots used: distinct values */
-    bool all_f32, symmetric; /* floats hold all values; each mirror image looked up was there */
+    uint64_t pattern;        /* hash of the sampled rows' offsets, lengths and columns */
+    uint64_t value[SLOTS];   /* hash set with open addressing: bits of a double, if the slot is
+                                used */
+    bool used[SLOTS];        /* at most half of the slots */
+    int distinct;            /* number of used slots: distinct values */
+    bool all_f32, symmetric; /* all values are exact in f32; all mirror images that were looked
+                                up exist */
 } sample;
 
-/* Adds a value, by its bits, and notes whether a float holds it. */
+/* Adds a value's bits to the set; updates all_f32. */
 static void add_value(sample *s, double value) {
     uint64_t bits = spmv_bits(value), at = spmv_mix(bits) % SLOTS;
     while (s->used[at] && s->value[at] != bits) at = (at + 1) % SLOTS;
@@ -38,7 +40,7 @@ static void add_value(sample *s, double value) {
     s->all_f32 &= spmv_is_float(value);
 }
 
-/* Takes of evenly spaced rows where they begin, how long they are, and one entry. */
+/* Samples evenly spaced rows: offset, length and one entry of each. */
 static void take_sample(const spmv_csr_view *A, sample *s) {
     int64_t n = A->rows < SAMPLED ? A->rows : SAMPLED;
     *s = (sample){.all_f32 = true, .symmetric = A->rows == A->cols};
@@ -75,7 +77,7 @@ static void describe_matrix(const spmv_mat *mat, char *out, size_t size) {
     const spmv_stats *about = &mat->stats;
     spmv_csr_view A = SPMV_OPTS(spmv_csr_view);
     sample s;
-    if (spmv_mat_rows(mat, &A) != SPMV_OK) append(out, size, "unread: "); /* then A is empty */
+    if (spmv_mat_rows(mat, &A) != SPMV_OK) append(out, size, "unread: "); /* A is empty then */
     take_sample(&A, &s);
     s.pattern = spmv_mix(s.pattern + (uint64_t)about->row_max);
     s.pattern = spmv_mix(s.pattern + (uint64_t)about->empty_rows);
@@ -90,8 +92,8 @@ static long long power_of_two_up_to(int64_t n) {
     return power;
 }
 
-/* The choice for one expected number serves every other up to the same power of two; so does that
- * for a number of vectors, of two or more. */
+/* Describes the expected number of products and the number of vectors (2 or more), rounded down to
+ * powers of two: all numbers with equal rounding share a choice. */
 static void describe_numbers(const spmv_plan_opts *opts, char *out, size_t size) {
     if (opts->expected_calls)
         append(out, size, ", %lld products or more", power_of_two_up_to(opts->expected_calls));
@@ -121,7 +123,7 @@ static void describe_request(const spmv_mat *mat, const spmv_plan_opts *opts,
     if (opts->scalars == SPMV_DEVICE) append(out, size, ", scalars on the device");
 }
 
-/* The processor's name as Linux gives it; "" where it does not. */
+/* Reads the processor's name from /proc/cpuinfo; "" if there is none. */
 static void name_processor(char *out, size_t size) {
     char line[256];
     FILE *file = fopen("/proc/cpuinfo", "r");
@@ -133,8 +135,8 @@ static void name_processor(char *out, size_t size) {
     if (file) fclose(file);
 }
 
-/* Describes the machine, but not its host name: a container has another one every time, and nodes
- * of a cluster are alike. */
+/* Describes the machine without its host name: containers get a new host name every time, and the
+ * nodes of a cluster are alike. */
 static void describe_machine(spmv_ctx *ctx, const spmv_backend *backend, char *out, size_t size) {
     char processor[96];
     spmv_device_facts f;

@@ -1,5 +1,4 @@
-/* wisdom_use.c: choices of "auto" that are looked up in a wisdom file before trials and added to it
- * afterwards. */
+/* wisdom_use.c: looks up choices of `auto` in a wisdom file before trials, and adds new choices. */
 #include "host/context.h"
 #include "matrix/matrix.h"
 #include "plan/plan.h"
