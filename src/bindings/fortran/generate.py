@@ -3,9 +3,9 @@
 
     python3 src/bindings/fortran/generate.py FILE
 
-Enumerators become constants, structs types that begin as zero, functions interfaces. A struct's `size` is filled in; it is counted for
-the sizes of 64-bit Linux, which test/python/test_fortran.py compares with the compiler's. What has no counterpart here ends with an
-error that names it."""
+Enumerators become constants, structs become types with default initialization, functions become interfaces. A struct's `size` is
+initialized to its size on 64-bit Linux, which test/python/test_fortran.py compares with the compiler's. Unsupported declarations
+end with an error that names them."""
 import argparse
 import pathlib
 import subprocess
@@ -18,7 +18,7 @@ except ImportError:
     sys.exit("generate.py needs pycparser: make deps (Debian: python3-pycparser)")
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
-# Fortran's kind, bytes, and what zero is.
+# Fortran's kind, size in bytes, and zero.
 NUMBERS = {"int": ("integer(c_int)", 4, "0"), "unsigned": ("integer(c_int)", 4, "0"), "int32_t": ("integer(c_int32_t)", 4, "0"),
            "int64_t": ("integer(c_int64_t)", 8, "0"), "uint64_t": ("integer(c_int64_t)", 8, "0"),
            "size_t": ("integer(c_size_t)", 8, "0"), "double": ("real(c_double)", 8, "0"), "float": ("real(c_float)", 4, "0")}
@@ -27,10 +27,11 @@ STANDARD = {"stddef.h": "typedef unsigned long size_t;\n",
             "stdint.h": "typedef int int32_t;\ntypedef long int64_t;\ntypedef unsigned long uint64_t;\n"}
 WIDTH = 100
 
-HEAD = """! spmv.f90: the library's interface for Fortran 2003. Made from include/spmv.h, which says what everything does (make docs): do not edit.
+HEAD = """! spmv.f90: the library's interface for Fortran 2003, generated from include/spmv.h (make docs): do not edit. The header documents
+! all functions.
 !
-! Handles are type(c_ptr). Texts end with c_null_char; spmv_text turns one of the library's into Fortran's. Option types begin with the
-! defaults: where C passes NULL for them, pass a variable that was only declared. Arrays are passed with c_loc, so they are targets.
+! Handles are type(c_ptr). Strings end with c_null_char; spmv_text converts one of the library's strings to Fortran. Option types are
+! initialized to the defaults: where C passes NULL, pass a declared variable. Arrays are passed with c_loc, so they must be targets.
 module spmv
     use, intrinsic :: iso_c_binding
     implicit none
@@ -39,7 +40,7 @@ module spmv
 TAIL = """
 contains
 
-    !> The text that a function returned, "" where that is NULL.
+    !> Returns the text that a function returned; "" for NULL.
     function spmv_text(text) result(copy)
         type(c_ptr), intent(in) :: text
         character(len=:), allocatable :: copy
@@ -59,7 +60,7 @@ end module
 
 
 def parsed(header):
-    """The header's declarations; of the standard's headers only what it needs."""
+    """Returns the header's declarations; of the standard headers only the types that it needs are declared."""
     with tempfile.TemporaryDirectory() as folder:
         for name, text in STANDARD.items():
             pathlib.Path(folder, name).write_text(text, encoding="utf-8")
@@ -69,7 +70,7 @@ def parsed(header):
 
 
 def wrapped(line):
-    """A statement in lines of at most WIDTH columns."""
+    """Splits a statement into lines of at most WIDTH columns."""
     indent, out = " " * (len(line) - len(line.lstrip()) + 8), []
     while len(line) > WIDTH:
         cut = line.rindex(", ", 0, WIDTH - 2) + 1
@@ -79,24 +80,24 @@ def wrapped(line):
 
 
 def number(node):
-    """A constant with or without a minus."""
+    """Returns a constant, with or without a minus."""
     return -number(node.expr) if isinstance(node, c_ast.UnaryOp) else int(node.value, 0)
 
 
 class Module:
-    """Holds what has been declared so far, and its text."""
+    """The declarations so far, and their Fortran text."""
 
     def __init__(self):
         self.enums, self.structs, self.names = set(), {}, {}
         self.types, self.interfaces = [], []
 
     def take_name(self, name):
-        """Fortran knows no case."""
+        """Reserves a name. Fortran ignores case."""
         if self.names.setdefault(name.lower(), name) != name:
             sys.exit(f"generate.py: {name} and {self.names[name.lower()]} are one name in Fortran")
 
     def of(self, node, where):
-        """(kind, bytes, zero) of a declared type."""
+        """Returns (kind, bytes, zero) of a declared type."""
         if isinstance(node, c_ast.PtrDecl):
             return FUNCTION if isinstance(node.type, c_ast.FuncDecl) else POINTER
         names = getattr(node.type, "names", None) or ["?"]
@@ -107,7 +108,7 @@ class Module:
         return NUMBERS[names[0]]
 
     def enumerators(self, enum, name):
-        """A line for each: those without a value follow the one before."""
+        """Adds a constant per enumerator; one without a value is the one before plus 1."""
         value = -1
         for item in enum.values.enumerators:
             value = number(item.value) if item.value else value + 1
@@ -117,7 +118,7 @@ class Module:
         self.enums.add(name)
 
     def struct(self, struct, name):
-        """A type that begins as zero; one that begins with its size, with that."""
+        """Adds a type with zero initialization; a first member `size` is initialized to the size."""
         self.take_name(name)
         members, at, widest = [], 0, 1
         for member in struct.decls:
@@ -132,7 +133,7 @@ class Module:
         self.types.append("    end type\n\n")
 
     def argument(self, declared, where):
-        """Says how a function takes it."""
+        """Returns the declaration of a dummy argument."""
         node, name = declared.type, declared.name
         if not isinstance(node, c_ast.PtrDecl):
             return f"{self.of(node, where)[0]}, value :: {name}"
@@ -143,7 +144,7 @@ class Module:
         to, intent = node.type.type.names[0], "in" if "const" in node.type.quals else "out"
         if to == "char" and intent == "in":
             return f"character(kind=c_char), intent(in) :: {name}(*)"
-        if to in self.structs:  # one that is filled says how much of it there is
+        if to in self.structs:  # a struct with a size is read by the function that fills it
             filled = "inout" if self.structs[to] else "out"
             return f"type({to}), intent({'in' if intent == 'in' else filled}) :: {name}"
         if to in NUMBERS and intent == "in":
@@ -153,7 +154,7 @@ class Module:
         return f"type(c_ptr), value :: {name}"
 
     def function(self, declared):
-        """An interface."""
+        """Adds an interface."""
         name, node = declared.name, declared.type
         self.take_name(name)
         taken = [one for one in (node.args.params if node.args else []) if one.name]
@@ -167,7 +168,7 @@ class Module:
         self.interfaces += [wrapped(line) for line in [*lines, f"        end {word}"]]
 
     def take(self, declared):
-        """One declaration of the header."""
+        """Adds one declaration of the header."""
         node = declared.type
         if isinstance(node, c_ast.FuncDecl):
             self.function(declared)
@@ -179,7 +180,7 @@ class Module:
             self.struct(node.type, declared.name)
 
     def text(self):
-        """The file."""
+        """Returns the text of the file."""
         return "".join([HEAD, "\n", *self.types, "    interface\n", *self.interfaces, "    end interface\n", TAIL])
 
 

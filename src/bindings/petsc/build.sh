@@ -1,5 +1,5 @@
 #!/bin/sh
-# build.sh BUILT: BUILT/libspmv_petsc.so, of the PETSc that pkg-config finds; it takes libspmv.so from its own folder.
+# build.sh BUILT: builds BUILT/libspmv_petsc.so for the PETSc that pkg-config finds. It loads libspmv.so from its own folder.
 # MPICC: the compiler.
 set -eu
 built=$1 MPICC=${MPICC:-mpicc}

@@ -1,15 +1,15 @@
 /* spmv_petsc.c: PETSc's matrix type seqaijspmv, a SEQAIJ matrix that this library multiplies.
  *
- * PETSc loads it with -dll_append; with -mat_seqaij_type seqaijspmv every SEQAIJ matrix becomes
- * one, both blocks of an MPIAIJ matrix as well. MatMult, MatMultTranspose, what adds to them, and
- * products with a dense matrix (MatMatMult, MatTransposeMatMult) alone are replaced: assembly,
- * factors and all else work on SEQAIJ's arrays, which stay what they are.
+ * PETSc loads the file with -dll_append. With -mat_seqaij_type seqaijspmv every SEQAIJ matrix gets
+ * this type, including both blocks of an MPIAIJ matrix. Only MatMult, MatMultTranspose, their Add
+ * variants, and products with a dense matrix (MatMatMult, MatTransposeMatMult) are replaced.
+ * Assembly, factorization and all other operations use SEQAIJ's arrays, which are not changed.
  *
- * A matrix is multiplied by SEQAIJ's own product until it was used often enough for a preparation
- * to pay. Those products are timed, and so are the first ones of the plan: the slower of the two is
- * not used again. New values are written into the plan when that pays; until then SEQAIJ's product,
- * which has them, is used. A new pattern begins anew. All this is so for each way of multiplying,
- * which has a plan of its own; plans share the matrix. */
+ * A matrix is multiplied by SEQAIJ's product until it was used often enough for a preparation to
+ * pay. These products and the first ones of the plan are timed; the slower method is not used
+ * again. New values are written into the plan when that pays; until then SEQAIJ's product, which
+ * has the new values, is used. A new pattern restarts the procedure. Each kind of product (matrix
+ * or transpose, vector or dense matrix) has its own counts and plan; the plans share the matrix. */
 #include <petscmat.h>
 #include <petsctime.h>
 #include <sched.h>
@@ -20,63 +20,66 @@
 _Static_assert(sizeof(PetscScalar) == 8 && sizeof(PetscReal) == 8 && sizeof(PetscInt) == 4,
                "spmv needs a PETSc of real numbers in double precision and of 32-bit indices");
 
-/* A documented function that PETSc's public headers leave out. */
+/* Documented by PETSc, but missing in its public headers. */
 PETSC_EXTERN PetscErrorCode PetscObjectStateGet(PetscObject, PetscObjectState *);
 
-#define TYPE "seqaijspmv" /* PETSc finds factors of what begins with seqaij */
+#define TYPE "seqaijspmv" /* PETSc finds factorizations for types that begin with seqaij */
 #define KEY "spmv_product"
 #define TO_SEQAIJ "MatConvert_" TYPE "_" MATSEQAIJ "_C"
 #define TIMES_DENSE "MatProductSetFromOptions_" TYPE "_" MATSEQDENSE "_C"
 #define AIJ_TIMES_DENSE "MatProductSetFromOptions_" MATSEQAIJ "_" MATSEQDENSE "_C"
 
-/* A plan for as many more is made when this many products took this long; made again after ten
- * times as many it may cost more, which pays for trials and other formats. */
+/* A plan is created after least_count products that took at least least_s seconds, for as many
+ * more. It is created again after much_more times as many products, with a higher expected number:
+ * trials and other formats then pay. */
 static const PetscInt64 least_count = 30, much_more = 10;
 static const PetscLogDouble least_s = 0.02;
-enum { PREPARATIONS = 2, TRIAL = 20 }; /* TRIAL: products of a plan that are timed */
+enum { PREPARATIONS = 2, TRIAL = 20 }; /* TRIAL: number of timed products of a plan */
 
-/* The ways of multiplying: by the matrix or its transpose, one vector or a dense matrix. */
+/* Kinds of products: with the matrix or its transpose; one vector or a dense matrix. */
 enum { ONE, ONE_TRANSPOSED, BLOCK, BLOCK_TRANSPOSED, WAYS };
 static const spmv_op op_of[WAYS] = {SPMV_AS_IS, SPMV_TRANSPOSE, SPMV_AS_IS, SPMV_TRANSPOSE};
 static const char *const said_of[WAYS] = {"", "transposed, ", "of a dense matrix, ",
                                           "transposed, of a dense matrix, "};
 
 typedef struct way {
-    PetscInt64 count,
-        prepared_at;              /* vectors so far with this pattern; those before the last plan */
-    int prepared;                 /* how often a plan was made */
-    spmv_plan *plan;              /* NULL: none was made, or SEQAIJ's product is faster */
-    PetscInt64 vectors;           /* that the plan expects at a time */
-    int tried;                    /* products of the plan that were timed */
-    PetscLogDouble aij_s, plan_s; /* the shortest product of each, for a vector */
-    PetscLogDouble prepare_s;     /* what the plan cost */
+    PetscInt64 count, prepared_at; /* vectors multiplied with this pattern; those before the last
+                                      plan was created */
+    int prepared;                  /* number of plans created */
+    spmv_plan *plan;               /* NULL: none created, or SEQAIJ's product is faster */
+    PetscInt64 vectors;           /* number of vectors per product for which the plan was created */
+    int tried;                    /* number of timed products of the plan */
+    PetscLogDouble aij_s, plan_s; /* shortest time of SEQAIJ's product and of the plan's, per
+                                     vector */
+    PetscLogDouble prepare_s;     /* seconds to create the plan */
 } way;
 
-/* Says how a matrix is multiplied; composed with it. */
+/* state of a matrix's products; attached to the PETSc matrix */
 typedef struct product {
-    Mat owner;                        /* MatHeaderMerge gives it to another matrix */
-    PetscObjectState pattern, values; /* of the matrix, when it was last multiplied */
-    spmv_mat *mat;                    /* NULL: there is no plan */
+    Mat owner;                        /* the matrix; checked because MatHeaderMerge moves the
+                                         attachment to another matrix */
+    PetscObjectState pattern, values; /* PETSc's state counters of the matrix at its last product */
+    spmv_mat *mat;                    /* NULL: no plan */
     int64_t nnz;
-    PetscBool current;       /* the plans have the matrix's values */
-    int refill;              /* its values change to ones that not every plan can take */
-    PetscLogDouble refill_s; /* what new values for the plans cost */
-    PetscLogDouble missed_s; /* what the plans would have saved since the values changed */
+    PetscBool current;       /* the plans have the matrix's current values */
+    int refill;              /* values will change, and not every plan can take new values */
+    PetscLogDouble refill_s; /* seconds to write new values into the plans */
+    PetscLogDouble missed_s; /* seconds that the plans would have saved since the values changed */
     way by[WAYS];
 } product;
 
-/* A product: z <- op(A) x, plus y unless it is NULL, or of a dense matrix C <- op(A) B. */
+/* a product: z <- op(A) x, + y unless y is NULL; or, with a dense matrix, C <- op(A) B */
 typedef struct job {
     int way;
     Vec x, y, z;
     Mat B, C;
-    PetscInt k; /* vectors */
+    PetscInt k; /* number of vectors */
 } job;
 
 typedef void (*operation)(void);
 static spmv_ctx *ctx;
-static char kernel[64] = "auto"; /* -mat_spmv_kernel */
-/* SEQAIJ's own products, by way; of dense matrices those that it gives a product C to run. */
+static char kernel[64] = "auto"; /* value of -mat_spmv_kernel */
+/* SEQAIJ's functions, by kind; for dense matrices those that it assigns to a product C. */
 static PetscErrorCode (*aij_mult[BLOCK])(Mat, Vec, Vec), (*aij_add[BLOCK])(Mat, Vec, Vec, Vec);
 static PetscErrorCode (*aij_symbolic[WAYS])(Mat), (*aij_numeric[WAYS])(Mat);
 static PetscLogEvent prepare_event;
@@ -115,7 +118,7 @@ static PetscErrorCode arrays_of(Mat A, spmv_arrays *arrays) {
                             .idx = idx,
                             .values = values,
                             .ptr_bits = 32,
-                            .flags = SPMV_BORROW}; /* what replaces them is another pattern */
+                            .flags = SPMV_BORROW}; /* a replaced array means a new pattern */
     PetscFunctionReturn(0);
 }
 
@@ -131,7 +134,8 @@ static spmv_status make_plan(product *p, way *w) {
     return spmv_plan_create(p->mat, &opts, &w->plan);
 }
 
-/* Makes the matrix anew, and the plans that there were. Those that cannot be are left out. */
+/* Creates the matrix again, and the plans that existed. Plans that cannot be created are left
+ * out. */
 static spmv_status renew(product *p, const spmv_arrays *arrays) {
     int had[WAYS];
     for (int k = 0; k < WAYS; k++) had[k] = p->by[k].plan != NULL;
@@ -156,7 +160,7 @@ static PetscErrorCode write_values(Mat A, product *p, spmv_status *status) {
     PetscFunctionReturn(0);
 }
 
-/* Makes the plan of one way, of a matrix with the values that A has now. */
+/* Creates the plan of one kind, for the current values of A. */
 static PetscErrorCode make(Mat A, product *p, way *w, spmv_status *status) {
     spmv_arrays arrays;
     PetscFunctionBegin;
@@ -172,8 +176,8 @@ static PetscErrorCode make(Mat A, product *p, way *w, spmv_status *status) {
     PetscFunctionReturn(0);
 }
 
-/* A matrix that no kernel can hold keeps SEQAIJ's product; a kernel that nobody knows is an error.
- */
+/* Creates a plan and reports it. If no kernel can hold the matrix, SEQAIJ's product remains in use;
+ * an unknown name of a kernel is an error. */
 static PetscErrorCode prepare(Mat A, product *p, way *w) {
     spmv_plan_facts facts = {.size = sizeof facts};
     spmv_status status;
@@ -188,7 +192,7 @@ static PetscErrorCode prepare(Mat A, product *p, way *w) {
     w->tried = is_auto() ? 0 : TRIAL;
     w->plan_s = PETSC_MAX_REAL;
     w->prepare_s = end - start;
-    p->refill_s = 0; /* until it is known */
+    p->refill_s = 0; /* unknown until measured */
     if (w->plan) spmv_plan_info(w->plan, &facts);
     PetscCall(PetscInfo(A, "%s, threads: %d: %s%s (%g s after %" PetscInt64_FMT " products)\n",
                         w->plan ? facts.kernel : MATSEQAIJ, w->plan ? facts.threads : 1,
@@ -198,8 +202,8 @@ static PetscErrorCode prepare(Mat A, product *p, way *w) {
     PetscFunctionReturn(0);
 }
 
-/* Writes the matrix's values into the plans. If one cannot take them all are made again, and can,
- * as soon as that pays. */
+/* Writes the matrix's values into the plans. If one plan cannot take new values, all are created
+ * again for values that change, as soon as that pays. */
 static PetscErrorCode refill(Mat A, product *p) {
     spmv_status status;
     spmv_arrays arrays;
@@ -254,7 +258,7 @@ static PetscErrorCode product_new(Mat A, product **out) {
     PetscFunctionReturn(0);
 }
 
-/* Finds the matrix's product, which knows after it what has changed since the last one. */
+/* Finds or creates the matrix's product, and updates it for changes since the last product. */
 static PetscErrorCode product_of(Mat A, product **out) {
     PetscContainer container;
     PetscObjectState pattern, values;
@@ -312,7 +316,7 @@ static PetscErrorCode multiply_vector(const spmv_plan *plan, const job *j) {
     PetscFunctionReturn(0);
 }
 
-/* Multiplies all columns at once, where they lie. */
+/* Multiplies all columns of a dense matrix at once, in place. */
 static PetscErrorCode multiply_dense(const spmv_plan *plan, const job *j) {
     const PetscScalar *x_at;
     PetscScalar *z_at;
@@ -358,7 +362,8 @@ static PetscErrorCode try_aij(Mat A, product *p, const job *j) {
     PetscFunctionReturn(0);
 }
 
-/* Drops the plan after its last trial if SEQAIJ's product is faster. */
+/* Runs and times a product of the plan. After the last trial frees the plan if SEQAIJ's product is
+ * faster. */
 static PetscErrorCode try_plan(Mat A, product *p, const job *j) {
     way *w = &p->by[j->way];
     PetscLogDouble start, end;
@@ -398,8 +403,8 @@ static PetscErrorCode multiply(Mat A, const job *j) {
     PetscFunctionReturn(0);
 }
 
-/* The way of one vector's product by the transpose: a matrix that is known to be symmetric is its
- * own. */
+/* Kind of a transposed product of one vector: not transposed if the matrix is known to be
+ * symmetric. */
 static PetscErrorCode transposed_way(Mat A, int *out) {
     PetscBool is_known, is_symmetric;
     PetscFunctionBegin;
@@ -438,7 +443,8 @@ static PetscErrorCode mult_transpose_add(Mat A, Vec x, Vec y, Vec z) {
 
 /* ---- products with a dense matrix ------------------------------------------------------------ */
 
-/* Describes a product C that SEQAIJ set up; of a kind that is left to it the way is WAYS. */
+/* Describes a product C that SEQAIJ has set up. j->way is WAYS for kinds that are left to
+ * SEQAIJ. */
 static PetscErrorCode describe(Mat C, Mat *A, job *j) {
     MatProductType type;
     PetscFunctionBegin;
@@ -461,7 +467,7 @@ static PetscErrorCode numeric(Mat C) {
     PetscFunctionReturn(0);
 }
 
-/* SEQAIJ makes C, and is asked for its product. */
+/* Lets SEQAIJ create C, and stores SEQAIJ's numeric function. */
 static PetscErrorCode symbolic(Mat C) {
     Mat A;
     job j = {.way = WAYS};
@@ -493,7 +499,7 @@ static PetscErrorCode set_product(Mat C) {
 
 static const struct replaced {
     MatOperation op;
-    operation *aij, ours; /* SEQAIJ's, once it is known */
+    operation *aij, ours; /* aij: SEQAIJ's function, stored at registration */
 } replaced[] = {
     {MATOP_MULT, (operation *)&aij_mult[ONE], (operation)mult},
     {MATOP_MULT_ADD, (operation *)&aij_add[ONE], (operation)mult_add},
@@ -502,7 +508,7 @@ static const struct replaced {
      (operation)mult_transpose_add}};
 enum { REPLACED = sizeof replaced / sizeof *replaced };
 
-/* *out as reuse asks for it, of A's type. */
+/* Copies A to *out as the reuse argument requires, with A's type. */
 static PetscErrorCode copy_as_asked(Mat A, MatReuse reuse, Mat *out) {
     PetscFunctionBegin;
     if (reuse == MAT_INITIAL_MATRIX)
@@ -543,7 +549,7 @@ static PetscErrorCode to_spmv(Mat A, MatType type, MatReuse reuse, Mat *out) {
     PetscFunctionReturn(0);
 }
 
-/* With -mat_seqaij_type PETSc converts while it makes the SEQAIJ matrix. */
+/* Creates an empty matrix. With -mat_seqaij_type PETSc converts inside MatSetType. */
 static PetscErrorCode create(Mat A) {
     PetscFunctionBegin;
     PetscCall(MatSetType(A, MATSEQAIJ));
@@ -553,7 +559,8 @@ static PetscErrorCode create(Mat A) {
 
 /* ---- the library in PETSc ------------------------------------------------------------------- */
 
-/* Counts how many ranks of this node may run on CPUs of this one, itself included. */
+/* Counts the ranks of this node, this one included, whose allowed CPUs overlap those of this
+ * rank. */
 static PetscErrorCode count_sharers(int *sharers) {
     MPI_Comm node;
     PetscMPIInt ranks;
@@ -575,7 +582,8 @@ static PetscErrorCode count_sharers(int *sharers) {
     PetscFunctionReturn(0);
 }
 
-/* Ranks divide the cores they may use. What OMP_NUM_THREADS says is meant for each of them. */
+/* Opens the context. Ranks divide the cores that they share; OMP_NUM_THREADS applies to each
+ * rank. */
 static PetscErrorCode open_context(void) {
     spmv_ctx_opts opts = SPMV_OPTS(spmv_ctx_opts);
     int sharers;
@@ -598,12 +606,13 @@ static PetscErrorCode close_context(void) {
     PetscFunctionReturn(0);
 }
 
-/* PETSc looks for this name in a file libspmv_petsc.so. */
+/* PETSc looks up this name in a file libspmv_petsc.so. */
 PETSC_EXTERN PetscErrorCode PetscDLLibraryRegister_spmv_petsc(void);
 PetscErrorCode PetscDLLibraryRegister_spmv_petsc(void) {
     PetscFunctionBegin;
     PetscCall(MatRegister(TYPE, create));
-    PetscCall(MatRegisterRootName("aijspmv", TYPE, MATMPIAIJ)); /* of several ranks' blocks */
+    /* for the blocks of several ranks */
+    PetscCall(MatRegisterRootName("aijspmv", TYPE, MATMPIAIJ));
     PetscCall(MatSeqAIJRegister(TYPE, to_spmv));
     PetscCall(PetscLogEventRegister("MatSpmvPrepare", MAT_CLASSID, &prepare_event));
     PetscCall(PetscOptionsGetString(NULL, NULL, "-mat_spmv_kernel", kernel, sizeof kernel, NULL));

@@ -1,6 +1,6 @@
-"""Builds libspmv.so and the program for the wheel, as hatchling asks. SPMV_CUDA=1: with the CUDA kernels, which takes nvcc.
-SPMV_JAX=1: with XLA's handlers for spmv.jax, which takes the headers of JAX.
-SPMV_CPU=aarch64: for another processor than this one, by its cross compiler."""
+"""Builds libspmv.so and the program for the wheel, called by hatchling. SPMV_CUDA=1: with the CUDA kernels; needs nvcc.
+SPMV_JAX=1: with XLA's handlers for spmv.jax; needs the headers of JAX.
+SPMV_CPU=aarch64: for another processor, with a cross compiler."""
 import os
 import pathlib
 import platform
@@ -12,11 +12,11 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 SOURCES = "Makefile", "mk", "include", "src", "omp", "cuda", "test", "tables"
-MARCH = {"x86_64": "x86-64", "aarch64": "armv8-a"}  # any processor of this kind: vector instructions are chosen as it runs
+MARCH = {"x86_64": "x86-64", "aarch64": "armv8-a"}  # baseline of the architecture: vector instructions are chosen at run time
 
 
 def told():
-    """Where a user sees how far make is: pip shows nothing of what a build prints."""
+    """Returns the terminal, for make's progress: pip hides the output of builds. None: there is no terminal."""
     try:
         return open("/dev/tty", "w")
     except OSError:
@@ -24,15 +24,15 @@ def told():
 
 
 def build(backend, cpu):
-    """The folder of libspmv.so and spmv."""
-    tree = ROOT / "build/python" / cpu  # has settings and objects of its own: those of the checkout stay
+    """Builds the library and the program; returns their folder."""
+    tree = ROOT / "build/python" / cpu  # separate settings and objects: those of the checkout are not changed
     tree.mkdir(parents=True, exist_ok=True)
     for name in SOURCES:
         if not (tree / name).exists():
             (tree / name).symlink_to(ROOT / name)
     folder = f"build/{backend}"
     march = f"-march={MARCH[cpu]}" if cpu in MARCH else ""
-    # Is built without optional libraries: what reads files and compares with others is of no use here.
+    # Without optional libraries, which read files or serve comparisons.
     command = ["make", f"-j{os.cpu_count()}", f"CFLAGS=-O3 {march}", "LIBS_WANTED=", f"{folder}/libspmv.so", f"{folder}/spmv"]
     if os.environ.get("SPMV_JAX") == "1":
         command += [f"PYTHON={sys.executable}", f"{folder}/libspmv_jax.so"]

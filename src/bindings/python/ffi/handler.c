@@ -1,20 +1,22 @@
-/* handler.c: what XLA calls for a product inside jax.jit, in C, on its typed foreign-function
- * interface (xla/ffi/api/c_api.h, a header of jaxlib). spmv/jax.py makes the plans.
+/* handler.c: XLA's handlers for products inside jax.jit, in C, for XLA's typed foreign-function
+ * interface (xla/ffi/api/c_api.h, a header of jaxlib). spmv/jax.py creates the plans.
  *
- * How a call finds its matrix   The custom call has one attribute, id. spmv/jax.py has put a
- *     product of that id into the table here for each device that the program was compiled for. An
- *     id is never used twice and another process has others: a program that outlives its matrix,
- *     or that was brought from elsewhere, fails with a sentence.
- * Constant values   are in the plan: the operand is x, and the plan is the one that "auto" chose
- *     for so many vectors.
- * Traced values   are an operand in front of x. The plan is of a matrix of arrays that may change
- *     (SPMV_VOLATILE), of which the pattern stays: the call says where the values are now and
- *     multiplies, under a lock. Nothing is copied.
- * Memory   A product allocates nothing: what a plan needs was allocated when it was made, on a GPU
- *     from XLA's allocator through the functions that spmv/jax.py gives.
- * Streams   A product is put on XLA's stream. If the last one of the same plan was on another
- *     stream, the call waits for that stream first.
- * The library's functions come as a table of pointers: nothing here is linked to libspmv.so. */
+ * Looking up the matrix   The custom call has one attribute, id. spmv/jax.py has entered a
+ *     product with this id into the table here, for each device for which the program was compiled.
+ *     An id is never reused, and each process has different ids: a program that outlives its
+ *     matrix, or that was deserialized in another process, fails with a message.
+ * Constant values   are stored in the plan: the operand is x, and `auto` chose the plan for this
+ *     number of vectors.
+ * Traced values   are an operand before x. The plan is of a matrix of volatile arrays
+ * (SPMV_VOLATILE)
+ *     with a constant pattern: the call sets the address of the values and multiplies, under a
+ *     lock. Nothing is copied.
+ * Memory   A product allocates nothing: the plan allocated its memory when it was created, on a
+ *     GPU from XLA's allocator through functions that spmv/jax.py passes.
+ * Streams   A product runs in XLA's stream. If the last product of the plan ran in another stream,
+ *     the call waits for that stream first.
+ * The library's functions are passed as a table of pointers: this file is not linked to
+ * libspmv.so. */
 #include "spmv.h"
 #include "xla/ffi/api/c_api.h"
 #include <pthread.h>
@@ -25,7 +27,7 @@
 
 #define PUBLIC __attribute__((visibility("default")))
 
-/* Functions of libspmv.so, and cuStreamSynchronize (NULL: there is no GPU). */
+/* Functions of libspmv.so, and cuStreamSynchronize (NULL: no GPU). */
 typedef struct spmv_jax_functions {
     spmv_status (*exec)(const spmv_plan *, double, const void *, double, void *, void *);
     spmv_status (*apply)(const spmv_plan *, const spmv_call *, void *);
@@ -36,19 +38,19 @@ typedef struct spmv_jax_functions {
 
 typedef struct spmv_jax_product {
     int64_t id;
-    int device;         /* a GPU's number; -1: the CPU, whichever of JAX's CPU devices it is */
+    int device;         /* index of a GPU; -1: any of JAX's CPU devices */
     int precision;      /* spmv_precision of the plan */
-    int64_t rows, cols; /* of what the plan multiplies by */
-    int64_t nnz;        /* of traced values */
+    int64_t rows, cols; /* size of the matrix by which the plan multiplies */
+    int64_t nnz;        /* number of traced values */
     spmv_ctx *ctx;
     spmv_plan *plan;
-    spmv_mat *traced; /* gets the values of each call; NULL: they are constant */
+    spmv_mat *traced; /* matrix whose values each call sets; NULL: constant values */
 } spmv_jax_product;
 
 typedef struct spmv_jax_entry {
     spmv_jax_product product;
-    pthread_mutex_t lock; /* one thread at a time puts products of the plan on a stream */
-    void *stream;         /* of the last product */
+    pthread_mutex_t lock; /* held while a product of the plan is put into a stream */
+    void *stream;         /* stream of the last product */
     bool has_run;
     struct spmv_jax_entry *next;
 } entry;
@@ -88,8 +90,8 @@ void spmv_jax_begin(const spmv_jax_functions *functions) {
     library = *functions;
 }
 
-/* Enters a product, and returns what spmv_jax_remove takes; NULL: out of memory. The plan stays
- * the caller's. */
+/* Adds a product to the table; returns a handle for spmv_jax_remove; NULL: out of memory. The
+ * caller keeps ownership of the plan. */
 entry *spmv_jax_add(const spmv_jax_product *product) {
     entry *e = calloc(1, sizeof *e);
     if (!e) return NULL;
@@ -103,8 +105,8 @@ entry *spmv_jax_add(const spmv_jax_product *product) {
     return e;
 }
 
-/* Takes a product out of the table, and waits until its stream is done with it. No program that
- * may call it is alive. */
+/* Removes a product from the table after waiting for its stream. No program that calls it may
+ * exist. */
 void spmv_jax_remove(entry *e) {
     pthread_rwlock_wrlock(&table_lock);
     entry **at = chain_of(e->product.id);
@@ -136,9 +138,9 @@ static XLA_FFI_Error *fail_as(const XLA_FFI_CallFrame *frame, const spmv_jax_pro
                 text);
 }
 
-/* Answers XLA's question for the version, which is the one that XLA has: what is read here has
- * been where it is since the first version of the interface. XLA that does not say which it has
- * has version 0.1 and takes no other. */
+/* Answers XLA's query for the interface version with XLA's own version: all members read here have
+ * had the same offset since the first version. XLA that does not report its version has version 0.1
+ * and accepts no other. */
 static bool describe(const XLA_FFI_CallFrame *frame) {
     if (!frame->extension_start || frame->extension_start->type != XLA_FFI_Extension_Metadata)
         return false;
@@ -163,7 +165,7 @@ static bool read_id(const XLA_FFI_CallFrame *frame, int64_t *id) {
     return false;
 }
 
-/* Says whether a buffer is an array of so many rows, one number or several in each. */
+/* Returns whether a buffer has `rows` rows of k elements, in the product's precision. */
 static bool is_of(const XLA_FFI_Buffer *b, const spmv_jax_product *p, int64_t rows, int64_t k) {
     const XLA_FFI_DataType type =
         p->precision == SPMV_F32 ? XLA_FFI_DataType_F32 : XLA_FFI_DataType_F64;
@@ -174,7 +176,7 @@ static int64_t count_vectors(const XLA_FFI_Buffer *x) {
     return x->rank == 2 ? x->dims[1] : 1;
 }
 
-/* NULL: the operands and the result are those of the product. */
+/* Checks operands and result of a call. Returns NULL, or the text of an error. */
 static const char *check(const XLA_FFI_CallFrame *frame, const spmv_jax_product *p) {
     const int64_t operands = p->traced ? 2 : 1;
     if (frame->args.size != operands || frame->rets.size != 1)
@@ -231,13 +233,13 @@ static XLA_FFI_Error *run(const XLA_FFI_CallFrame *frame, int device, void *stre
     return multiply_in_turn(frame, e, stream);
 }
 
-/* The handler for CPUs. */
+/* Handler for CPUs. */
 XLA_FFI_Error *spmv_jax_on_cpu(XLA_FFI_CallFrame *frame) {
     if (describe(frame) || frame->stage != XLA_FFI_ExecutionStage_EXECUTE) return NULL;
     return run(frame, -1, NULL);
 }
 
-/* The handler for CUDA. */
+/* Handler for CUDA. */
 XLA_FFI_Error *spmv_jax_on_gpu(XLA_FFI_CallFrame *frame) {
     if (describe(frame) || frame->stage != XLA_FFI_ExecutionStage_EXECUTE) return NULL;
     XLA_FFI_Stream_Get_Args on = {.struct_size = XLA_FFI_Stream_Get_Args_STRUCT_SIZE,
@@ -249,7 +251,7 @@ XLA_FFI_Error *spmv_jax_on_gpu(XLA_FFI_CallFrame *frame) {
     return error ? error : run(frame, at.device_ordinal, on.stream);
 }
 
-/* An empty handler: what a call costs that does nothing (bench/jax_products.py). */
+/* Empty handler, to measure the cost of a call (bench/jax_products.py). */
 XLA_FFI_Error *spmv_jax_nothing(XLA_FFI_CallFrame *frame) {
     describe(frame);
     return NULL;
@@ -257,8 +259,8 @@ XLA_FFI_Error *spmv_jax_nothing(XLA_FFI_CallFrame *frame) {
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
-/* An spmv_allocator for a context on a GPU; user: the function that allocates there and the one
- * that frees. Host memory is malloc's. */
+/* user data of an spmv_allocator for a context on a GPU: functions that allocate and free. Host
+ * memory comes from malloc. */
 typedef struct spmv_jax_memory {
     void *(*alloc)(size_t bytes);
     void (*release)(void *memory);
@@ -269,7 +271,8 @@ void *spmv_jax_alloc(void *user, spmv_place place, size_t bytes, void *stream) {
     return place == SPMV_HOST ? malloc(bytes) : ((spmv_jax_memory *)user)->alloc(bytes);
 }
 
-/* XLA's allocator hands memory out again at once, on streams of its own. */
+/* Waits for the stream first: XLA's allocator reuses freed memory at once, in streams of its
+ * own. */
 void spmv_jax_release(void *user, spmv_place place, void *memory, size_t bytes, void *stream) {
     (void)bytes;
     if (place == SPMV_HOST) {

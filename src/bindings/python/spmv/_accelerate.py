@@ -1,8 +1,8 @@
-"""spmv.accelerate(): products of scipy.sparse in the library, with the arrays of the matrices where they are.
+"""spmv.accelerate(): the library computes products of scipy.sparse on the matrices' own arrays.
 
-Nothing that these arrays hold is kept: a plan reads values, indices and offsets anew in every product (SPMV_VOLATILE in
-spmv.h). It belongs to their addresses, sizes and types, which are looked up in every product: so it fits whatever the
-arrays hold by then, and arrays that were exchanged, resized or freed have another one. Matrices are not touched."""
+The content of the arrays is not cached: a plan reads values, indices and offsets in every product (SPMV_VOLATILE in spmv.h).
+A plan is identified by the addresses, sizes and types of the arrays, which are compared in every product. So a plan is correct
+for any content, and arrays that were replaced, resized or freed get another plan. Matrices are not modified."""
 import collections
 import ctypes
 import functools
@@ -21,14 +21,14 @@ from . import _library, _locks
 from ._library import ROWS, VOLATILE, Call, lib
 from ._plan import PRECISIONS, numbers, truth, when_gone
 
-THRESHOLD = 8_000_000  # entries: SciPy multiplies so many in the time that a plan takes, some milliseconds. The first half of
-# them is only counted, the second one timed
-SMALL = 1 << 15  # entries: products of fewer are over in SciPy before threads have begun
+THRESHOLD = 8_000_000  # entries that SciPy multiplies in the time in which a plan is made, some milliseconds. The first half is
+# only counted, the second half is also timed
+SMALL = 1 << 15  # entries: SciPy completes smaller products before threads would have started
 MOST_PLANS, MOST_COUNTED = 256, 4096
-MOST_ROOM = 1 << 28  # bytes that are kept for operands in another order
-PART = 1 << 22  # bytes of such an operand that are worth a thread: they take a millisecond or more
-FEW, WINDOW, REST = 8, 32, 25  # products that are judged together, at first and later; thresholds that SciPy then multiplies
-METHODS = ("_matmul_vector", "_mul_vector"), ("_matmul_multivector", "_mul_multivector")  # of SciPy from 1.11 on; before
+MOST_ROOM = 1 << 28  # maximum bytes kept for copies of operands in another order
+PART = 1 << 22  # bytes of such a copy per thread: copying these takes a millisecond or more
+FEW, WINDOW, REST = 8, 32, 25  # products per comparison with SciPy, the first and later ones; thresholds that SciPy then multiplies
+METHODS = ("_matmul_vector", "_mul_vector"), ("_matmul_multivector", "_mul_multivector")  # names since SciPy 1.11; before
 
 where, now = ctypes.addressof, time.perf_counter
 why = collections.Counter()  # products that SciPy computed, by reason
@@ -36,34 +36,34 @@ ran = [0]  # products that the library computed
 
 
 def told():
-    """Products that the library computed, and those that SciPy did, by reason."""
+    """Returns the number of products by the library, and the numbers by SciPy for each reason."""
     counted = {"small": plans.few, "not yet worth it": why["not yet worth it"] + plans.early}
     return ran[0], {reason: count for reason, count in {**why, **counted}.items() if count}
 
 
 # ---- matrices ----------------------------------------------------------------------------------------------------------
 
-index_arrays = {np.ndarray}  # their types, to which CuPy's comes when it is in use
+index_arrays = {np.ndarray}  # types of index arrays; CuPy's type is added when CuPy is used
 
 
-BITS = {np.dtype(np.int32): 32, np.dtype(np.int64): 64}  # of indices
+BITS = {np.dtype(np.int32): 32, np.dtype(np.int64): 64}  # widths of index types
 
 
 def are_indices(*arrays):
-    """Says whether they are of one type that the library has."""
+    """Returns whether the arrays are one-dimensional, of one index type that the library supports."""
     types = {array.dtype for array in arrays}
     return len(types) == 1 and types <= BITS.keys() and all(type(array) in index_arrays and array.ndim == 1 for array in arrays)
 
 
 class Compressed:
-    """Compressed rows or columns, as the library is told of them."""
+    """Describes compressed rows or columns to the library."""
     parts = operator.attrgetter("data", "indices", "indptr")
 
     def __init__(self, by_columns):
         self.by_columns = by_columns
 
     def arrays(self, shape, data, places, lines):
-        """The members of spmv_arrays, without addresses; None: the library has no such matrix."""
+        """Returns the members of spmv_arrays, without addresses; None: not supported by the library."""
         count = shape[1] if self.by_columns else shape[0]
         if data.ndim == 1 and are_indices(places, lines) and len(lines) == count + 1:
             bits = BITS[lines.dtype]
@@ -90,7 +90,7 @@ class Coordinates:
 
     @staticmethod
     def arrays(shape, data, places, lines):
-        one_row = shape[0] == 1  # of which SciPy's product may be a number, not an array
+        one_row = shape[0] == 1  # SciPy's product may then be a scalar instead of an array
         if data.ndim == 1 and are_indices(places, lines) and len(data) == len(places) == len(lines) and not one_row:
             return {"nnz": len(data), "ptr_bits": 32, "idx_bits": BITS[lines.dtype]}
 
@@ -103,7 +103,7 @@ FORMATS = {"csr": Compressed(False), "csc": Compressed(True), "bsr": Blocks(Fals
 
 
 def classes():
-    """SciPy's own: what a subclass does is its own affair."""
+    """Yields SciPy's own classes and their formats; subclasses may behave differently."""
     for name, format in FORMATS.items():
         for kind in "_matrix", "_array":
             if hasattr(sparse, name + kind):
@@ -121,7 +121,7 @@ COORDINATES_MAKE_COLUMNS = not (sparse.coo_matrix(np.eye(2)) @ np.eye(2)).flags.
 
 @functools.cache
 def context_of(_process):
-    """Stays until the process ends: to make one takes as long as to make the plan of a small matrix."""
+    """The context of this process, kept until its end: creating one takes as long as a plan of a small matrix."""
     return _library.create(lib.spmv_ctx_create, None, _library.ContextOptions(backend=b"omp"))
 
 
@@ -131,8 +131,8 @@ def threads_of(process):
 
 
 def in_a_thread(run):
-    """Starts it, and returns a lock that is released when it has ended; where no thread starts any more, as the interpreter
-    ends, it runs here. Nothing waits for the thread if a signal's handler raises meanwhile, not even the interpreter's end."""
+    """Starts a thread; returns a lock that is released at its end. Runs in the caller if no thread can be started, as during the
+    interpreter's shutdown. Nothing waits for the thread if a signal handler raises meanwhile, not even the interpreter's exit."""
     ended = threading.Lock()
     ended.acquire()
 
@@ -140,14 +140,14 @@ def in_a_thread(run):
         run()
         ended.release()
     try:
-        start_new_thread(run_and_tell, ())  # threading.Thread is not made for handlers that raise in its start
+        start_new_thread(run_and_tell, ())  # threading.Thread.start is not safe if a signal handler raises
     except RuntimeError:
         run_and_tell()
     return ended
 
 
 def copy(to, of):
-    """NumPy copies by one thread, which is slow where the order changes: parts of rows are copied by as many as the plan has."""
+    """Copies with several threads: NumPy uses one, which is slow if the order changes. Each thread copies a share of the rows."""
     parts = max(1, min(threads_of(os.getpid()), of.nbytes // PART))
     cuts = [len(of) * part // parts for part in range(parts + 1)]
     copies = [functools.partial(np.copyto, to[a:b], of[a:b]) for a, b in zip(cuts, cuts[1:])]
@@ -158,20 +158,20 @@ def copy(to, of):
 
 
 class Seen:
-    """Arrays of which products were made: their plan, or why there is none. It runs while it is faster than SciPy was: if
-    other processes or threads use the cores, it may not be."""
+    """State of the arrays of one matrix: a plan, or the reason why there is none. The plan is used while it is faster than SciPy
+    was; it may be slower while other processes or threads use the cores."""
 
     def __init__(self):
         self.work, self.plan, self.runs, self.reason = 0, None, False, None
-        self.scipys = {}  # seconds of its latest products, by the number of vectors, and whether they are in C order
-        self.count, self.ratios, self.window = 0, 0.0, FEW  # of the library's seconds to those
+        self.scipys = {}  # seconds of SciPy's recent products, by number of vectors and C order
+        self.count, self.ratios, self.window = 0, 0.0, FEW  # ratios: sum of the library's seconds over SciPy's
 
     def scipy_took(self, form, seconds):
         before = self.scipys.get(form, seconds)
         self.scipys[form] = before + (seconds - before) / 4
 
     def library_took(self, form, seconds, rest):
-        """rest: for so many entries SciPy has its turn if some products together took longer than SciPy's."""
+        """Compares products in groups. If a group was slower than SciPy, SciPy multiplies the next `rest` entries."""
         if form not in self.scipys:
             return
         self.count, self.ratios = self.count + 1, self.ratios + seconds / self.scipys[form]
@@ -182,8 +182,8 @@ class Seen:
             self.count, self.ratios = 0, 0.0
 
     def decide(self, work, threshold, *arrays):
-        """Says whether the library multiplies, as it does after enough work of SciPy's. work: the entries of this product;
-        arrays: as for make."""
+        """Returns whether the library multiplies: after enough work by SciPy. work: entries of this product; arrays: arguments
+        of make."""
         if self.work >= threshold and not self.reason:
             if self.plan is None:
                 self.make(*arrays)
@@ -195,14 +195,14 @@ class Seen:
         return self.reason or ("not yet worth it" if self.plan is None else "no faster")
 
     def make(self, format, shape, dtype, parts, at):
-        """at: where the arrays lie."""
+        """Creates the plan, or sets the reason. at: addresses of the arrays."""
         arrays = format.arrays(shape, *parts) if dtype in PRECISIONS else None
         if arrays is None or max(shape) >= 2**31 or at[0] % dtype.itemsize or (at[1] | at[2]) % parts[1].dtype.itemsize:
             self.reason = "types"
             return
         try:
             self.create(shape, dtype, arrays | format.addresses(*at))
-        except _library.Error:  # its indices are wrong, or there is no memory: SciPy will say so
+        except _library.Error:  # wrong indices or no memory: SciPy reports the error
             self.reason = "refused"
 
     def create(self, shape, dtype, arrays):
@@ -221,29 +221,29 @@ class Seen:
 
 
 def key_of(at, format, shape, data, places, lines):
-    """What a plan belongs to: all that it relies on, but what the arrays hold."""
+    """The key of a plan: all properties of the arrays on which it depends, without their content."""
     return at, format, shape, data.shape, places.shape, lines.shape, data.dtype, places.dtype, lines.dtype
 
 
 class Plans:
-    """The plans of all arrays that were seen lately, and one product at a time, which holds `busy`: while another thread
-    multiplies, SciPy does, too, for there are no more cores."""
+    """Plans of all arrays in recent products. `busy` is held during a product: while one thread multiplies, products of other
+    threads run in SciPy, since the cores are in use."""
 
     def __init__(self):
-        self.multiplies = None  # the thread that holds it, or was the last to do so
+        self.multiplies = None  # thread that holds `busy`, or held it last
         _locks.give(self, "busy")
         self.forget()
         self.threshold = self.small = float("inf")
-        self.few = self.early = 0  # products of few entries, and the first ones of a matrix, which are counted fast
+        self.few = self.early = 0  # products with few entries; early products of a matrix, which are only counted
 
     def forget(self):
-        """A product that runs meanwhile keeps what it uses."""
+        """Drops all plans. A product in progress keeps the objects that it uses."""
         self.seen = {}
-        self.counted = {}  # entries by the identity of an array of values: if another one gets it, little is lost
+        self.counted = {}  # entries multiplied, by id of the array of values; a reused id does little harm
         self.room = np.empty(0, np.uint8)
 
     def is_early(self, data, work):
-        """Says whether the matrix of these values had few entries multiplied until now."""
+        """Returns whether few entries of this matrix were multiplied so far, and counts this product."""
         half = self.threshold // 2
         before = self.counted.get(id(data), 0)
         if work >= half or before >= half:
@@ -255,12 +255,12 @@ class Plans:
         return True
 
     def contiguous(self, x):
-        """The same numbers in C order, in memory that stays."""
+        """Returns x in C order: x itself, or a copy in reused memory."""
         if x.flags.c_contiguous and x.flags.aligned:
             return x
         if x.nbytes > MOST_ROOM:
             return np.require(x, None, "CA")
-        room, self.room = self.room, self.room[:0]  # after an exception threads may still copy there
+        room, self.room = self.room, self.room[:0]  # not reused after an exception: threads may still copy into it
         if len(room) < x.nbytes:
             room = np.empty(x.nbytes, np.uint8)
         own = room[:x.nbytes].view(x.dtype).reshape(x.shape)
@@ -269,8 +269,8 @@ class Plans:
         return own
 
     def find(self, A, vectors):
-        """What is known of a matrix, which says whether the library multiplies; None: it has no such matrix. With it come
-        the arrays, to be kept during the product: another thread may exchange those of the matrix."""
+        """Returns the state of a matrix, None if the library does not support it, and its arrays. The caller keeps the arrays
+        during the product, since another thread may replace those of the matrix."""
         format = OWN.get(type(A))
         if format is None or len(A.shape) != 2:
             why["another class"] += 1
@@ -278,7 +278,7 @@ class Plans:
         parts = data, places, lines = format.parts(A)
         try:
             at = where(numbers(data)), where(numbers(places)), where(numbers(lines))
-        except (TypeError, ValueError):  # read-only, or with gaps
+        except (TypeError, ValueError):  # read-only, or not contiguous
             at = address(data), address(places), address(lines)
             if None in at:
                 why["types"] += 1
@@ -291,23 +291,23 @@ class Plans:
         if not seen.runs and not seen.decide(data.size * vectors, self.threshold // 2, format, A.shape, data.dtype, parts, at):
             why[seen.why_not()] += 1
             if seen.reason == "refused":
-                self.seen.pop(key, None)  # other indices may be there the next time
+                self.seen.pop(key, None)  # the indices may be different in the next product
         return seen, parts
 
 
 def make_room(seen):
-    """Drops one of too many matrices: one without a plan, or else the oldest. Other threads may do so, too."""
+    """Drops one of too many matrices: one without a plan, or else the oldest. Other threads may do so simultaneously."""
     if len(seen) >= MOST_PLANS:
         all = list(seen.items())
         seen.pop(next((key for key, of in all if of.plan is None), all[0][0]), None)
 
 
 plans = Plans()
-os.register_at_fork(after_in_child=plans.forget)  # another thread may have been multiplying
+os.register_at_fork(after_in_child=plans.forget)  # another thread may have been multiplying at the fork
 
 
 def address(array):
-    """Says where an array lies that may be read-only; None: the library cannot have it."""
+    """Returns the address of an array, which may be read-only; None: not usable by the library."""
     return array.ctypes.data if type(array) is np.ndarray and array.flags.c_contiguous and array.dtype.isnative else None
 
 
@@ -331,11 +331,11 @@ def multiply_vectors(seen, X):
     return status, np.asfortranarray(Y) if seen.by_coordinates and COORDINATES_MAKE_COLUMNS else Y
 
 
-MULTIPLY = {1: multiply_vector, 2: multiply_vectors}  # for x of so many dimensions
+MULTIPLY = {1: multiply_vector, 2: multiply_vectors}  # by the number of dimensions of x
 
 
 def product(A, x, ndim, vectors, scipys):
-    """A @ x, in the library or by SciPy's method."""
+    """A @ x, by the library or by SciPy's method."""
     seen, _arrays = plans.find(A, vectors)
     if seen is None:
         return scipys(A, x)
@@ -349,7 +349,7 @@ def product(A, x, ndim, vectors, scipys):
         return scipys(A, x)
     form = vectors, x.flags.c_contiguous
     status, y = MULTIPLY[ndim](seen, plans.contiguous(x))
-    if status:  # offsets that the caller changed end elsewhere: SciPy does what it does then
+    if status:  # offsets that the caller changed are wrong: SciPy handles them in its way
         why["refused"] += 1
         return scipys(A, x)
     is_scipys = ndim == 2 and seen.by_coordinates and not np.isfinite(y).all()  # SciPy may skip stored zeros
@@ -364,7 +364,7 @@ def product(A, x, ndim, vectors, scipys):
 
 def one_at_a_time(A, x, ndim, vectors, scipys):
     me = threading.get_ident()
-    if plans.busy.locked():  # a signal's handler may multiply inside of a product, too
+    if plans.busy.locked():  # possibly by this thread: a signal handler may multiply within a product
         why["inside of a product" if plans.multiplies == me else "another thread multiplies"] += 1
         return scipys(A, x)
     with plans.busy:
@@ -373,7 +373,7 @@ def one_at_a_time(A, x, ndim, vectors, scipys):
 
 
 def before_vector(scipys):
-    """SciPy's method for one vector, with the library's product in front of it."""
+    """Wraps SciPy's method for one vector: tries the library's product first."""
     @functools.wraps(scipys)
     def method(self, other):
         if self.data.size < plans.small:
@@ -386,7 +386,7 @@ def before_vector(scipys):
 
 
 def before_vectors(scipys):
-    """SciPy's method for several vectors."""
+    """Wraps SciPy's method for several vectors."""
     @functools.wraps(scipys)
     def method(self, other):
         vectors = other.shape[-1]
@@ -402,7 +402,7 @@ def before_vectors(scipys):
 # ---- switching ---------------------------------------------------------------------------------------------------------
 
 def owners(names):
-    """(class, method) that define one of these names for SciPy's own classes."""
+    """Returns (class, method) for SciPy's own classes that define one of these names."""
     found = set()
     for kind in OWN:
         for owner in kind.__mro__:
@@ -414,8 +414,8 @@ def owners(names):
 
 
 class Switch:
-    """The settings that were asked for, of which the last one holds, and what was exchanged in SciPy's classes, to be put
-    back. Whatever exception interrupts a change, the next one completes it."""
+    """The active settings, of which the latest is in effect, and the methods of SciPy's classes that were replaced, for
+    restoring. If an exception interrupts a change, the next change completes it."""
 
     def __init__(self):
         self.settings = []  # (state, weak reference to the Block) in the order of the calls
@@ -423,7 +423,7 @@ class Switch:
         _locks.give(self, make=threading.RLock)
 
     def add(self, block):
-        """It holds until the block is removed; once nobody has the block, from here on: then earlier ones no longer matter."""
+        """Adds a setting until the block is removed, or for good once nobody refers to the block; earlier settings then end."""
         with self.lock:
             lasting = [k for k, (_, of) in enumerate(self.settings) if of() is None]
             self.settings = [*self.settings[lasting[-1] if lasting else 0:], (block.state, weakref.ref(block))]
@@ -455,9 +455,9 @@ class Switch:
         exchange.on()
 
     def off(self):
-        plans.threshold = plans.small = float("inf")  # for who kept one of the methods
+        plans.threshold = plans.small = float("inf")  # for callers that kept a replaced method
         for owner, name, scipys, method in self.exchanged:
-            if vars(owner).get(name) is method:  # else another package has put its own there
+            if vars(owner).get(name) is method:  # otherwise another package replaced it
                 setattr(owner, name, scipys)
         self.exchanged = []
         if self.cupys:
@@ -469,7 +469,7 @@ switch = Switch()
 
 
 class Block:
-    """What accelerate returns: the call's setting holds until the last `with` block of it ends."""
+    """Result of accelerate(): its setting is in effect until its last `with` block ends."""
 
     def __init__(self, state):
         self.state, self.depth = state, 0
@@ -477,7 +477,7 @@ class Block:
     def __enter__(self):
         with switch.lock:
             self.depth += 1
-            if all(of() is not self for _, of in switch.settings):  # a block that was left before
+            if all(of() is not self for _, of in switch.settings):  # a block that is entered again
                 switch.add(self)
         return self
 
@@ -489,25 +489,25 @@ class Block:
 
 
 def accelerate(on=True, threshold=None):
-    """Lets the library compute products of scipy.sparse matrices and arrays from here on, or in a `with` block.
+    """Lets the library compute products of scipy.sparse matrices and arrays, from now on or within a `with` block.
 
-    on: False: SciPy computes them. threshold: a matrix is multiplied by SciPy until so many entries were, its own
-    times the vectors; 0: all products that the library has are its own, also of small matrices. stats() says what ran
-    where, and why not in the library.
+    on: False: SciPy computes them. threshold: SciPy multiplies a matrix until this number of entries was multiplied (entries
+    of the matrix times vectors); 0: the library computes all products that it supports, even of small matrices. stats()
+    counts products in the library and in SciPy, with reasons.
 
-    The latest setting holds in all threads. That of a block is dropped where the block ends, so that the latest one of
-    those that are left holds, and nothing of SciPy's is changed once none is: blocks may end in any order, also those of
-    several threads. A call that begins no block replaces all settings before it, and no block's end changes that. Other
-    threads may be multiplying: their products are SciPy's or the library's."""
+    The latest setting applies to all threads. A setting with a block ends with the block; the latest remaining setting then
+    applies, or SciPy's own methods if there is none. Blocks may end in any order, also in several threads. A call without a
+    block replaces all earlier settings permanently. Products that other threads are computing during a change may be
+    SciPy's or the library's."""
     if threshold is not None and not isinstance(threshold, Real):
         raise TypeError(f"threshold is {threshold!r}, must be a number of entries")
-    if threshold is not None and not threshold >= 0:  # nor NaN
+    if threshold is not None and not threshold >= 0:  # also refuses NaN
         raise ValueError(f"threshold is {threshold!r}, must be 0 or more entries")
     small = SMALL if threshold is None else min(SMALL, max(threshold, 1))
     block = Block((THRESHOLD if threshold is None else threshold, small) if truth("on", on) else None)
     try:
         switch.add(block)
-    except BaseException:  # of a signal's handler: there is nothing that could end the setting
+    except BaseException:  # raised by a signal handler: the caller gets no block that could end the setting
         switch.remove(block)
         raise
     return block

@@ -1,8 +1,8 @@
-"""spmv.accelerate() on a GPU: products of cupyx.scipy.sparse in the library, with the arrays of the matrices where they are.
+"""spmv.accelerate() on a GPU: the library computes products of cupyx.scipy.sparse on the matrices' own arrays.
 
-As on a CPU (_accelerate.py) nothing that the arrays hold is kept: a plan reads them anew in every product, and belongs to their
-addresses, sizes and types, which are looked up in every product. It keeps no memory of its own, so that products on any streams
-may overlap; arrays that are freed behind a product stay CuPy's affair, whose pool hands memory on in the order of a stream."""
+As on a CPU (_accelerate.py), the content of the arrays is not cached: a plan reads the arrays in every product, and is identified
+by their addresses, sizes and types. A plan has no memory of its own, so that products in different streams may overlap. Arrays
+that are freed after a product are handled by CuPy's pool, which reuses memory in stream order."""
 import functools
 import importlib.abc
 import importlib.machinery
@@ -14,22 +14,22 @@ from ._library import COLUMNS, DEVICE, NO_BACKEND, ROWS, VOLATILE, Call, lib
 from ._plan import PRECISIONS, when_gone
 
 PACKAGE = "cupyx.scipy.sparse"
-FIRST = 4  # products of a matrix: from then on a plan, which takes as long as some of them, pays
+FIRST = 4  # number of products before a plan is made, which takes as long as some products
 KINDS = [(name + kind, FORMATS[name]) for name in ("csr", "csc", "coo") for kind in ("_matrix", "_array")]
 
 
 @functools.cache
 def context_on(device):
-    """Stays until the process ends."""
+    """The context of a device, kept until the process ends."""
     return _library.create(lib.spmv_ctx_create, None, _library.ContextOptions(backend=b"cuda", device=device))
 
 
 class Seen:
-    """Arrays of which products were made: their plan, or why there is none."""
+    """State of the arrays of one matrix: a plan, or the reason why there is none."""
 
     def __init__(self):
         self.products, self.plan, self.reason = 0, None, None
-        self.faster = {}  # whether the library's products are, of so many vectors in this order; else they are CuPy's
+        self.faster = {}  # whether the library is faster than CuPy, by number of vectors and order
 
     def make(self, device, shape, dtype, format, parts):
         members = format.arrays(shape, *parts)
@@ -45,7 +45,7 @@ class Seen:
             matrix = _library.create(lib.spmv_mat_create, context, context, view)
             options = _library.PlanOptions(precision=PRECISIONS[dtype])
             self.plan = _library.create(lib.spmv_plan_create, context, matrix, options)
-        except _library.Error as error:  # its indices are wrong, there is no memory, or the library has no CUDA
+        except _library.Error as error:  # wrong indices, no memory, or a library without CUDA
             lib.spmv_mat_free(matrix)
             self.reason = "refused"
             if error.status == NO_BACKEND:
@@ -56,7 +56,7 @@ class Seen:
 
 
 class Products:
-    """Products of CuPy's matrices. An object of it belongs to the module cupy."""
+    """Products of CuPy's matrices, for one imported module cupy."""
 
     no_plans = dict
 
@@ -67,11 +67,11 @@ class Products:
         index_arrays.add(cupy.ndarray)
 
     def of(self, A, x, format, cupys):
-        """A @ x, in the library or by CuPy's method."""
+        """A @ x, by the library or by CuPy's method."""
         data, places, lines = parts = format.parts(A)
         vectors = 1 if x.ndim == 1 else x.shape[1]
         if x.shape[0] != A.shape[1] or x.size == 0 or data.size == 0 or A.shape[0] == 0:
-            return cupys(A, x)  # which says what is wrong, or has nothing to do
+            return cupys(A, x)  # reports an error, or has nothing to do
         device = data.data.device_id
         if x.dtype != data.dtype or data.dtype not in PRECISIONS or not all(part.flags.c_contiguous for part in parts):
             why["types"] += 1
@@ -95,7 +95,7 @@ class Products:
         return y
 
     def multiply(self, plan, A, x, vectors):
-        """Several vectors are multiplied in the order that they have. The product is in F order, as CuPy's is."""
+        """Multiplies by the plan, several vectors in the order that they have. The product is in F order, like CuPy's."""
         rows, stream = A.shape[0], self.stream().ptr
         if x.flags.f_contiguous and not x.flags.c_contiguous:
             y = self.ndarray((rows, vectors), x.dtype, order="F")
@@ -110,8 +110,8 @@ class Products:
         return lib.spmv_apply(plan, call, stream), self.cupy.asfortranarray(y)
 
     def by_cupy(self, seen, A, x, vectors, format, parts, cupys):
-        """A product that CuPy makes; behind some of them the library's is timed beside it. With a threshold of 0 it is the
-        library's at once."""
+        """A product by CuPy. Some products are timed in both packages. With a threshold of 0 the library multiplies
+        from the first product on."""
         work, form = parts[0].size * vectors, (vectors, x.flags.c_contiguous)
         seen.products += 1
         if seen.reason or form in seen.faster:
@@ -137,7 +137,7 @@ class Products:
         return y
 
     def times(self, *ways):
-        """Milliseconds of each way on the current stream, which has run before, and the result of the first."""
+        """Returns the milliseconds of each function on the current stream, after a first run, and the result of the first."""
         event, results, ends = self.cupy.cuda.Event, [], []
         for way in ways:
             results.append(way())
@@ -151,7 +151,7 @@ class Products:
 
 
 def before(kind, cupys, format, products):
-    """CuPy's method for whatever is on the right, with the library's product of dense arrays in front of it."""
+    """Wraps CuPy's method for any right operand: tries the library's product for dense arrays first."""
     ndarray, is_compressed = products.ndarray, hasattr(kind, "indptr") or format is not FORMATS["coo"]
 
     @functools.wraps(cupys)
@@ -168,7 +168,7 @@ def before(kind, cupys, format, products):
 
 
 class WhenImported(importlib.abc.MetaPathFinder):
-    """Tells when CuPy's sparse matrices are imported: that is not done for somebody who has no use for them."""
+    """Import hook: runs a function when CuPy's sparse matrices are imported, without importing them itself."""
 
     def __init__(self, then):
         self.then = then
@@ -189,7 +189,7 @@ class WhenImported(importlib.abc.MetaPathFinder):
 
 
 class Exchange:
-    """What was exchanged in CuPy's classes, to be put back."""
+    """The methods of CuPy's classes that were replaced, for restoring."""
 
     def __init__(self):
         self.exchanged, self.products, self.finder = [], None, None
@@ -202,7 +202,7 @@ class Exchange:
             sys.meta_path.insert(0, self.finder)
 
     def exchange(self):
-        """Does not ask for a GPU: that would start CUDA's driver, and processes that the program forks later could not use it."""
+        """Replaces the methods. Does not query the GPU: this would start CUDA's driver, which forked processes could not use."""
         cupy, sparse = sys.modules.get("cupy"), sys.modules.get(PACKAGE)
         if not sparse:
             return
@@ -214,7 +214,7 @@ class Exchange:
                 setattr(kind, name, ours)
 
     def methods(self, sparse):
-        """(class, name, its own method or None, ours)"""
+        """Yields (class, name, its own method or None, our method)."""
         for name, format in KINDS:
             kind = getattr(sparse, name, None)
             method = next((n for n in ("_matmul_dispatch", "__mul__") if hasattr(kind, n)), None)
@@ -227,7 +227,7 @@ class Exchange:
             sys.meta_path.remove(self.finder)
         for kind, name, own, ours in self.exchanged:
             if vars(kind).get(name) is not ours:
-                continue  # another package has put its own there
+                continue  # another package replaced the method
             if own is None:
                 delattr(kind, name)
             else:

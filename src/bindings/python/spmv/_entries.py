@@ -1,4 +1,4 @@
-"""The nonzeros that a matrix and its transpose share, and what the library made of them."""
+"""The nonzeros that a matrix and its transpose share, and the library's objects made from them."""
 import collections
 import threading
 
@@ -10,7 +10,7 @@ from ._plan import PRECISIONS, Plan, Prepared, whole
 
 
 def is_cupys(x):
-    """Says whether it is an array, or a sparse matrix, of CuPy's."""
+    """Returns whether x is an array or a sparse matrix of CuPy."""
     return type(x).__module__.partition(".")[0] in ("cupy", "cupyx")
 
 
@@ -19,8 +19,8 @@ def is_sparse(x):
 
 
 def compressed(source, shape):
-    """Compressed rows or columns of SciPy's or CuPy's, as a matrix of its own: it shares the values and indices of the source
-    if these are borrowed, and no other arrays."""
+    """Returns SciPy's or CuPy's compressed rows or columns as a new matrix. It shares values and indices with the source if the
+    library can borrow them, and no other arrays."""
     if shape is not None:
         shape = pair(shape)
     if isinstance(source, tuple):
@@ -32,12 +32,12 @@ def compressed(source, shape):
     if shape not in (None, source.shape):
         raise ValueError(f"shape is {shape}, and that of the source {source.shape}")
     own = source if source.format in ("csr", "csc") else source.tocsr()
-    made = type(own)((own.data[:own.nnz], own.indices[:own.nnz], own.indptr.copy()), shape=own.shape)  # arrays may be longer
+    made = type(own)((own.data[:own.nnz], own.indices[:own.nnz], own.indptr.copy()), shape=own.shape)  # arrays may have spare room
     return made if own is not source or is_borrowed(made) else made.copy()
 
 
 def pair(shape):
-    """A shape as two integers."""
+    """Returns a shape as a pair of integers."""
     try:
         rows, cols = shape
     except (TypeError, ValueError):
@@ -46,13 +46,13 @@ def pair(shape):
 
 
 def is_borrowed(own):
-    """Says whether the library multiplies with values and indices where they are. Methods of SciPy's find nothing in them to
-    sort, to sum or to drop, which they do in place."""
+    """Returns whether the library can use values and indices in place. Then SciPy's methods, which sort, sum or drop entries in
+    place, find nothing to change."""
     dtypes = (np.float64, np.float32) if is_cupys(own) else (np.float64,)
     flags = own.data.flags, own.indices.flags
     return (own.dtype in dtypes and own.indices.dtype == np.int32
             and all(each.c_contiguous and getattr(each, "aligned", True) for each in flags)
-            and bool((own.indptr[1:] >= own.indptr[:-1]).all())  # else the next would read outside
+            and bool((own.indptr[1:] >= own.indptr[:-1]).all())  # otherwise the next check would read out of bounds
             and bool(own.has_canonical_format) and not bool((own.data == 0).any()))  # all() takes twice as long
 
 
@@ -68,24 +68,24 @@ def rows_of(arrays, shape):
 
 
 class Entries:
-    """What is compressed by columns is for the library the rows of its transpose, and multiplied by op."""
+    """Compressed columns are passed to the library as rows of the transpose, and op is swapped."""
 
-    summed = None, None  # a matrix whose entries are not sorted or not summed, and its copy in which they are
+    summed = None, None  # a matrix with unsorted or duplicate entries, and its canonical copy
 
     def __init__(self, source, shape):
         self.own = compressed(source, shape)  # its arrays are never written to
         self.device = self.own.data.device.id if is_cupys(self.own) else None
         self.is_ours = self.own.dtype in PRECISIONS and max(self.own.shape) < 2**31
         _locks.give(self, make=threading.RLock)
-        self.prepared = {}  # of a device
-        self.version = object()  # of the values
-        self.places = {}  # of the values, on a device, for gradients
-        # [transposed][device][dtype], and of several vectors [(dtype, layout)]
+        self.prepared = {}  # by device
+        self.version = object()  # identity of the current values
+        self.places = {}  # row and column of each value, by device, for gradients
+        # [transposed][device][dtype]; for several vectors [transposed][device][(dtype, layout)]
         self.plans = [collections.defaultdict(dict), collections.defaultdict(dict)]
 
     def plan(self, transposed, device, dtype, vectors=1, layout=_library.COLUMNS):
-        """The plan for such products, which is made if there is none. What the user said of one vector's holds for
-        several, but for how many products will follow."""
+        """Returns the plan for these products, created on first use. Options that the user set for one vector apply to several,
+        except the expected number of products."""
         plans = self.plans[transposed][device]
         key = dtype if vectors == 1 else (dtype, layout)
         with self.lock:
@@ -103,8 +103,8 @@ class Entries:
             return made
 
     def canonical(self):
-        """The matrix with sorted and summed entries. SciPy's methods would sort and sum others in place, in the arrays that
-        the library reads."""
+        """Returns the matrix with sorted and summed entries. SciPy's methods would otherwise sort and sum in place, in the
+        arrays that the library reads."""
         own, (source, summed) = self.own, self.summed
         if own.has_canonical_format:
             return own
@@ -121,36 +121,36 @@ class Entries:
         return self.prepared[device]
 
     def arrays(self, device):
-        """Values, indices and offsets for the library on a device: in its memory if they are there, else in the host's."""
+        """Returns values, indices and offsets for the library: on the device if they are there, else in host memory."""
         if self.device is not None and self.device == device:
             import cupy
-            cupy.cuda.get_current_stream().synchronize()  # they are complete
+            cupy.cuda.get_current_stream().synchronize()  # completes the arrays
             own, contiguous = self.own, cupy.ascontiguousarray
         else:
             own, contiguous = self.on_host(), lambda array, dtype: np.require(array, dtype, "CA")
             if own.indices.dtype != np.int32:
-                own.check_format(full_check=True)  # before indices lose half of their bits
+                own.check_format(full_check=True)  # before indices are narrowed to 32 bits
         return contiguous(own.data, None), contiguous(own.indices, np.int32), contiguous(own.indptr, None)
 
     def on_host(self):
         return self.own.get() if self.device is not None else self.own
 
     def set_values(self, key, new, version=None):
-        """version: of the values that the matrix has then, if it had them before."""
+        """Sets values. version: identity of the resulting values, if the matrix had them before."""
         with self.lock:
             data = self.own.data.copy()
             data[key] = new
             self.replace(with_data(self.own, data), version or object())
 
     def replace(self, own, version):
-        """own: the matrix with other values. Every plan multiplies by these, or, after an exception, is made again when it is
-        needed."""
+        """Replaces the matrix by `own`, which has other values. Every plan gets the values or, after an exception, is created
+        again on its next use."""
         with self.lock:
             kept = {device: [dict(plans[device]) for plans in self.plans] for device in self.prepared}
             for device in kept:
                 for plans in self.plans:
                     plans[device].clear()
-            stale, self.prepared = self.prepared, {}  # nothing can interrupt these two lines
+            stale, self.prepared = self.prepared, {}  # no exception can occur between these two lines
             self.own, self.version = own, version
             for device, prepared in stale.items():
                 self.refill(device, prepared, kept[device])
@@ -162,6 +162,6 @@ class Entries:
                 plans[device].update(those)
             return
         for transposed, those in enumerate(kept):
-            for p in those.values():  # "auto" may take another kernel, which is refilled the next time
+            for p in those.values():  # "auto" may choose another kernel, which can be refilled later
                 self.make_plan(bool(transposed), device, p.dtype, vectors=p.vectors, layout=p.layout, expected=p.expected,
                                kernel=p.kernel, refill=p.refill or p.kernel == "auto", settings=p.settings, threads=p.threads)

@@ -1,4 +1,4 @@
-"""A matrix in a file of any format that the library reads."""
+"""Reads a matrix from a file of any format that the library supports."""
 import ctypes
 import os
 
@@ -19,7 +19,7 @@ def copy_of(pointer, length, dtype):
 
 
 def read(path):
-    """The matrix as compressed rows of SciPy's, symmetry expanded and duplicates summed."""
+    """Returns the matrix in SciPy's CSR, with symmetry expanded and duplicates summed."""
     context = _library.create(lib.spmv_ctx_create, None, _library.ContextOptions(backend=b"omp"))
     handle = None
     try:

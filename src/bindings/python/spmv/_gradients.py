@@ -1,4 +1,4 @@
-"""PyTorch's gradients through products: by the transposed matrix for the operand, and entry by entry for the values."""
+"""PyTorch's gradients of products: with respect to the operand by the transpose, with respect to the values entry by entry."""
 import contextlib
 
 import numpy as np
@@ -8,13 +8,13 @@ from . import _operands
 
 
 def wanted(x, values=None):
-    """Says whether PyTorch records what is done with them."""
+    """Returns whether PyTorch records operations on x or values."""
     tensors = [t for t in (x, values) if isinstance(t, torch.Tensor)]
     return torch.is_grad_enabled() and any(t.requires_grad for t in tensors)
 
 
 def places_of(A, device):
-    """Row and column of each value of A, on a device."""
+    """Returns row and column of each value of A, on a device."""
     cache = A._entries.places
     if device not in cache:
         own = A._entries.on_host()
@@ -27,7 +27,7 @@ def places_of(A, device):
 
 @contextlib.contextmanager
 def values_of(entries, values, version):
-    """The matrix has those of a product: values, in that version. Then it has its own again."""
+    """Context manager: sets the values of a recorded product, of the given version, and restores the current ones."""
     if entries.version is version:
         yield
         return
@@ -42,7 +42,7 @@ def values_of(entries, values, version):
 
 
 class Product(torch.autograd.Function):
-    """A @ x. values: of A, in their order; None: those that it has."""
+    """A @ x. values: new values of A, in A's order; None: A's current values."""
 
     @staticmethod
     def forward(ctx, A, values, x):
@@ -64,7 +64,7 @@ class Product(torch.autograd.Function):
 
 
 def product(A, x, values=None):
-    """A @ x with its gradients."""
+    """A @ x with gradients."""
     if not isinstance(x, torch.Tensor):
         raise TypeError("spmv.matrix: gradients take a PyTorch tensor as operand")
     return Product.apply(A, values, x)

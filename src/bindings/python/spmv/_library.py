@@ -1,4 +1,4 @@
-"""libspmv.so through ctypes, which releases the GIL: the structs and functions of spmv.h that the package uses."""
+"""libspmv.so through ctypes (which releases the GIL): the structs and functions of spmv.h that the package uses."""
 import contextlib
 import ctypes
 import os
@@ -15,7 +15,7 @@ COLUMNS, ROWS = 1, 2
 
 
 class Error(RuntimeError):
-    """A call of the library failed: its text, and the status code as .status."""
+    """A call of the library failed. str(): the library's message; .status: the status code."""
 
     def __init__(self, text, status):
         super().__init__(text)
@@ -26,7 +26,7 @@ class Error(RuntimeError):
 
 
 class Sized(ctypes.Structure):
-    """A struct that begins with its size."""
+    """A struct whose first member is its size."""
 
     def __init__(self, **members):
         super().__init__(size=ctypes.sizeof(self), **members)
@@ -109,8 +109,8 @@ PROTOTYPES = {
 
 @contextlib.contextmanager
 def short_spin():
-    """OpenMP's runtime, which reads its environment when it is loaded, lets threads spin for milliseconds after a product.
-    Between Python's products NumPy wants the cores: 30 us are enough for the next one, if it follows at once."""
+    """Shortens the spinning of OpenMP threads, which lasts milliseconds after a product: between products NumPy needs the cores.
+    30 us suffice for a product that follows at once. The runtime reads the setting when it is loaded."""
     chosen = {"OMP_WAIT_POLICY", "GOMP_SPINCOUNT"} & set(os.environ)
     if not chosen:
         os.environ["GOMP_SPINCOUNT"] = "1000"
@@ -138,8 +138,8 @@ lib = load()
 
 
 def check(status, context):
-    """Raises Error with the context's text (None: that of this thread's calls without one) unless all is well. What C has as
-    members of an option struct are arguments here, and the product's array is out."""
+    """Raises Error with the context's message if status is not OK. context None: message of this thread's last call without a
+    context. Renames members of option structs to the arguments' names, and the product's array to out."""
     if status != 0:
         text = lib.spmv_ctx_error(context).decode(errors="replace")
         text = re.sub(r"^spmv_(?:exec|apply): [yz], (.*?) at \S+, overlaps x, .*", r"out, \1, overlaps x", text)
@@ -147,7 +147,7 @@ def check(status, context):
 
 
 def create(function, context, *arguments):
-    """The handle that one of the library's functions leaves in its last pointer."""
+    """Calls a function of the library; returns the handle that it writes to its last argument."""
     handle = c_void_p()
     check(function(*arguments, byref(handle)), context)
     return handle.value

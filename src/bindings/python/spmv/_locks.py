@@ -1,14 +1,14 @@
-"""Locks that a child of a fork gets anew: threads of the parent that held them at the fork do not exist in the child."""
+"""Locks that are replaced in a forked child: the parent's threads that held them at the fork do not exist in the child."""
 import os
 import threading
 import weakref
 
-made = weakref.WeakKeyDictionary()  # the name of an object's lock, and what makes one
+made = weakref.WeakKeyDictionary()  # for each object: name of its lock, and the lock's constructor
 
 
 def give(owner, name="lock", make=threading.Lock):
-    """owner.name becomes a new lock, and again in every child. It is for `with owner.name:` alone, which releases the lock
-    that it acquired, whatever a signal's handler raises."""
+    """Sets owner.name to a new lock, now and in every forked child. Use it only in `with owner.name:`, which releases the lock
+    that it acquired even if a signal handler raises."""
     setattr(owner, name, make())
     made[owner] = name, make
 

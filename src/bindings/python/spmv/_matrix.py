@@ -13,7 +13,7 @@ from ._sparse import Sparse, class_of, complete, defers, derived, without
 
 
 class Counts:
-    """Counts how many products ran in the library, and how many in SciPy. One of several columns is one."""
+    """Counts products in the library and in SciPy. A product with several columns counts once."""
 
     def __init__(self):
         _locks.give(self)
@@ -29,14 +29,14 @@ counts = Counts()
 
 
 def stats():
-    """Products of this process so far: {"library": those that the library computed, "scipy": those that SciPy did, of
-    spmv.matrix and under spmv.accelerate, "why": of the latter, {reason: products in SciPy}}."""
+    """Numbers of products of this process: {"library": by the library, "scipy": by SciPy, for spmv.matrix and under
+    spmv.accelerate, "why": {reason: number by SciPy} under spmv.accelerate}."""
     ran, why = _accelerate.told()
     return {"library": counts.library + ran, "scipy": counts.scipy + sum(why.values()), "why": why}
 
 
 class Values:
-    """The values of a matrix, as an array that can be assigned to."""
+    """The values of a matrix, as an array that accepts assignments."""
 
     def __init__(self, entries):
         self._entries = entries
@@ -59,12 +59,12 @@ def is_vector(y, length, dtype):
 
 
 def is_scalar(x):
-    """Says whether NumPy takes x for a scalar, but for a view of memory, which it takes for one."""
+    """Returns whether NumPy treats x as a scalar. A memoryview is none, although np.isscalar says so."""
     return np.isscalar(x) and not isinstance(x, memoryview)
 
 
 def vector_of(x, dtype):
-    """The same numbers, contiguous and of that type."""
+    """Returns x flattened, contiguous and in this type."""
     return np.require(x.reshape(-1), dtype, "CAW")
 
 
@@ -72,29 +72,26 @@ def vector_of(x, dtype):
 class matrix(Sparse):
     """A sparse matrix A for products A @ x, A @ X, A.T @ x, A.T @ X and x @ A.
 
-    source: the name of a file ("FILE", or "FILE:NAME" of one that holds several matrices), a sparse matrix of SciPy's
-    or CuPy's, or (data, indices, indptr) of compressed rows counted from 0, with its
-    shape. In f64 or f32 the library computes the products; in other types, and with complex operands, SciPy does, which
-    stats() counts. Of compressed rows or columns whose entries ascend, without duplicates and stored zeros, values in
-    f64 (on a GPU also f32) and 32-bit indices are borrowed, if they are contiguous: leave both arrays as they are while
-    the matrix is in use, and set A.values instead. All else is copied when the matrix is made, and is the caller's
-    again. The source itself may get other arrays, or another shape. New values are copied when they are set.
-
-    x is a NumPy array, a CuPy array or a PyTorch tensor, in A's type and contiguous, X with contiguous rows or columns,
+    source: the name of a file ("FILE", or "FILE:NAME" for one of several matrices), a sparse matrix of SciPy or CuPy, or
+    (data, indices, indptr) of compressed rows with indices from 0, with its shape. The library computes products in f64 and
+    f32; SciPy computes products in other types and with complex operands, and stats() counts these. The library borrows
+    contiguous values in f64 (on a GPU also f32) and 32-bit indices of compressed rows or columns whose indices ascend,
+    without duplicates and stored zeros: do not change these two arrays while the matrix is in use, but set A.values. All
+    other arrays are copied when the matrix is created, and may be changed afterwards. The source may also get other arrays
+    or another shape. New values are copied when they are set.
     if nothing is to be converted; the result is one of the same kind, and lies as X does. The columns of X are multiplied
-    all at once. A.T shares the matrix: it has plans of its own, and the transpose is made when the first needs it.
-    Products with arrays on a GPU are ordered on the current stream of CuPy or PyTorch.
-    Any number of threads may multiply; values are set and plans are made while no other thread does.
-
-    A is also a sparse matrix of SciPy's, an instance of csr_array, csc_array, csr_matrix or csc_matrix as its source is, and
-    has the operators, methods and attributes of that class. Sums, multiples, powers and products with A that are sparse, and
+    x is a NumPy array, a CuPy array or a PyTorch tensor. Nothing is converted if x has A's type and is contiguous, and X has
+    contiguous rows or columns; the result has the same kind and order. The columns of X are multiplied all at once. A.T
+    shares the entries of A and has its own plans; the transpose is computed when the first plan needs it. Products with
+    arrays on a GPU are ordered on the current stream of CuPy or PyTorch. Any number of threads may multiply; values may be
+    set and plans made only while no other thread multiplies.
     transposes and conjugates, are spmv.matrix again. Other methods, slices and comparisons return what SciPy's return, with
     arrays of their own. A.data, A.indices and A.indptr are read-only: only A.values changes entries."""
 
     _like = None  # the class of SciPy's, in the classes that are derived from this one
 
     def __new__(cls, source, *others, **options):
-        """A.__class__ makes what the class of SciPy's makes: SciPy's functions make their results so, and write to them."""
+        """Lets SciPy's functions create results by A.__class__(...): returns a matrix of SciPy's class, which they can modify."""
         return cls._like(source, *others, **options) if cls._like else object.__new__(derived(cls, class_of(source)))
 
     def __init__(self, source, shape=None):
@@ -105,14 +102,14 @@ class matrix(Sparse):
         self._entries, self._transposed, self._other = entries, transposed, None
         self._plans = entries.plans[transposed]
         self._on_host = self._plans[None]
-        self._joined = {}  # the type of a product with an operand of that type
+        self._joined = {}  # type of a product, by the operand's type
 
     shape = property(lambda self: self._shape)
     dtype = property(lambda self: self._entries.own.dtype)
 
     @property
     def _scipys(self):
-        """SciPy's matrix of the same entries."""
+        """SciPy's matrix with the same entries."""
         return self._entries.canonical().T if self._transposed else self._entries.canonical()
 
     @staticmethod
@@ -132,17 +129,17 @@ class matrix(Sparse):
         return self.dot(x)
 
     def dot(self, x, out=None, values=None, w=None):
-        """A @ x. out: an array as x is, of the product's shape and type, whose rows or columns are contiguous: the
-        product is written to it. values: those that A has from here on, as A.values[...] = values; gradients of a
-        PyTorch tensor of them, and of x, pass through the product. w: an array of the product's shape where x is, or x
-        itself: then the result is y = A @ x, w'y and y'y, each of which is a number for every vector, where x is."""
+        """A @ x. out: an array of x's kind with the product's shape and type, and contiguous rows or columns: the product is
+        written to it. values: new values of A, set like A.values[...] = values; gradients of a PyTorch tensor pass through
+        the product to values and x. w: an array of the product's shape and x's kind, or x itself: the result is then
+        y = A @ x, w'y and y'y, the last two with one number per vector."""
         if values is not None:
             self._entries.set_values(..., _operands.numbers_of(values))
         elif w is None and (way := ways.get(type(x))) is not None and (y := way(self, x, out)) is not None:
             with counts.lock:
                 counts.library += 1
             return y
-        if w is None and type(x) is np.ndarray and (x.ndim == 1 or x.shape[1:] == (1,)):  # the usual case, without detours
+        if w is None and type(x) is np.ndarray and (x.ndim == 1 or x.shape[1:] == (1,)):  # fast path for the usual case
             dtype = self._joined.get(x.dtype)
             plan = self._on_host.get(dtype)
             rows, cols = self._shape
@@ -176,7 +173,7 @@ class matrix(Sparse):
 
     def __rmatmul__(self, x):
         if type(x) is np.ndarray:
-            if x.shape == self._shape[:1]:  # the usual case, without detours
+            if x.shape == self._shape[:1]:  # fast path for the usual case
                 return self.T.dot(x)
         else:
             if defers(x):
@@ -202,7 +199,7 @@ class matrix(Sparse):
 
     @property
     def T(self):
-        """The transpose, which shares the entries. It is kept, and does not keep this matrix in turn."""
+        """The transpose, which shares the entries. A keeps its transpose alive, but not vice versa."""
         if self._other is None:
             self._other = matrix.__new__(matrix, self._own(not self._transposed))
             self._other._attach(self._entries, not self._transposed)
@@ -213,7 +210,7 @@ class matrix(Sparse):
         return matrix(made) if copy else self.T
 
     def conj(self, copy=True):
-        """The conjugate. If A is real, the result shares the entries, as A.T does."""
+        """The conjugate. For a real A the result shares the entries, like A.T."""
         return self.adjoint().T
 
     conjugate = conj
@@ -264,16 +261,16 @@ class matrix(Sparse):
     # ---- what else there is ----------------------------------------------------------------------------------------
 
     def plan(self, expected=0, kernel="auto", refill=False, vectors=1, order="C", settings=None, threads=0, max_bytes=0):
-        """Chooses how A @ x is computed from here on, or A @ X, and says what was chosen, as an entry of info()["plans"].
+        """Chooses how A @ x or A @ X is computed from now on; returns the choice as an entry of info()["plans"].
 
-        expected: number of products that will follow, of which preparation may take a share; 0: unknown. kernel: a
-        name; "auto": the fastest that the library finds. "omp:" or "cuda:" before it: for operands in host memory, or
-        on the current GPU; else for those where the source's arrays are. refill: A.values will be set often. vectors:
-        how many columns X has, about; order: "C" if its rows are contiguous, "F" if its columns are. settings: {name: value} of
-        the named kernel's parameters; threads: of a product on a CPU, 0: the usual number; `spmv FILE -k auto --export=python`
-        prints both for a choice of "auto". max_bytes: limit of the stored matrix, which then may be mostly padding; 0: 80 % of
-        the free memory. Without this, the first product has "auto", or of several vectors the kernel that was named for one.
-        A.T has plans of its own."""
+        expected: expected number of products, over which preparation is amortized; 0: unknown. kernel: a name; "auto": the
+        fastest that the library finds. A prefix "omp:" or "cuda:" selects operands in host memory or on the current GPU;
+        default: where the source's arrays are. refill: A.values will be set often. vectors: approximate number of columns
+        of X; order: "C" if the rows of X are contiguous, "F" if the columns are. settings: {name: value} for the named
+        kernel's parameters; threads: number of threads on a CPU, 0: default; `spmv FILE -k auto --export=python` prints
+        both for a choice of "auto". max_bytes: limit of the stored matrix, which may then be mostly padding; 0: 80 % of
+        the free memory. Without a call of plan() products use "auto"; products of several vectors use the kernel that was
+        named for one. A.T has plans of its own."""
         if not self._entries.is_ours:
             raise TypeError(f"spmv.matrix.plan: products of {self.dtype} run in SciPy")
         check_name("kernel", kernel, 'the name of a kernel, as "csr_rows", or "auto"')
@@ -291,13 +288,12 @@ class matrix(Sparse):
 
     @property
     def values(self):
-        """The values are in the order of the data of SciPy's compressed rows or columns that the matrix was made of
-        (rows, if it was none of both). A.values[...] = new gives every plan of A and A.T new values; the source keeps
-        its own."""
+        """The values, in the order of `data` of the compressed rows or columns from which the matrix was created (rows for
+        other formats). A.values[...] = new sets the values of all plans of A and A.T; the source keeps its values."""
         return Values(self._entries)
 
     def info(self):
-        """Facts of the matrix, and of its plans: those of spmv_plan_facts in spmv.h."""
+        """Facts about the matrix and its plans; the latter are spmv_plan_facts of spmv.h."""
         with self._entries.lock:
             plans = [{"transposed": transposed, "device": device, "dtype": plan.dtype.name, "vectors": plan.vectors,
                       "order": plan.order(), **plan.facts()}

@@ -1,5 +1,5 @@
-"""Dense operands: NumPy arrays and what NumPy can view, CuPy arrays, PyTorch tensors, and what these take by DLPack. The
-library is given them where they lie: as columns, or as rows, whose numbers are contiguous."""
+"""Dense operands: NumPy arrays and objects that NumPy can view, CuPy arrays, PyTorch tensors, and arrays that these import by
+DLPack. The library gets their addresses, with contiguous columns or contiguous rows."""
 import contextlib
 import importlib
 import sys
@@ -12,7 +12,7 @@ ORDERS = {"C": ROWS, "F": COLUMNS}
 
 
 def of(x):
-    """The operand x, which stays where it is."""
+    """Returns the operand for x, without copying x."""
     package = type(x).__module__.partition(".")[0]
     if package == "cupy":
         return OfCuPy(x)
@@ -26,7 +26,7 @@ def of(x):
 
 
 def foreign(x):
-    """The operand of another package that is known by the Python array API alone. The product goes back to it."""
+    """Returns the operand for another package's array, by the Python array API; the product is converted back."""
     operand = of(from_dlpack(x))
     if hasattr(x, "__array_namespace__"):
         result, back = operand.result, x.__array_namespace__().from_dlpack
@@ -35,7 +35,7 @@ def foreign(x):
 
 
 def gpu_package():
-    """CuPy or else PyTorch, which compute with arrays that lie on a GPU."""
+    """Returns CuPy or else PyTorch, whichever is installed: a package for arrays on a GPU."""
     for name in "cupy", "torch":
         try:
             return importlib.import_module(name)
@@ -45,13 +45,13 @@ def gpu_package():
 
 
 def as_gpu_array(x):
-    """Another package's array as CuPy's or PyTorch's, without a copy."""
+    """Returns another package's GPU array as CuPy's or PyTorch's, without a copy."""
     package = gpu_package()
     return package.asarray(x) if package.__name__ == "cupy" else package.as_tensor(x, device="cuda")
 
 
 def from_dlpack(x):
-    """Another package's array as NumPy's, CuPy's or PyTorch's, without a copy."""
+    """Returns another package's array as NumPy's, CuPy's or PyTorch's, without a copy."""
     host = 1  # kDLCPU
     if not hasattr(x, "__dlpack_device__"):
         raise TypeError(f"spmv.matrix: a {type(x).__name__} has no memory: inside of jax.jit, grad and vmap, spmv.jax.matrix multiplies")
@@ -64,14 +64,14 @@ def from_dlpack(x):
 
 
 def numbers_of(values):
-    """Values as NumPy or CuPy know them, of a PyTorch tensor, too."""
+    """Returns values as an array of NumPy or CuPy; accepts PyTorch tensors."""
     if type(values).__module__.partition(".")[0] != "torch":
         return values
     return as_gpu_array(values.detach()) if values.is_cuda else values.detach().numpy()
 
 
 def current_gpu():
-    """The number of the GPU that PyTorch or CuPy, if they are in use, work on just now."""
+    """Returns the index of the current GPU of PyTorch or CuPy, if one of them is imported."""
     torch, cupy = sys.modules.get("torch"), sys.modules.get("cupy")
     if torch and torch.cuda.is_available():
         return torch.cuda.current_device()
@@ -79,8 +79,8 @@ def current_gpu():
 
 
 def lying(shape, strides):
-    """The layouts that a matrix of these strides, in numbers, has for the library, with the leading dimension of each; the
-    one to be preferred comes first. A single vector is a column."""
+    """Returns {layout: leading dimension} of a matrix with these strides, in elements, for the layouts that the library can
+    use; the preferred one is first. A single vector is a column."""
     (n, k), (row, column) = shape, strides
     if k == 0 or n == 0:
         return {ROWS: k, COLUMNS: 1} if k > 1 else {COLUMNS: max(n, 1)}
@@ -93,15 +93,15 @@ def lying(shape, strides):
 
 
 def least(shape, layout):
-    """The leading dimension of an array that was just made."""
+    """Returns the leading dimension of a contiguous array."""
     return max(shape[1] if layout == ROWS else shape[0], 1)
 
 
 class Operand:
-    """array: of the package that computes with it; shape; dtype: NumPy's; device: a GPU's number, None: host memory.
-    A vector is a matrix of one column."""
+    """array: an array of the package that computes; shape; dtype: NumPy's; device: index of a GPU, None: host memory.
+    A vector is treated as a matrix with one column."""
     device = None
-    here = contextlib.nullcontext  # makes its GPU the current one
+    here = contextlib.nullcontext  # context manager that makes the operand's GPU current
 
     def __init__(self, array):
         self.array, self.shape, self.dtype = array, tuple(array.shape), array.dtype
@@ -111,18 +111,18 @@ class Operand:
         return array[:, None] if array.ndim == 1 else array
 
     def layouts(self, array, dtype):
-        """Returns what lying says, and none if the library cannot have the array at all."""
+        """Returns the result of lying, or {} if the library cannot use the array."""
         strides = self.strides(array)
         return lying(array.shape, strides) if strides and self.is_of(array, dtype) else {}
 
     def places(self, array, dtype):
-        """The layouts that out may have: what layouts says, and a single column whose numbers lie apart is rows of one."""
+        """Returns the layouts that out may have: those of layouts(); a strided single column counts as rows of one element."""
         row = (self.strides(array) or (0,))[0]
         apart = array.shape[1] == 1 and row > 0 and self.is_of(array, dtype)
         return self.layouts(array, dtype) or ({ROWS: row} if apart else {})
 
     def room(self, out, shape, dtype):
-        """Says where the product goes: into out."""
+        """Checks out, and returns the array to which the product is written."""
         if isinstance(out, np.ndarray) and not out.flags.writeable:
             raise ValueError("out: is read-only")
         array = self.native(out)
@@ -131,8 +131,8 @@ class Operand:
         return self.columns(array)
 
     def call(self, rows, dtype, out):
-        """The operand's product as the library is told of it, with no address yet, x and z. x is copied if it is of
-        another type, if neither its rows nor its columns are contiguous, or if those of out are the other ones."""
+        """Returns the spmv_call without addresses, x and z. x is copied if it has another type, if neither its rows nor its
+        columns are contiguous, or if its layout differs from that of out."""
         x = self.columns(self.array)
         of_x = self.layouts(x, dtype)
         if out is None:
@@ -150,7 +150,7 @@ class Operand:
         return Call(k=x.shape[1], layout=layout, ldx=ldx, ldz=ldz), x, z
 
     def sums(self, call, w, z, dtype):
-        """Asks for w'z and z'z; returns w as it is read, and the array that gets both."""
+        """Requests w'z and z'z in the call; returns w as an array of the package, and the array for both sums."""
         other = of(w)
         w = self.columns(other.array)
         if type(other) is not type(self) or other.device != self.device or tuple(w.shape) != tuple(z.shape):
@@ -164,14 +164,14 @@ class Operand:
         return w, sums
 
     def nearest(self, x):
-        """The layout of a copy of what has none."""
+        """Returns the preferred layout for a copy of an array without a usable layout."""
         row, column = self.strides(x) or (1, 0)
         return COLUMNS if x.shape[1] <= 1 or abs(row) < abs(column) else ROWS
 
     def meet(self, x, ldx, z, ldz, layout):
-        """Says whether x may share numbers with several vectors of z. Of a single one that is the library's to refuse."""
+        """Returns whether x may overlap z, for several vectors. For a single vector the library checks this."""
         (n, k), (rows, _) = x.shape, z.shape
-        of_x, of_z = (k, k) if layout == ROWS else (n, rows)  # numbers of a line
+        of_x, of_z = (k, k) if layout == ROWS else (n, rows)  # elements per line
         lines_x, lines_z = (n, rows) if layout == ROWS else (k, k)
         if k <= 1 or n == 0 or rows == 0:
             return False
@@ -254,8 +254,8 @@ class OfCuPy(Operand):
         return array.dtype == dtype
 
     def copy(self, array, dtype, layout):
-        """Allocates in CuPy's pool, which gives the memory to others when the product has returned: a graph would not
-        know."""
+        """Allocates from CuPy's pool. Refused during graph capture: the pool would reuse the memory after this call, while
+        the graph still uses it."""
         cupy = sys.modules["cupy"]
         if cupy.cuda.get_current_stream().is_capturing():
             raise ValueError("in a captured graph CuPy's operands must have contiguous rows or columns, as out, the product's "
@@ -273,11 +273,11 @@ class OfCuPy(Operand):
         plan.apply_on(stream, stream.ptr, stream.is_capturing, call)
 
 
-types = {}  # NumPy's, of PyTorch's
+types = {}  # NumPy's type for each of PyTorch's
 
 
 def dtype_of(tensor):
-    """NumPy's name for the type of a tensor's numbers."""
+    """Returns NumPy's type for a tensor's elements."""
     found = types.get(tensor.dtype)
     if found is None:
         name = str(tensor.dtype).partition(".")[2]

@@ -1,4 +1,4 @@
-"""A matrix as the library has it on one device, and its plans."""
+"""A matrix in the library on one device, and its plans."""
 import contextlib
 import ctypes
 import operator
@@ -11,7 +11,7 @@ from . import _library, _locks
 from ._library import lib
 
 PRECISIONS = {np.dtype(np.float64): _library.F64, np.dtype(np.float32): _library.F32}
-numbers = (ctypes.c_char * 0).from_buffer  # where those of a contiguous, writable array lie: faster than x.ctypes.data
+numbers = (ctypes.c_char * 0).from_buffer  # for addresses of contiguous writable arrays; faster than x.ctypes.data
 
 
 def address(array):
@@ -23,7 +23,7 @@ def place(array):
 
 
 def check_name(name, value, what):
-    """Refuses what the library cannot be told as a name."""
+    """Raises an error unless the value is a valid C string."""
     if not isinstance(value, str):
         raise TypeError(f"{name} is {value!r}, must be {what}")
     if "\0" in value or not value.isascii():
@@ -31,7 +31,7 @@ def check_name(name, value, what):
 
 
 def whole(name, value, least=None, bits=64):
-    """The argument as an integer that fits the library's and is at least so large."""
+    """Returns the argument as an integer that fits into `bits` bits and is at least `least`."""
     try:
         number = operator.index(value)
     except TypeError:
@@ -44,14 +44,14 @@ def whole(name, value, least=None, bits=64):
 
 
 def truth(name, value):
-    """The argument as a bool, which 0 and 1 are, too: other values are likely meant for another parameter."""
+    """Returns the argument as a bool; accepts 0 and 1. Other values were probably meant for another parameter."""
     if not isinstance(value, (bool, np.bool_, Integral)) or value not in (0, 1):
         raise TypeError(f"{name} is {value!r}, must be True or False")
     return bool(value)
 
 
 def settings_of(settings):
-    """The settings of a plan: {name: integer}."""
+    """Returns the settings of a plan as {name: integer}."""
     if settings is None:
         return {}
     if not hasattr(settings, "items"):
@@ -62,11 +62,11 @@ def settings_of(settings):
 
 
 class Queue:
-    """The stream of CuPy's or PyTorch's that products of a matrix are on: one at a time."""
+    """The stream of CuPy or PyTorch that products of a matrix use; one stream at a time."""
     stream, address = None, None
 
     def enter(self, stream, address, captures):
-        """captures(): whether a graph is captured on the stream, in which nothing can wait."""
+        """Switches to a stream. captures(): whether the stream captures a graph, in which waiting is not possible."""
         if address == self.address:
             return
         if not captures():
@@ -84,13 +84,13 @@ def free_plan(handle, queue):
 
 
 def when_gone(owner, free, *handles):
-    """Frees them behind the owner, the latest first. When the process ends nothing is freed: a thread may multiply until the very end."""
+    """Frees the handles, latest first, when the owner is deleted, but not at exit: a thread may multiply until the very end."""
     weakref.finalize(owner, free, *handles).atexit = False
 
 
 class Prepared:
-    """A matrix in the library, of the arrays (values, indices, offsets) of compressed rows: NumPy's, or CuPy's of the same
-    device. device: a GPU's number; None: the CPU. The library may borrow the arrays, which are kept."""
+    """A matrix in the library, created from compressed rows (values, indices, offsets), arrays of NumPy, or of CuPy on that
+    device. device: index of a GPU; None: the CPU. Keeps references to the arrays, which the library may borrow."""
 
     def __init__(self, shape, arrays, device):
         self.device, self.arrays = device, arrays
@@ -112,9 +112,9 @@ class Prepared:
         when_gone(self, lib.spmv_mat_free, self.handle)
 
     def set_values(self, values):
-        """Returns false if one of the plans cannot take them: then all have the old ones."""
+        """Sets the values of all plans. Returns False if one plan cannot take new values; all plans then keep the old ones."""
         with self.lock:
-            self.queue.wait()  # what reads the values of the last call: they are given up
+            self.queue.wait()  # products may still read the old values, which are freed
             status = lib.spmv_mat_set_values(self.handle, address(values), place(values), self.queue.address)
         if status == _library.UNSUITABLE:
             return False
@@ -124,9 +124,8 @@ class Prepared:
 
 
 class Plan:
-    """One kernel ready to multiply by op of the matrix, about so many vectors of dtype at a time that lie in that layout.
-    On a GPU it makes one product at a time, unless its facts say concurrent: other threads wait. On a CPU the library sees to
-    that."""
+    """A kernel that multiplies by op(A), for about `vectors` vectors of dtype at a time in this layout. On a GPU other threads
+    wait for a product to be launched, unless the plan is concurrent; on a CPU the library handles concurrency."""
 
     def __init__(self, prepared, dtype, op=_library.AS_IS, vectors=1, layout=_library.COLUMNS, expected=0, kernel="auto",
                  refill=False, settings=None, threads=0, max_bytes=0):
@@ -156,18 +155,18 @@ class Plan:
         return facts.as_dict()
 
     def multiply(self, x, y, multiply=lib.spmv_exec):
-        """y <- op(A) x, of contiguous NumPy arrays; an x that cannot be written is slower to pass."""
+        """y <- op(A) x for contiguous NumPy arrays; passing a read-only x is slower."""
         at_x = numbers(x) if x.flags.writeable else x.ctypes.data
         status = multiply(self.handle, 1.0, at_x, 0.0, numbers(y))
         if status:
             _library.check(status, self.prepared.context)
 
     def apply(self, call):
-        """The product of any vectors in host memory."""
+        """Runs a product of any vectors in host memory."""
         _library.check(lib.spmv_apply(self.handle, call, None), self.prepared.context)
 
     def apply_on(self, stream, address, captures, call):
-        """The product of vectors on the plan's GPU, ordered on the stream, which is at an address itself."""
+        """Runs a product of vectors on the plan's GPU, ordered on the stream at this address."""
         with self.lock:
             self.prepared.queue.enter(stream, address, captures)
             status = lib.spmv_apply(self.handle, call, address)

@@ -1,4 +1,4 @@
-"""The program spmv, which the wheel holds."""
+"""Runs the program spmv, which the wheel contains."""
 import os
 import pathlib
 import sys

@@ -1,20 +1,20 @@
-"""The short way of a product of CuPy's arrays and PyTorch's tensors: of those that the library reads where they are, by a plan
-that was made, on the stream that the matrix is on. Whatever else there is to do takes the long way, by _operands.py."""
+"""Fast path for products of CuPy arrays and PyTorch tensors that the library can read in place, by an existing plan, on the stream
+that the matrix uses. All other products use _operands.py."""
 import sys
 
 from . import _operands
 from ._library import COLUMNS, ROWS, Call, check, lib
 
-ways = {}  # a function(A, x, out) for each type of x: the product; None: it takes the long way
+ways = {}  # for each type of x a function(A, x, out) that returns the product, or None: use _operands.py
 
 
 def learn(kind):
-    """From here on operands of this type are tried."""
+    """Adds a fast path for operands of this type, if there is one."""
     if kind not in ways:
         package = kind.__module__.partition(".")[0]
         found = {"cupy": CuPy, "torch": PyTorch}.get(package)
         own = getattr(sys.modules.get(package), {"cupy": "ndarray", "torch": "Tensor"}.get(package, ""), None)
-        ways[kind] = way_of(found(sys.modules[package])) if kind is own else None  # a subclass has its own ideas
+        ways[kind] = way_of(found(sys.modules[package])) if kind is own else None  # subclasses may behave differently
 
 
 class CuPy:
@@ -24,13 +24,13 @@ class CuPy:
 
     @staticmethod
     def facts(x):
-        """Device, type, shape and layout, which is None if there are gaps, and the address. A vector's layout is ROWS."""
+        """Returns device, type, shape, layout (None if not contiguous) and address. A vector's layout is ROWS."""
         memory = x.data
         layout = ROWS if x.flags.c_contiguous else COLUMNS if x.flags.f_contiguous else None
         return memory.device_id, x.dtype, x.shape, layout, memory.ptr
 
     def empty(self, like, shape, layout):
-        """An array on the current device, and its address."""
+        """Returns an array on the current device, and its address."""
         made = self.ndarray(shape, like.dtype, order="C" if layout == ROWS else "F")
         return made, made.data.ptr
 
@@ -43,7 +43,7 @@ class CuPy:
 class PyTorch:
     def __init__(self, torch):
         self.is_grad_enabled, self.dtypes = torch.is_grad_enabled, _operands.types
-        internal = torch._C  # its names may change: the others do the same, and are slower
+        internal = torch._C  # private names may change: the public functions below are equivalent, but slower
         self.current = getattr(internal, "_cuda_getDevice", torch.cuda.current_device)
         self.stream = getattr(internal, "_cuda_getCurrentRawStream", lambda device: torch.cuda.current_stream(device).cuda_stream)
 
@@ -70,7 +70,7 @@ def way_of(package):
     is_recorded, one, one_on = package.is_recorded, lib.spmv_exec, lib.spmv_exec_async
 
     def several(A, x, out, device, dtype, shape, layout, at_x):
-        """A @ X, as vectors lie."""
+        """A @ X, in the layout of X."""
         rows, cols = A.shape
         if layout is None or len(shape) != 2 or shape[1] < 2 or shape[0] != cols:
             return None
@@ -124,7 +124,7 @@ def way_of(package):
             else:
                 stream = stream_on(device)
                 if stream != prepared.queue.address:
-                    return None  # there may be products to wait for
+                    return None  # may have to wait for products in another stream
                 status = one_on(plan.handle, 1.0, at_x, 0.0, at_y, stream)
         if status:
             check(status, prepared.context)

@@ -1,5 +1,5 @@
-"""What spmv.matrix has of SciPy's sparse matrices: their classes, operators, methods and attributes. Each is that of a matrix
-of SciPy's with the same entries, A._scipys."""
+"""The interface of SciPy's sparse matrices for spmv.matrix: classes, operators, methods and attributes, forwarded to SciPy's
+matrix with the same entries, A._scipys."""
 import functools
 import operator
 
@@ -15,26 +15,26 @@ CLASSES = {(kind, format): getattr(scipy.sparse, f"{format}_{kind}")
            for kind in ("array", "matrix") for format in ("csr", "csc")}
 sparray = getattr(scipy.sparse, "sparray", scipy.sparse.csr_array.__bases__[0])  # SciPy names it from 1.11 on
 
-CHANGE_IT = "eliminate_zeros", "resize", "set_shape", "setdiag"  # methods that spmv.matrix does not have
+CHANGE_IT = "eliminate_zeros", "resize", "set_shape", "setdiag"  # mutating methods, which spmv.matrix refuses
 OPERATORS = [f"__{name}__" for name in ("abs", "eq", "ge", "getitem", "gt", "le", "lt", "ne", "round", "str")]
-UNLISTED = ["real", "imag", "size", "maxprint", "_deduped_data", "_getnnz"]  # dir() of a class may lack them
+UNLISTED = ["real", "imag", "size", "maxprint", "_deduped_data", "_getnnz"]  # attributes that dir() of a class may omit
 
 
 def class_of(source):
-    """The class of SciPy's that a matrix made of source is an instance of. A file, and three arrays of NumPy's, make a csr_array."""
+    """Returns SciPy's class of which a matrix made from source is an instance. Files and triples of NumPy arrays give a csr_array."""
     is_array = isinstance(source, sparray) or is_file(source) or isinstance(source, tuple) and not is_cupys(source[0])
     return CLASSES["array" if is_array else "matrix", "csc" if getattr(source, "format", None) == "csc" else "csr"]
 
 
 @functools.lru_cache(maxsize=None)
 def derived(cls, scipys):
-    """The class of matrices that are instances of cls and of a class of SciPy's."""
+    """Returns a class derived from cls and a class of SciPy's."""
     return type(cls.__name__, (cls, scipys), {"__module__": cls.__module__, "__doc__": cls.__doc__, "_like": scipys})
 
 
 def defers(x):
-    """True if the operators of x decide what an expression of x and a matrix is: x says so by __array_ufunc__ = None, or
-    is not an array, as an expression of CVXPY."""
+    """Returns whether the operators of x decide the result of an expression with a matrix: x sets __array_ufunc__ = None, or is
+    not an array, like an expression of CVXPY."""
     if type(x) is np.ndarray or ways.get(type(x)) is not None or np.isscalar(x) or is_sparse(x):
         return False
     if getattr(x, "__array_ufunc__", x) is None and hasattr(x, "__rmatmul__"):
@@ -46,18 +46,18 @@ def defers(x):
 
 
 def without(x):
-    """SciPy's matrix of the same entries if x is an spmv.matrix, else x."""
+    """Returns SciPy's matrix with the same entries if x is an spmv.matrix, else x."""
     return getattr(x, "_scipys", x) if is_sparse(x) else x
 
 
 def arrays_of(S):
-    """The arrays that a matrix of SciPy's consists of."""
+    """Yields the arrays of SciPy's matrix S."""
     for value in vars(S).values():
         yield from (each for each in (value if isinstance(value, tuple) else (value,)) if isinstance(each, np.ndarray))
 
 
 def apart(result, S):
-    """The result of a method of S, copied if it is a matrix that may share arrays with S."""
+    """Returns the result of a method of S, copied if it is a sparse matrix that may share arrays with S."""
     if not is_sparse(result):
         return result
     shared = is_cupys(S) or any(np.may_share_memory(a, b) for a in arrays_of(result) for b in arrays_of(S))
@@ -65,7 +65,7 @@ def apart(result, S):
 
 
 def read_only(array):
-    """A view that cannot be written to. CuPy has none: a copy."""
+    """Returns a read-only view. CuPy has none: returns a copy."""
     if is_cupys(array):
         return array.copy()
     view = array.view()
@@ -74,7 +74,7 @@ def read_only(array):
 
 
 class Forwarded:
-    """An attribute or a method of SciPy's matrices. Sparse results have arrays of their own."""
+    """Descriptor that forwards an attribute or a method to SciPy's matrix. Sparse results share no arrays with it."""
 
     def __init__(self, name):
         self.name = name
@@ -94,15 +94,15 @@ class Forwarded:
 
 
 def refused(name):
-    """A method in the place of one that changes a matrix of SciPy's."""
+    """Returns a method that refuses an operation that would modify SciPy's matrix."""
     def method(self, *_, **__):
         raise TypeError(f"spmv.matrix: {name} changes entries. Change a copy, A.tocsr(), or set A.values")
     return method
 
 
 def read_only_array(name):
-    """An array of SciPy's matrix. Packages that convert the arrays of a matrix assign them, as scikit-learn's SVC does:
-    the same numbers change nothing, and others are refused."""
+    """Property for an array of SciPy's matrix. Packages that convert matrices assign arrays, like scikit-learn's SVC: equal
+    elements are accepted, others refused."""
     def assign(self, new):
         own = getattr(self._scipys, name)
         if new is not own and not np.array_equal(own, new, equal_nan=own.dtype.kind in "fc"):
@@ -111,7 +111,7 @@ def read_only_array(name):
 
 
 def operation(operate, reflected=False):
-    """The method of an operator with two operands. A sparse result is an spmv.matrix."""
+    """Returns the method of a binary operator. A sparse result becomes an spmv.matrix."""
     def method(self, other):
         if isinstance(other, LinearOperator):
             S = aslinearoperator(self)
@@ -124,9 +124,9 @@ def operation(operate, reflected=False):
 
 
 class Sparse:
-    """Derived classes have _scipys; _result(x), an spmv.matrix if x is sparse; @, the transpose and conjugates."""
+    """Base class. Derived classes define _scipys; _result(x), which makes x an spmv.matrix if sparse; @, transpose, conjugates."""
 
-    __array_priority__ = 101  # above CuPy's arrays: x @ A is A's
+    __array_priority__ = 101  # higher than CuPy's arrays: x @ A calls A's method
     format = _format = property(lambda self: self._scipys.format)
     data, indices, indptr = map(read_only_array, ("data", "indices", "indptr"))
 
@@ -140,7 +140,7 @@ class Sparse:
         return self._result(-self._scipys)
 
     def __mul__(self, x):
-        """The product if * of the source is that, as of csr_matrix, else element by element, as of csr_array."""
+        """The matrix product if * is that for the source (csr_matrix), else the elementwise product (csr_array)."""
         if isinstance(self, sparray) or np.ndim(x) == 0:
             return self._times(x)
         return NotImplemented if defers(x) else self @ x
@@ -149,7 +149,7 @@ class Sparse:
         return self._times(x) if isinstance(self, sparray) or np.ndim(x) == 0 else self.__rmatmul__(x)
 
     def _not_in_place(self, other):
-        """A += B means A = A + B."""
+        """A += B is evaluated as A = A + B."""
         return NotImplemented
 
     __iadd__ = __isub__ = __imul__ = __itruediv__ = _not_in_place
@@ -159,13 +159,13 @@ class Sparse:
     __pow__, _times = operation(operator.pow), operation(operator.mul)
 
     def sum_duplicates(self):
-        """Does nothing: the entries that SciPy sees are sorted and summed."""
+        """Does nothing: entries are always sorted and summed."""
 
     sort_indices = prune = sum_duplicates
 
 
 def complete(cls):
-    """Gives spmv.matrix the methods and attributes that it does not define."""
+    """Class decorator: adds SciPy's methods and attributes that the class does not define."""
     names = {name for S in CLASSES.values() for name in dir(S) if not name.startswith("_")}
     names -= {name for base in cls.__mro__[:-1] for name in vars(base)} | {"get_shape", "getformat"}  # of shape and format
     for name in names.union(OPERATORS, UNLISTED):

@@ -1,5 +1,5 @@
 """python -m spmv.accelerate [--stats] [--threshold=ENTRIES] script.py [arguments], or -m module [arguments]: runs a program
-whose products of scipy.sparse the library computes (spmv.accelerate)."""
+with spmv.accelerate() enabled, so that the library computes its products of scipy.sparse."""
 import atexit
 import importlib.util
 import os
@@ -20,7 +20,7 @@ def tell():
 
 
 def refuse(sentence, code):
-    """Ends as Python does where there is no such program."""
+    """Exits like Python for a program that does not exist."""
     print(f"{sys.executable}: {sentence}", file=sys.stderr)
     sys.exit(code)
 
@@ -79,4 +79,4 @@ def main(arguments):
 if __name__ == "__main__":
     main(sys.argv[1:])
 else:
-    sys.modules[__name__] = accelerate  # import spmv.accelerate: the function, not this file
+    sys.modules[__name__] = accelerate  # `import spmv.accelerate` returns the function

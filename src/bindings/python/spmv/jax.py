@@ -70,7 +70,7 @@ def address(function):
 
 @functools.cache
 def driver():
-    """CUDA's driver, or None."""
+    """Returns CUDA's driver library, or None."""
     try:
         return ctypes.CDLL("libcuda.so.1")
     except OSError:
@@ -78,7 +78,7 @@ def driver():
 
 
 def load():
-    """The handlers, which XLA knows from here on."""
+    """Loads the library of handlers and registers them with XLA."""
     library = os.environ.get("SPMV_LIBRARY")
     path = (pathlib.Path(library) if library else pathlib.Path(__file__)).with_name("libspmv_jax.so")
     try:
@@ -98,14 +98,14 @@ def load():
 
 
 handlers = load()
-ids = itertools.count(secrets.randbits(31) << 32)  # of no other process, whose programs may be brought here
+ids = itertools.count(secrets.randbits(31) << 32)  # random start: a program deserialized in another process finds no plan
 
 
 # ---- the library's plans --------------------------------------------------------------------------------------------
 
 class Gpu:
-    """A GPU of JAX's: its memory, from XLA's allocator, and CUDA's context in the calling thread while plans are made
-    and freed."""
+    """A GPU of JAX: memory from XLA's allocator, and CUDA's context in the calling thread while plans are created and
+    freed."""
 
     def __init__(self, device):
         self.device, self.arrays = device, {}
@@ -114,13 +114,13 @@ class Gpu:
                                    ctypes.addressof(self.memory))
 
     def put(self, array):
-        """A copy on the GPU, complete."""
+        """Copies an array to the GPU and waits for completion."""
         return jax.block_until_ready(jax.device_put(array, self.device))
 
     def alloc(self, count):
         try:
             made = self.put(np.empty(max(count, 1), np.uint8))
-        except Exception:  # XLA's, of no memory; the library says so
+        except Exception:  # XLA's error for no memory; the library reports it
             return None
         at = made.unsafe_buffer_pointer()
         self.arrays[at] = made
@@ -147,7 +147,7 @@ class Gpu:
 
 
 class Cpu:
-    """All of JAX's CPU devices, which are one."""
+    """All of JAX's CPU devices, treated as one."""
     allocator = None
 
     def put(self, array):
@@ -159,11 +159,11 @@ class Cpu:
     entered = contextlib.nullcontext
 
 
-lock = threading.RLock()  # of what the library makes
+lock = threading.RLock()  # guards the creation of the library's objects
 
 
 def place_of(device):
-    """A device as the handlers count them: a GPU's number, -1 for CPUs."""
+    """Returns the handlers' index of a device: a GPU's index, -1 for CPUs."""
     return -1 if device.platform == "cpu" else device.local_hardware_id
 
 
@@ -178,12 +178,12 @@ def remove(entry, plan):
 
 
 def finish(owner, function, *arguments):
-    """Calls the function when the owner is gone, but not when Python ends: XLA's streams may be gone before."""
+    """Calls the function when the owner is deleted, but not at Python's exit: XLA's streams may be gone by then."""
     weakref.finalize(owner, function, *arguments).atexit = False
 
 
 class Made:
-    """A matrix in the library on one device. flags: of spmv_mat_create. values: None for VOLATILE if products are given them."""
+    """A matrix in the library on one device. flags: of spmv_mat_create. values: None with VOLATILE: each product sets them."""
 
     def __init__(self, pattern, values, precision, device, flags):
         self.pattern, self.precision = pattern, precision
@@ -191,7 +191,7 @@ class Made:
         self.device = Cpu() if self.place < 0 else Gpu(device)
         on_gpu = self.place >= 0
         self.traced = values is None
-        stays = on_gpu and self.traced  # the pattern is read where the values will be
+        stays = on_gpu and self.traced  # the pattern is stored on the device, like the values
         wide = pattern.nnz >= MOST
         ptr = pattern.indptr if wide or not stays else pattern.indptr.astype(np.int32)
         with self.device.entered():
@@ -210,7 +210,7 @@ class Made:
             finish(self, free, self.device, lib.spmv_mat_free, self.handle)
 
     def add(self, id, **options):
-        """Makes a plan, which the handlers find by its id."""
+        """Creates a plan, and enters it into the handlers' table under the id."""
         with self.device.entered():
             options = _library.PlanOptions(precision=options.pop("precision", self.precision),
                                            max_bytes=self.device.free_bytes(), **options)
@@ -226,14 +226,14 @@ class Made:
 
 
 class Operation:
-    """What a parameter of an operation is: compared by identity, with an id of its plans for each key."""
+    """Base class of an operation's parameter: compared by identity, with an id of its plans for each key."""
 
     def __init__(self):
         self.ids, self.made = {}, {}
-        self.first = self  # of a pattern and its transpose, the one that has an owner
+        self.first = self  # for a pattern and its transpose: the one that has an owner
 
     def id_on(self, devices, key, make):
-        """The id of the plans for a key, on all of these devices. make(device, id): makes one of them."""
+        """Returns the id of the plans for a key, after creating missing ones with make(device, id) on these devices."""
         with lock, jax.ensure_compile_time_eval():
             id = self.ids.setdefault(key, next(ids))
             for device in devices:
@@ -243,7 +243,7 @@ class Operation:
 
 
 class Pattern(Operation):
-    """Compressed rows without their values. Neither order nor duplicates in a row matter."""
+    """Compressed rows without values, in any order in a row, duplicates allowed."""
 
     def __init__(self, shape, indptr, indices):
         super().__init__()
@@ -251,17 +251,17 @@ class Pattern(Operation):
         self.indptr, self.indices = np.ascontiguousarray(indptr, np.int64), np.ascontiguousarray(indices, np.int32)
         self.cuts = {}
 
-    def __reduce__(self):  # without plans, which are of this process
+    def __reduce__(self):  # without plans, which belong to this process
         return Pattern, (self.shape, self.indptr, self.indices)
 
     @functools.cached_property
     def rows(self):
-        """The row of each entry."""
+        """Row index of each entry."""
         return np.repeat(np.arange(self.shape[0], dtype=np.int32), np.diff(self.indptr))
 
     @functools.cached_property
     def turned(self):
-        """The pattern of the transpose, and in its order the place of each value here. Its own transpose is this one."""
+        """Pattern of the transpose, and the source index of each of its entries. The transpose of the result is this pattern."""
         order = np.argsort(self.indices, kind="stable")
         indptr = np.zeros(self.shape[1] + 1, np.int64)
         np.cumsum(np.bincount(self.indices, minlength=self.shape[1]), out=indptr[1:])
@@ -272,7 +272,7 @@ class Pattern(Operation):
         return other, self.places(order)
 
     def places(self, array):
-        """Places of entries as JAX's, which programs are given and do not hold."""
+        """Returns indices of entries as an array of JAX, passed to programs as an argument instead of a constant."""
         with jax.ensure_compile_time_eval():
             return jnp.asarray(array, np.int32 if self.nnz < MOST else np.int64)
 
@@ -281,8 +281,8 @@ class Pattern(Operation):
         return self.places(self.rows), self.places(self.indices)
 
     def pieces(self, platform):
-        """The pattern in which long rows are cut into rows of their own, and the matrix that adds these up. None: no row is
-        so long that the kernel, to which a row is one block's or one thread's, would keep the others waiting."""
+        """Returns a pattern in which long rows are split into several rows, and the matrix that sums these; None: no row is so long
+        that the kernel, which assigns a row to one block or thread, would be limited by it."""
         limit = int(max(1 << 10, 8 * self.nnz // self.shape[0]) if platform == "cuda" else max(1 << 16, self.nnz // 16))
         if limit not in self.cuts:
             self.cuts[limit] = self.cut(limit, limit // 8) if np.diff(self.indptr).max() > limit else None
@@ -292,7 +292,7 @@ class Pattern(Operation):
         lengths = np.diff(self.indptr)
         counts = np.where(lengths > limit, -(-lengths // piece), 1)
         ptr = np.append(0, np.cumsum(counts))
-        before = np.arange(ptr[-1]) - np.repeat(ptr[:-1], counts)  # pieces of the same row
+        before = np.arange(ptr[-1]) - np.repeat(ptr[:-1], counts)  # index of a segment in its row
         pieces = Pattern((ptr[-1], self.shape[1]), np.append(np.repeat(self.indptr[:-1], counts) + piece * before, self.nnz), self.indices)
         return pieces, Constant(Pattern((self.shape[0], ptr[-1]), ptr, np.arange(ptr[-1])), np.ones(ptr[-1]), 1000)
 
@@ -305,23 +305,23 @@ class Pattern(Operation):
 
 
 class Constant(Operation):
-    """A matrix whose values stay."""
+    """A matrix with constant values."""
 
     def __init__(self, pattern, values, expected):
         super().__init__()
         self.pattern, self.values, self.expected = pattern, values, expected
-        self.matrices = {}  # of a place
+        self.matrices = {}  # by device
 
     def __reduce__(self):
         return Constant, (self.pattern, self.values, self.expected)
 
     def id_for(self, transposed, dtype, k, devices):
-        """The plan is made for one vector, or for a power of two of them, 64 at most."""
+        """Returns the id of the plan for one vector, or for k rounded up to a power of two, at most 64."""
         vectors = 1 << min(max(k - 1, 0).bit_length(), 6)
 
         def make(device, id):
             place = place_of(device)
-            if place < 0 and k > 1:  # where "auto" has no kernel of several vectors that is as fast and has the same bits
+            if place < 0 and k > 1:  # "auto" has no kernel for several vectors here that is as fast and gives equal bits
                 pattern, order = self.pattern.turned if transposed else (self.pattern, slice(None))
                 values = np.ascontiguousarray(self.values[order], dtype)
                 made = Made(pattern, values, PRECISIONS[dtype], device, _library.VOLATILE)
@@ -337,8 +337,8 @@ class Constant(Operation):
 
 
 def forget_with_programs(*kinds):
-    """Has JAX's cache of abstract evaluations hold these only as long as something else does: it has no public name for
-    that, and would keep the last 2048."""
+    """Makes JAX's cache of abstract evaluations hold these classes by weak references. Otherwise the cache keeps the last 2048
+    objects alive. JAX has no public interface for this."""
     try:
         from jax._src.util import weakref_cache_key_types as kept_weakly
         kept_weakly.update(kinds)
@@ -352,19 +352,19 @@ forget_with_programs(Pattern, Constant)
 # ---- the operations -------------------------------------------------------------------------------------------------
 
 def columns_of(x, axis):
-    """A batch of vectors, or of several each, as columns: [n, ...] in which the batch is the last."""
+    """Moves the batch axis to the end: columns of one or several vectors per batch element."""
     return jnp.moveaxis(x, axis, -1)
 
 
 def fold(x, axis, product):
-    """One product for a batch: its vectors side by side."""
+    """Computes a batch by one product: its vectors are columns."""
     x = columns_of(x, axis)
     y = product(x.reshape(x.shape[0], math.prod(x.shape[1:])))
     return y.reshape(y.shape[0], *x.shape[1:]), x.ndim - 1
 
 
 def refuse_shards(avals):
-    """In shard_map a device would have a part of x, and the matrix is whole."""
+    """Raises an error in shard_map: devices would have shares of x, but the matrix is not divided."""
     is_manual = any(getattr(aval, "vma", None) for aval in avals)
     mesh = getattr(jax.sharding, "get_abstract_mesh", lambda: None)()
     if is_manual or getattr(mesh, "manual_axes", ()):
@@ -378,7 +378,7 @@ def aval_of_product(shape, x):
 
 
 def devices_of(ctx, platform):
-    """The devices that a program is compiled for."""
+    """Returns the devices for which a program is compiled."""
     if platform == "cpu":
         return jax.local_devices(backend="cpu")[:1]
     told = getattr(ctx.module_context.axis_context, "device_assignment", None)
@@ -387,7 +387,7 @@ def devices_of(ctx, platform):
 
 
 def lower(id_for, ctx, operands, x, keep):
-    """Lowers to the custom call, or to zeros where there is nothing to multiply."""
+    """Lowers to the custom call, or to zeros if there is nothing to multiply."""
     platform = ctx.module_context.platforms[0]
     k = x.shape[1] if x.ndim == 2 else 1
     id = id_for(k, devices_of(ctx, platform))
@@ -400,34 +400,34 @@ def is_empty(pattern, x):
 
 
 def operation(name, run, infer):
-    """A primitive whose values outside of jit come from run."""
+    """Defines a primitive; `run` computes it outside of jit."""
     made = Primitive(name)
     made.def_impl(run)
     made.def_abstract_eval(infer)
-    try:  # which devices: what JAX has no public name for
+    try:  # lowering needs the devices, for which JAX has no public interface
         from jax._src.dispatch import prim_requires_devices_during_lowering as with_devices
         with_devices.add(made)
-    except ImportError:  # plans are made on all devices
+    except ImportError:  # plans are then made on all devices
         pass
     return made
 
 
-eager = {}  # programs of products outside of jit, by the operation that they are of
+eager = {}  # compiled programs of products outside of jit, by operation
 
 
 def run_compiled(primitive, named, *operands, **parameters):
-    """One product outside of jit. Its program is kept as long as the operation has an owner."""
+    """Runs one product outside of jit. Its program is kept as long as the operation has an owner."""
     key = primitive, tuple(parameters.items())
     programs = eager.get(named.first, {})
     if key not in programs:
         programs[key] = jax.jit(lambda *operands: primitive.bind(*operands, **parameters))
-    with jax.disable_jit(False):  # with jit disabled the program would be this function again
+    with jax.disable_jit(False):  # otherwise, with jit disabled, the program would call this function again
         return programs[key](*operands)
 
 
 class Owner:
-    """What matrices have of an operation, and programs have not. With the last matrix go the programs of its products
-    outside of jit. The owner of the pattern names it in pytrees."""
+    """Held by matrices, but not by programs: keeps the compiled programs of an operation's products outside of jit until the last
+    matrix is deleted. In pytrees a pattern is identified by its owner."""
 
     def __init__(self, named):
         self.named = named
@@ -512,7 +512,7 @@ def define_values_times():
 
 
 def turned_times(v, x, pattern):
-    """The product by the transpose."""
+    """The transposed product."""
     turned, order = pattern.turned
     v = jnp.asarray(v).at[order].get(unique_indices=True, mode="promise_in_bounds")
     return values_times.bind(v, x, pattern=turned)
@@ -558,13 +558,13 @@ constant, values_times, at_entries = define_constant(), define_values_times(), d
 # ---- the matrix -----------------------------------------------------------------------------------------------------
 
 def is_sparse(x):
-    """Says whether it is a sparse matrix of SciPy's or JAX's."""
-    theirs = sys.modules.get("jax.experimental.sparse")  # whoever has one has imported that
+    """Returns whether x is a sparse matrix of SciPy or JAX."""
+    theirs = sys.modules.get("jax.experimental.sparse")  # imported if JAX's sparse matrices exist
     return scipy.sparse.issparse(x) or theirs is not None and isinstance(x, theirs.JAXSparse)
 
 
 def type_of(dtype, what="values"):
-    """The type of numbers as JAX has it: f64 is f32 unless jax_enable_x64 is set."""
+    """Returns JAX's type for these elements: f32 for f64 unless jax_enable_x64 is set. Other types are refused."""
     found = np.dtype(jax.dtypes.canonicalize_dtype(dtype))
     if found not in PRECISIONS:
         raise TypeError(f"spmv.jax: products are in float64 and float32: {what} are in {found}")
@@ -575,12 +575,12 @@ def type_of(dtype, what="values"):
 class matrix:
     """A sparse matrix A for A @ x, A @ X, x @ A and A.T @ x under JAX's transformations.
 
-    source: a sparse matrix of SciPy's. expected: number of products that will follow, of which the choice of a kernel may
-    take a share. A is a pytree whose only leaf is A.values, in the order of source.tocsr().data. Inside a function that
-    closes over A the values are constants, and the fastest kernel multiplies; A as an argument, and A.with_values(v), have
-    values that may be traced. Results have the same bits in every run."""
+    source: a sparse matrix of SciPy. expected: expected number of products, over which the choice of a kernel is amortized.
+    A is a pytree with one leaf, A.values, in the order of source.tocsr().data. Inside a function that closes over A the
+    values are constants, and the fastest kernel is used. If A is an argument, or comes from A.with_values(v), the values may
+    be traced. Results have the same bits in every run."""
 
-    __array_ufunc__ = None  # x @ A is A's
+    __array_ufunc__ = None  # x @ A calls A's method
     ndim = 2
 
     def __init__(self, source, *, expected=1000):
@@ -590,7 +590,7 @@ class matrix:
         dtype, expected = type_of(rows.dtype), whole("spmv.jax.matrix: expected", expected, 0)
         if max(rows.shape) >= MOST:
             raise ValueError(f"spmv.jax.matrix: rows and columns must be fewer than 2^31: the shape is {rows.shape}")
-        rows.check_format(full_check=True)  # before indices lose half of their bits
+        rows.check_format(full_check=True)  # before indices are narrowed to 32 bits
         nnz = rows.nnz
         own = np.array(rows.data[:nnz], dtype)
         own.flags.writeable = False
@@ -630,7 +630,7 @@ class matrix:
     transpose = lambda self: self.T  # noqa: E731
 
     def with_values(self, values):
-        """The same pattern with other values, in the order of A.values."""
+        """Returns a matrix with the same pattern and other values, in the order of A.values."""
         values = jnp.asarray(values)
         if values.shape != (self.nnz,):
             raise ValueError(f"spmv.jax: there are {self.nnz} values, and the shape of the new ones is {values.shape}")
@@ -643,7 +643,7 @@ class matrix:
         return self.dot(x)
 
     def dot(self, x):
-        """A @ x, of a vector or of the columns of a matrix."""
+        """A @ x, for a vector or for the columns of a matrix."""
         return self._multiply(x, self._transposed)
 
     def __rmatmul__(self, x):
@@ -681,7 +681,7 @@ class matrix:
 
 
 def from_jax(source, *, expected=1000):
-    """A matrix of JAX's BCSR or BCOO with two dimensions, whose indices are known when it is traced. Its data may be traced."""
+    """Creates a matrix from JAX's BCSR or BCOO with two dimensions, and indices that are known at tracing. Data may be traced."""
     from jax.experimental import sparse
     if not isinstance(source, (sparse.BCSR, sparse.BCOO)) or source.n_batch or source.n_dense or source.ndim != 2:
         raise TypeError("spmv.jax.from_jax: must be BCSR or BCOO with two dimensions and none of them batched or dense")
@@ -696,7 +696,7 @@ def from_jax(source, *, expected=1000):
         raise TypeError("spmv.jax.from_jax: the indices are traced: the matrix must be made outside of the function, or "
                         "closed over") from error
     rows, cols = source.shape
-    kept = np.flatnonzero((row < rows) & (col < cols))  # JAX pads with entries that lie outside
+    kept = np.flatnonzero((row < rows) & (col < cols))  # JAX pads with entries out of bounds
     kept = kept[np.argsort(row[kept], kind="stable")]
     indptr = np.zeros(rows + 1, np.int64)
     np.cumsum(np.bincount(row[kept], minlength=rows), out=indptr[1:])
