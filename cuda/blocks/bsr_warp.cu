@@ -1,17 +1,17 @@
 /* bsr_warp: one warp multiplies one block row of a BSR matrix.
  *
  * Source   Eberhardt and Hoemmen, "Optimization of Block Sparse Matrix-Vector Multiplication on
- *          Shared-Memory Parallel Architectures", IPDPSW 2016, by rows of a block.
+ *          Shared-Memory Parallel Architectures", IPDPSW 2016: one lane per row of a block.
  * Reads    bsr: block_ptr[block rows + 1], first_col[blocks], values[blocks x r x c]; x[cols];
  *          y[rows] only if beta != 0.
- * Writes   y[rows], each entry once, by the first r lanes of the block row's warp.
- * Work     32 / r groups of r lanes: group g takes blocks block_ptr[b] + g, + 32 / r, ..., its lane
- *          i row i of the block, whose c values follow each other; c is a constant in the code.
- *          Then up to 5 shuffles add the groups.
+ * Writes   y[rows], each element once, by the first r lanes of the block row's warp.
+ * Work     32 / r groups of r lanes: group g multiplies blocks block_ptr[b] + g, + 32 / r, ...;
+ *          lane i of a group multiplies row i of the block, c adjacent values, with c known at
+ *          compile time. Up to 5 shuffles then add the groups' sums.
  * Cost     2 nnz flop; blocks (r c sizeof real + 4) + (block rows + 1) sizeof ofs + (cols + rows)
  *          sizeof real bytes.
- * Weak     block rows of fewer than 32 / r blocks idle lanes; 2 to 4 lanes are idle where r does
- *          not divide 32. Padding is read, but left out: x may be infinite.
+ * Weak     block rows of fewer than 32 / r blocks leave lanes idle; 2 to 4 lanes are idle if r does
+ *          not divide 32. Padding is read but not multiplied: x may be infinite.
  * Repeats  bitwise: yes.
  * Params   block: threads per block, 32 R (32x8).
  */
@@ -24,7 +24,7 @@ static __global__ void multiply(unsigned rows, unsigned block_rows, unsigned sha
                                 const idx *__restrict__ first_col, const real *__restrict__ values,
                                 const real *__restrict__ x, cache_policy policy, result out) {
     unsigned lane = threadIdx.x, b = blockIdx.x * blockDim.y + threadIdx.y;
-    if (b >= block_rows) return; /* the whole warp: it shares threadIdx.y */
+    if (b >= block_rows) return; /* the whole warp returns: it shares threadIdx.y */
     unsigned groups = WARP / shape_rows, group = lane / shape_rows, r = lane - group * shape_rows;
     int64_t k = block_ptr[b], end = block_ptr[b + 1];
     real sum = 0;
@@ -37,7 +37,8 @@ static __global__ void multiply(unsigned rows, unsigned block_rows, unsigned sha
 #pragma unroll
         for (int c = 0; c < COLS; c++) sum = is_padding(a[c]) ? sum : sum + a[c] * xj[c];
     }
-    /* Lanes behind the last group are zero, and nothing is added from beyond the warp's end. */
+    /* Lanes behind the last group have the sum 0; no sum is taken from beyond the end of the
+     * warp. */
     for (unsigned step = WARP / 2; step > 0; step /= 2) {
         unsigned from = lane + step * shape_rows;
         real other = __shfl_sync(0xffffffffu, sum, (int)(from % WARP));

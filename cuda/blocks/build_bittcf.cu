@@ -1,16 +1,16 @@
-/* build_bittcf.cu: BitTCF built on the GPU from compressed rows there: byte for byte what
- * src/formats/bittcf/format_bittcf.c builds, and other values in its place.
+/* build_bittcf.cu: builds BitTCF on the GPU from compressed rows there, and writes new values. The
+ * store equals that of src/formats/bittcf/format_bittcf.c byte by byte.
  *
  * Source     src/formats/bittcf/format_bittcf.c.
  * Reads      csr: row_ptr, col_idx, values, on the GPU.
- * Work       Rows get keys, one of 8 lanes each, and are sorted by them; the order whose sampled
- *            windows list fewest columns is taken. 8 lanes merge the rows of a window: the least of
- *            their next columns is listed next.
- *            Windows of more than SEGMENT nonzeros are cut into segments by column, so that none
- *            takes long. Once to count columns, and after scans once more to list them and to set
- *            masks. Values: a warp has SPAN tiles; lane l takes bit l of each, which is the next
- *            value of its row. How many a row has in front of a span is counted: in the window's
- *            tiles in front if these are few, else by scans over all spans.
+ * Work       Rows get sort keys, computed by 8 lanes per row, and are sorted. Of several orders the
+ *            one whose sampled windows have the fewest columns is chosen. 8 lanes merge the rows of
+ *            a window: the least of their next columns is listed next. Windows of more than SEGMENT
+ *            nonzeros are divided into segments by column, for load balance. One pass counts
+ *            columns; after scans another pass lists columns and sets masks. Values: a warp writes
+ *            the values of SPAN tiles; lane l handles bit l of each mask, which is the next value
+ *            of its row. The number of a row's values before a span is counted: directly if the
+ *            window has few tiles before the span, else by scans over all spans.
  */
 #include "cuda/build.cuh"
 #include "formats/bittcf/bittcf.h"
@@ -19,10 +19,10 @@
 enum {
     THREADS = 256,
     GROUP = BITTCF_ROWS,   /* lanes: rows of a window */
-    NO_COLUMN = INT32_MAX, /* behind all others */
-    SEGMENT = 1024,        /* nonzeros of a segment of a window, about */
-    SPAN = 32,             /* tiles whose values a warp writes */
-    FEW = 16 * WARP        /* tiles that a warp counts in front of its span */
+    NO_COLUMN = INT32_MAX, /* greater than all columns */
+    SEGMENT = 1024,        /* approximate number of nonzeros per segment of a window */
+    SPAN = 32,             /* tiles per warp when values are written */
+    FEW = 16 * WARP        /* maximum number of tiles before its span that a warp counts directly */
 };
 
 static unsigned blocks_of(int64_t n) {
@@ -31,9 +31,9 @@ static unsigned blocks_of(int64_t n) {
 
 /* ---- columns and masks ----------------------------------------------------------------------- */
 
-/* A group of lanes merges a segment of a window. */
+/* state of a group of lanes that merges a segment of a window */
 typedef struct merge {
-    int64_t next, end; /* entries of the lane's row in the segment: the next, and their end */
+    int64_t next, end; /* next entry of the lane's row in the segment, and end of these entries */
     int64_t window, segment, segments;
 } merge;
 
@@ -53,7 +53,7 @@ static __device__ __forceinline__ int least_of_group(int value) {
     return value;
 }
 
-/* Returns the first of row_ptr's entries begin to end - 1 whose column is not less. */
+/* Returns the first of entries begin to end - 1 whose column is at least `least`. */
 static __device__ int64_t first_from(const idx *col, int64_t begin, int64_t end, int64_t least) {
     while (begin < end) {
         const int64_t middle = (begin + end) / 2;
@@ -65,12 +65,12 @@ static __device__ int64_t first_from(const idx *col, int64_t begin, int64_t end,
     return begin;
 }
 
-/* Returns where a lane's row enters a segment: all rows at the same column, in front of which they
- * have the share of the window's nonzeros that other segments get, or a few less. */
+/* Returns the first entry of a lane's row in a segment. All rows are divided at the same column,
+ * before which the rows have about segment / segments of the window's nonzeros, at most. */
 static __device__ int64_t begin_of_segment(const csr &A, int64_t begin, int64_t end,
                                            int64_t segment, int64_t segments) {
     const int64_t target = total_of_group(end - begin) * segment / segments;
-    int64_t low = 0, high = A.s.cols; /* the column is among them */
+    int64_t low = 0, high = A.s.cols; /* range that contains the column */
     if (segment == 0) return begin;
     if (segment == segments) return end;
     const int64_t first = begin;
@@ -85,7 +85,7 @@ static __device__ int64_t begin_of_segment(const csr &A, int64_t begin, int64_t 
     return begin;
 }
 
-/* Returns the last of n places that begins at or in front of k; begin[0] is 0. */
+/* Returns the last i < n with begin[i] <= k; begin[0] is 0. */
 template <class T>
 static __device__ __forceinline__ int64_t last_until(const T *begin, int64_t n, int64_t k) {
     int64_t low = 0, high = n - 1;
@@ -99,8 +99,8 @@ static __device__ __forceinline__ int64_t last_until(const T *begin, int64_t n, 
     return low;
 }
 
-/* order: of the rows; NULL: they are in their own. first_segment: of each window; NULL: each is one
- * segment. */
+/* Returns the merge state for a segment. order: order of the rows; NULL: not permuted.
+ * first_segment: first segment of each window; NULL: one segment per window. */
 static __device__ merge merge_of(const csr &A, const idx *order, int64_t windows,
                                  const int64_t *first_segment, int64_t segment) {
     merge m = {0, 0, segment, 0, 1};
@@ -133,15 +133,15 @@ static __global__ void count_segments(csr A, const idx *order, int64_t windows, 
     count[w] = w < windows ? max(entries_of(A, order, w) / SEGMENT, (int64_t)1) : 0;
 }
 
-/* Spreads 8 bits: bit r goes to bit 4 r. */
+/* Spreads 8 bits: bit r moves to bit 4 r. */
 static __device__ __forceinline__ uint32_t spread(uint32_t bits) {
     bits = (bits | bits << 12) & 0x000f000fu;
     bits = (bits | bits << 6) & 0x03030303u;
     return (bits | bits << 3) & 0x11111111u;
 }
 
-/* Counts the columns of segments or, if FILL, lists them, before[p] being the number of columns in
- * the segments in front of segment p. Masks are 0 before. */
+/* Counts the columns of each segment or, if FILL, lists the columns and sets masks, which are 0 on
+ * entry. before[p]: number of columns in segments before p. */
 template <bool FILL>
 static __global__ void merge_rows(csr A, bittcf B, const int64_t *first_segment, int64_t segments,
                                   int64_t *count, const int64_t *before) {
@@ -163,7 +163,7 @@ static __global__ void merge_rows(csr A, bittcf B, const int64_t *first_segment,
         if (!__any_sync(ALL_LANES, least != NO_COLUMN)) break;
         const bool is_here = col == least;
         const uint32_t rows = __ballot_sync(ALL_LANES, is_here) >> shift & 0xffu;
-        if (least == NO_COLUMN) continue; /* other groups of the warp go on */
+        if (least == NO_COLUMN) continue; /* other groups of the warp may have columns left */
         n++;
         if (is_here) {
             m.next++;
@@ -188,7 +188,8 @@ static __global__ void merge_rows(csr A, bittcf B, const int64_t *first_segment,
             B.col_idx[slot] = last;
 }
 
-/* columns: those of the segments in front. count[windows + 1] gets the greatest count. */
+/* Counts the tiles of each window. columns: exclusive prefix sum over segments. count[windows + 1]
+ * receives the maximum. */
 static __global__ void count_tiles(int64_t windows, const int64_t *first_segment,
                                    const int64_t *columns, int64_t *count) {
     const int64_t w = (int64_t)blockIdx.x * THREADS + threadIdx.x;
@@ -216,7 +217,8 @@ static __global__ void narrow(int64_t n, const int64_t *number, ofs *out) {
 
 /* ---- values ---------------------------------------------------------------------------------- */
 
-/* Counts what each row has in some tiles of a span: lane l the row l % 8, of every fourth tile. */
+/* Counts values per row in tiles begin to end - 1: lane l handles row l % 8 in every fourth
+ * tile. */
 static __device__ __forceinline__ int64_t count_in_row(const bittcf &B, int64_t begin,
                                                        int64_t end) {
     const int lane = threadIdx.x % WARP, row = lane % BITTCF_ROWS;
@@ -227,27 +229,27 @@ static __device__ __forceinline__ int64_t count_in_row(const bittcf &B, int64_t 
     return n + __shfl_xor_sync(ALL_LANES, n, 2 * BITTCF_ROWS);
 }
 
-/* Counts what each row of windows has in each span: count[row][span]. */
+/* Counts values per row of windows in each span: count[row][span]. */
 static __global__ void count_spans(bittcf B, int64_t spans, int64_t *count) {
     const int64_t s = ((int64_t)blockIdx.x * THREADS + threadIdx.x) / WARP;
     const int lane = threadIdx.x % WARP;
-    if (s >= spans) return; /* the whole warp */
+    if (s >= spans) return; /* the whole warp returns */
     const int64_t n = count_in_row(B, s * SPAN, min((s + 1) * SPAN, B.tiles));
     if (lane < BITTCF_ROWS) count[lane * spans + s] = n;
 }
 
-/* before: what rows have in front of each span, and of each row in front of the others'; NULL: no
- * window has more than FEW tiles. */
+/* Writes values in the order of tiles. before: prefix sums of count_spans over spans, row by row;
+ * NULL: no window has more than FEW tiles. */
 static __global__ void write_values(bittcf B, const ofs *__restrict__ row_ptr,
                                     const real *__restrict__ value, int64_t spans,
                                     const int64_t *before) {
     const int64_t s = ((int64_t)blockIdx.x * THREADS + threadIdx.x) / WARP;
     const int lane = threadIdx.x % WARP, r = lane / BITTCF_COLS;
-    if (s >= spans) return; /* the whole warp */
+    if (s >= spans) return; /* the whole warp returns */
     const int64_t first = s * SPAN, end = min(first + SPAN, B.tiles);
     int64_t window = last_until(B.tile_ptr, B.windows, first);
     const int64_t begin = B.tile_ptr[window];
-    int64_t in_front = 0; /* in the window, of row lane % 8 */
+    int64_t in_front = 0; /* values of row lane % 8 in the window before the span */
     if (!before || first - begin <= FEW) {
         in_front = count_in_row(B, begin, first);
     } else {
@@ -303,10 +305,10 @@ static spmv_status refill_on(spmv_device *d, const void *row_ptr, const void *va
 
 /* ---- the order of rows ----------------------------------------------------------------------- */
 
-/* A group of lanes has a row. */
+/* Computes a row's hashes of columns (MinHash) by a group of lanes. */
 static __global__ void hash_rows(csr A, uint64_t *key) {
     const int64_t row = ((int64_t)blockIdx.x * THREADS + threadIdx.x) / GROUP;
-    if (row >= A.s.rows) return; /* the whole group */
+    if (row >= A.s.rows) return; /* the whole group returns */
     const int64_t begin = A.row_ptr[row],
                   end = min((int64_t)A.row_ptr[row + 1], begin + BITTCF_HASHED);
     uint32_t least[BITTCF_HASHES] = {UINT32_MAX, UINT32_MAX, UINT32_MAX};
@@ -326,7 +328,7 @@ static __global__ void key_rows(csr A, uint64_t *key) {
     key[row] = bittcf_ends_key(A.col_idx + begin, A.row_ptr[row + 1] - begin);
 }
 
-/* Gives a window its first column, but the last place to one of fewer rows. */
+/* Computes a window's key: its first column; a window of fewer rows is last. */
 static __global__ void key_windows(csr A, int64_t windows, const idx *order, uint64_t *key) {
     const int64_t w = (int64_t)blockIdx.x * THREADS + threadIdx.x;
     if (w >= windows) return;
@@ -344,7 +346,7 @@ static __global__ void order_windows(int64_t rows, const idx *from, const idx *w
     if (i < rows) to[i] = from[(int64_t)window[i / BITTCF_ROWS] * BITTCF_ROWS + i % BITTCF_ROWS];
 }
 
-/* A group of lanes counts the entries and columns of one sampled window. */
+/* Counts entries and columns of one sampled window per group of lanes. */
 static __global__ void sample_windows(csr A, const idx *order, int64_t windows, int64_t stride,
                                       bittcf_sample *all) {
     const int64_t n = ((int64_t)blockIdx.x * THREADS + threadIdx.x) / GROUP;
@@ -357,7 +359,7 @@ static __global__ void sample_windows(csr A, const idx *order, int64_t windows, 
     for (;; columns++) {
         const idx col = m.next < m.end ? A.col_idx[m.next] : NO_COLUMN, least = least_of_group(col);
         if (!__any_sync(ALL_LANES, least != NO_COLUMN)) break;
-        if (least == NO_COLUMN) columns--; /* other groups of the warp go on */
+        if (least == NO_COLUMN) columns--; /* other groups of the warp may have columns left */
         m.next += col == least;
     }
     if (!is_there || threadIdx.x % GROUP > 0 || entries > BITTCF_LONG_SAMPLE) return;
@@ -365,7 +367,7 @@ static __global__ void sample_windows(csr A, const idx *order, int64_t windows, 
     atomicAdd((unsigned long long *)&all->columns, (unsigned long long)columns);
 }
 
-typedef struct grouping { /* memory for the orders that are tried */
+typedef struct grouping { /* memory for the candidate orders of rows */
     uint64_t *key;
     idx *order[BITTCF_ORDERS], *hashed, *window;
     bittcf_sample *sample;
@@ -410,7 +412,7 @@ static spmv_status find_best(spmv_device *d, const csr *A, int64_t windows, grou
     return SPMV_OK;
 }
 
-/* Finds the order of the rows, which becomes an array of the store unless it is their own. */
+/* Chooses the order of the rows, and stores it as an array unless it is the original order. */
 static spmv_status order_rows(spmv_device *d, const csr *A, bittcf *head, bittcf *copy) {
     grouping g = {};
     int best = BITTCF_AS_THEY_ARE;
@@ -430,9 +432,9 @@ static spmv_status order_rows(spmv_device *d, const csr *A, bittcf *head, bittcf
 
 /* ---- the format ------------------------------------------------------------------------------ */
 
-typedef struct job {        /* what is freed at its end */
-    int64_t *first_segment; /* [windows + 1]; NULL: each window is one segment */
-    int64_t *columns;       /* [segments + 1] of the segments in front */
+typedef struct job {        /* temporary memory, freed at the end */
+    int64_t *first_segment; /* [windows + 1]; NULL: one segment per window */
+    int64_t *columns;       /* [segments + 1] exclusive prefix sum of the segments' columns */
     int64_t *count;         /* counts of tiles, values or spans */
     int64_t segments;
 } job;
@@ -471,7 +473,7 @@ static spmv_status merge_all(spmv_device *d, const csr *A, const bittcf *B, cons
 
 static spmv_status place_tiles(spmv_device *d, const csr *A, job *j, bittcf *head, bittcf *copy) {
     const int64_t windows = copy->windows;
-    int64_t found[2]; /* tiles; of the longest window */
+    int64_t found[2]; /* number of all tiles; of the longest window */
     cudaStream_t stream = stream_of(d);
     TRY(find_segments(d, A, copy->row, windows, j));
     TRY(allocate(d, j->segments + 1, &j->columns));
@@ -494,7 +496,7 @@ static spmv_status place_tiles(spmv_device *d, const csr *A, job *j, bittcf *hea
     return SPMV_OK;
 }
 
-/* Finds where windows begin, and so how many tiles there are. */
+/* Computes tile_ptr and the number of tiles, and allocates the store. */
 static spmv_status begin(spmv_device *d, const spmv_csr_view *A, const spmv_store *rows, job *j,
                          spmv_store **head_out, spmv_store **copy_out) {
     TRY(spmv_store_new(d->ctx, "bittcf", sizeof(bittcf), A, head_out));
@@ -552,8 +554,8 @@ static spmv_status measure_on(spmv_device *d, const spmv_csr_view *A, const spmv
     return SPMV_OK;
 }
 
-/* Counts segments and tiles of windows, values of tiles or spans, and what CUB sums them with; or
- * in front of these, for each row, keys, orders, and what CUB sorts them with. */
+/* Returns the bytes of temporary memory: counts of segments and tiles, values of tiles or spans,
+ * and CUB's workspace; or, if larger, keys and orders per row and CUB's workspace for sorting. */
 static size_t working(const spmv_csr_view *A, const spmv_choice *c) {
     enum { TEMPORARY = 1 << 22 };
     (void)c;

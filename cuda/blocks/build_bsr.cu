@@ -1,18 +1,19 @@
-/* build_bsr.cu: BSR built on the GPU from compressed rows there: byte for byte what
- * src/formats/bsr/format_bsr.c builds, and other values in its place.
+/* build_bsr.cu: builds BSR on the GPU from compressed rows there, and writes new values. The store
+ * equals that of src/formats/bsr/format_bsr.c byte by byte.
  *
  * Source     src/formats/bsr/format_bsr.c.
  * Reads      csr: row_ptr, col_idx, values, on the GPU.
- * Work       8 lanes per block row, one for each of its rows: the least of their next columns says
- *            which block comes next, and each takes what its row has of that block. Once to count,
- *            and after a scan once more to fill. New values: one warp per row; of 32 cells at a
- *            time those that are no padding take the row's next values.
+ * Work       8 lanes per block row, one per row: the least of their next columns gives the next
+ *            block, to which each lane copies the entries of its row. One pass counts; after a scan
+ *            another pass fills. New values: one warp per row; of 32 slots at a time those without
+ *            padding receive the row's next values.
  */
 #include "cuda/build.cuh"
 #include "formats/bsr/bsr.h"
 #include "formats/csr/csr.h"
 
-enum { THREADS = 256, GROUP = 8 /* lanes: rows of the highest block */, NO_COLUMN = INT32_MAX };
+/* lanes per block row, the maximum height of a block */
+enum { THREADS = 256, GROUP = 8, NO_COLUMN = INT32_MAX };
 
 static __device__ __forceinline__ int least_of_group(int value) {
     for (int step = GROUP / 2; step > 0; step /= 2)
@@ -20,7 +21,8 @@ static __device__ __forceinline__ int least_of_group(int value) {
     return value;
 }
 
-/* All lanes of a warp stay until the longest of its block rows is done. FILL: else counts. */
+/* Merges the rows of each block row. FILL: writes blocks; else counts them. All lanes of a warp
+ * continue until the longest of its block rows is done. */
 template <bool FILL> static __global__ void walk_blocks(csr A, bsr B, int64_t *count) {
     int64_t b = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) / GROUP, n = 0;
     int r = threadIdx.x % GROUP;
@@ -34,7 +36,8 @@ template <bool FILL> static __global__ void walk_blocks(csr A, bsr B, int64_t *c
         if (!__any_sync(ALL_LANES, least != NO_COLUMN)) break;
         if (least == NO_COLUMN) continue;
         int64_t last = min(least / B.shape_cols * B.shape_cols + B.shape_cols, A.s.cols);
-        int64_t first = last - B.shape_cols; /* the last block begins early */
+        int64_t first = last - B.shape_cols; /* the last block is shifted left to end at the last
+                                                column */
         real *to = B.values + ((place + n) * B.shape_rows + r) * B.shape_cols;
         if (FILL && r == 0) B.first_col[place + n] = (idx)first;
         for (int64_t c = 0; FILL && is_row && c < B.shape_cols; c++) to[c] = (real)-0.0;
@@ -53,7 +56,7 @@ static __global__ void write_block_ptr(int64_t n, const int64_t *__restrict__ pl
 static __global__ void refill_rows(bsr B, const ofs *__restrict__ row_ptr,
                                    const real *__restrict__ value) {
     int64_t i = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) / WARP;
-    if (i >= B.s.rows) return; /* the whole warp */
+    if (i >= B.s.rows) return; /* the whole warp returns */
     unsigned lane = threadIdx.x % WARP;
     int64_t b = i / B.shape_rows, r = i - b * B.shape_rows, next = row_ptr[i];
     int64_t cells = (int64_t)(B.block_ptr[b + 1] - B.block_ptr[b]) * B.shape_cols;
@@ -99,7 +102,7 @@ static spmv_status fill(spmv_device *d, const csr *A, bsr *head, bsr *copy) {
     return launched(d);
 }
 
-/* Finds where the blocks of each block row begin, and so how many there are. */
+/* Computes block_ptr and the number of blocks, and allocates the store. */
 static spmv_status begin(spmv_device *d, const spmv_csr_view *A, const spmv_store *rows,
                          const spmv_choice *c, spmv_store **head_out, spmv_store **copy_out) {
     int64_t *place = NULL;
@@ -135,7 +138,7 @@ static spmv_status measure_on(spmv_device *d, const spmv_csr_view *A, const spmv
     return SPMV_OK;
 }
 
-/* Counts the bytes of places of block rows, and of what CUB sums them with. */
+/* Returns the bytes of temporary memory: offsets of block rows, and CUB's workspace. */
 static size_t working(const spmv_csr_view *A, const spmv_choice *c) {
     enum { TEMPORARY = 1 << 22 };
     return (size_t)(bsr_shape_of(A, c).block_rows + 1) * sizeof(int64_t) + TEMPORARY;

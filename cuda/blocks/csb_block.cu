@@ -1,34 +1,34 @@
-/* csb_block: one block of threads multiplies one row of blocks of a CSB matrix, each warp an equal
- * share of its nonzeros into sums of its own in shared memory.
+/* csb_block: one block of threads multiplies one row of blocks of a CSB matrix; each warp
+ * multiplies an equal share of its nonzeros, with its own sums in shared memory.
  *
  * Source   "CSB" of the third paper, which gives no kernel; the format: Buluc and others, SPAA'09.
- * Reads    csb: local[nnz], values[nnz]; in place of block_ptr a list of the blocks that have
+ * Reads    csb: local[nnz], values[nnz]; instead of block_ptr a list of the blocks that have
  *          nonzeros: first[block_rows + 1], begin[listed + 1], column[listed]; x[cols]; y[rows]
  *          only if beta != 0.
- * Writes   y[rows], each entry once: the sums of the warps, added in order.
- * Work     a warp takes 4 x 32 nonzeros a step; 5 shuffles join those of a row that are neighbours;
- *          the last of them adds to the warp's sum of the row. If blocks meet within 32 nonzeros, a
- *          row may have two: then they take turns.
+ * Writes   y[rows], each element once: the warps' sums, added in order.
+ * Work     A warp multiplies 4 x 32 nonzeros per step. 5 shuffles sum adjacent nonzeros of equal
+ *          row; the last lane of these adds the result to the warp's sum of the row. If 32 nonzeros
+ *          span two blocks, a row may have two results, which are added one after the other.
  * Cost     2 nnz flop; nnz (sizeof real + 4) + listed (sizeof ofs + 4) + (cols + rows) sizeof real
  *          bytes if x is read once.
- * Weak     tile sizeof real bytes of shared memory per warp: large tiles leave few warps; if none,
- *          the matrix is refused. A very long row keeps one block of threads busy.
+ * Weak     tile sizeof real bytes of shared memory per warp: large tiles leave few warps; if none
+ *          fits, the matrix is refused. A very long row occupies one block of threads.
  * Repeats  bitwise: yes, for an equal block.
  * Params   tile: of the format; block: threads per block, a multiple of 32 (128), at most as many
- *          as shared memory has room for.
+ *          as fit into shared memory.
  */
 #include "cuda/device.cuh"
 #include "formats/csb/csb.h"
 #include <stdlib.h>
 
-enum { STEPS = 4 }; /* loads of a lane on their way at once */
+enum { STEPS = 4 }; /* number of loads in flight per lane */
 
-/* Blocks that have entries, in device memory. */
+/* List of the blocks that have entries, in device memory. */
 typedef struct block_list {
-    ofs *first;  /* [block_rows + 1] where a row of blocks begins in the list */
-    ofs *begin;  /* [listed + 1] the block's first entry */
-    idx *column; /* [listed] the block's first column */
-    int warps;   /* of a block of threads */
+    ofs *first;  /* [block_rows + 1] index of each row of blocks in the list */
+    ofs *begin;  /* [listed + 1] first entry of each block */
+    idx *column; /* [listed] first column of each block */
+    int warps;   /* warps per block of threads */
 } block_list;
 
 static size_t list_bytes(int64_t block_rows, int64_t listed) {
@@ -36,7 +36,7 @@ static size_t list_bytes(int64_t block_rows, int64_t listed) {
            (size_t)listed * sizeof(idx);
 }
 
-/* Estimates as if every block that can have an entry had one. */
+/* Upper bound, as if every block that can have an entry had one. */
 static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
     int64_t tile = csb_tile(A->rows, A->cols, c->value[SPMV_tile]);
     int64_t block_rows = blocks_for(A->rows, tile),
@@ -56,7 +56,7 @@ static size_t sums_bytes(const csb *A) {
     return (size_t)(A->tile < A->s.rows ? A->tile : A->s.rows) * sizeof(real);
 }
 
-/* Fills a list that has the memory for it, in host memory. */
+/* Fills a list in host memory, which must be large enough. */
 static void list_blocks(const csb *A, block_list *host) {
     ofs n = 0;
     for (int64_t b = 0; b < A->block_rows; b++) {
@@ -97,7 +97,8 @@ static spmv_status put_list(spmv_plan *p, const csb *A, int64_t listed, block_li
     return status;
 }
 
-/* Adds the sums of rows that neighbours share; row -1: none. Every lane of the warp calls. */
+/* Sums values of adjacent lanes with equal rows, and adds the results to `sums`. row -1: none. Must
+ * be called by every lane of the warp. */
 static __device__ __forceinline__ void add_rows(int row, real sum, real *sums) {
     int lane = threadIdx.x % WARP;
     int row_before = __shfl_up_sync(ALL_LANES, row, 1);
@@ -109,7 +110,8 @@ static __device__ __forceinline__ void add_rows(int row, real sum, real *sums) {
     }
     bool is_last = row >= 0 && (lane == WARP - 1 || heads >> (lane + 1) & 1);
     int turn = 0;
-    if (__any_sync(ALL_LANES, lane > 0 && row >= 0 && row < row_before)) { /* blocks meet */
+    /* two blocks adjoin: rows are not ascending */
+    if (__any_sync(ALL_LANES, lane > 0 && row >= 0 && row < row_before)) {
         unsigned same = __match_any_sync(ALL_LANES, is_last ? row : -1 - lane);
         turn = __popc(same & ((1u << lane) - 1));
     }
@@ -119,7 +121,7 @@ static __device__ __forceinline__ void add_rows(int row, real sum, real *sums) {
     }
 }
 
-/* The last block of first..end-1 that begins no later than entry k, which one of them holds. */
+/* Returns the block, in [first, end), that contains entry k: the last with begin <= k. */
 static __device__ __forceinline__ ofs find_block(const ofs *begin, ofs first, ofs end, ofs k) {
     while (end - first > 1) {
         ofs middle = first + (end - first) / 2;

@@ -1,12 +1,13 @@
-/* build_csell.cu: compressed SELL (csell), built on the GPU from compressed rows in its memory: the
- * bytes that src/formats/csell/format_csell.c makes, whose rules 1 to 8 are these steps.
+/* build_csell.cu: builds compressed SELL (csell) on the GPU from compressed rows in its memory. The
+ * store equals that of src/formats/csell/format_csell.c byte by byte; comments refer to rules 1 to
+ * 8 there.
  *
  * Source     src/formats/csell/format_csell.c.
  * Reads      row_ptr, col_idx and values of the store of compressed rows.
- * Work       A first kernel collects the bit patterns of the values, unless they are more than 256.
- *            Then one warp per slice, with one lane per row or nonzero, chooses the encodings of
- *            its slice; a scan over slices places them; and one warp per slice, or up to 8 where
- *            slices are few, walks the steps again and writes.
+ * Work       A first kernel collects the bit patterns of the values, unless there are more than
+ *            256. Then one warp per slice, with one lane per row or nonzero, chooses the encodings
+ *            of its slice; a scan over slices computes offsets; and one warp per slice, or up to 8
+ *            if there are few slices, repeats the steps and writes.
  */
 #include "cuda/build.cuh"
 #include "cuda/values/value_set.cuh"
@@ -20,16 +21,16 @@ enum {
     ENTRY_COST = 1,
     LEAST_CUT = 64,
     CUT_MEANS = 4,
-    MOST_PARTS = 8, /* of a slice, where there are few */
+    MOST_PARTS = 8, /* warps per slice, if there are few slices */
     WARPS_PER_SM = 32,
     MANY_STEPS = 12 /* read by one lane per step */
 };
 
-enum { STEPS, COLUMN_BYTES, VALUE_BYTES, LONG_ROWS, LONG_NNZ }; /* of sizes */
+enum { STEPS, COLUMN_BYTES, VALUE_BYTES, LONG_ROWS, LONG_NNZ }; /* indices into `sizes` */
 
 /* ---- choice ---------------------------------------------------------------------------------- */
 
-/* Says whether the lanes of a step have one value. */
+/* Returns whether all lanes of a step have the same value. */
 static __device__ __forceinline__ bool agrees(const rows &A, const lane_row &r,
                                               const csell_step &step, int at) {
     bool on = step.mask >> (threadIdx.x % WARP) & 1;
@@ -38,13 +39,13 @@ static __device__ __forceinline__ bool agrees(const rows &A, const lane_row &r,
     return __all_sync(ALL_LANES, !on || bits == first);
 }
 
-typedef struct diagonals { /* those of a slice, as far as they were walked along */
+typedef struct diagonals { /* the diagonals of a slice found so far */
     walk w;
     int64_t count;
-    bool agree; /* on each all values are the same */
+    bool agree; /* all values are equal on each of them */
 } diagonals;
 
-/* Counts up to `most` of them and one more. */
+/* Counts diagonals, and stops when there are more than `most`. */
 static __device__ void count_diagonals(const rows &A, int64_t most, bool codes, diagonals *d) {
     csell_step step;
     idx greatest;
@@ -55,7 +56,7 @@ static __device__ void count_diagonals(const rows &A, int64_t most, bool codes, 
     }
 }
 
-/* The greatest distance of a run from its step's base. */
+/* Returns the greatest distance of a run's column from its step's base. */
 static __device__ idx widest_run(const rows &A, const lane_row &r, int run, int nsteps) {
     walk w = begin_walk(A, r, run);
     csell_step step;
@@ -67,8 +68,8 @@ static __device__ idx widest_run(const rows &A, const lane_row &r, int run, int 
     return widest;
 }
 
-/* Rules 2 to 4. What diagonals cost at most as much as the cheapest columns is known without those.
- * *agree: of diagonals. */
+/* Chooses the encoding of columns: rules 2 to 4. If diagonals cost at most as much as the cheapest
+ * other columns, these are not examined. *agree: all values are equal on each diagonal. */
 static __device__ void choose_columns(const rows &A, const lane_row &r, int nnz, bool codes,
                                       unsigned *seen, csell_slice *out, bool *agree) {
     int run = run_of(A, r, nnz), code = CSELL_COLUMN_8;
@@ -114,7 +115,7 @@ static __device__ bool fits_float(const rows &A, const lane_row &r) {
     return true;
 }
 
-/* Rule 6. */
+/* Chooses the encoding of values: rule 6. */
 static __device__ int64_t choose_values(const rows &A, const lane_row &r, int64_t nnz,
                                         bool has_codebook, bool agree, csell_slice *out) {
     int64_t bytes = nnz * (int64_t)sizeof(real);
@@ -137,17 +138,17 @@ static __device__ __forceinline__ int64_t aligned(int64_t bytes) {
     return (bytes + CSELL_ALIGN - 1) / CSELL_ALIGN * CSELL_ALIGN;
 }
 
-typedef struct counted { /* what the host must know before it can allocate the store */
+typedef struct counted { /* results that the host needs to allocate the store */
     sizes all;
-    int64_t coded;    /* 1 if a slice has its values in a code, else 0, as before all slices */
-    int64_t distinct; /* values in the codebook; 0, as before all slices: it has none */
+    int64_t coded;    /* 1 if a slice has coded values; else 0, the initial value */
+    int64_t distinct; /* number of values in the codebook; 0, the initial value: no codebook */
 } counted;
 
 static __global__ void choose_slices(rows A, int64_t nslices, bool codes, const value_set *set,
                                      csell_slice *slice, sizes *out, volatile counted *all) {
     __shared__ unsigned seen[THREADS / WARP][OFFSET_WORDS];
     int64_t s = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) / WARP;
-    if (s >= nslices) return; /* the whole warp */
+    if (s >= nslices) return; /* the whole warp returns */
     lane_row r = row_of(A, s);
     int nnz = warp_total(r.length);
     unsigned long_rows = __ballot_sync(ALL_LANES, r.all > A.cut);
@@ -161,7 +162,7 @@ static __global__ void choose_slices(rows A, int64_t nslices, bool codes, const 
     if (codes) bytes = choose_values(A, r, nnz, set->count > 0, agree, &mine);
     if (threadIdx.x % WARP != 0) return;
     if (mine.nsteps && mine.value_code != VALUE_RAW && !all->coded)
-        all->coded = 1; /* as warps of other slices may */
+        all->coded = 1; /* warps of other slices may write 1 too */
     if (s == 0 && codes) all->distinct = set->count;
     slice[s] = mine;
     out[s] = {{mine.nsteps, aligned(nnz / mine.run * csell_column_size(mine.column_code)),
@@ -180,8 +181,9 @@ static __device__ __forceinline__ void put_column(uint8_t *to, int code, int at,
         ((uint32_t *)to)[at] = distance;
 }
 
-/* Part `part` of `parts` equal runs of the steps; steps on diagonals, which depend on those before,
- * are all in the first. columns, c: where those of the slice go. */
+/* Writes part `part` of `parts` equal shares of a slice's steps. Steps on diagonals depend on
+ * earlier ones and are all in the first part. columns, c: destination of the slice's columns and
+ * values. */
 static __device__ void fill_steps(const rows &A, const lane_row &r, csell_slice *s,
                                   csell_step *step_out, uint8_t *columns, const coded &c, int part,
                                   int parts) {
@@ -191,14 +193,14 @@ static __device__ void fill_steps(const rows &A, const lane_row &r, csell_slice 
     if (run == 0) begin = part ? s->nsteps : 0, end = s->nsteps;
     int runs = run ? warp_total(min(r.length / run, begin)) : 0;
     uint32_t common = begin == 0 ? ALL_LANES : 0;
-    const bool each = s->value_code != CSELL_VALUE_STEP; /* else one value a step */
+    const bool each = s->value_code != CSELL_VALUE_STEP; /* else one value per step */
     idx greatest;
     csell_step step;
     walk w = begin_walk(A, r, run);
     w.k = begin * run;
     for (int n = begin; n < end; n++) {
         real early =
-            each && w.k < r.length ? A.value[r.begin + w.k] : 0; /* while columns are read */
+            each && w.k < r.length ? A.value[r.begin + w.k] : 0; /* loaded while columns are read */
         next_step(A, &w, &step, &at, &greatest);
         int many = __popc(step.mask), rank = __popc(step.mask & ((1u << lane) - 1));
         bool is_first = lane == __ffs((int)step.mask) - 1;
@@ -241,7 +243,7 @@ static __global__ void fill_slices(rows A, csell B, const sizes *place, const si
     __syncthreads();
     int64_t warp = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) / WARP, s = warp / parts;
     int part = (int)(warp % parts);
-    if (s >= B.nslices) return; /* the whole warp */
+    if (s >= B.nslices) return; /* the whole warp returns */
     const sizes begin = place_of(place, totals, s);
     lane_row r = row_of(A, s);
     csell_slice slice = B.slice[s];
@@ -266,12 +268,12 @@ static __global__ void fill_slices(rows A, csell B, const sizes *place, const si
     if (threadIdx.x % WARP == 0) B.slice[s] = slice;
 }
 
-/* PATTERN: columns, too. */
+/* Writes the long rows. PATTERN: columns too. */
 template <bool PATTERN> static __global__ void fill_long(rows A, csell B) {
     int64_t k = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
     if (k == 0) B.long_ptr[B.long_rows] = (ofs)B.long_nnz;
     if (k >= B.long_nnz) return;
-    idx low = 0, high = (idx)B.long_rows; /* the entry's row */
+    idx low = 0, high = (idx)B.long_rows; /* row of the entry */
     while (high - low > 1) {
         idx middle = low + (high - low) / 2;
         if (B.long_ptr[middle] <= (ofs)k)
@@ -286,11 +288,11 @@ template <bool PATTERN> static __global__ void fill_long(rows A, csell B) {
 
 /* ---- the format ------------------------------------------------------------------------------ */
 
-typedef struct job { /* what is freed at its end */
+typedef struct job { /* temporary memory, freed at the end */
     spmv_device *device;
     rows A;
     value_set *set;
-    sizes *place, *totals; /* [nblocks of the scan], and behind them what is counted */
+    sizes *place, *totals; /* [nblocks of the scan], followed by the counts */
     int64_t nblocks;
     bool codes;
 } job;
@@ -357,7 +359,7 @@ static size_t working(const spmv_csr_view *A, const spmv_choice *c) {
            sizeof(counted);
 }
 
-/* The store without its memory, and its copy on the device. */
+/* Builds the store's header on the host without arrays, and the complete store on the device. */
 static spmv_status build_on(spmv_device *d, const spmv_csr_view *A, spmv_store *from,
                             const spmv_choice *c, spmv_store **head_out, spmv_store **copy_out,
                             double *upload_s) {
@@ -391,10 +393,11 @@ static spmv_status build_on(spmv_device *d, const spmv_csr_view *A, spmv_store *
 
 /* ---- other values ---------------------------------------------------------------------------- */
 
-/* One warp per slice, one lane per row: steps say which rows' next entries are written. */
+/* Writes new values by one warp per slice, one lane per row: steps select the rows whose next
+ * entries are written. */
 static __global__ void refill_slices(rows A, csell B) {
     int64_t s = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) / WARP;
-    if (s >= B.nslices) return; /* the whole warp */
+    if (s >= B.nslices) return; /* the whole warp returns */
     const csell_slice slice = B.slice[s];
     const csell_step *step = B.step + slice.step;
     const real *from = A.value + row_of(A, s).begin;

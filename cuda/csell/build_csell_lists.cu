@@ -1,13 +1,14 @@
-/* build_csell_lists.cu: csell whose slices share lists of steps (csell_lists), built on the GPU:
- * the bytes that src/formats/csell_lists/format_csell_lists.c makes, whose rules these steps are.
+/* build_csell_lists.cu: builds csell_lists, csell with lists of steps shared by slices, on the GPU.
+ * The store equals that of src/formats/csell_lists/format_csell_lists.c byte by byte; comments
+ * refer to the rules there.
  *
  * Source     src/formats/csell_lists/format_csell_lists.c.
- * Reads      a csell store, which is built for it and freed; its values are kept where the format
- *            has the same.
- * Work       One warp per slice hashes its list and compares it, step by step, with that of the
- *            slice in its place of the table, which the first slice that has the list ends up in,
- *            whichever warp comes first. Sums over slices say where each list, and each part of a
- *            slice, begins; and one warp per slice writes.
+ * Reads      a csell store, which is built for the conversion and freed; its array of values is
+ *            kept if both formats have the same values.
+ * Work       One warp per slice hashes its list of steps and compares the list, step by step, with
+ *            that of the slice that owns the hash table's slot. In the end the first slice with a
+ *            list owns the slot, regardless of the order of warps. Scans over slices compute the
+ *            offsets of lists and slices; and one warp per slice writes.
  */
 #include "cuda/build.cuh"
 #include "csell_places.cuh"
@@ -18,30 +19,31 @@
 extern "C" const spmv_device_format V(cuda_build_csell);
 
 enum { THREADS = 256, NO_LIST = -1, KINDS = (CSELL_SHORT + 1) << 3 };
-enum { VALUE_BYTES, REST, REST_STEPS, REST_COLUMNS, LIST_STEPS }; /* of sizes */
+enum { VALUE_BYTES, REST, REST_STEPS, REST_COLUMNS, LIST_STEPS }; /* indices into `sizes` */
 
 typedef struct kinds {
     int codes;           /* bit c: a slice has value code c */
     int even, even_code; /* as in csell_lists */
-    int kind[KINDS];     /* slices on diagonals by csell_listed's what, those of few steps */
+    int kind[KINDS];     /* number of slices on diagonals with few steps, by csell_listed.what */
 } kinds;
 
-typedef struct counted { /* what the host must know before it can allocate the store */
+typedef struct counted { /* results that the host needs to allocate the store */
     sizes all;
     kinds seen;
 } counted;
 
-typedef struct job { /* room: in one allocation */
+typedef struct job { /* temporary memory in one allocation, `room` */
     spmv_device *device;
-    csell *A, *outline;      /* csell: its copy in the device's memory, and its head */
-    csell_lists *head, *out; /* the same of what is made of it */
+    csell *A, *outline;      /* the csell store: copy in device memory, and header */
+    csell_lists *head, *out; /* the resulting store: header, and copy */
     void *room;
-    int64_t *first; /* [nslices + 1] where the slice's list begins, if no other had it before */
+    int64_t *first; /* [nslices + 1] padded length of the slice's list, if no earlier slice has
+                       it; scanned: start of the list */
     sizes *place;   /* [nslices] */
     sizes *totals;  /* [blocks of the scan] */
-    counted *count; /* behind those, so that scan() writes the sum over all blocks to its `all` */
-    int *owner;     /* [1 << bits] open addressing: the first slice that has the list */
-    int *slot;      /* [nslices] of owner; later where the list begins. NO_LIST: none */
+    counted *count; /* follows totals, so that scan() writes the total to count->all */
+    int *owner;     /* [1 << bits] hash table with open addressing: first slice that has the list */
+    int *slot;      /* [nslices] slot in owner; later the start of the list. NO_LIST: none */
     int bits;
     bool pads;
 } job;
@@ -56,7 +58,7 @@ static unsigned thread_blocks(int64_t n) {
 
 /* ---- slices ---------------------------------------------------------------------------------- */
 
-/* Rules 2 and 3. */
+/* Returns whether a slice may share a list: rules 2 and 3. */
 static __device__ __forceinline__ bool can_share(const csell_slice &s, bool pads) {
     return s.column_code == CSELL_DIAGONAL && s.nsteps <= CSELL_LISTED &&
            (pads || s.value_code != VALUE_CODEBOOK);
@@ -77,7 +79,7 @@ static __device__ __forceinline__ int64_t padded_steps(const csell_slice &s) {
 
 /* ---- kinds of slices ---------------------------------------------------------------------- */
 
-/* Slices beside each other are mostly of one kind: a warp adds them at once. */
+/* Counts slices of each kind. Adjacent slices are mostly of one kind: a warp adds them at once. */
 static __global__ void count_kinds(csell A, bool pads, kinds *out) {
     __shared__ int codes, kind[KINDS];
     int64_t s = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
@@ -99,7 +101,7 @@ static __global__ void count_kinds(csell A, bool pads, kinds *out) {
         if (kind[k]) atomicAdd(out->kind + k, kind[k]);
 }
 
-/* Rule 3: one thread chooses. */
+/* Chooses the kind for `even`: rule 3, by one thread. */
 static __global__ void choose_even(int64_t nslices, kinds *out) {
     __shared__ int kind[KINDS];
     for (int k = threadIdx.x; k < KINDS; k += blockDim.x) kind[k] = out->kind[k];
@@ -139,7 +141,7 @@ static __device__ unsigned hash_of(const csell &A, const csell_slice &s) {
     return ((unsigned)warp_total((int)sum) + (unsigned)s.nsteps) * 0x9e3779b1u;
 }
 
-/* Rule 4. */
+/* Returns whether two slices have equal lists: rule 4. Called by a warp. */
 static __device__ bool same_list(const csell &A, const csell_slice &s, const csell_slice &t) {
     const bool valued = s.value_code == CSELL_VALUE_STEP;
     if (s.nsteps != t.nsteps || valued != (t.value_code == CSELL_VALUE_STEP)) return false;
@@ -155,7 +157,7 @@ static __device__ bool same_list(const csell &A, const csell_slice &s, const cse
     return true;
 }
 
-/* Returns the owner of the slot; where nobody owned it, the slice owns it now. */
+/* Returns the owner of a slot; if there is none, `slice` becomes the owner. */
 static __device__ __forceinline__ int claim(int *owner, unsigned at, int slice) {
     int is = 0;
     if (threadIdx.x % WARP == 0) {
@@ -166,12 +168,13 @@ static __device__ __forceinline__ int claim(int *owner, unsigned at, int slice) 
     return __shfl_sync(ALL_LANES, is, 0);
 }
 
-/* One warp per slice: the slot of its list. Half of the slots stay free, so that one is found. The
- * least slice that has a list owns its slot when all are done; few are not the first to come. */
+/* Finds the slot of each slice's list, by one warp per slice. Half of the slots stay free, so that
+ * a search ends. In the end the least slice with a list owns the slot; mostly it is the first to
+ * arrive. */
 static __global__ void find_lists(csell A, bool pads, const kinds *of, int bits, int *owner,
                                   int *slot) {
     int64_t s = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) / WARP;
-    if (s >= A.nslices) return; /* the whole warp */
+    if (s >= A.nslices) return; /* the whole warp returns */
     const bool is_first = threadIdx.x % WARP == 0;
     const csell_slice mine = csell_head(A.slice, s);
     if (!can_have_list(mine, pads, of)) {
@@ -190,7 +193,7 @@ static __global__ void find_lists(csell A, bool pads, const kinds *of, int bits,
 
 /* ---- places ---------------------------------------------------------------------------------- */
 
-/* Writes the padded steps of the lists that a slice is the first to have. */
+/* Writes the padded length of each list for the first slice that has it, else 0. */
 static __global__ void measure_lists(csell A, const int *owner, const int *slot, int64_t *first) {
     int64_t s = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
     if (s > A.nslices) return;
@@ -198,7 +201,7 @@ static __global__ void measure_lists(csell A, const int *owner, const int *slot,
     first[s] = has_own ? padded_steps(csell_head(A.slice, s)) : 0;
 }
 
-/* Rules 5 to 7. */
+/* Computes the sizes of each slice: rules 5 to 7. */
 static __global__ void measure_slices(csell A, const int *owner, const int64_t *first, int *slot,
                                       sizes *out) {
     int64_t s = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
@@ -222,11 +225,11 @@ static __global__ void measure_slices(csell A, const int *owner, const int64_t *
 
 /* ---- fill ------------------------------------------------------------------------------------ */
 
-/* One warp per slice: that of which the list is. */
+/* Writes lists, by one warp per slice: the owner of the list. */
 static __global__ void fill_lists(csell A, const int64_t *first, const int *slot, csell_lists B) {
     const int lane = threadIdx.x % WARP;
     int64_t slice = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) / WARP;
-    if (slice >= A.nslices || slot[slice] == NO_LIST) return; /* the whole warp */
+    if (slice >= A.nslices || slot[slice] == NO_LIST) return; /* the whole warp returns */
     const int64_t begin = first[slice];
     const int end = (int)(first[slice + 1] - begin);
     if (end == 0) return;
@@ -267,13 +270,13 @@ static __device__ void pad_codes(const uint8_t *from, const csell_list_step *lis
     }
 }
 
-/* Both begin at, and have, multiples of CSELL_ALIGN bytes. */
+/* Copies bytes. Both arrays, and the number of bytes, are multiples of CSELL_ALIGN. */
 static __device__ __forceinline__ void copy_bytes(const uint8_t *from, int64_t bytes, uint8_t *to) {
     for (int64_t k = threadIdx.x % WARP; k < bytes / CSELL_ALIGN; k += WARP)
         ((int4 *)to)[k] = __ldcs((const int4 *)from + k);
 }
 
-/* Finds where a slice, or the next one, begins in the csell store. */
+/* Returns the offsets of the slice after s in the csell store: the end of slice s. */
 static __device__ __forceinline__ csell_slice end_of(const csell &A, int64_t s) {
     csell_slice end = {A.nsteps, A.column_bytes, A.value_bytes};
     return s + 1 < A.nslices ? csell_head(A.slice, s + 1) : end;
@@ -291,11 +294,11 @@ static __device__ void fill_rest(const csell &A, int64_t s, const csell_slice &m
     copy_bytes(A.columns + mine.column, end_of(A, s).column - mine.column, B.columns + out.column);
 }
 
-/* One warp per slice. Its values are written unless they stand there. */
+/* Writes the slices, by one warp per slice; values are written unless their array was kept. */
 static __global__ void fill_slices(csell A, const int *slot, const sizes *place,
                                    const sizes *totals, csell_lists B) {
     int64_t s = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) / WARP;
-    if (s >= A.nslices) return; /* the whole warp */
+    if (s >= A.nslices) return; /* the whole warp returns */
     const csell_slice mine = csell_head(A.slice, s);
     const sizes begin = place_of(place, totals, s);
     const int list = slot[s];
@@ -344,7 +347,7 @@ static spmv_status find(job *j, cudaStream_t stream, counted *out) {
     const csell *A = j->A;
     const int64_t n = A->nslices;
     CU(d->ctx, cudaMemsetAsync(j->owner, 0xff, sizeof(int) << j->bits, stream));
-    /* all of it, for its padding goes to the host, too */
+    /* including padding, which is copied to the host */
     CU(d->ctx, cudaMemsetAsync(j->count, 0, sizeof *j->count, stream));
     count_kinds<<<thread_blocks(n), THREADS, 0, stream>>>(*A, j->pads, &j->count->seen);
     choose_even<<<1, KINDS, 0, stream>>>(n, &j->count->seen);
@@ -371,12 +374,12 @@ static void describe(const job *j, const counted *count, csell_lists *out) {
     out->even = count->seen.even, out->even_code = count->seen.even_code;
 }
 
-/* An array of the csell store becomes one of this. */
+/* Moves an array of the csell store to the csell_lists store. */
 static void move_array(csell *from, size_t at, csell_lists *head, csell_lists *out, size_t to) {
     for (int k = 0; k < from->s.narrays; k++)
         if (from->s.array[k].offset == at) {
             const size_t bytes = from->s.array[k].bytes;
-            from->s.array[k].borrowed = true; /* freed with what it is an array of now */
+            from->s.array[k].borrowed = true; /* the new store frees the array */
             head->s.array[head->s.narrays++] = {to, bytes, false};
             out->s.array[out->s.narrays++] = {to, bytes, false};
         }
@@ -430,14 +433,15 @@ static spmv_status share_lists(job *j, cudaStream_t stream) {
     return fill(j, stream);
 }
 
-/* The csell store at most, and the larger of what is needed to build it, and to make this of it. */
+/* Returns the bytes of temporary memory: an upper bound of the csell store, and the larger of the
+ * workspaces for building and for converting it. */
 static size_t working(const spmv_csr_view *A, const spmv_choice *c) {
     const size_t of_csell = V(cuda_build_csell).working(A, c);
     const size_t room = room_bytes(blocks_for(A->rows, CSELL_ROWS));
     return V(csell_format).bound(A, c, A->cols) + (of_csell > room ? of_csell : room);
 }
 
-/* The store without its memory, and its copy on the device. */
+/* Builds the store's header on the host without arrays, and the complete store on the device. */
 static spmv_status build_on(spmv_device *d, const spmv_csr_view *A, spmv_store *rows_there,
                             const spmv_choice *c, spmv_store **head_out, spmv_store **copy_out,
                             double *upload_s) {
@@ -461,10 +465,11 @@ static spmv_status build_on(spmv_device *d, const spmv_csr_view *A, spmv_store *
 
 /* ---- other values ---------------------------------------------------------------------------- */
 
-/* One warp per slice, one lane per row: steps say which rows' next entries are written. */
+/* Writes new values by one warp per slice, one lane per row: steps select the rows whose next
+ * entries are written. */
 static __global__ void refill_slices(rows A, csell_lists B) {
     int64_t s = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) / WARP;
-    if (s >= B.nslices) return; /* the whole warp */
+    if (s >= B.nslices) return; /* the whole warp returns */
     const csell_listed slice = B.slice[s];
     const real *from = A.value + row_of(A, s).begin;
     real *to = (real *)(B.values + slice.value);

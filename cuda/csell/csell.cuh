@@ -1,4 +1,4 @@
-/* csell.cuh: how a GPU decodes the columns and values of csell, a step and several steps at
+/* csell.cuh: decodes columns and values of csell on a GPU, for one step and for several steps at
  * once. */
 #pragma once
 
@@ -8,8 +8,8 @@
 #include <stdlib.h>
 
 enum {
-    AHEAD = 8, /* steps, or entries, asked for before the first is used */
-    STAGE = 64 /* steps in shared memory, a warp */
+    AHEAD = 8, /* steps, or entries, loaded before the first is used */
+    STAGE = 64 /* maximum number of staged steps (in shared memory) per warp */
 };
 
 static __host__ __device__ constexpr int csell_column_size(int code) {
@@ -19,7 +19,7 @@ static __host__ __device__ constexpr int csell_column_size(int code) {
                                      : 4;
 }
 
-/* Returns the bytes of an entry's value; those of a step's for CSELL_VALUE_STEP. */
+/* Returns the bytes of an entry's value; for CSELL_VALUE_STEP, of a step's value. */
 static __host__ __device__ constexpr int csell_value_size(int code) {
     return code == VALUE_CODEBOOK ? 1 : code == VALUE_F32 ? (int)sizeof(float) : (int)sizeof(real);
 }
@@ -33,7 +33,7 @@ static __device__ __forceinline__ idx csell_column(const uint8_t *columns, int a
     return (idx)load_once((const uint32_t *)columns + at, policy);
 }
 
-/* A value as stored: decoded only when it is used, or the load would be waited for. */
+/* A value as stored. It is decoded when it is used: decoding at once would wait for the load. */
 template <int VALUE> struct csell_raw {
     enum { CODE = VALUE == CSELL_VALUE_STEP ? VALUE_RAW : VALUE };
     typedef typename stored<CODE>::one one;
@@ -47,7 +47,8 @@ template <int VALUE> struct csell_raw {
     }
 };
 
-/* Adds a x if wanted. Written out, because the compiler would add first and then choose. */
+/* Adds a x to *sum if `wanted` is not 0. Predicated assembly: the compiler would add first and then
+ * select. */
 static __device__ __forceinline__ void add_product(double *sum, double a, double x,
                                                    unsigned wanted) {
     asm("{.reg .pred p; setp.ne.u32 p, %3, 0; @p fma.rn.f64 %0, %1, %2, %0;}"
@@ -60,7 +61,7 @@ static __device__ __forceinline__ void add_product(float *sum, float a, float x,
         : "f"(a), "f"(x), "r"(wanted));
 }
 
-/* The same where the codes are known at run time only. */
+/* Encodings known only at run time. */
 typedef struct csell_codes {
     uint8_t column, value, run;
 } csell_codes;
@@ -85,7 +86,7 @@ static __device__ __forceinline__ real csell_value(csell_codes c, const uint8_t 
     }
 }
 
-/* Reads the head in two loads of 16 bytes. */
+/* Reads the head of a slice by two 16-byte loads. */
 static __device__ __forceinline__ csell_slice csell_head(const csell_slice *slice, int64_t s) {
     union {
         int4 loaded[2];
@@ -97,15 +98,15 @@ static __device__ __forceinline__ csell_slice csell_head(const csell_slice *slic
 }
 /* ---- staging: the next steps in shared memory ----------------------------------------------- */
 
-typedef struct __align__(16) staged_step { /* read at once */
+typedef struct __align__(16) staged_step { /* loaded at once */
     int32_t base;
     uint32_t mask;
-    int32_t place; /* of its first entry, counted from the first staged */
-    uint32_t full; /* bit u: step k + u has all lanes, for u below AHEAD at least */
+    int32_t place; /* index of its first entry, relative to the first staged step */
+    uint32_t full; /* bit u: step k + u has all lanes; valid for u < AHEAD at least */
 }
 staged_step;
 
-/* Sums the counts of the lanes before this one; *total is the sum of all. */
+/* Exclusive prefix sum over lanes; *total: sum of all lanes. */
 static __device__ __forceinline__ int sum_before(int count, int *total) {
     int sum = count;
 #pragma unroll
@@ -117,7 +118,7 @@ static __device__ __forceinline__ int sum_before(int count, int *total) {
     return sum - count;
 }
 
-/* Stages at most STAGE steps; returns how many entries they hold. */
+/* Copies up to STAGE steps to shared memory; returns their number of entries. */
 static __device__ __forceinline__ int stage(const csell_step *step, int nsteps, cache_policy policy,
                                             staged_step *out) {
     const int lane = threadIdx.x % WARP;
@@ -150,21 +151,21 @@ static __device__ __forceinline__ int stage(const csell_step *step, int nsteps, 
 
 /* ---- batches: AHEAD steps -------------------------------------------------------------------- */
 
-typedef struct span { /* staged steps of one slice, and what this lane multiplies */
+typedef struct span { /* staged steps of one slice, and the operands of this lane */
     const staged_step *step;
     int nsteps;
     csell_codes codes;
-    const uint8_t *column, *value; /* place 0's; with CSELL_VALUE_STEP step 0's */
-    const real *x;                 /* on diagonals x + i */
-    idx none;                      /* x[none] is the first entry */
-    unsigned codebook;             /* in shared memory */
+    const uint8_t *column, *value; /* of entry 0; with CSELL_VALUE_STEP value: of step 0 */
+    const real *x;                 /* address of x[0]; on diagonals of x[i] */
+    idx none;                      /* x[none] is the first element of x */
+    unsigned codebook;             /* address in shared memory */
     cache_policy policy;
 } span;
 
-/* All loads of a kind, then all of the next, so that nothing waits until all are on their way.
- * FULL: every step has all lanes, so one place is enough for all. ODD: the last step is not there.
- * A lane without an entry asks for the next lane's and for x[0], and adds nothing: conditional
- * loads would need more predicates than there are. */
+/* Multiplies DEEP steps. Issues all loads of one kind before loads of the next kind, so that no
+ * load waits for another. FULL: every step has all lanes, so that one index gives all positions.
+ * ODD: the last step does not exist. A lane without an entry loads the next lane's entry and x[0],
+ * and adds nothing: conditional loads would need more predicates than there are. */
 template <int COLUMN, int VALUE, bool FULL, int DEEP>
 static __device__ __forceinline__ real add_batch(const span &p, int k, bool odd, real sum) {
     const unsigned bit = 1u << threadIdx.x % WARP;
@@ -180,7 +181,7 @@ static __device__ __forceinline__ real add_batch(const span &p, int k, bool odd,
         if (FULL) {
             j[u] = step[v].base;
         } else {
-            if (u == DEEP - 1 && odd) v--; /* asked for again */
+            if (u == DEEP - 1 && odd) v--; /* loads the step before again */
             int4 s = *(const int4 *)(step + v);
             j[u] = s.x;
             on[u] = v == u ? (unsigned)s.y & bit : 0;
@@ -189,11 +190,12 @@ static __device__ __forceinline__ real add_batch(const span &p, int k, bool odd,
         j[u] += csell_column<COLUMN>(p.column, at, p.policy);
         raw[u].load(p.value, VALUE == CSELL_VALUE_STEP ? k + v : at, p.policy);
     }
-    /* or the compiler would wait for the first column before it asks for the last */
+    /* otherwise the compiler would wait for the first column before it loads the last */
     if (COLUMN != CSELL_DIAGONAL) __syncwarp();
 #pragma unroll
     for (int u = 0; u < DEEP; u++) xj[u] = __ldg(p.x + (FULL || on[u] ? j[u] : p.none));
-    __syncwarp(); /* or for the first value before it asks for the last entry of x */
+    __syncwarp(); /* otherwise the compiler would wait for the first value before it loads the
+                     last element of x */
 #pragma unroll
     for (int u = 0; u < DEEP; u++) {
         if (FULL)
@@ -235,7 +237,7 @@ static __device__ __forceinline__ real add_steps(const span &p, real sum) {
 }
 
 template <int COLUMN> static __device__ __forceinline__ real add_valued(const span &p, real sum) {
-    switch (p.codes.value) { /* the same for the whole warp */
+    switch (p.codes.value) { /* uniform in a warp */
     case VALUE_RAW: return add_steps<COLUMN, VALUE_RAW>(p, sum);
     case VALUE_F32: return add_steps<COLUMN, VALUE_F32>(p, sum);
     case VALUE_CODEBOOK: return add_steps<COLUMN, VALUE_CODEBOOK>(p, sum);
@@ -243,7 +245,8 @@ template <int COLUMN> static __device__ __forceinline__ real add_valued(const sp
     }
 }
 
-/* Runs of entries in adjacent columns: a step's first entries, then its second, ... */
+/* Multiplies runs of entries in adjacent columns: a step stores the first entries of all runs, then
+ * the second entries, ... */
 static __device__ __forceinline__ real add_runs(const span &p, real sum) {
     const unsigned bit = 1u << threadIdx.x % WARP;
     const int run = p.codes.run;
@@ -263,7 +266,7 @@ static __device__ __forceinline__ real add_runs(const span &p, real sum) {
     return sum;
 }
 
-/* The loop is inside the choice of codes, and each has its own. */
+/* Selects the loop for the encodings; each combination has its own loop. */
 static __device__ __forceinline__ real add_span(const span &p, real sum) {
     if (p.codes.run > 1) return add_runs(p, sum);
     switch (p.codes.column) {

@@ -1,26 +1,26 @@
 /* csell_lists: compressed SELL (delta-indexed, dictionary-coded slices of 32 rows, one lane per
- * row) where many slices share one list of column deltas.
+ * row) in which many slices share one list of column deltas.
  *
- * Source   this project; patterns that rows share are RPCSR's (Willcock and Lumsdaine, ICS'06) and
- *          CSX's (Kourtis et al., PPoPP'11): here of 32 rows at a time.
+ * Source   this project; patterns shared by rows are RPCSR's (Willcock and Lumsdaine, ICS'06) and
+ *          CSX's (Kourtis et al., PPoPP'11): here by 32 rows at a time.
  * Reads    csell_lists: slices and values; the lists of steps (distance from the diagonal, mask),
- *          which stay in the first cache; x[cols]; y[rows] only if beta != 0.
- * Writes   y[rows], each entry once.
+ *          which stay in the L1 cache; x[cols]; y[rows] only if beta != 0.
+ * Writes   y[rows], each element once.
  * Work     On grids nearly all slices have one of a few lists (poisson2d:4000: 9, fem3d:60: 69),
- *          which a slice's head of 16 bytes names. A warp takes several slices one after the other
- *          and loads the next head meanwhile; a lane loads the values and the entries of x of AHEAD
- *          steps before it uses the first. Dictionary-coded values are padded to whole steps, four
- *          in a word. A slice without a list (its columns are stored, or the lists have more than
- *          65,536 steps) is read a step at a time. Where nearly all slices have the same number of
- *          steps, at most 8, a specialised kernel multiplies two neighbouring slices with the same
- *          list at once and keeps the list in registers.
+ *          which a slice's head of 16 bytes refers to. A warp multiplies several slices one after
+ *          the other and loads the next head meanwhile; a lane loads the values and the entries of
+ *          x of AHEAD steps before it uses the first. Dictionary-coded values are padded to whole
+ *          steps, four in a word. A slice without a list (its columns are stored, or the lists have
+ *          more than 65,536 steps) is read one step at a time. If nearly all slices have the same
+ *          number of steps, at most 8, a specialised kernel multiplies two neighbouring slices with
+ *          the same list at once and keeps the list in registers.
  * Cost     2 nnz flop; the bytes of heads and values + (cols + rows) sizeof real if x is read once.
  *          On an H200, f64, cold, arbitrary values reach 83 (fem3d) to 91 (poisson2d) percent of
- *          4.65 TB/s; with few distinct values and long lists the first-level cache's throughput is
- *          the limit. What was tried and lost: docs/notebook/experiments.md.
- * Weak     Slices without a list take several times as long. Where few slices have many steps,
- *          csell_warp is faster, as it cuts each among several warps; so it is for f32 with
- *          arbitrary values (by 5 to 20 percent).
+ *          4.65 TB/s; with few distinct values and long lists the throughput of the L1 cache is the
+ *          limit. Attempts without gain: docs/notebook/experiments.md.
+ * Weak     Slices without a list take several times as long. If few slices have many steps,
+ *          csell_warp is faster, since it divides each slice among several warps; so it is for f32
+ *          with arbitrary values (by 5 to 20 percent).
  * Repeats  bitwise: yes; the bits of csell_warp with warps = 1, whatever the encodings.
  * Params   block: threads per block, a power of two (256).
  */
@@ -28,10 +28,10 @@
 
 enum { GROUP = 8, MOST_THREADS = 256 };
 
-/* Blocks that a multiprocessor has room for, with 64 and 40 registers per thread. */
+/* Resident blocks of a multiprocessor, with 64 and 40 registers per thread. */
 enum { LARGE_BLOCKS = 4, SMALL_BLOCKS = 6 };
 
-typedef struct way { /* of multiplying */
+typedef struct way { /* variant of the kernel */
     int group;       /* slices per warp */
     bool has_codebook, few, small_blocks;
     cache_policy policy;
@@ -67,7 +67,7 @@ static __device__ __forceinline__ real add_valued(const csell_lists &A, const op
     return add_list<VALUE, true>(A, o, s.list, nsteps, A.values + s.value);
 }
 
-/* FEW: no slice has RAW or F32 values. */
+/* Multiplies one slice. FEW: no slice has RAW or F32 values. */
 template <bool FEW>
 static __device__ __forceinline__ real multiply_slice(const csell_lists &A, const csell_listed &h,
                                                       const operand &o) {
@@ -102,12 +102,12 @@ static __global__ void __launch_bounds__(MOST_THREADS, BLOCKS)
 
 /* ---- lists of one length --------------------------------------------------------------------- */
 
-/* Bytes of the values of a whole slice, if they are beside those of the next. */
+/* Bytes of a whole slice's values, if adjacent to those of the next slice. */
 template <int VALUE, int N> static __host__ __device__ constexpr int whole_bytes() {
     return VALUE == CSELL_VALUE_STEP ? 0 : N * WARP * csell_value_size(VALUE);
 }
 
-template <int VALUE, int N> struct short_list { /* in registers */
+template <int VALUE, int N> struct short_list { /* a list of N steps in registers */
     idx j[N];
     real a[VALUE == CSELL_VALUE_STEP ? N : 1];
 
@@ -120,14 +120,14 @@ template <int VALUE, int N> struct short_list { /* in registers */
     }
 };
 
-typedef struct whole_run { /* slices that are whole and have one list; of a lane */
-    const real *x;         /* of its row of the first, on the main diagonal */
-    idx i;                 /* that row */
+typedef struct whole_run { /* a lane's state for consecutive whole slices with one list */
+    const real *x;         /* address of x for the lane's row in the first slice */
+    idx i;                 /* the lane's row in the first slice */
     const uint8_t *value;
     int slices;
 } whole_run;
 
-/* MANY of them at once. */
+/* Multiplies MANY slices at once. */
 template <int VALUE, int N, int MANY>
 static __device__ __forceinline__ void
 put_slices(const short_list<VALUE, N> &list, const operand &o, const result &out, whole_run *r) {
@@ -163,7 +163,7 @@ put_slices(const short_list<VALUE, N> &list, const operand &o, const result &out
     r->slices -= MANY;
 }
 
-/* The others are few: less code for them, with more pauses. */
+/* Multiplies one of the few other slices: smaller code, with more waiting. */
 template <int VALUE>
 static __device__ __forceinline__ real add_other(const csell_lists &A, const csell_listed &h,
                                                  const operand &o) {
@@ -181,26 +181,27 @@ static __device__ __forceinline__ real add_other(const csell_lists &A, const cse
     return sum;
 }
 
-/* Hands the head that one lane holds to all lanes. */
+/* Broadcasts the head that one lane holds. */
 static __device__ __forceinline__ csell_listed head_of(const csell_listed &mine, int lane) {
     return {(int64_t)__shfl_sync(ALL_LANES, (unsigned long long)mine.value, lane),
             __shfl_sync(ALL_LANES, mine.list, lane), __shfl_sync(ALL_LANES, mine.what, lane)};
 }
 
-/* Blocks that a multiprocessor has room for, by value code: short lists leave registers over. */
+/* Resident blocks of a multiprocessor by value code and steps: short lists use fewer registers. */
 static constexpr int even_blocks(int value, int steps) {
     enum { LISTED = 4 };
     const int room[][LISTED] = {{5, 5, 5, 4}, {5, 5, 5, 4}, {6, 6, 5, 4}, {6, 5, 4, 5}};
     return steps <= LISTED ? room[value][steps - 1] : LARGE_BLOCKS;
 }
 
-/* Is for matrices where nearly all slices have N steps. A lane has a slice's head; slices beside
- * each other that are whole and have the same list are a run: its list stays in registers. */
+/* Kernel for matrices in which nearly all slices have N steps. Each lane holds one slice's head;
+ * adjacent whole slices with the same list are a run, whose list stays in registers. */
 template <int VALUE, int N>
 static __global__ void __launch_bounds__(MOST_THREADS, even_blocks(VALUE, N))
     multiply_even(const __grid_constant__ csell_lists A, const __grid_constant__ way W,
                   const real *__restrict__ x, const __grid_constant__ result out) {
-    enum { WHOLE = N << 3 | VALUE, TOGETHER = N < CSELL_SHORT ? 2 : 1 /* or registers spill */ };
+    /* with 2, registers spill */
+    enum { WHOLE = N << 3 | VALUE, TOGETHER = N < CSELL_SHORT ? 2 : 1 };
     __shared__ real codebook[VALUE_CODEBOOK_SIZE];
     const unsigned at = take_codebook(A, W.has_codebook, codebook);
     const int lane = threadIdx.x % WARP;
@@ -277,8 +278,8 @@ static spmv_status run(const spmv_plan *p, const spmv_operands *v) {
 
 /* ---- preparation ----------------------------------------------------------------------------- */
 
-/* Slices of few steps are taken some at a time, as long as there are warps enough: once nearly all
- * that the GPU holds are better than twice, the second time fewer. */
+/* Chooses the number of slices per warp. Slices of few steps are combined while there are enough
+ * warps: nearly all resident warps must have work at least twice. */
 static int choose_group(const csell_lists *A, int64_t resident) {
     enum { STEPS = 24 };
     int group = 1;
@@ -288,9 +289,9 @@ static int choose_group(const csell_lists *A, int64_t resident) {
     return group;
 }
 
-/* Takes more warps of fewer registers where there are few values, but not where lists are short,
- * which are asked for at once. H200, with 64 and 40 registers: poisson2d:4000 few:8 158 and 160 us,
- * box27:120 few:8 60 and 54, fem3d:60 few:8 70 and 69. */
+/* Chooses the variant. Smaller blocks of registers give more warps if there are few values, but not
+ * with short lists, whose loads are issued at once. H200, with 64 and 40 registers: poisson2d:4000
+ * few:8 158 and 160 us, box27:120 few:8 60 and 54, fem3d:60 few:8 70 and 69. */
 static spmv_status prepare(spmv_plan *p) {
     enum { FEW_STEPS = 6 };
     spmv_device *d = p->device;
@@ -300,7 +301,8 @@ static spmv_status prepare(spmv_plan *p) {
     if (!W) return spmv_fail(d->ctx, SPMV_E_NOMEM, "out of memory");
     p->scratch = W;
     CU(d->ctx, cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, d->number));
-    W->has_codebook = A->value_codes >> VALUE_CODEBOOK & 1; /* then few: no slice is raw or F32 */
+    /* a codebook implies `few`: no slice is RAW or F32 */
+    W->has_codebook = A->value_codes >> VALUE_CODEBOOK & 1;
     W->few = !(A->value_codes & (1 << VALUE_RAW | 1 << VALUE_F32));
     W->small_blocks = W->few && !A->even && A->nsteps > FEW_STEPS * A->nslices;
     W->group = choose_group(A, (int64_t)sms * (W->small_blocks ? SMALL_BLOCKS : LARGE_BLOCKS) *

@@ -1,15 +1,15 @@
-/* csell_places.cuh: where the parts of a slice begin: sums over the slices before it, of some sizes
- * at once; for the builders of csell and csell_lists. */
+/* csell_places.cuh: offsets of the parts of a slice: exclusive prefix sums over slices, of several
+ * sizes at once; for the builders of csell and csell_lists. */
 #pragma once
 
 #include "cuda/build.cuh"
 
 enum { SCAN_THREADS = 1024, SIZES = 5 };
-typedef struct sizes { /* of a slice, or where it begins */
+typedef struct sizes { /* sizes of a slice, or their prefix sums */
     int64_t of[SIZES];
 } sizes;
 
-/* Sums the values of the threads before this one; every thread of the block calls. */
+/* Exclusive prefix sum over the threads of a block. Must be called by every thread. */
 static __device__ int64_t block_before(int64_t value, int64_t *total) {
     __shared__ int64_t sums[SCAN_THREADS / WARP];
     int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
@@ -29,7 +29,7 @@ static __device__ int64_t block_before(int64_t value, int64_t *total) {
     return before + sum - value;
 }
 
-/* Scans each block's sizes in place; the block's sum goes to totals. */
+/* Scans each block's sizes in place; writes the blocks' sums to totals. */
 static __global__ void scan_blocks(sizes *size, int64_t n, sizes *totals) {
     int64_t k = (int64_t)blockIdx.x * SCAN_THREADS + threadIdx.x;
     for (int c = 0; c < SIZES; c++) {
@@ -39,7 +39,7 @@ static __global__ void scan_blocks(sizes *size, int64_t n, sizes *totals) {
     }
 }
 
-/* One block; the sum of all goes to totals[n]. */
+/* Scans the totals by one block; writes the sum of all to totals[n]. */
 static __global__ void scan_totals(sizes *totals, int64_t n) {
     for (int c = 0; c < SIZES; c++) {
         int64_t all = 0;
@@ -53,7 +53,7 @@ static __global__ void scan_totals(sizes *totals, int64_t n) {
     }
 }
 
-/* The sums of all go behind those of the blocks. */
+/* Exclusive prefix sum of n sizes in two levels. The total follows the blocks' totals. */
 static inline void scan(sizes *size, int64_t n, sizes *totals, cudaStream_t stream) {
     const int64_t blocks = blocks_for(n, SCAN_THREADS);
     if (n) scan_blocks<<<(unsigned)blocks, SCAN_THREADS, 0, stream>>>(size, n, totals);

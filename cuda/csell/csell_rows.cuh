@@ -1,20 +1,20 @@
-/* csell_rows.cuh: the rows of a csell slice, one lane per row, and walks over the steps they make:
- * for the builders, as src/formats/csell/csell_rows.h is for the host. */
+/* csell_rows.cuh: the rows of a csell slice, one lane per row, and the sequence of steps that they
+ * make: for the builders, like src/formats/csell/csell_rows.h on the host. */
 #pragma once
 
 #include "csell.cuh"
 
 enum { LONGEST_RUN = 8, NO_OFFSET = INT32_MAX };
 
-typedef struct rows { /* the store of compressed rows, in device memory */
+typedef struct rows { /* the store of compressed rows in device memory */
     int64_t rows, nnz, cut;
     const ofs *row_ptr;
     const idx *col;
     const real *value;
 } rows;
 
-typedef struct lane_row { /* this lane's row of a slice; length 0: empty, long, or none */
-    int64_t begin, all;   /* all: also of a long row */
+typedef struct lane_row { /* this lane's row of a slice; length 0: empty, long, or no row */
+    int64_t begin, all;   /* all: length, also of a long row */
     idx i;
     int length;
 } lane_row;
@@ -28,8 +28,7 @@ static __device__ __forceinline__ lane_row row_of(const rows &A, int64_t slice) 
     return r;
 }
 
-/* Nonzeros that stand together: those of the whole slice, or of row l where long rows are
- * between. */
+/* Contiguous nonzeros: the whole slice, or one row if the slice has long rows. */
 typedef struct segment {
     int64_t begin;
     int length;
@@ -50,8 +49,8 @@ static __device__ __forceinline__ unsigned long long bits_of(real value) {
                              : (unsigned long long)__double_as_longlong((double)value);
 }
 
-/* The next run of values of each row in the mask, as a slice has them that stores them as they are.
- */
+/* Copies the next run of values of each row in the mask, in the order of a slice with unencoded
+ * values. */
 static __device__ __forceinline__ void put_step(uint32_t mask, int run, const real **from,
                                                 real **to) {
     const int lane = threadIdx.x % WARP;
@@ -65,9 +64,9 @@ static __device__ __forceinline__ void put_step(uint32_t mask, int run, const re
 
 typedef struct walk {
     lane_row row;
-    int run;  /* 0: on diagonals */
+    int run;  /* 0: diagonals */
     int k;    /* this lane's next entry */
-    idx head; /* on diagonals: its offset */
+    idx head; /* diagonals: offset of the next entry */
 } walk;
 
 static __device__ __forceinline__ idx offset_at(const rows &A, const lane_row &r, int k) {
@@ -78,14 +77,14 @@ static __device__ __forceinline__ walk begin_walk(const rows &A, const lane_row 
     return {r, run, 0, run ? 0 : offset_at(A, r, 0)};
 }
 
-/* Returns the least of the lanes' offsets; mostly the first lane has it. */
+/* Returns the least offset of all lanes; usually the first lane has it. */
 static __device__ __forceinline__ idx least_offset(idx offset) {
     idx least = __shfl_sync(ALL_LANES, offset, 0);
     return __all_sync(ALL_LANES, least <= offset) ? least : warp_least(offset);
 }
 
-/* False behind the last step. *at: this lane's entry, if its bit is set; *greatest of the
- * columns. */
+/* Computes the next step; returns false behind the last. *at: this lane's entry, if its mask bit is
+ * set; *greatest: greatest column. */
 static __device__ __forceinline__ bool next_step(const rows &A, walk *w, csell_step *step, int *at,
                                                  idx *greatest) {
     bool on;
@@ -105,7 +104,7 @@ static __device__ __forceinline__ bool next_step(const rows &A, walk *w, csell_s
     return step->mask != 0;
 }
 
-/* Bit R - 1: R divides n, for R up to LONGEST_RUN. */
+/* Returns a mask: bit R - 1 is set if R divides n, for R up to LONGEST_RUN. */
 static __device__ __forceinline__ unsigned divisors_of(unsigned n) {
     unsigned out = 1;
 #pragma unroll
@@ -113,8 +112,8 @@ static __device__ __forceinline__ unsigned divisors_of(unsigned n) {
     return out;
 }
 
-/* Rule 2. The lengths of runs have the divisors that the places of their ends have, counted from
- * where the entries begin; rows end runs too. */
+/* Returns the length of runs: rule 2. A length divides the distances of all run ends from the first
+ * entry; ends of rows are run ends too. */
 static __device__ int run_of(const rows &A, const lane_row &r, int nnz) {
     enum { TOGETHER = 4 };
     int lane = threadIdx.x % WARP, segments = segments_of(A, r);
@@ -144,8 +143,8 @@ static __device__ int run_of(const rows &A, const lane_row &r, int nnz) {
     return WARP - __clz((int)(common & ((1u << LONGEST_RUN) - 1)));
 }
 
-/* Returns the greatest distance from a gathered step's base, up to any above UINT16_MAX: one lane
- * per step, so that a row's columns are read as they stand. */
+/* Returns the greatest distance from the base of a step, exact up to UINT16_MAX: one lane per step,
+ * so that a row's columns are read in order. */
 static __device__ idx widest_step(const rows &A, const lane_row &r, int run, int nsteps) {
     int lane = threadIdx.x % WARP, runs = r.length / run;
     idx widest = 0;
@@ -163,9 +162,9 @@ static __device__ idx widest_step(const rows &A, const lane_row &r, int run, int
     return widest;
 }
 
-/* Says whether the slice has, for sure, more than `most` diagonals: as many offsets as hash to
- * different bits. Where columns have no order that is seen long before the diagonals are
- * counted. */
+/* Returns whether the slice certainly has more than `most` diagonals: the number of different hash
+ * bits of offsets is a lower bound. If columns are irregular, this ends long before the diagonals
+ * are counted. */
 enum { OFFSET_BITS = 1 << 14, OFFSET_WORDS = OFFSET_BITS / 32 };
 
 static __device__ __forceinline__ bool is_new_offset(unsigned *seen, idx offset) {
@@ -175,7 +174,7 @@ static __device__ __forceinline__ bool is_new_offset(unsigned *seen, idx offset)
 
 static __device__ bool has_more_diagonals(const rows &A, const lane_row &r, int64_t most,
                                           unsigned *seen) {
-    enum { SHORT = 64 }; /* a lane reads a row no longer than that, all lanes read a longer one */
+    enum { SHORT = 64 }; /* longest row that one lane reads; all lanes read a longer one */
     const int lane = threadIdx.x % WARP, longest = warp_greatest(r.length);
     int count = 0;
     for (int k = lane; k < OFFSET_WORDS; k += WARP) seen[k] = 0;

@@ -1,13 +1,14 @@
-/* csell_runs.cuh: slices of csell that hold runs of entries in adjacent columns, as
- * finite elements with several unknowns a node have them. A column is waited for before x can be
- * asked for: so the columns of a batch of steps are asked for while the batch in front is
- * multiplied. 3 x 3 blocks at scattered places, H200, 80 registers: 193 us with an entry at a time,
- * 84 with loops for each length of run, 75 with columns asked ahead; SELL takes 95. */
+/* csell_runs.cuh: multiplies slices of csell with runs of entries in adjacent columns, as in finite
+ * elements with several unknowns per node. Loads of x depend on columns, so the columns of the next
+ * batch of steps are loaded while a batch is multiplied. 3 x 3 blocks at irregular positions, H200,
+ * 80 registers: 193 us entry by entry, 84 with a loop for each length of run, 75 with columns
+ * loaded ahead; SELL takes 95. */
 #pragma once
 
 #include "csell.cuh"
 
-/* A column of any code: of the word that it is in. One load serves all codes. */
+/* The 32-bit word that contains a column, and the column's position in it: one load for all
+ * encodings. */
 typedef struct csell_word {
     uint32_t word;
     unsigned shift;
@@ -15,7 +16,8 @@ typedef struct csell_word {
 
 template <int DEEP> struct columns_ahead {
     csell_word column[DEEP];
-    /* Loads steps k..k + DEEP - 1; behind the last, that one's again. size: bytes of a column. */
+    /* Loads the columns of steps k to k + DEEP - 1; repeats the last step behind the end. size:
+     * bytes per column. */
     __device__ __forceinline__ void load(const span &p, int k, int size) {
         const unsigned before = (1u << threadIdx.x % WARP) - 1;
 #pragma unroll
@@ -29,9 +31,10 @@ template <int DEEP> struct columns_ahead {
     }
 };
 
-/* DEEP steps of runs of RUN entries: a step's first entries, then its second, ... FULL: every step
- * is there and has all lanes. Else what is behind the last step is asked for again, and a lane
- * without an entry asks for the next lane's and for x[0]; neither is added. */
+/* Multiplies DEEP steps of runs of RUN entries; a step stores the first entries of all runs, then
+ * the second, ... FULL: all steps exist and have all lanes. Otherwise the last step is loaded again
+ * behind the end, and a lane without an entry loads the next lane's entry and x[0]; neither is
+ * added. */
 template <int VALUE, bool FULL, int RUN, int DEEP>
 static __device__ __forceinline__ real add_run_batch(const span &p, int k, uint32_t most,
                                                      const columns_ahead<DEEP> &ahead, real sum) {
@@ -55,7 +58,8 @@ static __device__ __forceinline__ real add_run_batch(const span &p, int k, uint3
             raw[u * RUN + q].load(p.value, at + q * many, p.policy);
         }
     }
-    __syncwarp(); /* or the compiler would wait for the first value before it asks for the last */
+    __syncwarp(); /* otherwise the compiler would wait for the first value before it loads the
+                     last */
 #pragma unroll
     for (int u = 0; u < DEEP; u++)
 #pragma unroll
@@ -76,7 +80,7 @@ static __device__ __forceinline__ real add_runs(const span &p, real sum) {
     const uint32_t most = ~0u >> (32 - 8 * size);
     const unsigned all = (1u << DEEP) - 1;
     columns_ahead<DEEP> now, next;
-    if (p.nsteps == 0) return sum; /* of a slice cut among more warps than it has steps */
+    if (p.nsteps == 0) return sum; /* a slice divided among more warps than it has steps */
     next.load(p, 0, size);
 #pragma unroll 1
     for (int k = 0; k < p.nsteps; k += DEEP) {
@@ -91,7 +95,7 @@ static __device__ __forceinline__ real add_runs(const span &p, real sum) {
 }
 
 template <int VALUE> static __device__ __forceinline__ real add_any_run(const span &p, real sum) {
-    switch (p.codes.run) { /* the same for the whole warp */
+    switch (p.codes.run) { /* uniform in a warp */
     case 2: return add_runs<VALUE, 2>(p, sum);
     case 3: return add_runs<VALUE, 3>(p, sum);
     case 4: return add_runs<VALUE, 4>(p, sum);

@@ -5,61 +5,64 @@
  *          its encodings are those of CSR-DU and CSR-VI (Kourtis et al., CF'08) and of BRO-ELL
  *          (Tang et al., TPDS'15), byte-aligned.
  * Reads    csell: all of it; x[cols]; y[rows] only if beta != 0.
- * Writes   y[rows], each entry once.
- * Work     a warp takes up to GROUP slices, as many as have STAGE steps between them; lane k loads
- *          step k into shared memory, and a scan of the popcounts says where each step's nonzeros
- *          begin. Each pair of encodings has its own loop: a lane asks for the values and the
- *          entries of x of AHEAD steps before it uses the first; what is left at the end has a loop
- *          of its width. Steps that all lanes have need no popcounts. Where more than a quarter of
- *          the slices hold runs of adjacent columns, another instance has loops for these
- *          (csell_runs.cuh). The heads and steps of later warps are prefetched into L2.
- *          With `warps` above 1 a slice's steps are cut among so many warps, whose sums are added
- *          in order. The long part is cut into equal segments, a warp each; the last warp to finish
- *          a row adds its parts in order. One launch.
+ * Writes   y[rows], each element once.
+ * Work     A warp multiplies up to GROUP slices, with at most STAGE steps in all. Lane k loads step
+ *          k into shared memory, and a prefix sum of popcounts gives the first nonzero of each
+ *          step. Each pair of encodings has its own loop: a lane loads the values and the entries
+ *          of x of AHEAD steps before it uses the first; remaining steps have a loop of their
+ *          number. Steps with all lanes need no popcounts. If more than a quarter of the slices
+ *          have runs of adjacent columns, another instance of the kernel has loops for runs
+ *          (csell_runs.cuh). The heads and steps of later warps are prefetched into L2. With
+ *          `warps` above 1 a slice's steps are divided among that many warps, whose sums are added
+ *          in order. Long rows are divided into equal segments, one per warp; the last warp to
+ *          finish a row adds its parts in order. One launch.
  * Cost     2 nnz flop; the bytes of the store + (cols + rows) sizeof real if x is read once. H200,
  *          f64, cold: arbitrary values 75 (poisson2d) to 85 (banded) percent of 4.65 TB/s; a kernel
- *          that only reads and writes as much reaches 90. What binds is latency: 7 warps per
+ *          that only reads and writes as much reaches 90. Latency is the limit: 7 warps per
  *          scheduler (64 registers) wait for loads 15 to 20 cycles per instruction. With few values
- *          it is the L1 cache, whose pipe is 70 percent busy. What was tried and did not help is
- *          in docs/notebook/experiments.md.
- * Weak     slices of rows of very different lengths: a step is as long as its longest row's lane; x
- *          outside the cache; columns that have no locality: 32 cache lines per load. In f32 more
- *          than a quarter of slices with runs of adjacent columns are refused: others are faster.
+ *          the L1 cache is the limit; its pipeline is 70 percent busy. Attempts without gain:
+ *          docs/notebook/experiments.md.
+ * Weak     slices of rows of very different lengths: the longest row determines the number of
+ *          steps; x outside the cache; irregular columns: 32 cache lines per load. In f32 the
+ *          kernel refuses matrices with runs of adjacent columns in more than a quarter of the
+ *          slices: other kernels are faster.
  * Repeats  bitwise: yes, for equal warps; the same bits whatever the encodings.
  * Params   block: threads per block, a power of two (256); warps: warps per slice, a power of two
- *          (0: 1 where slices are enough to fill the GPU, else more; 1 alone in f32 and for runs).
+ *          (0: 1 if there are enough slices to fill the GPU, else more; 1 alone in f32 and for
+ *          runs).
  */
 #include "csell_runs.cuh"
 #include <math.h>
 
 enum {
-    GROUP = 8,      /* slices a warp takes, at most */
-    MOST_WARPS = 8, /* of a block */
-    RESIDENT = 32,  /* of a multiprocessor, by registers */
+    GROUP = 8,      /* maximum number of slices per warp */
+    MOST_WARPS = 8, /* maximum number of warps per block */
+    RESIDENT = 32,  /* resident warps of a multiprocessor, by registers */
     RUNS_RESIDENT = 24,
     LEAST_SEGMENT = 512,
-    MOST_SEGMENT = 4096 /* entries of the long part a warp takes */
+    MOST_SEGMENT = 4096 /* entries of long rows per warp */
 };
 
-/* Says which variants are compiled. On 22 outside matrices, H200, other kernels were 1.3 to 3.7
- * times as fast as cut slices in f32 or of runs, and 1.25 to 5.6 times as fast as slices of runs in
- * f32. */
+/* Which variants are compiled. On 22 application matrices, H200, other kernels were 1.3 to
+ * 3.7 times as fast as divided slices in f32 or with runs, and 1.25 to 5.6 times as fast as slices
+ * of runs in f32. */
 static const bool CUTS = sizeof(real) > sizeof(float), HAS_RUNS = CUTS;
 
 typedef struct csell_scratch {
     int sms, warps, group;       /* warps per slice; slices per warp */
-    bool has_codebook, has_runs; /* has_runs: more than a quarter of the slices */
-    int64_t later, later_steps;  /* how far ahead the heads, and the steps, are asked for */
-    ofs segment;                 /* entries of the long part a warp takes */
-    idx nsegments;               /* such warps */
-    uint32_t *skip; /* [nslices] rows of the slice that are in the long part; NULL: none is */
-    idx *first;     /* [nsegments] place in long_row of the row that the segment begins in */
-    real *sums;     /* [2 * nsegments] what it has of that row, and of the row that it ends in */
-    int *done;      /* [long_rows] segments that finished their part of the row; 0 between runs */
+    bool has_codebook, has_runs; /* has_runs: in more than a quarter of the slices */
+    int64_t later, later_steps;  /* distances at which heads and steps are prefetched */
+    ofs segment;                 /* entries of long rows per warp */
+    idx nsegments;               /* number of these warps */
+    uint32_t *skip;              /* [nslices] mask of the slice's rows that are long; NULL: none */
+    idx *first; /* [nsegments] index in long_row of the row in which the segment begins */
+    real *sums; /* [2 * nsegments] the segment's sums of its first row and of its last row */
+    int *done;  /* [long_rows] number of segments that have finished their part of the row; 0
+                   between products */
     cache_policy policy;
 } csell_scratch;
 
-typedef struct operand { /* what every lane multiplies by; codebook: in shared memory */
+typedef struct operand { /* operands of all lanes; codebook: address in shared memory */
     const real *x;
     unsigned codebook;
     cache_policy policy;
@@ -73,23 +76,23 @@ static __device__ __forceinline__ void put_sum(const csell &A, const csell_scrat
         put_row(r, i, sum);
 }
 
-/* Describes what a warp works on: as csell_slice, but counted from the staged steps. */
+/* Work of a warp: a slice like csell_slice, with offsets relative to the staged steps. */
 typedef struct __align__(16) staged_slice {
     const uint8_t *column, *value;
     int step, nsteps;
     csell_codes codes;
-    bool ends; /* the slice */
+    bool ends; /* the slice ends here */
 }
 staged_slice;
 
-typedef struct room { /* a warp's, in shared memory */
+typedef struct room { /* a warp's shared memory */
     csell_slice head[GROUP];
     staged_slice staged[GROUP];
     staged_step step[STAGE + AHEAD];
 } room;
 
-/* Returns what lane l < count knows of slice l: of its steps those from `done` to `until` are
- * staged, and `before` entries of the first slice were staged earlier. */
+/* Returns the staged part of slice l in lane l < count: its steps among `done` to `until` - 1.
+ * before: entries of the first slice that were staged earlier. */
 static __device__ __forceinline__ staged_slice staged_slice_of(const csell &A, const csell_slice &s,
                                                                int64_t first, int done, int until,
                                                                int before,
@@ -105,8 +108,8 @@ static __device__ __forceinline__ staged_slice staged_slice_of(const csell &A, c
             end <= until};
 }
 
-/* The slices that m->head tells of, or with CUT part of one: as many as there is room for are
- * staged and multiplied at a time, a long one in parts. With CUT the sum is only returned. */
+/* Multiplies the slices of m->head or, with CUT, part of one slice. Stages and multiplies as many
+ * slices at a time as fit, long slices in several rounds. With CUT the sum is only returned. */
 template <bool CUT, bool RUNS>
 static __device__ __forceinline__ real multiply_slices(const csell &A, const csell_scratch &S,
                                                        int count, room *m, idx i, operand o,
@@ -133,7 +136,7 @@ static __device__ __forceinline__ real multiply_slices(const csell &A, const cse
             const staged_slice t = m->staged[next];
             idx from = t.codes.column == CSELL_DIAGONAL ? i : 0;
             const real *x = o.x + from;
-            asm("" : "+l"(x)); /* computed once: the compiler would add i to every column */
+            asm("" : "+l"(x)); /* computed once; otherwise the compiler adds i to every column */
             const span steps = {m->step + t.step, t.nsteps, t.codes, t.column, t.value, x, -from,
                                 o.codebook,       o.policy};
             if (RUNS && t.codes.run > 1)
@@ -143,15 +146,15 @@ static __device__ __forceinline__ real multiply_slices(const csell &A, const cse
             if (!t.ends) break;
             if (!CUT) put_sum(A, S, i, sum, r), sum = 0, i += CSELL_ROWS;
         }
-        __syncwarp(); /* what was staged has been read */
+        __syncwarp(); /* all lanes have read the staged steps */
     }
     return sum;
 }
 
 /* ---- several warps per slice ----------------------------------------------------------------- */
 
-/* Counts the entries before the w-th of `warps` equal runs of steps: every warp of the block
- * calls. */
+/* Counts the entries before share w of `warps` equal shares of steps. Must be called by every warp
+ * of the block. */
 static __device__ __forceinline__ int64_t entries_before(const csell_step *step, int first, int end,
                                                          int w, int *counts) {
     int warp = threadIdx.x / WARP, count = 0;
@@ -171,7 +174,7 @@ static __device__ __forceinline__ void multiply_cut(const csell &A, const csell_
     __shared__ real sums[MOST_WARPS][WARP];
     int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP, w = warp % S.warps;
     int64_t s = (block * (blockDim.x / WARP) + warp) / S.warps;
-    csell_slice head = {0, 0, 0, 0, 0, 0, 1, 0}; /* behind the last */
+    csell_slice head = {0, 0, 0, 0, 0, 0, 1, 0}; /* an empty slice, for warps behind the last */
     if (s < A.nslices) head = csell_head(A.slice, s);
     int first = (int)((int64_t)head.nsteps * w / S.warps);
     int end = (int)((int64_t)head.nsteps * (w + 1) / S.warps);
@@ -214,7 +217,7 @@ static __device__ __forceinline__ void multiply_whole(const csell &A, const csel
     int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
     int64_t s = (block * (blockDim.x / WARP) + warp) * S.group;
     int count = (int)min((int64_t)S.group, A.nslices - s);
-    if (count <= 0) return; /* the whole warp */
+    if (count <= 0) return; /* the whole warp returns */
     if (lane < count * WORDS)
         ((int4 *)m->head)[lane] = load_once((const int4 *)(A.slice + s) + lane, o.policy);
     __syncwarp();
@@ -247,8 +250,8 @@ static __device__ __forceinline__ real sum_entries(const csell &A, ofs begin, of
     return __shfl_sync(ALL_LANES, warp_sum(sum), 0);
 }
 
-/* Adds a row that several segments hold: each leaves its part, the last to come adds them in
- * order. */
+/* Adds a row that is divided among several segments: each segment stores its part; the last one to
+ * arrive adds the parts in order. */
 static __device__ __forceinline__ void add_part(const csell &A, const csell_scratch &S, idx row,
                                                 ofs begin, ofs end, int64_t place, real sum,
                                                 const result &r) {
@@ -261,7 +264,7 @@ static __device__ __forceinline__ void add_part(const csell &A, const csell_scra
     }
     if (__shfl_sync(ALL_LANES, before, 0) < last - first) return;
     __threadfence();
-    real all = 0; /* the first segment holds the row's beginning as the row that it ends in */
+    real all = 0; /* the first segment's part is the sum of its last row */
 #pragma unroll 8
     for (int64_t g = first + lane; g <= last; g += WARP)
         all += __ldcg(S.sums + 2 * g + (g == first));
@@ -288,7 +291,7 @@ static __device__ __forceinline__ void multiply_segment(const csell &A, const cs
 
 /* ---- both ------------------------------------------------------------------------------------ */
 
-/* The first blocks take the long part: it must not be what the others wait for at the end. */
+/* The first blocks multiply the long rows, which would otherwise delay the end. */
 template <bool CUT, bool RUNS>
 static __global__ void __launch_bounds__(MOST_WARPS *WARP,
                                          (RUNS ? RUNS_RESIDENT : RESIDENT) / MOST_WARPS)
@@ -350,7 +353,7 @@ static __global__ void mark_long_rows(csell A, csell_scratch S) {
     atomicOr(S.skip + row / CSELL_ROWS, 1u << row % CSELL_ROWS);
 }
 
-/* Finds the last row that does not begin behind the segment's first entry; no long row is empty. */
+/* Finds the row in which each segment begins, by binary search; no long row is empty. */
 static __global__ void find_first_rows(csell A, csell_scratch S) {
     int64_t g = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
     if (g >= S.nsegments) return;
@@ -384,10 +387,11 @@ static spmv_status prepare_long(spmv_plan *p, const csell *A, csell_scratch *S) 
     return launched(p);
 }
 
-/* Says how many slices a warp should take together: they must fit the room for steps. In batches of
- * AHEAD steps: a warp takes START to begin and half a batch more for each slice; of few turns of
- * warps the last one takes as long as the others. H200, mesh:300000:3: 71, 68, 64, 70 us for 1, 2,
- * 3, 4 together, which are 8.9, 4.4, 3.0 and 2.2 turns. */
+/* Returns the number of slices per warp that minimizes the estimated time. The slices' steps must
+ * fit into shared memory. In batches of AHEAD steps, a warp takes START to begin and half a batch
+ * more per slice; if there are only a few rounds of resident warps, the last one counts fully.
+ * H200, mesh:300000:3: 71, 68, 64, 70 us for 1, 2, 3, 4 slices per warp, with 8.9, 4.4, 3.0 and 2.2
+ * rounds. */
 static int best_group(const csell *A, int64_t resident) {
     const double START = 2.5, SLICE = 0.5;
     enum { FEW_TURNS = 4 };
@@ -403,8 +407,9 @@ static int best_group(const csell *A, int64_t resident) {
     return best;
 }
 
-/* Slices of many steps are cut until there are WARPS_PER_SM warps per multiprocessor, about what it
- * holds at once: cutting further cost 16 % on fem3d:50 (H200). */
+/* Chooses the number of warps per slice. Slices of many steps are divided until there are
+ * WARPS_PER_SM warps per multiprocessor, about the number of resident warps; dividing further costs
+ * 16 % on fem3d:50 (H200). */
 static spmv_status choose_warps(spmv_plan *p, const csell *A, bool cuts, csell_scratch *S) {
     enum { WARPS_PER_SM = 30, LEAST_STEPS = 8 };
     int64_t *warps = &p->choice.value[SPMV_warps], room = p->choice.value[SPMV_block] / WARP;
@@ -426,7 +431,7 @@ static spmv_status choose_warps(spmv_plan *p, const csell *A, bool cuts, csell_s
     return SPMV_OK;
 }
 
-/* Finds which encodings the slices have. */
+/* Finds which encodings occur in the slices. */
 static spmv_status look_at_codes(spmv_plan *p, const csell *A, codes_used *used) {
     enum { THREADS = 256 };
     const spmv_backend *backend = p->device->backend;
@@ -465,10 +470,10 @@ static spmv_status prepare(spmv_plan *p) {
     return prepare_long(p, A, S);
 }
 
-/* Estimates the most that it takes: all rows that the format may cut out, of as many entries as it
- * may leave them. */
+/* Upper bound of the workspace: the maximum number of long rows that the format may have, with as
+ * many entries as possible. */
 static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
-    enum { LEAST_CUT = 64 }; /* of those the format chooses */
+    enum { LEAST_CUT = 64 }; /* least length of long rows that the format chooses */
     int64_t cut = c->value[SPMV_cut] ? c->value[SPMV_cut] : LEAST_CUT;
     int64_t long_rows = min(A->nnz / (cut + 1), A->rows);
     size_t segments = (size_t)blocks_for(A->nnz, LEAST_SEGMENT);

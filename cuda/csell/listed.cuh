@@ -1,19 +1,19 @@
-/* listed.cuh: how slices that share lists of steps are multiplied: a batch of steps, or a step at a
- * time; and what the kernels of csell_lists do besides. */
+/* listed.cuh: multiplies slices that share lists of steps, several steps or one step at a time; and
+ * other functions that the kernels of csell_lists share. */
 #pragma once
 
 #include "csell.cuh"
 #include "formats/csell_lists/csell_lists.h"
 
-typedef struct operand { /* of a lane */
-    const real *x;       /* that of its row on the main diagonal */
-    idx none;            /* x[none] is the first entry */
-    unsigned codebook;   /* in shared memory */
+typedef struct operand { /* operands of a lane */
+    const real *x;       /* address of x for its row: x + i */
+    idx none;            /* x[none] is the first element of x */
+    unsigned codebook;   /* address in shared memory */
     cache_policy policy;
 } operand;
 
-/* Returns the operand of row i. The pointer is made opaque: x + (i + j) would be three instructions
- * more each time. */
+/* Returns the operand of row i. The pointer is hidden from the compiler, which would compute x + (i
+ * + j) by three more instructions per entry. */
 static __device__ __forceinline__ operand operand_of(const real *x, idx i, unsigned codebook,
                                                      cache_policy policy) {
     const real *mine = x + i;
@@ -21,7 +21,7 @@ static __device__ __forceinline__ operand operand_of(const real *x, idx i, unsig
     return {mine, -i, codebook, policy};
 }
 
-/* The places in the codebook of DEEP steps. */
+/* Loads the codebook indices of DEEP steps. */
 template <int DEEP>
 static __device__ __forceinline__ void load_codes(const uint8_t *value, int k, cache_policy policy,
                                                   unsigned *code) {
@@ -37,7 +37,8 @@ static __device__ __forceinline__ void load_codes(const uint8_t *value, int k, c
         code[u] = load_once(value + (k + u) * WARP + lane, policy);
 }
 
-/* DEEP steps of a list, all loads of a kind, then all of the next: as in csell.cuh. */
+/* Multiplies DEEP steps of a list. As in csell.cuh, all loads of one kind are issued before the
+ * next kind. */
 template <int VALUE, bool WHOLE, int DEEP>
 static __device__ __forceinline__ real add_batch(const csell_lists &A, const operand &o, int list,
                                                  int k, const uint8_t *value, real sum) {
@@ -72,10 +73,12 @@ static __device__ __forceinline__ real add_batch(const csell_lists &A, const ope
     if (VALUE == VALUE_RAW || VALUE == VALUE_F32)
 #pragma unroll
         for (int u = 0; u < DEEP; u++) raw[u].load(value, at[u], o.policy);
-    __syncwarp(); /* or the compiler would wait for the first step before it asks for the last */
+    __syncwarp(); /* otherwise the compiler would wait for the first step before it loads the
+                     last */
 #pragma unroll
     for (int u = 0; u < DEEP; u++) xj[u] = __ldg(o.x + j[u]);
-    __syncwarp(); /* or for the first value before it asks for the last entry of x */
+    __syncwarp(); /* otherwise the compiler would wait for the first value before it loads the
+                     last element of x */
 #pragma unroll
     for (int u = 0; u < DEEP; u++) {
         real a = VALUE == CSELL_VALUE_STEP ? __ldg(A.step_value + list + k + u)
@@ -89,14 +92,14 @@ static __device__ __forceinline__ real add_batch(const csell_lists &A, const ope
     return sum;
 }
 
-/* A slice without a list, a step at a time. */
+/* Multiplies a slice without a list, one step at a time. */
 static __device__ __forceinline__ real add_alone(const csell_lists &A, const csell_listed &slice,
                                                  operand o) {
     const unsigned bit = 1u << threadIdx.x % WARP;
     const csell_slice s = csell_head(A.rest, ~slice.list);
     const csell_codes codes = {s.column_code, s.value_code, s.run};
     const real *x = s.column_code == CSELL_DIAGONAL ? o.x : o.x + o.none;
-    int place = 0; /* of the step's first run */
+    int place = 0; /* index of the step's first run */
     real sum = 0;
 #pragma unroll 1
     for (int k = 0; k < s.nsteps; k++) {
@@ -127,7 +130,8 @@ static __device__ __forceinline__ csell_listed head_at(const csell_lists &A, int
     return u.head;
 }
 
-/* Returns the address of the codebook in shared memory; every thread of the block calls. */
+/* Copies the codebook to shared memory; returns its address there. Must be called by every thread
+ * of the block. */
 static __device__ __forceinline__ unsigned take_codebook(const csell_lists &A, bool has_codebook,
                                                          real *codebook) {
     if (has_codebook) {

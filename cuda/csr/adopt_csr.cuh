@@ -1,8 +1,7 @@
-/* adopt_csr.cuh: compressed rows that a caller has in the GPU's memory: whether they are as kernels
- * need them, the statistics of their lengths, and the store of them: the caller's arrays where
- * these may be borrowed and are of the store's types, else copies. One kernel looks at everything,
- * while copies are made of whatever the arrays hold; the host waits once, and adds up what each
- * block of threads has seen. */
+/* adopt_csr.cuh: makes a store of compressed rows that a caller has in GPU memory: borrows the
+ * caller's arrays if allowed and if they have the store's types, else copies them. Checks the
+ * arrays and computes the statistics of row lengths. One kernel checks everything while copies are
+ * made; the host waits once, and combines the results of the blocks of threads. */
 #pragma once
 
 #include "convert_csr.cuh"
@@ -10,29 +9,29 @@
 
 enum {
     LOOK_THREADS = 1024,
-    MOST_LOOKING = 512 /* blocks: two on each multiprocessor of most GPUs */
+    MOST_LOOKING = 512 /* blocks: two per multiprocessor of most GPUs */
 };
 
-typedef unsigned long long count64; /* what atomics add to */
+typedef unsigned long long count64; /* operand type of the atomics */
 
-typedef struct __align__(64) look { /* of a thread, a block, all: 0 at first */
-    count64 wrong;    /* offsets that decrease, indices outside, values that are no numbers */
-    count64 descents; /* entries whose index is not above that of the entry in front, */
-    count64 allowed;  /* of which so many begin a row */
-    count64 longest, shortest; /* shortest: the complement of that length */
-    count64 empty, squares;    /* rows without entries; the sum of the squares of all lengths */
+typedef struct __align__(64) look { /* counts of a thread, a block, or all; initially 0 */
+    count64 wrong;    /* errors: decreasing offsets, indices out of range, values that are NaN */
+    count64 descents; /* entries whose index does not exceed that of the entry before, */
+    count64 allowed;  /* and how many of these begin a row */
+    count64 longest, shortest; /* shortest: bitwise complement of the length */
+    count64 empty, squares;    /* number of empty rows; sum of the squared lengths */
 }
 look;
 static_assert(MOST_LOOKING * sizeof(look) <= ANSWER_BYTES, "an answer is too small");
 
-typedef struct given { /* as in spmv_arrays, whose arrays may hold anything */
+typedef struct given { /* the caller's arrays, unchecked; members as in spmv_arrays */
     int64_t rows, cols, nnz;
     const void *ptr, *values;
     const int32_t *idx;
     int base;
 } given;
 
-/* Nothing is read where an offset leads outside. */
+/* Counts for row i. Reads no entries if an offset is out of range. */
 template <class P>
 static __device__ __forceinline__ void look_at_row(const given &a, int64_t i, look *mine) {
     const P *ptr = (const P *)a.ptr;
@@ -70,7 +69,7 @@ static __device__ __forceinline__ count64 warp_most(count64 n) {
     return n;
 }
 
-/* Adds it to what the block's threads share. */
+/* Adds a thread's counts to the block's counts in shared memory. */
 static __device__ __forceinline__ void add_look(const look &from, look *to) {
     atomicAdd(&to->wrong, from.wrong);
     atomicAdd(&to->descents, from.descents);
@@ -87,7 +86,8 @@ static __device__ __forceinline__ look warp_look(const look &mine) {
             warp_sum(mine.squares)};
 }
 
-/* seen: [blocks], in host memory, where eight threads write a block's in one go. */
+/* Counts for all rows and entries. seen [blocks]: in host memory; eight threads write a block's
+ * counts together. */
 template <class P, class V>
 static __global__ void __launch_bounds__(LOOK_THREADS)
     look_at_arrays(given a, bool values, look *seen) {
@@ -141,7 +141,7 @@ static look sum_of(const look *seen, int64_t n) {
     return all;
 }
 
-/* The variance is of integers, and exact until it is rounded. */
+/* Computes the statistics of rows. The variance is computed in integers, and rounded once. */
 static void count_rows(const spmv_arrays *a, const look *all, spmv_stats *out) {
     const double rows = (double)a->rows;
     const unsigned __int128 whole = (unsigned __int128)all->squares * (uint64_t)a->rows;
@@ -153,7 +153,7 @@ static void count_rows(const spmv_arrays *a, const look *all, spmv_stats *out) {
     out->row_std = whole > square ? sqrt((double)(whole - square)) / rows : 0;
 }
 
-/* Arrays of the store: the caller's, or copies. */
+/* Makes the store's arrays: borrows the caller's or copies them. */
 static spmv_status place_given(spmv_device *d, const spmv_arrays *a, csr *head, csr *copy) {
     const bool lent = a->flags & SPMV_BORROW, is_zero_based = a->base == 0;
     const int64_t n = a->rows + 1;
@@ -191,7 +191,7 @@ static spmv_status adopt(spmv_device *d, const spmv_arrays *a, bool *is_right, s
     (*head)->slots = (*copy)->slots = a->nnz;
     spmv_status status = launch_look(d, a, seen);
     if (status == SPMV_OK) status = place_given(d, a, (csr *)*head, (csr *)*copy);
-    TRY(d->backend->sync(d)); /* after a failure, too: the next matrix uses the same memory */
+    TRY(d->backend->sync(d)); /* also after a failure: the next matrix uses the same memory */
     TRY(status);
     const look all = sum_of(seen, lookers_of(a));
     *is_right = all.wrong == 0 && all.descents == all.allowed;

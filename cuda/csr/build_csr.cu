@@ -1,10 +1,11 @@
-/* build_csr.cu: compressed rows, placed on the GPU as they are: what
- * src/formats/csr/format_csr.c makes.
+/* build_csr.cu: makes a store of compressed rows in GPU memory, equal to that of
+ * src/formats/csr/format_csr.c.
  *
  * Source     src/formats/csr/format_csr.c.
- * Reads      the matrix's row_ptr, col_idx and values, from the host's memory or the GPU's.
- * Work       an array of the variant's own type is sent to where it stays; one of another type is
- *            sent beside it and narrowed. What lies on the GPU is borrowed if it has the type.
+ * Reads      the matrix's row_ptr, col_idx and values, in host memory or GPU memory.
+ * Work       Arrays of the variant's type are sent to their destination; arrays of other types are
+ *            sent to temporary memory and narrowed. Arrays in GPU memory are borrowed if they have
+ *            the type.
  */
 #include "adopt_csr.cuh"
 #include "convert_csr.cuh"
@@ -41,12 +42,12 @@ static spmv_status place_values(spmv_device *d, const spmv_csr_view *A, csr *cop
     return status;
 }
 
-/* What is narrowed is sent beside the store, one array after the other. */
+/* Temporary memory: arrays to be narrowed are sent next to the store, one after the other. */
 static size_t working(const spmv_csr_view *A, const spmv_choice *c) {
     size_t offsets =
         sizeof(ofs) == sizeof *A->row_ptr ? 0 : (size_t)(A->rows + 1) * sizeof(int64_t);
     size_t values = sizeof(real) == sizeof *A->values ? 0 : (size_t)A->nnz * sizeof(double);
-    if (values) values += sizeof(int); /* the count of those too large */
+    if (values) values += sizeof(int); /* counter of values that become infinite */
     (void)c;
     return offsets > values ? offsets : values;
 }
@@ -61,9 +62,9 @@ static spmv_status send_rows(spmv_device *d, const spmv_csr_view *A, csr *head, 
     return d->backend->sync(d);
 }
 
-/* Rows of another variant: what has the same type in both is borrowed. */
+/* Makes the store from rows of another variant: arrays of equal type are borrowed. */
 static spmv_status take_rows(spmv_device *d, const spmv_store *rows, csr *head, csr *copy) {
-    const csr *from = (const csr *)rows; /* its pointers may have other types */
+    const csr *from = (const csr *)rows; /* its arrays may have other types */
     const void *values = from->values;
     const int64_t n = rows->rows + 1, nnz = rows->nnz;
     const size_t offset = rows->array[0].bytes / (size_t)n, value = rows->array[2].bytes / nnz;
@@ -89,8 +90,8 @@ static spmv_status take_rows(spmv_device *d, const spmv_store *rows, csr *head, 
     return status;
 }
 
-/* The store's bytes without its memory, and its copy on the device. All of it is upload, memory
- * and narrowing too, by the host's clock: sending waits. */
+/* Builds the store's header on the host without arrays, and the complete store on the device. All
+ * time counts as upload, including allocation and narrowing, by the host's clock: sending waits. */
 static spmv_status build_on(spmv_device *d, const spmv_csr_view *A, spmv_store *rows,
                             const spmv_choice *c, spmv_store **head_out, spmv_store **copy_out,
                             double *upload_s) {
@@ -114,10 +115,10 @@ static bool is_there(const void *memory) {
     return false;
 }
 
-/* What is sent from the host has arrived when it returns. */
+/* Writes new values. Values sent from the host have arrived on return. */
 static spmv_status refill_on(spmv_device *d, const void *row_ptr, const void *values,
                              spmv_store *copy) {
-    (void)row_ptr; /* the store has it */
+    (void)row_ptr; /* in the store already */
     real *to = ((csr *)copy)->values;
     const size_t bytes = (size_t)copy->nnz * sizeof *to;
     if (!is_there(values)) return d->backend->put(d, to, values, bytes);

@@ -1,4 +1,4 @@
-/* convert_csr.cuh: arrays of compressed rows, from one type to another in the GPU's memory. */
+/* convert_csr.cuh: converts arrays of compressed rows between types in GPU memory. */
 #pragma once
 
 #include "cuda/build.cuh"
@@ -10,7 +10,7 @@ static inline unsigned blocks_of(int64_t n) {
     return (unsigned)blocks_for(n, THREADS);
 }
 
-/* Array of the copy that is somebody else's; the head lists it, too. */
+/* Adds a borrowed array to the copy, and its size to the head. */
 #define BORROW_ARRAY(head, copy, field, from, count) \
     do { \
         const size_t bytes_ = (size_t)(count) * sizeof *(copy)->field; \
@@ -52,7 +52,8 @@ static inline spmv_status fill_ones(spmv_device *d, int64_t n, real *to) {
     return launched(d);
 }
 
-/* *overflows: in the GPU's memory; grows by how many become infinite. */
+/* Converts values. *overflows, in GPU memory, is incremented for each value that becomes
+ * infinite. */
 template <class From>
 static __global__ void convert_each(int64_t n, const From *__restrict__ from, real *to,
                                     int *overflows) {
@@ -62,7 +63,7 @@ static __global__ void convert_each(int64_t n, const From *__restrict__ from, re
     if (isinf((real)from[k]) && !isinf(from[k])) atomicAdd(overflows, 1);
 }
 
-/* overflows: room for it in the GPU's memory. */
+/* Converts values; fails if one becomes infinite. overflows: a counter in GPU memory. */
 template <class From>
 static inline spmv_status convert_values(spmv_device *d, int64_t n, const From *from, real *to,
                                          int *overflows) {

@@ -1,25 +1,24 @@
-/* csr_balanced: a block of threads multiplies an equal share of the nonzeros, a tile, wherever rows
- * begin; one launch.
+/* csr_balanced: a block of threads multiplies a tile, an equal share of the nonzeros regardless of
+ * row boundaries; one launch.
  *
  * Source   Baxter, moderngpu, 2013, and Merrill and Garland, SC'16, "Merge-based SpMV": equal
- *          shares of both lists, and a segmented sum; here tiles are equal shares of the nonzeros,
- *          cut again only where thousands of rows are empty, and blocks that share a row join
- *          their sums in pairs instead of by another kernel.
+ *          shares of both lists, and a segmented sum. Here tiles are equal shares of the nonzeros,
+ *          divided further only where thousands of rows are empty, and blocks that share a row
+ *          combine their sums in pairs instead of in another kernel.
  * Reads    csr: row_ptr[rows + 1], col_idx[nnz], values[nnz]; the plan's list of tiles; x[cols];
  *          y[rows] only if beta != 0.
- * Writes   y[rows], each entry once, by a block that has the row's end; of a row that several
- *          blocks have, by the block that adds the last sum.
- * Work     A tile is 896 nonzeros, which begin with a line of the cache, and the row ends behind
- *          them. Each of 128 threads asks for 7 of them, 128 apart, before it uses the first, and
- *          the block also for up to 128 of its first row that the tile before it has. Products go
- *          to shared memory; from there each thread takes 7 successive ones and adds them up
- *          between the ends of rows; shuffles join the threads' sums of a row, and the sum takes
- *          the place of the row's last product. Then successive threads write successive rows. A
- *          small matrix is prefetched, and read before the previous product has ended (ahead.cuh).
+ * Writes   y[rows], each element once, by a block that has the row's end; a row of several blocks
+ *          by the block that adds the last sum.
+ * Work     A tile has 896 nonzeros, aligned to a cache line, and the row ends behind them. Each of
+ *          128 threads loads 7 nonzeros, 128 apart, before it uses the first; the block also loads
+ *          up to 128 nonzeros of its first row from the tile before. Products are stored in shared
+ *          memory; each thread then sums 7 adjacent products between row ends, shuffles combine the
+ *          threads' sums of a row, and the sum replaces the row's last product. Then adjacent
+ *          threads write adjacent rows. A small matrix is prefetched, and read before the previous
+ *          product has ended (ahead.cuh).
  * Cost     2 nnz flop; nnz (sizeof real + 4) + (rows + 1) sizeof ofs + (cols + rows) sizeof real
  *          bytes if x is read once, and 16 + sizeof real per tile.
- * Weak     Where rows have about equal lengths csr_lanes and SELL do the same without shared
- *          memory.
+ * Weak     Rows of about equal lengths: csr_lanes and SELL need no shared memory.
  * Repeats  bitwise: yes, but for the bits of a NaN.
  * Params   none.
  */
@@ -28,14 +27,14 @@
 #include <limits.h>
 
 enum {
-    THREADS = 128,            /* of a block */
-    ENTRIES = 7,              /* nonzeros of a thread; odd, so that threads read different banks */
-    TILE = ENTRIES * THREADS, /* nonzeros of a tile: whole lines of the cache */
-    TILE_ROWS = 4096          /* the most row ends of a tile */
+    THREADS = 128,            /* threads per block */
+    ENTRIES = 7,              /* nonzeros per thread; odd, to avoid bank conflicts */
+    TILE = ENTRIES * THREADS, /* nonzeros per tile: whole cache lines */
+    TILE_ROWS = 4096          /* maximum number of row ends per tile */
 };
 
-/* Threads that a multiprocessor can have at once, and those that its registers shall have room for:
- * in f32 all, with 32 registers each, which do where a tile is whole; in f64 as many as have 48. */
+/* Maximum resident threads of a multiprocessor, and the number for which registers must suffice: in
+ * f32 all, with 32 registers each, enough for whole tiles; in f64 as many as fit with 48. */
 #ifdef __CUDA_ARCH__
 enum {
     MOST_THREADS = __CUDA_ARCH__ == 750                             ? 1024
@@ -48,11 +47,12 @@ enum { MOST_THREADS = 2048 };
 #endif
 enum { RESIDENT = sizeof(real) == sizeof(float) || MOST_THREADS < 1280 ? MOST_THREADS : 1280 };
 
-/* Says where a tile begins in the list of all nonzeros and, behind those of each row, its end. */
+/* start of a tile in the merged list of all nonzeros and row ends, in which a row's end follows its
+ * nonzeros */
 typedef struct __align__(16) place {
     int64_t entry;
-    idx row;    /* that ends behind it */
-    int before; /* nonzeros of this row in front of it, INT_MAX if they are more */
+    idx row;    /* the first row whose end follows */
+    int before; /* nonzeros of this row before the tile; INT_MAX if more */
 }
 place;
 
@@ -61,13 +61,13 @@ template <> struct bits<sizeof(float)> { typedef unsigned type; };
 template <> struct bits<sizeof(double)> { typedef unsigned long long type; };
 typedef bits<sizeof(real)>::type real_bits;
 
-/* Is what `cut` has where no sum waits; as a number it is a NaN that no sum is. */
+/* Marks an element of `cut` without a sum. As a number it is a NaN that no sum has. */
 static const real_bits NOTHING = ~(real_bits)0;
 
-typedef struct tiles { /* begin, and cut behind it, are one allocation */
+typedef struct tiles { /* begin and cut are one allocation */
     int64_t n;
     place *begin;   /* [n + 1] */
-    real_bits *cut; /* [n] the sum of a row that waits behind a tile for another: join_sums */
+    real_bits *cut; /* [n] sum of a row, waiting behind a tile for the other summand: join_sums */
 } tiles;
 
 typedef struct operands {
@@ -79,11 +79,12 @@ typedef struct operands {
 
 /* ---- planning -------------------------------------------------------------------------------- */
 
-/* A warp finds the row of a nonzero: it narrows down the last row that begins there or in front,
- * each lane looking at another row of those that are left. */
+/* Finds the row of a nonzero by a warp: a search for the last row that begins at or before it, in
+ * which each lane tests another of the remaining rows. */
 static __device__ int64_t row_of(const ofs *row_ptr, int64_t rows, int64_t entry) {
     const int lane = threadIdx.x % WARP;
-    int64_t low = 0, high = rows; /* row `low` begins there or in front, row `high` behind */
+    int64_t low = 0, high = rows; /* row `low` begins at or before the entry, row `high` behind
+                                     it */
     while (high - low > 1) {
         const int64_t left = high - low, mine = low + left * (lane + 1) / (WARP + 1);
         const int before = __popc(__ballot_sync(ALL_LANES, row_ptr[mine] <= entry));
@@ -93,15 +94,15 @@ static __device__ int64_t row_of(const ofs *row_ptr, int64_t rows, int64_t entry
     return low;
 }
 
-/* A tile begins at every TILE-th nonzero, and at every TILE_ROWS-th row, so that one of empty rows
- * is short. A warp finds a place of the one kind or the other, and its index in their order. Where
- * few rows end between two of the first kind, one of the second moves to where the first of them
- * is: the tile in front is empty then, instead of two that are not whole. */
+/* Lists the starts of tiles: every TILE-th nonzero and every TILE_ROWS-th row, so that tiles of
+ * empty rows are short. A warp finds one start of either kind, and its index in the list. If few
+ * rows end between two starts of the first kind, a start of the second kind moves to the first of
+ * them: the tile before is then empty, instead of two partial tiles. */
 static __global__ void find_tiles(const ofs *row_ptr, int64_t rows, int64_t nnz, const tiles all) {
     const int64_t w = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) / WARP;
     const int64_t by_row = (rows + TILE_ROWS - 1) / TILE_ROWS;
-    int64_t t = w, row = rows, entry = nnz; /* of the last, behind all */
-    if (w > all.n) return;                  /* the whole warp */
+    int64_t t = w, row = rows, entry = nnz; /* the last start, behind all */
+    if (w > all.n) return;                  /* the whole warp returns */
     if (w < by_row) {
         row = w * TILE_ROWS, entry = row_ptr[row];
         const int64_t whole = entry / TILE * TILE, next = whole + TILE;
@@ -122,8 +123,8 @@ static __global__ void find_tiles(const ofs *row_ptr, int64_t rows, int64_t nnz,
 
 /* ---- sums of rows ---------------------------------------------------------------------------- */
 
-/* Lane l gets the sum of what lanes k .. l have, where k is the last up to l that is marked in
- * `starts`, or 0. Every lane of the warp calls. */
+/* Inclusive segmented sum: lane l gets the sum of lanes k to l, where k is the last lane up to l
+ * with a bit in `starts`, or 0. Must be called by every lane of the warp. */
 static __device__ __forceinline__ real segmented_sum(real sum, unsigned starts) {
     const int lane = threadIdx.x % WARP;
     const unsigned upto = starts & (ALL_LANES >> (WARP - 1 - lane));
@@ -136,9 +137,10 @@ static __device__ __forceinline__ real segmented_sum(real sum, unsigned starts) 
     return sum;
 }
 
-/* Every thread of the block calls, with its sum behind the last row end among its nonzeros, or of
- * all of them if no row ends there. Returns what the threads before it have of the row that its
- * nonzeros begin with; *open: what the block has of the row that it ends in the middle of. */
+/* Exclusive segmented sum over the threads of a block. sum: each thread's sum behind the last row
+ * end among its nonzeros, or of all if no row ends there. Returns the sum of earlier threads for
+ * the row with which this thread's nonzeros begin. *open: the block's sum of the unfinished row at
+ * its end. Must be called by every thread of the block. */
 static __device__ __forceinline__ real sum_before(real sum, bool has_end, real *open) {
     enum { WARPS = THREADS / WARP };
     __shared__ real warp_sum[WARPS];
@@ -159,23 +161,23 @@ static __device__ __forceinline__ real sum_before(real sum, bool has_end, real *
     return (ends & ((1u << lane) - 1)) == 0 ? before + warps_before : before;
 }
 
-/* Says which tile a nonzero of that row is in. */
+/* Returns the tile that contains a nonzero of this row. */
 static __device__ __forceinline__ int tile_of(const tiles &all, idx row, int64_t entry) {
     int t = (int)(entry / TILE) + row / TILE_ROWS;
-    while (all.begin[t + 1].entry <= entry) t++; /* which has moved in front of it */
+    while (all.begin[t + 1].entry <= entry) t++; /* starts that have moved forward */
     return t;
 }
 
-/* The first of two threads that bring a sum to the same place in a product leaves its own there,
- * false; the second takes that away, true: *sum is that of both. The sum itself says that it has
- * come, so nothing else need be seen in order. */
+/* Combines two sums in an element of `cut`. The first of two threads stores its sum and gets false;
+ * the second one removes that sum, adds it to *sum, and gets true. The sum itself is the signal, so
+ * no memory fence is needed. */
 static __device__ __forceinline__ bool join_sums(real_bits *at, real *sum) {
     union {
         real number;
         real_bits bits;
     } mine, other;
     mine.number = *sum;
-    if (mine.bits == NOTHING) mine.bits >>= 1; /* another NaN */
+    if (mine.bits == NOTHING) mine.bits >>= 1; /* replaced by another NaN */
     other.bits = atomicExch(at, mine.bits);
     if (other.bits == NOTHING) return false;
     *at = NOTHING;
@@ -183,19 +185,20 @@ static __device__ __forceinline__ bool join_sums(real_bits *at, real *sum) {
     return true;
 }
 
-/* Adds a row that the tiles first .. last have; this is tile t's sum of it. One thread of each of
- * their blocks calls. The sums are joined two by two, then these, and so on: of two blocks the one
- * that comes second goes on with both sums, and the last one writes the row. So the order of blocks
- * does not matter, none waits for another, and the same sums are added in every product. The place
- * where two groups of tiles join is that between them, cut[t] behind tile t. */
+/* Adds tile t's sum of a row in tiles first to last; called by one thread of each block with such a
+ * tile. Sums are combined in a binary tree: of two blocks the second to arrive continues with both
+ * sums, and the last one writes the row. The result does not depend on the order of blocks, no
+ * block waits for another, and every product adds the same sums. Two groups of tiles combine at the
+ * element between the groups, cut[t] behind tile t. */
 static __device__ __forceinline__ void join_tiles(const operands &o, const tiles &all, int t,
                                                   idx row, real sum) {
     const int last = tile_of(all, row, (int64_t)o.row_ptr[row + 1] - 1);
     int first = tile_of(all, row, o.row_ptr[row]);
-    if (all.begin[first + 1].before <= THREADS) first++;  /* which reads those in front of it */
-    for (int size = 1; size <= last - first; size *= 2) { /* of the groups that are joined */
+    /* this tile also reads the nonzeros before it */
+    if (all.begin[first + 1].before <= THREADS) first++;
+    for (int size = 1; size <= last - first; size *= 2) { /* size of the groups to combine */
         const int left = first + (t - first) / (2 * size) * (2 * size), right = left + size;
-        if (right > last) continue; /* there is no other */
+        if (right > last) continue; /* no partner */
         if (!join_sums(&all.cut[right - 1], &sum)) return;
     }
     put_row(o.out, row, sum);
@@ -212,27 +215,28 @@ static __device__ __forceinline__ place place_at(const place *at) {
     return u.p;
 }
 
-/* Returns the end of a row between these two places: behind its last nonzero in the tile that
- * begins at `first`, counted from there; 0: it has none in it. */
+/* Returns the end of row [begin, end) in the tile that begins at `first`, relative to `first`:
+ * behind its last nonzero in the tile. 0: the row has no nonzero in the tile. */
 static __device__ __forceinline__ int end_here(ofs begin, ofs end, ofs first) {
     return end > max(begin, first) ? (int)(end - first) : 0;
 }
 
-/* Keeps an address in a register; the compiler would work it out again for every load. */
+/* Keeps an address in a register; otherwise the compiler recomputes it for every load. */
 template <class T> static __device__ __forceinline__ const T *held(const T *at) {
     asm("" : "+l"(at));
     return at;
 }
 
-/* Holds what the threads of a block share. */
+/* shared memory of a block */
 typedef struct shared {
     real product[TILE];
-    real sum_in_front[THREADS / WARP]; /* of each warp's part */
-    unsigned ends[THREADS];            /* of each thread: bit u: a row ends with its nonzero u */
+    real sum_in_front[THREADS / WARP]; /* sum of each warp's nonzeros before the tile */
+    unsigned ends[THREADS];            /* bit u of each thread's word: a row ends with its
+                                          nonzero u */
 } shared;
 
-/* Fills `tile`; WHOLE: it has TILE nonzeros, else 0s stand behind them. Returns the slot behind the
- * last nonzero of row `me`; 0: it has none here. */
+/* Computes the products of a tile. WHOLE: the tile has TILE nonzeros; else zeros follow. Returns
+ * the slot behind the last nonzero of row `threadIdx.x`; 0: the row has none in this tile. */
 template <bool WHOLE>
 static __device__ __forceinline__ int multiply_nonzeros(shared &tile, const operands &o,
                                                         cache_policy policy, const place &begin,
@@ -255,7 +259,9 @@ static __device__ __forceinline__ int multiply_nonzeros(shared &tile, const oper
         j_front = load_once(col - in_front, policy), a_front = load_once(value - in_front, policy);
     tile.ends[me] = 0;
     __syncthreads();
-    asm volatile("" : "+r"(j_front)); /* or the compiler would wait for it before the others */
+    asm volatile(""
+                 : "+r"(j_front)); /* otherwise the compiler would wait for this load before
+                                         the others */
     begin_product();
     let_next_start();
 #pragma unroll
@@ -290,7 +296,8 @@ static __global__ void __launch_bounds__(THREADS, RESIDENT / THREADS)
     const int me = threadIdx.x, t = blockIdx.x;
     const place begin = place_at(all.begin + t), end = place_at(all.begin + t + 1);
     const int rows = end.row - begin.row;
-    const int in_front = begin.before <= THREADS ? begin.before : 0; /* that it reads, too */
+    /* nonzeros before the tile that the block reads too */
+    const int in_front = begin.before <= THREADS ? begin.before : 0;
     const int behind = end.entry - begin.entry == TILE
                            ? multiply_nonzeros<true>(tile, o, policy, begin, end, in_front)
                            : multiply_nonzeros<false>(tile, o, policy, begin, end, in_front);
@@ -327,7 +334,7 @@ static int64_t tiles_of(int64_t nnz, int64_t rows) {
     return blocks_for(rows, TILE_ROWS) + (nnz > 0 ? blocks_for(nnz, TILE) - 1 : 0);
 }
 
-/* Counts the bytes on the device: the places, and behind them what waits at each. */
+/* Bytes on the device: starts of tiles, then `cut`. */
 static size_t list_bytes(int64_t n) {
     return (size_t)(n + 1) * sizeof(place) + (size_t)n * sizeof(real_bits);
 }
@@ -337,17 +344,17 @@ static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
     return sizeof(tiles) + list_bytes(tiles_of(A->nnz, A->rows));
 }
 
-/* Asks the driver to divide a multiprocessor's memory so that 12 blocks have their shared part: the
- * rest is first-level cache. In f32 on an H200 this saves 4 to 7 % of the time where x is small and
- * scattered (four of 20 matrices); on the others the two times are within 3 %, in f64 on all. More
- * blocks, for which there are registers, are not worth that cache. */
+/* Asks the driver for the shared memory of 12 resident blocks; the rest remains L1 cache. In f32 on
+ * an H200 this saves 4 to 7 % of the time if x is small and accessed irregularly (4 of 20
+ * matrices); on the others, and in f64, times agree within 3 %. More blocks, for which there are
+ * registers, gain less than the cache they cost. */
 static spmv_status leave_cache(const spmv_device *d) {
     cudaFuncAttributes loaded;
     int all;
     CU(d->ctx,
        cudaDeviceGetAttribute(&all, cudaDevAttrMaxSharedMemoryPerMultiprocessor, d->number));
     CU(d->ctx, cudaFuncGetAttributes(&loaded, (const void *)multiply));
-    /* The driver has 1 KB of each block's part, which is a multiple of 128 bytes. */
+    /* The driver reserves 1 KB per block; a block's share is a multiple of 128 bytes. */
     const int block = ((int)loaded.sharedSizeBytes + 1024 + 127) / 128 * 128;
     CU(d->ctx,
        cudaFuncSetAttribute((const void *)multiply, cudaFuncAttributePreferredSharedMemoryCarveout,
@@ -356,7 +363,7 @@ static spmv_status leave_cache(const spmv_device *d) {
 }
 
 static spmv_status prepare(spmv_plan *p) {
-    enum { PLANNING = 256 }; /* threads of a block */
+    enum { PLANNING = 256 }; /* threads per block */
     const csr *A = (const csr *)p->store;
     tiles *all = (tiles *)calloc(1, sizeof *all);
     p->scratch = all;

@@ -1,23 +1,24 @@
-/* csr_lanes: a group of T lanes multiplies one row of a CSR matrix, 4 or 8 nonzeros each at a time.
+/* csr_lanes: a group of T lanes multiplies one row of a CSR matrix, 4 or 8 nonzeros per lane at a
+ * time.
  *
  * Source   Bell and Garland, SC'09, "CSR (vector)", there with T = 32; T from the mean row length,
  *          as in Kokkos Kernels; loads in flight: Volkov, GTC 2010.
  * Reads    csr: row_ptr[rows + 1], col_idx[nnz], values[nnz]; x[cols]; y[rows] only if beta != 0.
- * Writes   y[rows], each entry once, by the first lane of its group.
- * Work     lane l of a group takes nonzeros row_ptr[i] + l, + T, ...: it asks for 4 columns and
- *          values (8 if the mean row is longer than 4 T and the matrix large), then for their
- *          entries of x; then log2(T) shuffles. Most rows are done with the first step (H200, us,
- *          one at a time and so: road:12000000 196 and 139, bcsstk25 7.1 and 5.4,
- *          random:2000000:20:20000 234 and 161). Rows of more than 128 nonzeros are the whole
- *          warp's, one after the other. A small matrix is prefetched at the start, and the first
- *          nonzeros are read before the previous product has ended (ahead.cuh).
+ * Writes   y[rows], each element once, by the first lane of its group.
+ * Work     Lane l of a group multiplies nonzeros row_ptr[i] + l, + T, ...: it loads 4 columns and
+ *          values (8 if the mean row length exceeds 4 T and the matrix is large), then their
+ *          entries of x; log2(T) shuffles add the lanes' sums. Most rows need one such step (H200,
+ *          us, one nonzero at a time and so: road:12000000 196 and 139, bcsstk25 7.1 and 5.4,
+ *          random:2000000:20:20000 234 and 161). Rows of more than 128 nonzeros are multiplied by
+ *          the whole warp, one after the other. A small matrix is prefetched at the start, and the
+ *          first nonzeros are read before the previous product has ended (ahead.cuh).
  * Cost     2 nnz flop; nnz (sizeof real + 4) + (rows + 1) sizeof ofs + (cols + rows) sizeof real
  *          bytes if x is read once.
- * Weak     rows shorter than T idle lanes; rows of thousands of nonzeros serialise their warp (then
- *          csr_balanced).
+ * Weak     rows shorter than T leave lanes idle; rows of thousands of nonzeros serialise their warp
+ *          (then csr_balanced).
  * Repeats  bitwise: yes, for equal T.
  * Params   block: threads per block, a multiple of 32 (256); lanes: T = 1, 2, 4 .. 32 (0: by the
- *          mean row length, more where the matrix is small).
+ *          mean row length, more if the matrix is small).
  */
 #include "cuda/ahead.cuh"
 #include "formats/csr/csr.h"
@@ -25,9 +26,9 @@
 
 enum {
     LONG = 4 * WARP,
-    FEW = 4,    /* entries that a lane asks for at a time, */
+    FEW = 4,    /* entries that a lane loads at a time, */
     MANY = 8,   /* in large matrices with long rows, */
-    OF_LONG = 2 /* and in rows of more than LONG, where more would take registers from the others */
+    OF_LONG = 2 /* and in rows of more than LONG, where more would cost registers */
 };
 
 typedef struct operands {
@@ -36,8 +37,8 @@ typedef struct operands {
     cache_policy policy;
 } operands;
 
-/* Returns the sum of entry k and every STEPth of the `left` from there on, DEPTH at a time. begun:
- * x may be read. */
+/* Returns the sum of products of entries k, k + STEP, ... among the next `left`; loads DEPTH at a
+ * time. *begun: x may be read. */
 template <int STEP, int DEPTH>
 static __device__ __forceinline__ real sum_entries(const operands &A, int64_t k, ofs left,
                                                    bool *begun) {
@@ -68,12 +69,13 @@ static __device__ __forceinline__ real sum_entries(const operands &A, int64_t k,
     return sum;
 }
 
-/* Every lane of a warp gets to the shuffles: those behind the last row have an empty one. */
+/* All lanes of a warp reach the shuffles: lanes behind the last row have an empty row. */
 template <int T, int DEPTH>
 static __global__ void multiply(const __grid_constant__ ahead all, idx rows,
                                 const ofs *__restrict__ row_ptr, const idx *__restrict__ col_idx,
                                 const real *__restrict__ values, const real *x, result out) {
-    unsigned row = blockIdx.x * (blockDim.x / T) + threadIdx.x / T; /* rows + a block fit */
+    /* rows plus a block does not overflow */
+    unsigned row = blockIdx.x * (blockDim.x / T) + threadIdx.x / T;
     int lane = threadIdx.x % WARP, first = lane % T;
     let_next_start();
     ask_ahead(all, threadIdx.x);
@@ -90,7 +92,8 @@ static __global__ void multiply(const __grid_constant__ ahead all, idx rows,
 #pragma unroll 1
     for (; todo; todo &= todo - 1) {
         int owner = __ffs((int)todo) - 1;
-        unsigned of = row + (unsigned)((owner - lane + first) / T); /* read again, not held */
+        /* row_ptr is read again, to save registers */
+        unsigned of = row + (unsigned)((owner - lane + first) / T);
         begin = row_ptr[of], count = row_ptr[of + 1] - begin;
         real whole =
             warp_sum(sum_entries<WARP, OF_LONG>(A, (int64_t)begin + lane, count - lane, &begun));
@@ -102,12 +105,12 @@ static __global__ void multiply(const __grid_constant__ ahead all, idx rows,
 
 /* ---- how many lanes -------------------------------------------------------------------------- */
 
-typedef struct shape { /* up to this mean row length, so many lanes */
+typedef struct shape { /* number of lanes for mean row lengths up to `mean` */
     double mean;
     int lanes;
 } shape;
 
-/* A small matrix waits for the longest chain of reads, a large one for the sum of all. */
+/* Returns whether the time is limited by the latency of dependent reads, not by bandwidth. */
 static bool is_small(const spmv_store *A) {
     return A->nnz < 1 << 20;
 }

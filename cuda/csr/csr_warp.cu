@@ -2,14 +2,15 @@
  *
  * Source   Di Iorio, csr1; Bell and Garland, SC'09, "CSR (vector)".
  * Reads    csr: row_ptr[rows + 1], col_idx[nnz], values[nnz]; x[cols]; y[rows] only if beta != 0.
- * Writes   y[rows], each entry once, by lane 0 of the row's warp.
- * Work     blocks are 32 x R: lane = threadIdx.x, row = blockIdx.x R + threadIdx.y (the published
- *          kernel took blockIdx.y and computed the first R rows only); lane l takes nonzeros
- *          row_ptr[i] + l, + 32, ...; 5 shuffles. A small matrix is prefetched at the start, and
- *          the first nonzeros are read before the previous product has ended (ahead.cuh).
+ * Writes   y[rows], each element once, by lane 0 of the row's warp.
+ * Work     Blocks are 32 x R: lane = threadIdx.x, row = blockIdx.x R + threadIdx.y (the published
+ *          kernel used blockIdx.y and computed only the first R rows). Lane l multiplies nonzeros
+ *          row_ptr[i] + l, + 32, ...; 5 shuffles add the lanes' sums. A small matrix is prefetched
+ *          at the start, and the first nonzeros are read before the previous product has ended
+ *          (ahead.cuh).
  * Cost     2 nnz flop; nnz (sizeof real + 4) + (rows + 1) sizeof ofs + (cols + rows) sizeof real
  *          bytes if x is read once.
- * Weak     rows shorter than 32 idle lanes; one very long row serialises its warp.
+ * Weak     rows shorter than 32 leave lanes idle; one very long row serialises its warp.
  * Repeats  bitwise: yes.
  * Params   block: threads per block, 32 R (32x8).
  */
@@ -23,7 +24,7 @@ static __global__ void multiply(const __grid_constant__ ahead all, idx rows,
     int64_t row = (int64_t)blockIdx.x * blockDim.y + threadIdx.y;
     let_next_start();
     ask_ahead(all, threadIdx.y * WARP + lane);
-    if (row >= rows) return; /* the whole warp: it shares threadIdx.y */
+    if (row >= rows) return; /* the whole warp returns: it shares threadIdx.y */
     ofs k = row_ptr[row] + lane, end = row_ptr[row + 1];
     idx j = k < end ? load_once(&col_idx[k], all.policy) : 0;
     real sum = 0, a = k < end ? load_once(&values[k], all.policy) : 0;

@@ -1,16 +1,16 @@
-/* transpose_csr.cuh: the rows of the transpose, made of compressed rows in the GPU's memory: a
- * stable sort of the columns says which entry goes where. Deterministic. */
+/* transpose_csr.cuh: transposes compressed rows in GPU memory: a stable sort by column gives the
+ * permutation of the entries. Deterministic. */
 #pragma once
 
 #include "adopt_csr.cuh"
 
-/* Writes each row where its entries begin; there are zeros. */
+/* Writes the index of each row at its first entry; other elements are zero. */
 static __global__ void mark_rows(csr A, idx *row) {
     const int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x;
     if (i < A.s.rows && A.row_ptr[i] < A.row_ptr[i + 1]) row[A.row_ptr[i]] = (idx)i;
 }
 
-/* A thread finds where a column begins in the sorted ones. */
+/* Finds the start of each column in the sorted column indices. */
 static __global__ void find_ends(int64_t cols, int64_t nnz, const idx *sorted, ofs *ptr) {
     const int64_t c = (int64_t)blockIdx.x * THREADS + threadIdx.x;
     int64_t low = 0, high = nnz;
@@ -39,7 +39,7 @@ static int bits_of_columns(int64_t cols) {
     return bits;
 }
 
-typedef struct turning { /* temporary arrays in the GPU's memory, [nnz] each */
+typedef struct turning { /* temporary arrays in GPU memory, [nnz] each */
     idx *sorted, *row;
     uint32_t *order;
 } turning;

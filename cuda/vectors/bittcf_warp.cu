@@ -35,21 +35,21 @@ enum {
                                   a quarter for more, so that the warps of a multiprocessor read
                                   rows of x that are near each other */
     FEW_VECTORS = 16,
-    LONG = 8,           /* in shares: a longer window is cut */
+    LONG = 8,           /* in shares: longer windows are cut */
     WARPS_PER_SM = 64,  /* shares that keep a multiprocessor busy */
-    TURNS = 16,         /* threads that add the parts of a row, for each vector */
+    TURNS = 16,         /* threads per vector that add the parts of a row */
     MOST_THREADS = 128, /* threads per block of the product, at most */
     THREADS = 256       /* threads per block of the kernel that lists shares */
 };
 
-/* Says where a share begins. */
+/* start of a share */
 typedef struct share {
-    ofs tile, value; /* first ones */
+    ofs tile, value; /* index of its first tile and first value */
     idx window;      /* the window in which the first tile lies */
     uint32_t part;   /* 2 * parts in front + 1 if the window began in an earlier share */
 } share;
 
-typedef struct cut_window { /* a window whose parts several shares have */
+typedef struct cut_window { /* a window that several shares multiply in parts */
     uint32_t first, parts;
     idx window;
 } cut_window;
@@ -69,22 +69,24 @@ typedef struct operands { /* operands of one launch */
     cache_policy policy;
 } operands;
 
-/* Loads of a row of x: aligned pairs of whole tiles; one by one; one by one from rows over 4 GB
- * apart. */
+/* Ways to load a row of x: PAIRS: aligned pairs of whole tiles; NUMBERS: element by element;
+ * FAR_NUMBERS: element by element with 64-bit offsets, for rows over 4 GB apart. */
 enum reading { PAIRS, NUMBERS, FAR_NUMBERS };
 
 template <class T> struct pair_of;
 template <> struct pair_of<double> { typedef double2 type; };
 template <> struct pair_of<float> { typedef float2 type; };
 
-/* What the lanes of a warp exchange about a chunk. */
+/* shared memory of a warp: the current chunk of tiles */
 typedef struct __align__(16) chunk {
     idx col[BITTCF_COLS][CHUNK];
-    uint32_t mask[CHUNK], value[CHUNK]; /* of each tile; value: its first, from the share's on */
+    uint32_t mask[CHUNK], value[CHUNK]; /* mask, and index of the first value relative to the
+                                           share, of each tile */
 }
 chunk;
 
-/* C += A B. If q = lane / 4, r = lane % 4, a lane has A[q][r], B[r][q], c[i] = C[q][2r + i]. */
+/* C += A B for one tile. If q = lane / 4 and r = lane % 4, a lane has A[q][r], B[r][q], c[i] =
+ * C[q][2r + i]. */
 static __device__ __forceinline__ void multiply_tile(double (&c)[2], double a, double b) {
     NV_IF_TARGET(NV_PROVIDES_SM_80,
                  (asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, "
@@ -99,7 +101,8 @@ template <int N> static __device__ __forceinline__ int column_of(int n, int lane
     return N == 1 ? lane / 4 : n / 2 * 2 * N_TILE + lane / 4 * 2 + n % 2;
 }
 
-/* Loads a lane's numbers of row j of x. at[n]: address of number n of row 0; at[0] alone: PAIRS. */
+/* Loads a lane's elements of row j of x. at[n]: address of element n of row 0; PAIRS: at[0]
+ * only. */
 template <int N, reading HOW, int LOADS>
 static __device__ __forceinline__ void load_row(const vectors &v, const char *const (&at)[LOADS],
                                                 idx j, double (&b)[N]) {
@@ -202,7 +205,8 @@ static __device__ __forceinline__ bool put_window(const operands &o, double (&su
     return true;
 }
 
-/* Returns a bit for each tile from `first` on, which is of `window`: whether a window ends. */
+/* Returns a bit mask of the tiles from `first` on with which a window ends. The first tile belongs
+ * to `window`. */
 static __device__ __forceinline__ uint32_t ends_of_windows(const bittcf &A, int64_t window,
                                                            ofs first, int lane) {
     const uint64_t end = window + lane < A.windows
@@ -211,12 +215,12 @@ static __device__ __forceinline__ uint32_t ends_of_windows(const bittcf &A, int6
     return (uint32_t)warp_total(end < CHUNK ? (int)(1u << end) : 0);
 }
 
-/* The current window of a warp in its share. */
+/* position of a warp in its share */
 typedef struct position {
     int64_t share;
     idx window;
-    idx part;           /* the window that began in an earlier share; -1: none */
-    idx near, near_row; /* near_row: a row of windows from `near` on, one per lane */
+    idx part;           /* window that began in an earlier share; -1: none */
+    idx near, near_row; /* near_row: rows of the windows from `near` on, one per lane */
 } position;
 
 static __device__ __forceinline__ void load_rows(const bittcf &A, position *at, int lane) {
@@ -225,7 +229,7 @@ static __device__ __forceinline__ void load_rows(const bittcf &A, position *at, 
     at->near_row = A.row && i < A.s.rows ? __ldg(A.row + i) : INT_MAX;
 }
 
-/* Returns the lane's row of the current window; at least A.s.rows if there is no such row. */
+/* Returns the lane's row of the current window; a value of at least A.s.rows if there is no row. */
 static __device__ __forceinline__ int64_t row_of(const bittcf &A, position *at, int lane) {
     if (!A.row) return (int64_t)at->window * BITTCF_ROWS + lane / 4;
     if (at->window - at->near >= WARP / BITTCF_ROWS) load_rows(A, at, lane);
@@ -266,7 +270,7 @@ static __device__ __forceinline__ uint32_t load_chunk(const operands &o, chunk *
     return __shfl_sync(ALL_LANES, before, WARP - 1);
 }
 
-/* Copies numbers of 32 bits, two or four at a time. */
+/* Copies 32-bit words, two or four at a time. */
 template <class T, int DEPTH>
 static __device__ __forceinline__ void copy_words(const T *from, T (&to)[DEPTH]) {
     typedef typename std::conditional<DEPTH % 4 == 0, int4, int2>::type words;
@@ -276,13 +280,13 @@ static __device__ __forceinline__ void copy_words(const T *from, T (&to)[DEPTH])
         *(words *)(to + u) = *(const words *)(from + u);
 }
 
-/* Returns how many of the largest blocks share a multiprocessor's registers without spills: warps
- * wait for rows of x, so that more are faster. */
+/* Returns the resident blocks of a multiprocessor that leave enough registers to avoid spills. More
+ * warps are faster, since warps wait for rows of x. */
 static constexpr int blocks_per_sm(int n) {
     return n == 1 ? 6 : n == 2 ? 7 : n == 4 ? 6 : 4;
 }
 
-/* Loads a lane's value of a tile (0: none) and its numbers of the rows of x. */
+/* Loads a lane's value of a tile (0: empty slot) and its elements of the rows of x. */
 template <int N, reading HOW, int LOADS>
 static __device__ __forceinline__ void
 load_operands(const operands &o, const char *const (&x)[LOADS], const real *values, idx col,
@@ -293,8 +297,9 @@ load_operands(const operands &o, const char *const (&x)[LOADS], const real *valu
     if (mask & bit) *a = (double)load_once(values + (value + __popc(mask & below)), o.policy);
 }
 
-/* Lanes beyond the last vector load vector 0, which always exists. If WAITS, DEPTH tiles in which
- * two windows end are multiplied one by one, which leaves registers for writing the sums. */
+/* Multiplies shares of tiles. Lanes beyond the last vector load vector 0, which always exists. If
+ * WAITS, DEPTH tiles in which two windows end are multiplied one by one, which leaves registers for
+ * writing the sums. */
 template <int N, int DEPTH, reading HOW>
 static __global__ void __launch_bounds__(MOST_THREADS, blocks_per_sm(N))
     multiply(const __grid_constant__ operands o) {
@@ -332,7 +337,7 @@ static __global__ void __launch_bounds__(MOST_THREADS, blocks_per_sm(N))
         const int left = min(tiles - t, (int)CHUNK);
         ends = ends_of_windows(o.A, at.window, begin.tile + t, lane) & ALL_LANES >> (CHUNK - left);
         value += load_chunk(o, &c, begin.tile + t, left, value, lane);
-#pragma unroll 1 /* more code than the instruction cache holds costs a third */
+#pragma unroll 1 /* larger code exceeds the instruction cache and takes a third longer */
         for (int h = 0; h < left; h += DEPTH) {
             const uint32_t ends_here = ends >> h & ((1u << DEPTH) - 1);
             if (WAITS && ends_here & (ends_here - 1)) {
@@ -367,7 +372,7 @@ static __global__ void __launch_bounds__(MOST_THREADS, blocks_per_sm(N))
                     if (!end_window<N>(o, &at, sum, at.window == at.part, lane)) return;
                     continue;
                 }
-                asm volatile(""); /* a branch, not selections of what is kept */
+                asm volatile(""); /* forces a branch instead of predicated moves */
 #pragma unroll
                 for (int k = 0; k < (WAITS ? 2 * N : 0); k++) {
                     done[k / 2][k % 2] = sum[k / 2][k % 2];
@@ -406,7 +411,8 @@ static __global__ void join_parts(const __grid_constant__ operands o) {
 
 /* ---- preparation ----------------------------------------------------------------------------- */
 
-static const int64_t A_CUT = (int64_t)1 << 32; /* in a number whose lower half counts parts */
+static const int64_t A_CUT = (int64_t)1 << 32; /* unit of the upper half of a count; the lower
+                                                  half counts parts */
 
 /* Returns the window in which tile t lies. */
 static __device__ int64_t window_of(const bittcf &A, int64_t t) {
@@ -421,8 +427,8 @@ static __device__ int64_t window_of(const bittcf &A, int64_t t) {
     return low;
 }
 
-/* Returns where share s begins: at a multiple of all.size, or behind the window in which that tile
- * lies, unless the window is long. */
+/* Returns the start of share s: a multiple of all.size tiles, or the end of the window that
+ * contains this tile, unless the window is long. */
 static __device__ share begin_of(const bittcf &A, const shares &all, int64_t s) {
     int64_t t = s * all.size, window = A.windows;
     bool in_window = false;
@@ -437,8 +443,8 @@ static __device__ share begin_of(const bittcf &A, const shares &all, int64_t s) 
     return {(ofs)t, A.value_ptr[t], (idx)window, in_window};
 }
 
-/* Counts, in the lower half, the parts of windows that begin in share s, and in the upper half the
- * windows that are first cut at its end. */
+/* Counts for each share s: in the lower half the parts of windows that begin in s, in the upper
+ * half the windows that are first cut at its end. */
 static __global__ void find_shares(bittcf A, shares all, int64_t *count) {
     const int64_t s = (int64_t)blockIdx.x * THREADS + threadIdx.x;
     if (s > all.n) return;
@@ -486,8 +492,8 @@ static spmv_status find_parts(spmv_plan *p, shares *all, int64_t *count) {
     return launched(p);
 }
 
-/* Returns the tiles per share: fewer for fewer tiles, so that all multiprocessors have work, but no
- * fewer than a mean window has. */
+/* Returns the number of tiles per share: fewer for fewer tiles, so that all multiprocessors have
+ * work, but not fewer than a mean window has. */
 static int64_t share_size(int64_t tiles, int64_t windows, int64_t sms, int64_t vectors) {
     const int64_t even = tiles / (sms * WARPS_PER_SM),
                   window = blocks_for(tiles, max(windows, (int64_t)1));
@@ -497,7 +503,7 @@ static int64_t share_size(int64_t tiles, int64_t windows, int64_t sms, int64_t v
     return blocks_for(max(size, whole), LEAST_SHARE) * LEAST_SHARE;
 }
 
-/* Returns an upper bound: the smallest shares, each of which has a part of a cut window. */
+/* Upper bound of the workspace: the smallest shares, each with a part of a cut window. */
 static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
     const int64_t tiles = bittcf_most_tiles(A->rows, A->nnz);
     (void)c;
@@ -547,7 +553,8 @@ static spmv_status launch(const spmv_plan *p, operands o, cudaStream_t stream) {
     const int threads = (int)p->choice.value[SPMV_block];
     const uint64_t row_bytes = (uint64_t)o.v.at_x.row * sizeof(real);
     const bool is_far = row_bytes > UINT32_MAX;
-    o.v.row_bytes = (uint32_t)row_bytes; /* a single vector is a column, whose rows are numbers */
+    o.v.row_bytes = (uint32_t)row_bytes; /* a single vector is a column, whose rows are single
+                                            elements */
     const unsigned blocks = (unsigned)blocks_for(o.all.n, threads / WARP);
     auto kernel = o.v.x_whole && o.v.count == N * N_TILE ? multiply<N, DEPTH, PAIRS>
                   : is_far                               ? multiply<N, DEPTH, FAR_NUMBERS>

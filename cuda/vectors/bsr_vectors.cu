@@ -20,14 +20,14 @@
 #include "cuda/vectors.cuh"
 #include "formats/bsr/bsr.h"
 
-enum { THREADS = 256, MOST_SIDE = 8 /* rows and columns of a block, at most */ };
+enum { THREADS = 256, MOST_SIDE = 8 /* maximum number of rows and columns of a block */ };
 
-typedef struct lane_of { /* one of the lanes along a row of x */
-    const real *x;       /* the address of its first number in row 0 */
-    int c;               /* the vector of that number */
+typedef struct lane_of { /* position of a lane along a row of x */
+    const real *x;       /* address of the lane's first element in row 0 */
+    int c;               /* vector of this element */
 } lane_of;
 
-/* Adds DEPTH blocks of R x C; all loads come first. PADS: some slots are padding. */
+/* Multiplies DEPTH blocks of R x C; issues all loads first. PADS: some slots are padding. */
 template <int R, int C, loading HOW, bool PADS, int DEPTH>
 static __device__ __forceinline__ void add_blocks(const vectors &v, const lane_of &lane,
                                                   const idx *first_col, const real *value,
@@ -77,7 +77,7 @@ static __global__ void __launch_bounds__(THREADS)
         if (b * R + r < A.s.rows) put_numbers<SIDE>(v, b * R + r, c, sum[r]);
 }
 
-/* Does the same for blocks of any shape. */
+/* Kernel for blocks of any shape. */
 template <loading HOW>
 static __global__ void __launch_bounds__(THREADS)
     multiply_any(const __grid_constant__ bsr A, const __grid_constant__ vectors v, int side) {

@@ -30,19 +30,19 @@ enum {
     WARPS = THREADS / WARP,
     CHUNK = 8,               /* nonzeros that a group takes at a time: fixes the order of sums */
     DEPTH = 4,               /* of these, nonzeros whose rows of x are loaded at once */
-    WINDOW = 128,            /* nonzeros of a warp, at most */
-    BEYOND = 32,             /* of these, nonzeros behind its share, if a row ends there */
+    WINDOW = 128,            /* maximum number of nonzeros per warp */
+    BEYOND = 32,             /* maximum number of these behind the share, if a row ends there */
     SHARE = WINDOW - BEYOND, /* nonzeros from share to share */
     EACH = WINDOW / WARP,    /* nonzeros per lane */
     CHUNKS = WINDOW / CHUNK,
-    FEW = 16,         /* parts of a row that one group of lanes adds, at most */
+    FEW = 16,         /* maximum number of parts of a row that one group of lanes adds */
     JOINING = 256,    /* threads of a block that adds parts */
     SIDE_BY_SIDE = 4, /* lanes along the vectors, for rows of more parts */
     TURNS = JOINING / SIDE_BY_SIDE,
     MOST_COLUMNS = WARP * SIDE, /* vectors of one launch */
 };
 
-/* Where a share begins, and which row and part begin there. */
+/* Start of a share, with the row and the part that begin there. */
 typedef struct __align__(16) place {
     int first;       /* first nonzero, counted from share * SHARE: 0 to BEYOND */
     idx row;         /* index among the rows that are not empty */
@@ -51,15 +51,15 @@ typedef struct __align__(16) place {
 }
 place;
 
-/* Which rows, or parts that end with the share, end in one of its chunks. */
+/* rows, or parts that end with the share, that end in a chunk */
 typedef struct __align__(4) chunk {
     uint16_t ends; /* bit u: a row or part ends with nonzero u */
-    uint16_t rank; /* of the first of these, among those of the share */
+    uint16_t rank; /* rank of the first of these rows among those of the share */
 }
 chunk;
 
-typedef struct cut_row { /* a row whose parts several warps have */
-    int64_t first;       /* its first part */
+typedef struct cut_row { /* a row that several warps multiply in parts */
+    int64_t first;       /* index of its first part */
     int parts;
     idx row;
 } cut_row;
@@ -68,10 +68,12 @@ typedef struct shares {
     int64_t n;                /* number of shares */
     place *begin;             /* [n + 1] */
     chunk *chunks;            /* [n x CHUNKS] */
-    int64_t filled, empty;    /* numbers of rows that are not empty, and empty */
-    idx *row, *empty_row;     /* [filled], [empty] their indices; NULL: no row is empty */
-    int64_t parts, few, many; /* number of parts; of rows of up to FEW parts, and of more */
-    cut_row *cut;             /* [few + many] first the rows of few parts */
+    int64_t filled, empty;    /* numbers of nonempty and of empty rows */
+    idx *row, *empty_row;     /* indices of nonempty rows [filled] and of empty rows [empty];
+                                 NULL: no row is empty */
+    int64_t parts, few, many; /* number of parts; numbers of cut rows with up to FEW parts, and
+                                 with more */
+    cut_row *cut;             /* [few + many], rows of few parts first */
     real *partial;            /* [parts x MOST_COLUMNS] sums of the parts */
 } shares;
 
@@ -81,16 +83,17 @@ typedef struct operands { /* operands of a launch */
     int64_t nnz;
     vectors v;
     shares all;
-    int side;        /* 2^side lanes lie along the vectors */
+    int side;        /* 2^side lanes are assigned to different vectors */
     unsigned blocks; /* blocks that multiply; later blocks write empty rows */
     cache_policy policy;
 } operands;
 
-typedef struct __align__(16) window { /* a warp's nonzeros */
+typedef struct __align__(16) window { /* shared memory of a warp: its nonzeros */
     real value[WINDOW];
     idx col[WINDOW];
-    idx row[WINDOW];        /* the rows that end in the share, if some rows are empty */
-    real open[WARP * SIDE]; /* each group's sum behind the last end in its chunk, or of the chunk */
+    idx row[WINDOW];        /* rows that end in the share, if some rows are empty */
+    real open[WARP * SIDE]; /* each group's sum behind the last row end in its chunk; if none, of
+                               the whole chunk */
 }
 window;
 
@@ -167,7 +170,7 @@ static __global__ void __launch_bounds__(THREADS, 8) multiply(const __grid_const
 #pragma unroll
     for (int s = 0; s < SUMS; s++) carry[s] = 0;
     __syncwarp();
-    /* a column that exists in x */
+    /* padding lanes use a column that exists in x */
     if (lane < CHUNK && n > 0 && n + lane < WINDOW) w.col[n + lane] = w.col[n - 1];
     __syncwarp();
     const real *x = x_of_lane(o.v, c);
@@ -223,8 +226,8 @@ static __global__ void __launch_bounds__(THREADS, 8) multiply(const __grid_const
     }
 }
 
-/* Adds the parts of cut rows. One group of lanes adds the parts of a row of few. For a row of more,
- * one block adds the parts for a few vectors; each of its threads adds every TURNS-th part. */
+/* Adds the parts of cut rows. For a row of few parts, one group of lanes adds them. For a row of
+ * more, one block adds the parts for a few vectors; each thread adds every TURNS-th part. */
 template <int SUMS> static __global__ void join_parts(const __grid_constant__ operands o) {
     __shared__ real some[TURNS][SIDE_BY_SIDE * SUMS];
     const int side = o.side, in_blocks = max((1 << side) / SIDE_BY_SIDE, 1);
@@ -270,7 +273,7 @@ static __global__ void count_empty(const ofs *row_ptr, int64_t rows, int64_t *co
     if (i <= rows) count[i] = i < rows && row_ptr[i + 1] == row_ptr[i];
 }
 
-/* before[i]: empty rows before row i. */
+/* Lists nonempty and empty rows. before[i]: number of empty rows before row i. */
 static __global__ void list_rows(const ofs *row_ptr, int64_t rows, const int64_t *before,
                                  const shares all, ofs *end) {
     const int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x;
@@ -296,10 +299,11 @@ static __device__ int64_t row_of(const ofs *end, int64_t rows, int64_t k) {
     return low;
 }
 
-static const int64_t A_CUT_ROW = (int64_t)1 << 32; /* in a number whose lower half counts parts */
+static const int64_t A_CUT_ROW = (int64_t)1 << 32; /* unit of the upper half of a count; the
+                                                      lower half counts parts */
 
-/* Finds where shares begin, and counts the parts of rows that begin there. If share t is the first
- * to begin inside the row, two parts count: its own and the last of the share before. */
+/* Computes starts of shares, and counts the parts of rows that begin there. If share t is the first
+ * to begin inside a row, two parts count: its own and the last one of the share before. */
 static __global__ void find_shares(const ofs *end, int64_t rows, int64_t nnz, const shares all,
                                    int64_t *count) {
     const int64_t t = (int64_t)blockIdx.x * THREADS + threadIdx.x, k = t * SHARE;
@@ -308,7 +312,7 @@ static __global__ void find_shares(const ofs *end, int64_t rows, int64_t nnz, co
     count[t] = 0;
     if (t < all.n) {
         const int64_t row = row_of(end, rows, k), start = row > 0 ? end[row - 1] : 0;
-        /* the share before ends the row */
+        /* true: the share before also contains the end of the row */
         const bool is_whole = start < k && end[row] - k <= BEYOND;
         at.first = is_whole ? (int)(end[row] - k) : 0;
         at.row = (idx)(is_whole ? row + 1 : row);
@@ -335,7 +339,8 @@ static __global__ void find_ends(const ofs *end, int64_t rows, const shares all)
     all.chunks[n] = mine;
 }
 
-/* before: lower half parts of rows, upper half cut rows. The list may have any order. */
+/* Lists parts and cut rows, in any order. before: prefix sums; lower half parts of rows, upper half
+ * cut rows. */
 static __global__ void list_parts(const ofs *end, const int64_t *before, const shares all,
                                   unsigned long long *listed) {
     const int64_t t = (int64_t)blockIdx.x * THREADS + threadIdx.x;
@@ -345,7 +350,7 @@ static __global__ void list_parts(const ofs *end, const int64_t *before, const s
     const int64_t first = before[t] % A_CUT_ROW;
     at.parts = (uint32_t)(first + here % A_CUT_ROW);
     if (here < A_CUT_ROW) return;
-    const int64_t last = (end[at.row] - BEYOND - 1) / SHARE; /* the last share that cuts the row */
+    const int64_t last = (end[at.row] - BEYOND - 1) / SHARE; /* last share that cuts the row */
     const int parts = (int)(last - t + 2);
     const int64_t rows = before[all.n] / A_CUT_ROW;
     const bool is_few = parts <= FEW;
@@ -353,7 +358,7 @@ static __global__ void list_parts(const ofs *end, const int64_t *before, const s
     all.cut[is_few ? n : rows - 1 - n] = {first, parts, all.row ? all.row[at.row] : at.row};
 }
 
-/* *end: where each row ends that is not empty; written only if some rows are empty. */
+/* Lists empty rows, if any. end: the ends of nonempty rows; written only if some rows are empty. */
 static spmv_status find_empty_rows(spmv_plan *p, shares *all, int64_t *before, ofs *end) {
     const csr *A = (const csr *)p->store;
     const int64_t rows = A->s.rows;
@@ -404,7 +409,7 @@ static size_t list_bytes(int64_t n) {
     return (size_t)(n + 1) * sizeof(place) + (size_t)n * CHUNKS * sizeof(chunk);
 }
 
-/* Returns an upper bound, as if some rows were empty and every share began inside a row. */
+/* Upper bound of the workspace, as if some rows were empty and every share began inside a row. */
 static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
     (void)c;
     const int64_t n = shares_of(A->nnz);
@@ -422,7 +427,7 @@ static spmv_status prepare(spmv_plan *p) {
     TRY(take_scratch(p, list_bytes(all->n), (void **)&all->begin));
     all->chunks = (chunk *)(all->begin + all->n + 1);
     const size_t numbers = (size_t)max(A->s.rows + 1, all->n + 3);
-    int64_t *before = NULL; /* also holds `end` */
+    int64_t *before = NULL; /* followed by `end` in the same allocation */
     TRY(p->device->backend->alloc(
         p->device, numbers * sizeof *before + (size_t)A->s.rows * sizeof(ofs), (void **)&before));
     ofs *end = (ofs *)(before + numbers);
@@ -456,7 +461,7 @@ static spmv_status launch(const spmv_plan *p, operands o, cudaStream_t stream) {
     return launched(p);
 }
 
-/* Multiplies the v.count vectors of v. At least two lanes lie along the vectors. */
+/* Multiplies the v.count vectors of v. At least two lanes are assigned to different vectors. */
 static spmv_status run_some(const spmv_plan *p, const vectors &v, cudaStream_t stream) {
     const csr *A = (const csr *)p->store;
     operands o = {A->col_idx, A->values, A->s.nnz, v, *(const shares *)p->scratch};

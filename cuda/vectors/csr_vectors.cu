@@ -31,15 +31,17 @@
 
 enum {
     THREADS = 256,
-    SHORT = 12,                /* mean nonzeros per row below which one lane takes them all */
-    LEAST_LONG = 64,           /* nonzeros of a row that is cut, at least: a power of two */
-    MOST_LONG = 256,           /* rows of so many are always cut; if there is none, no row is */
-    MANY_LANES = 4,            /* along the vectors: a block then has few rows */
-    MOST_STEPS = 4,            /* rows that a group of lanes multiplies in turn, at most */
-    BLOCKS_PER_SM = 32,        /* eight times the blocks that it runs at once */
+    SHORT = 12,                /* mean nonzeros per row below which one lane multiplies all */
+    LEAST_LONG = 64,           /* minimum length of rows that are cut: a power of two */
+    MOST_LONG = 256,           /* rows of this length are always cut; if there is none, no row is
+                                  cut */
+    MANY_LANES = 4,            /* lanes along the vectors, above which a block has few rows */
+    MOST_STEPS = 4,            /* maximum number of rows that a group of lanes multiplies one
+                                  after the other */
+    BLOCKS_PER_SM = 32,        /* eight times the number of resident blocks */
     TOGETHER = 8,              /* threads that add the parts of a row */
-    APART = 4,                 /* sums of a row that are added at the end */
-    MOST_SUMS = 8,             /* vectors of a lane, at most */
+    APART = 4,                 /* partial sums of a row that are added at the end */
+    MOST_SUMS = 8,             /* maximum number of vectors per lane */
     MOST_COLUMNS = WARP * SIDE /* vectors of one launch */
 };
 
@@ -51,18 +53,19 @@ typedef struct part { /* a part of a long row */
 } part;
 
 typedef struct long_row {
-    int64_t first; /* its first part */
+    int64_t first; /* index of its first part */
     int parts;
     idx row;
 } long_row;
 
 typedef struct parts {
-    int64_t n, rows; /* number of parts of all long rows, and of these rows */
+    int64_t n, rows; /* number of parts of all long rows; number of long rows */
     part *list;      /* [n] */
     long_row *joins; /* [rows] */
     real *partial;   /* [n x MOST_COLUMNS] sums of the parts */
     int64_t blocks;  /* blocks that keep the GPU busy, approximately */
-    int cut;         /* nonzeros from which a row is long; a part has half of that, at least */
+    int cut;         /* length from which a row is long; a part has at least half as many
+                        nonzeros */
 } parts;
 
 typedef struct operands { /* operands of a launch */
@@ -71,10 +74,11 @@ typedef struct operands { /* operands of a launch */
     const real *value;
     vectors v;
     idx rows;
-    int side; /* 2^side lanes lie along the vectors */
+    int side; /* 2^side lanes are assigned to different vectors */
 } operands;
 
-/* Adds the sums of the lanes that take nonzeros in turn, and the four sums of each vector. */
+/* Adds the partial sums of a row: over the lanes that multiply different nonzeros, then within a
+ * lane. */
 template <int SUMS, int IN_TURN>
 static __device__ __forceinline__ void add_up(real (&sum)[APART / IN_TURN][SUMS], int side,
                                               real *out) {
@@ -94,7 +98,8 @@ static __device__ __forceinline__ void add_up(real (&sum)[APART / IN_TURN][SUMS]
                      : (sum[0][s] + sum[1 % EACH][s]) + (sum[2 % EACH][s] + sum[3 % EACH][s]);
 }
 
-/* Adds DEPTH entries of a row, IN_TURN apart. ALL: every one exists; otherwise up to `left`. */
+/* Multiplies DEPTH entries of a row, IN_TURN apart. ALL: all entries exist; otherwise up to
+ * `left`. */
 template <int SUMS, int IN_TURN, loading HOW, bool ALL, int DEPTH>
 static __device__ __forceinline__ void add_entries(const vectors &v, const idx *col,
                                                    const real *value, int left, const real *x,
@@ -120,9 +125,9 @@ static __device__ __forceinline__ void add_entries(const vectors &v, const idx *
     }
 }
 
-/* Must be called by every lane of the warp. Sums n entries of a row, from `begin` on; the first
- * lanes of the group have the result. A row has four sums, each over every fourth entry, 4 /
- * IN_TURN per lane. The order of addition does not depend on the number of vectors. */
+/* Sums n entries of a row, from `begin` on; the first lanes of the group get the result. A row has
+ * four partial sums, each over every fourth entry, 4 / IN_TURN of them per lane. The order of
+ * addition does not depend on the number of vectors. Must be called by every lane of the warp. */
 template <int SUMS, int IN_TURN, loading HOW>
 static __device__ __forceinline__ void sum_entries(const operands &o, ofs begin, int n, int lane,
                                                    real *out) {
@@ -179,7 +184,8 @@ static __global__ void __launch_bounds__(THREADS, SUMS > SIDE ? 1 : 4)
         if (c + s < o.v.count) all.partial[p * MOST_COLUMNS + c + s] = sum[s];
 }
 
-/* TOGETHER threads per vector add a row's parts in a fixed order. A block has blockDim.z rows. */
+/* Adds a row's parts in a fixed order by TOGETHER threads per vector. A block handles blockDim.z
+ * rows. */
 static __global__ void join_parts(const __grid_constant__ operands o, parts all) {
     __shared__ real some[MOST_COLUMNS][TOGETHER];
     const int c = threadIdx.x, t = threadIdx.y;
@@ -202,7 +208,8 @@ static __global__ void join_parts(const __grid_constant__ operands o, parts all)
 
 /* ---- on the host ----------------------------------------------------------------------------- */
 
-/* count[i]: the parts of row i in the lower half, and in the upper half 1 if the row is long. */
+/* Counts the parts of row i in the lower half of count[i]; the upper half is 1 if the row is
+ * long. */
 static __global__ void count_parts(const ofs *row_ptr, int64_t rows, int cut, int64_t *count) {
     const int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x;
     if (i > rows) return;
@@ -242,16 +249,16 @@ static spmv_status find_parts(spmv_plan *p, parts *all, int64_t *before) {
     return launched(p);
 }
 
-/* Returns the nonzeros from which a row is cut, if some row has MOST_LONG: a power of two, about
- * four times the mean. A low limit pays, because long rows keep others of the warp waiting and the
- * launches that add parts are needed anyway. */
+/* Returns the length from which rows are cut, if some row has MOST_LONG nonzeros: a power of two,
+ * about four times the mean. A low limit pays, because long rows delay other rows of the warp, and
+ * the launches that add parts are needed anyway. */
 static int cut_of(int64_t rows, int64_t nnz) {
     int cut = LEAST_LONG;
     while (cut < MOST_LONG && cut * rows < 4 * nnz) cut *= 2;
     return cut;
 }
 
-/* Returns an upper bound, as if all nonzeros were in long rows. */
+/* Upper bound of the workspace, as if all nonzeros were in long rows. */
 static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
     (void)c;
     const int64_t cut = cut_of(A->rows, A->nnz);
@@ -313,8 +320,8 @@ static spmv_status launch(const spmv_plan *p, const operands &o, cudaStream_t st
     return launched(p);
 }
 
-/* Returns the lanes that take a row's nonzeros in turn: 1 if rows are short, to leave no lane idle.
- * The more lanes lie along the vectors, the fewer take nonzeros. */
+/* Returns the number of lanes that multiply different nonzeros of a row: 1 if rows are short, to
+ * leave no lane idle. More lanes along the vectors leave fewer for nonzeros. */
 static int lanes_in_turn(const spmv_plan *p, int side_by_side, int of_long) {
     const int64_t asked = p->choice.value[SPMV_lanes], fit = WARP / side_by_side;
     const int64_t lanes = asked > 0 ? asked : p->host->nnz < SHORT * p->host->rows ? 1 : of_long;
