@@ -25,13 +25,13 @@ typedef struct model {
                        lose as much time in single precision */
     double lines;     /* reads of x that meet another cache line than those of the rows near by */
     double k;         /* vectors that are multiplied at a time */
-    double packing_s; /* to make contiguous vectors of them, and back */
+    double packing_s; /* seconds to pack and unpack vectors */
     spmv_proposals *out;
 } model;
 
 /* Describes what a kernel does in a product. */
 typedef struct work {
-    double bytes;   /* of the matrix and of y */
+    double bytes;   /* bytes of the matrix and of y */
     double reads;   /* scattered reads of x */
     double longest; /* steps that wait for each other */
     double idle;    /* bytes that could be read while lanes wait or decode */
@@ -112,11 +112,11 @@ static double turning_x_s(const spmv_features *f, double width) {
     return turning_s(f, width) * (double)f->cols / fmax((double)(f->rows + f->cols), 1);
 }
 
-typedef struct together { /* what a product of several vectors does */
-    double passes;        /* over the matrix */
-    double matrix;        /* its bytes, in one */
-    double reads;         /* scattered, of rows of x */
-    double loads;         /* of rows of x, by all lanes */
+typedef struct together { /* work of a product of several vectors */
+    double passes;        /* passes over the matrix */
+    double matrix;        /* bytes of the matrix per pass */
+    double reads;         /* scattered reads of rows of x */
+    double loads;         /* loads of rows of x by all lanes */
     bool turned;          /* columns of x become rows first */
 } together;
 

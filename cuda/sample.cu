@@ -42,7 +42,7 @@ typedef struct target { /* addresses in the buffer */
     int32_t *column, *middle, *columns;
     int64_t *ptr;
     double *values;
-    int64_t room; /* of values and columns; entries beyond it are only counted */
+    int64_t room; /* length of values and columns; further entries are only counted */
 } target;
 
 /* ---- on the GPU ------------------------------------------------------------------------------ */

@@ -5,15 +5,15 @@
 
 enum { SIDE = 16 / sizeof(real) /* numbers of a row of x that a lane loads at once */ };
 
-typedef struct strides { /* numbers from row to row and from vector to vector */
+typedef struct strides { /* elements from row to row and from vector to vector */
     int64_t row, vector;
 } strides;
 
-typedef struct vectors { /* of one launch */
+typedef struct vectors { /* operands of one launch */
     const real *x;
     result out;
     strides at_x, at_y, at_z;
-    uint32_t row_bytes; /* from row to row of x, if x_whole */
+    uint32_t row_bytes; /* distance between rows of x in bytes, if x_whole */
     bool x_whole;       /* SIDE numbers of a row of x lie together, at a multiple of 16 bytes */
     bool whole;         /* so do those of y and of z */
     int count;

@@ -29,7 +29,7 @@ typedef struct model { /* per nonzero, except width */
 
 /* Work of a kernel per nonzero. */
 typedef struct work {
-    double bytes; /* of the matrix and of y */
+    double bytes; /* bytes of the matrix and of y */
     double waits; /* far reads of x, mispredicted ends of rows, moved rows */
     double steps;
 } work;

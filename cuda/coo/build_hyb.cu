@@ -95,7 +95,7 @@ static unsigned blocks_of(int64_t n) {
     return (unsigned)blocks_for(n, THREADS);
 }
 
-typedef struct job { /* what is freed at its end */
+typedef struct job { /* temporary memory, freed at the end */
     const csr *A;
     unsigned long long *count; /* a number */
     int64_t *before;           /* [rows + 1] entries in the tails of the rows before */

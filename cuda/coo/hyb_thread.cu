@@ -25,7 +25,8 @@ static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
 static spmv_status prepare(spmv_plan *p) {
     const hyb *A = (const hyb *)p->store;
     p->choice.value[SPMV_boundary] = A->width;
-    p->traffic_bytes -= (size_t)(A->s.slots - A->s.nnz) * sizeof(real); /* of padding the column */
+    /* Padding: kernels read the column only. */
+    p->traffic_bytes -= (size_t)(A->s.slots - A->s.nnz) * sizeof(real);
     return parts_make(p, A->tail, A->tail_row);
 }
 

@@ -31,7 +31,7 @@ typedef struct several {
     int64_t width; /* number of vectors prepared for; 0: none yet. More are multiplied in shares */
     cusparseConstSpMatDescr_t matrix, matrix_of_fewer;
     void *buffer, *buffer_of_fewer;
-    size_t bytes; /* of each buffer */
+    size_t bytes; /* size of each buffer */
 } several;
 
 typedef struct peer { /* scratch of a plan */
@@ -438,7 +438,7 @@ static inline spmv_status run_several(const spmv_plan *p, const spmv_operands *v
     several *s = v->layout == SPMV_ROWS ? &t->in_rows : &t->in_columns;
     if (s->width == 0) {
         TRY(prepare_several((spmv_plan *)(uintptr_t)p, t, v->layout, v->k));
-        TRY(p->device->backend->sync(p->device)); /* for any stream */
+        TRY(p->device->backend->sync(p->device)); /* so that any stream can use it */
     }
     TRY(bring_block(p, v));
     for (int64_t j = 0; j < v->k; j += s->width) {

@@ -16,7 +16,7 @@ static inline spmv_status sell_prepare(spmv_plan *p) {
     return SPMV_OK;
 }
 
-typedef struct sell_row { /* where the slots of a stored row are */
+typedef struct sell_row { /* position of the slots of a stored row */
     int64_t first;
     unsigned height, count; /* slots from one entry of the row to the next; number of slots */
 } sell_row;

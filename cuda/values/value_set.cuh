@@ -171,7 +171,7 @@ typedef struct value_facts {
 static __global__ void find_misfits(rows A, value_facts *found) {
     enum { TOGETHER = 4 };
     const int64_t stride = (int64_t)gridDim.x * blockDim.x;
-    /* of this step: the same for all threads */
+    /* first entry of this step, uniform in the block */
     const int64_t begin = (int64_t)blockIdx.x * blockDim.x;
     for (int64_t k = begin; k < A.nnz; k += TOGETHER * stride) {
         bool fits = true;
@@ -228,7 +228,7 @@ static __device__ __forceinline__ int place_of(const real *codebook, int count,
     return low;
 }
 
-typedef struct coded { /* where and how values are written */
+typedef struct coded { /* destination and encoding of values */
     uint8_t *to;
     const real *codebook;
     int code, count;

@@ -29,7 +29,7 @@ enum {
     THREADS = 128,
     WARPS = THREADS / WARP,
     CHUNK = 8,               /* nonzeros that a group takes at a time: fixes the order of sums */
-    DEPTH = 4,               /* of these, nonzeros whose rows of x are loaded at once */
+    DEPTH = 4,               /* nonzeros of a chunk whose rows of x are loaded at once */
     WINDOW = 128,            /* maximum number of nonzeros per warp */
     BEYOND = 32,             /* maximum number of these behind the share, if a row ends there */
     SHARE = WINDOW - BEYOND, /* nonzeros from share to share */

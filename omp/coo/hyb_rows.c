@@ -20,7 +20,8 @@ enum { STRIPE = 64 }; /* rows: of 256 and more, a 7-point grid took 1.7 times as
 static spmv_status prepare(spmv_plan *p) {
     const hyb *A = (const hyb *)p->host;
     p->choice.value[SPMV_boundary] = A->width;
-    p->traffic_bytes -= (size_t)(A->s.slots - A->s.nnz) * sizeof(real); /* of padding the column */
+    /* Padding: kernels read the column only. */
+    p->traffic_bytes -= (size_t)(A->s.slots - A->s.nnz) * sizeof(real);
     return carries_prepare(p);
 }
 

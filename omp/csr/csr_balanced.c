@@ -36,7 +36,7 @@ typedef real share_function(const product *p, const share *s);
 
 typedef struct balanced { /* a plan's scratch memory */
     panels panels;        /* panels of several vectors, and shares */
-    share_function *run;  /* for one vector */
+    share_function *run;  /* function for one vector */
 } balanced;
 
 /* ---- portable ------------------------------------------------------------------------------- */

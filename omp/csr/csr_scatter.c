@@ -20,9 +20,9 @@
 #include "omp/isa.h"
 #include "formats/csr/csr.h"
 
-/* of a thread: entries k, ..., end - 1, the first of which is in row `first` */
+/* share of a thread: entries k, ..., end - 1; entry k is in row `first` */
 typedef struct part {
-    int64_t first, last, k, end; /* rows first, ..., last - 1 have some of them */
+    int64_t first, last, k, end; /* rows first, ..., last - 1 have entries of the share */
     int64_t low, high;           /* columns low, ..., high - 1 */
     real *window;                /* [high - low] */
 } part;

@@ -29,7 +29,7 @@ INLINE void put_first(const product *m, int64_t row, int64_t k, real sum) {
         m->y[row] += m->alpha * sum;
 }
 
-typedef struct tile { /* where it begins and which rows its segments are of */
+typedef struct tile { /* start of a tile, and the rows of its segments */
     int64_t k, row;
     const int32_t *offset; /* NULL: row and those after it */
 } tile;

@@ -122,7 +122,7 @@ typedef struct one_panel {
     real *carried;            /* [shares][columns of the panel] carries */
     panel_function *multiply; /* not for multiply_rows */
     int most;                 /* multiply_rows: columns at a time */
-    int64_t isa;              /* of multiply_rows */
+    int64_t isa;              /* multiply_rows: instruction set */
     real *turned;             /* multiply_window: `apart` elements per thread */
     int64_t apart;
 } one_panel;
@@ -182,7 +182,7 @@ static int least(int64_t a, int64_t b) {
 
 /* Returns the part of the share from row `first` on that a private cache keeps, in whole rows. */
 static share next_rows(const csr *A, const share *s, int64_t first) {
-    enum { KEPT = 1 << 14 }; /* in entries */
+    enum { KEPT = 1 << 14 }; /* entries */
     share part = *s;
     part.first = first;
     if (first > s->first) part.k = A->row_ptr[first];

@@ -14,9 +14,9 @@ typedef struct ell_and_tail {    /* arrays of a store; NULL: the format has none
     bool repeats;                /* padding has the last column of its row, or 0; else -1 */
     idx *ell_col, *tail_col;
     real *ell_values, *tail_values;
-    idx *tail_row;    /* of each entry of the tail */
-    ofs *start, *end; /* of each row in the tail */
-    idx *row_len;     /* of each row, in both parts */
+    idx *tail_row;    /* row of each entry of the tail */
+    ofs *start, *end; /* range of each row in the tail */
+    idx *row_len;     /* length of each row, both parts together */
 } ell_and_tail;
 
 static inline int64_t length_of(const spmv_csr_view *A, int64_t i) {

@@ -49,7 +49,7 @@ static inline bool are_known(const value_set *set, const double *values) {
     word others = 0;
     for (int k = 0; k < TOGETHER; k++) {
         const real value = (real)values[k];
-        word bits; /* as wide as a real: with bits_of() f32 would not be vectorized */
+        word bits; /* width of a real: bits_of() would prevent vectorization in f32 */
         memcpy(&bits, &value, sizeof bits);
         others |= (bits != a ? 1u : 0u) & (bits != b ? 1u : 0u) & (bits != c ? 1u : 0u) &
                   (bits != d ? 1u : 0u);

@@ -71,7 +71,7 @@ static int64_t times_in(int64_t n, int64_t part) {
  * block may contain the longest row, too. */
 int64_t spmv_xcache_height(const spmv_csr_view *middle, int64_t rows, int64_t longest,
                            double *columns) {
-    enum { ALONE = 26500, ROOM = 13000 /* in columns */, SMS = 132, AT_ONCE = 2 * SMS };
+    enum { ALONE = 26500, ROOM = 13000 /* columns */, SMS = 132, AT_ONCE = 2 * SMS };
     const growth g = count_columns(middle);
     int64_t height = times_in(rows, SMS), allowed = XCACHE_HIGHEST;
     *columns = INFINITY;

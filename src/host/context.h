@@ -23,7 +23,7 @@ struct spmv_ctx {
     char *wisdom;            /* path, as in spmv_ctx_opts; owned */
     size_t max_unpacked;     /* as in spmv_ctx_opts */
     spmv_allocator allocator;
-    spmv_waiting waiting;      /* how the threads of its teams wait */
+    spmv_waiting waiting;      /* waiting strategy of its threads */
     struct spmv_block *blocks; /* host memory from the caller's allocator; a short list */
     char wisdom_notes[800];    /* notes about the wisdom file */
     int matrices;              /* number of matrices that use this context */

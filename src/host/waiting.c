@@ -32,7 +32,7 @@ static const int64_t ms = 1000000, period = 30 * 1000000;
  * the time; if they run more than most_used, spinning is still faster. After a long time without a
  * check the measurement covers the caller's own work and says nothing about the team. */
 static bool is_crowded(const spmv_waiting *w, const spmv_usage *now, int threads) {
-    const int64_t most_used = 3, of = 5; /* of the cores' time: fractions raise FE_INEXACT */
+    const int64_t most_used = 3, of = 5; /* fraction 3 / 5 of the cores' time, in integers */
     const int64_t per_thread = 200 * ms, longest = 250 * ms, least = 2;
     const int64_t since = now->now - w->looked.now, switches = now->switches - w->looked.switches;
     return since <= longest && switches >= least && switches * per_thread >= since * threads &&

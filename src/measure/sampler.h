@@ -19,7 +19,7 @@
 #include "spmv_kernel.h"
 #include "statistics.h"
 
-typedef struct sampling { /* what to measure, and when to stop */
+typedef struct sampling { /* what to measure, and the stopping criteria */
     spmv_cache cache;
     int min_samples;
     double min_time_s, max_time_s, max_noise; /* max_noise: of the median, relative */

@@ -18,7 +18,7 @@ typedef struct said { /* status and error text of a rank's last step */
 
 struct spmv_ranks {
     const spmv_exchange *by;
-    void *state;   /* of the exchange */
+    void *state;   /* state of the exchange */
     void *library; /* handle of the loaded exchange; NULL: built in */
     bool began;    /* this library has initialized MPI and must finalize it */
     char mpi[128]; /* name and version of the MPI; "": none */
@@ -71,8 +71,8 @@ struct spmv_ranks_mat {
     ranks_split split;
     ranks_own own;              /* kept entries of a loaded matrix */
     int64_t *number;            /* [own_rows] row of the file; NULL: rows are not renumbered */
-    spmv_stats stats;           /* of a loaded matrix */
-    spmv_ranks_halo halo_asked; /* for plans created from now on */
+    spmv_stats stats;           /* statistics of a loaded matrix */
+    spmv_ranks_halo halo_asked; /* request for plans created from now on */
 };
 
 /* ---- ranks.c -------------------------------------------------------------------------------- */
@@ -127,7 +127,7 @@ spmv_status ranks_fill(spmv_ranks *ranks, const char *name, const void *ours, si
 /* ---- load/read.c ----------------------------------------------------------------------- */
 
 typedef struct ranks_loaded {
-    spmv_stats stats;    /* of the whole matrix */
+    spmv_stats stats;    /* statistics of the whole matrix */
     spmv_some_rows rows; /* own rows */
     int64_t own_cols;
     ranks_own own;
@@ -172,7 +172,7 @@ void ranks_split_free(spmv_ranks_mat *mat);
 
 typedef struct ranks_split_plan { /* all NULL if no row is split */
     spmv_plan *plan;              /* NULL: this rank has no entries of split rows */
-    void *link;                   /* of the exchange of sums */
+    void *link;                   /* state of the exchange of sums */
     void *own, *others; /* [split rows][vectors] own sums; [received][vectors] sums received */
 } ranks_split_plan;
 /* Allocates sums and makes the plan. row: bytes of a row of all vectors. */

@@ -234,7 +234,7 @@ static int count_copies(const trials *c) {
  * format 1.5 times as large: one large allocation takes half as long as many. The time counts as
  * upload. */
 static void make_room(trials *c, const spmv_proposal *p, int n) {
-    const double most = 0.25; /* of the free memory */
+    const double most = 0.25; /* fraction of the free memory */
     const spmv_csr *A = &c->mat->csr;
     double width = c->opts->precision == SPMV_F64 ? sizeof(double) : sizeof(float);
     double rows = (double)A->nnz * (width + sizeof(int32_t)) + (double)A->rows * sizeof(int32_t);

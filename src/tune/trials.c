@@ -39,7 +39,7 @@ double spmv_trials_spent_s(const trials *c) {
 }
 
 bool spmv_trials_are_disturbed(const trials *c) {
-    const double part = 0.125; /* of the thread's CPU time */
+    const double part = 0.125; /* fraction of the thread's CPU time */
     if (c->backend->waits_asleep && c->backend->waits_asleep(c->device)) return true;
     return c->wall > 0 && waited_s(c) > part * (spmv_thread_now() - c->cpu);
 }

@@ -35,7 +35,7 @@ typedef struct trials {
      * charged. */
     double wall, cpu;
     bool is_timed;      /* false: the prediction decides */
-    double budget;      /* in baseline product times */
+    double budget;      /* unit: baseline product times */
     double predicted_s; /* predicted seconds of a baseline product; 0: unknown */
     double assured_s;   /* rounds may begin until this time, beyond the budget */
     /* Seconds not charged to the budget: flushing caches; uploading rows and allocating vectors;

@@ -64,7 +64,7 @@ SPMV_ANYWHERE int64_t bittcf_row(const bittcf *B, int64_t w, int64_t r) {
 /* Orders in which rows can be. */
 enum bittcf_order { BITTCF_AS_THEY_ARE, BITTCF_BY_ENDS, BITTCF_BY_HASH, BITTCF_ORDERS };
 
-typedef struct bittcf_sample { /* of the windows of an order */
+typedef struct bittcf_sample { /* totals of the sampled windows of one order */
     int64_t entries, columns;
 } bittcf_sample;
 

@@ -2,7 +2,7 @@
 #include "bittcf.h"
 #include "spmv_sample.h"
 
-enum { ENTRIES, TILES }; /* that are added up */
+enum { ENTRIES, TILES }; /* indices of sums */
 
 /* Returns the greatest column up to which all entries of these rows were taken. */
 static int32_t complete_until(const sample_slice *w, int top, int end) {

@@ -6,17 +6,17 @@
 
 enum { NO_COLUMN = INT32_MAX };
 
-typedef struct front { /* how far each row of a window has been read */
+typedef struct front { /* position in each row of a window */
     int rows;
     idx column[BITTCF_ROWS]; /* each row's next column; NO_COLUMN: none is left */
     int64_t next[BITTCF_ROWS], end[BITTCF_ROWS];
 } front;
 
 typedef struct tile {
-    int columns; /* that are listed: 0 to BITTCF_COLS */
+    int columns; /* number of listed columns: 0 to BITTCF_COLS */
     idx column[BITTCF_COLS];
     uint32_t mask;
-    int64_t entry[BITTCF_ROWS * BITTCF_COLS]; /* for each bit of the mask its index in A */
+    int64_t entry[BITTCF_ROWS * BITTCF_COLS]; /* index in A for each bit of the mask */
 } tile;
 
 /* order: of the rows; NULL: they are in their own. */

@@ -3,7 +3,7 @@
 #include "formats/sampled_blocks.h"
 
 /* What is added up: numbers of entries and of blocks of 2 x 2 and 3 x 3. */
-enum { ENTRIES, BLOCKS_2, ENTRIES_3 /* in whole block rows of 3 */, BLOCKS_3 };
+enum { ENTRIES, BLOCKS_2, ENTRIES_3 /* entries in whole block rows of 3 */, BLOCKS_3 };
 
 void spmv_bsr_look(const sample_slice *w, double *sum) {
     if (!w->blocks_for) return;

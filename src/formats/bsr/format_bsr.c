@@ -10,7 +10,7 @@ enum { LARGEST = 8, NO_COLUMN = INT32_MAX };
 
 typedef struct front { /* the next entry of each row of a block row */
     int n;
-    idx column[LARGEST]; /* of the next entry; NO_COLUMN: no entry is left */
+    idx column[LARGEST]; /* column of the next entry; NO_COLUMN: none left */
     int64_t next[LARGEST], end[LARGEST];
 } front;
 

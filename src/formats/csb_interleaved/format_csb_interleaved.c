@@ -11,7 +11,7 @@
 /* A block row ends when it has a share of the entries, so that all threads find work whatever the
  * row lengths, but not earlier, because every block row reads all of x. For x of a block 128 KB
  * were the best of 64 to 256 KB on random, R-MAT and power-law matrices. */
-enum { SHARES = 64, LEAST_SHARE = 1 << 20, X_BYTES = 1 << 17 /* of x for a block */ };
+enum { SHARES = 64, LEAST_SHARE = 1 << 20, X_BYTES = 1 << 17 /* bytes of x per block */ };
 
 static int64_t tile_of(const spmv_choice *c) {
     return c->value[SPMV_tile] ? c->value[SPMV_tile] : X_BYTES / (int64_t)sizeof(real);

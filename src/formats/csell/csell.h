@@ -46,7 +46,7 @@ enum csell_columns { CSELL_DIAGONAL, CSELL_COLUMN_8, CSELL_COLUMN_16, CSELL_COLU
 enum { CSELL_VALUE_STEP = VALUE_ONE };
 enum { CSELL_FULL = 1 }; /* flag of a slice: it has steps, and every mask has all bits set */
 typedef struct csell_slice {
-    int64_t step, column, value; /* where it begins: in step[]; in bytes of columns and values */
+    int64_t step, column, value; /* start: index in step[]; bytes in columns[] and values[] */
     int32_t nsteps;
     uint8_t column_code, value_code, run, flags;
 } csell_slice;

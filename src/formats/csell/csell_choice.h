@@ -102,7 +102,7 @@ static inline int64_t choose_values(const slice_rows *s, const value_set *set, b
     return step_bytes;
 }
 
-typedef struct seen { /* what a thread keeps from slice to slice */
+typedef struct seen { /* state of a thread, kept from slice to slice */
     offset_set offsets;
     known_slices known;
 } seen;

@@ -15,7 +15,7 @@ static inline int list_rows(uint32_t mask, int *row) {
  * treated as one step of a longer run. */
 typedef struct rows_walk {
     const double *next[CSELL_ROWS]; /* next value of every row */
-    const double *from[CSELL_ROWS]; /* of each of n rows, `length` values */
+    const double *from[CSELL_ROWS]; /* `length` values of each of n rows */
     int64_t length;
     int n;
     int32_t step; /* index of the next step */

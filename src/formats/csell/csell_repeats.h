@@ -8,7 +8,7 @@
 
 typedef struct csell_repeat {
     int32_t of;  /* the earlier slice; -1: none */
-    bool values; /* whether the values are equal, too */
+    bool values; /* the values are equal too */
 } csell_repeat;
 
 enum { KNOWN_SLICES = 512 };

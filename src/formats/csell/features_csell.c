@@ -14,9 +14,9 @@ enum {
     NEAR_16,
     DIAGONAL,
     EXACT,
-    INDEX_BYTES, /* of columns in their cheapest code */
-    RAW_BYTES,   /* of values without a dictionary */
-    CODED_BYTES, /* of values with a dictionary */
+    INDEX_BYTES, /* bytes of columns in their cheapest encoding */
+    RAW_BYTES,   /* bytes of values without a dictionary */
+    CODED_BYTES, /* bytes of values with a dictionary */
     NSUMS
 };
 _Static_assert((int)NSUMS <= (int)SAMPLE_SUMS, "there is no room for all sums");

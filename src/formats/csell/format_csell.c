@@ -28,7 +28,7 @@
 #include "formats/row_ends.h"
 #include <stdlib.h>
 
-enum { LEAST_CUT = 64, CUT_MEANS = 4, AHEAD = 2 /* in slices */ };
+enum { LEAST_CUT = 64, CUT_MEANS = 4, AHEAD = 2 /* prefetch distance in slices */ };
 
 static int64_t cut_of(const spmv_csr_view *A, const spmv_choice *c) {
     int64_t mean = A->rows ? (A->nnz + A->rows - 1) / A->rows : 0;

@@ -45,8 +45,8 @@ enum {
 };
 
 typedef struct csell_listed { /* a slice, read with one load */
-    int64_t value;            /* where its values begin, in bytes */
-    int32_t list;             /* where its list begins; negative: none, it is rest[~list] */
+    int64_t value;            /* offset of its values in bytes */
+    int32_t list;             /* offset of its list; negative: no list, the slice is rest[~list] */
     uint32_t what; /* steps << 3 | not every row has all << 2 | value code; without a list 0 */
 } csell_listed;
 typedef struct csell_list_step { /* zeros behind the end of a list, up to CSELL_LIST_ALIGN */

@@ -113,7 +113,7 @@ static int64_t padded_steps(const csell_slice *slice) {
 
 /* Finds where lists begin, and writes each slice's. */
 static void place_lists(const csell *A, const int32_t *of, csell_lists *B) {
-    int64_t end = 0; /* of all lists so far */
+    int64_t end = 0; /* end of all lists so far */
     for (int64_t k = 0; k < A->nslices; k++) {
         csell_listed *slice = B->slice + k;
         slice->list = NONE;

@@ -45,7 +45,7 @@ enum {
     /* A row has at most HUBS_SEGMENTS segments unless a lane would have over HUBS_STEPS words. */
     HUBS_SEGMENTS = 1024,
     HUBS_STEPS = UINT8_MAX,
-    HUBS_CLASSES = 7,           /* of rows: in segments, and of 32, 16, ... 1 lanes */
+    HUBS_CLASSES = 7,           /* classes of rows: segments, and 32, 16, ... 1 lanes */
     HUBS_MOST = UINT16_MAX - 1, /* hot columns, at most */
     HUBS_DEGREE = 8192,         /* columns of more nonzeros count as having HUBS_DEGREE */
     /* nonzeros of a hot column, at least: below, copying its x does not pay */
@@ -54,7 +54,7 @@ enum {
 };
 
 typedef struct hubs_slice {
-    uint32_t word, value; /* where its words and values begin, in units of HUBS_LANES */
+    uint32_t word, value; /* offsets of its words and values in units of HUBS_LANES */
     uint32_t row;         /* its first row, as an index into order; or its segment */
     uint8_t rest, pairs;
     uint8_t lanes; /* lanes per row; 0: the slice is a segment of a row */
@@ -91,7 +91,7 @@ typedef struct V(hubs) {
 #define HUBS_SHARED static inline
 #endif
 
-typedef struct hubs_shape { /* how a row is cut */
+typedef struct hubs_shape { /* partition of a row */
     int lanes, segments;
     int rest, pairs; /* words of each kind per lane, if there is one segment */
 } hubs_shape;
@@ -172,7 +172,7 @@ HUBS_SHARED hubs_row hubs_row_in(const hubs *B, int64_t s, int n) {
     return r;
 }
 
-typedef struct hubs_slot { /* where an entry is */
+typedef struct hubs_slot { /* position of an entry */
     int64_t word, value;
     int half; /* half of the word, if its column is hot */
 } hubs_slot;

@@ -109,7 +109,7 @@ static spmv_status choose_values(spmv_ctx *ctx, const spmv_csr_view *A, bool cod
 
 #define INLINE static inline __attribute__((always_inline))
 
-typedef struct target { /* where the rest of a slice is written; columns NULL: values only */
+typedef struct target { /* destination of the rest of a slice; columns NULL: values only */
     uint16_t *columns;
     uint8_t *values;
     int32_t base;

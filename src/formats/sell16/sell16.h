@@ -33,9 +33,9 @@
  * indices into the codebook; or nothing, if all are codebook[0]. */
 enum { SELL16_ROWS = 8, SELL16_LANES = 4, SELL16_MOST_SIGMA = 1 << 16 };
 typedef struct sell16_slice {
-    int64_t slot, column; /* where it begins: first slot; in columns[], at a multiple of 8 */
+    int64_t slot, column; /* start of the slice: first slot; index in columns[], a multiple of 8 */
     int32_t base, width;  /* least column; number of steps */
-    int32_t uneven;       /* which eight of length[] are its rows'; -1: all have width entries */
+    int32_t uneven;       /* index of its elements in length[]; -1: all rows have width entries */
     int32_t wide;
 } sell16_slice;
 typedef struct V(sell16) {

@@ -2,7 +2,7 @@
 #include "formats/sampled_blocks.h"
 #include "spc5.h"
 
-enum { ENTRIES, BLOCKS /* of 1, 2 and 4 rows; what is added up */ };
+enum { ENTRIES, BLOCKS /* sums; BLOCKS, + 1, + 2: blocks of 1, 2 and 4 rows */ };
 
 void spmv_spc5_look(const sample_slice *w, double *sum) {
     if (!(w->blocks_for & SPMV_FOR_HOST)) return; /* GPUs have no kernel of the format */

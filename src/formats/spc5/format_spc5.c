@@ -11,7 +11,7 @@ enum { NO_COLUMN = INT32_MAX };
 
 typedef struct front { /* the next entry of each row of a strip */
     int height;
-    idx column[SPC5_HIGHEST]; /* of the next entry; NO_COLUMN: no entry is left */
+    idx column[SPC5_HIGHEST]; /* column of the next entry; NO_COLUMN: none left */
     int64_t next[SPC5_HIGHEST], end[SPC5_HIGHEST];
 } front;
 

@@ -8,7 +8,7 @@
 #include "formats/row_ends.h"
 #include <stdlib.h>
 
-enum { WORD = 32 /* in bits */ };
+enum { WORD = 32 /* bits */ };
 
 static int64_t blocks_of(int64_t n, int64_t size) {
     return (n + size - 1) / size;

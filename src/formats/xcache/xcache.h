@@ -43,7 +43,7 @@
  * at once; gaps between blocks are 0. */
 enum { XCACHE_SLICE = 32, XCACHE_LEAST = 128, XCACHE_HIGHEST = 4096, XCACHE_LONGEST = UINT8_MAX };
 enum {
-    XCACHE_SEGMENTS = 4608 /* of a block, at most */,
+    XCACHE_SEGMENTS = 4608 /* maximum per block */,
     XCACHE_COLUMNS = 28000,
     XCACHE_SPAN = 1 << 19
 };
@@ -60,7 +60,7 @@ typedef struct V(xcache_rows) {
     spmv_store s;
     int64_t height, nblocks, cut, segments;
     int64_t most;  /* columns + cut_segments of a block, at most */
-    int64_t units; /* of all lists, 16 bits each */
+    int64_t units; /* length of all lists in units of 16 bits */
     int value_code, value_bytes;
     xcache_block *block; /* [nblocks] */
     uint32_t *slice;     /* a slice's first slot, counted from the block's first */

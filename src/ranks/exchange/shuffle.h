@@ -4,7 +4,7 @@
 
 #include "ranks/ranks.h"
 
-typedef struct ranks_boxes { /* what a rank sends in a round */
+typedef struct ranks_boxes { /* data that a rank sends in one round */
     size_t width;            /* bytes of an item */
     int64_t room;            /* capacity of a box in items */
     int64_t *count;          /* [size] items in each box */

@@ -17,7 +17,7 @@ typedef struct dealer {
     int64_t *length;    /* [rows] entries per row */
 } dealer;
 
-typedef struct hand { /* what a rank receives */
+typedef struct hand { /* data that a rank receives */
     block mine;
     int64_t *ptr, *idx;
     int32_t *col;

@@ -44,7 +44,7 @@ static inline bool ranks_is_listed(int64_t remote_rows, int64_t rows) {
 
 /* ---- counting ------------------------------------------------------------------------------- */
 
-/* what a rank stores of a matrix and exchanges, as in spmv_ranks_facts */
+/* sizes of what a rank stores and exchanges; members as in spmv_ranks_facts */
 typedef struct ranks_share {
     int64_t rows, cols, nnz;
     int64_t remote_rows, remote_nnz; /* rows with remote entries; remote entries */

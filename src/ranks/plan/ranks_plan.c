@@ -10,14 +10,14 @@ struct spmv_ranks_plan {
     spmv_ranks_mat *mat;
     spmv_plan *local, *remote; /* remote: NULL if there is no remote part or x is replicated */
     ranks_split_plan split;
-    void *link; /* of the exchange */
+    void *link; /* state of the exchange */
     void *halo; /* [received][vectors] buffer for the exchange, if there is a remote plan */
     void *sums; /* [nlisted][vectors] products of listed rows of the remote part */
     spmv_precision precision;
     size_t width;    /* bytes of an element */
     int64_t vectors; /* most vectors per exchange */
     spmv_layout layout;
-    spmv_ranks_way way; /* how products run */
+    spmv_ranks_way way; /* strategy of products */
     spmv_ranks_plan_facts facts;
 };
 

@@ -14,7 +14,7 @@ typedef struct shared_counter { /* wraps around */
     _Atomic uint32_t sleepers; /* threads that wait for another value */
 } shared_counter;
 
-typedef struct shared_offer { /* how other processes find the memory */
+typedef struct shared_offer { /* identifies the memory to other processes */
     pid_t pid;
     int file; /* descriptor in process `pid`; -1: none */
     size_t bytes;
