@@ -174,7 +174,7 @@ typedef struct spmv_arrays {
     const void *values; /* [nnz] in `precision`; NULL: every entry is 1 */
     int ptr_bits, base; /* base: 0 or 1, the first index in ptr and idx */
     spmv_precision precision;
-    spmv_symmetry symmetry; /* if not general, one triangle is given */
+    spmv_symmetry symmetry; /* symmetry; unless general, one triangle is given */
     int by_columns;         /* 1: CSC */
     unsigned flags;         /* SPMV_COPY and so on */
     spmv_place place;       /* memory of all three arrays; SPMV_DEVICE: of the context's device */
@@ -188,8 +188,8 @@ typedef struct spmv_arrays {
 
 typedef struct spmv_load_opts {
     size_t size;
-    uint64_t seed;      /* of gen: matrices; 0: 1 */
-    const char *values; /* of gen: matrices: "random", "symmetric", "few:K", "pattern"; NULL: own */
+    uint64_t seed;      /* seed of gen: matrices; 0: 1 */
+    const char *values; /* gen: matrices: "random", "symmetric", "few:K", "pattern"; NULL: own */
     /* Called from the calling thread with done from 0 to 1; may be NULL. */
     void (*progress)(void *progress_arg, double done);
     void *progress_arg;
@@ -261,7 +261,7 @@ typedef struct spmv_stats {
     int64_t nnz_file, duplicates, explicit_zeros;
     int64_t row_min, row_max, empty_rows, bandwidth; /* bandwidth: max |i - j| */
     double row_mean, row_std;
-    uint64_t hash; /* of dimensions, columns and value bits in row order */
+    uint64_t hash; /* hash of dimensions, columns and value bits in row order */
     spmv_field field;
     spmv_symmetry symmetry;
     double read_s;  /* parsing of the file, or generation */
@@ -319,7 +319,7 @@ typedef struct spmv_plan_opts {
      * matrix needs none. Below, rows and cols are those of op(A), or of A for SPMV_BOTH. */
     spmv_op op;
     int64_t vectors;    /* typical number of vectors per product; 0: 1; others are allowed */
-    spmv_layout layout; /* of the vectors; 0: SPMV_COLUMNS */
+    spmv_layout layout; /* layout of the vectors; 0: SPMV_COLUMNS */
     /* 1: products of up to eight threads run at the same time; the plan allocates memory for each,
      * if products need any. Kernels with memory for one product, and all on GPUs, fail with
      * SPMV_E_UNSUITABLE. 0: on a CPU products may wait for each other. */
@@ -358,7 +358,7 @@ typedef struct spmv_plan_facts {
     /* One-time costs of the process, in none of the other times: starting a library, first-use
      * warm-up. */
     double once_s;
-    /* of a plan chosen by "auto", otherwise NULL and 0: */
+    /* The following are set for plans chosen by "auto", otherwise NULL and 0. */
     const char *reason;        /* one sentence on why this kernel was chosen */
     double tune_s;             /* sampling, building of rejected candidates, and trials */
     int timed;                 /* candidates in the trials; 0: no trials */

@@ -12,7 +12,7 @@ typedef struct spmv_sample spmv_sample;
 typedef struct spmv_device { /* an opened device */
     const spmv_backend *backend;
     spmv_ctx *ctx; /* receives error texts */
-    int number;    /* in the backend's numbering */
+    int number;    /* index in the backend's numbering */
     int threads;   /* OpenMP team size; on a GPU, of the host's share of the work */
     void *stream;  /* GPU: the cudaStream_t of the device's own operations */
     void *state;   /* owned by the backend */
@@ -121,7 +121,7 @@ enum {
     SPMV_AUTO = -1, /* index of "auto" in a spmv_kernel_id; in no backend's table */
     SPMV_MOST_BACKENDS = 4,
     SPMV_MOST_KERNELS = 64, /* per backend: a 64-bit word holds a set of kernels */
-    SPMV_ALL_KERNELS = SPMV_MOST_BACKENDS * SPMV_MOST_KERNELS, /* of all backends, at most */
+    SPMV_ALL_KERNELS = SPMV_MOST_BACKENDS * SPMV_MOST_KERNELS, /* maximum over all backends */
     SPMV_MOST_THREADS = 1024 /* threads of a context, and so shares of a product */
 };
 struct spmv_backend {

@@ -28,7 +28,7 @@ SPMV_LINKAGE spmv_status spmv_store_new(spmv_ctx *ctx, const char *format, size_
                                         const spmv_csr_view *A, spmv_store **out);
 spmv_status spmv_store_array(spmv_ctx *ctx, spmv_store *store, size_t offset, size_t bytes);
 SPMV_LINKAGE void spmv_store_free(spmv_store *store);
-SPMV_LINKAGE size_t spmv_store_bytes(const spmv_store *store); /* of all its arrays */
+SPMV_LINKAGE size_t spmv_store_bytes(const spmv_store *store); /* sum over its arrays */
 /* Allocates an array for member `field`, aligned and not cleared, and lists it in the store. */
 #define STORE_ARRAY(ctx, A, field, count) \
     spmv_store_array(ctx, &(A)->s, (size_t)((char *)&(A)->field - (char *)(A)), \
@@ -52,7 +52,7 @@ typedef struct spmv_sample spmv_sample;
 typedef struct sample_slice sample_slice;
 typedef struct spmv_format {
     const char *name, *summary;
-    const spmv_param *params; /* of the store; kernels take these in addition to their own */
+    const spmv_param *params; /* parameters of the store, which its kernels take too */
     bool at_most;             /* `estimate` is an upper bound; build determines the exact size */
     /* Returns the exact bytes that build allocates; SIZE_MAX: overflow. */
     size_t (*estimate)(const spmv_csr_view *A, const spmv_choice *c);

@@ -127,7 +127,7 @@ struct spmv_plan {
                         volatile arrays */
     void *panel;     /* [panels] of SPMV_PANEL_VECTORS of x and of z; NULL: not needed yet */
     int panels;
-    size_t panel_bytes; /* of all panels */
+    size_t panel_bytes; /* size of all panels */
     void *sums_room;    /* scratch of the backend's sums; NULL: not needed yet */
 };
 

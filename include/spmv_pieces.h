@@ -89,7 +89,7 @@ typedef struct spmv_reading_head { /* header of a file; transferable */
     int64_t rows, cols, entries;
     spmv_symmetry symmetry;
     spmv_field field;
-    int64_t bytes; /* of a plain file, which all read; -1: a stream, which one process reads */
+    int64_t bytes; /* size of a plain file, which all read; -1: a stream, which one process reads */
     bool whole;    /* not text: entries are read by spmv_reading_whole */
     /* private to the reader: */
     bool coordinate, one_index;

@@ -20,7 +20,7 @@ enum {
  * sampled entries; bytes are means per entry. */
 typedef struct spmv_features {
     int64_t rows, cols, nnz, row_max;
-    double mean, cv;    /* of row lengths; cv: standard deviation / mean */
+    double mean, cv;    /* mean of row lengths; cv: standard deviation / mean */
     double empty_share; /* empty rows / rows */
     double padding_32;  /* padding / entries if slices of 32 rows are padded to their longest */
     int64_t sampled;    /* entries in the sample */
@@ -55,7 +55,7 @@ typedef struct spmv_features {
 } spmv_features;
 
 typedef struct spmv_proposal {
-    const char *kernel; /* of the backend; ignored if it is not built in */
+    const char *kernel; /* name of the backend's kernel; ignored if it is not built in */
     spmv_setting setting[4];
     int nsettings;
     int threads;              /* per product; 0: as many as the plan may have */
