@@ -18,7 +18,7 @@ enum { RUNS = 7, MOST = 10 }; /* MOST: also the products of a round, which is as
 static const char *const usual[] = {"gen:poisson3d:128", "gen:mesh:2000000", "gen:fem3d:40:3",
                                     "gen:twin:cant", "gen:rmat:20:16"};
 static const char *const limited[] = {"sell", "cmrs", "hybrid"};
-static const struct variation { /* of a format: parameters that are not its defaults */
+static const struct variation { /* a format with parameters other than its defaults */
     const char *format, *words;
     struct {
         spmv_param_id id;

@@ -17,7 +17,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 LIBRARY = os.environ.get("SPMV_LIBRARY", str(ROOT / "build/omp/libspmv.so"))
 ROUNDS, THREADS = 9, 2
 SIDE = int(os.environ.get("SIDE", 84))
-MEMORY = 1.1  # of file and matrix
+MEMORY = 1.1  # fraction of the file's and the matrix's bytes
 READER = """
 import os, sys, time
 sys.path.insert(0, sys.argv[1])

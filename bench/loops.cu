@@ -162,7 +162,7 @@ typedef struct sum_times { /* seconds */
 } sum_times;
 
 static sum_times time_sums(const calls *c, int iterations) {
-    const double read_rate = 4.65e12; /* of an H200, bytes per second */
+    const double read_rate = 4.65e12; /* H200, bytes per second */
     spmv_call call = SPMV_OPTS(spmv_call);
     call.x = call.w = c->p;
     call.z = c->q;

@@ -47,7 +47,7 @@ typedef struct form {
     spmv_op op;
     spmv_layout layout;
     int k;
-    double bar; /* of the geometric mean */
+    double bar; /* target of the geometric mean */
     double sum;
     int n, losses;
 } form;

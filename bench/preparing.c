@@ -18,7 +18,7 @@ enum { RUNS = 20, MOST = 3, ROWS = 800000, STEPS = 6 };
 static const char *const names[STEPS] = {"rows, borrowed", "entries",         "writing",
                                          "reading",        "plan, converted", "new values"};
 
-typedef struct entries { /* of a tridiagonal matrix, also as rows */
+typedef struct entries { /* entries of a tridiagonal matrix, as coordinates and as rows */
     int64_t ptr[ROWS + 1];
     int32_t row[3 * ROWS], col[3 * ROWS], mixed_row[3 * ROWS], mixed_col[3 * ROWS];
     double values[3 * ROWS];

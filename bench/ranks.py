@@ -14,7 +14,7 @@ import sys
 MATRICES = os.environ.get("MATRICES", "gen:poisson2d:1000 gen:poisson3d:100 gen:box27:70 gen:fem3d:36 gen:mesh:1000000 gen:random:1000000:8 "
                           "gen:rmat:18:16 gen:powerlaw:1000000:8 gen:banded:60000:201").split()
 TIME = os.environ.get("TIME", "--min-time=0.2 --max-time=0.6").split()
-THREADS = os.environ.get("THREADS", "2")  # of the one process
+THREADS = os.environ.get("THREADS", "2")  # threads of the single process
 RANKS = os.environ.get("RANKS", "2 4").split()  # or ranks x threads of each
 BARS = {"2": 0.95, "4": 0.6, "4x4": 0.9}  # over one process that has as many threads as there are cores
 ENVIRONMENT = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_rmaps_base_oversubscribe": "1"}

@@ -27,7 +27,7 @@ typedef struct bench {
     spmv_mat *mat;
     const char *other;
     double *x, *y;
-    double log_sum[NUMBERS], log_ratio[NUMBERS]; /* of ratios: of all matrices, of this one */
+    double log_sum[NUMBERS], log_ratio[NUMBERS]; /* logarithms of ratios: total, this matrix */
     int matrices, over;
 } bench;
 

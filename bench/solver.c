@@ -42,7 +42,7 @@ typedef struct result { /* seconds */
 } result;
 
 enum { UNKNOWN, NUMBERS = 5, PEER = NUMBERS, BEGINNINGS, TRIES = 3 };
-static const int numbers[NUMBERS] = {[UNKNOWN] = 0, 30, 100, 300, 1000}; /* of products */
+static const int numbers[NUMBERS] = {[UNKNOWN] = 0, 30, 100, 300, 1000}; /* expected products */
 
 typedef struct beginning { /* what is made of arrays on the device for a number of products */
     char kernel[32];

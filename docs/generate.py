@@ -98,7 +98,7 @@ def descriptor(path):
     return (found[1] or "NULL").strip('"').replace("NULL", ""), found[2]
 
 
-END = r"(?<=[\w)][\w)])\.\s+(?=[A-Z])"  # of a sentence; a lone letter before the full stop is an initial
+END = r"(?<=[\w)][\w)])\.\s+(?=[A-Z])"  # end of a sentence; a single letter before the full stop is an initial
 
 
 def until(ends, text):

@@ -15,7 +15,7 @@ CC        ?= gcc
 OPT       ?= $(if $(SAN)$(filter coverage,$(goals)),-O1,-O3)
 MARCH     ?= native
 CFLAGS    ?= $(OPT) -march=$(MARCH) -g
-CUDA_ARCH ?= $(if $(wildcard /dev/nvidia0),native,sm_90)# of the GPU that is here, or else of an H100, H200
+CUDA_ARCH ?= $(if $(wildcard /dev/nvidia0),native,sm_90)# the GPU of this machine, or else H100 and H200
 NVCC      ?= $(call once,NVCC,$(firstword $(wildcard $(CUDA_HOME)/bin/nvcc) $(shell command -v nvcc) \
              $(wildcard /usr/local/cuda/bin/nvcc)))
 LIBS_WANTED ?= libarchive zlib hdf5 jansson hwloc librsb mkl aocl cusparse mpi

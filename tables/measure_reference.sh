@@ -124,7 +124,7 @@ for stage in $stages; do
         sweep every "$(on_device "$every")" -p f32 --cache=cold,steady $time "$list" "$@" ;;
     few)
         few='gen:twin:cant gen:mesh:500000 gen:rmat:16'
-        for file in $FILES; do # of the files, those of the paper's kind
+        for file in $FILES; do # only files of the paper's kind
             for path in "$file"/cavity10.mtx* "$file"/memplus.mtx* "$file"/xenon1.mtx*; do [ -f "$path" ] && few="$few $path"; done
         done
         sweep warm "$(on_device "$(echo "$ours" | paste -sd,)${others:+,$others}")" --cache=warm --min-time=0.01 --max-time=0.05 $few "$@"

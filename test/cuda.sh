@@ -9,7 +9,7 @@
 # the products; and one job at a time (JOBS), since two that share a GPU take twice as long together as in turn. The last
 # line is the count of all, also when it is interrupted: what was not run is named then, and the exit status is not 0.
 # FEW=1: a class in three and no sanitizer.
-# Of build/emulated (make test-emulated) no GPU is needed, and the classes are small. Python's products of CuPy's matrices come
+# build/emulated (make test-emulated) needs no GPU, and its classes are small. Python's products of CuPy's matrices come
 # with either, if there are SciPy and CuPy.
 set -u
 build=$1
@@ -109,7 +109,7 @@ if [ $# -gt 1 ]; then
             --log-file "$work/tool" "$spmv" -k cuda:csr_vectors,cuda:csr_shares,cuda:bsr_vectors,cuda:bittcf_warp $once --format=csv "$@" ;;
     sanitize)
         tool=$1 kernels='cuda:*'; shift
-        if [ "$tool" = racecheck ]; then # of our own kernels: it reports hazards in cuSPARSE's conversion to blocks
+        if [ "$tool" = racecheck ]; then # our own kernels only: it reports hazards in cuSPARSE's conversion to blocks
             kernels=$("$spmv" list kernels | awk '/^[a-z]/ {here = $1 == "cuda"}
                 here && /^  [a-z]/ && $1 !~ /^(auto|cusparse_)/ {printf "%scuda:%s", n++ ? "," : "", $1}')
         fi
@@ -127,7 +127,7 @@ date -u +%Y-%m-%dT%H:%M:%SZ
 "$spmv" -V -v
 work=$(mktemp -d) || exit 73
 trap 'rm -rf "$work"' EXIT
-in_lines() { # of so many lines read each, with words in front and behind; a blank at the end xargs would go on after
+in_lines() { # lines of so many words each, with words in front and behind; xargs would continue after a blank at the end
     awk -v n="$1" -v front="$2" -v behind="${3:+ $3}" '{line = line " " $0} NR % n == 0 {print front line behind; line = ""}
         END {if (line) print front line behind}'
 }

@@ -30,7 +30,7 @@ static void limit_memory(rlim_t bytes) {
 static void plant(int begun) {
     const char *what = getenv("PLANT"), *where = getenv("PLANT_CELL"),
                *when = getenv("PLANT_AFTER");
-    static int meets; /* of that cell */
+    static int meets; /* number of times that the cell was reached */
     if (!what || !where || !when) return;
     bool here = atoi(where) == begun && meets++ >= atoi(when);
     if (strcmp(what, "memory") == 0) limit_memory(here ? 1 << 20 : RLIM_INFINITY);

@@ -141,7 +141,7 @@ extern "C" const char *solver_fetch(int64_t n, const double *from, double *to) {
 typedef struct watch {
     cudaStream_t stream;
     cudaEvent_t start, stop;
-    cudaGraphExec_t graph; /* of a round */
+    cudaGraphExec_t graph; /* graph of one round */
 } watch;
 
 static const char *open_watch(watch *w) {

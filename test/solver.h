@@ -16,7 +16,7 @@ typedef struct solver_scalars { /* in device memory */
     unsigned done; /* blocks of a dot; 0 between dots */
 } solver_scalars;
 
-typedef struct solver { /* of A x = b: vectors [n], all in device memory */
+typedef struct solver { /* state of a solver for A x = b: vectors [n], all in device memory */
     int64_t n;
     const double *b;
     double *x, *r, *p, *q; /* the product of an iteration is q = A p */

@@ -13,7 +13,7 @@ from example import arrays_of, report
 
 
 def convection(n, wind=10):
-    wind = wind / n  # of a distance between points
+    wind = wind / n  # wind per distance between grid points
     line = sparse.diags([-(1 + wind) * np.ones(n - 1), 2 * np.ones(n), -(1 - wind) * np.ones(n - 1)], [-1, 0, 1])
     return (sparse.kron(line, sparse.identity(n)) + sparse.kron(sparse.identity(n), line)).tocsr()
 

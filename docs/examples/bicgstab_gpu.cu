@@ -8,7 +8,7 @@
 #include "loop_gpu.cuh"
 
 typedef struct state {       /* in device memory */
-    double shadow_v, st, tt; /* of the products */
+    double shadow_v, st, tt; /* dot products */
     double rho, rr, alpha, omega, beta, limit;
     int iterations, most;
     end status;

@@ -21,7 +21,7 @@ typedef struct cg {
     const double *b, *inverse; /* inverse: of the diagonal, or NULL */
     double *x, *r, *p, *q;
     cg_state *state;
-    double tolerance; /* of |r|, over |b| */
+    double tolerance; /* relative: |r| / |b| */
     double *residual; /* [most] r'r of every iteration, or NULL */
     bool is_timed;    /* only the limit of iterations ends it, whatever the matrix is */
 } cg;

@@ -21,12 +21,12 @@ typedef struct small_state { /* in device memory */
 typedef struct cg_small {
     const problem *of;
     int64_t n;
-    int *row_ptr, *col; /* of compressed rows, on the GPU */
+    int *row_ptr, *col; /* compressed rows, on the GPU */
     double *values;
     const double *b, *inverse; /* inverse: of the diagonal, or NULL */
     double *x, *r, *p, *q;
     small_state *state;
-    double tolerance; /* of |r|, over |b| */
+    double tolerance; /* relative: |r| / |b| */
     int most;         /* iterations */
     bool is_timed;    /* only the limit of iterations ends it, whatever the matrix is */
 } cg_small;

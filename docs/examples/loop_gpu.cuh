@@ -27,9 +27,9 @@ static inline void check(const spmv_ctx *ctx, spmv_status status) {
 }
 
 enum {
-    THREADS = 256,     /* of a block */
+    THREADS = 256,     /* threads per block */
     RESIDENT = 4,      /* blocks that a multiprocessor has room for, at least */
-    MOST_BLOCKS = 512, /* of a grid: all at once on 128 multiprocessors */
+    MOST_BLOCKS = 512, /* maximum blocks per grid: all resident on 128 multiprocessors */
     SOME = 4           /* rows that a thread has, at least */
 };
 

@@ -12,7 +12,7 @@
 
 enum { MOST_LEVELS = 16, MOST_CYCLES = 100, SMOOTHINGS = 2 };
 
-typedef struct entries { /* of compressed rows */
+typedef struct entries { /* compressed rows */
     int64_t rows, cols, nnz, *row_ptr;
     int32_t *col_idx;
     double *values;

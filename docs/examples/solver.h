@@ -17,7 +17,7 @@ static inline double *invert_diagonal(const spmv_ctx *ctx, const spmv_mat *A) {
     return inverse;
 }
 
-typedef struct course { /* of a solver */
+typedef struct course { /* progress of a solver */
     int iterations;
     double seconds, products_s;
 } course;

@@ -143,7 +143,7 @@ def cases_of(records, listed, backend):
             if matrix in listed and backend == "cuda":
                 continue  # other logs have few kernels by name
             case.kernels.setdefault(kernel, (seconds, 0))
-        elif record.get("config.params.codes") != 0:  # of several shapes of a block the fastest, as auto's is by its fill
+        elif record.get("config.params.codes") != 0:  # of several block shapes the fastest, like auto's by fill
             case.kernels[kernel] = min(case.kernels.get(kernel, (math.inf, 0)), (seconds, 0))
         case.best = min(case.best, seconds)
         least[key] = min(least.get(key, math.inf), setup_of(record))

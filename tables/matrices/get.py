@@ -32,10 +32,10 @@ import zlib  # noqa: E402
 from common import EX_CANTCREAT, EX_DATAERR, EX_NOINPUT, EX_UNAVAILABLE, Parser, Stop, run, say  # noqa: E402
 
 ADDRESS = "https://sparse.tamu.edu"
-TIMEOUT_S = 30  # of silence
+TIMEOUT_S = 30  # without data
 PIECE = 1 << 20  # bytes
 NAME = re.compile(r"(?:(?!\.+/)([\w.+-]+)/)?(?!\.+$)([\w.+-]+)", re.ASCII)  # GROUP/NAME: no path that leads elsewhere
-BROKEN = (OSError, http.client.HTTPException)  # of a connection; urllib's errors are OSError
+BROKEN = (OSError, http.client.HTTPException)  # a broken connection; urllib's errors are OSError
 
 
 def cache_folder():

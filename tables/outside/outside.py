@@ -10,13 +10,13 @@ import typing
 HERE = pathlib.Path(__file__).resolve().parent
 LIST = HERE / "outside.csv"
 SIZES = ("small", "medium", "large")
-L2_B = 63e6  # of the H200, in bytes: 60 MiB
+L2_B = 63e6  # L2 cache of an H200, bytes: 60 MiB
 LARGE_B = 200e6
 HALVES = ("tune", "held-out")
 
-LINE_B = 64  # of a cache, in bytes
+LINE_B = 64  # cache line, bytes
 ENTRY_B = 12  # that a product in f64 streams for an entry: the value and its column
-L1_B = 256 << 10  # of an H200's multiprocessor, in bytes
+L1_B = 256 << 10  # L1 cache of an H200's multiprocessor, bytes
 WINDOW = 1 << 13  # entries, as src/app/run/limits.c samples
 MOST_WINDOWS = 256
 
@@ -29,7 +29,7 @@ class Matrix:
     origin: str
     make: typing.Callable
     size: str
-    family: str = ""  # of its file
+    family: str = ""  # from the file's name
     inputs: typing.Callable = None  # what is made once, with a package too large to carry: arrays by name, given to make()
 
 

@@ -38,7 +38,7 @@ class Aim(NamedTuple):
     None: the share of the streaming limit counts; or a Preparation. Speed is that of auto when it
     expects the most products, unless known is false."""
     words: str
-    takes: Callable  # of a Facts
+    takes: Callable  # test whether a Facts belongs to the aim
     baselines: object
     least: Optional[str]  # MIN or MEAN
     asked: float
@@ -51,7 +51,7 @@ class Facts(NamedTuple):
     csr_bytes: float
     streams: bool  # CSR is larger than the caches
     symmetric: bool
-    half: Optional[str] = None  # of the outside set; None: not of it
+    half: Optional[str] = None  # half of the outside set; None: not in the set
 
 
 def named(pattern):

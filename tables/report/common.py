@@ -92,7 +92,7 @@ def say(text):
     print("\n".join(broken(line, say_width()) for line in typed.split("\n")), file=sys.stderr)
 
 
-LEAST_WIDTH = 40  # of a terminal: where it is narrower, lines go on in the next
+LEAST_WIDTH = 40  # minimum width of a terminal: narrower ones wrap lines
 MOST_COMPLAINTS = 12  # said; spmv table --check says all
 LOGS_HELP = ("files, or folders of *.jsonl and *.log and what is below them (default: log, without the "
              "reference in it: log/reference)")

@@ -47,7 +47,7 @@ SURE_OF_ONE = 0.05  # the same where a side has one process only
 UNSAFE_FLAGS = ("-ffast-math", "-Ofast", "-funsafe-math-optimizations", "--use_fast_math")
 ENVIRONMENT = ("build.", "host.", "cpu.", "gpu.", "omp.")
 MOST_NAMED = 3  # values of one fact that are spelt out
-SURROUNDINGS = ("bind", "places", "iters", *OF_RANKS)  # of auto's settings, those that it did not choose
+SURROUNDINGS = ("bind", "places", "iters", *OF_RANKS)  # auto's settings that it did not choose itself
 
 
 class Pair(NamedTuple):

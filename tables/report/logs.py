@@ -31,7 +31,7 @@ def logs_in(folder):
     """The logs of a folder and of those in it, sorted; not those of the reference in it, which must be
     named, so that a table never shows other people's machines unasked."""
     found = []
-    for place, below, names in os.walk(folder):  # of other kinds of files, some never end
+    for place, below, names in os.walk(folder):  # other kinds of files may never end
         if place == folder and OTHERS in below:
             below.remove(OTHERS)
         found += [os.path.join(place, name) for name in names if name.endswith((".jsonl", ".jsonl.xz", ".log"))]
@@ -122,7 +122,7 @@ def parse_record(line):
     return flat, complaints
 
 
-KINDS = {  # of a field in src/app/record/record.def: whether a value is one, and what it is called
+KINDS = {  # for each type in src/app/record/record.def: test of a value, and the type's name
     "number": (is_number, "number"), "whole": (is_number, "number"),
     "text": (lambda value: isinstance(value, str), "text"),
     "texts": (lambda value: isinstance(value, str), "list of texts"),  # flatten has made one text of them

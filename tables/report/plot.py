@@ -24,7 +24,7 @@ from units.layout import tabulate
 from units.merging import merge
 from units.unit import unit_of
 
-CELLS, WIDTH = 256, 512  # of a spy plot: cells and points along an edge
+CELLS, WIDTH = 256, 512  # spy plot: cells, and pixels, along an edge
 PLACES = ("../../spmv", "../../../../bin/spmv")  # the program, from here: where it was built, and installed
 
 

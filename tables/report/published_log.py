@@ -28,7 +28,7 @@ KERNELS = {
 }
 GRID_KERNELS = ("csr_blocks", "csr_tiles", "csr_tiles_copied", "ell_blocks", "ell_tiles")
 SHORTEST_S, LONGEST_S = 1e-12, 1e12  # outside, a time is a fault of any log
-QUARTILE = 0.6745  # of a normal distribution, in standard deviations
+QUARTILE = 0.6745  # normal distribution, in standard deviations
 NUMBER = r"([-+]?\d+(?:\.\d*)?(?:[eE][-+]?\d+)?|[-+]?nan|[-+]?inf)"
 
 

@@ -28,7 +28,7 @@ from units.merging import merge
 from units.settings import short_label
 from units.unit import describe, gflop_per_s, limit_of, unit_of, winner_text
 
-STEPS = 200  # of the performance profile's horizontal axis
+STEPS = 200  # points on the performance profile's horizontal axis
 WIDEST = 10  # its right edge
 
 
@@ -216,7 +216,7 @@ def spelt(value):
     return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in " ".join(value.split()))
 
 
-KINDS = ("csv", "json", "md", "tex", "svg", "pdf")  # of files beside the page, by the ends of their names
+KINDS = ("csv", "json", "md", "tex", "svg", "pdf")  # suffixes of files that are written beside the page
 
 
 def kinds(text):

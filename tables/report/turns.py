@@ -18,7 +18,7 @@ from units.pairs import interval_of
 LEAST_TURNS, MOST_TURNS = 10, 160
 LONGEST_S = 600  # no turn begins later, but for the least number of turns
 LATE = 1.25  # times what was announced
-SHORT = ("--min-time=0.05", "--max-time=0.2", "-q")  # of a turn; what is typed after them counts
+SHORT = ("--min-time=0.05", "--max-time=0.2", "-q")  # options of a turn; options on the command line override them
 NO_LOG_OPTIONS = ("--log", "--no-log", "-o", "--output", "--format")  # a turn has its own
 ENDED = (0, 1, 3)  # exit codes of runs that have logged their rows: right, wrong, some failed
 

@@ -38,7 +38,7 @@ static struct block {
     int nthreads, nwarps, alive, at_barrier, predicates;
     int running;     /* which thread */
     int paused;      /* threads that ask again later */
-    unsigned serial; /* of all blocks of the process, from 1 */
+    unsigned serial; /* index over all blocks of the process, from 1 */
     size_t shared;   /* that its variables take */
     bool backwards;
 } b;
@@ -99,7 +99,7 @@ static void answer(int w, unsigned group, meeting kind) {
     EACH_LANE(k, group) {
         thread &x = lane(w, (int)k);
         x.result = sum;
-        if (kind == SHUFFLE) { /* of a lane that is not here, anything */
+        if (kind == SHUFFLE) { /* a lane that is not here returns an arbitrary value */
             if (x.source >= 0 && x.source < WARP && group >> x.source & 1)
                 x.result = lane(w, x.source).value;
             else

@@ -29,7 +29,7 @@ asm(".text\n"
     ".size emulated_switch, .-emulated_switch\n");
 
 namespace emulated {
-static void *host_top; /* of the thread that runs the fibers: one at a time does */
+static void *host_top; /* stack of the thread that runs the fibers: one at a time */
 #ifdef __SANITIZE_ADDRESS__
 static const void *host_stack;
 static size_t host_bytes;

@@ -6,7 +6,7 @@
 
 namespace emulated {
 struct fiber {
-    void *top = NULL; /* of its stack, while it does not run */
+    void *top = NULL; /* top of its stack while it does not run */
     char *stack = NULL;
     void *sanitizers = NULL;
 };

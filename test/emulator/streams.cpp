@@ -31,7 +31,7 @@ struct emulated_stream {
 };
 struct emulated_event {
     cudaStream_t stream; /* NULL: not recorded */
-    uint64_t number;     /* of the stream's work */
+    uint64_t number;     /* number of the stream's operation */
     std::shared_ptr<capture> into;
     std::shared_ptr<double> ms; /* when its turn came */
 };

@@ -36,7 +36,7 @@ import operators
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 ALL = os.path.join(ROOT, "build", "mutate")
-HOME = os.environ.get("MUTATE_HOME", ALL)  # of one of several jobs: ALL/job3
+HOME = os.environ.get("MUTATE_HOME", ALL)  # folder of one of several jobs: ALL/job3
 TREE = os.path.join(HOME, "tree")
 RESULTS = os.path.join(ALL, "results.jsonl")
 MAKE = ["make", "-s", "-j2", "CFLAGS=-O1 -march=native"]

@@ -9,7 +9,7 @@ import spmv
 
 LEAST_SHARE = 95  # percent
 NOT_OURS = "types", "another class", "small"  # reasons for a product that the library has not; small: empty
-told = collections.Counter()  # of the processes that run tests
+told = collections.Counter()  # counts of the processes that run tests
 
 spmv.accelerate(threshold=0)
 if os.environ.get("ACCELERATED") == "cupy":

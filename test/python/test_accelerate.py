@@ -265,7 +265,7 @@ class InTheLibrary(unittest.TestCase):
         matrices = [compressed, by_columns, sparse.coo_matrix((data, (rows, cols)), shape=(4, 4)), compressed.tobsr((2, 2)),
                     *(compressed.asformat(kind) for kind in ("dia", "lil", "dok"))]
         x = np.array([np.inf, 1.0, np.nan, -np.inf])
-        warnings.simplefilter("ignore", RuntimeWarning)  # of NumPy's, in products of dictionaries
+        warnings.simplefilter("ignore", RuntimeWarning)  # NumPy's warnings in products of dictionaries
         for A in matrices + [sparse.coo_matrix((data[:-1], (rows[:-1], cols[:-1])), shape=(4, 4))]:
             for X in x, x[:, None], np.stack([x, np.ones(4), x[::-1]], 1), np.asfortranarray(np.stack([x, -x], 1)):
                 for product in lambda: A @ X, lambda: A.T @ X, lambda: X.T @ A:

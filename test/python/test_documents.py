@@ -90,7 +90,7 @@ def options():
     for topic in ["options", "kernels", *commands()]:
         done = subprocess.run([PROGRAM, "help", topic], capture_output=True, text=True, check=True)
         found |= set(re.findall(r"--[a-z][\w-]*", done.stdout))
-    return found | set(re.findall(r"add_argument\((?:\"-\w\", )?\"(--[a-z][\w-]*)", sources())) | {"--stats"}  # of python -m spmv.accelerate
+    return found | set(re.findall(r"add_argument\((?:\"-\w\", )?\"(--[a-z][\w-]*)", sources())) | {"--stats"}  # option of python -m spmv.accelerate
 
 
 def spans(text):

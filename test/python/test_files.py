@@ -91,7 +91,7 @@ try:
     import numpy, petsc4py
     petsc4py.init()
     from petsc4py import PETSc
-except (ImportError, ValueError):  # of another NumPy
+except (ImportError, ValueError):  # another NumPy
     sys.exit(69)
 a = numpy.load(sys.argv[1])
 rows, cols = map(int, a["shape"])

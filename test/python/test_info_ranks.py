@@ -175,7 +175,7 @@ class InfoRanks(unittest.TestCase):
             "rows": [2, 2], "nnz": [3, 3], "memory_B": [36 + 12 + 20 + 32 + 16 + 4, 36 + 12 + 12 + 32 + 16 + 4], "remote_rows": [1, 2],
             "remote_nnz": [1, 2], "received": [1, 1], "sent": [1, 1], "receives_from": [1, 1], "sends_to": [1, 1]})
         # local of rank 0: 2 entries, 3 offsets, x and y of 2; remote of rank 1: 2 entries, 3 offsets, a halo of 1, y of 2 twice;
-        # of rank 0, whose one row is listed: an entry, 2 offsets, the list, a sum and y twice, a halo of 1
+        # Rank 0 has one row, which is listed: an entry, 2 offsets, the list, a sum and y twice, a halo of 1
         local, remote = (2 * 12 + 12 + 32) / 10e9, [(12 + 8 + 4 + 16 + 16 + 8) / 10e9, (24 + 12 + 8 + 32) / 10e9]
         exchange = 1e-6 + 0.5e-6 + 8 / 2e9
         alone = (6 * 12 + 5 * 4 + 64) / 10e9

@@ -1,6 +1,6 @@
 """spmv.jax: products inside JAX's transformations, beside JAX's own BCOO and NumPy's. On the CPU, or in build/cuda on a GPU:
 
-    make test-jax PYTHON=…      # of a Python that has JAX; PROGRAMS=10000: so many random programs
+    make test-jax PYTHON=…      # a Python with JAX; PROGRAMS=10000: number of random programs
 """
 import copy
 import gc

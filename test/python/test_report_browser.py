@@ -33,7 +33,7 @@ found.folded = [...document.querySelectorAll("main details")].every(part => !par
 found.wide = [document.documentElement.scrollWidth - innerWidth];
 for (const part of document.querySelectorAll("main > details, .inside > details")) part.open = true;
 await until(() => by("count"));
-found.charts = marks("#more-charts .charts"); // of the first system
+found.charts = marks("#more-charts .charts"); // first system
 found.wide.push(document.documentElement.scrollWidth - innerWidth);
 const table = by("results"), heads = [...table.tHead.rows[0].cells];
 const column = name => [...table.tBodies[0].rows]
@@ -96,7 +96,7 @@ class BrowserTest(ReportTest):
 
     def test_it_draws_sorts_and_filters(self):
         found = self.found(self.report(*some_records()))
-        self.assertEqual([name for name, _ in found["first"]], ["first"] * 2)  # of two machines
+        self.assertEqual([name for name, _ in found["first"]], ["first"] * 2)  # one per machine
         self.assertTrue(found["folded"])
         drawn = dict(found["charts"])
         self.assertEqual(set(drawn), {"rates", "limit", "profile", "gain-mu", "gain-sigma", "roofline"})

@@ -531,7 +531,7 @@ class SweepTest(unittest.TestCase):
         self.assertRegex(said, rf"\nnext:\n    spmv table {self.log} --mean .*\n    spmv report {self.log} -o ")
         fresh = self.summary
         self.assertIn("6 reused", self.sweep("--resume")[1])
-        self.assertEqual(self.summary, fresh)  # of times that are in the log
+        self.assertEqual(self.summary, fresh)  # computed from times in the log
 
     def test_one_configuration_wins_nothing(self):
         code, said = self.sweep("-k", KERNELS[0])

@@ -234,7 +234,7 @@ class TableTest(TableCase):
         self.assertIn("2.00 ?      1.00\n", out)
         self.assertIn("?: result not verified, not ranked.", out)
         log = self.write("run.jsonl", on("a", median=1e-6, check__status="off"), on("a", median=2e-6, config__grid="2x1"))
-        self.assertEqual(self.cells(log, "--metric", "time")[1], ["a", "2e-06"])  # of a cell what was verified
+        self.assertEqual(self.cells(log, "--metric", "time")[1], ["a", "2e-06"])  # a cell shows what was verified
         log = self.write("run.jsonl", on("a", check__status="off"), on("b", check__status="off"))
         self.assertIn("All times: result not verified, not ranked.", self.table(log, "-k", "csr_rows")[1])
 

@@ -26,9 +26,9 @@ AUTO = ["-k", "omp:auto", "--iters=1000000", "--threads=1"]
 KERNELS = ",".join(f"omp:{name}" for name in (*RIGHT, *WRONG))
 FEATURES = subprocess.run([SPMV, "-V", "-v"], capture_output=True, text=True, check=True).stdout
 TIMES = ("median_s", "q1_s", "q3_s", "min_s", "max_s", "mean_s", "stdev_s", "samples", "inner", "launch_s", "converged",
-         "median_low_s", "median_high_s", "settled", "wall_s", "cpu_s")  # of a record's timing
+         "median_low_s", "median_high_s", "settled", "wall_s", "cpu_s")  # fields of a record's timing
 RANKS = ("flop_per_s", "B_per_s", "bw_fraction", "gather_fraction", "verdict", "best", "tied", "ranked", "speedup_csr1",
-         "breakeven", "ahead_until")  # of its perf
+         "breakeven", "ahead_until")  # fields of its perf
 
 
 def rows_of(table):
@@ -257,7 +257,7 @@ class Wrong(unittest.TestCase):
         page = self.folder / "report.html"
         self.spmv("report", "--no-charts", self.log, "-o", page, code=0, quick=False)
         text = page.read_text(encoding="utf-8")
-        spanning = rf"(<td rowspan=\d+>S1<td rowspan=\d+>{MATRIX})"  # of all rows: none has another matrix
+        spanning = rf"(<td rowspan=\d+>S1<td rowspan=\d+>{MATRIX})"  # spans all rows: none has another matrix
         self.assertEqual(len(re.findall(r"<td rowspan=\d+>S", text)), len(re.findall(spanning, text)))
         self.assertRegex(text, rf"<tbody>\n<tr[^>]*>{spanning}")
         for name in WRONG:

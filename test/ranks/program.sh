@@ -62,7 +62,7 @@ refused() { # MPI
         timeout -k 1 60 mpiexec.$1 -n 2 "$program" $command >"$work/out" 2>"$work/err"; is "$command, $1" 64 $?
         is "said of $command, $1" 1 "$(grep -c 'is for one process' "$work/err")"
     done
-    for other in -v -Z "--seed=2" -V --help; do # of rank 1 alone
+    for other in -v -Z "--seed=2" -V --help; do # options of rank 1 alone
         timeout -k 1 60 mpiexec.$1 -n 1 "$program" -m gen:poisson2d:20 -q : -n 1 "$program" -m gen:poisson2d:20 $other >"$work/out" 2>"$work/err"
         is "$other of one rank, $1" 64 $?
         is "said of $other of one rank, $1" 1 "$(grep -c '^spmv: rank 1 has other options' "$work/err")"

@@ -46,8 +46,8 @@ int MPI_Get_library_version(char *words, int *length) {
 
 static spmv_ranks *ranks;
 static int rank, size, passed, failed, skipped;
-static int64_t nan_at = -1;    /* the entry of x that is NaN */
-static const int64_t *numbers; /* of own rows of the matrix that is tried; NULL: in a block */
+static int64_t nan_at = -1;    /* index of the element of x that is NaN */
+static const int64_t *numbers; /* indices of own rows; NULL: a contiguous block of rows */
 static int is_square;
 
 /* ---- counting ------------------------------------------------------------------------------- */
@@ -1274,7 +1274,7 @@ static void try_failures(void) {
         expect(spmv_ranks_mat_load(ranks, "gen:diagonal:50", &load, &mat), SPMV_E_ARG, words);
     }
     snprintf(words, sizeof words, "rank %d: spmv_ranks_rows.idx[", last);
-    const int64_t entry = (ROWS - 1) * EACH; /* of the last rank */
+    const int64_t entry = (ROWS - 1) * EACH; /* an entry of the last rank */
     const int32_t col = s.col[entry];
     s.col[entry] = ROWS;
     expect(make_own(&s, SPMV_F64, &mat), SPMV_E_ARG, words);
@@ -1312,7 +1312,7 @@ static void try_failures(void) {
     spmv_ranks_facts f = SPMV_OPTS(spmv_ranks_facts);
     spmv_ranks_mat_info(mat, &f);
     if (size > 1)
-        for (int64_t e = 0; e < s.nnz; e++) { /* of rank 0 is the first block of x */
+        for (int64_t e = 0; e < s.nnz; e++) { /* rank 0 owns the first block of x */
             const int64_t i = s.row[e] - f.first_row;
             if (i >= 0 && i < f.own_rows && rank && s.col[e] < block(1, last) && !isnan(y[i]))
                 x[0] = 0;

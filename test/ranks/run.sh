@@ -17,7 +17,7 @@ case $built in *-san) sanitize="-fsanitize=${SAN:?} -fno-omit-frame-pointer" ;; 
 small=false
 [ -z "$sanitize" ] || [ -z "${FEW:-}" ] || small=true
 flags="-std=gnu11 -O1 -g $sanitize -fopenmp -Wall -Wextra -Wshadow -Wno-stringop-overflow -Wno-stringop-overread -D_GNU_SOURCE -Iinclude -Isrc"
-alone='-rdynamic src/host/environment.c' # of a program with src/ranks: what that calls and libspmv.so does not define for others
+alone='-rdynamic src/host/environment.c' # for a program with src/ranks: functions that it calls and libspmv.so does not export
 passed=0 failed=0 skipped=0 ran=false
 number() { sed -n "s/^\([0-9]*\) passed, \([0-9]*\) failed\$/\\$1/p" "$work/said"; } # 1: passed, 2: failed
 # run MPI RANKS WORDS...: what the program, ranks_MPI or ranks_$special, says and counts goes to $work/said.
@@ -235,7 +235,7 @@ reading() {
     misread $1 load/file.c 'l->lines += p->lines' 'l->lines += p->entries'
     misread $1 load/read.c 'l->made || is_first(l)' 'true'
     misread $1 load/read.c 'position, &own' 'position + 1, \&own'
-    # of rows that are numbered anew: a column keeps its number, a row says another one
+    # rows are renumbered: a column keeps its index, a row has another one
     misread $1 load/move.c 'place\[before\[k\]\]' 'before[k] + 0 * place[0]'
     misread $1 load/move.c '\[place\[i\] - first\] = i' '[place[i] - first] = i ^ 1'
 }
@@ -248,7 +248,7 @@ forecast() {
         rows=$("$built/spmv" info $source --format=json | sed -n 's/.*"rows":\([0-9]*\),.*/\1/p' | head -n 1)
         awk -v ranks=$ranks -v rows=$rows 'BEGIN { for (k = 0; k < rows; k++) print (k * 7 + int(k / 5)) % ranks }' >"$work/owners"
         for how in nnz rows metis "$work/owners"; do
-            "$built/spmv" info $source --ranks=$ranks --partition=$how >"$work/said" 2>&1 || # of square matrices, by what is installed
+            "$built/spmv" info $source --ranks=$ranks --partition=$how >"$work/said" 2>&1 || # square matrices, by the installed partitioners
                 { grep -q 'square matrices\|not installed' "$work/said" && continue; }
             run $mpi $ranks -i $source -p $how
             "$built/spmv" info $source --ranks=$ranks --partition=$how -v |
@@ -283,7 +283,7 @@ for mpi in openmpi mpich; do
     for n in 2 3 4; do sound $mpi $n -h replicate; done
     # Messages between hosts, shared memory within each; messages alone
     for n in 2 3 4; do FAULT=hosts sound $mpi $n -x "$built/faulty_$mpi.so"; done
-    for fault in unshared nomem:3; do FAULT=$fault sound $mpi 3 -x "$built/faulty_$mpi.so"; done # of a list of the host's ranks
+    for fault in unshared nomem:3; do FAULT=$fault sound $mpi 3 -x "$built/faulty_$mpi.so"; done # faults of a list of the host's ranks
     # What does not depend on the exchange is tried with one.
     if ! $ran; then
         sound $mpi 3 $matrices
@@ -298,7 +298,7 @@ for mpi in openmpi mpich; do
         planted $mpi plan/split.c 'r == me ? p->own : others' '(others ? p->own : p->own)'
         planted $mpi plan/ranks_plan.c 'works && status == SPMV_OK) status = ranks_split_multiply(mat, &plan->split, call)' \
             'works \&\& status == SPMV_OK \&\& call->beta \&\& *call->beta != 0) status = ranks_split_multiply(mat, \&plan->split, call)'
-        # of listed rows: the row before gets the sum, which replaces y, the last one gets none
+        # faults of listed rows: the row before gets the sum, which replaces y, the last one gets none
         planted $mpi plan/split.c 'mat->listed\[r\], ldz' 'mat->listed[r] ? mat->listed[r] - 1 : 0, ldz'
         planted $mpi plan/split.c '(double \*)z)\[to \* ldz + v\] +=' '(double *)z)[to * ldz + v] ='
         planted $mpi plan/split.c 'r < mat->nlisted' 'r + 1 < mat->nlisted'
@@ -317,7 +317,7 @@ for mpi in openmpi mpich; do
         exchanged $mpi shared.c 'shared_wait(&t->box->begun, link->now - 1, host)' '(void)0/;s/    return slot_of(link->own/    '"$late"' &'
         exchanged $mpi shared.c '(size_t)me->first \* row' '0' 3
         exchanged $mpi shared.c 't->give\[0\] \* apart' '(t->give[0] + 1) * apart'
-        # of all of x likewise: not awaited, in one place in place of two, and a rank's part at the beginning of all
+        # faults of a replicated x: not awaited, in one place in place of two, and a rank's part at the beginning
         slow='usleep(3000 * (uint32_t)(1 + x->host->me));'
         exchanged $mpi shared_x.c '    if (own)' "$slow &/;s/ shared_wait(&p->posted.*/ ;"
         exchanged $mpi shared_x.c '(x->now & 1) \* x->slot' '0 * x->slot/;s/^    return (char .*x->memory/    usleep(3000 * (uint32_t)x->host->me); &'

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-__attribute__((weak)) int scarce_asked, scarce_at; /* of all files of the program */
+__attribute__((weak)) int scarce_asked, scarce_at; /* shared by all files of the program */
 
 static inline int is_refused(void) {
     const char *number = getenv("SCARCE"), *rank = getenv("PMI_RANK");

@@ -21,7 +21,7 @@ static inline spmv_ctx *gpu_context(void) {
     return NULL;
 }
 
-typedef struct lent { /* of spmv_arrays */
+typedef struct lent { /* memory behind an spmv_arrays */
     void *ptr, *idx, *values;
 } lent_arrays;
 

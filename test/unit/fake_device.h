@@ -11,15 +11,15 @@
 #include <stdlib.h>
 
 static struct {
-    size_t left;            /* bytes it says are free */
-    size_t gone;            /* of which, once the builder of SELL failed */
-    spmv_status answer;     /* of the builder of SELL */
-    bool lost;              /* no launch gets through */
-    const spmv_store *rows; /* that the builder was given */
-    int asked;              /* how often it was */
-    int blocks, most;       /* of memory in use, now and at most */
-    size_t first, largest;  /* bytes of a block that was asked for */
-    double pause_s, paused; /* a look at what is free takes; all of them took */
+    size_t left;            /* free bytes that the device reports */
+    size_t gone;            /* bytes of `left` that disappear when the builder of SELL has failed */
+    spmv_status answer;     /* status that the builder of SELL returns */
+    bool lost;              /* every launch fails */
+    const spmv_store *rows; /* argument of the builder */
+    int asked;              /* number of calls of the builder */
+    int blocks, most;       /* blocks of memory in use; maximum */
+    size_t first, largest;  /* bytes of the first and of the largest requested block */
+    double pause_s, paused; /* duration of one query of free memory; of all */
     double now, started;    /* its clock */
     double first_s;         /* that the first use of a kernel takes, */
     uint64_t used;          /* a bit a kernel */

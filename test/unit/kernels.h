@@ -23,7 +23,7 @@ static const char *const param_names[] = {
 
 static struct tally {
     int64_t products, refused, wrong;
-    int64_t refused_wide; /* of those refused: with 64-bit offsets */
+    int64_t refused_wide; /* refused matrices with 64-bit offsets */
 } tally;
 
 /* ---- a matrix with its vectors -------------------------------------------------------------- */
@@ -32,7 +32,7 @@ typedef struct subject {
     const char *name;
     spmv_mat *mat;
     int64_t rows, cols;
-    void *x[2], *before[2]; /* of each precision: guards, x, guards; y0 with beta != 0 */
+    void *x[2], *before[2]; /* for each precision: guards, x, guards; y0 with beta != 0 */
     oracle reference[2];
 } subject;
 
@@ -282,7 +282,7 @@ static inline setup setup_of(const spmv_backend *backend, int kernel, int varian
 /* ---- visits --------------------------------------------------------------------------------- */
 
 static const char *only_backend; /* NULL: all */
-static const char *only_kernel;  /* of it; NULL: all */
+static const char *only_kernel;  /* name of the kernel to test; NULL: all */
 
 /* BACKEND, or BACKEND:KERNEL. */
 static inline void take_backend(int argc, char **argv) {

@@ -14,10 +14,10 @@ static int flushes, lost;
 
 typedef struct planted {
     double price_s, first_s; /* a product; the first one */
-    spmv_status answer;      /* of the second and later ones */
+    spmv_status answer;      /* status of the second and later ones */
     enum fault { RIGHT, ROUNDS, SKIPS_A_ROW, MIXES_COLUMNS, STOPS_AT_16 } fault;
     int runs;
-    int64_t vectors; /* of the last product */
+    int64_t vectors; /* number of vectors of the last product */
     spmv_kernel kernel;
     spmv_proposal proposal;
 } planted;

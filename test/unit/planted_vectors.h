@@ -11,20 +11,20 @@ typedef enum vector_fault {
     IGNORES_LDZ,        /* writes them so */
     WRITES_BETWEEN,     /* a number behind each vector or row, where there is room */
     WRONG_BEYOND_16,    /* one vector, only if there are more than 16 */
-    VALUES_ARE_ONE,     /* of the matrix */
+    VALUES_ARE_ONE,     /* fault: values of the matrix are 1 */
     FIRST_OF_ANOTHER_K, /* vector 0, when k is not that of the product before */
     ADDS_TO_Z,          /* although beta is 0 */
     LEAVES_REMAINDER,   /* the last k mod 8 vectors */
     LEAVES_LAST_BLOCKS, /* rows from 65,535 on: more blocks than a grid has in y */
     SWAPS_VECTORS,      /* 0 and 1 */
     OTHER_LAYOUT,       /* writes rows as columns and columns as rows */
-    LOSES_DUPLICATES,   /* of the matrix whose transpose multiplies, but for the last */
+    LOSES_DUPLICATES,   /* fault: of duplicates in the transpose only the last is kept */
     LOSES_EMPTY_ROWS,   /* so that rows behind them move up */
     FAULTS
 } vector_fault;
 
 static vector_fault planted_fault;
-static int64_t planted_k; /* of the product before */
+static int64_t planted_k; /* number of vectors of the product before */
 
 /* Where number i of vector j lies, of n. */
 static int64_t vector_place(const spmv_operands *v, int64_t n, int64_t i, int64_t j, int64_t ld,

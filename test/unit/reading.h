@@ -24,7 +24,7 @@
 
 static spmv_ctx *ctx;
 static char folder[64];
-static char name[256]; /* of the file last written */
+static char name[256]; /* name of the file last written */
 
 static inline int set_up(void **state) {
     (void)state;

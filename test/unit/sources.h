@@ -6,7 +6,7 @@
 #include <stddef.h>
 
 typedef enum source_kind {
-    PAGEABLE,   /* of malloc */
+    PAGEABLE,   /* from malloc */
     PINNED,     /* allocated so */
     REGISTERED, /* pinned afterwards */
     MANAGED,

@@ -11,7 +11,7 @@ enum { ODD = 24 /* bytes past what malloc aligns */, MOST_BLOCKS = 256 };
 static struct {
     void *memory[MOST_BLOCKS];
     size_t bytes[MOST_BLOCKS], out; /* out: in use of the host's */
-    int blocks, asked;              /* of the host's: in use; asked for */
+    int blocks, asked;              /* host memory: blocks in use; requests */
     int refused;                    /* which of those asked for is not to be had; 0: all are */
     int foreign;                    /* came back without having been given, or of another size */
 } purse;

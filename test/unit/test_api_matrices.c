@@ -221,7 +221,7 @@ static bool is_found(const char *name, int count) {
 TEST(formats_name_all_their_kernels_but_peers) {
     int n = find("csr", SPMV_OK);
     assert_true(is_found("csr_balanced", n) && is_found("csr_rows", n));
-    assert_true(is_found("csr_tiles_copied", n)); /* of csr_columns, a variant */
+    assert_true(is_found("csr_tiles_copied", n)); /* a variant of csr_columns */
     assert_false(is_found("csr5_tiles", n) || is_found("mkl_csr", n));
     assert_int_equal(find("CSR", SPMV_OK), n);
     assert_int_equal(find("omp:Csr", SPMV_OK), n);

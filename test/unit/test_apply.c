@@ -415,7 +415,7 @@ static spmv_status add_one(const spmv_plan *p, const spmv_operands *v) {
 }
 
 typedef struct y_case {
-    bool is_host, is_single; /* of the backend; the kernel multiplies one column at a time */
+    bool is_host, is_single; /* facts of the backend; the kernel multiplies one column at a time */
     spmv_precision precision;
     spmv_layout layout;
     int64_t k;

@@ -3,7 +3,7 @@
 #include "spmv_clock.h"
 #include "kernels.h"
 
-typedef struct rows { /* of a matrix, ascending; as a caller may have them */
+typedef struct rows { /* compressed rows, ascending, as a caller may have them */
     int64_t rows, cols, nnz, *ptr;
     int32_t *ptr_32, *idx;
     double *values;
@@ -143,7 +143,7 @@ TEST(facts_say_what_is_kept) {
     FREED(rows) r = copied_rows(s.mat);
     const size_t narrow = (size_t)(r.rows + 1) * 4, wide = 2 * narrow, nnz = (size_t)r.nnz;
     spmv_arrays lent = arrays_of(&r, SPMV_BORROW), copied = arrays_of(&r, SPMV_COPY);
-    assert_int_equal(host_bytes(s.mat->ctx, &lent, "csr_rows"), narrow); /* of 32-bit offsets */
+    assert_int_equal(host_bytes(s.mat->ctx, &lent, "csr_rows"), narrow); /* 32-bit offsets */
     assert_int_equal(host_bytes(s.mat->ctx, &copied, "csr_rows"), narrow + wide + 12 * nnz);
     assert_int_equal(host_bytes(s.mat->ctx, &copied, "coo_segments"),
                      host_bytes(s.mat->ctx, &lent, "coo_segments") + wide + 12 * nnz);

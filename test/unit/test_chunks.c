@@ -22,7 +22,7 @@ typedef struct workplace {
     const shape *of;
     spmv_mat *mat;
     spmv_csr_view A;
-    double *x, *z; /* of all vectors, rows of them */
+    double *x, *z; /* all vectors, rows of the vectors */
 } workplace;
 
 static void append(shape *s, int rows, int length) {

@@ -226,7 +226,7 @@ TEST(chosen_boundary_takes_fewest_bytes) {
         FREED(spmv_mat) *mat = matrix_of(ctx, &e);
         spmv_csr_view A = rows_of(mat);
         size_t chosen = bytes_of("hybrid", &A, -1);
-        int64_t largest = 0; /* of the boundaries that are as cheap */
+        int64_t largest = 0; /* largest of the equally cheap boundaries */
         for (int64_t boundary = 0; boundary <= LONGEST; boundary++) {
             assert_in_range(chosen, 0, bytes_of("hybrid", &A, boundary));
             if (bytes_of("hybrid", &A, boundary) == chosen) largest = boundary;

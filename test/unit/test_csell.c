@@ -7,7 +7,7 @@
 
 /* ---- matrices that get every code ------------------------------------------------------------ */
 
-typedef struct shape { /* of the columns */
+typedef struct shape { /* pattern of the columns */
     const char *name;
     int64_t cols;
     void (*fill)(entries *e, double (*value)(int64_t i, int64_t j));
@@ -295,7 +295,7 @@ TEST(runs_by_hand) {
 /* Without a cut, rows of more than 64 nonzeros are long, and of more than four times the mean. */
 TEST(rows_are_cut_by_the_mean) {
     static const struct {
-        int others, length; /* of 63 rows, and of the last */
+        int others, length; /* lengths of 63 rows, and of the last */
         int64_t long_rows;
     } cases[] = {{1, 64, 0}, {1, 65, 1}, {20, 88, 0}, {20, 89, 1}}; /* a mean of 22, rounded up */
     for (int c = 0; c < COUNT(cases); c++) {

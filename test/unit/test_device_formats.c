@@ -95,7 +95,7 @@ static spmv_status build_of_passing(spmv_device *d, const spmv_device_format *ow
 }
 
 enum {
-    MOST_BYTES = 1 << 28 /* of a store that is compared: dia of scattered entries takes 40 GB */
+    MOST_BYTES = 1 << 28 /* larger stores are not compared: dia of scattered entries takes 40 GB */
 };
 
 /* Returns how many stores were compared. rows: NULL where the format is csr; are_passing: stores

@@ -12,7 +12,7 @@ static const double both_ways[][2] = {{1, 0}, {2, -1}};
 typedef struct experiment { /* products of k vectors by op(A) */
     spmv_mat *mat;
     spmv_op op;
-    int64_t k, rows, cols; /* of op(A) */
+    int64_t k, rows, cols; /* dimensions of op(A) */
     spmv_layout layout;
     double alpha, beta;
     double *x, *y0; /* in the layout */

@@ -358,7 +358,7 @@ TEST(test_vectors) {
 TEST(test_what_does_not_fit_is_not_read) {
     static const struct {
         const char *kind;
-        int bytes; /* of an entry */
+        int bytes; /* bytes per entry */
     } kinds[] = {{"real general", 16 + 12},
                  {"pattern general", 8 + 12},
                  {"real symmetric", 16 + 24},
@@ -390,7 +390,7 @@ TEST(test_what_does_not_fit_is_not_read) {
 /* ---- reads that fail ------------------------------------------------------------------------- */
 
 #if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
-#define OTHER_READ 1 /* of the sanitizer's own */
+#define OTHER_READ 1 /* value of the sanitizer */
 #else
 #define OTHER_READ 0
 #endif

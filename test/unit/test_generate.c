@@ -6,7 +6,7 @@
  * matrix, so a hash changes only together with a name. */
 static const struct {
     const char *spec;
-    uint64_t hash; /* of all entries, seed 1 */
+    uint64_t hash; /* hash of all entries, seed 1 */
 } specs[] = {
     {"poisson2d:37x11", 0xA78112DFED5B6F13},
     {"poisson3d:9", 0x7FA2F711A1B9ECBC},

@@ -16,7 +16,7 @@ enum { ROWS = 600, COLS = 420, NNZ = 17000, MOST_VECTORS = 9, BLOCK = 3 };
 
 typedef enum kind { BY_ROWS, BY_COLUMNS, COORDINATES, BLOCKS, NKINDS } kind;
 
-typedef struct arrays { /* of a kind, a precision and a width of offsets */
+typedef struct arrays { /* arrays of one kind, precision and width of offsets */
     kind kind;
     spmv_precision precision;
     int bits;
@@ -226,7 +226,7 @@ static void assert_multiplies(const arrays *a, const spmv_plan *plan, spmv_op op
 
 static arrays a;
 
-static bool wide_indices; /* of the arrays that begin next */
+static bool wide_indices; /* width of indices of the next arrays */
 
 static void start(kind of, spmv_precision precision, int bits) {
     a = (arrays){.kind = of, .precision = precision, .bits = bits, .seed = 5};

@@ -203,7 +203,7 @@ TEST(spot_checks_look_at_every_vector) {
         assert_int_equal(spot_check(&check, y), SPMV_OK);
         memcpy(kept, y, ROWS * K * sizeof *y);
         for (int64_t v = 0; v < K; v++) {
-            for (int row = 0; row < ROWS; row++) { /* of a small matrix it checks all */
+            for (int row = 0; row < ROWS; row++) { /* all rows of a small matrix are checked */
                 char said[48];
                 put_number(precision, y, place_of(layout, ROWS, row, v), 0);
                 assert_int_equal(spot_check(&check, y), SPMV_E_UNSUITABLE);
@@ -225,7 +225,7 @@ static run_function shipped_run;
 static const spmv_plan *first_plan;
 static int flushes, products, since; /* since: products after the last flush */
 static bool on_gpu;                  /* the host passes for one */
-static double most_s;                /* of a kernel's samples */
+static double most_s;                /* longest of a kernel's samples */
 
 static spmv_status counted_flush(spmv_device *d, size_t bytes) {
     (void)d;

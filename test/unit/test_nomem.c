@@ -118,7 +118,7 @@ typedef struct source { /* how a matrix is made */
     bool as_rows;
 } source;
 
-static uint64_t right_hash; /* of the matrix when nothing fails; 0: not known yet */
+static uint64_t right_hash; /* hash of the matrix if nothing fails; 0: not computed yet */
 static bool choosy;         /* the kernel takes symmetric matrices only, and may say so */
 static const char *failure; /* what is wrong with how a failure was reported; NULL: nothing */
 

@@ -25,7 +25,7 @@ typedef struct drawn {
     int ptr_bits, idx_bits;
     int64_t tall, wide; /* rows and columns of a block, 1 of all else */
     int64_t lines, places, nnz;
-    int64_t *ptr, *idx, *line; /* of compressed lines, and of coordinates */
+    int64_t *ptr, *idx, *line; /* compressed lines, and coordinates */
     int32_t *ptr32, *idx32, *line32;
     void *values;
     entries e; /* the same, as the reference has it */
@@ -146,7 +146,7 @@ typedef struct trial {
     spmv_layout layout;
     spmv_op op;
     operand of[OPERANDS];
-    int64_t numbers; /* of the array that has them all */
+    int64_t numbers; /* length of the array that contains all */
     bool has_alpha, has_beta, wants[OPERANDS];
     double alpha, beta;
 } trial;
@@ -155,7 +155,7 @@ static int64_t place(const trial *t, const operand *o, int64_t i, int64_t j) {
     return o->at + (t->layout == SPMV_ROWS ? i * o->ld + j : j * o->ld + i);
 }
 
-static int64_t length_of(const trial *t, const operand *o) { /* of a line */
+static int64_t length_of(const trial *t, const operand *o) { /* elements per line */
     return t->layout == SPMV_ROWS ? o->k : o->n;
 }
 
@@ -325,7 +325,7 @@ static void compute(const drawn *d, const trial *t, void *array) {
 
 /* ---- one plan ------------------------------------------------------------------------------- */
 
-static struct { /* of all calls */
+static struct { /* totals over all calls */
     int64_t right, refused, unsuitable;
 } counts;
 

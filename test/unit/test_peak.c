@@ -69,7 +69,7 @@ typedef struct peak { /* in bytes of compressed rows with 32-bit offsets */
     double here, there;
 } peak;
 
-typedef struct limit { /* of what a plan takes beside the rows */
+typedef struct limit { /* limit of a plan's memory besides the rows */
     const char *kernel;
     peak plan;
 } limit;

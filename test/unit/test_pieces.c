@@ -11,7 +11,7 @@ typedef struct readers {
     spmv_reading_head head;
     spmv_reading *of[MOST];
     int64_t entries, lines; /* settled */
-    char said[400];         /* of a failure */
+    char said[400];         /* message of a failure */
 } readers;
 
 static spmv_status open_readers(readers *r, const char *path, int n) {

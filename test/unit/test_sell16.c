@@ -232,7 +232,7 @@ TEST(padding_does_not_reach_y) {
     FREED(entries) e = ragged_rows();
     FREED(spmv_mat) *mat = matrix_of(ctx, &e);
     for (int j = 0; j < 100; j++) x[j] = 1;
-    x[10] = INFINITY; /* of row 0 alone, and the slice's least */
+    x[10] = INFINITY; /* in row 0 only, and the slice's least column */
     for (int64_t isa = ISA_BEST; isa <= best_isa(); isa++) {
         spmv_plan *plan = plan_with_isa(mat, "sell16_lanes", SPMV_F64, isa);
         assert_int_equal(spmv_exec(plan, 1, x, 0, y), SPMV_OK);

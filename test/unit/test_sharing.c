@@ -14,7 +14,7 @@ static const char *const kernels[] = {
     "csr_serial", "csr_rows",  "csr_balanced", "sell16_lanes",           "csell_slices",
     "spc5_rows",  "bsr_lanes", "sss_rows",     "csb_interleaved_blocks", "csell_sym_slices"};
 
-typedef struct shape { /* of a product */
+typedef struct shape { /* dimensions of a product */
     int64_t k;
     spmv_layout layout;
 } shape;

@@ -70,7 +70,7 @@ TEST(test_a_signal_ends_the_wait_for_a_pipe) {
             if (late) fail_msg("%d threads, beginning %zu: nothing ends the wait", threads, k);
             close(ends[1]);
             assert_zeroed(&coo);
-            if (status == SPMV_E_FEATURE) continue; /* of compressed files */
+            if (status == SPMV_E_FEATURE) continue; /* compressed files need a library */
             assert_int_equal(status, SPMV_E_IO);
             sprintf(expected, "%s: %s", path, strerror(EINTR));
             assert_string_equal(spmv_ctx_error(ctx), expected);

@@ -112,7 +112,7 @@ TEST(formats_are_built_there) {
             const char *name = kernels[n / 4];
             if (n & 2 && strncmp(name, "csr", 3) != 0 && strncmp(name, "sell", 4) != 0 &&
                 strncmp(name, "bsr", 3) != 0)
-                continue; /* of 32-bit offsets alone */
+                continue; /* kernels with 32-bit offsets only */
             spmv_plan_opts opts = {.precision = n & 1 ? SPMV_F32 : SPMV_F64,
                                    .offset_bits = n & 2 ? 64 : 32};
             if (strcmp(name, "xcache_block") == 0) opts.settings = &height, opts.nsettings = 1;

@@ -19,7 +19,7 @@ typedef struct trial {
 
 typedef struct vectors { /* there and here; [n] of each of MOST vectors, with room between them */
     const spmv_plan *plan;
-    int64_t rows, cols; /* of the product */
+    int64_t rows, cols; /* dimensions of the product */
     size_t bytes, width;
     void *there[4]; /* x, y, z, w */
     char *here[4];

@@ -8,7 +8,7 @@
 
 enum { ALL = 8, SIDE = 120 }; /* a grid whose products are not short */
 static int side = SIDE;
-static double price_s[ALL + 1]; /* of a product with that many threads */
+static double price_s[ALL + 1]; /* seconds of a product with that many threads */
 static int all = ALL;           /* threads of the context */
 static int samples, disturbed;  /* every so many samples one takes ten times as long; 0: none */
 

@@ -395,7 +395,7 @@ static void columns_beyond_the_caches_have_the_same_bits(const spmv_mat *mat, in
     assert_int_equal(spmv_apply(plan, &call, NULL), SPMV_OK);
     call.k = 2, call.z = two;
     for (int64_t j = 0; j < K; j++) {
-        const int64_t first = j < K - 1 ? j : j - 1; /* of two columns, this one among them */
+        const int64_t first = j < K - 1 ? j : j - 1; /* first of two columns, j among them */
         call.x = x + (size_t)(first * N) * width;
         if (j == first) assert_int_equal(spmv_apply(plan, &call, NULL), SPMV_OK);
         assert_memory_equal(z + (size_t)(j * LD) * width, two + (size_t)((j - first) * LD) * width,
@@ -439,7 +439,7 @@ static void try_whole_pages(const spmv_backend *backend, int k, spmv_mat *mat, i
     assert_int_equal(spmv_apply(plan, &call, NULL), SPMV_OK);
     assert_int_equal(backend->order(plan->device, NULL, false), SPMV_OK);
     assert_int_equal(spmv_plan_get(plan, here, z, bytes), SPMV_OK);
-    double sum = 0; /* of the last row */
+    double sum = 0; /* sum of the last row */
     for (int64_t e = mat->csr.row_ptr[N - 1]; e < mat->csr.nnz; e++) sum += mat->csr.values[e];
     for (int64_t j = 0; j < vectors; j++) {
         const double z_j = number_at(here, precision, (N - 1) * vectors + j);

@@ -9,7 +9,7 @@
 
 enum { N = 40 * 40, TIMES = 20 };
 
-static spmv_ctx *ctx; /* of two threads */
+static spmv_ctx *ctx; /* shared by two threads */
 static double x[N], wanted[N];
 
 static inline spmv_mat *grid(spmv_ctx *of) {

@@ -136,7 +136,7 @@ class Spin:
         operators = excitations(inputs[spin], orbitals)
         self.energy = chosen(same_spin(inputs["one"], inputs["two"], operators), here)
         self.operators = [chosen(operator, here) for operator in operators]
-        self.links = [[] for _ in here]  # of each string: pair of orbitals, target, sign
+        self.links = [[] for _ in here]  # for each string: pair of orbitals, target, sign
         for pair, operator in enumerate(self.operators):
             entries = operator.tocoo()
             for row, target, sign in zip(entries.row, entries.col, entries.data):

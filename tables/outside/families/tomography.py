@@ -46,7 +46,7 @@ def events(pixels, count):
     radius, turn = spot[:, 2] * numpy.sqrt(draw.random(count)), 2 * numpy.pi * draw.random(count)
     x, y = spot[:, 0] + radius * numpy.cos(turn), spot[:, 1] + radius * numpy.sin(turn)
     angle = numpy.pi * draw.random(count)
-    away = pixels * (x * numpy.cos(angle) + y * numpy.sin(angle))  # of the ray from the middle
+    away = pixels * (x * numpy.cos(angle) + y * numpy.sin(angle))  # distance of the ray from the centre
     across, along = (numpy.cos(angle), numpy.sin(angle)), (-numpy.sin(angle), numpy.cos(angle))
     vectors = numpy.column_stack([*along, away * across[0], away * across[1], *across])
     scan = astra.create_proj_geom("parallel_vec", 1, vectors)

@@ -51,6 +51,6 @@ def is_plain(kernel):
     return is_peer(kernel) or kernel in OWN
 
 
-BASELINES = {  # of a backend: (words, whether a kernel is one of them); the first one is the headline's
+BASELINES = {  # for each backend: (words, test whether a kernel is one of them); the first one is the headline's
     "cuda": ((LIBRARIES, is_peer),),
     "omp": ((LIBRARIES, is_peer), (OR_PLAIN, is_plain))}

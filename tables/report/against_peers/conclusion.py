@@ -28,8 +28,8 @@ class Finding(NamedTuple):
     rows: dict  # {matrix: {kernel: Cell}}
     over: str  # what the ratios are over; "" if there is nothing
     ours: list  # Ratios of the fastest kernel of spmv
-    known: list  # of auto, which was given the number of products that follow
-    unknown: list  # of auto, which was not
+    known: list  # auto with the expected number of products
+    unknown: list  # auto without it
 
 
 class Ranks(NamedTuple):
@@ -37,7 +37,7 @@ class Ranks(NamedTuple):
     first: collections.Counter  # beyond doubt
     least: collections.Counter  # by its median alone
     tied: int  # matrices on which the first two are not told apart
-    doubtful: list  # of the matrices on which their times are in doubt, those times
+    doubtful: list  # uncertain times of these matrices
     alone: int  # matrices with a time of one kernel only
 
 

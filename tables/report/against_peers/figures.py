@@ -18,7 +18,7 @@ from units.pairs import LIMIT, Interval, paired
 from units.unit import expected_products, product_of
 
 CHART_LIMIT = 0.05  # to which ratios of the first chart are known, as far as means ask for it
-MOST_APART = 0.06  # of the two halves
+MOST_APART = 0.06  # maximum difference between the two halves
 UNKNOWN = 0  # expected products
 DOUBTS = {  # why a time is not to be relied on
     "unsettled": lambda unit: unit.noisy, "disturbed": lambda unit: unit.disturbed,

@@ -45,7 +45,7 @@ function sortable(table, rows, show) {
   }
   heads.forEach((head, column) => {
     const button = make("button", {type: "button"}, ...head.childNodes);
-    const rate = ["GFLOP/s", "GB/s"].includes(button.textContent); // of rates the largest first
+    const rate = ["GFLOP/s", "GB/s"].includes(button.textContent); // rates are sorted largest first
     button.addEventListener("click", () => {
       const now = head.getAttribute("aria-sort");
       sort(column, now === "ascending" ? -1 : now === "descending" ? 1 : rate ? -1 : 1);

@@ -169,7 +169,7 @@ def ci_sizes(matrix, mine, row):
     """Counts and bytes, which no machine changes."""
     for what, field, column in (("nonzeros", "matrix.nnz", "nonzeros"), ("longest row [nonzeros]", "matrix.row_max", "longest_row")):
         yield judged(what, "table 3", matrix, row[column], mine[0].get(field), is_property, ANOTHER)
-    formula = 12 * int(row["longest_row"]) * mine[0].get("matrix.rows") / 2**20  # of ELL
+    formula = 12 * int(row["longest_row"]) * mine[0].get("matrix.rows") / 2**20  # ELL, in MiB
     why = {"sell": "the paper does not print its slice; the least of those tried is shown",
            "ell": f"the paper's own formula and its table 3 give {in_mb(formula)} MB"}
     for name, column in CI_SIZES:

@@ -10,7 +10,7 @@ from sections.markup import escape
 from texts import three_digits
 from units.layout import fastest
 from units.unit import gflop_per_s, winner_text
-MOST_CELLS = 256  # of a thumbnail's side
+MOST_CELLS = 256  # cells along the side of a thumbnail
 
 
 def png(pattern):

@@ -38,7 +38,7 @@ class System(NamedTuple):
     beta: Optional[float]
     cache: Optional[str]
     vectors: Optional[int]  # that a product multiplies at once; older logs have 1
-    layout: Optional[str]  # of several vectors: rows or columns; of one, and in older logs, columns
+    layout: Optional[str]  # layout of several vectors: rows or columns; for one, and in older logs, columns
     op: Optional[str]  # transpose or as-is, as in older logs
     ranks: int = 1  # processes that multiply together, each with so many threads
     hosts: int = 1  # that these are on
@@ -56,9 +56,9 @@ class Identity(NamedTuple):
     system: System
     matrix: Matrix
     kernel: str
-    settings: tuple  # of (name, value), sorted
+    settings: tuple  # (name, value), sorted
     build: tuple
-    library: Optional[str] = None  # of a peer: name and version
+    library: Optional[str] = None  # name and version of a peer's library
 
 
 class Unit(NamedTuple):
@@ -178,7 +178,7 @@ def ran_by(unit):
     return dict(unit.identity.settings).get("ran") or unit.identity.kernel
 
 
-CHOICE = ("ran", "iters", "wisdom")  # of auto's settings, those that say how it chose
+CHOICE = ("ran", "iters", "wisdom")  # settings that describe how auto chose
 
 
 def configuration_of(unit):

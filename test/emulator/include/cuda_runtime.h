@@ -176,7 +176,7 @@ cudaError_t allocate_from_pool(void **out, size_t bytes, cudaMemPool_t pool);
 cudaError_t submit(cudaStream_t stream, std::function<void()> work);
 
 struct launch {
-    const char *name; /* of the kernel, or where its address was taken */
+    const char *name; /* name of the kernel, or of the place where its address was taken */
     const void *kernel;
     dim3 grid, block;
     size_t shared = 0; /* bytes */
