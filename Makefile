@@ -1,5 +1,5 @@
-# spmv: `make help` lists what can be made. Every part below has one subject; mk/ has the scripts that they call, too.
-# Objects lie in build/<backend>[-san]/, so switching back and forth recompiles nothing.
+# spmv: `make help` lists the targets. Every part below has one subject; mk/ also has the scripts that they call.
+# Objects are in build/<backend>[-san]/, so that switching back and forth recompiles nothing.
 include mk/words.mk
 include mk/goals.mk
 include mk/settings.mk

@@ -5,7 +5,7 @@ CXX := g++
 emulated_flags = $(strip -std=c++20 -O1 -g1 -march=$(MARCH) -ffp-contract=off -fopenmp $(hidden) $(sanitize))
 link_emulated  = $(CXX) -fopenmp $(if $(SAN),-fsanitize=$(SAN))
 
-# -w: make cuda shows the warnings.
+# -w: warnings are shown by make cuda.
 device_includes := -Itest/emulator/include $(includes)
 compile_emulated = $(call compile,CXX,python3 test/emulator/compile.py $(CXX) $(emulated_flags) -w $(device_includes) \
                    $(variant_flags))

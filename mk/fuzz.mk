@@ -1,15 +1,16 @@
-# fuzz.mk: targets of libFuzzer under sanitizers, from sources compiled by clang; kernels and formats are the build's.
+# fuzz.mk: targets of libFuzzer under sanitizers, from sources compiled by clang; kernels and formats come from the
+# build.
 
 fuzz_src     := $(wildcard test/fuzz/fuzz_*.c)
 fuzzers      := $(fuzz_src:test/fuzz/%.c=build/fuzz/%)
 fuzz_objects := $(patsubst %.c,build/fuzz/%.o,$(filter src/%,$(lib_src)) $(filter-out $(named),$(app_src)))
 FUZZ_CC ?= clang
-FUZZ_OPT ?= -O1# -O0 compiles three times as fast
+FUZZ_OPT ?= -O1# compiling takes three times as long as with -O0
 fuzz_flags = -std=gnu11 -gline-tables-only $(FUZZ_OPT) -fopenmp -fsanitize=fuzzer-no-link,address,undefined \
              -fno-sanitize-recover=all -fno-omit-frame-pointer -D_GNU_SOURCE -DSPMV_FUZZING \
              $(includes) -I$(omp) $(feature_flags)
 
-# RUNS of each target in all, a million: those of earlier calls count. ONLY=NAME: of that one.
+# RUNS: total number of inputs of each target, a million, including earlier calls. ONLY=NAME: one target.
 fuzz: $(fuzzers)
 	$(Q)RUNS=$(or $(RUNS),1000000) PYTHON=$(PYTHON) sh test/fuzz/run.sh $(ONLY)
 .PHONY: fuzz

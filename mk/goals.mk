@@ -1,7 +1,7 @@
-# goals.mk: which goals come first, and how many jobs run at once.
+# goals.mk: order of goals, and number of jobs.
 
 .DEFAULT_GOAL := omp
-# These remove or install files. Other goals of the same call (make clean omp, make deps test) wait for them.
+# These goals remove or install files. Other goals of the same call (make clean omp, make deps test) wait for them.
 firsts := clean deps deps-peers
 first  := $(filter $(firsts),$(MAKECMDGOALS))
 goals  := $(filter-out $(first),$(MAKECMDGOALS))
@@ -9,11 +9,11 @@ deps: | $(filter clean,$(first))
 deps-peers: | $(filter clean deps,$(first))
 $(goals): | $(first)
 
-# Every file that says what the build is made of waits for this, and every object for such a file.
+# Every file with settings of the build depends on this, and every object depends on such files.
 begin: remember | $(first)
 .PHONY: begin
 
-# One goal is made on all processors, several are made one after the other. -j N of the command line is stronger.
+# A single goal runs on all processors, several goals run one after the other. -j N on the command line has priority.
 several := $(word 2,$(or $(goals),$(first)))
 told    := $(filter -j%,$(shell printenv MAKEFLAGS))
 ifeq ($(MAKELEVEL)$(several)$(told),0)

@@ -1,7 +1,6 @@
-# install.mk: what leaves this folder for others.
+# install.mk: installation and packages.
 
-# Installs what is built, as it is, so that nothing is compiled as root: PREFIX=/usr/local LIBDIR=lib DESTDIR=
-# BUILD=omp.
+# Installs the existing build, so that nothing is compiled as root: PREFIX=/usr/local LIBDIR=lib DESTDIR= BUILD=omp.
 install uninstall:
 	$(Q)sh src/install/install.sh $@ build/$(BUILD) '$(DESTDIR)' '$(or $(PREFIX),/usr/local)' '$(or $(LIBDIR),lib)' \
 	    $(if $(filter installcuda,$@$(BUILD)),'$(nvcc)')

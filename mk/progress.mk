@@ -1,4 +1,4 @@
-# progress.mk: how far make is: [12/220] is the twelfth of 220 objects that this call compiles.
+# progress.mk: progress of make: [12/220] is the twelfth of 220 objects that this call compiles.
 
 compiles_omp      := $(lib_omp) $(app_omp)
 compiles_cuda     := $(lib_cuda) $(app_cuda)
@@ -10,14 +10,14 @@ compiles_test-cuda     := $(compiles_cuda) $(if $(has_kernels),$(unit_cuda))
 compiles_test-emulated := $(if $(has_kernels),$(if $(TESTS),,$(compiles_emulated) $(unit_emulated)),\
                           $(compiles_emulated))
 
-# What this call compiles, where every goal of it is one of these; else nobody knows.
+# Objects that this call compiles, if every goal is one of these; otherwise unknown.
 compiles := $(foreach g,$(or $(goals),omp),$(or $(compiles_$(g)),unknown))
 compiles := $(if $(filter unknown,$(compiles)),,$(sort $(compiles)))
-# These are up to date before anything is compiled: then it can be counted what will be.
+# These files are updated before anything is compiled, so that the number of objects can be counted.
 stamps   := $(if $(compiles),$(omp)/.features $(foreach f,$(folders),\
             $(if $(filter $(f)/%,$(compiles)),$(f)/.flags $(f)/build_info.h)))
 
-# make -B compiles everything, and make -n says so.
+# make -B compiles everything; make -n tells this.
 everything = $(strip $(foreach f,B n,$(findstring $(f),$(firstword -$(MAKEFLAGS)))))
 stale    = $(shell sh mk/stale.sh $(foreach f,$(folders),'$(filter $(f)/%,$(compiles)): $(f)/.flags') \
            '$(filter $(asking),$(compiles)): $(omp)/.features' \

@@ -1,4 +1,4 @@
-# rules.mk: how sources become objects, libraries and programs, and how far make is with that.
+# rules.mk: rules from sources to objects, libraries and programs, with progress.
 
 omp cuda emulated: %: build/%$(san)/spmv build/%$(san)/libspmv.a build/%$(san)/libspmv.so
 	$(if $(call wants,mpi),$(Q)sh src/ranks/exchange/build.sh build/$*$(san) $(sanitize))
@@ -14,8 +14,8 @@ endif
 
 # ---- objects -------------------------------------------------------------------------------------------------------
 
-$(objects): | $(stamps) # progress.mk; make keeps what a rule names
-# $(call compile,NAME,COMMAND): a source becomes $@, and beside it a .d names the headers that it includes.
+$(objects): | $(stamps) # progress.mk; named here, so that make keeps them
+# $(call compile,NAME,COMMAND): compiles a source to $@, and writes the included headers to a .d file beside it.
 define compile
 $(info $()  $(progress) $(1) $@)
 $(Q)mkdir -p $(@D) && $(2) -MMD -MP -c $< -o $@
@@ -33,26 +33,26 @@ $(emulated)/%.$(1).o: %.cu $(emulated)/.flags ; $$(compile_emulated)
 endef
 $(foreach v,$(variants),$(eval $(call variant_rules,$(v))))
 
-# Files that are compiled otherwise than those beside them. Sums of in_place.c and sums.c are those of a plain loop: no
-# multiplication is fused with an addition. main.c asks for __CUDACC__, which -x cu defines.
+# Files with special flags. Sums of in_place.c and sums.c equal those of a plain loop: no fused multiply-add. main.c
+# uses __CUDACC__, which -x cu defines.
 $(cuda)/src/app/main.o: src/app/main.c $(cuda)/.flags
 	$(call compile,NVCC,$(nvcc) $(nvflags) -x cu)
 $(variants:%=$(omp)/omp/arrays/in_place.%.o) $(omp)/omp/sums.o: private cflags += -ffp-contract=off
-# Sums of several vectors say which products are fused with a sum; in vectors gcc fuses by itself, from -O2 on.
+# Sums of several vectors specify which products are fused with a sum; in vector code gcc fuses by itself from -O2 on.
 fuses := $(if $(findstring clang,$(CC)),,-fexpensive-optimizations)
 $(variants:%=$(omp)/omp/csr/csr_balanced.%.o): private cflags += $(fuses)
 $(asking): $(omp)/.features
 $(asking): private features = $(feature_flags)
 $(omp)/cuda/cusparse_library.o: private features = -DFETCHED_CUSPARSE='"$(fetched_cusparse)"'
-# CUB wants C++17 (headers of C++14 take a third less time), asserts, and has names that objcopy cannot make local.
+# CUB needs C++17 (headers of C++14 take a third less time), asserts, and has names that objcopy cannot make local.
 $(cuda)/cuda/scan.o: private nvflags := $(subst c++14,c++17,$(nvflags)) -DNDEBUG -Xcompiler=-fno-gnu-unique
-# Peers without device code: gcc alone compiles them, in a third of the time.
+# Peers without device code are compiled by gcc, in a third of the time.
 cpp_peers := csr_alg1 csr_alg2 bsr spmvop_alg1 spmvop_alg2
 $(cpp_peers:%=$(cuda)/cuda/peers/cusparse_%.%.o): private nvflags += -x c++
 
 # ---- what objects depend on besides sources: files that are written when what they hold changes ---------------------
 
-# The files of build/cuda hold the flags of C, too, which two of its files are.
+# The files of build/cuda include the flags of C, which two of its files use.
 $(omp)/.flags: begin
 	$(Q)sh mk/changed.sh $@ $(call quoted,$(CC) $(cflags) $(loads)) $(omp)
 $(cuda)/.flags: begin
@@ -62,7 +62,7 @@ $(omp)/.features: begin
 $(folders:=/.objects): build/%$(san)/.objects: begin
 	$(Q)sh mk/changed.sh $@ '$(lib_$*) $(app_$*)'
 
-# What records say of the build
+# Facts about the build for records
 build_info = sh src/app/record/build_info.sh $(call quoted,$(CC)) $(call quoted,$(cflags) $(loads))
 $(omp)/build_info.h: begin
 	$(Q)sh mk/changed.sh $@ "$$($(build_info) '' '' '' '$(found)')"
@@ -81,20 +81,20 @@ $(Q)$(link_$*) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(ldlibs)
 endef
 $(folders:=/spmv): build/%$(san)/spmv: $$(app_$$*) build/%$(san)/parts.a $(omp)/.features
 	$(link_program)
-# Links the program with wrong kernels in front of the library's, for tests of the check
+# Links the program with wrong kernels before the library's, for tests of the check
 $(folders:=/spmv-wrong): build/%$(san)/spmv-wrong: $(wrong_objects) $$(app_$$*) build/%$(san)/parts.a \
     $(omp)/.features
 	$(link_program)
-# The objects of the library, for programs of ours; .objects: a source that is gone leaves it.
+# The library's objects, for our own programs; .objects changes when a source is removed.
 $(folders:=/parts.a): build/%$(san)/parts.a: $$(lib_$$*) build/%$(san)/.objects
 	$(Q)rm -f $@ && ar rcs $@ $(filter %.o,$^)
-# Both hold for others what the installed headers declare: the rest is hidden in the one, local in the other.
+# Both libraries export what the installed headers declare: other names are hidden in the one, local in the other.
 $(folders:=/libspmv.so): build/%$(san)/libspmv.so: $$(lib_$$*) build/%$(san)/.objects $(omp)/.features \
     src/install/exports.map
 	@echo "  LINK   $@"
 	$(Q)$(link_$*) $(shared_flags) -o $@ $(filter %.o,$^) $(lib_libs)
 	$(Q)ln -sf libspmv.so $(@D)/$(soname) && echo '$(lib_libs)' >$(@D)/.libs
-# XLA's handlers for spmv.jax. The headers are those of the JAX that $(PYTHON) has.
+# XLA's handlers for spmv.jax, with the headers of $(PYTHON)'s JAX.
 $(folders:=/libspmv_jax.so): build/%$(san)/libspmv_jax.so: src/bindings/python/ffi/handler.c include/spmv.h
 	@echo "  CC     $@"
 	$(Q)mkdir -p $(@D) && headers=$$($(PYTHON) -c 'import jax.ffi; print(jax.ffi.include_dir())') && \

@@ -1,10 +1,10 @@
-# settings.mk: what `make NAME=value` sets, and what holds where nothing is set. `make info` shows all.
+# settings.mk: settings `make NAME=value` and their defaults. `make info` shows all.
 
-# Once given to a build these are remembered: config.mk has a line `NAME ?= value` for each. It may be edited. The
-# command line is stronger than the environment, and that is stronger than config.mk.
+# Values given to a build are stored in config.mk, one line `NAME ?= value` each, which may be edited. The command line
+# has priority over the environment, and the environment over config.mk.
 remembered := CC OPT MARCH CUDA_ARCH LIBS_WANTED MKLROOT AOCLROOT
 ifeq ($(origin CC),default)
-undefine CC # make's own default
+undefine CC # the default of make itself
 endif
 ifeq ($(filter clean,$(first)),)
 -include config.mk
@@ -22,14 +22,14 @@ LIBS_WANTED ?= libarchive zlib hdf5 jansson hwloc librsb mkl aocl cusparse mpi
 MKLROOT   ?= .peers
 AOCLROOT  ?=
 PYTHON    ?= python3
-# The build that tests, tables and the installation are of: omp, cuda or emulated
+# Build for tests, tables and installation: omp, cuda or emulated
 BUILD     ?= omp
-# SAN=address,undefined adds sanitizers, in folders of their own; WERROR=1 makes errors of warnings.
-# `make coverage` counts the lines that run, likewise.
+# SAN=address,undefined adds sanitizers, in separate folders; WERROR=1 turns warnings into errors. `make coverage` also
+# has a separate folder.
 counts := $(filter coverage,$(goals))
 san := $(if $(counts),-cov,$(if $(SAN),-san))
 
-# Where the value of a setting comes from
+# Source of a setting's value
 from = $(if $(filter file undefined,$(origin $(1))),$(if $(filter $(1),$(in_config)),config.mk,default),$(origin $(1)))
 given := $(foreach s,$(remembered),$(if $(filter command environment,$(origin $(s))),$(s)))
 remember: | $(filter clean,$(first))

@@ -1,4 +1,4 @@
-# sources.mk: which files are compiled, and into which objects. A folder says how often its files are compiled: once, or
+# sources.mk: the files to compile, and their objects. The folder determines how often a file is compiled: once, or
 # once per variant of precision and offset width (features_*.c: once).
 
 omp      := build/omp$(san)
@@ -8,7 +8,7 @@ folders  := $(omp) $(cuda) $(emulated)
 variants := $(shell sed -n 's/^    X.\([a-z0-9_]*\),.*/\1/p' include/spmv_variant.h)
 
 app_src     := $(wildcard src/app/*.c src/app/*/*.c)
-# What needs an MPI is a library of its own (src/ranks/exchange/build.sh).
+# Code that needs MPI is a separate library (src/ranks/exchange/build.sh).
 lib_src     := $(filter-out src/app/%,$(wildcard src/*.c src/*/*.c src/ranks/*/*.c \
                src/formats/*/features_*.c omp/*.c)) cuda/propose.c cuda/cusparse_library.c
 variant_src := $(filter-out $(lib_src),$(wildcard src/formats/*/*.c src/formats/papers/*/*.c omp/*/*.c))
@@ -18,11 +18,11 @@ emulator_src     := $(wildcard test/emulator/*.cpp)
 unit_src         := $(wildcard test/unit/test_*.c)
 unit_cuda_src    := $(wildcard test/unit/*.cu) test/solver.cu
 
-# Files without offsets, or with 32-bit ones only, are compiled once per precision and export both names
+# Files without offsets, or with 32-bit offsets only, are compiled once per precision and export both names
 # (include/spmv_variant.h).
 any_offsets := $(wildcard cuda/peers/*.cu) $(shell grep -ls 'EXPORT_\(ANY_OFFSETS\|NARROW\)_' \
                $(variant_src) cuda/*/*.cu)
-# Files that ask for an optional library
+# Files that use an optional library
 asking_src  := $(shell grep -rls --include='*.c' HAVE_ src omp test/unit)
 
 # $(call once_objects,FOLDER,SOURCES), $(call variant_objects,FOLDER,SOURCES)
@@ -30,7 +30,7 @@ once_objects    = $(patsubst %,$(1)/%.o,$(basename $(2)))
 variant_objects = $(foreach v,$(variants),$(patsubst %,$(1)/%.$(v).o,$(basename \
                   $(filter-out $(if $(findstring o64,$(v)),$(any_offsets)),$(2)))))
 
-# C is compiled for all builds in omp's folder, but for the files that say which build they are of.
+# C is compiled for all builds in omp's folder, except files that contain the name of the build.
 named        := src/app/main.c src/app/record/record.c
 c_objects    := $(call once_objects,$(omp),$(lib_src)) $(call variant_objects,$(omp),$(variant_src))
 app_objects  := $(call once_objects,$(omp),$(filter-out $(named),$(app_src)))
@@ -39,7 +39,7 @@ asking       := $(call once_objects,$(omp),$(filter-out $(variant_src),$(asking_
                 $(call variant_objects,$(omp),$(filter $(variant_src),$(asking_src)))
 device_objects = $(call once_objects,$(1),$(cuda_src)) $(call variant_objects,$(1),$(cuda_variant_src))
 
-# The library, the program, the tests, and what is linked to the tests, of each build
+# The library, the program, the tests, and the objects linked to tests, of each build
 lib_omp      := $(c_objects) $(omp)/cuda/absent.o
 lib_cuda     := $(c_objects) $(call device_objects,$(cuda))
 lib_emulated := $(c_objects) $(call device_objects,$(emulated)) $(call once_objects,$(emulated),$(emulator_src))

@@ -1,21 +1,21 @@
-# tests.mk: tests, and programs that measure what a reader can check (docs/reference/building.md).
+# tests.mk: tests, and benchmarks with results that a reader can check (docs/reference/building.md).
 
-# make test BUILD=cuda: of the CUDA build; SAN=address,undefined: under sanitizers; PART=unit, cli or python; JOBS=N.
+# make test BUILD=cuda: tests the CUDA build; SAN=address,undefined: under sanitizers; PART=unit, cli or python; JOBS=N.
 test: $(BUILD) $(tests_$(BUILD)) build/$(BUILD)$(san)/spmv-wrong
 	$(Q)PYTHON=$(PYTHON) CC=$(call quoted,$(CC)) sh test/run.sh build/$(BUILD)$(san) $(PART)
 check: test
 check-update: $(BUILD)
 	$(Q)UPDATE=1 sh test/run.sh build/$(BUILD)$(san) cli
-# PART=users, kernels or sanitizers: that part alone; the first in three minutes.
+# PART=users, kernels or sanitizers: one part; users takes three minutes.
 test-cuda: cuda $(if $(has_kernels),$(tests_cuda))
 	$(Q)PYTHON=$(PYTHON) sh test/cuda.sh $(cuda)
-# TESTS='test_NAME ...': these of the unit tests.
+# TESTS='test_NAME ...': only these unit tests.
 test-emulated: emulated $(if $(has_kernels),$(if $(TESTS),$(TESTS:%=$(emulated)/test/%),$(tests_emulated)))
 	$(Q)PYTHON=$(PYTHON) sh test/cuda.sh $(emulated)
-# Property tests for SECONDS, 20 minutes: seeds go on where the last run ended, and count the matrices.
+# Property tests for SECONDS, default 20 minutes. Seeds continue where the last run ended, and number the matrices.
 soak: build/$(BUILD)$(san)/test/test_soak
 	$(Q)SOAK_SECONDS=$(or $(SECONDS),1200) SOAK_STATE=build/$(BUILD)$(san)/soak.state $<
-# Lines and branches of library and OpenMP kernels that unit and command-line tests run; and lines that none does.
+# Coverage of library and OpenMP kernels by unit and command-line tests: lines, branches, and uncovered lines.
 coverage: $(addprefix $(omp)/,spmv libspmv.so libspmv.a) $(tests_omp)
 	$(Q)find $(omp) -name '*.gcda' -delete
 	$(Q)SPMV_FEW_PRODUCTS=1 CC=$(call quoted,$(CC)) PYTHON=$(PYTHON) \
@@ -25,23 +25,23 @@ coverage: $(addprefix $(omp)/,spmv libspmv.so libspmv.a) $(tests_omp)
 	$(Q)$(PYTHON) test/coverage.py $(omp)
 test-deb test-python-binding test-python-accelerate test-python-cupy: test-%:
 	$(Q)PYTHON=$(PYTHON) sh test/$*.sh
-# spmv.jax, with the JAX that $(PYTHON) has; PROGRAMS=10000: so many random programs.
+# spmv.jax with $(PYTHON)'s JAX; PROGRAMS=10000: number of random programs.
 test-jax: $(BUILD) build/$(BUILD)$(san)/libspmv_jax.so
 	$(Q)SPMV=build/$(BUILD)$(san)/spmv $(if $(PROGRAMS),PROGRAMS=$(PROGRAMS)) $(PYTHON) test/python/test_jax.py
 test-petsc bench-petsc: $(BUILD)
 	$(Q)sh test/petsc/run.sh build/$(BUILD) $(filter bench-%,$@)
-# Products over ranks; 200 times one of them is killed. FEW=1: 10 times, and less of some others.
+# Products over ranks; one rank is killed, 200 times. FEW=1: 10 times, and fewer of some other tests.
 test-ranks: $(BUILD)
 	$(Q)SAN=$(SAN) FEW=$(FEW) PYTHON=$(PYTHON) sh test/ranks/run.sh build/$(BUILD)$(san)
 bench-convert bench-ready bench-small bench-onemkl: bench-%: build/omp/bench_%
 	$(Q)$< $(FILES)
 bench-read: build/omp/bench_read omp
 	$(Q)$< build/bench-read.mtx; code=$$?; SPMV_LIBRARY=build/omp/libspmv.so $(PYTHON) bench/files.py && exit $$code
-# On a CPU beside single products; BUILD=cuda: on a GPU beside cuSPARSE.
+# On a CPU compared with single products; BUILD=cuda: on a GPU compared with cuSPARSE.
 bench-vectors: $(if $(filter cuda,$(BUILD)),build/cuda/bench_several,build/omp/bench_vectors)
 	$(Q)$< $(if $(filter cuda,$(BUILD)),,auto) $(FILES)
-# Beside a competing process on each core: products of KERNELS, making, choices for MATRICES; and sharing a plan.
-# Each program prints its bars.
+# Beside a competing process on each core: products of KERNELS, preparation, choices for MATRICES, plans shared by
+# threads. Each program prints its targets.
 bench-threads: $(addprefix build/omp/bench_,threads preparing choices sharing)
 	$(Q)ok=true; build/omp/bench_threads $(KERNELS) || ok=false; build/omp/bench_preparing || ok=false; \
 	build/omp/bench_choices $(MATRICES) || ok=false; build/omp/bench_sharing $(MATRICES) || ok=false; $$ok
@@ -53,7 +53,7 @@ bench-upload: build/cuda/bench_upload
 	$(Q)$< $(FILES)
 bench-python: $(BUILD)
 	$(Q)SPMV_LIBRARY=build/$(BUILD)/libspmv.so PYTHONPATH=src/bindings/python $(PYTHON) bench/python.py
-# spmv.jax beside JAX's own BCOO and BCSR; prints each bar.
+# spmv.jax compared with JAX's BCOO and BCSR; prints each target.
 bench-jax: $(BUILD) build/$(BUILD)$(san)/libspmv_jax.so
 	$(Q)SPMV_LIBRARY=build/$(BUILD)/libspmv.so PYTHONPATH=src/bindings/python $(PYTHON) bench/jax_products.py
 wheels:
@@ -65,15 +65,15 @@ bench-values: build/$(BUILD)/bench_values
 	$(Q)$< $(BUILD) $(FILES)
 bench-iterations: omp
 	$(Q)SPMV=build/omp/spmv CC=$(call quoted,$(CC)) $(PYTHON) bench/iterations.py
-# Counts how often spmv compare is wrong, and finds 10 %; FEW=1 tries it a few times.
+# Counts wrong verdicts of spmv compare, and detections of a slowdown by 10 %; FEW=1: fewer tries.
 bench-verdicts: $(BUILD)
 	$(Q)SPMV=build/$(BUILD)/spmv $(PYTHON) bench/verdicts.py $(if $(FEW),--few)
-# Ranks of one thread beside one process of two; LOG keeps what was measured, and is gone on with.
+# Ranks with one thread compared with one process with two; LOG=FILE keeps the results and resumes.
 bench-ranks: $(BUILD)
 	$(Q)$(PYTHON) bench/ranks.py build/$(BUILD)/spmv $(or $(LOG),build/bench-ranks.jsonl)
-# Plants faults in a copy of the sources and says which of them no test finds: those of test/mutate/faults.txt, or with
-# SEED=N a sample of COUNT generated ones, 100; ONLY=WORD: those whose name holds it; JOBS=N: so many at a time.
-# Stopped, it goes on where it was.
+# Inserts faults into a copy of the sources and prints the faults that no test finds: those of test/mutate/faults.txt,
+# or with SEED=N a sample of COUNT (default 100) generated ones; ONLY=WORD: faults whose name contains it; JOBS=N: N at
+# a time. An interrupted run resumes.
 mutate:
 	$(Q)$(PYTHON) test/mutate/mutate.py $(if $(SEED),--generated $(SEED)) $(if $(COUNT),--count $(COUNT)) \
 	    $(if $(ONLY),--only '$(ONLY)') $(if $(JOBS),--jobs $(JOBS)) $(if $(V),-v)
@@ -85,7 +85,7 @@ mutate:
 
 # ---- the programs --------------------------------------------------------------------------------------------------
 
-# A unit test has the program's objects, too, but for main; a bench has the library's alone.
+# A unit test links the program's objects except main; a benchmark links only the library's.
 parts = $(filter-out %/src/app/main.o,$(app_$(1))) build/$(1)$(san)/parts.a $(omp)/.features
 $(omp)/test/%:      $(omp)/test/unit/%.o $(call parts,omp)      ; $(call link_test,omp)
 $(cuda)/test/%:     $(omp)/test/unit/%.o $(call parts,cuda)     ; $(call link_test,cuda)
@@ -97,12 +97,12 @@ $(cuda)/bench_%:    $(omp)/bench/%.o $(cuda)/parts.a ; $(Q)$(link_cuda) -o $@ $^
 $(cuda)/bench_upload: $(cuda)/bench/upload.o $(cuda)/parts.a
 	$(Q)$(link_cuda) -o $@ $^ $(ldlibs)
 $(cuda)/bench_solver: $(cuda)/test/solver.o
-# The examples need C++17, as cooperative groups do.
+# The examples need C++17 for cooperative groups.
 $(cuda)/bench/loops.o: private nvflags := $(subst c++14,c++17,$(nvflags))
 $(cuda)/bench_loops: $(cuda)/bench/loops.o $(cuda)/parts.a
 	$(Q)$(link_cuda) -o $@ $^ $(ldlibs) -lcublas -lcusparse
 
-# What tests of the CUDA build, and of its emulation, have besides: files of CUDA C++.
+# Additional files of tests of the CUDA build and of its emulation: CUDA C++.
 on_device = $(addprefix $(cuda)/test/test_,$(1)) $(addprefix $(emulated)/test/test_,$(1))
 $(call on_device,kernels_in_turn streams): $$(@D)/unit/hasty.o
 $(call on_device,apply streams sums): $$(@D)/unit/streams.o

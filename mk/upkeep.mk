@@ -1,4 +1,4 @@
-# upkeep.mk: what those who change the program need.
+# upkeep.mk: targets for developers.
 
 help:
 	@cat docs/reference/make.txt
@@ -8,7 +8,7 @@ info:
 	@$(foreach v,found cflags loads nvflags ldlibs,printf '%-12s %-13s %s\n' $(v) '' $(call quoted,$($(v)));)
 lint format:
 	$(Q)sh test/rules/lint.sh $(filter format,$@)
-# The generated parts of documents, which tests say are out of date; and into build/docs what is installed.
+# The generated parts of documents, which tests compare; and the files to install, in build/docs.
 docs: $(BUILD)
 	$(Q)$(PYTHON) docs/generate.py --program build/$(BUILD)$(san)/spmv --pages . --made build/docs && \
 	    $(PYTHON) src/bindings/fortran/generate.py build/docs/spmv.f90

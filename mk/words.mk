@@ -1,10 +1,10 @@
-# words.mk: short names that the other parts use.
+# words.mk: short names used by the other parts.
 
 MAKEFLAGS += --no-builtin-rules
-.SECONDEXPANSION: # $$ in prerequisites is expanded when the target is known: $$* is what % stands for
+.SECONDEXPANSION: # $$ in prerequisites is expanded when the target is known: $$* is the stem of %
 
 Q := $(if $(V),,@)# V=1 shows every command
 comma := ,
 space := $() $()
-quoted = '$(subst ','\'',$(1))'# for the shell
-once   = $(eval $(1) := $$(2))$($(1))# NAME = $(call once,NAME,VALUE): VALUE is found when NAME is first used, and kept
+quoted = '$(subst ','\'',$(1))'# quotes for the shell
+once   = $(eval $(1) := $$(2))$($(1))# NAME = $(call once,NAME,VALUE): VALUE is evaluated on first use of NAME, and kept
