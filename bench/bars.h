@@ -1,11 +1,11 @@
-/* bars.h: what a benchmark measured, beside the bar that it is held to. */
+/* bars.h: compares a measured value of a benchmark with its target. */
 #ifndef SPMV_TEST_BARS_H
 #define SPMV_TEST_BARS_H
 
 #include <stdbool.h>
 #include <stdio.h>
 
-/* Prints a line of one bar, which at most that much meets; returns whether it is missed. */
+/* Prints a target that is an upper limit; returns whether it is missed. */
 static inline bool misses_bar(const char *what, double measured, double most) {
     const bool is_missed = !(measured <= most);
     printf("  bar: %-58s %8.3f, at most %5.2f: %s\n", what, measured, most,
@@ -14,7 +14,7 @@ static inline bool misses_bar(const char *what, double measured, double most) {
     return is_missed;
 }
 
-/* The same for a bar that is a lower limit. */
+/* Prints a target that is a lower limit; returns whether it is missed. */
 static inline bool misses_least(const char *what, double measured, double least) {
     const bool is_missed = !(measured >= least);
     printf("  bar: %-58s %8.3f, at least %4.2f: %s\n", what, measured, least,

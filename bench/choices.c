@@ -1,12 +1,12 @@
-/* bench/choices.c: what "auto" chooses beside a competing process on each core: bench_choices
- * [-n RUNS] FILE ..., part of make bench-threads.
+/* bench/choices.c: choices of `auto` beside a competing process on each core: bench_choices [-n
+ * RUNS] FILE ..., part of make bench-threads.
  *
- * The BEST fastest kernels of each matrix are found while nobody competes. Then "auto", with CALLS
- * expected products, chooses RUNS times beside the competitors; each choice takes turns with those
- * kernels, and the least samples of both count. Preparation is the processor time of this process's
- * threads, over that of CALLS products by the choice.
- * Exit 1 unless GOOD of the choices are within NEAR of the best, none is above FAR, and preparation
- * takes SHARE of the products in all. */
+ * Determines the BEST fastest kernels of each matrix without competitors. Then `auto`, with CALLS
+ * expected products, chooses RUNS times beside the competitors; each choice runs in turns with
+ * those kernels, and the minima of the samples are compared. Preparation is the processor time of
+ * this process's threads, divided by that of CALLS products by the choice.
+ * Exits with 1 unless a share GOOD of the choices is within NEAR of the best, none is above FAR,
+ * and preparation takes at most SHARE of the products in all. */
 #include "spmv.h"
 #include "bars.h"
 #include "competitors.h"
@@ -40,7 +40,7 @@ static spmv_plan *plan_of(spmv_mat *mat, const char *kernel, int64_t calls) {
     return spmv_plan_create(mat, &opts, &plan) == SPMV_OK ? plan : NULL;
 }
 
-/* A sample is as many products as the clock needs, after one that is none. */
+/* Takes a sample: as many products as the clock needs, after one untimed product. */
 static void sample(candidate *c, const double *x, double *y) {
     const double shortest = 2e-5;
     int n = 0;
@@ -51,8 +51,8 @@ static void sample(candidate *c, const double *x, double *y) {
     c->least_s = fmin(c->least_s, (end - start) / n);
 }
 
-/* Each turn has another order: a kernel that always followed one like itself would find x and y in
- * the caches, and seemed up to 1.3 times as fast as the same kernel at another place. */
+/* Runs the candidates in turns, each turn in another order: a kernel that always follows a similar
+ * one finds x and y in the caches, and appears up to 1.3 times as fast as in another position. */
 static void take_turns(candidate *c, int n, const double *x, double *y) {
     int order[KERNELS];
     for (int k = 0; k < n; k++) c[k].least_s = INFINITY, order[k] = k;
@@ -69,7 +69,7 @@ static int by_time(const void *a, const void *b) {
     return ascending(&((const candidate *)a)->least_s, &((const candidate *)b)->least_s);
 }
 
-/* Leaves the BEST in front; frees the others. */
+/* Moves the BEST fastest candidates to the front; frees the others. */
 static void find_best(spmv_mat *mat, candidate *all, const double *x, double *y) {
     for (int k = 0; k < KERNELS; k++) all[k].plan = plan_of(mat, kernels[k], 0);
     take_turns(all, KERNELS, x, y);
@@ -77,7 +77,7 @@ static void find_best(spmv_mat *mat, candidate *all, const double *x, double *y)
     for (int k = BEST; k < KERNELS; k++) spmv_plan_free(all[k].plan);
 }
 
-/* One choice; its time over the best. */
+/* Returns the time of one choice divided by the best time. */
 static double choose(spmv_mat *mat, candidate *all, const double *x, double *y, totals *t) {
     candidate turns[BEST + 1];
     spmv_plan_facts facts = SPMV_OPTS(spmv_plan_facts);
@@ -108,7 +108,7 @@ static double choose(spmv_mat *mat, candidate *all, const double *x, double *y, 
     return ratio;
 }
 
-/* A new context for each choice, as in a new process. */
+/* Measures one matrix, with a new context for each choice, as in a new process. */
 static int bench_file(const char *file, int runs, int threads, totals *t) {
     spmv_ctx_opts opts = {.size = sizeof opts, .threads = threads};
     spmv_ctx *ctx = NULL;

@@ -1,5 +1,5 @@
-/* competitors.h: processes that spin, one bound to each core that this process may use, for
- * benchmarks of what others cost. */
+/* competitors.h: processes that spin, one bound to each core of this process, for benchmarks of the
+ * cost of competition. */
 #ifndef SPMV_TEST_COMPETITORS_H
 #define SPMV_TEST_COMPETITORS_H
 
@@ -12,7 +12,7 @@ enum { MOST_CPUS = 512 };
 static pid_t competitor[MOST_CPUS];
 static int ncompetitors;
 
-/* For qsort, of doubles. */
+/* Compares doubles, for qsort. */
 static inline int ascending(const void *a, const void *b) {
     const double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
@@ -29,7 +29,7 @@ static inline void compete(size_t cpu) {
     CPU_ZERO(&one);
     CPU_SET(cpu, &one);
     sched_setaffinity(0, sizeof one, &one);
-    while (getppid() == parent) /* until it ends, however */
+    while (getppid() == parent) /* until the parent ends in any way */
         for (volatile int k = 0; k < 1 << 24; k = k + 1) continue;
     _exit(0);
 }

@@ -1,11 +1,11 @@
-/* bench/convert.c: what every format costs to make from compressed rows, in products of csr_rows on
- * the same threads: make bench-convert, or bench_convert [-f FORMAT] [MATRIX ...].
+/* bench/convert.c: the cost of converting compressed rows to every format, in products of csr_rows
+ * on the same threads: make bench-convert, or bench_convert [-f FORMAT] [MATRIX ...].
  *
- * Matrices larger than any cache unless named. Conversions and rounds of products take turns, so
- * that what slows the machine slows both; the median of their ratios counts. A conversion allocates
- * its arrays anew each time, as a user's does. Parameters are the defaults, and for SELL and CMRS
+ * The default matrices are larger than any cache. Conversions and rounds of products run in turns,
+ * so that disturbances affect both; the result is the median of their ratios. Each conversion
+ * allocates new arrays, as in a user's program. Parameters are the defaults, and for SELL and CMRS
  * also those that sort.
- * Exit 1 if SELL, CMRS or the hybrid take more than MOST products, or cannot be made. */
+ * Exits with 1 if SELL, CMRS or the hybrid take more than MOST products, or fail. */
 #include "spmv_clock.h"
 #include "matrix/stored.h"
 #include "spmv_host.h"
@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { RUNS = 7, MOST = 10 }; /* MOST: also the products of a round, which is as long as may be */
+enum { RUNS = 7, MOST = 10 }; /* MOST: limit, and number of products per round */
 
 static const char *const usual[] = {"gen:poisson3d:128", "gen:mesh:2000000", "gen:fem3d:40:3",
                                     "gen:twin:cant", "gen:rmat:20:16"};
@@ -38,13 +38,13 @@ static double median(double *values, int n) {
     return values[n / 2];
 }
 
-/* Says what conversions are measured with: products of csr_rows. */
+/* unit of costs: products of csr_rows */
 struct yardstick {
     spmv_plan *plan;
     double *x, *y;
 };
 
-/* Seconds of a product, of a round of MOST. */
+/* Measures the seconds of one product, from a round of MOST products. */
 static spmv_status time_product(struct yardstick *yard, double *out) {
     double start = spmv_now();
     for (int n = 0; n < MOST; n++) TRY(spmv_exec(yard->plan, 1, yard->x, 0, yard->y));
@@ -67,7 +67,7 @@ static spmv_status make_yardstick(spmv_mat *mat, const spmv_stats *stats, struct
     return spmv_plan_create(mat, &opts, &out->plan);
 }
 
-/* varied: NULL for default parameters. */
+/* Returns the parameters of a format. varied NULL: the defaults. */
 static spmv_choice choice_of(const spmv_format *format, const struct variation *varied) {
     spmv_choice c = {{0}};
     for (const spmv_param *p = format->params; p->id != SPMV_NPARAMS; p++)
@@ -76,7 +76,7 @@ static spmv_choice choice_of(const spmv_format *format, const struct variation *
     return c;
 }
 
-/* A conversion: seconds, and how many products that is. */
+/* cost of a conversion: seconds; number of products */
 struct cost {
     double seconds, products;
 };
@@ -109,7 +109,7 @@ static bool is_limited(const char *format) {
     return false;
 }
 
-/* Prints a line; 1 if the format is over its limit. */
+/* Prints the line of a format; returns 1 if the format exceeds its limit. */
 static int bench_format(spmv_ctx *ctx, const spmv_csr_view *A, const spmv_format *format,
                         const struct variation *varied, struct yardstick *yard) {
     struct cost cost = {0};
@@ -130,7 +130,7 @@ static int bench_format(spmv_ctx *ctx, const spmv_csr_view *A, const spmv_format
     return misses;
 }
 
-/* Formats over the limit; -1: the products failed. */
+/* Returns the number of formats that exceed the limit; -1: the products failed. */
 static int bench_formats(spmv_ctx *ctx, const char *source, const spmv_csr_view *A,
                          struct yardstick *yard, const char *only) {
     double product;
@@ -150,7 +150,7 @@ static int bench_formats(spmv_ctx *ctx, const char *source, const spmv_csr_view 
     return over;
 }
 
-/* Formats over the limit; one, if the matrix cannot be had. */
+/* Returns the number of formats that exceed the limit; 1 if the matrix is not available. */
 static int bench_matrix(spmv_ctx *ctx, const char *source, const char *only) {
     spmv_mat *mat = NULL;
     spmv_stats stats = SPMV_OPTS(spmv_stats);

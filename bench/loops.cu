@@ -1,18 +1,18 @@
-/* bench/loops.cu: whole iterations of conjugate gradients on a GPU: make bench-solver, or
- * bench_loops [-n ITERATIONS] [MATRIX ...], which follow the usual ones.
+/* bench/loops.cu: complete loops of conjugate gradients on a GPU: make bench-solver, or bench_loops
+ * [-n ITERATIONS] [MATRIX ...]; the default matrices are measured first.
  *
- * Four loops, microseconds of an iteration each, the least of some rounds: the better of cuSPARSE's
+ * Four loops, in microseconds per iteration, minimum of several rounds: the better of cuSPARSE's
  * CSR_ALG1 and CSR_ALG2 with preprocess and cuBLAS, as a graph of ten iterations; the same with the
- * product that "auto" chooses; the loop of docs/examples/cg_gpu.cuh, a graph that goes on by itself
- * and adds up on the way; and cuSPARSE's without a product. Only the number of iterations ends
- * them, so that any square matrix will do. The ratio is that of the first to the third. Of a
- * matrix on which conjugate gradients converge, the third's first residuals are compared with the
- * second's: "differ" says by how much of the first one, at most.
+ * product of `auto`; the loop of docs/examples/cg_gpu.cuh, a self-repeating graph with dot products
+ * inside the product; and cuSPARSE's loop without a product. Only the number of iterations ends the
+ * loops, so that any square matrix can be used. The ratio is that of the first to the third. If
+ * conjugate gradients converge, the first residuals of the third loop are compared with those of
+ * the second: "differ" is the maximum difference relative to the first residual.
  *
- * "one": the same iterations in one kernel (cg_small_gpu.cuh), where the matrix is small enough.
+ * "one": the same iterations in one kernel (cg_small_gpu.cuh), if the matrix is small enough.
  *
- * Beside them a product followed by cuBLAS' dot, and a product with that sum on the way, ten of
- * them a graph: what is saved, over what a launch and one reading of z from memory take. */
+ * Additional lines: a product followed by cuBLAS' dot product, and a product with the same dot
+ * product inside, ten per graph: the saving, relative to the time of a launch and one read of z. */
 #include "docs/examples/cg_small_gpu.cuh"
 #include <algorithm>
 #include <cublas_v2.h>
@@ -20,7 +20,7 @@
 #include <string.h>
 #include <vector>
 
-enum { AS_GRAPH = 10 /* iterations of a graph */, ROUNDS = 5, COMPARED = 20 };
+enum { AS_GRAPH = 10 /* iterations per graph */, ROUNDS = 5, COMPARED = 20 };
 
 static const char *const usual[] = {"gen:poisson3d:64", "gen:poisson2d:1000", "gen:poisson3d:180",
                                     "gen:fem3d:60", "gen:mesh:2000000"};
@@ -35,7 +35,7 @@ static const char *const usual[] = {"gen:poisson3d:64", "gen:poisson2d:1000", "g
 
 /* ---- the loop of a library's calls ----------------------------------------------------------- */
 
-typedef struct scalars { /* in device memory */
+typedef struct scalars { /* scalars in device memory */
     double rho, pq, alpha, minus_alpha, rr, beta;
 } scalars;
 
@@ -87,7 +87,7 @@ static void calls_free(calls *c) {
     for (void *memory : owned) cudaFree(memory);
 }
 
-/* x = 0, r = p = b */
+/* Sets x = 0, r = p = b. */
 static void restart(const calls *c) {
     const size_t bytes = (size_t)c->of->n * sizeof *c->r;
     CUDA(cudaMemsetAsync(c->x, 0, bytes, c->stream));
@@ -112,7 +112,8 @@ template <class product> static void iterate(const calls *c, const product &mult
     CUDA(cudaGetLastError());
 }
 
-/* Returns the seconds of a body, of which a graph has AS_GRAPH; each round restarts. */
+/* Returns the seconds of one execution of `body`, run AS_GRAPH times per graph; each round
+ * restarts. */
 template <class part> static double time_graph(const calls *c, int iterations, const part &body) {
     cudaGraph_t graph;
     cudaGraphExec_t ready;
@@ -121,7 +122,7 @@ template <class part> static double time_graph(const calls *c, int iterations, c
     CUDA(cudaEventCreate(&start));
     CUDA(cudaEventCreate(&stop));
     restart(c);
-    body(); /* what a first call allocates */
+    body(); /* allocations of a first call */
     CUDA(cudaStreamSynchronize(c->stream));
     CUDA(cudaStreamBeginCapture(c->stream, cudaStreamCaptureModeThreadLocal));
     for (int k = 0; k < AS_GRAPH; k++) body();
@@ -144,7 +145,7 @@ template <class part> static double time_graph(const calls *c, int iterations, c
     return least;
 }
 
-/* Returns the seconds of an iteration. */
+/* Returns the seconds of one iteration. */
 template <class product>
 static double time_calls(const calls *c, int iterations, const product &multiply) {
     return time_graph(c, iterations, [&] { iterate(c, multiply); });
@@ -157,8 +158,8 @@ static __global__ void nothing() {
 
 typedef struct sum_times { /* seconds */
     double by_cublas;      /* q = A p, then cuBLAS' p'q */
-    double on_the_way;     /* both by spmv_apply */
-    double predicted;      /* what should be saved: a launch, and the reading of q */
+    double on_the_way;     /* product and p'q by spmv_apply */
+    double predicted;      /* expected saving: a launch, and one read of q */
 } sum_times;
 
 static sum_times time_sums(const calls *c, int iterations) {
@@ -237,7 +238,7 @@ static double time_example(const problem *p, int iterations, double *residual) {
     return least;
 }
 
-/* Returns 0 where the matrix does not fit. */
+/* Returns the seconds per iteration of the single kernel; 0 if the matrix does not fit. */
 static double time_in_one(const problem *p, int iterations) {
     if (!cg_small_fits(p)) return 0;
     cg_small solver = cg_small_make(p, 0, iterations);
@@ -254,8 +255,8 @@ static double time_in_one(const problem *p, int iterations) {
 
 /* ---- what it says ---------------------------------------------------------------------------- */
 
-/* Returns the greatest difference of two courses of |r|, over the first of them; negative: they do
- * not fall, so that roundings grow. */
+/* Returns the maximum difference of two sequences of |r|, relative to the first value; negative:
+ * the residuals do not decrease, so that rounding errors grow. */
 static double differ(const double *a, const double *b) {
     double most = 0;
     if (!(a[COMPARED - 1] < a[0])) return -1;

@@ -1,11 +1,11 @@
-/* bench/onemkl.c: products of several vectors and by the transpose beside oneMKL's:
- * make bench-onemkl, or bench_onemkl [MATRIX...].
+/* bench/onemkl.c: products of several vectors and with the transpose compared with oneMKL: make
+ * bench-onemkl, or bench_onemkl [MATRIX...].
  *
- * auto is told of 1,000 products, oneMKL of as many. Both and, by the transpose, auto on the
- * transpose as a matrix of its own take turns, a product each; the least of ROUNDS counts. A line
- * has a matrix, a form, k, both times and their ratio, with LOSS where that is below 1. Then come
- * the geometric means. Exit 1 where one is under its bar. Without oneMKL its times are missing, and
- * the exit is 69. */
+ * auto and oneMKL expect 1,000 products. Both run in turns, one product each, for the transpose
+ * also auto on the transpose as a separate matrix; the minimum of ROUNDS counts. A line has a
+ * matrix, a form, k, both times and their ratio, with LOSS if the ratio is below 1. Then follow the
+ * geometric means. Exits with 1 if a mean is below its target; with 69 without oneMKL, whose times
+ * are then missing. */
 #include "spmv_bench.h"
 #include <math.h>
 #include <stdbool.h>
@@ -15,7 +15,7 @@
 
 enum { MOST = 32, ROUNDS = 15, CALLS = 1000, NO_PEER = 69 };
 
-/* Named before anything was measured. Files are looked for in FOLDERS. */
+/* Chosen before anything was measured. Files are searched in FOLDERS. */
 static const char *const usual[] = {"bcsstk25",
                                     "c-62",
                                     "cavity10",
@@ -64,7 +64,7 @@ static form forms[] = {
     {"columns", SPMV_AS_IS, SPMV_COLUMNS, 32, 2.5, 0, 0, 0},
     {"transposed", SPMV_TRANSPOSE, SPMV_COLUMNS, 1, 1.4, 0, 0, 0},
 };
-/* auto on the transpose as a matrix over auto by the transpose */
+/* time of auto on the transpose as a matrix, divided by the time of auto with the transpose */
 static form as_matrix = {"as a matrix", SPMV_TRANSPOSE, SPMV_COLUMNS, 1, 1 / 1.05, 0, 0, 0};
 
 static void fail(const spmv_ctx *ctx, const char *what) {
@@ -166,7 +166,7 @@ static void run(spmv_ctx *ctx, const char *name) {
     spmv_mat_free(mat);
 }
 
-/* Returns whether the mean is under its bar. */
+/* Returns whether the mean is below its target. */
 static bool print_mean(const form *f) {
     if (f->n == 0) return false;
     const double mean = exp(f->sum / f->n);

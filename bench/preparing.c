@@ -1,9 +1,10 @@
-/* bench/preparing.c: what is done once beside a competing process on each core, with all threads
- * and with one: bench_preparing, part of make bench-threads.
+/* bench/preparing.c: preparation beside a competing process on each core, with all threads and with
+ * one: bench_preparing, part of make bench-threads.
  *
- * Making a matrix of borrowed rows and of entries in disorder, writing and reading it, a plan that
- * samples and converts, and new values; each RUNS times in turns, in milliseconds. Exit 1 if with
- * all threads one takes more than MOST times what it takes with one thread at most. */
+ * Creates a matrix from borrowed rows and from unordered entries, writes and reads it, creates a
+ * plan that samples and converts, and sets new values; each RUNS times in turns, in milliseconds.
+ * Exits with 1 if the maximum time with all threads exceeds MOST times the maximum with one thread
+ * for any of these. */
 #include "spmv.h"
 #include "bars.h"
 #include "competitors.h"
@@ -41,7 +42,7 @@ static double took_ms(double *start) {
     return 1e3 * (*start - before);
 }
 
-/* One of each; false: something failed. */
+/* Runs and times each kind of preparation once. Returns false if one fails. */
 static bool prepare(spmv_ctx *ctx, const entries *e, const char *file, double *ms) {
     const spmv_arrays rows = {.size = sizeof rows,
                               .rows = ROWS,

@@ -1,11 +1,11 @@
-/* bench/propose.c: what "auto" sees in a matrix and what a backend's model makes of it, for
+/* bench/propose.c: the features of a matrix and the proposals of a backend's model, for
  * tables/auto/replay.py. The models are plain C, so that no device is needed.
  *
  *   bench_propose features [--values=KIND] MATRIX ...   a line for each matrix, precision, depth
  *   bench_propose cuda|omp              reads such lines, writes a line for each proposal
  *
- * A line is words "name=value"; replay.py appends to those it sends back what belongs to the
- * device: threads, cache and evicted. Exit 1 if a matrix or a line cannot be read. */
+ * A line consists of words "name=value". replay.py appends facts about the device to the lines that
+ * it passes back: threads, cache and evicted. Exits with 1 if a matrix or a line cannot be read. */
 #include "spmv_clock.h"
 #include "tune/tune.h"
 #include <stdio.h>
@@ -23,7 +23,7 @@ static const struct field {
             REAL(value_bytes) REAL(per_block[0]) REAL(per_block[1]) REAL(per_block[2]) REAL(fill_2)
                 REAL(fill_3) REAL(exact_f32) REAL(symmetric) REAL(reach) REAL(seen) REAL(lines)
                     REAL(repeats) WHOLE(ell_width) REAL(ell_mean)
-    /* the names that features.txt.xz has for them */
+    /* older names in features.txt.xz */
     {"xcache_height", offsetof(spmv_features, block_rows), true},
     {"xcache_columns", offsetof(spmv_features, block_columns), false}};
 enum { NFIELDS = sizeof fields / sizeof *fields, NDEPTHS = SPMV_SAMPLE_FULL + 1 };
@@ -82,7 +82,7 @@ static int features_of_all(char **source) {
     return code;
 }
 
-/* Words that name no feature are for the reader: they are passed over. */
+/* Parses a word. Words that name no feature are for replay.py and are ignored. */
 static bool read_word(const char *word, spmv_features *f) {
     const char *equal = strchr(word, '=');
     if (!equal) return false;

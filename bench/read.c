@@ -1,8 +1,8 @@
-/* bench/read.c: how fast a Matrix Market file becomes entries: make bench-read, or bench_read PATH.
+/* bench/read.c: speed of reading a Matrix Market file: make bench-read, or bench_read PATH.
  *
- * The file is made at PATH and deleted afterwards: 5.74 M real entries at random places, 17
- * significant digits each, 197 MB, in the page cache. Prints, for one thread, two and all, the
- * median of the runs in MB/s of text. */
+ * Creates a file at PATH and deletes it afterwards: 5.74 M real entries at random positions, 17
+ * significant digits each, 197 MB, in the page cache. Prints the median of the runs in MB/s of
+ * text, for one thread, two and all. */
 #include "spmv_clock.h"
 #include "io/io.h"
 #include <fcntl.h>
@@ -25,7 +25,7 @@ static uint64_t random_bits(void) {
     return state;
 }
 
-/* Returns the file's size, 0 on failure. */
+/* Writes the file; returns its size, 0 on failure. */
 static double make_file(const char *path) {
     FILE *f = fopen(path, "w");
     if (!f) return 0;
@@ -96,7 +96,7 @@ static bool compress_file(const char *path, const char *to, double bytes) {
     return good;
 }
 
-/* Decompression without reading numbers: what bounds the reader of compressed files. */
+/* Measures decompression without parsing, an upper bound for reading compressed files. */
 static void bench_decompression(spmv_ctx *ctx, const char *path, double bytes) {
     static char text[256 << 10];
     unsigned char head[SPMV_MAGIC_BYTES];

@@ -1,14 +1,14 @@
-/* bench/ready.c: seconds until N products are done, preparation included, of "auto" that expects N
- * over another kernel's: make bench-ready, or bench_ready [-k KERNEL] [MATRIX ...]. Without -k the
- * other is oneMKL with its inspector.
+/* bench/ready.c: seconds until N products are complete, preparation included, of `auto` with N
+ * expected products, relative to another kernel: make bench-ready, or bench_ready [-k KERNEL]
+ * [MATRIX ...]. Without -k the other kernel is oneMKL with its inspector.
  *
- * Preparation begins with the compressed rows in memory and ends when the plan is there. N products
- * are as long as N times the mean of those that were run, up to N and for as long as SLICE. The two
- * take turns ROUNDS times, and the median ratio counts. "unknown" is the preparation when nothing
- * is said of N, in products of the other.
- * Exit 1 if a matrix is over 1.05 at N = 30 or over 1 from N = 100 on, if the geometric mean is
- * over 1 at N = 30, or if preparation without a number takes more than MOST products. Without the
- * other kernel, as where its library is not built in, the status is spmv_exit_code's. */
+ * Preparation begins with the compressed rows in memory and ends when the plan is complete. The
+ * time of N products is N times the mean of the products that were run, up to N and for at most
+ * SLICE seconds. The two run in turns ROUNDS times, and the median ratio counts. "unknown" is the
+ * preparation without an expected number of products, in products of the other kernel.
+ * Exits with 1 if a matrix is above 1.05 at N = 30 or above 1 from N = 100 on, if the geometric
+ * mean is above 1 at N = 30, or if preparation without an expected number takes more than MOST
+ * products. If the other kernel is not available, the exit code is spmv_exit_code's. */
 #include "spmv_bench.h"
 #include "spmv_clock.h"
 #include <math.h>

@@ -1,12 +1,13 @@
-/* bench/sharing.c: one plan in many threads, and what the same bits cost: bench_sharing FILE ...,
- * part of make bench-threads.
+/* bench/sharing.c: one plan in many threads, and the cost of reproducible results: bench_sharing
+ * FILE ..., part of make bench-threads.
  *
- * CALLERS threads multiply with one plan, of each kernel that "auto" may take, one vector and
- * several. What that costs a product of one thread is what taking a slot takes, and what a plan
- * with slots for CALLERS takes longer than one without. Then "auto" with CALLS expected products
- * takes turns with "auto" that is reproducible. The least samples count.
- * Exit 1 if a product is refused, if being concurrent costs a kernel more than COST of its product,
- * or if the geometric mean of the ratios is over MEAN. */
+ * CALLERS threads multiply with one plan, for each kernel that `auto` may choose, with one vector
+ * and with several. The cost for a product of one thread is the allocation of a workspace slot, and
+ * the difference between a plan with slots for CALLERS and one without. Then `auto` with CALLS
+ * expected products runs in turns with the reproducible `auto`. The minima of the samples are
+ * compared.
+ * Exits with 1 if a product is refused, if a concurrent plan costs more than COST of a product, or
+ * if the geometric mean of the ratios is above MEAN. */
 #include "bars.h"
 #include "competitors.h"
 #include "spmv_clock.h"
@@ -56,7 +57,7 @@ static spmv_plan *plan_of(spmv_mat *mat, spmv_plan_opts opts) {
     return spmv_plan_create(mat, &opts, &plan) == SPMV_OK ? plan : NULL;
 }
 
-/* Returns how many products are refused; -1: the kernel is not for this matrix. */
+/* Returns the number of refused products; -1: the kernel cannot multiply this matrix. */
 static int share(spmv_mat *mat, const char *kernel, int64_t k, const spmv_stats *s) {
     spmv_plan *plan = plan_of(mat, (spmv_plan_opts){.kernel = kernel, .vectors = k});
     double *x = calloc((size_t)(s->cols * k), sizeof *x);
@@ -78,7 +79,7 @@ static int share(spmv_mat *mat, const char *kernel, int64_t k, const spmv_stats 
     return refused;
 }
 
-/* Seconds that a product takes for its slot; the least of some samples. */
+/* Returns the seconds for allocating a slot; minimum of several samples. */
 static double claim_s(const spmv_plan *plan, const double *x, double *y, int64_t k) {
     double least = INFINITY;
     for (int n = 0; n < SAMPLES; n++) {
@@ -100,7 +101,7 @@ static double product_s(const spmv_plan *plan, const double *x, double *y, int64
     return spmv_apply(plan, &call, NULL) == SPMV_OK ? spmv_now() - start : INFINITY;
 }
 
-/* Returns the part of a product's time that being concurrent takes; 0: the kernel is not for this
+/* Returns the cost of a concurrent plan as a share of a product; 0: the kernel cannot multiply this
  * matrix. */
 static double cost_of(spmv_mat *mat, const char *kernel, int64_t k, const spmv_stats *s) {
     spmv_plan *plan[2];
@@ -112,7 +113,7 @@ static double cost_of(spmv_mat *mat, const char *kernel, int64_t k, const spmv_s
             mat, (spmv_plan_opts){.kernel = kernel, .vectors = k, .threads = 1, .concurrent = c});
     if (plan[0] && plan[1] && x && y) {
         for (int n = 0; n < 2 * TURNS; n++) {
-            const int c = (n + n / 2) % 2; /* each is first as often as the other */
+            const int c = (n + n / 2) % 2; /* each plan is first equally often */
             least[c] = fmin(least[c], product_s(plan[c], x, y, k));
         }
         const double claim = claim_s(plan[1], x, y, k);
@@ -156,7 +157,7 @@ static double sample(const spmv_plan *plan, const double *x, double *y) {
     return spmv_now() - start;
 }
 
-/* Returns the time of the reproducible choice over that of the other; NAN: it failed. */
+/* Returns the time of the reproducible choice divided by that of the other; NAN: failure. */
 static double compare(spmv_ctx *ctx, const char *file) {
     spmv_mat *mat = NULL;
     spmv_stats s = SPMV_OPTS(spmv_stats);

@@ -1,5 +1,5 @@
-/* slow.c: preloaded by bench/verdicts.py: the clock that products are timed by runs SLOW times as
- * fast, so that every kernel is slowed alike. */
+/* slow.c: preloaded by bench/verdicts.py: the clock for timing products runs SLOW times as fast, so
+ * that every kernel appears slower by this factor. */
 #include <stdlib.h>
 #include <sys/syscall.h>
 #include <time.h>

@@ -1,10 +1,11 @@
-/* bench/small.c: small matrices, of which the caches keep all: make bench-small.
+/* bench/small.c: small matrices, which fit into the caches: make bench-small.
  *
- * What a matrix of borrowed, sorted rows and its plan take, and a product, beside a plain loop over
- * the same arrays; the least of interleaved samples, with one thread and with all. Then a hierarchy
- * of LEVELS small matrices, as of algebraic multigrid: made, and multiplied in turn.
- * Exit 1 if making takes more than MAKE_S and two plain products, below FEW nonzeros; or if a
- * product takes more than limit_of says. */
+ * Measures the creation of a matrix of borrowed, sorted rows and its plan, and a product, compared
+ * with a plain loop over the same arrays; minimum of interleaved samples, with one thread and with
+ * all. Then a hierarchy of LEVELS small matrices, as in algebraic multigrid: created, and
+ * multiplied in turn.
+ * Exits with 1 if the creation takes more than MAKE_S and two plain products, below FEW nonzeros;
+ * or if a product takes more than limit_of returns. */
 #include "spmv.h"
 #include "bars.h"
 #include "competitors.h"
@@ -17,11 +18,11 @@
 
 enum { FEW = 10000, MANY = 5000, SAMPLES = 300, LEVELS = 100, KINDS = 3 };
 static const double MAKE_S = 5e-6, CALL_S = 40e-9;
-static double worst_making, worst_small, worst_large; /* over what is allowed */
+static double worst_making, worst_small, worst_large; /* relative to the limits */
 static const int64_t sizes[] = {100, 300, 1000, 3000, 6000, 9000, 20000, 50000};
 enum { SIZES = sizeof sizes / sizeof *sizes };
 
-typedef struct small { /* a matrix of about five nonzeros a row */
+typedef struct small { /* a matrix of about five nonzeros per row */
     int64_t n, nnz, *ptr;
     int *idx;
     double *values, *x, *y;
@@ -95,7 +96,7 @@ static spmv_plan *plan_of(spmv_mat *mat, int kind) {
     return status == SPMV_OK ? plan : NULL;
 }
 
-/* Seconds of a product: as many as the clock needs. plan NULL: the plain loop. */
+/* Returns the seconds of a product, from as many as the clock needs. plan NULL: the plain loop. */
 static double sample(const spmv_plan *plan, const small *s) {
     const int n = (int)(20000 / s->nnz) + 1;
     const double start = spmv_now();
@@ -150,7 +151,7 @@ static void bench_size(spmv_ctx *ctx, int64_t nnz) {
     free_small(&s);
 }
 
-/* Matrices of 40 to 4,000 rows, made and multiplied one after the other. */
+/* Creates matrices of 40 to 4,000 rows and multiplies them one after the other. */
 static void bench_hierarchy(spmv_ctx *ctx) {
     small s[LEVELS];
     spmv_mat *mat[LEVELS];

@@ -1,22 +1,23 @@
-/* bench/solver.c: what a conjugate-gradient iteration costs on a GPU with our products: make
- * bench-solver, or bench_solver [-n ITERATIONS] [MATRIX ...], which follow the usual ones.
+/* bench/solver.c: the cost of a conjugate-gradient iteration on a GPU with our products: make
+ * bench-solver, or bench_solver [-n ITERATIONS] [MATRIX ...]; the default matrices are measured
+ * first.
  *
- * An iteration is a product, two dots and three updates of vectors, with scalars on the device; the
- * product is cuSPARSE's CSR_ALG1 with preprocess, by way of our plan, what "auto" chooses for so
- * many products, or none. Iterations are launched one by one, or recorded as one CUDA graph. The
- * product's own time is taken between the other kernels of an iteration. Before anything is timed
- * some iterations are made with either product, and b - A x, added up by the host, is compared with
- * the solver's own residual. A rectangular matrix has the second line alone, and its product is
- * not compared.
- * The bar: an iteration costs at most the one without a product + 1.05 of our product + 2 us, and
- * no more than with cuSPARSE.
+ * An iteration consists of a product, two dot products and three vector updates, with scalars on
+ * the device. The product is cuSPARSE's CSR_ALG1 with preprocess, through our plan, or the choice
+ * of `auto` for this number of products, or none. Iterations are launched one by one, or captured
+ * as one CUDA graph. The time of the product alone is measured between the other kernels of an
+ * iteration. Before timing some iterations are run with either product, and b - A x, computed by
+ * the host, is compared with the solver's residual. For a rectangular matrix only the second line
+ * is printed, and its product is not compared.
+ * Targets: an iteration takes at most one without a product + 1.05 of our product + 2 us, and no
+ * more than with cuSPARSE.
  *
- * A second line says when a matrix is ready whose arrays lie on the device and are borrowed: the
- * matrix and the plan of "auto" for an expected number of products N, against cuSPARSE's plan, each
- * the least of some tries, with the time of their products between an iteration's other work. The
- * bar: from N = 100 on preparation and N products take less than cuSPARSE's; for N = 30 at most
- * 1.05 of it, and less in the geometric mean of all matrices; for an unknown N preparation takes at
- * most 10 of cuSPARSE's products. Exit 1 where a bar does not hold. */
+ * A second line has the time to readiness for a matrix of borrowed arrays on the device: creating
+ * the matrix and the plan of `auto` for an expected number of products N, compared with cuSPARSE's
+ * plan, each the minimum of several tries, and the time of products between the other kernels of an
+ * iteration. Targets: from N = 100 on preparation and N products take less than with cuSPARSE; for
+ * N = 30 at most 1.05 of it, and less in the geometric mean over all matrices; for an unknown N
+ * preparation takes at most 10 of cuSPARSE's products. Exits with 1 if a target is missed. */
 #include "spmv_clock.h"
 #include "host/context.h"
 #include "matrix/matrix.h"
@@ -44,7 +45,7 @@ typedef struct result { /* seconds */
 enum { UNKNOWN, NUMBERS = 5, PEER = NUMBERS, BEGINNINGS, TRIES = 3 };
 static const int numbers[NUMBERS] = {[UNKNOWN] = 0, 30, 100, 300, 1000}; /* expected products */
 
-typedef struct beginning { /* what is made of arrays on the device for a number of products */
+typedef struct beginning { /* preparation from arrays on the device for a number of products */
     char kernel[32];
     double ready, product; /* seconds */
 } beginning;
@@ -54,8 +55,8 @@ typedef struct arrays_there { /* owned by the plan that they were allocated with
     void *array[3];
 } arrays_there;
 
-static double log_of_ratios; /* at N = 30, of all matrices, */
-static int ratios;           /* so many */
+static double log_of_ratios; /* sum of the logarithms of ratios at N = 30 */
+static int ratios;           /* number of these ratios */
 
 static const char *fail(const char *what, const char *why) {
     static char text[1200];
@@ -71,8 +72,8 @@ static const char *multiply(const solver *s, void *plan, void *stream) {
 
 /* ---- whether it is right --------------------------------------------------------------------- */
 
-/* Returns the greatest difference between r and b - A x, over the greatest sum of terms that either
- * is made of. Serial. */
+/* Returns the maximum difference between r and b - A x, relative to the maximum sum of absolute
+ * terms of either. Serial. */
 static double difference(const spmv_csr_view *A, const double *b, const double *x,
                          const double *r) {
     double most = 0, mass_most = 0;
@@ -83,7 +84,7 @@ static double difference(const spmv_csr_view *A, const double *b, const double *
             sum -= term, mass += fabs(term);
         }
         const double gap = fabs(sum - r[i]);
-        if (gap > most || isnan(gap)) most = gap; /* NaN stays */
+        if (gap > most || isnan(gap)) most = gap; /* NaN is kept */
         if (mass > mass_most) mass_most = mass;
     }
     return most / mass_most;
@@ -108,7 +109,7 @@ static const char *check(const spmv_csr_view *A, const double *b, const solver *
 
 /* ---- a matrix -------------------------------------------------------------------------------- */
 
-/* *seconds: without what a process does once. */
+/* Creates a plan. *seconds: without one-time costs of the process. */
 static const char *make_plan(spmv_mat *mat, const char *kernel, int calls, double *seconds,
                              spmv_plan **out) {
     const spmv_plan_opts opts = {.size = sizeof opts, .kernel = kernel, .expected_calls = calls};
@@ -135,7 +136,8 @@ static const char *time_all(const solver *s, spmv_plan *const *plan, int iterati
     return NULL;
 }
 
-/* The rows are sent before either is prepared, by csr_warp, which needs nothing else. */
+/* Measures the iterations. The rows are sent beforehand by a plan of csr_warp, which needs nothing
+ * else. */
 static const char *measure(spmv_mat *mat, int iterations, spmv_plan **plan, solver *s,
                            result *out) {
     spmv_csr_view A = SPMV_OPTS(spmv_csr_view);
@@ -179,9 +181,9 @@ static void drop_all(arrays_there *t) {
     for (int k = 0; k < 3 && t->plan; k++) spmv_plan_release(t->plan, t->array[k]);
 }
 
-/* Returns the least of some tries; what was made is kept until the end, as a program's memory pool
- * would. Making the matrix counts for "auto" alone: a program that calls cuSPARSE makes none of
- * ours. */
+/* Returns the minimum of several tries; objects are kept until the end, like a program's memory
+ * pool would. The time to create the matrix counts for `auto` alone: a program that calls cuSPARSE
+ * does not create ours. */
 static const char *time_start(const spmv_csr_view *A, const arrays_there *t, const char *kernel,
                               int calls, const solver *s, beginning *out) {
     const spmv_arrays a = {.size = sizeof a,
@@ -228,12 +230,12 @@ static const char *time_starts(spmv_mat *mat, const spmv_plan *plan, const solve
     return wrong;
 }
 
-/* Returns the ratio of the two times for that many products. */
+/* Returns the ratio of the two times for this number of products. */
 static double ratio_of(const beginning *one, const beginning *other, double calls) {
     return (one->ready + calls * one->product) / (other->ready + calls * other->product);
 }
 
-/* Counts how many conditions do not hold. */
+/* Prints the times to readiness; returns the number of missed targets. */
 static int print_starts(const beginning *all) {
     const beginning *other = &all[PEER];
     int missed = 0;
@@ -278,7 +280,7 @@ static void print_head(int iterations) {
            "cuSP.", "auto", "without", "cuSP.", "auto", "cuSP.", "auto", "cuSP.", "auto");
 }
 
-/* Counts how many of the four conditions do not hold. */
+/* Prints the iteration times; returns how many of the four targets are missed. */
 static int print_result(const char *source, const char *kernel, const result *r) {
     const double us = 1e6, ms = 1e3;
     int missed = 0;
@@ -305,7 +307,7 @@ static int print_result(const char *source, const char *kernel, const result *r)
     return missed;
 }
 
-/* Conditions that do not hold; one, if it cannot be measured. */
+/* Returns the number of missed targets; 1 if the matrix cannot be measured. */
 static int bench_matrix(spmv_ctx *ctx, const char *source, int iterations) {
     spmv_mat *mat = NULL;
     spmv_plan *plan[PRODUCTS] = {NULL};

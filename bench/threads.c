@@ -1,11 +1,11 @@
-/* bench/threads.c: what products cost beside a competing process on each core, over what they cost
- * when the machine is quiet: make bench-threads, or bench_threads [KERNEL ...].
+/* bench/threads.c: the cost of products beside a competing process on each core, relative to an
+ * idle machine: make bench-threads, or bench_threads [KERNEL ...].
  *
- * Products of about 30 us, 1 ms and 10 ms, by a plan that was made while the machine was quiet and
- * by one that was made beside the competitors, which spin, each bound to a core. Medians count, of
- * all products in SECONDS, the first ones included. Who multiplies in a loop does nothing else, by
- * each of the three functions that multiply.
- * Exit 1 if a median beside competitors is over MOST times the quiet one. */
+ * Products of about 30 us, 1 ms and 10 ms, by a plan created on the idle machine and by one created
+ * beside the competitors, which spin, each bound to a core. Compares medians of all products in
+ * SECONDS, including the first ones. A loop does nothing but multiply, by each of the three
+ * functions that multiply.
+ * Exits with 1 if a median beside competitors exceeds MOST times the idle one. */
 #include "spmv_bench.h"
 #include "bars.h"
 #include "test/calls.h"
@@ -19,7 +19,7 @@
 
 enum { MOST = 5, MOST_PRODUCTS = 1 << 18 };
 static const double SECONDS = 2;
-static double worst; /* median beside competitors over the quiet one */
+static double worst; /* median beside competitors over the idle one */
 static const char *const usual[] = {"auto", "csr_rows", "csr_balanced"};
 static const char *const matrices[] = {"gen:mesh:10000", "gen:mesh:200000", "gen:random:200000:16"};
 
@@ -28,7 +28,7 @@ static const char *const matrices[] = {"gen:mesh:10000", "gen:mesh:200000", "gen
 static const char *const beside_by[] = {"beside: spmv_exec", "beside: spmv_exec_async",
                                         "beside: spmv_apply"};
 
-/* Returns the median; negative: a product failed. */
+/* Returns the median of the seconds of products; negative: a product failed. */
 static double multiply(call how, const spmv_plan *plan, const double *x, double *y) {
     static double taken[MOST_PRODUCTS];
     int n = 0;
@@ -43,7 +43,8 @@ static double multiply(call how, const spmv_plan *plan, const double *x, double 
     return taken[n / 2];
 }
 
-/* Waits until threads spin again, which go on sleeping for seconds when competitors are gone. */
+/* Waits until the threads spin again: they keep sleeping for seconds after the competitors have
+ * ended. */
 static void wake_up(const spmv_plan *plan, const double *x, double *y) {
     const double longest = 20;
     spmv_plan_facts facts = {.size = sizeof(spmv_plan_facts), .waits_asleep = 1};
@@ -53,7 +54,7 @@ static void wake_up(const spmv_plan *plan, const double *x, double *y) {
     }
 }
 
-/* Prints a line; 1 if it is over the limit. */
+/* Prints a line; returns 1 if it exceeds the limit. */
 static int report(const char *when, const spmv_plan *plan, double quiet, double median) {
     spmv_plan_facts facts = SPMV_OPTS(spmv_plan_facts);
     spmv_plan_info(plan, &facts);
@@ -66,7 +67,7 @@ static int report(const char *when, const spmv_plan *plan, double quiet, double 
     return over;
 }
 
-/* Counts lines over the limit; -1: something failed. */
+/* Returns the number of lines that exceed the limit; -1: failure. */
 static int bench_kernel(spmv_mat *mat, const char *kernel, const double *x, double *y) {
     spmv_plan_opts opts = {.size = sizeof opts, .kernel = kernel, .expected_calls = 1000};
     spmv_plan *plan = NULL, *later = NULL;
@@ -77,7 +78,7 @@ static int bench_kernel(spmv_mat *mat, const char *kernel, const double *x, doub
     report("quiet", plan, quiet, quiet);
     over = 0;
     for (call how = EXEC; how < CALLS && beside >= 0; how++) {
-        wake_up(plan, x, y); /* each has to notice by itself */
+        wake_up(plan, x, y); /* each function must detect the competitors by itself */
         begin_competition();
         beside = multiply(how, plan, x, y);
         over += report(beside_by[how], plan, quiet, beside);

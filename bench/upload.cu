@@ -1,9 +1,9 @@
-/* bench/upload.cu: what pinned buffers of cuda/upload.cu cost once, and how fast copies through
- * them are: make bench-upload, or bench_upload [BUFFERS KIB ...]. A row for each setting, from a
- * process of its own, since the first memory that a process pins may cost more than the next.
- * "pays from": so many MiB take as long with pinning and the buffers as by the driver alone; the
- * constant PAYS_BYTES should be near it, and pinning at most 5 ms. Exit 1 if it cannot be
- * measured. */
+/* bench/upload.cu: one-time cost of the pinned buffers in cuda/upload.cu, and speed of copies
+ * through these buffers: make bench-upload, or bench_upload [BUFFERS KIB ...]. Prints a row for
+ * each setting, measured in a separate process, since the first memory that a process pins may cost
+ * more than the next. "pays from": number of MiB for which copying with newly pinned buffers takes
+ * as long as the driver alone; the constant PAYS_BYTES should be near this number, and pinning
+ * should take at most 5 ms. Exits with 1 if it cannot measure. */
 #include "cuda/upload.cu"
 #include "spmv_clock.h"
 #include <math.h>
@@ -16,7 +16,7 @@ static const int sizes[SIZES] = {8, 32, 128, LARGEST}; /* MiB */
 
 static const int usual[][2] = {{3, 2048}, {3, 1024}, {3, 512}, {4, 256}, {3, 256}, {4, 128}};
 
-typedef struct ground { /* what copies go between */
+typedef struct ground { /* memory of the copies */
     char *from, *to;    /* [LARGEST MiB] */
     cudaStream_t stream;
     int threads;
@@ -28,7 +28,7 @@ static bool is_done(cudaError_t error, const char *what) {
     return error == cudaSuccess;
 }
 
-/* The process ends with it: nothing is freed. */
+/* Allocates the memory; the end of the process frees it. */
 static bool prepare(ground *g) {
     const size_t bytes = (size_t)LARGEST * MIB;
     g->from = (char *)malloc(bytes);
@@ -39,7 +39,7 @@ static bool prepare(ground *g) {
            is_done(cudaStreamCreateWithFlags(&g->stream, cudaStreamNonBlocking), "a stream");
 }
 
-/* Returns the median of seconds; ring NULL: by the driver. Negative: it failed. */
+/* Returns the median of the seconds of a copy; ring NULL: by the driver. Negative: failure. */
 static double seconds_of(const ground *g, upload_ring *ring, size_t bytes) {
     double s[TIMES];
     for (int n = 0; n < TIMES; n++) {
@@ -76,7 +76,7 @@ static bool print_row(int buffers, int kib) {
     return true;
 }
 
-/* Tries it in a process that has not used CUDA. */
+/* Measures a setting in a process that has not used CUDA. */
 static bool try_setting(int buffers, int kib) {
     int status = 1;
     fflush(stdout);

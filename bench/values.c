@@ -1,5 +1,5 @@
-/* bench/values.c: what spmv_mat_set_values takes, in products of the same plan, as it is or by the
- * transpose (-T): bench_values [BACKEND [MATRIX...]]. Values lie where the plan does. */
+/* bench/values.c: time of spmv_mat_set_values, in products of the same plan, or of a transposed
+ * plan (-T): bench_values [BACKEND [MATRIX...]]. Values are in the memory of the plan's device. */
 #include "spmv_bench.h"
 #include "spmv_clock.h"
 #include <stdio.h>
@@ -18,7 +18,7 @@ static double median(double *seconds) {
     return seconds[TURNS / 2];
 }
 
-typedef struct vectors { /* where the plan runs */
+typedef struct vectors { /* in the memory of the plan's device */
     void *x, *y, *values;
 } vectors;
 
@@ -59,7 +59,7 @@ static spmv_status time_both(const spmv_plan *plan, spmv_mat *mat, spmv_place pl
     return SPMV_OK;
 }
 
-/* Returns the matrix anew from its rows, with values of that precision. */
+/* Returns a new matrix from the rows of A, with values in this precision. */
 static spmv_mat *copy_of(spmv_ctx *ctx, const spmv_csr_view *A, spmv_precision precision) {
     float *narrow = calloc((size_t)A->nnz + 1, sizeof *narrow);
     spmv_arrays a = {.size = sizeof a,

@@ -1,11 +1,11 @@
-/* bench/vectors.c: what a product of k vectors costs, k = 1 to 34: make bench-vectors, or
+/* bench/vectors.c: time of a product of k vectors, k = 1 to 34: make bench-vectors, or
  * bench_vectors [KERNEL [MATRIX...]].
  *
- * Each k has a plan of its own, made for 1,000 products of k vectors; the kernel is "auto" unless
- * it is named. A sample is one product, and each k has its turn; the least of ROUNDS counts. A step
- * is the ratio of times from k - 1 to k over that of bytes, where each number counts once. Exit 1
- * if k vectors take longer than k single products, or steps are over MEAN_STEP in the mean or
- * LONGEST_STEP. */
+ * Each k has a separate plan, created for 1,000 products of k vectors; the default kernel is
+ * `auto`. A sample is one product; all k run in turns, and the minimum of ROUNDS counts. A step is
+ * the ratio of times for k and k - 1 divided by the ratio of bytes, where each number counts once.
+ * Exits with 1 if k vectors take longer than k single products, or if steps exceed MEAN_STEP in the
+ * mean or LONGEST_STEP. */
 #include "spmv_bench.h"
 #include <stdbool.h>
 #include <stdio.h>
@@ -22,7 +22,7 @@ typedef struct bench {
     spmv_ctx *ctx;
     spmv_mat *mat;
     spmv_csr_view A;
-    double *x, *z; /* [MOST] vectors */
+    double *x, *z; /* [MOST] vectors each */
     spmv_plan *plan[MOST + 1];
     double seconds[MOST + 1];
 } bench;
@@ -59,7 +59,7 @@ static double bytes_of(const bench *b, int k) {
            8.0 * k * (double)(b->A.rows + b->A.cols);
 }
 
-/* Prints a line for each k, and one of all. Returns whether a limit is exceeded. */
+/* Prints a line for each k, and a summary. Returns whether a limit is exceeded. */
 static bool print(bench *b, const char *name, spmv_layout layout) {
     double sum = 0, longest = 0, dearest = 0;
     for (int k = 1; k <= MOST; k++) {

@@ -1,6 +1,7 @@
-/* block.cpp: a block of threads. A thread runs until it must meet others, who then run; so what it
- * should have waited for, and has not, is not there yet. In every second block the last thread goes
- * first: what is there by chance in one order is not in the other. */
+/* block.cpp: a block of threads. A thread runs until it must synchronize with others, which then
+ * run. So data that the thread should have waited for, but did not, is not there yet. In every
+ * second block the order of threads is reversed, so that errors hidden by one order appear in
+ * the other. */
 #include "emulator.h"
 #include "fiber.h"
 #include <algorithm>
@@ -111,7 +112,8 @@ static void answer(int w, unsigned group, meeting kind) {
     }
 }
 
-/* Says whether the lanes that `one` waits for are here, with the same intent; they go on then. */
+/* Returns whether all lanes for which `one` waits are here, for the same operation; they then
+ * continue. */
 static bool complete(int w, const thread &one) {
     warp &mine = b.warps[w];
     const unsigned group = one.mask & mine.alive;
@@ -148,7 +150,7 @@ int meet_block(int predicate, where at) {
     return b.predicates;
 }
 
-/* Waits until the others have run as far as they can. */
+/* Waits until the other threads have run as far as they can. */
 static void pause() {
     thread &x = b.all[b.running];
     x.now = PAUSES;
@@ -195,7 +197,7 @@ static void thread_entry() {
     b.alive--;
     mine.alive &= ~(1u << t % WARP);
     mine.ready &= ~(1u << t % WARP);
-    /* Others may have waited for this one alone. */
+    /* Lanes may have waited only for this one. */
     for (unsigned left = mine.waiting; left; left &= left - 1) {
         const thread &other = lane(w, __builtin_ctz(left));
         if (other.now == MEETS) complete(w, other);
@@ -247,7 +249,7 @@ static void begin_block(const dim3 &shape) {
 
 static void run_block() {
     begin_block(b.what->block);
-    for (int idle = 0; b.alive;) { /* passes in which threads did nothing but ask again */
+    for (int idle = 0; b.alive;) { /* passes in which threads did nothing but poll */
         const int asked = b.paused;
         bool ran = false;
         end_pauses();
@@ -337,7 +339,7 @@ void fence_proxy_mbarrier_arrive_cp_async(unsigned barrier, unsigned bytes, unsi
     fill_with_rubbish(shared_at(to), bytes);
 }
 
-/* A thread may ask before the copy was asked for. */
+/* A thread may poll before the copy was requested. */
 void mbarrier_try_wait_selp_u32(unsigned &done, unsigned barrier) {
     if (copying.block != b.serial || copying.barrier != barrier)
         stop_kernel("a barrier that was not initialised");

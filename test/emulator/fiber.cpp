@@ -1,5 +1,5 @@
-/* fiber.cpp: switching stacks. The registers that a called function must keep are pushed, the stack
- * pointer is exchanged: a few ns, where swapcontext asks the kernel for the signal mask twice. */
+/* fiber.cpp: switches stacks: pushes the callee-saved registers and exchanges the stack pointer,
+ * in a few ns. swapcontext would make two system calls for the signal mask. */
 #include "fiber.h"
 #include <stdint.h>
 #include <stdio.h>
@@ -47,9 +47,9 @@ void prepare(fiber *f, int k, void (*entry)()) {
     __asan_unpoison_memory_region(f->stack, STACK_BYTES);
     f->sanitizers = NULL;
 #endif
-    /* Tops at equal distances would share a few sets of the cache. */
+    /* Tops at equal distances would map to a few sets of the cache. */
     void **top = (void **)(f->stack + STACK_BYTES - 256 - (k % WAYS) * 5 * LINE);
-    *--top = NULL; /* where entry would return to */
+    *--top = NULL; /* return address of entry */
     *--top = (void *)entry;
     for (int r = 0; r < REGISTERS; r++) *--top = NULL;
     f->top = top;

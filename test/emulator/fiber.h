@@ -11,11 +11,11 @@ struct fiber {
     void *sanitizers = NULL;
 };
 enum { STACK_BYTES = 256 << 10 };
-/* The fiber will begin with entry(), which must not return. k: which of many fibers. */
+/* Prepares a fiber that will begin with entry(), which must not return. k: index of the fiber. */
 void prepare(fiber *f, int k, void (*entry)());
-/* Each from the other's side. ends: the fiber does not come back. */
+/* Switch to the fiber, and back. ends: the fiber will not be resumed. */
 void resume(fiber *f);
 void suspend(fiber *f, bool ends);
-void begun(fiber *f); /* first of all in entry() */
+void begun(fiber *f); /* must be called first in entry() */
 } // namespace emulated
 #endif

@@ -1,6 +1,6 @@
-/* memory.cpp: the device's memory. Arrays of up to LARGE bytes lie in one range of addresses, which
- * can be read and written only in kernels and copies: host code that does so elsewhere is stopped.
- * Larger arrays stay accessible, because changing the protection of their pages takes too long. */
+/* memory.cpp: device memory. Arrays of up to LARGE bytes are in one range of addresses that is
+ * accessible only in kernels and copies: other accesses by the host are stopped. Larger arrays
+ * stay accessible, because changing the protection of their pages takes too long. */
 #include "emulator.h"
 #include "state.h"
 #include <map>
@@ -24,7 +24,8 @@ namespace emulated {
 enum { PAGE = 4096 };
 static const size_t DEVICE_BYTES = (size_t)8 << 30;
 static const size_t LARGE = (size_t)1 << 18; /* bytes, including the page behind an array */
-/* Bytes of an array that begin as rubbish, at most: filling all of a larger one takes too long. */
+/* Maximum bytes of an array that are filled with uninitialised data: filling larger arrays takes
+ * too long. */
 static const size_t MOST_RUBBISH = (size_t)1 << 20;
 
 struct area {
@@ -99,7 +100,7 @@ static char *addresses(size_t bytes) {
     return at;
 }
 
-/* A page behind it belongs to no one. */
+/* Allocates an array, followed by an inaccessible page. */
 static cudaError_t take(void **out, size_t bytes, cudaMemPool_t pool) {
     device_open open;
     *out = NULL;

@@ -1,5 +1,5 @@
-/* state.h: what the emulator's runtime functions share. All of them take one lock: one thread at
- * a time is in here. */
+/* state.h: declarations shared by the emulator's runtime functions. All of these functions hold one
+ * lock. */
 #ifndef EMULATOR_STATE_H
 #define EMULATOR_STATE_H
 
@@ -10,9 +10,10 @@ struct locked {
     locked();
     ~locked();
 };
-cudaError_t failed(cudaError_t error); /* remembers it for cudaGetLastError, and returns it */
-cudaError_t forbidden_in_capture(); /* an error while this thread captures, which is invalid then */
-void finish_all();                  /* what every stream still has to do */
+cudaError_t failed(cudaError_t error); /* stores the error for cudaGetLastError, and returns it */
+cudaError_t forbidden_in_capture();    /* returns an error and invalidates the capture, if this
+                                          thread captures */
+void finish_all();                     /* runs the pending work of all streams */
 void give_back(void *memory);
 void available_bytes(size_t *available, size_t *total);
 cudaMemoryType type_of(const void *memory);

@@ -1,6 +1,6 @@
-/* streams.cpp: streams, events and graphs. What is submitted waits until someone waits for it, and
- * then no more runs than was waited for: a result that nobody waited for is not there.
- * EMULATED_EAGER=1: all runs when it is submitted. */
+/* streams.cpp: streams, events and graphs. Submitted work runs when the host waits for it, and
+ * then no more runs than was waited for: a result for which nobody waited is missing.
+ * EMULATED_EAGER=1: all work runs when it is submitted. */
 #include "state.h"
 #include <atomic>
 #include <deque>
@@ -203,8 +203,8 @@ static void check_kind(const void *to, const void *from, cudaMemcpyKind kind) {
         stop("a copy's kind is not where it comes from");
 }
 
-/* Copies as CUDA does: from pageable memory it is taken at once, and to pageable memory all is done
- * when the call returns. */
+/* Copies like CUDA: pageable source memory is read at once, and a copy to pageable memory is
+ * complete when the call returns. */
 cudaError_t cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_t from_pitch,
                               size_t width, size_t height, cudaMemcpyKind kind, cudaStream_t at) {
     if (cudaError_t lost = unusable()) return lost;

@@ -1,5 +1,5 @@
-/* fuzz.h: what the targets of libFuzzer share. A requirement that does not hold ends the program,
- * as a fault that a sanitizer finds does. */
+/* fuzz.h: functions shared by the targets of libFuzzer. A violated requirement ends the program,
+ * like a fault found by a sanitizer. */
 #ifndef SPMV_FUZZ_H
 #define SPMV_FUZZ_H
 
@@ -18,7 +18,7 @@ static inline void require(bool condition) {
     if (!condition) abort();
 }
 
-/* Makes the file in memory, which is the same for all inputs, hold these bytes: its name. */
+/* Writes the bytes to a file in memory, the same file for all inputs; returns its name. */
 static inline const char *file_with(const uint8_t *data, size_t size) {
     static char path[64];
     static int file = -1;

@@ -1,6 +1,6 @@
-/* fuzz_arrays.c: arrays of any kind for spmv_mat_create, as long as it may expect, with any
- * offsets and indices. What is taken is multiplied: values and x are small whole numbers, so the
- * result must be that of a plain loop over the arrays. */
+/* fuzz_arrays.c: arbitrary arrays for spmv_mat_create, of the expected lengths, with any offsets
+ * and indices. Accepted arrays are multiplied: values and x are small integers, so that the result
+ * must equal that of a plain loop. */
 #include "fuzz.h"
 #include "spmv_bench.h"
 
@@ -14,7 +14,7 @@ static void *whole_numbers(input *in, size_t n, int bits, int64_t most) {
     require(all != NULL);
     for (size_t k = 0; k < n; k++) {
         const int b = byte_of(in);
-        /* most are possible; one of 16 is anything */
+        /* most values are possible; one of 16 is arbitrary */
         const int64_t value =
             b % 16 ? b / 16 % (most + 1) : (int64_t)((uint64_t)b * 0x123456789abcdef) - 1;
         const int32_t narrow = (int32_t)value;
@@ -23,7 +23,7 @@ static void *whole_numbers(input *in, size_t n, int bits, int64_t most) {
     return all;
 }
 
-/* Offsets that ascend from base to nnz, but for an error now and then. */
+/* Returns offsets that ascend from base to nnz, with occasional errors. */
 static void *offsets(input *in, size_t lines, int bits, int64_t base, int64_t nnz) {
     char *all = malloc((lines + 1) * (size_t)bits / 8);
     int64_t at = base;
@@ -49,7 +49,7 @@ static double value_at(const spmv_arrays *a, int64_t k) {
                                     : (double)((const float *)a->values)[k];
 }
 
-/* y[rows] += one entry, and its mirror. */
+/* Adds one entry, and its mirror image, to y. */
 static void add_entry(const spmv_arrays *a, int64_t row, int64_t col, double value, const double *x,
                       double *y) {
     require(row >= 0 && row < a->rows && col >= 0 && col < a->cols);

@@ -1,8 +1,8 @@
-/* fuzz_container.c: any bytes as a compressed file or a tar archive. The environment variable
- * FUZZ_KIND, gz, xz, zst, bz2 or tar, says how each begins. One in 16 keeps its last byte there,
- * which says how large the blocks of a .bz2 are: the largest take five times as long as the
- * smallest, which the others have. What a context takes is 1 MB: a small file may unpack to any
- * length. */
+/* fuzz_container.c: arbitrary bytes as a compressed file or a tar archive. The environment variable
+ * FUZZ_KIND, gz, xz, zst, bz2 or tar, determines the first bytes. One input in 16 keeps its own
+ * last byte of these, which gives the block size of a .bz2: the largest blocks take five times as
+ * long as the smallest, which the other inputs have. The context's limit of memory is 1 MB: a small
+ * file may decompress to any length. */
 #include "fuzz.h"
 #include "io/io.h"
 

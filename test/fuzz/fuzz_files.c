@@ -1,8 +1,9 @@
-/* fuzz_files.c: any bytes as a file of one of the formats beside Matrix Market. The environment
- * variable FUZZ_KIND, npz, npy, petsc, mat5 or rb, says how each begins. What is read is inside the
- * matrix, the same when it is read again by two threads and out of a pipe, and, written in the same
- * format, it is read back. json: the input is a descriptor of Binsparse; hdf5: it stands in a sound
- * file of HDF5 in place of descriptor and arrays, for HDF5's own reading is not ours to try. */
+/* fuzz_files.c: arbitrary bytes as a file of a format other than Matrix Market. The environment
+ * variable FUZZ_KIND, npz, npy, petsc, mat5 or rb, determines the first bytes. Accepted entries
+ * must be inside the matrix, must be equal when read by two threads and from a pipe, and must be
+ * equal after writing and reading in the same format. json: the input is a descriptor of Binsparse;
+ * hdf5: the input replaces the descriptor and the arrays in a valid HDF5 file, since the HDF5
+ * library is not tested. */
 #include "fuzz.h"
 #include "io/formats.h"
 
@@ -22,7 +23,7 @@ static spmv_status no_array(void *arg, const char *name, spmv_part *part) {
     return spmv_part_set(in, part, name, NULL, 0, in->size / 16, as);
 }
 
-/* The descriptor's arrays are the input itself. */
+/* Checks a descriptor; its arrays are the input itself. */
 static void describe(spmv_ctx *ctx, const uint8_t *data, size_t size) {
     char *text = malloc(size + 1);
     require(text != NULL);
@@ -60,7 +61,7 @@ static void require_same(spmv_ctx *ctx, const char *path, spmv_status wanted, co
     spmv_lines_free(&other);
 }
 
-/* Writes the entries as compressed rows, of one row, in the same format. */
+/* Writes the entries as compressed rows with a single row, in the same format. */
 static void require_written(spmv_ctx *ctx, const char *ending, const spmv_coo *coo) {
     char path[80];
     const int64_t ptr[2] = {0, coo->nnz};
@@ -79,14 +80,14 @@ static void require_written(spmv_ctx *ctx, const char *ending, const spmv_coo *c
     spmv_lines_free(&other);
 }
 
-/* Finds an array in the bytes of the sound file. */
+/* Returns the offset of an array in the bytes of the valid file. */
 static size_t place_of(const uint8_t *bytes, size_t size, const void *array, size_t n) {
     const uint8_t *found = memmem(bytes, size, array, n);
     require(found != NULL);
     return (size_t)(found - bytes);
 }
 
-/* Writes the sound file with the input in it; returns its name. The bytes get its beginning. */
+/* Writes the valid file with the input in it; returns its name. `bytes` receives its beginning. */
 static const char *hdf5_with(spmv_ctx *ctx, const uint8_t *data, size_t size, uint8_t *bytes,
                              size_t *used) {
     enum { MOST = 8192, SLOTS = 4 };

@@ -1,5 +1,5 @@
-/* fuzz_options.c: any lines as the words of a command line. What the program refuses it leaves with
- * exit(), which the linker replaces by the one below. */
+/* fuzz_options.c: arbitrary lines as the words of a command line. If the program refuses the words
+ * it calls exit(), which the linker replaces by the function below. */
 #include "fuzz.h"
 #include "app/app.h"
 #include <setjmp.h>

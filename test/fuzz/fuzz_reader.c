@@ -1,6 +1,6 @@
-/* fuzz_reader.c: any bytes as a Matrix Market file. Beside crashes it looks for disagreement: one
- * input in four is read by two threads, too, and as a stream, where the same bytes must give the
- * same entries or be refused. */
+/* fuzz_reader.c: arbitrary bytes as a Matrix Market file. Besides crashes it checks consistency:
+ * one input in four is also read by two threads, and as a stream; the entries must be equal, or the
+ * input refused. */
 #include "fuzz.h"
 #include "io/io.h"
 
@@ -32,7 +32,7 @@ static void require_stream(spmv_ctx *ctx, const uint8_t *data, size_t size, spmv
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     static spmv_ctx ctx;
     spmv_coo coo, other;
-    if (size > 60000) size = 60000; /* what a pipe holds */
+    if (size > 60000) size = 60000; /* capacity of a pipe */
     const char *path = file_with(data, size);
     ctx.threads = 1;
     const spmv_status status = spmv_read_matrix_market(&ctx, path, 1, NULL, NULL, &coo);

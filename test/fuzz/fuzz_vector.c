@@ -1,10 +1,10 @@
-/* fuzz_vector.c: any bytes as a vector, in a Matrix Market file or as raw doubles. If a matrix can
- * be read from them, too, it has one row or one column; what was read is written, and read again
- * with the same bits. */
+/* fuzz_vector.c: arbitrary bytes as a vector, in a Matrix Market file or as raw doubles. If the
+ * input is also a matrix, the matrix has one row or one column. An accepted vector is written, and
+ * must have the same bits when read again. */
 #include "fuzz.h"
 #include "io/io.h"
 
-/* Raw doubles are known by the file's name. */
+/* The suffix of the file's name selects raw doubles. */
 static void require_raw(spmv_ctx *ctx, const uint8_t *data, size_t size) {
     char path[64];
     double *x = NULL;
@@ -36,7 +36,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         if (n > 0 && n < 100) {
             require(spmv_write_vector(&ctx, written, n, x) == SPMV_OK);
             require(spmv_read_vector(&ctx, written, &m, &again) == SPMV_OK && m == n);
-            for (int64_t i = 0; i < n; i++) /* NaN has many bits */
+            for (int64_t i = 0; i < n; i++) /* NaN has many representations */
                 require(memcmp(x + i, again + i, sizeof *x) == 0 || x[i] != x[i]);
             unlink(written);
         }

@@ -1,6 +1,6 @@
-/* fuzz_wisdom.c: any bytes as a file of choices. Every second input gets the first line and right
- * checksums, so that what lies behind them is reached. A choice is added; it must be found then,
- * unless the file is left alone. */
+/* fuzz_wisdom.c: arbitrary bytes as a wisdom file. Every second input gets the first line and valid
+ * checksums, so that the later checks are reached. A choice is added; it must be found then, unless
+ * the file is refused. */
 #include "fuzz.h"
 #include "wisdom/wisdom.h"
 

@@ -1,5 +1,5 @@
-/* powers.c: takes the place of spmv_powers_init in the targets (-Wl,--wrap): they read millions of
- * small files, and the powers of ten, which are always the same, would take a third of that. */
+/* powers.c: replaces spmv_powers_init in the targets (-Wl,--wrap): they read millions of small
+ * files, and computing the constant powers of ten would take a third of the time. */
 #include "io/io.h"
 
 void __real_spmv_powers_init(spmv_powers *powers);

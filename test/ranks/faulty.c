@@ -1,6 +1,6 @@
-/* faulty.c: the exchange through MPI with a fault, that of the environment's FAULT, for tests of
- * the check. Two are none, and products must be right: "hosts", ranks of odd numbers are on another
- * host, and "unshared", rank 1 has no memory that others can map. */
+/* faulty.c: the exchange through MPI with a fault given by the environment variable FAULT, for
+ * tests of the check. Two values are no faults, and products must be right: "hosts" assigns ranks
+ * of odd numbers to another host, and "unshared" gives rank 1 no memory that others can map. */
 #include "../../src/ranks/exchange/mpi/shared.h"
 #include <sched.h>
 #include <stdlib.h>
@@ -22,7 +22,7 @@ static int is_rank_1(void) {
     return rank && strcmp(rank, "1") == 0;
 }
 
-/* FAULT=nomem:N: rank 1 gets no memory when it asks for the Nth time. */
+/* FAULT=nomem:N: rank 1 gets no memory at its Nth request. */
 static int gets_none(void) {
     static int asked;
     const char *fault = getenv("FAULT");
@@ -41,8 +41,8 @@ static int split_hosts(MPI_Comm comm, int kind, int key, MPI_Info info, MPI_Comm
     return MPI_Comm_split(comm, rank % 2, key, host);
 }
 
-/* Ranks of two hosts are on the same cores here: each is to know that it shares them, or it would
- * spin while it waits for a rank of the other. */
+/* Ranks of two hosts are on the same cores here. Each must know that it shares them, or it would
+ * spin while it waits for a rank of the other host. */
 static int cores_of(pid_t process, size_t size, cpu_set_t *cores) {
     if (!has("hosts")) return sched_getaffinity(process, size, cores);
     CPU_ZERO(cores);
@@ -69,15 +69,15 @@ static int memory_file(const char *name, unsigned flags) {
 #include "../../src/ranks/exchange/mpi/shared.c"
 #include "../../src/ranks/exchange/mpi/shared_x.c"
 
-/* A product gets a copy of what has been received, with the fault: ranks of a host share all of x,
- * and a fault is this rank's alone. The other one is of the exchange before. */
+/* A product gets a copy of the received entries, with the fault: ranks of a host share the
+ * replicated x, but a fault affects this rank alone. last_seen: the previous exchange. */
 static char *seen, *last_seen;
 
 static int64_t entries_of(const mpi_link *link) {
     return link->replicates ? link->halo->first_col[link->ranks->size] : link->halo->received;
 }
 
-/* Returns an entry of the halo in x as a link has it. */
+/* Returns entry k of the halo in x. */
 static char *entry(const mpi_link *link, char *x, int64_t k) {
     return x + (size_t)(link->replicates ? link->halo->column[k] : k) * link->row_bytes;
 }
@@ -87,13 +87,13 @@ static spmv_status connect_faulty(void *state, const spmv_need *need, int replic
     const spmv_halo *halo = need->halo;
     const int64_t columns = halo->first_col[r->size];
     spmv_halo *mine = (spmv_halo *)(uintptr_t)halo;
-    if (halo->column) { /* it is of x, not of sums */
+    if (halo->column) { /* the exchange is of x, not of sums */
         free(seen);
         free(last_seen);
         seen = calloc((size_t)(columns * need->vectors) + 1, need->width);
         last_seen = calloc((size_t)(columns * need->vectors) + 1, need->width);
     }
-    /* The last entry that the last rank gives is another one. */
+    /* The last rank sends a wrong last entry. */
     if (has("index") && !replicates && halo->sent > 1 && r->rank == r->size - 1)
         mine->give[halo->sent - 1] = mine->give[halo->sent - 2];
     const spmv_status status = connect_ranks(state, need, replicates, out);
@@ -112,7 +112,7 @@ static void swap_bytes(char *a, char *b, size_t bytes) {
     }
 }
 
-/* The blocks of the first two peers, as far as both go, in each other's place. */
+/* Exchanges the blocks of the first two peers, up to the shorter length. */
 static void swap_peers(const mpi_link *link) {
     const spmv_halo *halo = link->halo;
     if (halo->nfrom < 2) return;
@@ -123,7 +123,7 @@ static void swap_peers(const mpi_link *link) {
                    link->row_bytes);
 }
 
-/* Another halo is received, but not the negative of the one before. */
+/* Replaces the halo by the previous one, unless it is the negative of that. */
 static void freeze(const mpi_link *link, size_t bytes) {
     const char *first = entry(link, seen, 0), *last = entry(link, last_seen, 0);
     if (*(const double *)(const void *)first == -*(const double *)(const void *)last)
@@ -146,9 +146,10 @@ static spmv_status finish_faulty(void *memory) {
     if (has("index") && link->replicates && last > 0 && link->ranks->rank == link->ranks->size - 1)
         memcpy(entry(link, seen, last), entry(link, seen, last - 1), link->row_bytes);
     if (has("swapped")) swap_peers(link);
-    if (has("late")) swap_bytes(seen, last_seen, bytes); /* as without a wait */
+    if (has("late")) swap_bytes(seen, last_seen, bytes); /* like a missing wait */
     if (has("frozen")) freeze(link, bytes);
-    for (int k = 0; has("dropped") && k < link->halo->from_count[0]; k++) /* the first peer's */
+    /* halo of the first peer */
+    for (int k = 0; has("dropped") && k < link->halo->from_count[0]; k++)
         memset(entry(link, seen, k), 0, link->row_bytes);
     return status;
 }

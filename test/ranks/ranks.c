@@ -1,17 +1,17 @@
-/* ranks.c: products over the ranks of this MPI program are those of the whole matrix. Every rank
- * recomputes its rows from the entries of the whole matrix and from x_j by index, never from an
- * exchanged value. Before each checked product y is poisoned with NaN, and so is every halo, by a
- * product with an x of NaN; x is another one for each.
+/* ranks.c: compares products over the ranks of this MPI program with those of the whole matrix.
+ * Every rank recomputes its rows from the entries of the whole matrix and from x_j by index, never
+ * from an exchanged value. Before each checked product y is filled with NaN, and so is every halo,
+ * by a product with an x of NaN; each product has another x.
  *
- * ranks [-x EXCHANGE] [-w EXCHANGE] [-m SOURCE]... [-k KERNEL]... [-n SOURCE]... [-r SOURCE]...
- * [-b SOURCE]... [-s SOURCE]...: -x and -w take another exchange, on all ranks or on the last one.
- * -m multiplies these matrices, and -k one matrix by these kernels, instead of the usual. -n also
- * gives new values. -r compares how a matrix is read with one rank, and -b in how many bytes. With
- * -s, in a program with scarce.h, rank 1 gets no memory at each place in turn. Rank 0 prints what
- * failed, and the counts. Kernels that cannot multiply are skipped.
+ * ranks [-x EXCHANGE] [-w EXCHANGE] [-m SOURCE]... [-k KERNEL]... [-n SOURCE]... [-r SOURCE]... [-b
+ * SOURCE]... [-s SOURCE]...: -x and -w use another exchange, on all ranks or on the last one. -m
+ * multiplies these matrices, and -k one matrix by these kernels, instead of the default ones. -n
+ * also sets new values. -r compares reading with reading on one rank, and -b measures its memory.
+ * With -s, in a program with scarce.h, rank 1 gets no memory at each allocation in turn. Rank 0
+ * prints failures and counts. Kernels that cannot multiply are skipped.
  *
- * ranks -i SOURCE -p nnz|rows|metis|scotch|FILE: rank 0 prints a line of what each rank has, and no
- * counts. */
+ * ranks -i SOURCE -p nnz|rows|metis|scotch|FILE: rank 0 prints a line with the sizes of each rank,
+ * and no counts. */
 #include <math.h>
 #include <mpi.h>
 #include <sched.h>
@@ -28,7 +28,7 @@
 #include <sanitizer/lsan_interface.h>
 #endif
 
-typedef struct scene { /* a matrix that every rank has as a whole */
+typedef struct scene { /* a whole matrix on every rank */
     const char *name;
     int64_t rows, cols, nnz;
     int32_t *row, *col;
@@ -36,7 +36,7 @@ typedef struct scene { /* a matrix that every rank has as a whole */
 } scene;
 
 #ifdef OTHER_MPI
-/* What spmv_ranks_create is told of this MPI. */
+/* Simulates another MPI for spmv_ranks_create. */
 int MPI_Get_library_version(char *words, int *length) {
     strcpy(words, "Another MPI 1.0");
     *length = (int)strlen(words);
@@ -52,7 +52,7 @@ static int is_square;
 
 /* ---- counting ------------------------------------------------------------------------------- */
 
-/* What is wrong on one rank is wrong. */
+/* Returns whether ok holds on all ranks. */
 static int on_all(int ok) {
     int all, done = 0;
     MPI_Request request;
@@ -102,7 +102,7 @@ static double get(const void *array, int64_t k, spmv_precision p) {
 typedef struct product {
     spmv_precision precision;
     double alpha, beta;
-    int64_t k; /* vectors, in rows */
+    int64_t k; /* number of vectors, in rows */
     uint64_t seed;
 } product;
 
@@ -114,7 +114,7 @@ static int64_t col_at(const spmv_ranks_facts *f, int64_t j) {
     return numbers && is_square ? numbers[j] : f->first_col + j;
 }
 
-/* Returns where each row of the matrix is among own ones, malloc'd; -1: it is another rank's. */
+/* Returns, for each row of the matrix, its index among own rows, malloc'd; -1: another rank's. */
 static int64_t *places_of(const scene *s, const spmv_ranks_facts *f) {
     int64_t *at = malloc((size_t)s->rows * sizeof *at + 1);
     for (int64_t i = 0; i < s->rows; i++) at[i] = -1;
@@ -122,7 +122,7 @@ static int64_t *places_of(const scene *s, const spmv_ranks_facts *f) {
     return at;
 }
 
-/* Says whether own rows of y are right, within what rounding can do. */
+/* Returns whether own rows of y are right, within rounding errors. */
 static int is_right(const scene *s, const spmv_ranks_facts *f, const product *p, const void *y) {
     const double eps = p->precision == SPMV_F32 ? 0x1p-23 : 0x1p-52;
     long double *sum = calloc((size_t)(f->own_rows * p->k) + 1, 2 * sizeof *sum);
@@ -180,7 +180,8 @@ static int try_product(const scene *s, const spmv_ranks_facts *f, const spmv_ran
             p->precision);
     if (status == SPMV_OK) status = multiply(plan, p, x, y);
     int right = status == SPMV_OK && is_right(s, f, p, y);
-    /* Twice more with another x, and without NaN: a halo of an earlier or a later product shows. */
+    /* Two more products with other x, and without NaN, detect a halo of an earlier or a later
+     * product. */
     product other = *p;
     other.beta = 0;
     for (int more = 0; more < 2; more++) {
@@ -194,22 +195,22 @@ static int try_product(const scene *s, const spmv_ranks_facts *f, const spmv_ran
     return on_all(right);
 }
 
-static spmv_ranks_halo halo = SPMV_HALO_LISTS; /* that plans are made with; -h replicate */
+static spmv_ranks_halo halo = SPMV_HALO_LISTS; /* kind of halo for new plans; -h: replicate */
 
-/* In the order of rows, and in them of columns. */
+/* Orders by row, then by column. */
 static int by_place(const void *a, const void *b) {
     const int32_t *left = a, *right = b;
     if (left[0] != right[0]) return left[0] < right[0] ? -1 : 1;
     return (left[1] > right[1]) - (left[1] < right[1]);
 }
 
-/* Returns the least number of entries of a row that is split among the ranks. */
+/* Returns the minimum length of a row that is split among the ranks. */
 static int64_t least_split(const scene *s) {
     const int64_t mean = s->nnz / size;
     return size == 1 ? INT64_MAX : mean < 1024 ? 1024 : mean + 1;
 }
 
-/* Gives a loaded matrix, in blocks, the values of s, which has each place once, in their order. */
+/* Sets the values of a loaded matrix in blocks to those of s, which has no duplicates. */
 static int renew(const scene *s, spmv_ranks_mat *mat) {
     spmv_ranks_facts f = SPMV_OPTS(spmv_ranks_facts);
     int64_t *length = calloc((size_t)s->rows + 1, sizeof *length), n = 0;
@@ -229,9 +230,9 @@ static int renew(const scene *s, spmv_ranks_mat *mat) {
     return done;
 }
 
-static const scene *renewed; /* the matrix that is tried, with other values; NULL: it keeps them */
+static const scene *renewed; /* the tested matrix with other values; NULL: values do not change */
 
-/* Says whether all products of a plan are right. */
+/* Returns whether all products of a plan are right, or UNSUITABLE. */
 enum { RIGHT = 1, UNSUITABLE = -1 };
 static int try_plan(const scene *s, spmv_ranks_mat *mat, const char *kernel, spmv_precision p,
                     int64_t vectors) {
@@ -255,11 +256,11 @@ static int try_plan(const scene *s, spmv_ranks_mat *mat, const char *kernel, spm
         const product one = {p, scalars[c][0], scalars[c][1], vectors, 10 * c};
         right &= try_product(s, &f, plan, &one);
     }
-    if (vectors > 1) { /* more than the plan was made for, and a remainder */
+    if (vectors > 1) { /* more vectors than the plan was made for, with a remainder */
         const product more = {p, 2, -1, 2 * vectors + 1, 5};
         right &= try_product(s, &f, plan, &more);
     }
-    if (renewed) { /* the plan follows its matrix */
+    if (renewed) { /* the plan uses its matrix's values */
         const product again = {p, 2, -1, vectors, 7};
         right &= renew(renewed, mat) && try_product(renewed, &f, plan, &again);
         right &= renew(s, mat) && try_product(s, &f, plan, &again);
@@ -288,7 +289,7 @@ static void add(scene *s, int64_t i, int64_t j, double value) {
     s->value[s->nnz++] = value;
 }
 
-/* Reads the whole matrix on this rank, both halves of a symmetric one. */
+/* Reads the whole matrix on this rank, and expands symmetry. */
 static int read_scene(const char *source, scene *s) {
     spmv_mat *mat = NULL;
     spmv_coo_view coo = SPMV_OPTS(spmv_coo_view);
@@ -311,7 +312,7 @@ typedef struct placed { /* an entry */
     double value;
 } placed;
 
-/* Sorts the entries of a matrix, and adds duplicates. */
+/* Sorts the entries of a matrix, and sums duplicates. */
 static void sort_scene(scene *s) {
     placed *all = malloc((size_t)s->nnz * sizeof *all + 1);
     const int64_t given = s->nnz;
@@ -326,7 +327,7 @@ static void sort_scene(scene *s) {
     free(all);
 }
 
-/* Kernels that take every matrix are never skipped. */
+/* Counts a result. Kernels for all matrices must not be skipped. */
 static void count_plan(int result, const char *what, const char *of, const char *kernel) {
     const int takes_all = strcmp(kernel, "auto") == 0 || strncmp(kernel, "csr_", 4) == 0;
     if (result == UNSUITABLE && !takes_all) {
@@ -336,7 +337,8 @@ static void count_plan(int result, const char *what, const char *of, const char 
     count(result == RIGHT, what, of);
 }
 
-/* Says whether the ranks' facts add up to those of the whole: what is sent is received. */
+/* Returns whether the sums of the ranks' facts equal those of the whole, and as much is sent as
+ * received. */
 static int facts_add_up(const scene *s, const spmv_ranks_facts *f) {
     enum { SUMS = 7, MOST = 2 };
     const int64_t mine[SUMS] = {f->own_rows, f->own_cols,      f->own_nnz, f->received,
@@ -351,9 +353,9 @@ static int facts_add_up(const scene *s, const spmv_ranks_facts *f) {
            f->most_own_nnz == most[1] && f->local_nnz + f->remote_nnz == f->own_nnz;
 }
 
-/* Says whether own rows begin where the entries of all rows before are as near as can be to the
- * share of the ranks before. Entries of a split row count in the row with their column's number, if
- * the matrix is square. */
+/* Returns whether own rows begin at the row for which the entries of all rows before are closest to
+ * the share of the ranks before. Entries of a split row count in the row of their column's index,
+ * if the matrix is square. */
 static int begins_evenly(const scene *s, const spmv_ranks_facts *f) {
     int64_t *length = calloc((size_t)s->rows + 1, sizeof *length);
     int64_t *before = calloc((size_t)s->rows + 1, sizeof *before);
@@ -394,7 +396,7 @@ static void try_source(const char *source, spmv_partition partition, const char 
     scene_free(&s);
 }
 
-/* Returns the same entries with other values, which are to be freed. */
+/* Returns the same entries with other values, to be freed. */
 static scene with_other_values(const scene *s) {
     scene other = *s;
     other.value = malloc((size_t)s->nnz * sizeof *other.value + 1);
@@ -402,7 +404,7 @@ static scene with_other_values(const scene *s) {
     return other;
 }
 
-/* Plans go on when their matrix gets other values, and then its own ones again. */
+/* Plans must work when their matrix gets other values, and its own again. */
 static void try_renewed(const char *source) {
     scene s = {0};
     spmv_ranks_mat *mat = NULL;
@@ -422,8 +424,8 @@ static void try_renewed(const char *source) {
     scene_free(&s);
 }
 
-/* Rows are divided when a plan first wants it: values come before that, between plans of both kinds
- * of a halo, and while plans of both are there. */
+/* Rows are divided when a plan first needs it: tests new values before that, between plans of both
+ * kinds of halo, and while both kinds exist. */
 static void try_halo_in_turn(const char *source, int first) {
     scene s = {0};
     spmv_ranks_mat *mat = NULL;
@@ -450,15 +452,15 @@ static void try_halo_in_turn(const char *source, int first) {
     scene_free(&s);
 }
 
-/* NaN in x reaches the rows that have its column, and no others. */
+/* NaN in x must reach the rows with its column, and no others. */
 static void try_nan(void) {
     for (nan_at = 0; nan_at < 144; nan_at += 71)
         try_source("gen:poisson2d:12", SPMV_BY_NONZEROS, "auto");
     nan_at = -1;
 }
 
-/* Says whether an alpha that is not finite made own rows NaN that have no entries, and left no
- * finite number. */
+/* Returns whether an alpha that is not finite made own rows without entries NaN, and left no finite
+ * element. */
 static int has_none_finite(const scene *s, const spmv_ranks_facts *f, int64_t k, const double *y) {
     int64_t *at = places_of(s, f), *length = calloc((size_t)f->own_rows + 1, sizeof *length);
     int right = 1;
@@ -504,7 +506,7 @@ static void try_alpha(const char *source, const char *kernel, int64_t k) {
 
 /* ---- reading in pieces ---------------------------------------------------------------------- */
 
-/* A sum over entries, in any order. */
+/* Hash of entries, independent of their order. */
 static uint64_t sum_of(int64_t i, int64_t j, double value) {
     uint64_t bits;
     memcpy(&bits, &value, sizeof bits);
@@ -512,7 +514,7 @@ static uint64_t sum_of(int64_t i, int64_t j, double value) {
     return ((h ^ h >> 29) + bits) * 0x94d049bb133111ebu;
 }
 
-/* Says whether own entries are those of the whole matrix in own rows. */
+/* Returns whether own entries are those of the whole matrix in own rows. */
 static int has_own_entries(const scene *s, const spmv_ranks_mat *mat) {
     spmv_ranks_facts f = SPMV_OPTS(spmv_ranks_facts);
     spmv_coo_view own = SPMV_OPTS(spmv_coo_view);
@@ -548,7 +550,8 @@ static int same_stats(const spmv_stats *a, const spmv_stats *b) {
            a->hash == b->hash && a->field == b->field && a->symmetry == b->symmetry;
 }
 
-/* The rank of each row in a partition without blocks: malloc'd. The last of several has none. */
+/* Returns the rank of each row in a partition without blocks, malloc'd. The last of several ranks
+ * has none. */
 static int32_t *scattered(int64_t rows) {
     int32_t *owner = malloc((size_t)rows * sizeof *owner + 1);
     for (int64_t i = 0; i < rows; i++)
@@ -556,7 +559,7 @@ static int32_t *scattered(int64_t rows) {
     return owner;
 }
 
-/* Only rank 0 has a partition. */
+/* Loads a matrix; only rank 0 passes a partition. */
 static spmv_status load_by(const char *source, int by, int64_t rows, spmv_ranks_mat **mat) {
     spmv_ranks_load_opts opts = SPMV_OPTS(spmv_ranks_load_opts);
     int32_t *owner = rank == 0 ? scattered(rows) : NULL;
@@ -569,8 +572,8 @@ static spmv_status load_by(const char *source, int by, int64_t rows, spmv_ranks_
     return status;
 }
 
-/* What ranks read together is what one reads alone: entries, statistics and notes; what one
- * refuses, they refuse with the same words. */
+/* Entries, statistics and notes of ranks must equal those of a single reader, and so must the
+ * messages of refused files. */
 static void try_reading(const char *source) {
     scene s = {0};
     spmv_mat *alone = NULL;
@@ -606,8 +609,8 @@ static void try_reading(const char *source) {
 
 extern __attribute__((weak)) int scarce_asked, scarce_at; /* scarce.h */
 
-/* Each time that rank 1 asks for memory until there is a plan, it gets none: all ranks are told
- * which had none, and go on. */
+/* Rank 1 gets no memory at each of its requests in turn, until there is a plan: all ranks must
+ * report the rank, and continue. */
 static void try_scarce_of(const char *source, int64_t rows, int by, spmv_ranks_halo kind) {
     for (int n = 1;; n++) {
         spmv_ranks_mat *mat = NULL;
@@ -626,7 +629,7 @@ static void try_scarce_of(const char *source, int64_t rows, int by, spmv_ranks_h
         }
         count(had_all ? status == SPMV_OK && n > 20
                       : status == SPMV_E_NOMEM && strstr(said, "rank 1: out of memory") &&
-                            !strstr(said, "rank 0: rank 1:"), /* once */
+                            !strstr(said, "rank 0: rank 1:"), /* only once */
               "no memory", source);
         spmv_ranks_plan_free(plan);
         spmv_ranks_mat_free(mat);
@@ -644,7 +647,7 @@ static void try_scarce(const char *source) {
     scene_free(&s);
 }
 
-/* Rows that are no blocks: by libraries, of square matrices, and as a caller says. */
+/* Partitions without blocks: by libraries, for square matrices, and by the caller. */
 static void try_partitions(const char *source) {
     scene s = {0};
     count(read_scene(source, &s), "read", source);
@@ -677,7 +680,7 @@ static void try_partitions(const char *source) {
     scene_free(&s);
 }
 
-/* Returns the most resident memory since the last call, and counts anew. */
+/* Returns the maximum resident memory since the last call. */
 static double most_resident(void) {
     char line[256];
     long kb = 0;
@@ -690,8 +693,8 @@ static double most_resident(void) {
     return 1024.0 * (double)kb;
 }
 
-/* While they read, no rank has more than 1.3 times its entries and its compressed rows, and some
- * room. A rank that had all entries of the matrix would have more. */
+/* While reading, no rank may have more than 1.3 times its entries and its compressed rows, and some
+ * room. A rank with all entries of the matrix would have more. */
 static void try_bytes(const char *source) {
     const double room = 16e6;
     spmv_ranks_mat *mat = NULL;
@@ -713,7 +716,7 @@ static void try_bytes(const char *source) {
 
 enum { ROWS = 60, EACH = 5 };
 
-/* Rows in no order of columns, with duplicates. */
+/* Creates rows with unordered columns and duplicates. */
 static scene own_scene(uint64_t seed) {
     scene s = {.name = "own rows", .rows = ROWS, .cols = ROWS};
     scene_alloc(&s, ROWS * EACH);
@@ -724,13 +727,13 @@ static scene own_scene(uint64_t seed) {
     return s;
 }
 
-/* Where a block begins if one rank has none. */
+/* Returns the start of a block if rank `without` has none. */
 static int64_t block(int r, int without) {
     const int others = size > 1 ? size - 1 : 1, before = r - (size > 1 && r > without);
     return ROWS * (int64_t)before / others;
 }
 
-/* Rank 0 has no rows, and the last one no entry of x. */
+/* Creates a matrix in which rank 0 has no rows, and the last rank no entry of x. */
 static spmv_status make_own(const scene *s, spmv_precision p, spmv_ranks_mat **out) {
     const int64_t first = block(rank, 0), end = block(rank + 1, 0);
     const int64_t rows = size > 1 ? end - first : ROWS, nnz = rows * EACH;
@@ -779,7 +782,7 @@ static void try_own_rows(spmv_precision p) {
                   (size == 1 || rank || f.own_rows == 0),
               "facts", s.name);
         count(try_plan(&s, mat, "csr_balanced", p, 1) == RIGHT, "product", s.name);
-        if (size > 1) /* the check finds other values on one rank */
+        if (size > 1) /* the check must detect other values on one rank */
             count(try_plan(rank == size - 1 ? &other : &s, mat, "csr_balanced", p, 1) == 0,
                   "a rank with other values is found", s.name);
         count(renew_own(mat, &other, p) == SPMV_OK, "new values", s.name);
@@ -793,7 +796,7 @@ static void try_own_rows(spmv_precision p) {
 
 /* ---- operands ------------------------------------------------------------------------------- */
 
-typedef struct array { /* [n] rows of k numbers, with others between, before and behind */
+typedef struct array { /* [n] rows of k elements, with others between, before and behind */
     int64_t n, k, ld;
     void *all, *at;
 } array;
@@ -806,7 +809,7 @@ static array array_of(int64_t n, int64_t k, int64_t ld) {
     return (array){n, k, ld, all, all + AROUND * sizeof(double)};
 }
 
-/* Says whether what lies around the numbers is as it was. */
+/* Returns whether the memory around the elements is unchanged. */
 static int is_whole(const array *a, spmv_precision p) {
     const size_t width = p == SPMV_F32 ? sizeof(float) : sizeof(double);
     const char *all = a->all, *first = a->at, *end = first + (size_t)(a->n * a->ld + a->k) * width;
@@ -818,7 +821,7 @@ static int is_whole(const array *a, spmv_precision p) {
     return 1;
 }
 
-/* Leading dimensions differ between x, y, z and ranks; y is z or apart; scalars may be left out. */
+/* Leading dimensions differ between x, y, z and ranks; y is z or disjoint; scalars may be NULL. */
 static int try_operands_of(const scene *s, const spmv_ranks_facts *f, const spmv_ranks_plan *plan,
                            product p, uint64_t draw) {
     static const double scalars[] = {1, -0.5, 0};
@@ -900,11 +903,11 @@ static void try_operands(const char *source, spmv_precision precision, int64_t v
 /* ---- failures ------------------------------------------------------------------------------- */
 
 static void expect(spmv_status got, spmv_status wanted, const char *words) {
-    const char *said = spmv_ranks_error(ranks); /* once, by one rank */
+    const char *said = spmv_ranks_error(ranks); /* reported once, by one rank */
     count(got == wanted && strstr(said, words) && !strstr(said, ": rank "), words, "failure");
 }
 
-/* A rank that says nothing of its product takes part in that of the others. */
+/* A rank that skips its product takes part in that of the others. */
 static void try_no_call(spmv_ranks_mat *mat, int without) {
     enum { VECTORS = 3 };
     spmv_ranks_plan *plan = NULL;
@@ -924,8 +927,8 @@ static void try_no_call(spmv_ranks_mat *mat, int without) {
     spmv_ranks_plan_free(plan);
 }
 
-/* A rank without a call takes part with the plan's number of vectors. Others get NaN where they
- * need its x, here everywhere, and right numbers in the next product; in shared memory also where
+/* A rank without a call takes part with the plan's number of vectors. Other ranks get NaN in rows
+ * that need its x, here everywhere, and right results in the next product; in shared memory also if
  * they have another number of vectors. Messages of another length than expected would be lost. */
 static void try_no_call_of(int64_t k, spmv_ranks_halo kind) {
     enum { SIDE = 12, VECTORS = 3 };
@@ -958,7 +961,7 @@ static void try_no_call_of(int64_t k, spmv_ranks_halo kind) {
     spmv_ranks_mat_free(mat);
 }
 
-/* A rank whose call is refused, which has an x, gives NaN to the others in its place. */
+/* A rank whose call is refused sends NaN instead of its x. */
 static void try_refused_call(spmv_ranks_halo kind) {
     enum { SIDE = 12 };
     spmv_ranks_mat *mat = NULL;
@@ -985,7 +988,8 @@ static void try_refused_call(spmv_ranks_halo kind) {
     spmv_ranks_mat_free(mat);
 }
 
-/* What cannot have all columns is multiplied by lists, where all of x would be faster. */
+/* A kernel that cannot multiply with a replicated x uses lists, even if replication would be
+ * faster. */
 static void try_kernel_without_all(void) {
     spmv_ranks_mat *mat = NULL;
     spmv_plan_opts opts = SPMV_OPTS(spmv_plan_opts);
@@ -1012,8 +1016,8 @@ static int same_rows(const double *a, const double *b, int64_t n) {
     return 1;
 }
 
-/* In turn is overlapped; the exchange alone leaves y; the product alone has the last halo. The
- * matrix is one that rank 0 has loaded. */
+/* "In turn" must equal "overlapped"; the exchange alone must not change y; the product alone must
+ * use the last halo. The matrix was loaded by rank 0. */
 static void try_ways_of(spmv_ranks_mat *mat) {
     enum { MOST = 3000 };
     spmv_ranks_plan *plan = NULL;
@@ -1050,8 +1054,8 @@ static void try_ways(void) {
     spmv_ranks_mat_free(mat);
 }
 
-/* A clock that is TICK_S later whenever it is read, while ticks > 0: no time that is measured is 0,
- * and two of the same steps are equal. Else the system's. */
+/* A simulated clock that advances by TICK_S with each reading, while ticks > 0: no measured time is
+ * 0, and equal steps take equal times. Otherwise the system's clock. */
 #define TICK_S 1e-6
 static int ticks;
 
@@ -1061,14 +1065,14 @@ int clock_gettime(clockid_t clock, struct timespec *now) {
     return 0;
 }
 
-/* Says whether a plan's facts are sums over rows that are split and those that are not: none of the
- * latter has an entry. */
+/* Returns whether a plan's facts are sums over split and other rows; here no other row has
+ * entries. */
 static int facts_have_both(spmv_ranks_mat *mat, const spmv_ranks_facts *f) {
     spmv_ranks_plan *plan = NULL;
     spmv_plan_opts opts = SPMV_OPTS(spmv_plan_opts);
     spmv_plan_facts own = SPMV_OPTS(spmv_plan_facts);
     const size_t bytes = (size_t)f->own_nnz * sizeof(double);
-    const double least = TICK_S * (size > 1 ? 1.5 : 0.5); /* between one time of one tick and two */
+    const double least = TICK_S * (size > 1 ? 1.5 : 0.5); /* between one interval and two */
     opts.kernel = "csell_slices";
     ticks = 1;
     const spmv_status status = spmv_ranks_plan_create(mat, &opts, &plan);
@@ -1082,7 +1086,8 @@ static int facts_have_both(spmv_ranks_mat *mat, const spmv_ranks_facts *f) {
     return right;
 }
 
-/* A row of all entries is split: every rank has a part; sums have the same bits in every way. */
+/* A row of all entries is split: every rank has a part; sums must have the same bits with every
+ * strategy. */
 static void try_split(void) {
     enum { COLS = 3000 };
     scene s = {.name = "split row", .rows = 1, .cols = COLS};
@@ -1105,7 +1110,7 @@ static void try_split(void) {
     scene_free(&s);
 }
 
-/* The kinds of a halo have the same sums; auto tries both where ranks need much of x. */
+/* Both kinds of halo must give the same sums; auto tries both if ranks need much of x. */
 static void try_halo(void) {
     spmv_ranks_mat *mat = NULL;
     spmv_ranks_facts f = SPMV_OPTS(spmv_ranks_facts);
@@ -1133,7 +1138,7 @@ static void try_halo(void) {
         count(is.received == (whole ? f.cols - f.own_cols : f.received), "received", "halo");
         spmv_ranks_plan_free(plan);
     }
-    int near = 1; /* sums of two products in turn, and of one, have other roundings */
+    int near = 1; /* sums in two products and in one have different rounding errors */
     for (int64_t i = 0; i < f.own_rows; i++)
         for (int k = 0; k < 2; k++) near &= fabs(y[k][i] - y[2][i]) <= 1e-12 * (1 + fabs(y[2][i]));
     count(near, "sums", "halo");
@@ -1142,7 +1147,7 @@ static void try_halo(void) {
     scene_free(&s);
 }
 
-/* What ranks tell each other by spmv_ranks_gather and spmv_ranks_deal. */
+/* Tests spmv_ranks_gather and spmv_ranks_deal. */
 static void try_talk(void) {
     int gathered[4] = {0}, mine = 10 + rank;
     int64_t out[4] = {0}, in[4] = {0};
@@ -1156,7 +1161,7 @@ static void try_talk(void) {
     count(*spmv_ranks_mpi(ranks), "name", "talk");
 }
 
-/* Ranks that may run on the same cores share their threads. */
+/* Ranks that may run on the same cores must share their threads. */
 static void try_threads(void) {
     MPI_Comm comm = MPI_COMM_WORLD;
     cpu_set_t before, every;
@@ -1176,8 +1181,8 @@ static void try_threads(void) {
     sched_setaffinity(0, sizeof before, &before);
 }
 
-/* A message of the caller's own, which MPI cannot send at once, is on its way while products are
- * multiplied: the rank that receives it comes to them later. */
+/* A large message of the caller is in transit while products are multiplied: the receiving rank
+ * starts its products later. */
 static void try_message_beside(void) {
     enum { BYTES = 4000000 };
     spmv_ranks_mat *mat = NULL;
@@ -1204,7 +1209,7 @@ static void try_message_beside(void) {
     spmv_ranks_mat_free(mat);
 }
 
-/* A limit for files is one for the memory that ranks share: they send messages. */
+/* A limit for files also limits shared memory: ranks then send messages. */
 static void try_file_limit(void) {
     const char *carrier[2];
     struct rlimit most, little = {.rlim_cur = 10000};
@@ -1229,7 +1234,7 @@ static void try_file_limit(void) {
     spmv_ranks_mat_free(mat);
 }
 
-/* Partitions that are none, and the deal of rank 0's matrix, which is in blocks. */
+/* Invalid partitions, and the distribution of rank 0's matrix, which is in blocks. */
 static void try_no_partition(void) {
     spmv_mat *whole = NULL;
     spmv_ranks_mat *mat = NULL;
@@ -1245,7 +1250,7 @@ static void try_no_partition(void) {
     opts.owner = NULL;
     opts.owner_file = "no/such/file";
     expect(spmv_ranks_mat_load(ranks, "gen:diagonal:3", &opts, &mat), SPMV_E_IO, "no/such/file");
-    opts.owner_file = "/dev/zero"; /* NUL is no number, and this file has no end */
+    opts.owner_file = "/dev/zero"; /* NUL is no digit, and this file has no end */
     expect(spmv_ranks_mat_load(ranks, "gen:diagonal:3", &opts, &mat), SPMV_E_FORMAT,
            "number 1, ''");
     expect(spmv_ranks_mat_deal(ranks, NULL, NULL, &mat), SPMV_E_ARG, "mat is NULL");
@@ -1302,7 +1307,7 @@ static void try_failures(void) {
     expect(spmv_ranks_plan_create(mat, &opts, &plan), SPMV_E_ARG, "vectors is");
     opts.vectors = 0;
 
-    /* A rank without x fails alone, and no other gets numbers from it. */
+    /* A rank without x fails alone, and its entries are NaN on the others. */
     opts.kernel = "csr_rows";
     count(spmv_ranks_plan_create(mat, &opts, &plan) == SPMV_OK, "plan", "failure");
     double x[ROWS], y[ROWS];
@@ -1367,7 +1372,7 @@ static void try_usual(void) {
     try_talk();
     try_threads();
     try_failures();
-    /* Where waits change the timer slack of this thread, they restore it. */
+    /* If waits change the timer slack of this thread, they restore it. */
     count(prctl(PR_GET_TIMERSLACK) == slack, "timer slack", "waits");
 }
 
@@ -1399,7 +1404,7 @@ int main(int argc, char **argv) {
     MPI_Comm comm = MPI_COMM_WORLD;
     spmv_ctx_opts context = SPMV_OPTS(spmv_ctx_opts);
     spmv_ranks_opts opts = SPMV_OPTS(spmv_ranks_opts);
-#ifdef __SANITIZE_ADDRESS__ /* what MPI begins with and never frees is not looked for */
+#ifdef __SANITIZE_ADDRESS__ /* leaks of MPI's initialization are ignored */
     __lsan_disable();
 #endif
     MPI_Init(&argc, &argv);
@@ -1418,7 +1423,7 @@ int main(int argc, char **argv) {
     if (spmv_ranks_create(&comm, &opts, &ranks) != SPMV_OK) {
         printf("rank %d: %s\n", rank, spmv_ranks_error(NULL));
         fflush(stdout);
-        MPI_Finalize(); /* all must come here */
+        MPI_Finalize(); /* collective */
         return 1;
     }
     rank = spmv_ranks_rank(ranks);
@@ -1441,7 +1446,7 @@ int main(int argc, char **argv) {
     }
     if (!asked) try_usual();
     spmv_ranks_free(ranks);
-#ifdef __SANITIZE_ADDRESS__ /* before MPI ends, which leaks then */
+#ifdef __SANITIZE_ADDRESS__ /* before MPI_Finalize, which leaks */
     if (!prints && on_all(!__lsan_do_recoverable_leak_check()))
         passed++;
     else
@@ -1451,5 +1456,6 @@ int main(int argc, char **argv) {
     if (rank == 0 && !prints) printf("%d passed, %d failed\n", passed, failed);
     fflush(stdout);
     MPI_Finalize();
-    return rank == 0 && failed; /* a launcher may end all ranks when one fails, unheard */
+    return rank == 0 && failed; /* a launcher may kill all ranks when one fails, before they
+                                   print */
 }

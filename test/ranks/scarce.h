@@ -1,6 +1,6 @@
-/* scarce.h: is included before a file of src/ranks, in a program that tests what becomes of a rank
- * without memory: it gets none when those files ask for the time scarce_at, if that is not 0. With
- * SCARCE=N that is rank 1, the Nth time, and it says so on stderr. */
+/* scarce.h: included before a file of src/ranks in programs that test a lack of memory: the
+ * allocation number scarce_at fails, if that is not 0. With SCARCE=N the Nth allocation of rank 1
+ * fails, and rank 1 reports this on stderr. */
 #pragma once
 #include <spmv_pieces.h>
 #include <stdio.h>

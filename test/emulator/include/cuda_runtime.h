@@ -1,5 +1,5 @@
-/* cuda_runtime.h of the emulator: the part of CUDA's runtime that this project calls, and how a
- * kernel is launched. The names and their meaning are CUDA's; the values of constants are not. */
+/* cuda_runtime.h of the emulator: the part of CUDA's runtime that this project calls, and the
+ * launch of kernels. Names and semantics are CUDA's; the values of constants are not. */
 #ifndef EMULATED_CUDA_RUNTIME_H
 #define EMULATED_CUDA_RUNTIME_H
 
@@ -7,7 +7,7 @@
 #include <functional>
 #include <utility>
 
-#define __CUDA_ARCH_LIST__ 800 /* kernels do not overlap here, as on an sm_80 */
+#define __CUDA_ARCH_LIST__ 800 /* kernels do not overlap here, as on sm_80 */
 
 typedef enum cudaError {
     cudaSuccess,
@@ -163,8 +163,8 @@ cudaError_t cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_
 cudaError_t cudaMemsetAsync(void *memory, int byte, size_t bytes, cudaStream_t stream = NULL);
 
 namespace emulated {
-/* Fails in a process that was forked after its parent had made a call, as CUDA's driver does. Every
- * function that returns an error calls it first, but for cudaGetLastError. */
+/* Fails in a process that was forked after its parent had made a call, like CUDA's driver. Every
+ * function that returns an error calls it first, except cudaGetLastError. */
 cudaError_t unusable();
 cudaError_t allocate(void **out, size_t bytes);
 cudaError_t allocate_pitch(void **out, size_t *pitch, size_t width, size_t height);
@@ -172,7 +172,7 @@ cudaError_t allocate_host(void **out, size_t bytes);
 cudaError_t allocate_managed(void **out, size_t bytes);
 cudaError_t allocate_from_pool(void **out, size_t bytes, cudaMemPool_t pool);
 
-/* Does what a stream does when its turn comes. */
+/* Appends work to a stream. */
 cudaError_t submit(cudaStream_t stream, std::function<void()> work);
 
 struct launch {
@@ -181,19 +181,19 @@ struct launch {
     dim3 grid, block;
     size_t shared = 0; /* bytes */
     cudaStream_t stream = NULL;
-    bool overlaps = false; /* may begin before the kernel in front has ended */
+    bool overlaps = false; /* may begin before the previous kernel has ended */
 };
-/* Checks the configuration. body: what a thread does. */
+/* Checks the configuration and submits the kernel. body: work of one thread. */
 cudaError_t submit_kernel(const launch &what, std::function<void()> body);
 
-/* A kernel's address as a const void * is erase{...}->*kernel: how to call it is noted, for
- * cudaLaunchKernel, which has the arguments' addresses alone. */
+/* A kernel's address as a const void * is erase{...}->*kernel, which also registers how to call the
+ * kernel for cudaLaunchKernel, which gets only the addresses of the arguments. */
 typedef std::function<std::function<void()>(void **arguments)> binder;
 void note_kernel(const void *kernel, const char *name, binder bind);
 cudaError_t allow_shared(const void *kernel, int bytes);
 
-/* Files that are compiled for several precisions have types of the same name: nothing that is
- * made for such a type may be shared between them. */
+/* Files compiled for several precisions have different types of the same name, so that objects of
+ * these types must not be shared between files. */
 namespace {
 template <class... P> struct configured {
     void (*kernel)(P...);
@@ -203,8 +203,8 @@ template <class... P> struct configured {
         submit_kernel(what, [kernel = kernel, arguments...] { kernel(arguments...); });
     }
 };
-/* kernel<<<grid, block, shared, stream>>> is configure("kernel", kernel, grid, block, shared,
- * stream). */
+/* kernel<<<grid, block, shared, stream>>> is translated to configure("kernel", kernel, grid, block,
+ * shared, stream). */
 template <class... P>
 configured<P...> configure(const char *name, void (*kernel)(P...), dim3 grid, dim3 block,
                            size_t shared = 0, cudaStream_t stream = NULL) {

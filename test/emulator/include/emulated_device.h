@@ -1,5 +1,5 @@
-/* emulated_device.h: what CUDA C++ has inside a kernel. A thread is a fiber; fibers of a warp
- * meet where CUDA's *_sync functions are called (block.cpp). */
+/* emulated_device.h: CUDA C++'s functions and variables for kernels. A thread is a fiber; the
+ * fibers of a warp synchronize in CUDA's *_sync functions (block.cpp). */
 #ifndef EMULATED_DEVICE_H
 #define EMULATED_DEVICE_H
 
@@ -56,22 +56,23 @@ extern dim3 blockDim, gridDim;
 enum { warpSize = 32 };
 
 namespace emulated {
-struct where { /* in the source */
+struct where { /* position in the source */
     const char *file;
     int line;
 };
 enum meeting { SYNCWARP, SHUFFLE, BALLOT, MATCH, ADD };
-/* Waits until every lane of the mask that has not ended is here. Returns what the lane gets:
- * SHUFFLE: the value of lane `source`; BALLOT: the lanes whose value is not 0; MATCH: those with
- * the same value; ADD: the sum. */
+/* Waits until every lane of the mask that has not ended is here. Returns the lane's result.
+ * SHUFFLE: the value of lane `source`; BALLOT: mask of the lanes with a nonzero value; MATCH: mask
+ * of the lanes with the same value; ADD: the sum. */
 uint64_t meet(meeting kind, unsigned mask, uint64_t value, int source, where at);
-int meet_block(int predicate, where at); /* returns how many threads have it */
+int meet_block(int predicate, where at); /* returns the number of threads with a nonzero
+                                            predicate */
 int lane_of_thread();
 void *dynamic_shared();
-/* Fills a variable in shared memory with rubbish, once a block. */
+/* Fills a variable in shared memory with uninitialised data, once per block. */
 void fresh(void *variable, size_t bytes, unsigned *block);
 long long clock();
-extern unsigned char shared_base[]; /* shared addresses of 32 bits count from here */
+extern unsigned char shared_base[]; /* base of 32-bit shared addresses */
 static inline void *shared_at(unsigned address) {
     return shared_base + (int)address;
 }
@@ -104,7 +105,7 @@ static inline int __syncthreads_count(int predicate, EMULATED_AT) {
 static inline void __syncwarp(unsigned mask = 0xffffffffu, EMULATED_AT) {
     emulated::meet(emulated::SYNCWARP, mask, 0, 0, at);
 }
-/* CUDA may answer any set of lanes with the caller's: no more is certain. */
+/* CUDA may return any set of lanes that contains the caller: this one is the smallest. */
 static inline unsigned __activemask() {
     return 1u << emulated::lane_of_thread();
 }
@@ -158,7 +159,7 @@ template <class T> static inline T __ldcs(const T *at) {
 template <class T> static inline T __ldcg(const T *at) {
     return *at;
 }
-/* CUDA has them for these types, and no others. */
+/* CUDA defines atomics for these types, and no others. */
 #define EMULATED_ATOMIC(name, T, result) \
     static inline T name(T *at, T value) { \
         T before = *at; \
@@ -229,7 +230,7 @@ template <class T> static void setp_ne_fma_rn(T &sum, T a, T b, unsigned wanted)
 }
 static inline void prefetch_global(const void *) {
 }
-/* Caches are not emulated: every policy is the same, and a load must have one. */
+/* Caches are not emulated: all policies are equal, and a load with a policy must get one. */
 static const uint64_t A_POLICY = 0x9e3779b97f4a7c15;
 static inline void createpolicy_fractional(uint64_t &policy, float share) {
     if (!(share > 0 && share <= 1)) abort();
@@ -251,8 +252,8 @@ static inline void atom_release(int &before, int *at) {
 }
 void griddepcontrol_launch_dependents();
 void griddepcontrol_wait();
-/* D = A B + C with A 8 x 4, B 4 x 8, of which a lane has A[lane / 4][lane % 4], B[lane % 4][lane /
- * 4] and C[lane / 4][2 (lane % 4) + 0 or 1]: mma.sync.m8n8k4 of f64. */
+/* D = A B + C with A 8 x 4, B 4 x 8 by mma.sync.m8n8k4 of f64. A lane has A[lane / 4][lane % 4],
+ * B[lane % 4][lane / 4] and C[lane / 4][2 (lane % 4) + 0 or 1]. */
 static inline void mma_sync(double &c0, double &c1, double a, double b, EMULATED_AT) {
     const int row = lane_of_thread() / 4, col = lane_of_thread() % 4 * 2;
     for (int k = 0; k < 4; k++) {
@@ -261,7 +262,7 @@ static inline void mma_sync(double &c0, double &c1, double a, double b, EMULATED
         c1 = fma(from_a, shuffle(0xffffffffu, b, 4 * (col + 1) + k, at), c1);
     }
 }
-/* A barrier in shared memory, and a copy that it waits for. Nothing is copied before someone
+/* A barrier in shared memory, and a copy that signals it. Nothing is copied before a thread
  * waits. */
 void mbarrier_init_fence_mbarrier_init(unsigned barrier);
 void fence_proxy_mbarrier_arrive_cp_async(unsigned barrier, unsigned bytes, unsigned to,

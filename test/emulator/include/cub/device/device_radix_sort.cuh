@@ -1,4 +1,4 @@
-/* device_radix_sort.cuh of the emulator: as much of CUB as cuda/scan.cu calls. */
+/* device_radix_sort.cuh of the emulator: the part of CUB that cuda/scan.cu calls. */
 #ifndef EMULATED_DEVICE_RADIX_SORT_CUH
 #define EMULATED_DEVICE_RADIX_SORT_CUH
 #include <algorithm>

@@ -1,4 +1,4 @@
-/* device_scan.cuh of the emulator: as much of CUB as cuda/scan.cu calls. */
+/* device_scan.cuh of the emulator: the part of CUB that cuda/scan.cu calls. */
 #ifndef EMULATED_DEVICE_SCAN_CUH
 #define EMULATED_DEVICE_SCAN_CUH
 #include <cuda_runtime.h>
