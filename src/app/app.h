@@ -281,10 +281,14 @@ void time_text(double s, char *out);
 /* Writes how far a median's interval reaches: 1.3%, or >100%; - if it is none. */
 enum { NOISE_TEXT = 16 };
 void noise_text(double noise, char *out);
+/* Writes a speed-up and the parallel efficiency: 1.85 (93%); - if a time is missing. */
+enum { SPEEDUP_TEXT = 48 };
+void speedup_text(double base_s, int base_threads, double s, int threads, char *out);
 const char *status_text(const char *status); /* in capitals for a wrong result */
 typedef struct table_row { /* what a row of the terminal's table needs beyond its record */
     const record *r;
-    const char *alias; /* short name, "auto" for what auto chose; or NULL */
+    const char *alias;    /* short name, "auto" for what auto chose; or NULL */
+    const record *fewest; /* the same kernel with the fewest threads */
 } table_row;
 void table_config(const record *r, char *out, size_t size); /* its column of that name */
 /* Kernel and settings of a row, by which two rows that did the same are told: sell16_lanes

@@ -11,6 +11,7 @@ typedef enum column {
     MEDIAN,
     STAT,
     NOISE,
+    SPEEDUP,
     GFLOPS,
     GBPS,
     MEGABYTES,
@@ -20,9 +21,9 @@ typedef enum column {
     CHECK,
     NCOLUMNS
 } column;
-static const char *const heads[NCOLUMNS] = {"kernel", "config",  "prep", "median", "",
-                                            "+/-",    "GFLOP/s", "GB/s", "MB",     "padding",
-                                            "stream", "gather",  "check"};
+static const char *const heads[NCOLUMNS] = {"kernel",  "config",   "prep",    "median", "",
+                                            "+/-",     "speed-up", "GFLOP/s", "GB/s",   "MB",
+                                            "padding", "stream",   "gather",  "check"};
 
 /* Computes what --stat shows beside the median, under its own name. */
 static double statistic(const record *r, const char *stat) {
@@ -67,6 +68,15 @@ void noise_text(double noise, char *out) {
         snprintf(out, NOISE_TEXT, "%.1f%%", 100 * noise);
     else
         snprintf(out, NOISE_TEXT, "-");
+}
+
+void speedup_text(double base_s, int base_threads, double s, int threads, char *out) {
+    const double speedup = base_s / s;
+    if (isfinite(speedup))
+        snprintf(out, SPEEDUP_TEXT, "%.2f (%.0f%%)", speedup,
+                 100 * speedup * base_threads / threads);
+    else
+        snprintf(out, SPEEDUP_TEXT, "-");
 }
 
 /* Returns the decimals that leave three significant digits, or more: 0.00123, 1.30, 55.70, 557. */
@@ -353,6 +363,11 @@ static void fill(const table_row *row, mixture mixed, const char *stat, char cel
     char *marks = cell[NOISE] + strlen(cell[NOISE]);
     const int n = mark_noise(r, marks);
     snprintf(marks + n, (size_t)(MARKS - n), "%.*s", mixed.marks - n, "   ");
+    if (mixed.teams)
+        speedup_text(row->fewest->timing_median_s, (int)row->fewest->omp_threads,
+                     ok ? r->timing_median_s : NAN, (int)r->omp_threads, cell[SPEEDUP]);
+    else
+        *cell[SPEEDUP] = 0;
     rate_text(ok ? r->perf_flop_per_s : NAN, cell[GFLOPS]);
     rate_text(ok ? r->perf_B_per_s : NAN, cell[GBPS]);
     double bytes = ok ? (double)r->perf_bytes_min_B : NAN;
@@ -387,7 +402,8 @@ static void find_widths(const table_row *rows, int count, mixture mixed, const c
     }
     for (int c = 0; c < NCOLUMNS; c++) {
         int head = (int)strlen(heads[c]) + (c == KERNEL ? 2 : 0);
-        bool optional = c == CONFIG || c == STAT || c == PADDING || c == STREAM || c == GATHER;
+        bool optional =
+            c == CONFIG || c == STAT || c == SPEEDUP || c == PADDING || c == STREAM || c == GATHER;
         if (width[c] < head && (width[c] || !optional)) width[c] = head;
     }
 }
@@ -409,7 +425,15 @@ static int config_to_cut(const int width[NCOLUMNS]) {
  * cut short. What remains is needed: who, with how many threads, how fast, and whether it is
  * right. */
 static void fit_widths(int most, int width[NCOLUMNS], bool left_out[NCOLUMNS]) {
-    static const column least[] = {PADDING, MEGABYTES, GATHER, STREAM, GBPS, PREP, NOISE, GFLOPS};
+    const bool scales = width[SPEEDUP] > 0; /* then more important than the rate */
+    const column least[] = {PADDING,
+                            MEGABYTES,
+                            GATHER,
+                            STREAM,
+                            GBPS,
+                            PREP,
+                            scales ? GFLOPS : NOISE,
+                            scales ? NOISE : GFLOPS};
     for (size_t k = 0; k < sizeof least / sizeof *least; k++) {
         bool last = least[k] == PREP || least[k] == NOISE || least[k] == GFLOPS;
         int cut = last ? config_to_cut(width) : 0;

@@ -116,7 +116,9 @@ int show_results(session *run, result *results, int n) {
         if (!rows) return complain(SPMV_E_NOMEM, NULL);
         int shown = 0;
         for (int k = 0; k < n; k++)
-            if (results[k].finished) rows[shown++] = (table_row){&results[k].r, results[k].alias};
+            if (results[k].finished)
+                rows[shown++] = (table_row){&results[k].r, results[k].alias,
+                                            &results[fewest_threads(run, k)].r};
         /* Lines to export stand alone in a file or pipe. */
         const bool alone = run->o->export && run->output == stdout && !isatty(STDOUT_FILENO);
         FILE *to = alone ? stderr : run->output;
@@ -182,11 +184,6 @@ static void show_choices(const session *run, const result *results, int n) {
     }
 }
 
-static double median_of(const void *results, int k) {
-    const result *out = (const result *)results + k;
-    return is_ok(out) ? out->r.timing_median_s : NAN;
-}
-
 static int run_cells(session *run, spmv_mat *mat, inputs *in) {
     int finished = 0;
     result *results = calloc((size_t)run->ncells, sizeof *results);
@@ -199,8 +196,6 @@ static int run_cells(session *run, spmv_mat *mat, inputs *in) {
     if (finished && !run->watch.arg) {
         rank_results(results, run->ncells); /* of all groups */
         int shown = show_results(run, results, run->ncells);
-        if (strcmp(run->o->format, "table") == 0)
-            print_scaling(run, median_of, results, run->output);
         show_choices(run, results, run->ncells);
         say_winners(run, results, run->ncells);
         if (!code) code = shown;

@@ -25,7 +25,7 @@ static void say_which(const result *results, int n, const record *r) {
         bool beside = strcmp(other->config_backend, r->config_backend) == 0;
         mixed |= !beside;
         rows += beside && strcmp(other->config_kernel, r->config_kernel) == 0 &&
-                strcmp(other->config_cache, r->config_cache) == 0;
+                are_ranked_together(other, r);
     }
     char all[CONFIGURATION];
     configuration_text(r, all, sizeof all);
@@ -66,6 +66,10 @@ static void say_ratio(const record *r, const record *other) {
     double least, most;
     if (!ratio_is_rough(r, other, &least, &most)) {
         say(", %.*f times as fast as %s", digits_of(r, other), ratio, other->config_kernel);
+        return;
+    }
+    if (least > 0.95 && most < 1.05) {
+        say(", about as fast as %s", other->config_kernel);
         return;
     }
     say(", about %.*f times (%.*f to %.*f) as fast as %s", ratio < 10, ratio, least < 10, least,
@@ -165,14 +169,19 @@ static void say_fastest(const result *results, int n, const record *first, bool 
 
 /* ---- who is fastest ------------------------------------------------------------------------- */
 
-/* Returns the ranked row of least time under the conditions of first, but for one; NULL: none. */
+/* Returns the ranked row of least time under the conditions of first, but for rows that did the
+ * same as one; NULL: none. */
 static const record *least_beside(const result *results, int n, const record *first,
                                   const record *but) {
     const record *best = NULL;
+    char skipped[CONFIGURATION] = "", other[CONFIGURATION];
+    if (but) configuration_text(but, skipped, sizeof skipped);
     for (int k = 0; k < n; k++) {
         const record *r = &results[k].r;
-        if (r != but && is_ranked(&results[k]) && are_ranked_together(r, first) &&
-            (!best || r->timing_median_s < best->timing_median_s))
+        if (!r->status) continue;
+        configuration_text(r, other, sizeof other);
+        if (strcmp(other, skipped) != 0 && is_ranked(&results[k]) &&
+            are_ranked_together(r, first) && (!best || r->timing_median_s < best->timing_median_s))
             best = r;
     }
     return best;
@@ -208,12 +217,25 @@ static void conditions_text(const session *run, const record *r, char *out, size
              precisions && states ? ", " : "", states ? r->config_cache : "", threads, vectors);
 }
 
+/* Returns the fastest of the rows that differ from r in nothing but kernels and threads. */
+static const record *fastest_of_threads(const result *results, int n, const record *r) {
+    const record *best = NULL;
+    for (int k = 0; k < n; k++) {
+        record other = results[k].r;
+        other.omp_threads = r->omp_threads;
+        if (results[k].r.status && is_ranked(&results[k]) && are_ranked_together(&other, r) &&
+            (!best || other.timing_median_s < best->timing_median_s))
+            best = &results[k].r;
+    }
+    return best;
+}
+
 /* first: of those under its conditions. */
 static void say_winner(const session *run, const result *results, int n, const record *first) {
     const record *best = least_beside(results, n, first, NULL), *second;
     const int64_t iters = run->o->iters;
     char conditions[128];
-    if (ranked_with(results, n, first) < 2) return;
+    if (ranked_with(results, n, first) < 2 && run->o->threads.count < 2) return;
     if (run->o->verbose) say_fastest(results, n, first, run->o->caches.count > 1, iters);
     if (iters && fastest(results, n, first, iters) != best) {
         say("  for %lld product%s, preparation included:", (long long)iters, iters == 1 ? "" : "s");
@@ -229,7 +251,7 @@ static void say_winner(const session *run, const result *results, int n, const r
     second = least_beside(results, n, first, best);
     if (csr1 && csr1 != best)
         say_against_csr1(results, n, best);
-    else if (!tied)
+    else if (!tied && second)
         say_ratio(best, second);
     say("\n");
 }
@@ -241,7 +263,8 @@ void say_winners(const session *run, const result *results, int n) {
         bool is_first = r->status != NULL;
         for (int j = 0; j < k && is_first; j++)
             is_first = !results[j].r.status || !are_ranked_together(&results[j].r, r);
-        if (is_first) say_winner(run, results, n, r);
+        const record *best = is_first ? fastest_of_threads(results, n, r) : NULL;
+        if (best && are_ranked_together(best, r)) say_winner(run, results, n, r);
     }
 }
 

@@ -26,11 +26,14 @@ void rank_results(result *results, int n);
 void say_against_csr1(const result *results, int n, const record *r);
 /* Says what is wrong with times; blurred: nearly all are tied. */
 void explain_results(const session *run, const result *results, int n, bool blurred);
-/* Says who is fastest, one line for each precision, state of the caches and set of vectors. */
+/* Says who is fastest, one line for each precision, state of the caches and set of vectors; of
+ * several numbers of threads for the fastest. */
 void say_winners(const session *run, const result *results, int n);
 
-/* Prints how many times as fast each configuration is with more threads; nothing without a list of
- * threads. median_s(of, k): of cell k; NaN: none. */
+/* Returns the cell of cell k's configuration with the fewest threads. */
+int fewest_threads(const session *run, int k);
+/* Prints the time of each configuration by its number of threads, and its speed-up over the fewest.
+ * median_s(of, k): of cell k; NaN: none. */
 void print_scaling(const session *run, double (*median_s)(const void *of, int k), const void *of,
                    FILE *file);
 

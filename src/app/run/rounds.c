@@ -305,12 +305,14 @@ static void show_so_far(const group *g, candidate *e, int least) {
     e->shown = true;
 }
 
-/* Shows a result as soon as it is final. The table follows when all are, and has the ranks. */
-static void show_final(const group *g, int k) {
+/* Shows a result as soon as it is final, unless an interim result of it was shown: the table
+ * follows when all are final. */
+static void show_final(const group *g, const candidate *e) {
+    const int k = e->cell;
     const options *o = g->run->o;
     const record *r = &g->results[k].r;
     char median[TIME_TEXT], name[CELL_LABEL];
-    if (!is_announced(g)) return;
+    if (e->shown || !is_announced(g)) return;
     cell_label(&g->run->cell[k], name, sizeof name);
     time_text(r->timing_median_s, median);
     bool ok = strcmp(r->status, "ok") == 0;
@@ -330,7 +332,7 @@ static void finish(group *g, candidate *e, spmv_status status, bool right) {
     settle(g, e, status, right);
     release(g, e);
     g->done++;
-    show_final(g, e->cell);
+    show_final(g, e);
     if (!g->run->pass) return;
     int code = keep(g, e->cell);
     if (!g->code) g->code = code;

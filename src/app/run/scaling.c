@@ -2,8 +2,6 @@
 #include "cells.h"
 #include "ranking.h"
 #include "session.h"
-#include <math.h>
-#include <stdlib.h>
 
 /* Says whether a and b are the same but for their number of threads. */
 static bool is_same_kernel(const cell *a, const cell *b) {
@@ -12,8 +10,7 @@ static bool is_same_kernel(const cell *a, const cell *b) {
     return a->cache == b->cache && a->ranks == b->ranks && same_configuration(&c, b);
 }
 
-/* Returns the cell of cell k's configuration with the fewest threads. */
-static int fewest_threads(const session *run, int k) {
+int fewest_threads(const session *run, int k) {
     int least = k;
     for (int j = 0; j < run->ncells; j++)
         if (is_same_kernel(&run->cell[k], &run->cell[j]) &&
@@ -22,44 +19,28 @@ static int fewest_threads(const session *run, int k) {
     return least;
 }
 
-/* Writes the speed-ups of a configuration over cell base, which has its fewest threads. Returns
- * their number. */
-static int write_speedups(const session *run, int base, double (*median_s)(const void *, int),
-                          const void *of, FILE *file) {
-    const double base_s = median_s(of, base);
-    const int few = run->cell[base].threads;
-    int count = 0;
+/* Writes a row for each number of threads of a configuration. */
+static void print_configuration(const session *run, int base, double (*median_s)(const void *, int),
+                                const void *of, FILE *file) {
+    char label[CELL_LABEL], time[TIME_TEXT], speedup[SPEEDUP_TEXT];
+    cell plain = run->cell[base];
+    plain.threads = 0;
+    cell_label(&plain, label, sizeof label);
     for (int k = 0; k < run->ncells; k++) {
         const cell *c = &run->cell[k];
-        const double speedup = base_s / median_s(of, k);
-        if (k == base || !isfinite(speedup) || !is_same_kernel(&run->cell[base], c)) continue;
-        fprintf(file, "  %d: %.2f (%.0f%%)", c->threads, speedup, 100 * speedup * few / c->threads);
-        count++;
+        if (!is_same_kernel(&run->cell[base], c)) continue;
+        time_text(median_s(of, k), time);
+        speedup_text(median_s(of, base), run->cell[base].threads, median_s(of, k), c->threads,
+                     speedup);
+        fprintf(file, "  %-42.42s  %7d  %*s  %11s\n", k == base ? strchr(label, ':') + 1 : "",
+                c->threads, 9 + (int)strlen(time) - columns_of(time), time, speedup);
     }
-    return count;
 }
 
 void print_scaling(const session *run, double (*median_s)(const void *of, int k), const void *of,
                    FILE *file) {
-    bool begun = false;
-    for (int k = 0; k < run->ncells && run->o->threads.count > 1; k++) {
-        char label[CELL_LABEL], *line = NULL;
-        size_t size;
-        cell plain = run->cell[k];
-        FILE *memory = fewest_threads(run, k) == k ? open_memstream(&line, &size) : NULL;
-        if (!memory) continue;
-        plain.threads = 0;
-        cell_label(&plain, label, sizeof label);
-        fprintf(memory, "%-20s", strchr(label, ':') + 1);
-        const int count = write_speedups(run, k, median_s, of, memory);
-        if (fclose(memory) == 0 && count) {
-            if (!begun)
-                printf_wrapped(file, 2, "threads: times as fast as with %d (share of the ideal)",
-                               run->cell[k].threads);
-            begun = true;
-            fputs("  ", file);
-            print_wrapped(file, page_width(file, NO_LIMIT), 2, 4, line);
-        }
-        free(line);
-    }
+    fprintf(file, "\n  %-42s  %7s  %9s  %11s\n", "kernel, means over all matrices", "threads",
+            "time", "speed-up");
+    for (int k = 0; k < run->ncells; k++)
+        if (fewest_threads(run, k) == k) print_configuration(run, k, median_s, of, file);
 }

@@ -394,6 +394,19 @@ static bool is_first(const sweep *s, int k) { /* under its conditions */
     return true;
 }
 
+/* Says whether the fastest cell on average is of the same number of threads as cell k, among those
+ * that differ from k in nothing but kernels and threads. */
+static bool has_best_threads(const ending *e, int k) {
+    const session *run = &e->s->run;
+    int best = k;
+    for (int j = 0; j < run->ncells; j++) {
+        cell other = run->cell[j];
+        other.threads = run->cell[k].threads;
+        if (same_conditions(&other, &run->cell[k]) && !(mean_s(e, j) >= mean_s(e, best))) best = j;
+    }
+    return run->cell[best].threads == run->cell[k].threads;
+}
+
 static void print_ending(const ending *e, bool several, FILE *file) {
     char vectors[64] = "", threads[32] = "", ranks[32] = "";
     const cell *of = e->first;
@@ -438,12 +451,12 @@ void print_summary(const sweep *s, bool brief, FILE *file) {
     }
     for (int k = 0; k < s->nsources * s->run.ncells; k++) timed += isfinite(e.time[k].median_s);
     for (int k = 0; k < s->run.ncells && timed; k++) {
-        if (!is_first(s, k) || (brief && k > 0)) continue;
+        if (!is_first(s, k) || (brief ? k > 0 : !has_best_threads(&e, k))) continue;
         e.first = &s->run.cell[k];
         print_ending(&e, groups > 1 && !brief, file);
         alone &= is_alone(&e);
     }
-    if (timed && !brief) print_scaling(&s->run, mean_s, &e, file);
+    if (timed && !brief && s->run.o->threads.count > 1) print_scaling(&s->run, mean_s, &e, file);
     fflush(file);
     if (!timed && !s->run.o->verify) say("--verify=off: what is not verified is not ranked\n");
     if (timed && !brief) say_next(s, alone);
