@@ -122,11 +122,11 @@ struct spmv_plan {
                          plan does, or op is not SPMV_BOTH */
     int64_t vectors;  /* as in spmv_plan_opts, at least 1 */
     spmv_layout layout;
-    bool refill;     /* as in spmv_plan_opts */
-    bool transposes; /* the kernel multiplies by the transpose of matrix (SPMV_TRANSPOSES), or of
+    bool refill;        /* as in spmv_plan_opts */
+    bool transposes;    /* the kernel multiplies by the transpose of matrix (SPMV_TRANSPOSES), or of
                         volatile arrays */
-    void *panel;     /* [panels] of SPMV_PANEL_VECTORS of x and of z; NULL: not needed yet */
-    int panels;
+    void *panel;        /* [panels] of SPMV_PANEL_VECTORS of x and of z; NULL: not needed yet */
+    int panels;         /* 1 or SPMV_SLOTS; a product that packs uses one */
     size_t panel_bytes; /* size of all panels */
     void *sums_room;    /* scratch of the backend's sums; NULL: not needed yet */
 };

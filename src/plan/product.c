@@ -59,9 +59,7 @@ static size_t panel_bytes(const spmv_plan *plan) {
 /* Returns the number of workspace slots of the plan from which this product allocates one. 0: none
  * needed. A panel that was not created with the plan has one slot. */
 static int slots_for(const spmv_plan *plan, const spmv_operands *v) {
-    if (!needs_panel(plan, v)) return plan->slots;
-    const int panels = plan->panels > 1 ? plan->panels : 1;
-    return plan->slots > 0 && plan->slots < panels ? plan->slots : panels;
+    return needs_panel(plan, v) ? plan->panels : plan->slots;
 }
 
 /* Claims a free slot and returns its index; -1: all are in use. A slot that a product of the parent
@@ -188,7 +186,7 @@ static spmv_status run_columns(const spmv_plan *plan, const spmv_operands *v) {
 enum { PANEL = SPMV_PANEL_VECTORS };
 
 spmv_status spmv_product_make_room(spmv_plan *plan) {
-    const size_t bytes = (size_t)(plan->panels > 1 ? plan->panels : 1) * panel_bytes(plan);
+    const size_t bytes = (size_t)plan->panels * panel_bytes(plan);
     if (plan->panel || bytes == 0) return SPMV_OK;
     TRY(plan->device->backend->alloc(plan->device, bytes, &plan->panel));
     plan->panel_bytes = bytes;

@@ -1,6 +1,7 @@
 /* test_apply.c: spmv_exec_async and spmv_apply of every kernel: scalars in memory, z apart from y,
  * vectors that must not be read, and every argument that is wrong. */
 #include "streams.h"
+#include "host/host.h"
 #include "matrix/stored.h"
 
 /* ---- every kernel ---------------------------------------------------------------------------- */
@@ -339,6 +340,9 @@ TEST(no_rows_need_no_vectors) {
     FREED(spmv_plan) *plan = must_plan(mat, NULL);
     spmv_call call = {.size = sizeof call, .beta = &x, .x = &x, .y = &x, .ldy = 1, .ldz = 1};
     assert_int_equal(spmv_apply(plan, &call, NULL), SPMV_OK);
+    call.ldz = -1;
+    assert_int_equal(spmv_apply(plan, &call, NULL), SPMV_E_ARG);
+    assert_non_null(strstr(spmv_ctx_error(ctx), "ldz is -1, must be 1 or more"));
 }
 
 TEST(calls_of_a_newer_header_are_taken_if_they_ask_for_nothing_new) {
@@ -484,6 +488,93 @@ TEST(a_host_has_y_in_z) {
             c.is_single = true;
             if (n & 4) try_y(s.mat, &c);
         }
+}
+
+/* ---- which function of a kernel multiplies, and in which memory ----------------------------- */
+
+static struct {
+    int one, rows;
+    spmv_operands operands; /* of the last call */
+} called;
+
+static spmv_status note_one(const spmv_plan *plan, const spmv_operands *v) {
+    (void)plan;
+    called.one++, called.operands = *v;
+    return SPMV_OK;
+}
+
+static spmv_status note_rows(const spmv_plan *plan, const spmv_operands *v) {
+    (void)plan;
+    called.rows++, called.operands = *v;
+    return SPMV_OK;
+}
+
+enum { MOST_COLUMNS = 2 * SPMV_PANEL_VECTORS };
+static const double no_numbers[MOST_COLUMNS * N];
+static double any_numbers[MOST_COLUMNS * N];
+
+static spmv_call call_with_gaps(int64_t ldx, int64_t ldy, int64_t ldz) {
+    static const double one = 1;
+    return WITH(spmv_call, .beta = &one, .x = no_numbers, .y = no_numbers, .z = any_numbers,
+                .layout = SPMV_ROWS, .ldx = ldx, .ldy = ldy, .ldz = ldz);
+}
+
+/* One vector in rows is contiguous unless a leading dimension is more than 1. */
+TEST(rows_of_one_contiguous_vector_are_a_vector) {
+    FREED(scene) s = scene_of();
+    const spmv_kernel *own = s.plan->kernel,
+                      notes = {.name = "notes", .run = note_one, .run_rows = note_rows};
+    s.plan->kernel = &notes;
+    for (int n = 0; n < 27; n++) {
+        const int64_t ldx = n % 3, ldy = n / 3 % 3, ldz = n / 9;
+        const spmv_call call = call_with_gaps(ldx, ldy, ldz);
+        const bool is_apart = ldx == 2 || ldy == 2 || ldz == 2;
+        called.one = called.rows = 0;
+        assert_int_equal(spmv_apply(s.plan, &call, NULL), SPMV_OK);
+        assert_int_equal(called.rows, is_apart);
+        assert_int_equal(called.one, !is_apart);
+        /* Rows need no copy of y in z. */
+        assert_ptr_equal(called.operands.y, is_apart ? no_numbers : any_numbers);
+    }
+    s.plan->kernel = own;
+}
+
+/* A product whose kernel takes contiguous vectors alone packs them into the panel of its slot, and
+ * the plan's facts count all panels. */
+TEST(each_slot_has_a_panel) {
+    enum { BYTES = SPMV_PANEL_VECTORS * 2 * N * sizeof(double) };
+    FREED(scene) s = scene_of();
+    const spmv_kernel *own = s.plan->kernel, notes = {.name = "notes", .run = note_one};
+    const size_t scratch = plan_facts_of(s.plan).scratch_bytes;
+    const spmv_call call = call_with_gaps(2, 2, 2);
+    s.plan->kernel = &notes;
+    s.plan->panels = SPMV_SLOTS;
+    for (int slot = 0; slot < SPMV_SLOTS; slot++) {
+        assert_int_equal(spmv_apply(s.plan, &call, NULL), SPMV_OK);
+        assert_ptr_equal(called.operands.x, (char *)s.plan->panel + (size_t)slot * BYTES);
+        assert_ptr_equal(called.operands.z, (const double *)called.operands.x + BYTES / 2 / 8);
+        assert_int_equal(s.plan->busy[slot], 0);
+        s.plan->busy[slot] = 1 + spmv_host_forks(); /* another product has it from now on */
+    }
+    s.plan->kernel = own;
+    assert_int_equal(plan_facts_of(s.plan).scratch_bytes, scratch + SPMV_SLOTS * BYTES);
+}
+
+/* Vectors are packed SPMV_PANEL_VECTORS at a time, the remaining ones last. */
+TEST(panels_hold_all_vectors) {
+    FREED(scene) s = scene_of();
+    const spmv_kernel *own = s.plan->kernel,
+                      notes = {.name = "notes", .run = note_one, .run_columns = note_one};
+    s.plan->kernel = &notes;
+    for (int64_t k = 1; k <= MOST_COLUMNS; k++) {
+        spmv_call call = call_with_gaps(k > 1 ? k : 2, 0, 0);
+        call.k = k;
+        called.one = 0;
+        assert_int_equal(spmv_apply(s.plan, &call, NULL), SPMV_OK);
+        assert_int_equal(called.one, (k + SPMV_PANEL_VECTORS - 1) / SPMV_PANEL_VECTORS);
+        assert_int_equal(called.operands.k, (k - 1) % SPMV_PANEL_VECTORS + 1);
+    }
+    s.plan->kernel = own;
 }
 
 /* ---- what sums are computed in -------------------------------------------------------------- */

@@ -415,15 +415,12 @@ TEST(wrong_sums_are_refused) {
     const spmv_call right = {
         .size = sizeof right, .x = x, .z = z, .k = 2, .w = w, .dot_wz = dots, .dot_zz = dots + 2};
     spmv_call call[9];
-    static const char *const says[] = {"w is NULL, and dot_wz is not",
-                                       "ldw is 99, must be 100 or more",
-                                       "w and z, 200 numbers",
-                                       "w and z, 200 numbers",
-                                       "dot_wz, 2 numbers",
-                                       "dot_zz, 2 numbers",
-                                       "dot_zz, 2 numbers",
-                                       "overlaps dot_wz",
-                                       "ldw is"};
+    static const char *const says[][2] = {
+        {"w is NULL, and dot_wz is not", ""},        {"ldw is 99, must be 100 or more", ""},
+        {"w and z, 200 numbers", "overlap in part"}, {"w and z, 200 numbers", "overlap in part"},
+        {"dot_wz, 2 numbers", "overlaps z"},         {"dot_zz, 2 numbers", "overlaps z"},
+        {"dot_zz, 2 numbers", "overlaps w"},         {"dot_zz, 2 numbers", "overlaps dot_wz"},
+        {"ldw is", "more than memory can have"}};
     for (int n = 0; n < 9; n++) call[n] = right;
     call[0].w = NULL;
     call[1].ldw = N - 1;
@@ -437,8 +434,9 @@ TEST(wrong_sums_are_refused) {
     z[0] = 5;
     for (int n = 0; n < 9; n++) {
         assert_int_equal(spmv_apply(plan, &call[n], NULL), SPMV_E_ARG);
-        if (!strstr(spmv_ctx_error(ctx), says[n]))
-            fail_msg("'%s' does not say '%s'", spmv_ctx_error(ctx), says[n]);
+        for (int part = 0; part < 2; part++)
+            if (!strstr(spmv_ctx_error(ctx), says[n][part]))
+                fail_msg("'%s' does not say '%s'", spmv_ctx_error(ctx), says[n][part]);
         assert_true(z[0] == 5); /* nothing ran */
     }
     assert_int_equal(spmv_apply(plan, &right, NULL), SPMV_OK);
