@@ -72,7 +72,9 @@ spmv_status spmv_mat_load(spmv_ctx *ctx, const char *path, const spmv_load_opts 
     if (strncmp(path, "gen:", 4) == 0)
         status = generate(mat, path + 4, opts);
     else if (opts->values)
-        status = spmv_fail(ctx, SPMV_E_ARG, "%s: values are chosen for gen: matrices only", path);
+        status =
+            spmv_fail(ctx, SPMV_E_ARG,
+                      "%s: values are chosen for gen: matrices only (spmv_load_opts.values)", path);
     else
         status =
             spmv_read_matrix(ctx, path, ctx->threads, opts->progress, opts->progress_arg, &lines);
@@ -210,9 +212,12 @@ spmv_status spmv_plan_create(spmv_mat *mat, const spmv_plan_opts *opts, spmv_pla
     GIVEN(NULL, mat);
     if (mat->freed) return spmv_fail(mat->ctx, SPMV_E_ARG, "%s: mat was freed", __func__);
     TRY(spmv_read_opts(mat->ctx, "spmv_plan_opts", &known, sizeof known, opts));
-    if (known.nsettings < 0 || (known.nsettings > 0 && !known.settings))
-        return spmv_fail(mat->ctx, SPMV_E_ARG, "spmv_plan_opts: %d settings at %p", known.nsettings,
-                         (const void *)known.settings);
+    if (known.nsettings < 0)
+        return spmv_fail(mat->ctx, SPMV_E_ARG, "spmv_plan_opts.nsettings is %d, must be 0 or more",
+                         known.nsettings);
+    if (known.nsettings > 0 && !known.settings)
+        return spmv_fail(mat->ctx, SPMV_E_ARG, "spmv_plan_opts.settings is NULL, and nsettings %d",
+                         known.nsettings);
     TRY(spmv_plan_kernel(mat->ctx, known.kernel, &id));
     spmv_device *device = device_of(mat->ctx, id.backend);
     const size_t there = device->most = device->used, here = spmv_host_watch();

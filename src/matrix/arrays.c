@@ -311,7 +311,7 @@ spmv_status spmv_mat_create(spmv_ctx *ctx, const spmv_arrays *arrays, spmv_mat *
     TRY(spmv_read_opts(ctx, "spmv_arrays", &a, sizeof a, arrays));
     TRY(spmv_check_dimensions(ctx, a.rows, a.cols, a.nnz));
     TRY(spmv_arrays_check(ctx, &a));
-    TRY(spmv_check_symmetry(ctx, a.symmetry, a.rows, a.cols));
+    TRY(spmv_check_symmetry(ctx, "spmv_arrays", a.symmetry, a.rows, a.cols));
     if (a.flags & SPMV_VOLATILE) return create_volatile(ctx, &a, out);
     if (a.line || a.block_rows > 1 || a.block_cols > 1 || a.idx_bits == 64)
         return spmv_fail(ctx, SPMV_E_ARG,

@@ -16,7 +16,8 @@ spmv_status spmv_arrays_check(spmv_ctx *ctx, const spmv_arrays *a) {
     if (a->base != 0 && a->base != 1)
         return spmv_fail(ctx, SPMV_E_ARG, "spmv_arrays.base is %d, must be 0 or 1", a->base);
     if (a->precision != SPMV_F64 && a->precision != SPMV_F32)
-        return spmv_fail(ctx, SPMV_E_ARG, "spmv_arrays.precision %d is neither f64 nor f32",
+        return spmv_fail(ctx, SPMV_E_ARG,
+                         "spmv_arrays.precision is %d, neither SPMV_F64 nor SPMV_F32",
                          a->precision);
     if (a->place != SPMV_HOST && a->place != SPMV_DEVICE)
         return spmv_fail(ctx, SPMV_E_ARG,

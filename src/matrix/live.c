@@ -71,8 +71,9 @@ spmv_status spmv_live_check(const spmv_mat *mat, const spmv_plan_opts *opts, spm
                          "\"%s:auto\", which reads them at every product",
                          is_there ? mat->ctx->default_backend->name : "omp");
     if (blocks && (opts->op == SPMV_TRANSPOSE || opts->op == SPMV_BOTH))
-        return spmv_fail(mat->ctx, SPMV_E_UNSUITABLE,
-                         "SPMV_VOLATILE: there is no product by the transpose of blocks");
+        return spmv_fail(
+            mat->ctx, SPMV_E_UNSUITABLE,
+            "SPMV_VOLATILE: spmv_plan_opts.op: there is no product by the transpose of blocks");
     return SPMV_OK;
 }
 
@@ -81,10 +82,10 @@ spmv_status spmv_live_variant(const spmv_mat *mat, const spmv_plan_opts *opts, i
     const int bits = a->line ? 32 : a->ptr_bits;
     if (opts->precision != a->precision)
         return spmv_fail(mat->ctx, SPMV_E_UNSUITABLE,
-                         "SPMV_VOLATILE: the plan's precision must be that of the values");
+                         "SPMV_VOLATILE: spmv_plan_opts.precision must be that of the values");
     if (opts->offset_bits != 0 && opts->offset_bits != bits)
         return spmv_fail(mat->ctx, SPMV_E_UNSUITABLE,
-                         "SPMV_VOLATILE: the plan's offsets must have the %d bits of ptr", bits);
+                         "SPMV_VOLATILE: spmv_plan_opts.offset_bits must be 0 or %d", bits);
     *out = spmv_variant_of(opts->precision, bits == 64);
     return SPMV_OK;
 }

@@ -70,11 +70,13 @@ spmv_status spmv_check_dimensions(spmv_ctx *ctx, int64_t rows, int64_t cols, int
                      (long long)rows, (long long)cols, (long long)nnz);
 }
 
-spmv_status spmv_check_symmetry(spmv_ctx *ctx, spmv_symmetry symmetry, int64_t rows, int64_t cols) {
+spmv_status spmv_check_symmetry(spmv_ctx *ctx, const char *owner, spmv_symmetry symmetry,
+                                int64_t rows, int64_t cols) {
     if (symmetry != SPMV_GENERAL && symmetry != SPMV_SYMMETRIC && symmetry != SPMV_SKEW_SYMMETRIC)
-        return spmv_fail(ctx, SPMV_E_ARG, "symmetry %d is unknown", symmetry);
+        return spmv_fail(ctx, SPMV_E_ARG, "%s.symmetry is %d, which is unknown", owner, symmetry);
     if (symmetry != SPMV_GENERAL && rows != cols)
-        return spmv_fail(ctx, SPMV_E_ARG, "a symmetric matrix is square, not %lld x %lld",
+        return spmv_fail(ctx, SPMV_E_ARG,
+                         "%s.symmetry: a symmetric matrix is square, not %lld x %lld", owner,
                          (long long)rows, (long long)cols);
     return SPMV_OK;
 }
@@ -88,8 +90,9 @@ static spmv_status check_entries(spmv_ctx *ctx, const spmv_coo_view *view, int t
                          view->row ? "col" : "row", (long long)view->nnz);
     if (view->values && view->field != SPMV_REAL_FIELD && view->field != SPMV_INTEGER_FIELD &&
         view->field != SPMV_PATTERN_FIELD)
-        return spmv_fail(ctx, SPMV_E_ARG, "spmv_coo_view.field %d is unknown", view->field);
-    TRY(spmv_check_symmetry(ctx, view->symmetry, view->rows, view->cols));
+        return spmv_fail(ctx, SPMV_E_ARG, "spmv_coo_view.field is %d, which is unknown",
+                         view->field);
+    TRY(spmv_check_symmetry(ctx, "spmv_coo_view", view->symmetry, view->rows, view->cols));
 #pragma omp parallel for schedule(static) num_threads(threads) reduction(+ : outside)
     for (int64_t k = 0; k < view->nnz; k++)
         outside += view->row[k] < 0 || view->row[k] >= view->rows || view->col[k] < 0 ||

@@ -45,7 +45,8 @@ spmv_status spmv_mat_finish(spmv_mat *mat, spmv_status status, spmv_mat **out);
 spmv_status spmv_mat_take_lines(spmv_mat *mat, spmv_lines *lines);
 /* Check the dimensions and the symmetry of a new matrix. */
 spmv_status spmv_check_dimensions(spmv_ctx *ctx, int64_t rows, int64_t cols, int64_t nnz);
-spmv_status spmv_check_symmetry(spmv_ctx *ctx, spmv_symmetry symmetry, int64_t rows, int64_t cols);
+spmv_status spmv_check_symmetry(spmv_ctx *ctx, const char *owner, spmv_symmetry symmetry,
+                                int64_t rows, int64_t cols);
 /* Copies rows and values to host memory if only a device has them. Call before reading views. */
 spmv_status spmv_mat_bring(const spmv_mat *mat);
 /* Returns a view of the canonical CSR with other values, in its order. */

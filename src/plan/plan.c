@@ -79,16 +79,18 @@ static spmv_status choose(spmv_ctx *ctx, const spmv_kernel *kernel, const spmv_p
 
 spmv_status spmv_plan_variant(spmv_mat *mat, const spmv_plan_opts *opts, int *out) {
     if (opts->precision != SPMV_F64 && opts->precision != SPMV_F32)
-        return spmv_fail(mat->ctx, SPMV_E_ARG, "precision %d is neither f64 nor f32",
-                         opts->precision);
+        return spmv_fail(mat->ctx, SPMV_E_ARG,
+                         "spmv_plan_opts.precision is %d, must be SPMV_F64 (%d) or SPMV_F32 (%d)",
+                         opts->precision, SPMV_F64, SPMV_F32);
     if (opts->cache != SPMV_WARM && opts->cache != SPMV_COLD && opts->cache != SPMV_STEADY)
         return spmv_fail(mat->ctx, SPMV_E_ARG,
-                         "cache is %d, must be warm (%d), cold (%d) or steady (%d)", opts->cache,
-                         SPMV_WARM, SPMV_COLD, SPMV_STEADY);
+                         "spmv_plan_opts.cache is %d, must be SPMV_WARM (%d), SPMV_COLD (%d) or "
+                         "SPMV_STEADY (%d)",
+                         opts->cache, SPMV_WARM, SPMV_COLD, SPMV_STEADY);
     if (opts->scalars != SPMV_HOST && opts->scalars != SPMV_DEVICE)
         return spmv_fail(mat->ctx, SPMV_E_ARG,
-                         "scalars is %d, must be SPMV_HOST (%d) or SPMV_DEVICE (%d)", opts->scalars,
-                         SPMV_HOST, SPMV_DEVICE);
+                         "spmv_plan_opts.scalars is %d, must be SPMV_HOST (%d) or SPMV_DEVICE (%d)",
+                         opts->scalars, SPMV_HOST, SPMV_DEVICE);
     if (opts->op < 0 || opts->op > SPMV_BOTH)
         return spmv_fail(mat->ctx, SPMV_E_ARG,
                          "spmv_plan_opts.op is %d, must be SPMV_AS_IS (%d), SPMV_TRANSPOSE (%d) or "
@@ -99,15 +101,18 @@ spmv_status spmv_plan_variant(spmv_mat *mat, const spmv_plan_opts *opts, int *ou
                          (long long)opts->vectors);
     TRY(spmv_check_layout(mat->ctx, "spmv_plan_opts", opts->layout));
     if (opts->expected_calls < 0)
-        return spmv_fail(mat->ctx, SPMV_E_ARG, "expected_calls is %lld, must be 0 or more",
+        return spmv_fail(mat->ctx, SPMV_E_ARG,
+                         "spmv_plan_opts.expected_calls is %lld, must be 0 or more",
                          (long long)opts->expected_calls);
     if (mat->live) return spmv_live_variant(mat, opts, out);
     bool wide = spmv_needs_wide_offsets(mat->csr.nnz) || opts->offset_bits == 64;
     if (opts->offset_bits != 0 && opts->offset_bits != 32 && opts->offset_bits != 64)
-        return spmv_fail(mat->ctx, SPMV_E_ARG, "offsets have 32 or 64 bits, not %d",
+        return spmv_fail(mat->ctx, SPMV_E_ARG,
+                         "spmv_plan_opts.offset_bits is %d, must be 0, 32 or 64",
                          opts->offset_bits);
     if (opts->offset_bits == 32 && wide)
-        return spmv_fail(mat->ctx, SPMV_E_UNSUITABLE, "%lld entries need 64-bit offsets",
+        return spmv_fail(mat->ctx, SPMV_E_UNSUITABLE,
+                         "spmv_plan_opts.offset_bits is 32, and %lld entries need 64",
                          (long long)mat->csr.nnz);
     *out = spmv_variant_of(opts->precision, wide);
     return SPMV_OK;
@@ -122,7 +127,9 @@ spmv_status spmv_plan_kernel(spmv_ctx *ctx, const char *name, spmv_kernel_id *ou
     }
     TRY(spmv_kernel_find(ctx, name, out, 1, &count));
     if (count > 1)
-        return spmv_fail(ctx, SPMV_E_ARG, "'%s' names %d kernels; a plan takes one", name, count);
+        return spmv_fail(ctx, SPMV_E_ARG,
+                         "spmv_plan_opts.kernel: '%s' names %d kernels; a plan takes one", name,
+                         count);
     return SPMV_OK;
 }
 

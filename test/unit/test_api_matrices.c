@@ -95,7 +95,7 @@ TEST(wrong_entries_are_refused) {
     memcpy(&odd.field, &unknown, sizeof odd.field);
     A = (spmv_mat *)zero;
     status = spmv_mat_coo(ctx, &odd, SPMV_COPY, &A);
-    assert_failed(status, SPMV_E_ARG, A, "spmv_coo_view.field 7 is unknown");
+    assert_failed(status, SPMV_E_ARG, A, "spmv_coo_view.field is 7, which is unknown");
 }
 
 TEST(arrays_are_copied_or_borrowed) {
@@ -145,7 +145,7 @@ TEST(a_matrix_is_saved_and_loaded) {
     spmv_load_opts values_of_a_file = {.size = sizeof values_of_a_file, .values = "random"};
     spmv_mat *C = A;
     spmv_status status = spmv_mat_load(ctx, path, &values_of_a_file, &C);
-    assert_failed(status, SPMV_E_ARG, C, "gen:");
+    assert_failed(status, SPMV_E_ARG, C, "gen: matrices only (spmv_load_opts.values)");
     unlink(path);
     C = A;
     status = spmv_mat_load(ctx, path, NULL, &C);

@@ -388,15 +388,6 @@ TEST(wrong_asynchronous_products_are_refused) {
     assert_refused(&s, &call, SPMV_E_ARG, "spmv_apply: the plan's matrix was freed");
 }
 
-TEST(scalars_are_on_the_host_or_on_the_device) {
-    FREED(scene) s = scene_of();
-    spmv_plan *plan = s.plan;
-    spmv_plan_opts opts = {.size = sizeof opts, .scalars = (spmv_place)2};
-    assert_int_equal(spmv_plan_create(s.mat, &opts, &plan), SPMV_E_ARG);
-    assert_null(plan);
-    assert_non_null(strstr(spmv_ctx_error(s.ctx), "scalars is 2"));
-}
-
 /* ---- where a kernel finds y ------------------------------------------------------------------ */
 
 /* The operands of a kernel's first call, and the first number of z then. */

@@ -322,19 +322,30 @@ TEST(wrong_options_are_refused) {
         spmv_plan_opts opts;
         const char *part;
     } wrong[] = {{{.settings = &setting, .nsettings = 1}, "auto takes no parameter 'grid_rows'"},
-                 {{.expected_calls = -1}, "expected_calls is -1"},
-                 {{.offset_bits = 7}, "32 or 64"},
-                 {{.cache = (spmv_cache)7}, "cache is 7"}};
+                 {{.settings = &setting, .nsettings = -1}, "spmv_plan_opts.nsettings is -1, must"},
+                 {{.nsettings = 2}, "spmv_plan_opts.settings is NULL, and nsettings 2"},
+                 {{.expected_calls = -5}, "spmv_plan_opts.expected_calls is -5, must be 0 or"},
+                 {{.offset_bits = 7}, "spmv_plan_opts.offset_bits is 7, must be 0, 32 or 64"},
+                 {{.precision = (spmv_precision)7}, "spmv_plan_opts.precision is 7, must be"},
+                 {{.cache = (spmv_cache)7}, "spmv_plan_opts.cache is 7, must be"},
+                 {{.scalars = (spmv_place)2}, "spmv_plan_opts.scalars is 2, must be"},
+                 {{.op = (spmv_op)4}, "spmv_plan_opts.op is 4, must be"},
+                 {{.vectors = -1}, "spmv_plan_opts.vectors is -1, must be 0 or more"},
+                 {{.layout = (spmv_layout)3}, "spmv_plan_opts.layout is 3, must be"},
+                 {{.threads = -1}, "spmv_plan_opts.threads is -1, must be"}};
+    static const char *const kernels[] = {"auto", "csr_rows"};
     FREED(spmv_mat) *mat = must_load(ctx, "gen:poisson2d:10");
-    for (int k = 0; k < COUNT(wrong); k++) {
-        spmv_plan_opts opts = wrong[k].opts;
+    for (int n = 0; n < 2 * COUNT(wrong); n++) {
+        const char *part = wrong[n / 2].part;
+        spmv_plan_opts opts = wrong[n / 2].opts;
         spmv_plan *plan = (spmv_plan *)&opts;
         opts.size = sizeof opts;
-        opts.kernel = "auto";
+        opts.kernel = kernels[n % 2];
+        if (n == 1) part = "csr_rows takes no parameter 'grid_rows'";
         assert_int_equal(spmv_plan_create(mat, &opts, &plan), SPMV_E_ARG);
         assert_null(plan);
-        if (!strstr(spmv_ctx_error(ctx), wrong[k].part))
-            fail_msg("'%s' lacks '%s'", spmv_ctx_error(ctx), wrong[k].part);
+        if (!strstr(spmv_ctx_error(ctx), part))
+            fail_msg("%s: '%s' lacks '%s'", opts.kernel, spmv_ctx_error(ctx), part);
     }
 }
 

@@ -581,8 +581,10 @@ TEST(other_uses_of_the_matrix_are_refused) {
     assert_int_equal(spmv_plan_create(mat, &opts, &plan), SPMV_E_UNSUITABLE);
     opts = (spmv_plan_opts){.size = sizeof opts, .precision = SPMV_F32};
     assert_int_equal(spmv_plan_create(mat, &opts, &plan), SPMV_E_UNSUITABLE);
+    assert_non_null(strstr(spmv_ctx_error(mat->ctx), "spmv_plan_opts.precision must be that of"));
     opts = (spmv_plan_opts){.size = sizeof opts, .offset_bits = 64};
     assert_int_equal(spmv_plan_create(mat, &opts, &plan), SPMV_E_UNSUITABLE);
+    assert_non_null(strstr(spmv_ctx_error(mat->ctx), "spmv_plan_opts.offset_bits must be 0 or 32"));
     assert_null(plan);
     spmv_mat_free(mat);
     start(BLOCKS, SPMV_F64, 32);

@@ -292,23 +292,6 @@ TEST(vectors_may_lie_between_each_other) {
     assert_non_null(strstr(spmv_ctx_error(ctx), "ldy"));
 }
 
-TEST(wrong_options_are_refused) {
-    FREED(spmv_ctx) *ctx = context_of(1);
-    FREED(spmv_mat) *mat = small(ctx);
-    const spmv_plan_opts wrong[] = {
-        {.size = sizeof *wrong, .op = (spmv_op)4},
-        {.size = sizeof *wrong, .vectors = -1},
-        {.size = sizeof *wrong, .layout = (spmv_layout)3},
-    };
-    static const char *const says[] = {"op is 4", "vectors is -1", "layout is 3"};
-    for (int k = 0; k < COUNT(wrong); k++) {
-        spmv_plan *plan = NULL;
-        assert_int_equal(spmv_plan_create(mat, &wrong[k], &plan), SPMV_E_ARG);
-        assert_null(plan);
-        assert_non_null(strstr(spmv_ctx_error(ctx), says[k]));
-    }
-}
-
 /* ---- new values, from each order in which they can be given ------------------------------- */
 
 enum { ORDER_ROWS, ORDER_COLUMNS, ORDER_LENT, ORDER_NONE, ORDERS };

@@ -252,8 +252,9 @@ spmv_status ranks_read_rows(spmv_ranks *ranks, const char *path, const spmv_load
     *out = (ranks_loaded){.own_cols = 0};
     spmv_status status = SPMV_OK;
     if (!made && opts->values)
-        status =
-            ranks_fail(ranks, SPMV_E_ARG, "%s: values are chosen for gen: matrices only", path);
+        status = ranks_fail(ranks, SPMV_E_ARG,
+                            "%s: values are chosen for gen: matrices only (spmv_load_opts.values)",
+                            path);
     status = ranks_agree(ranks, status);
     if (status == SPMV_OK) status = compare_requests(&l, made);
     if (status == SPMV_OK) status = made ? open_making(&l) : ranks_file_open(&l);
