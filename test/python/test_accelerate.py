@@ -4,6 +4,7 @@ import contextlib
 import copy
 import gc
 import importlib.util
+import itertools
 import os
 import pathlib
 import pickle
@@ -247,8 +248,11 @@ class InTheLibrary(unittest.TestCase):
             before = spmv.stats()["why"].get(reason, 0)
             self.assertEqual(library(lambda: of @ x), 0)
             self.assertEqual(spmv.stats()["why"][reason], before + 1)
-        for other in x.astype(np.float32), x * 1j, x.astype(int), A.T:
+        for other in x.astype(np.float32), x * 1j, x.astype(int):
+            before = spmv.stats()["why"].get("types", 0)
             self.assertEqual(library(lambda: A @ other), 0)
+            self.assertEqual(spmv.stats()["why"]["types"], before + 1)
+        self.assertEqual(library(lambda: A @ A.T), 0)
 
     def test_errors_are_scipys(self):
         A = random_matrix()
@@ -457,7 +461,9 @@ class Deciding(unittest.TestCase):
 
     def test_what_is_no_faster_goes_back_to_scipy_for_a_while(self):
         seen = _accelerate.Seen()
-        seen.scipy_took(1, 2.0)
+        seen.scipy_took(1, 1.0)
+        seen.scipy_took(1, 5.0)  # counts for a quarter
+        self.assertEqual(seen.scipys, {1: 2.0})
         seen.runs, seen.plan = True, 1
         for _ in range(_accelerate.FEW + 5 * _accelerate.WINDOW):
             seen.library_took(1, 1.5, 100)
@@ -480,6 +486,25 @@ class Deciding(unittest.TestCase):
                 self.assertEqual(library(lambda: A @ x), 0)
             self.assertEqual(library(lambda: A @ x), 1)
         self.assertGreater(spmv.stats()["why"]["another thread multiplies"], 0)
+
+
+    def test_products_of_both_are_timed(self):
+        A, clock, took = random_matrix(), itertools.count(100), []
+        with spmv.accelerate(threshold=2 * A.nnz), unittest.mock.patch.multiple(_accelerate, now=lambda: next(clock)), \
+                unittest.mock.patch.object(_accelerate.plans, "small", 1), \
+                unittest.mock.patch.object(_accelerate.Seen, "scipy_took", lambda _, *of: took.append(of)), \
+                unittest.mock.patch.object(_accelerate.Seen, "library_took", lambda _, *of: took.append(of)):
+            self.assertEqual(library(lambda: [A @ np.ones(200) for _ in range(2)]), 1)
+            self.assertEqual(library(lambda: A @ np.ones((3, 200)).T), 1)
+        rest = _accelerate.REST * 2 * A.nnz
+        self.assertEqual(took, [((1, True), 1), ((1, True), 1, rest), ((3, False), 1, rest)])
+
+    def test_methods_that_no_setting_holds_for_yet_are_scipys(self):
+        A, x = random_matrix(), np.ones(200)
+        with unittest.mock.patch.object(_accelerate, "plans", _accelerate.Plans()) as plans:
+            for before, operand in (_accelerate.before_vector, x), (_accelerate.before_vectors, x[:, None]):
+                before(lambda *_: None)(A, operand)
+            self.assertEqual((plans.few, plans.early), (2, 0))
 
 
 class Switching(unittest.TestCase):

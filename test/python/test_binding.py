@@ -9,6 +9,7 @@ import importlib.util
 import os
 import pathlib
 import pickle
+import re
 import signal
 import subprocess
 import sys
@@ -105,6 +106,29 @@ class DLPackTest(Case):
         with unittest.mock.patch.dict(sys.modules, {"cupy": None, "torch": None}):
             with self.assertRaisesRegex(TypeError, "CuPy or PyTorch"):
                 spmv.matrix(random_matrix((5, 5))) @ Foreign(np.ones(5), device=2)
+
+    def test_a_tensor_in_host_memory_is_read_where_it_lies(self):
+        """PyTorch's, of which an operand needs only so much."""
+        class Tensor:
+            is_cuda = False
+
+            def __init__(self, array):
+                self.array, self.shape, self.dtype = array, array.shape, f"torch.{array.dtype}"
+
+            def detach(self):
+                return Tensor(self.array)
+
+            def numpy(self):
+                return self.array
+        Tensor.__module__, x, out = "torch", np.ones((50, 3)), Tensor(np.empty((60, 3)))
+        with unittest.mock.patch.dict(sys.modules, {"torch": types.SimpleNamespace(Tensor=Tensor, from_numpy=Tensor)}):
+            operand = spmv._operands.of(Tensor(x))
+            for given in None, out:
+                call, at_x, z = operand.call(60, operand.dtype, given)
+                self.assertEqual((call.k, call.layout, operand.dtype, operand.shape), (3, _library.ROWS, x.dtype, x.shape))
+                self.assertTrue(np.shares_memory(at_x, x))
+                self.assertIsInstance(operand.result(z), Tensor)
+            self.assertTrue(np.shares_memory(z, out.array))
 
     def test_what_has_no_memory_or_another_type_is_refused(self):
         class Traced:  # as JAX's tracers
@@ -825,6 +849,17 @@ class Lives(Case):
         new[:] = 7
         np.testing.assert_allclose(A @ x, 2.5 * y)
 
+    def test_new_values_keep_the_other_arrays(self):
+        """The library borrows indices that nobody else may have."""
+        S = random_matrix((60, 50))
+        A = spmv.matrix((S.data, S.indices.astype(np.int64), S.indptr), S.shape)
+        A @ np.ones(50)
+        before = A._entries.prepared[None].arrays
+        A.values[...] = 2
+        after = A._entries.prepared[None].arrays
+        self.assertIsNot(after[0], before[0])
+        self.assertEqual([id(array) for array in after[1:]], [id(array) for array in before[1:]])
+
     def test_nothing_of_the_library_outlives_a_matrix(self):
         made, freed = collections.Counter(), collections.Counter()
 
@@ -952,6 +987,21 @@ class Plans(Case):
                             ({"kernel": "sell_slices", "settings": {"slice": 8, "sigma": 16}},
                              {"kernel": b"sell_slices", "nsettings": 2, **rows})):
             self.assertEqual(self.plans_of(lambda: A.plan(**said)), 3 * [asked])
+
+    def test_plans_that_are_made_later_are_asked_for_what_was_said(self):
+        said = {"kernel": "sell_slices", "settings": {"slice": 8, "sigma": 16}, "threads": 1, "max_bytes": 10**9}
+        asked = {"kernel": b"sell_slices", "nsettings": 2, "threads": 1, "max_bytes": 10**9}
+        rows = {"layout": _library.ROWS}
+        A = spmv.matrix(random_matrix((60, 50)))
+        self.assertEqual(self.plans_of(lambda: A.plan(**said, expected=7)), 3 * [{**asked, **rows, "expected_calls": 7}])
+        self.assertEqual(self.plans_of(lambda: A @ np.ones((50, 3))), [{**asked, **rows, "vectors": 3}])
+        with unittest.mock.patch.object(spmv._plan.Prepared, "set_values", return_value=False):
+            again = self.plans_of(lambda: A.values.__setitem__(..., 2))
+        self.assertEqual(again, 3 * [{**asked, **rows, "expected_calls": 7}, {**asked, **rows, "vectors": 3}])
+        A.plan(kernel="csr_rows")
+        with unittest.mock.patch.object(spmv._plan.Prepared, "set_values", return_value=False):
+            again = self.plans_of(lambda: A.values.__setitem__(..., 3))
+        self.assertEqual(again[0], {"kernel": b"csr_rows", **rows})
 
     def test_the_program_gets_the_words(self):
         with unittest.mock.patch.object(os, "execv") as execv, unittest.mock.patch.object(sys, "argv", ["here", "-V", "x"]):
@@ -1175,6 +1225,42 @@ class Threads(Case):
         self.assertGreater(seen, 100)
 
 
+class Queues(unittest.TestCase):
+    """Streams of a GPU's package, which are only told to wait."""
+
+    def test_a_product_waits_for_the_stream_before(self):
+        waits, queue = [], spmv._plan.Queue()
+        first, second = (types.SimpleNamespace(synchronize=lambda name=name: waits.append(name)) for name in ("first", "second"))
+        queue.wait()
+        for stream, address, is_captured, waited in ((first, 1, False, []), (first, 1, False, []), (second, 2, False, ["first"]),
+                                                     (first, 1, True, ["first"]), (first, 1, False, ["first"])):
+            queue.enter(stream, address, lambda is_captured=is_captured: is_captured)
+            self.assertEqual((queue.stream, queue.address, waits), (stream, address, waited))
+        queue.wait()
+        self.assertEqual(waits, ["first", "first"])
+
+    def test_a_product_is_on_its_stream(self):
+        A, stream, call = spmv.matrix(random_matrix((60, 50))), types.SimpleNamespace(synchronize=lambda: None), _library.Call()
+        plan = A._entries.plan(False, None, np.dtype(np.float64))
+        with unittest.mock.patch.object(_library.lib, "spmv_apply", side_effect=[0, -1]) as apply:
+            plan.apply_on(stream, 7, lambda: False, call)
+            with self.assertRaises(spmv.Error):
+                plan.apply_on(stream, 7, lambda: False, call)
+        self.assertEqual(apply.call_args_list, 2 * [unittest.mock.call(plan.handle, call, 7)])
+        self.assertIs(plan.prepared.queue.stream, stream)
+
+
+class Loading(unittest.TestCase):
+    def test_threads_spin_for_a_short_time_unless_the_user_chose(self):
+        names = "OMP_WAIT_POLICY", "GOMP_SPINCOUNT"
+        for chosen, spins in ({}, "1000"), ({"GOMP_SPINCOUNT": "7"}, "7"), ({"OMP_WAIT_POLICY": "passive"}, None):
+            others = {name: value for name, value in os.environ.items() if name not in names}
+            with unittest.mock.patch.dict(os.environ, others | chosen, clear=True):
+                with _library.short_spin():
+                    self.assertEqual(os.environ.get("GOMP_SPINCOUNT"), spins)
+                self.assertEqual(dict(os.environ), others | chosen)
+
+
 class Structs(unittest.TestCase):
     def test_they_are_those_of_the_header(self):
         pairs = {"spmv_ctx_opts": _library.ContextOptions, "spmv_arrays": _library.Arrays,
@@ -1194,6 +1280,14 @@ class Structs(unittest.TestCase):
         ours += [f"{c} size {ctypes.sizeof(s)}" for c, s in pairs.items()]
         ours += [f"{name} {getattr(_library, own)}" for name, own in constants.items()]
         self.assertEqual(said.splitlines(), ours)
+
+    def test_functions_have_the_headers_parameters(self):
+        header = re.sub(r"/\*.*?\*/", "", (ROOT / "include/spmv.h").read_text(), flags=re.S)
+        for name, (_, *parameters) in _library.PROTOTYPES.items():
+            in_header = re.search(rf"\b{name}\((.*?)\);", header, re.S).group(1).replace("void", "").split(",")
+            theirs = ["pointer" if "*" in each else "double" if "double" in each else "int" for each in in_header if each.strip()]
+            ours = [{ctypes.c_double: "double", ctypes.c_int: "int"}.get(each, "pointer") for each in parameters]
+            self.assertEqual((name, ours), (name, theirs))
 
 
 if __name__ == "__main__":

@@ -92,7 +92,7 @@ class Entries:
             if key in plans:
                 return plans[key]
             one = plans.get(dtype)
-            said = {"kernel": one.kernel, "refill": one.refill} if one else {}
+            said = one.said() if one else {}
             return self.make_plan(transposed, device, dtype, vectors=vectors, layout=layout, **said)
 
     def make_plan(self, transposed, device, dtype, **options):
@@ -163,5 +163,5 @@ class Entries:
             return
         for transposed, those in enumerate(kept):
             for p in those.values():  # "auto" may choose another kernel, which can be refilled later
-                self.make_plan(bool(transposed), device, p.dtype, vectors=p.vectors, layout=p.layout, expected=p.expected,
-                               kernel=p.kernel, refill=p.refill or p.kernel == "auto", settings=p.settings, threads=p.threads)
+                said = p.said() | {"refill": p.refill or p.kernel == "auto"}
+                self.make_plan(bool(transposed), device, p.dtype, vectors=p.vectors, layout=p.layout, expected=p.expected, **said)

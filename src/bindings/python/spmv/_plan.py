@@ -133,7 +133,7 @@ class Plan:
         vectors, expected, max_bytes = whole("vectors", vectors, 1), whole("expected", expected, 0), whole("max_bytes", max_bytes, 0)
         pairs = (_library.Setting * len(self.settings))(*((name.encode(), value) for name, value in self.settings.items()))
         self.prepared, self.dtype, self.vectors, self.layout = prepared, dtype, vectors, layout
-        self.expected, self.kernel, self.refill = expected, kernel, truth("refill", refill)
+        self.expected, self.kernel, self.refill, self.max_bytes = expected, kernel, truth("refill", refill), max_bytes
         options = _library.PlanOptions(kernel=kernel.encode(), precision=PRECISIONS[dtype], expected_calls=expected,
                                        refill=self.refill, op=op, vectors=vectors, layout=layout, threads=self.threads,
                                        max_bytes=max_bytes,
@@ -145,6 +145,11 @@ class Plan:
         if (facts["backend"] == "omp") != (prepared.device is None):
             raise ValueError(f"{kernel} is not a kernel of the device that the operands are on")
         self.lock = contextlib.nullcontext() if prepared.device is None or facts["concurrent"] else prepared.lock
+
+    def said(self):
+        """What the user said that holds for other plans of the matrix, too."""
+        return {"kernel": self.kernel, "refill": self.refill, "settings": self.settings, "threads": self.threads,
+                "max_bytes": self.max_bytes}
 
     def order(self):
         return "C" if self.layout == _library.ROWS else "F"
