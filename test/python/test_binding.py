@@ -107,6 +107,13 @@ class DLPackTest(Case):
             with self.assertRaisesRegex(TypeError, "CuPy or PyTorch"):
                 spmv.matrix(random_matrix((5, 5))) @ Foreign(np.ones(5), device=2)
 
+    def test_an_array_on_a_gpu_is_viewed_by_the_package_there_is(self):
+        cupy = types.SimpleNamespace(__name__="cupy", asarray=lambda x: ("asarray", x))
+        torch = types.SimpleNamespace(__name__="torch", as_tensor=lambda x, device: ("as_tensor", x, device))
+        for packages, view in (({"cupy": cupy, "torch": torch}, ("asarray", 7)), ({"cupy": None, "torch": torch}, ("as_tensor", 7, "cuda"))):
+            with unittest.mock.patch.dict(sys.modules, packages):
+                self.assertEqual(spmv._operands.as_gpu_array(7), view)
+
     def test_a_tensor_in_host_memory_is_read_where_it_lies(self):
         """PyTorch's, of which an operand needs only so much."""
         class Tensor:
