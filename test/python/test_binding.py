@@ -1056,6 +1056,11 @@ class Operators(Case):
             self.assertEqual(y.shape, (T @ v).shape)
             np.testing.assert_allclose(y, T @ v, rtol=1e-12, atol=1e-12)
 
+    def test_complex_products_by_the_transpose_are_conjugated(self):
+        S, z = (1 + 2j) * random_matrix((60, 50)), rng.standard_normal(60) + 1j * rng.standard_normal(60)
+        for y in spmv.matrix(S).rmatvec(z), spmv.matrix(S).H @ z:
+            np.testing.assert_allclose(y, S.conj().T @ z, rtol=1e-12, atol=1e-12)
+
     def test_solvers_take_it(self):
         n = 30
         line = sparse.diags([-1, 2.0, -1], [-1, 0, 1], shape=(n, n))
