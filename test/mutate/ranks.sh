@@ -1,7 +1,7 @@
 #!/bin/sh
-# ranks.sh BUILT RANKS WORDS...: runs ranks.c with so many ranks. src/ranks is compiled with it, and its exchange, under a
-# sanitizer, so that memory that is not freed and accesses beyond its end are found as well. Compilers' caches make that take a
-# second.
+# ranks.sh BUILT RANKS [FAULT=NAME] WORDS...: runs ranks.c with so many ranks. FAULT: over faulty.c with that fault. src/ranks is
+# compiled with it, and its exchange, under a sanitizer, so that memory that is not freed and accesses beyond its end are found as
+# well. Compilers' caches make that take a second.
 set -eu
 built=$1 ranks=$2 objects=$1/ranks
 shift 2
@@ -13,5 +13,13 @@ sh test/ranks/texts.sh "$objects"
 sh src/ranks/exchange/build.sh "$objects" -O1 -fsanitize=address
 mpicc.openmpi $flags test/ranks/ranks.c "$objects"/*.o -o "$objects/ranks" -rdynamic -L"$built" -lspmv -Wl,-rpath,'$ORIGIN/..' -lm
 printf 'leak:%s\n' libmpi libopen- libpmix libhwloc libevent mca_ >"$objects/leaks"
+case ${1:-} in
+FAULT=*)
+    mpicc.openmpi $flags -fPIC -shared test/ranks/faulty.c -o "$objects/faulty.so"
+    export "$1"
+    shift
+    set -- -x "$objects/faulty.so" "$@"
+    ;;
+esac
 export LSAN_OPTIONS="leak_check_at_exit=0:print_suppressions=0:suppressions=$objects/leaks" OMP_WAIT_POLICY=passive
 timeout -k 1 60 mpiexec.openmpi --allow-run-as-root --oversubscribe -n "$ranks" "$objects/ranks" ${1:+"$@"}

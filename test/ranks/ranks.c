@@ -1253,6 +1253,7 @@ static void try_no_partition(void) {
     opts.owner_file = "/dev/zero"; /* NUL is no digit, and this file has no end */
     expect(spmv_ranks_mat_load(ranks, "gen:diagonal:3", &opts, &mat), SPMV_E_FORMAT,
            "number 1, ''");
+    expect(spmv_ranks_mat_load(ranks, NULL, NULL, &mat), SPMV_E_ARG, "path is NULL");
     expect(spmv_ranks_mat_deal(ranks, NULL, NULL, &mat), SPMV_E_ARG, "mat is NULL");
     if (rank == 0) spmv_mat_load(spmv_ranks_ctx(ranks), "gen:diagonal:3", NULL, &whole);
     expect(spmv_ranks_mat_deal(ranks, whole, &opts, &mat), SPMV_E_UNSUITABLE, "in blocks");

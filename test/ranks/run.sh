@@ -222,6 +222,7 @@ misread() {
 reading() {
     write_texts
     for ranks in 1 2 3 4; do sound $1 $ranks $fine $wrong; done
+    sound $1 6 -r "$work/padded.mtx.gz"
     if [ -z "$sanitize" ]; then
         "$built/spmv" -m gen:random:375000:8 --values=pattern --write="$work/large.mtx" -k csr_rows -q --no-log --min-time=0 --max-time=0 >"$work/said" 2>&1
         sound $1 4 -b "$work/large.mtx"

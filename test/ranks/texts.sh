@@ -21,4 +21,7 @@ for at in 3 4 25 61 62; do # an odd line, which may be the first or the last one
                 if (k == at && how == "added") print "% a comment\n7 7 7" } }' >"$work/${how}_$at.mtx"
     done
 done
+# A text that is dealt out to more than four ranks at a time, in several rounds: 16 MB of blanks, for the most part.
+awk 'BEGIN { print "%%MatrixMarket matrix coordinate real general"; print 60, 60, 4000
+    for (k = 0; k < 4000; k++) printf "%d %d %d%4000s\n", 1 + k % 60, 1 + k * 7 % 59, k, "" }' | gzip -1 >"$work/padded.mtx.gz"
 for name in many_duplicates word_3 word_4 word_25 word_61 word_62; do gzip -c "$work/$name.mtx" >"$work/$name.mtx.gz"; done
