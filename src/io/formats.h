@@ -1,5 +1,5 @@
 /* formats.h: what the readers and writers of file formats other than Matrix Market share. A reader
- * (file_NAME.c) lists what a file holds, a variable with its sizes and where its arrays are, and
+ * (formats/NAME.c) lists what a file holds, a variable with its sizes and where its arrays are, and
  * reads no array; held.c reads the arrays of one variable, with any reader, into a matrix. */
 #ifndef SPMV_FORMATS_H
 #define SPMV_FORMATS_H

@@ -1,7 +1,7 @@
 /* load.c: reads and writes files of any format: opens them, recognises them by how they begin, and
  * chooses a variable. What comes through a pipe or out of an archive is brought to memory unless it
  * is Matrix Market. */
-#include "mmio.h"
+#include "market/mmio.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

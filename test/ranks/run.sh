@@ -202,7 +202,7 @@ misread() {
     else
         plant "io/$2" "$3" "$4"
         cp "$built/ranks_$1" "$built/ranks_planted"
-        mkdir -p "$work/lib" && cp "$built/parts.a" "$work/parts.a" && ar d "$work/parts.a" "${2%.c}.o" && ln -sf "$PWD/$built/libspmv_$1.so" "$work/lib/" && ln -sf libspmv.so "$work/lib/libspmv.so.0" &&
+        mkdir -p "$work/lib" && cp "$built/parts.a" "$work/parts.a" && ar d "$work/parts.a" "$(basename "$2" .c).o" && ln -sf "$PWD/$built/libspmv_$1.so" "$work/lib/" && ln -sf libspmv.so "$work/lib/libspmv.so.0" &&
             ${CC:-gcc} $flags -Isrc -fPIC -c "$work/io/$2" -o "$work/planted.o" && ${CC:-gcc} -shared $flags -o "$work/lib/libspmv.so" "$work/planted.o" \
             -Wl,--whole-archive "$work/parts.a" -Wl,--no-whole-archive $(cat "$built/.libs") -lm || exit
     fi
@@ -229,8 +229,8 @@ reading() {
         rm "$work/large.mtx"
     fi
     # a share's first line is lost, its last one; an entry on its way, a mirror image; lines of earlier shares, counts of others
-    misread $1 mmio_blocks.c 'w->begin = newline + 1;' 'w->begin = newline + 2 + strcspn(newline + 1, "\\n");'
-    misread $1 mmio_blocks.c '    if (newline) {' '    if (newline \&\& r->end_byte < r->bytes) { w->end = memrchr(w->begin, 10, (size_t)(newline - w->begin)); w->end = w->end ? w->end + 1 : w->begin; } else if (newline) {'
+    misread $1 market/mmio_blocks.c 'w->begin = newline + 1;' 'w->begin = newline + 2 + strcspn(newline + 1, "\\n");'
+    misread $1 market/mmio_blocks.c '    if (newline) {' '    if (newline \&\& r->end_byte < r->bytes) { w->end = memrchr(w->begin, 10, (size_t)(newline - w->begin)); w->end = w->end ? w->end + 1 : w->begin; } else if (newline) {'
     misread $1 load/entries.c 'if (!ranks_put(arg, owner, e)) return false' 'if (e->col != 1 \&\& !ranks_put(arg, owner, e)) return false'
     misread $1 load/entries.c 'mirrored && has.row' '!mirrored \&\& has.row'
     misread $1 load/file.c 'l->lines += p->lines' 'l->lines += p->entries'

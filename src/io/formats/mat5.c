@@ -1,8 +1,8 @@
-/* file_mat5.c: MATLAB files of versions 5 to 7 (save -v6, -v7), also Octave's and SciPy's. A file
+/* mat5.c: MATLAB files of versions 5 to 7 (save -v6, -v7), also Octave's and SciPy's. A file
  * is a sequence of elements with a tag each; that of a variable may be compressed, and holds
  * further elements: flags, sizes, name, and the arrays. A sparse matrix has compressed columns. */
 #include "matrix/turn.h"
-#include "formats.h"
+#include "io/formats.h"
 #include <inttypes.h>
 #include <stdio.h>
 

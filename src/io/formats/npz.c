@@ -1,7 +1,7 @@
-/* file_npz.c: NumPy's arrays (.npy) and archives of them (.npz), in which SciPy keeps a sparse
+/* npz.c: NumPy's arrays (.npy) and archives of them (.npz), in which SciPy keeps a sparse
  * matrix, and Binsparse. An archive is a zip file, whose directory is at its end; arrays are stored
  * or deflated. Objects, which are pickled programs, are refused. */
-#include "formats.h"
+#include "io/formats.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

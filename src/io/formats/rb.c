@@ -1,8 +1,8 @@
-/* file_rb.c: Rutherford-Boeing files, and Harwell-Boeing ones: text of numbers in the columns that
+/* rb.c: Rutherford-Boeing files, and Harwell-Boeing ones: text of numbers in the columns that
  * Fortran formats give them, so that fields may touch. A symmetric matrix has one triangle. Where a
  * line has as many words as fields it is read by words, and where its length is that of narrower
  * fields, by these: some writers declare wider ones than they write (SciPy's hb_write). */
-#include "formats.h"
+#include "io/formats.h"
 #include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
-/* file_petsc.c: PETSc's binary matrices and vectors, big-endian, with integers of 32 or 64 bits.
+/* petsc.c: PETSc's binary matrices and vectors, big-endian, with integers of 32 or 64 bits.
  * The file does not say that a matrix of the type sbaij is the upper half of a symmetric one:
  * "FILE:symmetric" does. A file may hold several objects, one behind the other. */
-#include "formats.h"
+#include "io/formats.h"
 #include <stdio.h>
 
 enum { MATRIX = 1211216, VECTOR = 1211214, DENSE = -1, MOST_OBJECTS = 1000 };

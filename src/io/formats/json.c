@@ -1,5 +1,5 @@
 /* json.c: finds members of a small JSON text, which may be anything. */
-#include "formats.h"
+#include "io/formats.h"
 #include <errno.h>
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
 /* binsparse.c: a Binsparse descriptor, of HDF5 or NumPy's archives, and the arrays that it names.
  */
-#include "formats.h"
+#include "io/formats.h"
 #include <stdio.h>
 
 static const struct {

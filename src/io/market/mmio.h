@@ -4,7 +4,7 @@
 #ifndef SPMV_MMIO_H
 #define SPMV_MMIO_H
 
-#include "formats.h"
+#include "io/formats.h"
 #include "host/context.h"
 #include "matrix/csr.h"
 #include <pthread.h>

@@ -1,7 +1,7 @@
 /* inflate.c: compressed parts of a file, by zlib alone. A library that unpacks a zip archive into
  * memory would believe the sizes that the archive says, and hold all of it at once; here a part is
  * inflated into the arrays as they are filled. */
-#include "formats.h"
+#include "io/formats.h"
 #include <stdio.h>
 #include <stdlib.h>
 

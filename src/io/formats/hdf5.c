@@ -1,8 +1,8 @@
-/* file_hdf5.c: matrices in HDF5 files: MATLAB's of version 7.3 (save -v7.3), Binsparse, and
+/* hdf5.c: matrices in HDF5 files: MATLAB's of version 7.3 (save -v7.3), Binsparse, and
  * AnnData. HDF5 reads the file. It is asked for nothing that is outside of the file (links,
  * external and virtual datasets), and for no more than what is stored can unpack to. Calls take
  * turns: HDF5 is not made for several threads. */
-#include "formats.h"
+#include "io/formats.h"
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -17,7 +17,7 @@ static bool is_hdf5(const unsigned char *head, size_t n) {
 }
 
 #ifdef HAVE_HDF5
-#include "hdf5_library.h"
+#include "io/containers/hdf5_library.h"
 #include "spmv_host.h"
 
 enum { MOST_RATIO = 1032, DEEPEST = 3, MOST_TEXT = 1 << 20, MOST_LINKS = 10000 };

@@ -10,7 +10,7 @@
  * has not come first, the others have been skipped, and when there is none the archive is read a
  * second time up to its only .mtx or .rb. */
 #include "host/context.h"
-#include "io.h"
+#include "io/io.h"
 #include "spmv_host.h"
 #include <errno.h>
 #include <stdio.h>

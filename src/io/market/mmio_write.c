@@ -3,7 +3,7 @@
 #include "host/context.h"
 #include "host/host.h"
 #include "mmio.h"
-#include "whole_file.h"
+#include "io/whole_file.h"
 #include <errno.h>
 #include <inttypes.h>
 #include <locale.h>
