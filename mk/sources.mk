@@ -7,7 +7,7 @@ emulated := build/emulated$(san)
 folders  := $(omp) $(cuda) $(emulated)
 variants := $(shell sed -n 's/^    X.\([a-z0-9_]*\),.*/\1/p' include/spmv_variant.h)
 
-app_src     := $(wildcard src/app/*.c src/app/*/*.c)
+app_src     := $(wildcard src/app/*.c src/app/*/*.c src/app/*/*/*.c)
 # Code that needs MPI is a separate library (src/ranks/exchange/build.sh).
 lib_src     := $(filter-out src/app/%,$(wildcard src/*.c src/*/*.c src/ranks/*/*.c \
                src/io/*/*.c src/formats/*/features_*.c omp/*.c)) cuda/propose.c cuda/cusparse_library.c

@@ -1,6 +1,6 @@
 /* app.c: picks the command. */
 #include "app.h"
-#include "option_values.h"
+#include "app/options/option_values.h"
 #include "ranks/ranks.h"
 #include <fcntl.h>
 #include <signal.h>

@@ -308,7 +308,7 @@ void table_write(FILE *file, const table_row *rows, int count, const char *stat,
 
 typedef struct matrix_facts {
 #define FIELD(type, name, key, unit, help) type name;
-#include "facts.def"
+#include "app/info/facts.def"
 #undef FIELD
 } matrix_facts;
 fields matrix_facts_fields(void);

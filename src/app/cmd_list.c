@@ -1,5 +1,5 @@
 /* cmd_list.c: spmv list: prints the tables of kernels, formats, generators and twins. */
-#include "option_values.h"
+#include "app/options/option_values.h"
 #include <math.h>
 #include <stdlib.h>
 #include <strings.h>

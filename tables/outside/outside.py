@@ -17,7 +17,7 @@ HALVES = ("tune", "held-out")
 LINE_B = 64  # cache line, bytes
 ENTRY_B = 12  # that a product in f64 streams for an entry: the value and its column
 L1_B = 256 << 10  # L1 cache of an H200's multiprocessor, bytes
-WINDOW = 1 << 13  # entries, as src/app/run/limits.c samples
+WINDOW = 1 << 13  # entries, as src/app/run/limits/limits.c samples
 MOST_WINDOWS = 256
 
 
@@ -85,7 +85,7 @@ def split(n, shares, share):
 
 def x_jumps(col, cols):
     """The sampled share of entries whose cache line of x is neither among those that the entries before read (4096 to
-    8192 of them) nor beside one: the program's matrix.x_jumps, counted as src/app/run/limits.c does."""
+    8192 of them) nor beside one: the program's matrix.x_jumps, counted as src/app/run/limits/limits.c does."""
     import numpy
     windows = min(max(len(col) // WINDOW, 1), MOST_WINDOWS)
     never = numpy.iinfo(numpy.int64).max

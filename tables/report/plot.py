@@ -53,7 +53,7 @@ def thousands(value):
 
 
 def opacity_of(digit):
-    """The fullest cell has 9 and is darkest; each digit less is a quarter of the entries (src/app/thumbnail.c)."""
+    """The fullest cell has 9 and is darkest; each digit less is a quarter of the entries (src/app/info/thumbnail.c)."""
     return 0.25 + 0.75 * (digit - 1) / 8
 
 

@@ -27,7 +27,7 @@ def rows_of(text):
 
 
 def jumps_one_by_one(col):
-    """Computes it as src/app/run/limits.c does, for whole windows."""
+    """Computes it as src/app/run/limits/limits.c does, for whole windows."""
     jumps = 0
     for begin in range(0, len(col), 8192):
         seen = set()

@@ -12,13 +12,13 @@ PLACES = ("src/app/**/*.[ch]", "src/app/**/*.def", "src/host/*.[ch]", "src/matri
 # The exceptions, each with a reason: {file: names}.
 NAMED = {
     # They have fields of their own in the log from before config.params.
-    "src/app/run/describe.c": "grid_rows grid_cols block shape_rows shape_cols schedule chunk simd rowlens",
+    "src/app/run/results/describe.c": "grid_rows grid_cols block shape_rows shape_cols schedule chunk simd rowlens",
     "src/app/sweep/sweep_values.c": "grid_rows sigma",  # which of many values --tune tries
     "src/plan/plan.c": "grid_rows codes isa",  # 0: the threads; off, if values change; with another one, other bits
     "src/app/cmd_list.c": "sigma",  # a twin's
     "src/app/record/write_table.c": "gather",  # the limit, as in limits.c
-    "src/app/run/limits.c": "gather",
-    "src/app/run/rounds.c": "rowlens",  # without it padding meets an infinite x
+    "src/app/run/limits/limits.c": "gather",
+    "src/app/run/timing/rounds.c": "rowlens",  # without it padding meets an infinite x
     "tables/report/units/settings.py": "block simd",  # usual in a label
 }
 

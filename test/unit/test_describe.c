@@ -1,7 +1,7 @@
 /* test_describe.c: the numbers of a record that follow from others. */
 #include "testing.h"
-#include "app/run/describe.h"
-#include "app/run/result.h"
+#include "app/run/results/describe.h"
+#include "app/run/results/result.h"
 #include <math.h>
 
 TEST(rates_follow_from_the_median) {

@@ -1,8 +1,8 @@
 /* test_limits.c: limits and verdicts from records and matrices made by hand; rates kept in
  * files. */
 #include "testing.h"
-#include "app/run/limits.h"
-#include "app/run/result.h"
+#include "app/run/limits/limits.h"
+#include "app/run/results/result.h"
 #include "app/run/session.h"
 #include <dirent.h>
 

@@ -2,9 +2,9 @@
  * threads that wait. */
 #include "testing.h"
 #include "spmv_clock.h"
-#include "app/run/describe.h"
-#include "app/run/noise.h"
-#include "app/run/result.h"
+#include "app/run/results/describe.h"
+#include "app/run/timing/noise.h"
+#include "app/run/results/result.h"
 #include <time.h>
 
 TEST(noise_is_flagged) {

@@ -2,8 +2,8 @@
  * times of the ranks of an MPI program tell. */
 #include "testing.h"
 #include "app/ranks/ranks.h"
-#include "app/run/ranking.h"
-#include "app/run/result.h"
+#include "app/run/results/ranking.h"
+#include "app/run/results/result.h"
 #include "app/run/session.h"
 #include <omp.h>
 

@@ -1,7 +1,7 @@
 /* test_statistics.c: the median's confidence interval on sequences whose true median is known, as
  * quiet and as busy machines make them; and when samples are enough. */
 #include "testing.h"
-#include "app/run/noise.h"
+#include "app/run/timing/noise.h"
 
 enum { RUNS = 1000, MOST = 5000 };
 

@@ -2,10 +2,10 @@
  * every record of a group, however many rounds each kernel had; and the order of a round. */
 #include "scene.h"
 #include "app/run/cells.h"
-#include "app/run/describe.h"
+#include "app/run/results/describe.h"
 #include "app/run/inputs.h"
-#include "app/run/result.h"
-#include "app/run/rounds.h"
+#include "app/run/results/result.h"
+#include "app/run/timing/rounds.h"
 #include "app/run/session.h"
 
 /* ---- places --------------------------------------------------------------------------------- */

@@ -1,6 +1,6 @@
 /* doctor_facts.c: gathers what the checks look at. What cannot be read stays unknown. */
 #include "doctor.h"
-#include "app/run/noise.h"
+#include "app/run/timing/noise.h"
 #include <dirent.h>
 #include <math.h>
 #include <omp.h>

@@ -1,6 +1,6 @@
 /* doctor_probe.c: spmv doctor --probe: measures once what this machine can do at best, keeps it
  * for the runs to come, shows and logs it. */
-#include "app/run/noise.h"
+#include "app/run/timing/noise.h"
 #include "doctor.h"
 #include "spmv_clock.h"
 #include <math.h>

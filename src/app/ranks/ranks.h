@@ -7,9 +7,9 @@
 #define SPMV_APP_RANKS_H
 
 #include "launcher.h"
-#include "app/run/describe.h"
+#include "app/run/results/describe.h"
 #include "app/run/inputs.h"
-#include "app/run/noise.h"
+#include "app/run/timing/noise.h"
 #include "spmv_ranks.h"
 
 typedef struct sheet { /* of the whole matrix */

@@ -1,6 +1,6 @@
 /* ranks_matrix.c: ranks read a matrix, each a piece, and get what multiplies, and for the check the
  * entries of their rows as the file has them. */
-#include "app/option_values.h"
+#include "app/options/option_values.h"
 #include "app/run/inputs.h"
 #include "ranks.h"
 #include <stdlib.h>

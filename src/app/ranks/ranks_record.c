@@ -1,9 +1,9 @@
 /* ranks_record.c: the record of a row over ranks: that of a run alone, in which sizes are sums over
  * the ranks, and preparations those of the rank that took longest; and what only ranks have. */
-#include "app/option_values.h"
-#include "app/run/describe.h"
+#include "app/options/option_values.h"
+#include "app/run/results/describe.h"
 #include "app/run/inputs.h"
-#include "app/run/noise.h"
+#include "app/run/timing/noise.h"
 #include "ranks.h"
 #include <math.h>
 #include <stdlib.h>

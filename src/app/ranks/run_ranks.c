@@ -1,11 +1,11 @@
 /* run_ranks.c: one invocation of spmv run as several ranks. All of them have the same options, and
  * take the same steps; what fails on one ends all, with the same exit code. */
-#include "app/option_values.h"
-#include "app/run/describe.h"
+#include "app/options/option_values.h"
+#include "app/run/results/describe.h"
 #include "app/run/inputs.h"
-#include "app/run/noise.h"
-#include "app/run/ranking.h"
-#include "app/run/rounds.h"
+#include "app/run/timing/noise.h"
+#include "app/run/results/ranking.h"
+#include "app/run/timing/rounds.h"
 #include "ranks.h"
 #include <math.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* log.c: appends each record to one file per host in a single write, so that simultaneous or killed
  * runs leave whole lines; half a record of a killed run is cut off. */
-#include "app/option_values.h"
+#include "app/options/option_values.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>

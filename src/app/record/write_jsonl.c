@@ -1,5 +1,5 @@
 /* write_jsonl.c: a record as one line of JSON, through jansson. */
-#include "app/option_values.h"
+#include "app/options/option_values.h"
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
 /* write_table.c: the terminal's table. */
-#include "app/option_values.h"
+#include "app/options/option_values.h"
 #include <math.h>
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
 /* cells.c: which kernels in which configurations: the cross product of the lists on the command
  * line, as far as a kernel takes them. */
-#include "app/option_values.h"
+#include "app/options/option_values.h"
 #include "cells.h"
 #include "session.h"
 #include <float.h>

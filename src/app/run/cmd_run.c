@@ -1,12 +1,12 @@
 /* cmd_run.c: spmv run: prepares, multiplies with, checks, times, checks again, logs and shows every
  * chosen kernel in every chosen configuration on every chosen matrix. */
-#include "app/option_values.h"
-#include "describe.h"
+#include "app/options/option_values.h"
+#include "app/run/results/describe.h"
 #include "inputs.h"
-#include "limits.h"
-#include "ranking.h"
-#include "result.h"
-#include "rounds.h"
+#include "app/run/limits/limits.h"
+#include "app/run/results/ranking.h"
+#include "app/run/results/result.h"
+#include "app/run/timing/rounds.h"
 #include "session.h"
 #include "spmv_clock.h"
 #include <errno.h>

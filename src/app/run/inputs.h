@@ -3,7 +3,7 @@
 #define SPMV_INPUTS_H
 
 #include "session.h"
-#include "reads_of_x.h"
+#include "app/run/limits/reads_of_x.h"
 
 typedef struct in_rows { /* the first k of the vectors, in rows */
     spmv_precision precision;

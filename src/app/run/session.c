@@ -1,7 +1,7 @@
 /* session.c: what one invocation of spmv run or sweep has from beginning to end: its context,
  * cells, devices, what spmv doctor --probe found of them, and its log. */
 #include "cells.h"
-#include "describe.h"
+#include "app/run/results/describe.h"
 #include "session.h"
 #include <stdlib.h>
 

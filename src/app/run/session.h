@@ -4,7 +4,7 @@
 
 #include "app/app.h"
 #include "cells.h"
-#include "result.h"
+#include "app/run/results/result.h"
 
 typedef struct
     watcher {  /* spmv sweep, which must know which cell was running when the process died */

@@ -1,9 +1,9 @@
 /* sweep_child.c: the process that measures cells of one matrix for spmv sweep. It may crash or
  * hang: what is logged is whole, and the pipe says where it was. */
 #include "app/ranks/launcher.h"
-#include "app/run/describe.h"
+#include "app/run/results/describe.h"
 #include "app/run/inputs.h"
-#include "app/run/ranking.h"
+#include "app/run/results/ranking.h"
 #include "sweep.h"
 #include <math.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* sweep_plan.c: what spmv sweep goes through: matrices from folders, lists and gen:, a forecast of
  * time and memory, and what the log has of it already. */
-#include "app/option_values.h"
-#include "app/run/describe.h"
+#include "app/options/option_values.h"
+#include "app/run/results/describe.h"
 #include "app/ranks/launcher.h"
 #include "sweep.h"
 #include <dirent.h>

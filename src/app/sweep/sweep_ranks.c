@@ -1,8 +1,8 @@
 /* sweep_ranks.c: the process that lets several ranks measure a cell for spmv sweep. It starts an
  * MPI's launcher, which starts this program as a user would, and makes the record that rank 0
  * prints one of the sweep. */
-#include "app/option_values.h"
-#include "app/run/describe.h"
+#include "app/options/option_values.h"
+#include "app/run/results/describe.h"
 #include "app/ranks/launcher.h"
 #include "sweep.h"
 #include <errno.h>

@@ -2,9 +2,9 @@
  * what to type next. Each precision, state of the caches, number of vectors, layout and
  * number of ranks has an end of its own. */
 #include "sweep.h"
-#include "app/run/describe.h"
-#include "app/run/ranking.h"
-#include "app/option_values.h"
+#include "app/run/results/describe.h"
+#include "app/run/results/ranking.h"
+#include "app/options/option_values.h"
 #include <math.h>
 #include <stdlib.h>
 

@@ -1,7 +1,7 @@
 /* sweep_values.c: spmv sweep --tune: configurations that differ from those asked for in the value
  * of one parameter, which the user has not given. */
-#include "app/option_values.h"
-#include "app/run/describe.h"
+#include "app/options/option_values.h"
+#include "app/run/results/describe.h"
 #include "sweep.h"
 #include <stdlib.h>
 

@@ -2,8 +2,8 @@
 #ifndef SPMV_DESCRIBE_H
 #define SPMV_DESCRIBE_H
 
-#include "inputs.h"
-#include "noise.h"
+#include "app/run/inputs.h"
+#include "app/run/timing/noise.h"
 
 const char *base_name(const char *path); /* without its folders; gen: as it is */
 /* thermal2 of dir/thermal2.mtx.gz; gen:mesh:100 few:8 with values; spelt */

@@ -1,6 +1,6 @@
 /* facts.c: what can be said of a matrix from its compressed rows. Each fact is one pass, in
  * parallel over rows where it costs. */
-#include "app.h"
+#include "app/app.h"
 #include <math.h>
 #include <stdlib.h>
 

@@ -1,14 +1,14 @@
 /* rounds.c: prepares and checks every chosen kernel on one matrix, times them in turns (A B C,
  * C A B, ...) so that a drift of the machine affects all of them alike, checks again and logs. A
  * kernel that is measured leaves the turns: its row is final, but for its rank. */
-#include "cells.h"
-#include "describe.h"
-#include "inputs.h"
+#include "app/run/cells.h"
+#include "app/run/results/describe.h"
+#include "app/run/inputs.h"
 #include "noise.h"
-#include "ranking.h"
-#include "result.h"
+#include "app/run/results/ranking.h"
+#include "app/run/results/result.h"
 #include "rounds.h"
-#include "session.h"
+#include "app/run/session.h"
 #include "stop.h"
 #include "spmv_clock.h"
 #include <math.h>

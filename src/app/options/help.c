@@ -7,7 +7,7 @@ static const struct about { /* a command, or a topic of help */
 } abouts[] = {
 #define COMMAND(name, words, help) {#name, words, help},
 #define TOOL(name, words, help) COMMAND(name, words, help)
-#include "commands.def"
+#include "app/commands.def"
 #undef COMMAND
 #undef TOOL
 };

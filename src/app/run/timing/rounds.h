@@ -2,7 +2,7 @@
 #ifndef SPMV_ROUNDS_H
 #define SPMV_ROUNDS_H
 
-#include "describe.h"
+#include "app/run/results/describe.h"
 
 /* Counts and logs a final row; returns an exit code, after printing what is wrong. */
 int keep_result(session *run, result *out);

@@ -1,8 +1,8 @@
 /* limits.c: how fast the machine could have been: what a product must stream, and what it must read
  * at random places of x, over the rates that `spmv doctor --probe` measured. */
 #include "limits.h"
-#include "result.h"
-#include "session.h"
+#include "app/run/results/result.h"
+#include "app/run/session.h"
 #include <math.h>
 
 /* A little over the limit is the noise of two measurements. Some more is a probe that was too low:

@@ -12,7 +12,7 @@
 const char *const command_names[] = {
 #define COMMAND(name, words, help) #name,
 #define TOOL(name, words, help) #name,
-#include "commands.def"
+#include "app/commands.def"
 #undef COMMAND
 #undef TOOL
     NULL};

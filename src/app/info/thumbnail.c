@@ -1,6 +1,6 @@
 /* thumbnail.c: the pattern of a matrix, a digit for each cell: a thousand characters for the log,
  * or as many as spmv info is asked for. */
-#include "app.h"
+#include "app/app.h"
 #include <stdlib.h>
 
 /* Finds where each of at most edge bands of n ends. */

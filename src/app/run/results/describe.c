@@ -1,11 +1,11 @@
 /* describe.c: the record of a row, made at once when all is known that it says. */
-#include "app/option_values.h"
-#include "cells.h"
+#include "app/options/option_values.h"
+#include "app/run/cells.h"
 #include "describe.h"
-#include "inputs.h"
-#include "limits.h"
+#include "app/run/inputs.h"
+#include "app/run/limits/limits.h"
 #include "result.h"
-#include "session.h"
+#include "app/run/session.h"
 #include <math.h>
 #include <omp.h>
 #include <stdlib.h>

@@ -1,9 +1,9 @@
 /* notes.c: what is said under the table: what disturbed the times, and in the last line who is
  * fastest. */
-#include "app/option_values.h"
+#include "app/options/option_values.h"
 #include "ranking.h"
 #include "result.h"
-#include "session.h"
+#include "app/run/session.h"
 #include <math.h>
 #include <omp.h>
 #include <stdlib.h>

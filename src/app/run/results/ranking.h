@@ -2,7 +2,7 @@
 #ifndef SPMV_RANKING_H
 #define SPMV_RANKING_H
 
-#include "session.h"
+#include "app/run/session.h"
 
 bool is_ok(const result *out);
 bool is_checked(const result *out);

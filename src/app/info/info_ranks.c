@@ -1,9 +1,9 @@
 /* info_ranks.c: spmv info --ranks: what each rank of an MPI program would hold, receive and send of
  * a matrix, counted without MPI, and the efficiency that a model predicts of that
  * (docs/howto/ranks.md). */
-#include "app/run/describe.h"
+#include "app/run/results/describe.h"
 #include "ranks/partition/partition.h"
-#include "option_values.h"
+#include "app/options/option_values.h"
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>

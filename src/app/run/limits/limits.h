@@ -3,7 +3,7 @@
 #define SPMV_LIMITS_H
 
 #include "reads_of_x.h"
-#include "session.h"
+#include "app/run/session.h"
 
 /* Returns the size up to which random reads are half as fast again as from memory; 0: no rates. */
 size_t knee_of(const spmv_rates *r);

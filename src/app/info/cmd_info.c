@@ -1,8 +1,8 @@
 /* cmd_info.c: spmv info: facts about matrices, and what every format would take, at its default
  * parameters or those given. */
 #include "app/run/cells.h"
-#include "app/run/describe.h"
-#include "option_values.h"
+#include "app/run/results/describe.h"
+#include "app/options/option_values.h"
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>

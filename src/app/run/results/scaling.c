@@ -1,7 +1,7 @@
 /* scaling.c: how many times as fast a configuration is with more threads. */
-#include "cells.h"
+#include "app/run/cells.h"
 #include "ranking.h"
-#include "session.h"
+#include "app/run/session.h"
 
 /* Says whether a and b are the same but for their number of threads. */
 static bool is_same_kernel(const cell *a, const cell *b) {

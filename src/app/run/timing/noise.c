@@ -1,9 +1,9 @@
 /* noise.c: what else the machine did while a kernel was timed: time its threads waited for a core,
  * time that other machines took from this one, and what other programs used. Flagged, and nothing
  * is thrown away. */
-#include "describe.h"
+#include "app/run/results/describe.h"
 #include "noise.h"
-#include "result.h"
+#include "app/run/results/result.h"
 #include "spmv_clock.h"
 #include <dirent.h>
 #include <math.h>

@@ -2,7 +2,7 @@
  * SPMV_<OPTION> sets any long option; the command line overrides it. */
 #include "option_table.h"
 #include "option_values.h"
-#include "ranks/ranks.h"
+#include "app/ranks/ranks.h"
 #include <ctype.h>
 #include <stdlib.h>
 #include <unistd.h>
