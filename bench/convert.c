@@ -7,7 +7,7 @@
  * also those that sort.
  * Exits with 1 if SELL, CMRS or the hybrid take more than MOST products, or fail. */
 #include "spmv_clock.h"
-#include "matrix/stored.h"
+#include "matrix/stores/stored.h"
 #include "spmv_host.h"
 #include "tune/tune.h"
 #include <stdio.h>

@@ -74,14 +74,14 @@ typedef struct spmv_room { /* freed by free() */
     unsigned char memory[] __attribute__((aligned(64)));
 } spmv_room;
 /* store of a matrix of volatile arrays (SPMV_VOLATILE): the arrays themselves */
-typedef struct spmv_live {
+typedef struct spmv_volatile {
     spmv_store s;
     spmv_arrays arrays; /* block_rows and block_cols are at least 1 */
     spmv_room *room;    /* memory kept from one product for the next; NULL: none */
-} spmv_live;
+} spmv_volatile;
 /* Returns the length of the dimension that ptr compresses; for coordinates, the number of
  * entries. */
-static inline int64_t spmv_live_lines(const spmv_arrays *a) {
+static inline int64_t spmv_volatile_lines(const spmv_arrays *a) {
     return a->line ? a->nnz : a->by_columns ? a->cols : a->rows / a->block_rows;
 }
 

@@ -9,7 +9,7 @@ variants := $(shell sed -n 's/^    X.\([a-z0-9_]*\),.*/\1/p' include/spmv_varian
 
 app_src     := $(wildcard src/app/*.c src/app/*/*.c src/app/*/*/*.c)
 # Code that needs MPI is a separate library (src/ranks/exchange/build.sh).
-lib_src     := $(filter-out src/app/%,$(wildcard src/*.c src/*/*.c src/ranks/*/*.c \
+lib_src     := $(filter-out src/app/%,$(wildcard src/*.c src/*/*.c src/matrix/*/*.c src/ranks/*/*.c \
                src/io/*/*.c src/formats/*/features_*.c omp/*.c)) cuda/propose.c cuda/cusparse_library.c
 variant_src := $(filter-out $(lib_src),$(wildcard src/formats/*/*.c src/formats/papers/*/*.c omp/*/*.c))
 cuda_src         := $(wildcard cuda/*.cu)

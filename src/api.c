@@ -4,7 +4,7 @@
 #include "host/context.h"
 #include "host/host.h"
 #include "io/io.h"
-#include "matrix/live.h"
+#include "matrix/arrays/volatile.h"
 #include "matrix/matrix.h"
 #include "matrix/transpose.h"
 #include "plan/plan.h"
@@ -185,7 +185,7 @@ static spmv_status create_both(spmv_mat *mat, const spmv_plan_opts *opts, spmv_k
 
 static spmv_status create(spmv_mat *mat, const spmv_plan_opts *opts, spmv_kernel_id id,
                           spmv_plan **out) {
-    if (mat->live) TRY(spmv_live_check(mat, opts, id));
+    if (mat->live) TRY(spmv_volatile_check(mat, opts, id));
     if (opts->op != SPMV_TRANSPOSE && opts->op != SPMV_BOTH) return create_one(mat, opts, id, out);
     const spmv_status status = opts->op == SPMV_BOTH ? create_both(mat, opts, id, out)
                                                      : create_transposed(mat, opts, id, out);

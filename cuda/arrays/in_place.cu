@@ -192,12 +192,13 @@ static __global__ void __launch_bounds__(THREADS) scatter_entries(const product 
 /* ---- the kernel ------------------------------------------------------------------------------ */
 
 static const spmv_arrays *arrays_of(const spmv_plan *p) {
-    return &((const spmv_live *)p->store)->arrays;
+    return &((const spmv_volatile *)p->store)->arrays;
 }
 
 static spmv_status run(const spmv_plan *plan, const spmv_operands *o) {
     const spmv_arrays *a = arrays_of(plan);
-    const int64_t lines = spmv_live_lines(a), mean = a->line ? 1 : blocks_for(a->nnz, lines + 1);
+    const int64_t lines = spmv_volatile_lines(a),
+                  mean = a->line ? 1 : blocks_for(a->nnz, lines + 1);
     product p = {(const ofs *)a->ptr, a->idx, a->line, (const real *)a->values, lines, a->nnz,
                  vectors_of(o)};
     if (plan->rows == 0) return SPMV_OK;
@@ -245,7 +246,7 @@ static spmv_status prepare(spmv_plan *plan) {
                        a->idx,
                        a->line,
                        NULL,
-                       spmv_live_lines(a),
+                       spmv_volatile_lines(a),
                        a->nnz,
                        {},
                        0,

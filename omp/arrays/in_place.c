@@ -39,7 +39,7 @@ typedef struct product {
 /* ---- what may have changed ------------------------------------------------------------------- */
 
 static product product_of(const spmv_plan *p, const spmv_operands *v) {
-    const spmv_arrays *a = &((const spmv_live *)p->store)->arrays;
+    const spmv_arrays *a = &((const spmv_volatile *)p->store)->arrays;
     return (product){.a = a,
                      .ptr = a->ptr,
                      .at = a->idx,
@@ -57,7 +57,7 @@ static product product_of(const spmv_plan *p, const spmv_operands *v) {
                      .ldz = v->ldz,
                      .in_rows = v->layout == SPMV_ROWS,
                      .turned = p->transposes,
-                     .lines = spmv_live_lines(a),
+                     .lines = spmv_volatile_lines(a),
                      .tall = a->block_rows,
                      .wide = a->block_cols,
                      .out = p->rows,
@@ -390,7 +390,7 @@ static void scatter_shares(const product *m, const target *t, int shares) {
 
 /* Returns memory for sums, left by the last product if large enough. Thread-safe. A = NULL: none is
  * kept. */
-static spmv_room *take_room(spmv_live *A, size_t bytes) {
+static spmv_room *take_room(spmv_volatile *A, size_t bytes) {
     spmv_room *room = A ? __atomic_exchange_n(&A->room, NULL, __ATOMIC_ACQ_REL) : NULL;
     if (room && room->bytes >= bytes) return room;
     free(room);
@@ -401,7 +401,7 @@ static spmv_room *take_room(spmv_live *A, size_t bytes) {
     return room;
 }
 
-static void leave_room(spmv_live *A, spmv_room *room) {
+static void leave_room(spmv_volatile *A, spmv_room *room) {
     free(A ? __atomic_exchange_n(&A->room, room, __ATOMIC_ACQ_REL) : room);
 }
 
@@ -418,7 +418,7 @@ static spmv_status scatter(const spmv_plan *p, const product *m) {
     const size_t numbers = (size_t)(m->out * m->k), chunks = (size_t)chunks_of(m);
     const size_t direct = plain ? 1 : 0, own = (size_t)shares - direct;
     /* Only the store's room is written; a copied store has no room. */
-    spmv_live *A = p->own ? NULL : (spmv_live *)(uintptr_t)p->store;
+    spmv_volatile *A = p->own ? NULL : (spmv_volatile *)(uintptr_t)p->store;
     spmv_room *room = take_room(A, own * numbers * sizeof(real) + (size_t)shares * chunks);
     target t[MOST_SHARES];
     if (!room) return spmv_fail(p->device->ctx, SPMV_E_NOMEM, "out of memory for a product");

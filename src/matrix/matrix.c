@@ -5,9 +5,9 @@
 #include "host/host.h"
 #include "matrix.h"
 #include "origin.h"
-#include "source.h"
+#include "matrix/arrays/source.h"
 #include "spmv_environment.h"
-#include "stored.h"
+#include "matrix/stores/stored.h"
 #include <stdlib.h>
 
 spmv_status spmv_mat_new(spmv_ctx *ctx, spmv_mat **out) {

@@ -33,7 +33,7 @@ struct spmv_mat {
     uint32_t *turned;    /* [nnz] of a transpose: source index of each entry in base's rows;
                             NULL: not kept */
     void *turned_there;  /* the same array in the memory of source's device; NULL: not needed yet */
-    spmv_live *live;     /* one of stores: the caller's volatile arrays; NULL: none */
+    spmv_volatile *live; /* one of stores: the caller's volatile arrays; NULL: none */
 };
 
 /* Allocates a matrix without entries. */

@@ -4,7 +4,7 @@
 #include "host/host.h"
 #include "matrix.h"
 #include "spmv_environment.h"
-#include "turn.h"
+#include "csr_to_csc.h"
 
 spmv_status spmv_mat_bring(const spmv_mat *mat) {
     spmv_mat *own = (spmv_mat *)(uintptr_t)mat; /* matrices are allocated as mutable objects */
@@ -17,11 +17,11 @@ static bool list_columns(spmv_mat *mat) {
     const spmv_csr *A = &mat->csr;
     const bool has_values = mat->coo.field != SPMV_PATTERN_FIELD;
     spmv_coo all = mat->coo;
-    spmv_turn t = spmv_turn_of(A, A->values);
+    spmv_csc_conversion t = spmv_conversion_of_rows(A, A->values);
     int64_t *ptr = t.out_ptr = spmv_host_alloc((size_t)(A->cols + 1) * sizeof *ptr);
     bool listed = spmv_coo_alloc(mat->ctx, &all, has_values) == SPMV_OK;
     t.out_idx = all.row, t.out_values = all.values;
-    listed = listed && ptr && spmv_turn_lines(mat->ctx, &t) == SPMV_OK;
+    listed = listed && ptr && spmv_csr_to_csc(mat->ctx, &t) == SPMV_OK;
     for (int64_t j = 0; j < (listed ? A->cols : 0); j++)
         for (int64_t k = ptr[j]; k < ptr[j + 1]; k++) all.col[k] = (int32_t)j;
     spmv_host_free(ptr);

@@ -7,7 +7,7 @@
 #include "matrix.h"
 #include "sampling.h"
 #include "spmv_sample.h"
-#include "stored.h"
+#include "matrix/stores/stored.h"
 #include <math.h>
 #include <stdlib.h>
 

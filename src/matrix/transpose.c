@@ -3,10 +3,10 @@
 #include "csr.h"
 #include "matrix.h"
 #include "origin.h"
-#include "source.h"
-#include "stored.h"
+#include "matrix/arrays/source.h"
+#include "matrix/stores/stored.h"
 #include "transpose.h"
-#include "turn.h"
+#include "csr_to_csc.h"
 #include <stdlib.h>
 
 /* ---- the rows of a transpose ----------------------------------------------------------------- */
@@ -53,9 +53,9 @@ static spmv_status fetch(spmv_mat *T) {
     TRY(spmv_host_fits(T->ctx, A->rows, A->cols, A->nnz,
                        16.0 * (double)A->rows + 12.0 * (double)A->nnz));
     spmv_status status = take_rows(T);
-    spmv_turn t = spmv_turn_of(&T->base->csr, T->base->csr.values);
+    spmv_csc_conversion t = spmv_conversion_of_rows(&T->base->csr, T->base->csr.values);
     t.out_ptr = A->row_ptr, t.out_idx = A->col_idx, t.out_values = A->values;
-    if (status == SPMV_OK) status = spmv_turn_lines(T->ctx, &t);
+    if (status == SPMV_OK) status = spmv_csr_to_csc(T->ctx, &t);
     if (status != SPMV_OK) {
         free_rows(T);
         return status;
@@ -157,9 +157,9 @@ static spmv_status keep_entries(spmv_mat *T) {
     if (T->turned || !refills || T->csr.nnz > UINT32_MAX) return SPMV_OK;
     T->turned = spmv_host_take(T->ctx, (size_t)T->csr.nnz * sizeof *T->turned);
     if (!T->turned) return spmv_fail(T->ctx, SPMV_E_NOMEM, "out of memory for new values");
-    spmv_turn t = spmv_turn_of(&T->base->csr, NULL);
+    spmv_csc_conversion t = spmv_conversion_of_rows(&T->base->csr, NULL);
     t.out_ptr = T->csr.row_ptr, t.from = T->turned;
-    return spmv_turn_lines(T->ctx, &t);
+    return spmv_csr_to_csc(T->ctx, &t);
 }
 
 spmv_status spmv_transpose_turned(spmv_mat *mat, const uint32_t **out) {
@@ -179,8 +179,8 @@ void spmv_transpose_has_values(spmv_mat *T, bool has) {
 }
 
 spmv_status spmv_transpose_values(spmv_mat *mat, const spmv_new_values *v, double *out) {
-    spmv_turn t = spmv_turn_of(&mat->csr, v->values);
+    spmv_csc_conversion t = spmv_conversion_of_rows(&mat->csr, v->values);
     t.precision = v->precision;
     t.out_ptr = mat->transpose->csr.row_ptr, t.out_values = out;
-    return spmv_turn_lines(mat->ctx, &t);
+    return spmv_csr_to_csc(mat->ctx, &t);
 }

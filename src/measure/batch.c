@@ -1,7 +1,7 @@
 /* batch.c: times many products with one clock reading: as one recorded graph if launches cost host
  * time, otherwise in a loop. */
 #include "host/context.h"
-#include "matrix/stored.h"
+#include "matrix/stores/stored.h"
 #include "plan/plan.h"
 #include "plan/product.h"
 #include "spmv_environment.h"

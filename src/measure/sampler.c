@@ -1,6 +1,6 @@
 /* sampler.c: runs a product once for the check and many times for timing. */
 #include "spmv_clock.h"
-#include "matrix/stored.h"
+#include "matrix/stores/stored.h"
 #include "sampler.h"
 #include <math.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 #include "blocks.h"
 #include "host/context.h"
 #include "host/host.h"
-#include "matrix/stored.h"
+#include "matrix/stores/stored.h"
 #include "plan.h"
 #include "product.h"
 

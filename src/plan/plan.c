@@ -1,9 +1,9 @@
 /* plan.c: creates and frees plans: a kernel, a store and parameters, ready to multiply. */
 #include "spmv_clock.h"
 #include "host/context.h"
-#include "matrix/live.h"
+#include "matrix/arrays/volatile.h"
 #include "matrix/matrix.h"
-#include "matrix/stored.h"
+#include "matrix/stores/stored.h"
 #include "plan.h"
 #include "product.h"
 #include "spmv_environment.h"
@@ -104,7 +104,7 @@ spmv_status spmv_plan_variant(spmv_mat *mat, const spmv_plan_opts *opts, int *ou
         return spmv_fail(mat->ctx, SPMV_E_ARG,
                          "spmv_plan_opts.expected_calls is %lld, must be 0 or more",
                          (long long)opts->expected_calls);
-    if (mat->live) return spmv_live_variant(mat, opts, out);
+    if (mat->live) return spmv_volatile_variant(mat, opts, out);
     bool wide = spmv_needs_wide_offsets(mat->csr.nnz) || opts->offset_bits == 64;
     if (opts->offset_bits != 0 && opts->offset_bits != 32 && opts->offset_bits != 64)
         return spmv_fail(mat->ctx, SPMV_E_ARG,
@@ -246,7 +246,7 @@ static spmv_status plan_init(spmv_plan *plan, const spmv_plan_opts *opts, spmv_k
     TRY(place_scalars(plan, opts->scalars));
     TRY(choose(ctx, plan->kernel, opts, plan->device->threads, &plan->choice));
     if (plan->matrix->live) {
-        spmv_live_attach(plan);
+        spmv_volatile_attach(plan);
         return prepare(plan);
     }
     if (opts->refill) TRY(spmv_plan_takes_values(plan));

@@ -2,7 +2,7 @@
 #ifndef SPMV_PLAN_H
 #define SPMV_PLAN_H
 
-#include "matrix/stored.h"
+#include "matrix/stores/stored.h"
 
 typedef struct spmv_tuning { /* how `auto` chose a plan; members as in spmv_plan_facts */
     char reason[1400];

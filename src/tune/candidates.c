@@ -2,7 +2,7 @@
  * candidates that were not chosen. */
 #include "spmv_clock.h"
 #include "matrix/matrix.h"
-#include "matrix/stored.h"
+#include "matrix/stores/stored.h"
 #include "plan/plan.h"
 #include "trials.h"
 #include <stdio.h>

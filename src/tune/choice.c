@@ -7,7 +7,7 @@
 #include "matrix/csr.h"
 #include "matrix/matrix.h"
 #include "matrix/sampling.h"
-#include "matrix/stored.h"
+#include "matrix/stores/stored.h"
 #include "plan/plan.h"
 #include "trials.h"
 #include "wisdom/wisdom.h"

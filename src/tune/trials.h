@@ -4,7 +4,7 @@
 #define SPMV_TRIALS_H
 
 #include "matrix/matrix.h"
-#include "matrix/stored.h"
+#include "matrix/stores/stored.h"
 #include "measure/sampler.h"
 #include "tune.h"
 

@@ -3,7 +3,7 @@
 #include "host/context.h"
 #include "matrix/csr.h"
 #include "matrix/matrix.h"
-#include "matrix/turn.h"
+#include "matrix/csr_to_csc.h"
 #include "spmv_sum.h"
 #include "values.h"
 #include <math.h>
@@ -79,11 +79,11 @@ static spmv_status fill_origin(spmv_mat *mat, int threads, struct spmv_origin *o
 /* For a matrix given as CSC: the permutation of the conversion to CSR. */
 static spmv_status fill_from_columns(spmv_mat *mat, struct spmv_origin *out) {
     const spmv_csr *A = &mat->csr;
-    spmv_turn t = spmv_turn_of(A, NULL);
+    spmv_csc_conversion t = spmv_conversion_of_rows(A, NULL);
     int64_t *ptr = t.out_ptr = spmv_host_alloc((size_t)(A->cols + 1) * sizeof *ptr);
     t.to = out->entry = spmv_host_take(mat->ctx, (size_t)A->nnz * sizeof *out->entry);
     spmv_status status = ptr && out->entry
-                             ? spmv_turn_lines(mat->ctx, &t)
+                             ? spmv_csr_to_csc(mat->ctx, &t)
                              : spmv_fail(mat->ctx, SPMV_E_NOMEM, "out of memory for new values");
     spmv_host_free(ptr);
     return status;

@@ -6,7 +6,7 @@
 #include "host/host.h"
 #include "matrix/csr.h"
 #include "matrix/matrix.h"
-#include "matrix/stored.h"
+#include "matrix/stores/stored.h"
 #include "matrix/transpose.h"
 #include "values.h"
 #include <math.h>

@@ -1,8 +1,8 @@
 /* refill_device.c: writes new values into the stores of a matrix on devices. */
 #include "host/context.h"
 #include "matrix/matrix.h"
-#include "matrix/source.h"
-#include "matrix/stored.h"
+#include "matrix/arrays/source.h"
+#include "matrix/stores/stored.h"
 #include "values.h"
 
 /* ---- other values for them ------------------------------------------------------------------- */

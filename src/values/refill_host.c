@@ -5,7 +5,7 @@
 #include "matrix/csr.h"
 #include "matrix/matrix.h"
 #include "matrix/origin.h"
-#include "matrix/stored.h"
+#include "matrix/stores/stored.h"
 #include "values.h"
 #ifdef __x86_64__
 #include <emmintrin.h>

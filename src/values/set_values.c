@@ -4,11 +4,11 @@
 #include "host/context.h"
 #include "host/host.h"
 #include "matrix/csr.h"
-#include "matrix/live.h"
+#include "matrix/arrays/volatile.h"
 #include "matrix/matrix.h"
 #include "matrix/origin.h"
-#include "matrix/source.h"
-#include "matrix/stored.h"
+#include "matrix/arrays/source.h"
+#include "matrix/stores/stored.h"
 #include "matrix/transpose.h"
 #include "spmv_environment.h"
 #include "values.h"
@@ -438,7 +438,7 @@ spmv_status spmv_mat_set_values(spmv_mat *mat, const void *values, spmv_place pl
     GIVEN(NULL, mat);
     if (mat->freed) return spmv_fail(mat->ctx, SPMV_E_ARG, "%s: mat was freed", __func__);
     if (mat->coo.nnz > 0) GIVEN(mat->ctx, values);
-    if (mat->live) return spmv_live_set_values(mat, values, place);
+    if (mat->live) return spmv_volatile_set_values(mat, values, place);
     if (place != SPMV_HOST && place != SPMV_DEVICE)
         return spmv_fail(mat->ctx, SPMV_E_ARG,
                          "spmv_mat_set_values: place is %d, must be SPMV_HOST or SPMV_DEVICE",

@@ -4,7 +4,7 @@
 #define SPMV_VALUES_H
 
 #include "matrix/origin.h"
-#include "matrix/stored.h"
+#include "matrix/stores/stored.h"
 
 /* ---- set_values.c ---------------------------------------------------------------------------- */
 

@@ -7,7 +7,7 @@ import re
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-PLACES = ("src/app/**/*.[ch]", "src/app/**/*.def", "src/host/*.[ch]", "src/matrix/*.[ch]", "src/plan/*.[ch]",
+PLACES = ("src/app/**/*.[ch]", "src/app/**/*.def", "src/host/*.[ch]", "src/matrix/**/*.[ch]", "src/plan/*.[ch]",
           "src/values/*.[ch]", "src/measure/*.[ch]", "include/*.h", "tables/report/units/*.py", "tables/report/logs.py")
 # The exceptions, each with a reason: {file: names}.
 NAMED = {

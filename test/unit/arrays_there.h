@@ -3,7 +3,7 @@
 #define SPMV_TEST_ARRAYS_THERE_H
 
 #include "kernels.h"
-#include "matrix/stored.h"
+#include "matrix/stores/stored.h"
 #include "sources.h"
 
 #pragma weak source_alloc

@@ -5,7 +5,7 @@
 
 #include "context.h"
 #include "spmv_clock.h"
-#include "matrix/stored.h"
+#include "matrix/stores/stored.h"
 #include "tune/tune.h"
 #include <stdio.h>
 #include <stdlib.h>

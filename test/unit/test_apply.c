@@ -2,7 +2,7 @@
  * vectors that must not be read, and every argument that is wrong. */
 #include "streams.h"
 #include "host/host.h"
-#include "matrix/stored.h"
+#include "matrix/stores/stored.h"
 
 /* ---- every kernel ---------------------------------------------------------------------------- */
 

@@ -2,7 +2,7 @@
  * forbidden, and what it says of its choice. That its products are right is test_kernels.c's. */
 #include "context.h"
 #include "spmv_clock.h"
-#include "matrix/stored.h"
+#include "matrix/stores/stored.h"
 
 /* ---- trials of planted proposals ------------------------------------------------------------ */
 

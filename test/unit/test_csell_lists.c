@@ -2,7 +2,7 @@
  * hand; and that a device, in which warps find lists in any order, makes the same bytes. */
 #include "device_builds.h"
 #include "formats/csell_lists/csell_lists.h"
-#include "matrix/stored.h"
+#include "matrix/stores/stored.h"
 
 static spmv_choice choice_with(int64_t cut, int64_t codes) {
     spmv_choice c = {{0}};

@@ -2,7 +2,7 @@
  * builds, and takes no more memory for it than announced; and the codes of csell and of
  * hubs do not change a bit of y, nor does making hubs' plan anew. */
 #include "device_builds.h"
-#include "matrix/stored.h"
+#include "matrix/stores/stored.h"
 
 static const char *const specs[][2] = {
     {"gen:poisson2d:70", NULL},       {"gen:poisson2d:70x33", "random"},

@@ -1,7 +1,7 @@
 /* test_device_memory.c: on a GPU, what goes wrong with memory: whatever a kernel takes comes from
  * the caller's allocator and goes back to it; where there is none the host converts, and new values
  * arrive all the same, in copied plans, too. And forecasts of memory: for these without a GPU. */
-#include "matrix/stored.h"
+#include "matrix/stores/stored.h"
 #include "purse.h"
 
 static spmv_ctx *gpu_context(void) {

@@ -2,7 +2,7 @@
  * exactly the bytes it forecast. A word: this format alone. */
 #include "context.h"
 #include "formats/row_ends.h"
-#include "matrix/stored.h"
+#include "matrix/stores/stored.h"
 #include "one_format.h"
 
 /* Says whether a kernel is tried: it is here, and reads a format that was asked for. */

@@ -12,7 +12,7 @@
  * Seeds that 2,000 divides make 200,000 rows; those that 10,000 divides make more than the caches
  * hold. Backends of a GPU build there what they can. */
 #include "kernels.h"
-#include "matrix/stored.h"
+#include "matrix/stores/stored.h"
 #include <errno.h>
 #include <time.h>
 

@@ -1,7 +1,7 @@
 /* test_wisdom.c: choices of "auto" that are remembered in a file: what a plan made from them is,
  * what they depend on, and that trouble with the file fails no plan. */
 #include "spmv_clock.h"
-#include "matrix/stored.h"
+#include "matrix/stores/stored.h"
 #include "wisdom_file.h"
 
 /* ---- contexts, matrices, plans -------------------------------------------------------------- */

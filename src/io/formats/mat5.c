@@ -1,7 +1,7 @@
 /* mat5.c: MATLAB files of versions 5 to 7 (save -v6, -v7), also Octave's and SciPy's. A file
  * is a sequence of elements with a tag each; that of a variable may be compressed, and holds
  * further elements: flags, sizes, name, and the arrays. A sparse matrix has compressed columns. */
-#include "matrix/turn.h"
+#include "matrix/csr_to_csc.h"
 #include "io/formats.h"
 #include <inttypes.h>
 #include <stdio.h>
@@ -239,18 +239,18 @@ static spmv_status write_mat5(spmv_ctx *ctx, const char *path, const spmv_csr_vi
                  .ptr = spmv_host_take(ctx, (size_t)(A->cols + 1) * sizeof *c.ptr),
                  .idx = spmv_host_take(ctx, (size_t)A->nnz * sizeof *c.idx),
                  .values = spmv_host_take(ctx, (size_t)A->nnz * sizeof *c.values)};
-    const spmv_turn t = {.lines = A->rows,
-                         .places = A->cols,
-                         .nnz = A->nnz,
-                         .ptr = A->row_ptr,
-                         .idx = A->col_idx,
-                         .values = A->values,
-                         .precision = SPMV_F64,
-                         .out_ptr = c.ptr,
-                         .out_idx = c.idx,
-                         .out_values = c.values};
+    const spmv_csc_conversion t = {.lines = A->rows,
+                                   .places = A->cols,
+                                   .nnz = A->nnz,
+                                   .ptr = A->row_ptr,
+                                   .idx = A->col_idx,
+                                   .values = A->values,
+                                   .precision = SPMV_F64,
+                                   .out_ptr = c.ptr,
+                                   .out_idx = c.idx,
+                                   .out_values = c.values};
     spmv_status status = c.ptr && c.idx && c.values
-                             ? spmv_turn_lines(ctx, &t)
+                             ? spmv_csr_to_csc(ctx, &t)
                              : spmv_fail(ctx, SPMV_E_NOMEM, "out of memory while writing %s", path);
     if (status == SPMV_OK) status = spmv_write_file(ctx, path, write_variable, &c);
     spmv_host_give(ctx, c.ptr);

@@ -2,7 +2,7 @@
 #ifndef SPMV_SOURCE_H
 #define SPMV_SOURCE_H
 
-#include "matrix/stored.h"
+#include "matrix/stores/stored.h"
 
 /* Creates the matrix of arrays in device memory, of which all but the content was checked.
  * mat->source is NULL afterwards if kernels cannot use the arrays: the caller then frees the

@@ -1,14 +1,14 @@
 /* arrays.c: creates a matrix from compressed rows or columns in memory, after checking them. */
 #include "arrays.h"
-#include "csr.h"
+#include "matrix/csr.h"
 #include "spmv_clock.h"
 #include "host/context.h"
 #include "host/host.h"
-#include "live.h"
-#include "matrix.h"
+#include "volatile.h"
+#include "matrix/matrix.h"
 #include "source.h"
 #include "spmv_environment.h"
-#include "turn.h"
+#include "matrix/csr_to_csc.h"
 
 /* ---- from any compressed rows or columns ----------------------------------------------------- */
 
@@ -156,19 +156,19 @@ static spmv_status take_columns(spmv_mat *mat, const spmv_arrays *a) {
     A->row_ptr = spmv_host_take(mat->ctx, (size_t)(A->rows + 1) * sizeof *A->row_ptr);
     A->col_idx = spmv_host_take(mat->ctx, (size_t)A->nnz * sizeof *A->col_idx);
     A->values = spmv_host_take(mat->ctx, (size_t)A->nnz * sizeof *A->values);
-    const spmv_turn t = {.lines = a->cols,
-                         .places = a->rows,
-                         .nnz = a->nnz,
-                         .ptr = wide_ptr(a, &copy),
-                         .idx = a->idx,
-                         .base = a->base,
-                         .values = a->values,
-                         .precision = a->precision,
-                         .out_ptr = A->row_ptr,
-                         .out_idx = A->col_idx,
-                         .out_values = A->values};
+    const spmv_csc_conversion t = {.lines = a->cols,
+                                   .places = a->rows,
+                                   .nnz = a->nnz,
+                                   .ptr = wide_ptr(a, &copy),
+                                   .idx = a->idx,
+                                   .base = a->base,
+                                   .values = a->values,
+                                   .precision = a->precision,
+                                   .out_ptr = A->row_ptr,
+                                   .out_idx = A->col_idx,
+                                   .out_values = A->values};
     const bool has_room = t.ptr && A->row_ptr && A->col_idx && A->values;
-    const spmv_status status = has_room ? spmv_turn_lines(mat->ctx, &t) : lack_room(mat->ctx, a);
+    const spmv_status status = has_room ? spmv_csr_to_csc(mat->ctx, &t) : lack_room(mat->ctx, a);
     spmv_host_free(copy);
     return status;
 }
@@ -250,7 +250,7 @@ static spmv_status create_volatile(spmv_ctx *ctx, const spmv_arrays *a, spmv_mat
     spmv_device *device = NULL;
     TRY(spmv_arrays_check_volatile(ctx, a));
     if (a->place == SPMV_DEVICE) TRY(device_of_arrays(ctx, a, &device));
-    return spmv_live_create(ctx, a, out);
+    return spmv_volatile_create(ctx, a, out);
 }
 
 /* ---- from a device's memory ------------------------------------------------------------------ */

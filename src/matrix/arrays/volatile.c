@@ -1,13 +1,13 @@
-/* live.c: a matrix that aliases the caller's volatile arrays; its plans multiply with these
+/* volatile.c: a matrix that aliases the caller's volatile arrays; its plans multiply with these
  * arrays. */
-#include "csr.h"
+#include "matrix/csr.h"
 #include "host/context.h"
-#include "live.h"
-#include "matrix.h"
-#include "stored.h"
+#include "volatile.h"
+#include "matrix/matrix.h"
+#include "matrix/stores/stored.h"
 #include <stdlib.h>
 
-spmv_status spmv_live_refuse(spmv_mat *mat) {
+spmv_status spmv_volatile_refuse(spmv_mat *mat) {
     return spmv_fail(mat->ctx, SPMV_E_UNSUITABLE,
                      "the arrays of this matrix may change (SPMV_VOLATILE): products alone are "
                      "made of it");
@@ -15,7 +15,7 @@ spmv_status spmv_live_refuse(spmv_mat *mat) {
 
 static spmv_status attach_arrays(spmv_mat *mat, const spmv_arrays *arrays) {
     spmv_stored *stored = calloc(1, sizeof *stored);
-    spmv_live *live = calloc(1, sizeof *live);
+    spmv_volatile *live = calloc(1, sizeof *live);
     if (!stored || !live) {
         free(stored);
         free(live);
@@ -37,13 +37,13 @@ static spmv_status attach_arrays(spmv_mat *mat, const spmv_arrays *arrays) {
     return SPMV_OK;
 }
 
-spmv_status spmv_live_create(spmv_ctx *ctx, const spmv_arrays *arrays, spmv_mat **out) {
+spmv_status spmv_volatile_create(spmv_ctx *ctx, const spmv_arrays *arrays, spmv_mat **out) {
     spmv_mat *mat;
     TRY(spmv_mat_new(ctx, &mat));
     mat->precision = arrays->precision;
     mat->coo = (spmv_coo){.rows = arrays->rows, .cols = arrays->cols, .nnz = arrays->nnz};
     mat->csr = (spmv_csr){.rows = arrays->rows, .cols = arrays->cols, .nnz = arrays->nnz};
-    mat->fetch = spmv_live_refuse;
+    mat->fetch = spmv_volatile_refuse;
     const spmv_status status = attach_arrays(mat, arrays);
     if (status == SPMV_OK)
         *out = mat;
@@ -52,8 +52,8 @@ spmv_status spmv_live_create(spmv_ctx *ctx, const spmv_arrays *arrays, spmv_mat 
     return status;
 }
 
-spmv_status spmv_live_set_values(spmv_mat *mat, const void *values, spmv_place place) {
-    spmv_live *live = mat->live;
+spmv_status spmv_volatile_set_values(spmv_mat *mat, const void *values, spmv_place place) {
+    spmv_volatile *live = mat->live;
     if (place != live->arrays.place)
         return spmv_fail(mat->ctx, SPMV_E_UNSUITABLE,
                          "SPMV_VOLATILE: new values must lie where the matrix's arrays are");
@@ -61,7 +61,8 @@ spmv_status spmv_live_set_values(spmv_mat *mat, const void *values, spmv_place p
     return SPMV_OK;
 }
 
-spmv_status spmv_live_check(const spmv_mat *mat, const spmv_plan_opts *opts, spmv_kernel_id id) {
+spmv_status spmv_volatile_check(const spmv_mat *mat, const spmv_plan_opts *opts,
+                                spmv_kernel_id id) {
     const spmv_arrays *a = &mat->live->arrays;
     const bool blocks = a->block_rows > 1 || a->block_cols > 1;
     const bool is_there = a->place == SPMV_DEVICE;
@@ -77,7 +78,7 @@ spmv_status spmv_live_check(const spmv_mat *mat, const spmv_plan_opts *opts, spm
     return SPMV_OK;
 }
 
-spmv_status spmv_live_variant(const spmv_mat *mat, const spmv_plan_opts *opts, int *out) {
+spmv_status spmv_volatile_variant(const spmv_mat *mat, const spmv_plan_opts *opts, int *out) {
     const spmv_arrays *a = &mat->live->arrays;
     const int bits = a->line ? 32 : a->ptr_bits;
     if (opts->precision != a->precision)
@@ -90,10 +91,10 @@ spmv_status spmv_live_variant(const spmv_mat *mat, const spmv_plan_opts *opts, i
     return SPMV_OK;
 }
 
-void spmv_live_attach(spmv_plan *plan) {
-    const spmv_live *live = plan->matrix->live;
+void spmv_volatile_attach(spmv_plan *plan) {
+    const spmv_volatile *live = plan->matrix->live;
     const spmv_arrays *a = &live->arrays;
-    const size_t lines = a->line ? 0 : (size_t)spmv_live_lines(a) + 1;
+    const size_t lines = a->line ? 0 : (size_t)spmv_volatile_lines(a) + 1;
     const size_t numbers = (size_t)a->block_rows * (size_t)a->block_cols;
     const size_t index =
         (a->line ? 2 : 1) * (a->idx_bits == 64 ? sizeof(int64_t) : sizeof(int32_t));

@@ -3,7 +3,7 @@
 #include "spmv_clock.h"
 #include "host/context.h"
 #include "host/host.h"
-#include "matrix.h"
+#include "matrix/matrix.h"
 #include "stored.h"
 #include <stdio.h>
 #include <stdlib.h>

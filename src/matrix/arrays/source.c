@@ -1,12 +1,12 @@
 /* source.c: a matrix whose compressed rows are in device memory, as the caller's arrays or copies;
  * plans on that device use them as a store. Rows are copied to the host when the host first reads
  * them. */
-#include "csr.h"
+#include "matrix/csr.h"
 #include "spmv_clock.h"
 #include "host/host.h"
-#include "matrix.h"
+#include "matrix/matrix.h"
 #include "source.h"
-#include "stored.h"
+#include "matrix/stores/stored.h"
 #include <stdlib.h>
 
 /* ---- whether it is there --------------------------------------------------------------------- */

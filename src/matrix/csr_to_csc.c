@@ -1,18 +1,18 @@
-/* turn.c: converts CSR to CSC and back by counting sort. The result does not depend on the number
- * of threads. */
+/* csr_to_csc.c: converts CSR to CSC and back by counting sort. The result does not depend on the
+ * number of threads. */
 #include "host/context.h"
 #include "host/host.h"
-#include "turn.h"
+#include "csr_to_csc.h"
 
 typedef struct counting { /* counting sort; each thread handles consecutive lines */
-    const spmv_turn *t;
+    const spmv_csc_conversion *t;
     int threads;
     int32_t *before; /* [threads][places] entries of this place in the shares of earlier threads */
 } counting;
 
 /* Returns the first line of a thread's share; shares have about equally many entries. */
 static int64_t first_line(const counting *c, int thread) {
-    const spmv_turn *t = c->t;
+    const spmv_csc_conversion *t = c->t;
     const int64_t entry = spmv_split(t->nnz, c->threads, thread);
     int64_t low = 0, high = t->lines;
     if (thread == c->threads) return t->lines;
@@ -31,7 +31,7 @@ static int32_t *counts_of(const counting *c, int thread) {
 }
 
 static void count_places(const counting *c, int thread) {
-    const spmv_turn *t = c->t;
+    const spmv_csc_conversion *t = c->t;
     int32_t *count = counts_of(c, thread);
     const int64_t end = t->ptr[first_line(c, thread + 1)];
     memset(count, 0, (size_t)t->places * sizeof *count);
@@ -50,14 +50,14 @@ static int64_t add_up(const counting *c, int64_t j) {
     return sum;
 }
 
-static double value_at(const spmv_turn *t, int64_t k) {
+static double value_at(const spmv_csc_conversion *t, int64_t k) {
     if (!t->values) return 1;
     return t->precision == SPMV_F32 ? ((const float *)t->values)[k]
                                     : ((const double *)t->values)[k];
 }
 
 static void place_lines(const counting *c, int thread) {
-    const spmv_turn *t = c->t;
+    const spmv_csc_conversion *t = c->t;
     int32_t *before = counts_of(c, thread);
     const int64_t end = first_line(c, thread + 1);
     for (int64_t i = first_line(c, thread); i < end; i++)
@@ -72,13 +72,13 @@ static void place_lines(const counting *c, int thread) {
 
 /* Returns the number of threads. Each thread has counters for all places, so their number is
  * limited: the counters take no more memory than the entries. */
-static int team_for(spmv_ctx *ctx, const spmv_turn *t) {
+static int team_for(spmv_ctx *ctx, const spmv_csc_conversion *t) {
     const int most = spmv_threads_for(ctx, t->nnz + t->places);
     const int64_t fit = 1 + 3 * t->nnz / (t->places + 1);
     return fit < most ? (int)fit : most;
 }
 
-spmv_status spmv_turn_lines(spmv_ctx *ctx, const spmv_turn *t) {
+spmv_status spmv_csr_to_csc(spmv_ctx *ctx, const spmv_csc_conversion *t) {
     counting c = {.t = t, .threads = team_for(ctx, t)};
     c.before = spmv_host_alloc((size_t)c.threads * (size_t)t->places * sizeof *c.before);
     if (!c.before)
