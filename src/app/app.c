@@ -1,10 +1,20 @@
 /* app.c: picks the command. */
-#include "app.h"
 #include "app/options/option_values.h"
-#include "ranks/ranks.h"
+#include "app/options/options.h"
+#include "app/ranks/launcher.h"
+#include "app/ranks/ranks.h"
+#include "app/ranks/run_ranks.h"
+#include "app/record/log.h"
+#include "app/record/record.h"
+#include "cmd_tools.h"
+#include "crashes.h"
+#include "exit_codes.h"
+#include "messages.h"
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #define COMMAND(name, words, help) int cmd_##name(const options *o, const spmv_backend *backend);

@@ -1,7 +1,14 @@
 /* cmd_list.c: spmv list: prints the tables of kernels, formats, generators and twins. */
 #include "app/options/option_values.h"
+#include "app/options/options.h"
+#include "app/record/record.h"
+#include "app/record/write_jsonl.h"
+#include "exit_codes.h"
+#include "messages.h"
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <strings.h>
 
 int cmd_list(const options *o, const spmv_backend *backend);

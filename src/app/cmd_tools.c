@@ -2,11 +2,14 @@
  * or tables/matrices/NAME.py, beside the executable, where it was built, or where make install put
  * them. This process becomes the interpreter, so that arguments, output and exit code are the
  * script's own. */
-#include "app.h"
+#include "cmd_tools.h"
+#include "messages.h"
 #include <errno.h>
 #include <limits.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 static const char *const places[] = {

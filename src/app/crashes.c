@@ -1,9 +1,13 @@
 /* ends.c: what the program says where it cannot go on: a library crashes or exits because it gets
  * no memory, or the stack is full. Then the exit code is that of "out of memory": 1 is the code of
  * a wrong result. */
-#include "app.h"
+#include "crashes.h"
+#include "spmv.h"
+#include "spmv_host.h"
 #include <signal.h>
+#include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
 

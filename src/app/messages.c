@@ -1,9 +1,11 @@
 /* talk.c: messages on stderr, wrapped to the width of the terminal. */
-#include "app.h"
+#include "messages.h"
 #include <math.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 

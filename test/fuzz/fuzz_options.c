@@ -1,7 +1,7 @@
 /* fuzz_options.c: arbitrary lines as the words of a command line. If the program refuses the words
  * it calls exit(), which the linker replaces by the function below. */
 #include "fuzz.h"
-#include "app/app.h"
+#include "app/options/options.h"
 #include <setjmp.h>
 
 _Noreturn void __real_exit(int code);

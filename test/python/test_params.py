@@ -48,7 +48,7 @@ class OneLine(unittest.TestCase):
     def test_a_name_elsewhere_is_found(self):
         for path, planted in (("src/app/record/write_table.c", 'static const char *shown[] = {"codes"};\n'),
                               ("src/app/options/options.c", "enum { WIDE = SPMV_shape_cols };\n"),
-                              ("src/app/app.h", 'static const char *typed = "--lanes=";\n'),
+                              ("src/app/options/options.h", 'static const char *typed = "--lanes=";\n'),
                               ("tables/report/units/settings.py", 'SWITCHES = ("codes",)\n')):
             with self.subTest(path):
                 self.assertEqual(self.breaches(path, planted), [path])

@@ -1,4 +1,6 @@
 /* test_describe.c: the numbers of a record that follow from others. */
+#include "app/options/options.h"
+#include "app/record/record.h"
 #include "testing.h"
 #include "app/run/results/describe.h"
 #include "app/run/results/result.h"

@@ -1,5 +1,7 @@
 /* test_doctor.c: every check of `spmv doctor` on a machine without fault, on machines with one
  * fault each, and on one of which nothing is known. */
+#include "app/record/machine.h"
+#include "app/record/record.h"
 #include "testing.h"
 #include "app/doctor/doctor.h"
 

@@ -1,4 +1,5 @@
 /* test_facts.c: the facts of spmv info, by hand on small matrices. */
+#include "app/info/facts.h"
 #include "context.h"
 #include <sys/resource.h>
 

@@ -3,6 +3,7 @@
  * right ones, whatever their order of summation, must pass. The faults of the published program are
  * among the planted. */
 #include "context.h"
+#include "measure/sampler.h"
 #include "planted.h"
 
 /* ---- planting ------------------------------------------------------------------------------- */

@@ -3,6 +3,7 @@
  * matrix and by its transpose; a right one must pass. What only leading dimensions show:
  * test_vectors.c. */
 #include "context.h"
+#include "measure/sampler.h"
 #include "planted_vectors.h"
 
 enum { MOST = 100 };

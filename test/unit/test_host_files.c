@@ -1,5 +1,6 @@
 /* test_host_files.c: limits of control groups and what sensors say, from folders that look like
  * /proc and /sys. */
+#include "spmv_host.h"
 #include "testing.h"
 #include "omp/backend.h"
 #include <sys/stat.h>

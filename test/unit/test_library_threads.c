@@ -1,6 +1,7 @@
 /* test_library_threads.c: the library among other threads: the caller's own teams and pthreads, a
  * plan in two threads, fork(), and teams that cannot be had. */
 #include "spmv_clock.h"
+#include "spmv_host.h"
 #include "threads.h"
 #include <limits.h>
 #include <omp.h>

@@ -1,5 +1,10 @@
 /* test_limits.c: limits and verdicts from records and matrices made by hand; rates kept in
  * files. */
+#include "app/options/options.h"
+#include "app/record/record.h"
+#include "app/run/limits/knee.h"
+#include "app/run/limits/rates.h"
+#include "app/run/limits/reads_of_x.h"
 #include "testing.h"
 #include "app/run/limits/limits.h"
 #include "app/run/results/result.h"

@@ -1,5 +1,6 @@
 /* test_noise.c: what disturbed a measurement is flagged, from numbers made by hand and from
  * threads that wait. */
+#include "app/record/record.h"
 #include "testing.h"
 #include "spmv_clock.h"
 #include "app/run/results/describe.h"

@@ -1,5 +1,9 @@
 /* test_ranks.c: ranks of results made by hand, and what is said of them below the table; and what
  * times of the ranks of an MPI program tell. */
+#include "app/options/options.h"
+#include "app/record/record.h"
+#include "app/record/write_table.h"
+#include "app/run/results/notes.h"
 #include "testing.h"
 #include "app/ranks/ranks.h"
 #include "app/run/results/ranking.h"
@@ -111,7 +115,7 @@ TEST(what_was_not_measured_is_no_row) {
 /* Says whether the table of these rows has no mark on those that are tied. */
 static bool is_blurred(const result *rows, int n) {
     table_row shown[16];
-    for (int k = 0; k < n; k++) shown[k] = (table_row){&rows[k].r, NULL};
+    for (int k = 0; k < n; k++) shown[k] = (table_row){&rows[k].r, NULL, NULL};
     return table_is_blurred(shown, n);
 }
 
@@ -355,7 +359,7 @@ TEST(ties_are_said_once_where_nearly_all_are_tied) {
         for (int k = 0; k < ROWS; k++) {
             rows[k] = row(NULL, 5, 6 + k, 20, 0);
             rows[k].r.config_kernel = "some";
-            shown[k] = (table_row){&rows[k].r, NULL};
+            shown[k] = (table_row){&rows[k].r, NULL, NULL};
         }
         if (slower) rows[4] = row(NULL, 30, 30, 30, 0), rows[4].r.config_kernel = "some";
         rank_results(rows, ROWS);

@@ -1,5 +1,8 @@
 /* test_rounds.c: what the record of a row says when no plan was made, when a product was wrong and
  * when it has a time; and rounds of kernels whose stores do not fit beside each other. */
+#include "app/options/options.h"
+#include "app/record/record.h"
+#include "app/record/write_table.h"
 #include "scene.h"
 #include "app/run/cells.h"
 #include "app/run/results/describe.h"

@@ -1,4 +1,7 @@
 /* test_session.c: which backend runs where one has no device; limits that a full disk cuts off. */
+#include "app/options/options.h"
+#include "app/run/devices.h"
+#include "app/run/limits/rates.h"
 #include "testing.h"
 #include "app/run/session.h"
 #include <errno.h>

@@ -1,5 +1,6 @@
 /* test_statistics.c: the median's confidence interval on sequences whose true median is known, as
  * quiet and as busy machines make them; and when samples are enough. */
+#include "measure/statistics.h"
 #include "testing.h"
 #include "app/run/timing/noise.h"
 

@@ -1,4 +1,6 @@
 /* test_table.c: the table of a run. */
+#include "app/record/record.h"
+#include "app/record/write_table.h"
 #include "testing.h"
 
 static const char *const disturbed[] = {"load"};
@@ -23,7 +25,7 @@ TEST(noise_is_aligned) {
     char page[2000] = "", *line = page;
     FILE *out = fmemopen(page, sizeof page, "w");
     assert_non_null(out);
-    for (int k = 0; k < COUNT(records); k++) rows[k] = (table_row){&records[k], NULL};
+    for (int k = 0; k < COUNT(records); k++) rows[k] = (table_row){&records[k], NULL, NULL};
     table_write(out, rows, COUNT(rows), "median", false, true);
     fclose(out);
     const ptrdiff_t column = strchr(page, '%') - strchr(page, '\n') - 1;
@@ -37,7 +39,7 @@ TEST(noise_is_aligned) {
 TEST(a_lone_row_is_not_marked) {
     record r = timed(1, 0);
     r.perf_best = 1;
-    const table_row row = {&r, NULL};
+    const table_row row = {&r, NULL, NULL};
     for (int ranked = 1; ranked <= 2; ranked++) {
         char page[2000] = "";
         FILE *out = fmemopen(page, sizeof page, "w");
@@ -53,7 +55,7 @@ static void write_table(record *records, int count, const char *alias, char *pag
     table_row rows[4];
     FILE *out = fmemopen(page, size, "w");
     assert_non_null(out);
-    for (int k = 0; k < count; k++) rows[k] = (table_row){&records[k], alias};
+    for (int k = 0; k < count; k++) rows[k] = (table_row){&records[k], alias, NULL};
     table_write(out, rows, count, "median", false, false);
     fclose(out);
 }
@@ -120,7 +122,7 @@ TEST(what_matters_fits_80_columns) {
         r->config_params.count = 1;
         r->config_params.name[0] = "sigma", r->config_params.number[0] = 4096;
         r->perf_flop_per_s = 1.23e9, r->perf_B_per_s = 9e9, r->prep_total_s = 0.0123;
-        rows[k] = (table_row){r, k ? NULL : "auto"};
+        rows[k] = (table_row){r, k ? NULL : "auto", NULL};
     }
     setenv("COLUMNS", "80", 1);
     FILE *out = fmemopen(page, sizeof page, "w");

@@ -1,6 +1,6 @@
 /* test_thumbnail.c: patterns small enough to draw by hand. */
 #include "testing.h"
-#include "app/app.h"
+#include "app/info/thumbnail.h"
 
 static void draw_pattern(int64_t rows, int64_t cols, const int64_t *row_ptr, const int32_t *col_idx,
                          char *out) {

@@ -1,5 +1,8 @@
 /* test_turns.c: the medians of turns that a record holds: of the same rounds at the same place in
  * every record of a group, however many rounds each kernel had; and the order of a round. */
+#include "app/options/options.h"
+#include "app/record/record.h"
+#include "app/run/timing/turns.h"
 #include "scene.h"
 #include "app/run/cells.h"
 #include "app/run/results/describe.h"

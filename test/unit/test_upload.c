@@ -2,6 +2,7 @@
  * and any number of threads sends the same. The last test prints rates. */
 #include "spmv_clock.h"
 #include "sources.h"
+#include "measure/statistics.h"
 #include "testing.h"
 #include <omp.h>
 #include <time.h>

@@ -4,8 +4,8 @@
 #ifndef SPMV_TESTING_H
 #define SPMV_TESTING_H
 
+#include "app/run/verify.h"
 #include "tune/tune.h"
-#include "app/app.h"
 #include "objects.h"
 #include <math.h>
 #include <stdio.h>

@@ -1,8 +1,16 @@
 /* cmd_doctor.c: spmv doctor: what on this machine makes times slow, noisy or hard to compare, and
  * what to type. */
+#include "app/exit_codes.h"
+#include "app/messages.h"
+#include "app/options/options.h"
+#include "app/record/record.h"
+#include "app/record/write_csv.h"
+#include "app/record/write_jsonl.h"
 #include "doctor.h"
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 int cmd_doctor(const options *o, const spmv_backend *backend);
 

@@ -2,7 +2,10 @@
 #ifndef SPMV_DOCTOR_H
 #define SPMV_DOCTOR_H
 
-#include "app/app.h"
+#include "app/options/options.h"
+#include "app/record/machine.h"
+#include "app/record/record.h"
+#include "spmv_host.h"
 
 typedef struct doctor_facts {
     machine host;

@@ -1,7 +1,11 @@
 /* doctor_checks.c: the checks of the host and of the build, and the table of all checks. */
+#include "app/messages.h"
+#include "app/record/record.h"
 #include "doctor.h"
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Returns the number of hardware threads of a core; 0: unknown. */
 static int smt_of(const doctor_facts *f) {

@@ -1,10 +1,16 @@
 /* doctor_facts.c: gathers what the checks look at. What cannot be read stays unknown. */
-#include "doctor.h"
+#include "app/options/options.h"
+#include "app/record/machine.h"
+#include "app/record/record.h"
+#include "app/run/limits/rates.h"
 #include "app/run/timing/noise.h"
+#include "doctor.h"
 #include <dirent.h>
 #include <math.h>
 #include <omp.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 

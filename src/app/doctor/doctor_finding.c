@@ -1,6 +1,8 @@
 /* doctor_finding.c: the words of a finding. */
+#include "app/messages.h"
 #include "doctor.h"
 #include <stdarg.h>
+#include <stdio.h>
 
 void tell(finding *out, level how, const char *format, ...) {
     va_list args;

@@ -1,7 +1,10 @@
 /* doctor_gpu.c: the checks of the GPU. */
-#include "doctor.h"
-#include "app/run/timing/noise.h"
+#include "app/messages.h"
 #include "app/run/results/result.h"
+#include "app/run/timing/noise.h"
+#include "doctor.h"
+#include <stdio.h>
+#include <string.h>
 
 void check_cuda(const doctor_facts *f, finding *out) {
     static const char *const why = "the GPU's kernels cannot run";

@@ -1,10 +1,20 @@
 /* doctor_probe.c: spmv doctor --probe: measures once what this machine can do at best, keeps it
  * for the runs to come, shows and logs it. */
+#include "app/messages.h"
+#include "app/options/options.h"
+#include "app/record/log.h"
+#include "app/record/machine.h"
+#include "app/record/record.h"
+#include "app/record/write_csv.h"
+#include "app/record/write_jsonl.h"
+#include "app/run/limits/rates.h"
 #include "app/run/timing/noise.h"
 #include "doctor.h"
 #include "spmv_clock.h"
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 typedef struct probe_record {
 #define FIELD(type, name, key, unit, help) type name;

@@ -1,11 +1,23 @@
 /* cmd_info.c: spmv info: facts about matrices, and what every format would take, at its default
  * parameters or those given. */
+#include "app/exit_codes.h"
+#include "app/messages.h"
+#include "app/options/option_values.h"
+#include "app/options/options.h"
+#include "app/record/record.h"
+#include "app/record/write_csv.h"
+#include "app/record/write_jsonl.h"
 #include "app/run/cells.h"
 #include "app/run/results/describe.h"
-#include "app/options/option_values.h"
+#include "facts.h"
+#include "info_ranks.h"
+#include "spmv_host.h"
+#include "thumbnail.h"
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
 

@@ -1,8 +1,10 @@
 /* facts.c: what can be said of a matrix from its compressed rows. Each fact is one pass, in
  * parallel over rows where it costs. */
-#include "app/app.h"
+#include "app/record/record.h"
+#include "facts.h"
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 static const field table[] = {
 #define FIELD(type, name, key, unit, help) \

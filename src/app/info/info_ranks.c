@@ -1,12 +1,22 @@
 /* info_ranks.c: spmv info --ranks: what each rank of an MPI program would hold, receive and send of
  * a matrix, counted without MPI, and the efficiency that a model predicts of that
  * (docs/howto/ranks.md). */
-#include "app/run/results/describe.h"
-#include "ranks/partition/partition.h"
+#include "app/messages.h"
 #include "app/options/option_values.h"
+#include "app/options/options.h"
+#include "app/record/machine.h"
+#include "app/record/record.h"
+#include "app/record/write_csv.h"
+#include "app/record/write_jsonl.h"
+#include "app/run/limits/rates.h"
+#include "app/run/results/describe.h"
+#include "info_ranks.h"
+#include "ranks/partition/partition.h"
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 typedef struct rank_facts {
 #define FIELD(type, name, key, unit, help) type name;

@@ -1,6 +1,7 @@
 /* thumbnail.c: the pattern of a matrix, a digit for each cell: a thousand characters for the log,
  * or as many as spmv info is asked for. */
-#include "app/app.h"
+#include "thumbnail.h"
+#include <stdio.h>
 #include <stdlib.h>
 
 /* Finds where each of at most edge bands of n ends. */

@@ -1,6 +1,9 @@
 /* help.c: help on the program, its commands, options and parameters, as wide as the terminal. */
+#include "app/messages.h"
 #include "option_table.h"
 #include <ctype.h>
+#include <stdio.h>
+#include <string.h>
 
 static const struct about { /* a command, or a topic of help */
     const char *name, *words, *help;

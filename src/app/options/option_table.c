@@ -2,6 +2,7 @@
  * kernels of params.def; and which command takes which. */
 #include "option_table.h"
 #include "option_values.h"
+#include <string.h>
 
 static const struct argp_option fixed[] = {
 #define HEADING(group, text) {NULL, 0, NULL, 0, text, group},

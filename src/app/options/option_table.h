@@ -3,7 +3,7 @@
 #ifndef SPMV_OPTION_TABLE_H
 #define SPMV_OPTION_TABLE_H
 
-#include "app/app.h"
+#include "spmv_param.h"
 #include <argp.h>
 
 enum { /* options without a letter */

@@ -1,11 +1,17 @@
 /* option_values.c: numbers, sizes, words and lists of them, as they are typed; the parameters of
  * kernels, from params.def. */
+#include "app/exit_codes.h"
+#include "app/messages.h"
+#include "app/record/record.h"
 #include "option_values.h"
+#include "options.h"
 #include <ctype.h>
 #include <errno.h>
 #include <math.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

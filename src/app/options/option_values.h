@@ -3,7 +3,7 @@
 #ifndef SPMV_OPTION_VALUES_H
 #define SPMV_OPTION_VALUES_H
 
-#include "app/app.h"
+#include "options.h"
 
 /* Makes errors from now on name this variable of the environment; NULL: none. */
 void usage_blame(const char *variable);

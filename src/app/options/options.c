@@ -1,10 +1,15 @@
 /* options.c: the command line, as option_table.c has its options. The environment variable
  * SPMV_<OPTION> sets any long option; the command line overrides it. */
+#include "app/exit_codes.h"
+#include "app/messages.h"
+#include "app/ranks/launcher.h"
 #include "option_table.h"
 #include "option_values.h"
-#include "app/ranks/ranks.h"
+#include "options.h"
 #include <ctype.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 const char *argp_program_version = NULL; /* --version is ours: with -v it says more */

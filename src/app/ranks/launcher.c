@@ -1,11 +1,14 @@
 /* launcher.c: whether mpirun or its like has started this process as one of several ranks.
  * Launchers say so in the environment, before MPI is loaded. What a rank starts has that
  * environment, too, and is no rank. */
+#include "app/messages.h"
+#include "launcher.h"
 #include "ranks/exchange/exchange.h"
-#include "ranks.h"
 #include <fcntl.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 

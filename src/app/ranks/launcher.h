@@ -2,9 +2,8 @@
 #ifndef SPMV_APP_LAUNCHER_H
 #define SPMV_APP_LAUNCHER_H
 
-#include "app/run/session.h"
-
-/* ---- launcher.c ----------------------------------------------------------------------------- */
+#include <stdbool.h>
+#include <stdint.h>
 
 typedef struct launcher {
     const char *mpi; /* the exchange's name */
@@ -25,12 +24,5 @@ int launcher_end_all(int code);
 void launcher_begin(int argc, char **argv);
 /* Returns a hash of what all ranks must have in common: the words, and SPMV_ of the environment. */
 uint64_t launcher_typed(void);
-
-/* ---- run_ranks.c ---------------------------------------------------------------------------- */
-
-/* Returns what the options say of a team of so many. */
-ranks_team ranks_team_asked(const options *o, int count);
-/* Refuses what ranks cannot do yet. Returns an exit code. */
-int ranks_check_options(const options *o);
 
 #endif

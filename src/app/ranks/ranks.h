@@ -6,11 +6,12 @@
 #ifndef SPMV_APP_RANKS_H
 #define SPMV_APP_RANKS_H
 
-#include "launcher.h"
-#include "app/run/results/describe.h"
 #include "app/run/inputs.h"
+#include "app/run/results/describe.h"
+#include "app/run/results/result.h"
+#include "app/run/session.h"
 #include "app/run/timing/noise.h"
-#include "spmv_ranks.h"
+#include "app/run/verify.h"
 
 typedef struct sheet { /* of the whole matrix */
     int64_t rows, cols, nnz;
@@ -83,10 +84,6 @@ int ranks_failed(const ranks *w, spmv_status status);
 /* Refuses ranks that were started otherwise than rank 0, or have another hash of x. Collective. */
 int ranks_compare(ranks *w, uint64_t x);
 uint64_t ranks_hash(const void *from, size_t n);
-
-/* ---- run_ranks.c ---------------------------------------------------------------------------- */
-
-int run_ranks(const options *o, const spmv_backend *backend);
 
 /* ---- ranks_matrix.c ------------------------------------------------------------------------- */
 

@@ -3,7 +3,10 @@
  * checked product, and before the first one so does every halo, by a product with an x of NaN.
  * Between samples x is turned to its negative, and the last product has half or twice a random x: a
  * halo of the one before shows. The reference of such an x is the same but for a power of 2. */
+#include "app/messages.h"
 #include "app/options/option_values.h"
+#include "app/options/options.h"
+#include "app/run/verify.h"
 #include "ranks.h"
 #include <math.h>
 #include <stdlib.h>

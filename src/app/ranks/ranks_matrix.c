@@ -1,9 +1,15 @@
 /* ranks_matrix.c: ranks read a matrix, each a piece, and get what multiplies, and for the check the
  * entries of their rows as the file has them. */
+#include "app/info/thumbnail.h"
+#include "app/messages.h"
 #include "app/options/option_values.h"
+#include "app/run/cmd_run.h"
 #include "app/run/inputs.h"
+#include "app/run/session.h"
+#include "app/run/verify.h"
 #include "ranks.h"
 #include <stdlib.h>
+#include <string.h>
 
 /* ---- a matrix ------------------------------------------------------------------------------- */
 

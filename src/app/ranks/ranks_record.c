@@ -1,12 +1,19 @@
 /* ranks_record.c: the record of a row over ranks: that of a run alone, in which sizes are sums over
  * the ranks, and preparations those of the rank that took longest; and what only ranks have. */
+#include "app/messages.h"
 #include "app/options/option_values.h"
-#include "app/run/results/describe.h"
+#include "app/record/record.h"
+#include "app/record/write_table.h"
 #include "app/run/inputs.h"
+#include "app/run/results/describe.h"
+#include "app/run/results/result.h"
+#include "app/run/session.h"
 #include "app/run/timing/noise.h"
 #include "ranks.h"
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { NAMES = 64 };
 

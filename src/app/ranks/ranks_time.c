@@ -1,6 +1,7 @@
 /* ranks_time.c: a sample is the time of the host that took longest. In each round every way of a
  * product is sampled once: overlapped, in turn, the exchange alone, the product alone. All ranks
  * know all times, and so they end together. */
+#include "app/options/options.h"
 #include "ranks.h"
 #include "spmv_clock.h"
 #include <math.h>

@@ -1,8 +1,15 @@
 /* ranks_world.c: the ranks of an invocation begin and end together, and agree on what fails. */
-#include "ranks/exchange/exchange.h"
+#include "app/exit_codes.h"
+#include "app/messages.h"
+#include "app/record/record.h"
+#include "app/run/session.h"
+#include "launcher.h"
 #include "ranks.h"
+#include "ranks/exchange/exchange.h"
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 /* ---- agreement ------------------------------------------------------------------------------ */

@@ -1,14 +1,26 @@
 /* run_ranks.c: one invocation of spmv run as several ranks. All of them have the same options, and
  * take the same steps; what fails on one ends all, with the same exit code. */
+#include "app/exit_codes.h"
+#include "app/messages.h"
 #include "app/options/option_values.h"
-#include "app/run/results/describe.h"
+#include "app/options/options.h"
+#include "app/run/cells.h"
+#include "app/run/cmd_run.h"
 #include "app/run/inputs.h"
-#include "app/run/timing/noise.h"
+#include "app/run/results/describe.h"
+#include "app/run/results/notes.h"
 #include "app/run/results/ranking.h"
+#include "app/run/results/result.h"
+#include "app/run/session.h"
+#include "app/run/timing/noise.h"
 #include "app/run/timing/rounds.h"
+#include "app/run/verify.h"
 #include "ranks.h"
+#include "run_ranks.h"
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 static int refuse(const char *what) {
     say("spmv: over ranks %s\n", what);

@@ -1,9 +1,18 @@
 /* log.c: appends each record to one file per host in a single write, so that simultaneous or killed
  * runs leave whole lines; half a record of a killed run is cut off. */
+#include "app/messages.h"
 #include "app/options/option_values.h"
+#include "app/options/options.h"
+#include "log.h"
+#include "machine.h"
+#include "record.h"
+#include "spmv_host.h"
+#include "write_jsonl.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/uio.h>

@@ -1,8 +1,13 @@
 /* machine.c: facts about host and process. A fact that cannot be read is null in the log. */
-#include "app/app.h"
+#include "app/options/options.h"
+#include "machine.h"
+#include "record.h"
+#include "spmv_host.h"
 #include <math.h>
 #include <omp.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>

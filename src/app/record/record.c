@@ -1,8 +1,9 @@
 /* record.c: the record as data: a table of its fields from record.def, so that writers are loops.
  */
-#include "app/app.h"
 #include "build_info.h"
+#include "record.h"
 #include <math.h>
+#include <string.h>
 
 static const field table[] = {
 #define FIELD(type, name, key, unit, help) {TYPE_##type, offsetof(record, name), key, unit, help},

@@ -1,8 +1,11 @@
 /* write_csv.c: records as CSV (RFC 4180): scalars under dotted names, objects as "a=1 b=2". */
-#include "app/app.h"
+#include "record.h"
+#include "write_csv.h"
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 static bool is_scalar(const field *f) {
     return f->type == TYPE_text || f->type == TYPE_whole || f->type == TYPE_number ||

@@ -1,7 +1,12 @@
 /* write_jsonl.c: a record as one line of JSON, through jansson. */
+#include "app/messages.h"
 #include "app/options/option_values.h"
+#include "record.h"
+#include "write_jsonl.h"
+#include "write_table.h"
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { DIGITS = 9 }; /* of a number in a log */
 

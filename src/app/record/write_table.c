@@ -1,7 +1,12 @@
 /* write_table.c: the terminal's table. */
+#include "app/messages.h"
 #include "app/options/option_values.h"
+#include "record.h"
+#include "write_table.h"
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { CELL = 128 };
 typedef enum column {

@@ -1,12 +1,17 @@
 /* cells.c: which kernels in which configurations: the cross product of the lists on the command
  * line, as far as a kernel takes them. */
+#include "app/messages.h"
 #include "app/options/option_values.h"
+#include "app/options/options.h"
 #include "cells.h"
+#include "devices.h"
 #include "session.h"
 #include <float.h>
 #include <fnmatch.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Returns the parameter whose values go with those of id (RxC is two), or SPMV_NPARAMS. */
 static spmv_param_id partner_of(spmv_param_id id) {

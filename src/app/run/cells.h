@@ -2,7 +2,7 @@
 #ifndef SPMV_CELLS_H
 #define SPMV_CELLS_H
 
-#include "app/app.h"
+#include "app/options/options.h"
 
 typedef struct cell { /* one row of the table: a kernel in a configuration */
     spmv_kernel_id kernel;
@@ -32,5 +32,11 @@ bool same_configuration(const cell *a, const cell *b);
 bool same_conditions(const cell *a, const cell *b);
 /* Says how a cell in that state of the caches is sampled. */
 sampling sampling_in(const options *o, spmv_cache cache);
+
+struct session;
+/* Fills s->cell from the options; returns an exit code, after printing what is wrong. */
+int choose_cells(struct session *s);
+/* Adds a cell, unless there is one of the same configuration and state of the caches. */
+spmv_status add_cell(struct session *r, const cell *c);
 
 #endif

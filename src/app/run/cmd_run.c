@@ -1,18 +1,36 @@
 /* cmd_run.c: spmv run: prepares, multiplies with, checks, times, checks again, logs and shows every
  * chosen kernel in every chosen configuration on every chosen matrix. */
+#include "app/exit_codes.h"
+#include "app/info/facts.h"
+#include "app/info/thumbnail.h"
+#include "app/messages.h"
 #include "app/options/option_values.h"
+#include "app/options/options.h"
+#include "app/record/log.h"
+#include "app/record/record.h"
+#include "app/record/write_csv.h"
+#include "app/record/write_jsonl.h"
+#include "app/record/write_table.h"
+#include "app/run/limits/knee.h"
+#include "app/run/limits/reads_of_x.h"
 #include "app/run/results/describe.h"
-#include "inputs.h"
-#include "app/run/limits/limits.h"
+#include "app/run/results/export.h"
+#include "app/run/results/notes.h"
 #include "app/run/results/ranking.h"
 #include "app/run/results/result.h"
+#include "app/run/results/scaling.h"
 #include "app/run/timing/rounds.h"
+#include "cmd_run.h"
+#include "inputs.h"
 #include "session.h"
 #include "spmv_clock.h"
+#include "spmv_host.h"
 #include <errno.h>
 #include <math.h>
 #include <omp.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 int cmd_run(const options *o, const spmv_backend *backend);

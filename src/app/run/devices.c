@@ -1,7 +1,10 @@
 /* devices.c: which devices this machine has. */
+#include "app/messages.h"
+#include "devices.h"
 #include "session.h"
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>

@@ -1,9 +1,14 @@
 /* inputs.c: x, the y before, and the reference, in the precisions that are asked for. */
+#include "app/messages.h"
 #include "cells.h"
 #include "inputs.h"
 #include "session.h"
+#include "spmv_host.h"
+#include "verify.h"
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 static void *in_precision(const double *v, int64_t n, spmv_precision precision) {
     size_t width = precision == SPMV_F64 ? sizeof(double) : sizeof(float);

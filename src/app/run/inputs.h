@@ -2,8 +2,11 @@
 #ifndef SPMV_INPUTS_H
 #define SPMV_INPUTS_H
 
-#include "session.h"
+#include "app/info/thumbnail.h"
 #include "app/run/limits/reads_of_x.h"
+#include "cells.h"
+#include "session.h"
+#include "verify.h"
 
 typedef struct in_rows { /* the first k of the vectors, in rows */
     spmv_precision precision;

@@ -1,9 +1,17 @@
 /* session.c: what one invocation of spmv run or sweep has from beginning to end: its context,
  * cells, devices, what spmv doctor --probe found of them, and its log. */
-#include "cells.h"
+#include "app/messages.h"
+#include "app/options/options.h"
+#include "app/record/log.h"
+#include "app/record/machine.h"
+#include "app/run/limits/rates.h"
 #include "app/run/results/describe.h"
+#include "cells.h"
+#include "devices.h"
 #include "session.h"
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Returns the file of the choices of auto; NULL: none. */
 static const char *wisdom_file(const options *o, char *path, size_t size) {

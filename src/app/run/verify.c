@@ -18,8 +18,9 @@
  * do the n_i + 2 roundings of at most u 8 q_i each. The term then is
  *
  *     64 sqrt(n_i + 2) u q_i    if that is less. */
-#include "app/app.h"
+#include "spmv_helpers.h"
 #include "spmv_sum.h"
+#include "verify.h"
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>

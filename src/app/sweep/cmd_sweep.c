@@ -1,11 +1,20 @@
 /* cmd_sweep.c: spmv sweep: matrices x kernels x configurations x passes. A child process measures
  * each matrix, all its cells in turns, as spmv run does. This process starts no driver, opens no
  * device, starts no thread and watches the child: a crash or a hang loses one cell only. */
-#include "sweep.h"
+#include "app/exit_codes.h"
+#include "app/messages.h"
+#include "app/options/options.h"
+#include "app/record/log.h"
+#include "app/record/write_table.h"
+#include "app/run/cells.h"
+#include "app/run/session.h"
 #include "spmv_clock.h"
+#include "sweep.h"
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>

@@ -5,7 +5,7 @@
 #ifndef SPMV_SWEEP_H
 #define SPMV_SWEEP_H
 
-#include "app/run/cells.h"
+#include "app/record/write_jsonl.h"
 #include "app/run/session.h"
 
 typedef struct source {

@@ -1,12 +1,24 @@
 /* sweep_child.c: the process that measures cells of one matrix for spmv sweep. It may crash or
  * hang: what is logged is whole, and the pipe says where it was. */
-#include "app/ranks/launcher.h"
-#include "app/run/results/describe.h"
+#include "app/messages.h"
+#include "app/options/options.h"
+#include "app/ranks/run_ranks.h"
+#include "app/record/log.h"
+#include "app/record/machine.h"
+#include "app/record/record.h"
+#include "app/record/write_jsonl.h"
+#include "app/record/write_table.h"
+#include "app/run/cmd_run.h"
 #include "app/run/inputs.h"
+#include "app/run/results/describe.h"
 #include "app/run/results/ranking.h"
+#include "app/run/results/result.h"
+#include "app/run/session.h"
 #include "sweep.h"
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 void sweep_tell(const assignment *a, const report *r) {

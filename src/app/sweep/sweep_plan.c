@@ -1,13 +1,24 @@
 /* sweep_plan.c: what spmv sweep goes through: matrices from folders, lists and gen:, a forecast of
  * time and memory, and what the log has of it already. */
+#include "app/exit_codes.h"
+#include "app/messages.h"
 #include "app/options/option_values.h"
-#include "app/run/results/describe.h"
+#include "app/options/options.h"
 #include "app/ranks/launcher.h"
+#include "app/ranks/run_ranks.h"
+#include "app/record/record.h"
+#include "app/record/write_jsonl.h"
+#include "app/run/cells.h"
+#include "app/run/results/describe.h"
+#include "app/run/session.h"
+#include "spmv_host.h"
 #include "sweep.h"
 #include <dirent.h>
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

@@ -1,9 +1,14 @@
 /* sweep_ranks.c: the process that lets several ranks measure a cell for spmv sweep. It starts an
  * MPI's launcher, which starts this program as a user would, and makes the record that rank 0
  * prints one of the sweep. */
+#include "app/messages.h"
 #include "app/options/option_values.h"
-#include "app/run/results/describe.h"
+#include "app/options/options.h"
 #include "app/ranks/launcher.h"
+#include "app/record/log.h"
+#include "app/record/write_jsonl.h"
+#include "app/run/cells.h"
+#include "app/run/results/describe.h"
 #include "sweep.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -11,7 +16,9 @@
 #include <math.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>

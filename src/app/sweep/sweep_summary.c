@@ -1,12 +1,20 @@
 /* sweep_summary.c: how a sweep ends: who was fastest on each matrix, who is over all of them, and
  * what to type next. Each precision, state of the caches, number of vectors, layout and
  * number of ranks has an end of its own. */
-#include "sweep.h"
-#include "app/run/results/describe.h"
-#include "app/run/results/ranking.h"
+#include "app/messages.h"
 #include "app/options/option_values.h"
+#include "app/options/options.h"
+#include "app/record/write_jsonl.h"
+#include "app/record/write_table.h"
+#include "app/run/cells.h"
+#include "app/run/results/describe.h"
+#include "app/run/results/scaling.h"
+#include "app/run/session.h"
+#include "sweep.h"
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { LABEL = 256, MOST_LISTED = 5, LISTED_IN_BRIEF = 3, LONGEST_NAME = 32 };
 

@@ -1,7 +1,10 @@
 /* sweep_values.c: spmv sweep --tune: configurations that differ from those asked for in the value
  * of one parameter, which the user has not given. */
+#include "app/messages.h"
 #include "app/options/option_values.h"
+#include "app/run/cells.h"
 #include "app/run/results/describe.h"
+#include "app/run/session.h"
 #include "sweep.h"
 #include <stdlib.h>
 

@@ -1,8 +1,10 @@
 /* knee.c: how much the caches hold of what a product reads again. A virtual machine may report the
  * whole host's cache, of which other machines use the most: what counts is where reads get slow. */
-#include "limits.h"
+#include "knee.h"
 #include "spmv_clock.h"
+#include "spmv_helpers.h"
 #include <omp.h>
+#include <string.h>
 
 enum { WORD = sizeof(uint64_t), CHAIN = 1 << 16, TRIES = 3 };
 

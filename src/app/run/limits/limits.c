@@ -1,9 +1,14 @@
 /* limits.c: how fast the machine could have been: what a product must stream, and what it must read
  * at random places of x, over the rates that `spmv doctor --probe` measured. */
-#include "limits.h"
+#include "app/record/record.h"
 #include "app/run/results/result.h"
 #include "app/run/session.h"
+#include "knee.h"
+#include "limits.h"
+#include "rates.h"
+#include "reads_of_x.h"
 #include <math.h>
+#include <string.h>
 
 /* A little over the limit is the noise of two measurements. Some more is a probe that was too low:
  * the machine was slower then, or a product reads memory better than the probe's loops do, or moves

@@ -1,9 +1,14 @@
 /* rates.c: saves what `spmv doctor --probe` measured in a small text file per device, for runs.
  * The first line names the device; each further line holds one rate. */
-#include "app/app.h"
+#include "app/messages.h"
+#include "app/options/options.h"
+#include "app/record/machine.h"
+#include "rates.h"
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

@@ -1,14 +1,22 @@
 /* describe.c: the record of a row, made at once when all is known that it says. */
+#include "app/messages.h"
 #include "app/options/option_values.h"
+#include "app/options/options.h"
+#include "app/record/machine.h"
+#include "app/record/record.h"
 #include "app/run/cells.h"
-#include "describe.h"
 #include "app/run/inputs.h"
 #include "app/run/limits/limits.h"
-#include "result.h"
 #include "app/run/session.h"
+#include "app/run/timing/noise.h"
+#include "app/run/timing/turns.h"
+#include "describe.h"
+#include "result.h"
 #include <math.h>
 #include <omp.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 const char *base_name(const char *path) {
     const char *slash = strrchr(path, '/');

@@ -2,8 +2,15 @@
 #ifndef SPMV_DESCRIBE_H
 #define SPMV_DESCRIBE_H
 
+#include "app/options/options.h"
+#include "app/record/record.h"
+#include "app/run/cells.h"
 #include "app/run/inputs.h"
+#include "app/run/session.h"
 #include "app/run/timing/noise.h"
+#include "app/run/timing/turns.h"
+#include "app/run/verify.h"
+#include "result.h"
 
 const char *base_name(const char *path); /* without its folders; gen: as it is */
 /* thermal2 of dir/thermal2.mtx.gz; gen:mesh:100 few:8 with values; spelt */
@@ -19,12 +26,6 @@ typedef struct surroundings { /* of a measurement, before or after it */
     bool known;               /* device is */
     spmv_device_state device;
 } surroundings;
-
-typedef struct turns { /* of a candidate: one in each round, from the first until it ends */
-    double median_s[MOST_TURNS]; /* [places] means of the medians of 1, later of 2 to 16 rounds */
-    int places, rounds;          /* rounds: of the next place, so far */
-    double sum_s;                /* of their medians */
-} turns;
 
 typedef struct candidate { /* a cell, and what came of it: all that its record is made of */
     int cell;
@@ -50,10 +51,8 @@ int64_t setting_of(const session *run, const cell *c, spmv_param_id id);
  * row that is not "ok" has no times. e's plan may be freed afterwards; its samples are taken over
  * by out, to be freed with it. */
 void describe_row(const session *run, inputs *in, candidate *e, const char *status, result *out);
-/* Parts of it: describe_limits above, and these. */
-void describe_noise(const candidate *e, int team, result *out); /* team: threads of the context */
+/* Its parts that ranks use, too. */
 void describe_timing(const options *o, result *out, timing *t, const problem *p);
-void describe_turns(int group, const turns *t, result *out);
 void describe_rates(record *r); /* what follows from its times */
 
 #endif

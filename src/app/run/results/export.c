@@ -1,8 +1,10 @@
 /* export.c: the lines that make the plan which auto chose, in C, Python or JSON, for programs that
  * are not to choose again. */
 #include "app/options/option_values.h"
-#include "describe.h"
-#include "app/run/session.h"
+#include "app/record/record.h"
+#include "export.h"
+#include <stdio.h>
+#include <string.h>
 
 /* Says whether a number of the record is a setting: what the kernel chooses itself is negative. */
 static bool is_setting(const record *r, int k) {

@@ -1,12 +1,17 @@
 /* notes.c: what is said under the table: what disturbed the times, and in the last line who is
  * fastest. */
-#include "app/options/option_values.h"
+#include "app/messages.h"
+#include "app/record/record.h"
+#include "app/record/write_table.h"
+#include "app/run/session.h"
+#include "notes.h"
 #include "ranking.h"
 #include "result.h"
-#include "app/run/session.h"
 #include <math.h>
 #include <omp.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <strings.h>
 
 /* ---- rows and ratios ------------------------------------------------------------------------ */

@@ -1,7 +1,10 @@
 /* ranking.c: who is fastest, who is tied with it, and what changing over from csr1 costs. */
+#include "app/record/record.h"
+#include "app/record/write_table.h"
 #include "ranking.h"
 #include "result.h"
 #include <math.h>
+#include <string.h>
 
 bool is_ok(const result *out) {
     return out->r.status && strcmp(out->r.status, "ok") == 0;

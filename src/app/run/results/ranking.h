@@ -2,7 +2,8 @@
 #ifndef SPMV_RANKING_H
 #define SPMV_RANKING_H
 
-#include "app/run/session.h"
+#include "app/record/record.h"
+#include "result.h"
 
 bool is_ok(const result *out);
 bool is_checked(const result *out);
@@ -20,21 +21,5 @@ const record *best_beside(const result *results, int n, const record *r);
 const record *csr1_beside(const result *results, int n, const record *r);
 /* Finds who is fastest, tied with it, and what changing over from csr1 costs. */
 void rank_results(result *results, int n);
-
-/* Appends to the current line how many times as fast as csr1 a row is and after about how many
- * products its preparation has paid off; of times in doubt with the range of the ratio. */
-void say_against_csr1(const result *results, int n, const record *r);
-/* Says what is wrong with times; blurred: nearly all are tied. */
-void explain_results(const session *run, const result *results, int n, bool blurred);
-/* Says who is fastest, one line for each precision, state of the caches and set of vectors; of
- * several numbers of threads for the fastest. */
-void say_winners(const session *run, const result *results, int n);
-
-/* Returns the cell of cell k's configuration with the fewest threads. */
-int fewest_threads(const session *run, int k);
-/* Prints the time of each configuration by its number of threads, and its speed-up over the fewest.
- * median_s(of, k): of cell k; NaN: none. */
-void print_scaling(const session *run, double (*median_s)(const void *of, int k), const void *of,
-                   FILE *file);
 
 #endif

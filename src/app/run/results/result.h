@@ -2,11 +2,11 @@
 #ifndef SPMV_RESULT_H
 #define SPMV_RESULT_H
 
-#include "app/app.h"
+#include "app/record/record.h"
+#include "app/run/timing/turns.h"
 
 enum { MOST_FLAGS = 6, MOST_REASONS = 6 };
-enum { MOST_TURNS = 48 }; /* medians of turns that a record holds: of 256 rounds */
-typedef struct result {   /* a row, and what its record points to */
+typedef struct result { /* a row, and what its record points to */
     record r; /* filled by describe_row when the row is final; before, its status is NULL */
     const char *alias;
     char source[512], kernel[64], library[64], grid[48], block[24], shape[24], schedule[64],

@@ -1,7 +1,11 @@
 /* scaling.c: how many times as fast a configuration is with more threads. */
+#include "app/messages.h"
+#include "app/record/write_table.h"
 #include "app/run/cells.h"
-#include "ranking.h"
 #include "app/run/session.h"
+#include "scaling.h"
+#include <stdio.h>
+#include <string.h>
 
 /* Says whether a and b are the same but for their number of threads. */
 static bool is_same_kernel(const cell *a, const cell *b) {

@@ -1,13 +1,15 @@
 /* noise.c: what else the machine did while a kernel was timed: time its threads waited for a core,
  * time that other machines took from this one, and what other programs used. Flagged, and nothing
  * is thrown away. */
+#include "app/record/record.h"
 #include "app/run/results/describe.h"
-#include "noise.h"
 #include "app/run/results/result.h"
+#include "noise.h"
 #include "spmv_clock.h"
 #include <dirent.h>
 #include <math.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>

@@ -16,4 +16,9 @@ bool noise_is_waits(const noise *n);
 /* Names of NVML's reasons why clocks are low, at most MOST_REASONS; how many. */
 int slow_reasons(unsigned long long slowed, const char **out);
 
+struct candidate;
+struct result;
+/* Fills the noise of a candidate's turns into its record. team: the context's threads. */
+void describe_noise(const struct candidate *e, int team, struct result *out);
+
 #endif

@@ -1,18 +1,28 @@
 /* rounds.c: prepares and checks every chosen kernel on one matrix, times them in turns (A B C,
  * C A B, ...) so that a drift of the machine affects all of them alike, checks again and logs. A
  * kernel that is measured leaves the turns: its row is final, but for its rank. */
+#include "app/messages.h"
+#include "app/options/options.h"
+#include "app/record/log.h"
+#include "app/record/record.h"
+#include "app/record/write_table.h"
 #include "app/run/cells.h"
-#include "app/run/results/describe.h"
 #include "app/run/inputs.h"
-#include "noise.h"
+#include "app/run/results/describe.h"
+#include "app/run/results/notes.h"
 #include "app/run/results/ranking.h"
 #include "app/run/results/result.h"
-#include "rounds.h"
 #include "app/run/session.h"
-#include "stop.h"
+#include "app/run/verify.h"
+#include "noise.h"
+#include "rounds.h"
 #include "spmv_clock.h"
+#include "stop.h"
+#include "turns.h"
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 typedef struct group { /* candidates whose plans are in memory together */
     session *run;

@@ -1,12 +1,15 @@
 /* turns.c: whose turn comes when in a round, and what is remembered of the turns: their medians in
  * the order of the rounds, so that a ratio of two kernels can be made of times that were measured
  * next to each other. */
+#include "app/record/record.h"
 #include "app/run/cells.h"
 #include "app/run/results/describe.h"
 #include "app/run/results/result.h"
-#include "rounds.h"
 #include "app/run/session.h"
+#include "turns.h"
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* ---- the order of a round ------------------------------------------------------------------- */
 
