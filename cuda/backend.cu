@@ -528,6 +528,7 @@ static spmv_status open_gpu(spmv_device *d) {
 extern "C" const spmv_backend spmv_cuda = {
     .name = "cuda",
     .hint = "make cuda",
+    .clock = "cuda_event",
     .build = "nvcc " WORDS(__CUDACC_VER_MAJOR__, __CUDACC_VER_MINOR__,
                            __CUDACC_VER_BUILD__) " for " WORDS(__CUDA_ARCH_LIST__),
     .names = names,

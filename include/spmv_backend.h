@@ -126,6 +126,7 @@ enum {
 };
 struct spmv_backend {
     const char *name, *hint;  /* hint: what to do if it is not built in */
+    const char *clock;        /* that times its products, for records; NULL: the host's monotonic */
     const char *build;        /* compiler of the kernels, with its target; NULL: as the rest */
     const char *const *names; /* [nkernels] */
     const spmv_kernel *const (*kernels)[SPMV_NVARIANTS]; /* [nkernels]; NULL: not built in */

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""layers.py: who may include and call whom, over all C and CUDA sources; docs/explanation/architecture.md has the picture.
+"""layers.py: who may include and call whom, over all C and CUDA sources, by the table in docs/explanation/architecture.md.
 
 A call is any use of a function or table that another file defines and a header declares; what an included
 header's inline functions call counts as the file's own. The tables of kernels and formats (*.def) count as
@@ -10,13 +10,21 @@ import re
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-# Beside its own folder and include/: a layer's files may include these; what they may call differs where `include` declares it.
-INCLUDES = {"app": "measure ranks", "api": "host matrix values plan io generate tune", "tune": "host matrix plan measure wisdom",
-            "wisdom": "host matrix plan", "measure": "host matrix plan", "io": "host matrix", "generate": "host matrix",
-            "plan": "host matrix values", "values": "host matrix", "matrix": "host", "host": "", "formats": "", "omp": "formats",
-            "cuda": "formats", "bindings": "", "ranks": ""}
-CALLS = {**INCLUDES, "app": "api host matrix plan generate measure ranks", "ranks": "api host matrix values plan io generate",
-         "bindings": "api host matrix values plan", "formats": "host matrix", "omp": "formats host matrix", "cuda": "formats host matrix"}
+PAGE = ROOT / "docs/explanation/architecture.md"
+HEAD = "| layer | includes | calls besides |\n|---|---|---|\n"
+
+
+def rule_of(page):
+    """Returns what the page's table lets each layer include, and call."""
+    includes, calls = {}, {}
+    for row in page.partition(HEAD)[2].partition("\n\n")[0].splitlines():
+        layers, *others = (re.findall(r"`(\w+)`", cell) for cell in row.strip("| ").split(" | "))
+        for name in layers:
+            includes[name], calls[name] = others[0], others[0] + others[1]
+    return includes, calls
+
+
+INCLUDES, CALLS = rule_of(PAGE.read_text(encoding="utf-8"))
 NAMES_BACKENDS = ("src/host/registry.c", "src/app/main.c")  # the tables; which backend is the build's
 FOLDERS = ("src", "omp", "cuda", "include", "tables/report")
 
@@ -155,11 +163,11 @@ class Tree:
 
     def check_layers(self, graph):
         for f, headers in self.includes.items():
-            allowed = INCLUDES.get(layer(f), "").split() + [layer(f), "include"]
+            allowed = INCLUDES.get(layer(f), []) + [layer(f), "include"]
             self.breaches += [f"{f}: includes {h}" for h in headers if layer(h) not in allowed]
         self.breaches += [f"{f}: of a folder that layers.py has no rule for" for f in graph if layer(f) not in CALLS]
         for f, called in graph.items():
-            allowed = CALLS.get(layer(f), "").split() + [layer(f)] + ["formats", "omp", "cuda"] * (f in NAMES_BACKENDS)
+            allowed = CALLS.get(layer(f), []) + [layer(f)] + ["formats", "omp", "cuda"] * (f in NAMES_BACKENDS)
             self.breaches += [f"{f}: calls {', '.join(sorted(names))} of {g}"
                               for g, names in called.items() if layer(g) not in allowed]
 

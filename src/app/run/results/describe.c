@@ -267,7 +267,8 @@ static void describe_plan(const options *o, const spmv_plan_facts *f, const prob
     r->perf_flop = p->k * spmv_flop(r->matrix_nnz);
     r->perf_bytes_min_B = (whole)p->bytes;
     if (p->beta != 0) r->perf_bytes_min_B += p->k * p->rows * (p->precision == SPMV_F64 ? 8 : 4);
-    r->timing_clock = strcmp(f->backend, "cuda") == 0 ? "cuda_event" : "monotonic";
+    const char *clock = spmv_backend_named(f->backend)->clock;
+    r->timing_clock = clock ? clock : "monotonic";
 }
 
 /* ---- checks --------------------------------------------------------------------------------- */
