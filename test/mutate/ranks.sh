@@ -15,7 +15,7 @@ mpicc.openmpi $flags test/ranks/ranks.c "$objects"/*.o -o "$objects/ranks" -rdyn
 printf 'leak:%s\n' libmpi libopen- libpmix libhwloc libevent mca_ >"$objects/leaks"
 case ${1:-} in
 FAULT=*)
-    mpicc.openmpi $flags -fPIC -shared test/ranks/faulty.c -o "$objects/faulty.so"
+    mpicc.openmpi $flags -w -fPIC -shared test/ranks/faulty.c -o "$objects/faulty.so"
     export "$1"
     shift
     set -- -x "$objects/faulty.so" "$@"
