@@ -114,6 +114,31 @@ class DLPackTest(Case):
             with unittest.mock.patch.dict(sys.modules, packages):
                 self.assertEqual(spmv._operands.as_gpu_array(7), view)
 
+    def test_arrays_on_a_gpu_are_their_packages(self):
+        """Without CuPy and PyTorch: which of them is asked, and what for."""
+        def cuda_array(module, **members):
+            return type("ndarray", (), {"__module__": module, **members})()
+        cupys = cuda_array("cupy", shape=(5,), dtype="f8", device=types.SimpleNamespace(id=3), data=types.SimpleNamespace(ptr=7))
+        viewed = cuda_array("numba", __cuda_array_interface__={})
+        tensor = cuda_array("torch", is_cuda=True, detach=lambda self: (self, "detached"))
+        cupy = types.SimpleNamespace(__name__="cupy", asarray=lambda x: cupys if x is viewed else x,
+                                     cuda=types.SimpleNamespace(Device=lambda: types.SimpleNamespace(id=2)))
+        gpu = types.SimpleNamespace(is_available=lambda: True, current_device=lambda: 4)
+        none = types.SimpleNamespace(is_available=lambda: False, current_device=lambda: 4)
+        for packages, number in (({"cupy": None, "torch": None}, 0), ({"cupy": cupy, "torch": None}, 2),
+                                 ({"cupy": cupy, "torch": types.SimpleNamespace(cuda=gpu)}, 4),
+                                 ({"cupy": cupy, "torch": types.SimpleNamespace(cuda=none)}, 2)):
+            with unittest.mock.patch.dict(sys.modules, packages):
+                self.assertEqual(spmv._operands.current_gpu(), number)
+        with unittest.mock.patch.dict(sys.modules, {"cupy": cupy}):
+            for x in cupys, viewed:
+                operand = spmv._operands.of(x)
+                self.assertEqual((type(operand), operand.device, operand.address(operand.array)), (spmv._operands.OfCuPy, 3, 7))
+            self.assertEqual(spmv._operands.numbers_of(tensor), (tensor, "detached"))
+        self.assertIs(spmv._operands.numbers_of(cupys), cupys)
+        self.assertEqual((spmv._plan.address(cupys), spmv._plan.place(cupys)), (7, _library.DEVICE))
+        self.assertTrue(spmv._entries.is_cupys(cupys))
+
     def test_a_tensor_in_host_memory_is_read_where_it_lies(self):
         """PyTorch's, of which an operand needs only so much."""
         class Tensor:
