@@ -241,9 +241,12 @@ class InTheLibrary(unittest.TestCase):
         odd[:] = A.data
         unaligned = sparse.csr_matrix(A)
         unaligned.data = odd
-        wide = sparse.csr_array(A)
-        wide.indptr = wide.indptr.astype(np.int64)
-        for of in [A.astype(t) for t in (complex, np.int32, bool, np.longdouble)] + [Mine(A), unaligned, wide]:
+        wide = []  # one of the two arrays of indices has 64 bits
+        for kind, names in ("csr", ("indices", "indptr")), ("csc", ("indices", "indptr")), ("bsr", ("indices", "indptr")), ("coo", ("row", "col")):
+            for name in names:
+                wide.append(A.asformat(kind).copy())
+                setattr(wide[-1], name, getattr(wide[-1], name).astype(np.int64))
+        for of in [A.astype(t) for t in (complex, np.int32, bool, np.longdouble)] + [Mine(A), unaligned, *wide]:
             reason = "another class" if type(of) is Mine else "types"
             before = spmv.stats()["why"].get(reason, 0)
             self.assertEqual(library(lambda: of @ x), 0)
@@ -571,6 +574,13 @@ class Switching(unittest.TestCase):
         with third:
             self.assertEqual(plans.threshold, 30)
         self.assertEqual(self.classes(), before)
+
+    def test_the_first_block_holds_again_behind_others(self):
+        with unittest.mock.patch.object(_accelerate, "switch", _accelerate.Switch()), spmv.accelerate(threshold=5):
+            for threshold in 7, 9:
+                with spmv.accelerate(threshold=threshold):
+                    self.assertEqual(_accelerate.plans.threshold, threshold)
+            self.assertEqual(_accelerate.plans.threshold, 5)
 
     def test_a_call_without_a_block_holds_whatever_blocks_end(self):
         before, plans = self.classes(), _accelerate.plans
