@@ -20,6 +20,7 @@ from drawing import label
 from logs import RECORD_DEF, is_number, read_fields
 from report_page import formats_of, page
 from summary_tables import make_pages
+from scaling import TITLE, scaling_chart
 from sections.answer import chart_of, first_charts
 from texts import si_time
 from units.layout import (BASELINE_ALIAS, baseline_of, fastest, kernels_in, tabulate,
@@ -185,20 +186,22 @@ def file_name(text):
     return "-".join("".join(letter if letter.isalnum() else " " for letter in text).split())
 
 
-def file_charts(layout, systems):
-    """(name of its file, title, lines, Chart) of every chart: those of the page's first chart, then every system's."""
+def file_charts(units, layout, systems):
+    """(name of its file, title, lines, Chart) of every chart: those of the page's first charts, then every system's."""
     formats = formats_of(systems)
     for number, (name, dots) in enumerate(first_charts(ordered(findings(layout))), 1):
         first = chart_of(dots, formats)
         yield f"first-{number}-{file_name(name)[:60]}", first["title"], [name], first["chart"]
+    if found := scaling_chart(units):
+        yield "scaling", TITLE, *found
     for data in systems:
         for name, title, _, chart in charts(data, formats) if data["cells"] else ():
             yield f"{data['number']}-{file_name(data['name'])[:60]}-{name}", title, [data["name"]], chart
 
 
-def figure_files(layout, systems, wanted):
+def figure_files(units, layout, systems, wanted):
     """{name: content} of every chart as SVG; as PDF, too, if that is wanted and a package makes it."""
-    files = {f"fig/{name}.svg": figure(title, chart, lines) for name, title, lines, chart in file_charts(layout, systems)}
+    files = {f"fig/{name}.svg": figure(title, chart, lines) for name, title, lines, chart in file_charts(units, layout, systems)}
     if "pdf" not in wanted:
         return files
     try:
@@ -257,7 +260,7 @@ def report(arguments):
     files = {name: text}
     beside = make_pages(records, read_fields(RECORD_DEF)) if options.files else {}
     if not options.no_charts and {"svg", "pdf"}.intersection(options.files):
-        beside.update(figure_files(layout, systems, options.files))
+        beside.update(figure_files(units, layout, systems, options.files))
     files.update({path: text for path, text in beside.items() if path.rpartition(".")[2] in options.files})
     write_files(folder or ".", files)
     size = len(text.encode("utf-8", errors="backslashreplace")) / 1e6

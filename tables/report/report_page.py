@@ -11,6 +11,7 @@ from against_peers.conclusion import findings, ordered
 from against_peers.figures import (families_table, generated_table, known_table, libraries_table, losses_table, outside_table,
                               sizes_table)
 from against_peers.split import split_tables
+from scaling import TITLE, scaling_chart
 from sections.answer import answer_section, first_pictures
 from sections.markup import NUMBERS, escape, fold, fold_each, html_table, marked, picture, resource, script
 from sections.matrices import matrices_section
@@ -106,6 +107,12 @@ def charts_section(systems, formats):
                       for data in shown])
 
 
+def scaling_picture(units):
+    """Speed-ups by threads; empty unless a kernel has several numbers of them."""
+    found = scaling_chart(units)
+    return picture("scaling", TITLE, "; ".join(found[0]), svg([found[1]], alone=False)) if found else ""
+
+
 def folded(records, units, layout, more):
     """[(name, title, what it holds, content)] of the parts below the conclusion."""
     matrices = plural(len({unit.identity.matrix for unit in units}), "matrix", "matrices")
@@ -128,6 +135,8 @@ def page(title, records, units, layout, systems, has_charts):
     """The whole page."""
     found, formats = ordered(findings(layout)), formats_of(systems)
     pictures = first_pictures(found, formats) if has_charts and formats else ""
+    if has_charts:
+        pictures += scaling_picture(units)
     more = charts_section(systems, formats) if has_charts and formats else ""
     answer = answer_section(found, units, layout, pictures)
     parts = "".join(fold(*part) for part in folded(records, units, layout, more) if part[-1])

@@ -29,15 +29,14 @@ def curve(times):
 
 
 def curves_of(units):
-    """(system, {kernel: [(threads, speed-up)]}, number of matrices) of the system that has most of them."""
+    """(system, {kernel: [(threads, speed-up)]}, number of matrices) of the system that has most of them; None: no kernel has
+    several numbers of threads."""
     found = []
     for system, kernels in times_of(units).items():
         drawn = {kernel: curve(times) for kernel, times in kernels.items() if len(times) > 1}
         if drawn := {kernel: (line, count) for kernel, (line, count) in drawn.items() if line}:
             found.append((system, {kernel: line for kernel, (line, _) in drawn.items()}, max(count for _, count in drawn.values())))
-    if not found:
-        raise Stop(EX_DATAERR, "no kernel was timed with several numbers of threads: 'spmv -t 1,2,4 --log=log FILE' does so")
-    return max(found, key=lambda one: sum(map(len, one[1].values())))
+    return max(found, key=lambda one: sum(map(len, one[1].values())), default=None)
 
 
 def chart_of(curves):
@@ -56,8 +55,19 @@ def chart_of(curves):
     return chart
 
 
+def scaling_chart(units):
+    """(its lines, Chart), or None."""
+    found = curves_of(units)
+    if not found:
+        return None
+    system, curves, count = found
+    where = ", ".join(filter(None, (system.host, system.cpu, system.precision, f"{system.cache} caches")))
+    return [where, f"geometric means over {plural(count, 'matrix', 'matrices')}"], chart_of(curves)
+
+
 def scaling(units):
     """The chart as SVG."""
-    system, curves, count = curves_of(units)
-    where = ", ".join(filter(None, (system.host, system.cpu, system.precision, f"{system.cache} caches")))
-    return svg([chart_of(curves)], TITLE, [where, f"geometric means over {plural(count, 'matrix', 'matrices')}"])
+    found = scaling_chart(units)
+    if not found:
+        raise Stop(EX_DATAERR, "no kernel was timed with several numbers of threads: 'spmv -t 1,2,4 --log=log FILE' does so")
+    return svg([found[1]], TITLE, found[0])

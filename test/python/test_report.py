@@ -218,6 +218,13 @@ class HtmlTest(ReportTest):
             self.assertEqual(places, sorted(places))
             self.assertEqual(answer.count("<h3>Every machine, state and class"), 1)
 
+    def test_several_numbers_of_threads_have_a_chart(self):
+        records = [record(seconds, config__kernel="csr_rows", omp={"threads": threads}) for threads, seconds in ((1, 8e-6), (2, 4e-6))]
+        for count in 1, 2:
+            text = self.report(*records[:count], options=("--files=svg",))
+            self.assertEqual(text.count("<h3>Speed-up by threads</h3>"), count - 1)
+            self.assertEqual(os.path.exists(os.path.join(self.out, "fig", "scaling.svg")), count > 1)
+
     def test_a_name_of_a_log_is_no_markup_in_a_chart(self):
         text = self.report(*(record(seconds, matrix__name="<u>", config__kernel=kernel) for kernel, seconds in (("csr_rows", 2e-6), ("<s>", 1e-6))))
         self.assertEqual((text.count("<u>"), text.count("<s>")), (0, 0))

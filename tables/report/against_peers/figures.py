@@ -12,6 +12,7 @@ from typing import NamedTuple, Optional
 from speedups import is_peer
 from against_peers.classes import BASELINES, HALVES, SIZES, SIZE_WORDS, is_generated, listed_name, outside_list
 from logs import is_number
+from texts import plural
 from units.layout import auto_expecting, overlap
 from units.means import ENOUGH_KNOWN, are_enough
 from units.pairs import LIMIT, Interval, paired
@@ -67,7 +68,8 @@ def machine_of(system):
     """Names it in words, without the marks of a trade name and the size of a GPU's memory, and the product if it is of
     several vectors or by the transpose."""
     cpu = (system.cpu or "CPU").replace("(R)", "").replace("(TM)", "")
-    machine = re.sub(r" \d+GB.*$", "", system.gpu) if system.gpu else f"{cpu}, {system.threads} threads"
+    machine = (re.sub(r" \d+GB.*$", "", system.gpu) if system.gpu else
+               f"{cpu}, {plural(system.threads, 'thread')}" if system.threads else cpu)
     return ", ".join(filter(None, (machine, product_of(system))))
 
 
