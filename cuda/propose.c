@@ -1,8 +1,8 @@
-/* propose.c: which CUDA kernels should be fast on a matrix; plain C, so that it is tested without a
- * GPU. It counts what each kernel moves and waits for; cost.def says what that costs on the H200
- * whose logs are in log/reference. The times order the candidates and say what fits into the
- * budget; few products are not timed, and for them they alone decide. The formats named here are
- * built on the GPU. */
+/* propose.c: proposes CUDA kernels for a matrix; plain C, so that it is tested without a GPU.
+ * Computes the traffic and the dependent steps of each kernel; cost.def has the costs, fitted to
+ * the H200 logs in log/reference. The predicted times order the candidates and determine which fit
+ * into the budget; if few products are expected, nothing is timed and the predictions decide. Only
+ * formats with a builder on the GPU are proposed. */
 #include "formats/xcache/xcache.h"
 #include "spmv_propose.h"
 #include <math.h>
@@ -19,32 +19,32 @@ typedef struct model {
     const spmv_features *f;
     double width;     /* bytes of a value */
     double nnz;       /* nonzeros */
-    double vectors;   /* bytes of y, written and read, and of the ends of rows */
-    double csr;       /* bytes of compressed rows and of these */
-    double entries;   /* bytes of the nonzeros as if in double precision: lanes that wait or decode
-                       lose as much time in single precision */
-    double lines;     /* reads of x that meet another cache line than those of the rows near by */
-    double k;         /* vectors that are multiplied at a time */
+    double vectors;   /* bytes of y, written and read, and of the offsets of rows */
+    double csr;       /* bytes of compressed rows, including `vectors` */
+    double entries;   /* bytes of the nonzeros in double precision: waiting and decoding take
+                         equally long in single precision */
+    double lines;     /* reads of x from another cache line than those of neighbouring rows */
+    double k;         /* number of vectors per product */
     double packing_s; /* seconds to pack and unpack vectors */
     spmv_proposals *out;
 } model;
 
-/* Describes what a kernel does in a product. */
+/* traffic and latency of a product */
 typedef struct work {
     double bytes;   /* bytes of the matrix and of y */
     double reads;   /* scattered reads of x */
-    double longest; /* steps that wait for each other */
-    double idle;    /* bytes that could be read while lanes wait or decode */
+    double longest; /* longest chain of dependent steps */
+    double idle;    /* bytes that could be read while lanes idle or decode */
 } work;
 
-/* Scattered reads of x per second, measured with random columns: from the second level, half of
- * which is near, and from memory. */
+/* Returns the scattered reads of x per second, measured with random columns: from the L2 cache (of
+ * which half is counted as close), or from memory. */
 static double reads_per_s(const model *m) {
     const double second = 1.4e11, memory = 6e10;
     return 2 * m->width * (double)m->f->cols < (double)m->f->cache ? second : memory;
 }
 
-/* Returns what making a format costs, in products of the baseline kernel once it is known, before
+/* Returns the set-up cost of a format, in products of the baseline kernel once its time is known;
  * cost.def scales it. */
 static double setup_of(const model *m) {
     const double start_s = 5e-5, entry_s = 3.5e-11;
@@ -55,17 +55,17 @@ static double setup_of(const model *m) {
 static spmv_proposal *propose(const model *m, const char *kernel, work w) {
     const double launches_s = 5e-6, bytes_per_s = 4e12, step_s = 7e-8;
     const double moving_s = hypot(w.bytes / bytes_per_s, w.reads / reads_per_s(m));
-    const double once_s = launches_s + moving_s + w.longest * step_s; /* a vector */
+    const double once_s = launches_s + moving_s + w.longest * step_s; /* per vector */
     const double term[] = {m->k * once_s + m->packing_s, m->k * w.idle / bytes_per_s};
     return spmv_propose_cost(m->out, costs, kernel, term, setup_of(m));
 }
 
 /* ---- compressed rows ------------------------------------------------------------------------- */
 
-/* So many lanes take a row; where lengths differ they wait for the longest row of their warp, and
- * they start and end together in any case. csr_lanes gives a row of more than LONG to the whole
- * warp, which takes about as long as half of its lanes with one entry a step, but takes such rows
- * one after the other: there may be as many in a warp as the scatter of the lengths allows. */
+/* Proposes a kernel with `lanes` lanes per row. Rows of one warp start and end together, and wait
+ * for the longest of the warp. csr_lanes multiplies rows of more than LONG entries by the whole
+ * warp, at about the speed of half its lanes, one row after the other; the scatter of row lengths
+ * determines how many such rows a warp may have. */
 static spmv_proposal *propose_rows(const model *m, const char *kernel, double lanes) {
     const double together = 0.25, row_max = (double)m->f->row_max;
     const double many = pow(m->f->cv * m->f->mean / row_max, 2) * (double)m->f->rows;
@@ -78,19 +78,20 @@ static spmv_proposal *propose_rows(const model *m, const char *kernel, double la
     return p;
 }
 
-/* Proposes as many lanes as have two entries each. */
+/* Proposes csr_lanes with two entries per lane. */
 static spmv_proposal *propose_lanes(const model *m) {
     return propose_rows(m, "csr_lanes", fmin(fmax(m->f->mean / 2, 1), WARP));
 }
 
-/* Where csr_lanes gives a row all lanes of a warp, csr_warp does nearly the same in other code: for
- * short products either may be faster, which only trials tell. */
+/* Proposes csr_warp for rows so long that csr_lanes also uses a whole warp per row: for short
+ * products either may be faster, and trials decide. */
 static void propose_warps(const model *m) {
     if (m->f->mean / 2 > WARP) propose_rows(m, "csr_warp", WARP);
 }
 
-/* Blocks take equal shares of the nonzeros: lengths of rows do not matter. What a block does once,
- * finding its rows and adding up over its threads, shows in short products. */
+/* Proposes csr_balanced. Blocks multiply equal shares of the nonzeros, so row lengths do not
+ * matter. The fixed cost of a block (finding its rows, reducing over its threads) matters for short
+ * products. */
 static spmv_proposal *propose_shares(const model *m) {
     const double once = 30; /* steps */
     spmv_proposal *p = propose(m, "csr_balanced", (work){m->csr, m->lines, once, m->entries});
@@ -101,13 +102,13 @@ static spmv_proposal *propose_shares(const model *m) {
 
 /* ---- several vectors ------------------------------------------------------------------------- */
 
-/* Both ways of vectors that are packed or turned, at the rate of copies. */
+/* Returns the seconds to pack and unpack all vectors, at the bandwidth of copies. */
 static double turning_s(const spmv_features *f, double width) {
     const double bytes_per_s = 2e12;
     return 2 * width * (double)f->vectors * (double)(f->rows + f->cols) / bytes_per_s;
 }
 
-/* Making rows of the columns of x, at the rate of copies. */
+/* Returns the seconds to transpose the columns of x to rows, at the bandwidth of copies. */
 static double turning_x_s(const spmv_features *f, double width) {
     return turning_s(f, width) * (double)f->cols / fmax((double)(f->rows + f->cols), 1);
 }
@@ -117,10 +118,11 @@ typedef struct together { /* work of a product of several vectors */
     double matrix;        /* bytes of the matrix per pass */
     double reads;         /* scattered reads of rows of x */
     double loads;         /* loads of rows of x by all lanes */
-    bool turned;          /* columns of x become rows first */
+    bool turned;          /* columns of x are transposed to rows first */
 } together;
 
-/* What of x no first-level cache has comes from the second at another rate. */
+/* Returns the seconds of a product of several vectors. Data of x that are not in an L1 cache come
+ * from the L2 cache at another rate. */
 static double together_s(const model *m, together t) {
     const double launches_s = 5e-6, bytes_per_s = 4e12, second_per_s = 6e12;
     const spmv_features *f = m->f;
@@ -130,8 +132,9 @@ static double together_s(const model *m, together t) {
            t.loads * row / second_per_s + (t.turned ? turning_x_s(f, m->width) : 0);
 }
 
-/* A row of x of up to 64 bytes is read like a number. Columns that are read where they lie are
- * reads for each; there a row of two nonzeros takes as long as one of six. */
+/* Proposes a kernel for several vectors. A row of x of up to 64 bytes costs as much as one element.
+ * Columns that are not transposed cost one read per element; a row of two nonzeros then takes as
+ * long as one of six. */
 static spmv_proposal *propose_vectors(const model *m, const char *kernel, bool turned,
                                       double setup) {
     const double at_once = 64, least = 6;
@@ -151,7 +154,7 @@ static spmv_proposal *propose_vectors(const model *m, const char *kernel, bool t
     return p;
 }
 
-/* A lane or some for each row. */
+/* Proposes csr_vectors, with one or several lanes per row. lanes 0: the kernel's choice. */
 static spmv_proposal *propose_row_vectors(const model *m, bool turned, int lanes) {
     spmv_proposal *p = propose_vectors(m, "csr_vectors", turned, 0);
     if (turned) p->setting[p->nsettings++] = (spmv_setting){"turned", 1};
@@ -159,9 +162,9 @@ static spmv_proposal *propose_row_vectors(const model *m, bool turned, int lanes
     return p;
 }
 
-/* Proposes two and four lanes for a row's nonzeros instead of what the kernel takes by itself. On
- * an H200 that is up to 1.3 times as fast on rows that are long or of very different lengths, and
- * slower on others. Trials tell. */
+/* Proposes csr_vectors with two and four lanes for a row's nonzeros instead of its own choice. On
+ * an H200 this is up to 1.3 times as fast for rows that are long or of very different lengths, and
+ * slower for others; trials decide. */
 static void propose_more_lanes(const model *m) {
     const double uneven = 0.5, long_rows = 12, faster = 1.05;
     if (m->f->cv < uneven && m->f->mean < long_rows) return;
@@ -169,15 +172,15 @@ static void propose_more_lanes(const model *m) {
         propose_row_vectors(m, false, lanes)->predicted_speedup *= faster;
 }
 
-/* Warps that have equal shares of the nonzeros wait for no long row. On an H200 that is up to twice
- * as fast where lengths of rows differ. Trials tell. */
+/* Proposes csr_shares: warps with equal shares of the nonzeros do not wait for long rows. On an
+ * H200 it is up to twice as fast if row lengths differ; trials decide. */
 static void propose_share_vectors(const model *m) {
     const double uneven = 0.5, faster = 1.3;
     spmv_proposal *p = propose_vectors(m, "csr_shares", m->f->layout != SPMV_ROWS, setup_of(m));
     if (m->f->cv > uneven) p->predicted_speedup *= faster;
 }
 
-/* Counts what csr_vectors does, but all rows of a block share what is read of x. */
+/* Proposes bsr_vectors: as csr_vectors, but the rows of a block share the reads of x. */
 static void propose_block_vectors(const model *m) {
     const double least = 0.5, at_once = 64;
     const spmv_features *f = m->f;
@@ -199,9 +202,10 @@ static void propose_block_vectors(const model *m) {
     p->setting[p->nsettings++] = (spmv_setting){"shape_cols", side};
 }
 
-/* A row of x is loaded once for each column of a tile. The sample shows the nonzeros in a tile of 8
- * neighbouring rows, but not that the store groups rows that are far apart: at least six nonzeros
- * are assumed, and trials tell. Fewer than eight vectors take as long as eight. */
+/* Proposes bittcf_warp. It loads a row of x once per column of a tile. The sample shows the
+ * nonzeros in tiles of 8 neighbouring rows, but the store groups rows that may be far apart: at
+ * least six nonzeros per tile are assumed, and trials decide. Fewer than eight vectors take as long
+ * as eight. */
 static void propose_tiles(const model *m) {
     const double at_once = 64, hope = 6, slots = 4, tile_bytes = 20, least = 4, columns = 8;
     const spmv_features *f = m->f;
@@ -227,7 +231,7 @@ static void propose_tiles(const model *m) {
 
 /* ---- formats --------------------------------------------------------------------------------- */
 
-/* It loads ahead of what it adds, which hides some of the waiting, but not that for x. */
+/* Proposes sell_thread_ahead. Its loads ahead hide a part of the latency, but not that of x. */
 static void propose_slices(const model *m) {
     const double ahead = 0.87, step = 0.6;
     const spmv_features *f = m->f;
@@ -238,10 +242,10 @@ static void propose_slices(const model *m) {
                       f->sampled ? "" : "about ", PERCENT * padding);
 }
 
-/* Entries that lie on no diagonal of their slice are gathered one by one, or run by run where a run
- * shares its column index of two bytes; full steps of 32 entries on a diagonal take a quarter of a
- * byte each. Slices on diagonals mostly come from a grid and share their lists of steps. Whether
- * they do is seen once they are built. Steps that are not full say no. */
+/* Proposes csell. Entries on no diagonal of their slice are gathered one by one, or by runs that
+ * share a 16-bit column index; full steps of 32 entries on a diagonal take a quarter of a byte per
+ * entry. Slices on diagonals usually come from a grid and share lists of steps, which is known only
+ * after building; slices with steps that are not full do not share. */
 static void propose_csell(const model *m) {
     const double full_step = 0.25;
     const spmv_features *f = m->f;
@@ -262,8 +266,9 @@ static void propose_csell(const model *m) {
                       4 * f->mean * f->index_bytes);
 }
 
-/* Where all slices are on diagonals and rows are alike, the whole matrix mostly is, and its
- * diagonals are as many as a row's nonzeros. If they are not, the store is refused as padding. */
+/* Proposes dia. If all slices are on diagonals and rows have equal lengths, usually the whole
+ * matrix is on diagonals, as many as a row has nonzeros. If not, the store is refused as
+ * padding. */
 static void propose_diagonals(const model *m) {
     const double padding = 0.1;
     const spmv_features *f = m->f;
@@ -274,10 +279,10 @@ static void propose_diagonals(const model *m) {
                       (long long)f->row_max);
 }
 
-/* For one vector. A thread adds up a row's slots one after another. The tail takes two launches
- * more, reads and writes y of its rows once more, and its entries wait for those before them. */
+/* Proposes hyb, for one vector. A thread sums the slots of its row serially. The tail needs two
+ * more launches, reads and writes y of its rows again, and has dependent sums. */
 static void propose_hyb(const model *m) {
-    const double step = 2, launches = 71; /* steps that two launches take */
+    const double step = 2, launches = 71; /* launches: steps that take as long as two launches */
     const spmv_features *f = m->f;
     const double rows = (double)f->rows, slots = rows * (double)f->ell_width;
     const double inside = fmin(rows * f->ell_mean, m->nnz), tail = m->nnz - inside;
@@ -292,8 +297,8 @@ static void propose_hyb(const model *m) {
                       PERCENT * tail / m->nnz);
 }
 
-/* A block of rows fetches its x once, and a column index takes 16 bits. Where too little was seen
- * to count a block's columns it needs each at most once. */
+/* Proposes xcache. A block of rows fetches its x once, and a column index takes 16 bits. If the
+ * sample is too small to count a block's columns, each entry is assumed to need another column. */
 static void propose_xcache(const model *m) {
     const spmv_features *f = m->f;
     const double height = (double)f->block_rows;
@@ -307,9 +312,10 @@ static void propose_xcache(const model *m) {
     p->setting[p->nsettings++] = (spmv_setting){"height", f->block_rows};
 }
 
-/* The number of nonzeros in the hot columns follows from how often columns repeat in a sample: up
- * to twice as many in nine graphs. The other reads of x are more scattered than those of the rows
- * as they are, since rows are sorted by length. A block begins by copying x of the hot columns. */
+/* Proposes hubs. The share of nonzeros in hot columns is estimated from repeated columns in a
+ * sample, and was up to twice as large for nine graphs. The other reads of x are more scattered
+ * than in the original order, because rows are sorted by length. A block begins by copying x of the
+ * hot columns. */
 static void propose_hubs(const model *m) {
     const double least = 0.03, copying = 50; /* steps */
     const spmv_features *f = m->f;
@@ -322,8 +328,9 @@ static void propose_hubs(const model *m) {
                       PERCENT * hubs);
 }
 
-/* A block has one column index. A warp takes a row of blocks, and waits for the longest; what it
- * does once for each, among others adding up over its lanes, costs a nonzero of every lane. */
+/* Proposes bsr. A block has one column index. A warp multiplies a row of blocks, and waits for the
+ * longest; its fixed cost per block row, including the reduction over its lanes, is that of one
+ * nonzero per lane. */
 static void propose_blocks(const model *m) {
     const double step = 0.5;
     const spmv_features *f = m->f;
@@ -341,15 +348,16 @@ static void propose_blocks(const model *m) {
     p->nsettings = 2;
 }
 
-/* cuSPARSE's fastest kernel on graphs is not deterministic, so that it is a candidate only where
- * the caller allows that. The row of each nonzero is found on the device. */
+/* Proposes cuSPARSE's fastest kernel on graphs. It is not deterministic, so that it is a candidate
+ * only if the caller allows that. The row of each nonzero is computed on the device. */
 static void propose_peers(const model *m) {
     const work w = {m->nnz * (m->width + 2 * INDEX) + m->vectors, m->lines, 0, 0};
     spmv_proposal_why(propose(m, "cusparse_coo_alg1", w), "cuSPARSE: nonzeros added by atomics");
 }
 
-/* The baseline kernel is one of ours: csr_balanced is mostly faster than cuSPARSE's, and starting
- * cuSPARSE takes a process 57 ms. Where rows are alike csr_lanes is faster, and needs no set-up. */
+/* The baseline kernel is one of ours: csr_balanced is mostly faster than cuSPARSE's kernels, and
+ * starting cuSPARSE takes a process 57 ms. For rows of equal length csr_lanes is faster, without
+ * set-up. */
 void spmv_propose_cuda(const spmv_features *f, spmv_proposals *out) {
     model m = {.f = f, .width = spmv_value_bytes(f), .nnz = (double)f->nnz, .out = out};
     m.vectors = (double)f->rows * (2 * m.width + INDEX);
@@ -362,7 +370,7 @@ void spmv_propose_cuda(const spmv_features *f, spmv_proposals *out) {
     const double by_rows_s = 1 / propose_lanes(&m)->predicted_speedup,
                  by_shares_s = 1 / propose_shares(&m)->predicted_speedup;
     const bool by_rows = by_rows_s<by_shares_s, is_several = m.k> 1 && f->nnz > 0;
-    out->n = 0; /* nothing is compared with a baseline yet: a speedup is one over seconds */
+    out->n = 0; /* there is no baseline yet: a speed-up is 1 / seconds */
     out->baseline_s = is_several ? 1 / propose_row_vectors(&m, false, 0)->predicted_speedup
                       : by_rows  ? by_rows_s
                                  : by_shares_s;
@@ -385,7 +393,7 @@ void spmv_propose_cuda(const spmv_features *f, spmv_proposals *out) {
         propose_peers(&m);
         by_rows ? propose_shares(&m) : propose_lanes(&m);
     }
-    /* These serve if nothing else does, the baseline first. */
+    /* Kernels that can always be used, the baseline kernel first. */
     if (is_several) propose_row_vectors(&m, false, 0)->predicted_speedup = 0;
     if (by_rows) propose_lanes(&m)->predicted_speedup = 0;
     spmv_proposal *last = propose_shares(&m);

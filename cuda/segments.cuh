@@ -1,6 +1,7 @@
-/* segments.cuh: row sums over a list of nonzeros that is cut into equal parts, one per block and
- * thread, wherever rows end. A scan inside a block and a second kernel across blocks add the parts
- * of a row; there are no atomics, so the order of every sum is fixed by the cut. */
+/* segments.cuh: row sums over a list of nonzeros that is divided into equal parts, one per block
+ * and thread, regardless of row boundaries. A scan inside a block and a second kernel across blocks
+ * add the parts of a row; there are no atomics, so the order of every sum is fixed by the
+ * division. */
 #pragma once
 
 #include "device.cuh"
@@ -15,16 +16,18 @@ enum {
 #define PARAM_BLOCK_CUT \
     { SPMV_block, 256, 32, MOST_CUT_THREADS, WARP, false }
 
-/* Must be called by every thread of the block, and only once per block, because its shared arrays
- * are not guarded. sum: the thread's sum behind the last row end in its part, or over the whole
- * part if no row ends in it. Returns what the threads before this one have of the row in which its
- * part begins; *open: what the block has of the row in which the block's part ends. */
+/* Exclusive segmented sum over the threads of a block. sum: the thread's sum behind the last row
+ * end in its part, or over the whole part if no row ends in it. Returns the sum of earlier threads
+ * for the row in which this thread's part begins; *open: the block's sum of the row in which its
+ * part ends. Must be called by every thread of the block, and only once per block, because its
+ * shared arrays are not guarded. */
 static __device__ __forceinline__ real carry_in(real sum, bool has_end, real *open) {
     __shared__ real warp_sums[MOST_CUT_WARPS];
     __shared__ int warp_has_end[MOST_CUT_WARPS];
     int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP, nwarps = blockDim.x / WARP;
     int ended = has_end;
-    for (int step = 1; step < WARP; step *= 2) { /* sum, ended: over the lanes up to this one */
+    /* inclusive scan: sum, ended over lanes 0 to this one */
+    for (int step = 1; step < WARP; step *= 2) {
         real sum_before = __shfl_up_sync(ALL_LANES, sum, step);
         int ended_before = __shfl_up_sync(ALL_LANES, ended, step);
         if (lane >= step) {
@@ -46,8 +49,8 @@ static __device__ __forceinline__ real carry_in(real sum, bool has_end, real *op
     return ended_before ? sum_before : warps_before + sum_before;
 }
 
-/* Rows that several blocks hold, in device memory. The last of these blocks writes row[r]; blocks
- * begin[r] .. end[r] - 1 leave their parts of the sum in carry, which add_carries adds. */
+/* Rows that several blocks multiply, in device memory. The last of these blocks writes row[r];
+ * blocks begin[r] .. end[r] - 1 leave their sums in carry, which add_carries adds. */
 typedef struct split_rows {
     idx count;
     idx *row, *begin, *end; /* [count] */
@@ -59,8 +62,8 @@ static inline size_t split_rows_bytes(int64_t nblocks) {
     return (size_t)nblocks * (3 * sizeof(idx) + sizeof(real));
 }
 
-/* open_row[b]: the row that block b begins or continues and a later block ends, or -1. On failure
- * *out is for split_rows_free. */
+/* Lists the rows that several blocks multiply. open_row[b]: the row that block b begins or
+ * continues and a later block ends, or -1. On failure call split_rows_free on *out. */
 static inline spmv_status split_rows_make(spmv_plan *p, const idx *open_row, int64_t nblocks,
                                           split_rows *out) {
     spmv_device *d = p->device;
@@ -100,7 +103,7 @@ static __global__ void add_carries(split_rows s, result out) {
     if (threadIdx.x % WARP == 0) add_to_row(out, s.row[r], sum);
 }
 
-/* Launches the second kernel, behind the one that wrote z and s->carry. */
+/* Launches the kernel that adds the carries, after the kernel that wrote z and s->carry. */
 static inline spmv_status split_rows_add(const spmv_plan *p, const split_rows *s,
                                          const spmv_operands *v) {
     if (s->count == 0) return SPMV_OK;

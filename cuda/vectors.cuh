@@ -1,9 +1,10 @@
-/* vectors.cuh: several vectors in a kernel: where their numbers lie, and the result of a row. */
+/* vectors.cuh: operands of kernels for several vectors: positions of their elements, and storing
+ * the result of a row. */
 #pragma once
 
 #include "device.cuh"
 
-enum { SIDE = 16 / sizeof(real) /* numbers of a row of x that a lane loads at once */ };
+enum { SIDE = 16 / sizeof(real) /* elements of a row of x that a lane loads at once */ };
 
 typedef struct strides { /* elements from row to row and from vector to vector */
     int64_t row, vector;
@@ -14,8 +15,8 @@ typedef struct vectors { /* operands of one launch */
     result out;
     strides at_x, at_y, at_z;
     uint32_t row_bytes; /* distance between rows of x in bytes, if x_whole */
-    bool x_whole;       /* SIDE numbers of a row of x lie together, at a multiple of 16 bytes */
-    bool whole;         /* so do those of y and of z */
+    bool x_whole;       /* SIDE elements of a row of x are adjacent and aligned to 16 bytes */
+    bool whole;         /* the same holds for rows of y and of z */
     int count;
 } vectors;
 
@@ -29,8 +30,8 @@ static __device__ __forceinline__ void put_number(const vectors &v, int64_t row,
     *z = beta == 0 ? scaled : fma(beta, *y, scaled);
 }
 
-/* Puts what is there of SUMS numbers of a row, 16 bytes at a time where that can be: stores of half
- * a sector take the second level as much time as whole ones. */
+/* Stores the existing ones of SUMS elements of a row, 16 bytes at a time if possible: a store of
+ * half a sector takes the L2 cache as long as one of a whole sector. */
 template <int SUMS>
 static __device__ __forceinline__ void put_numbers(const vectors &v, int64_t row, int c,
                                                    const real *sum) {
@@ -53,17 +54,18 @@ static __device__ __forceinline__ void put_numbers(const vectors &v, int64_t row
     }
 }
 
-/* Says how a lane loads its numbers of a row of x: SIDE of them at once; all one by one; or those
- * that are there. */
+/* Ways in which a lane loads its elements of a row of x: SIDE at once; all of them one by one; only
+ * those that exist. */
 enum loading { AT_ONCE, EACH_ONE, WHAT_IS_THERE };
 
-/* Returns where in row 0 of x a lane's numbers are, from vector c on. Lanes are a power of two: one
- * behind the last vector loads the first ones, lest it reads behind the end of x. */
+/* Returns the address of a lane's elements in row 0 of x, from vector c on. The number of lanes is
+ * a power of two: lanes beyond the last vector load the first elements, so that they do not read
+ * past the end of x. */
 static __device__ __forceinline__ const real *x_of_lane(const vectors &v, int c) {
     return v.x + (c < v.count ? c : 0) * v.at_x.vector;
 }
 
-/* Loads SUMS numbers of row j. x: those of row 0. */
+/* Loads SUMS elements of row j. x: address in row 0. */
 template <int SUMS, loading HOW>
 static __device__ __forceinline__ void load_numbers(const vectors &v, const real *x, idx j, int c,
                                                     real *out) {
@@ -77,7 +79,7 @@ static __device__ __forceinline__ void load_numbers(const vectors &v, const real
     }
 }
 
-/* Says that x lies in rows, ld numbers from each other. */
+/* Sets x to vectors in rows with leading dimension ld. */
 static inline void set_rows(vectors *v, const real *x, int64_t ld) {
     const uint64_t bytes = (uint64_t)ld * sizeof(real);
     v->x = x;
@@ -86,28 +88,28 @@ static inline void set_rows(vectors *v, const real *x, int64_t ld) {
     v->x_whole = bytes <= UINT32_MAX && (bytes | (uintptr_t)x) % 16 == 0;
 }
 
-/* Returns the operands of a product, none of them counted yet. */
+/* Returns the operands of a product, with count unset. */
 static inline vectors vectors_of(const spmv_operands *o) {
     const bool in_rows = o->layout == SPMV_ROWS;
     const auto at = [in_rows](int64_t ld) { return in_rows ? strides{ld, 1} : strides{1, ld}; };
     vectors v = {(const real *)o->x, result_of(o), at(o->ldx), at(o->ldy), at(o->ldz)};
     if (in_rows) set_rows(&v, (const real *)o->x, o->ldx);
-    v.x_whole = v.x_whole && o->k % SIDE == 0; /* no lane reads past a row's end */
+    v.x_whole = v.x_whole && o->k % SIDE == 0; /* no lane reads past the end of a row */
     v.whole = in_rows && ((o->ldy | o->ldz) % SIDE | ((uintptr_t)o->y | (uintptr_t)o->z) % 16) == 0;
     return v;
 }
 
-/* Passes over those that were multiplied. */
+/* Advances the operands by v->count vectors. */
 static inline void go_on(vectors *v) {
     v->x += v->count * v->at_x.vector;
     v->out.y += v->count * v->at_y.vector;
     v->out.z += v->count * v->at_z.vector;
 }
 
-/* Multiplies the vectors that it counts, in one launch. */
+/* Multiplies v.count vectors in one launch. */
 typedef spmv_status (*run_counted)(const spmv_plan *, const vectors &, cudaStream_t);
 
-/* Multiplies all vectors, `most` of them in a launch. */
+/* Multiplies all vectors, at most `most` per launch. */
 static inline spmv_status run_in_turn(const spmv_plan *p, const spmv_operands *all, int64_t most,
                                       run_counted run_some) {
     vectors v = vectors_of(all);
@@ -118,14 +120,15 @@ static inline spmv_status run_in_turn(const spmv_plan *p, const spmv_operands *a
     return SPMV_OK;
 }
 
-/* Returns the exponent of the least power of two that is not less. */
+/* Returns the exponent of the least power of two that is at least n. */
 static inline int exponent_of(int64_t n) {
     int exponent = 0;
     while (((int64_t)1 << exponent) < n) exponent++;
     return exponent;
 }
 
-/* In the plan's panel some columns of x become rows. */
+/* Multiplies vectors in columns: transposes some columns of x at a time to rows in the plan's
+ * panel. */
 static inline spmv_status run_turned(const spmv_plan *p, const spmv_operands *v, run_counted run) {
     const int64_t cols = p->cols, panel = SPMV_PANEL_VECTORS;
     const int64_t most = p->rows < cols ? panel : 2 * panel, panels = blocks_for(v->k, most);

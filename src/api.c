@@ -1,4 +1,5 @@
-/* api.c: matrices and plans from what a caller hands over: check arguments, then call the parts. */
+/* api.c: public functions that create matrices and plans: check arguments, then call other
+ * folders. */
 #include "generate/generate.h"
 #include "spmv_clock.h"
 #include "host/context.h"
@@ -18,8 +19,8 @@
 
 /* ---- matrices ------------------------------------------------------------------------------- */
 
-/* The file of the folder whose name is nearest, if any is near, and what downloads a matrix of that
- * name. */
+/* Appends suggestions to the error text: the file in the folder with the most similar name, and the
+ * command that downloads a matrix of that name. */
 void spmv_reading_suggest(spmv_ctx *ctx, const char *path) {
     enum { MOST_FILES = 4096 };
     const char *slash = strrchr(path, '/'), *names[MOST_FILES + 1];
@@ -32,7 +33,7 @@ void spmv_reading_suggest(spmv_ctx *ctx, const char *path) {
         if (d->d_name[0] != '.' && (names[n] = strdup(d->d_name))) n++;
     names[n] = NULL;
     const char *name = slash ? slash + 1 : path, *nearest = spmv_nearest(name, names);
-    if (nearest && strcmp(nearest, name) == 0) nearest = NULL; /* a link that leads nowhere */
+    if (nearest && strcmp(nearest, name) == 0) nearest = NULL; /* a dangling link */
     snprintf(text, sizeof text, "%s", ctx->error);
     if (nearest && !is_there)
         spmv_fail(ctx, SPMV_E_IO, "%s. Did you mean %s%s?", text, slash ? folder : "", nearest);
@@ -135,7 +136,7 @@ spmv_status spmv_vector_save(spmv_ctx *ctx, const char *path, int64_t n, const d
 
 /* ---- plans ---------------------------------------------------------------------------------- */
 
-/* Returns the device of the context, which need not be open. */
+/* Returns the context's device of a backend, which may be closed. */
 static spmv_device *device_of(spmv_ctx *ctx, const spmv_backend *backend) {
     int b = 0;
     while (spmv_backends[b] != backend) b++;
@@ -149,8 +150,9 @@ static spmv_status create_one(spmv_mat *mat, const spmv_plan_opts *opts, spmv_ke
                                                : spmv_plan_make(mat, opts, false, out);
 }
 
-/* By the transpose. A symmetric matrix, which is its own, multiplies as it is, and for a kernel
- * that can multiply by the transpose none is made. */
+/* Creates a plan for the transpose. A symmetric matrix is multiplied as it is; a kernel that can
+ * multiply by the transpose gets the matrix itself; otherwise the plan is of the transposed
+ * matrix. */
 static spmv_status create_transposed(spmv_mat *mat, const spmv_plan_opts *opts, spmv_kernel_id id,
                                      spmv_plan **out) {
     spmv_plan_opts as_is = *opts, transposed = *opts;
@@ -193,7 +195,8 @@ static spmv_status create(spmv_mat *mat, const spmv_plan_opts *opts, spmv_kernel
     return status;
 }
 
-/* Returns what is free on the plan's device. To ask a host takes longer than a small plan does. */
+/* Returns the free bytes of the plan's device. Asking a host takes longer than creating a small
+ * plan, which uses a recent answer. */
 static size_t free_bytes_for(const spmv_plan *plan) {
     enum { SMALL = 1 << 20 };
     const spmv_backend *backend = plan->device->backend;
@@ -221,9 +224,9 @@ spmv_status spmv_plan_create(spmv_mat *mat, const spmv_plan_opts *opts, spmv_pla
     TRY(spmv_plan_kernel(mat->ctx, known.kernel, &id));
     spmv_device *device = device_of(mat->ctx, id.backend);
     const size_t there = device->most = device->used, here = spmv_host_watch();
-    TRY(spmv_plan_variant(mat, &known, &variant)); /* refuses what no plan may have */
+    TRY(spmv_plan_variant(mat, &known, &variant)); /* fails for invalid options */
     TRY(create(mat, &known, id, out));
-    const size_t most = spmv_host_most(); /* another thread may have begun to count anew */
+    const size_t most = spmv_host_most(); /* another thread may have restarted the measurement */
     (*out)->peak_host = most > here ? most - here : 0;
     (*out)->peak_device = device->most - there;
     if (!mat->live) (*out)->free_bytes = free_bytes_for(*out);

@@ -1,12 +1,12 @@
-/* build_hyb.cu: HYB built on the GPU from compressed rows there: byte for byte what
- * src/formats/hyb/format_hyb.c builds, and other values in its place.
+/* build_hyb.cu: builds HYB on the GPU from compressed rows there, and writes new values. The store
+ * equals that of src/formats/hyb/format_hyb.c byte by byte.
  *
  * Source     src/formats/hyb/format_hyb.c.
  * Reads      csr: row_ptr, col_idx, values, on the GPU.
- * Work       the width is found by halving: a pass over row_ptr counts the rows that are longer. A
- *            scan says where each row's tail begins. One thread per row fills its slots of the ELL
- *            part, and one thread per entry of the COO part finds its row by halving, so that one
- *            long row takes no thread for itself. New values: the same two kernels without columns.
+ * Work       The width is found by bisection: a pass over row_ptr counts the longer rows. A scan
+ *            computes the start of each row's tail. One thread per row fills its slots of the ELL
+ *            part, and one thread per entry of the COO part finds its row by bisection, so that a
+ *            long row is not left to one thread. New values: the same two kernels without columns.
  */
 #include "cuda/build.cuh"
 #include "formats/csr/csr.h"
@@ -46,7 +46,7 @@ static __global__ void fill_ell(csr A, hyb B) {
     }
 }
 
-/* before: [rows + 1] entries in the tails of the rows before */
+/* Fills the COO part. before: [rows + 1] prefix sum of the rows' tails. */
 static __global__ void fill_tail(csr A, hyb B, const int64_t *__restrict__ before) {
     const int64_t t = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
     if (t >= B.tail) return;
@@ -78,7 +78,7 @@ static __global__ void refill_tail(hyb B, const ofs *__restrict__ row_ptr,
     const int64_t t = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
     if (t >= B.tail) return;
     const idx row = B.tail_row[t];
-    int64_t first = 0, end = t; /* the first entry of the row is among first..end */
+    int64_t first = 0, end = t; /* range that contains the first entry of the row */
     while (first < end) {
         const int64_t middle = first + (end - first) / 2;
         if (B.tail_row[middle] < row)
@@ -97,11 +97,12 @@ static unsigned blocks_of(int64_t n) {
 
 typedef struct job { /* temporary memory, freed at the end */
     const csr *A;
-    unsigned long long *count; /* a number */
-    int64_t *before;           /* [rows + 1] entries in the tails of the rows before */
+    unsigned long long *count; /* one counter */
+    int64_t *before;           /* [rows + 1] prefix sum of the rows' tails */
 } job;
 
-/* Finds the least width up to `high` that at most `most` rows exceed, or else high. */
+/* Returns in *width the least width that at most `most` rows exceed, or `high` if all are
+ * exceeded. */
 static spmv_status find_width(spmv_device *d, job *j, int64_t most, int64_t high, int64_t *width) {
     const int64_t rows = j->A->s.rows;
     int64_t low = 0;
@@ -136,7 +137,7 @@ static spmv_status place_tails(spmv_device *d, job *j, int64_t width, int64_t *t
     return d->backend->get(d, tail, j->before + rows, sizeof *tail);
 }
 
-/* Sizes of all arrays. No row is longer than there are columns. */
+/* Allocates the arrays of the store. No row is longer than the number of columns. */
 static spmv_status begin(spmv_device *d, const spmv_csr_view *A, job *j, const spmv_choice *c,
                          spmv_store **head_out, spmv_store **copy_out) {
     const int64_t boundary = c->value[SPMV_boundary];
@@ -195,7 +196,7 @@ static spmv_status measure_on(spmv_device *d, const spmv_csr_view *A, const spmv
     return SPMV_OK;
 }
 
-/* Counts the number, where tails begin, and what CUB sums them with. */
+/* Returns the bytes of temporary memory: a counter, prefix sums, CUB's workspace. */
 static size_t working(const spmv_csr_view *A, const spmv_choice *c) {
     enum { TEMPORARY = 1 << 22 };
     (void)c;

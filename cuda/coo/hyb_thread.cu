@@ -4,20 +4,21 @@
  * Source   Bell and Garland, SC'09, "HYB"; the COO part as in coo_segments.
  * Reads    hyb: ell_col, ell_values [width x pitch], tail_row, tail_col, tail_values [tail];
  *          x[cols]; y[rows] if beta != 0 or the row has a tail.
- * Writes   y[rows], each entry by its thread; in a second kernel the rows with a tail by the block
- *          where it ends; in a third those whose tail began in an earlier block.
- * Work     thread i runs down column i: a warp reads 32 neighbours from an aligned line; padding is
- *          skipped by its column, -1.
- * Cost     2 nnz flop; width pitch 4 + (nnz - tail) sizeof real + tail (sizeof real + 8) +
- *          (cols + rows) sizeof real bytes if x is read once, and y of rows with a tail once more.
- * Weak     three launches, which a small matrix feels.
+ * Writes   y[rows], each element by its thread; in a second kernel rows with a tail, by the block
+ *          in which the tail ends; in a third kernel rows with a tail that began in an earlier
+ *          block.
+ * Work     Thread i multiplies the slots of row i: a warp reads 32 adjacent slots from an aligned
+ *          address; padding has column -1 and is skipped.
+ * Cost     2 nnz flop; width pitch 4 + (nnz - tail) sizeof real + tail (sizeof real + 8) + (cols +
+ *          rows) sizeof real bytes if x is read once, and y of rows with a tail once more.
+ * Weak     three launches dominate the time of a small matrix.
  * Repeats  bitwise: yes, for an equal block.
  * Params   block: threads per block, a multiple of 32 up to 512 (256); boundary: of the format.
  */
 #include "coo.cuh"
 #include "formats/hyb/hyb.h"
 
-/* Any boundary: the tail has all entries at most. */
+/* Upper bound for any boundary: all entries are in the tail. */
 static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
     return parts_bytes(A->nnz, c);
 }

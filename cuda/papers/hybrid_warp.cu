@@ -4,23 +4,23 @@
  *          sums in shared memory.
  * Reads    hybrid: ell_col, ell_values[rows x boundary], row_len[rows]; of rows longer than
  *          boundary start, end, rest_col, rest_values; x[cols]; y[rows] only if beta != 0.
- * Writes   y[rows], each entry once, by lane 0 of the row's group.
- * Work     row = thread / 32, lane = thread % 32; lane l takes slots l, l + 32, ... of the row in
- *          the ELL part, as far as the row goes, 5 shuffles; then the same in the CSR part if
- *          row_len > boundary; the two sums are added. A block of 16, the smallest the paper
- *          compares, is half a warp: there 16 lanes own a row and step by 16 (as printed, both
- *          halves of a row would be in two blocks and one of them would be lost).
+ * Writes   y[rows], each element once, by lane 0 of the row's group.
+ * Work     row = thread / 32, lane = thread % 32; lane l multiplies slots l, l + 32, ... of the row
+ *          in the ELL part, without padding, then 5 shuffles; then the same in the CSR part if
+ *          row_len > boundary; the two sums are added. A block of 16, the smallest in the paper, is
+ *          half a warp: 16 lanes multiply a row, in steps of 16 (as printed, the halves of a row
+ *          would be in two blocks, and one half would be lost).
  * Cost     2 nnz flop; nnz (sizeof real + 4) + 4 rows + 2 (rows longer than boundary) sizeof ofs +
  *          (cols + rows) sizeof real bytes if x is read once: padding is not read.
- * Weak     parts shorter than 32 idle lanes; blocks of 16 leave half of every warp empty.
+ * Weak     parts shorter than 32 leave lanes idle; blocks of 16 leave half of every warp idle.
  * Repeats  bitwise: yes.
  * Params   boundary: the format's; block: threads per block, 16, 32, 64 .. 1024 (256).
  */
 #include "cuda/device.cuh"
 #include "formats/papers/hybrid/hybrid.h"
 
-/* Returns the sum over a row's LANES lanes, in its lane 0; all of them must call. They are a whole
- * warp, or all that a block has of one. */
+/* Returns the sum over a row's LANES lanes, in its lane 0. LANES: a whole warp, or all threads of a
+ * block of half a warp. Must be called by all these lanes. */
 template <int LANES> static __device__ __forceinline__ real group_sum(real sum) {
 #pragma unroll
     for (int step = LANES / 2; step > 0; step /= 2)
@@ -37,7 +37,7 @@ static __global__ void multiply(idx rows, int64_t boundary, const idx *__restric
                                 result out) {
     int lane = threadIdx.x % LANES;
     int64_t row = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) / LANES;
-    if (row >= rows) return; /* all lanes of the row */
+    if (row >= rows) return; /* all lanes of the row return */
     int64_t len = row_len[row], first = row * boundary;
     int64_t ell_end = first + (len < boundary ? len : boundary);
     real sum = 0;

@@ -1,11 +1,11 @@
-/* build_sell.cu: builds sliced ELLPACK on the GPU from compressed rows in its memory, with the
- * bytes that src/formats/sell/format_sell.c makes.
+/* build_sell.cu: builds sliced ELLPACK on the GPU from compressed rows in its memory. The store
+ * equals that of src/formats/sell/format_sell.c byte by byte.
  *
  * Source   src/formats/sell/format_sell.c.
  * Reads    row_ptr, col_idx and values of the store of compressed rows.
  * Work     If sigma is not 1, rows are sorted by window, then by length, longest first. One warp
- *          per slice finds its width; a scan finds where slices begin; one warp per slice, or
- *          several for a wide slice, copies the entries, a lane per row.
+ *          per slice finds its width; a scan computes the starts of slices; one warp per slice, or
+ *          several for a wide slice, copies the entries, one lane per row.
  */
 #include "slices.cuh"
 
@@ -21,7 +21,8 @@ static __global__ void find_longest(int64_t rows, const ofs *__restrict__ row_pt
     if (threadIdx.x % WARP == 0 && length > *(volatile int *)out) atomicMax(out, length);
 }
 
-/* Ascending keys: windows in order, the longest row of a window first. */
+/* Computes sort keys, to be sorted in ascending order: windows in order, in each window the longest
+ * row first. */
 static __global__ void make_keys(int64_t rows, int64_t sigma, int bits, int longest,
                                  const ofs *__restrict__ row_ptr, uint64_t *key) {
     int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
@@ -91,8 +92,8 @@ static spmv_status fill(spmv_device *d, spmv_store *rows, sell *head, sell *copy
                          : fill_slices<true, true>(d, A, false, copy, widest);
 }
 
-/* Counts, if rows are sorted, the keys and row numbers three times: CUB sorts from one buffer to
- * another and uses a third. */
+/* Returns the bytes of temporary memory. If rows are sorted, keys and row indices count three
+ * times: CUB sorts from one buffer to another and uses a third. */
 static size_t working(const spmv_csr_view *A, const spmv_choice *c) {
     enum { TEMPORARY = 1 << 22 };
     size_t rows = (size_t)A->rows, slice = (size_t)c->value[SPMV_slice];
@@ -101,7 +102,8 @@ static size_t working(const spmv_csr_view *A, const spmv_choice *c) {
     return bytes + rows * 3 * (sizeof(uint64_t) + sizeof(idx));
 }
 
-/* head: the store's bytes without its arrays; copy: the store on the device. */
+/* Builds all arrays but columns and values. head: the store's header without arrays; copy: the
+ * store on the device. */
 static spmv_status begin(spmv_device *d, const spmv_csr_view *A, const spmv_store *rows,
                          const spmv_choice *c, spmv_store **head, spmv_store **copy, int *widest) {
     job j = {(const csr *)rows};
@@ -131,7 +133,7 @@ static spmv_status measure_on(spmv_device *d, const spmv_csr_view *A, const spmv
     return SPMV_OK;
 }
 
-/* Uses more warps per slice the wider slices are in the mean. */
+/* Writes new values, with more warps per slice for wider slices. */
 static spmv_status refill_on(spmv_device *d, const void *row_ptr, const void *values,
                              spmv_store *copy) {
     const sell *B = (const sell *)copy;

@@ -1,11 +1,11 @@
-/* sell.cuh: what the SELL kernels of this directory share. */
+/* sell.cuh: functions shared by the SELL kernels. */
 #pragma once
 
 #include "cuda/device.cuh"
 #include "formats/sell/sell.h"
 
-/* With rowlens padding is not read, so it does not count as traffic (padding that shares a cache
- * line with entries is neglected). */
+/* Sets the traffic: with rowlens padding is not read and does not count (padding that shares a
+ * cache line with entries is neglected). */
 static inline spmv_status sell_prepare(spmv_plan *p) {
     const sell *A = (const sell *)p->store;
     bool rowlens = p->choice.value[SPMV_rowlens] != 0;
@@ -21,9 +21,9 @@ typedef struct sell_row { /* position of the slots of a stored row */
     unsigned height, count; /* slots from one entry of the row to the next; number of slots */
 } sell_row;
 
-/* Describes stored row i < rows. Without row_len the row has as many slots as its slice is wide.
- * Lanes of a warp whose rows lie in one slice read the same slice_ptr, so the warp reads once. The
- * division is 32-bit, because rows are. */
+/* Returns the position of stored row i < rows. Without row_len the row has as many slots as its
+ * slice is wide. Lanes of a warp with rows of one slice read the same slice_ptr, in one
+ * transaction. The division is 32-bit, because row indices are. */
 static __device__ __forceinline__ sell_row sell_row_of(unsigned i, unsigned rows, unsigned slice,
                                                        const ofs *__restrict__ slice_ptr,
                                                        const idx *__restrict__ row_len) {
@@ -35,7 +35,7 @@ static __device__ __forceinline__ sell_row sell_row_of(unsigned i, unsigned rows
     return {(int64_t)begin + r, height, count};
 }
 
-/* Does the same if all slices have `steps` slots per row: no load is needed to find the row. */
+/* Returns the same if all slices have `steps` slots per row: no load is needed. */
 static __device__ __forceinline__ sell_row sell_equal_row(unsigned i, unsigned rows, unsigned slice,
                                                           unsigned steps,
                                                           const idx *__restrict__ row_len) {

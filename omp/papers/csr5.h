@@ -1,11 +1,11 @@
-/* csr5.h: what the ways to multiply tiles of CSR5 share: portable C, AVX2, AVX-512. */
+/* csr5.h: shared by the implementations for tiles of CSR5: portable C, AVX2, AVX-512. */
 #pragma once
 
 #include "omp/carry.h"
 #include "omp/isa.h"
 #include "formats/papers/csr5/csr5.h"
 
-/* A share of the tiles. What it has of a row that begins in an earlier share is its carry. */
+/* A share of the tiles. Its sum of a row that begins in an earlier share is its carry. */
 typedef struct product {
     const csr5 *A;
     const real *x;
@@ -13,13 +13,14 @@ typedef struct product {
     carry *open;
 } product;
 
-/* Multiplies tiles first..end - 1 of a share. */
+/* Multiplies tiles first to end - 1 of a share. */
 typedef void multiply_tiles(const product *m, int64_t first, int64_t end);
 
 #define INLINE static inline __attribute__((always_inline))
 
-/* sum: of the entries from k on, all that a tile has of the row. Where the row begins is who writes
- * it first; no other share does. */
+/* Adds a tile's sum of a row. sum: over the entries from k on, all that the tile has of the row. If
+ * the row begins at k, the sum is stored; otherwise it is added to the carry or to y, to which no
+ * other share writes. */
 INLINE void put_first(const product *m, int64_t row, int64_t k, real sum) {
     if (m->A->row_ptr[row] == k)
         put_row(m->y + row, m->alpha, sum, m->beta);
@@ -31,7 +32,7 @@ INLINE void put_first(const product *m, int64_t row, int64_t k, real sum) {
 
 typedef struct tile { /* start of a tile, and the rows of its segments */
     int64_t k, row;
-    const int32_t *offset; /* NULL: row and those after it */
+    const int32_t *offset; /* rows of the segments, relative to `row`; NULL: consecutive rows */
 } tile;
 
 INLINE tile tile_at(const csr5 *A, int64_t t, int64_t size) {

@@ -1,7 +1,7 @@
-/* csr5_lanes.h: tiles of one or two vectors per step. No header of its own right: csr5_avx2.h and
- * csr5_avx512.h include it, each after it has defined
+/* csr5_lanes.h: multiplies tiles of one or two vector registers per step. csr5_avx2.h and
+ * csr5_avx512.h include this file, after defining
  *
- *     LANES        numbers in a vector: lanes of the type NAME(lanes), integers of NAME(mask)
+ *     LANES        elements in a vector: lanes of the type NAME(lanes), integers of NAME(mask)
  *     NAME(n)      n with the instruction set's suffix
  *     ISA, ISA_INLINE                  attributes of functions
  *     NAME(gather)(x, col, instruction) LANES entries of x
@@ -10,7 +10,7 @@
 
 typedef uint32_t NAME(words) __attribute__((vector_size(LANES * sizeof(uint32_t)), aligned(4)));
 
-/* sum[] += steps from..end - 1 of a tile that begins at these values and columns. */
+/* sum[] += products of steps from to end - 1 of a tile that begins at these values and columns. */
 ISA_INLINE void NAME(add_steps)(NAME(lanes) * sum, const real *values, const idx *col,
                                 const real *x, int from, int end, int vectors, bool instruction) {
     for (int j = from; j < end; j++)
@@ -20,7 +20,7 @@ ISA_INLINE void NAME(add_steps)(NAME(lanes) * sum, const real *values, const idx
         }
 }
 
-/* Clears the sums where a segment begins at step j: lanes begin anew there. */
+/* Sets the sums of lanes to 0 in which a segment begins at step j. */
 ISA_INLINE void NAME(clear_begun)(NAME(lanes) * sum, const uint32_t *desc, int j, int vectors) {
     for (int v = 0; v < vectors; v++) {
         const NAME(words) bit = *(const NAME(words) *)(desc + v * LANES) >> j & 1;
@@ -28,7 +28,7 @@ ISA_INLINE void NAME(clear_begun)(NAME(lanes) * sum, const uint32_t *desc, int j
     }
 }
 
-/* One row's alone. */
+/* Multiplies a tile within one row. */
 ISA_INLINE void NAME(put_one_row)(const product *m, const tile *t, int height, int vectors,
                                   bool instruction) {
     NAME(lanes) sum[2] = {{0}, {0}};
@@ -41,9 +41,10 @@ ISA_INLINE void NAME(put_one_row)(const product *m, const tile *t, int height, i
     put_first(m, t->row, t->k, total);
 }
 
-/* The segments that lanes are in when all steps are done, from the last lane to the first: below is
- * what the lanes after l have of the segment that l ends in. top: what lanes have before the first
- * segment that begins in them; begun: those in which one does. */
+/* After the last step, stores the sums of segments that span lanes, from the last lane to the
+ * first. below: sum of the lanes after l for the segment in which l ends. top: each lane's sum
+ * before the first segment that begins in it; begun: mask of the lanes in which a segment
+ * begins. */
 ISA_INLINE void NAME(join_lanes)(const product *m, const tile *t, const NAME(lanes) * sum,
                                  const real *top, const int32_t *segment, uint32_t begun,
                                  int vectors) {
@@ -58,8 +59,8 @@ ISA_INLINE void NAME(join_lanes)(const product *m, const tile *t, const NAME(lan
         }
 }
 
-/* A step where segments begin: lane by lane of those, what came before is a whole segment, or the
- * end of one that began in a lane before. */
+/* Processes a step at which segments begin, lane by lane: the sum so far is a whole segment, or the
+ * end of one that began in an earlier lane. */
 ISA_INLINE void NAME(end_segments)(const product *m, const tile *t, const NAME(lanes) * sum,
                                    uint32_t begins, uint32_t begun, real *top, int32_t *segment,
                                    int vectors) {
@@ -86,7 +87,7 @@ ISA_INLINE void NAME(put_rows)(const product *m, const tile *t, const uint32_t *
         any |= desc[l];
         segment[l] = (int32_t)(desc[l] >> m->A->shape.y_shift);
     }
-    any &= (1u << height) - 1; /* lane 0's first step is always among them */
+    any &= (1u << height) - 1; /* includes step 0 of lane 0 */
     while (any) {
         const int j = __builtin_ctz(any);
         uint32_t begins = 0;
@@ -104,7 +105,7 @@ ISA_INLINE void NAME(put_rows)(const product *m, const tile *t, const uint32_t *
 
 ISA_INLINE void NAME(tiles)(const product *m, int64_t first, int64_t end, int vectors,
                             bool instruction) {
-    const csr5 A = *m->A; /* its own: else every y written might be of it */
+    const csr5 A = *m->A; /* a copy: otherwise the compiler assumes that stores to y modify it */
     const product p = {&A, m->x, m->y, m->alpha, m->beta, m->open};
     const int lanes = vectors * LANES, height = A.shape.height;
     for (int64_t n = first; n < end; n++) {
@@ -133,7 +134,7 @@ static ISA void NAME(two_gather)(const product *m, int64_t first, int64_t end) {
     NAME(tiles)(m, first, end, 2, true);
 }
 
-/* NULL: tiles of another shape. */
+/* Returns the function for a shape of tiles; NULL: not supported. */
 static multiply_tiles *NAME(choose)(const csr5_shape *s, bool instruction) {
     if (s->words != 1) return NULL;
     if (s->lanes == LANES) return instruction ? NAME(one_gather) : NAME(one);

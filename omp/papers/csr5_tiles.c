@@ -1,5 +1,5 @@
-/* csr5_tiles: equal shares of the tiles of CSR5, lanes of a tile side by side in vector registers,
- * rows put together by a segmented sum.
+/* csr5_tiles: equal shares of the tiles of CSR5, lanes of a tile in vector registers, rows combined
+ * by a segmented sum.
  *
  * Source   Liu and Vinter, ICS'15, "CSR5: An Efficient Storage Format for Cross-Platform Sparse
  *          Matrix-Vector Multiplication", from the description. Here sums of lanes are added
@@ -7,18 +7,19 @@
  *          error, infinity or NaN into its neighbours.
  * Reads    csr5: tile_ptr[tiles + 1], tile_desc[tiles x words x lanes], col_idx[nnz], values[nnz],
  *          row_ptr once per tile and for the tail, and all of it if rows are empty; empty_ptr and
- *          empty_offset of tiles with empty rows; x[cols]; y[rows] if beta != 0, and of rows that
- *          several tiles hold.
- * Writes   y[rows]: each row by the tile where it begins, and once more for every other tile of the
- *          same share that holds a part; then one carry per share, serially, for rows that began in
- *          an earlier share; empty rows by themselves.
- * Work     a tile that lies in one row is a dot product (the paper's fast track). In others a lane
- *          puts a sum into y where a row of its own ends; what is left at its top and bottom is
- *          joined with its neighbours'. What is left after the last whole tile is taken row by row.
+ *          empty_offset of tiles with empty rows; x[cols]; y[rows] if beta != 0, and of rows in
+ *          several tiles.
+ * Writes   y[rows]: each row by the tile in which it begins, and again by every other tile of the
+ *          same share that has a part of it; then one carry per share, serially, for rows that
+ *          began in an earlier share; empty rows separately.
+ * Work     A tile within one row is a dot product (the paper's fast track). In other tiles a lane
+ *          stores the sums of rows that begin and end in it; the sums at its top and bottom are
+ *          combined with the neighbouring lanes'. The tail behind the last whole tile is multiplied
+ *          row by row.
  * Cost     2 nnz flop; nnz (sizeof real + 4) + tiles (4 words lanes + 4 + sizeof ofs) + (cols +
  *          rows) sizeof real bytes if x is read once, without 4 words lanes for a tile in one row,
  *          and (rows + 1) sizeof ofs if rows are empty.
- * Weak     rows shorter than a tile is high: lanes then leave their vectors at nearly every step.
+ * Weak     rows shorter than the height of a tile: segments end at nearly every step.
  * Repeats  bitwise: yes, for an equal number of threads and isa.
  * Params   lanes, height: of a tile, of the format (omega and sigma of the paper), 0: as the paper
  *          chooses; isa: 0 the best, 1 portable, 2 AVX2 (4 or 8 lanes), 3 AVX-512 (8 or 16).
@@ -33,7 +34,7 @@ typedef struct shares {
 } shares;
 
 static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
-    (void)A, (void)c; /* whatever they are */
+    (void)A, (void)c; /* independent of both */
     return sizeof(shares);
 }
 
@@ -59,7 +60,7 @@ static spmv_status prepare(spmv_plan *p) {
     return SPMV_OK;
 }
 
-/* A share that begins at entry k, in row `row`, which may begin before it. */
+/* Returns the carry of a share that begins at entry k in row `row`: none if the row begins at k. */
 static carry carry_of(const csr5 *A, int64_t row, int64_t k) {
     return (carry){k < A->s.nnz && A->row_ptr[row] != k ? row : -1, 0};
 }
@@ -80,7 +81,7 @@ static void scale_empty_rows(const csr5 *A, real beta, real *y) {
         if (A->row_ptr[i] == A->row_ptr[i + 1]) scale_row(y + i, beta);
 }
 
-/* Tiles first..end - 1 and, in the last share, the tail. */
+/* Multiplies tiles first to end - 1 and, in the last share, the tail. */
 static void multiply_share(const product *m, multiply_tiles *multiply, int64_t first, int64_t end,
                            bool is_last) {
     const csr5 *A = m->A;

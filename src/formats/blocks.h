@@ -1,4 +1,4 @@
-/* blocks.h: what formats of sparse blocks share. */
+/* blocks.h: functions shared by formats of sparse blocks. */
 #ifndef SPMV_BLOCKS_H
 #define SPMV_BLOCKS_H
 

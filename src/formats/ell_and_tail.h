@@ -1,4 +1,4 @@
-/* ell_and_tail.h: what HYB and the hybrid of ELL and CSR share: the first `width` entries of every
+/* ell_and_tail.h: shared by HYB and the hybrid of ELL and CSR: the first `width` entries of every
  * row in an ELL part, and the other entries of longer rows in a tail, in the order of rows. */
 #ifndef SPMV_FORMATS_ELL_AND_TAIL_H
 #define SPMV_FORMATS_ELL_AND_TAIL_H
@@ -9,7 +9,8 @@
 #include <math.h>
 
 typedef struct ell_and_tail {    /* arrays of a store; NULL: the format has none */
-    int64_t width, rows;         /* rows: of the ELL part, padding behind the last row included */
+    int64_t width, rows;         /* rows: rows of the ELL part, including padding behind the last
+                                    row */
     int64_t row_step, slot_step; /* entry k of row i is at i * row_step + k * slot_step */
     bool repeats;                /* padding has the last column of its row, or 0; else -1 */
     idx *ell_col, *tail_col;
@@ -23,7 +24,7 @@ static inline int64_t length_of(const spmv_csr_view *A, int64_t i) {
     return A->row_ptr[i + 1] - A->row_ptr[i];
 }
 
-/* Counts the entries of rows first..end-1 beyond the width. */
+/* Counts the entries of rows first to end - 1 beyond the width. */
 static inline int64_t tail_of(const spmv_csr_view *A, int64_t width, int64_t first, int64_t end) {
     int64_t tail = 0;
     for (int64_t i = first; i < end; i++)
@@ -31,13 +32,13 @@ static inline int64_t tail_of(const spmv_csr_view *A, int64_t width, int64_t fir
     return tail;
 }
 
-/* Returns whether the value overflows. */
+/* Stores a value; returns whether it overflows. */
 static inline bool put_value(real *to, double from) {
     *to = (real)from;
     return isinf(*to) && !isinf(from);
 }
 
-/* Fills slot k of rows first..end-1; returns the number of overflows. */
+/* Fills slot k of rows first to end - 1; returns the number of overflows. */
 static inline int64_t fill_slots(const spmv_csr_view *A, int64_t k, int64_t first, int64_t end,
                                  const ell_and_tail *out) {
     int64_t overflows = 0;
@@ -53,7 +54,8 @@ static inline int64_t fill_slots(const spmv_csr_view *A, int64_t k, int64_t firs
     return overflows;
 }
 
-/* Fills the tail of rows first..end-1 from its entry `at` on; returns the number of overflows. */
+/* Fills the tail of rows first to end - 1 from its entry `at` on; returns the number of
+ * overflows. */
 static inline int64_t fill_tail(const spmv_csr_view *A, int64_t first, int64_t end, int64_t at,
                                 const ell_and_tail *out) {
     int64_t overflows = 0;
@@ -70,8 +72,8 @@ static inline int64_t fill_tail(const spmv_csr_view *A, int64_t first, int64_t e
     return overflows;
 }
 
-/* Fills all arrays; returns the number of overflows. If slots of a row are not neighbours, a stripe
- * of rows is filled at a time: what one slot leaves of a cache line, the next finds there. */
+/* Fills all arrays; returns the number of overflows. If slots of a row are not adjacent, a stripe
+ * of rows is filled at a time, so that a cache line is used for all slots. */
 static inline int64_t fill_ell_and_tail(const spmv_csr_view *A, int threads,
                                         const ell_and_tail *out) {
     const int64_t stripe = out->slot_step == 1 ? 1 : 64;

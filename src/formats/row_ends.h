@@ -1,5 +1,5 @@
-/* row_ends.h: what formats and kernels derive from row_ptr: the longest row, equal shares of rows
- * and nonzeros together (Merrill and Garland, SC'16), and where a row reaches a column. */
+/* row_ends.h: functions of row_ptr: the longest row, equal shares of rows and nonzeros together
+ * (Merrill and Garland, SC'16), and the first entry of a row from a column on. */
 #ifndef SPMV_FORMATS_ROW_ENDS_H
 #define SPMV_FORMATS_ROW_ENDS_H
 

@@ -12,7 +12,7 @@ enum { VALUE_CODEBOOK_SIZE = 256 }; /* values in a dictionary, at most; also of 
 
 #define SPMV_SAY_REFILL "a plan made with spmv_plan_opts.refill stores them as they are"
 
-/* What is stored: reals; floats; uint8_t indices into codebook; nothing: all values are
+/* Encodings of values: reals; floats; uint8_t indices into codebook; nothing: all values are
  * codebook[0]. */
 enum value_code { VALUE_RAW, VALUE_F32, VALUE_CODEBOOK, VALUE_ONE };
 /* Returns the word by which plans report a code; NULL: stored as reals. */

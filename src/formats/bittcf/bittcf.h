@@ -30,20 +30,20 @@
 enum {
     BITTCF_ROWS = 8, /* a tile is 8 x 4 */
     BITTCF_COLS = 4,
-    BITTCF_SAMPLE = 2048,      /* windows that are sampled, about */
-    BITTCF_LONG_SAMPLE = 4096, /* nonzeros of a window: with more it is no sample */
-    BITTCF_HASHED = 1024,      /* columns of a row that are hashed, at most */
+    BITTCF_SAMPLE = 2048,      /* approximate number of sampled windows */
+    BITTCF_LONG_SAMPLE = 4096, /* maximum number of nonzeros of a sampled window */
+    BITTCF_HASHED = 1024,      /* maximum number of hashed columns per row */
     BITTCF_HASHES = 3
 };
 
-/* Window w has the rows row[BITTCF_ROWS * w] on; the last window may have fewer. A window has one
- * tile at least, whose mask may be 0, so that every row is of a tile. The listed columns of a
- * window ascend. Slots behind its last column repeat that column (0: there is none), and no row
+/* Window w has the rows row[BITTCF_ROWS * w] on; the last window may have fewer. A window has at
+ * least one tile, whose mask may be 0, so that every row belongs to a tile. The listed columns of a
+ * window ascend. Slots behind its last column repeat that column (0 if there is none), and no row
  * uses them. */
 typedef struct V(bittcf) {
     spmv_store s;
-    int64_t windows, tiles, longest; /* longest: tiles of a window, at most */
-    idx *row;                        /* [rows], or NULL: rows are in their own order */
+    int64_t windows, tiles, longest; /* longest: maximum number of tiles per window */
+    idx *row;                        /* [rows] order of the rows; NULL: original order */
     ofs *tile_ptr;                   /* [windows + 1] first tile */
     ofs *value_ptr;                  /* [tiles + 1] first value */
     idx *col_idx;                    /* [tiles * BITTCF_COLS] */
@@ -55,26 +55,26 @@ static inline int64_t bittcf_windows(int64_t rows) {
     return (rows + BITTCF_ROWS - 1) / BITTCF_ROWS;
 }
 
-/* Row r of window w, or a number that is not less than rows: there is none. */
+/* Returns row r of window w, or a number of at least `rows` if there is no such row. */
 SPMV_ANYWHERE int64_t bittcf_row(const bittcf *B, int64_t w, int64_t r) {
     const int64_t i = w * BITTCF_ROWS + r;
     return B->row && i < B->s.rows ? B->row[i] : i;
 }
 
-/* Orders in which rows can be. */
+/* Candidate orders of the rows. */
 enum bittcf_order { BITTCF_AS_THEY_ARE, BITTCF_BY_ENDS, BITTCF_BY_HASH, BITTCF_ORDERS };
 
 typedef struct bittcf_sample { /* totals of the sampled windows of one order */
     int64_t entries, columns;
 } bittcf_sample;
 
-/* Returns from how many windows one is sampled. */
+/* Returns the stride of sampled windows. */
 static inline int64_t bittcf_stride(int64_t windows) {
     return windows / BITTCF_SAMPLE > 0 ? windows / BITTCF_SAMPLE : 1;
 }
 
-/* Returns the order whose windows share most columns; one that moves rows gains 5 % at least, and
- * hashes, which take neighbours apart, 10 % more. */
+/* Returns the order with the fewest columns per window. An order that moves rows must be better by
+ * 5 %, and hashes, which separate neighbouring rows, by 10 % more. */
 static inline int bittcf_best(const bittcf_sample *of) {
     static const double worth[BITTCF_ORDERS] = {1, 1 / 1.05, 1 / 1.155};
     int best = 0;
@@ -87,7 +87,7 @@ static inline int bittcf_best(const bittcf_sample *of) {
     return best;
 }
 
-/* Keys by which rows are sorted, stably. Rows without entries come last. */
+/* Sort keys of rows, for a stable sort. Rows without entries are last. */
 SPMV_ANYWHERE uint64_t bittcf_ends_key(const idx *col, int64_t n) {
     return n == 0 ? UINT64_MAX : (uint64_t)col[0] << 32 | (uint32_t)~col[n - 1];
 }
@@ -99,7 +99,7 @@ SPMV_ANYWHERE uint32_t bittcf_hash(idx col, int which) {
     return h ^ h >> 16;
 }
 
-/* least: of each hash of a row's columns; UINT32_MAX: there are none. */
+/* least: minimum of each hash over a row's columns; UINT32_MAX: no columns. */
 SPMV_ANYWHERE uint64_t bittcf_hash_key(const uint32_t least[BITTCF_HASHES]) {
     if ((least[0] & least[1] & least[2]) == UINT32_MAX) return UINT64_MAX;
     return (uint64_t)(least[0] >> 10) << 42 | (uint64_t)(least[1] >> 11) << 21 | least[2] >> 11;
@@ -114,7 +114,7 @@ static inline int64_t bittcf_most_tiles(int64_t rows, int64_t nnz) {
     return nnz / BITTCF_COLS + bittcf_windows(rows);
 }
 
-/* grouped: rows are not in their own order. */
+/* Returns the bytes of a store. grouped: rows are not in the original order. */
 static inline size_t bittcf_bytes(int64_t rows, int64_t nnz, int64_t tiles, bool grouped) {
     return (size_t)(bittcf_windows(rows) + tiles + 2) * sizeof(ofs) +
            (grouped ? (size_t)rows * sizeof(idx) : 0) +

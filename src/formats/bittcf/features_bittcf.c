@@ -1,4 +1,4 @@
-/* features_bittcf.c: what "auto" goes by for BitTCF: how many nonzeros a tile would hold. */
+/* features_bittcf.c: the feature by which "auto" proposes BitTCF: nonzeros per tile. */
 #include "bittcf.h"
 #include "spmv_sample.h"
 
@@ -15,7 +15,7 @@ static int32_t complete_until(const sample_slice *w, int top, int end) {
     return until;
 }
 
-/* Adds up the entries of a window and its columns. */
+/* Adds the numbers of entries and of columns of a window to the sums. */
 static void look_at_window(const sample_slice *w, int top, int end, double *sum) {
     const int32_t until = complete_until(w, top, end);
     int next[BITTCF_ROWS] = {0}, columns = 0;
@@ -38,7 +38,7 @@ static void look_at_window(const sample_slice *w, int top, int end, double *sum)
 }
 
 void spmv_bittcf_look(const sample_slice *w, double *sum) {
-    if (!(w->blocks_for & SPMV_FOR_GPU)) return; /* a host has no kernel of it */
+    if (!(w->blocks_for & SPMV_FOR_GPU)) return; /* no host kernel uses the format */
     for (int top = 0; top < w->rows; top += BITTCF_ROWS)
         look_at_window(w, top, top + BITTCF_ROWS < w->rows ? top + BITTCF_ROWS : w->rows, sum);
 }

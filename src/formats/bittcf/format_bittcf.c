@@ -8,7 +8,7 @@ enum { NO_COLUMN = INT32_MAX };
 
 typedef struct front { /* position in each row of a window */
     int rows;
-    idx column[BITTCF_ROWS]; /* each row's next column; NO_COLUMN: none is left */
+    idx column[BITTCF_ROWS]; /* next column of each row; NO_COLUMN: none left */
     int64_t next[BITTCF_ROWS], end[BITTCF_ROWS];
 } front;
 
@@ -19,7 +19,7 @@ typedef struct tile {
     int64_t entry[BITTCF_ROWS * BITTCF_COLS]; /* index in A for each bit of the mask */
 } tile;
 
-/* order: of the rows; NULL: they are in their own. */
+/* Returns the start of a window. order: order of the rows; NULL: original order. */
 static front front_of(const spmv_csr_view *A, const idx *order, int64_t window) {
     const int64_t first = window * BITTCF_ROWS, left = A->rows - first;
     front at = {.rows = (int)(left < BITTCF_ROWS ? left : BITTCF_ROWS)};
@@ -75,7 +75,7 @@ static int64_t tiles_of(int64_t columns) {
 
 /* ---- the order of rows ----------------------------------------------------------------------- */
 
-typedef struct keyed { /* a row or a window */
+typedef struct keyed { /* a row or a window, with its sort key */
     uint64_t key;
     idx number;
 } keyed;
@@ -108,7 +108,7 @@ static void sort_rows(const spmv_csr_view *A, int how, keyed *of, idx *order) {
     for (int64_t i = 0; i < A->rows; i++) order[i] = of[i].number;
 }
 
-/* Puts windows in the order of their first columns. from: an order of rows. */
+/* Sorts windows by their first columns. from: an order of rows. */
 static void sort_windows(const spmv_csr_view *A, const idx *from, keyed *of, idx *to) {
     const int64_t windows = bittcf_windows(A->rows);
     for (int64_t w = 0; w < windows; w++) {
@@ -135,12 +135,12 @@ static bittcf_sample sample_order(const spmv_csr_view *A, const idx *order) {
     return all;
 }
 
-typedef struct grouping { /* memory for the orders that are tried */
+typedef struct grouping { /* memory for the candidate orders */
     keyed *of;
     idx *order[BITTCF_ORDERS], *scratch;
 } grouping;
 
-/* Returns the best order, which is NULL for rows as they are. */
+/* Returns the best order; NULL: original order. */
 static const idx *group_rows(const spmv_csr_view *A, grouping *g) {
     bittcf_sample of[BITTCF_ORDERS] = {sample_order(A, NULL)};
     sort_rows(A, BITTCF_BY_ENDS, g->of, g->order[BITTCF_BY_ENDS]);
@@ -150,7 +150,7 @@ static const idx *group_rows(const spmv_csr_view *A, grouping *g) {
     return g->order[bittcf_best(of)];
 }
 
-/* Finds the order of the rows, which becomes an array of the store unless it is their own. */
+/* Chooses the order of the rows, and stores it as an array unless it is the original order. */
 static spmv_status order_rows(spmv_ctx *ctx, const spmv_csr_view *A, bittcf *B) {
     const size_t n = (size_t)A->rows;
     grouping g = {
@@ -180,7 +180,7 @@ static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
     return bittcf_bytes(A->rows, A->nnz, bittcf_most_tiles(A->rows, A->nnz), true);
 }
 
-/* Returns how many of the tile's values f32 cannot hold. */
+/* Stores the values of a tile; returns the number of values that overflow in f32. */
 static int64_t put_values(const spmv_csr_view *A, const tile *t, real *to) {
     int64_t overflows = 0;
     for (uint32_t left = t->mask; left; left &= left - 1, to++) {
@@ -196,8 +196,8 @@ static void put_columns(const tile *t, idx *to) {
     for (int c = 0; c < BITTCF_COLS; c++) to[c] = c < t->columns ? t->column[c] : last;
 }
 
-/* A window without entries has a tile without entries. On entry the window's first tile has its
- * first value. */
+/* Fills the tiles of a window; a window without entries has one tile without entries. value_ptr of
+ * the window's first tile is set on entry. */
 static int64_t fill_window(const spmv_csr_view *A, int64_t window, bittcf *B) {
     front at = front_of(A, B->row, window);
     int64_t overflows = 0, value = B->value_ptr[B->tile_ptr[window]];
@@ -258,7 +258,7 @@ static spmv_status build(spmv_ctx *ctx, const spmv_csr_view *A, const spmv_choic
 
 /* ---- other values ---------------------------------------------------------------------------- */
 
-/* A bit of a mask is the next entry of its row. */
+/* Writes new values of a window: each bit of a mask is the next entry of its row. */
 static void refill_window(const spmv_csr_view *A, int64_t window, bittcf *B) {
     front at = front_of(A, B->row, window);
     real *to = B->values + B->value_ptr[B->tile_ptr[window]];

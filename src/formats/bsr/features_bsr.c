@@ -2,7 +2,7 @@
 #include "bsr.h"
 #include "formats/sampled_blocks.h"
 
-/* What is added up: numbers of entries and of blocks of 2 x 2 and 3 x 3. */
+/* indices of sums: numbers of entries, and of blocks of 2 x 2 and 3 x 3 */
 enum { ENTRIES, BLOCKS_2, ENTRIES_3 /* entries in whole block rows of 3 */, BLOCKS_3 };
 
 void spmv_bsr_look(const sample_slice *w, double *sum) {

@@ -15,8 +15,9 @@ static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
                : (nblocks + 1) * sizeof(ofs) + entry_bytes;
 }
 
-/* Counts the entries of each block of block row b, turns the counts into where blocks begin (ptr),
- * and advances ptr as entries are written, so that each ends where the next block begins. */
+/* Counts the entries of each block of block row b, computes the starts of blocks (ptr) by a prefix
+ * sum, and advances ptr while entries are written, so that each ends at the start of the next
+ * block. */
 static int64_t fill_block_row(const spmv_csr_view *A, int64_t b, csb *out) {
     int64_t first = b * out->tile, overflows = 0;
     int64_t end = first + out->tile < A->rows ? first + out->tile : A->rows;

@@ -8,9 +8,9 @@
 #include "csb_interleaved.h"
 #include <omp.h>
 
-/* A block row ends when it has a share of the entries, so that all threads find work whatever the
- * row lengths, but not earlier, because every block row reads all of x. For x of a block 128 KB
- * were the best of 64 to 256 KB on random, R-MAT and power-law matrices. */
+/* A block row ends when it has a share of the entries, so that all threads get work for any row
+ * lengths, but not earlier, because every block row reads all of x. 128 KB of x per block were the
+ * best of 64 to 256 KB on random, R-MAT and power-law matrices. */
 enum { SHARES = 64, LEAST_SHARE = 1 << 20, X_BYTES = 1 << 17 /* bytes of x per block */ };
 
 static int64_t tile_of(const spmv_choice *c) {
@@ -30,7 +30,8 @@ static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
            VALUE_CODEBOOK_SIZE * sizeof(real);
 }
 
-/* Finds where block rows begin; first_row may be NULL. Returns their number. */
+/* Computes the first rows of block rows; first_row may be NULL. Returns the number of block
+ * rows. */
 static int64_t cut_rows(const spmv_csr_view *A, int64_t tile, idx *first_row) {
     const int64_t share = A->nnz / SHARES > LEAST_SHARE ? A->nnz / SHARES : LEAST_SHARE;
     int64_t n = 0;
@@ -71,8 +72,8 @@ static int32_t take_place(block_cursor *w) {
     return place;
 }
 
-/* Counts the entries of each block, turns counts into where blocks begin, then writes the entries.
- * Returns the number of values that overflow. */
+/* Counts the entries of each block, computes the starts of blocks by a prefix sum, then writes the
+ * entries. Returns the number of values that overflow. */
 static int64_t fill_block_row(const spmv_csr_view *A, int64_t b, const value_set *set,
                               block_cursor *cursors, csb_interleaved *out) {
     const int64_t first = out->first_row[b], end = out->first_row[b + 1], cols = out->block_cols;

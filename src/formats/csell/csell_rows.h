@@ -22,9 +22,9 @@ static inline int64_t row_length(const spmv_csr_view *A, int64_t i) {
 
 /* ---- the rows of a slice --------------------------------------------------------------------- */
 
-/* Rows whose entries are those of an earlier row, shifted along the diagonal, form a group with it:
- * what holds for the first, the leader, holds for all. A regular grid gives one group; if every row
- * is its own group, only the comparison is lost. */
+/* Rows whose entries are those of an earlier row, shifted along the diagonal, form a group with
+ * this row, the leader, and are represented by it. A regular grid gives one group; if every row is
+ * its own group, only the time for comparing is lost. */
 typedef struct slice_rows {
     int64_t first, nnz;
     int nrows, ngroups;

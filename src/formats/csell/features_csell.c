@@ -9,7 +9,7 @@ enum {
     HEAD_BYTES = 8 /* bytes per step besides its entries */
 };
 
-/* What is added up: numbers of entries, and bytes. */
+/* indices of sums: numbers of entries, and bytes */
 enum {
     NEAR_16,
     DIAGONAL,
@@ -123,7 +123,7 @@ static double sample_steps(const sample_slice *w, double *near_16) {
 
 enum { TAKEN = INT32_MAX }; /* head of a row without further entries */
 
-/* Takes the next entry of row r, which lies on the diagonal of the step. Returns whether its value
+/* Advances row r by its next entry, which is on the diagonal of the step. Returns whether its value
  * equals that of the step's first entry. */
 static bool take(const sample_slice *w, int r, int32_t *head, int *next, uint64_t *value,
                  bool first) {
@@ -187,9 +187,9 @@ static bool has_cut_rows(const spmv_sample *s) {
     return false;
 }
 
-/* Returns the share of the matrix for which the sample stands. If a few long rows have most of the
+/* Returns the share of the matrix that the sample represents. If a few long rows have most of the
  * nonzeros and none of them is sampled, sampled rows are shorter than the mean. A sample with long
- * rows stands for all. */
+ * rows represents the whole matrix. */
 static double share_seen(const spmv_sample *s, const spmv_features *f) {
     const double rows = fmin((double)f->rows, (double)s->size.taken * SAMPLE_ROWS);
     if (has_cut_rows(s)) return 1;

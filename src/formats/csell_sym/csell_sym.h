@@ -1,9 +1,8 @@
 /* csell_sym.h: half of a symmetric or skew-symmetric matrix, the nonzeros on and below the
  * diagonal, in the struct and by the rules of the format csell (formats/csell/csell.h names their
- * sources). The member sign says what a nonzero above the diagonal is, as in formats/sss/sss.h, and
- * no row is long. It takes half of csell's bytes for each nonzero of the matrix. It wins on
- * symmetric matrices where csell does. It costs what sss costs: each nonzero adds to two elements
- * of y.
+ * sources). The member sign gives the sign of nonzeros above the diagonal, as in formats/sss/sss.h,
+ * and no row is long. It takes half of csell's bytes for each nonzero of the matrix. It wins on
+ * symmetric matrices for which csell wins. As in sss, each nonzero adds to two elements of y.
  *
  * The example matrix of formats/csr/csr.h, with bars after steps. The slice is on diagonals: a step
  * has the nonzeros of one j - i, which is its base, and no columns are stored. "(64 of 0)": 64

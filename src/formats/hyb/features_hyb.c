@@ -1,10 +1,10 @@
-/* features_hyb.c: what "auto" goes by for HYB: how wide its ELL part would be, and how full. */
+/* features_hyb.c: the features by which "auto" proposes HYB: width and fill of its ELL part. */
 #include "hyb.h"
 #include "spmv_sample.h"
 
-/* The width that format_hyb.c would take if all rows were like the sampled ones, of which no more
- * than SAMPLE_TAKEN entries are known: wider parts are not for one thread per row, and stay
- * unknown. */
+/* Computes the width that format_hyb.c would choose if all rows were like the sampled ones, of
+ * which at most SAMPLE_TAKEN entries are known. Wider ELL parts are unsuitable for one thread per
+ * row, and remain unknown. */
 void spmv_hyb_features(const spmv_sample *s, const double *sum, spmv_features *f) {
     const int64_t value = f->precision == SPMV_F64 ? sizeof(double) : sizeof(float);
     const int64_t in_ell = value + (int64_t)sizeof(idx), in_tail = in_ell + (int64_t)sizeof(idx);

@@ -1,6 +1,6 @@
-/* format_hyb.c: the first entries of every row in ELL, what is left of long rows in COO: Bell and
- * Garland, SC'09, "HYB". Padding has column -1, as in the ELL of the third paper, so that a kernel
- * need not multiply it by an x_j that may be infinite. */
+/* format_hyb.c: the first entries of every row in ELL, the remaining entries of long rows in COO:
+ * Bell and Garland, SC'09, "HYB". Padding has column -1, as in the ELL of the third paper, so that
+ * a kernel need not multiply it by an x_j that may be infinite. */
 #include "hyb.h"
 #include "formats/ell_and_tail.h"
 #include "formats/row_ends.h"
@@ -11,12 +11,12 @@ static int64_t pitch_of(const spmv_csr_view *A) {
     return (A->rows + HYB_ALIGN - 1) / HYB_ALIGN * HYB_ALIGN;
 }
 
-/* Returns the least width that no more than `most` rows are longer than, by counting lengths: all
- * of them at first, a digit of 11 bits at a time, the highest first; then those alone that begin
- * with the digits found. One pass does unless rows are longer than 2047. */
+/* Returns the least width that at most `most` rows exceed, by a radix search over row lengths with
+ * digits of 11 bits, highest digit first. Each pass counts only lengths that begin with the digits
+ * found. One pass suffices unless rows are longer than 2047. */
 static int64_t least_width(const spmv_csr_view *A, int64_t longest, int64_t most) {
     enum { DIGIT = 11, VALUES = 1 << DIGIT };
-    int64_t width = 0, longer = 0; /* longer: rows counted out already, their lengths being more */
+    int64_t width = 0, longer = 0; /* longer: number of rows already known to be longer */
     int shift = 0;
     while (longest >> shift >= VALUES) shift += DIGIT;
     for (; shift >= 0; shift -= DIGIT) {
@@ -31,8 +31,8 @@ static int64_t least_width(const spmv_csr_view *A, int64_t longest, int64_t most
     return width;
 }
 
-/* A width of one more takes pitch * ELL_BYTES, and saves TAIL_BYTES for each row that is longer:
- * with each step fewer, so the first that saves nothing ends it. */
+/* Returns the width. Increasing the width by one costs pitch * ELL_BYTES, and saves TAIL_BYTES per
+ * longer row, fewer with each step: the optimum is the first width that saves nothing. */
 static int64_t width_of(const spmv_csr_view *A, const spmv_choice *c) {
     int64_t boundary = c->value[SPMV_boundary], longest = spmv_longest_row(A);
     if (boundary < 0) return least_width(A, longest, pitch_of(A) * ELL_BYTES / TAIL_BYTES);

@@ -1,7 +1,7 @@
 /* hyb.h: HYB (Bell and Garland, SC'09): the first `width` nonzeros of every row in an ELL part,
- * column by column, what longer rows have besides in a COO part. It takes sizeof(real) + 4 bytes
- * per slot of the ELL part, 12 in f64, and sizeof(real) + 8 per nonzero of the COO part, 16. It
- * wins on GPUs where most rows are short and about equally long, and a few are not.
+ * column by column, the other nonzeros of longer rows in a COO part. It takes sizeof(real) + 4
+ * bytes per slot of the ELL part, 12 in f64, and sizeof(real) + 8 per nonzero of the COO part, 16.
+ * It wins on GPUs if most rows are short and about equally long, and a few are not.
  *
  * The example matrix of formats/csr/csr.h with boundary = 3, a bar after the first, second and
  * third nonzeros of the rows. Rows are rounded up to 32; padding has column -1. "(24 of 0)": 24
@@ -21,8 +21,8 @@
 #include "spmv_format.h"
 #include "spmv_helpers.h"
 
-/* The first width entries of each row in an ELL part, what is left of longer rows in a COO part.
- * ELL is column-major: entry k of row i at k * pitch + i; padding: value 0, column -1. */
+/* The first `width` entries of each row in an ELL part, the other entries of longer rows in a COO
+ * part. ELL is column-major: entry k of row i at k * pitch + i; padding: value 0, column -1. */
 typedef struct V(hyb) {
     spmv_store s;
     int64_t width, pitch; /* pitch: rows, rounded up to HYB_ALIGN */

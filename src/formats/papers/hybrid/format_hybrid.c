@@ -1,13 +1,13 @@
-/* format_hybrid.c: ELL for the first entries of every row, compressed rows for what is left: for
- * matrices of which a part, such as the reference region of configuration interaction, has rows of
- * equal length. */
+/* format_hybrid.c: ELL for the first entries of every row, compressed rows for the other entries:
+ * for matrices in which a part, such as the reference region of configuration interaction, has rows
+ * of equal length. */
 #include "hybrid.h"
 #include "formats/ell_and_tail.h"
 #include "formats/row_ends.h"
 
-/* The parts hold sum_i max(n_i, boundary) entries together. No boundary up to the shortest row pads
- * and every longer one does, so the shortest row is the largest boundary of fewest bytes. Beyond
- * the longest row there would be nothing but padding. */
+/* Returns the boundary. Both parts together have sum_i max(n_i, boundary) slots. A boundary up to
+ * the shortest row needs no padding, and every larger one does, so the shortest row is the largest
+ * boundary with the fewest bytes. Beyond the longest row there would be only padding. */
 static int64_t boundary_of(const spmv_csr_view *A, const spmv_choice *c) {
     int64_t shortest = A->rows ? INT64_MAX : 0, wish = c->value[SPMV_boundary];
     if (wish >= 0) {

@@ -1,8 +1,8 @@
 /* hybrid.h: the ELL and CSR hybrid of Mahmoud, Hoffmann, Reza (Computation 6, 2018, 45): the first
- * `boundary` nonzeros of every row in a row-major ELL part, what longer rows have besides in a CSR
- * part. It takes sizeof(real) + 4 bytes per slot, 12 in f64, of either part, and 2 sizeof(ofs) + 4
- * per row. It wins where most rows have a length in common and some are longer, as matrices of
- * configuration interaction do.
+ * `boundary` nonzeros of every row in a row-major ELL part, the other nonzeros of longer rows in a
+ * CSR part. It takes sizeof(real) + 4 bytes per slot, 12 in f64, of either part, and 2 sizeof(ofs)
+ * + 4 per row. It wins if most rows have the same length and some are longer, as in matrices of
+ * configuration interaction.
  *
  * The example matrix of formats/csr/csr.h with boundary = 3, a bar after each row:
  *
