@@ -48,7 +48,7 @@ static inline ahead ahead_of(const spmv_plan *p, const void *rows, size_t rows_b
 
 /* Each block prefetches its share of each array, with one thread per array. The instruction needs
  * multiples of 16 bytes; the remaining bytes are not prefetched. */
-static __device__ __forceinline__ void ask_ahead(const ahead &all, unsigned thread) {
+static __device__ __forceinline__ void prefetch_ahead(const ahead &all, unsigned thread) {
     if (blockIdx.x >= all.blocks || thread >= AHEAD_ARRAYS) return;
     const unsigned line = 128;
     uintptr_t begin = (uintptr_t)all.array[thread].at, end = begin + all.array[thread].bytes;

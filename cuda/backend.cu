@@ -230,8 +230,9 @@ enum { STRIP = 256, NARROW = 8 }; /* lines and elements of a strip that a block 
  * both coalesced. Element j of line i is from[i * from_line + j * from_number]; one of both strides
  * is 1. Blocks loop over the strips, because a grid may have fewer blocks. */
 template <typename T>
-static __global__ void turn_strips(int64_t n, int w, const T *from, int64_t from_line,
-                                   int64_t from_number, T *to, int64_t to_line, int64_t to_number) {
+static __global__ void transpose_strips(int64_t n, int w, const T *from, int64_t from_line,
+                                        int64_t from_number, T *to, int64_t to_line,
+                                        int64_t to_number) {
     __shared__ T strip[STRIP][NARROW + 1];
     for (int64_t first = (int64_t)blockIdx.x * STRIP; first < n; first += gridDim.x * STRIP) {
         const int lines = (int)min((int64_t)STRIP, n - first);
@@ -250,30 +251,30 @@ static __global__ void turn_strips(int64_t n, int w, const T *from, int64_t from
 }
 
 template <typename T>
-static void turn_all(cudaStream_t stream, int64_t m, int64_t n, const T *from, int64_t from_ld,
-                     T *to, int64_t to_ld) {
+static void transpose_all(cudaStream_t stream, int64_t m, int64_t n, const T *from, int64_t from_ld,
+                          T *to, int64_t to_ld) {
     const int64_t most = 1 << 16, strips = blocks_for(m < n ? n : m, STRIP);
     const unsigned blocks = (unsigned)(strips < most ? strips : most);
     for (int64_t k = 0; k < (m < n ? m : n); k += NARROW) { /* k: along the shorter side */
         const int w = (int)min((int64_t)NARROW, (m < n ? m : n) - k);
         if (m < n)
-            turn_strips<T><<<blocks, STRIP, 0, stream>>>(n, w, from + k * from_ld, 1, from_ld,
-                                                         to + k, to_ld, 1);
+            transpose_strips<T><<<blocks, STRIP, 0, stream>>>(n, w, from + k * from_ld, 1, from_ld,
+                                                              to + k, to_ld, 1);
         else
-            turn_strips<T><<<blocks, STRIP, 0, stream>>>(m, w, from + k, from_ld, 1, to + k * to_ld,
-                                                         1, to_ld);
+            transpose_strips<T><<<blocks, STRIP, 0, stream>>>(m, w, from + k, from_ld, 1,
+                                                              to + k * to_ld, 1, to_ld);
     }
 }
 
-static spmv_status turn_gpu(spmv_device *d, void *stream, size_t width, int64_t m, int64_t n,
-                            const void *from, int64_t from_ld, void *to, int64_t to_ld) {
+static spmv_status relayout_gpu(spmv_device *d, void *stream, size_t width, int64_t m, int64_t n,
+                                const void *from, int64_t from_ld, void *to, int64_t to_ld) {
     if (m == 0 || n == 0) return SPMV_OK;
     if (width == sizeof(uint32_t))
-        turn_all((cudaStream_t)stream, m, n, (const uint32_t *)from, from_ld, (uint32_t *)to,
-                 to_ld);
+        transpose_all((cudaStream_t)stream, m, n, (const uint32_t *)from, from_ld, (uint32_t *)to,
+                      to_ld);
     else
-        turn_all((cudaStream_t)stream, m, n, (const uint64_t *)from, from_ld, (uint64_t *)to,
-                 to_ld);
+        transpose_all((cudaStream_t)stream, m, n, (const uint64_t *)from, from_ld, (uint64_t *)to,
+                      to_ld);
     return launched(d);
 }
 
@@ -544,7 +545,7 @@ extern "C" const spmv_backend spmv_cuda = {
     .trim = trim_gpu,
     .put = put,
     .get = get,
-    .turn = turn_gpu,
+    .turn = relayout_gpu,
     .sums = spmv_sum_gpu,
     .sums_bytes = SUMS_BYTES,
     .fill = fill,

@@ -20,7 +20,7 @@ static unsigned ask(void *library, const char *name, void *device) {
     return function && function(device, &value) == 0 ? value : 0;
 }
 
-static unsigned ask_kind(void *library, const char *name, void *device, int kind) {
+static unsigned query_kind(void *library, const char *name, void *device, int kind) {
     unsigned value = 0;
     of_kind function = (of_kind)dlsym(library, name);
     return function && function(device, kind, &value) == 0 ? value : 0;
@@ -30,9 +30,10 @@ static void read_state(void *library, void *device, spmv_device_state *out) {
     enum { CLOCK_SM = 1, CLOCK_MEMORY = 2, CORE = 0 };
     unsigned long long reasons = 0;
     unsigned mode = 0, pending = 0, percent[2]; /* time with a kernel, and with memory accesses */
-    out->clock_Hz = 1e6 * ask_kind(library, "nvmlDeviceGetClockInfo", device, CLOCK_SM);
-    out->clock_memory_Hz = 1e6 * ask_kind(library, "nvmlDeviceGetClockInfo", device, CLOCK_MEMORY);
-    out->temperature_C = (int)ask_kind(library, "nvmlDeviceGetTemperature", device, CORE);
+    out->clock_Hz = 1e6 * query_kind(library, "nvmlDeviceGetClockInfo", device, CLOCK_SM);
+    out->clock_memory_Hz =
+        1e6 * query_kind(library, "nvmlDeviceGetClockInfo", device, CLOCK_MEMORY);
+    out->temperature_C = (int)query_kind(library, "nvmlDeviceGetTemperature", device, CORE);
     out->power_W = 1e-3 * ask(library, "nvmlDeviceGetPowerUsage", device);
     out->power_limit_W = 1e-3 * ask(library, "nvmlDeviceGetEnforcedPowerLimit", device);
     long_number throttled =

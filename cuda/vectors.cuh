@@ -110,8 +110,8 @@ static inline void go_on(vectors *v) {
 typedef spmv_status (*run_counted)(const spmv_plan *, const vectors &, cudaStream_t);
 
 /* Multiplies all vectors, at most `most` per launch. */
-static inline spmv_status run_in_turn(const spmv_plan *p, const spmv_operands *all, int64_t most,
-                                      run_counted run_some) {
+static inline spmv_status run_in_batches(const spmv_plan *p, const spmv_operands *all, int64_t most,
+                                         run_counted run_some) {
     vectors v = vectors_of(all);
     for (int64_t j = 0; p->rows > 0 && j < all->k; j += v.count, go_on(&v)) {
         v.count = (int)min(all->k - j, most);
@@ -129,7 +129,7 @@ static inline int exponent_of(int64_t n) {
 
 /* Multiplies vectors in columns: transposes some columns of x at a time to rows in the plan's
  * panel. */
-static inline spmv_status run_turned(const spmv_plan *p, const spmv_operands *v, run_counted run) {
+static inline spmv_status run_in_rows(const spmv_plan *p, const spmv_operands *v, run_counted run) {
     const int64_t cols = p->cols, panel = SPMV_PANEL_VECTORS;
     const int64_t most = p->rows < cols ? panel : 2 * panel, panels = blocks_for(v->k, most);
     vectors some = vectors_of(v);

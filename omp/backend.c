@@ -115,16 +115,16 @@ static spmv_status fill(spmv_device *d, void *memory, int byte, size_t bytes) {
 enum { SIDE = 32 /* side of a square that fits the L1 cache */ };
 
 /* Transposes elements [i0, i1) of lines [j0, j1) of the result. */
-#define TURN_PART(type) \
-    static void turn_part_##type(const turning *t, int64_t i0, int64_t i1, int64_t j0, \
-                                 int64_t j1) { \
+#define TRANSPOSE_PART(type) \
+    static void transpose_part_##type(const relayout *t, int64_t i0, int64_t i1, int64_t j0, \
+                                      int64_t j1) { \
         const type *from = t->from; \
         type *to = t->to; \
         for (int64_t i = i0; i < i1; i++) \
             for (int64_t j = j0; j < j1; j++) to[j * t->to_ld + i] = from[i * t->from_ld + j]; \
     }
-TURN_PART(uint32_t)
-TURN_PART(uint64_t)
+TRANSPOSE_PART(uint32_t)
+TRANSPOSE_PART(uint64_t)
 
 #ifdef __x86_64__
 SQUARES(uint32_t)
@@ -133,32 +133,32 @@ SQUARES(uint64_t)
 /* Transposes a square of 4 x 4. If t->past, squares are taken in the order of the result, in whole
  * cache lines by non-temporal stores. Otherwise in the order of the source, four lines at a time,
  * because lines whose leading dimension is a power of two share few sets of a cache. */
-#define TURN_AVX2(type) \
-    AVX2_INLINE void turn_four_##type(const turning *t, int64_t i, int64_t j) { \
+#define TRANSPOSE_AVX2(type) \
+    AVX2_INLINE void transpose_four_##type(const relayout *t, int64_t i, int64_t j) { \
         const type *from = (const type *)t->from + i * t->from_ld + j; \
         type *to = (type *)t->to + j * t->to_ld + i; \
         four_##type v[4]; \
         for (int l = 0; l < 4; l++) v[l] = *(const four_##type *)(from + l * t->from_ld); \
-        turn_square_##type(v); \
+        transpose_square_##type(v); \
         for (int l = 0; l < 4; l++) \
             if (t->past) \
                 put_past_##type(to + l * t->to_ld, v[l]); \
             else \
                 *(four_##type *)(to + l * t->to_ld) = v[l]; \
     } \
-    static AVX2 void turn_avx2_##type(const turning *t, int64_t i0, int64_t i1, int64_t j0, \
-                                      int64_t j1) { \
+    static AVX2 void transpose_avx2_##type(const relayout *t, int64_t i0, int64_t i1, int64_t j0, \
+                                           int64_t j1) { \
         const int64_t i2 = i1 - (i1 - i0) % 4, j2 = j1 - (j1 - j0) % 4; \
         for (int64_t j = j0; t->past && j < j2; j += 4) \
-            for (int64_t i = i0; i < i2; i += 4) turn_four_##type(t, i, j); \
+            for (int64_t i = i0; i < i2; i += 4) transpose_four_##type(t, i, j); \
         for (int64_t i = i0; !t->past && i < i2; i += 4) \
-            for (int64_t j = j0; j < j2; j += 4) turn_four_##type(t, i, j); \
-        turn_part_##type(t, i2, i1, j0, j1); \
-        turn_part_##type(t, i0, i2, j2, j1); \
+            for (int64_t j = j0; j < j2; j += 4) transpose_four_##type(t, i, j); \
+        transpose_part_##type(t, i2, i1, j0, j1); \
+        transpose_part_##type(t, i0, i2, j2, j1); \
         if (t->past) _mm_sfence(); \
     }
-TURN_AVX2(uint32_t)
-TURN_AVX2(uint64_t)
+TRANSPOSE_AVX2(uint32_t)
+TRANSPOSE_AVX2(uint64_t)
 
 static bool has_squares(void) {
     return isa_of_cpu() != ISA_PORTABLE;
@@ -167,45 +167,45 @@ static bool has_squares(void) {
 static bool has_squares(void) {
     return false;
 }
-#define turn_avx2_uint32_t turn_part_uint32_t
-#define turn_avx2_uint64_t turn_part_uint64_t
+#define transpose_avx2_uint32_t transpose_part_uint32_t
+#define transpose_avx2_uint64_t transpose_part_uint64_t
 #endif
 
 /* Transposes squares [s, end), which are counted along the lines of the source. */
-#define TURN(type) \
-    static void turn_##type(const turning *t, int64_t s, int64_t end) { \
+#define TRANSPOSE(type) \
+    static void transpose_##type(const relayout *t, int64_t s, int64_t end) { \
         const bool squares_of_four = has_squares(); \
         const int64_t across = (t->n + SIDE - 1) / SIDE; \
         for (; s < end; s++) { \
             const int64_t i0 = s / across * SIDE, j0 = s % across * SIDE; \
             const int64_t i1 = i0 + SIDE < t->m ? i0 + SIDE : t->m, \
                           j1 = j0 + SIDE < t->n ? j0 + SIDE : t->n; \
-            (squares_of_four ? turn_avx2_##type : turn_part_##type)(t, i0, i1, j0, j1); \
+            (squares_of_four ? transpose_avx2_##type : transpose_part_##type)(t, i0, i1, j0, j1); \
         } \
     }
-TURN(uint32_t)
-TURN(uint64_t)
+TRANSPOSE(uint32_t)
+TRANSPOSE(uint64_t)
 
-void spmv_turn_part(size_t width, const turning *t, int part, int parts) {
+void spmv_relayout_part(size_t width, const relayout *t, int part, int parts) {
     const int64_t squares = (t->m + SIDE - 1) / SIDE * ((t->n + SIDE - 1) / SIDE);
     const int64_t begin = spmv_split(squares, parts, part),
                   end = spmv_split(squares, parts, part + 1);
     if (width == sizeof(uint32_t))
-        turn_uint32_t(t, begin, end);
+        transpose_uint32_t(t, begin, end);
     else
-        turn_uint64_t(t, begin, end);
+        transpose_uint64_t(t, begin, end);
 }
 
-static spmv_status turn_host(spmv_device *d, void *stream, size_t width, int64_t m, int64_t n,
-                             const void *from, int64_t from_ld, void *to, int64_t to_ld) {
+static spmv_status relayout_host(spmv_device *d, void *stream, size_t width, int64_t m, int64_t n,
+                                 const void *from, int64_t from_ld, void *to, int64_t to_ld) {
     enum { LINE = 64 };
     const int team = m * n > 1 << 13 ? d->threads : 1;
     const bool whole = m == to_ld && (size_t)m * width % LINE == 0 && (uintptr_t)to % LINE == 0;
     const bool past = whole && 2 * (size_t)(m * n) * width > spmv_host_cache();
-    const turning t = {m, n, from, from_ld, to, to_ld, past};
+    const relayout t = {m, n, from, from_ld, to, to_ld, past};
     (void)stream;
 #pragma omp parallel for num_threads(team) schedule(static)
-    for (int part = 0; part < team; part++) spmv_turn_part(width, &t, part, team);
+    for (int part = 0; part < team; part++) spmv_relayout_part(width, &t, part, team);
     return SPMV_OK;
 }
 
@@ -305,7 +305,7 @@ const spmv_backend spmv_omp = {
     .release = release_host,
     .put = copy,
     .get = copy,
-    .turn = turn_host,
+    .turn = relayout_host,
     .sums = spmv_sum_host,
     .fill = fill,
     .sync = sync_host,

@@ -10,14 +10,14 @@ spmv_status spmv_sum_host(spmv_device *d, void *stream, const spmv_sums *s); /* 
 /* root: "", or a folder that contains proc and sys. */
 void spmv_host_sensors(const char *root, spmv_device_state *out);
 
-typedef struct turning { /* transposition of m lines of n elements to n lines of m */
+typedef struct relayout { /* transposition of m lines of n elements to n lines of m */
     int64_t m, n;
     const void *from;
     int64_t from_ld;
     void *to;
     int64_t to_ld;
     bool past; /* non-temporal stores of whole cache lines, for results that caches cannot keep */
-} turning;
+} relayout;
 /* Performs part `part` of `parts` equal parts in this thread. width: bytes of an element, 4 or
  * 8. */
-void spmv_turn_part(size_t width, const turning *t, int part, int parts);
+void spmv_relayout_part(size_t width, const relayout *t, int part, int parts);

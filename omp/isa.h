@@ -46,7 +46,8 @@ static inline spmv_status choose_isa(spmv_plan *p) {
  * from memory to vector registers are up to a quarter faster if they are prefetched half a page or
  * a page ahead. Prefetching beyond an array is harmless. */
 enum { HALF_PAGE = 2048, PAGE = 4096 };
-static inline __attribute__((always_inline)) void ask_ahead(const void *from, uintptr_t bytes) {
+static inline __attribute__((always_inline)) void prefetch_ahead(const void *from,
+                                                                 uintptr_t bytes) {
     __builtin_prefetch((const void *)((uintptr_t)from + bytes));
 }
 

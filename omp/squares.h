@@ -9,7 +9,7 @@
 #define SQUARES(type) \
     typedef type four_##type \
         __attribute__((vector_size(4 * sizeof(type)), aligned(sizeof(type)), may_alias)); \
-    AVX2_INLINE void turn_square_##type(four_##type v[4]) { \
+    AVX2_INLINE void transpose_square_##type(four_##type v[4]) { \
         const four_##type a = __builtin_shufflevector(v[0], v[1], 0, 4, 2, 6), \
                           b = __builtin_shufflevector(v[0], v[1], 1, 5, 3, 7), \
                           c = __builtin_shufflevector(v[2], v[3], 0, 4, 2, 6), \

@@ -432,7 +432,7 @@ static spmv_status choose_warps(spmv_plan *p, const csell *A, bool cuts, csell_s
 }
 
 /* Finds which encodings occur in the slices. */
-static spmv_status look_at_codes(spmv_plan *p, const csell *A, codes_used *used) {
+static spmv_status find_codes(spmv_plan *p, const csell *A, codes_used *used) {
     enum { THREADS = 256 };
     const spmv_backend *backend = p->device->backend;
     codes_used *found = NULL;
@@ -457,7 +457,7 @@ static spmv_status prepare(spmv_plan *p) {
     p->scratch = S;
     CU(p->device->ctx,
        cudaDeviceGetAttribute(&S->sms, cudaDevAttrMultiProcessorCount, p->device->number));
-    TRY(look_at_codes(p, A, &used));
+    TRY(find_codes(p, A, &used));
     S->has_codebook = used.codebook != 0;
     S->has_runs = 4 * (int64_t)used.runs > A->nslices;
     if (S->has_runs && !HAS_RUNS)

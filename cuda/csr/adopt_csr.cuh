@@ -8,21 +8,21 @@
 #include <math.h>
 
 enum {
-    LOOK_THREADS = 1024,
-    MOST_LOOKING = 512 /* blocks: two per multiprocessor of most GPUs */
+    CHECK_THREADS = 1024,
+    MOST_CHECK_BLOCKS = 512 /* blocks: two per multiprocessor of most GPUs */
 };
 
 typedef unsigned long long count64; /* operand type of the atomics */
 
-typedef struct __align__(64) look { /* counts of a thread, a block, or all; initially 0 */
+typedef struct __align__(64) findings { /* counts of a thread, a block, or all; initially 0 */
     count64 wrong;    /* errors: decreasing offsets, indices out of range, values that are NaN */
     count64 descents; /* entries whose index does not exceed that of the entry before, */
     count64 allowed;  /* and how many of these begin a row */
     count64 longest, shortest; /* shortest: bitwise complement of the length */
     count64 empty, squares;    /* number of empty rows; sum of the squared lengths */
 }
-look;
-static_assert(MOST_LOOKING * sizeof(look) <= ANSWER_BYTES, "an answer is too small");
+findings;
+static_assert(MOST_CHECK_BLOCKS * sizeof(findings) <= ANSWER_BYTES, "an answer is too small");
 
 typedef struct given { /* the caller's arrays, unchecked; members as in spmv_arrays */
     int64_t rows, cols, nnz;
@@ -33,7 +33,7 @@ typedef struct given { /* the caller's arrays, unchecked; members as in spmv_arr
 
 /* Counts for row i. Reads no entries if an offset is out of range. */
 template <class P>
-static __device__ __forceinline__ void look_at_row(const given &a, int64_t i, look *mine) {
+static __device__ __forceinline__ void count_row(const given &a, int64_t i, findings *mine) {
     const P *ptr = (const P *)a.ptr;
     const int64_t begin = (int64_t)ptr[i] - a.base, end = (int64_t)ptr[i + 1] - a.base;
     if (begin < 0 || end < begin || end > a.nnz || (i == 0 && begin != 0) ||
@@ -50,8 +50,8 @@ static __device__ __forceinline__ void look_at_row(const given &a, int64_t i, lo
 }
 
 template <class V>
-static __device__ __forceinline__ void look_at_entry(const given &a, int64_t k, bool values,
-                                                     look *mine) {
+static __device__ __forceinline__ void count_entry(const given &a, int64_t k, bool values,
+                                                   findings *mine) {
     const int64_t column = (int64_t)a.idx[k] - a.base;
     mine->wrong += column < 0 || column >= a.cols;
     if (k) mine->descents += a.idx[k] <= a.idx[k - 1];
@@ -70,7 +70,7 @@ static __device__ __forceinline__ count64 warp_most(count64 n) {
 }
 
 /* Adds a thread's counts to the block's counts in shared memory. */
-static __device__ __forceinline__ void add_look(const look &from, look *to) {
+static __device__ __forceinline__ void add_findings(const findings &from, findings *to) {
     atomicAdd(&to->wrong, from.wrong);
     atomicAdd(&to->descents, from.descents);
     atomicAdd(&to->allowed, from.allowed);
@@ -80,7 +80,7 @@ static __device__ __forceinline__ void add_look(const look &from, look *to) {
     atomicAdd(&to->squares, from.squares);
 }
 
-static __device__ __forceinline__ look warp_look(const look &mine) {
+static __device__ __forceinline__ findings sum_in_warp(const findings &mine) {
     return {warp_sum(mine.wrong),    warp_sum(mine.descents),  warp_sum(mine.allowed),
             warp_most(mine.longest), warp_most(mine.shortest), warp_sum(mine.empty),
             warp_sum(mine.squares)};
@@ -89,20 +89,20 @@ static __device__ __forceinline__ look warp_look(const look &mine) {
 /* Counts for all rows and entries. seen [blocks]: in host memory; eight threads write a block's
  * counts together. */
 template <class P, class V>
-static __global__ void __launch_bounds__(LOOK_THREADS)
-    look_at_arrays(given a, bool values, look *seen) {
-    enum { WORDS = sizeof(look) / sizeof(count64) };
-    __shared__ look block;
+static __global__ void __launch_bounds__(CHECK_THREADS)
+    check_arrays(given a, bool values, findings *seen) {
+    enum { WORDS = sizeof(findings) / sizeof(count64) };
+    __shared__ findings block;
     const int64_t first = blockIdx.x * (int64_t)blockDim.x + threadIdx.x;
     const int64_t step = (int64_t)gridDim.x * blockDim.x;
-    look mine = {};
+    findings mine = {};
     if (threadIdx.x == 0) block = {};
     __syncthreads();
-    for (int64_t i = first; i < a.rows; i += step) look_at_row<P>(a, i, &mine);
+    for (int64_t i = first; i < a.rows; i += step) count_row<P>(a, i, &mine);
 #pragma unroll 4
-    for (int64_t k = first; k < a.nnz; k += step) look_at_entry<V>(a, k, values, &mine);
-    mine = warp_look(mine);
-    if (threadIdx.x % WARP == 0) add_look(mine, &block);
+    for (int64_t k = first; k < a.nnz; k += step) count_entry<V>(a, k, values, &mine);
+    mine = sum_in_warp(mine);
+    if (threadIdx.x % WARP == 0) add_findings(mine, &block);
     __syncthreads();
     if (threadIdx.x < WORDS)
         ((count64 *)&seen[blockIdx.x])[threadIdx.x] = ((const count64 *)&block)[threadIdx.x];
@@ -110,26 +110,26 @@ static __global__ void __launch_bounds__(LOOK_THREADS)
 
 /* ---- on the host ----------------------------------------------------------------------------- */
 
-static int64_t lookers_of(const spmv_arrays *a) {
-    const int64_t blocks = blocks_for(a->rows > a->nnz ? a->rows : a->nnz, LOOK_THREADS);
-    return blocks < MOST_LOOKING ? blocks : MOST_LOOKING;
+static int64_t check_blocks(const spmv_arrays *a) {
+    const int64_t blocks = blocks_for(a->rows > a->nnz ? a->rows : a->nnz, CHECK_THREADS);
+    return blocks < MOST_CHECK_BLOCKS ? blocks : MOST_CHECK_BLOCKS;
 }
 
-static spmv_status launch_look(spmv_device *d, const spmv_arrays *a, look *seen) {
+static spmv_status launch_check(spmv_device *d, const spmv_arrays *a, findings *seen) {
     const given g = {a->rows, a->cols, a->nnz, a->ptr, a->values, a->idx, a->base};
     const bool values = a->flags & SPMV_VALIDATE && a->values;
-    const unsigned blocks = (unsigned)lookers_of(a);
+    const unsigned blocks = (unsigned)check_blocks(a);
     CU(d->ctx, cudaSetDevice(d->number));
     if (a->ptr_bits == 32)
-        look_at_arrays<int32_t, real><<<blocks, LOOK_THREADS, 0, stream_of(d)>>>(g, values, seen);
+        check_arrays<int32_t, real><<<blocks, CHECK_THREADS, 0, stream_of(d)>>>(g, values, seen);
     else
-        look_at_arrays<int64_t, real><<<blocks, LOOK_THREADS, 0, stream_of(d)>>>(g, values, seen);
+        check_arrays<int64_t, real><<<blocks, CHECK_THREADS, 0, stream_of(d)>>>(g, values, seen);
     return launched(d);
 }
 
-static look sum_of(const look *seen, int64_t n) {
-    look all = {};
-    for (const look *one = seen; one < seen + n; one++) {
+static findings sum_of(const findings *seen, int64_t n) {
+    findings all = {};
+    for (const findings *one = seen; one < seen + n; one++) {
         all.wrong += one->wrong;
         all.descents += one->descents;
         all.allowed += one->allowed;
@@ -142,7 +142,7 @@ static look sum_of(const look *seen, int64_t n) {
 }
 
 /* Computes the statistics of rows. The variance is computed in integers, and rounded once. */
-static void count_rows(const spmv_arrays *a, const look *all, spmv_stats *out) {
+static void count_rows(const spmv_arrays *a, const findings *all, spmv_stats *out) {
     const double rows = (double)a->rows;
     const unsigned __int128 whole = (unsigned __int128)all->squares * (uint64_t)a->rows;
     const unsigned __int128 square = (unsigned __int128)(uint64_t)a->nnz * (uint64_t)a->nnz;
@@ -183,17 +183,17 @@ static spmv_status place_given(spmv_device *d, const spmv_arrays *a, csr *head, 
 static spmv_status adopt(spmv_device *d, const spmv_arrays *a, bool *is_right, spmv_stats *stats,
                          spmv_store **head, spmv_store **copy) {
     const spmv_csr_view sizes = {sizeof(spmv_csr_view), a->rows, a->cols, a->nnz};
-    look *seen = (look *)((cuda_state *)d->state)->answer;
+    findings *seen = (findings *)((cuda_state *)d->state)->answer;
     *is_right = false;
     if (!seen) return spmv_fail(d->ctx, SPMV_E_NOMEM, "no pinned host memory");
     TRY(spmv_store_new(d->ctx, "csr", sizeof(csr), &sizes, head));
     TRY(spmv_store_new(d->ctx, "csr", sizeof(csr), &sizes, copy));
     (*head)->slots = (*copy)->slots = a->nnz;
-    spmv_status status = launch_look(d, a, seen);
+    spmv_status status = launch_check(d, a, seen);
     if (status == SPMV_OK) status = place_given(d, a, (csr *)*head, (csr *)*copy);
     TRY(d->backend->sync(d)); /* also after a failure: the next matrix uses the same memory */
     TRY(status);
-    const look all = sum_of(seen, lookers_of(a));
+    const findings all = sum_of(seen, check_blocks(a));
     *is_right = all.wrong == 0 && all.descents == all.allowed;
     if (*is_right) count_rows(a, &all, stats);
     return SPMV_OK;

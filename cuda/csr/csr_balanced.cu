@@ -291,7 +291,7 @@ static __global__ void __launch_bounds__(THREADS, RESIDENT / THREADS)
     multiply(const __grid_constant__ ahead read, const __grid_constant__ tiles all,
              const __grid_constant__ operands o) {
     __shared__ shared tile;
-    ask_ahead(read, threadIdx.x);
+    prefetch_ahead(read, threadIdx.x);
     const cache_policy policy = read.policy;
     const int me = threadIdx.x, t = blockIdx.x;
     const place begin = place_at(all.begin + t), end = place_at(all.begin + t + 1);

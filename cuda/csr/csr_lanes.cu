@@ -78,7 +78,7 @@ static __global__ void multiply(const __grid_constant__ ahead all, idx rows,
     unsigned row = blockIdx.x * (blockDim.x / T) + threadIdx.x / T;
     int lane = threadIdx.x % WARP, first = lane % T;
     let_next_start();
-    ask_ahead(all, threadIdx.x);
+    prefetch_ahead(all, threadIdx.x);
     const operands A = {col_idx, values, x, all.policy};
     bool is_row = row < (unsigned)rows, begun = false;
     ofs begin = is_row ? row_ptr[row] : 0, count = is_row ? row_ptr[row + 1] - begin : 0;

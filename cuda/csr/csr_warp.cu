@@ -23,7 +23,7 @@ static __global__ void multiply(const __grid_constant__ ahead all, idx rows,
     int lane = threadIdx.x;
     int64_t row = (int64_t)blockIdx.x * blockDim.y + threadIdx.y;
     let_next_start();
-    ask_ahead(all, threadIdx.y * WARP + lane);
+    prefetch_ahead(all, threadIdx.y * WARP + lane);
     if (row >= rows) return; /* the whole warp returns: it shares threadIdx.y */
     ofs k = row_ptr[row] + lane, end = row_ptr[row + 1];
     idx j = k < end ? load_once(&col_idx[k], all.policy) : 0;

@@ -39,12 +39,13 @@ static int bits_of_columns(int64_t cols) {
     return bits;
 }
 
-typedef struct turning { /* temporary arrays in GPU memory, [nnz] each */
+typedef struct transpose_scratch { /* temporary arrays in GPU memory, [nnz] each */
     idx *sorted, *row;
     uint32_t *order;
-} turning;
+} transpose_scratch;
 
-static spmv_status turn_rows(spmv_device *d, const csr *A, const turning *t, csr *out) {
+static spmv_status transpose_rows(spmv_device *d, const csr *A, const transpose_scratch *t,
+                                  csr *out) {
     const int64_t rows = A->s.rows, cols = A->s.cols, nnz = A->s.nnz;
     cudaStream_t stream = stream_of(d);
     TRY(order_columns(d, nnz, A->col_idx, bits_of_columns(cols), t->sorted, t->order));
@@ -60,16 +61,16 @@ static spmv_status turn_rows(spmv_device *d, const csr *A, const turning *t, csr
     return launched(d);
 }
 
-static spmv_status look_at_rows(spmv_device *d, const csr *A, spmv_stats *stats) {
-    look *seen = (look *)((cuda_state *)d->state)->answer;
+static spmv_status compute_stats(spmv_device *d, const csr *A, spmv_stats *stats) {
+    findings *seen = (findings *)((cuda_state *)d->state)->answer;
     spmv_arrays a = {};
     if (!seen) return spmv_fail(d->ctx, SPMV_E_NOMEM, "no pinned host memory");
     a.rows = A->s.rows, a.cols = A->s.cols, a.nnz = A->s.nnz;
     a.ptr = A->row_ptr, a.idx = A->col_idx, a.values = A->values;
     a.ptr_bits = 8 * sizeof(ofs);
-    TRY(launch_look(d, &a, seen));
+    TRY(launch_check(d, &a, seen));
     TRY(d->backend->sync(d));
-    const look all = sum_of(seen, lookers_of(&a));
+    const findings all = sum_of(seen, check_blocks(&a));
     count_rows(&a, &all, stats);
     return SPMV_OK;
 }
@@ -79,7 +80,7 @@ static spmv_status transpose(spmv_device *d, const spmv_store *rows, spmv_stats 
     const csr *A = (const csr *)rows;
     const spmv_csr_view sizes = {sizeof(spmv_csr_view), rows->cols, rows->rows, rows->nnz};
     const size_t n = (size_t)rows->nnz;
-    turning t = {NULL};
+    transpose_scratch t = {NULL};
     TRY(spmv_store_new(d->ctx, "csr", sizeof(csr), &sizes, head_out));
     TRY(spmv_store_new(d->ctx, "csr", sizeof(csr), &sizes, copy_out));
     csr *head = (csr *)*head_out, *copy = (csr *)*copy_out;
@@ -90,11 +91,11 @@ static spmv_status transpose(spmv_device *d, const spmv_store *rows, spmv_stats 
     spmv_status status = d->backend->alloc(d, n * sizeof *t.sorted, (void **)&t.sorted);
     if (status == SPMV_OK) status = d->backend->alloc(d, n * sizeof *t.row, (void **)&t.row);
     if (status == SPMV_OK) status = d->backend->alloc(d, n * sizeof *t.order, (void **)&t.order);
-    if (status == SPMV_OK) status = turn_rows(d, A, &t, copy);
+    if (status == SPMV_OK) status = transpose_rows(d, A, &t, copy);
     d->backend->release(d, t.sorted);
     d->backend->release(d, t.row);
     d->backend->release(d, t.order);
-    return status == SPMV_OK ? look_at_rows(d, copy, stats) : status;
+    return status == SPMV_OK ? compute_stats(d, copy, stats) : status;
 }
 
 static spmv_status order_turned(spmv_device *d, const spmv_store *rows, uint32_t *order) {

@@ -214,7 +214,7 @@ static void done_with_work(job *j, void *memory) {
     j->device->backend->release(j->device, memory);
 }
 
-static spmv_status ask_counts(job *j) {
+static spmv_status fetch_counts(job *j) {
     spmv_device *d = j->device;
     return d->backend->get(d, &j->told, j->found, sizeof j->told);
 }
@@ -236,7 +236,7 @@ static spmv_status choose_hubs(job *j, bool given) {
                                                         j->found->columns);
     }
     TRY(launched(d));
-    TRY(ask_counts(j));
+    TRY(fetch_counts(j));
     const hubs_rule rule = hubs_rule_for(j->told.columns, copy->most, given);
     j->head->nhubs = copy->nhubs = rule.nhubs;
     TRY(BUILD_ARRAY(d, j->head, copy, hot, copy->nhubs));
@@ -276,7 +276,7 @@ static spmv_status sort_rows(job *j) {
     done_with_work(j, key);
     place_rows<<<grid, BLOCK, 0, stream_of(d)>>>(j->A.rows, order, j->at);
     TRY(launched(d));
-    return ask_counts(j);
+    return fetch_counts(j);
 }
 
 static spmv_status make_segments(job *j) {
@@ -335,8 +335,8 @@ static spmv_status choose_code(job *j, bool codes) {
     TRY(BUILD_ARRAY(d, j->head, j->copy, codebook, VALUE_CODEBOOK_SIZE));
     if (codes) {
         TRY(TAKE_WORK(j, set, 1));
-        TRY(look_at_values(d, j->A, set, &j->found->of, j->copy->codebook));
-        TRY(ask_counts(j));
+        TRY(find_values(d, j->A, set, &j->found->of, j->copy->codebook));
+        TRY(fetch_counts(j));
         TRY(d->backend->get(d, codebook, j->copy->codebook, sizeof codebook));
         code = hubs_code(code_for(&j->told.of), codebook, j->told.of.values);
     }

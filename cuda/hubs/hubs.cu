@@ -202,7 +202,7 @@ static __device__ __forceinline__ bool copies_in_bulk() {
     NV_IF_ELSE_TARGET(NV_PROVIDES_SM_90, (return true;), (return false;))
 }
 
-/* Every thread calls expect_hubs, ask_for_hubs and wait_for_hubs, in this order. arrived: address
+/* Every thread calls expect_hubs, fetch_hubs and wait_for_hubs, in this order. arrived: address
  * of a barrier in shared memory. */
 static __device__ __forceinline__ void expect_hubs(unsigned arrived) {
     if (threadIdx.x == 0)
@@ -213,7 +213,7 @@ static __device__ __forceinline__ void expect_hubs(unsigned arrived) {
     __syncthreads();
 }
 
-static __device__ __forceinline__ void ask_for_hubs(const parts &H, real *near, unsigned arrived) {
+static __device__ __forceinline__ void fetch_hubs(const parts &H, real *near, unsigned arrived) {
     if (!copies_in_bulk())
         copy_by_threads(H, near);
     else if (threadIdx.x == 0)
@@ -253,7 +253,7 @@ static __global__ void __launch_bounds__(MOST_THREADS, 1)
     expect_hubs(arrived);
     begin_product();
     let_next_start();
-    ask_for_hubs(H, near, arrived);
+    fetch_hubs(H, near, arrived);
     while (s < H.nslices) {
         int next = 0;
         if (lane == 0) next = atomicAdd(&taken, 1);

@@ -35,8 +35,8 @@ enum { MANY_ROWS = 1 << 21, ROWS_PER_THREAD = 2, MANY_BLOCKS = 512 };
 /* Loads DEPTH columns from `col` on, `height` apart. If fewer exist (`there`), it repeats the
  * last. */
 template <int DEPTH>
-static __device__ __forceinline__ void ask_columns(const idx *col, int there, unsigned height,
-                                                   cache_policy policy, idx *j) {
+static __device__ __forceinline__ void load_columns(const idx *col, int there, unsigned height,
+                                                    cache_policy policy, idx *j) {
 #pragma unroll
     for (int u = 0; u < DEPTH; u++)
         j[u] = load_once(col + (unsigned)min(u, there - 1) * height, policy);
@@ -53,7 +53,7 @@ static __global__ void __launch_bounds__(1024, 1)
              const real *__restrict__ values, const real *x, result out) {
     unsigned i = blockIdx.x * blockDim.x + threadIdx.x; /* does not overflow: rows + block < 2^32 */
     if (all.blocks || gridDim.x >= MANY_BLOCKS) let_next_start();
-    ask_ahead(all, threadIdx.x);
+    prefetch_ahead(all, threadIdx.x);
     const cache_policy policy = all.policy;
     if (i >= rows) return;
     sell_row row;
@@ -68,13 +68,13 @@ static __global__ void __launch_bounds__(1024, 1)
     real sum = 0;
     idx next[DEPTH];
     if (EARLY && stored > 0)
-        ask_columns<DEPTH>(col, EQUAL ? stored : left, row.height, policy, next);
+        load_columns<DEPTH>(col, EQUAL ? stored : left, row.height, policy, next);
 #pragma unroll 1
     for (; stored > 0; stored -= DEPTH, left -= DEPTH) {
         idx j[DEPTH];
         real a[DEPTH], xj[DEPTH];
         const int there = EQUAL ? stored : left;
-        if (!EARLY) ask_columns<DEPTH>(col, there, row.height, policy, j);
+        if (!EARLY) load_columns<DEPTH>(col, there, row.height, policy, j);
 #pragma unroll
         for (int u = 0; u < DEPTH; u++) {
             if (EARLY) j[u] = next[u];
@@ -83,7 +83,7 @@ static __global__ void __launch_bounds__(1024, 1)
         col += (int64_t)DEPTH * row.height;
         value += (int64_t)DEPTH * row.height;
         if (EARLY && stored > DEPTH)
-            ask_columns<DEPTH>(col, there - DEPTH, row.height, policy, next);
+            load_columns<DEPTH>(col, there - DEPTH, row.height, policy, next);
         if (!begun) begin_product();
         begun = true;
 #pragma unroll

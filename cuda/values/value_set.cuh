@@ -190,8 +190,8 @@ static __global__ void tell_values(const value_set *set, value_facts *found) {
 }
 
 /* Finds the distinct values and whether all are floats. *found must be 0 before. */
-static inline spmv_status look_at_values(spmv_device *d, const rows &A, value_set *set,
-                                         value_facts *found, real *codebook) {
+static inline spmv_status find_values(spmv_device *d, const rows &A, value_set *set,
+                                      value_facts *found, real *codebook) {
     enum { THREADS = 256 };
     cudaStream_t stream = ((const cuda_state *)d->state)->stream;
     int sms = 0;

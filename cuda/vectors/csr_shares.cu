@@ -474,11 +474,11 @@ static spmv_status run_some(const spmv_plan *p, const vectors &v, cudaStream_t s
 }
 
 static spmv_status run(const spmv_plan *p, const spmv_operands *v) {
-    return run_in_turn(p, v, MOST_COLUMNS, run_some);
+    return run_in_batches(p, v, MOST_COLUMNS, run_some);
 }
 
 static spmv_status run_columns(const spmv_plan *p, const spmv_operands *v) {
-    return run_turned(p, v, run_some);
+    return run_in_rows(p, v, run_some);
 }
 
 static const spmv_param params[] = {SPMV_NO_MORE_PARAMS};

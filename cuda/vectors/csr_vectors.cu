@@ -366,7 +366,7 @@ static spmv_status run_some_rows(const spmv_plan *p, const vectors &v, cudaStrea
 }
 
 static spmv_status run_rows(const spmv_plan *p, const spmv_operands *v) {
-    return run_in_turn(p, v, MOST_COLUMNS, run_some_rows);
+    return run_in_batches(p, v, MOST_COLUMNS, run_some_rows);
 }
 
 static spmv_status run_direct(const spmv_plan *p, const spmv_operands *all) {
@@ -381,7 +381,7 @@ static spmv_status run_direct(const spmv_plan *p, const spmv_operands *all) {
 }
 
 static spmv_status run_columns(const spmv_plan *p, const spmv_operands *v) {
-    return p->choice.value[SPMV_turned] && v->k > 1 ? run_turned(p, v, run_some_rows)
+    return p->choice.value[SPMV_turned] && v->k > 1 ? run_in_rows(p, v, run_some_rows)
                                                     : run_direct(p, v);
 }
 

@@ -275,7 +275,7 @@ static __global__ void tell_sizes(int64_t nblocks, const int64_t *place, facts *
     found->slots = place[nblocks], found->units = place[2 * nblocks + 1] - place[nblocks];
 }
 
-static spmv_status look_at_blocks(job *j, const xcache_rows *copy) {
+static spmv_status describe_blocks(job *j, const xcache_rows *copy) {
     spmv_device *d = j->device;
     const size_t bitmap = XCACHE_SPAN / WORD * sizeof(unsigned);
     cudaStream_t stream = stream_of(d);
@@ -358,8 +358,8 @@ static spmv_status build(job *j, const spmv_csr_view *A, const spmv_xcache_shape
     spmv_device *d = j->device;
     facts found;
     TRY(take_room(j, A, shape, head, copy));
-    if (codes) TRY(look_at_values(d, j->A, j->set, &j->found->of, copy->codebook));
-    TRY(look_at_blocks(j, copy));
+    if (codes) TRY(find_values(d, j->A, j->set, &j->found->of, copy->codebook));
+    TRY(describe_blocks(j, copy));
     TRY(d->backend->get(d, &found, j->found, sizeof found));
     head->s.slots = copy->s.slots = found.slots;
     head->units = copy->units = found.units;

@@ -116,8 +116,8 @@ INLINE void gather_lines_of(const product *given, int64_t first, int64_t last, c
     const product m = *given;
     for (int64_t i = first; i < last; i++) {
         real sum = 0;
-        ask_ahead(m.values + m.ptr[i], HALF_PAGE);
-        ask_ahead(m.at + ((int64_t)m.ptr[i] << w), HALF_PAGE / 2);
+        prefetch_ahead(m.values + m.ptr[i], HALF_PAGE);
+        prefetch_ahead(m.at + ((int64_t)m.ptr[i] << w), HALF_PAGE / 2);
         for (int64_t k = m.ptr[i]; k < m.ptr[i + 1]; k++) sum += m.values[k] * m.x[m.at[k << w]];
         m.z[i] = combined(&m, sum, i);
     }

@@ -109,7 +109,7 @@ AVX512_INLINE void blocks_512(const product *m, int64_t first, int64_t end, cons
                 const real *from = values + v * LANES_512;
                 const vec512 a = load_512(from, v + 1 < n ? all : last);
                 /* once per cache line; more would delay reads of x */
-                if (v == 0 || v + 1 < n) ask_ahead(from, PAGE);
+                if (v == 0 || v + 1 < n) prefetch_ahead(from, PAGE);
                 sum[v] = add_product_512(sum[v], a, permute_512(x, at[v]),
                                          entries_512(a) & (v + 1 < n ? all : last));
             }
@@ -186,7 +186,7 @@ AVX2_INLINE void blocks_256(const product *m, int64_t first, int64_t end, const 
                     a = load_256(from, last);
                     here = (vec256)_mm256_and_si256((__m256i)here, last);
                 }
-                if (v % 2 == 0) ask_ahead(from, PAGE);
+                if (v % 2 == 0) prefetch_ahead(from, PAGE);
                 sum[v] = add_product_256(sum[v], a, here);
             }
         }

@@ -36,8 +36,8 @@ static inline void add_entry(const csb *A, int64_t k, const real *x, real alpha,
 static void add_block(const csb *A, int64_t k, int64_t end, const real *x, real alpha, real *y) {
     if (end - k < LONG_RUN * A->tile) {
         for (; k + TOGETHER <= end; k += TOGETHER) {
-            ask_ahead(A->values + k, HALF_PAGE);
-            ask_ahead(A->local + k, HALF_PAGE / 2);
+            prefetch_ahead(A->values + k, HALF_PAGE);
+            prefetch_ahead(A->local + k, HALF_PAGE / 2);
             for (int l = 0; l < TOGETHER; l++) add_entry(A, k + l, x, alpha, y);
         }
         for (; k < end; k++) add_entry(A, k, x, alpha, y);

@@ -39,8 +39,8 @@ INLINE void add_block(const csb_interleaved *A, int64_t k, int64_t end, int code
                       real alpha, real *y) {
     for (; k + CSB_INTERLEAVED_LANES <= end; k += CSB_INTERLEAVED_LANES) {
         if (code == VALUE_RAW || code == VALUE_F32)
-            ask_ahead(A->values + k * A->value_bytes, HALF_PAGE);
-        ask_ahead(A->local + k, HALF_PAGE / 2);
+            prefetch_ahead(A->values + k * A->value_bytes, HALF_PAGE);
+        prefetch_ahead(A->local + k, HALF_PAGE / 2);
         for (int l = 0; l < CSB_INTERLEAVED_LANES; l++) add_entry(A, k + l, code, x, alpha, y);
     }
     for (; k < end; k++) add_entry(A, k, code, x, alpha, y);

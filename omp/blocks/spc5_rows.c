@@ -60,7 +60,7 @@ AVX512_INLINE void add_row(lanes8 *sum, const real **value, const real *x, uint8
         total = _mm256_mask3_fmadd_ps(a, b, total, mask);
         memcpy(sum, &total, sizeof *sum);
     }
-    ask_ahead(*value, PAGE);
+    prefetch_ahead(*value, PAGE);
     *value += __builtin_popcount(mask);
 }
 

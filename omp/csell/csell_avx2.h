@@ -28,7 +28,7 @@ AVX2_INLINE void add_step_256(const slice_data *d, int column_code, int value_co
     for (int e = 0; e < run; e++, x++) {
         vec256 same = {0};
         if (value_code == CSELL_VALUE_STEP) same += value_of(d, value_code, k * run + e);
-        if (value_code == VALUE_CODEBOOK) ask_ahead(p->values, PAGE);
+        if (value_code == VALUE_CODEBOOK) prefetch_ahead(p->values, PAGE);
 #pragma GCC unroll 8
         for (int g = 0; g < VECTORS_256; g++) {
             uint32_t mask = step_mask >> g * LANES_256 & ((1u << LANES_256) - 1);
@@ -42,7 +42,7 @@ AVX2_INLINE void add_step_256(const slice_data *d, int column_code, int value_co
             if (value_code != CSELL_VALUE_STEP) {
                 a = values_256(d, p->values, value_code, full, mask, &lanes);
                 if (g % 2 == 0 && (value_code == VALUE_RAW || value_code == VALUE_F32))
-                    ask_ahead(p->values, PAGE);
+                    prefetch_ahead(p->values, PAGE);
                 p->values += count * coded_bytes(value_code);
             } else if (!full) {
                 a = (vec256)_mm256_and_ps((__m256)a, (__m256)lanes.all_ones);
@@ -58,7 +58,7 @@ AVX2_INLINE void add_gathered_256(const slice_data *d, int value_code, int64_t k
     int32_t at[CSELL_ROWS] __attribute__((aligned(64)));
     const uint32_t mask = d->step[k].mask;
     const uint8_t *codes = p->columns;
-    ask_ahead(codes, PAGE);
+    prefetch_ahead(codes, PAGE);
     p->columns += __builtin_popcount(mask) * column_bytes(d->column_code);
     if (mask != UINT32_MAX) {
         distances_256(codes, d->column_code, mask, at);

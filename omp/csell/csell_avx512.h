@@ -23,7 +23,7 @@ AVX512_INLINE void add_step_512(const slice_data *d, const codebook_512 *t, int 
     for (int e = 0; e < run; e++, x++) {
         vec512 same = {0};
         if (value_code == CSELL_VALUE_STEP) same += value_of(d, value_code, k * run + e);
-        if (value_code == VALUE_CODEBOOK) ask_ahead(p->values, PAGE);
+        if (value_code == VALUE_CODEBOOK) prefetch_ahead(p->values, PAGE);
 #pragma GCC unroll 4
         for (int g = 0; g < VECTORS_512; g++) {
             __mmask16 mask = (__mmask16)(full ? all : step_mask >> g * LANES_512 & all);
@@ -31,7 +31,8 @@ AVX512_INLINE void add_step_512(const slice_data *d, const codebook_512 *t, int 
             vec512 a = same, b;
             if (value_code != CSELL_VALUE_STEP) {
                 a = values_512(d, t, p->values, value_code, full, mask);
-                if (value_code == VALUE_RAW || value_code == VALUE_F32) ask_ahead(p->values, PAGE);
+                if (value_code == VALUE_RAW || value_code == VALUE_F32)
+                    prefetch_ahead(p->values, PAGE);
                 p->values += count * coded_bytes(value_code);
             }
             b = column_code == CSELL_DIAGONAL
@@ -49,7 +50,7 @@ AVX512_INLINE void add_gathered_512(const slice_data *d, const codebook_512 *t, 
     int32_t at[CSELL_ROWS] __attribute__((aligned(64)));
     const uint32_t mask = d->step[k].mask;
     const uint8_t *codes = p->columns;
-    ask_ahead(codes, PAGE);
+    prefetch_ahead(codes, PAGE);
     p->columns += __builtin_popcount(mask) * column_bytes(d->column_code);
     if (mask != UINT32_MAX) {
         distances_512(codes, d->column_code, mask, at);

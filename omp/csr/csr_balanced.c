@@ -56,8 +56,8 @@ static real share_portable(const product *p, const share *s) {
     const csr *A = p->A;
     int64_t k = s->k;
     for (int64_t i = s->first; i < s->last; k = A->row_ptr[++i]) {
-        ask_ahead(A->values + k, HALF_PAGE);
-        ask_ahead(A->col_idx + k, HALF_PAGE / 2);
+        prefetch_ahead(A->values + k, HALF_PAGE);
+        prefetch_ahead(A->col_idx + k, HALF_PAGE / 2);
         put_row(p->y + i, p->alpha,
                 dot_portable(A->values + k, A->col_idx + k, p->x, A->row_ptr[i + 1] - k), p->beta);
     }
@@ -101,12 +101,12 @@ AVX2_INLINE real dot_avx2(const csr *A, const real *x, int64_t begin, int64_t en
     }
     /* Prefetches every line of both arrays, because the hardware prefetcher stops at gaps. */
     for (; k + 4 < end; k += 4) {
-        ask_ahead(A->values + k, HALF_PAGE);
-        ask_ahead(A->col_idx + k, HALF_PAGE / 2);
+        prefetch_ahead(A->values + k, HALF_PAGE);
+        prefetch_ahead(A->col_idx + k, HALF_PAGE / 2);
         a += *(const lanes4 *)(A->values + k) * gather_4(x, A->col_idx + k, instruction);
     }
-    ask_ahead(A->values + k, HALF_PAGE);
-    ask_ahead(A->col_idx + k, HALF_PAGE / 2);
+    prefetch_ahead(A->values + k, HALF_PAGE);
+    prefetch_ahead(A->col_idx + k, HALF_PAGE / 2);
     lanes4 last =
         *(const lanes4 *)(A->values + end - 4) * gather_4(x, A->col_idx + end - 4, instruction);
     mask4 foreign = (mask4){0, 1, 2, 3} < (lane)(4 - (end - k));

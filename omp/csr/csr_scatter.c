@@ -119,8 +119,8 @@ static void scatter(const csr *A, const part *s, int64_t low, real alpha, const 
     for (int64_t i = s->first; i < s->last; i++) {
         const int64_t end = A->row_ptr[i + 1] < s->end ? A->row_ptr[i + 1] : s->end;
         const real xi = alpha * x[i];
-        ask_ahead(values + k, HALF_PAGE);
-        ask_ahead(col + k, HALF_PAGE / 2);
+        prefetch_ahead(values + k, HALF_PAGE);
+        prefetch_ahead(col + k, HALF_PAGE / 2);
         for (; k < end; k++) to[col[k] - low] += values[k] * xi;
     }
 }

@@ -110,7 +110,7 @@ ISA_INLINE void NAME(tiles)(const product *m, int64_t first, int64_t end, int ve
     const int lanes = vectors * LANES, height = A.shape.height;
     for (int64_t n = first; n < end; n++) {
         const tile t = tile_at(&A, n, (int64_t)lanes * height);
-        ask_ahead(A.values + t.k, PAGE);
+        prefetch_ahead(A.values + t.k, PAGE);
         if (csr5_is_in_one_row(&A, n))
             NAME(put_one_row)(&p, &t, height, vectors, instruction);
         else

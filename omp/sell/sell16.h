@@ -86,7 +86,7 @@ INLINE bool is_plain(const product *m, int64_t s, const int32_t *length) {
 
 /* Prefetches x and y once per slice. Rows near the diagonal read x line by line, in row order or
  * not; the line prefetched is the one that later rows will read. */
-INLINE void ask_for_vectors(const product *m, int64_t s) {
+INLINE void prefetch_vectors(const product *m, int64_t s) {
     enum { SECOND_CACHE = 2, Y_AHEAD = 2048 };
     if (!m->ahead) return;
     __builtin_prefetch(m->x + s * SELL16_ROWS + m->ahead, 0, SECOND_CACHE);

@@ -85,7 +85,7 @@ AVX2_INLINE lanes4 kept_lanes(lanes4 numbers, mask4 lanes) {
  * are set to 0, because other products may overflow or be NaN. length = NULL: no padding. */
 AVX2_INLINE void add_step(lanes8 *sum, lanes8 a, const uint16_t *columns, const real *x, bool wide,
                           const int32_t *length, int32_t k) {
-    ask_ahead(columns, HALF_PAGE / 4);
+    prefetch_ahead(columns, HALF_PAGE / 4);
     lanes8 b = {gather_4(x, columns, 0, wide), gather_4(x, columns, SELL16_LANES, wide)};
     if (length) {
         const mask4 low = longer_than(length, k), high = longer_than(length + SELL16_LANES, k);
@@ -131,13 +131,13 @@ AVX2_INLINE void slice_256(const product *m, const few_256 *few, int64_t s, int 
     const int value_step = SELL16_ROWS * coded_bytes(code), step = SELL16_ROWS * (wide ? 2 : 1);
     const real *x = kept(m->x + slice->base), *codebook = m->A->codebook;
     lanes8 sum = {{0}, {0}};
-    ask_for_vectors(m, s);
+    prefetch_vectors(m, s);
     for (int32_t k = 0; k < full; k++, values += value_step, columns += step) {
-        if (coded_bytes(code) > 1) ask_ahead(values, HALF_PAGE);
+        if (coded_bytes(code) > 1) prefetch_ahead(values, HALF_PAGE);
         add_step(&sum, values_8(codebook, few, values, code), columns, x, wide, NULL, k);
     }
     for (int32_t k = full; k < width; k++, values += value_step, columns += step) {
-        if (coded_bytes(code) > 1) ask_ahead(values, HALF_PAGE);
+        if (coded_bytes(code) > 1) prefetch_ahead(values, HALF_PAGE);
         add_step(&sum, values_8(codebook, few, values, code), columns, x, wide, length, k);
     }
     put_256(m, s, length, sum);

@@ -35,7 +35,7 @@ AVX512_INLINE void slice_512(const product *m, const lanes16 *codebook, int64_t 
     const int step = SELL16_ROWS * (wide ? 2 : 1);
     const real *x = kept(m->x + slice->base);
     lanes8 sum = {{0}, {0}};
-    ask_for_vectors(m, s);
+    prefetch_vectors(m, s);
     for (int32_t k = 0; k < full; k++, values += SELL16_ROWS, columns += step)
         add_step(&sum, look_up(codebook, values), columns, x, wide, NULL, k);
     for (int32_t k = full; k < width; k++, values += SELL16_ROWS, columns += step)

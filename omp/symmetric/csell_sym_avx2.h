@@ -20,7 +20,7 @@ AVX2_INLINE void add_csell_sym_256(half_slice *h, int value_code, bool full, int
     const real *x = d->x + d->first + d->step[k].base;
     vec256 same = {0};
     if (value_code == CSELL_VALUE_STEP) same += value_of(d, value_code, k);
-    ask_ahead(h->values, PAGE);
+    prefetch_ahead(h->values, PAGE);
 #pragma GCC unroll 8
     for (int g = 0; g < VECTORS_256; g++) {
         uint32_t mask = step_mask >> g * LANES_256 & ((1u << LANES_256) - 1);
@@ -34,7 +34,7 @@ AVX2_INLINE void add_csell_sym_256(half_slice *h, int value_code, bool full, int
         }
         if (value_code != CSELL_VALUE_STEP) {
             a = values_256(d, h->values, value_code, full, mask, &lanes);
-            if (g % 2) ask_ahead(h->values, PAGE);
+            if (g % 2) prefetch_ahead(h->values, PAGE);
             h->values += (full ? LANES_256 : __builtin_popcount(mask)) * coded_bytes(value_code);
         } else if (!full) {
             a = (vec256)_mm256_and_ps((__m256)a, (__m256)lanes.all_ones);

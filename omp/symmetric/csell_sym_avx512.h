@@ -24,14 +24,14 @@ AVX512_INLINE void add_csell_sym_512(half_slice *h, const codebook_512 *t, int v
     const uint8_t *values = h->values;
     vec512 same = {0};
     if (value_code == CSELL_VALUE_STEP) same += value_of(d, value_code, k);
-    if (value_code == VALUE_CODEBOOK) ask_ahead(values, PAGE);
+    if (value_code == VALUE_CODEBOOK) prefetch_ahead(values, PAGE);
 #pragma GCC unroll 4
     for (int g = 0; g < VECTORS_512; g++) {
         __mmask16 mask = (__mmask16)(full ? all : step_mask >> g * LANES_512 & all);
         vec512 a = same;
         if (value_code != CSELL_VALUE_STEP) {
             a = values_512(d, t, values, value_code, full, mask);
-            if (value_code != VALUE_CODEBOOK) ask_ahead(values, PAGE);
+            if (value_code != VALUE_CODEBOOK) prefetch_ahead(values, PAGE);
             values += (full ? LANES_512 : __builtin_popcount(mask)) * coded_bytes(value_code);
         }
         sum[g] = add_product_512(sum[g], a, load_512(x + g * LANES_512, mask), mask);

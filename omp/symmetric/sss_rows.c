@@ -66,7 +66,7 @@ static inline real add_near(const real *values, const uint16_t *distance, int64_
     for (; k + 2 <= end; k += 2) {
         int64_t d = -(int64_t)distance[k], e = -(int64_t)distance[k + 1];
         real u = values[k], v = values[k + 1];
-        ask_ahead(values + k, PAGE);
+        prefetch_ahead(values + k, PAGE);
         a += u * x[d], b += v * x[e];
         y[d] += u * mirror;
         y[e] += v * mirror;

@@ -24,7 +24,7 @@ typedef struct panels {
 /* Samples rows: whether an entry is in another cache line of x than the previous entry, and whether
  * it is near the entry of equal rank some rows before, so that x is read in streams. If the
  * elements of these streams are read often, most are cached. */
-static void look_at_rows(const csr *A, panels *t) {
+static void sample_rows(const csr *A, panels *t) {
     enum { SOME = 1 << 12, BESIDE = 8, APART = 8, NEAR = 1 << 12, OFTEN = 10 };
     const int64_t step = A->s.rows / SOME + 1;
     int64_t entries = 0, jumps = 0, near = 0;
@@ -81,7 +81,7 @@ static void find_windows(const spmv_plan *p, const csr *A, int64_t nshares, pane
 /* Chooses how several vectors are multiplied; the shares are known. */
 static void make_panels(const spmv_plan *p, const csr *A, int64_t nshares, panels *t) {
     const double LAST_CACHE = 1 << 24; /* bytes: more than a core's part of it anywhere */
-    look_at_rows(A, t);
+    sample_rows(A, t);
     t->has_windows = false;
     if (t->near && p->vectors > DIRECT && p->layout == SPMV_COLUMNS) find_windows(p, A, nshares, t);
     t->far = A->s.nnz >= LONG_ROW * A->s.rows &&
@@ -154,9 +154,9 @@ static bool is_beyond(double bytes, int64_t nshares) {
 }
 
 /* Chooses what the functions of a panel prefetch. x_bytes: size of its columns of x. */
-static void ask_for(const panels *t, panel *p, double x_bytes) {
-    p->asks_entries = t->far;
-    p->asks_x = t->jumps && is_beyond(x_bytes, 1);
+static void choose_prefetch(const panels *t, panel *p, double x_bytes) {
+    p->prefetches_entries = t->far;
+    p->prefetches_x = t->jumps && is_beyond(x_bytes, 1);
 }
 
 /* Returns whether rows of z are written by non-temporal stores: if caches could not keep them, and
@@ -227,7 +227,7 @@ static spmv_status run_rows(const spmv_plan *p, const spmv_operands *v) {
     const int most = least(most_columns(isa), together);
     panel all = panel_of(p, v);
     const one_panel one = {.all = &all, .panels = t, .most = most, .isa = isa, .carried = carried};
-    ask_for(t, &all, (double)p->cols * (double)v->k * sizeof(real));
+    choose_prefetch(t, &all, (double)p->cols * (double)v->k * sizeof(real));
     for (int64_t j = 0; j < v->k; j += all.columns) {
         all.columns = least(together, v->k - j);
         all.streams = all.columns == v->k && v->k <= most && may_stream(&all, nshares, isa);
@@ -246,13 +246,13 @@ static void multiply_window(const void *job, int64_t chunk) {
     const share part = chunk_of(&one->panels->cut, one->all->A, chunk);
     panel some = *one->all;
     real nothing[MOST_COLUMNS], *rows = one->turned + omp_get_thread_num() * one->apart;
-    const turning t = {.m = some.columns,
-                       .n = w->end - w->first,
-                       .from = some.x + w->first,
-                       .from_ld = some.ldx,
-                       .to = rows,
-                       .to_ld = some.columns};
-    spmv_turn_part(sizeof(real), &t, 0, 1);
+    const relayout t = {.m = some.columns,
+                        .n = w->end - w->first,
+                        .from = some.x + w->first,
+                        .from_ld = some.ldx,
+                        .to = rows,
+                        .to_ld = some.columns};
+    spmv_relayout_part(sizeof(real), &t, 0, 1);
     some.x = rows - w->first * some.columns;
     some.ldx = some.columns;
     one->multiply(&some, &part, carried_of(one, chunk, 0, nothing));
@@ -270,7 +270,7 @@ static spmv_status run_some(const spmv_plan *p, panel *all, real *turned) {
         return SPMV_OK;
     }
     if (t->has_windows) {
-        some.asks_entries = t->far;
+        some.prefetches_entries = t->far;
         job.multiply = rows_function(isa, &some);
         run_panel(nshares, job, multiply_window);
         return SPMV_OK;
@@ -278,7 +278,7 @@ static spmv_status run_some(const spmv_plan *p, panel *all, real *turned) {
     some.x = turned, some.ldx = some.columns;
     TRY(p->device->backend->turn(p->device, NULL, sizeof(real), some.columns, p->cols, all->x,
                                  all->ldx, turned, some.ldx));
-    ask_for(t, &some, (double)p->cols * some.columns * sizeof(real));
+    choose_prefetch(t, &some, (double)p->cols * some.columns * sizeof(real));
     job.multiply = rows_function(isa, &some);
     run_panel(nshares, job, multiply_panel);
     return SPMV_OK;

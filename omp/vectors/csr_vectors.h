@@ -39,7 +39,7 @@ static inline __attribute__((always_inline)) void share_direct(const panel *give
     int64_t k = s->k;
     for (int64_t i = s->first; i < s->last; k = p.A->row_ptr[++i]) {
         real sum[DIRECT];
-        ask_for_row(p.A, k);
+        prefetch_row(p.A, k);
         sum_direct(&p, k, p.A->row_ptr[i + 1], columns, sum, fuses);
         for (int c = 0; c < columns; c++)
             p.z[c * p.ldz + i] = combined(p.alpha, sum[c], p.beta, p.y + c * p.ldy + i, fuses);
@@ -103,12 +103,14 @@ static panel_function *rows_function(int64_t isa, const panel *p) {
     const int columns = p->columns, narrow = 16 / (int)sizeof(real),
               middle = 32 / (int)sizeof(real), wide = 64 / (int)sizeof(real);
     const bool few = columns <= 2 * (isa == ISA_AVX2 ? middle : wide);
-    const int asks = few && p->asks_entries ? ASK_ENTRIES : p->asks_x ? ASK_X : ASK_NOTHING;
+    const int prefetch = few && p->prefetches_entries ? PREFETCH_ENTRIES
+                         : p->prefetches_x            ? PREFETCH_X
+                                                      : PREFETCH_NOTHING;
     if (isa == ISA_PORTABLE) return rows_portable;
-    if (columns <= narrow) return rows_128[isa == ISA_AVX512][asks];
-    if (columns <= middle) return rows_256[isa == ISA_AVX512][asks];
-    return isa == ISA_AVX2 ? rows_avx2[(columns - 1) / middle][asks]
-                           : rows_avx512[(columns - 1) / wide][asks];
+    if (columns <= narrow) return rows_128[isa == ISA_AVX512][prefetch];
+    if (columns <= middle) return rows_256[isa == ISA_AVX512][prefetch];
+    return isa == ISA_AVX2 ? rows_avx2[(columns - 1) / middle][prefetch]
+                           : rows_avx512[(columns - 1) / wide][prefetch];
 }
 
 static panel_function *direct_function(int64_t isa, int columns) {

@@ -14,8 +14,8 @@ enum {
     ASKED = 16                                       /* prefetch distance of x in entries */
 };
 
-/* What a function prefetches; ASK_ENTRIES includes x if the panel says so. */
-enum { ASK_NOTHING, ASK_X, ASK_ENTRIES };
+/* What a function prefetches; PREFETCH_ENTRIES includes x if the panel says so. */
+enum { PREFETCH_NOTHING, PREFETCH_X, PREFETCH_ENTRIES };
 
 typedef struct lines lines;
 typedef void put_lines_function(lines *l); /* writes whole cache lines */
@@ -28,8 +28,8 @@ typedef struct panel { /* some columns of a product z <- alpha A x + beta y */
     real alpha, beta;
     int columns;
     bool in_columns;          /* y and z are in columns; x is in rows, unless it is read in place */
-    bool asks_entries;        /* prefetch all entries */
-    bool asks_x;              /* prefetch rows of x */
+    bool prefetches_entries;  /* prefetch all entries */
+    bool prefetches_x;        /* prefetch rows of x */
     bool streams;             /* write rows of z by non-temporal stores (whole and aligned) */
     put_lines_function *past; /* non-temporal stores of columns of z; NULL: ordinary ones */
 } panel;
@@ -39,9 +39,9 @@ typedef void panel_function(const panel *p, const share *s, real *carried);
 
 /* Prefetches entries, once per row, the first of which is k; nearer ones of long rows are on their
  * way. */
-static inline __attribute__((always_inline)) void ask_for_row(const csr *A, int64_t k) {
-    ask_ahead(A->values + k, PAGE);
-    ask_ahead(A->col_idx + k, HALF_PAGE);
+static inline __attribute__((always_inline)) void prefetch_row(const csr *A, int64_t k) {
+    prefetch_ahead(A->values + k, PAGE);
+    prefetch_ahead(A->col_idx + k, HALF_PAGE);
 }
 
 /* ---- where sums go --------------------------------------------------------------------------- */

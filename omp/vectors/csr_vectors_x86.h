@@ -75,7 +75,7 @@ AVX2_INLINE void put_squares(const panel *p, turned_back *t, lines *out) {
         for (int r = 0; r < t->n; r += 4) {
             four_real v[4];
             for (int l = 0; l < 4; l++) v[l] = *(const four_real *)(t->sum[r + l] + c);
-            turn_square_real(v);
+            transpose_square_real(v);
             for (int l = 0; l < 4 && c + l < p->columns; l++) {
                 real *z = p->z + (c + l) * p->ldz + t->first + r;
                 const real *y = p->y + (c + l) * p->ldy + t->first + r;
@@ -100,20 +100,22 @@ AVX2_INLINE void put_squares(const panel *p, turned_back *t, lines *out) {
  * loop with few instructions per row. */
 
 #define ROW_FUNCTIONS(width, set, INLINE) \
-    INLINE void sum_row_##width##_##set( \
-        const csr *A, const real *x, int64_t ldx, int64_t k, int64_t end, const int n, \
-        const bool whole, const int rest, const int asks, bool asks_x, vec##width *sum) { \
+    INLINE void sum_row_##width##_##set(const csr *A, const real *x, int64_t ldx, int64_t k, \
+                                        int64_t end, const int n, const bool whole, \
+                                        const int rest, const int prefetch, bool prefetches_x, \
+                                        vec##width *sum) { \
         enum { LANES = sizeof(vec##width) / sizeof(real) }; \
         const int64_t begin = k, behind = A->s.nnz - ASKED; \
         vec##width even[MOST_VECTORS], odd[MOST_VECTORS]; \
         for (int v = 0; v < n; v++) even[v] = odd[v] = (vec##width){0}; \
         for (; k + 1 < end; k += 2) { \
             const real *even_x = x + A->col_idx[k] * ldx, *odd_x = x + A->col_idx[k + 1] * ldx; \
-            if (asks == ASK_ENTRIES) { \
-                ask_ahead(A->values + k, HALF_PAGE); \
-                ask_ahead(A->col_idx + k, HALF_PAGE / 2); \
+            if (prefetch == PREFETCH_ENTRIES) { \
+                prefetch_ahead(A->values + k, HALF_PAGE); \
+                prefetch_ahead(A->col_idx + k, HALF_PAGE / 2); \
             } \
-            if ((asks == ASK_X || (asks == ASK_ENTRIES && asks_x)) && k + 1 < behind) \
+            if ((prefetch == PREFETCH_X || (prefetch == PREFETCH_ENTRIES && prefetches_x)) && \
+                k + 1 < behind) \
                 for (int v = 0; v < n; v += 64 / (int)sizeof(vec##width)) { \
                     __builtin_prefetch(x + A->col_idx[k + ASKED] * ldx + v * LANES); \
                     __builtin_prefetch(x + A->col_idx[k + 1 + ASKED] * ldx + v * LANES); \
@@ -151,7 +153,7 @@ AVX2_INLINE void put_squares(const panel *p, turned_back *t, lines *out) {
         } \
     } \
     INLINE void in_rows_##width##_##set(const panel *given, const share *s, real *carried, \
-                                        const int n, const bool whole, const int asks) { \
+                                        const int n, const bool whole, const int prefetch) { \
         enum { LANES = sizeof(vec##width) / sizeof(real) }; \
         const panel p = *given; \
         const csr A = *p.A; \
@@ -160,9 +162,9 @@ AVX2_INLINE void put_squares(const panel *p, turned_back *t, lines *out) {
         vec##width sum[MOST_VECTORS]; \
         int64_t k = s->k; \
         for (int64_t i = s->first; i < last; k = A.row_ptr[++i]) { \
-            ask_for_row(&A, k); \
-            sum_row_##width##_##set(&A, p.x, p.ldx, k, A.row_ptr[i + 1], n, whole, rest, asks, \
-                                    p.asks_x, sum); \
+            prefetch_row(&A, k); \
+            sum_row_##width##_##set(&A, p.x, p.ldx, k, A.row_ptr[i + 1], n, whole, rest, prefetch, \
+                                    p.prefetches_x, sum); \
             if (!whole || !p.streams) \
                 put_row_##width##_##set(&p, i, n, whole, rest, sum); \
             else \
@@ -170,11 +172,12 @@ AVX2_INLINE void put_squares(const panel *p, turned_back *t, lines *out) {
                     stream_##width(p.z + i * p.ldz + v * LANES, p.alpha * sum[v]); \
         } \
         if (p.streams) _mm_sfence(); \
-        sum_row_##width##_##set(&A, p.x, p.ldx, k, end, n, whole, rest, asks, p.asks_x, sum); \
+        sum_row_##width##_##set(&A, p.x, p.ldx, k, end, n, whole, rest, prefetch, p.prefetches_x, \
+                                sum); \
         memcpy(carried, sum, (size_t)p.columns * sizeof *carried); \
     } \
     INLINE void in_columns_##width##_##set(const panel *given, const share *s, real *carried, \
-                                           const int n, const bool whole, const int asks) { \
+                                           const int n, const bool whole, const int prefetch) { \
         enum { LANES = sizeof(vec##width) / sizeof(real) }; \
         const panel p = *given; \
         const csr A = *p.A; \
@@ -188,51 +191,52 @@ AVX2_INLINE void put_squares(const panel *p, turned_back *t, lines *out) {
         for (int c = 0; p.past && c < p.columns; c++) \
             begin_lines(&out[c], p.z + c * p.ldz + s->first); \
         for (int64_t i = s->first; i < s->last; k = A.row_ptr[++i]) { \
-            ask_for_row(&A, k); \
-            sum_row_##width##_##set(&A, p.x, p.ldx, k, A.row_ptr[i + 1], n, whole, rest, asks, \
-                                    p.asks_x, sum); \
+            prefetch_row(&A, k); \
+            sum_row_##width##_##set(&A, p.x, p.ldx, k, A.row_ptr[i + 1], n, whole, rest, prefetch, \
+                                    p.prefetches_x, sum); \
             memcpy(back.sum[back.n], sum, (size_t)n * sizeof *sum); \
             if (++back.n == BACK) put_squares(&p, &back, out); \
         } \
         put_squares(&p, &back, out); \
         for (int c = 0; p.past && c < p.columns; c++) end_lines(&out[c], p.past); \
         if (p.past) _mm_sfence(); \
-        sum_row_##width##_##set(&A, p.x, p.ldx, k, s->end, n, whole, rest, asks, p.asks_x, sum); \
+        sum_row_##width##_##set(&A, p.x, p.ldx, k, s->end, n, whole, rest, prefetch, \
+                                p.prefetches_x, sum); \
         memcpy(carried, sum, (size_t)p.columns * sizeof *carried); \
     } \
     INLINE void multiply_##width##_##set(const panel *p, const share *s, real *carried, \
-                                         const int n, const int asks) { \
+                                         const int n, const int prefetch) { \
         enum { LANES = sizeof(vec##width) / sizeof(real) }; \
         const bool whole = p->columns == n * LANES; \
         if (n * LANES <= TURNED && p->in_columns && whole) \
-            in_columns_##width##_##set(p, s, carried, n, true, asks); \
+            in_columns_##width##_##set(p, s, carried, n, true, prefetch); \
         else if (n * LANES <= TURNED && p->in_columns) \
-            in_columns_##width##_##set(p, s, carried, n, false, asks); \
+            in_columns_##width##_##set(p, s, carried, n, false, prefetch); \
         else if (whole) \
-            in_rows_##width##_##set(p, s, carried, n, true, asks); \
+            in_rows_##width##_##set(p, s, carried, n, true, prefetch); \
         else \
-            in_rows_##width##_##set(p, s, carried, n, false, asks); \
+            in_rows_##width##_##set(p, s, carried, n, false, prefetch); \
     }
 
-#define ROWS_ASKING(width, set, n, target, asks) \
-    static target void rows_##width##_##set##_##n##_##asks(const panel *p, const share *s, \
-                                                           real *carried) { \
-        multiply_##width##_##set(p, s, carried, n, asks); \
+#define ROWS_PREFETCHING(width, set, n, target, prefetch) \
+    static target void rows_##width##_##set##_##n##_##prefetch(const panel *p, const share *s, \
+                                                               real *carried) { \
+        multiply_##width##_##set(p, s, carried, n, prefetch); \
     }
 /* FEW and MANY define the functions for a number of vectors and their table, indexed by what they
  * prefetch. For many vectors entries, being few bytes, are not prefetched. */
 #define MANY(width, set, n, target) \
-    ROWS_ASKING(width, set, n, target, ASK_NOTHING) \
-    ROWS_ASKING(width, set, n, target, ASK_X) \
+    ROWS_PREFETCHING(width, set, n, target, PREFETCH_NOTHING) \
+    ROWS_PREFETCHING(width, set, n, target, PREFETCH_X) \
     static panel_function *const rows_##width##_##set##_##n[] = { \
-        rows_##width##_##set##_##n##_ASK_NOTHING, rows_##width##_##set##_##n##_ASK_X};
+        rows_##width##_##set##_##n##_PREFETCH_NOTHING, rows_##width##_##set##_##n##_PREFETCH_X};
 #define FEW(width, set, n, target) \
-    ROWS_ASKING(width, set, n, target, ASK_NOTHING) \
-    ROWS_ASKING(width, set, n, target, ASK_X) \
-    ROWS_ASKING(width, set, n, target, ASK_ENTRIES) \
+    ROWS_PREFETCHING(width, set, n, target, PREFETCH_NOTHING) \
+    ROWS_PREFETCHING(width, set, n, target, PREFETCH_X) \
+    ROWS_PREFETCHING(width, set, n, target, PREFETCH_ENTRIES) \
     static panel_function *const rows_##width##_##set##_##n[] = { \
-        rows_##width##_##set##_##n##_ASK_NOTHING, rows_##width##_##set##_##n##_ASK_X, \
-        rows_##width##_##set##_##n##_ASK_ENTRIES};
+        rows_##width##_##set##_##n##_PREFETCH_NOTHING, rows_##width##_##set##_##n##_PREFETCH_X, \
+        rows_##width##_##set##_##n##_PREFETCH_ENTRIES};
 
 ROW_FUNCTIONS(128, avx2, AVX2_INLINE)
 ROW_FUNCTIONS(256, avx2, AVX2_INLINE)

@@ -39,14 +39,14 @@ static inline int64_t spmv_longest_row(const spmv_csr_view *A) {
 /* Prefetch the values or columns of rows first..end - 1, which are contiguous: a loop that reads
  * several rows at a time would wait for each. Always inlined, because gcc drops calls to functions
  * that only prefetch. */
-static inline __attribute__((always_inline)) void ask_for_values(const spmv_csr_view *A,
-                                                                 int64_t first, int64_t end) {
+static inline __attribute__((always_inline)) void prefetch_values(const spmv_csr_view *A,
+                                                                  int64_t first, int64_t end) {
     enum { LINE = 64 / sizeof *A->values };
     for (int64_t k = A->row_ptr[first]; k < A->row_ptr[end]; k += LINE)
         __builtin_prefetch(A->values + k);
 }
-static inline __attribute__((always_inline)) void ask_for_columns(const spmv_csr_view *A,
-                                                                  int64_t first, int64_t end) {
+static inline __attribute__((always_inline)) void prefetch_columns(const spmv_csr_view *A,
+                                                                   int64_t first, int64_t end) {
     enum { LINE = 64 / sizeof *A->col_idx };
     for (int64_t k = A->row_ptr[first]; k < A->row_ptr[end]; k += LINE)
         __builtin_prefetch(A->col_idx + k);

@@ -34,9 +34,9 @@ void spmv_lines_free(spmv_lines *lines) {
 }
 
 void spmv_csr_free(spmv_ctx *ctx, spmv_csr *A) {
-    if (!A->lent.row_ptr) spmv_host_give(ctx, A->row_ptr);
-    if (!A->lent.col_idx) spmv_host_give(ctx, A->col_idx);
-    if (!A->lent.values) spmv_host_give(ctx, A->values);
+    if (!A->borrowed.row_ptr) spmv_host_give(ctx, A->row_ptr);
+    if (!A->borrowed.col_idx) spmv_host_give(ctx, A->col_idx);
+    if (!A->borrowed.values) spmv_host_give(ctx, A->values);
     *A = (spmv_csr){0};
 }
 

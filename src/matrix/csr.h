@@ -37,7 +37,7 @@ typedef struct spmv_csr { /* canonical CSR: as spmv_csr_view, but owned */
     bool as_given; /* one entry per given entry, in the given order */
     struct {
         bool row_ptr, col_idx, values;
-    } lent;                       /* borrowed from the caller */
+    } borrowed;                   /* borrowed from the caller */
     int64_t merged, merged_above; /* duplicates that were summed; of these, above the diagonal */
 } spmv_csr;
 

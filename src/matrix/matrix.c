@@ -158,9 +158,9 @@ size_t spmv_mat_own_bytes(const spmv_mat *mat) {
     const size_t nnz = (size_t)A->nnz, n = (size_t)coo->nnz;
     size_t bytes = spmv_origin_bytes(mat) + (mat->turned ? nnz * sizeof *mat->turned : 0);
     if (!A->row_ptr) return bytes; /* no rows in host memory */
-    if (!A->lent.row_ptr) bytes += (size_t)(A->rows + 1) * sizeof *A->row_ptr;
-    if (!A->lent.col_idx) bytes += nnz * sizeof *A->col_idx;
-    if (!A->lent.values) bytes += nnz * sizeof *A->values;
+    if (!A->borrowed.row_ptr) bytes += (size_t)(A->rows + 1) * sizeof *A->row_ptr;
+    if (!A->borrowed.col_idx) bytes += nnz * sizeof *A->col_idx;
+    if (!A->borrowed.values) bytes += nnz * sizeof *A->values;
     if (coo->row && !mat->borrowed) bytes += n * sizeof *coo->row;
     if (coo->col && coo->col != A->col_idx && !mat->borrowed) bytes += n * sizeof *coo->col;
     if (coo->values && coo->values != A->values && !mat->borrowed_values)

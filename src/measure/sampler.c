@@ -21,7 +21,7 @@ size_t problem_vector_bytes(spmv_precision precision, int64_t n) {
     return (bytes_of(&p, n) + line - 1) / line * line;
 }
 
-static size_t lent_bytes(const problem *p, int64_t n) {
+static size_t borrowed_bytes(const problem *p, int64_t n) {
     return problem_vector_bytes(p->precision, numbers_of(p, n));
 }
 
@@ -30,9 +30,9 @@ static size_t lent_bytes(const problem *p, int64_t n) {
 static spmv_status make_vectors(problem *p, int k) {
     spmv_product *product = &p->product[k];
     void *x = NULL, *y = NULL;
-    if (p->lent_x) {
-        product->x = p->lent_x + (size_t)k * lent_bytes(p, p->cols);
-        product->y = p->lent_y + (size_t)k * lent_bytes(p, p->rows);
+    if (p->borrowed_x) {
+        product->x = p->borrowed_x + (size_t)k * borrowed_bytes(p, p->cols);
+        product->y = p->borrowed_y + (size_t)k * borrowed_bytes(p, p->rows);
         return SPMV_OK;
     }
     TRY(spmv_plan_alloc(p->plan, bytes_of(p, p->cols), &x));
@@ -74,8 +74,8 @@ void problem_close(problem *p) {
     spmv_batch_free(p->batch);
     for (int k = 0; k < p->nproducts; k++) {
         spmv_product *product = &p->product[k];
-        if (!p->lent_x) spmv_plan_release(p->plan, (void *)(uintptr_t)product->x);
-        if (!p->lent_x) spmv_plan_release(p->plan, product->y);
+        if (!p->borrowed_x) spmv_plan_release(p->plan, (void *)(uintptr_t)product->x);
+        if (!p->borrowed_x) spmv_plan_release(p->plan, product->y);
         if (k > 0) spmv_plan_free((spmv_plan *)(uintptr_t)product->plan);
     }
     free(p->product);
@@ -169,7 +169,7 @@ static bool evict(const problem *p) {
     enum { LITTLE = 32, TABLES = 1 << 16 };
     const spmv_plan *plan = p->plan;
     const spmv_backend *backend = plan->device->backend;
-    size_t x = lent_bytes(p, p->cols), y = lent_bytes(p, p->rows),
+    size_t x = borrowed_bytes(p, p->cols), y = borrowed_bytes(p, p->rows),
            all = spmv_store_bytes(plan->store) + x + y;
     if (!backend->evict || p->nproducts > 1 || all > p->flush) return false;
     if (plan->scratch_bytes > TABLES && plan->scratch_bytes > all / LITTLE) return false;

@@ -45,8 +45,9 @@ typedef struct problem { /* one product to verify and time; host data in the pla
     int64_t k;          /* vectors per product; 0: 1 */
     spmv_layout layout; /* layout with minimal leading dimensions; 0: the plan's */
     double alpha, beta;
-    const void *x, *y0;    /* k vectors each; y0: initial y, NaN if beta = 0 */
-    char *lent_x, *lent_y; /* device vectors lent by the caller, problem_vector_bytes for each
+    const void *x, *y0; /* k vectors each; y0: initial y, NaN if beta = 0 */
+    char *borrowed_x,
+        *borrowed_y;       /* device vectors lent by the caller, problem_vector_bytes for each
                               product, used as they are; NULL: the problem allocates copies of x and
                               y0 */
     bool host;             /* runs on the host, where launches are free */

@@ -118,8 +118,8 @@ static spmv_status open_problem(trials *c, candidate *e) {
                      .k = s.k,
                      .layout = s.layout,
                      .alpha = 1,
-                     .lent_x = c->x,
-                     .lent_y = c->y,
+                     .borrowed_x = c->x,
+                     .borrowed_y = c->y,
                      .flush = c->flush,
                      .emptying_s = &c->flushing_s};
     return problem_open(&e->p);

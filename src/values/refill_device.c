@@ -10,7 +10,7 @@
 /* Allocates new values for the source if it has borrowed the caller's array of the old values. */
 static spmv_status stage_source(const spmv_mat *mat, spmv_staging *staging) {
     TRY(spmv_source_device(mat, &staging->device));
-    if (!spmv_source_is_lent(mat->source)) return SPMV_OK;
+    if (!spmv_source_is_borrowed(mat->source)) return SPMV_OK;
     return staging->device->backend->alloc(
         staging->device, spmv_source_bytes(mat->source, SPMV_VALUES), &staging->own);
 }
@@ -20,7 +20,7 @@ static spmv_status refill_source(const spmv_mat *mat, const spmv_csr_view *A, co
     spmv_stored *source = mat->source;
     spmv_device *device = NULL;
     TRY(spmv_source_device(mat, &device));
-    if (there && spmv_source_is_lent(source)) {
+    if (there && spmv_source_is_borrowed(source)) {
         spmv_store_set(source->copy, SPMV_VALUES, (void *)(uintptr_t)there); /* never written */
         return SPMV_OK;
     }

@@ -17,7 +17,7 @@ enum { LARGE = 1 << 20 };
 
 /* Prefetches half a page ahead. The hardware prefetcher stops at the end of each page; streams from
  * memory are up to a quarter faster with this. Prefetching beyond the array is harmless. */
-static inline __attribute__((always_inline)) void ask_ahead(const void *from) {
+static inline __attribute__((always_inline)) void prefetch_ahead(const void *from) {
     enum { HALF_PAGE = 2048 };
     __builtin_prefetch((const void *)((uintptr_t)from + HALF_PAGE));
 }
@@ -28,7 +28,7 @@ static void copy_past(const double *from, int64_t n, double *to) {
     enum { LINE = 8 };
     for (; n > 0 && (uintptr_t)to % (LINE * sizeof *to); n--) *to++ = *from++;
     for (; n >= LINE; n -= LINE, from += LINE, to += LINE) {
-        ask_ahead(from);
+        prefetch_ahead(from);
         for (int k = 0; k < LINE; k += 2) _mm_stream_pd(to + k, _mm_loadu_pd(from + k));
     }
     _mm_sfence();
@@ -42,7 +42,7 @@ static void widen_past(const float *from, int64_t n, double *near, double *to) {
     enum { LINE = 8 };
     for (; n > 0 && (uintptr_t)to % (LINE * sizeof *to); n--) *to++ = *near++ = *from++;
     for (; n >= LINE; n -= LINE, from += LINE, near += LINE, to += LINE) {
-        ask_ahead(from);
+        prefetch_ahead(from);
         for (int k = 0; k < LINE; k += 4) {
             const __m128 four = _mm_loadu_ps(from + k);
             const __m128d low = _mm_cvtps_pd(four), high = _mm_cvtps_pd(_mm_movehl_ps(four, four));

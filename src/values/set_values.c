@@ -25,7 +25,7 @@ static bool holds_any(const spmv_stored *stored) {
 /* Returns whether the plan's kernel, a peer, may have kept the address of the caller's values. */
 static bool is_fixed(const spmv_plan *plan) {
     const spmv_stored *source = plan->matrix->source;
-    return source && spmv_source_is_lent(source) && plan->kernel->traits & SPMV_PEER &&
+    return source && spmv_source_is_borrowed(source) && plan->kernel->traits & SPMV_PEER &&
            strcmp(plan->host->format, source->host->format) == 0;
 }
 
@@ -123,12 +123,12 @@ static void keep_entries(spmv_mat *mat, const spmv_new_values *v, int threads, d
 /* Chooses the array for the CSR's values: the old one, unless that is the caller's. */
 static spmv_status place_values(spmv_mat *mat, const spmv_new_values *v) {
     spmv_csr *A = &mat->csr;
-    if (!A->lent.values) return SPMV_OK;
+    if (!A->borrowed.values) return SPMV_OK;
     double *values = v->stay ? (double *)(uintptr_t)v->values /* never written */
                              : spmv_host_take(mat->ctx, (size_t)A->nnz * sizeof *values);
     if (!values) return spmv_fail(mat->ctx, SPMV_E_NOMEM, "out of memory");
     A->values = values;
-    A->lent.values = v->stay;
+    A->borrowed.values = v->stay;
     return SPMV_OK;
 }
 
@@ -383,7 +383,7 @@ static spmv_status set_places(spmv_mat *mat, const spmv_new_values *v) {
         spmv_places_set(mat, v->values);
         mat->fetch = fetch_places;
         has_values(mat);
-        if (mat->csr.lent.values) set_one(mat, v); /* allocates nothing */
+        if (mat->csr.borrowed.values) set_one(mat, v); /* allocates nothing */
     }
     spmv_transpose_settle(mat);
     return status;

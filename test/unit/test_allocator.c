@@ -209,7 +209,7 @@ static void change_values(spmv_mat *mat, const spmv_plan *plan, double before) {
         assert_true(fabs(after - (status == SPMV_OK ? 2 : 1) * before) < 1e-9);
     spmv_plan_facts facts = plan_facts_of(plan);
     assert_true(purse.out >= facts.host_bytes);
-    if (given.nnz > 0 && status == SPMV_OK && mat->csr.lent.values)
+    if (given.nnz > 0 && status == SPMV_OK && mat->csr.borrowed.values)
         assert_int_equal(spmv_mat_set_values(mat, five, SPMV_HOST, NULL), SPMV_OK);
 }
 

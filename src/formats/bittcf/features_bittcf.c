@@ -16,7 +16,7 @@ static int32_t complete_until(const sample_slice *w, int top, int end) {
 }
 
 /* Adds the numbers of entries and of columns of a window to the sums. */
-static void look_at_window(const sample_slice *w, int top, int end, double *sum) {
+static void sum_window(const sample_slice *w, int top, int end, double *sum) {
     const int32_t until = complete_until(w, top, end);
     int next[BITTCF_ROWS] = {0}, columns = 0;
     for (;; columns++) {
@@ -40,7 +40,7 @@ static void look_at_window(const sample_slice *w, int top, int end, double *sum)
 void spmv_bittcf_look(const sample_slice *w, double *sum) {
     if (!(w->blocks_for & SPMV_FOR_GPU)) return; /* no host kernel uses the format */
     for (int top = 0; top < w->rows; top += BITTCF_ROWS)
-        look_at_window(w, top, top + BITTCF_ROWS < w->rows ? top + BITTCF_ROWS : w->rows, sum);
+        sum_window(w, top, top + BITTCF_ROWS < w->rows ? top + BITTCF_ROWS : w->rows, sum);
 }
 
 void spmv_bittcf_features(const spmv_sample *s, const double *sum, spmv_features *f) {

@@ -112,7 +112,7 @@ static inline void choose_slice(const spmv_csr_view *A, const value_set *set, bo
                                 seen *memory, csell *B, csell_repeat *repeat) {
     slice_rows s;
     csell_slice *slice = B->slice + k;
-    look_at_rows(A, k, B->cut, &s);
+    describe_rows(A, k, B->cut, &s);
     struct known_slice *known = can_repeat(A, &s) ? place_in(&memory->known, &s) : NULL;
     *repeat = (csell_repeat){-1, false};
     if (known) *repeat = find_repeat(A, &s, known);

@@ -91,7 +91,8 @@ static inline void leave_rows_alone(slice_rows *s) {
         }
 }
 
-static inline void look_at_rows(const spmv_csr_view *A, int64_t slice, int64_t cut, slice_rows *s) {
+static inline void describe_rows(const spmv_csr_view *A, int64_t slice, int64_t cut,
+                                 slice_rows *s) {
     s->first = slice * CSELL_ROWS;
     s->nrows = (int)(A->rows - s->first < CSELL_ROWS ? A->rows - s->first : CSELL_ROWS);
     s->nnz = 0;

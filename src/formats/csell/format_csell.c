@@ -44,12 +44,12 @@ static int64_t slices_of(int64_t rows) {
 
 /* Prefetches slice k. If a slice repeats an earlier one, the next slices mostly do, too, and
  * comparing them takes no longer than reading them. */
-static inline __attribute__((always_inline)) void ask_for_slice(const spmv_csr_view *A, int64_t k,
-                                                                int64_t cut) {
+static inline __attribute__((always_inline)) void prefetch_slice(const spmv_csr_view *A, int64_t k,
+                                                                 int64_t cut) {
     const int64_t first = k * CSELL_ROWS, end = first + CSELL_ROWS;
     if (end > A->rows || A->row_ptr[end] - A->row_ptr[first] > CSELL_ROWS * cut) return;
-    ask_for_columns(A, first, end);
-    ask_for_values(A, first, end);
+    prefetch_columns(A, first, end);
+    prefetch_values(A, first, end);
 }
 
 static spmv_status choose_slices(spmv_ctx *ctx, const spmv_csr_view *A, const value_set *set,
@@ -63,7 +63,7 @@ static spmv_status choose_slices(spmv_ctx *ctx, const spmv_csr_view *A, const va
         for (int64_t k = 0; k < B->nslices; k++)
             if (memory) {
                 choose_slice(A, set, codes, k, memory, B, repeats + k);
-                if (repeats[k].of >= 0) ask_for_slice(A, k + AHEAD, B->cut);
+                if (repeats[k].of >= 0) prefetch_slice(A, k + AHEAD, B->cut);
             }
         free(memory);
     }
@@ -148,9 +148,9 @@ static int64_t fill_slice(const spmv_csr_view *A, const value_set *set, int64_t 
     csell_step *step = B->step + slice->step;
     uint8_t *columns = B->columns + slice->column, *values = B->values + slice->value;
     bool is_last = k + 1 == B->nslices;
-    look_at_rows(A, k, B->cut, &s);
-    if (can_repeat(A, &s) && repeat->of < 0) ask_for_columns(A, s.first, s.first + s.nrows);
-    if (can_repeat(A, &s) && !repeat->values) ask_for_values(A, s.first, s.first + s.nrows);
+    describe_rows(A, k, B->cut, &s);
+    if (can_repeat(A, &s) && repeat->of < 0) prefetch_columns(A, s.first, s.first + s.nrows);
+    if (can_repeat(A, &s) && !repeat->values) prefetch_values(A, s.first, s.first + s.nrows);
     if (repeat->of >= 0) {
         slice->flags = from->flags;
         columns = copy_steps(B, from, slice, (int32_t)(k - repeat->of) * CSELL_ROWS, step, columns);
@@ -326,12 +326,12 @@ static bool can_hold(const rows_walk *w, int code, value_set *set) {
     return fits;
 }
 
-static bool look_at_values(const spmv_csr_view *A, int64_t k, const csell *B, value_set *set) {
+static bool check_values(const spmv_csr_view *A, int64_t k, const csell *B, value_set *set) {
     const csell_slice *slice = B->slice + k;
     slice_rows s;
     bool fits = true;
     if (slice->value_code == VALUE_RAW) return true;
-    look_at_rows(A, k, B->cut, &s);
+    describe_rows(A, k, B->cut, &s);
     for (rows_walk w = walk_rows(&s); fits && next_rows(&w, slice, B->step + slice->step);)
         fits = can_hold(&w, slice->value_code, set);
     return fits;
@@ -349,7 +349,7 @@ static bool collect_values_of(const spmv_csr_view *A, bool listed_only, int thre
 #pragma omp for schedule(static) nowait
         for (int64_t k = 0; k < B->nslices; k++)
             if (!listed_only || B->slice[k].value_code == VALUE_CODEBOOK)
-                fits = fits && look_at_values(A, k, B, &mine);
+                fits = fits && check_values(A, k, B, &mine);
 #pragma omp critical(value_set)
         merge_values(&mine, all);
     }
@@ -371,7 +371,7 @@ static spmv_status holds(spmv_ctx *ctx, const spmv_csr_view *A, int threads,
 static void refill_slice(const spmv_csr_view *A, const value_set *set, int64_t k, csell *B) {
     const csell_slice *slice = B->slice + k;
     slice_rows s;
-    look_at_rows(A, k, B->cut, &s);
+    describe_rows(A, k, B->cut, &s);
     fill_values(&s, slice, B->step + slice->step, set, B->values + slice->value);
 }
 
@@ -383,7 +383,7 @@ static void refill(const spmv_csr_view *A, int threads, spmv_store *store) {
 #pragma omp parallel for schedule(static) num_threads(threads)
     for (int64_t k = 0; k < B->nslices; k++) {
         const int64_t first = k * CSELL_ROWS, end = first + CSELL_ROWS;
-        ask_for_values(A, first, end < A->rows ? end : A->rows);
+        prefetch_values(A, first, end < A->rows ? end : A->rows);
         refill_slice(A, &set, k, B);
     }
     fill_long(A, 0, B->long_rows, threads, B);

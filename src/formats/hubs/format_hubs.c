@@ -45,7 +45,7 @@ typedef struct work { /* memory while a store is built */
     uint32_t rows[HUBS_CLASSES];
 } work;
 
-static void look_at_rows(const spmv_csr_view *A, int threads, work *w) {
+static void classify_rows(const spmv_csr_view *A, int threads, work *w) {
 #pragma omp parallel for schedule(dynamic, 1024) num_threads(threads)
     for (int64_t i = 0; i < A->rows; i++) {
         idx hot = 0;
@@ -199,7 +199,7 @@ static spmv_status choose_hubs(spmv_ctx *ctx, const spmv_csr_view *A, bool given
 static spmv_status make_slices(spmv_ctx *ctx, const spmv_csr_view *A, int threads, work *w,
                                hubs *B) {
     TRY(STORE_ARRAY(ctx, B, order, A->rows));
-    look_at_rows(A, threads, w);
+    classify_rows(A, threads, w);
     sort_rows(A->rows, w, B->order);
     B->ncuts = w->rows[0];
     TRY(STORE_ARRAY(ctx, B, cut, B->ncuts));

@@ -38,7 +38,7 @@ static int64_t slots_of(const slice_rows *s, int64_t width) {
 }
 
 /* Describes a slice. out.slot: number of its slots; out.column: of its units of columns. */
-static sell16_slice look_at(const slice_rows *s) {
+static sell16_slice describe_slice(const slice_rows *s) {
     sell16_slice out = {.base = INT32_MAX, .width = s->length[SELL16_LANES - 1], .uneven = -1};
     int32_t highest = 0;
     for (int r = 0; r < SELL16_ROWS; r++) {
@@ -55,12 +55,12 @@ static sell16_slice look_at(const slice_rows *s) {
     return out;
 }
 
-static void look_at_slices(const spmv_csr_view *A, const idx *order, int threads,
-                           sell16_slices *B) {
+static void describe_slices(const spmv_csr_view *A, const idx *order, int threads,
+                            sell16_slices *B) {
 #pragma omp parallel for schedule(static) num_threads(threads)
     for (int64_t k = 0; k < B->nslices; k++) {
         slice_rows s = rows_of(A, order, B, k);
-        B->slice[k] = look_at(&s);
+        B->slice[k] = describe_slice(&s);
     }
 }
 
@@ -249,7 +249,7 @@ static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
 static spmv_status build_in_order(spmv_ctx *ctx, const spmv_csr_view *A, bool codes,
                                   const idx *order, int threads, sell16_slices *B) {
     value_set set;
-    look_at_slices(A, order, threads, B);
+    describe_slices(A, order, threads, B);
     place_slices(B);
     TRY(place_rows(ctx, A, order, threads, B));
     TRY(choose_values(ctx, A, codes, threads, B, &set));

@@ -132,8 +132,8 @@ static void keep_most(int64_t value, int64_t *most) {
     if (value > *most) *most = value;
 }
 
-static void look_at_block(const spmv_csr_view *A, int64_t b, marks *m, segments *list,
-                          xcache_rows *B, spmv_xcache_facts *most) {
+static void describe_block(const spmv_csr_view *A, int64_t b, marks *m, segments *list,
+                           xcache_rows *B, spmv_xcache_facts *most) {
     xcache_block *block = B->block + b;
     list_segments(A, B->cut, block, B->cuts + block->cut, list);
     keep_most(block->segments, &most->segments);
@@ -148,8 +148,8 @@ static void look_at_block(const spmv_csr_view *A, int64_t b, marks *m, segments 
 }
 
 /* Describes blocks; place_blocks adds up their slots. Returns false if out of memory. */
-static bool look_at_blocks(const spmv_csr_view *A, int threads, xcache_rows *B,
-                           spmv_xcache_facts *most) {
+static bool describe_blocks(const spmv_csr_view *A, int threads, xcache_rows *B,
+                            spmv_xcache_facts *most) {
     bool has_room = true;
 #pragma omp parallel num_threads(threads)
     {
@@ -160,7 +160,7 @@ static bool look_at_blocks(const spmv_csr_view *A, int threads, xcache_rows *B,
         spmv_xcache_facts mine = {0, 0, 0};
 #pragma omp for schedule(dynamic) nowait
         for (int64_t b = 0; b < B->nblocks; b++)
-            if (room) look_at_block(A, b, &room->m, &room->list, B, &mine);
+            if (room) describe_block(A, b, &room->m, &room->list, B, &mine);
 #pragma omp critical(xcache)
         {
             has_room &= room != NULL;
@@ -312,7 +312,8 @@ static spmv_status build(spmv_ctx *ctx, const spmv_csr_view *A, const spmv_choic
     B->height = shape.height, B->nblocks = shape.nblocks, B->cut = shape.cut;
     TRY(take_room(ctx, &shape, B));
     spmv_xcache_split(A, &shape, B->block);
-    if (!look_at_blocks(A, threads, B, &most)) return spmv_fail(ctx, SPMV_E_NOMEM, "out of memory");
+    if (!describe_blocks(A, threads, B, &most))
+        return spmv_fail(ctx, SPMV_E_NOMEM, "out of memory");
     TRY(spmv_xcache_fits(ctx, B->height, &most));
     place_blocks(B);
     B->value_code = choose_code(A, c->value[SPMV_codes], threads, codebook, &set);

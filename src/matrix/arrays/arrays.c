@@ -43,30 +43,30 @@ static void *writable(const void *array) {
     return (void *)(uintptr_t)array;
 }
 
-static bool lends_ptr(const spmv_arrays *a) {
+static bool borrows_ptr(const spmv_arrays *a) {
     return a->flags & SPMV_BORROW && a->ptr_bits == 64 && a->base == 0;
 }
 
-static bool lends_idx(const spmv_arrays *a) {
+static bool borrows_idx(const spmv_arrays *a) {
     return a->flags & SPMV_BORROW && a->base == 0 && a->nnz > 0;
 }
 
-static bool lends_values(const spmv_arrays *a) {
+static bool borrows_values(const spmv_arrays *a) {
     return a->flags & SPMV_BORROW && a->nnz > 0 && a->values && a->precision == SPMV_F64;
 }
 
 /* Fails if the arrays that are copied do not fit into memory; borrowed arrays need none. Sorting
  * needs more and is checked later. */
 static spmv_status check_copies_fit(spmv_ctx *ctx, const spmv_arrays *a) {
-    const double row = lends_ptr(a) ? 0 : 8, index = lends_idx(a) ? 0 : 4;
+    const double row = borrows_ptr(a) ? 0 : 8, index = borrows_idx(a) ? 0 : 4;
     const double need =
-        row * (double)a->rows + (index + (lends_values(a) ? 0 : 8)) * (double)a->nnz;
+        row * (double)a->rows + (index + (borrows_values(a) ? 0 : 8)) * (double)a->nnz;
     return spmv_host_fits(ctx, a->rows, a->cols, a->nnz, need);
 }
 
 static bool take_ptr(spmv_ctx *ctx, const spmv_arrays *a, int threads, spmv_csr *A) {
-    A->lent.row_ptr = lends_ptr(a);
-    if (A->lent.row_ptr) {
+    A->borrowed.row_ptr = borrows_ptr(a);
+    if (A->borrowed.row_ptr) {
         A->row_ptr = writable(a->ptr);
         return true;
     }
@@ -78,8 +78,8 @@ static bool take_ptr(spmv_ctx *ctx, const spmv_arrays *a, int threads, spmv_csr 
 }
 
 static bool take_idx(spmv_ctx *ctx, const spmv_arrays *a, int threads, spmv_csr *A) {
-    A->lent.col_idx = lends_idx(a);
-    if (A->lent.col_idx) {
+    A->borrowed.col_idx = borrows_idx(a);
+    if (A->borrowed.col_idx) {
         A->col_idx = writable(a->idx);
         return true;
     }
@@ -93,8 +93,8 @@ static bool take_idx(spmv_ctx *ctx, const spmv_arrays *a, int threads, spmv_csr 
 }
 
 static bool take_values(spmv_ctx *ctx, const spmv_arrays *a, int threads, spmv_csr *A) {
-    A->lent.values = lends_values(a);
-    if (A->lent.values) {
+    A->borrowed.values = borrows_values(a);
+    if (A->borrowed.values) {
         A->values = writable(a->values);
         return true;
     }
@@ -191,10 +191,10 @@ static spmv_status create(spmv_ctx *ctx, const spmv_arrays *a, spmv_mat **out) {
 
 /* Transfers ownership of borrowed arrays to the matrix: sets the caller's pointers to NULL. */
 static void hand_over(spmv_csr *A, void **ptr, void **index, void **values) {
-    if (A->lent.row_ptr) *ptr = NULL;
-    if (A->lent.col_idx) *index = NULL;
-    if (A->lent.values) *values = NULL;
-    A->lent.row_ptr = A->lent.col_idx = A->lent.values = false;
+    if (A->borrowed.row_ptr) *ptr = NULL;
+    if (A->borrowed.col_idx) *index = NULL;
+    if (A->borrowed.values) *values = NULL;
+    A->borrowed.row_ptr = A->borrowed.col_idx = A->borrowed.values = false;
 }
 
 /* ---- from a file ----------------------------------------------------------------------------- */

@@ -28,29 +28,29 @@ spmv_status spmv_arrays_check(spmv_ctx *ctx, const spmv_arrays *a) {
 }
 
 /* counts of one pass over all offsets and entries */
-typedef struct look {
+typedef struct findings {
     int64_t decreases; /* offsets that are less than the one before */
     int64_t outside;   /* indices out of range */
     int64_t descents;  /* indices that do not exceed the one before, */
     int64_t allowed;   /* and how many of these begin a line */
     int64_t no_numbers;
-} look;
+} findings;
 
 /* Counts for one line; begin and end are unchecked offsets. */
-static inline void look_at_line(const spmv_arrays *a, int64_t begin, int64_t end, look *n) {
+static inline void count_line(const spmv_arrays *a, int64_t begin, int64_t end, findings *n) {
     const uint64_t k = (uint64_t)begin - (uint64_t)a->base;
     n->decreases += begin > end;
     if (begin < end && k > 0 && k < (uint64_t)a->nnz) n->allowed += a->idx[k] <= a->idx[k - 1];
 }
 
-static look look_at_lines(const spmv_arrays *a, int64_t first, int64_t last) {
+static findings count_lines(const spmv_arrays *a, int64_t first, int64_t last) {
     const int32_t *narrow = a->ptr;
     const int64_t *wide = a->ptr;
-    look n = {0};
+    findings n = {0};
     if (a->ptr_bits == 32)
-        for (int64_t i = first; i < last; i++) look_at_line(a, narrow[i], narrow[i + 1], &n);
+        for (int64_t i = first; i < last; i++) count_line(a, narrow[i], narrow[i + 1], &n);
     else
-        for (int64_t i = first; i < last; i++) look_at_line(a, wide[i], wide[i + 1], &n);
+        for (int64_t i = first; i < last; i++) count_line(a, wide[i], wide[i + 1], &n);
     return n;
 }
 
@@ -86,11 +86,11 @@ static int64_t count_no_numbers(const spmv_arrays *a, int64_t first, int64_t end
 
 /* Counts for chunk p of `parts`. A chunk's indices stay in the first-level cache between the
  * loops. */
-static void look_at_part(const spmv_arrays *a, int64_t parts, int64_t p, look *n) {
+static void count_part(const spmv_arrays *a, int64_t parts, int64_t p, findings *n) {
     const int64_t first = spmv_split(a->nnz, parts, p), end = spmv_split(a->nnz, parts, p + 1);
     const int64_t lines = lines_of(a);
-    const look of_lines =
-        look_at_lines(a, spmv_split(lines, parts, p), spmv_split(lines, parts, p + 1));
+    const findings of_lines =
+        count_lines(a, spmv_split(lines, parts, p), spmv_split(lines, parts, p + 1));
     n->decreases += of_lines.decreases;
     n->allowed += of_lines.allowed;
     n->outside += count_outside(a, first, end);
@@ -100,30 +100,30 @@ static void look_at_part(const spmv_arrays *a, int64_t parts, int64_t p, look *n
 
 /* Counts for all lines and entries. One thread runs without a parallel region, which takes as long
  * as two products of a small matrix. */
-static look look_at_all(const spmv_arrays *a, int threads) {
+static findings count_all(const spmv_arrays *a, int threads) {
     enum { PART = 1 << 12 };
     const int64_t lines = lines_of(a), parts = (a->nnz > lines ? a->nnz : lines) / PART + 1;
     int64_t decreases = 0, outside = 0, descents = 0, allowed = 0, no_numbers = 0;
-    look all = {0};
+    findings all = {0};
     if (threads == 1) {
-        for (int64_t p = 0; p < parts; p++) look_at_part(a, parts, p, &all);
+        for (int64_t p = 0; p < parts; p++) count_part(a, parts, p, &all);
         return all;
     }
 #pragma omp parallel for schedule(static) num_threads(threads) \
     reduction(+ : decreases, outside, descents, allowed, no_numbers)
     for (int64_t p = 0; p < parts; p++) {
-        look n = {0};
-        look_at_part(a, parts, p, &n);
+        findings n = {0};
+        count_part(a, parts, p, &n);
         decreases += n.decreases;
         allowed += n.allowed;
         outside += n.outside;
         descents += n.descents;
         no_numbers += n.no_numbers;
     }
-    return (look){decreases, outside, descents, allowed, no_numbers};
+    return (findings){decreases, outside, descents, allowed, no_numbers};
 }
 
-static spmv_status check_ptr(spmv_ctx *ctx, const spmv_arrays *a, const look *all) {
+static spmv_status check_ptr(spmv_ctx *ctx, const spmv_arrays *a, const findings *all) {
     const int64_t lines = lines_of(a);
     int64_t i = 0;
     if (!all->decreases) return SPMV_OK;
@@ -165,7 +165,7 @@ static int64_t find_entry(const spmv_arrays *a, int64_t k, char where[WHERE]) {
     return i;
 }
 
-static spmv_status check_idx(spmv_ctx *ctx, const spmv_arrays *a, const look *all) {
+static spmv_status check_idx(spmv_ctx *ctx, const spmv_arrays *a, const findings *all) {
     const bool says = a->flags & SPMV_VALIDATE && a->flags & SPMV_SORTED;
     char where[WHERE];
     if (!all->outside && !all->no_numbers && (!says || all->descents == all->allowed))
@@ -215,7 +215,7 @@ static spmv_status check_triangle(spmv_ctx *ctx, const spmv_arrays *a, int threa
 spmv_status spmv_arrays_check_entries(spmv_ctx *ctx, const spmv_arrays *a, bool *ascend) {
     TRY(check_ends(ctx, a));
     const int threads = spmv_threads_for(ctx, a->nnz + lines_of(a));
-    const look all = look_at_all(a, threads);
+    const findings all = count_all(a, threads);
     TRY(check_ptr(ctx, a, &all));
     TRY(check_idx(ctx, a, &all));
     if (a->flags & SPMV_VALIDATE && a->symmetry != SPMV_GENERAL)

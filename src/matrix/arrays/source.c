@@ -204,7 +204,7 @@ spmv_status spmv_source_fetch(spmv_mat *mat) {
     spmv_device *device = NULL;
     int64_t *row_ptr = A->row_ptr;
     void *col_idx = A->col_idx;
-    double *values = A->lent.values ? NULL : A->values;
+    double *values = A->borrowed.values ? NULL : A->values;
     TRY(spmv_source_device(mat, &device));
     TRY(spmv_csr_fits(mat->ctx, &mat->coo));
     spmv_status status = row_ptr ? SPMV_OK : get_row_ptr(device, mat, &row_ptr);
@@ -221,7 +221,7 @@ spmv_status spmv_source_fetch(spmv_mat *mat) {
         if (values != A->values) spmv_host_give(mat->ctx, values);
         return status;
     }
-    A->lent.values = false;
+    A->borrowed.values = false;
     A->row_ptr = row_ptr, A->col_idx = col_idx, A->values = values;
     mat->coo.col = A->col_idx;
     mat->coo.values = mat->coo.field == SPMV_PATTERN_FIELD ? NULL : A->values;

@@ -39,7 +39,7 @@ static inline bool spmv_source_is_wide(const spmv_stored *source) {
 static inline bool spmv_source_is_f64(const spmv_stored *source) {
     return spmv_source_bytes(source, SPMV_VALUES) == (size_t)source->copy->nnz * sizeof(double);
 }
-static inline bool spmv_source_is_lent(const spmv_stored *source) {
+static inline bool spmv_source_is_borrowed(const spmv_stored *source) {
     return source->copy->array[SPMV_VALUES].borrowed;
 }
 /* Returns the source's device as a mutable object, from the matrix's context. */

@@ -59,8 +59,8 @@ static spmv_csr_view outline_of(const spmv_mat *mat) {
 }
 
 /* Gets the rows, in host memory if building the store or preparing the kernel reads them there. */
-static spmv_status look_at_rows(const spmv_plan *plan, const spmv_device_format *own,
-                                spmv_csr_view *out) {
+static spmv_status get_rows(const spmv_plan *plan, const spmv_device_format *own,
+                            spmv_csr_view *out) {
     bool stays = own && spmv_source_of(plan) && !(plan->kernel->traits & SPMV_READS_ROWS) &&
                  !(own->reads_rows && own->reads_rows(&plan->choice));
     if (!stays) TRY(spmv_mat_bring(plan->matrix));
@@ -234,7 +234,7 @@ static spmv_status check_budget(const spmv_plan *plan, const spmv_format *format
                                 const spmv_device_format *own, bool *by_device) {
     spmv_csr_view view;
     size_t store;
-    TRY(look_at_rows(plan, own, &view));
+    TRY(get_rows(plan, own, &view));
     *by_device = true;
     if (format->bound) {
         size_t most = format->bound(&view, &plan->choice, plan->matrix->stats.row_max);
@@ -257,7 +257,7 @@ static spmv_status check_budget(const spmv_plan *plan, const spmv_format *format
 static spmv_status check_rest(const spmv_plan *plan, const spmv_stored *stored, size_t max_bytes) {
     spmv_csr_view view;
     const bool is_host = plan->device->backend->host;
-    TRY(look_at_rows(plan, builder_of(plan, stored->format->name), &view));
+    TRY(get_rows(plan, builder_of(plan, stored->format->name), &view));
     size_t need = plan->kernel->estimate ? plan->kernel->estimate(&view, &plan->choice) : 0;
     if (max_bytes || (!is_host && stored->device != plan->device))
         need = sum_or_max(need, spmv_store_bytes(stored->host));
@@ -310,7 +310,7 @@ static spmv_status build_store(const spmv_plan *plan, const spmv_format *format,
     spmv_csr_view view;
     spmv_stored *stored;
     *out = NULL;
-    TRY(look_at_rows(plan, own, &view));
+    TRY(get_rows(plan, own, &view));
     const int threads = spmv_threads_for(mat->ctx, view.nnz);
     stored = calloc(1, sizeof *stored);
     if (!stored) return spmv_fail(mat->ctx, SPMV_E_NOMEM, "out of memory");
