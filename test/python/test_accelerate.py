@@ -655,9 +655,9 @@ class Switching(unittest.TestCase):
             script.write_text(textwrap.dedent(text))
             pathlib.Path(folder, "beside.py").write_text("name = 'beside'\n")
             path = os.pathsep.join([str(ROOT / "src/bindings/python"), os.environ.get("PYTHONPATH", "")])
-            return subprocess.run([sys.executable, "-W", "error::RuntimeWarning", "-m", "spmv.accelerate", *arguments,
-                                   script.stem if "-m" in arguments else str(script), "one", "--two"], cwd=folder,
-                                  capture_output=True, text=True, check=False, env={**os.environ, "PYTHONPATH": path})
+            name, cwd = (script.stem, folder) if "-m" in arguments else (os.path.join(script.parent.name, script.name), script.parent.parent)
+            return subprocess.run([sys.executable, "-W", "error::RuntimeWarning", "-m", "spmv.accelerate", *arguments, name, "one", "--two"],
+                                  cwd=cwd, capture_output=True, text=True, check=False, env={**os.environ, "PYTHONPATH": path})
 
     def test_an_unchanged_program_is_accelerated(self):
         program = """
