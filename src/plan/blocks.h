@@ -24,12 +24,13 @@ static inline bool overlap(const void *a, size_t a_bytes, const void *b, size_t 
     return (uintptr_t)a < (uintptr_t)b + b_bytes && (uintptr_t)b < (uintptr_t)a + a_bytes;
 }
 
-/* Returns whether a line of b overlaps the bytes first to end - 1; width: bytes per element. */
+/* Returns whether a line of b overlaps the bytes first to end - 1; b must not be empty, nor its ld
+ * 0; width: bytes per element. */
 static inline bool meets_line(const block *b, size_t width, uintptr_t first, uintptr_t end) {
     const uintptr_t at = (uintptr_t)b->at, step = (uintptr_t)b->ld * width;
     const uintptr_t length = (uintptr_t)b->length * width;
     /* last line that begins at or before first */
-    uintptr_t line = step == 0 || first < at ? 0 : (first - at) / step;
+    uintptr_t line = first < at ? 0 : (first - at) / step;
     if (line >= (uintptr_t)b->lines) line = (uintptr_t)b->lines - 1;
     if (at + line * step < end && first < at + line * step + length) return true;
     /* the next line begins after first */

@@ -3,6 +3,7 @@
 #include "streams.h"
 #include "host/host.h"
 #include "matrix/stores/stored.h"
+#include "plan/blocks.h"
 
 /* ---- every kernel ---------------------------------------------------------------------------- */
 
@@ -276,6 +277,8 @@ TEST(wrong_calls_are_refused) {
     assert_refused(&s, &call, SPMV_E_ARG, "ldy is -1");
     call = call_of(&s), call.k = 4, call.ldz = INT64_MAX / 16;
     assert_refused(&s, &call, SPMV_E_ARG, "ldz is");
+    call = call_of(&s), call.ldz = INT64_MAX / 4; /* a single line, too */
+    assert_refused(&s, &call, SPMV_E_ARG, "ldz is");
     call = call_of(&s), call.k = INT64_MAX / 8;
     assert_refused(&s, &call, SPMV_E_ARG, "ldx is");
     call = call_of(&s), call.k = 3, call.layout = SPMV_ROWS, call.ldz = 2;
@@ -285,7 +288,13 @@ TEST(wrong_calls_are_refused) {
     call = call_of(&s), call.op = SPMV_BOTH;
     assert_refused(&s, &call, SPMV_E_ARG, "op is 3");
     call = call_of(&s), call.op = SPMV_TRANSPOSE;
-    assert_refused(&s, &call, SPMV_E_ARG, "op is SPMV_TRANSPOSE");
+    assert_refused(&s, &call, SPMV_E_ARG, "op is SPMV_TRANSPOSE, but the plan was made for SPMV_A");
+    spmv_plan *as_is = s.plan;
+    const spmv_plan_opts transposed = {.size = sizeof transposed, .op = SPMV_TRANSPOSE};
+    assert_int_equal(spmv_plan_create(s.mat, &transposed, &s.plan), SPMV_OK);
+    call.op = SPMV_AS_IS;
+    assert_refused(&s, &call, SPMV_E_ARG, "op is SPMV_AS_IS, but the plan was made for SPMV_T");
+    spmv_plan_free(as_is);
 }
 
 /* They would be read as other numbers. */
@@ -479,6 +488,43 @@ TEST(a_host_has_y_in_z) {
             c.is_single = true;
             if (n & 4) try_y(s.mat, &c);
         }
+}
+
+/* ---- blocks that overlap --------------------------------------------------------------------- */
+
+enum { MOST_LINES = 3, MOST_LENGTH = 2, MOST_LD = 4, BESIDE = MOST_LINES * MOST_LD };
+
+/* Returns the nth block of 0 to MOST_LINES lines of 0 to MOST_LENGTH elements. */
+static block nth_block(const float *at, int n) {
+    const int64_t lines = n % (MOST_LINES + 1), length = n / (MOST_LINES + 1) % (MOST_LENGTH + 1);
+    return (block){at, lines, length, 1 + n / (MOST_LINES + 1) / (MOST_LENGTH + 1)};
+}
+
+static bool have_common_element(const block *a, const block *b) {
+    for (int64_t i = 0; i < a->lines * a->length; i++)
+        for (int64_t j = 0; j < b->lines * b->length; j++)
+            if ((const float *)a->at + i / a->length * a->ld + i % a->length ==
+                (const float *)b->at + j / b->length * b->ld + j % b->length)
+                return true;
+    return false;
+}
+
+TEST(blocks_meet_if_they_have_an_element_in_common) {
+    enum { BLOCKS = (MOST_LINES + 1) * (MOST_LENGTH + 1) * MOST_LD };
+    static const float memory[3 * BESIDE];
+    int64_t met = 0;
+    for (int n = 0; n < BLOCKS * BLOCKS; n++)
+        for (int at = 0; at < 2 * BESIDE; at++) {
+            const block a = nth_block(memory + at, n / BLOCKS),
+                        b = nth_block(memory + BESIDE, n % BLOCKS);
+            const bool do_meet = have_common_element(&a, &b);
+            met += do_meet;
+            if (meet(&a, &b, sizeof *memory) != do_meet)
+                fail_msg("%d x %d, ld %d, at %d, and %d x %d, ld %d, at %d", (int)a.lines,
+                         (int)a.length, (int)a.ld, at, (int)b.lines, (int)b.length, (int)b.ld,
+                         BESIDE);
+        }
+    assert_true(met > 1000);
 }
 
 /* ---- which function of a kernel multiplies, and in which memory ----------------------------- */
