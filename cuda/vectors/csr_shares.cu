@@ -133,6 +133,43 @@ template <int SUMS> static __device__ __forceinline__ void put_empty_rows(const 
                           none);
 }
 
+/* Returns the first group whose open sum belongs to the row that the last of the lanes in `ends`
+ * leaves open; 0 if there is none. */
+static __device__ __forceinline__ int open_from(unsigned ends, int side) {
+    return ends ? (WARP - 1 - __clz((int)ends)) >> side : 0;
+}
+
+/* Sets *sum to the sum of the row that ends first in the chunk of `group`: the carry, if no chunk
+ * of this round before has an end, the open sums of the groups in front, and the head, in this
+ * order. before: the lanes in front whose chunks have ends. */
+template <int SUMS>
+static __device__ __forceinline__ void add_in_front(const window &w, int side, int c, int group,
+                                                    unsigned before, const real (&carry)[SUMS],
+                                                    const real (&head)[SUMS], real (&sum)[SUMS]) {
+    const int at = open_from(before, side);
+#pragma unroll
+    for (int s = 0; s < SUMS; s++) sum[s] = before ? 0 : carry[s];
+    add_open<SUMS>(w, side, c, at, group, sum);
+#pragma unroll
+    for (int s = 0; s < SUMS; s++) sum[s] += head[s];
+}
+
+/* Ends the row at nonzero u of a chunk: puts its sum, or keeps it in *head if it is the first that
+ * ends in the chunk; then sets *sum to 0. */
+template <int SUMS>
+static __device__ __forceinline__ void end_row(const operands &o, const window &w,
+                                               const place &begin, int rows, const chunk &it, int u,
+                                               int c, real (&sum)[SUMS], real (&head)[SUMS]) {
+    const int before = __popc(it.ends & ((1 << u) - 1));
+    if (before)
+        put_sum<SUMS>(o, w, begin, rows, it.rank + before, c, sum);
+    else
+#pragma unroll
+        for (int s = 0; s < SUMS; s++) head[s] = sum[s];
+#pragma unroll
+    for (int s = 0; s < SUMS; s++) sum[s] = 0;
+}
+
 template <int SUMS, loading HOW>
 static __global__ void __launch_bounds__(THREADS, 8) multiply(const __grid_constant__ operands o) {
     __shared__ window windows[WARPS];
@@ -192,31 +229,18 @@ static __global__ void __launch_bounds__(THREADS, 8) multiply(const __grid_const
 #pragma unroll
             for (int s = 0; s < SUMS; s++)
                 if (is_there) sum[s] = fma(w.value[k + u], xj[u % DEPTH][s], sum[s]);
-            if (!(it.ends >> u & 1)) continue;
-            const int before = __popc(it.ends & ((1 << u) - 1));
-            if (before)
-                put_sum<SUMS>(o, w, begin, rows, it.rank + before, c, sum);
-            else
-#pragma unroll
-                for (int s = 0; s < SUMS; s++) head[s] = sum[s];
-#pragma unroll
-            for (int s = 0; s < SUMS; s++) sum[s] = 0;
+            if (it.ends >> u & 1) end_row<SUMS>(o, w, begin, rows, it, u, c, sum, head);
         }
         copy_numbers<SUMS>(sum, w.open + lane * SUMS);
         const unsigned ends = __ballot_sync(ALL_LANES, it.ends != 0);
         __syncwarp();
         if (it.ends) {
             const unsigned before = ends & ((1u << (group << side)) - 1);
-            const int at = before ? (WARP - 1 - __clz((int)before)) >> side : 0;
-#pragma unroll
-            for (int s = 0; s < SUMS; s++) sum[s] = before ? 0 : carry[s];
-            add_open<SUMS>(w, side, c, at, group, sum);
-#pragma unroll
-            for (int s = 0; s < SUMS; s++) sum[s] += head[s];
+            add_in_front<SUMS>(w, side, c, group, before, carry, head, sum);
             put_sum<SUMS>(o, w, begin, rows, it.rank, c, sum);
         }
         if ((start + groups) * CHUNK < n) {
-            const int at = ends ? (WARP - 1 - __clz((int)ends)) >> side : 0;
+            const int at = open_from(ends, side);
 #pragma unroll
             for (int s = 0; s < SUMS; s++)
                 if (ends) carry[s] = 0;
