@@ -89,13 +89,13 @@ static void replace_closed_streams(void) {
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
         if (fcntl(fd, F_GETFD) < 0 &&
             open("/dev/null", fd == STDERR_FILENO ? O_WRONLY : O_RDONLY) < 0)
-            _exit(spmv_exit_code(SPMV_E_IO)); /* nobody can be told */
+            _exit(spmv_exit_code(SPMV_E_IO)); /* no stream is left for a message */
 }
 
 /* ---- SIGINT and SIGTERM ---------------------------------------------------------------------- */
 
-static bool on_terminal; /* where a line of progress may stand */
-static bool one_speaks;  /* of several ranks, and it is not this one */
+static bool on_terminal; /* stderr is a terminal, which may show a line of progress */
+static bool one_speaks;  /* another rank prints the messages */
 
 /* What is printed and logged by then is whole lines, and stays. A rank ends by the signal itself:
  * MPICH's launcher takes any exit before MPI has begun for a good one, and the others wait. */

@@ -46,7 +46,8 @@ int run_tool(const char *name, int argc, char **argv) {
     char self[PATH_MAX];
     length = readlink("/proc/self/exe", self, sizeof self - 1);
     self[length > 0 ? length : 0] = 0;
-    if (length > 0) setenv("SPMV_EXECUTABLE", self, 1); /* which it may start */
+    if (length > 0)
+        setenv("SPMV_EXECUTABLE", self, 1); /* the program, which the script may start */
     /* Until the script can answer: tables/report/interrupts.py lets it through. */
     sigset_t held;
     sigemptyset(&held);

@@ -14,8 +14,8 @@
 enum { SIGNALS = 3, MARGIN = 1 << 20 };
 static const int fatal[SIGNALS] = {SIGSEGV, SIGBUS, SIGABRT};
 static struct sigaction before[SIGNALS];
-static const char *top; /* of the first thread's stack, about */
-static size_t limit;    /* of that stack, in bytes */
+static const char *top; /* approximate top of the first thread's stack */
+static size_t limit;    /* maximum size of that stack, in bytes */
 static bool returns;    /* the exit code is main's */
 
 void ends_return(void) {
@@ -47,7 +47,7 @@ static void end_crashed(int which, siginfo_t *about, void *context) {
                                  NULL});
     for (int k = 0; k < SIGNALS; k++)
         if (fatal[k] == which) sigaction(which, &before[k], NULL);
-    if (about->si_code <= 0) raise(which); /* else the instruction that failed fails again */
+    if (about->si_code <= 0) raise(which); /* otherwise the failing instruction is executed again */
 }
 
 static void end_exited(int status, void *unused) {

@@ -44,7 +44,7 @@ void write_word(const char *word, FILE *out) {
 
 /* ---- names of this program ------------------------------------------------------------------ */
 
-static bool here; /* it was typed as ./spmv */
+static bool here; /* the program was typed as ./spmv */
 
 void talk_as(const char *typed) {
     here = strcmp(typed, "./spmv") == 0;
@@ -54,7 +54,8 @@ const char *program_typed(void) {
     return here ? "./spmv" : "spmv";
 }
 
-/* Commands in what is said, 'spmv list', as they can be typed. Frees words; NULL: out of memory. */
+/* Replaces 'spmv in quoted commands by './spmv if the program was typed so. Frees words; the caller
+ * frees the result. NULL: out of memory. */
 static char *as_typed(char *words) {
     static const char name[] = "'spmv ";
     char *out = NULL;
@@ -123,7 +124,7 @@ static void print_progress(char *words) {
 }
 
 static bool muted;
-static char kept[512]; /* the last line that was to be said meanwhile */
+static char kept[512]; /* the last line while muted */
 
 static volatile sig_atomic_t is_over; /* a handler of signals asks */
 
@@ -143,9 +144,9 @@ const char *talk_kept(void) {
     return kept;
 }
 
-/* A line may be said in pieces: it is printed when it is whole, at a newline that ends a piece. */
+/* Appends a piece to the current line, which is printed when a piece ends with a newline. */
 static void print_piece(const char *words) {
-    static char *line; /* what has been said of it */
+    static char *line; /* the pieces so far */
     char *longer = NULL;
     size_t length = strlen(words), ended = length && words[length - 1] == '\n';
     if (asprintf(&longer, "%s%.*s", line ? line : "", (int)(length - ended), words) < 0) return;
@@ -160,7 +161,7 @@ static void print_piece(const char *words) {
     line = NULL;
 }
 
-/* What is said may hold names of files and what stands in them. */
+/* Messages may contain names of files and parts of their content. */
 void say(const char *format, ...) {
     va_list args;
     char *words = NULL;
@@ -235,7 +236,7 @@ int columns_of(const char *s) {
 }
 
 void print_wrapped(FILE *file, int width, int column, int indent, const char *words) {
-    bool first = true; /* of its line */
+    bool first = true; /* no word of the line was printed */
     while (*words) {
         size_t blanks = strspn(words, " "), n = strcspn(words + blanks, " ");
         int word = columns_in(words + blanks, n), gap = first && column <= indent ? 0 : (int)blanks;

@@ -11,10 +11,10 @@ typedef struct doctor_facts {
     machine host;
     record build; /* its build_ members */
     spmv_cgroup cgroup;
-    int threads;              /* of a run's team */
-    int cpus, online;         /* that this process may use; that the machine has. 0: unknown */
+    int threads;              /* threads of a run */
+    int cpus, online;         /* processors: of this process, of the machine; 0: unknown */
     bool bound;               /* OpenMP keeps threads where they are */
-    const char *places;       /* where; NULL: not said */
+    const char *places;       /* where OpenMP keeps threads; NULL: unknown */
     int64_t available;        /* bytes of memory; 0: unknown */
     double load;              /* the last minute's average; NaN: unknown */
     double others;            /* processors that other programs use now; NaN: unknown */

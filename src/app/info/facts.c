@@ -1,5 +1,5 @@
-/* facts.c: what can be said of a matrix from its compressed rows. Each fact is one pass, in
- * parallel over rows where it costs. */
+/* facts.c: statistics of a matrix from its compressed rows. Each is one pass, parallel over rows if
+ * it is expensive. */
 #include "app/record/record.h"
 #include "facts.h"
 #include <math.h>
@@ -53,7 +53,7 @@ static bool find_columns(const spmv_csr_view *A, matrix_facts *out) {
 
 static bool find_diagonals(const spmv_csr_view *A, matrix_facts *out) {
     int64_t on_main = 0, shortest = A->rows < A->cols ? A->rows : A->cols;
-    char *seen = calloc((size_t)(A->rows + A->cols) + 1, 1); /* by j - i + rows */
+    char *seen = calloc((size_t)(A->rows + A->cols) + 1, 1); /* diagonals by j - i + rows */
     if (!seen) return false;
     for (int64_t i = 0; i < A->rows; i++)
         for (int64_t k = A->row_ptr[i]; k < A->row_ptr[i + 1]; k++) {
@@ -111,8 +111,8 @@ static void find_symmetry(const spmv_csr_view *A, int threads, matrix_facts *out
     out->runs = share(runs, A->nnz);
 }
 
-typedef struct bit_set { /* of 64-bit patterns; open addressing, at most half full; 0 is kept apart
-                          */
+typedef struct bit_set { /* set of 64-bit patterns; open addressing, at most half full; 0 is kept
+                          * separately */
     uint64_t *slot;
     size_t size, used;
     bool has_zero;

@@ -28,13 +28,13 @@ bool is_among(const char *name, const char *words); /* words: with blanks betwee
 char *keep_copy(options *o, const char *arg);
 void add_text(const char ***list_of, int *n, const char *arg);
 void add_tag(options *o, const char *arg);
-extern const char *const cache_names[]; /* by spmv_cache; NULL at the end */
+extern const char *const cache_names[]; /* indexed by spmv_cache; NULL at the end */
 /* Lists replace what was there: the command line overrides the environment. */
 void take_precisions(options *o, const char *arg);
 void take_caches(options *o, const char *arg);
 extern const char *const layout_names[];  /* by spmv_layout - SPMV_COLUMNS; NULL at the end */
-extern const char *const halo_names[];    /* by spmv_ranks_halo; likewise */
-extern const char *const overlap_names[]; /* by overlapping; likewise */
+extern const char *const halo_names[];    /* indexed by spmv_ranks_halo; NULL at the end */
+extern const char *const overlap_names[]; /* indexed by overlapping; NULL at the end */
 void take_repeat(options *o, const char *arg);
 bool is_folder(const char *path);
 void take_log(options *o, const char *arg);
@@ -45,7 +45,7 @@ void take_layouts(options *o, const char *arg);
 void take_ranks(options *o, const char *arg);
 void take_partition(options *o, const char *arg);
 void take_network(options *o, const char *arg);
-int64_t most_vectors(const options *o); /* of the numbers to try */
+int64_t most_vectors(const options *o); /* maximum of the numbers to try */
 
 /* ---- parameters of kernels ------------------------------------------------------------------ */
 
@@ -58,7 +58,7 @@ typedef struct param { /* a line of params.def, which says what each member is *
         const char *word;         /* typed for the number; NULL: none */
         int64_t number;
         const char *pair; /* AxB: an example, for the error; NULL: no pair */
-        int64_t most[2];  /* of A and B */
+        int64_t most[2];  /* maximum of A and of B */
         bool warps, second;
     } values;
     int64_t usual; /* INT64_MIN: none */
@@ -70,10 +70,10 @@ extern const param params[SPMV_NPARAMS];
  * there: the command line overrides the environment. */
 void take_param(options *o, spmv_param_id id, const char *arg);
 spmv_param_id param_named(const char *name); /* SPMV_NPARAMS: none */
-bool param_is_switch(const param *p);        /* on or off */
+bool param_is_switch(const param *p);        /* whether its values are on and off */
 /* Returns what a value that is neither number nor switch is called, or NULL. */
 const char *param_word(const char *name, int64_t value);
-int64_t param_number(const param *p, const char *word); /* of that word, which it has */
+int64_t param_number(const param *p, const char *word); /* the value of one of its words */
 /* Returns what the option takes for it where that is no number, on and off too; or NULL. */
 const char *param_typed(const char *name, int64_t value);
 /* Writes what to type for them, a blank before each. */

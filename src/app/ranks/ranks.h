@@ -13,7 +13,7 @@
 #include "app/run/timing/noise.h"
 #include "app/run/verify.h"
 
-typedef struct sheet { /* of the whole matrix */
+typedef struct sheet { /* sizes of the whole matrix */
     int64_t rows, cols, nnz;
 } sheet;
 
@@ -23,14 +23,14 @@ typedef struct ranks {
     int rank, size;
     int *host; /* [size] the first rank of the host that each is on */
     ranks_team team;
-    void *votes; /* of ranks_vote */
+    void *votes; /* buffer of ranks_vote */
     sheet of;
     spmv_ranks_mat *mat;
-    spmv_ranks_facts facts, *all; /* of this rank; [size] */
-    const int64_t *number; /* of own rows in the file, lent by mat; NULL: they follow facts */
-    spmv_coo_view own;     /* entries of own rows, lent by mat; none if nothing is checked */
-    double *x;             /* [vectors][of.cols] of -x; NULL: numbers are made by their index */
-    oracle *right[2][2];   /* [x was typed][precision], of each vector; NULL: not made yet */
+    spmv_ranks_facts facts, *all; /* facts of this rank; [size] of all ranks */
+    const int64_t *number;        /* indices of own rows in the file, of mat; NULL: consecutive */
+    spmv_coo_view own;            /* entries of own rows, borrowed from mat; none without a check */
+    double *x;           /* [vectors][of.cols] of -x; NULL: numbers are made by their index */
+    oracle *right[2][2]; /* [x was typed][precision], of each vector; NULL: not made yet */
 } ranks;
 
 enum { WAYS = SPMV_PRODUCT_ALONE + 1 };
@@ -39,14 +39,14 @@ typedef struct tick { /* a rank's sample */
     int64_t status;
 } tick;
 
-typedef struct course { /* of products by one cell */
+typedef struct course { /* products of one cell */
     spmv_ranks_plan *plan;
     spmv_precision precision;
     int64_t k;
     void *x, *y, *y0;
-    spmv_ranks_way way;     /* of a product: overlapped, or in turn */
+    spmv_ranks_way way;     /* overlapped, or exchange and product in turn */
     bool typed;             /* x is that of -x */
-    double scale;           /* of x: a power of 2 or its negative */
+    double scale;           /* factor of x: a power of 2 or its negative */
     int inner, n, capacity; /* products of a sample, samples */
     double *slowest[WAYS];  /* [n] seconds of a product, on the host that took longest */
     double *own;            /* [n] of this rank, in that way */
@@ -76,7 +76,7 @@ void ranks_close(ranks *w);
 /* Lets a rank that ends without a matrix tell the others so, which may have been started otherwise:
  * they would wait for it. Returns the code, for all of them. */
 int ranks_leave(int code);
-/* Returns the first exit code of any rank that is not 0, on all of them; rank 0 has said why.
+/* Returns, on all ranks, the first exit code that is not 0; rank 0 has printed the reason.
  * Collective. */
 int ranks_vote(ranks *w, int code);
 /* The exit code of a failure of all ranks, whose text rank 0 prints. */

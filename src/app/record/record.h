@@ -26,7 +26,7 @@ typedef struct pairs { /* an object of numbers or texts */
     const char *name[MOST_PAIRS];
     int64_t number[MOST_PAIRS];
     const char *text[MOST_PAIRS]; /* NULL: the number */
-    bool given[MOST_PAIRS];       /* of config.params: on the command line */
+    bool given[MOST_PAIRS];       /* config.params: the value was on the command line */
     int count;
 } pairs;
 
@@ -51,14 +51,14 @@ typedef struct field {
     size_t offset;
     const char *key, *unit, *help;
 } field;
-typedef struct fields { /* a struct as data: what writers loop over */
+typedef struct fields { /* table of the members of a struct, for writers */
     const field *field;
     int count;
 } fields;
 fields record_fields(void);
 void fields_clear(fields table, void *of); /* every field null */
 void record_clear(record *r);              /* every field null */
-void record_build(record *r);              /* what was compiled */
+void record_build(record *r);              /* fills the facts about the build */
 statistics record_times(const record *r);
 
 #endif

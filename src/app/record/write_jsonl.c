@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { DIGITS = 9 }; /* of a number in a log */
+enum { DIGITS = 9 }; /* significant digits of a number in a log */
 
 double jsonl_number(double x) {
     char digits[32];

@@ -9,21 +9,22 @@
 double jsonl_number(double x);
 /* Writes one line of JSON with its newline; the caller frees. */
 spmv_status jsonl_format(fields table, const void *of, char **out);
-/* Writes the line to file, if that is not NULL; the exit code, with the reason said. */
+/* Writes the line to file, unless it is NULL. Returns an exit code, after printing errors. */
 int jsonl_print(FILE *file, fields table, const void *of);
-/* Writes it as item k of an array; json_end ends an array of n items. */
+/* Writes item k of a JSON array; json_end ends an array of n items. */
 int json_item(FILE *file, fields table, const void *of, int k);
 void json_end(FILE *file, int n);
 
-bool jsonl_is_whole(const char *line, size_t length); /* one object, and nothing else? */
+/* Returns whether the line is one object and nothing else. */
+bool jsonl_is_whole(const char *line, size_t length);
 
 enum { STATUS_SIZE = 16 };
-typedef struct cell_time { /* of a cell of a sweep, for its summary */
-    double median_s;       /* NaN: none that is ranked */
+typedef struct cell_time { /* result of a cell of a sweep, for its summary */
+    double median_s;       /* NaN: no ranked time */
     double q1_s, q3_s, flop_per_s;
     bool disturbed, unsettled;         /* its noise limit was not met */
     bool chosen;                       /* by auto */
-    char configuration[CONFIGURATION]; /* that multiplied */
+    char configuration[CONFIGURATION]; /* kernel and settings that multiplied */
 } cell_time;
 typedef struct logged_cell {
     char cell[20], status[STATUS_SIZE];

@@ -9,11 +9,11 @@ typedef struct cell { /* one row of the table: a kernel in a configuration */
     spmv_setting setting[SPMV_NPARAMS];
     int nsettings;
     spmv_precision precision;
-    int64_t vectors;    /* that are multiplied at once */
-    spmv_layout layout; /* of them; columns of a single one */
-    spmv_cache cache;   /* state of the caches that its products find */
-    int threads;        /* of a host's product, at most; 0: the context's */
-    int ranks;          /* that spmv sweep starts for it; 0 and 1: none, this process multiplies */
+    int64_t vectors;    /* number of vectors of a product */
+    spmv_layout layout; /* of the vectors; columns if there is one */
+    spmv_cache cache;   /* state of the caches before its products */
+    int threads;        /* maximum for a product on the host; 0: the context's */
+    int ranks;          /* number that spmv sweep starts; 0 and 1: this process multiplies */
 } cell;
 
 enum { CELL_LABEL = 320 }; /* bytes that cell_label may fill */
@@ -23,14 +23,14 @@ static inline const spmv_kernel *descriptor(spmv_kernel_id id) {
     return id.index == SPMV_AUTO ? &spmv_auto_kernel : id.backend->kernels[id.index][0];
 }
 
-/* Writes kernel and options, as far as they are not the usual ones. */
+/* Writes kernel and options, without defaults. */
 void cell_label(const cell *c, char *out, size_t size);
-/* Equal but for the state of the caches. */
+/* Returns whether two cells differ at most in the state of the caches. */
 bool same_configuration(const cell *a, const cell *b);
-/* Says whether their times are compared: those of one precision, state of the caches, number of
- * vectors, layout and number of ranks. */
+/* Returns whether times are comparable: equal precision, state of the caches, number of vectors,
+ * layout and number of ranks. */
 bool same_conditions(const cell *a, const cell *b);
-/* Says how a cell in that state of the caches is sampled. */
+/* Returns how cells with this state of the caches are sampled. */
 sampling sampling_in(const options *o, spmv_cache cache);
 
 struct session;

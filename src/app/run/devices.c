@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-typedef struct answer { /* of a child */
+typedef struct answer { /* answer of a child */
     bool is_there;
     char why[256];
 } answer;

@@ -1,4 +1,4 @@
-/* inputs.c: x, the y before, and the reference, in the precisions that are asked for. */
+/* inputs.c: x, y0 and the reference, in the precisions of all cells. */
 #include "app/messages.h"
 #include "cells.h"
 #include "inputs.h"

@@ -15,24 +15,24 @@ typedef struct in_rows { /* the first k of the vectors, in rows */
     struct in_rows *next;
 } in_rows;
 
-typedef struct inputs {             /* a matrix; x and y0 for it, in both precisions as needed */
-    const char *name, *source;      /* of the matrix, as in its records */
-    const spmv_stats *stats;        /* NULL: it could not be read */
-    int64_t rows, cols;             /* lengths of y and x */
-    int64_t vectors;                /* the most that are multiplied at once; their numbers differ */
-    double *x;                      /* [vectors][cols] */
-    void *x_of[2], *y0_of[2];       /* likewise, in that precision */
-    in_rows *in_rows;               /* owned */
-    oracle *oracle_of[2];           /* [vectors] */
-    bool infinite[2];               /* x, in that precision */
-    char thumbnail[THUMBNAIL_SIZE]; /* empty: nobody logs it */
+typedef struct inputs { /* x, y0 and references of a matrix, in the precisions that cells need */
+    const char *name, *source; /* of the matrix, as in records */
+    const spmv_stats *stats;   /* NULL: it could not be read */
+    int64_t rows, cols;        /* lengths of y and x */
+    int64_t vectors;          /* maximum number of vectors of a cell; all have different elements */
+    double *x;                /* [vectors][cols] */
+    void *x_of[2], *y0_of[2]; /* [vectors][..] by precision */
+    in_rows *in_rows;         /* owned */
+    oracle *oracle_of[2];     /* [vectors] */
+    bool infinite[2];         /* x, in that precision */
+    char thumbnail[THUMBNAIL_SIZE]; /* empty: not logged */
     bool drawn;                     /* a record has it */
     reads_of_x reads;
 } inputs;
 
 /* Each returns an exit code, after printing what is wrong. */
 int check_room(
-    const inputs *in); /* for the vectors of in->rows and in->cols, before they are allocated */
+    const inputs *in); /* fails if vectors of in->rows and in->cols do not fit into memory */
 int load_x(session *s, inputs *in);
 /* Refuses number j of -x, which f32 cannot hold. */
 int x_too_large(const session *s, int64_t j, double value);

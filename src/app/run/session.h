@@ -10,13 +10,14 @@
 
 typedef struct
     watcher {  /* spmv sweep, which must know which cell was running when the process died */
-    void *arg; /* NULL: nobody watches */
-    void (*step)(void *arg, int cell); /* a long step of the cell begins; or NULL */
-    void (*finished)(void *arg, int cell, const result *out); /* and logged, if it could be */
+    void *arg; /* NULL: no watcher */
+    void (*step)(void *arg, int cell); /* called when a long step of the cell begins; or NULL */
+    void (*finished)(void *arg, int cell,
+                     const result *out); /* called when the cell is final, and logged if possible */
 } watcher;
 
-typedef struct ranks_team { /* of processes that multiply together (src/app/ranks) */
-    int count, hosts;       /* hosts: 0: not known */
+typedef struct ranks_team { /* ranks of a product (src/app/ranks) */
+    int count, hosts;       /* hosts: 0 if unknown */
     const char *exchange, *mpi, *partition, *halo, *overlap; /* as asked */
 } ranks_team;
 
@@ -27,21 +28,21 @@ typedef struct session { /* one invocation */
     machine machine;
     record_log log;
     FILE *output;
-    spmv_rates rates[SPMV_MOST_BACKENDS]; /* in the order of spmv_backends */
+    spmv_rates rates[SPMV_MOST_BACKENDS]; /* by backend, in the order of spmv_backends */
     bool rated[SPMV_MOST_BACKENDS];       /* spmv doctor --probe has measured it */
     cell *cell;
     int ncells;
     bool wrote_csv_header, wrote_y;
-    bool told_missing; /* that a device is missing was said */
+    bool told_missing; /* a missing device was reported */
     watcher watch;
-    int pass;               /* of spmv sweep, from 1; 0: spmv run */
-    int group;              /* of kernels that take turns with each other, from 1 */
+    int pass;               /* pass of spmv sweep, from 1; 0: spmv run */
+    int group;              /* group of kernels that are timed in turns, from 1 */
     char (*sweep_cell)[20]; /* [ncells], if pass */
-    char **argv; /* [argc] as typed, paths cut to their last part: they may name people */
+    char **argv;            /* [argc] as typed, without folders, which may name people */
     int argc;
     int nok, nwrong, nskipped, nfailed, last_failure; /* last_failure: exit code */
     const ranks_team *team;                           /* NULL: one process */
-    bool forks; /* its children use devices: no driver starts here, or they could not */
+    bool forks; /* children use devices; a driver started here would not work in them */
 } session;
 
 /* Each that is an int returns an exit code, after printing what is wrong. */

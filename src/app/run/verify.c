@@ -209,7 +209,7 @@ static double error_ratio(long double r, long double mass, long double bound, do
     if (!isfinite(y)) return mass > largest ? 0 : INFINITY;
     if (isinf(r)) return INFINITY;
     long double error = fabsl((long double)y - r);
-    return (double)(error / bound); /* which is above 0 */
+    return (double)(error / bound); /* the bound is positive */
 }
 
 /* Says what roundings of size 1 come to; before: beta y0_i. */
@@ -221,7 +221,7 @@ static long double roundings(const oracle *o, int64_t i, double alpha, long doub
     return fminl(worst, LUCK * sqrtl(n * square));
 }
 
-/* Number i of the vector lies at start + i step. */
+/* Element i of the vector is at start + i step. */
 static verdict check_rows(const oracle *o, spmv_precision precision, double alpha, double beta,
                           const void *y0, const void *y, int64_t start, int64_t step, int64_t first,
                           int64_t end) {

@@ -127,7 +127,8 @@ static void take_report(sweep *s, const assignment *a, const report *r, outcome 
 
 enum { PATIENCE_S = 5, PATIENCE_WITH_KILLED_S = 60 };
 
-/* Listens until the child closes its end, is silent for too long, or somebody stops the sweep. */
+/* Reads reports until the child closes the pipe, exceeds the time limit, or the sweep is
+ * interrupted. */
 static void listen_to(sweep *s, const assignment *a, pid_t child, int from, outcome *out) {
     double last = spmv_now();
     for (;;) {

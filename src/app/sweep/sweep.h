@@ -9,11 +9,11 @@
 #include "app/run/session.h"
 
 typedef struct source {
-    char *path;        /* of a file, or gen: */
+    char *path;        /* path of a file, or gen:... */
     char name[256];    /* without folder and suffix */
     spmv_stats about;  /* what its header says */
     char trouble[512]; /* why it says nothing */
-    bool noted;        /* what was to be noted of it was said */
+    bool noted;        /* its notes were printed */
 } source;
 
 enum { REASON_SIZE = 1024 };
@@ -22,13 +22,13 @@ typedef struct sweep {
     source *source;
     int nsources, passes;
     bool *done;                     /* [passes][nsources][run.ncells] */
-    cell_time *time;                /* the same */
-    int total, reused;              /* of done's places */
+    cell_time *time;                /* [passes][nsources][run.ncells] */
+    int total, reused;              /* cells in done */
     int ok, skipped, wrong, failed; /* now */
     int reused_wrong, reused_failed;
     double start_s, timeout_s;
-    const char *launcher; /* that starts ranks; NULL: no cell has several */
-    bool failing;         /* all cells of a matrix fail for one reason, which is said once */
+    const char *launcher; /* launcher of ranks; NULL: no cell has several ranks */
+    bool failing;         /* all cells of a matrix fail for one reason, which is printed once */
 } sweep;
 
 static inline bool is_over_ranks(const sweep *s, int k) {
@@ -49,24 +49,24 @@ int find_sources(sweep *s);
 int spread_over_ranks(sweep *s); /* each cell, over each number of --ranks */
 /* Writes the hash that finds a cell's records again, without reading the matrix. */
 void cell_identity(const sweep *s, int pass, int m, int k, char *out /* [20] */);
-int find_done(sweep *s); /* in the log */
+int find_done(sweep *s); /* reads the log */
 void print_plan(const sweep *s, FILE *file, bool details);
 void sweep_free(sweep *s);
 
 /* ---- sweep_values.c ------------------------------------------------------------------------- */
 
-/* Adds to the cells asked for others, each with another value of a parameter; an exit code. */
+/* Adds cells, each with another value of one parameter; returns an exit code. */
 int vary_cells(session *run);
 
 /* ---- sweep_child.c -------------------------------------------------------------------------- */
 
 typedef struct report { /* what a child reports, in one write to the pipe, which is atomic */
     enum { STEP, READ, FINISHED, REFUSED } kind;
-    int cell; /* of STEP and FINISHED: of all */
+    int cell; /* for STEP and FINISHED: index among all cells */
     union {
         struct { /* READ */
             spmv_stats stats;
-            char note[REASON_SIZE]; /* of spmv_ctx_note */
+            char note[REASON_SIZE]; /* text of spmv_ctx_note */
         };
         struct { /* FINISHED; REFUSED: the matrix */
             char status[STATUS_SIZE], reason[REASON_SIZE];
@@ -84,7 +84,7 @@ typedef struct assignment { /* one child's work */
     int pipe;
 } assignment;
 
-/* Writes a report to the pipe; ends the process if nobody listens. */
+/* Writes a report to the pipe; ends the process if the reader is gone. */
 void sweep_tell(const assignment *a, const report *r);
 /* These run in a child and return its exit code. */
 int measure_cells(const assignment *a);
@@ -94,7 +94,8 @@ int record_failures(const assignment *a, const spmv_stats *stats, const char *st
 
 /* ---- sweep_ranks.c -------------------------------------------------------------------------- */
 
-/* Starts the launcher for the only cell of an assignment; runs in a child, likewise. */
+/* Starts the launcher for the only cell of an assignment; runs in a child and returns its exit
+ * code. */
 int measure_over_ranks(const assignment *a);
 
 /* ---- sweep_summary.c ------------------------------------------------------------------------ */

@@ -23,7 +23,7 @@
 
 void sweep_tell(const assignment *a, const report *r) {
     ssize_t wrote = write(a->pipe, r, sizeof *r);
-    if (wrote != (ssize_t)sizeof *r) _exit(spmv_exit_code(SPMV_E_WRITE)); /* nobody listens */
+    if (wrote != (ssize_t)sizeof *r) _exit(spmv_exit_code(SPMV_E_WRITE)); /* the reader is gone */
 }
 
 static void tell_step(void *arg, int k) {

@@ -1,5 +1,5 @@
-/* sweep_values.c: spmv sweep --tune: configurations that differ from those asked for in the value
- * of one parameter, which the user has not given. */
+/* sweep_values.c: spmv sweep --tune: configurations that differ from the requested ones in one
+ * parameter that the user has not set. */
 #include "app/messages.h"
 #include "app/options/option_values.h"
 #include "app/run/cells.h"

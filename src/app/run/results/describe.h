@@ -21,26 +21,26 @@ const char *field_name(spmv_field field);
  * memory; free each of *count, and all. */
 char **command_line(const options *o, int *count);
 
-typedef struct surroundings { /* of a measurement, before or after it */
+typedef struct surroundings { /* state of machine and device before or after a measurement */
     double load;              /* average of a minute; NaN: unknown */
-    bool known;               /* device is */
+    bool known;               /* device was read */
     spmv_device_state device;
 } surroundings;
 
-typedef struct candidate { /* a cell, and what came of it: all that its record is made of */
+typedef struct candidate { /* a cell and its measurements, from which its record is made */
     int cell;
     sampling how;
     spmv_plan *plan; /* shared with its cells in other states of the caches; NULL: none was made */
     problem p;
     timing t;
     turns turns;
-    noise noise;       /* of its turns */
-    const char *stage; /* of the last check: first, later or last; NULL: there was no product yet */
-    double looked_s;   /* seconds of looks between samples */
-    bool wavers;       /* one of them saw other bits than before, of a deterministic kernel */
-    verdict check;     /* its rows; the largest ratio of all checks */
-    surroundings before, after; /* of its rounds */
-    bool shown;                 /* as it is so far */
+    noise noise;       /* sum over its turns */
+    const char *stage; /* stage of the last check: first, later or last; NULL: no product yet */
+    double looked_s;   /* seconds of checks between samples */
+    bool wavers;       /* a deterministic kernel changed the bits of its result */
+    verdict check;     /* bad rows of the last check; the largest ratio of all checks */
+    surroundings before, after; /* before the first and after the last of its rounds */
+    bool shown;                 /* its time so far was shown */
 } candidate;
 
 /* Returns how many threads a product of the cell may have. */

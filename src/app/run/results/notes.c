@@ -1,5 +1,5 @@
-/* notes.c: what is said under the table: what disturbed the times, and in the last line who is
- * fastest. */
+/* notes.c: the notes below the table: what disturbed the times, and in the last line the fastest
+ * kernel. */
 #include "app/messages.h"
 #include "app/record/record.h"
 #include "app/record/write_table.h"
@@ -309,7 +309,7 @@ static void say_flags(const session *run, const result *results, int n) {
     for (int k = n - 1; k >= 0; k--) {
         rows += is_ok(&results[k]);
         waits |= results[k].waits && results[k].r.config_threads > 1 &&
-                 !results[k].r.gpu_name; /* whose host does not compute */
+                 !results[k].r.gpu_name; /* on a GPU the host does not compute */
         if (!results[k].nflags) continue;
         first = k, count++;
         unsettled += is_ok(&results[k]) && results[k].r.timing_settled == 0;

@@ -1,4 +1,4 @@
-/* notes.h: what is said below the table. */
+/* notes.h: the notes below the table. */
 #ifndef SPMV_APP_NOTES_H
 #define SPMV_APP_NOTES_H
 

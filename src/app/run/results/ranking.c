@@ -41,7 +41,7 @@ const record *best_beside(const result *results, int n, const record *r) {
         calm |= !is_disturbed(&results[k]);
         if (!best || results[k].r.timing_median_s < best->timing_median_s) best = &results[k].r;
     }
-    return calm ? best : NULL; /* where all were disturbed, none is said to be the fastest */
+    return calm ? best : NULL; /* if all were disturbed, none is the fastest */
 }
 
 int ranked_with(const result *results, int n, const record *r) {

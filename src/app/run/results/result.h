@@ -6,7 +6,7 @@
 #include "app/run/timing/turns.h"
 
 enum { MOST_FLAGS = 6, MOST_REASONS = 6 };
-typedef struct result { /* a row, and what its record points to */
+typedef struct result { /* a row of the table, with the memory that its record points to */
     record r; /* filled by describe_row when the row is final; before, its status is NULL */
     const char *alias;
     char source[512], kernel[64], library[64], grid[48], block[24], shape[24], schedule[64],
@@ -15,11 +15,11 @@ typedef struct result { /* a row, and what its record points to */
     const char *flags[MOST_FLAGS], *slowed[MOST_REASONS];
     int nflags;
     bool waits;  /* its threads waited for cores */
-    bool logged; /* with a log, and successfully */
+    bool logged; /* its record was appended to the log */
     double *samples;
     double turns[MOST_TURNS];
     struct of_ranks *of_ranks; /* what the record of several points to; owned */
-    bool finished;             /* in a run that was stopped, others have no status */
+    bool finished;             /* false: the run was stopped before, and the record has no status */
 } result;
 
 #endif

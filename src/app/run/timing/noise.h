@@ -4,10 +4,10 @@
 
 #include <stdbool.h>
 
-typedef struct noise {       /* counters; a difference of two says what happened between */
-    double wall_s, cpu_s;    /* cpu: of this process */
-    double waited_s;         /* by its threads, for a core */
-    double busy_s, stolen_s; /* of all processors, by all; by other machines of the host */
+typedef struct noise {       /* counters; the difference of two readings is the noise in between */
+    double wall_s, cpu_s;    /* wall time; processor time of this process */
+    double waited_s;         /* time its threads waited for a core */
+    double busy_s, stolen_s; /* of all processors: used; stolen by other machines */
 } noise;
 noise noise_now(void);
 void noise_add(noise *sum, const noise *before, const noise *after);

@@ -29,11 +29,11 @@ typedef struct group { /* candidates whose plans are in memory together */
     spmv_mat *mat;
     inputs *in;
     result *results;      /* [run->ncells] */
-    candidate *candidate; /* those whose first product was right */
+    candidate *candidate; /* candidates whose first product was right */
     int count, done;
     bool in_rounds; /* not before all are prepared */
     void *y;
-    int code;                  /* of the first row that could not be logged */
+    int code;                  /* exit code of the first row that could not be logged */
     double started_s, spent_s; /* when the turns began; what candidates had been measured by then */
     double announced_s;        /* seconds after started_s by which all was to be final */
 } group;

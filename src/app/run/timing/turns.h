@@ -4,11 +4,11 @@
 
 #include <stdint.h>
 
-enum { MOST_TURNS = 48 }; /* medians of turns that a record holds: of 256 rounds */
-typedef struct turns {    /* of a candidate: one in each round, from the first until it ends */
+enum { MOST_TURNS = 48 };        /* medians of turns that a record holds: of 256 rounds */
+typedef struct turns {           /* turns of a candidate: one in each round until it is final */
     double median_s[MOST_TURNS]; /* [places] means of the medians of 1, later of 2 to 16 rounds */
     int places, rounds;          /* rounds: of the next place, so far */
-    double sum_s;                /* of their medians */
+    double sum_s;                /* sum of the medians of all rounds, seconds */
 } turns;
 
 struct session;
