@@ -61,7 +61,7 @@ static model model_of(const spmv_features *f, spmv_proposals *out) {
 /* Bytes equivalent to the time of transposing one element between columns and rows. This factor,
  * `kept` and `per_line` minimize the loss of choices, 6 % in the mean on 14 matrices, two to 16
  * vectors, two cores. */
-static const double turning_bytes = 28;
+static const double relayout_bytes = 28;
 
 /* Returns the bytes equivalent to one wait: fewer if more threads share the memory, because each
  * thread waits as long as before, but receives fewer bytes in that time. */
@@ -84,7 +84,7 @@ static spmv_proposal *propose(const model *m, const char *kernel, manner how, wo
     const spmv_features *f = m->f;
     const work all = of_all(m, how, w);
     const double turned = m->in_rows ? m->k * (double)(f->rows + f->cols) / (double)f->nnz : 0;
-    const double term[] = {all.bytes + wait_bytes(m) * all.waits + turning_bytes * turned,
+    const double term[] = {all.bytes + wait_bytes(m) * all.waits + relayout_bytes * turned,
                            step_bytes * all.steps};
     return spmv_propose_cost(m->out, costs, kernel, term, m->setup_products);
 }
@@ -103,7 +103,7 @@ static spmv_proposal *propose_rows(const model *m) {
     const double lines = ceil(columns * m->width / LINE), per_line = 1;
     const double far = fmin(1, columns * m->far);
     const double turned = m->in_rows ? 0 : m->k * (double)f->cols / (double)f->nnz;
-    const double bytes = panels * (one.bytes - m->z) + m->k * m->z + turning_bytes * turned;
+    const double bytes = panels * (one.bytes - m->z) + m->k * m->z + relayout_bytes * turned;
     const double term[] = {bytes + wait_bytes(m) * panels * (lines * far + 2 * m->rows),
                            step_bytes * panels * (1 + per_line * lines)};
     return spmv_propose_cost(m->out, costs, "csr_balanced", term, m->setup_products);

@@ -155,21 +155,21 @@ static void count_rows(const spmv_arrays *a, const findings *all, spmv_stats *ou
 
 /* Makes the store's arrays: borrows the caller's or copies them. */
 static spmv_status place_given(spmv_device *d, const spmv_arrays *a, csr *head, csr *copy) {
-    const bool lent = a->flags & SPMV_BORROW, is_zero_based = a->base == 0;
+    const bool borrows = a->flags & SPMV_BORROW, is_zero_based = a->base == 0;
     const int64_t n = a->rows + 1;
-    if (lent && is_zero_based && (size_t)a->ptr_bits == 8 * sizeof(ofs))
+    if (borrows && is_zero_based && (size_t)a->ptr_bits == 8 * sizeof(ofs))
         BORROW_ARRAY(head, copy, row_ptr, a->ptr, n);
     else {
         TRY(BUILD_ARRAY(d, head, copy, row_ptr, n));
         TRY(convert_offsets(d, n, a->ptr, a->ptr_bits, a->base, copy->row_ptr));
     }
-    if (lent && is_zero_based)
+    if (borrows && is_zero_based)
         BORROW_ARRAY(head, copy, col_idx, a->idx, a->nnz);
     else {
         TRY(BUILD_ARRAY(d, head, copy, col_idx, a->nnz));
         TRY(convert_columns(d, a->nnz, a->idx, a->base, copy->col_idx));
     }
-    if (lent && a->values) {
+    if (borrows && a->values) {
         BORROW_ARRAY(head, copy, values, a->values, a->nnz);
         return SPMV_OK;
     }

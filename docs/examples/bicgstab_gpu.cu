@@ -20,7 +20,8 @@ typedef struct bicgstab {
     int64_t n;
     const double *b, *inverse;
     double *x, *r, *shadow, *p, *v, *t; /* r is also s, half-way */
-    double *p_hat, *s_hat; /* what is multiplied: p and r, or what Jacobi makes of them */
+    double *p_hat, *s_hat;              /* factors of the two products with A: p and r, after Jacobi
+                                           preconditioning if it is on */
     state *s;
     double tolerance;
 } bicgstab;

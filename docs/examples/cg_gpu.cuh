@@ -65,7 +65,7 @@ static __device__ inline void cg_step_r(const solver &c, double alpha, double *r
         });
 }
 
-/* Returns how it stands after so many iterations. */
+/* Returns the state after `done` iterations. */
 static __device__ inline end cg_end(bool is_timed, double pq, double rr, double limit, int done,
                                     int most) {
     return is_timed                     ? (done >= most ? TOO_MANY : RUNNING)

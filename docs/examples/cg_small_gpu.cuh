@@ -31,7 +31,7 @@ typedef struct cg_small {
     bool is_timed;    /* only the limit of iterations ends it, whatever the matrix is */
 } cg_small;
 
-/* Adds up two numbers of each thread of the grid; every thread gets both sums. */
+/* Adds up two values per thread of the grid; every thread receives both sums. */
 static __device__ inline void sum_everywhere(sums_room *room, double *a, double *b) {
     __shared__ double both[2];
     add_block(a, b);

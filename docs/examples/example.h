@@ -72,9 +72,8 @@ static inline void multiply_there(product *p, double alpha, const void *x, doubl
 }
 
 /* y <- alpha op(A) x + beta y, with x and y in host memory. For a GPU they are copied at every
- * product, which usually takes longer than the product itself and is not in its time: a real solver
- * keeps all its vectors on the GPU and works on them there, between calls of spmv_exec_async. The
- * examples in Python do that, with CuPy. */
+ * product, which usually takes longer than the product and is not part of its time: a real solver
+ * keeps all its vectors on the GPU between calls. */
 static inline void multiply(product *p, double alpha, const double *x, double beta, double *y) {
     if (!p->on_gpu) {
         multiply_there(p, alpha, x, beta, y);

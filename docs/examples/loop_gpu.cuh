@@ -53,7 +53,7 @@ static __device__ inline void begin_early() {
 #endif
 }
 
-/* Launches a kernel that calls begin_early, with so many blocks of THREADS. */
+/* Launches a kernel that calls begin_early, with the given number of blocks of THREADS threads. */
 template <class... parameters, class... arguments>
 static void launch_early(void (*kernel)(parameters...), unsigned blocks, cudaStream_t stream,
                          const arguments &...with) {
@@ -71,9 +71,9 @@ static void launch_early(void (*kernel)(parameters...), unsigned blocks, cudaStr
     CUDA(cudaLaunchKernelEx(&how, kernel, with...));
 }
 
-/* Calls use(i, get(i)) for the rows i of n that are this thread's, AT_A_TIME of them together: it
- * reads for all of them first. No array is __restrict__: that would say that nobody writes it
- * while the kernel runs, and the kernel in front still may when this one starts. */
+/* Calls use(i, get(i)) for the rows i of n that belong to the calling thread. AT_A_TIME rows at a
+ * time are read before the first of them is used. No array is __restrict__, because the preceding
+ * kernel may still write arrays after this kernel has started. */
 template <int AT_A_TIME = SOME, class getter, class user>
 static __device__ inline void for_rows(int64_t n, const getter &get, const user &use) {
     const int64_t step = (int64_t)gridDim.x * THREADS;
@@ -102,7 +102,7 @@ typedef struct sums_room { /* in device memory, zeros at first; of one kernel at
     unsigned done;
 } sums_room;
 
-/* Adds up two numbers of each thread of a block; the sums are in thread 0. */
+/* Adds up two values per thread of a block; thread 0 receives the sums. */
 static __device__ inline void add_block(double *a, double *b) {
     __shared__ double of_warp[2][THREADS / 32];
     for (int step = 16; step > 0; step /= 2) {
@@ -117,8 +117,8 @@ static __device__ inline void add_block(double *a, double *b) {
             *a += of_warp[0][warp], *b += of_warp[1][warp];
 }
 
-/* Adds up two numbers of each thread of a grid, in an order that is always the same. Returns true
- * in one thread, which has the sums, and runs when all others are done with what they read. */
+/* Adds up two values per thread of a grid, always in the same order. Returns true in one thread,
+ * which receives the sums after all other threads have finished their reads. */
 static __device__ inline bool add_grid(sums_room *room, double *a, double *b) {
     __shared__ bool is_last;
     add_block(a, b);
@@ -144,8 +144,8 @@ static __device__ inline bool add_grid(sums_room *room, double *a, double *b) {
 
 /* ---- a loop in a graph ----------------------------------------------------------------------- */
 
-/* Iterations that a graph runs before it looks whether to go on. Kernels of those behind the end do
- * nothing; their products are in vain. */
+/* Iterations per launch of a graph, between two tests of convergence. Kernels of iterations after
+ * convergence do nothing. */
 enum { AT_ONCE = 4 };
 
 typedef void (*loop_part)(const void *solver, cudaGraphConditionalHandle goes_on,
@@ -263,7 +263,7 @@ static inline arguments arguments_of(int argc, char **argv, const char *usual_pa
             given > 4 ? (int)strtol(arg[4], NULL, 10) : 10000};
 }
 
-/* Opens path, and makes a plan by that kernel for about so many products. */
+/* Opens path, and makes a plan with that kernel for about that number of products. */
 static inline problem problem_of(const char *path, const char *kernel, bool has_jacobi,
                                  int64_t products) {
     problem p = {};

@@ -9,8 +9,8 @@
  * problem_copies and problem_batch); take samples; close the problem. For a record problem_turn
  * decides when samples end; "auto" takes samples one by one while its budget lasts.
  *
- * The problem owns copies, batch, and vectors unless they were lent. The caller owns the plan, host
- * data, and the timing's samples (free). */
+ * The problem owns copies, batch, and vectors unless they are borrowed. The caller owns the plan,
+ * host data, and the timing's samples (free). */
 #ifndef SPMV_SAMPLER_H
 #define SPMV_SAMPLER_H
 
@@ -45,21 +45,20 @@ typedef struct problem { /* one product to verify and time; host data in the pla
     int64_t k;          /* vectors per product; 0: 1 */
     spmv_layout layout; /* layout with minimal leading dimensions; 0: the plan's */
     double alpha, beta;
-    const void *x, *y0; /* k vectors each; y0: initial y, NaN if beta = 0 */
-    char *borrowed_x,
-        *borrowed_y;       /* device vectors lent by the caller, problem_vector_bytes for each
-                              product, used as they are; NULL: the problem allocates copies of x and
-                              y0 */
-    bool host;             /* runs on the host, where launches are free */
-    size_t cache, bytes;   /* bytes of the device's caches; bytes moved by a product */
-    double vectors_s;      /* seconds to transfer x and y0 to the device */
-    spmv_product *product; /* [nproducts]; all but the first use copies of the plan */
-    int nproducts;         /* products that a sample cycles through */
-    bool *negated;         /* [nproducts] the product's x is -x */
-    int looks, next_look;  /* calls of problem_look; product that the next call checks */
-    uint64_t bits[2];      /* hashes of the first y computed from x, and from -x; 0: none */
-    spmv_batch *batch;     /* a sample; NULL: a single product */
-    size_t flush;          /* bytes read before a sample to flush the caches; 0: none */
+    const void *x, *y0;            /* k vectors each; y0: initial y, NaN if beta = 0 */
+    char *borrowed_x, *borrowed_y; /* device vectors of the caller, problem_vector_bytes for each
+                                    * product, used in place; NULL: the problem allocates copies of
+                                    * x and y0 */
+    bool host;                     /* runs on the host, where launches are free */
+    size_t cache, bytes;           /* bytes of the device's caches; bytes moved by a product */
+    double vectors_s;              /* seconds to transfer x and y0 to the device */
+    spmv_product *product;         /* [nproducts]; all but the first use copies of the plan */
+    int nproducts;                 /* products that a sample cycles through */
+    bool *negated;                 /* [nproducts] the product's x is -x */
+    int looks, next_look;          /* calls of problem_look; product that the next call checks */
+    uint64_t bits[2];              /* hashes of the first y computed from x, and from -x; 0: none */
+    spmv_batch *batch;             /* a sample; NULL: a single product */
+    size_t flush;                  /* bytes read before a sample to flush the caches; 0: none */
     double *emptying_s; /* NULL: caches are flushed by reading `flush` bytes. Otherwise evicts only
                            the product's data, if the device can, and adds the seconds taken */
     double product_s;   /* approximate seconds of one product; used with emptying_s; 0: unknown */
@@ -69,7 +68,7 @@ typedef struct problem { /* one product to verify and time; host data in the pla
 static inline bool is_sensitive(double seconds) {
     return seconds < 5e-4;
 }
-/* Returns the bytes of n elements, rounded up so that each product's lent vectors are aligned. */
+/* Returns the bytes of n elements, rounded up to align the borrowed vectors of each product. */
 size_t problem_vector_bytes(spmv_precision precision, int64_t n);
 spmv_status problem_open(problem *p);
 void problem_close(problem *p);

@@ -29,7 +29,7 @@ static int count_lines(const sample_slice *w, int per_line) {
 }
 
 /* Adds the slice's sums to of[k] for each format k, and to of[formats] for the rest. */
-static void look_at_slice(const sample_slice *w, spmv_precision precision, sums *of) {
+static void add_slice(const sample_slice *w, spmv_precision precision, sums *of) {
     const int formats = spmv_format_count();
     for (int k = 0; k < formats; k++) {
         const spmv_format *format = spmv_format_at(k, SPMV_F64_O32);
@@ -52,7 +52,7 @@ static spmv_status add_sampled(spmv_ctx *ctx, const spmv_sample *s, int threads,
     sums sum, *of = calloc((size_t)n * (size_t)each, sizeof *of);
     if (!of) return spmv_fail(ctx, SPMV_E_NOMEM, "out of memory");
 #pragma omp parallel for schedule(dynamic) num_threads(threads) if (n > 4)
-    for (int k = 0; k < n; k++) look_at_slice(&s->slice[k], f->precision, of + k * each);
+    for (int k = 0; k < n; k++) add_slice(&s->slice[k], f->precision, of + k * each);
     add_up(of + formats, n, each, sum);
     f->sampled = (int64_t)sum[ENTRIES];
     f->lines = sample_share(sum[LINES], sum[ENTRIES]);

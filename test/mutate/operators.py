@@ -11,8 +11,8 @@ EXCHANGED = {
     " < ": (" <= ",), " <= ": (" < ",), " > ": (" >= ",), " >= ": (" > ",), " == ": (" != ",), " != ": (" == ",),
     " && ": (" || ",), " || ": (" && ",), " << ": (" >> ",), " & ": (" | ",), " | ": (" & ",),
 }
-# What only asks for memory ahead, with its condition, changes no result.
-ASKING = re.compile(r"(?:\bif \([^;{}]*\)\s*)?\b(?:ask_ahead|ask_for\w*|\w*prefetch\w*)\([^;]*;")
+# A prefetch, with its condition, changes no result.
+PREFETCH = re.compile(r"(?:\bif \([^;{}]*\)\s*)?\b\w*prefetch\w*\([^;]*;")
 OPERATOR = re.compile("|".join(map(re.escape, sorted(EXCHANGED, key=len, reverse=True))))
 CONSTANT = re.compile(r"(?<![\w.])\d+(?![\w.])")
 # A call or an assignment that is a line by itself. Without a call of NAME_free there is a leak, which sanitizers find in the same
@@ -28,7 +28,7 @@ def changes(file, text, left_out=()):
 
 def changes_of_c(text):
     seen = text
-    for pattern in HIDDEN, ASKING:
+    for pattern in HIDDEN, PREFETCH:
         seen = pattern.sub(lambda hidden: re.sub(r"[^\n]", "\0", hidden.group()), seen)
     found = []
     for match in OPERATOR.finditer(seen):

@@ -1110,7 +1110,7 @@ static void try_split(void) {
     scene_free(&s);
 }
 
-/* Both kinds of halo must give the same sums; auto tries both if ranks need much of x. */
+/* Both kinds of halo must give the same sums; auto tries both if ranks need a large part of x. */
 static void try_halo(void) {
     spmv_ranks_mat *mat = NULL;
     spmv_ranks_facts f = SPMV_OPTS(spmv_ranks_facts);

@@ -34,6 +34,15 @@ WORDS = (
     (r"(?:warp|lane|thread|number|byte|bit|step|word|cursor|register|vector)s? an? (?:slice|row|step|thread|column|strip|block|word|"
      r"segment)", "per", EVERYWHERE),
     (r"is no (?:option|size|command)", "unknown option", EVERYWHERE),
+    (r"(?:ask(?:s|ed|ing)?|fetch(?:es|ed)?)[ _]ahead|ask_for_(?:values|columns|slice|vectors|row|hubs)|asked for ahead", "prefetch", EVERYWHERE),
+    (r"numbers? that (?:are|is) apart|elements? that (?:are|is) apart", "strided", EVERYWHERE),
+    (r"doors?", "product entry point", EVERYWHERE),
+    (r"all of x has|is not the whole x", "replicated x", EVERYWHERE),
+    (r"look(?:s|ed|ing)?[ _]at(?!_)", "check, sample, describe", ("omp/", "cuda/", "src/formats/", "src/matrix/", "src/tune/", "src/measure/")),
+    (r"lent|lends?", "borrowed, borrows", ("omp/", "cuda/", "src/formats/", "src/matrix/", "src/values/", "src/measure/")),
+    (r"turning|turn_\w+", "transpose; relayout, of columns to rows", ("omp/", "src/matrix/", "src/values/")),
+    (r"disturbed|loud", "noisy, preempted", KERNELS),
+    (r"knees?|likewise", "effective cache size; also", KERNELS + ("src/matrix/", "src/plan/", "src/tune/", "src/values/", "include/")),
     (r"MENDED|What came out|flop a byte|give or take", "FIXED, Results, arithmetic intensity [flop/byte], ±", EVERYWHERE),
 )
 NAMES_OLD_WORDS = ("test/rules/words.py",)

@@ -40,7 +40,8 @@ static inline void assert_names(spmv_status status, const spmv_ctx *of, const ch
     if (!strstr(spmv_ctx_error(of), text)) fail_msg("'%s': no '%s'", spmv_ctx_error(of), text);
 }
 
-/* The call failed with that status, left NULL, and said why in words that hold part. */
+/* Asserts that a call failed with that status, left NULL in `out`, and that the message contains
+ * `part`. */
 static inline void assert_failed(spmv_status status, spmv_status expected, const void *out,
                                  const char *part) {
     if (status != expected) print_error("%d: %s\n", status, spmv_ctx_error(ctx));

@@ -50,7 +50,7 @@ static inline int raised(void) {
     return all;
 }
 
-/* Memory in which nothing has been written holds signaling NaNs, of f64 and of f32. */
+/* Returns memory filled with signaling NaNs, of f64 and of f32. */
 static inline void *take_poisoned(void *user, spmv_place place, size_t bytes, void *stream) {
     static const uint32_t poison[] = {0x7fa00000, 0x7ff40000};
     uint32_t *words = malloc(bytes + sizeof *words);

@@ -24,7 +24,7 @@ static struct {
     double first_s;         /* that the first use of a kernel takes, */
     uint64_t used;          /* a bit a kernel */
     int trimmed;
-    int refused;    /* the how manieth block that is asked for is not to be had; 0: all are */
+    int refused;    /* ordinal number of the allocation that fails; 0: none */
     int ordered[2]; /* how often its operations waited for a caller's; a caller's for its own */
     int refilled;   /* stores whose values it wrote */
     int flushes;    /* how often memory was read that nothing else uses, */
@@ -186,7 +186,7 @@ static spmv_status build_csell(spmv_device *d, int variant, const spmv_csr_view 
     return build(d, "csell", variant, A, c, head, copy);
 }
 
-/* Refills as the host does, from numbers of the variant's types. */
+/* Writes new values as the host does, from values of the variant's types. */
 static spmv_status refill(int variant, const void *row_ptr, const void *values, spmv_store *copy) {
     const bool wide = variant == SPMV_F64_O64 || variant == SPMV_F32_O64;
     const size_t rows = (size_t)copy->rows, nnz = (size_t)copy->nnz;

@@ -14,7 +14,7 @@ static inline spmv_features features_of_entries(entries *e, spmv_precision preci
     return f;
 }
 
-/* readers: SPMV_FOR_..., whose features alone are computed. */
+/* readers: SPMV_FOR_...; only the features that they use are computed. */
 static inline spmv_features features_for(int readers, const char *source, const char *values) {
     spmv_load_opts opts = {.size = sizeof opts, .values = values};
     FREED(spmv_mat) *mat = NULL;

@@ -17,7 +17,7 @@ static __global__ void multiply(idx rows, const ofs *row_ptr, const idx *col_idx
     out.z[row] = out.alpha * sum + out.beta * before;
 }
 
-/* Says whether products overlap at all on a GPU of this capability, such as 90. */
+/* Returns whether products overlap on a GPU of this capability, such as 90. */
 extern "C" bool hasty_overlaps(int capability) {
     return code_waits(10 * capability);
 }

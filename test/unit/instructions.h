@@ -1,13 +1,13 @@
-/* instructions.h: the vector instructions that this processor has, for tests that try each set of
- * them from ISA_PORTABLE to the best. */
+/* instructions.h: the vector instruction sets of the processor, for tests that run with each set
+ * from ISA_PORTABLE to the best. */
 #ifndef SPMV_TEST_INSTRUCTIONS_H
 #define SPMV_TEST_INSTRUCTIONS_H
 
 #include "testing.h"
 #include "omp/isa.h"
 
-/* Returns the best of this processor. The first call says which sets it lacks, as nobody tries
- * them. */
+/* Returns the best set of this processor. The first call prints the sets that the processor lacks,
+ * which remain untested. */
 static inline int64_t best_isa(void) {
     static const char *const names[] = {[ISA_AVX2] = "AVX2", [ISA_AVX512] = "AVX-512"};
     static bool said = false;
@@ -19,7 +19,7 @@ static inline int64_t best_isa(void) {
 }
 
 #ifdef __x86_64__
-/* What __builtin_cpu_supports() reads, of the compiler's own library. */
+/* libgcc's data that __builtin_cpu_supports() reads */
 extern struct { unsigned vendor, type, subtype, features; } __cpu_model;
 
 /* Lets the library find no better instructions than these, which this processor has. */

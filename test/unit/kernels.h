@@ -36,7 +36,8 @@ typedef struct subject {
     oracle reference[2];
 } subject;
 
-/* GUARD cells of a byte, the n numbers, GUARD cells more. NULL: NaN. */
+/* Returns n elements between two guards of GUARD elements filled with `byte`. value NULL: elements
+ * are NaN. */
 static inline void *with_guards(const double *value, int64_t n, spmv_precision precision,
                                 int byte) {
     size_t width = width_of(precision), bytes = (size_t)(n + 2 * GUARD) * width;
@@ -48,7 +49,8 @@ static inline void *with_guards(const double *value, int64_t n, spmv_precision p
     return v;
 }
 
-/* x is guarded by NaN (0xff), which spoils every sum it gets into; y by small numbers (0xa5). */
+/* The guard of x is NaN (0xff), which spoils every sum that includes it; the guard of y holds small
+ * numbers (0xa5). */
 static inline subject subject_of(spmv_mat *mat, const char *name, const double *x,
                                  const double *y0) {
     spmv_stats stats = SPMV_OPTS(spmv_stats);
@@ -306,8 +308,8 @@ static inline bool is_wanted(const spmv_backend *backend, int k) {
     return !only_kernel || strcmp(only_kernel, k == SPMV_AUTO ? "auto" : backend->names[k]) == 0;
 }
 
-/* Says what one visit of every kernel does: its backend, its number, its descriptor in the f64,
- * 32-bit variant. */
+/* The callback for one kernel: its backend, its index, its descriptor in the f64, 32-bit
+ * variant. */
 typedef void (*visit)(const spmv_backend *backend, int k, const spmv_kernel *kernel,
                       const subject *s);
 
@@ -339,7 +341,7 @@ static inline void fixture_subject_free(subject *s) {
     spmv_ctx_free(ctx);
 }
 
-typedef subject lone_subject; /* with a context of its own */
+typedef subject lone_subject; /* a subject that owns its context */
 STRUCT_AT_END(lone_subject, fixture_subject_free)
 
 #endif

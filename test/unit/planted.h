@@ -70,8 +70,8 @@ PRODUCT(skip_first_row) {
     put_rows(mat, 1, rows_of(mat).rows, alpha, x, beta, y);
 }
 
-/* A launch of 32 x 8 threads whose rows come from blockIdx.y, of a grid that is 1 high: the
- * published warp kernel. */
+/* A launch of 32 x 8 threads that takes rows from blockIdx.y, in a grid of height 1: the published
+ * warp kernel. */
 PRODUCT(take_rows_from_the_wrong_axis) {
     enum { ROWS_PER_BLOCK = 8 };
     spmv_csr_view A = rows_of(mat);
@@ -134,7 +134,7 @@ SUM_OF_ROWS(drop_half_of_each_row, double, k < (A.row_ptr[i] + A.row_ptr[i + 1])
 SUM_OF_ROWS(drop_entries_beyond_a_warp, double, k < A.row_ptr[i + 1] && k < A.row_ptr[i] + 32,
             A.values[k] * x[A.col_idx[k]])
 
-/* One entry too many: a row that runs into the next. */
+/* Adds one entry too many per row: the first entry of the next row. */
 SUM_OF_ROWS(run_into_the_next_row, double, k < A.nnz && k <= A.row_ptr[i + 1],
             A.values[k] * x[A.col_idx[k]])
 
@@ -267,7 +267,7 @@ PRODUCT(flip_a_low_bit) {
     y[i] *= 1 + 0x1p-36;
 }
 
-/* Finite numbers in the place of infinity and NaN, as a fast-math compiler may make of them. */
+/* Replaces infinities and NaN by finite numbers, as a fast-math compiler may do. */
 PRODUCT(clamp) {
     right(mat, alpha, x, beta, y);
     for (int64_t i = 0; i < rows_of(mat).rows; i++)
@@ -276,7 +276,7 @@ PRODUCT(clamp) {
 
 /* ---- faults: threads ------------------------------------------------------------------------ */
 
-/* Both halves of every row read y before either writes it, so that one half is lost for certain. */
+/* Two halves of every row read y before either half writes it; one update is lost in every run. */
 PRODUCT(lose_an_update) {
     spmv_csr_view A = rows_of(mat);
     for (int64_t i = 0; i < A.rows; i++) y[i] = beta == 0 ? 0 : beta * y[i];
@@ -295,7 +295,7 @@ PRODUCT(lose_an_update) {
     }
 }
 
-/* Partial sums that nobody clears: each product adds to the one before. */
+/* Never clears the partial sums: each product adds to the sums of the previous one. */
 PRODUCT(keep_partial_sums) {
     spmv_csr_view A = rows_of(mat);
     for (int64_t i = 0; i < A.rows; i++) put(y + i, alpha, run_count * row_sum(&A, i, x), beta);

@@ -23,11 +23,12 @@ typedef struct planted {
 } planted;
 static planted plant[MOST_CANDIDATES];
 static double (*disturb)(const planted *); /* its product takes as many times as long */
-static trials *spending; /* which pays for what the planted take; NULL: nobody pays */
+static trials *spending; /* trials whose budget pays for the planted candidates' times; NULL: no
+                            budget is charged */
 static double paid_s;    /* by it */
 
-/* What the machine itself took, perhaps beside other processes, is not paid for; only what it takes
- * after the last product is. */
+/* Charges only planted seconds to the budget: sets its start such that the machine's own time,
+ * perhaps beside other processes, does not count up to the last product. */
 static void spend(double seconds) {
     paid_s += seconds;
     if (!spending) return;
@@ -35,8 +36,8 @@ static void spend(double seconds) {
     spending->start = spmv_now() - paid_s - unpaid_s;
 }
 
-/* Multiplies one vector, of which the numbers are so far apart, with one thread, so that no real
- * time is lost with waking others. */
+/* Multiplies one vector with stride `apart` by one thread, so that no real time is lost with waking
+ * others. */
 static void multiply(const planted *k, const spmv_csr *A, int64_t apart, const double *x,
                      double *y) {
     for (int64_t i = 0; i < A->rows; i++) {

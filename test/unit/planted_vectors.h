@@ -26,7 +26,7 @@ typedef enum vector_fault {
 static vector_fault planted_fault;
 static int64_t planted_k; /* number of vectors of the product before */
 
-/* Where number i of vector j lies, of n. */
+/* Returns the index of element i of vector j; n elements per vector. */
 static int64_t vector_place(const spmv_operands *v, int64_t n, int64_t i, int64_t j, int64_t ld,
                             bool ignores_ld) {
     const bool in_rows = v->layout == SPMV_ROWS;

@@ -12,7 +12,7 @@ enum { MOST_BLOCKS = 255 };
 static struct {
     void *memory[MOST_BLOCKS];
     size_t bytes[MOST_BLOCKS], out, most; /* out: in use; most: the most in use */
-    int refused; /* the how manieth block that is asked for is not to be had; 0: all are */
+    int refused;                          /* ordinal number of the allocation that fails; 0: none */
     int foreign; /* blocks that came back without having been given, or of another size */
 } purse;
 

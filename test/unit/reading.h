@@ -183,7 +183,7 @@ static inline many_text many_lines(int64_t entries, const int64_t line[2],
     many_text t = {allocate(MANY * 48 + 1000), 0};
     random_state = 42;
     t.n = (size_t)append(t.bytes, "%s%% comment\n1000000 1000000 %" PRId64 "\n", REAL, entries);
-    for (int64_t k = 4; k < MANY + 4; k++) { /* one line each, some of them comments or blank */
+    for (int64_t k = 4; k < MANY + 4; k++) { /* one line per entry, or a comment or blank line */
         uint64_t bits = random_bits();
         const char *other = k == line[0] ? bad[0] : k == line[1] ? bad[1] : NULL;
         if (other)
@@ -201,7 +201,7 @@ static inline many_text many_lines(int64_t entries, const int64_t line[2],
 
 static spmv_powers powers;
 
-/* Scans text as the reader would: with bytes behind it that belong to no number. */
+/* Scans text as the reader does: the bytes behind it belong to no number. */
 static inline const char *scan(const char *text, double *value, size_t *length) {
     static char padded[4000];
     size_t n = strlen(text);

@@ -23,8 +23,8 @@ void source_free(source_kind kind, void *memory);
 /* The driver's own copy, which returns when it is done. */
 bool plain_copy(void *to, const void *from, size_t bytes);
 struct spmv_device;
-/* Says how many copies of that size a fresh device would leave to the driver before it sends one
- * through pinned buffers of its own; at most `most`. */
+/* Returns how many copies of that size a newly opened device makes through the driver before it
+ * uses its own pinned buffers; at most `most`. */
 int copies_until_pinned(struct spmv_device *device, void *to, const void *from, size_t bytes,
                         int most);
 #ifdef __cplusplus

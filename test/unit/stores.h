@@ -203,8 +203,9 @@ static const struct {
     {"csr_columns", SPMV_grid_cols, 2},
 };
 
-/* A format that changes on purpose gets the number that test_store_bytes prints. csr5 has one for
- * each number of lanes that it takes by itself: of f64 or f32 in vectors of 32 or 64 bytes. */
+/* Checksums per format. After an intended change of a format, insert the checksum that
+ * test_store_bytes prints. csr5 has one per number of lanes: f64 or f32 in vectors of 32 or 64
+ * bytes. */
 static const struct expected {
     const char *format;
     uint64_t hash;

@@ -18,7 +18,7 @@ extern "C" const char *stream_free(void *stream) {
     return NULL;
 }
 
-/* Says whether products overlap at all on a GPU of this capability, such as 90. */
+/* Returns whether products overlap on a GPU of this capability, such as 90. */
 extern "C" bool stream_overlaps(int capability) {
     return code_waits(10 * capability);
 }
@@ -29,7 +29,7 @@ extern "C" const char *stream_wait(void *stream) {
     return NULL;
 }
 
-/* One thread per number. Lets the next kernel start at once, and writes about 10 us later. */
+/* One thread per element. Lets the next kernel start at once, and writes about 10 us later. */
 template <class T>
 static __global__ void write_late(int64_t n, const T *from, T factor, bool lets_next_start, T *to) {
     enum { LATE = 20000 }; /* cycles */

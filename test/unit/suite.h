@@ -52,8 +52,8 @@ static inline void begin_as_it_is(int argc, char **argv) {
     (void)argc, (void)argv;
 }
 
-/* Starts the program anew with threads that sleep while they wait: the tests use more of them than
- * there are cores, and OpenMP reads its environment only once. What the user has set stands. */
+/* Restarts the program with OMP_WAIT_POLICY=passive, unless the user has set it: tests use more
+ * threads than cores, and OpenMP reads its environment only at the start. */
 static inline void wait_without_spinning(int argc, char **argv) {
     (void)argc;
     if (getenv("OMP_WAIT_POLICY")) return;

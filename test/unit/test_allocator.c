@@ -12,7 +12,7 @@ static struct {
     void *memory[MOST_BLOCKS];
     size_t bytes[MOST_BLOCKS], out; /* out: in use of the host's */
     int blocks, asked;              /* host memory: blocks in use; requests */
-    int refused;                    /* which of those asked for is not to be had; 0: all are */
+    int refused;                    /* ordinal number of the allocation that fails; 0: none */
     int foreign;                    /* came back without having been given, or of another size */
 } purse;
 
@@ -64,8 +64,7 @@ static void assert_all_is_back(const char *what) {
 
 /* ---- what is kept ---------------------------------------------------------------------------- */
 
-/* Checks what the plan took since there were as many bytes: all that the facts say, and beside it
- * an array's alignment. */
+/* Checks that the plan has allocated the bytes that its facts report, plus an array's alignment. */
 static void assert_holds(const spmv_plan *plan, size_t before) {
     spmv_plan_facts facts = plan_facts_of(plan);
     const bool is_theirs = plan->kernel->traits & SPMV_PEER && plan->device->backend->host;
@@ -195,7 +194,7 @@ static void assert_made(spmv_status status, const void *out) {
     assert_int_equal(status == SPMV_OK, out != NULL);
 }
 
-/* New values: all products have them, or, if there is no memory for them, none. */
+/* Sets new values: all plans receive them, or, if memory is short, none. */
 static void change_values(spmv_mat *mat, const spmv_plan *plan, double before) {
     FREED(double) *twice = calloc((size_t)mat->coo.nnz, sizeof *twice);
     spmv_coo_view given = SPMV_OPTS(spmv_coo_view);
@@ -226,7 +225,7 @@ static void use(spmv_ctx *ctx, way *make, const char *kernel) {
     if (plan) change_values(mat, plan, total(plan, mat));
 }
 
-/* Returns whether that many blocks were asked for, so that one was refused. */
+/* Returns whether `make` allocated at least `which` blocks, so that one allocation was refused. */
 static bool is_refused(way *make, const char *kernel, int which) {
     spmv_ctx *ctx = context_with_purse(NULL, 2);
     purse.refused = which;

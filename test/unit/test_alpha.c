@@ -20,7 +20,7 @@ static entries positive_entries(spmv_symmetry symmetry) {
     return e;
 }
 
-/* One product of a plan, and what becomes of each row. */
+/* one product of a plan, and the expected length of each row */
 typedef struct trial {
     const setup *c;
     const subject *s;
@@ -40,7 +40,7 @@ static double y_of(int64_t row) {
     return row % 6 == 4 ? NAN : row % 6 == 1 ? INFINITY : -2;
 }
 
-/* What the product must have where every number of x is 1. */
+/* Returns the expected element of the product if all elements of x are 1. */
 static double expected_of(const trial *t, int64_t row) {
     const double sum = t->length[row] ? 1 : 0;
     return t->alpha * sum + (t->beta == 0 ? 0 : t->beta * y_of(row));

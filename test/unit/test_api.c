@@ -180,7 +180,8 @@ TEST(plans_may_run_at_once) {
     for (int p = 0; p < PLANS; p++) spmv_plan_free(plan[p]);
 }
 
-/* The OpenMP schedule belongs to the caller: no product changes it, whatever the plan's own is. */
+/* The OpenMP schedule belongs to the caller: no product changes it, with any schedule of the
+ * plan. */
 TEST(the_schedule_stays_the_callers) {
     double x[100], y[100];
     for (int j = 0; j < 100; j++) x[j] = 1;

@@ -258,7 +258,7 @@ TEST(groups_hold_what_they_say) {
     assert_true(find("Everything", SPMV_OK) > find("ALL", SPMV_OK));
 }
 
-/* More matches than there is room for are counted, not written. */
+/* Matches beyond the capacity are counted, not written. */
 TEST(found_kernels_stay_in_bounds) {
     const spmv_kernel_id untouched = {&spmv_cuda, -7};
     spmv_kernel_id id[2] = {untouched, untouched};

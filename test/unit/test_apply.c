@@ -147,7 +147,7 @@ TEST(every_kernel_takes_a_call) {
 
 /* ---- one vector whose numbers are apart ------------------------------------------------------ */
 
-/* n numbers that lie step numbers apart; NULL: NaN. Between them lie NaN, too. */
+/* Returns n elements with stride `step`, NULL: NaN; the gaps hold NaN, too. */
 static void *spaced(const void *from, int64_t n, int64_t step, spmv_precision precision) {
     char *to = malloc((size_t)(n * step) * width_of(precision));
     assert_non_null(to);
@@ -157,7 +157,7 @@ static void *spaced(const void *from, int64_t n, int64_t step, spmv_precision pr
     return to;
 }
 
-/* z <- 2 A x - y. gaps: a bit for each of x, y and z, whose numbers are two apart. */
+/* z <- 2 A x - y. gaps: one bit each for x, y and z; 1: stride 2. */
 static void try_gaps(const setup *c, const subject *s, const spmv_plan *plan, int gaps) {
     const int64_t of_x = 1 + (gaps & 1), of_y = 1 + (gaps >> 1 & 1), of_z = 1 + (gaps >> 2);
     const spmv_precision p = c->precision;
@@ -297,7 +297,7 @@ TEST(wrong_calls_are_refused) {
     spmv_plan_free(as_is);
 }
 
-/* They would be read as other numbers. */
+/* The library would read such scalars as other numbers. */
 TEST(scalars_of_the_other_precision_are_refused) {
     FREED(scene) s = scene_of();
     const float two = 2;
@@ -338,7 +338,7 @@ TEST(scalars_on_the_device_lie_apart_from_z) {
     scene_free(&s);
 }
 
-/* Under SAN=undefined: nothing is copied from or to nowhere. */
+/* Under SAN=undefined: no copies from or to NULL. */
 TEST(no_rows_need_no_vectors) {
     FREED(spmv_ctx) *ctx = context_of(2);
     const int64_t row_ptr[] = {0};
@@ -399,7 +399,7 @@ TEST(wrong_asynchronous_products_are_refused) {
 
 /* ---- where a kernel finds y ------------------------------------------------------------------ */
 
-/* The operands of a kernel's first call, and the first number of z then. */
+/* operands of a kernel's first call, and the first element of z at that time */
 static struct {
     int calls;
     spmv_operands operands;
@@ -477,7 +477,7 @@ static void try_y(spmv_mat *mat, const y_case *c) {
     plan->kernel = kernel;
 }
 
-/* Kernels of a host add to what lies in z, so that y is copied there; others get y as it is. */
+/* Host kernels add to z in place, so that y is first copied to z; other kernels read y. */
 TEST(a_host_has_y_in_z) {
     FREED(scene) s = scene_of();
     for (int n = 0; n < 8; n++)
@@ -556,7 +556,7 @@ static spmv_call call_with_gaps(int64_t ldx, int64_t ldy, int64_t ldz) {
                 .layout = SPMV_ROWS, .ldx = ldx, .ldy = ldy, .ldz = ldz);
 }
 
-/* One vector in rows is contiguous unless a leading dimension is more than 1. */
+/* One vector in rows is contiguous unless its leading dimension exceeds 1. */
 TEST(rows_of_one_contiguous_vector_are_a_vector) {
     FREED(scene) s = scene_of();
     const spmv_kernel *own = s.plan->kernel,
@@ -576,8 +576,8 @@ TEST(rows_of_one_contiguous_vector_are_a_vector) {
     s.plan->kernel = own;
 }
 
-/* A product whose kernel takes contiguous vectors alone packs them into the panel of its slot, and
- * the plan's facts count all panels. */
+/* If a kernel needs contiguous vectors, products pack vectors into the panel of their slot; the
+ * plan's facts include all panels. */
 TEST(each_slot_has_a_panel) {
     enum { BYTES = SPMV_PANEL_VECTORS * 2 * N * sizeof(double) };
     FREED(scene) s = scene_of();
@@ -640,7 +640,7 @@ static spmv_status sum_nothing(spmv_device *d, void *stream, const spmv_sums *s)
     return SPMV_OK;
 }
 
-/* A backend's sums have a room of zeros, which the plan keeps for the next ones. */
+/* A backend's sums use zeroed workspace, which the plan keeps for the next sums. */
 TEST(sums_have_a_room_of_the_plan) {
     FREED(scene) s = scene_of();
     const spmv_backend *own = s.plan->device->backend;

@@ -89,7 +89,7 @@ TEST(borrowed_rows_are_used_as_they_are) {
     assert_memory_equal(entries_here.values, r.values, (size_t)r.nnz * sizeof(double));
 }
 
-/* The statistics count what making a matrix takes, also where its rows are taken as they are. */
+/* The statistics include the time of making a matrix, also if its rows are borrowed. */
 TEST(making_is_timed) {
     FREED(lone_subject) s = fixture_subject("long tail", 2);
     FREED(rows) r = copied_rows(s.mat);
@@ -106,7 +106,7 @@ TEST(making_is_timed) {
     assert_true(sum >= 0 && stats.build_s > checking_s / 100);
 }
 
-/* Other values in another array, then in the same one. */
+/* New values in another array, then in the same array. */
 TEST(borrowed_values_are_borrowed_again) {
     FREED(lone_subject) s = fixture_subject("every length", 2);
     FREED(rows) r = copied_rows(s.mat);
@@ -261,8 +261,8 @@ TEST(host_memory_is_not_the_devices) {
     spmv_mat_free(mat);
 }
 
-/* Views stay also where the device alone had the values: the array shows them when it is asked for
- * again. */
+/* A view stays valid if only the device has new values: the next request copies the values into its
+ * array. */
 TEST(views_stay) {
     FREED(spmv_ctx) *ctx = gpu_context();
     const spmv_arrays here = small_arrays(SPMV_COPY);

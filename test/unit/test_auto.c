@@ -53,8 +53,8 @@ TEST(a_fast_proposal_beats_the_baseline_kernel) {
     assert_true(f.chosen_product_s < f.baseline_product_s);
 }
 
-/* With few products, or an unknown number, the prediction decides; what could not be faster even if
- * the model is wrong is never timed. */
+/* With few products, or an unknown number, the prediction decides; a kernel that cannot be faster
+ * even with the model's error is never timed. */
 TEST(expected_products_decide_whether_kernels_are_timed) {
     static const int64_t calls[] = {1, 20, 0, 250, 300};
     FREED(spmv_mat) *mat = must_load(ctx, "gen:poisson2d:400");
@@ -74,7 +74,8 @@ TEST(expected_products_decide_whether_kernels_are_timed) {
     }
 }
 
-/* The set-up for an unknown number of products takes ten of them at most, sampling included. */
+/* If the number of products is unknown, the set-up takes at most ten products, sampling
+ * included. */
 TEST(an_unknown_number_pays_for_a_short_set_up) {
     FREED(spmv_mat) *mat = must_load(ctx, "gen:poisson2d:1000");
     for (int k = 0; k < 2; k++) {
@@ -148,8 +149,8 @@ static void assert_timed_late(spmv_proposals *all, int timed) {
     if (f.timed != timed) fail_msg("%d timed: %s", f.timed, f.reason);
 }
 
-/* What was spent before, as on waking threads, keeps no first candidate from being tried that takes
- * little of the budget, nor one without a set-up. */
+/* Time spent before the trials, for example on starting threads, excludes neither a first candidate
+ * that needs little of the budget nor one without set-up. */
 TEST(a_late_start_leaves_cheap_candidates) {
     spmv_proposals all = {.n = 0};
     spmv_propose_kernel(&all, "csr_rows", 0, 0, "baseline");
@@ -159,7 +160,7 @@ TEST(a_late_start_leaves_cheap_candidates) {
     assert_timed_late(&all, 3);
 }
 
-/* The clock decides between the two that are predicted to be the best, whatever was spent. */
+/* Timing decides between the two kernels with the best predictions, after any expense. */
 TEST(the_two_best_are_both_tried) {
     spmv_proposals all = {.n = 0};
     spmv_propose_kernel(&all, "csr_rows", 0, 0, "baseline");
@@ -169,7 +170,7 @@ TEST(the_two_best_are_both_tried) {
     assert_timed_late(&all, 3);
 }
 
-/* A product of many empty rows takes long, however few nonzeros there are. */
+/* A product of many empty rows takes long, even with few nonzeros. */
 TEST(empty_rows_take_time) {
     FREED(entries) e = {.rows = 1000000, .cols = 3};
     for (int k = 0; k < 3; k++) add_entry(&e, k * (e.rows / 3), k, 1);
@@ -180,8 +181,8 @@ TEST(empty_rows_take_time) {
     if (!f.baseline) fail_msg("nothing was timed: %s", f.reason);
 }
 
-/* A CPU tries nothing without a sample, which may take 0.4 of the budget, 150 products: quick ones
- * are paid for by products of 2.5 us and longer, half a nanosecond for each nonzero and row. */
+/* On a CPU auto times nothing without a sample, which may take 0.4 of the budget, 150 products:
+ * products of 2.5 us and longer, half a nanosecond per nonzero and row, pay for a quick sample. */
 TEST(long_products_pay_for_a_sample) {
     for (int pays = 0; pays < 2; pays++) {
         FREED(spmv_mat) *mat = must_load(ctx, pays ? "gen:diagonal:3500" : "gen:diagonal:2000");
@@ -208,8 +209,8 @@ TEST(what_cannot_be_had_is_passed_over) {
     assert_chosen(plan, "csr_rows", "passed over csr_tiles: ");
 }
 
-/* When the baseline kernel does not fit, what fits is better than nothing; when nothing fits, its
- * error stands. */
+/* If the baseline kernel does not fit, auto chooses another that fits; if none fits, the baseline
+ * kernel's error is returned. */
 TEST(without_the_baseline_kernel_another_serves) {
     FREED(entries) e = entries_of(fixture_named("giant row"));
     FREED(spmv_mat) *mat = matrix_of(ctx, &e);
@@ -243,7 +244,7 @@ TEST(padding_is_passed_over) {
     assert_chosen(plan, "csr_rows", "passed over ell_rows: it pads");
 }
 
-/* A backend like omp whose csr_rows does not repeat its bits. */
+/* A backend like omp, whose csr_rows is not deterministic. */
 TEST(what_does_not_repeat_is_asked_for) {
     spmv_kernel unsteady = *spmv_omp.kernels[0][0];
     const spmv_kernel *kernels[64][SPMV_NVARIANTS];
@@ -277,7 +278,7 @@ static int count_stores(const spmv_mat *mat) {
     return n;
 }
 
-/* What lost is freed; what was there before, or is in use, is not. */
+/* Stores of losing candidates are freed; stores that existed before, or are in use, are not. */
 TEST(losers_leave_no_store) {
     FREED(spmv_mat) *mat = must_load(ctx, "gen:poisson2d:60");
     double x[3600] = {1}, y[3600];
@@ -309,7 +310,7 @@ TEST(the_name_is_found_by_itself_only) {
     assert_non_null(strstr(spmv_ctx_error(ctx), "did you mean 'auto'"));
 }
 
-/* Trials of all of them would take more memory than there is. */
+/* Trials of all these vectors would exceed the memory. */
 TEST(more_vectors_than_fit_are_a_hint_too) {
     FREED(spmv_mat) *mat = must_load(ctx, "gen:poisson2d:30");
     spmv_plan_opts opts = {.size = sizeof opts, .vectors = INT64_MAX, .expected_calls = many};

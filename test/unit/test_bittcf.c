@@ -5,7 +5,7 @@
 
 enum { ROWS = 4003, WIDTH = 9, STEP = 1571 /* has no factor of ROWS */ };
 
-/* A band of WIDTH diagonals, whose row i is row i STEP mod ROWS. */
+/* Makes a band of WIDTH diagonals; row i is row i STEP mod ROWS of the band. */
 static spmv_mat *shuffled_band(int64_t rows, bool in_order) {
     entries e = {.rows = rows, .cols = rows + WIDTH};
     for (int64_t i = 0; i < rows; i++)

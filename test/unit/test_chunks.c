@@ -134,7 +134,7 @@ TEST(chunks_are_cut_at_empty_rows) {
     try_shape(&s);
 }
 
-/* Each chunk needs few columns beside its own, which are turned for it alone. */
+/* Each chunk needs few columns besides its own; only these are transposed for it. */
 TEST(windows_of_a_band) {
     static shape s = {.name = "a band", .cols = 20111};
     append(&s, 9000, 8);

@@ -127,7 +127,7 @@ TEST(the_papers_example) {
     assert_same(A->values, sorted_value, 10, 8, "Val");
 }
 
-/* Strips whose columns lie far apart are sorted in another way: the same order comes of it. */
+/* Strips with columns far apart use another sorting algorithm, with the same result. */
 TEST(strips_of_far_columns) {
     enum { APART = 1000 };
     int32_t col[8];
@@ -199,7 +199,8 @@ TEST(split_by_hand) {
     assert_int_equal(spmv_store_bytes(store), 12 * 5 * 2 + 12 * 1 + 12 * 5);
 }
 
-/* An empty row leaves nothing for ELL; beyond the longest row there is nothing to put there. */
+/* A boundary at an empty row leaves ELL empty; a boundary beyond the longest row leaves CSR
+ * empty. */
 TEST(boundaries_at_the_ends) {
     FREED(spmv_store) *all_csr = store_of("hybrid", &by_hand, cut_at(0));
     assert_int_equal(((const hybrid *)all_csr)->boundary, 0);
@@ -238,7 +239,7 @@ TEST(chosen_boundary_takes_fewest_bytes) {
     }
 }
 
-/* What auto chose, and a boundary beyond the longest row, are told as they are. */
+/* Plans report the boundary that auto chose, and a boundary beyond the longest row unchanged. */
 TEST(plans_tell_the_boundary) {
     static const int64_t wanted[] = {-1, 0, 1, 3, 2000000}, is[] = {2, 0, 1, 3, 5};
     FREED(entries) e = {.rows = 3, .cols = 9};

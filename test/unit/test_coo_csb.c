@@ -77,7 +77,7 @@ TEST(hyb_splits_rows) {
     spmv_store_free(store);
 }
 
-/* 64 rows of `usual`, two of them longer. */
+/* Makes 64 rows of `usual` entries, except two rows of `longer` entries. */
 static entries two_long_rows(int64_t usual, int64_t longer) {
     entries e = {.rows = 64, .cols = longer};
     for (int64_t i = 0; i < e.rows; i++) add_row(&e, i, i % 40 == 11 ? longer : usual);
@@ -259,7 +259,8 @@ static void assert_all_right(const product *q) {
     }
 }
 
-/* One row of 200,000 among rows of one entry or none, then one that ends with a block's part. */
+/* One row of 200,000 entries among rows of at most one entry, then one that ends with a block's
+ * part. */
 TEST(giant_rows_are_right) {
     static const int threads[] = {1, 2, 5, 64};
     FREED(entries) e = {.rows = 4096 + 17, .cols = 200000};

@@ -95,7 +95,7 @@ TEST(codes_do_not_change_y) {
         }
 }
 
-/* Nothing but the number is read of 2^31 nonzeros. */
+/* The test uses only the number of 2^31 nonzeros, no entries. */
 TEST(offsets_are_narrow) {
     const int64_t row_ptr[] = {0, (int64_t)1 << 31};
     const spmv_csr_view A = {sizeof(spmv_csr_view), 1, 1, row_ptr[1], row_ptr, NULL, NULL};

@@ -66,7 +66,7 @@ static void fill_repeated(entries *e, value_rule *value) {
         }
 }
 
-/* The third slice repeats the first, but the rows of the second have nothing in common. */
+/* The third slice repeats the first, but the rows of the second differ. */
 static void fill_broken_band(entries *e, value_rule *value) {
     for (int64_t i = 0; i < e->rows; i++)
         for (int64_t k = 0; k < 5; k++) {
@@ -128,7 +128,7 @@ static double same_everywhere(int64_t i, int64_t j) {
     return 0.3;
 }
 
-/* Alike but for one row, when values are looked at many at a time already. */
+/* All values are equal except in one row, after the first vectorized comparison. */
 static double late(int64_t i, int64_t j) {
     (void)j;
     return i == 100 ? 2 : 1;
@@ -222,7 +222,7 @@ TEST(bytes_do_not_depend_on_threads) {
             }
 }
 
-/* Those of slices that repeat others are counted, too. */
+/* Slices that repeat others are counted, too. */
 static double too_large(int64_t i, int64_t j) {
     (void)i, (void)j;
     return 1e300;

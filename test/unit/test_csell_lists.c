@@ -116,8 +116,8 @@ TEST(long_rows_are_refused) {
 
 /* ---- as devices build them ------------------------------------------------------------------- */
 
-/* Makes a band of which every row lacks some entries, so that nearly every slice has a list of its
- * own; every fourth slice is the one before again. */
+/* Makes a band matrix in which every row lacks some entries: nearly every slice has a distinct
+ * list; every fourth slice repeats the one before. */
 static spmv_mat *band_with_holes(int64_t slices, int64_t width) {
     FREED(entries) e = {.rows = slices * CSELL_ROWS, .cols = slices * CSELL_ROWS + width};
     for (int64_t i = 0; i < e.rows; i++) {
@@ -200,8 +200,8 @@ TEST(warps_find_lists_in_any_order) {
     assert_devices_agree(mat, 1, "a narrow band with holes");
 }
 
-/* Codes were allowed, but save nothing: others may be written, on a device as well. The second
- * slice has no values. */
+/* Codes were allowed but save nothing, so that the store accepts other values, on a device as well.
+ * The second slice has no values. */
 TEST(values_as_they_are_take_others) {
     FREED(entries) e = {.rows = 300, .cols = 302};
     for (int64_t i = 0; i < e.rows; i++)

@@ -4,7 +4,7 @@
 #include "instructions.h"
 #include "omp/csell/csell.h"
 
-/* Such a y may begin anywhere and be added to. */
+/* Unaligned starts of y, with and without beta. */
 static const struct {
     int64_t start;
     double beta;
@@ -12,7 +12,7 @@ static const struct {
 
 enum { MARGIN = CSELL_ROWS + 1, CELLS = ROWS + MARGIN, USED_COLS = 2000 };
 
-/* The cells of destination d and a margin, all of which hold something before. */
+/* Returns the cells of destination d and a margin, after a product; cell i holds i before. */
 static char *multiply_into(const spmv_plan *plan, int d, spmv_precision precision, const void *x) {
     const size_t width = width_of(precision);
     char *y = spmv_host_alloc(CELLS * width);
@@ -24,7 +24,7 @@ static char *multiply_into(const spmv_plan *plan, int d, spmv_precision precisio
     return y;
 }
 
-/* Makes rows of a few entries and long ones; only the number of columns says how long x is. */
+/* Makes rows of a few entries and long rows; x has `cols` elements. */
 static spmv_mat *matrix_of_columns(int64_t cols) {
     FREED(entries) e = {.rows = ROWS, .cols = USED_COLS};
     fill_some_long(&e, any_value);
@@ -33,7 +33,7 @@ static spmv_mat *matrix_of_columns(int64_t cols) {
     return mat;
 }
 
-/* x as long as the cache, of which pages nobody writes to take no memory. */
+/* Compares with an x as large as the cache, whose unwritten pages take no memory. */
 static void assert_same_past(size_t cache, spmv_precision precision) {
     const int64_t cols = (int64_t)(cache / width_of(precision)) + 1;
     FREED(spmv_mat) *near = matrix_of_columns(USED_COLS), *far = matrix_of_columns(cols);

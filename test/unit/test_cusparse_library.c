@@ -7,8 +7,8 @@
 
 static char folder[64];
 
-/* In FOLDER/NAME/libcusparse.so.12: every function that the program calls returns the version's
- * last number, but the one that is left out is not there. */
+/* Builds FOLDER/NAME/libcusparse.so.12: every function that the program calls, except left_out,
+ * returns the last component of the version. */
 static void make_library(const char *name, int major, int minor, int patch, const char *left_out) {
     static const char *const functions[] = {
 #define FUNCTION(name) #name,
@@ -68,7 +68,7 @@ TEST(two_of_one_name_stand_side_by_side) {
     assert_string_equal(new.no_spmvop, "");
 }
 
-/* One release later its parameters may be others. */
+/* A later release may change the function's parameters. */
 TEST(spmvop_of_another_version_is_not_called) {
     make_library("later", 12, 9, 5, NULL);
     cusparse_library later = load("later");
@@ -99,8 +99,8 @@ TEST(what_is_no_cusparse_is_not_available) {
     assert_string_equal(out.name, "");
 }
 
-/* The toolkit's is looked for by name, and the name belongs to both: in a process of its own, which
- * finds "old" where the system looks. */
+/* Both libraries have the same name; therefore a separate process, in which the system's search
+ * path leads to "old". */
 TEST(the_system_s_is_found_beside_the_one_that_is_named) {
     char command[3 * PATH_MAX], self[PATH_MAX] = "", line[128] = "";
     make_library("old", 12, 6, 3, NULL);

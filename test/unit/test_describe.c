@@ -36,7 +36,7 @@ TEST(kept_samples_are_spread_over_all) {
     free(out.samples);
 }
 
-/* Every statistic has its own field, and none is another's. */
+/* Every statistic has its own field in the record. */
 TEST(statistics_keep_their_names) {
     result out;
     memset(&out, 0, sizeof out);

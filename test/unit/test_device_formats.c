@@ -98,8 +98,8 @@ enum {
     MOST_BYTES = 1 << 28 /* larger stores are not compared: dia of scattered entries takes 40 GB */
 };
 
-/* Returns how many stores were compared. rows: NULL where the format is csr; are_passing: stores
- * are built of copies of them. */
+/* Returns the number of compared stores. rows: NULL if the format is csr; are_passing: stores are
+ * built from temporary copies of the rows. */
 static int compare_builds(spmv_device *d, const spmv_device_format *own, int variant,
                           const spmv_csr_view *A, spmv_store *rows, bool are_passing,
                           const char *what) {

@@ -76,7 +76,7 @@ static spmv_plan *converted_by_host(spmv_mat *mat, const char *kernel, int block
     return NULL;
 }
 
-/* Other values of the same few: a plan takes them or says that it does not. */
+/* New values from the same small set: a plan accepts the values or fails with a message. */
 TEST(what_the_host_converted_takes_new_values) {
     static const char *const kernels[] = {"cuda:csell_lists", "cuda:csell_warp",
                                           "cuda:xcache_block", "cuda:hubs"};
@@ -119,7 +119,8 @@ TEST(copied_plans_of_both_sides_follow) {
     for (int k = 0; k < 4; k++) spmv_plan_free(plan[k]);
 }
 
-/* Rows on a device are not in the host's memory: a kernel that looks at them says so. */
+/* Rows in device memory are absent from host memory; a kernel that reads rows on the host declares
+ * it. */
 TEST(forecasts_that_read_rows_say_so) {
     FREED(spmv_ctx) *ctx = context_of(1);
     FREED(spmv_mat) *mat = few_values(ctx, "gen:poisson2d:20");

@@ -74,7 +74,7 @@ static double from_rows_s(spmv_mat *mat, const char *kernel, spmv_plan_facts *f)
     return f->from_rows_s;
 }
 
-/* To ask a plan for its facts again reads nothing of the device, and no file on a host. */
+/* Repeated queries of a plan's facts read neither the device nor, on a host, a file. */
 TEST(what_was_free_is_known_of_a_plan) {
     spmv_plan_opts opts = SPMV_OPTS(spmv_plan_opts);
     spmv_mat *mat = begin(plenty, SPMV_OK);
@@ -88,7 +88,8 @@ TEST(what_was_free_is_known_of_a_plan) {
     end(mat, plan);
 }
 
-/* What is sent is not in it, and what the host converts does not begin on the device. */
+/* The seconds from rows on the device to a ready plan exclude uploads; negative: the host converts,
+ * so that the rows on the device are of no use. */
 TEST(from_rows_on_the_device_until_ready) {
     spmv_plan_facts f = SPMV_OPTS(spmv_plan_facts);
     spmv_mat *mat = begin(plenty, SPMV_OK);
@@ -104,7 +105,7 @@ TEST(from_rows_on_the_device_until_ready) {
     end(mat, NULL);
 }
 
-/* A kernel costs what it costs alone, whatever the process did before. */
+/* A kernel's upload time does not depend on previous uploads of the process. */
 TEST(sending_is_booked_whoever_sent) {
     spmv_plan *first = NULL, *plan = NULL;
     spmv_mat *mat = begin(plenty, SPMV_OK);
@@ -165,7 +166,7 @@ TEST(all_of_the_trials_is_booked_once) {
     }
 }
 
-/* What a refusal leaves well goes on without the kernel that was refused. */
+/* auto passes over a kernel whose builder fails, unless the device is lost. */
 TEST(a_builder_that_fails_is_passed_over) {
     spmv_plan *plan = NULL;
     spmv_mat *mat = begin(plenty, SPMV_E_DEVICE);
@@ -268,8 +269,8 @@ TEST(a_lost_device_is_no_reason_to_convert) {
     end(mat, NULL);
 }
 
-/* Loading the code of both kernels is in none of what is charged, nor in what was timed, and done
- * once; what the device keeps stays until the matrix is freed. */
+/* Loading the code of both kernels is not charged to a candidate or to a timing, and happens once;
+ * memory that the device keeps is freed with the matrix. */
 TEST(what_a_process_does_once_is_apart) {
     spmv_mat *mat = begin(plenty, SPMV_OK);
     spmv_plan *plan[2];
@@ -297,8 +298,8 @@ TEST(what_a_process_does_once_is_apart) {
     assert_int_equal(device.trimmed, 1);
 }
 
-/* Room is taken before anything else, so that the driver is asked once; and not when rows are
- * there. */
+/* Memory for rows and stores is allocated first, in one call of the driver; not if the rows are on
+ * the device already. */
 TEST(room_for_all_is_taken_before_the_rows) {
     spmv_mat *mat = begin(plenty, SPMV_OK);
     size_t rows = (size_t)mat->csr.nnz * 12 + (size_t)mat->csr.rows * 4;
@@ -313,8 +314,8 @@ TEST(room_for_all_is_taken_before_the_rows) {
     end(mat, plan[1]);
 }
 
-/* The matrix is one that caches may keep. Memory for it is given back; where there is little, or it
- * is refused, they stay as they are. */
+/* If caches may keep the matrix, trials allocate memory to fill the caches once, and free it. If
+ * memory is short or the driver refuses, the caches are not flushed. */
 TEST(trials_in_warm_caches_fill_them_once) {
     const struct {
         size_t left;
@@ -332,8 +333,8 @@ TEST(trials_in_warm_caches_fill_them_once) {
     }
 }
 
-/* A context asks for the device that it is for; one that names kernels of another backend, or looks
- * up names alone, needs none. */
+/* A context requires the device of its backend; contexts for kernels of another backend, or for
+ * lookups of names only, do not. */
 TEST(a_context_needs_its_device) {
     spmv_ctx_opts opts = {.size = sizeof opts, .backend = "cuda", .device = 3};
     spmv_ctx *made = NULL;

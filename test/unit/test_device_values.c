@@ -102,7 +102,7 @@ TEST(it_is_ordered_once_whatever_the_plans) {
     end(&s);
 }
 
-/* They are refused before anything is multiplied, not when the values change. */
+/* Such codes are refused before the first product, not at the change of values. */
 TEST(codes_that_the_device_cannot_write_are_refused_at_once) {
     static const spmv_setting codes = {"codes", 1};
     scene s = begin(0);

@@ -1,6 +1,6 @@
-/* test_dia.c: what DIA stores: sizes by hand, rectangles, stored zeros beside padding; that
- * infinite x shows where an entry is and nowhere else; that a forecast needs no memory; and that
- * diagonals beyond all memory are refused before they are asked for. */
+/* test_dia.c: contents of DIA stores: sizes computed by hand, rectangular matrices, stored zeros
+ * beside padding; infinite x affects the rows with an entry in its column and no others; a forecast
+ * allocates no memory; too many diagonals are refused before their allocation. */
 #include "context.h"
 #include "formats/dia/dia.h"
 
@@ -72,7 +72,7 @@ TEST(sizes_by_hand) {
     }
 }
 
-/* An explicit zero is an entry, whatever its sign; padding of its diagonal is none. */
+/* An explicit zero of either sign is an entry; padding is not. */
 TEST(zeros_are_entries) {
     int32_t row[3], col[3];
     double values[3];
@@ -93,7 +93,7 @@ TEST(zeros_are_entries) {
     spmv_store_free(&A->s);
 }
 
-/* x is infinite in every column: rows of nothing but padding are 0, a stored zero makes NaN. */
+/* x is infinite in every column: rows of padding only are 0, a stored zero makes NaN. */
 TEST(infinities_meet_entries_alone) {
     enum { N = 700 };
     FREED(entries) e = {.rows = N, .cols = N};
@@ -114,8 +114,8 @@ TEST(infinities_meet_entries_alone) {
             assert_true(y[i] == (i % 3 == 1 ? (double)INFINITY : 0));
 }
 
-/* Entry i in the column that is last but i: no two on one diagonal; they span more of them than the
- * stack has bits for. */
+/* Makes the antidiagonal: each entry lies on another diagonal; the diagonals exceed the bitmap on
+ * the stack. */
 static spmv_mat *one_per_diagonal(int64_t n) {
     FREED(entries) e = {.rows = n, .cols = n};
     for (int64_t i = 0; i < n; i++) add_entry(&e, i, n - 1 - i, 1);

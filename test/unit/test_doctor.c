@@ -69,7 +69,7 @@ static finding look(const doctor_facts *f, const char *name) {
     return out;
 }
 
-/* What is not well says why, and what to type; what is well says neither. */
+/* A finding that is not OK has a reason and a remedy; one that is OK has neither. */
 static void assert_whole(const char *name, const finding *f) {
     bool well = f->level == LEVEL_OK;
     if (!*f->found || well != !*f->why || well != !*f->what)
@@ -77,7 +77,7 @@ static void assert_whole(const char *name, const finding *f) {
                  f->why, f->what);
 }
 
-/* The check finds that level, and says the words in what it found or in what to type. */
+/* Asserts the level of a check, and that its finding or remedy contains `words`. */
 static void expect(const doctor_facts *f, const char *name, level how, const char *words) {
     finding found = look(f, name);
     assert_whole(name, &found);
@@ -181,7 +181,7 @@ TEST(faults_of_the_gpu_are_found) {
     FAULT(f.build.build_cuda_archs = "sm_90a", "gpu-arch", LEVEL_OK, "sm_90a");
 }
 
-/* Nothing is guessed: what nobody told is unknown, and never well. */
+/* A fact that is not available is reported as unknown, and never as OK. */
 TEST(what_is_not_known_is_called_unknown) {
     static const char *const unknown[] = {
         "affinity",   "smt",     "governor",   "turbo",   "numa",     "quota",

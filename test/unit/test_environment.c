@@ -10,7 +10,7 @@
 
 enum { ROWS = 150000, MANY = ROWS + 5000 }; /* so many that a team reads, writes and builds */
 
-/* Doubles below 2, subnormal numbers among them, with random bits; also decimals. */
+/* Returns doubles below 2 with random bits, subnormal numbers among them; also decimals. */
 static double any_value(uint64_t k) {
     const uint64_t bits = spmv_mix(k + 1) & ~((uint64_t)1 << 62);
     double value;

@@ -27,7 +27,7 @@ static int sign_of(int64_t j) {
     return spmv_mix((uint64_t)j + 1) & 1 ? 1 : -1;
 }
 
-/* A number of 1 to 2 with so many random bits. */
+/* Returns a number from 1 to 2 with `digits` random bits. */
 static double random_significand(uint64_t seed, int digits) {
     return 1 + ldexp((double)(spmv_mix(seed) >> 12 >> (52 - digits)), -digits);
 }
@@ -91,7 +91,7 @@ static void for_kernels(const subject *s, spmv_precision precision, try_plan cal
 
 enum { VECTORS = 3 };
 
-/* Copies of x and y as VECTORS vectors, in memory that a row of them fills. */
+/* Multiplies VECTORS copies of x and y in the given layout. */
 static spmv_status multiply_several(const spmv_plan *plan, const subject *s,
                                     spmv_precision precision, spmv_layout layout) {
     const size_t width = width_of(precision);
@@ -205,7 +205,7 @@ TEST(products_with_infinite_numbers_raise_nothing) {
 
 /* ---- subnormal numbers ---------------------------------------------------------------------- */
 
-/* Floats hold the values, and most of them as subnormal numbers; as doubles they are normal. */
+/* Values that float represents, most of them as subnormal numbers; in double they are normal. */
 static void fill_small(entries *e, int digits) {
     for (int64_t k = 0; k < e->nnz; k++)
         e->values[k] = ldexp(1 + (double)(k % (1 << digits)), (int)(k % 20) - 149);

@@ -400,8 +400,8 @@ TEST(infinity_for_a_large_value_is_caught) {
     assert_int_equal(check_planted(right, &t, false), NEVER);
 }
 
-/* Where partial sums may overflow, infinity and NaN are legal results, but no wrong finite one is.
- */
+/* If partial sums may overflow, infinity and NaN are valid results; a wrong finite result is a
+ * fault. */
 TEST(finite_results_count_where_sums_overflow) {
     FREED(entries) e = {.rows = 1, .cols = 2};
     static const double x[] = {1, -1};

@@ -176,7 +176,7 @@ TEST(faults_of_several_vectors_are_caught) {
     assert_int_equal(missed, 0);
 }
 
-/* The kernel was right when it was first looked at. */
+/* The kernel was right in its first check. */
 TEST(faults_of_timed_products_are_caught) {
     static const struct fault late = {"late", WRONG_BEYOND_16, "every length", SPMV_AS_IS};
     FREED(spmv_mat) *mat = matrix_named(late.matrix);
@@ -209,7 +209,8 @@ TEST(right_products_pass) {
     }
 }
 
-/* The first wrong number is that of the first vector that has one; all of them are counted. */
+/* The message names the first wrong element of the first vector with one; all wrong elements are
+ * counted. */
 TEST(wrong_numbers_are_named) {
     enum { K = 5 };
     FREED(spmv_mat) *mat = matrix_named("every length");

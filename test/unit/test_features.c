@@ -27,7 +27,7 @@ TEST(a_tridiagonal_matrix_is_all_diagonals) {
     assert_true(f.lines < 0.08);
 }
 
-/* More is in long rows than is taken of them, but each kind of row is in the sample. */
+/* The sample cuts long rows, but contains each kind of row. */
 TEST(rows_that_are_cut_stand_for_long_ones) {
     enum { N = 4000 };
     entries e = {.rows = N, .cols = N};
@@ -79,8 +79,8 @@ static bool is_in_last_three_quarters_of_a_part(int64_t row) {
     return row % 1536 >= 384;
 }
 
-/* Not all slices of the sample are looked through for blocks: those that are have entries, and do
- * not all lie in the same place of equal parts. */
+/* Blocks are counted in some of the sampled slices only: slices with entries, spread over the
+ * sample. */
 TEST(blocks_are_sought_where_entries_are) {
     spmv_features f = features_of_parts(is_in_second_slices, false);
     assert_true(f.sampled > 0);
@@ -128,7 +128,7 @@ TEST(uneven_rows_are_seen) {
     assert_true(f.cv > 10);
 }
 
-/* What the models for a GPU rest on is about the same in a quick sample. */
+/* The features that the GPU models use are about the same in a quick sample. */
 TEST(a_quick_sample_tells_most_of_it) {
     static const char *const source[] = {"gen:poisson2d:400", "gen:fem3d:12",
                                          "gen:mesh:40000",    "gen:rmat:14",

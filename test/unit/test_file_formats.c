@@ -99,7 +99,7 @@ TEST(what_is_written_is_read_with_the_same_bits) {
     spmv_mat_free(mat);
 }
 
-/* Sizes of arrays that are 0, or as large as another's. */
+/* Arrays of size 0, and arrays of equal sizes. */
 TEST(the_smallest_matrices) {
     const int64_t ptr[] = {0, 1, 3}, none[] = {0, 0, 0};
     const int32_t columns[] = {1, 0, 1};

@@ -5,7 +5,7 @@
 #include "matrix/stores/stored.h"
 #include "one_format.h"
 
-/* Says whether a kernel is tried: it is here, and reads a format that was asked for. */
+/* Returns whether a kernel is tested: it is built in, and its format is selected. */
 static bool is_tried(const spmv_backend *backend, int k) {
     return is_here(backend, k) && is_asked(backend->kernels[k][0]->format);
 }
@@ -81,7 +81,7 @@ static void assert_places_hold(const spmv_format *format, const spmv_store *stor
     if (held) fail_msg("%s: %lld values too many in its places", format->name, (long long)held);
 }
 
-/* A store that takes other values is then as if it had been made of them, padding included. */
+/* After new values a store equals one that was built with these values, padding included. */
 static void assert_refilled(const spmv_format *format, const spmv_choice *c, const spmv_csr_view *A,
                             spmv_store *store) {
     double *fresh = malloc((size_t)(A->nnz + 1) * sizeof *fresh);
@@ -154,8 +154,8 @@ TEST(entries_come_back) {
     }
 }
 
-/* One column or one row is cut into as many parts as can be, and no code holds its values: what
- * grows with the parts alone is in the forecast, too. */
+/* A matrix of one column or one row has the most parts, and more distinct values than a codebook:
+ * the forecast includes memory proportional to the number of parts. */
 TEST(forecasts_hold_of_many_parts) {
     for (int turn = 0; turn < 2; turn++) {
         FREED(entries) e = {.rows = turn ? 1 : 4003, .cols = turn ? 4003 : 1};
@@ -248,8 +248,8 @@ static void assert_forecast(const spmv_plan *plan, const char *kernel, const cha
     assert_in_range(facts.slots, A.nnz, SIZE_MAX);
 }
 
-/* Returns the choice as it was asked for: a kernel's own parameter that is 0 unless given is chosen
- * after the forecast. */
+/* Returns the choice before the forecast: a parameter that the caller left at 0 is chosen after
+ * it. */
 static spmv_choice asked_of(const spmv_plan *plan) {
     spmv_choice c = plan->choice;
     const spmv_param *p = plan->kernel->params;
@@ -434,7 +434,7 @@ TEST(plans_share_stores) {
     assert_null(mat->stores);
 }
 
-/* What CSR stores as the matrix does is not stored twice; a copy of a plan has its own. */
+/* A CSR store shares the arrays of the matrix if they are equal; a copy of a plan has its own. */
 TEST(compressed_rows_are_the_matrix_s) {
     spmv_plan *plan, *copy;
     double x[16] = {1}, y[16], z[16];

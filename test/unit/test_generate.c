@@ -2,8 +2,8 @@
  * shape that its name says; and every refusal. */
 #include "generated.h"
 
-/* One or more small specs for each generator, and their hashes. Logs are compared by the name of a
- * matrix, so a hash changes only together with a name. */
+/* One or more small specs per generator, with hashes of the entries. Logs identify a matrix by its
+ * name; a hash may change only together with the name. */
 static const struct {
     const char *spec;
     uint64_t hash; /* hash of all entries, seed 1 */
@@ -324,7 +324,7 @@ TEST(long_specs_are_refused) {
     assert_int_equal(spmv_generate(ctx, "mesh:4", 1, spec, 2, &A), SPMV_E_ARG);
 }
 
-/* It is refused also where entries times 16 bytes is over 2^64. */
+/* A matrix is refused also if its entries times 16 bytes exceed 2^64. */
 TEST(what_does_not_fit_is_refused) {
     static const char *const cases[] = {"dense:2147483647",
                                         "dense:2000000x2000000",

@@ -1,6 +1,6 @@
-/* test_gzip.c: archive.c on .gz files that are damaged: what is read is what was compressed, or
- * nothing. Most files here hold their text as it is ("stored"), where a flipped bit is just
- * another digit and only a checksum tells. */
+/* test_gzip.c: archive.c on damaged .gz files: the reader returns the compressed text or fails.
+ * Most files here are "stored", without compression, so that a flipped bit only changes a digit and
+ * only the checksum reveals it. */
 #include "reading.h"
 
 #if defined HAVE_LIBARCHIVE && defined HAVE_ZLIB
@@ -122,7 +122,7 @@ TEST(test_what_is_wrong_is_said) {
                               "real general' or the like");
 }
 
-/* What the damage made of the text is read long before the checksum is. */
+/* The reader parses the damaged text long before it reaches the checksum. */
 TEST(test_damaged_text) {
     enum { ENTRIES = 60000 };
     static char text[ROOM / 2];
@@ -226,7 +226,7 @@ static void add_entry(struct archive *tar, const char *path, const char *text) {
     archive_entry_free(entry);
 }
 
-/* Damage in an entry that nobody asked for is damage too: the checksum is of the whole. */
+/* Damage in an unread entry is an error too, because the checksum covers the whole archive. */
 TEST(test_tar) {
     static char bytes[ROOM / 2], later[ROOM / 4]; /* more than is read at a time */
     static const char *const names[] = {"own.tar.gz", "other.tgz"}; /* the other is read twice */

@@ -218,7 +218,7 @@ static void assert_multiplies(const arrays *a, const spmv_plan *plan, spmv_op op
     for (int64_t j = 0; j < k; j++)
         for (int64_t i = 0; i < m; i++)
             z[at(&Z, i, j)] = number_at(own_z, a->precision, at(&Z, i, j));
-    /* What is between vectors, or behind them, is as it was. */
+    /* Memory between and behind vectors is unchanged. */
     for (int64_t q = 0; q < (m + 3) * (MOST_VECTORS + 3); q++)
         assert_true(number_at(own_z, a->precision, q) == z[q]);
     free(x), free(z), free(own_x), free(own_z), free(D);
@@ -362,7 +362,7 @@ TEST(on_a_gpu_too) {
     end_on_gpu(host);
 }
 
-/* One row has most of the entries; offsets that lead outside, for which nothing is read there. */
+/* One row has most of the entries; out-of-range offsets read nothing. */
 TEST(long_lines_and_wrong_offsets_on_a_gpu) {
     spmv_ctx *host = begin_on_gpu();
     for (int64_t k = 1; k <= MOST_VECTORS; k += 4) {

@@ -325,8 +325,8 @@ TEST(warm_never_flushes) {
     assert_results(&p, &s, 0);
 }
 
-/* What a GPU's second level held before makes warm products faster or slower: each turn fills it,
- * unless nothing is to be measured. */
+/* Previous contents of a GPU's L2 cache would change warm times: each turn fills the cache first,
+ * unless nothing is timed. */
 TEST(turns_of_a_gpu_begin_with_full_caches) {
     on_gpu = true;
     for (int timed = 0; timed < 2; timed++) {
@@ -356,7 +356,7 @@ static timing made_ready(double max_time_s) {
 TEST(no_time_is_no_time) {
     timing t = made_ready(0);
     assert_true(t.warmup == 2 && t.inner == 1);
-    for (int k = 0; k < 100; k++) { /* somebody else may have had the processor for 20 ms */
+    for (int k = 0; k < 100; k++) { /* another process may have used the core for 20 ms */
         t = made_ready(1);
         if (t.warmup > 2 && t.inner > 1) return;
     }
@@ -392,7 +392,7 @@ TEST(a_copy_that_writes_nothing_shows) {
     assert_true(isnan(y[0]) && isnan(y[ROWS - 1]));
 }
 
-/* What a sample says times its products is no more than what passed meanwhile. */
+/* Samples times their products do not exceed the elapsed time. */
 TEST(a_sample_is_the_time_of_one_product) {
     enum { INNER = 1000 };
     static double y0[ROWS];
@@ -473,7 +473,7 @@ TEST(looks_find_the_wrong_product) {
     for (int copies = 1; copies <= 3; copies += 2)
         for (int beta = 0; beta < 2; beta++) {
             assert_int_equal(first_other(&s, copies, beta, counted_run, repeats, y), 0);
-            for (int n = 2 * copies + 1; n <= 20; n++) { /* the sample that is looked at */
+            for (int n = 2 * copies + 1; n <= 20; n++) { /* index of the sample with the fault */
                 wrong_from = wrong_to = (n - 1) * copies + (n - 1) % copies + 1;
                 assert_int_equal(first_other(&s, copies, beta, run_wrong_between, repeats, y), n);
             }
@@ -482,7 +482,8 @@ TEST(looks_find_the_wrong_product) {
             assert_int_equal(
                 first_other(&s, copies, beta, run_wrong_between, repeats | SPMV_PEER, y), 0);
         }
-    /* What it multiplied first it shows for -x, too: as new bits, which the reference is for. */
+    /* A kernel that repeats its first result also does so for -x. All samples then agree; only the
+     * reference finds the fault. */
     assert_int_equal(first_other(&s, 1, 0, run_once_and_remember, repeats, y), 0);
     assert_memory_equal(y, s.once, sizeof y);
 }
@@ -560,7 +561,7 @@ TEST(a_last_sample_can_be_asked_for) {
 
 /* ---- spot checks ---------------------------------------------------------------------------- */
 
-/* Enough of them, also where most are empty, so that all of them together have few entries. */
+/* The sample has enough rows, also if most are empty and all rows together have few entries. */
 TEST(few_rows_are_checked) {
     enum { N = 1 << 21, MOST = 1 << 14 };
     const spmv_mat mat = {.csr = {.rows = N, .cols = 1, .nnz = 100}};

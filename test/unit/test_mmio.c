@@ -668,8 +668,8 @@ TEST(test_vectors) {
     unlink(name);
 }
 
-/* What a file's size alone refutes is refused before memory is asked for; a stream just ends too
- * early. */
+/* A size that the file's length contradicts is refused before allocation; a stream ends too early
+ * instead. */
 TEST(test_impossible_size) {
     static const char huge[] = REAL "2147483647 2147483647 4611686018427387904\n1 1 1\n";
     spmv_coo coo;

@@ -152,7 +152,8 @@ TEST(test_long_comments) {
     check_refused(bytes, n, ":5:5: found 'x' as the value, expected a number");
 }
 
-/* Other lines may not, and lines that a carriage return hides in a comment are found. */
+/* Lines other than comments may not exceed 1 MiB; the reader finds lines that a carriage return
+ * hides in a comment. */
 TEST(test_long_lines) {
     FREED(char) *bytes = allocate(8 << 20);
     size_t n = (size_t)append(bytes, "%s2 2 2\n1 1 1\n", REAL);

@@ -24,8 +24,8 @@ TEST(noise_is_flagged) {
     assert_true(fabs(out.r.timing_others_s - 1.5) < 1e-12);
 }
 
-/* An H100 whose host has 16 cores: other programs used 0.8 of them, and its kernels' times were
- * known to 0.0 %. */
+/* An H100 with a 16-core host: other programs used 0.8 of a core, and times of the GPU's kernels
+ * were known to 0.0 %. */
 TEST(a_busy_host_does_not_disturb_a_gpu) {
     static result out;
     record_clear(&out.r);

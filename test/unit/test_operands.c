@@ -177,7 +177,7 @@ static void put_on(trial *t, int a, int b) {
         t->of[a].at = t->of[b].at, t->of[a].given = t->of[b].given, t->of[a].ld = t->of[b].ld;
 }
 
-/* One behind the other, in an order that the seed draws, with room around each. */
+/* Places the operands one behind the other, in an order drawn from the seed, with gaps. */
 static void lay_apart(trial *t, uint64_t *seed) {
     const int first = (int)draw_below(seed, OPERANDS), step = draw_below(seed, 2) ? 1 : 5;
     int64_t at = 1 + draw_below(seed, 5);

@@ -111,7 +111,7 @@ static void try_ranges(spmv_mat *mat, const char *kernel, int64_t isa, const spm
     spmv_plan_free(plan);
 }
 
-/* Ranges with windows, more of them than threads: the bits depend on the ranges only. */
+/* Ranges with windows, more than threads: the bits of the result depend on the ranges only. */
 TEST(ranges_are_multiplied_once) {
     spmv_mat *mat = load_symmetric(THREADS);
     spmv_stats s = stats_of(mat);

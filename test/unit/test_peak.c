@@ -138,7 +138,7 @@ static void assert_peaks(spmv_ctx *ctx, const limits *all, form first, form end)
         }
 }
 
-/* Borrowed rows take nothing, and all but what pads much a store of less than 1.2. */
+/* Borrowed rows take no memory; a store without much padding takes less than 1.2. */
 TEST(on_the_host) {
     static const limits all[] = {
         {"gen:poisson2d:200",
@@ -164,8 +164,9 @@ TEST(on_the_host) {
     for (int m = 0; m < COUNT(all); m++) assert_peaks(ctx, &all[m], COPIED, LENT_THERE);
 }
 
-/* Rows that are sent from the host to build a store of them are freed as they are read: 2, at most,
- * if at most a quarter of the store is padding. Those that are there stay. */
+/* Rows that are sent to build a store are freed as soon as they are read: the peak is at most 2
+ * times the compressed rows if at most a quarter of the store is padding. Rows in device memory
+ * remain. */
 TEST(on_a_gpu) {
     static const limits sent[] = {
         {"gen:mesh:30000",

@@ -28,7 +28,7 @@ static void close_readers(readers *r) {
         if (r->of[k]) spmv_reading_close(r->of[k]);
 }
 
-/* Keeps a piece, or says what is wrong with it. */
+/* Keeps a piece, or records the error in it. */
 static spmv_status settle(readers *r, int k, const spmv_piece *piece) {
     if (piece->entries > r->head.entries - r->entries || piece->status != SPMV_OK)
         return spmv_reading_refuse(r->of[k], r->entries, r->lines);
@@ -67,7 +67,8 @@ static spmv_status read_stream(readers *r) {
     return status;
 }
 
-/* What is wrong with a text may be due to a damaged archive, which is then said. */
+/* Reads all pieces. An error in the text may be due to a damaged archive, which is then
+ * reported. */
 static spmv_status read_all(readers *r) {
     spmv_status status = r->head.bytes >= 0 ? read_shares(r) : read_stream(r);
     if (status == SPMV_OK && r->entries < r->head.entries)
@@ -94,7 +95,7 @@ static void compare(spmv_chunk *c, const spmv_coo_view *all, char *seen) {
     }
 }
 
-/* Reads a file by so many, and alone: the same entries, or the same words about it. */
+/* Reads a file by n readers, and by one: both return the same entries, or the same message. */
 static void try_file(const char *path, int n) {
     FREED(spmv_mat) *mat = NULL;
     readers r;
@@ -150,7 +151,7 @@ TEST(what_readers_read_is_what_one_reads) {
     }
 }
 
-/* A text of 60 entries, with what is odd or wrong at one of them. */
+/* Writes a file of 60 entries, with line `at` replaced. */
 static const char *write_odd(int at, const char *instead, int fewer) {
     FREED(char) *text = allocate(4000);
     int n = append(text, REAL "%% a comment\n60 60 60\n");

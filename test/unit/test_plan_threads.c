@@ -43,7 +43,7 @@ TEST(a_plan_may_have_fewer_threads) {
     assert_names(spmv_plan_create(mat, &more, &none), five, "threads is -1");
 }
 
-/* What auto does for a state of the caches does not depend on the number of threads. */
+/* The behaviour of auto for a state of the caches does not depend on the number of threads. */
 TEST(auto_with_fewer_threads_knows_the_caches) {
     spmv_ctx_opts opts = {.size = sizeof opts, .threads = 5};
     FREED(spmv_ctx) *five = NULL;

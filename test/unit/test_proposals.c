@@ -1,7 +1,7 @@
 /* test_proposals.c: what the backends propose for a matrix by its features. */
 #include "features_of.h"
 
-/* Both backends' models, also where the other backend's device is absent. */
+/* Checks the model of a backend, also without the backend's device. */
 static void check_proposals(const spmv_backend *b, const spmv_features *f) {
     spmv_proposals all = {.n = 0};
     int baselines = 0;
@@ -30,7 +30,7 @@ TEST(proposals_name_real_kernels) {
         for (const spmv_backend *const *b = spmv_backends; *b; b++) {
             const int reader = *b == &spmv_omp ? SPMV_FOR_HOST : SPMV_FOR_GPU;
             spmv_features f = features_for(reader, sources[k], NULL);
-            for (int way = 0; way < 12; way++) { /* each adds proposals of its own */
+            for (int way = 0; way < 12; way++) { /* each pass adds proposals */
                 f.vectors = vectors[way % 3];
                 f.layout = way / 3 % 2 ? SPMV_ROWS : SPMV_COLUMNS;
                 f.cache = way / 6 ? 50 << 20 : 0;
@@ -39,7 +39,7 @@ TEST(proposals_name_real_kernels) {
         }
 }
 
-/* A sample may hold no entry: then nothing that rests on it is proposed, least of all as a
+/* A sample may have no entry: then no kernel that depends on it is proposed, in particular no
  * baseline kernel. */
 TEST(an_empty_sample_proposes_nothing) {
     FREED(entries) e = {.rows = 1000000, .cols = 1000000};
@@ -69,7 +69,7 @@ static const spmv_proposal *proposal_of(const spmv_proposals *all, const char *k
     return NULL;
 }
 
-/* Blocks are for reads of x that are far and in no order; the settings proposed can be had. */
+/* Blocking is proposed for distant, irregular reads of x; the proposed settings are valid. */
 TEST(far_reads_of_x_are_blocked) {
     static const char *const sources[] = {"gen:random:1000000:4", "gen:poisson2d:600"};
     for (int k = 0; k < COUNT(sources); k++) {
@@ -149,7 +149,7 @@ TEST(the_models_order_as_measured) {
     }
 }
 
-/* One row in ten is much longer than the others, which are alike. */
+/* One row in ten is much longer than the others, which have equal lengths. */
 TEST(hyb_is_as_wide_as_most_rows_are_long) {
     entries e = {.rows = 40000, .cols = 40000};
     for (int64_t i = 0; i < e.rows; i++)
@@ -410,7 +410,7 @@ static void sample_and_propose(const char *source, spmv_sampling_depth depth, sp
     spmv_mat_free(mat);
 }
 
-/* Where the rows of a block share columns that is seen, in a quick sample too. */
+/* Columns that the rows of a block share are found, in a quick sample too. */
 TEST(columns_that_blocks_share_are_seen) {
     static const struct {
         const char *source;
@@ -436,8 +436,8 @@ TEST(columns_that_blocks_share_are_seen) {
         }
 }
 
-/* The times are as measured on H100s and H200s when memory had to come from the driver: slices of
- * 50 million nonzeros take 1.5 to 2.3 ms, of 5 million about 0.2 ms. */
+/* The expected times were measured on H100s and H200s with memory allocated by the driver: slices
+ * of 50 million nonzeros take 1.5 to 2.3 ms, of 5 million about 0.2 ms. */
 TEST(set_ups_take_what_was_measured) {
     static const struct {
         double nnz, least_s, most_s;
@@ -504,7 +504,8 @@ TEST(almost_equal_rows_are_worth_converting) {
     }
 }
 
-/* Only what the sample does not stand for is converted as if it compressed nothing. */
+/* Only the part that the sample does not represent is converted as if it could not be
+ * compressed. */
 TEST(grids_are_converted_fast) {
     static const double seen[] = {1, 0.86, 0};
     double setup[COUNT(seen)];
@@ -531,7 +532,7 @@ TEST(grids_are_converted_fast) {
     assert_true(setup[1] < 0.58 * setup[2] && setup[1] > setup[0]);
 }
 
-/* What is proposed for k vectors of a grid. */
+/* Collects the proposals for k vectors of a grid matrix. */
 static void grid_for(int64_t vectors, spmv_layout layout, spmv_proposals *all) {
     spmv_features f = features_for(SPMV_FOR_HOST, "gen:poisson3d:24", NULL);
     f.threads = 2, f.evicted = true;
@@ -584,8 +585,8 @@ TEST(several_vectors_share_the_matrix) {
     }
 }
 
-/* On a GPU sixteen vectors in rows take less time than sixteen products, and kernels that pack them
- * take longer than the one that does not. */
+/* On a GPU sixteen vectors in rows take less time than sixteen products; kernels that pack vectors
+ * take longer than the kernel that does not. */
 TEST(several_vectors_on_a_gpu_are_not_packed) {
     spmv_features f = features_for(SPMV_FOR_GPU, "gen:poisson2d:450", NULL);
     spmv_proposals one = {.n = 0}, all = {.n = 0};

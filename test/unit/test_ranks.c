@@ -37,7 +37,7 @@ TEST(ties_and_break_even_by_hand) {
     };
     rows[5].r.perf_verdict = "suspect"; /* faster than can be: not ranked */
     rows[6].r.status = "wrong";
-    rows[7].r.config_precision = "f32"; /* has a best, and a csr1, of its own */
+    rows[7].r.config_precision = "f32"; /* another precision: has its own best kernel and csr1 */
     rows[8].r.config_backend = "cuda";
     rows[8].r.status = "skipped";
     rank_results(rows, COUNT(rows));
@@ -119,7 +119,7 @@ static bool is_blurred(const result *rows, int n) {
     return table_is_blurred(shown, n);
 }
 
-/* Captures what is said of the rows on stderr. */
+/* Captures the notes on the rows from stderr. */
 static void explained(const session *run, const result *rows, int n, char *out, size_t size) {
     FILE *file = tmpfile();
     assert_non_null(file);
@@ -147,7 +147,7 @@ static result waiting_row(double median) {
     return out;
 }
 
-/* One line says what disturbed, and what helps against that; more with -v. */
+/* One line names the disturbance and the remedy; -v adds details. */
 TEST(the_run_says_what_helps_against_waits) {
     char *policy = getenv("OMP_WAIT_POLICY"), before[64] = "", said[2000];
     if (omp_get_num_procs() < 2) skip();
@@ -182,7 +182,8 @@ TEST(the_run_says_what_helps_against_waits) {
     run.ctx = context_of(omp_get_num_procs() + 1);
     explained(&run, rows, 1, said, sizeof said);
     assert_non_null(strstr(said, "of the time\n")); /* it was said that -t helps */
-    rows[0].r.config_threads = 1;                   /* has nobody who waits for it */
+    rows[0].r.config_threads = 1;                   /* with one thread, no other thread waits for
+                                                       it */
     explained(&run, rows, 1, said, sizeof said);
     assert_null(strstr(said, "-t "));
     rows[0].r.config_threads = 2;
@@ -242,8 +243,8 @@ TEST(the_fastest_of_disturbed_times_is_called_so) {
     spmv_ctx_free(run.ctx);
 }
 
-/* A ratio of times in doubt has the range that it may be in. How many products pay is a number all
- * the same. */
+/* The ratio of two noisy times is printed as a range; the number of products that pays is one
+ * number. */
 TEST(a_ratio_of_times_in_doubt_has_a_range) {
     char said[2000];
     static const char *const flag[] = {"other programs used 1.0 processors"};
@@ -268,7 +269,7 @@ TEST(a_ratio_of_times_in_doubt_has_a_range) {
     spmv_ctx_free(run.ctx);
 }
 
-/* The last line says by how much over csr1; where that wins, or did not run, over the second. */
+/* The last line gives the speed-up over csr1; if csr1 wins or did not run, over the second. */
 TEST(the_winner_is_compared_with_csr1_or_the_second) {
     char said[2000];
     static session run;

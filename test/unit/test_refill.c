@@ -1,5 +1,5 @@
 /* test_refill.c: new values for a matrix of many chunks, with a row longer than a chunk: products
- * are bit for bit those of a matrix that was made of them. */
+ * are bit for bit equal to those of a new matrix with these values. */
 #include "context.h"
 #include "walled.h"
 
@@ -77,7 +77,7 @@ static void *product_of(const spmv_plan *plan, spmv_precision precision) {
 static const char *const kernels[] = {"csr_rows",     "sell_slices", "bsr_rows",
                                       "coo_segments", "spc5_rows",   "csell_slices"};
 
-/* All plans of one matrix get the values at once: one of them with the compressed rows. */
+/* All plans of one matrix receive the values in one call; one plan uses the compressed rows. */
 static void check(spmv_precision given, spmv_precision precision) {
     pattern *p = make_pattern();
     void *old = make_values(p, given, 1), *new = make_values(p, given, 2);
@@ -134,7 +134,7 @@ static void assert_same_product(const spmv_plan *a, const spmv_plan *b) {
     free(y[1]);
 }
 
-/* Slices that have floats take others, and nothing else. */
+/* Slices of floats accept other floats only. */
 TEST(floats_stay_floats) {
     pattern *p = make_pattern();
     double *old = make_floats(p, 1), *new = make_floats(p, 2), *wide = make_values(p, SPMV_F64, 2);

@@ -194,7 +194,8 @@ TEST(zeros_are_kept_and_counted) {
 
 /* ---- order ---------------------------------------------------------------------------------- */
 
-/* The same rows, bit by bit, from every order of the entries and every number of threads. */
+/* Asserts the same rows, bit by bit, from every order of the entries and every number of
+ * threads. */
 static void assert_order_does_not_matter(const fixture *f) {
     uint64_t hash = 0;
     int64_t duplicates = 0;
@@ -216,7 +217,7 @@ TEST(order_does_not_matter) {
     for (int f = 0; f < COUNT(fixtures); f++) assert_order_does_not_matter(&fixtures[f]);
 }
 
-/* Entries and rows have the same columns then, and one array of them. */
+/* Entries in row order share one array of columns with the compressed rows. */
 TEST(entries_in_order_are_kept_once) {
     static const struct {
         int32_t row[4], col[4];

@@ -1,6 +1,5 @@
-/* test_sell.c: what SELL and BSR hold of a matrix small enough to lay out by hand, slot by slot;
- * that a sorted SELL gives y in the matrix's order; and that slots beyond 32 bits are refused
- * before they are asked for. */
+/* test_sell.c: contents of SELL and BSR stores of a small matrix, slot by slot; a sorted SELL gives
+ * y in the matrix's order; more slots than 32 bits count are refused before allocation. */
 #include "context.h"
 #include "instructions.h"
 #include "formats/bsr/bsr.h"
@@ -76,8 +75,8 @@ static void assert_sorted(int64_t slice, int64_t sigma, const int32_t *perm, int
     spmv_store_free(&A->s);
 }
 
-/* Rows of one length keep their order; a window that is no multiple of the slice is padded to the
- * longer part. */
+/* Rows of equal length keep their order; a window that is not a multiple of the slice is padded to
+ * the longer part. */
 TEST(windows_by_hand) {
     static const int32_t all[] = {1, 4, 3, 0, 2}, of_2[] = {1, 0, 3, 2, 4},
                          of_3[] = {1, 0, 2, 4, 3};
@@ -100,7 +99,7 @@ TEST(long_rows_are_sorted) {
     spmv_store_free(&A->s);
 }
 
-/* x = 1 and row i sums to i + 1, whatever order the rows are stored in. */
+/* x = 1, and the sum of row i is i + 1, in any order of the stored rows. */
 TEST(y_is_in_the_order_of_rows) {
     enum { MANY = 1000 };
     static double x[MANY], y[MANY];
@@ -128,8 +127,8 @@ TEST(y_is_in_the_order_of_rows) {
     pretend_isa(best);
 }
 
-/* One long row makes 1024 of them: more slots than 32 bits count, which the forecast must still
- * count. */
+/* One long row makes 1024 padded rows: more slots than 32 bits count; the forecast must still count
+ * them. */
 TEST(slots_beyond_32_bits_are_refused) {
     enum { TALL = 1024, LONG = INT32_MAX / TALL + 2 };
     static int64_t row_ptr[TALL + 1];
@@ -275,7 +274,7 @@ TEST(blocks_in_lanes_are_right) {
     }
 }
 
-/* New values come to the same cells as if the blocks were made of them. */
+/* New values reach the same cells as in newly built blocks. */
 TEST(blocks_of_every_shape_take_new_values) {
     enum { TALL = 61, WIDE = 43 };
     static double fresh[TALL * WIDE];

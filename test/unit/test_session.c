@@ -45,7 +45,7 @@ TEST(a_build_for_gpus_runs_without_one) {
     }
 }
 
-/* A group leaves out the kernels of a device that is not there, and says so once. */
+/* A group omits the kernels of an absent device, with one message. */
 TEST(groups_do_without_a_device) {
     const options any = {.quiet = true}, on_omp = {.quiet = true, .backend = "omp"},
                   on_fake = {.quiet = true, .backend = "fake"};

@@ -104,7 +104,7 @@ TEST(eight_threads_share_a_plan) {
     assert_true(plans >= 6 * (3 * COUNT(kernels) - 4));
 }
 
-/* A kernel that keeps structures for one product cannot let none wait. */
+/* A kernel with structures for one product at a time cannot be concurrent: its plan is refused. */
 TEST(a_concurrent_plan_waits_for_nobody) {
     FREED(spmv_ctx) *ctx = context_of(2);
     FREED(spmv_mat) *mat = load(ctx, sources[0]);

@@ -25,8 +25,8 @@ typedef enum numbers_kind { RANDOM, FEW, FLOATS, ONES, CANCEL, TINY, GREAT, ZERO
 static const char *const kinds[] = {"random", "few",  "floats", "ones",
                                     "cancel", "tiny", "great",  "zeros"};
 
-/* A number of a kind; 1e300 and its like are far enough from the largest that a row of them may
- * still end finite. */
+/* Draws a number of the kind. 1e300 is far enough from the largest double that row sums may still
+ * be finite. */
 static double number_of(kind k, uint64_t *seed) {
     static const double tiny[] = {5e-324, -1e-310, 1e-45, -3e-41, 1e-38, -2.5e-308, 1e-300};
     static const double great[] = {1e300, -1e300, 1e-300, 3e38, -1e30, 1, -1e150};
@@ -228,7 +228,7 @@ static int64_t place(const shape *s, int64_t n, int64_t i, int64_t j) {
     return s->at + (s->layout == SPMV_ROWS ? i * ld_of(s, n) + j : j * ld_of(s, n) + i);
 }
 
-/* Vector after vector, which begin n numbers apart; NULL: NaN. */
+/* Returns the vectors one after the other, with leading dimension n; NULL: NaN. */
 static char *spread(const shape *s, int64_t n, const double *vectors, spmv_precision precision,
                     int guard) {
     const size_t bytes = (size_t)numbers_of(s, n) * width_of(precision);
@@ -275,7 +275,7 @@ static void check_vectors(const setup *c, scene *s, int t, const shape *v, const
     free(column);
 }
 
-/* What is no number of z holds what it did. */
+/* Returns whether all bytes between and behind the elements of z are unchanged. */
 static bool guards_stay(const shape *v, int64_t n, const char *z, spmv_precision precision) {
     const size_t bytes = (size_t)numbers_of(v, n) * width_of(precision);
     FREED(char) *blank = spread(v, n, NULL, precision, 0xa5), *other = malloc(bytes);
@@ -407,7 +407,7 @@ static void try_op(setup *c, const spmv_kernel *kernel, scene *s, spmv_op op) {
     }
 }
 
-/* Each op, or for large matrices one of them. */
+/* Tests each op; for large matrices one op. */
 static void try_seed(uint64_t seed) {
     static const spmv_op ops[] = {SPMV_AS_IS, SPMV_TRANSPOSE, SPMV_BOTH};
     const int64_t wrong = tally.wrong;

@@ -131,8 +131,8 @@ TEST(formats_are_built_there) {
     }
 }
 
-/* Where what a format takes at most is over a limit, the GPU counts what it takes: a byte less is
- * refused, and the host's rows are not asked for. */
+/* If an upper bound of a format's bytes exceeds the limit, the GPU counts the exact bytes: one byte
+ * less is refused, and the host's rows are not requested. */
 TEST(sizes_are_counted_there) {
     static const char *const kernels[] = {"cuda:sell_thread_ahead", "cuda:sell_thread",
                                           "cuda:bsr_warp"};
@@ -283,7 +283,7 @@ static void try_values_there(spmv_mat *mat, const spmv_csr_view *A, spmv_precisi
     for (int turn = 0; turn < 3; turn++) source_free(ON_DEVICE, there[turn]);
 }
 
-/* Rows of either precision and width are turned; some columns are empty. */
+/* Transposes rows of either precision and width; some columns are empty. */
 TEST(transposes_are_made_there) {
     FREED(spmv_ctx) *ctx = gpu_context();
     FREED(spmv_mat) *here = mat_of(ctx, "gen:mesh:3000");

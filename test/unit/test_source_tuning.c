@@ -22,8 +22,8 @@ TEST(choosing_leaves_them_there) {
     }
 }
 
-/* Where few products follow, the least of the predicted totals, and of an unknown number only what
- * is ready within 10; where many follow it is timed. */
+/* For few products the least predicted total wins; for an unknown number, only candidates ready
+ * within 10 products; for many products candidates are timed. */
 TEST(few_products_are_not_timed) {
     static const struct {
         int64_t calls;

@@ -5,7 +5,7 @@
 #include <sys/mman.h>
 
 enum { STACK = 1 << 18, MOST_BYTES = 40000, MARK = 0x5a, VECTORS = 9, ROWS = 10000 };
-enum { WALL = 1 << 24 }; /* bytes below the stack that nobody may use */
+enum { WALL = 1 << 24 }; /* inaccessible bytes below the stack */
 
 static unsigned char *stack; /* [STACK] of every thread here */
 static int64_t most_used;
@@ -78,7 +78,7 @@ static void try_kernel(const spmv_backend *backend, int k, const spmv_kernel *ke
 
 TEST(a_product_takes_little_stack) {
 #ifdef __SANITIZE_ADDRESS__
-    skip(); /* it takes stack of its own */
+    skip(); /* the sanitizer needs additional stack */
 #endif
     FREED(spmv_ctx) *ctx = context_of(2);
     subject s = {.name = "poisson2d:100"};

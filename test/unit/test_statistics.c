@@ -102,7 +102,7 @@ TEST(more_samples_make_it_narrower) {
     assert_true(few / many > 8 && few / many < 14);
 }
 
-/* The same values, in an order in which each tells less than it seems to. */
+/* The same values in an order with strong correlation, so that each carries less information. */
 TEST(a_drift_makes_it_wider) {
     double shuffled[100], rising[100];
     for (int i = 0; i < 100; i++) {
@@ -143,7 +143,7 @@ TEST(who_stops_when_it_is_narrow_is_right_too) {
     assert_true(held >= 0.95 * RUNS);
 }
 
-/* Quartiles that overlap are a tie, however far apart the medians are. */
+/* Overlapping quartiles are a tie for any distance of the medians. */
 TEST(who_is_faster_is_so_by_quartiles_too) {
     const statistics a = {.q1 = 9, .median = 10, .q3 = 11}, b = {.q1 = 12, .median = 12, .q3 = 13},
                      wide = {.q1 = 11, .median = 20, .q3 = 30};
@@ -152,7 +152,7 @@ TEST(who_is_faster_is_so_by_quartiles_too) {
     assert_false(is_faster(&a, &wide, 0));
 }
 
-/* Both threads of a team of two, or one of sixteen: the product waits for either. */
+/* Both threads of a team of two, or one of sixteen: the product waits in either case. */
 TEST(waits_are_of_all_threads_together) {
     const noise none = {0}, some = {.wall_s = 10, .waited_s = 2}, much = {10, 0, 3, 0, 0};
     assert_false(noise_is_waits(&none));

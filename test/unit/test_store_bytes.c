@@ -104,7 +104,8 @@ TEST(every_format_has_a_number) {
     }
 }
 
-/* What no builder writes would differ from run to run. */
+/* Fills allocated memory with a pattern: bytes that no builder writes would otherwise differ from
+ * run to run. */
 static void poison_memory(void) {
     mallopt(M_MMAP_MAX, 0);
     mallopt(M_PERTURB, 0x5a);

@@ -11,7 +11,7 @@
 #pragma weak solver_step
 #pragma weak solver_fetch
 
-/* Where there is no GPU these tests are skipped. */
+/* Without a GPU these tests are skipped. */
 static spmv_ctx *gpu_context(void) {
     spmv_ctx *ctx = context_of(2);
     if (stream_make && is_usable(ctx, &spmv_cuda)) return ctx;
@@ -45,8 +45,8 @@ typedef struct queue { /* x and y of two products of one plan, with guards */
     void *late_x, *second_y;
 } queue;
 
-/* Both read an x that the kernel in front writes late; the second waits for nothing else, and uses
- * the same structures of the plan. */
+/* Launches two products, which read an x that the preceding kernel writes late; the second waits
+ * for nothing else, and uses the same scratch of the plan. */
 static void launch_two(const setup *c, const subject *s, const queue *q, bool triggers,
                        void *stream) {
     const size_t guard = GUARD * q->w.width;
@@ -262,9 +262,9 @@ static double *values_of_plan(const spmv_plan *plan, int64_t *n) {
                                                      : ((const csr *)plan->store)->values;
 }
 
-/* A kernel in front writes the values late, scaled by 1, 2, 4 or 8, and lets the product start at
- * once if triggers. run: instead of the kernel's own; NULL: its own. Returns how many numbers of y
- * were of other values. */
+/* A preceding kernel writes the values late, scaled by 1, 2, 4 or 8, and lets the product start at
+ * once if triggers. run: replaces the kernel's function; NULL: does not. Returns the number of
+ * wrong elements of y. */
 static int refresh_and_multiply(spmv_mat *mat, const char *kernel, int times, bool triggers,
                                 spmv_status (*run)(const spmv_plan *, const spmv_operands *)) {
     const int64_t rows = mat->csr.rows;
@@ -316,8 +316,8 @@ TEST(refreshed_values_are_seen) {
             assert_int_equal(refresh_and_multiply(mat, kernels[k], times, triggers != 0, NULL), 0);
 }
 
-/* spmv_mat_set_values behind a kernel that writes the values late, and a product behind it, on one
- * stream. Returns how many numbers of y were of other values. */
+/* Calls spmv_mat_set_values after a kernel that writes the values late, then multiplies, on one
+ * stream. Returns the number of wrong elements of y. */
 static int set_and_multiply(spmv_mat *mat, const char *kernel, int times, bool triggers) {
     const int64_t rows = mat->csr.rows, n = mat->csr.nnz;
     const size_t bytes = (size_t)n * sizeof(double);
@@ -373,7 +373,7 @@ TEST(new_values_are_ordered_on_the_stream) {
 /* Planted: hasty.cu, which waits for nothing. */
 __attribute__((weak)) spmv_status hasty_run(const spmv_plan *p, const spmv_operands *v);
 
-/* Without the flag that keeps kernels from overlapping, a hasty one reads old values. */
+/* Without the flag that prevents overlap, a kernel that does not wait reads old values. */
 TEST(values_read_too_early_are_caught) {
     spmv_ctx *ctx = gpu_context();
     spmv_device_facts facts;

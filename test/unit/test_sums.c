@@ -36,7 +36,7 @@ static int64_t place(const trial *t, int64_t n, int64_t i, int64_t j) {
     return t->layout == SPMV_ROWS ? i * ld_of(t, n) + j : j * ld_of(t, n) + i;
 }
 
-/* Vector j has the same numbers whatever k and the layout are; what lies between is NaN. */
+/* Vector j has the same elements for all k and layouts; the gaps are NaN. */
 static vectors vectors_of(const spmv_plan *plan, const trial *t, int64_t longest) {
     const bool is_turned = plan->op == SPMV_BOTH && t->op == SPMV_TRANSPOSE;
     vectors v = {.plan = plan,
@@ -104,8 +104,8 @@ static void fetch(vectors *v) {
             spmv_plan_get(v->plan, v->got[d], v->dots[d], (MOST + 2 * AROUND) * v->width), SPMV_OK);
 }
 
-/* Counts what is wrong with sums: they are rounded in double precision along some path of
- * additions, and once to the plan's; numbers around them must be as they were. */
+/* Counts errors of sums: sums are rounded in double precision along some path of additions, and
+ * once to the plan's precision; elements around them must not change. */
 static int wrong_sums(const vectors *v, const trial *t) {
     const int64_t n = v->rows;
     const double path = 64 + (double)n / 64, last = t->precision == SPMV_F32 ? 0x1p-23 : 0x1p-52;
@@ -256,7 +256,7 @@ TEST(sums_of_nothing_are_zero) {
 
 /* ---- bits ------------------------------------------------------------------------------------ */
 
-/* z is y, so that its bits are the same whatever multiplies. */
+/* z is y, so that its bits do not depend on the kernel. */
 static void bits_of(spmv_mat *mat, const char *kernel, int threads, const trial *t, char *out) {
     FREED(spmv_plan) *plan = plan_by(mat, kernel, t->precision, SPMV_AS_IS, threads);
     const float scalars[] = {(float)t->alpha, (float)t->beta};
@@ -357,8 +357,8 @@ TEST(planted_faults_are_caught) {
 
 /* ---- graphs and memory ----------------------------------------------------------------------- */
 
-/* A graph makes the sums anew each time that it is launched; the room that they take is the
- * plan's, and is among its facts. */
+/* Each launch of a graph computes the sums again; the plan owns their workspace, and its facts
+ * include it. */
 TEST(sums_are_made_in_graphs) {
     spmv_ctx *ctx = context_of(2);
     if (!stream_make || !is_tested(ctx, &spmv_cuda)) {

@@ -145,8 +145,7 @@ TEST(codes_and_instruction_sets_agree) {
             }
 }
 
-/* What of x is not of an entry is not multiplied, were it infinite: only the rows that have an
- * entry there are not finite. */
+/* An infinite element of x affects only the rows that have an entry in its column. */
 TEST(infinite_x_stays_where_it_is) {
     enum { AT = 300 };
     spmv_ctx *ctx = context_of(3);

@@ -60,7 +60,7 @@ static void write_table(record *records, int count, const char *alias, char *pag
     fclose(out);
 }
 
-/* The short name stands behind the kernel's while there is room for what is measured. */
+/* The short name follows the kernel's name if the columns of measurements leave enough space. */
 TEST(short_names_stand_in_brackets) {
     record records[] = {timed(1, 0), timed(1, 0)};
     char page[2000] = "";
@@ -97,7 +97,7 @@ TEST(microseconds_have_their_letter) {
         unsetenv("LC_ALL");
 }
 
-/* What all rows share is said once, below the table. */
+/* A note that applies to all rows stands once, below the table. */
 TEST(that_all_are_in_cache_is_not_said_in_every_row) {
     record records[] = {timed(1, 0), timed(1, 0)};
     char page[2000] = "";

@@ -90,7 +90,7 @@ static void close_scene(scene *s) {
     free(s->y);
 }
 
-/* Returns how many threads the winner has in the end; *said: a clause about them. */
+/* Returns the winner's final number of threads; *said: the note about it. */
 static int threads_of_winner(scene *s, char *said, size_t size) {
     const candidate *e = &s->c.entry[0];
     spmv_trials_reduce_team(&s->c, &s->c.entry[0]);
@@ -108,8 +108,8 @@ static void set_prices(double of_all, double of_half, double of_one) {
     price_s[ALL] = of_all, price_s[ALL / 2] = of_half, price_s[1] = of_one;
 }
 
-/* Other programs use cores while the two are compared, so that all threads take as long as half of
- * them; in the trials before, they took half of that. */
+/* Other programs use cores during the comparison: all threads take as long as half of them; in the
+ * trials before, all threads took half of that. */
 TEST(a_burst_takes_no_threads) {
     for (int k = 0; k < 2; k++) {
         scene s;
@@ -149,7 +149,7 @@ TEST(fewer_threads_that_are_not_slower) {
     disturbed = 0;
 }
 
-/* Where half of the threads is one, or no whole number, one thread is tried alone. */
+/* If half of the threads is one or not an integer, auto tries one thread. */
 TEST(of_two_or_three_threads_one_may_be_best) {
     for (all = 2; all <= 3; all++)
         for (int one_is_better = 0; one_is_better < 2; one_is_better++) {
@@ -164,9 +164,9 @@ TEST(of_two_or_three_threads_one_may_be_best) {
     all = ALL;
 }
 
-/* Trials keep a team awake, callers let it sleep: where a product is short, all threads have to be
- * faster by a quarter, or else one multiplies, also where no time was left to compare them. Beside
- * other processes it always does. */
+/* Trials keep a team awake, callers let it sleep: for a short product, all threads must be faster
+ * by a quarter, else one thread multiplies, also if no time is left for a comparison. Beside other
+ * processes one thread always multiplies. */
 TEST(a_short_product_has_one_thread) {
     static const struct {
         double one;
@@ -249,7 +249,8 @@ static void assert_used(schedule set(const spmv_plan *, int64_t), schedule_case 
     assert_int_equal(after.chunk, users.chunk);
 }
 
-/* OMP_SCHEDULE stands unless the plan's parameters say otherwise; a chunk goes with its kind. */
+/* OMP_SCHEDULE applies unless the plan's parameters set a schedule; a chunk size belongs to its
+ * kind. */
 TEST(chunks_are_used_with_the_users_schedule) {
     static const schedule_case cases[] = {{0, 0, {omp_sched_dynamic, 64}},
                                           {0, 8, {omp_sched_dynamic, 8}},
@@ -260,7 +261,7 @@ TEST(chunks_are_used_with_the_users_schedule) {
     unsetenv("OMP_SCHEDULE");
 }
 
-/* Rows of blocks of CSB go to the next thread that is free, one by one, unless told otherwise. */
+/* Block rows of CSB are scheduled dynamically one by one, unless a schedule is set. */
 TEST(rows_of_blocks_are_taken_one_by_one) {
     static const schedule_case cases[] = {{0, 0, {omp_sched_dynamic, 1}},
                                           {0, 8, {omp_sched_dynamic, 8}},

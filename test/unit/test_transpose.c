@@ -26,7 +26,7 @@ static spmv_plan *plan_of(spmv_mat *mat, const char *kernel, spmv_op op, int ref
     return plan;
 }
 
-/* The numbers are small integers: sums are exact in any order. */
+/* Asserts the product. The elements are small integers: sums are exact in any order. */
 static void assert_multiplies(const spmv_plan *plan, spmv_op op, const double *values) {
     const double x[ROWS] = {1, 2, -1, 3};
     double z[ROWS], expected[ROWS] = {0};
@@ -80,7 +80,7 @@ TEST(any_number_of_threads_transposes) {
 }
 
 /* With and without refill, in the plans of both, also after plans of the old ones were freed. */
-/* A row's columns, however many threads have a part of it, are in one window each. */
+/* Each column of a row lies in exactly one window, for any number of threads that share the row. */
 TEST(windows_of_a_row_do_not_overlap) {
     enum { N = 100000, THREADS = 4 };
     FREED(spmv_ctx) *ctx = context_of(THREADS);
@@ -156,7 +156,7 @@ TEST(facts_name_both) {
     spmv_plan_free(both);
 }
 
-/* Other libraries multiply by the transpose of the rows that they have. */
+/* Peers multiply by the transpose of the rows, without a transposed copy. */
 TEST(libraries_get_no_transpose) {
     int tried = 0;
     for (int k = 0; k < spmv_omp.nkernels; k++) {
@@ -192,7 +192,7 @@ static spmv_plan *auto_of(spmv_mat *mat, spmv_op op, int64_t calls, int64_t vect
     return must_plan(mat, &opts);
 }
 
-/* What few products take longer without is decided by their number, not by the clock. */
+/* The number of products decides whether the matrix is transposed, not the clock. */
 TEST(few_products_convert_nothing) {
     FREED(spmv_ctx) *ctx = context_of(1); /* no thread adds anything apart */
     spmv_plan_facts facts = SPMV_OPTS(spmv_plan_facts);
@@ -251,7 +251,7 @@ TEST(plans_of_a_freed_matrix_end_in_any_order) {
     }
 }
 
-/* x and z in one array: vectors by turns, and numbers of rows by turns. */
+/* x and z in one array: alternating vectors, or alternating elements of rows. */
 TEST(vectors_may_lie_between_each_other) {
     enum { K = 3, N = 5, LD = 2 * N };
     FREED(spmv_ctx) *ctx = context_of(2);
@@ -304,7 +304,7 @@ typedef struct scattered { /* a matrix whose values are small integers: sums are
     float f32[3][MATRIX_NNZ];
 } scattered;
 
-/* Lines of different lengths, one of them long; ORDER_NONE: in an order that is none. */
+/* Makes lines of different lengths, one of them long; ORDER_NONE: entries in random order. */
 static void scatter(int order, scattered *s) {
     const int lines = order == ORDER_COLUMNS ? MATRIX_COLS : MATRIX_ROWS;
     const int places = order == ORDER_COLUMNS ? MATRIX_ROWS : MATRIX_COLS;
@@ -350,7 +350,7 @@ static spmv_mat *matrix_in(spmv_ctx *ctx, int order, spmv_precision p, const sca
     return mat;
 }
 
-/* Multiplies by A or its transpose, of the values that were given last. */
+/* Multiplies by A or its transpose, with the values that were set last. */
 static void assert_scattered(const spmv_plan *plan, bool transposed, spmv_precision p, int order,
                              const scattered *s, int t) {
     double expected[MATRIX_ROWS] = {0}, x[MATRIX_ROWS], z[MATRIX_ROWS];
@@ -418,7 +418,7 @@ TEST(new_values_come_in_any_order) {
     }
 }
 
-/* A plan that was told of new values keeps its store, and where they go, alone. */
+/* A plan with new values keeps only its store and the positions of the values in it. */
 TEST(rows_are_freed_once_values_are_placed) {
     scattered s;
     scatter(ORDER_ROWS, &s);
@@ -433,8 +433,8 @@ TEST(rows_are_freed_once_values_are_placed) {
     assert_int_equal(facts.host_bytes, spmv_mat_own_bytes(mat) + facts.store_bytes +
                                            facts.scratch_bytes +
                                            (size_t)mat->csr.nnz * sizeof(uint32_t));
-    /* While the matrix has a plan of its own values pass through its rows and those of its
-     * transpose: none are made anew each time. */
+    /* While the matrix has an untransposed plan, new values pass through its rows and through those
+     * of its transpose; neither is rebuilt each time. */
     spmv_plan *as_is = plan_of(mat, "csr_rows", SPMV_AS_IS, 1);
     give(mat, SPMV_F64, &s, 2);
     const int64_t *kept = mat->transpose->csr.row_ptr;

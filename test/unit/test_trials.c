@@ -97,7 +97,7 @@ TEST(a_disturbed_sample_is_not_the_last) {
     assert_int_equal(run_trials(3, of, 10, 0, 1, &c), SPMV_OK);
     assert_ptr_equal(spmv_trials_fastest(&c), &c.entry[1]);
     end_trials(&c);
-    /* There are two in any case, and one more where these differ. */
+    /* Two rounds always run; a third runs if the two differ. */
     assert_int_equal(run_trials(3, of, 0, 0, 1, &c), SPMV_OK);
     assert_ptr_equal(spmv_trials_fastest(&c), &c.entry[1]);
     assert_true(plant[0].runs == 2 && plant[1].runs == 3 && plant[2].runs == 2);
@@ -188,7 +188,7 @@ TEST(caches_are_emptied_before_each_sample) {
     end_trials(&c);
 }
 
-/* Where the backend can, the matrix, x and y are put out of the caches; of a short product the near
+/* If the backend can, the matrix, x and y are evicted from the caches; for a short product the near
  * caches are emptied too. */
 TEST(what_is_small_is_evicted) {
     trials c;
@@ -213,8 +213,8 @@ static double by_turns(const planted *k) {
     return k->runs / 5 % 2 ? 1 : 1.05;
 }
 
-/* What was spent on conversions leaves enough products of a small matrix to tell kernels apart if
- * many follow. */
+/* Time spent on conversions leaves enough products of a small matrix to separate the kernels if
+ * many products follow. */
 TEST(conversions_leave_some_rounds) {
     const planted of[] = {{.price_s = 1e-5}, {.price_s = .97e-5}};
     converted_s = .02, disturb = by_turns;
@@ -251,8 +251,8 @@ static double as_caches_keep(const planted *k) {
     return times;
 }
 
-/* Where caches may keep a matrix from product to product, its time is that of the second product in
- * a row, though another candidate's turn came between its samples. */
+/* If caches may keep a matrix between products, its time is that of the second consecutive product,
+ * although another candidate was timed between its samples. */
 TEST(what_caches_keep_is_in_them) {
     const planted of[] = {
         {.price_s = 1.5 * large_s}, {.price_s = large_s}, {.price_s = 1.4 * large_s}};
@@ -269,8 +269,8 @@ TEST(what_caches_keep_is_in_them) {
     disturb = NULL, on_host = true, is_kept = false;
 }
 
-/* Products of the trials are those of the plan: of so many vectors in that layout, of which each is
- * looked at. */
+/* Trials multiply as many vectors, in the same layout, as the plan; the result of each vector is
+ * checked. */
 TEST(as_many_vectors_are_timed_as_are_multiplied) {
     const planted of[] = {
         {.price_s = 1e-4}, {.price_s = .8e-4}, {.price_s = .5e-4, .fault = STOPS_AT_16}};
@@ -289,7 +289,7 @@ TEST(as_many_vectors_are_timed_as_are_multiplied) {
     opts.vectors = 0, opts.layout = 0;
 }
 
-/* A sample goes once through all copies; y of none is another's. */
+/* A sample cycles once through all copies; each copy has a separate y. */
 TEST(steady_products_have_data_of_their_own) {
     enum { COPIES = 5 };
     trials c;

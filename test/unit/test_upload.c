@@ -125,7 +125,7 @@ TEST(any_number_of_threads_sends_the_same) {
     }
 }
 
-/* There OpenMP gives the copy one thread. */
+/* Inside a parallel region OpenMP gives the copy one thread. */
 TEST(a_parallel_region_may_send) {
     if (!has_gpu()) skip();
     scene s = scene_of(4);
@@ -143,7 +143,7 @@ TEST(a_parallel_region_may_send) {
     leave(&s);
 }
 
-/* What the caller changes afterwards is not sent. */
+/* Changes by the caller after the call do not affect the copy. */
 TEST(the_source_is_free_afterwards) {
     if (!has_gpu()) skip();
     scene s = scene_of(4);
@@ -162,7 +162,7 @@ TEST(the_source_is_free_afterwards) {
     leave(&s);
 }
 
-/* What few bytes would gain by them is less than pinning takes. */
+/* Pinning would take longer than it saves for few bytes. */
 TEST(few_bytes_pin_nothing) {
     enum { LARGE = 16 * MB, SMALL = 4 * MB, MANY = 40 };
     if (!has_gpu()) skip();
@@ -220,7 +220,7 @@ TEST(rates_are_printed) {
         print_message("%5zu MiB %20.1f %6.1f %15.1f %20.1f\n", mb, rate[DRIVER], rate[OURS],
                       rate[OURS_ASLEEP], rate[FROM_PINNED]);
     }
-    /* Where others use the host's memory both are slow, and which is faster changes. */
+    /* If other processes use the host's memory, both copies are slow, and either may be faster. */
     assert_true(rate[OURS] > 0.5 * rate[DRIVER]);
     spmv_plan_release(s.plan, to);
     source_free(PINNED, from[1]);

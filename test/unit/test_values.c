@@ -24,8 +24,8 @@ static void check_product(const setup *c, const workplace *w, const subject *s,
         complain_about(c, s, spmv_ctx_error(s->mat->ctx));
 }
 
-/* Sets the values of s, whose plan this is: its product is then that of after, or, if they are
- * refused, still that of before. Returns whether they were taken. */
+/* Sets the values of s, the subject of this plan. The product is then that of `after`, or, if the
+ * values are refused, still that of `before`. Returns whether the values were accepted. */
 static bool try_values(const setup *c, const workplace *w, const subject *s, const subject *before,
                        const subject *after, const double *fresh) {
     spmv_plan_facts facts = plan_facts_of(w->plan);
@@ -37,7 +37,7 @@ static bool try_values(const setup *c, const workplace *w, const subject *s, con
     return status == SPMV_OK;
 }
 
-/* Says whether these values cannot be refused: they are stored as they are, and all of them. */
+/* Returns whether a plan must accept all values: it stores them uncoded, in full. */
 static bool must_take(const spmv_plan *plan, const setup *c) {
     const spmv_format *format = spmv_format_named(plan->kernel->format, plan->variant);
     spmv_plan_facts facts = plan_facts_of(plan);
@@ -91,7 +91,7 @@ TEST(every_kernel_takes_new_values_or_keeps_the_old) {
     assert_int_equal(tally.wrong, 0);
 }
 
-/* Every value of each parameter alone. Codes, which may refuse, are off where there are any. */
+/* Tests every value of each parameter separately. Codes, which may refuse values, are off. */
 static void try_settings_on(const setup *plain_setup, const spmv_kernel *kernel, const entries *e,
                             subject *s, const subject *before, const subject *after,
                             const double *fresh) {
@@ -306,7 +306,7 @@ static spmv_status fetch_nothing(spmv_mat *mat) {
     return spmv_fail(mat->ctx, SPMV_E_NOMEM, "no memory");
 }
 
-/* The call fails as where a device alone has the values, and fails. */
+/* Calls fail if the values exist only on a device and cannot be fetched. */
 TEST(values_that_cannot_be_fetched_fail_the_call) {
     FREED(pair) p = pair_of("dense", random_value, few_values);
     spmv_plan *plan = plan_with(p.mat, "csr_rows", SPMV_F64, 0), *other = NULL;

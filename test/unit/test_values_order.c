@@ -73,8 +73,8 @@ static void check_columns(const spmv_mat *mat, const columns *c, bool lists, con
         }
 }
 
-/* Columns that ascend become rows without a list of their entries, which is made when it is asked
- * for: before new values, after them, or never. */
+/* Ascending columns become rows without a list of the entries; a request makes the list: before new
+ * values, after them, or never. */
 TEST(sorted_columns_keep_their_order) {
     FREED(spmv_ctx) *ctx = context_of(2);
     columns *c = malloc(sizeof *c);
@@ -96,8 +96,8 @@ TEST(sorted_columns_keep_their_order) {
     free(c);
 }
 
-/* The bits of a sum depend on its order even in extended precision, and those of a zero on how it
- * begins: setting the same values changes none, however many duplicates there are. */
+/* The bits of a sum depend on the order even in extended precision, and those of a zero on the
+ * initial value: setting the same values changes no bits, for any number of duplicates. */
 TEST(the_same_values_keep_their_bits) {
     enum { MANY = 60 };
     FREED(entries) e = {.rows = 3, .cols = 3, .symmetry = SPMV_SKEW_SYMMETRIC};

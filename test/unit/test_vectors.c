@@ -95,7 +95,7 @@ static int64_t place(const shape *s, int64_t n, int64_t i, int64_t j) {
     return s->layout == SPMV_ROWS ? i * ld_of(s, n) + j : j * ld_of(s, n) + i;
 }
 
-/* Column after column, which begin n numbers apart; NULL: NaN. */
+/* Returns the columns one after the other, with leading dimension n; NULL: NaN. */
 static char *spread(const shape *s, int64_t n, const double *columns, spmv_precision precision,
                     int guard) {
     const size_t bytes = (size_t)numbers_of(s, n) * width_of(precision);
@@ -133,7 +133,7 @@ static void check_columns(const setup *c, const pair *p, int t, const shape *s, 
     }
 }
 
-/* What is no number of z must hold what it did. */
+/* Returns whether all bytes between and behind the elements of z are unchanged. */
 static bool guards_stay(const shape *s, int64_t n, char *z, spmv_precision precision, int guard) {
     FREED(char) *blank = spread(s, n, NULL, precision, guard);
     for (int64_t j = 0; j < s->k; j++)
@@ -253,8 +253,8 @@ TEST(every_kernel_multiplies_blocks) {
 
 /* ---- bits ------------------------------------------------------------------------------------ */
 
-/* A column's bits are the same whatever the others are and, from two on, whatever k is; and each
- * is right. */
+/* A column's bits do not depend on the other columns and, for k > 1, not on k; each column is
+ * right. */
 static void try_bits(const spmv_backend *backend, int k, const pair *p, spmv_layout layout,
                      int variant, int64_t instructions) {
     static const int64_t counts[] = {2, 3, 7, 16, 33, 64, 100};
@@ -356,7 +356,7 @@ static void same_bits_in_all_panels(const char *name, int threads) {
     }
 }
 
-/* All entries of the second matrix are asked for ahead. */
+/* Kernels prefetch all entries of the second matrix. */
 TEST(many_rows_have_the_same_bits_in_all_panels) {
     same_bits_in_all_panels("gen:random:2000:60", 3);
     same_bits_in_all_panels("gen:banded:50000:31", 1);
@@ -376,8 +376,8 @@ TEST(planted_faults_are_caught) {
         if (f == 2) assert_true(complaints_about(LOSES_EMPTY_ROWS, &p, 0) > 0);
     }
 }
-/* Columns together take more room than the caches that are nearest, two of them do not: then the
- * first are written in another way, to places that begin anywhere in a cache line. */
+/* All columns together exceed the near caches, two columns do not: kernels then use non-temporal
+ * stores, to addresses at any offset in a cache line. */
 static void columns_beyond_the_caches_have_the_same_bits(const spmv_mat *mat, int64_t isa,
                                                          spmv_precision precision) {
     enum { N = 20011, K = 35, LD = N + 3, MARK = 0x5a };
@@ -465,7 +465,8 @@ TEST(nothing_behind_x_is_read) {
     assert_int_equal(tally.wrong, 0);
 }
 
-/* So many columns are written past the caches that end in their first line, or right behind it. */
+/* So many columns are written by non-temporal stores; they end in their first cache line, or right
+ * behind it. */
 TEST(gaps_between_short_columns_stay) {
     enum { N = 6, LD = 7, VECTORS = 40000 };
     FREED(spmv_ctx) *ctx = context_of(1);

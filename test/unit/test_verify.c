@@ -3,8 +3,8 @@
 #include "testing.h"
 #include "context.h"
 
-/* Rows are shared out among threads: any number of them finds the same, faults in several shares
- * and on their edges included. */
+/* Threads share the rows: any number of threads finds the same faults, also in several shares and
+ * at their edges. */
 TEST(any_number_of_threads_finds_the_same) {
     enum { N = 40001 };
     static const int64_t wrong[] = {N - 1, N / 2, N / 3, N / 3 - 1, 7};
@@ -56,7 +56,8 @@ TEST(duplicates_that_meet_infinity_are_summed_first) {
     }
 }
 
-/* The sum of duplicates that meets infinity is the matrix's: 1, however large the others were. */
+/* The sum of duplicates that meets infinity is the matrix's element, 1, also after cancellation of
+ * large duplicates. */
 TEST(what_duplicates_leave_meets_infinity) {
     const double x[] = {INFINITY};
     FREED(entries) e = {.rows = 1, .cols = 1};

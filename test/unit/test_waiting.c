@@ -59,7 +59,7 @@ TEST(threads_sleep_where_cores_are_shared) {
     assert_true(longest == 8000 * ms);
 }
 
-/* Callers may have FE_INEXACT trapped, or look at it after exact products. */
+/* Callers may have trapped FE_INEXACT, or may test this flag after exact products. */
 TEST(a_decision_raises_no_exception) {
     spmv_waiting w = {.looked = {1000 * ms, 500 * ms, 70}};
     const spmv_usage now = {1030 * ms, 500 * ms + 30000001, 76};
@@ -69,7 +69,7 @@ TEST(a_decision_raises_no_exception) {
     assert_int_equal(fetestexcept(FE_ALL_EXCEPT), 0);
 }
 
-/* What came since the last time counts, if it is enough; otherwise all that the thread did. */
+/* The times since the last call decide if they suffice; otherwise the thread's total times. */
 TEST(thread_that_waits_for_its_core_shares_it) {
     spmv_waiting w = {.ran = 0};
     assert_false(spmv_waiting_shares_core(&w, 100 * ms, 0));
@@ -96,9 +96,9 @@ static double cpu_s(void) {
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Processor time that the threads of a team use after each of some products, while nobody needs
- * them: least and most. Where other processes use the same cores, a thread may have stopped
- * spinning before the caller is back. */
+/* Measures the processor time that the threads of a team use after a product, while they are idle:
+ * least and most. If other processes use the same cores, a thread may have stopped spinning before
+ * the caller returns. */
 static void time_to_rest(const spmv_plan *plan, double *least, double *most) {
     *least = INFINITY, *most = 0;
     for (int k = 0; k < 5; k++) {
@@ -110,7 +110,7 @@ static void time_to_rest(const spmv_plan *plan, double *least, double *most) {
     }
 }
 
-/* Pretends that the last look had been long ago, and the cores others' since. */
+/* Pretends that the last check was long ago, and that other processes have used the cores since. */
 static void pretend_it_is_crowded(spmv_waiting *w) {
     w->crowded = true;
     w->looked.now -= 10;
@@ -130,7 +130,7 @@ TEST(waiting_threads_do_sleep) {
     spmv_waiting_open(&w);
     assert_in_range(w.look_at - w.looked.now, 10 * ms, 100 * ms);
     pretend_it_is_crowded(&w);
-    spmv_waiting_look(&w, 1); /* one thread waits for nobody */
+    spmv_waiting_look(&w, 1); /* a team of one has no waiting threads */
     assert_int_equal(w.asleep, 0);
     spmv_waiting_look(&w, 2);
     assert_int_equal(w.asleep, 1);
@@ -153,7 +153,7 @@ TEST(waiting_threads_do_sleep) {
     spmv_waiting_close(&w); /* as a context does that is freed meanwhile */
 }
 
-/* Finds that the helper is the parent's, and makes one of its own. */
+/* Detects that the helper belongs to the parent, and starts a new one. */
 static int sleep_in_child(void *w) {
     int before = count_threads();
     spmv_waiting_look(w, 2);
@@ -163,7 +163,7 @@ static int sleep_in_child(void *w) {
 }
 
 #ifndef __SANITIZE_ADDRESS__
-/* There is memory for the helper, but not for its team. */
+/* Memory suffices for the helper, but not for its team. */
 static int sleep_without_memory(void *unused) {
     (void)unused;
     const size_t stack = (size_t)256 << 20; /* none that is kept is as large */
@@ -193,7 +193,7 @@ TEST(a_child_has_a_helper_of_its_own) {
     assert_int_equal(w.asleep, 1);
     w.until = INT64_MAX, w.look_at = 0;
     assert_int_equal(in_child(sleep_in_child, &w), 0);
-    w.looking = 1; /* as if another thread looked at the fork */
+    w.looking = 1; /* as if another thread was checking during the fork */
     assert_int_equal(in_child(sleep_in_child, &w), 0);
     spmv_waiting_close(&w);
 }
@@ -235,8 +235,8 @@ static bool notices(call how, const spmv_plan *plan, const spmv_csr_view *A) {
     return facts.waits_asleep;
 }
 
-/* Two processes on each core that the test may use: products notice it, whatever the scheduler, and
- * however they are asked for. */
+/* Runs two competing processes per core: products detect them with any scheduler, and for every
+ * kind of call. */
 static void notice_competitors(call how) {
     enum { MOST = 512 };
     cpu_set_t allowed;

@@ -6,7 +6,7 @@
 
 /* ---- contexts, matrices, plans -------------------------------------------------------------- */
 
-typedef struct scene { /* what a process of its own would have */
+typedef struct scene { /* the state of one process */
     spmv_ctx *ctx;
     spmv_mat *mat;
     spmv_plan *plan;
@@ -117,7 +117,8 @@ TEST_WITH(what_auto_finds_itself_is_remembered, no_file, NULL) {
     }
 }
 
-/* The number is remembered of fewer threads, too; not more than there are. */
+/* A stored number of threads is used, also if it is smaller than the team; a larger number is
+ * refused. */
 TEST_WITH(the_number_of_threads_is_remembered, no_file, NULL) {
     const spmv_proposal choices[] = {{.kernel = "csr_rows", .threads = 1},
                                      {.kernel = "csr_rows"},
@@ -135,7 +136,7 @@ TEST_WITH(the_number_of_threads_is_remembered, no_file, NULL) {
     }
 }
 
-/* What was not timed is as quickly chosen again. */
+/* A choice without timings is made again quickly. */
 TEST_WITH(untimed_choices_are_not_remembered, no_file, NULL) {
     scene s = scene_of(path, "gen:poisson2d:60");
     plan_in(&s, 1);
@@ -143,7 +144,7 @@ TEST_WITH(untimed_choices_are_not_remembered, no_file, NULL) {
     leave(&s);
 }
 
-/* A choice that cannot be made any more is made anew, and that is remembered in its place. */
+/* A stored choice that is no longer possible is replaced by a new one in the file. */
 TEST_WITH(what_cannot_be_made_is_noted_and_chosen_anew, no_file, NULL) {
     static const struct {
         spmv_proposal choice;
@@ -227,7 +228,7 @@ TEST_WITH(vectors_count_in_powers_of_two, no_file, NULL) {
     leave(&s);
 }
 
-/* A product by the transpose may have kernels of its own, also where the pattern is the same. */
+/* A transposed product may need other kernels, even if the pattern is symmetric. */
 TEST_WITH(a_transpose_has_a_key_of_its_own, no_file, NULL) {
     scene s = scene_of(NULL, "gen:mesh:3000");
     const spmv_plan_opts asked = {.size = sizeof asked, .kernel = "csr1", .op = SPMV_TRANSPOSE};
@@ -239,7 +240,7 @@ TEST_WITH(a_transpose_has_a_key_of_its_own, no_file, NULL) {
     leave(&s);
 }
 
-/* New numbers on the same pattern share the choice; values that other formats are for, and another
+/* New values on the same pattern share the choice; values that need other formats, and another
  * pattern, do not. */
 TEST_WITH(patterns_and_kinds_of_values_tell_matrices_apart, no_file, NULL) {
     FREED(spmv_ctx) *ctx = context_of(2);

@@ -26,8 +26,8 @@ static const char *question(int k, int writer) {
 
 enum { WRITERS = 4, LINES = 100 };
 
-/* Adds a line, however long others keep the file locked on a busy machine. Returns false if it was
- * refused for another reason, or before a second of waiting was over. */
+/* Adds a line, also if others keep the file locked for long on a busy machine. Returns false if it
+ * was refused for another reason, or within the first second. */
 static bool add_in_the_end(const char *request) {
     char note[SPMV_WISDOM_NOTE];
     const wisdom_key key = key_named(request);
@@ -49,7 +49,7 @@ static void write_lines(int writer, int start) {
     _exit(0);
 }
 
-/* Nothing is lost either while one of them finds the file full and drops the older half. */
+/* No choice is lost while one writer finds the file full and removes its older half. */
 TEST_WITH(writers_at_once_lose_nothing, no_file, NULL) {
     enum { ROUNDS = 4 };
     for (int round = 0; round < ROUNDS; round++) {
@@ -97,8 +97,8 @@ TEST_WITH(a_writer_waits_for_another, no_file, NULL) {
     assert_true(has("first", "") && has("second", ""));
 }
 
-/* A process that was stopped with Ctrl-Z holds such a lock: whoever reads or writes says so, and
- * goes on without. */
+/* A process stopped by Ctrl-Z holds such a lock: readers and writers report it and continue without
+ * the file. */
 TEST_WITH(a_lock_that_is_never_released_does_not_hang, no_file, NULL) {
     size_t before, after;
     add("first", "");
@@ -132,7 +132,7 @@ TEST_WITH(damaged_lines_are_reported_and_ignored, no_file, NULL) {
     free(words);
 }
 
-/* Their checksums are right, but somebody has written nonsense: the line before them counts. */
+/* The checksums are right but the contents are invalid: the previous line is used. */
 TEST_WITH(unreadable_choices_are_damage, no_file, NULL) {
     static const spmv_setting bad[] = {
         {"height=4x", 2}, {"height and", 2}, {"threads=4x", 2}, {"threads", -3}};

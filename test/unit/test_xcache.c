@@ -18,8 +18,8 @@ static spmv_status build_xcache(spmv_mat *mat, int64_t height, int64_t cut, bool
     return status;
 }
 
-/* Rows 0 to 31 have one entry, row 3 has two; row 32, a block of its own since it has as many as
- * all others and rows count, is cut into four; its columns are too far apart for 16
+/* Rows 0 to 31 have one entry, row 3 has two. Row 32 is a separate block, since it has more entries
+ * than all other rows; it is cut into four segments, because its columns are too far apart for 16
  * bits. */
 TEST(blocks_by_hand) {
     enum { COLS = 200000, LONG = 156 };

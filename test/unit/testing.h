@@ -1,6 +1,6 @@
-/* testing.h: what the unit tests share: matrices of every awkward shape as entries, and vectors for
- * them. A test file includes this first; all of it is static inline, since every test is a program
- * of its own. */
+/* testing.h: helpers of the unit tests: matrices of many shapes as entries, and vectors for them. A
+ * test file includes this header first; all functions are static inline, since every test is a
+ * separate program. */
 #ifndef SPMV_TESTING_H
 #define SPMV_TESTING_H
 
@@ -66,7 +66,7 @@ static inline spmv_mat *matrix_of(spmv_ctx *ctx, const entries *e) {
     return mat;
 }
 
-/* Makes a band whose values are more than a table holds; floats hold them. */
+/* Makes a band with more distinct values than a codebook holds; all are floats. */
 static inline spmv_mat *matrix_of_floats(spmv_ctx *ctx, int64_t rows) {
     FREED(entries) e = {.rows = rows, .cols = rows};
     for (int64_t i = 0; i < rows; i++)
@@ -212,8 +212,8 @@ fill_giant_row(entries *e) { /* more than 32 entries for each thread of the larg
     add_row(e, 2, 31);
 }
 
-/* Rows about as long as what a warp takes at once, 7 x 32, and twice that, between stretches of
- * rows without entries and with one. */
+/* Makes rows about as long as a warp's step, 7 x 32, and twice that, between runs of empty rows and
+ * rows of one entry. */
 static inline void fill_sevens(entries *e) {
     for (int64_t i = 0; i < e->rows; i++)
         add_row(e, i,
@@ -315,7 +315,7 @@ static inline double number_at(const void *v, spmv_precision precision, int64_t 
     return precision == SPMV_F64 ? ((const double *)v)[i] : (double)((const float *)v)[i];
 }
 
-/* n numbers, to be freed, as the kernel of that precision gets them; n = 0 gives memory too. */
+/* Returns n elements in that precision, to be freed; also for n = 0. */
 static inline void *vector_of(const double *value, int64_t n, spmv_precision precision) {
     void *v = malloc((size_t)(n ? n : 1) * width_of(precision));
     assert_non_null(v);

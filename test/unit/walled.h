@@ -1,4 +1,4 @@
-/* walled.h: memory between pages that nobody may read: a read too far ends the test. */
+/* walled.h: memory between inaccessible pages: an access beyond the ends crashes the test. */
 #ifndef SPMV_TEST_WALLED_H
 #define SPMV_TEST_WALLED_H
 
@@ -7,7 +7,7 @@
 
 typedef struct walled {
     void *all;
-    char *first, *bytes; /* the first byte that may be read; as many as asked for up to the last */
+    char *first, *bytes; /* first accessible byte; the requested bytes, up to the last */
     size_t size;
 } walled;
 

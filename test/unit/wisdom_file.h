@@ -50,7 +50,7 @@ static inline void add(const char *request, const char *expected_note) {
     if (!*expected_note) assert_string_equal(note, "");
 }
 
-/* Says whether it has the whole choice. note: what must be said; "": nothing is. */
+/* Returns whether the entry has the complete choice. note: the expected note; "": none. */
 static inline bool has(const char *request, const char *expected_note) {
     char note[SPMV_WISDOM_NOTE];
     wisdom_key key = key_named(request);
