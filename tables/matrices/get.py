@@ -1,13 +1,12 @@
 #!/usr/bin/env python3
-"""Download matrices of the SuiteSparse Matrix Collection (https://sparse.tamu.edu).
+"""Download matrices of the SuiteSparse Collection (https://sparse.tamu.edu).
 
-    spmv get thermal2                   into ~/.cache/spmv/matrices; prints where it is
-    spmv -m $(spmv get thermal2)        and runs it
-    spmv get HB/bcsstk01 -o matrices    of that group, into a folder of yours
+    spmv get thermal2                 prints where it is: ~/.cache/spmv/matrices
+    spmv -m $(spmv get thermal2)      and runs it
+    spmv get HB/bcsstk01 -o matrices  of that group, into a folder of yours
 
-What was there already is not fetched again; what was cut off is continued. An archive counts once it
-was read to its end with every checksum in it right; its SHA-256 is kept beside it, and is checked
-whenever it is asked for again. SPMV_COLLECTION names another address with the same files.
+What is there already is not fetched again; what was cut off is continued.
+Checksums are verified. SPMV_COLLECTION names another address of these files.
 """
 
 import pathlib

@@ -2,25 +2,26 @@
 """Compare two logs: what became faster or slower.
 
     spmv compare A B [--fail-above 3%]
-    spmv compare --ab OLD NEW -- -m FILE.mtx -k auto    two binaries, in turns
+    spmv compare --ab OLD NEW -- -m FILE.mtx -k auto   two binaries, in turns
 
-A and B are logs, or folders of logs. Runs of one machine are matched by system, matrix, kernel and
-configuration, auto with auto whatever it chose; runs of different machines by matrix, each with its
-best kernel. Products of so many vectors, in one layout, or by the transpose meet their like alone. After a time: ~ not
-settled, ! disturbed (timing.flags). The verdict:
+A and B are logs, or folders of logs. Runs of one machine are matched by
+system, matrix, kernel and configuration; runs of different machines by
+matrix, each with its best kernel. Kernels that auto chose are matched with
+each other. After a time: ~ not settled, ! disturbed. The verdict:
 
-    FASTER, SLOWER  the medians differ by 2 % or more (by 5 % where a side has one run: two processes
-                    of one binary differ, too) and the quartile ranges do not meet
-    SAME            the medians differ by less than 2 %, and no time is in doubt
-    UNSURE          nobody can say: a time is disturbed, not settled, or suspect, faster than the memory
-                    was when probed; or the medians differ, but the quartile ranges meet
-    BROKEN, FIXED  a result only in A, only in B; the other failed, was wrong or was skipped
+    FASTER, SLOWER  the medians differ by 2 % or more (5 % where a side has
+                    one run) and the quartile ranges do not meet
+    SAME            they differ by less than 2 %, and no time is in doubt
+    UNSURE          a time is disturbed, not settled or suspect; or the
+                    medians differ, but the quartile ranges meet
+    BROKEN, FIXED   a result only in A, only in B; the other failed, was
+                    wrong or was skipped
 
---ab runs OLD and NEW with what follows --, each in a process of its own and shortly, 10 to 160 times in
-turns and for 10 minutes, until every row has a verdict: what disturbs the machine meets both alike. B vs
-A is the ratio of the lower quartiles of a turn, which others disturb least. A row is FASTER or SLOWER
-where the 95 % interval of that ratio, taken twice as wide, is beyond 2 %, and SAME where all of it is
-within.
+--ab runs OLD and NEW in turns with what follows --, 10 to 160 times and for
+10 minutes at most, until every row has a verdict, so that what disturbs the
+machine meets both alike. The verdict is then of the ratio of lower quartiles:
+FASTER or SLOWER if its 95 % interval, taken twice as wide, is beyond 2 %, and
+SAME if all of it is within.
 """
 
 from interrupts import EX_INTERRUPTED  # pylint: disable=wrong-import-order

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""One chart from the command line, as SVG, or as PDF or PNG where vl-convert-python is installed, by the suffix of its file.
+"""One chart as SVG; as PDF or PNG, by the suffix of its file, if the Python
+package vl-convert-python is installed.
 
-    spmv plot spy FILE.mtx -o spy.svg               the pattern of a matrix; gen:NAME:ARGS is one, too
-    spmv plot roofline log/ -o roofline.svg         rates under the limits that 'spmv doctor --probe' measured
-    spmv plot scaling log/ -o scaling.svg           how much faster kernels are with more threads
+    spmv plot spy FILE.mtx -o spy.svg       the pattern of a matrix
+    spmv plot roofline log/ -o roofline.svg rates under the limits of memory
+    spmv plot scaling log/ -o scaling.svg   speed-ups by numbers of threads
 """
 
 import interrupts  # noqa: F401  pylint: disable=unused-import,wrong-import-order

@@ -2,7 +2,8 @@
 """One HTML file of the logs, with charts, that opens from disk with no network.
 
     spmv report log/ -o r.html              the page alone
-    spmv report log/ -o tables/r.html --files   also tables/*.csv *.md *.tex, tables/fig/*.svg *.pdf
+    spmv report log/ -o r.html --files      also tables and charts beside it
+    spmv report log/ -o r.html --files=tex  also tables for LaTeX
 """
 
 import interrupts  # noqa: F401  pylint: disable=unused-import,wrong-import-order

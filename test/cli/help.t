@@ -19,6 +19,7 @@
   What to multiply:
   How a sweep proceeds:
   What info counts:
+  $ for command in get table report plot compare; do COLUMNS=80 $SPMV help $command | awk 'length > 80'; done
   $ for command in run sweep info list doctor options kernels; do
   >     COLUMNS=44 $SPMV help $command | awk -v command=$command 'length > 44 {print command ": " $0}'
   >     $SPMV help $command | awk -v command=$command '/^[A-Z].*:$/ {if (last) print command ": nothing below " last; last = $0} /^ / {last = ""}'
