@@ -275,8 +275,8 @@ void spmv_propose_omp(const spmv_features *f, spmv_proposals *out) {
         spmv_propose_kernel(out, "csr_rows", 0, one_by_one, "rows in equal shares");
     }
     if (f->nnz < FEW && f->rows < FEW) /* faster than waking the threads */
-        spmv_propose_kernel(out, "csr_serial", 0, 2 * one_by_one, "%lld nonzeros",
-                            (long long)f->nnz);
+        spmv_propose_kernel(out, "csr_serial", 0, 2 * one_by_one, "%lld nonzero%s",
+                            (long long)f->nnz, f->nnz == 1 ? "" : "s");
     if (is_plain(f)) spmv_propose_kernel(out, "csr_rows", 0, 0, "few rows, and short ones");
     baseline.predicted_speedup = 0;
     spmv_proposal_why(&baseline, "compressed rows in equal shares of nonzeros");

@@ -65,27 +65,29 @@ static int digits_of(const record *r, const record *other) {
     return error >= 1 ? 0 : error >= 0.1 ? 1 : 2;
 }
 
-/* "2.97 times as fast as csr_rows"; with the bounds of the ratio if the times are in doubt. */
-static void say_ratio(const record *r, const record *other) {
+/* "2.97 times as fast as csr_rows"; with the bounds of the ratio if the times are in doubt. False:
+ * they are about as fast as each other, as far as is known. */
+static bool say_ratio(const record *r, const record *other) {
     const double ratio = other->timing_median_s / r->timing_median_s;
     double least, most;
     if (!ratio_is_rough(r, other, &least, &most)) {
         say(", %.*f times as fast as %s", digits_of(r, other), ratio, other->config_kernel);
-        return;
+        return true;
     }
-    if (least > 0.95 && most < 1.05) {
+    if (fabs(ratio - 1) < 0.05) {
         say(", about as fast as %s", other->config_kernel);
-        return;
+        return false;
     }
     say(", about %.*f times (%.*f to %.*f) as fast as %s", ratio < 10, ratio, least < 10, least,
         most < 10, most, other->config_kernel);
+    return true;
 }
 
 void say_against_csr1(const result *results, int n, const record *r) {
     const record *csr1 = csr1_beside(results, n, r);
     const long long products = r->perf_breakeven, ahead = r->perf_ahead_until;
     if (!csr1 || r == csr1) return;
-    say_ratio(r, csr1);
+    if (!say_ratio(r, csr1)) return;
     if (products > 0)
         say("; pays off after about %lld product%s", rounded(products), products == 1 ? "" : "s");
     else if (products == 0)
