@@ -21,7 +21,7 @@ typedef struct doctor_facts {
     double stolen, stolen_up; /* share of processors, now and since the start; NaN: unknown */
     char peers[512];          /* kernels of other libraries that are not built in */
     bool probed, gpu_probed;  /* results of doctor --probe are there */
-    bool probed_beside;       /* other programs, so that they do not count */
+    bool probed_beside;       /* other programs, and so too low */
 
     bool cuda;      /* is built in */
     bool gpu_files; /* the driver's device files are there */

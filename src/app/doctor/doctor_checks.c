@@ -296,12 +296,15 @@ static void check_probe(const doctor_facts *f, finding *out) {
         return;
     }
     if (f->probed_beside)
-        tell(out, LEVEL_NOTE, "measured beside other programs, and so not used");
+        tell(out, LEVEL_NOTE, "measured beside other programs, and so too low");
     else
         tell(out, LEVEL_NOTE, "not measured for %s%s%s",
              f->probed ? "" : "the CPU with these threads",
              !f->probed && gpu_missing ? " and " : "", gpu_missing ? "the GPU" : "");
-    advise(out, "runs cannot report how close they come to the machine's limits",
+    advise(out,
+           f->probed_beside
+               ? "runs report upper bounds of stream and gather, and call no time impossible"
+               : "runs cannot report how close they come to the machine's limits",
            "%s doctor --probe", program_typed());
 }
 

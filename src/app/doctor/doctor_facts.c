@@ -70,7 +70,7 @@ static bool is_probed(const options *o, doctor_facts *f, const spmv_backend *bac
     rates_key(&f->host, backend, f->gpu.name, f->threads, key, sizeof key);
     const bool known = rates_load(o, key, &rates);
     if (backend->host) f->probed_beside = rates.others > 0;
-    return known;
+    return known && !(rates.others > 0);
 }
 
 static void look_at_gpu(const options *o, spmv_ctx *ctx, doctor_facts *f) {

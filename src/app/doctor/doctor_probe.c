@@ -83,8 +83,8 @@ static double others_of(const noise *before, const noise *after) {
     return n.wall_s > 0.1 && n.busy_s > n.cpu_s ? (n.busy_s - n.cpu_s) / n.wall_s : 0;
 }
 
-/* Other programs lower the measured limits, so that kernels would look too fast: what was measured
- * beside them is marked, and no run compares itself with it. */
+/* Other programs lower the measured limits, so that kernels would look too fast: limits measured
+ * beside them are marked, and no run calls a time impossible or in cache by them. */
 static spmv_status measure_rates(spmv_ctx *ctx, const options *o, const spmv_backend *backend,
                                  size_t cache, spmv_rates *r) {
     static const double MANY = 0.1;
@@ -97,8 +97,9 @@ static spmv_status measure_rates(spmv_ctx *ctx, const options *o, const spmv_bac
     r->others = backend->host ? others_of(&before, &after) : 0;
     if (r->others <= MANY) r->others = 0;
     if (r->others > 0)
-        say("note: other programs used %.1f processors meanwhile: runs are not compared with these "
-            "limits; probe again when the machine is idle\n",
+        say("note: other programs used %.1f processors meanwhile: these limits are too low, and "
+            "runs "
+            "report upper bounds of stream and gather (<)\n",
             r->others);
     if (backend->host && r->cache_read <= r->read) {
         say("note: the cache was not faster than memory, which is no limit: it is left out\n");

@@ -116,7 +116,7 @@ static bool find_rate(spmv_ctx *ctx, const options *o, double *read_Bps) {
     for (int b = 0; spmv_backends[b]; b++) {
         if (!spmv_backends[b]->host) continue;
         rates_key(&m, spmv_backends[b], NULL, spmv_ctx_threads(ctx), key, sizeof key);
-        if (!rates_load(o, key, &rates)) continue;
+        if (!rates_load(o, key, &rates) || rates.others > 0) continue;
         *read_Bps = rates.read;
         return true;
     }

@@ -222,10 +222,13 @@ void configuration_text(const record *r, char *out, size_t size) {
              strcmp(all, "-") ? all : "");
 }
 
-/* Writes a limit in whole percents. */
-static void limit_text(double share, char *out) {
-    if (isfinite(share))
-        snprintf(out, CELL, "%.0f%%", 100 * share);
+/* Writes a limit in whole percents: <55% if it was measured beside other programs. */
+static void limit_text(const record *r, double share, char *out) {
+    const bool beside =
+        r->perf_bw_peak_source && strcmp(r->perf_bw_peak_source, "measured-beside") == 0;
+    if (strcmp(r->status, "ok") == 0 && isfinite(share) && isfinite(r->perf_gather_fraction))
+        snprintf(out, CELL, "%s%.0f%%", beside ? "<" : "",
+                 beside ? floor(100 * share) + 1 : 100 * share);
     else
         snprintf(out, CELL, "-");
 }
@@ -385,8 +388,8 @@ static void fill(const table_row *row, mixture mixed, const char *stat, char cel
     else
         snprintf(cell[MEGABYTES], CELL, "-");
     share_text(r->store_padding > 0 ? r->store_padding : NAN, cell[PADDING]);
-    limit_text(ok && r->perf_verdict ? r->perf_bw_fraction : NAN, cell[STREAM]);
-    limit_text(ok ? r->perf_gather_fraction : NAN, cell[GATHER]);
+    limit_text(r, r->perf_bw_fraction, cell[STREAM]);
+    limit_text(r, r->perf_gather_fraction, cell[GATHER]);
     check_text(r, mixed.cached, cell[CHECK]);
 }
 

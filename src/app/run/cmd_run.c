@@ -55,7 +55,7 @@ static double cache_to_exceed(const session *run) {
     if (!run->backend->host && spmv_ctx_describe(run->ctx, run->backend, &facts) == SPMV_OK)
         return (double)facts.l2;
     for (int b = 0; spmv_backends[b]; b++)
-        if (spmv_backends[b] == run->backend && run->rated[b])
+        if (spmv_backends[b] == run->backend && run->rated[b] && !(run->rates[b].others > 0))
             knee = (double)knee_of(&run->rates[b]);
     if (knee == 0) knee = (double)knee_now((size_t)llc, spmv_ctx_threads(run->ctx));
     if (run->o->verbose && 4 * knee < llc)

@@ -255,8 +255,10 @@ MEASURED, THEORY = "the measured streaming limit (spmv doctor --probe)", "the th
 
 
 def limit_of(record):
-    """(bandwidth, what it is) to compare a record with, or None."""
+    """(bandwidth, what it is) to compare a record with, or None. One measured beside other programs is too low for it."""
     source = str(record.get("perf.bw_peak_source") or "theory")
+    if source == "measured-beside":
+        return None
     for name, meaning in (("perf.bw_peak_Bps", THEORY if source == "theory" else MEASURED),
                           ("gpu.bw_theory_Bps", THEORY)):
         if is_number(record.get(name)) and record[name] > 0:

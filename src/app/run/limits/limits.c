@@ -46,8 +46,9 @@ void describe_limits(const session *run, result *out, const spmv_backend *backen
         rates = NULL; /* fewer threads read less */
     if (rates) {
         r->perf_bw_peak_Bps = rates->read;
-        r->perf_bw_peak_source = "measured-read";
-        if (rates->cache_read > rates->read) r->perf_cache_Bps = rates->cache_read;
+        r->perf_bw_peak_source = rates->others > 0 ? "measured-beside" : "measured-read";
+        if (!(rates->others > 0) && rates->cache_read > rates->read)
+            r->perf_cache_Bps = rates->cache_read;
     } else if (r->gpu_bw_theory_Bps > 0) {
         r->perf_bw_peak_Bps = r->gpu_bw_theory_Bps;
         r->perf_bw_peak_source = "theory";
@@ -66,5 +67,6 @@ void describe_limits(const session *run, result *out, const spmv_backend *backen
         jumps > 0 ? jumps / gather_rate(rates, reads->lines * X_LINE * width, width) : 0;
     r->perf_limit_binds = r->perf_limit_gather_s > r->perf_limit_stream_s ? "gather" : "stream";
     r->perf_gather_fraction = r->perf_limit_gather_s / r->timing_median_s;
-    if (r->timing_median_s >= 0) r->perf_verdict = verdict_of(r, rates, backend->host);
+    if (r->timing_median_s >= 0 && !(rates->others > 0))
+        r->perf_verdict = verdict_of(r, rates, backend->host);
 }

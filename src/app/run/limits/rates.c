@@ -169,7 +169,7 @@ bool rates_load(const options *o, const char *key, spmv_rates *r) {
     if (!fine)
         say("  note: %s is not a result of 'spmv doctor --probe', which would write it anew\n",
             path);
-    return fine && !(r->others > 0);
+    return fine;
 }
 
 /* Interpolates between sizes measured straight in the logarithms; beyond them as at the end. */
