@@ -44,7 +44,7 @@ def facts_of(matrix):
     done = subprocess.run([program(), "info", matrix, "-k", "csr_serial", f"--cells={CELLS}", "--format=json", "-q"],
                           capture_output=True, text=True, check=False)
     if done.returncode:
-        raise Stop(done.returncode if done.returncode > 0 else EX_DATAERR, done.stderr.strip().removeprefix("spmv: "))
+        raise Stop(done.returncode if done.returncode > 0 else EX_DATAERR, " ".join(done.stderr.split()).removeprefix("spmv: "))
     return json.loads(done.stdout)[0]
 
 

@@ -50,10 +50,11 @@ def wrong_results(units):
 
 
 def first_charts(found):
-    """[(its name, what it is drawn of)] of a chart for each sentence."""
+    """[(its name, what it is drawn of)] of a chart for each sentence, those of most matrices first."""
     names = machine_names([finding.system for finding in found])
     drawn = [(finding, dots_of(finding)) for group in by_machine(found) for finding in group]
-    return [(f"{names[machine_key(f.system)]} · {state_of(f.system)} · {f.words}", dots) for f, dots in drawn if dots]
+    drawn = sorted((one for one in drawn if one[1]), key=lambda one: -len({point["matrix"] for point in one[1]["points"]}))
+    return [(f"{names[machine_key(f.system)]} · {state_of(f.system)} · {f.words}", dots) for f, dots in drawn]
 
 
 def chart_text(dots):

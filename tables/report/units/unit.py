@@ -252,14 +252,13 @@ def describe(system):
 
 
 MEASURED, THEORY = "the measured streaming limit (spmv doctor --probe)", "the theoretical bandwidth"
+BESIDE = "the streaming limit, measured beside other programs and so too low"
 
 
 def limit_of(record):
-    """(bandwidth, what it is) to compare a record with, or None. One measured beside other programs is too low for it."""
+    """(bandwidth, what it is) to compare a record with, or None."""
     source = str(record.get("perf.bw_peak_source") or "theory")
-    if source == "measured-beside":
-        return None
-    for name, meaning in (("perf.bw_peak_Bps", THEORY if source == "theory" else MEASURED),
+    for name, meaning in (("perf.bw_peak_Bps", {"theory": THEORY, "measured-beside": BESIDE}.get(source, MEASURED)),
                           ("gpu.bw_theory_Bps", THEORY)):
         if is_number(record.get(name)) and record[name] > 0:
             return record[name], meaning
