@@ -85,22 +85,45 @@ static inline __attribute__((always_inline)) spmv_found to_offsets(const unsigne
     return (spmv_found){n, n};
 }
 
+/* Converts indices of at most 4 bytes; returns how many are outside. Called with raw = to where they
+ * are the same, for the compiler makes no vector instructions of arrays that may overlap. */
+static inline __attribute__((always_inline)) uint32_t
+to_narrow_indices(const unsigned char *raw, int64_t n, uint32_t base, uint32_t limit, int32_t *to,
+                  int bytes, bool swapped, bool is_signed) {
+    uint32_t outside = 0;
+    for (int64_t k = 0; k < n; k++) {
+        const uint32_t index = (uint32_t)load(raw + k * bytes, bytes, swapped, is_signed) - base;
+        outside += index >= limit;
+        to[k] = (int32_t)index;
+    }
+    return outside;
+}
+
 static inline __attribute__((always_inline)) spmv_found
 to_indices(const unsigned char *raw, int64_t n, int64_t base, int64_t limit, int32_t *to, int bytes,
            bool swapped, bool is_signed) {
-    int64_t outside = 0, k = 0;
-    for (k = 0; k < n; k++) {
-        const uint64_t index = load(raw + k * bytes, bytes, swapped, is_signed) - (uint64_t)base;
-        outside += index >= (uint64_t)limit;
-        to[k] = (int32_t)index;
-    }
+    const unsigned char *own = (const unsigned char *)to;
+    uint64_t outside = 0;
+    int64_t k = 0;
+    if (bytes == 4 && raw == own)
+        outside = to_narrow_indices(own, n, (uint32_t)base, (uint32_t)limit, to, bytes, swapped,
+                                    is_signed);
+    else if (bytes <= 4)
+        outside = to_narrow_indices(raw, n, (uint32_t)base, (uint32_t)limit, to, bytes, swapped,
+                                    is_signed);
+    else
+        for (; k < n; k++) {
+            const uint64_t index =
+                load(raw + k * bytes, bytes, swapped, is_signed) - (uint64_t)base;
+            outside += index >= (uint64_t)limit;
+            to[k] = (int32_t)index;
+        }
     if (!outside) return (spmv_found){n, n};
-    /* Where bytes were spmv_found in place the indices are there; others are read again. */
+    /* Indices that were converted in place are no longer in raw. */
     for (k = 0; k < n; k++)
-        if (raw == (const unsigned char *)to
-                ? (uint32_t)to[k] >= (uint64_t)limit
-                : load(raw + k * bytes, bytes, swapped, is_signed) - (uint64_t)base >=
-                      (uint64_t)limit)
+        if (raw == own ? (uint32_t)to[k] >= (uint64_t)limit
+                       : load(raw + k * bytes, bytes, swapped, is_signed) - (uint64_t)base >=
+                             (uint64_t)limit)
             break;
     return (spmv_found){k, n};
 }
@@ -120,23 +143,39 @@ static inline __attribute__((always_inline)) spmv_found to_values(const unsigned
     return found;
 }
 
+/* Returns how many values are infinite or NaN. */
+static inline __attribute__((always_inline)) int64_t
+doubles_to_values(const unsigned char *raw, int64_t n, bool swapped, double *to) {
+    int64_t odd = 0;
+    for (int64_t k = 0; k < n; k++) {
+        const uint64_t x = load(raw + 8 * k, 8, swapped, false);
+        memcpy(&to[k], &x, sizeof x);
+        odd += (x >> 52 & 0x7ff) == 0x7ff;
+    }
+    return odd;
+}
+
+static int64_t singles_to_values(const unsigned char *raw, int64_t n, bool swapped, double *to) {
+    int64_t odd = 0;
+    for (int64_t k = 0; k < n; k++) {
+        const uint32_t x = (uint32_t)load(raw + 4 * k, 4, swapped, false);
+        float value;
+        memcpy(&value, &x, sizeof x);
+        to[k] = (double)value;
+        odd += (x >> 23 & 0xff) == 0xff;
+    }
+    return odd;
+}
+
 static spmv_found floats_to_values(const unsigned char *raw, int64_t n, spmv_element as,
                                    double *to) {
-    int64_t odd = 0, k = 0;
-    if (as.bytes == 8)
-        for (k = 0; k < n; k++) {
-            const uint64_t x = load(raw + 8 * k, 8, as.swapped, false);
-            memcpy(&to[k], &x, sizeof x);
-        }
-    else
-        for (k = 0; k < n; k++) {
-            const uint32_t x = (uint32_t)load(raw + 4 * k, 4, as.swapped, false);
-            float value;
-            memcpy(&value, &x, sizeof x);
-            to[k] = (double)value;
-        }
-    for (k = 0; k < n; k++) odd += !(fabs(to[k]) <= 0x1.fffffffffffffp1023);
-    for (k = odd ? 0 : n; k < n && isfinite(to[k]); k++) continue;
+    const unsigned char *own = (const unsigned char *)to;
+    const int64_t odd = as.bytes == 4 ? singles_to_values(raw, n, as.swapped, to)
+                        : raw != own  ? doubles_to_values(raw, n, as.swapped, to)
+                        : as.swapped  ? doubles_to_values(own, n, true, to)
+                                      : doubles_to_values(own, n, false, to);
+    int64_t k = odd ? 0 : n;
+    while (k < n && isfinite(to[k])) k++;
     return (spmv_found){k, n};
 }
 

@@ -68,13 +68,13 @@ static spmv_status check_indices(const spmv_wanted *w, int64_t used) {
     return spmv_refuse_element(w->part, w->found.bad, index, w->base, w->limit - 1 + w->base);
 }
 
-static void note_values(const spmv_wanted *w, int64_t used) {
-    if (w->found.bad < used)
-        note(w->part->in, "the value inf or nan is read, here first: %s",
-             spmv_name_element(w->part, w->found.bad).text);
-    if (w->found.rounded < used)
-        note(w->part->in, "an integer beyond 2^53 is read as the nearest double, here first: %s",
-             spmv_name_element(w->part, w->found.rounded).text);
+static void note_values(const spmv_part *values, const spmv_found *found, int64_t used) {
+    if (found->bad < used)
+        note(values->in, "the value inf or nan is read, here first: %s",
+             spmv_name_element(values, found->bad).text);
+    if (found->rounded < used)
+        note(values->in, "an integer beyond 2^53 is read as the nearest double, here first: %s",
+             spmv_name_element(values, found->rounded).text);
 }
 
 /* Turns offsets as they are in the file, lengths or not, into ones from 0 that ascend to at most
@@ -188,6 +188,7 @@ typedef struct arrays { /* the file's arrays, spmv_found */
     int64_t *ptr;
     int32_t *line, *idx;
     double *values;
+    bool is_checked, ascends; /* whether indices ascend in each line, if that is known */
 } arrays;
 
 static void free_arrays(spmv_ctx *ctx, arrays *a) {
@@ -198,59 +199,95 @@ static void free_arrays(spmv_ctx *ctx, arrays *a) {
     *a = (arrays){0};
 }
 
-/* Reads all arrays of a variable but the offsets of diagonals; *n: its entries, or blocks. */
+static int64_t limit_of(const spmv_held *h) {
+    return h->shape == SPMV_HELD_COLUMNS  ? h->rows
+           : h->shape == SPMV_HELD_BLOCKS ? h->cols / h->block_cols
+                                          : h->cols;
+}
+
+/* Returns how many entries the arrays may hold, or blocks. */
+static int64_t entries_of(const spmv_held *h) {
+    return has_single_values(h) || spmv_held_is_dense(h) ? spmv_held_count(h) : h->idx.n;
+}
+
+/* Adds an array with its memory to those that are to be read; NULL: out of memory. */
+static void *want(spmv_ctx *ctx, const spmv_part *part, spmv_role role, int64_t n, spmv_wanted *all,
+                  int *count) {
+    const size_t width = role == SPMV_INDICES ? sizeof(int32_t) : sizeof(int64_t);
+    void *to = spmv_host_take(ctx, (size_t)n * width);
+    all[(*count)++] = (spmv_wanted){.part = part, .role = role, .to = to, .n = n};
+    return to;
+}
+
+static spmv_status make_offsets(const spmv_held *h, arrays *out, int64_t *n) {
+    TRY(settle_offsets(h, lines_of(h), *n, out->ptr));
+    *n = out->ptr[lines_of(h)];
+    return SPMV_OK;
+}
+
+/* Reads the offsets of compressed lines if indices can be checked with them as they are read. */
+static spmv_status read_offsets(const spmv_bytes *in, const spmv_held *h, int threads, arrays *out,
+                                int64_t *n) {
+    spmv_wanted w;
+    int count = 0;
+    if (!is_compressed(h) || !spmv_part_is_random(&h->ptr) || !spmv_part_is_random(&h->idx))
+        return SPMV_OK;
+    out->ptr = want(in->ctx, &h->ptr, SPMV_OFFSETS, lines_of(h) + 1, &w, &count);
+    if (!out->ptr) return spmv_no_memory_for(in->ctx, in->path);
+    w.n = h->ptr.n;
+    TRY(spmv_read_arrays(in, &w, 1, threads, NULL, NULL));
+    return make_offsets(h, out, n);
+}
+
+/* Reads all arrays of a variable but the offsets of diagonals, and those that are there; *n: its
+ * entries, or blocks. */
 static spmv_status read_arrays(const spmv_bytes *in, const spmv_held *h, int threads,
                                spmv_progress progress, void *arg, arrays *out, int64_t *n) {
     spmv_ctx *ctx = in->ctx;
-    const int64_t each = values_each(h), lines = lines_of(h),
-                  limit = h->shape == SPMV_HELD_COLUMNS  ? h->rows
-                          : h->shape == SPMV_HELD_BLOCKS ? h->cols / h->block_cols
-                                                         : h->cols;
-    const bool dense = spmv_held_is_dense(h), diagonals = h->shape == SPMV_HELD_DIAGONALS;
+    const bool dense = spmv_held_is_dense(h), has_offsets = out->ptr;
+    const int64_t each = dense ? 1 : values_each(h), lines = lines_of(h);
     spmv_wanted all[4];
     int count = 0;
-    *n = has_single_values(h) || dense ? spmv_held_count(h) : h->idx.n;
-    const int64_t nvalues = dense ? *n : *n * each;
-    if (is_compressed(h)) {
-        out->ptr = spmv_host_take(ctx, (size_t)(lines + 1) * sizeof *out->ptr);
-        all[count++] =
-            (spmv_wanted){.part = &h->ptr, .role = SPMV_OFFSETS, .to = out->ptr, .n = h->ptr.n};
-        if (!out->ptr) return spmv_no_memory_for(in->ctx, in->path);
+    if (is_compressed(h) && !has_offsets) {
+        out->ptr = want(ctx, &h->ptr, SPMV_OFFSETS, lines + 1, all, &count);
+        all[0].n = h->ptr.n;
     }
     if (h->shape == SPMV_HELD_ENTRIES) {
-        out->line = spmv_host_take(ctx, (size_t)*n * sizeof *out->line);
-        all[count++] = (spmv_wanted){.part = &h->line,
-                                     .role = SPMV_INDICES,
-                                     .to = out->line,
-                                     .n = *n,
-                                     .base = h->base,
-                                     .limit = h->rows};
-        if (!out->line) return spmv_no_memory_for(in->ctx, in->path);
+        out->line = want(ctx, &h->line, SPMV_INDICES, *n, all, &count);
+        all[count - 1].base = h->base, all[count - 1].limit = h->rows;
     }
-    if (!dense && !diagonals) {
-        out->idx = spmv_host_take(ctx, (size_t)*n * sizeof *out->idx);
-        all[count++] = (spmv_wanted){.part = &h->idx,
-                                     .role = SPMV_INDICES,
-                                     .to = out->idx,
-                                     .n = *n,
-                                     .base = h->base,
-                                     .limit = limit};
-        if (!out->idx) return spmv_no_memory_for(in->ctx, in->path);
+    if (!dense && h->shape != SPMV_HELD_DIAGONALS) {
+        out->idx = want(ctx, &h->idx, SPMV_INDICES, *n, all, &count);
+        all[count - 1].base = h->base, all[count - 1].limit = limit_of(h);
+        if (has_offsets) all[count - 1].ptr = out->ptr, all[count - 1].lines = lines;
     }
-    if (*h->values.name) {
-        out->values = spmv_host_take(ctx, (size_t)nvalues * sizeof *out->values);
-        all[count++] =
-            (spmv_wanted){.part = &h->values, .role = SPMV_VALUES, .to = out->values, .n = nvalues};
-        if (!out->values) return spmv_no_memory_for(in->ctx, in->path);
-    }
-    TRY(spmv_read_arrays(in, all, count, threads, progress, arg));
-    if (out->ptr) {
-        TRY(settle_offsets(h, lines, *n, out->ptr));
-        *n = out->ptr[lines];
-    }
+    if (*h->values.name) out->values = want(ctx, &h->values, SPMV_VALUES, *n * each, all, &count);
     for (int k = 0; k < count; k++)
-        if (all[k].role == SPMV_INDICES) TRY(check_indices(&all[k], *n));
-    if (*h->values.name) note_values(&all[count - 1], *n * (dense ? 1 : each));
+        if (!all[k].to) return spmv_no_memory_for(ctx, in->path);
+    TRY(spmv_read_arrays(in, all, count, threads, progress, arg));
+    if (out->ptr && !has_offsets) TRY(make_offsets(h, out, n));
+    for (int k = 0; k < count; k++)
+        if (all[k].role == SPMV_INDICES) {
+            TRY(check_indices(&all[k], *n));
+            out->is_checked = all[k].ptr;
+            out->ascends = all[k].descents == 0;
+        }
+    if (*h->values.name) note_values(&h->values, &all[count - 1].found, *n * each);
+    return SPMV_OK;
+}
+
+/* Reads compressed columns as rows if they can be: *done. */
+static spmv_status read_columns(const spmv_bytes *in, const spmv_held *h, int threads,
+                                const arrays *a, spmv_lines *out, bool *done) {
+    spmv_found found;
+    const int64_t n = out->coo.nnz;
+    *done = false;
+    if (h->shape != SPMV_HELD_COLUMNS || h->symmetry != SPMV_GENERAL || !a->ptr ||
+        !*h->values.name || !spmv_part_is_random(&h->values) || n > UINT32_MAX)
+        return SPMV_OK;
+    TRY(spmv_read_columns(in, h, a->ptr, threads, &found, out, done));
+    if (*done) note_values(&h->values, &found, n);
+    out->from_columns = out->is_checked = out->ascends = *done;
     return SPMV_OK;
 }
 
@@ -300,6 +337,8 @@ static spmv_status take_compressed(const spmv_bytes *in, const spmv_held *h, int
     if (h->symmetry == SPMV_GENERAL) {
         out->ptr = a->ptr;
         out->by_columns = by_columns;
+        out->is_checked = a->is_checked;
+        out->ascends = a->ascends;
     } else {
         a->line = lines_of_entries(in->ctx, a->ptr, lines_of(h), threads);
         if (!a->line) return spmv_no_memory_for(in->ctx, in->path);
@@ -422,7 +461,6 @@ static spmv_status check_room(const spmv_bytes *in, const spmv_held *h) {
 spmv_status spmv_held_read(const spmv_bytes *in, const spmv_held *h, int threads,
                            spmv_progress progress, void *arg, spmv_lines *out) {
     arrays a = {0};
-    int64_t n = 0;
     *out = (spmv_lines){.ptr = NULL};
     TRY(spmv_held_check(in, h));
     TRY(check_room(in, h));
@@ -431,9 +469,14 @@ spmv_status spmv_held_read(const spmv_bytes *in, const spmv_held *h, int threads
                           .symmetry = h->symmetry,
                           .field = spmv_held_field(h),
                           .ctx = in->ctx};
-    spmv_status status = read_arrays(in, h, threads, progress, arg, &a, &n);
+    bool done = false;
+    int64_t n = entries_of(h);
+    spmv_status status = read_offsets(in, h, threads, &a, &n);
     out->coo.nnz = n;
-    if (status != SPMV_OK) {
+    if (status == SPMV_OK) status = read_columns(in, h, threads, &a, out, &done);
+    if (status == SPMV_OK && !done) status = read_arrays(in, h, threads, progress, arg, &a, &n);
+    out->coo.nnz = n;
+    if (status != SPMV_OK || done) {
         free_arrays(in->ctx, &a);
         return status;
     }
@@ -456,6 +499,7 @@ spmv_status spmv_held_vector(const spmv_bytes *in, const spmv_held *h, int64_t *
     arrays a = {0};
     TRY(spmv_held_check(in, h));
     TRY(spmv_host_fits(in->ctx, h->rows, h->cols, h->values.n, 24 * (double)h->values.n));
+    *n = entries_of(h);
     spmv_status status = read_arrays(in, h, in->ctx->threads, NULL, NULL, &a, n);
     double *x = status == SPMV_OK ? malloc((size_t)(*n ? *n : 1) * sizeof *x) : NULL;
     if (status == SPMV_OK && !x) status = spmv_no_memory_for(in->ctx, in->path);

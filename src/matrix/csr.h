@@ -26,6 +26,8 @@ typedef struct spmv_lines { /* entries of a file: coordinates, or compressed row
      * any order. */
     int64_t *ptr;
     bool by_columns;
+    bool from_columns;        /* rows, whose entries the file has in the order of columns */
+    bool is_checked, ascends; /* whether indices ascend in each line, if that is known */
 } spmv_lines;
 void spmv_lines_free(spmv_lines *lines);
 

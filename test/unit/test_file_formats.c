@@ -171,6 +171,135 @@ TEST(a_file_that_becomes_shorter_is_refused) {
     unlink(name);
 }
 
+/* ---- compressed lines ------------------------------------------------------------------------ */
+
+enum { LINES = 40000, PLACES = 5000, MOST = 20 }; /* more entries than one run of indices has */
+typedef struct lines_in_memory {
+    int64_t ptr[LINES + 1];
+    int32_t idx[LINES * MOST];
+    double values[LINES * MOST];
+} lines_in_memory;
+
+/* Makes lines of 0 to MOST entries. */
+static lines_in_memory *make_lines(void) {
+    lines_in_memory *all = allocate(sizeof *all);
+    int64_t n = all->ptr[0] = 0;
+    for (int32_t i = 0; i < LINES; i++) {
+        for (int32_t k = 0; k < MOST && i % 11; k++)
+            if ((i + k) % 9) {
+                all->idx[n] = i % 13 + 240 * k;
+                all->values[n] = (double)n;
+                n++;
+            }
+        all->ptr[i + 1] = n;
+    }
+    return all;
+}
+
+/* Reads the lines as a file would hold them. */
+static spmv_status read_lines(const lines_in_memory *all, spmv_shape shape, int threads,
+                              spmv_lines *out) {
+    const spmv_bytes in = {.ctx = ctx,
+                           .path = "memory",
+                           .memory = (const unsigned char *)all,
+                           .size = (int64_t)sizeof *all};
+    const bool by_columns = shape == SPMV_HELD_COLUMNS;
+    spmv_held h = {
+        .shape = shape, .rows = by_columns ? PLACES : LINES, .cols = by_columns ? LINES : PLACES};
+    const int64_t n = all->ptr[LINES];
+    assert_int_equal(spmv_part_set(&in, &h.ptr, "ptr", NULL, 0, LINES + 1, SPMV_I64), SPMV_OK);
+    assert_int_equal(spmv_part_set(&in, &h.idx, "idx", NULL, offsetof(lines_in_memory, idx), n,
+                                   (spmv_element){'i', 4, false}),
+                     SPMV_OK);
+    assert_int_equal(spmv_part_set(&in, &h.values, "values", NULL,
+                                   offsetof(lines_in_memory, values), n, SPMV_F64_ELEMENT),
+                     SPMV_OK);
+    return spmv_held_read(&in, &h, threads, NULL, NULL, out);
+}
+
+/* Each row's next entry must be that of the next column that has the row. */
+static void assert_transposed(const lines_in_memory *all, const spmv_lines *rows) {
+    int64_t *next = allocate(PLACES * sizeof *next);
+    memcpy(next, rows->ptr, PLACES * sizeof *next);
+    assert_true(rows->ptr[0] == 0 && rows->ptr[PLACES] == all->ptr[LINES]);
+    for (int32_t j = 0; j < LINES; j++)
+        for (int64_t k = all->ptr[j]; k < all->ptr[j + 1]; k++) {
+            const int64_t at = next[all->idx[k]]++;
+            assert_true(rows->coo.col[at] == j && rows->coo.values[at] == all->values[k]);
+        }
+    for (int64_t i = 0; i < PLACES; i++) assert_int_equal(next[i], rows->ptr[i + 1]);
+    free(next);
+}
+
+TEST(columns_are_read_as_rows_by_any_number_of_threads) {
+    lines_in_memory *all = make_lines();
+    for (int threads = 1; threads <= 5; threads += 2) {
+        spmv_lines lines;
+        assert_int_equal(read_lines(all, SPMV_HELD_COLUMNS, threads, &lines), SPMV_OK);
+        assert_true(lines.from_columns && !lines.by_columns && lines.is_checked && lines.ascends);
+        assert_transposed(all, &lines);
+        spmv_lines_free(&lines);
+    }
+    free(all);
+}
+
+/* A pair of indices that does not ascend is found wherever it is, also where pieces (of 16,384) and
+ * runs (of 524,288) meet; entries then stay as the file has them. None of these begins a line. */
+TEST(lines_that_do_not_ascend_are_found) {
+    static const int64_t places[] = {1, 7, 16383, 16384, 16385, 32768, 524287, 524288, 600001};
+    lines_in_memory *all = make_lines();
+    for (size_t k = 0; k < 2 * LENGTH(places); k++) {
+        const int64_t at = places[k / 2];
+        const int32_t before = all->idx[at];
+        spmv_lines lines;
+        all->idx[at] = all->idx[at - 1];
+        assert_int_equal(read_lines(all, k % 2 ? SPMV_HELD_COLUMNS : SPMV_HELD_ROWS, 2, &lines),
+                         SPMV_OK);
+        assert_true(lines.is_checked && !lines.ascends && !lines.from_columns);
+        assert_true(lines.by_columns == k % 2);
+        assert_memory_equal(lines.coo.col, all->idx, (size_t)all->ptr[LINES] * sizeof *all->idx);
+        all->idx[at] = before;
+        spmv_lines_free(&lines);
+    }
+    free(all);
+}
+
+TEST(a_row_outside_is_refused_in_columns) {
+    lines_in_memory *all = make_lines();
+    spmv_lines lines;
+    all->idx[all->ptr[LINES] - 3] = -1;
+    all->idx[100] = PLACES; /* the first that is wrong is named, whichever thread ends first */
+    assert_int_equal(read_lines(all, SPMV_HELD_COLUMNS, 2, &lines), SPMV_E_FORMAT);
+    assert_non_null(strstr(spmv_ctx_error(ctx), "memory: found idx[100] (byte 320408) that is 5000, expected 0 to 4999"));
+    assert_null(lines.ptr);
+    free(all);
+}
+
+/* The entries of a file of columns are listed, and get new values, in the order of columns. */
+TEST(entries_of_columns_stay_in_their_order) {
+    spmv_mat *mat = make_matrix(), *read = NULL;
+    spmv_coo_view entries = SPMV_OPTS(spmv_coo_view);
+    snprintf(name, sizeof name, "%s/a.mat", folder);
+    assert_int_equal(spmv_mat_save(mat, name), SPMV_OK);
+    assert_int_equal(spmv_mat_load(ctx, name, NULL, &read), SPMV_OK);
+    assert_int_equal(spmv_mat_entries(read, &entries), SPMV_OK);
+    double *values = allocate((size_t)entries.nnz * sizeof *values);
+    for (int64_t k = 0; k < entries.nnz; k++) {
+        if (k) assert_true(entries.col[k - 1] <= entries.col[k]);
+        values[k] = 1000.0 * entries.row[k] + entries.col[k];
+    }
+    assert_int_equal(spmv_mat_set_values(read, values, SPMV_HOST, NULL), SPMV_OK);
+    spmv_csr_view rows = SPMV_OPTS(spmv_csr_view);
+    assert_int_equal(spmv_mat_rows(read, &rows), SPMV_OK);
+    for (int64_t i = 0; i < rows.rows; i++)
+        for (int64_t k = rows.row_ptr[i]; k < rows.row_ptr[i + 1]; k++)
+            assert_true(rows.values[k] == 1000.0 * (double)i + rows.col_idx[k]);
+    free(values);
+    spmv_mat_free(read);
+    spmv_mat_free(mat);
+    unlink(name);
+}
+
 /* ---- types ----------------------------------------------------------------------------------- */
 
 /* Reads a column of numbers of one type. */

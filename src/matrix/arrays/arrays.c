@@ -199,6 +199,13 @@ static void hand_over(spmv_csr *A, void **ptr, void **index, void **values) {
 
 /* ---- from a file ----------------------------------------------------------------------------- */
 
+/* Makes a matrix of rows what take_columns would have made of its columns. */
+static void leave_columns(spmv_mat *mat) {
+    mat->by_columns = true;
+    mat->csr.as_given = false;
+    mat->coo.col = NULL, mat->coo.values = NULL;
+}
+
 spmv_status spmv_mat_take_lines(spmv_mat *mat, spmv_lines *lines) {
     spmv_coo *coo = &lines->coo;
     spmv_ctx *ctx = mat->ctx;
@@ -219,9 +226,10 @@ spmv_status spmv_mat_take_lines(spmv_mat *mat, spmv_lines *lines) {
                            .by_columns = lines->by_columns,
                            .flags = SPMV_BORROW};
     void *ptr = lines->ptr, *index = coo->col, *values = coo->values;
-    bool ascend = false;
-    spmv_status status = spmv_arrays_check_entries(ctx, &a, &ascend);
+    bool ascend = lines->ascends;
+    spmv_status status = lines->is_checked ? SPMV_OK : spmv_arrays_check_entries(ctx, &a, &ascend);
     if (status == SPMV_OK) status = take(mat, &a, ascend);
+    if (status == SPMV_OK && lines->from_columns) leave_columns(mat);
     mat->coo.field = field;
     if (status == SPMV_OK) hand_over(&mat->csr, &ptr, &index, &values);
     spmv_host_give(ctx, ptr);
