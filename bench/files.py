@@ -1,6 +1,7 @@
 """Measures the readers of files of other programs on two threads: the second part of make bench-read.
 
-SciPy makes the files, of a grid of SIDE x SIDE x SIDE points that are joined to 26 neighbours. A fresh process reads each
+SciPy makes the files, of a grid of SIDE x SIDE x SIDE points that are joined to 26 neighbours; those that are named random
+have as many entries in each row, in columns anywhere. A fresh process reads each
 once, out of the page cache. Beside that stands `cat FILE >/dev/null`, and for compressed files zlib that inflates the same
 bytes to nowhere. They take turns ROUNDS times, and the fastest of each count. The peak of memory is over what the process has
 before. Exit status 1 if a bar is missed, 69 without SciPy. SIDE=N: another size."""
@@ -68,6 +69,15 @@ def inflate(path):
                 stream.decompress(piece)
 
 
+def random_columns(matrix, numpy, scipy):
+    """A matrix of 27 entries in each row, each anywhere in its 27th of the columns, with values of another."""
+    rows, each = matrix.shape[0], 27
+    width = rows // each
+    columns = width * numpy.arange(each, dtype="i4") + numpy.random.default_rng(2).integers(width, size=(rows, each), dtype="i4")
+    values = numpy.resize(matrix.data, rows * each)
+    return scipy.sparse.csr_matrix((values, columns.ravel(), numpy.arange(0, rows * each + 1, each, dtype="i4")), matrix.shape)
+
+
 def make_files(folder, numpy, scipy):
     """Yields name, what it is compared with, the bar, SciPy's reader or None, and bytes of the matrix."""
     line = scipy.sparse.diags([numpy.ones(SIDE - abs(k)) for k in (-1, 0, 1)], [-1, 0, 1])
@@ -84,6 +94,10 @@ def make_files(folder, numpy, scipy):
     yield "a.petsc", cat, 0.5, None, size
     scipy.sparse.save_npz(folder / "packed.npz", matrix)
     yield "packed.npz", inflate, 0.8, load, size
+    other = random_columns(matrix, numpy, scipy)
+    for kind, limit in ("csr", 0.5), ("csc", 0.25):
+        scipy.sparse.save_npz(folder / f"random-{kind}.npz", other.asformat(kind), compressed=False)
+        yield f"random-{kind}.npz", cat, limit, load, size + 12 * (other.nnz - matrix.nnz)
     matrix = matrix.tocsc()
     scipy.sparse.save_npz(folder / "csc.npz", matrix, compressed=False)
     yield "csc.npz", cat, 0.25, load, size

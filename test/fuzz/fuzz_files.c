@@ -2,10 +2,8 @@
  * variable FUZZ_KIND, npz, npy, petsc, mat5 or rb, determines the first bytes. Accepted entries
  * must be inside the matrix, must be equal when read by two threads and from a pipe, and must be
  * equal after writing and reading in the same format. json: the input is a descriptor of Binsparse;
- * hdf5: the input replaces the descriptor and the arrays in a valid HDF5 file, since the HDF5
- * library is not tested. */
-#include "fuzz.h"
-#include "io/formats.h"
+ * hdf5 (Binsparse), mat73, anndata: the input is part of a valid HDF5 file (hdf5_files.h). */
+#include "hdf5_files.h"
 
 static const struct {
     const char *name;
@@ -80,56 +78,11 @@ static void require_written(spmv_ctx *ctx, const char *ending, const spmv_coo *c
     spmv_lines_free(&other);
 }
 
-/* Returns the offset of an array in the bytes of the valid file. */
-static size_t place_of(const uint8_t *bytes, size_t size, const void *array, size_t n) {
-    const uint8_t *found = memmem(bytes, size, array, n);
-    require(found != NULL);
-    return (size_t)(found - bytes);
-}
-
-/* Writes the valid file with the input in it; returns its name. `bytes` receives its beginning. */
-static const char *hdf5_with(spmv_ctx *ctx, const uint8_t *data, size_t size, uint8_t *bytes,
-                             size_t *used) {
-    enum { MOST = 8192, SLOTS = 4 };
-    static const int64_t ptr[] = {0, 2, 2, 4};
-    static const int32_t idx[] = {101, 103, 102, 104}, offsets[] = {0, 2, 2, 4};
-    static const double values[] = {1.25, 2.25, 3.25, 4.25};
-    static uint8_t sound[MOST];
-    static char path[64];
-    static size_t at[SLOTS], all;
-    static size_t length[SLOTS] = {0, sizeof offsets, sizeof idx, sizeof values};
-    if (!all) {
-        const spmv_csr_view A = {
-            .rows = 3, .cols = 200, .nnz = 4, .row_ptr = ptr, .col_idx = idx, .values = values};
-        snprintf(path, sizeof path, "/dev/shm/spmv-fuzz-in-%d.h5", (int)getpid());
-        require(spmv_write_matrix(ctx, path, &A, SPMV_REAL_FIELD) == SPMV_OK);
-        FILE *f = fopen(path, "rb");
-        all = fread(sound, 1, MOST, f);
-        require(all < MOST && fclose(f) == 0);
-        at[0] = place_of(sound, all, "{\"binsparse\"", 12);
-        length[0] = place_of(sound + at[0], all - at[0], "}}}", 3) + 3;
-        at[1] = place_of(sound, all, offsets, sizeof offsets);
-        at[2] = place_of(sound, all, idx, sizeof idx);
-        at[3] = place_of(sound, all, values, sizeof values);
-    }
-    memcpy(bytes, sound, all);
-    for (int k = 0; k < SLOTS && size; k++) {
-        const size_t n = size < length[k] ? size : length[k];
-        memcpy(bytes + at[k], data, n);
-        data += n;
-        size -= n;
-    }
-    FILE *f = fopen(path, "wb");
-    require(f && fwrite(bytes, 1, all, f) == all && fclose(f) == 0);
-    *used = all;
-    return path;
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     enum { MOST = 60000 };
     static spmv_ctx ctx;
     static uint8_t bytes[MOST];
-    const char *asked = getenv("FUZZ_KIND"), *ending = NULL, *path = NULL;
+    const char *asked = getenv("FUZZ_KIND"), *ending = NULL, *path;
     spmv_lines lines;
     char list[200];
     if (size > MOST) size = MOST;
@@ -145,7 +98,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
             ending = kinds[k].ending;
         }
     size_t used = size;
-    if (asked && strcmp(asked, "hdf5") == 0) path = hdf5_with(&ctx, data, size, bytes, &used);
+    path = hdf5_with(&ctx, asked, data, size, bytes, &used);
     if (!spmv_file_format_of(bytes, used < SPMV_PEEK ? used : SPMV_PEEK)) return 0;
     if (!path) path = file_with(bytes, size);
     *ctx.error = *ctx.note = 0;

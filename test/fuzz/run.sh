@@ -44,10 +44,10 @@ run() { # name, program, words: up to RUNS inputs
     echo "$name: $done inputs without a fault"
 }
 
-for name in ${*:-reader vector npz npy petsc mat5 rb json hdf5 gz xz zst bz2 tar wisdom options arrays logs}; do
+for name in ${*:-reader vector npz npy petsc mat5 rb json hdf5 mat73 anndata gz xz zst bz2 tar wisdom options arrays logs}; do
     case $name in
     gz | xz | zst | bz2 | tar) FUZZ_KIND=$name run "$name" "$build/fuzz_container" ;;
-    npz | npy | petsc | mat5 | rb | json | hdf5) FUZZ_KIND=$name run "$name" "$build/fuzz_files" ;;
+    npz | npy | petsc | mat5 | rb | json | hdf5 | mat73 | anndata) FUZZ_KIND=$name run "$name" "$build/fuzz_files" ;;
     options) ASAN_OPTIONS=detect_leaks=0:quarantine_size_mb=8 run options "$build/fuzz_options" -close_fd_mask=3 ;; # what it refuses it leaves
     logs)
         # A tenth of the inputs: an interpreter is slower.

@@ -97,11 +97,22 @@ BOEING = ("Title".ljust(80) + "\n             3             1             1     
           "(4I5)           (2I5)           (1P,2D12.4)         \n    1    2    2    3\n    1    2\n  1.5000D+00  2.5000-001\n")
 
 def binsparse_files():
-    """Descriptors as long as that of the sound file in fuzz_files.c, and the arrays."""
+    """Descriptors as long as that of the sound file in hdf5_files.h, and the arrays."""
     for form in "CSR", "CSC", "COO", "DVEC":
         header = {"format": form, "shape": [3, 200], "number_of_stored_values": 4, "structure": "general",
                   "data_types": {"pointers_to_1": "int32", "indices_1": "int32", "values": "float64"}}
         yield json.dumps({"binsparse": header}, separators=(",", ":")).ljust(186).encode() + struct.pack("<8i4d", 0, 2, 2, 4, 101, 103, 102, 104, 1, 2, 3, 4)
+
+
+def matlab_groups():
+    """Rows and arrays as long as those of the sound file in hdf5_files.h."""
+    for rows in 200, 104:
+        yield struct.pack("<9q4d", rows, 0, 2, 2, 4, 101, 103, 102, 104, 1, 2, 3, 4)
+
+
+def anndata_groups():
+    for form in b"csr_matrix", b"csc_matrix":
+        yield form + struct.pack("<2q8i4d", 3 if b"csr" in form else 200, 200 if b"csr" in form else 3, 0, 2, 2, 4, 101, 103, 102, 104, 1, 2, 3, 4)
 
 
 SEEDS = {
@@ -109,7 +120,7 @@ SEEDS = {
     "petsc": lambda: [petsc([1211216, 2, 3, 2], [1, 1], [0, 2], [1.5, 2.5]), petsc([1211216, 2, 1, -1], (), (), [1.5, 2.5])],
     "rb": lambda: [BOEING.format(kind).encode() for kind in ("rua", "RSA", "pua", "iza")],
     "json": lambda: [json.dumps({"binsparse": {**DESCRIPTOR, "format": form}}).encode() for form in ("CSR", "COO", "DMAT", "DVEC")],
-    "hdf5": binsparse_files,
+    "hdf5": binsparse_files, "mat73": matlab_groups, "anndata": anndata_groups,
     "reader": matrices, "vector": lambda: matrices("array*") + [bytes(32)],
     "gz": lambda: [gzip.compress(LONG), gzip.compress(LONG[:100]) + gzip.compress(LONG[100:])],
     "xz": lambda: [lzma.compress(LONG, preset=0)], "bz2": lambda: [bz2.compress(LONG, 1)], "zst": lambda: [zst(LONG)], "tar": lambda: [tar(LONG)],

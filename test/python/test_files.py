@@ -59,6 +59,48 @@ int main(int n, char **name) {
 }
 """
 
+# Writes an AIJ matrix and a vector by a PETSc with 64-bit indices; the text is as for RBWRITE, by rows.
+PETSC64_PROGRAM = r"""
+#include <petscmat.h>
+#include <stdio.h>
+#include <stdlib.h>
+int main(int n, char **name) {
+    PetscInt rows, cols, nnz;
+    PetscInitialize(&n, &name, NULL, NULL);
+    FILE *f = fopen(name[1], "r");
+    fscanf(f, "%ld %ld %ld", &rows, &cols, &nnz);
+    PetscInt *p = malloc(8 * (rows + 1)), *i = malloc(8 * nnz + 8);
+    double *x = malloc(8 * nnz + 8);
+    for (PetscInt k = 0; k <= rows; k++) fscanf(f, "%ld", &p[k]);
+    for (PetscInt k = 0; k < nnz; k++) fscanf(f, "%ld", &i[k]);
+    for (PetscInt k = 0; k < nnz; k++) fscanf(f, "%la", &x[k]);
+    Mat A;
+    Vec v;
+    PetscViewer to;
+    MatCreateSeqAIJWithArrays(PETSC_COMM_SELF, rows, cols, p, i, x, &A);
+    PetscViewerBinaryOpen(PETSC_COMM_SELF, name[2], FILE_MODE_WRITE, &to);
+    MatView(A, to);
+    PetscViewerDestroy(&to);
+    VecCreateSeqWithArray(PETSC_COMM_SELF, 1, nnz, x, &v);
+    PetscViewerBinaryOpen(PETSC_COMM_SELF, name[3], FILE_MODE_WRITE, &to);
+    VecView(v, to);
+    PetscViewerDestroy(&to);
+    return sizeof(PetscInt) != 8;
+}
+"""
+# Writes what R's Matrix writes, and the bits of what it reads.
+R_PROGRAM = """
+library(Matrix)
+A <- readMM("ours.mtx")
+T <- as(as(A, "generalMatrix"), "TsparseMatrix")
+cat(sprintf("%d %d %a", T@i, T@j, T@x), file = "read.txt", sep = "\n")
+writeMM(A, "general.mtx")
+n <- min(dim(A))
+S <- forceSymmetric(as(A[1:n, 1:n, drop = FALSE], "generalMatrix"))
+writeMM(S, "symmetric.mtx")
+writeMM(as(A != 0, "nMatrix"), "pattern.mtx")
+"""
+
 
 HARWELL = """A title                                                                 KEY
              4             1             1             2
@@ -298,6 +340,25 @@ class Files(unittest.TestCase):
             self.spmv("-m", "eye.bin", "-k", "omp:csr0", "-x", "x.bin", "-y", "y.f64", "--no-log", "-n1")
             numpy.testing.assert_array_equal(numpy.fromfile(self.path("y.f64")), numpy.arange(1, 41) / 3)
 
+    def test_petsc_with_wide_indices(self):
+        """By the PETSc of Debian's libpetsc64-real-dev."""
+        places = glob.glob("/usr/lib/petscdir/petsc64*/*-real/lib/pkgconfig")
+        flags = subprocess.run(["pkg-config", "--cflags", "--libs", "petsc"], check=False, capture_output=True, text=True,
+                               env={**os.environ, "PKG_CONFIG_PATH": os.pathsep.join(places)}) if places and shutil.which("pkg-config") else None
+        if not flags or flags.returncode:
+            self.skipTest("no PETSc with 64-bit indices: libpetsc64-real-dev")
+        program = self.path("petsc64")
+        with open(program + ".c", "w", encoding="utf-8") as file:
+            file.write(PETSC64_PROGRAM)
+        subprocess.run([shutil.which("mpicc") or "gcc", "-w", program + ".c", "-o", program, *flags.stdout.split()], check=True, capture_output=True)
+        for matrix in matrices():
+            numbers = [*matrix.shape, matrix.nnz, *matrix.indptr, *matrix.indices, *(float(x).hex() for x in matrix.data)]
+            self.save("a.txt", " ".join(map(str, numbers)).encode())
+            subprocess.run([program, "a.txt", "a.bin", "x.bin"], check=True, capture_output=True, cwd=self.folder)
+            self.same(self.read("a.bin"), matrix)
+            if matrix.nnz:
+                numpy.testing.assert_array_equal(self.read("x.bin").toarray().ravel(), matrix.data)
+
     def test_petsc_vectors_behind_a_matrix(self):
         matrix, x = scipy.sparse.identity(3, format="csr"), [1 / 3, 2 / 7, 5e-324]
         for number in 4, 8:
@@ -365,6 +426,21 @@ class Files(unittest.TestCase):
         self.same(self.read("truth.mat"), matrix > 0)
         self.same(self.read("two.mat:B"), matrix > 0)
         self.refused("two.mat", "found more than one matrix in a MATLAB file; name one behind a colon, as in two.mat:NAME: it holds A: 40 x 30")
+
+    def test_hdf5_of_octave(self):
+        """Dense values have their dimensions reversed; scalars have none."""
+        if "hdf5" not in self.spmv("-V", "-v"):
+            self.skipTest("spmv is built without HDF5")
+        self.octave("A = sprand(40, 30, 0.2) - sprand(40, 30, 0.2); B = A > 0; x = (1:30)'/3; D = reshape((1:12)/7, 3, 4); c = {1}; k = 3;"
+                    "Z = A * 1i; save -v6 six.mat A; save -hdf5 one.h5 A x c k; save -hdf5 two.h5 A B D Z")
+        matrix = scipy.io.loadmat(self.path("six.mat"))["A"]
+        self.same(self.read("one.h5"), matrix)
+        self.same(self.read("two.h5:B"), matrix > 0)
+        numpy.testing.assert_array_equal(self.read("two.h5:D").toarray(), numpy.arange(1, 13).reshape(4, 3).T / 7)
+        self.spmv("-m", "one.h5", "-k", "omp:csr0", "-x", "one.h5", "-y", "y.f64", "--no-log", "-n1")
+        numpy.testing.assert_allclose(numpy.fromfile(self.path("y.f64")), matrix @ (numpy.arange(1, 31) / 3), rtol=1e-12)
+        self.refused("two.h5:Z", "complex values are not supported")
+        self.refused("one.h5:c", "found c of another")
 
     def test_matlab_written(self):
         """MATLAB keeps no stored zeros; they are written, and SciPy reads them."""
@@ -685,6 +761,28 @@ class Files(unittest.TestCase):
                 self.save("a.txt", " ".join(map(str, numbers)).encode())
                 subprocess.run([program, self.path("a.txt"), self.path("a.rb")], check=True)
                 self.same(self.read("a.rb"), csc)
+
+    # ---- R
+
+    def test_matrix_market_of_r(self):
+        """R writes 16 digits, and no 0 in front of the point; SciPy reads the same file."""
+        if not shutil.which("Rscript"):
+            self.skipTest("no Rscript: r-base-core, r-cran-matrix")
+        for matrix in self.written():
+            if matrix.nnz < 2:
+                continue
+            self.convert("a.mtx", "ours.mtx")
+            done = subprocess.run(["Rscript", "--vanilla", "-e", R_PROGRAM], check=False, capture_output=True, text=True, cwd=self.folder)
+            if "no package called" in done.stderr:
+                self.skipTest("R has no Matrix: r-cran-matrix")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            for name in "general.mtx", "symmetric.mtx", "pattern.mtx":
+                self.same(self.read(name), scipy.io.mmread(self.path(name)))
+            with open(self.path("read.txt"), encoding="utf-8") as file:
+                entries = [line.split() for line in file]
+            read = scipy.sparse.coo_matrix(([float.fromhex(x) for _, _, x in entries], ([int(i) for i, _, _ in entries], [int(j) for _, j, _ in entries])),
+                                           matrix.shape)
+            numpy.testing.assert_allclose(canonical(read).data, canonical(matrix).data, rtol=1e-15)
 
     # ---- ranks, transposes, Python, info
 

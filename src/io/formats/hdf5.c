@@ -1,5 +1,5 @@
-/* hdf5.c: matrices in HDF5 files: MATLAB's of version 7.3 (save -v7.3), Binsparse, and
- * AnnData. HDF5 reads the file. It is asked for nothing that is outside of the file (links,
+/* hdf5.c: matrices in HDF5 files: MATLAB's of version 7.3 (save -v7.3), Octave's (save -hdf5),
+ * Binsparse, and AnnData. HDF5 reads the file. It is asked for nothing that is outside of the file (links,
  * external and virtual datasets), and for no more than what is stored can unpack to. Calls take
  * turns: HDF5 is not made for several threads. */
 #include "io/formats.h"
@@ -283,7 +283,40 @@ static spmv_status describe_anndata(const walk *w, bool by_rows, spmv_held *h) {
     return find_array((void *)(uintptr_t)w, "data", &h->values);
 }
 
-static spmv_status add_dataset(const walk *w, hid_t dataset) {
+static const char complex_values[] = "of complex values: complex values are not supported";
+
+/* Reads one integer that is a dataset of the group. */
+static spmv_status read_scalar(const walk *w, const char *name, int64_t *to) {
+    const hdf5_library *lib = w->lib;
+    const hid_t dataset = open_inside(w, name);
+    if (dataset < 0) return SPMV_E_FORMAT;
+    const hid_t space = lib->H5Dget_space(dataset), type = lib->H5Dget_type(dataset);
+    const bool read =
+        lib->H5Sget_simple_extent_npoints(space) == 1 && lib->H5Tget_class(type) == H5T_INTEGER &&
+        lib->H5Dread(dataset, lib->H5T_NATIVE_INT64_g, H5S_ALL, H5S_ALL, H5P_DEFAULT, to) >= 0;
+    lib->H5Tclose(type);
+    lib->H5Sclose(space);
+    return read ? SPMV_OK : spmv_refuse(w->in, "%s that is not one integer", name);
+}
+
+/* Describes the value of a sparse matrix that Octave has saved with -hdf5. */
+static spmv_status describe_octave(const walk *value, spmv_held *h) {
+    const hid_t data = open_inside(value, "data");
+    if (data < 0) return SPMV_E_FORMAT;
+    const hid_t type = value->lib->H5Dget_type(data);
+    if (element_of(value->lib, type).kind == 'c') h->refused = complex_values;
+    value->lib->H5Tclose(type);
+    if (h->refused) return SPMV_OK;
+    h->shape = SPMV_HELD_COLUMNS;
+    TRY(read_scalar(value, "nr", &h->rows));
+    TRY(read_scalar(value, "nc", &h->cols));
+    TRY(find_array((void *)(uintptr_t)value, "cidx", &h->ptr));
+    TRY(find_array((void *)(uintptr_t)value, "ridx", &h->idx));
+    return find_array((void *)(uintptr_t)value, "data", &h->values);
+}
+
+/* Adds a dataset; reversed: its dimensions are those of a matrix in the other order. */
+static spmv_status add_dataset(const walk *w, hid_t dataset, bool reversed) {
     int64_t size[2];
     int dimensions;
     spmv_held *h = spmv_contents_add(w->in, w->out);
@@ -292,7 +325,7 @@ static spmv_status add_dataset(const walk *w, hid_t dataset) {
     const hid_t type = w->lib->H5Dget_type(dataset);
     const char kind = element_of(w->lib, type).kind;
     w->lib->H5Tclose(type);
-    if (kind == 'c') h->refused = "of complex values: complex values are not supported";
+    if (kind == 'c') h->refused = complex_values;
     if (kind == 0) h->refused = "of another type";
     const hid_t space = w->lib->H5Dget_space(dataset);
     dimensions = w->lib->H5Sget_simple_extent_ndims(space);
@@ -301,10 +334,25 @@ static spmv_status add_dataset(const walk *w, hid_t dataset) {
     if (h->refused) return SPMV_OK;
     TRY(part_of(w, dataset, w->name, &h->values, size, &dimensions));
     /* MATLAB's dimensions are reversed: its columns are HDF5's rows. */
-    const bool matlab = w->lib->H5Aexists(dataset, "MATLAB_class") > 0 && dimensions == 2;
-    h->shape = matlab ? SPMV_HELD_BY_COLUMNS : SPMV_HELD_BY_ROWS;
-    h->rows = size[matlab];
-    h->cols = dimensions == 2 ? size[!matlab] : 1;
+    reversed |= w->lib->H5Aexists(dataset, "MATLAB_class") > 0;
+    reversed &= dimensions == 2;
+    h->shape = reversed ? SPMV_HELD_BY_COLUMNS : SPMV_HELD_BY_ROWS;
+    h->rows = size[reversed];
+    h->cols = dimensions == 2 ? size[!reversed] : 1;
+    return SPMV_OK;
+}
+
+/* Adds a variable of Octave: a group with its value. */
+static spmv_status add_octave(const walk *w) {
+    walk value = *w;
+    value.group = open_inside(w, "value");
+    if (value.group < 0) return SPMV_E_FORMAT;
+    if (w->lib->H5Iget_type(value.group) == H5I_DATASET) return add_dataset(w, value.group, true);
+    spmv_held *h = spmv_contents_add(w->in, w->out);
+    if (!h) return SPMV_E_NOMEM;
+    snprintf(h->name, sizeof h->name, "%s", w->name);
+    if (w->lib->H5Lexists(value.group, "cidx", H5P_DEFAULT) > 0) return describe_octave(&value, h);
+    h->refused = "of another type";
     return SPMV_OK;
 }
 
@@ -315,6 +363,7 @@ static spmv_status add_group(const walk *w, bool *known) {
                rows = encoding && strcmp(encoding, "csr_matrix") == 0,
                columns = encoding && strcmp(encoding, "csc_matrix") == 0;
     spmv_status status = SPMV_OK;
+    const bool octave = w->lib->H5Aexists(w->group, "OCTAVE_NEW_FORMAT") > 0;
     *known = json || matlab || rows || columns;
     spmv_held *h = *known ? spmv_contents_add(w->in, w->out) : NULL;
     if (*known && !h) status = SPMV_E_NOMEM;
@@ -323,6 +372,10 @@ static spmv_status add_group(const walk *w, bool *known) {
         status = json ? spmv_binsparse_describe(w->in, json, find_array, (void *)(uintptr_t)w, h)
                  : matlab ? describe_matlab(w, h)
                           : describe_anndata(w, rows, h);
+    }
+    if (!*known && octave) {
+        status = add_octave(w);
+        *known = true;
     }
     free(json);
     free(encoding);
@@ -359,7 +412,7 @@ static spmv_status add_all(const walk *w, int depth) { // NOLINT: no deeper than
         inside.group = w->lib->H5Oopen(w->group, name, H5P_DEFAULT);
         const H5I_type_t type = inside.group < 0 ? H5I_BADID : w->lib->H5Iget_type(inside.group);
         if (type == H5I_GROUP) status = add_all(&inside, depth + 1);
-        if (type == H5I_DATASET) status = add_dataset(&inside, inside.group);
+        if (type == H5I_DATASET) status = add_dataset(&inside, inside.group, false);
     }
     return status;
 }
