@@ -1,5 +1,5 @@
-/* bytes.c: the bytes of a file, read at any place: read, not mapped, since a mapped file that is
- * cut short meanwhile kills the process. */
+/* bytes.c: random access to the bytes of a file by pread. The file is not mapped: if another
+ * process truncates a mapped file, an access kills the process. */
 #include "formats.h"
 #include <errno.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
-/* columns.c: compressed columns of a file become compressed rows by a counting sort that reads the
- * file twice: the first pass counts the entries of each row, the second writes each entry to its
- * row. So the columns themselves need no memory. Every thread has a range of columns; the order of
- * the entries does not depend on the number of threads. */
+/* columns.c: converts CSC in a file to CSR by a counting sort that reads the file twice: the first
+ * pass counts the entries of each row, the second writes each entry to its row. The columns need no
+ * memory. Each thread reads a range of columns; the result does not depend on the number of
+ * threads. */
 #include "held.h"
 #include "host/host.h"
 #include <stdlib.h>
@@ -11,30 +11,32 @@ typedef struct columns {
     const int64_t *ptr; /* [cols + 1] from 0 */
     int64_t n;
     int threads;
-    int64_t *row_ptr; /* the result */
+    int64_t *row_ptr; /* the resulting CSR */
     int32_t *col_idx;
     double *values;
-    uint32_t *count, *next; /* [threads][rows] entries of a thread; where its next entry goes */
-    int64_t descents;       /* pairs of indices in a column that do not ascend */
-    int64_t outside;        /* the first index that is no row; n: none */
-    spmv_found found;       /* of values */
+    /* [threads][rows]: a thread's entries in a row; where its next entry of the row goes */
+    uint32_t *count, *next;
+    int64_t descents; /* pairs of indices in a column that do not ascend */
+    int64_t outside;  /* position of the first index that is no row; n: there is none */
+    spmv_found found; /* in the values */
 } columns;
 
-enum { AHEAD = 16 }; /* entries from the one that is placed to the one that is prefetched */
+enum { AHEAD = 16 }; /* prefetch distance, entries */
 
-typedef struct piece {                 /* entries that a thread has at hand */
-    int32_t index[SPMV_PIECE + AHEAD]; /* rows that exist, also behind the last entry */
+typedef struct piece { /* buffers of one thread */
+    /* behind the last entry: any valid rows, which are prefetched */
+    int32_t index[SPMV_PIECE + AHEAD];
     double value[SPMV_PIECE];
     unsigned char raw[8 * SPMV_PIECE];
 } piece;
 
-/* Returns the first column of a thread; threads have about as many entries each. */
+/* Returns the first column of a thread; all threads have about the same number of entries. */
 static int64_t first_column(const columns *c, int thread) {
     if (thread == c->threads) return c->h->cols;
     return spmv_line_behind(c->ptr, c->h->cols, spmv_split(c->n, c->threads, thread) - 1);
 }
 
-/* Returns a thread's part of count or next. */
+/* Returns the thread's row of `all`, which is c->count or c->next. */
 static uint32_t *of_thread(const columns *c, uint32_t *all, int thread) {
     return all + (size_t)thread * (size_t)c->h->rows;
 }
@@ -44,7 +46,8 @@ static void keep_least(int64_t *least, int64_t k) {
     if (k < *least) *least = k;
 }
 
-/* Reads indices; *found: those in front of the first that is no row. */
+/* Reads n indices into p->index. *found: number of indices before the first that is no row; n: all
+ * are rows. */
 static spmv_status read_indices(columns *c, int64_t first, int64_t n, piece *p, int64_t *found) {
     const spmv_wanted w = {.part = &c->h->idx,
                            .role = SPMV_INDICES,
@@ -71,7 +74,7 @@ static spmv_status count_rows(columns *c, int thread, piece *p) {
     uint32_t *count = of_thread(c, c->count, thread);
     const int64_t end = c->ptr[first_column(c, thread + 1)];
     int64_t descents = 0, found;
-    int32_t last[2] = {0}; /* the last index of the piece before, and the first of this one */
+    int32_t last[2] = {0}; /* last index of the previous piece, first index of this piece */
     memset(count, 0, (size_t)c->h->rows * sizeof *count);
     for (int64_t first = c->ptr[first_column(c, thread)], k = first; k < end; k += SPMV_PIECE) {
         const int64_t n = end - k < SPMV_PIECE ? end - k : SPMV_PIECE;
@@ -88,7 +91,7 @@ static spmv_status count_rows(columns *c, int thread, piece *p) {
     return SPMV_OK;
 }
 
-/* Makes row pointers, and for each thread and row where the thread's first entry goes. */
+/* Prefix sums: row_ptr from the counts, and `next` over the threads of each row. */
 static void add_up(columns *c) {
     const int64_t rows = c->h->rows;
     int64_t *ptr = c->row_ptr;
@@ -109,8 +112,8 @@ static void add_up(columns *c) {
     }
 }
 
-/* Writes first to every page, each from one thread: threads that touch a page first at the same
- * time all clear it. */
+/* First touch of every huge page of the result by exactly one thread: two threads that fault on one
+ * page at the same time both clear it. */
 static void touch_pages(const columns *c) {
     const int64_t n = c->n, step = SPMV_RUN / 8;
 #pragma omp parallel for schedule(static) num_threads(c->threads)
@@ -120,7 +123,8 @@ static void touch_pages(const columns *c) {
     }
 }
 
-/* Writes n entries of a column to their rows; returns false if one would be outside the arrays. */
+/* Writes n entries of a column to their rows; returns false if an entry would be outside the
+ * arrays. */
 static inline bool place_column(const columns *c, uint32_t *next, const int32_t *index,
                                 const double *value, int64_t n, int32_t column) {
     int32_t *col_idx = c->col_idx;
@@ -137,8 +141,8 @@ static inline bool place_column(const columns *c, uint32_t *next, const int32_t 
     return true;
 }
 
-/* Writes the entries of a thread's columns to their rows. If the file has changed since its entries
- * were counted, none is written outside the arrays. */
+/* Writes the entries of a thread's columns to their rows. If the file has changed since the first
+ * pass, no entry is written outside the arrays, and was_changed returns true. */
 static spmv_status place_entries(columns *c, int thread, piece *p) {
     uint32_t *next = of_thread(c, c->next, thread);
     const int64_t end = c->ptr[first_column(c, thread + 1)];
@@ -152,13 +156,13 @@ static spmv_status place_entries(columns *c, int thread, piece *p) {
             while (c->ptr[column + 1] <= k + j) column++;
             stop = c->ptr[column + 1] - k < n ? c->ptr[column + 1] - k : n;
             if (!place_column(c, next, p->index + j, p->value + j, stop - j, (int32_t)column))
-                return SPMV_OK; /* was_changed finds it */
+                return SPMV_OK; /* was_changed will return true */
         }
     }
     return SPMV_OK;
 }
 
-/* True if a thread has placed another number of entries in a row than it has counted. */
+/* True if a thread has written more or fewer entries to a row than it has counted. */
 static bool was_changed(const columns *c) {
     const int64_t rows = c->h->rows;
     int64_t wrong = 0;
@@ -223,7 +227,8 @@ static spmv_status make_rows(columns *c, spmv_ctx *ctx, bool *ascend) {
 
 spmv_status spmv_read_columns(const spmv_bytes *in, const spmv_held *h, const int64_t *ptr,
                               int threads, spmv_found *found, spmv_lines *out, bool *ascend) {
-    const int64_t n = ptr[h->cols], most = 1 + n / (h->rows + SPMV_PIECE); /* for the counts */
+    /* threads, which limits the memory for counts to that of the entries */
+    const int64_t n = ptr[h->cols], most = 1 + n / (h->rows + SPMV_PIECE);
     columns c = {.h = h, .ptr = ptr, .n = n, .threads = threads < most ? threads : (int)most};
     c.found = (spmv_found){n, n};
     c.outside = n;

@@ -1,6 +1,6 @@
-/* elements.c: the elements of a file's arrays, of any type and either byte order, converted to the
- * types of the matrix. Indices outside the matrix, values that are not finite and rounded integers
- * are found in the same pass. */
+/* elements.c: converts the elements of a file's arrays, of any type and byte order, to the types of
+ * the matrix. The same pass finds indices outside the matrix, values that are not finite, and
+ * integers that no double holds. */
 #include "held.h"
 #include <inttypes.h>
 #include <math.h>
@@ -45,7 +45,7 @@ spmv_status spmv_part_raw(const spmv_part *part, int64_t first, int64_t n, void 
     return spmv_bytes_read(part->in, part->name, at, bytes, to);
 }
 
-/* Loads an integer of a type that the compiler knows. */
+/* Loads an integer; all arguments but p are compile-time constants. */
 static inline __attribute__((always_inline)) uint64_t load(const unsigned char *p, int bytes,
                                                            bool swapped, bool is_signed) {
     uint8_t one;
@@ -66,7 +66,7 @@ static inline __attribute__((always_inline)) uint64_t load(const unsigned char *
     }
 }
 
-/* Calls a loop with the type as constants, so that the compiler makes a loop for each. */
+/* Calls a loop with the element type as compile-time constants: one specialized loop per type. */
 #define WIDTHS(call, swapped, is_signed) \
     (as.bytes == 1   ? call(1, swapped, is_signed) \
      : as.bytes == 2 ? call(2, swapped, is_signed) \
@@ -85,8 +85,8 @@ static inline __attribute__((always_inline)) spmv_found to_offsets(const unsigne
     return (spmv_found){n, n};
 }
 
-/* Converts indices of at most 4 bytes; returns how many are outside. Called with raw = to where they
- * are the same, for the compiler makes no vector instructions of arrays that may overlap. */
+/* Converts indices of at most 4 bytes; returns how many are outside the matrix. If raw and `to` are
+ * the same memory the caller passes `to` twice, so that the compiler knows it and vectorizes. */
 static inline __attribute__((always_inline)) uint32_t
 to_narrow_indices(const unsigned char *raw, int64_t n, uint32_t base, uint32_t limit, int32_t *to,
                   int bytes, bool swapped, bool is_signed) {
@@ -119,7 +119,7 @@ to_indices(const unsigned char *raw, int64_t n, int64_t base, int64_t limit, int
             to[k] = (int32_t)index;
         }
     if (!outside) return (spmv_found){n, n};
-    /* Indices that were converted in place are no longer in raw. */
+    /* A conversion in place has overwritten raw. */
     for (k = 0; k < n; k++)
         if (raw == own ? (uint32_t)to[k] >= (uint64_t)limit
                        : load(raw + k * bytes, bytes, swapped, is_signed) - (uint64_t)base >=
@@ -215,7 +215,7 @@ spmv_status spmv_part_integers(const spmv_part *part, int64_t first, int64_t n, 
     return SPMV_OK;
 }
 
-/* Names element k of an array, and its place in the file. */
+/* Returns the name and the file offset of element k. */
 spmv_element_name spmv_name_element(const spmv_part *part, int64_t k) {
     spmv_element_name name;
     const int64_t at = part->offset + (part->same ? 0 : k) * part->as.bytes;

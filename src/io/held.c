@@ -77,8 +77,8 @@ static void note_values(const spmv_part *values, const spmv_found *found, int64_
              spmv_name_element(values, found->rounded).text);
 }
 
-/* Turns offsets as they are in the file, lengths or not, into ones from 0 that ascend to at most
- * `most`. */
+/* Converts the file's offsets, or lengths of lines, to offsets that begin with 0; fails unless they
+ * ascend to at most `most`. */
 static spmv_status settle_offsets(const spmv_held *h, int64_t lines, int64_t most, int64_t *ptr) {
     const bool lengths = h->shape == SPMV_HELD_LENGTHS;
     if (lengths) {
@@ -124,7 +124,7 @@ static spmv_status check_integers(const spmv_part *part) {
     return spmv_refuse(part->in, "%s that are no integers", part->name);
 }
 
-/* Returns how many numbers each element of idx has among the values; 0: any. */
+/* Returns the number of values per element of idx. */
 static int64_t values_each(const spmv_held *h) {
     return h->shape == SPMV_HELD_BLOCKS      ? h->block_rows * h->block_cols
            : h->shape == SPMV_HELD_DIAGONALS ? h->width
@@ -166,7 +166,8 @@ spmv_status spmv_held_check(const spmv_bytes *in, const spmv_held *h) {
     if (h->shape == SPMV_HELD_ENTRIES) TRY(check_length(&h->line, h->idx.n));
     const int64_t each = values_each(h);
     if (*h->values.name && each && (h->values.n % each || h->values.n / each != h->idx.n) &&
-        !(is_compressed(h) && each == 1)) /* arrays may have room to grow */
+        /* SciPy's arrays may be longer than the last offset says */
+        !(is_compressed(h) && each == 1))
         return check_length(&h->values, h->idx.n * each);
     return SPMV_OK;
 }
@@ -184,7 +185,7 @@ int64_t spmv_held_count(const spmv_held *h) {
 
 /* ---- to entries ------------------------------------------------------------------------------ */
 
-typedef struct arrays { /* the file's arrays, spmv_found */
+typedef struct arrays { /* the file's arrays in the types of the matrix */
     int64_t *ptr;
     int32_t *line, *idx;
     double *values;
@@ -205,12 +206,12 @@ static int64_t limit_of(const spmv_held *h) {
                                           : h->cols;
 }
 
-/* Returns how many entries the arrays may hold, or blocks. */
+/* Returns the number of entries, or of blocks, that the arrays have room for. */
 static int64_t entries_of(const spmv_held *h) {
     return has_single_values(h) || spmv_held_is_dense(h) ? spmv_held_count(h) : h->idx.n;
 }
 
-/* Adds an array with its memory to those that are to be read; NULL: out of memory. */
+/* Allocates an array and appends it to the list of arrays to read; NULL: out of memory. */
 static void *want(spmv_ctx *ctx, const spmv_part *part, spmv_role role, int64_t n, spmv_wanted *all,
                   int *count) {
     const size_t width = role == SPMV_INDICES ? sizeof(int32_t) : sizeof(int64_t);
@@ -225,7 +226,8 @@ static spmv_status make_offsets(const spmv_held *h, arrays *out, int64_t *n) {
     return SPMV_OK;
 }
 
-/* Reads the offsets of compressed lines if indices can be checked with them as they are read. */
+/* Reads the offsets of compressed lines before the indices, which are then checked with them; does
+ * nothing if the arrays must be read in the order of the file. */
 static spmv_status read_offsets(const spmv_bytes *in, const spmv_held *h, int threads, arrays *out,
                                 int64_t *n) {
     spmv_wanted w;
@@ -239,8 +241,8 @@ static spmv_status read_offsets(const spmv_bytes *in, const spmv_held *h, int th
     return make_offsets(h, out, n);
 }
 
-/* Reads all arrays of a variable but the offsets of diagonals, and those that are there; *n: its
- * entries, or blocks. */
+/* Reads the arrays of a variable that `out` lacks, except the offsets of diagonals. *n: number of
+ * entries or blocks. */
 static spmv_status read_arrays(const spmv_bytes *in, const spmv_held *h, int threads,
                                spmv_progress progress, void *arg, arrays *out, int64_t *n) {
     spmv_ctx *ctx = in->ctx;
@@ -276,7 +278,7 @@ static spmv_status read_arrays(const spmv_bytes *in, const spmv_held *h, int thr
     return SPMV_OK;
 }
 
-/* Reads compressed columns as rows if they can be: *done. */
+/* Reads compressed columns as compressed rows if the arrays allow it: *done. */
 static spmv_status read_columns(const spmv_bytes *in, const spmv_held *h, int threads,
                                 const arrays *a, spmv_lines *out, bool *done) {
     spmv_found found;
@@ -291,7 +293,7 @@ static spmv_status read_columns(const spmv_bytes *in, const spmv_held *h, int th
     return SPMV_OK;
 }
 
-/* Writes the line of each entry. */
+/* Returns the line number of each entry. */
 static int32_t *lines_of_entries(spmv_ctx *ctx, const int64_t *ptr, int64_t lines, int threads) {
     int32_t *line = spmv_host_take(ctx, (size_t)ptr[lines] * sizeof *line);
     if (!line) return NULL;
@@ -301,7 +303,7 @@ static int32_t *lines_of_entries(spmv_ctx *ctx, const int64_t *ptr, int64_t line
     return line;
 }
 
-/* Drops entries below the diagonal. */
+/* Removes the entries below the diagonal; returns the number of entries left. */
 static int64_t keep_upper(arrays *a, int64_t n) {
     int64_t kept = 0;
     for (int64_t k = 0; k < n; k++) {
@@ -314,7 +316,8 @@ static int64_t keep_upper(arrays *a, int64_t n) {
     return kept;
 }
 
-/* Says of a square matrix that has entries above the diagonal, but none below, what it may be. */
+/* Adds a note if a square matrix has entries above the diagonal and none below: the file may hold
+ * half of a symmetric matrix. */
 static void note_half(const spmv_bytes *in, const spmv_held *h, const arrays *a) {
     bool above = false;
     if (!h->may_be_half || h->rows != h->cols) return;
@@ -330,7 +333,7 @@ static void note_half(const spmv_bytes *in, const spmv_held *h, const arrays *a)
              ":symmetric");
 }
 
-/* Hands compressed lines over, or with half of a symmetric matrix its entries. */
+/* Moves the arrays of compressed lines to `out`; those of a symmetric matrix become entries. */
 static spmv_status take_compressed(const spmv_bytes *in, const spmv_held *h, int threads, arrays *a,
                                    spmv_lines *out) {
     const bool by_columns = h->shape == SPMV_HELD_COLUMNS;
@@ -346,7 +349,8 @@ static spmv_status take_compressed(const spmv_bytes *in, const spmv_held *h, int
         if (h->upper_half) out->coo.nnz = keep_upper(a, out->coo.nnz);
     }
     out->coo.row = by_columns && !out->ptr ? a->idx : a->line;
-    out->coo.col = by_columns && !out->ptr ? a->line : a->idx; /* indices of compressed lines */
+    /* for compressed lines, their indices */
+    out->coo.col = by_columns && !out->ptr ? a->line : a->idx;
     out->coo.values = a->values;
     *a = (arrays){0};
     return SPMV_OK;
@@ -367,8 +371,8 @@ static void expand_blocks(const spmv_held *h, int threads, const arrays *a, spmv
             }
 }
 
-/* What a diagonal stores of columns or rows outside the matrix is no entry; SciPy takes a stored 0
- * for none, too. Returns how many entries there are; out NULL: only counts. */
+/* Converts diagonals to entries and returns their number; out NULL: only counts. Elements outside
+ * the matrix are skipped, and stored zeros, which SciPy drops as well. */
 static int64_t expand_diagonals(const spmv_held *h, const int64_t *offset, const double *values,
                                 spmv_coo *out) {
     int64_t n = 0;
@@ -414,7 +418,7 @@ static void place_dense(const spmv_held *h, int threads, spmv_coo *out) {
     }
 }
 
-/* Entries of other shapes, whose arrays are copied. */
+/* Converts diagonals, blocks and dense matrices to entries. */
 static spmv_status take_others(const spmv_bytes *in, const spmv_held *h, int threads, int64_t n,
                                arrays *a, spmv_lines *out) {
     spmv_coo *coo = &out->coo;
@@ -450,7 +454,7 @@ spmv_field spmv_held_field(const spmv_held *h) {
     return h->values.as.kind == 'f' && !h->integers ? SPMV_REAL_FIELD : SPMV_INTEGER_FIELD;
 }
 
-/* What the arrays take while both they and what is made of them are there. */
+/* Fails if the file's arrays and the entries made from them do not fit into the free memory. */
 static spmv_status check_room(const spmv_bytes *in, const spmv_held *h) {
     const double n = (double)spmv_held_count(h), lines = (double)lines_of(h);
     const bool as_is = h->shape == SPMV_HELD_ROWS || h->shape == SPMV_HELD_LENGTHS;

@@ -1,7 +1,7 @@
-/* input.c: bytes of a file that may make its reader wait. A pipe or a terminal may stay silent for
- * ever, and then a signal has to end the call: one whose handler was set up without SA_RESTART, as
- * Python's are. It reaches the thread that called the library, if that waits in read() or for
- * another thread that reads; all others only look whether it has come. */
+/* input.c: reads files that may block. A pipe or a terminal may stay silent for ever; then a signal
+ * ends the call if its handler was installed without SA_RESTART, as Python's are. The signal
+ * reaches the thread that called the library, while this thread waits in read() or for another
+ * thread that reads; all other threads poll for it. */
 #include "io.h"
 #include <errno.h>
 #include <poll.h>
@@ -21,7 +21,7 @@ bool spmv_input_has_signal(spmv_input *in) {
     return in->interrupted;
 }
 
-/* Waits for bytes in a thread that signals do not reach. */
+/* Waits for bytes in a thread that receives no signals. */
 static void wait_for_bytes(spmv_input *in) {
     enum { LOOK_MS = 100 };
     struct pollfd end = {.fd = in->fd, .events = POLLIN};

@@ -1,9 +1,8 @@
-/* kinds.c: names files that are not the text of a matrix by the bytes they begin with, since the
- * first thing to know about a file that cannot be read is what it is; and says which command makes
- * a Matrix Market file of FILE that has every bit of its values. */
+/* kinds.c: recognises files that cannot be read by their first bytes, and names a command that
+ * converts FILE to Matrix Market with all bits of its values. */
 #include "io.h"
 
-/* Writes a matrix of SciPy. Its default are 16 digits, and it knows no Booleans, which * 1 makes
+/* Writes a SciPy matrix. SciPy's default is 16 digits; it cannot write Booleans, which `* 1` makes
  * integers. */
 #define SCIPY(before, matrix) \
     "python3 -c \"from scipy import io,sparse as s; " before "io.mmwrite('FILE.mtx'," matrix \
@@ -44,8 +43,8 @@ static bool fits(const char *pattern, size_t n, const unsigned char *text) {
     return true;
 }
 
-/* Says whether a file of MATLAB 4 begins so: with five integers of one byte order and the name of a
- * variable. The integers are the type (1000 M + 10 P + T of byte order, precision and kind), rows,
+/* True if head is the header of a MATLAB 4 file: five integers of one byte order and the name of a
+ * variable. The integers are the type (1000 M + 10 P + T: byte order, precision, kind), rows,
  * columns, 1 for complex numbers, and the length of the name. */
 static bool is_matlab4(const unsigned char *text, size_t n) {
     enum { HEADER = 20, LONGEST = 64, BIG_ENDIAN_TYPE = 1000 };

@@ -1,6 +1,6 @@
-/* load.c: reads and writes files of any format: opens them, recognises them by how they begin, and
- * chooses a variable. What comes through a pipe or out of an archive is brought to memory unless it
- * is Matrix Market. */
+/* load.c: reads and writes files of any format: opens a file, recognises its format by the first
+ * bytes, and chooses a variable. Input from a pipe or an archive is read into memory first unless
+ * it is Matrix Market. */
 #include "market/mmio.h"
 #include <inttypes.h>
 #include <stdio.h>
@@ -47,7 +47,7 @@ static spmv_status open_file(spmv_ctx *ctx, const char *path, int threads, bool 
 
 /* ---- variables ------------------------------------------------------------------------------- */
 
-/* Adds a variable to a list of them. */
+/* Appends a variable to a list in text. */
 static void describe(const spmv_held *h, const char *before, char *text, size_t size) {
     const size_t n = strlen(text);
     char count[40] = "";
@@ -66,7 +66,7 @@ static bool is_vector(const spmv_held *h) {
     return h->symmetry == SPMV_GENERAL && (spmv_held_is_dense(h) || h->rows == 1 || h->cols == 1);
 }
 
-/* Says whether a variable is what is asked for, where none is named: the more so, the more. */
+/* Returns a score of how well an unnamed variable fits; 0: not at all. */
 static int suits(const spmv_held *h, bool vector) {
     if (h->refused || h->only_named) return 0;
     if (vector) return is_vector(h) ? 1 + spmv_held_is_dense(h) : 0;
@@ -160,8 +160,8 @@ spmv_status spmv_list_file(spmv_ctx *ctx, const char *path, char *text, size_t s
 
 /* ---- vectors --------------------------------------------------------------------------------- */
 
-/* Returns the vector that has these entries, all in their order if it is an array: *n numbers, 0
- * where there is no entry. NULL: out of memory. */
+/* Returns the dense vector of the entries, of length *n; is_array: the values are all elements in
+ * order. NULL: out of memory. */
 static double *dense(const spmv_coo *coo, bool is_array, int64_t *n) {
     const bool column = coo->cols == 1;
     *n = column ? coo->rows : coo->cols;
@@ -180,7 +180,7 @@ static spmv_status vector_of(spmv_ctx *ctx, const char *path, const spmv_coo *co
     return *out ? SPMV_OK : spmv_no_memory_for(ctx, path);
 }
 
-/* Reads the chosen variable: columns one after another. */
+/* Reads the chosen variable as a vector in column-major order. */
 static spmv_status read_variable(opened *o, int64_t *n, double **out) {
     const spmv_held *h;
     spmv_lines lines = {.ptr = NULL};

@@ -1,9 +1,8 @@
-/* number.c: decimal text to the nearest double.
- *
- * A number is w 10^q with a 64-bit integer w. Small ones are exact in double arithmetic (Clinger,
- * PLDI'90); for the others w times the leading 128 bits of 5^q decides the rounding nearly always
- * (Lemire, "Number parsing at a gigabyte per second", 2021). What is left, and more than 19
- * significant digits, goes to strtod: about one number in 10^9 that a program printed. */
+/* number.c: converts decimal text to the nearest double. A number is w 10^q with a 64-bit integer
+ * w. If w and 10^|q| are small, one operation in double arithmetic is exact (Clinger, PLDI'90);
+ * otherwise w times the leading 128 bits of 5^q nearly always decides the rounding (Lemire, "Number
+ * parsing at a gigabyte per second", 2021). The remaining numbers, about one in 10^9 that a program
+ * printed, and numbers of more than 19 significant digits go to strtod. */
 #include "io.h"
 #include <float.h>
 #include <math.h>
@@ -12,7 +11,8 @@
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
                "spmv_scan_8_digits takes the first character for the lowest");
-/* 16 stands where the CPU computes in _Float16 itself (AVX512-FP16): double is double there too. */
+/* FLT_EVAL_METHOD is 16 on CPUs that compute in _Float16 (AVX512-FP16); double arithmetic is in
+ * double there as well. */
 _Static_assert(FLT_EVAL_METHOD == 0 || FLT_EVAL_METHOD == 16,
                "the exact cases need double arithmetic without excess precision");
 
@@ -22,11 +22,11 @@ __extension__ typedef unsigned __int128 uint128;
 
 enum { LIMBS = 36 }; /* 1152 bits: 5^308 has 716, and 2^1151 / 5^342 still has 357 */
 
-/* The leading 128 bits of a big number, limb 0 the lowest. */
+/* Returns the leading 128 bits of a big number, whose lowest limb is limb 0. */
 static void leading_bits(const uint32_t limb[LIMBS], uint64_t bits[2]) {
     int top = LIMBS - 1;
     while (limb[top] == 0) top--;
-    uint32_t part[5]; /* 160 bits from the top, zeros when the number ends earlier */
+    uint32_t part[5]; /* the leading 160 bits, padded with zeros */
     for (int k = 0; k < 5; k++) part[k] = top >= k ? limb[top - k] : 0;
     int shift = __builtin_clz(part[0]);
     for (int half = 0; half < 2; half++) {
@@ -35,9 +35,9 @@ static void leading_bits(const uint32_t limb[LIMBS], uint64_t bits[2]) {
     }
 }
 
-/* Positive powers by multiplying, cut off. Negative ones by dividing 2^1151 again and again: nested
- * floors are the floor of the whole quotient, so its leading bits are exact. The proof of the
- * method wants reciprocals down to 5^-27 rounded up, the smaller ones cut off. */
+/* Positive powers of 5 by repeated multiplication, truncated. Negative powers by repeated division
+ * of 2^1151: nested floors equal the floor of the whole quotient, so its leading bits are exact.
+ * Lemire's proof requires reciprocals down to 5^-27 rounded up, and smaller ones truncated. */
 void spmv_powers_init(spmv_powers *powers) {
     uint32_t limb[LIMBS] = {1};
     for (int q = 0; q <= SPMV_MAX_Q; q++) {
@@ -73,15 +73,15 @@ static double from_bits(uint64_t mantissa, int64_t biased_exponent) {
     return value;
 }
 
-/* floor(log2(10^q)) for every q a double can have; division, since shifting a negative number is
- * not C's to define. */
+/* Returns floor(log2(10^q)) for every q that a double can have. Divides, since C does not define
+ * the shift of a negative number. */
 static int64_t floor_log2_10(int64_t q) {
     int64_t scaled = (152170 + 65536) * q;
     return scaled >= 0 ? scaled / 65536 : -((65535 - scaled) / 65536);
 }
 
-/* Rounds w 10^q, w > 0, to the nearest double; false when 128 bits of 5^q do not tell which one
- * that is. */
+/* Rounds w 10^q, w > 0, to the nearest double; false if 128 bits of 5^q do not decide the
+ * rounding. */
 static bool round_product(const spmv_powers *powers, uint64_t w, int64_t q, double *out) {
     const uint64_t *five = powers->five[q - SPMV_MIN_Q];
     int leading_zeros = __builtin_clzll(w);
@@ -125,10 +125,10 @@ static bool round_product(const spmv_powers *powers, uint64_t w, int64_t q, doub
     return true;
 }
 
-/* The digits from text on, with or without a point, times 10^exponent. A double's neighbours
- * differ, and their midpoints end, within 768 significant digits: more are replaced by one that
- * says whether they were all zero. Without a point in it, the text means the same to strtod in
- * every locale. */
+/* Converts the digits from `text` on, with or without a point, times 10^exponent, by strtod.
+ * Doubles and their midpoints have at most 768 significant digits: further digits are replaced by
+ * one, which is 0 if all of them are. The copy has no point, so that strtod reads it alike in every
+ * locale. */
 static double round_long(const char *text, int64_t exponent) {
     enum { KEPT = 800 };
     char digits[KEPT + 32];
@@ -171,8 +171,8 @@ static inline const char *append_digits(const char *p, uint64_t *w) {
     }
 }
 
-/* Scans the digits of an exponent; beyond 10^15 the exact value no longer matters, no text is that
- * long. NULL: none. */
+/* Scans the digits of an exponent, which saturates beyond 10^15, since no text is that long. NULL:
+ * there are no digits. */
 static const char *scan_exponent(const char *p, int64_t *exponent) {
     bool negative = *p == '-';
     int64_t value = 0;
@@ -194,7 +194,8 @@ static const char *scan_word(const char *p, double *out) {
     static const struct {
         const char *word;
         double value;
-    } known[] = {{"infinity", INFINITY}, {"inf", INFINITY}, {"nan", NAN}}; /* the longest first */
+        /* longest spelling first */
+    } known[] = {{"infinity", INFINITY}, {"inf", INFINITY}, {"nan", NAN}};
     for (size_t k = 0; k < sizeof known / sizeof *known; k++)
         if (spmv_begins_with(p, known[k].word)) {
             *out = known[k].value;
@@ -203,8 +204,8 @@ static const char *scan_word(const char *p, double *out) {
     return NULL;
 }
 
-/* fortran: also exponents that begin with q, as quadruple precision has it, with f, as Julia's
- * Float32, with Mathematica's *^, or behind a point with their sign. */
+/* Scans an exponent. fortran: accepts as well the letters q (Fortran's quadruple precision) and f
+ * (Julia's Float32), Mathematica's *^, and, behind a point, a sign without a letter. */
 static inline __attribute__((always_inline)) const char *
 scan_number(const spmv_powers *powers, const char *text, double *out, bool fortran) {
     static const double exact_ten[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
@@ -212,7 +213,7 @@ scan_number(const spmv_powers *powers, const char *text, double *out, bool fortr
                                        1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
     const char *p = text;
     bool negative = *p == '-';
-    p += negative | (*p == '+'); /* no branch: signs of a matrix come at random */
+    p += negative | (*p == '+'); /* no branch: signs in a matrix are random */
     const char *digits = p;
     uint64_t w = 0;
     int64_t q = 0, exponent = 0, ndigits;
@@ -242,7 +243,7 @@ scan_number(const spmv_powers *powers, const char *text, double *out, bool fortr
         q += exponent;
     }
 
-    if (ndigits > 19) /* leading zeros are no digits of w */
+    if (ndigits > 19) /* leading zeros are not digits of w */
         for (const char *z = digits; *z == '0' || *z == '.'; z++) ndigits -= *z == '0';
     if (ndigits > 19) {
         value = round_long(digits, exponent);

@@ -1,13 +1,13 @@
-/* read_arrays.c: reads a file's arrays by several threads. A thread takes runs that are huge pages of
- * the result, since two threads that touch one page first would both clear it, and converts each
- * run in pieces that stay in a core's cache. The bytes of a compressed array follow from those
- * before, so one thread reads all of it. */
+/* read_arrays.c: reads a file's arrays by several threads. A thread reads runs of one huge page of
+ * the result, since two threads that fault on one page would both clear it, and converts each run
+ * in pieces that stay in its core's cache. A compressed array can only be read sequentially, by one
+ * thread. */
 #include "held.h"
 #include "host/host.h"
 #include <omp.h>
 #include <stdlib.h>
 
-/* Returns the bytes of an element as it is wanted. */
+/* Returns the size of a converted element in bytes. */
 static int width_of(spmv_role what) {
     return what == SPMV_INDICES ? 4 : 8;
 }
@@ -38,7 +38,7 @@ int64_t spmv_line_behind(const int64_t *ptr, int64_t lines, int64_t k) {
 int64_t spmv_count_descents(const int32_t *index, int64_t first, int64_t n, const int64_t *ptr,
                             int64_t lines) {
     int32_t all = 0;
-    int64_t between = 0; /* where a line begins */
+    int64_t between = 0; /* pairs of two lines */
     for (int64_t k = 1; k < n; k++) all += index[k] <= index[k - 1];
     if (all == 0) return 0;
     for (int64_t i = spmv_line_behind(ptr, lines, first); i < lines && ptr[i] < first + n; i++) {
@@ -48,7 +48,8 @@ int64_t spmv_count_descents(const int32_t *index, int64_t first, int64_t n, cons
     return all - between;
 }
 
-/* Counts over elements first to first + n - 1, with the element before if it is of the same run. */
+/* Adds the pairs of elements first to first + n - 1, and the pair with the element before unless a
+ * run begins with `first`. */
 static void note_descents(spmv_wanted *w, int64_t first, int64_t n) {
     const int64_t before = first % (SPMV_RUN / 4) ? 1 : 0;
     const int64_t found = spmv_count_descents((int32_t *)w->to + first - before, first - before,
@@ -58,7 +59,7 @@ static void note_descents(spmv_wanted *w, int64_t first, int64_t n) {
     w->descents += found;
 }
 
-/* Adds the pairs of two runs. */
+/* Adds the pairs of the last element of a run and the first of the next. */
 static void compare_runs(spmv_wanted *w) {
     const int32_t *index = w->to;
     for (int64_t k = SPMV_RUN / 4; w->ptr && k < w->n; k += SPMV_RUN / 4)
@@ -76,7 +77,7 @@ static spmv_status read_piece(spmv_wanted *w, int64_t first, int64_t n, unsigned
     return SPMV_OK;
 }
 
-/* One element of the file stands for all. */
+/* Reads the one element that the file stores and copies it to all n. */
 static spmv_status repeat(spmv_wanted *w, unsigned char *raw) {
     if (w->n == 0) return SPMV_OK;
     spmv_wanted one = *w;
@@ -88,7 +89,7 @@ static spmv_status repeat(spmv_wanted *w, unsigned char *raw) {
     return SPMV_OK;
 }
 
-/* Returns the elements of a run. */
+/* Returns the number of elements in a run. */
 static int64_t run_of(const spmv_wanted *w) {
     return SPMV_RUN / width_of(w->role);
 }
@@ -122,7 +123,7 @@ static spmv_status read_task(spmv_wanted *all, int n, spmv_wanted *w, int64_t k,
     return SPMV_OK;
 }
 
-/* Lets arrays of one stream follow each other as in the file. */
+/* Sets `after`, so that the arrays of one stream are read in the order of the file. */
 static void order_streams(spmv_wanted *all, int n) {
     for (int j = 0; j < n; j++)
         for (int k = 0; k < n; k++) {

@@ -1,4 +1,4 @@
-/* save.c: writes a file from its beginning to its end, in any element type and byte order. */
+/* save.c: writes a file sequentially, in any element type and byte order. */
 #include "formats.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -28,7 +28,7 @@ static uint64_t in_order(uint64_t value, int bytes, bool swapped) {
     return swapped ? __builtin_bswap64(value) >> 8 * (8 - bytes) : value;
 }
 
-/* Writes the low bytes of value, as this machine has them: it is little-endian. */
+/* Writes the low bytes of value, lowest first: the machine is little-endian. */
 void spmv_put_little(spmv_writer *w, uint64_t value, int bytes) {
     spmv_put(w, &value, (size_t)bytes);
 }

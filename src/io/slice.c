@@ -1,5 +1,5 @@
-/* slice.c: a share of a variable, of compressed lines or of entries whose arrays are plain bytes of
- * the file, so that several processes read a file together. */
+/* slice.c: reduces a variable to a share of its lines or entries, so that several processes can
+ * read a file together. The arrays must be uncompressed bytes of the file. */
 #include "formats.h"
 #include <inttypes.h>
 
@@ -14,7 +14,7 @@ bool spmv_held_has_slices(const spmv_held *h) {
            is_plain(&h->ptr) && is_plain(&h->line) && is_plain(&h->idx) && is_plain(&h->values);
 }
 
-/* Leaves elements first to first + n - 1. */
+/* Reduces a part to elements first to first + n - 1. */
 static void cut(spmv_part *part, int64_t first, int64_t n) {
     if (!*part->name) return;
     part->offset += first * part->as.bytes;
@@ -22,7 +22,7 @@ static void cut(spmv_part *part, int64_t first, int64_t n) {
     part->n = n;
 }
 
-/* Returns where line `line` begins, of lines that have their lengths in the file. */
+/* *sum: sum of the lengths of the lines before `line`. */
 static spmv_status sum_lengths(const spmv_held *h, int64_t line, int64_t *sum) {
     enum { SOME = 1024 };
     const int64_t most = spmv_held_count(h);
@@ -40,7 +40,7 @@ static spmv_status sum_lengths(const spmv_held *h, int64_t line, int64_t *sum) {
     return SPMV_OK;
 }
 
-/* Returns where line `line` begins. */
+/* *begin: position of the first entry of line `line`. */
 static spmv_status begin_of(const spmv_held *h, int64_t line, int64_t *begin) {
     const int64_t most = spmv_held_count(h);
     if (h->shape == SPMV_HELD_LENGTHS) return sum_lengths(h, line, begin);
@@ -71,7 +71,7 @@ spmv_status spmv_held_slice(const spmv_bytes *in, int part, int parts, spmv_held
     *first = 0;
     if (parts == 1) return SPMV_OK;
     TRY(spmv_held_check(in, h));
-    h->may_be_half = false; /* no part of the entries tells */
+    h->may_be_half = false; /* a share does not show it */
     if (h->shape != SPMV_HELD_ENTRIES) return cut_lines(part, parts, h, first);
     const int64_t n = spmv_held_count(h), begin = spmv_split(n, parts, part),
                   length = spmv_split(n, parts, part + 1) - begin;

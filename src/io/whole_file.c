@@ -1,4 +1,4 @@
-/* whole_file.c: a file that appears when all of it is written, or not at all. */
+/* whole_file.c: writes a file atomically, by renaming a temporary file when it is complete. */
 #include "whole_file.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -9,11 +9,11 @@
 #include <unistd.h>
 
 enum {
-    MOST_LINKS = 40, /* as many as Linux follows */
-    MOST_FILES = 256 /* a shell's redirections have lower numbers */
+    MOST_LINKS = 40, /* Linux's limit of symbolic links */
+    MOST_FILES = 256 /* file descriptors searched; a shell's redirections have small numbers */
 };
 
-/* Says whether this process has the file open for writing, other than as `fd`. */
+/* True if this process has the file open for writing through another descriptor than `fd`. */
 static bool is_open(const struct stat *file, int fd) {
     struct stat other;
     for (int k = 0; k < MOST_FILES; k++)
@@ -49,7 +49,7 @@ static bool join(char *out, const char *head, size_t n, const char *tail) {
     return true;
 }
 
-/* Replaces a path that is a symbolic link by where it leads, be anything there or not. */
+/* Replaces a path that is a symbolic link by its target, which need not exist. */
 static int follow(char *path) {
     char link[PATH_MAX];
     for (int links = 0; links < MOST_LINKS; links++) {
@@ -61,7 +61,7 @@ static int follow(char *path) {
     return ELOOP;
 }
 
-/* Opens a file without a name, or of another name, in the folder of file->path. */
+/* Opens an unnamed file, or a temporary one, in the folder of file->path. */
 static int open_part(spmv_whole_file *file) {
     char name[80], folder[PATH_MAX];
     struct timespec now = {0};
@@ -72,7 +72,7 @@ static int open_part(spmv_whole_file *file) {
     if (!join(folder, file->path, n, ".") || !join(file->part, file->path, n, name))
         return ENAMETOOLONG;
     file->nameless = false;
-    if (access("/proc/self/fd", X_OK) == 0) { /* which names it in the end */
+    if (access("/proc/self/fd", X_OK) == 0) { /* which will name the unnamed file */
         file->fd = open(folder, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
         file->nameless = file->fd >= 0;
     }
@@ -80,7 +80,7 @@ static int open_part(spmv_whole_file *file) {
     return file->fd >= 0 ? 0 : errno;
 }
 
-/* Gives a new file the mode and owner of the one that it replaces. */
+/* Copies mode and owner of the old file to the new file. */
 static bool take_after(int fd, const struct stat *old) {
     struct stat now;
     if (fstat(fd, &now) != 0) return false;
@@ -94,7 +94,7 @@ static void drop_part(const spmv_whole_file *file) {
     if (!file->nameless) unlink(file->part);
 }
 
-/* Opens what replaces the regular file `old`, or creates one (NULL). */
+/* Opens the file that will replace the regular file `old`; old NULL: there is none yet. */
 static int open_replacement(spmv_whole_file *file, const char *path, const struct stat *old) {
     if (!join(file->path, path, strlen(path), "")) return ENAMETOOLONG;
     int error = follow(file->path);
@@ -107,7 +107,7 @@ static int open_replacement(spmv_whole_file *file, const char *path, const struc
 int spmv_whole_file_open(spmv_whole_file *file, const char *path) {
     struct stat old;
     *file->path = 0;
-    /* Without O_CREAT, a file that may not be written to is refused and nothing is changed. */
+    /* Opening without O_CREAT fails, and changes nothing, if the file must not be written to. */
     const int fd = open(path, O_WRONLY | O_CLOEXEC);
     if (fd < 0) return errno == ENOENT ? open_replacement(file, path, NULL) : errno;
     int error = fstat(fd, &old) == 0 ? 0 : errno;
@@ -127,7 +127,7 @@ int spmv_whole_file_open(spmv_whole_file *file, const char *path) {
     return error;
 }
 
-/* Gives a file without a name its first one. */
+/* Gives an unnamed file its temporary name. */
 static int name_part(spmv_whole_file *file) {
     char from[64];
     snprintf(from, sizeof from, "/proc/self/fd/%d", file->fd);

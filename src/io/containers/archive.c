@@ -1,14 +1,11 @@
-/* archive.c: the text of compressed files (.gz .xz .zst .bz2), and of one entry of a tar archive,
- * compressed or not.
- *
- * Everything is decompressed while the caller reads; nothing is stored. zlib decompresses .gz and
- * compares the checksum of every member: libarchive (3.6) does not, and a flipped bit can be just
- * another digit. libarchive, opened when it is first asked for, does the rest. It is used twice,
- * one reader feeding the other: the outer one decompresses what is not .gz, the inner one takes tar
- * archives apart; what follows the inner one's end is still decompressed, and so checked. A tar
- * archive is chosen from by its entries' names alone: when the entry that bears the archive's name
- * has not come first, the others have been skipped, and when there is none the archive is read a
- * second time up to its only .mtx or .rb. */
+/* archive.c: reads the text of compressed files (.gz .xz .zst .bz2), and of one entry of a tar
+ * archive, compressed or not. Decompresses while the caller reads and stores nothing. zlib
+ * decompresses .gz and compares the checksum of every member; libarchive (3.6) does not, and a
+ * flipped bit can turn one digit into another. libarchive, opened at its first use, does the rest
+ * by two readers: the outer reader decompresses all but .gz, the inner reader takes tar archives
+ * apart. Bytes behind the end of the tar archive are decompressed, too, so that checksums are
+ * compared. The entry of a tar archive is chosen by name: the entry with the archive's name, else
+ * the only .mtx or .rb, for which the archive is read a second time. */
 #include "host/context.h"
 #include "io/io.h"
 #include "spmv_host.h"
@@ -37,11 +34,11 @@ bool spmv_is_archive(const unsigned char *head, size_t nhead) {
 #include "archive_library.h"
 #include <zlib.h>
 
-/* inflateInit2: the largest window, and no format but .gz; a member's first byte. */
+/* for inflateInit2: the largest window, with .gz as the only format; first byte of a member */
 enum { GZIP_ONLY = 15 + 16, GZIP_FIRST = 0x1f };
 
 #ifdef SPMV_FUZZING
-enum { BUFFER = 256 }; /* a small input fills it several times */
+enum { BUFFER = 256 }; /* small, so that an input of the fuzzer fills it several times */
 #else
 enum { BUFFER = 64 << 10 };
 #endif
@@ -52,27 +49,27 @@ struct spmv_archive {
     const char *path;
     spmv_input *in;
     struct archive *outer, *inner;
-    const unsigned char *head; /* read from it already; NULL once it has been handed on */
+    const unsigned char *head; /* bytes read already; NULL once they were handed on */
     size_t nhead;
-    bool empty, ended; /* there is no text at all; it has been read */
+    bool empty, ended; /* true if the archive has no text; true if its end was reached */
 
-    bool gzip;        /* zlib decompresses, and the outer reader gets what comes out; then: */
-    bool member_over; /* what comes next in the file is another member, or zeros */
-    z_stream zlib;    /* its input is bytes, its output inflated */
+    bool gzip;        /* true: zlib decompresses for the outer reader, with the next members */
+    bool member_over; /* the next bytes of the file are another member, or zeros */
+    z_stream zlib;    /* input: bytes; output: inflated */
     unsigned char inflated[BUFFER];
 
-    size_t unpacked; /* bytes, of all entries */
-    size_t text;     /* those of the chosen one: a sparse one's zeros stand in no archive */
-    bool too_long;   /* they are more than the context takes */
-    bool no_memory;  /* zlib or a part of libarchive got none */
-    int error_no;    /* errno, where the file could not be read */
-    const char *why; /* what is wrong besides what libarchive says */
+    size_t unpacked; /* bytes of all entries */
+    size_t text; /* bytes of the chosen entry, with the zeros that a sparse entry does not store */
+    bool too_long;   /* true if they exceed the limit of the context */
+    bool no_memory;  /* zlib or libarchive could not allocate memory */
+    int error_no;    /* errno of a failed read, or 0 */
+    const char *why; /* a message of ours; NULL: libarchive's message counts */
     char error[256];
-    unsigned char bytes[SPMV_MAGIC_BYTES + BUFFER]; /* of the file */
+    unsigned char bytes[SPMV_MAGIC_BYTES + BUFFER]; /* bytes of the file */
 };
 
-/* Reads the next bytes of the file, into a->bytes: how many, 0 at its end, -1 when it cannot be
- * read. */
+/* Reads the next bytes of the file into a->bytes; returns their number, 0 at the end, -1 on
+ * failure. */
 static la_ssize_t read_bytes(spmv_archive *a) {
     ssize_t got;
     if (a->head) {
@@ -85,7 +82,7 @@ static la_ssize_t read_bytes(spmv_archive *a) {
     return got;
 }
 
-/* Says whether zlib has input: some that is left, or the next bytes of the file. */
+/* Provides input for zlib: what is left, or the next bytes of the file; false: there is none. */
 static bool has_input(spmv_archive *a) {
     if (a->zlib.avail_in > 0) return true;
     la_ssize_t got = read_bytes(a);
@@ -94,7 +91,7 @@ static bool has_input(spmv_archive *a) {
     return got > 0;
 }
 
-/* Skips zeros, which may fill the file up (tapes had blocks); anything else begins a member. */
+/* Skips zeros, with which tapes padded files to whole blocks; any other byte begins a member. */
 static bool begins_member(spmv_archive *a) {
     while (a->zlib.avail_in > 0 && *a->zlib.next_in == 0) {
         a->zlib.next_in++;
@@ -107,7 +104,7 @@ static bool begins_member(spmv_archive *a) {
     return !a->why;
 }
 
-/* zlib's words where others say more to whoever has the file. */
+/* Replaces zlib's messages that a user would not understand. */
 static const char *in_plain_words(const char *why) {
     static const char *const words[][2] = {
         {"incorrect data check", "wrong checksum"},
@@ -119,7 +116,7 @@ static const char *in_plain_words(const char *why) {
     return why ? why : "zlib cannot go on";
 }
 
-/* Reads the next decompressed bytes of a .gz file, into a->inflated; like read_bytes. */
+/* Reads the next decompressed bytes of a .gz file into a->inflated; returns as read_bytes. */
 static la_ssize_t inflate_bytes(spmv_archive *a) {
     z_stream *z = &a->zlib;
     z->next_out = a->inflated;
@@ -135,16 +132,16 @@ static la_ssize_t inflate_bytes(spmv_archive *a) {
     return a->why ? -1 : (la_ssize_t)(sizeof a->inflated - z->avail_out);
 }
 
-/* The outer reader asks for the next bytes: of the file, or decompressed by zlib. */
+/* Callback of the outer reader: the next bytes of the file, or of zlib. */
 static la_ssize_t feed_outer(struct archive *outer, void *self, const void **bytes) {
     spmv_archive *a = self;
     la_ssize_t got = a->gzip ? inflate_bytes(a) : read_bytes(a);
-    (void)outer; /* a->why says what libarchive would */
+    (void)outer; /* a->why already has the message */
     *bytes = a->gzip ? a->inflated : a->bytes;
     return got;
 }
 
-/* Returns false when they become more than the caller of the library allows. */
+/* Counts n more bytes; false if they exceed the limit of the context. */
 static bool count_bytes(spmv_archive *a, size_t *count, size_t n) {
     const size_t limit = a->ctx->max_unpacked;
     *count += n;
@@ -153,7 +150,7 @@ static bool count_bytes(spmv_archive *a, size_t *count, size_t n) {
     return !a->too_long;
 }
 
-/* The inner reader asks for the next decompressed bytes. */
+/* Callback of the inner reader: the next decompressed bytes. */
 static la_ssize_t feed_inner(struct archive *inner, void *self, const void **bytes) {
     spmv_archive *a = self;
     size_t n = 0;
@@ -170,7 +167,7 @@ static la_ssize_t feed_inner(struct archive *inner, void *self, const void **byt
     return count_bytes(a, &a->unpacked, n) ? (la_ssize_t)n : -1;
 }
 
-/* The code of libarchive crashes where it gets no memory: the program then says whose it was. */
+/* libarchive crashes if it gets no memory; spmv_foreign lets the program name libarchive then. */
 static void enter(void) {
     spmv_foreign = "libarchive";
 }
@@ -179,7 +176,7 @@ static void leave(void) {
     spmv_foreign = NULL;
 }
 
-/* Checksums are compared on the way. */
+/* Decompressing compares the checksums. */
 bool spmv_archive_is_sound(spmv_archive *a) {
     const void *bytes;
     la_ssize_t got;
@@ -190,8 +187,8 @@ bool spmv_archive_is_sound(spmv_archive *a) {
     return got == 0 && !a->why;
 }
 
-/* Starts decompressing from the first byte. Only filters that are part of libarchive: others would
- * start programs. */
+/* Starts to decompress from the first byte, with the filters that libarchive has built in: all
+ * others start programs. */
 static spmv_status start(spmv_archive *a) {
     struct archive_entry *entry;
     a->lib->archive_read_free(a->inner);
@@ -224,7 +221,7 @@ static spmv_status start(spmv_archive *a) {
     return spmv_fail(a->ctx, spmv_archive_status(a), "%s: %s", a->path, spmv_archive_error(a));
 }
 
-/* The next entry's header; *found is false at the end. */
+/* Reads the next entry's header; *found is false at the end. */
 static spmv_status next_entry(spmv_archive *a, struct archive_entry **entry, bool *found) {
     int code = a->lib->archive_read_next_header(a->inner, entry);
     *found = code == ARCHIVE_OK || code == ARCHIVE_WARN;
@@ -242,7 +239,7 @@ static bool ends_with(const char *text, size_t length, const char *suffix) {
     return length >= n && memcmp(text + length - n, suffix, n) == 0;
 }
 
-/* Length of an archive's base name without its suffixes. */
+/* Returns the length of an archive's base name without its suffixes. */
 static size_t stem_length(const char *name) {
     static const char *const suffixes[] = {".tar.gz", ".tar.xz", ".tar.zst", ".tar.bz2", ".tgz",
                                            ".txz",    ".tzst",   ".tbz2",    ".tbz",     ".tar"};
@@ -252,7 +249,7 @@ static size_t stem_length(const char *name) {
     return length;
 }
 
-/* Length of the ending of a matrix's file, as collections have them in archives; 0: it is none. */
+/* Returns the length of the ending of a matrix file (.mtx, .rb); 0: the name has no such ending. */
 static size_t ending_length(const char *name) {
     static const char *const endings[] = {".mtx", ".rb"};
     for (size_t k = 0; k < sizeof endings / sizeof *endings; k++)
@@ -260,7 +257,7 @@ static size_t ending_length(const char *name) {
     return 0;
 }
 
-/* The base name of a regular entry, if that is a matrix's file, else NULL. */
+/* Returns the base name of a regular entry that is a matrix file, else NULL. */
 static const char *matrix_name(const spmv_archive *a, struct archive_entry *entry) {
     const char *path = a->lib->archive_entry_pathname(entry);
     if (!path || a->lib->archive_entry_filetype(entry) != AE_IFREG) return NULL;
@@ -268,8 +265,7 @@ static const char *matrix_name(const spmv_archive *a, struct archive_entry *entr
     return ending_length(name) ? name : NULL;
 }
 
-/* Appends a name to the list of those found, as far as there is room, without control characters.
- */
+/* Appends a name, without control characters, to the list of names found, if there is room. */
 static void append_name(char *list, size_t size, const char *name) {
     size_t n = strlen(list);
     snprintf(list + n, size - n, "%s'%s'", n ? ", " : "", name);
@@ -277,7 +273,7 @@ static void append_name(char *list, size_t size, const char *name) {
         if ((unsigned char)*c < ' ' || *c == 127) *c = '?';
 }
 
-/* Moves on to the entry of a tar archive that holds the matrix; *entry is the first one. */
+/* Moves to the entry of a tar archive that holds the matrix; *entry is the first entry on call. */
 static spmv_status choose_entry(spmv_archive *a, struct archive_entry *entry) {
     const char *own = base_name(a->path);
     size_t stem = stem_length(own);
@@ -308,7 +304,8 @@ static spmv_status choose_entry(spmv_archive *a, struct archive_entry *entry) {
     return spmv_fail(a->ctx, SPMV_E_FORMAT, "%s: the archive changed while it was read", a->path);
 }
 
-/* Says whether libarchive takes for empty what it was given bytes of: it does without memory. */
+/* True if libarchive reports an empty archive although bytes were read, as it does when it gets no
+ * memory. */
 static bool lost_text(const spmv_archive *a) {
     return (a->unpacked && a->lib->archive_format(a->inner) == ARCHIVE_FORMAT_EMPTY) ||
            (a->zlib.total_out && a->lib->archive_format(a->outer) == ARCHIVE_FORMAT_EMPTY);
@@ -365,7 +362,7 @@ ptrdiff_t spmv_archive_read(spmv_archive *a, char *text, size_t capacity) {
     return got < 0 || !count_bytes(a, &a->text, (size_t)got) ? -1 : (ptrdiff_t)got;
 }
 
-/* Says whether libarchive failed for lack of memory, which it may do without a word. */
+/* True if libarchive failed for lack of memory, for which it may set no message. */
 static bool lacks_memory(const spmv_archive *a, struct archive *part) {
     return a->lib->archive_errno(part) == ENOMEM ||
            (!a->why && !a->lib->archive_error_string(part) && !a->ended && part == a->inner);

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static archive_library library; /* complete if problem is empty */
+static archive_library library; /* complete if `problem` is empty */
 static char problem[256];
 
 static void find_function(void *opened, const char *name, void *member) {

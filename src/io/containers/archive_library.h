@@ -12,8 +12,8 @@ typedef struct archive_library {
 #undef FUNCTION
 } archive_library;
 
-/* Opened by the first call in the process, and never closed. NULL: it is not installed, or lacks a
- * function; *why says so. */
+/* Returns the library, which the first call of the process opens and nothing closes. NULL: it is
+ * not installed or lacks a function; *why has the message. */
 const archive_library *spmv_archive_library(const char **why);
 
 #endif

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The number in the library's name that goes with the header's version. */
+/* Version number in the library's file name for the version of the header. */
 #if H5_VERSION_GE(2, 0, 0)
 #define NUMBER "320"
 #elif H5_VERSION_GE(1, 14, 0)
@@ -17,7 +17,7 @@
 #define NUMBER "103"
 #endif
 
-static hdf5_library library; /* complete if problem is empty */
+static hdf5_library library; /* complete if `problem` is empty */
 static char problem[256];
 
 static void *find(void *opened, const char *name) {

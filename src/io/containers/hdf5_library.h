@@ -23,8 +23,9 @@ typedef struct hdf5_library {
 #undef VARIABLE
 } hdf5_library;
 
-/* Opened by the first call in the process, and never closed. NULL: it is not installed, of another
- * version than the one whose header was compiled, or lacks a function; *why says so. */
+/* Returns the library, which the first call of the process opens and nothing closes. NULL: it is
+ * not installed, its version is not that of the header, or it lacks a function; *why has the
+ * message. */
 const hdf5_library *spmv_hdf5_library(const char **why);
 
 #endif

@@ -1,14 +1,15 @@
-/* inflate.c: compressed parts of a file, by zlib alone. A library that unpacks a zip archive into
- * memory would believe the sizes that the archive says, and hold all of it at once; here a part is
- * inflated into the arrays as they are filled. */
+/* inflate.c: inflates compressed parts of a file by zlib, piece by piece into the arrays that are
+ * filled. A library for zip archives would allocate what the archive says, unchecked, and hold all
+ * of it at once. */
 #include "io/formats.h"
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Deflate makes at most 1,032 bytes of one. */
+/* Deflate expands 1 byte to at most 1,032. */
 enum { MOST_RATIO = 1032, HEADER = 64 };
 
-/* Refuses a part that unpacks to more than it can, or may. */
+/* Fails if the stated unpacked size exceeds the limit of the context, or what deflate can
+ * produce. */
 static spmv_status check_size(const spmv_deflated *p) {
     const size_t limit = p->in->ctx->max_unpacked;
     TRY(spmv_bytes_check(p->in, p->name, p->offset, p->bytes, 1));
@@ -95,7 +96,7 @@ static spmv_status inflate_bytes(spmv_deflated *p, unsigned char *to, int64_t n)
     return SPMV_OK;
 }
 
-/* Behind the last byte a stream of zlib has a checksum, which zlib compares. */
+/* Reads the end of a zlib stream, where zlib compares the checksum. */
 static spmv_status finish(spmv_deflated *p) {
     struct spmv_inflater *s = p->state;
     unsigned char more;

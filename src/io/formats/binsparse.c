@@ -6,7 +6,7 @@
 static const struct {
     const char *name;
     spmv_shape shape;
-    const char *ptr, *line, *idx; /* the arrays; NULL: has none */
+    const char *ptr, *line, *idx; /* names of the arrays; NULL: the format has none */
 } known[] = {
     {"CSR", SPMV_HELD_ROWS, "pointers_to_1", NULL, "indices_1"},
     {"CSC", SPMV_HELD_COLUMNS, "pointers_to_1", NULL, "indices_1"},
@@ -26,7 +26,7 @@ static const struct {
     {"general", SPMV_GENERAL},
     {"symmetric_lower", SPMV_SYMMETRIC},
     {"symmetric_upper", SPMV_SYMMETRIC},
-    {"hermitian_lower", SPMV_SYMMETRIC}, /* equal to symmetric: values are real */
+    {"hermitian_lower", SPMV_SYMMETRIC}, /* as symmetric, since values are real */
     {"hermitian_upper", SPMV_SYMMETRIC},
     {"skew_symmetric_lower", SPMV_SKEW_SYMMETRIC},
     {"skew_symmetric_upper", SPMV_SKEW_SYMMETRIC},
@@ -34,12 +34,13 @@ static const struct {
 
 typedef struct finder {
     const spmv_bytes *in;
-    const char *types; /* names in the descriptor */
+    const char *types; /* the descriptor's data_types */
     spmv_status (*find)(void *arg, const char *name, spmv_part *part);
     void *arg;
 } finder;
 
-/* Finds an array, which may hold one element for all n; a Boolean is stored as an integer. */
+/* Finds an array; "iso" in its type: one element stands for all n; "bint8": a Boolean stored as an
+ * integer. */
 static spmv_status find_array(const finder *f, const char *name, int64_t n, spmv_part *out) {
     char type[40] = "";
     if (!spmv_json_string(spmv_json_member(f->types, name), type, sizeof type))

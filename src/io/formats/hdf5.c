@@ -1,7 +1,7 @@
-/* hdf5.c: matrices in HDF5 files: MATLAB's of version 7.3 (save -v7.3), Octave's (save -hdf5),
- * Binsparse, and AnnData. HDF5 reads the file. It is asked for nothing that is outside of the file (links,
- * external and virtual datasets), and for no more than what is stored can unpack to. Calls take
- * turns: HDF5 is not made for several threads. */
+/* hdf5.c: reads matrices in HDF5 files of MATLAB 7.3 (save -v7.3), Octave (save -hdf5), Binsparse
+ * and AnnData; writes Binsparse. HDF5 is never asked for anything outside the file (links, external
+ * and virtual datasets), nor for more than the stored bytes can unpack to. A lock serializes the
+ * calls, since HDF5 is not thread-safe. */
 #include "io/formats.h"
 #include <inttypes.h>
 #include <pthread.h>
@@ -25,7 +25,8 @@ enum { MOST_RATIO = 1032, DEEPEST = 3, MOST_TEXT = 1 << 20, MOST_LINKS = 10000 }
 enum { READ_ONLY = 0, TRUNCATE = 2 };
 static pthread_mutex_t one_caller = PTHREAD_MUTEX_INITIALIZER;
 
-typedef struct caller { /* what HDF5 does with its errors, by whoever else uses it */
+/* HDF5's handling of errors as its other users in the process have set it */
+typedef struct caller {
     const hdf5_library *lib;
     H5E_auto2_t print;
     void *data;
@@ -60,7 +61,8 @@ static spmv_status damaged(const spmv_bytes *in, const char *name) {
 
 /* ---- datasets -------------------------------------------------------------------------------- */
 
-/* Reads count rows of length columns, from (row, column) on; of one dimension: a row. */
+/* Reads the block of count[0] rows and count[1] columns from (start[0], start[1]) on; a dataset of
+ * one dimension is one row. */
 static bool read_block(const hdf5_library *lib, hid_t dataset, int dimensions, hid_t type,
                        const hsize_t start[2], const hsize_t count[2], void *to) {
     const hid_t space = lib->H5Dget_space(dataset);
@@ -76,7 +78,8 @@ static bool read_block(const hdf5_library *lib, hid_t dataset, int dimensions, h
     return read;
 }
 
-/* Reads n elements, of a dataset of one dimension or row by row of one of two. */
+/* Reads n elements in row-major order from element `first` on; the dataset has one or two
+ * dimensions. */
 static bool read_elements(const hdf5_library *lib, hid_t dataset, hid_t type, int64_t first,
                           int64_t n, char *to) {
     hsize_t size[2] = {1, 1};
@@ -114,7 +117,7 @@ static spmv_status fetch(const spmv_part *part, int64_t first, int64_t n, void *
     return read ? SPMV_OK : damaged(part->in, part->name);
 }
 
-typedef struct walk { /* over the objects of a file */
+typedef struct walk { /* state of a walk over the objects of a file */
     const spmv_bytes *in;
     const hdf5_library *lib;
     spmv_contents *out;
@@ -122,8 +125,8 @@ typedef struct walk { /* over the objects of a file */
     char name[64]; /* the group's name */
 } walk;
 
-/* Refuses a dataset that has more elements than what is stored can hold, or keeps them elsewhere.
- */
+/* Fails if a dataset claims more elements than its stored bytes can hold, or stores them in another
+ * file. */
 static spmv_status check_storage(const walk *w, hid_t dataset, const char *name, int64_t n,
                                  size_t width) {
     const hdf5_library *lib = w->lib;
@@ -147,7 +150,7 @@ static spmv_status check_storage(const walk *w, hid_t dataset, const char *name,
                        name, n, stored);
 }
 
-/* Returns an element as it is asked for from HDF5. */
+/* Returns the type in which HDF5 is asked to deliver elements of `type`. */
 static spmv_element element_of(const hdf5_library *lib, hid_t type) {
     const H5T_class_t class = lib->H5Tget_class(type);
     const size_t bytes = lib->H5Tget_size(type);
@@ -159,7 +162,7 @@ static spmv_element element_of(const hdf5_library *lib, hid_t type) {
     return (spmv_element){kind, 8, false};
 }
 
-/* Makes a part of an open dataset; size: of its dimensions, those that are missing 1. */
+/* Describes an open dataset as a part. size: the last two dimensions, or 1. */
 static spmv_status part_of(const walk *w, hid_t dataset, const char *name, spmv_part *out,
                            int64_t size[2], int *dimensions) {
     const hdf5_library *lib = w->lib;
@@ -184,7 +187,7 @@ static spmv_status part_of(const walk *w, hid_t dataset, const char *name, spmv_
     return SPMV_OK;
 }
 
-/* Opens what a link of the group leads to, if that is in the file; -1 otherwise, which is said. */
+/* Opens the object that a hard link of the group names; -1: failed, with the message set. */
 static hid_t open_inside(const walk *w, const char *name) {
     hdf5_link link;
     if (w->lib->H5Lexists(w->group, name, H5P_DEFAULT) <= 0) {
@@ -200,7 +203,7 @@ static hid_t open_inside(const walk *w, const char *name) {
     return object;
 }
 
-/* Finds an array of the group; it stays open until the file is closed. */
+/* Finds an array of the group, which stays open until the file is closed. */
 static spmv_status find_array(void *arg, const char *name, spmv_part *out) {
     const walk *w = arg;
     int64_t size[2];
@@ -214,7 +217,7 @@ static spmv_status find_array(void *arg, const char *name, spmv_part *out) {
 
 /* ---- attributes ------------------------------------------------------------------------------ */
 
-/* Reads integers of an attribute; false: it has not so many, or none of the name. */
+/* Reads the n integers of an attribute; false: there is no such attribute of n integers. */
 static bool read_sizes(const walk *w, hid_t object, const char *name, int64_t *to, int64_t n) {
     const hdf5_library *lib = w->lib;
     if (lib->H5Aexists(object, name) <= 0) return false;
@@ -229,7 +232,7 @@ static bool read_sizes(const walk *w, hid_t object, const char *name, int64_t *t
     return read;
 }
 
-/* Reads a text, which is malloc's; NULL: there is none. */
+/* Returns the text of an attribute, which the caller frees; NULL: there is none. */
 static char *read_text(const walk *w, hid_t object, const char *name) {
     const hdf5_library *lib = w->lib;
     char *text = NULL, *theirs = NULL;
@@ -254,7 +257,7 @@ static char *read_text(const walk *w, hid_t object, const char *name) {
 
 /* ---- variables ------------------------------------------------------------------------------- */
 
-/* Describes the group of a sparse matrix of MATLAB; one without entries has no data and ir. */
+/* Describes the group of a sparse matrix of MATLAB; without entries it has no `data` and `ir`. */
 static spmv_status describe_matlab(const walk *w, spmv_held *h) {
     h->shape = SPMV_HELD_COLUMNS;
     if (!read_sizes(w, w->group, "MATLAB_sparse", &h->rows, 1))
@@ -315,7 +318,7 @@ static spmv_status describe_octave(const walk *value, spmv_held *h) {
     return find_array((void *)(uintptr_t)value, "data", &h->values);
 }
 
-/* Adds a dataset; reversed: its dimensions are those of a matrix in the other order. */
+/* Appends a dense variable. reversed: the dataset's dimensions are columns, rows. */
 static spmv_status add_dataset(const walk *w, hid_t dataset, bool reversed) {
     int64_t size[2];
     int dimensions;
@@ -342,7 +345,7 @@ static spmv_status add_dataset(const walk *w, hid_t dataset, bool reversed) {
     return SPMV_OK;
 }
 
-/* Adds a variable of Octave: a group with its value. */
+/* Appends a variable of Octave, which is a group with the member `value`. */
 static spmv_status add_octave(const walk *w) {
     walk value = *w;
     value.group = open_inside(w, "value");
@@ -382,7 +385,7 @@ static spmv_status add_group(const walk *w, bool *known) {
     return status;
 }
 
-/* Adds what is in a group, and in groups of it. */
+/* Appends the variables of a group and of its groups. */
 static spmv_status add_all(const walk *w, int depth) { // NOLINT: no deeper than DEEPEST
     H5G_info_t about = {.nlinks = 0};
     bool known;
@@ -400,7 +403,7 @@ static spmv_status add_all(const walk *w, int depth) { // NOLINT: no deeper than
                                *w->name ? "/" : "", name);
         if (length <= 0 || length >= (ssize_t)sizeof name || n >= (int)sizeof inside.name ||
             *name == '#')
-            continue; /* MATLAB's own, or too long to be named */
+            continue; /* internal to MATLAB, or too long a name */
         if (w->lib->H5LINK_INFO(w->group, name, &link, H5P_DEFAULT) < 0 ||
             link.type != H5L_TYPE_HARD) {
             spmv_held *h = spmv_contents_add(w->in, w->out);
@@ -428,12 +431,12 @@ static void close_file(void *handle) {
     open_file *f = handle;
     caller c = {.lib = f->lib};
     enter(&c);
-    if (f->file >= 0) f->lib->H5Fclose(f->file); /* and all that is open in it */
+    if (f->file >= 0) f->lib->H5Fclose(f->file); /* closes all open objects of the file, too */
     leave(&c);
     free(f);
 }
 
-/* Opens the file where it is, or its bytes in memory. */
+/* Opens the file by its path, or from its bytes in memory. */
 static hid_t open_bytes(const hdf5_library *lib, const spmv_bytes *in) {
     enum { GROWTH = 1 << 16 };
     const hid_t how = lib->H5Pcreate(lib->H5P_CLS_FILE_ACCESS_ID_g);
@@ -442,7 +445,7 @@ static hid_t open_bytes(const hdf5_library *lib, const spmv_bytes *in) {
         lib->H5Pset_fapl_core(how, GROWTH, false);
         lib->H5Pset_file_image(how, (void *)(uintptr_t)in->memory, (size_t)in->size);
     }
-    /* A name that is a link, as that of a pipe, would be followed. */
+    /* The name for bytes in memory must not be a path: HDF5 follows links, as that of a pipe. */
     const hid_t file = lib->H5Fopen(in->memory ? "bytes in memory" : in->path, READ_ONLY, how);
     lib->H5Pclose(how);
     return file;
@@ -470,7 +473,7 @@ static spmv_status list_hdf5(const spmv_bytes *in, spmv_contents *out) {
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-/* Adds a dataset without its elements. */
+/* Creates a dataset without writing elements. */
 static bool add_array(const hdf5_library *lib, hid_t file, const char *name, hid_t type,
                       int64_t n) {
     const hsize_t size = (hsize_t)n;
@@ -504,8 +507,8 @@ static bool write_descriptor(const hdf5_library *lib, hid_t file, const spmv_csr
     return written;
 }
 
-enum { ARRAYS = 3, ADDRESS = 8, END_OF_FILE = 40 }; /* the latter: a place in the superblock */
-typedef struct image { /* a file as HDF5 makes it, but for the elements of its datasets */
+enum { ARRAYS = 3, ADDRESS = 8, END_OF_FILE = 40 }; /* END_OF_FILE: an offset in the superblock */
+typedef struct image { /* a file as HDF5 makes it, without the elements of its datasets */
     const spmv_csr_view *A;
     spmv_element offsets;
     int64_t bytes[ARRAYS],
@@ -518,8 +521,8 @@ static int64_t padded(int64_t n) {
     return (n + ADDRESS - 1) / ADDRESS * ADDRESS;
 }
 
-/* Makes the beginning of a file in memory, by the oldest version of the format, which has no
- * checksums; *n: its bytes. NULL: out of memory. */
+/* Makes the head of a file in memory, in the oldest version of the format, which has no checksums;
+ * *n: number of bytes. NULL: out of memory. */
 static unsigned char *make_head(const hdf5_library *lib, const image *f, int64_t *n) {
     enum { GROWTH = 4096 };
     const spmv_csr_view *A = f->A;
@@ -550,9 +553,8 @@ static void put_address(unsigned char *to, int64_t address) {
     for (int k = 0; k < ADDRESS; k++) to[k] = (unsigned char)((uint64_t)address >> 8 * k);
 }
 
-/* Says where the elements of a dataset will be, in its message of a contiguous layout (3, 1,
- * address, bytes), whose address is undefined so far. Datasets come in the order of their creation.
- */
+/* Writes the address of a dataset's elements into its layout message (3, 1, address, bytes), where
+ * HDF5 has left it undefined. Datasets follow each other in the order of their creation. */
 static bool set_layout(image *f, int k, int64_t *from) {
     enum { LAYOUT = 2 + 2 * ADDRESS };
     unsigned char layout[LAYOUT] = {3, 1};
@@ -590,8 +592,8 @@ static void write_image(spmv_writer *w, const void *arg) {
     spmv_put_values(w, f->A->values, f->A->nnz, SPMV_F64_ELEMENT);
 }
 
-/* HDF5 does not write the file itself: what it could not write it would try to write again when the
- * process ends, out of memory that it has freed (1.10.8). */
+/* HDF5 does not write the file itself: after a failed write, HDF5 1.10.8 tries again when the
+ * process ends, from memory that it has freed. */
 static spmv_status write_hdf5(spmv_ctx *ctx, const char *path, const spmv_csr_view *A,
                               spmv_field field) {
     const spmv_bytes named = {.ctx = ctx, .path = path};

@@ -1,4 +1,4 @@
-/* json.c: finds members of a small JSON text, which may be anything. */
+/* json.c: finds members of a small JSON text; reads no further than its end if it is no JSON. */
 #include "io/formats.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -8,14 +8,14 @@ static const char *skip_space(const char *p) {
     return p;
 }
 
-/* Returns what follows a string that begins at p; NULL: it does not end. */
+/* Returns the end of the string that begins at p; NULL: it has none. */
 static const char *skip_string(const char *p) {
     for (p++; *p && *p != '"'; p++)
         if (*p == '\\' && !*++p) return NULL;
     return *p ? p + 1 : NULL;
 }
 
-/* Returns what follows a value; NULL: it does not end. */
+/* Returns the end of the value at p; NULL: it has none. */
 static const char *skip_value(const char *p) {
     int depth = 0;
     for (p = skip_space(p); *p;) {

@@ -1,6 +1,6 @@
-/* mat5.c: MATLAB files of versions 5 to 7 (save -v6, -v7), also Octave's and SciPy's. A file
- * is a sequence of elements with a tag each; that of a variable may be compressed, and holds
- * further elements: flags, sizes, name, and the arrays. A sparse matrix has compressed columns. */
+/* mat5.c: reads and writes MATLAB files of versions 5 to 7 (save -v6, -v7), also Octave's and
+ * SciPy's. A file is a sequence of tagged elements. A variable is an element, which may be
+ * compressed, of further elements: flags, sizes, name, and the arrays. A sparse matrix is CSC. */
 #include "matrix/csr_to_csc.h"
 #include "io/formats.h"
 #include <inttypes.h>
@@ -15,12 +15,12 @@ enum {
     SPARSE = 5,
 
     UINT8 = 9,
-    UINT64 = 15, /* classes of variables; dense numbers from DOUBLE on */
+    UINT64 = 15, /* classes of variables; those from DOUBLE on are dense numbers */
     IS_COMPLEX = 0x0800,
     IS_LOGICAL = 0x0200
 };
 
-/* The types of elements, and the classes that are none of ours. */
+/* Types of elements; classes of variables that are not read. */
 static const spmv_element types[] = {
     [1] = {'i', 1, false},  [2] = {'u', 1, false}, [3] = {'i', 2, false}, [4] = {'u', 2, false},
     [5] = {'i', 4, false},  [6] = {'u', 4, false}, [7] = {'f', 4, false}, [9] = {'f', 8, false},
@@ -28,10 +28,11 @@ static const spmv_element types[] = {
 static const char *const others[] = {"of an unknown class", "a cell array", "a structure",
                                      "an object", "a text"};
 
-typedef struct element { /* with its place in the file, or in a compressed element */
+/* an element's tag, with its offset in the file or in the compressed element */
+typedef struct element {
     int64_t type, bytes, at, next;
 } element;
-typedef struct place { /* where elements are read from */
+typedef struct place { /* source of elements */
     const spmv_bytes *in;
     spmv_deflated *packed;
     bool swapped;
@@ -43,7 +44,7 @@ static spmv_element in_order(const place *p, spmv_element as) {
     return as;
 }
 
-/* Reads n integers of a type. */
+/* Reads n integers of one type. */
 static spmv_status read_integers(const place *p, const char *what, int64_t at, int64_t n,
                                  spmv_element as, int64_t *to) {
     spmv_part part;
@@ -51,7 +52,7 @@ static spmv_status read_integers(const place *p, const char *what, int64_t at, i
     return spmv_part_integers(&part, 0, n, to);
 }
 
-/* Reads the tag at a place: of few bytes, which follow in it, or of many behind it. */
+/* Reads the tag at byte `at`; data of at most 4 bytes are in the tag itself. */
 static spmv_status read_tag(const place *p, int64_t at, element *out) {
     int64_t tag[2];
     TRY(read_integers(p, "an element's tag", at, 2, types[6], tag));
@@ -67,7 +68,7 @@ static spmv_status read_tag(const place *p, int64_t at, element *out) {
                        out->bytes, at, p->packed ? " unpacked" : "");
 }
 
-/* Makes a part of a numeric element, which moves *at behind it. */
+/* Describes a numeric element as a part, and moves *at behind the element. */
 static spmv_status read_array(const place *p, const char *name, int64_t *at, spmv_part *out) {
     element e;
     TRY(read_tag(p, *at, &e));
@@ -85,8 +86,7 @@ static spmv_status read_name(const place *p, const element *e, spmv_held *h) {
     return spmv_part_raw(&part, 0, n, h->name);
 }
 
-/* Reads what stands before the arrays: flags, sizes and name. *at: behind the tag, and then behind
- * the name. */
+/* Reads flags, sizes and name of a variable. *at moves from behind the tag to behind the name. */
 static spmv_status read_head(const place *p, int64_t *at, int64_t *flags, spmv_held *h) {
     element e;
     int64_t size[2] = {0};
@@ -108,7 +108,7 @@ static spmv_status read_variable(const place *p, int64_t at, spmv_held *h) {
     element first = {.type = 0};
     TRY(read_head(p, &at, &flags, h));
     int class = flags & 0xff;
-    /* Octave (7.3) writes a sparse matrix of Booleans as one of bytes, but with row indices. */
+    /* Octave 7.3 gives a sparse matrix of Booleans the class of bytes, but writes row indices. */
     if (class == UINT8 && flags & IS_LOGICAL) TRY(read_tag(p, at, &first));
     if (first.type == INT32) class = SPARSE;
     const bool numbers = class >= SPARSE && class <= UINT64;
@@ -123,7 +123,7 @@ static spmv_status read_variable(const place *p, int64_t at, spmv_held *h) {
     return read_array(p, class == SPARSE ? "pr" : "values", &at, &h->values);
 }
 
-/* Opens a compressed element: *inside gets where its own element is. */
+/* Opens a compressed element; *inside: its content. */
 static spmv_status open_packed(const place *p, const element *e, spmv_contents *out,
                                place *inside) {
     spmv_deflated like = {.offset = e->at, .bytes = e->bytes, .unpacked = TAG, .is_probe = true};
@@ -165,7 +165,7 @@ static spmv_status list_mat5(const spmv_bytes *in, spmv_contents *out) {
         if (e.type == COMPRESSED) TRY(open_packed(&file, &e, out, &from));
         TRY(read_variable(&from, e.type == COMPRESSED ? TAG : e.at, h));
         if (h->refused && from.packed) spmv_deflated_end(from.packed);
-        if (!*h->name) out->n--; /* MATLAB's own */
+        if (!*h->name) out->n--; /* internal to MATLAB */
     }
     return SPMV_OK;
 }
@@ -192,7 +192,7 @@ static void pad(spmv_writer *w) {
     if (w->written % TAG) spmv_put_little(w, 0, (int)(TAG - w->written % TAG));
 }
 
-/* Returns the bytes of the variable's element without its tag. */
+/* Returns the size of the variable's element without its tag, in bytes. */
 static int64_t bytes_of(const spmv_csr_view *A) {
     return 3 * 2 * TAG + 3 * TAG + padded(4 * A->nnz) + padded(4 * (A->cols + 1)) + 8 * A->nnz;
 }

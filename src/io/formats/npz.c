@@ -1,6 +1,6 @@
-/* npz.c: NumPy's arrays (.npy) and archives of them (.npz), in which SciPy keeps a sparse
- * matrix, and Binsparse. An archive is a zip file, whose directory is at its end; arrays are stored
- * or deflated. Objects, which are pickled programs, are refused. */
+/* npz.c: reads NumPy's arrays (.npy) and archives (.npz), in which SciPy and Binsparse keep sparse
+ * matrices, and writes SciPy's. An archive is a zip file with its directory at the end; arrays are
+ * stored or deflated. Arrays of objects are refused, since unpickling runs programs. */
 #include "io/formats.h"
 #include <inttypes.h>
 #include <stdio.h>
@@ -9,13 +9,13 @@
 /* ---- .npy ------------------------------------------------------------------------------------ */
 
 enum { MOST_DIMENSIONS = 8, LONGEST_HEADER = 4096, MAGIC = 6, LITTLE = '<' };
-typedef struct npy { /* an array */
-    spmv_part bytes; /* all of the file */
-    int64_t data;    /* where its elements begin */
+typedef struct npy { /* an array of NumPy */
+    spmv_part bytes; /* all bytes of the .npy file */
+    int64_t data;    /* offset of the elements */
     spmv_element as;
     bool by_columns;
     int dimensions;
-    int64_t shape[MOST_DIMENSIONS], n; /* n: elements */
+    int64_t shape[MOST_DIMENSIONS], n; /* n: number of elements */
 } npy;
 
 static uint64_t little(const unsigned char *p, int bytes) {
@@ -24,7 +24,7 @@ static uint64_t little(const unsigned char *p, int bytes) {
     return x;
 }
 
-/* Reads "<f8" and the like. */
+/* Parses a type such as "<f8". */
 static spmv_element element_of(const char *type) {
     const bool big = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__;
     const int bytes = (int)strtol(type + (*type ? 2 : 0), NULL, 10);
@@ -33,13 +33,13 @@ static spmv_element element_of(const char *type) {
     return (spmv_element){type[1], bytes, swapped};
 }
 
-/* Reads the header's dictionary. */
+/* Parses the dictionary of the header. */
 static bool read_dictionary(const char *text, npy *out) {
     const char *type = strstr(text, "'descr'"), *order = strstr(text, "'fortran_order'"),
                *shape = strstr(text, "'shape'");
     if (!type || !order || !shape) return false;
     type += strlen("'descr'") + strspn(type + strlen("'descr'"), ": ");
-    if (*type == '\'') out->as = element_of(type + 1); /* a list: a structure, another type */
+    if (*type == '\'') out->as = element_of(type + 1); /* a list: a structured type */
     order += strlen("'fortran_order'") + strspn(order + strlen("'fortran_order'"), ": ");
     out->by_columns = *order == 'T';
     shape = strchr(shape, '(');
@@ -57,7 +57,7 @@ static bool read_dictionary(const char *text, npy *out) {
     return shape != NULL;
 }
 
-/* Reads the header of an array, all bytes of whose file are a->bytes. */
+/* Reads the header of an array; a->bytes is the whole .npy file. */
 static spmv_status read_npy(npy *a) {
     const spmv_part *b = &a->bytes;
     unsigned char start[12];
@@ -77,13 +77,13 @@ static spmv_status read_npy(npy *a) {
     return spmv_refuse(b->in, "%s with a header that is no dictionary of NumPy", b->name);
 }
 
-/* Makes a part of the elements. */
+/* Describes the elements as a part. */
 static spmv_status part_of(const npy *a, spmv_part *out) {
     const spmv_part *b = &a->bytes;
     return spmv_part_set(b->in, out, b->name, b->packed, b->offset + a->data, a->n, a->as);
 }
 
-/* Adds a dense array to the list. */
+/* Appends a dense variable. */
 static spmv_status add_dense(const npy *a, spmv_contents *out) {
     const spmv_bytes *in = a->bytes.in;
     spmv_held *h = spmv_contents_add(in, out);
@@ -132,7 +132,7 @@ static spmv_status no_directory(const spmv_bytes *in) {
     return spmv_refuse(in, "no directory at the end of a zip archive: is the file cut short?");
 }
 
-/* Finds the directory, whose place is said in the file's last bytes. */
+/* Finds the directory by the record at the end of the file. */
 static spmv_status find_directory(const spmv_bytes *in, int64_t *at, int64_t *bytes) {
     enum { END = 22, END_64 = 56, LOCATOR = 20, COMMENT = 65535 };
     unsigned char wide[END_64];
@@ -159,21 +159,21 @@ static spmv_status find_directory(const spmv_bytes *in, int64_t *at, int64_t *by
 }
 
 typedef struct member { /* a member of an archive */
-    char name[40];      /* without .npy */
+    char name[40];      /* name without .npy */
     int method;
     bool encrypted;
     uint32_t crc;
     int64_t packed, unpacked, header;
 } member;
 
-/* Takes a size that is too large for 32 bits from the extra field for 64 bits. */
+/* Reads a size that does not fit into 32 bits from the extra field for 64 bits. */
 static void widen(int64_t *value, const unsigned char **extra, const unsigned char *end) {
     if (*value != UINT32_MAX || end - *extra < 8) return;
     *value = (int64_t)little(*extra, 8);
     *extra += 8;
 }
 
-/* Reads an entry of the directory; false: there is none at *at. */
+/* Reads the entry of the directory at *at; false: there is none. */
 static bool next_member(const archive *z, int64_t *at, member *m) {
     enum { ENTRY = 46 };
     const unsigned char *p = z->directory + *at, *end = z->directory + z->bytes;
@@ -205,7 +205,7 @@ static bool next_member(const archive *z, int64_t *at, member *m) {
     return true;
 }
 
-/* Makes a part of all bytes of a member. */
+/* Describes all bytes of a member as a part. */
 static spmv_status open_member(const archive *z, const member *m, spmv_part *out) {
     enum { LOCAL = 30 };
     unsigned char local[LOCAL];
@@ -228,7 +228,7 @@ static spmv_status open_member(const archive *z, const member *m, spmv_part *out
     return SPMV_OK;
 }
 
-/* Finds an array by its name: *found says whether it is there. */
+/* Finds an array by its name; *found false: there is none. */
 static spmv_status find_array(const archive *z, const char *name, npy *out, bool *found) {
     member m;
     *out = (npy){.data = 0};
@@ -254,11 +254,11 @@ static spmv_status need_part(void *arg, const char *name, spmv_part *out) {
     return part_of(&a, out);
 }
 
-/* Reads a text: of bytes, or of 32-bit characters. *text is malloc's. */
+/* Reads a text of bytes or of 32-bit characters. The caller frees *text. */
 static spmv_status read_text(const npy *a, char **text) {
     enum { LONGEST = 1 << 20 };
     const int width = a->as.kind == 'U' ? 4 : 1;
-    /* NumPy counts characters in the type */
+    /* bytes of one character; the type gives the number of characters */
     const int64_t n = a->as.bytes, bytes = n * width;
     *text = NULL;
     if ((a->as.kind != 'U' && a->as.kind != 'S') || a->n != 1 || n > LONGEST ||
@@ -289,7 +289,7 @@ static const struct {
              {"bsr", SPMV_HELD_BLOCKS, "indptr", NULL, "indices", 3},
              {"dia", SPMV_HELD_DIAGONALS, NULL, NULL, "offsets", 2}};
 
-/* Rows and columns of coordinates are two arrays, or in newer files one of two rows. */
+/* Finds rows and columns of COO: two arrays, or in newer files one array of two rows. */
 static spmv_status read_coordinates(const archive *z, spmv_held *h) {
     npy a;
     bool found;
@@ -353,7 +353,7 @@ static spmv_status add_binsparse(const archive *z, const npy *header) {
     return status;
 }
 
-/* Adds every array: one that cannot be read is an error of whoever names it. */
+/* Appends every array; an array that cannot be read is an error only if it is named. */
 static spmv_status add_arrays(const archive *z) {
     member m;
     for (int64_t at = 0; next_member(z, &at, &m);) {
@@ -380,7 +380,7 @@ static spmv_status add_all(const archive *z) {
     return status;
 }
 
-/* Says whether the first file of a zip archive is an array of NumPy. */
+/* True if the first member of a zip archive is an array of NumPy. */
 static bool is_npz(const unsigned char *head, size_t n) {
     enum { NAME = 30, SUFFIX = 4 };
     if (n < NAME || memcmp(head, "PK\3\4", 4) != 0) return false;
@@ -408,7 +408,7 @@ static spmv_status list_npz(const spmv_bytes *in, spmv_contents *out) {
 /* ---- writing --------------------------------------------------------------------------------- */
 
 enum { WRITTEN = 5, ZIP_64 = 45, PLACES = 24 };
-typedef struct array_out { /* an array of the archive that SciPy reads */
+typedef struct array_out { /* an array of the archive that is written */
     const char *name, *type;
     int64_t size; /* length of a one-dimensional array; -1: a scalar */
     uint32_t crc;
@@ -443,20 +443,20 @@ static void put_array(spmv_writer *w, const spmv_csr_view *A, const array_out *a
     }
 }
 
-/* Writes what the header of a member and its entry in the directory have in common. */
+/* Writes the fields that a member's header and its entry in the directory share. */
 static void put_member(spmv_writer *w, const array_out *a, bool in_directory) {
     char name[40];
     const int length = snprintf(name, sizeof name, "%s.npy", a->name);
     if (in_directory) spmv_put_little(w, ZIP_64, 2);
     spmv_put_little(w, ZIP_64, 2);
-    spmv_put_little(w, 0, 4);          /* flags, stored */
+    spmv_put_little(w, 0, 4);          /* flags; method: stored */
     spmv_put_little(w, 0x00210000, 4); /* 1 January 1980 */
     spmv_put_little(w, a->crc, 4);
-    spmv_put_little(w, UINT64_MAX, 8); /* sizes: in the extra field */
+    spmv_put_little(w, UINT64_MAX, 8); /* sizes are in the extra field */
     spmv_put_little(w, (uint64_t)length, 2);
     spmv_put_little(w, 4 + (in_directory ? PLACES : PLACES - 8), 2);
     if (in_directory) {
-        spmv_put_little(w, 0, 6); /* no comment, first disk, no attributes */
+        spmv_put_little(w, 0, 6); /* comment length, disk, attributes */
         spmv_put_little(w, 0, 4);
         spmv_put_little(w, UINT32_MAX, 4);
     }
@@ -468,7 +468,7 @@ static void put_member(spmv_writer *w, const array_out *a, bool in_directory) {
     if (in_directory) spmv_put_little(w, (uint64_t)a->header, 8);
 }
 
-/* Ends the archive, in 64 bits and as older readers expect it. */
+/* Writes the end records of the archive: for 64 bits, and for older readers. */
 static void put_end(spmv_writer *w, int64_t directory) {
     const int64_t end = w->written;
     spmv_put(w, "PK\6\6", 4);

@@ -1,6 +1,6 @@
-/* petsc.c: PETSc's binary matrices and vectors, big-endian, with integers of 32 or 64 bits.
- * The file does not say that a matrix of the type sbaij is the upper half of a symmetric one:
- * "FILE:symmetric" does. A file may hold several objects, one behind the other. */
+/* petsc.c: reads and writes PETSc's binary matrices and vectors, big-endian, with integers of 32 or
+ * 64 bits. A matrix of the type sbaij is stored as its upper half, which the file does not say; the
+ * name "FILE:symmetric" says it. A file may hold several objects in sequence. */
 #include "io/formats.h"
 #include <stdio.h>
 
@@ -11,7 +11,7 @@ static spmv_element integer(int bytes) {
     return (spmv_element){'i', bytes, __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__};
 }
 
-/* Returns the bytes of the integers that a file has; 0: it is none of PETSc. */
+/* Returns the width of the file's integers, 4 or 8 bytes; 0: it is not a PETSc file. */
 static int integer_bytes(const unsigned char *head, size_t n) {
     static const unsigned char wide[4] = {0};
     const bool is_wide = n >= 8 && memcmp(head, wide, 4) == 0;
@@ -63,7 +63,7 @@ static spmv_status list_matrix(const spmv_bytes *in, int64_t *at, int bytes, spm
     return SPMV_OK;
 }
 
-/* Adds a matrix once more as the upper half of a symmetric one. */
+/* Appends the first matrix a second time, as the upper half of a symmetric matrix. */
 static spmv_status add_symmetric(const spmv_bytes *in, spmv_contents *out) {
     const spmv_held first = out->item[0];
     if (first.shape != SPMV_HELD_LENGTHS || first.rows != first.cols) return SPMV_OK;
@@ -87,7 +87,7 @@ static spmv_status list_petsc(const spmv_bytes *in, spmv_contents *out) {
         spmv_part id;
         TRY(spmv_part_set(in, &id, "the class", NULL, at, 1, integer(bytes)));
         TRY(spmv_part_integers(&id, 0, 1, &class));
-        if (class != MATRIX && class != VECTOR) break; /* an object that is not ours */
+        if (class != MATRIX && class != VECTOR) break; /* an object of another class */
         spmv_held *h = spmv_contents_add(in, out);
         if (!h) return SPMV_E_NOMEM;
         if (k) snprintf(h->name, sizeof h->name, "%d", k + 1);

@@ -1,29 +1,29 @@
-/* rb.c: Rutherford-Boeing files, and Harwell-Boeing ones: text of numbers in the columns that
- * Fortran formats give them, so that fields may touch. A symmetric matrix has one triangle. Where a
- * line has as many words as fields it is read by words, and where its length is that of narrower
- * fields, by these: some writers declare wider ones than they write (SciPy's hb_write). */
+/* rb.c: reads Rutherford-Boeing and Harwell-Boeing files: text with numbers in fixed columns, which
+ * Fortran formats define, so that fields may touch. Of a symmetric matrix one triangle is stored. A
+ * line with as many words as fields is split at blanks; a line whose length fits narrower fields is
+ * split into these, since some writers (SciPy's hb_write) declare wider fields than they write. */
 #include "io/formats.h"
 #include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-typedef struct form { /* a Fortran format: count fields in a line, each of width characters */
+typedef struct form { /* a Fortran format: `count` fields per line of `width` characters each */
     int64_t count, width;
-    int digits; /* behind the point that a field without one has */
-    int scale;  /* a field without an exponent is divided by 10^scale */
+    int digits; /* digits behind the implied point of a field without a point */
+    int scale;  /* scale factor: a field without an exponent is divided by 10^scale */
     bool integers;
 } form;
 
-typedef struct array { /* one of three, in the text */
+typedef struct array { /* one of three arrays in the text */
     form as;
-    const char *first, *at; /* its first line; the next line to be read */
-    int64_t n, done;        /* numbers; of these, in the lines before `at` */
-    int64_t line;           /* number of the line at `first` */
+    const char *first, *at; /* its first line; the next line to read */
+    int64_t n, done;        /* number of elements, and of those in the lines before `at` */
+    int64_t line;           /* line number of `first` */
 } array;
 
 typedef struct text {
-    char *own; /* NULL: the bytes are in memory anyway */
+    char *own; /* NULL: the bytes were in memory before */
     const char *begin, *end;
     spmv_powers powers;
     array of[3];
@@ -44,13 +44,13 @@ static const char *next_line(const char *p, const char *end) {
     return newline ? newline + 1 : end;
 }
 
-/* Copies a line, without its end; too long a one is cut. */
+/* Copies a line without its end, cut to the size of the buffer. */
 static void copy_line(const char *p, const char *end, char *to, size_t size) {
     const size_t n = (size_t)(end_of_line(p, end) - p);
     snprintf(to, size, "%.*s", (int)(n < size ? n : size - 1), p);
 }
 
-/* Reads a format such as (10I8), (1P,3D25.17) or (4(1X,I13)), which ends at *end. */
+/* Parses a format such as (10I8), (1P,3D25.17) or (4(1X,I13)); *end: behind it. */
 static bool read_form(const char *p, form *out, const char **end) {
     int64_t number = 0;
     int depth = 0;
@@ -110,8 +110,8 @@ static bool scan_integer(const char *p, int64_t *out) {
     return *end == 0 && end > p;
 }
 
-/* Reads a number as Fortran does: a point that is not there stands before the last digits, and one
- * without an exponent is scaled. */
+/* Parses a number by Fortran's rules: without a point, the last digits are the fraction; without an
+ * exponent, the scale factor applies. */
 static bool scan_value(const text *t, const array *a, char *field, double *out) {
     char *p = field, *mantissa_end;
     while (*p == ' ') p++;
@@ -125,7 +125,7 @@ static bool scan_value(const text *t, const array *a, char *field, double *out) 
     const int shift =
         (digits && !has_point ? a->as.digits : 0) + (digits && !has_exponent ? a->as.scale : 0);
     if (shift) {
-        enum { LARGEST = 100000 }; /* any such value is 0 or infinite */
+        enum { LARGEST = 100000 }; /* beyond it, a value is 0 or infinite */
         char *exponent = mantissa_end;
         if (has_exponent) exponent += strspn(exponent, "eEdDqQ");
         long given = has_exponent ? strtol(exponent, NULL, 10) : 0;
@@ -140,7 +140,7 @@ static int64_t least(int64_t a, int64_t b) {
     return a < b ? a : b;
 }
 
-/* Reads so many fields of the line at a->at. */
+/* Reads `n` fields of the line at a->at. */
 static spmv_status read_line(const spmv_bytes *in, const text *t, array *a, int64_t fields,
                              int64_t *integers, double *values) {
     const char *p = a->at, *end = end_of_line(p, t->end);
@@ -210,7 +210,7 @@ typedef struct header {
     int lines;
 } header;
 
-/* Splits a line into integers; returns how many there are at its beginning. */
+/* Parses the integers with which a line begins; returns their number. */
 static int integers_of(const char *p, int64_t *out, int most) {
     int n = 0;
     for (char *end; n < most; n++, p = end) {
@@ -220,7 +220,7 @@ static int integers_of(const char *p, int64_t *out, int most) {
     return n;
 }
 
-/* Reads the four lines that every file begins with; false: it is none. */
+/* Parses the four header lines; false: the file has another format. */
 static bool read_header(const char *begin, const char *end, header *h) {
     enum { LINE = 200, CARDS = 5 };
     char line[LINE];
@@ -248,7 +248,7 @@ static bool read_header(const char *begin, const char *end, header *h) {
     for (int k = POINTERS; k <= INDICES; k++)
         if (!read_form(at, &h->as[k], &at) || !h->as[k].integers) return false;
     if (cards[3] == 0 && h->type[0] != 'C') h->type[0] = 'P';
-    if (h->type[0] == 'Q') h->type[0] = 'P'; /* its values are in another file */
+    if (h->type[0] == 'Q') h->type[0] = 'P'; /* a type whose values are in another file */
     h->lines = 4 + (h->rhs_lines > 0);
     return h->type[0] == 'P' || read_form(at, &h->as[VALUES], &at);
 }
@@ -258,7 +258,7 @@ static bool is_rb(const unsigned char *head, size_t n) {
     return read_header((const char *)head, (const char *)head + n, &h);
 }
 
-/* Finds the lines of the arrays, which follow each other. */
+/* Finds the first line of each array; the arrays follow each other. */
 static void find_arrays(text *t, const header *h) {
     const int64_t n[] = {h->cols + 1, h->entries, h->type[0] == 'P' ? 0 : h->entries};
     const char *p = t->begin;
@@ -297,7 +297,7 @@ static spmv_status open_text(const spmv_bytes *in, spmv_contents *out, text **op
 static spmv_status set_part(const spmv_bytes *in, text *t, int which, spmv_element as,
                             spmv_part *out) {
     const array *a = &t->of[which];
-    if (a->n < 0 || a->n > in->size) /* each number has a character */
+    if (a->n < 0 || a->n > in->size) /* each element takes at least one character */
         return spmv_refuse(in,
                            "%" PRId64 " %s, expected at most %" PRId64 " in a file of as many "
                            "bytes: is the file cut short?",

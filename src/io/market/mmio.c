@@ -1,11 +1,9 @@
-/* mmio.c: reading Matrix Market files.
- *
- * The text is cut at line ends into blocks. A thread takes the next block, turns it into entries in
- * its own cache-sized arrays, waits for its turn to learn how many entries and lines stand before
- * it, and copies them to their place. Blocks of a plain file are read by every thread for itself;
- * read, not mapped, since a mapped file that is cut short meanwhile kills the process. Text that
- * comes from a pipe or a decompressor is read under a lock: while one thread decompresses, the
- * others parse. */
+/* mmio.c: reads Matrix Market files. The text is cut at line ends into blocks. A thread takes the
+ * next block, parses it into entries in its own cache-sized arrays, waits for its turn, from which
+ * it knows the number of entries and lines before the block, and copies the entries to their
+ * destination. Every thread reads its blocks of a plain file itself; the file is not mapped, since
+ * an access to a mapped file that was truncated kills the process. Text from a pipe or a
+ * decompressor is read under a lock: while one thread decompresses, the others parse. */
 #include "host/context.h"
 #include "matrix/csr.h"
 #include "mmio.h"
@@ -20,7 +18,7 @@
 
 /* ---- blocks of text ------------------------------------------------------------------------- */
 
-/* The next block for a thread; false when there is none left. */
+/* Takes the next block for a thread; false: none is left. */
 static bool take_block(reader *r, worker *w) {
     bool taken = false;
     while (sem_wait(&r->source) != 0) spmv_input_has_signal(&r->input);
@@ -42,7 +40,7 @@ static bool take_block(reader *r, worker *w) {
 
 /* ---- putting blocks together ---------------------------------------------------------------- */
 
-/* Makes room for needed entries, doubling up to those announced. */
+/* Grows the arrays to `needed` entries, by doubling up to the announced number. */
 static spmv_status reserve(reader *r, int64_t needed) {
     spmv_coo *coo = &r->coo, larger = *coo;
     if (needed <= r->capacity) return SPMV_OK;
@@ -61,7 +59,7 @@ static spmv_status reserve(reader *r, int64_t needed) {
     return SPMV_OK;
 }
 
-/* Those of entries first to first + n - 1. */
+/* Writes rows and columns of entries first to first + n - 1 of an array file. */
 void mm_fill_positions(const reader *r, int64_t first, int64_t n, int32_t *row, int32_t *col) {
     int64_t j = 0, last = r->cols; /* the column of first is in j .. last - 1 */
     while (last - j > 1) {
@@ -74,7 +72,7 @@ void mm_fill_positions(const reader *r, int64_t first, int64_t n, int32_t *row, 
     int64_t i = mm_first_row(r, j) + first - mm_column_start(r, j);
     for (int64_t k = first; k < first + n; k++, i++) {
         while (i ==
-               r->rows) { /* more than once: the last column of a skew-symmetric array is empty */
+               r->rows) { /* a loop, since the last column of a skew-symmetric array is empty */
             j++;
             i = mm_first_row(r, j);
         }
@@ -114,21 +112,21 @@ void mm_each_oddity(const worker *w, void (*notice)(void *arg, int kind, int64_t
     }
 }
 
-/* Adds a note about what a block is the first to hold; before its lines are counted. */
+/* Adds notes about oddities that occur first in this block; called before its lines are counted. */
 static void note_first(void *arg, int kind, int64_t line) {
     reader *r = arg;
     mm_note_once(r, kind, r->lines + line);
 }
 
-/* Waits for the block's turn, checks it against what stood before and copies its entries. */
+/* Waits for the block's turn, checks its entries against the announced number and copies them. */
 static void publish_block(reader *r, worker *w, double *done) {
     int64_t first = 0;
     bool copy = false;
     pthread_mutex_lock(&r->order);
     while (r->turn != w->index) pthread_cond_wait(&r->turned, &r->order);
     if (r->status == SPMV_OK) {
-        if (w->count > r->entries - r->published) /* again, to stop at the first line too many */
-            mm_read_entries(r, w, r->entries - r->published);
+        /* parses again, to stop at the first surplus line */
+        if (w->count > r->entries - r->published) mm_read_entries(r, w, r->entries - r->published);
         first = r->published;
         mm_each_oddity(w, note_first, r);
         r->lines += w->located || w->status == SPMV_OK ? w->lines : 0;
@@ -196,7 +194,7 @@ void mm_read_blocks(reader *r, int threads, spmv_progress progress, void *arg) {
 
 /* ---- files ---------------------------------------------------------------------------------- */
 
-/* Opens FILE of "FILE:NAME", where no file has the whole name: returns -1 if there is none. */
+/* Opens FILE of "FILE:NAME" if there is no file of the whole name; -1: there is no FILE. */
 static int open_before_colon(reader *r) {
     const char *colon = strrchr(r->path, ':');
     char *file = colon && colon > r->path ? strndup(r->path, (size_t)(colon - r->path)) : NULL;
@@ -234,12 +232,13 @@ spmv_status mm_open_source(reader *r) {
     if (S_ISREG(facts.st_mode)) r->packed = facts.st_size;
     if (spmv_is_archive(r->head, r->nhead))
         return spmv_archive_open(r->ctx, r->path, &r->input, r->head, r->nhead, &r->archive);
-    if (r->packed > 0 && !standard) r->bytes = r->packed; /* files of /proc have 0, and text */
+    /* files of /proc have size 0 and yet contain text */
+    if (r->packed > 0 && !standard) r->bytes = r->packed;
     return SPMV_OK;
 }
 
-/* Entries and the compressed rows that are made of them, while both are there: what does not fit is
- * refused before a part of it is read. */
+/* Fails before anything is read if the entries and the CSR made from them do not fit into the
+ * memory together. */
 static spmv_status check_room(const reader *r) {
     const double entry = r->field == SPMV_PATTERN_FIELD ? 8 : 16;
     const int copies = r->symmetry == SPMV_GENERAL ? 1 : 2;
@@ -304,8 +303,8 @@ spmv_status mm_refuse_short(reader *r, int64_t entries, int64_t lines) {
     return mm_report(r, r->workers, lines);
 }
 
-/* Reads the entries into r->coo. A stream may lie about how many there are: then these are believed
- * only as they come. */
+/* Reads the entries into r->coo. The arrays grow with a stream's entries, since the announced
+ * number may be false. */
 spmv_status mm_read_coo(reader *r, bool is_vector, spmv_progress progress, void *arg) {
     int threads = r->threads;
     const int64_t blocks = (r->bytes - r->first_byte + BLOCK - 1) / BLOCK;
@@ -313,7 +312,7 @@ spmv_status mm_read_coo(reader *r, bool is_vector, spmv_progress progress, void 
     TRY(mm_make_buffers(r, threads));
     r->coo =
         (spmv_coo){.rows = r->rows, .cols = r->cols, .symmetry = r->symmetry, .field = r->field};
-    r->capacity = -1; /* so that even a matrix without entries has arrays */
+    r->capacity = -1; /* at least 1, so that a matrix without entries has arrays */
     const bool plausible = r->bytes >= 0 || r->entries <= FIRST_CAPACITY ||
                            r->entries / USUAL_RATIO <= r->packed / r->shortest;
     if (plausible && !is_vector) TRY(check_room(r));

@@ -1,5 +1,5 @@
-/* mmio_blocks.c: the next block of a Matrix Market file's text, which ends where a line ends: out
- * of a plain file at any place, or the next out of a pipe or a decompressor. */
+/* mmio_blocks.c: cuts the text of a Matrix Market file into blocks that end at line ends: any block
+ * of a plain file, or the next block of a pipe or a decompressor. */
 #include "mmio.h"
 #include <errno.h>
 #include <stdio.h>
@@ -10,15 +10,15 @@ static void refuse_whole(worker *w, spmv_status status, const char *text) {
     snprintf(w->error, sizeof w->error, "%s", text);
     w->located = false;
     w->status = status;
-    w->count = 0; /* not those of the worker's block before */
+    w->count = 0; /* stale bytes of the worker's previous block */
     w->begin = w->end = w->text;
 }
 
-/* A line of any length is read if it is a comment, or ends in one, from a byte before this. */
+/* A line may be of any length if it is a comment, or has a comment that begins before this byte. */
 enum { COMMENT_BY = LONGEST_LINE - BLOCK };
 
-/* Says whether a line is a comment from a byte before COMMENT_BY on. Text behind its end, which is
- * comment, too, is then not needed. */
+/* True if a comment begins in the line before byte COMMENT_BY; the rest of the line is then not
+ * needed. */
 static bool becomes_comment(const char *line, const char *end) {
     for (const char *p = line; p < end && p < line + COMMENT_BY; p++)
         if (mm_is_comment(p) && (p == line || is_blank(p[-1]))) return !mm_find_return(p, end);
@@ -86,8 +86,8 @@ spmv_status mm_read_whole(reader *r, char **text, int64_t *bytes) {
                      r->path, limit);
 }
 
-/* The next lines of a stream: what was carried over, and if no line ends in it as much more as is
- * needed, but a comment's beginning alone. At the end of the text the block is empty. */
+/* Reads the next lines of a stream: the text carried over, and more until a line ends; of a long
+ * comment only the beginning is kept. At the end of the text the block is empty. */
 void mm_read_lines(reader *r, worker *w) {
     size_t n = r->ncarry;
     memcpy(w->text, r->carry, n);
@@ -124,8 +124,8 @@ void mm_read_lines(reader *r, worker *w) {
     memcpy(r->carry, w->end, r->ncarry);
 }
 
-/* Reads bytes [from, from + n) of a plain file; false, with the error in *w, when they are not
- * there. */
+/* Reads bytes [from, from + n) of a plain file; false, with the error in *w, if the file is
+ * shorter. */
 static bool read_range(const reader *r, worker *w, char *to, int64_t from, size_t n) {
     while (n > 0) {
         ssize_t got = pread(r->fd, to, n, from);
@@ -155,8 +155,8 @@ void mm_cut_lines(reader *r, worker *w) {
     w->end = r->text = end;
 }
 
-/* Block w->index of a plain file: the lines that start in its BLOCK bytes, before r->end_byte. One
- * byte more in front tells whether the first byte starts a line. */
+/* Reads block w->index of a plain file: the lines that start in its BLOCK bytes, before
+ * r->end_byte. The byte before the block shows whether a line starts with the block. */
 void mm_read_block(const reader *r, worker *w) {
     int64_t begin = r->first_byte + w->index * BLOCK, left = r->bytes - begin;
     int64_t start = r->end_byte - begin < BLOCK ? r->end_byte - begin : BLOCK;
@@ -171,7 +171,7 @@ void mm_read_block(const reader *r, worker *w) {
     if (!read_range(r, w, w->text, begin - (int64_t)lead, n)) return;
     if (lead) {
         newline = memchr(w->text, '\n', own - 1);
-        if (!newline) return; /* all of it belongs to a line that started earlier */
+        if (!newline) return; /* the whole block belongs to a line that started earlier */
         w->begin = newline + 1;
     }
     newline = memchr(w->text + own - 1, '\n', n - (own - 1));

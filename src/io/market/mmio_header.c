@@ -1,17 +1,17 @@
-/* mmio_header.c: what a Matrix Market file says of itself: the banner, and the line with the sizes,
- * which is checked against the bytes that follow. */
+/* mmio_header.c: parses the header of a Matrix Market file: the banner, and the size line, which is
+ * checked against the number of bytes that follow. */
 #include "mmio.h"
 #include <inttypes.h>
 #include <stdio.h>
 
 /* ---- the banner ------------------------------------------------------------------------------ */
 
-/* Words that writers put into the banner, and what they mean; those of the format come first. */
+/* Words that writers put into the banner, and their meaning; the format's own words come first. */
 typedef struct spelling {
     const char *word;
     int meaning;
 } spelling;
-enum { TRUTH_FIELD = -1 }; /* whether the entries have values shows in the first */
+enum { TRUTH_FIELD = -1 }; /* the first entry shows whether entries have values */
 static const spelling objects[] = {{"matrix", false}, {"vector", true}};
 static const spelling formats[] = {
     {"coordinate", true}, {"array", false}, {"coordinates", true}, {"coord", true},
@@ -70,7 +70,7 @@ static const spelling symmetries[] = {
     {"herm", SPMV_SYMMETRIC},
     {"self-adjoint", SPMV_SYMMETRIC},
     {"selfadjoint", SPMV_SYMMETRIC},
-    {"hermitian", SPMV_SYMMETRIC}, /* of numbers that are real */
+    {"hermitian", SPMV_SYMMETRIC}, /* precisions of real numbers */
     {"skew-hermitian", SPMV_SKEW_SYMMETRIC},
     {"skew_symmetric", SPMV_SKEW_SYMMETRIC},
     {"skewsymmetric", SPMV_SKEW_SYMMETRIC},
@@ -80,11 +80,11 @@ static const spelling symmetries[] = {
     {"anti-symmetric", SPMV_SKEW_SYMMETRIC},
 };
 
-/* What a word of the banner says, with its spellings. */
+/* The parts of the banner with the spellings of their words. */
 typedef struct part {
     const spelling *known;
     size_t n;
-    int of_the_format; /* spellings that get no note: the first */
+    int of_the_format; /* number of spellings that get no note; they come first */
     const char *expected;
 } part;
 enum { OBJECT, FORMAT, FIELD, SYMMETRY, PARTS };
@@ -96,15 +96,15 @@ static const part parts[PARTS] = {
     {SPELLINGS(symmetries), 3, "'general', 'symmetric' or 'skew-symmetric'"},
 };
 
-/* Returns the spelling that a word has in a part; NULL: none. */
+/* Returns the spelling that matches a word of a part; NULL: there is none. */
 static const spelling *find(int which, word w) {
     for (size_t k = 0; k < parts[which].n; k++)
         if (mm_word_is(w, parts[which].known[k].word)) return &parts[which].known[k];
     return NULL;
 }
 
-/* Finds the meaning of a word of the banner; one that the format does not have gets a note, which
- * ends with `more`. */
+/* Finds the meaning of a word of the banner; a word that the format does not define gets a note,
+ * which ends with `more`. */
 static spmv_status find_meaning(const reader *r, worker *w, int which, word given, const char *more,
                                 int *meaning) {
     const part *p = &parts[which];
@@ -118,7 +118,7 @@ static spmv_status find_meaning(const reader *r, worker *w, int which, word give
     return SPMV_OK;
 }
 
-/* Says of a skew-symmetric matrix of unsigned integers what these cannot be. */
+/* Refuses a skew-symmetric matrix of unsigned integers, which cannot be negative. */
 static const char *note_on_field(word field, word symmetry) {
     const spelling *s = find(SYMMETRY, symmetry);
     const bool has_no_sign =
@@ -135,8 +135,8 @@ static const char *before_comment(const char *line, const char *first_end, const
     return end;
 }
 
-/* Finds the banner's words in a line, 5 at most and how many there are, the first "%%MatrixMarket"
- * with any number of % or #, from the others by blanks or not; 0: it is no banner. */
+/* Splits a banner into at most 5 words and returns their number. The first word is "%%MatrixMarket"
+ * with any number of % or #, and need not be followed by a blank. 0: the line is no banner. */
 static int split_banner(const char *line, const char *end, word words[5]) {
     static const char name[] = "matrix", rest[] = "market";
     const char *p = line;
@@ -152,8 +152,8 @@ static int split_banner(const char *line, const char *end, word words[5]) {
     return 1 + mm_split_line(p, end, words + 1, 4);
 }
 
-/* Puts the words of a banner where they belong: some writers leave 'matrix' out, or the symmetry,
- * or change symmetry and field. Says so, and returns how many words there are. */
+/* Reorders the words of a banner, since some writers omit 'matrix' or the symmetry, or swap
+ * symmetry and field; adds a note then. Returns the number of words. */
 static int arrange(const reader *r, word words[5], int n) {
     if (n == 4 && find(FORMAT, words[1])) {
         memmove(words + 2, words + 1, 3 * sizeof *words);
@@ -223,7 +223,7 @@ int64_t mm_column_start(const reader *r, int64_t j) {
     return j * longest - j * (j - 1) / 2;
 }
 
-/* Decides what the banner's bool means: a pattern if the first entry has no value. */
+/* Decides what `bool` in the banner means: a pattern if the first entry has no value. */
 static void settle_truth(reader *r) {
     enum { MOST = 3 }; /* two indices, and the word behind them */
     const int indices = r->one_index ? 1 : 2;
@@ -251,7 +251,7 @@ static spmv_status read_size(reader *r, worker *w, const char *line, const char 
     const int expected = r->coordinate ? 3 : 2;
     const char *odd = mm_find_odd_byte(line, before_comment(line, line, end));
     if (odd) return mm_refuse_odd_byte(w, line, end, odd);
-    if (r->vector && n == expected - 1) { /* a vector need not say that it has one column */
+    if (r->vector && n == expected - 1) { /* a vector's size line may omit the column count 1 */
         words[2] = words[1];
         words[1] = (word){"1", 1};
         r->one_index = r->coordinate;
@@ -288,8 +288,8 @@ static spmv_status read_size(reader *r, worker *w, const char *line, const char 
             w, "found %" PRId64 " entries, expected 0 in a matrix without rows or columns",
             r->entries);
 
-    /* The shortest lines are "1 1 0\n", "1 1\n" and "1\n", the last one without its end: this
-     * bounds what a file can hold before anything is allocated for it. */
+    /* Before memory is allocated, checks the announced number of entries against the file's bytes.
+     * The shortest lines are "1 1 0\n", "1 1\n" and "1\n"; the last line may lack its end. */
     r->shortest = !r->coordinate ? 2 : r->field == SPMV_PATTERN_FIELD ? 4 : 6;
     if (r->one_index) r->shortest -= 2;
     if (r->bytes >= 0 && r->entries > (bytes_left + 1) / r->shortest)
@@ -303,14 +303,14 @@ static spmv_status read_size(reader *r, worker *w, const char *line, const char 
 
 /* ---- the whole ------------------------------------------------------------------------------- */
 
-/* Returns the line behind the one at `line`, or end. */
+/* Returns the next line after `line`, or end. */
 static const char *next_line(const char *line, const char *end) {
     const char *stop = mm_end_of_line(line, end);
     return stop < end ? stop + 1 : end;
 }
 
-/* Splits a line into at most max words; all of them but the last `others` are integers from 0, in
- * *number. Returns how many words there are; 0: one is no such integer. */
+/* Splits a line into at most max words, which are integers >= 0, in *number, except the last
+ * `others`. Returns the number of words; 0: a word is no such integer. */
 static int scan_line(const char *line, const char *end, int others, int64_t *number, word *words,
                      int max) {
     const int n = mm_split_line(line, mm_end_of_line(line, end), words, max);
@@ -319,9 +319,8 @@ static int scan_line(const char *line, const char *end, int others, int64_t *num
     return n;
 }
 
-/* Says whether a file of hypre begins so: with the first and last row, and for a matrix column,
- * that a rank has, and then with an entry of these rows. indices: 2 for a matrix, 1 for a vector.
- */
+/* True if text begins as a file of hypre: first and last row of a rank, for a matrix also first and
+ * last column, and then an entry of these rows. indices: 2 for a matrix, 1 for a vector. */
 static bool is_hypre(const char *text, const char *end, int indices) {
     enum { MOST = 4 };
     int64_t range[MOST] = {0}, index[MOST] = {0};
@@ -332,7 +331,7 @@ static bool is_hypre(const char *text, const char *end, int indices) {
     return range[0] <= index[0] && index[0] <= range[1] && memchr(value.text, '.', value.length);
 }
 
-/* Names files of text by their first lines; *advice as spmv_name_of_kind. */
+/* Names the kind of a text file by its first lines; *advice as for spmv_name_of_kind. */
 static const char *name_of_lines(const char *text, const char *end, const char **advice) {
     if (is_hypre(text, end, 2)) {
         *advice = "awk 'FNR==1{if($2>=r) r=$2+1; if($4>=c) c=$4+1; next} "
@@ -352,7 +351,7 @@ static const char *name_of_lines(const char *text, const char *end, const char *
     return NULL;
 }
 
-/* Refuses a file that begins with something else: by its name if that is known. */
+/* Refuses a file without a banner; names its kind if that is known. */
 static spmv_status refuse_kind(worker *w, const char *line, const char *end) {
     const char *advice, *name = spmv_name_of_kind(w->text, (size_t)(w->filled - w->text), &advice);
     word first = {line, 0};
@@ -374,7 +373,7 @@ static spmv_status refuse_kind(worker *w, const char *line, const char *end) {
                      mm_quote(first).text, BANNER);
 }
 
-/* Refuses a line that does not end: of a file with other line ends, or of no text at all. */
+/* Refuses a line that does not end: the file has other line ends, or is no text. */
 static spmv_status refuse_endless(reader *r, worker *w, bool banner) {
     const char *end = memchr(w->text, '\r', (size_t)(w->filled - w->text));
     r->lines++;
@@ -386,13 +385,13 @@ static spmv_status refuse_endless(reader *r, worker *w, bool banner) {
                      banner ? "the size line" : BANNER);
 }
 
-/* Passes over the mark that some editors begin UTF-8 text with. */
+/* Skips the byte order mark with which some editors begin UTF-8 text. */
 static const char *skip_mark(const char *p, const char *end) {
     return end - p >= 3 && memcmp(p, "\xef\xbb\xbf", 3) == 0 ? p + 3 : p;
 }
 
-/* A line before the sizes that holds nothing, or a comment: false, but refused if it hides another
- * line, or is what only a banner may follow. */
+/* Handles a blank line or a comment before the size line; false: the line is neither. Refuses a
+ * comment that hides another line, or that only a banner may follow. */
 static bool holds_sizes(reader *r, worker *w, const char *line, const char *end) {
     word first;
     if (mm_split_line(line, end, &first, 1) == 0) return false;

@@ -1,6 +1,6 @@
-/* mmio_lines.c: lines of a Matrix Market file to entries. The fast path of a line knows only the
- * commonest spelling; everything else, errors included, is for read_odd_line, the only place that
- * decides what is legal. */
+/* mmio_lines.c: parses lines of a Matrix Market file into entries. The fast path accepts only the
+ * most common spelling; read_odd_line handles everything else, errors included, and is the only
+ * function that decides what is legal. */
 #include "host/context.h"
 #include "mmio.h"
 #include <float.h>
@@ -54,7 +54,7 @@ static bool is_visible(char c) {
 
 const char *mm_find_odd_byte(const char *line, const char *end) {
     while (end > line && is_blank(end[-1])) end--;
-    while (line < end && is_blank(*line)) line++; /* also the second byte of LF CR */
+    while (line < end && is_blank(*line)) line++; /* or the second byte of LF CR */
     while (line < end && is_visible(*line)) line++;
     return line < end ? line : NULL;
 }
@@ -72,7 +72,7 @@ bool mm_is_comment(const char *p) {
     return *p == '%' || *p == '#';
 }
 
-/* The code point that UTF-8 text begins with; -1: that is no UTF-8. */
+/* Returns the code point with which UTF-8 text begins; -1: it is not UTF-8. */
 static long code_point(const char *text, const char *end) {
     const unsigned char *p = (const unsigned char *)text;
     const int more = *p < 0x80 ? 0 : *p >= 0xc2 && *p < 0xe0 ? 1 : *p < 0xf0 ? 2 : 3;
@@ -210,7 +210,7 @@ void mm_note_once(reader *r, int oddity, int64_t line) {
     r->noted |= 1u << oddity;
 }
 
-/* Says of the block's line that it has an oddity. */
+/* Records that the block's current line has an oddity. */
 static void notice(worker *w, int oddity, int64_t line) {
     if (!(w->oddities & 1u << oddity)) w->odd_line[oddity] = line;
     w->oddities |= 1u << oddity;
@@ -267,7 +267,7 @@ const char *mm_reason(word text) {
     return "";
 }
 
-/* Reads true and false as Python, Julia, C++, R and Fortran print them. */
+/* Parses true and false as Python, Julia, C++, R and Fortran print them. */
 static bool scan_truth(word text, double *out) {
     static const char *const words[] = {"false", "true", "f", "t", ".false.", ".true."};
     for (size_t k = 0; k < sizeof words / sizeof *words; k++)
@@ -278,7 +278,8 @@ static bool scan_truth(word text, double *out) {
     return false;
 }
 
-/* Reads inf and nan as Windows' C libraries print them: 1.#INF, -1.#IND00, 1.#QNAN, -nan(ind). */
+/* Parses inf and nan as the C libraries of Windows print them: 1.#INF, -1.#IND00, 1.#QNAN,
+ * -nan(ind). */
 static bool scan_windows_word(word text, double *out) {
     static const struct {
         const char *word;
@@ -298,7 +299,7 @@ static bool scan_windows_word(word text, double *out) {
     return false;
 }
 
-/* Says whether a double is the integer that digits, with a sign or not, spell. */
+/* True if the double equals the integer that the digits, with or without a sign, spell. */
 static bool is_exactly(word integer, double value) {
     char digits[DBL_MAX_10_EXP + 2];
     const char *p = integer.text + (*integer.text == '-' || *integer.text == '+'),
@@ -308,7 +309,7 @@ static bool is_exactly(word integer, double value) {
     return n == end - p && memcmp(digits, p, (size_t)n) == 0;
 }
 
-/* The value of a line that has number `number` of the block. */
+/* Parses the value of line `number` of the block. */
 static spmv_status read_value(const reader *r, worker *w, const char *line, int64_t number,
                               word text, double *out) {
     int64_t integer;
@@ -354,11 +355,11 @@ int mm_words_before_comment(const word *words, int n, int stored) {
     return n;
 }
 
-/* Any line: blank, a comment, an entry or an error; number says which of the block it is. Returns
- * the line behind it. */
+/* Parses any line: blank, comment, entry or error. number: the line's index in the block. Returns
+ * the next line. */
 static const char *read_odd_line(const reader *r, worker *w, const char *line, int64_t number,
                                  int64_t limit) {
-    enum { MOST = 4 }; /* an entry's, and what a comment begins with */
+    enum { MOST = 4 }; /* words of an entry, and the first of a comment */
     static const char *const shapes[] = {"'value'", "'row column'", "'row column value'"};
     const char *stop = mm_end_of_line(line, w->end), *next = stop < w->end ? stop + 1 : stop, *odd;
     word words[MOST] = {{0}};
@@ -416,15 +417,15 @@ static const char *read_odd_line(const reader *r, worker *w, const char *line, i
     return next;
 }
 
-/* Eight digits of an index have been read into *value, scan the rest; saturates far above any legal
- * index. */
+/* Scans the digits of an index after the first eight, which are in *value; saturates far above any
+ * legal index. */
 static const char *scan_more_digits(const char *p, uint64_t *value) {
     for (; *p >= '0' && *p <= '9'; p++)
         if (*value < 10000000000) *value = 10 * *value + (uint64_t)(*p - '0');
     return p;
 }
 
-/* An index; no digits give 0, which no index may be. */
+/* Scans an index; without digits it is 0, which is no legal index. */
 static inline const char *scan_index(const char *p, uint64_t *value) {
     int n = spmv_scan_8_digits(p, value);
     p += n;
@@ -438,8 +439,8 @@ static inline bool is_integer(const char *p, const char *end) {
     return p == end;
 }
 
-/* Reads the entries of a block, at most limit. Inlined for each kind of file, so that its tests
- * vanish. */
+/* Parses the entries of a block, at most limit. Inlined for each kind of file, so that its branches
+ * are resolved at compile time. */
 static inline __attribute__((always_inline)) void
 read_entries(const reader *r, worker *w, int64_t limit, bool coordinate, spmv_field field) {
     const char *p = w->begin, *end = w->end;

@@ -1,6 +1,6 @@
-/* mmio_pieces.c: one process's part in reading a file that several read together: it turns its
- * pieces of the text into entries, which it keeps in chunks, one for each block of the text. How
- * many entries and lines stand before a piece it is told afterwards, when others have counted
+/* mmio_pieces.c: reads a process's share of a file that several processes read together. Pieces of
+ * the text become entries in chunks, one chunk for each block of the text. The caller provides the
+ * number of entries and lines before a piece later, when the other processes have counted
  * theirs. */
 #include "host/context.h"
 #include "mmio.h"
@@ -23,16 +23,16 @@ struct spmv_reading {
     reader r; /* r.published and r.lines are those of the piece */
     chunks found, kept;
     spmv_piece piece;
-    worker wrong; /* what is wrong with the piece */
-    worker rest;  /* what cannot be unpacked */
+    worker wrong; /* the error in the piece */
+    worker rest;  /* the error while unpacking */
     bool has_rest;
     opened file;           /* as opened by this process */
-    const spmv_held *held; /* contents of a file without lines; NULL: Matrix Market */
+    const spmv_held *held; /* a file in another format; NULL: Matrix Market */
 };
 
 /* ---- chunks --------------------------------------------------------------------------------- */
 
-/* Copies what a worker has found; NULL: out of memory. */
+/* Copies a worker's entries; NULL: out of memory. */
 static spmv_chunk *chunk_of(const reader *r, const worker *w) {
     const size_t n = (size_t)w->count;
     const bool has_values = r->field != SPMV_PATTERN_FIELD;
@@ -92,7 +92,7 @@ static void lack_memory(worker *w) {
     snprintf(w->error, sizeof w->error, "out of memory for its entries");
 }
 
-/* Adds a block whose turn it is to the piece. */
+/* Appends a block to the piece in its turn. */
 static void add_block(spmv_reading *p, worker *w, spmv_chunk *chunk, int64_t zeros) {
     reader *r = &p->r;
     if (!chunk) lack_memory(w);
@@ -108,7 +108,7 @@ static void add_block(spmv_reading *p, worker *w, spmv_chunk *chunk, int64_t zer
         atomic_store_explicit(&r->stop, true, memory_order_relaxed);
 }
 
-/* Memory is found and filled before the block's turn, by all threads at once. */
+/* Memory is allocated and filled before the block's turn, by all threads in parallel. */
 static void publish(reader *r, worker *w, double *done) {
     spmv_reading *p = (spmv_reading *)(void *)r;
     const int64_t zeros = count_zeros(w, r->field != SPMV_PATTERN_FIELD);
@@ -133,7 +133,7 @@ static void begin_piece(spmv_reading *p) {
     r->next_block = r->turn = r->published = 0;
 }
 
-/* Reads the blocks of a piece of so many bytes. */
+/* Reads the blocks of a piece of `bytes` bytes. */
 static void read_piece(spmv_reading *p, int64_t bytes, spmv_progress progress, void *arg) {
     reader *r = &p->r;
     const int64_t blocks = (bytes + BLOCK - 1) / BLOCK;
@@ -197,7 +197,7 @@ bool spmv_reading_rest(spmv_reading *p, spmv_piece *out) {
     return true;
 }
 
-/* Keeps entries in chunks, which can be freed one by one. */
+/* Copies entries to chunks, which can be freed one by one. */
 static bool keep_copies(spmv_reading *p, const spmv_coo *coo) {
     enum { MOST = 1 << 20 };
     for (int64_t first = 0; first < coo->nnz; first += MOST) {
@@ -213,7 +213,7 @@ static bool keep_copies(spmv_reading *p, const spmv_coo *coo) {
     return true;
 }
 
-/* Numbers rows, or columns, as in the whole matrix. */
+/* Adds the share's first row, or column, to the indices. */
 static void count_from(int64_t first, spmv_shape shape, spmv_coo *coo) {
     int32_t *line = shape == SPMV_HELD_COLUMNS ? coo->col : coo->row;
     for (int64_t k = 0; first && k < coo->nnz; k++) line[k] += (int32_t)first;
@@ -245,7 +245,7 @@ spmv_status spmv_reading_whole(spmv_reading *p, int part, int parts,
 
 /* ---- in the file ---------------------------------------------------------------------------- */
 
-/* Reads the block of a chunk again, to stop at the first line too many. */
+/* Reads the block of a chunk again, to stop at the first surplus line. */
 static void read_again(const reader *r, const spmv_chunk *chunk, int64_t limit) {
     worker *w = r->workers;
     w->index = chunk->block;
@@ -401,7 +401,7 @@ spmv_status spmv_reading_open(spmv_ctx *ctx, const char *path, spmv_reading_head
     return SPMV_OK;
 }
 
-/* Opens a plain file, as it was where its header was read. */
+/* Opens a plain file; fails unless it is the file whose header another process has read. */
 static spmv_status open_again(spmv_reading *p, const spmv_reading_head *head) {
     reader *r = &p->r;
     TRY(head->whole ? open_first(p) : mm_open_source(r));

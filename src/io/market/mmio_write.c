@@ -1,5 +1,5 @@
-/* mmio_write.c: writing Matrix Market and raw files: threads format batches, which are written in
- * order. */
+/* mmio_write.c: writes Matrix Market and raw files. Threads format batches in parallel and write
+ * them in order. */
 #include "host/context.h"
 #include "host/host.h"
 #include "mmio.h"
@@ -20,7 +20,7 @@ enum {
     LONGEST_ENTRY = 64
 }; /* entries formatted at a time; characters of one, with room to spare */
 
-typedef struct write_job { /* what to write: n items of A or x */
+typedef struct write_job { /* source: n items of A or x */
     const spmv_csr_view *A;
     const double *x;
     int64_t n;
@@ -54,7 +54,7 @@ static char *format_value(const write_job *job, char *to, double value) {
 
 static char *format_entries(const write_job *job, int64_t first, int64_t last, char *to) {
     const spmv_csr_view *A = job->A;
-    int64_t row = 0, above = A->rows; /* the row of first is in row .. above - 1 */
+    int64_t row = 0, above = A->rows; /* entry `first` is in a row from `row` to `above` - 1 */
     while (above - row > 1) {
         int64_t middle = row + (above - row) / 2;
         if (A->row_ptr[middle] <= first)
@@ -90,7 +90,7 @@ static char *format_raw(const write_job *job, int64_t first, int64_t last, char 
     return to + bytes;
 }
 
-typedef struct write_queue { /* batches, which threads format at once and write in order */
+typedef struct write_queue { /* batches that threads format in parallel and write in order */
     const write_job *job;
     int fd, error; /* errno of the first failure, or 0 */
     bool waits;    /* the file is a pipe or a terminal */
@@ -98,10 +98,10 @@ typedef struct write_queue { /* batches, which threads format at once and write 
     int64_t turn;  /* batch to be written */
     int64_t end;   /* batches */
     pthread_mutex_t mutex;
-    pthread_cond_t moved; /* turn, or there is an error */
+    pthread_cond_t moved; /* signalled when `turn` or `error` changes */
 } write_queue;
 
-/* Takes the next batch; returns false when there is none, or writing failed. */
+/* Takes the next batch; false: none is left, or writing failed. */
 static bool take_batch(write_queue *q, int64_t *batch) {
     pthread_mutex_lock(&q->mutex);
     const bool taken = q->error == 0 && q->next < q->end;
@@ -110,7 +110,7 @@ static bool take_batch(write_queue *q, int64_t *batch) {
     return taken;
 }
 
-/* Writes a batch when all before it are written: until then the thread sleeps. */
+/* Writes a batch after all earlier batches; the thread sleeps until then. */
 static void write_batch(write_queue *q, int64_t batch, const char *text, size_t n) {
     pthread_mutex_lock(&q->mutex);
     while (q->turn != batch) pthread_cond_wait(&q->moved, &q->mutex);
@@ -150,7 +150,7 @@ static int write_batches(const write_job *job, int fd, bool waits, int threads, 
     return q.error;
 }
 
-/* Writes the file, whole or not at all: header, then the job's items. */
+/* Writes the file: header, then the job's items. On failure the old file stays. */
 static spmv_status write_file(spmv_ctx *ctx, const char *path, const char *header,
                               const write_job *job) {
     int threads = spmv_threads_for(ctx, job->n), error = 0;
@@ -158,12 +158,12 @@ static spmv_status write_file(spmv_ctx *ctx, const char *path, const char *heade
     const size_t buffer_bytes = (size_t)BATCH * LONGEST_ENTRY + SPMV_TEXT_PAD;
     spmv_whole_file file;
     char *buffers = NULL;
-    locale_t plain = (locale_t)0; /* numbers with a point, whatever locale the program chose */
+    locale_t plain = (locale_t)0; /* decimal points in every locale of the program */
     error = spmv_whole_file_open(&file, path);
     if (error) return spmv_fail(ctx, SPMV_E_WRITE, "%s: %s", path, strerror(error));
     const bool waits = spmv_whole_file_waits(&file);
     if (batches < threads) threads = (int)batches;
-    if (threads < 1 || waits) threads = 1; /* the caller's, which gets the signals */
+    if (threads < 1 || waits) threads = 1; /* the calling thread, which receives signals */
     buffers = calloc((size_t)threads, buffer_bytes);
     plain = newlocale(LC_NUMERIC_MASK, "C", (locale_t)0);
     error = buffers && plain ? spmv_write_all(file.fd, waits, header, strlen(header)) : ENOMEM;
@@ -177,8 +177,8 @@ static spmv_status write_file(spmv_ctx *ctx, const char *path, const char *heade
     return spmv_fail(ctx, SPMV_E_WRITE, "%s: %s", path, strerror(error));
 }
 
-/* Returns the narrowest field, from wanted on, that holds all values: merged duplicates of a
- * pattern are no pattern. */
+/* Returns the narrowest field that holds all values and is not narrower than `wanted`; merged
+ * duplicates of a pattern are integers. */
 static spmv_field fitting_field(const spmv_csr_view *A, spmv_field wanted) {
     for (int64_t k = 0; k < A->nnz && wanted != SPMV_REAL_FIELD; k++) {
         if (wanted == SPMV_PATTERN_FIELD && A->values[k] != 1) wanted = SPMV_INTEGER_FIELD;
