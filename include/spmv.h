@@ -198,8 +198,8 @@ typedef struct spmv_load_opts {
 /* Loads or generates a matrix. path: a file, plain or compressed; a .tar.gz with a file of the
  * archive's name; "-" for standard input; or "gen:NAME:ARGS" (spmv_generator_list). The format is
  * recognised by the content: Matrix Market, SciPy's .npz, MATLAB's .mat, PETSc's binary,
- * Rutherford-Boeing, or Binsparse and AnnData in HDF5. "FILE:NAME" selects one of several matrices;
- * "FILE:symmetric" reads a PETSc file as the upper half of a symmetric matrix. */
+ * Rutherford-Boeing, or Octave's, Binsparse and AnnData in HDF5. "FILE:NAME" selects one of several
+ * matrices; "FILE:symmetric" reads a PETSc file as the upper half of a symmetric matrix. */
 spmv_status spmv_mat_load(spmv_ctx *ctx, const char *path, const spmv_load_opts *opts,
                           spmv_mat **out);
 /* Makes a matrix from entries in any order. flags: SPMV_COPY or SPMV_BORROW. */
