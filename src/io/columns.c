@@ -183,15 +183,15 @@ static spmv_status by_threads(columns *c, spmv_status (*work)(columns *, int, pi
 #pragma omp parallel for schedule(static, 1) num_threads(c->threads)
     for (int thread = 0; thread < c->threads; thread++) {
         piece *p = calloc(1, sizeof *p);
-        const spmv_status own =
-            p ? work(c, thread, p) : spmv_no_memory_for(c->h->idx.in->ctx, c->h->idx.in->path);
+        const spmv_status own = p ? work(c, thread, p) : SPMV_E_NOMEM;
         free(p);
         if (own != SPMV_OK) {
 #pragma omp atomic write
             status = own;
         }
     }
-    return status;
+    return status == SPMV_E_NOMEM ? spmv_no_memory_for(c->h->idx.in->ctx, c->h->idx.in->path)
+                                  : status;
 }
 
 static spmv_status check_outside(const columns *c) {
