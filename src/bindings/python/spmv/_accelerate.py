@@ -20,6 +20,7 @@ import scipy.sparse as sparse
 from . import _library, _locks
 from ._library import ROWS, VOLATILE, Call, lib
 from ._plan import PRECISIONS, numbers, truth, when_gone
+from ._results import empty
 
 THRESHOLD = 8_000_000  # entries that SciPy multiplies in the time in which a plan is made, some milliseconds. The first half is
 # only counted, the second half is also timed
@@ -321,12 +322,12 @@ def at_operand(x):
 
 
 def multiply_vector(seen, x):
-    y = np.empty(seen.rows, seen.dtype)
+    y = empty((seen.rows,), seen.dtype)
     return lib.spmv_exec(seen.plan, 1.0, at_operand(x), 0.0, where(numbers(y))), y
 
 
 def multiply_vectors(seen, X):
-    Y = np.empty((seen.rows, X.shape[1]), seen.dtype)
+    Y = empty((seen.rows, X.shape[1]), seen.dtype)
     status = lib.spmv_apply(seen.plan, Call(k=X.shape[1], layout=ROWS, x=at_operand(X), z=where(numbers(Y))), None)
     return status, np.asfortranarray(Y) if seen.by_coordinates and COORDINATES_MAKE_COLUMNS else Y
 

@@ -8,8 +8,12 @@ from ._entries import Entries, is_sparse
 from ._file import is_file, read
 from ._library import lib
 from ._plan import PRECISIONS, check_name
+from ._results import LEAST, empty, kept
 from ._short import ways
 from ._sparse import Sparse, class_of, complete, defers, derived, without
+
+
+FEW = LEAST // 8  # numbers of a result that is small in any type
 
 
 class Counts:
@@ -30,9 +34,9 @@ counts = Counts()
 
 def stats():
     """Numbers of products of this process: {"library": by the library, "scipy": by SciPy, for spmv.matrix and under
-    spmv.accelerate, "why": {reason: number by SciPy} under spmv.accelerate}."""
+    spmv.accelerate, "why": {reason: number by SciPy} under spmv.accelerate, "reused": results in memory of earlier results}."""
     ran, why = _accelerate.told()
-    return {"library": counts.library + ran, "scipy": counts.scipy + sum(why.values()), "why": why}
+    return {"library": counts.library + ran, "scipy": counts.scipy + sum(why.values()), "why": why, "reused": kept.reused}
 
 
 class Values:
@@ -144,7 +148,7 @@ class matrix(Sparse):
             plan = self._on_host.get(dtype)
             rows, cols = self._shape
             if plan is not None and len(x) == cols:
-                y = np.empty(rows, dtype) if out is None else out
+                y = out if out is not None else np.empty(rows, dtype) if rows < FEW else empty((rows,), dtype)
                 if is_vector(y, rows, dtype) and (out is None or x.ndim == 1 and x.flags.carray):
                     plan.multiply(x if x.ndim == 1 and x.flags.carray and x.dtype == dtype else vector_of(x, dtype), y)
                     counts.add(library=1)

@@ -7,6 +7,7 @@ import sys
 import numpy as np
 
 from ._library import COLUMNS, ROWS, Call
+from ._results import empty
 
 ORDERS = {"C": ROWS, "F": COLUMNS}
 
@@ -211,7 +212,7 @@ class OfNumPy(Operand):
         return np.array(array, dtype, order="C" if layout == ROWS else "F")
 
     def empty(self, shape, dtype, layout):
-        return np.empty(shape, dtype, order="C" if layout == ROWS else "F")
+        return empty(tuple(shape), dtype, "C" if layout == ROWS else "F")
 
     def native(self, out):
         return out if isinstance(out, np.ndarray) and out.flags.writeable else None

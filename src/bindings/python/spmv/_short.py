@@ -4,6 +4,7 @@ import sys
 
 from . import _operands
 from ._library import COLUMNS, ROWS, Call, check, lib
+from ._results import empty_tensor
 
 ways = {}  # for each type of x a function(A, x, out) that returns the product, or None: use _operands.py
 
@@ -54,7 +55,7 @@ class PyTorch:
 
     @staticmethod
     def empty(like, shape, layout):
-        made = like.new_empty(shape) if layout == ROWS else like.new_empty(shape[::-1]).T
+        made = empty_tensor(like, shape) if layout == ROWS else empty_tensor(like, shape[::-1]).T
         return made, made.data_ptr()
 
     def is_recorded(self, x):
