@@ -1,7 +1,7 @@
 """gcn.py: a graph network that learns which group each node of a random graph belongs to, with PyTorch's gradients through
-products of spmv.matrix.
+products of spmv.torch.matrix.
 
-    python gcn.py [NODES [KERNEL]]
+    python gcn.py [NODES [DEVICE]]      # cuda: on a GPU
 
 Two layers, H <- relu(A H W): A is the adjacency matrix with self-loops, scaled on both sides by the roots of the degrees.
 Features are noise but for a hint at one node in twenty, whose group is told; the others' groups follow from the links."""
@@ -9,7 +9,7 @@ import sys
 
 import numpy as np
 import scipy.sparse as sparse
-import spmv
+import spmv.torch
 import torch
 
 GROUPS, FEATURES, HIDDEN, STEPS = 4, 16, 16, 60
@@ -26,16 +26,15 @@ def graph(nodes, rng):
     return (scale @ links @ scale).tocsr().astype(np.float32), torch.as_tensor(group)
 
 
-def main(nodes=2000, kernel="auto"):
+def main(nodes=2000, device="cpu"):
     nodes, rng = int(nodes), np.random.default_rng(1)
     torch.manual_seed(1)
     S, group = graph(nodes, rng)
-    A = spmv.matrix(S)
-    facts = A.plan(expected=4 * STEPS, kernel=kernel, vectors=HIDDEN)
-    told = torch.as_tensor(rng.random(nodes) < 0.05)
-    X = torch.randn(nodes, FEATURES)
+    A, group = spmv.torch.matrix(S, expected=4 * STEPS).to(device), group.to(device)
+    told = torch.as_tensor(rng.random(nodes) < 0.05, device=device)
+    X = torch.randn(nodes, FEATURES, device=device)
     X[told, group[told]] += 3
-    weights = [(0.1 * torch.randn(shape)).requires_grad_() for shape in ((FEATURES, HIDDEN), (HIDDEN, GROUPS))]
+    weights = [(0.1 * torch.randn(shape, device=device)).requires_grad_() for shape in ((FEATURES, HIDDEN), (HIDDEN, GROUPS))]
     optimizer = torch.optim.Adam(weights, lr=0.02)
     for _ in range(STEPS):
         scores = A @ torch.relu(A @ (X @ weights[0])) @ weights[1]
@@ -45,7 +44,8 @@ def main(nodes=2000, kernel="auto"):
         optimizer.step()
     right = (scores.argmax(1) == group)[~told].double().mean()
     print(f"{nodes} nodes, {STEPS} steps, loss {loss:.3f}, {100 * right:.0f} % of the other nodes' groups found")
-    print(f"A: {facts['backend']}:{facts['kernel']}")
+    for facts in A.info():
+        print(f"{'A.T' if facts['transposed'] else 'A'}: {facts['backend']}:{facts['kernel']}")
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from ctypes import POINTER, byref, c_char_p, c_double, c_int, c_int64, c_size_t,
 
 F64, F32 = 0, 1
 HOST, DEVICE = 0, 1
-BORROW, VOLATILE = 1, 8
+COPY, BORROW, VOLATILE = 0, 1, 8
 UNSUITABLE, NO_BACKEND = -7, -8
 AS_IS, TRANSPOSE = 1, 2
 COLUMNS, ROWS = 1, 2
