@@ -243,15 +243,16 @@ class Plans:
         self.counted = {}  # entries multiplied, by id of the array of values; a reused id does little harm
         self.room = np.empty(0, np.uint8)
 
-    def is_early(self, data, work):
-        """Returns whether few entries of this matrix were multiplied so far, and counts this product."""
+    def is_early(self, values, work):
+        """Returns whether few entries of this matrix were multiplied so far, and counts this product. values: identity or
+        address of its array of values."""
         half = self.threshold // 2
-        before = self.counted.get(id(data), 0)
+        before = self.counted.get(values, 0)
         if work >= half or before >= half:
             return False
         if len(self.counted) >= MOST_COUNTED:
             self.counted.clear()
-        self.counted[id(data)] = before + work
+        self.counted[values] = before + work
         self.early += 1
         return True
 
@@ -284,16 +285,20 @@ class Plans:
             if None in at:
                 why["types"] += 1
                 return None, None
-        key = key_of(at, format, A.shape, data, places, lines)
+        return self.find_at(at, format, A.shape, parts, vectors), parts
+
+    def find_at(self, at, format, shape, parts, vectors):
+        """What is known of arrays at these addresses."""
+        key = key_of(at, format, shape, *parts)
         seen = self.seen.get(key)
         if seen is None:
             make_room(self.seen)
             seen = self.seen[key] = Seen()
-        if not seen.runs and not seen.decide(data.size * vectors, self.threshold // 2, format, A.shape, data.dtype, parts, at):
+        if not seen.runs and not seen.decide(parts[0].size * vectors, self.threshold // 2, format, shape, parts[0].dtype, parts, at):
             why[seen.why_not()] += 1
             if seen.reason == "refused":
                 self.seen.pop(key, None)  # the indices may be different in the next product
-        return seen, parts
+        return seen
 
 
 def make_room(seen):
@@ -380,7 +385,7 @@ def before_vector(scipys):
         if self.data.size < plans.small:
             plans.few += 1
             return scipys(self, other)
-        if plans.is_early(self.data, self.data.size):
+        if plans.is_early(id(self.data), self.data.size):
             return scipys(self, other)
         return one_at_a_time(self, other, 1, 1, scipys)
     return method
@@ -394,7 +399,7 @@ def before_vectors(scipys):
         if self.data.size * vectors < plans.small:
             plans.few += 1
             return scipys(self, other)
-        if plans.is_early(self.data, self.data.size * vectors):
+        if plans.is_early(id(self.data), self.data.size * vectors):
             return scipys(self, other)
         return one_at_a_time(self, other, 2, vectors, scipys)
     return method
@@ -420,7 +425,7 @@ class Switch:
 
     def __init__(self):
         self.settings = []  # (state, weak reference to the Block) in the order of the calls
-        self.exchanged, self.cupys = [], None
+        self.exchanged, self.cupys, self.torchs = [], None, None
         _locks.give(self, make=threading.RLock)
 
     def add(self, block):
@@ -440,7 +445,13 @@ class Switch:
         if state is None:
             return self.off()
         self.on()
-        plans.threshold, plans.small = state
+        plans.threshold, plans.small, in_torch = state
+        if in_torch:
+            from ._accelerate_torch import exchange
+            self.torchs = exchange
+            exchange.on()
+        elif self.torchs:
+            self.torchs.off()
 
     def on(self):
         known = {(owner, name) for owner, name, *_ in self.exchanged}
@@ -461,8 +472,9 @@ class Switch:
             if vars(owner).get(name) is method:  # otherwise another package replaced it
                 setattr(owner, name, scipys)
         self.exchanged = []
-        if self.cupys:
-            self.cupys.off()
+        for others in self.cupys, self.torchs:
+            if others:
+                others.off()
         plans.forget()
 
 
@@ -489,12 +501,12 @@ class Block:
                 switch.remove(self)
 
 
-def accelerate(on=True, threshold=None):
+def accelerate(on=True, threshold=None, torch=False):
     """Lets the library compute products of scipy.sparse matrices and arrays, from now on or within a `with` block.
 
     on: False: SciPy computes them. threshold: SciPy multiplies a matrix until this number of entries was multiplied (entries
-    of the matrix times vectors); 0: the library computes all products that it supports, even of small matrices. stats()
-    counts products in the library and in SciPy, with reasons.
+    of the matrix times vectors); 0: the library computes all products that it supports, even of small matrices. torch: products
+    of PyTorch's sparse tensors, too. stats() counts products in the library and in SciPy, with reasons.
 
     The latest setting applies to all threads. A setting with a block ends with the block; the latest remaining setting then
     applies, or SciPy's own methods if there is none. Blocks may end in any order, also in several threads. A call without a
@@ -505,7 +517,10 @@ def accelerate(on=True, threshold=None):
     if threshold is not None and not threshold >= 0:  # also refuses NaN
         raise ValueError(f"threshold is {threshold!r}, must be 0 or more entries")
     small = SMALL if threshold is None else min(SMALL, max(threshold, 1))
-    block = Block((THRESHOLD if threshold is None else threshold, small) if truth("on", on) else None)
+    state = THRESHOLD if threshold is None else threshold, small, truth("torch", torch)
+    if state[2] and on:
+        from . import _accelerate_torch  # noqa: F401: raises ImportError without PyTorch
+    block = Block(state if truth("on", on) else None)
     try:
         switch.add(block)
     except BaseException:  # raised by a signal handler: the caller gets no block that could end the setting

@@ -1,5 +1,6 @@
-"""python -m spmv.accelerate [--stats] [--threshold=ENTRIES] script.py [arguments], or -m module [arguments]: runs a program
-with spmv.accelerate() enabled, so that the library computes its products of scipy.sparse."""
+"""python -m spmv.accelerate [--stats] [--threshold=ENTRIES] [--torch] script.py [arguments], or -m module [arguments]: runs a
+program with spmv.accelerate() enabled, so that the library computes its products of scipy.sparse, and with --torch those of
+PyTorch's sparse tensors."""
 import atexit
 import importlib.util
 import os
@@ -8,7 +9,7 @@ import sys
 
 from ._accelerate import accelerate
 
-USAGE = "usage: python -m spmv.accelerate [--stats] [--threshold=ENTRIES] (script.py | -m module) [arguments]"
+USAGE = "usage: python -m spmv.accelerate [--stats] [--threshold=ENTRIES] [--torch] (script.py | -m module) [arguments]"
 
 
 def tell():
@@ -52,18 +53,20 @@ def check_script(path):
 
 
 def main(arguments):
-    threshold = None
+    threshold, torch = None, False
     while arguments and arguments[0].startswith("--"):
         option, _, value = arguments.pop(0).partition("=")
         if option == "--stats":
             atexit.register(tell)
+        elif (option, value) == ("--torch", ""):
+            torch = True
         elif option == "--threshold" and value.isdecimal():
             threshold = int(value)
         else:
             sys.exit(USAGE)
     if not arguments or arguments == ["-m"]:
         sys.exit(USAGE)
-    accelerate(threshold=threshold)
+    accelerate(threshold=threshold, torch=torch)
     if arguments[0] == "-m":
         sys.argv[:] = arguments[1:]
         sys.path.insert(0, os.getcwd())
