@@ -28,6 +28,10 @@ test-deb test-python-binding test-python-accelerate test-python-cupy: test-%:
 # spmv.jax with $(PYTHON)'s JAX; PROGRAMS=10000: number of random programs.
 test-jax: $(BUILD) build/$(BUILD)$(san)/libspmv_jax.so
 	$(Q)SPMV=build/$(BUILD)$(san)/spmv $(if $(PROGRAMS),PROGRAMS=$(PROGRAMS)) $(PYTHON) test/python/test_jax.py
+# spmv.torch and spmv.accelerate(torch=True), with the PyTorch that $(PYTHON) has.
+test-torch: $(BUILD)
+	$(Q)ok=true; for part in torch accelerate_torch results; do \
+	    SPMV=build/$(BUILD)$(san)/spmv $(PYTHON) test/python/test_$$part.py || ok=false; done; $$ok
 test-petsc bench-petsc: $(BUILD)
 	$(Q)sh test/petsc/run.sh build/$(BUILD) $(filter bench-%,$@)
 # Products over ranks; one rank is killed, 200 times. FEW=1: 10 times, and fewer of some other tests.
@@ -56,6 +60,9 @@ bench-python: $(BUILD)
 # spmv.jax compared with JAX's BCOO and BCSR; prints each target.
 bench-jax: $(BUILD) build/$(BUILD)$(san)/libspmv_jax.so
 	$(Q)SPMV_LIBRARY=build/$(BUILD)/libspmv.so PYTHONPATH=src/bindings/python $(PYTHON) bench/jax_products.py
+# spmv.torch beside PyTorch's own sparse products and PyG's; prints each bar.
+bench-torch: $(BUILD)
+	$(Q)SPMV_LIBRARY=build/$(BUILD)/libspmv.so PYTHONPATH=src/bindings/python $(PYTHON) -W ignore bench/torch_products.py
 wheels:
 	$(Q)PYTHON=$(PYTHON) sh src/bindings/python/wheels.sh
 bench-accelerate: $(BUILD)
@@ -78,7 +85,8 @@ mutate:
 	$(Q)$(PYTHON) test/mutate/mutate.py $(if $(SEED),--generated $(SEED)) $(if $(COUNT),--count $(COUNT)) \
 	    $(if $(ONLY),--only '$(ONLY)') $(if $(JOBS),--jobs $(JOBS)) $(if $(V),-v)
 .PHONY: test check check-update test-cuda test-emulated test-deb test-python-binding test-python-accelerate \
-        test-python-cupy test-jax bench-jax test-petsc bench-petsc bench-read bench-convert bench-threads \
+        test-python-cupy test-jax bench-jax test-torch bench-torch test-petsc bench-petsc \
+        bench-read bench-convert bench-threads \
         bench-ready bench-small bench-solver bench-upload bench-values bench-vectors bench-onemkl \
         bench-iterations bench-verdicts bench-accelerate bench-python bench-ranks wheels mutate soak \
         test-ranks coverage

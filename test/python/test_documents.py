@@ -90,7 +90,7 @@ def options():
     for topic in ["options", "kernels", *commands()]:
         done = subprocess.run([PROGRAM, "help", topic], capture_output=True, text=True, check=True)
         found |= set(re.findall(r"--[a-z][\w-]*", done.stdout))
-    return found | set(re.findall(r"add_argument\((?:\"-\w\", )?\"(--[a-z][\w-]*)", sources())) | {"--stats"}  # option of python -m spmv.accelerate
+    return found | set(re.findall(r"add_argument\((?:\"-\w\", )?\"(--[a-z][\w-]*)", sources())) | {"--stats", "--torch"}  # option of python -m spmv.accelerate
 
 
 def spans(text):
@@ -310,6 +310,13 @@ jax.config.update("jax_enable_x64", True)
 M = jax.experimental.sparse.BCOO.from_scipy_sparse(S)
 """
 
+    FOR_TORCH = """
+import torch, warnings
+warnings.simplefilter("ignore")  # of sparse tensors, which are in beta state
+T, z, Z, w = torch.eye(40, dtype=torch.float64).to_sparse_csr(), torch.ones(40, dtype=torch.float64), torch.ones(40, 8, dtype=torch.float64), \
+    torch.ones(40, dtype=torch.float64)
+"""
+
     @staticmethod
     def has_jax():
         return importlib.util.find_spec("jax") and (PROGRAM.parent / "libspmv_jax.so").exists()
@@ -317,8 +324,10 @@ M = jax.experimental.sparse.BCOO.from_scipy_sparse(S)
     def test_they_run(self):
         count = 0
         for page in PAGES:
-            blocks = [self.FOR_JAX * ("spmv.jax" in body) + body for kind, body in FENCE.findall(text_of(page))
-                      if kind == "python" and ("spmv.jax" not in body or self.has_jax())]
+            blocks = [self.FOR_JAX * ("spmv.jax" in body) + self.FOR_TORCH * ("spmv.torch" in body) + body
+                      for kind, body in FENCE.findall(text_of(page))
+                      if kind == "python" and ("spmv.jax" not in body or self.has_jax())
+                      and ("torch" not in body or importlib.util.find_spec("torch"))]
             if not blocks:
                 continue
             count += len(blocks)
