@@ -9,6 +9,9 @@
    ell_rows (ell0) - - - - - - skipped: ell_rows needs 2.4 GB (longest row 10000, mean 3.5), limit 10 MB
   $ $SPMV -m gen:giantrow:20000:10000 -k omp:ell0 --max-mem=10M $quick >/dev/null 2>&1
   [3]
+# A reason that the row above has is not said twice.
+  $ $SPMV -m gen:giantrow:10000 -k ell_rows,ell_blocks --no-log --probe=off --max-mem=10M -t 2 2>/dev/null | grep -c 'as above'
+  1
 # What fits but is nearly all padding is skipped too, unless a budget is given.
   $ status() { columns 'config.kernel status reason'; }
   $ $SPMV -m gen:giantrow:400000:200000 -k omp:csr1,omp:sell_slices,omp:hyb_rows --format=csv $quick 2>/dev/null | status

@@ -34,6 +34,8 @@
     not shown: prep, +/-, GFLOP/s (-v)
   $ COLUMNS=40 run -v >file; heads <file
    kernel config prep median +/- GFLOP/s GB/s MB padding check
+  !   note: what does not fit beside the
+  !     others, 1 of 5, is tried by itself
 
 # What is cut short begins with what tells rows of one kernel apart; the end of a sweep fits, too.
   $ COLUMNS=60 run -k sell_slices --slice=64 --sigma=1,64 --schedule=dynamic | awk '/sell_slices/ {sub("[*=] ", ""); print $2}'

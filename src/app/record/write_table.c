@@ -501,6 +501,17 @@ static void put_reason(FILE *file, const char *reason, int most, int written) {
     print_wrapped(file, most, INDENT, INDENT, reason);
 }
 
+/* The reason of row k; that of the row above, but for the kernel's name, is not said twice. */
+static const char *reason_of(const table_row *rows, int k) {
+    const record *r = rows[k].r, *above = k ? rows[k - 1].r : NULL;
+    const size_t n = strlen(r->config_kernel);
+    if (!r->reason || !above || !above->reason) return r->reason;
+    const size_t m = strlen(above->config_kernel);
+    const bool named = strncmp(r->reason, r->config_kernel, n) == 0 &&
+                       strncmp(above->reason, above->config_kernel, m) == 0;
+    return named && strcmp(r->reason + n, above->reason + m) == 0 ? "as above" : r->reason;
+}
+
 void table_write(FILE *file, const table_row *rows, int count, const char *stat, bool color,
                  bool all) {
     char cell[NCOLUMNS][CELL];
@@ -528,7 +539,7 @@ void table_write(FILE *file, const table_row *rows, int count, const char *stat,
         if (bold) fputs("\033[1m", file);
         put_row(file, cell, width);
         if (bold) fputs("\033[0m", file);
-        put_reason(file, rows[k].r->reason, most,
+        put_reason(file, reason_of(rows, k), most,
                    table_width(width) - width[CHECK] + (int)strlen(cell[CHECK]));
     }
     name_left_out(file, left_out);

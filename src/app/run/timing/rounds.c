@@ -579,7 +579,7 @@ int run_rounds(session *run, spmv_mat *mat, inputs *in, result *results) {
     while (left && !code) {
         code = run_group(&g);
         left = count_unfinished(&g);
-        if (left && !code && !run->o->quiet)
+        if (left && !code && run->o->verbose)
             say("  note: what does not fit beside the others, %d of %d, is tried by itself\n", left,
                 run->ncells);
     }
