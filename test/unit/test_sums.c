@@ -442,6 +442,10 @@ TEST(wrong_sums_are_refused) {
     assert_int_equal(spmv_apply(plan, &right, NULL), SPMV_OK);
     call[0].dot_wz = NULL; /* z'z alone needs no w */
     assert_int_equal(spmv_apply(plan, &call[0], NULL), SPMV_OK);
+    FREED(spmv_mat) *one = mat_of(ctx, "gen:diagonal:1");
+    FREED(spmv_plan) *of_one = plan_by(one, "omp:csr_rows", SPMV_F64, SPMV_AS_IS, 0);
+    call[0].k = 1, call[0].dot_wz = dots;
+    assert_int_equal(spmv_apply(of_one, &call[0], NULL), SPMV_E_ARG);
 }
 
 TEST_MAIN(take_backend, NULL, NULL)
