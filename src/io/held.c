@@ -285,8 +285,8 @@ static spmv_status read_columns(const spmv_bytes *in, const spmv_held *h, int th
     const int64_t n = out->coo.nnz;
     *done = false;
     if (h->shape != SPMV_HELD_COLUMNS || h->symmetry != SPMV_GENERAL || !a->ptr ||
-        !*h->values.name || !spmv_part_is_random(&h->values) || n > UINT32_MAX)
-        return SPMV_OK;
+        !*h->values.name || !spmv_part_is_random(&h->values) || n > UINT32_MAX || n < h->rows)
+        return SPMV_OK; /* n < rows: the counts would need more memory than the entries */
     TRY(spmv_read_columns(in, h, a->ptr, threads, &found, out, done));
     if (*done) note_values(&h->values, &found, n);
     out->from_columns = out->is_checked = out->ascends = *done;

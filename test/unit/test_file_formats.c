@@ -276,6 +276,29 @@ TEST(a_row_outside_is_refused_in_columns) {
     free(all);
 }
 
+/* A small file that claims many rows takes no memory for them when it is read. */
+TEST(many_rows_of_few_entries_stay_columns) {
+    const struct {
+        int64_t ptr[2];
+        double value;
+        int32_t idx;
+    } all = {{0, 1}, 1.5, INT32_MAX - 1};
+    const spmv_bytes in = {.ctx = ctx,
+                           .path = "memory",
+                           .memory = (const unsigned char *)&all,
+                           .size = (int64_t)sizeof all};
+    spmv_held h = {.shape = SPMV_HELD_COLUMNS, .rows = INT32_MAX, .cols = 1};
+    spmv_lines lines;
+    assert_int_equal(spmv_part_set(&in, &h.ptr, "ptr", NULL, 0, 2, SPMV_I64), SPMV_OK);
+    assert_int_equal(spmv_part_set(&in, &h.values, "values", NULL, 16, 1, SPMV_F64_ELEMENT),
+                     SPMV_OK);
+    assert_int_equal(spmv_part_set(&in, &h.idx, "idx", NULL, 24, 1, (spmv_element){'i', 4, false}),
+                     SPMV_OK);
+    assert_int_equal(spmv_held_read(&in, &h, 2, NULL, NULL, &lines), SPMV_OK);
+    assert_true(lines.by_columns && !lines.from_columns && lines.coo.col[0] == INT32_MAX - 1);
+    spmv_lines_free(&lines);
+}
+
 /* The entries of a file of columns are listed, and get new values, in the order of columns. */
 TEST(entries_of_columns_stay_in_their_order) {
     spmv_mat *mat = make_matrix(), *read = NULL;
