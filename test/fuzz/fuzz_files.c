@@ -1,6 +1,6 @@
 /* fuzz_files.c: arbitrary bytes as a file of a format other than Matrix Market. The environment
  * variable FUZZ_KIND, npz, npy, petsc, mat5 or rb, determines the first bytes. Accepted entries
- * must be inside the matrix, must be equal when read by two threads and from a pipe, and must be
+ * must be inside the matrix, must be equal when read by two threads, and must be
  * equal after writing and reading in the same format. json: the input is a descriptor of Binsparse;
  * hdf5 (Binsparse), mat73, anndata: the input is part of a valid HDF5 file (hdf5_files.h). */
 #include "hdf5_files.h"
