@@ -19,7 +19,9 @@ typedef struct spmv_store {
     int64_t rows, cols, nnz, slots; /* slots: stored entries with padding */
     size_t size;                    /* bytes of the whole struct */
     spmv_ctx *ctx;                  /* context whose memory the arrays use, if on the host */
-    bool passing; /* temporary: the builder of another store may free its arrays */
+    int32_t *order; /* [rows] matrix row of stored row i (spmv_order.h); NULL: rows are in the
+                       order of the matrix */
+    bool passing;   /* temporary: the builder of another store may free its arrays */
     int narrays;
     spmv_array array[16];
 } spmv_store;

@@ -96,6 +96,8 @@ struct spmv_plan {
     const spmv_store *host, *store; /* in host memory; where the plan runs */
     spmv_choice choice;
     int variant;
+    const spmv_csr_view *ordered; /* rows in the order that the choice names, while a store is built
+                                     of them; NULL: they are built of the matrix's */
     void *scratch;
     size_t scratch_bytes, traffic_bytes;
     double convert_s, upload_s, prepare_s, once_s; /* as in spmv_plan_facts */

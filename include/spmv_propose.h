@@ -41,11 +41,15 @@ typedef struct spmv_features {
     double lines;          /* cache lines of x that a slice touches / its entries */
     double repeats;        /* share of 2^14 sampled entries whose column occurs more than once among
                               them; 0: not sampled */
-    int64_t block_rows;    /* rows per GPU thread block, if a block copies the x that it needs into
+    /* Entries per distinct column in windows of 8, 32 and 256 rows: in the order of the matrix; of
+     * rows sorted by first and last column; of rows met in a breadth-first walk, if the matrix is
+     * square. 0: not sampled. */
+    double shared[3], shared_by_ends[3], shared_by_walk[3];
+    int64_t block_rows;   /* rows per GPU thread block, if a block copies the x that it needs into
                               shared memory; 0: not sampled */
-    double block_columns;  /* distinct columns per row in such a block; infinite: unknown */
-    int64_t ell_width;     /* width of HYB's ELL part; 0: unknown or empty */
-    double ell_mean;       /* entries per row in the ELL part */
+    double block_columns; /* distinct columns per row in such a block; infinite: unknown */
+    int64_t ell_width;    /* width of HYB's ELL part; 0: unknown or empty */
+    double ell_mean;      /* entries per row in the ELL part */
     spmv_precision precision;
     int64_t vectors;    /* vectors per product; 0: 1 */
     spmv_layout layout; /* 0: SPMV_COLUMNS */

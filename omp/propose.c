@@ -234,6 +234,33 @@ static void propose_csb(const model *m) {
                       bytes, m->far, m->rows);
 }
 
+/* Proposes rows in another order if far more of them then read the same columns: by a walk if that
+ * finds more than their ends do. Of the far reads of x those are left that windows of 32 rows do
+ * not share; a row of y, which lies anywhere, costs half a wait. */
+static void propose_ordered(const model *m) {
+    enum { ENDS = 1, RCM = 3, WINDOW = 1 }; /* values of the parameter; windows of 32 rows */
+    const double much = 1.3, walks = 1.15, ends_setup = 14, walk_setup = 60;
+    const spmv_features *f = m->f;
+    const bool by_walk = f->shared_by_walk[0] > walks * f->shared_by_ends[0];
+    const double *shared = by_walk ? f->shared_by_walk : f->shared_by_ends;
+    const double waits_of_y = 0.5 / f->mean;
+    if (m->k > 1 || m->far == 0 || f->shared[0] == 0 || shared[0] < much * f->shared[0]) return;
+    const double far = m->far * fmin(1, f->shared[WINDOW] / shared[WINDOW]) + waits_of_y;
+    const double setup = by_walk ? walk_setup : ends_setup, order = INDEX / f->mean;
+    const work rows = {m->width + INDEX + m->y + order, far + 2 * m->rows, 1};
+    const double sell_bytes = 2 * f->near_16 + INDEX * (1 - f->near_16) + spmv_coded_bytes(f);
+    const work slices = {sell_bytes + m->z + order, far + m->rows, 1};
+    for (int k = 0; k < 2; k++) {
+        spmv_proposal *p = propose(m, k == 0 ? "csr_balanced" : "sell16_lanes",
+                                   k == 0 ? ONE_BY_ONE : IN_CHUNKS, k == 0 ? rows : slices);
+        p->predicted_setup += setup;
+        spmv_proposal_why(
+            p, "rows grouped by %s: %.1f nonzeros per column of 8 rows instead of %.1f",
+            by_walk ? "reverse Cuthill-McKee" : "first and last columns", shared[0], f->shared[0]);
+        set(p, "order", by_walk ? RCM : ENDS);
+    }
+}
+
 /* Returns the time of one csr_balanced product of all vectors, in csr_balanced products of one
  * vector. */
 static double products_of_one(const model *m) {
@@ -271,6 +298,7 @@ void spmv_propose_omp(const spmv_features *f, spmv_proposals *out) {
             propose_blocks(&m);
             propose_sss(&m);
             propose_csb(&m);
+            propose_ordered(&m);
         }
         spmv_propose_kernel(out, "csr_rows", 0, one_by_one, "rows in equal shares");
     }

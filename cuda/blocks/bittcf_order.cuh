@@ -9,22 +9,22 @@ static __global__ void hash_rows(csr A, uint64_t *key) {
     const int64_t row = ((int64_t)blockIdx.x * THREADS + threadIdx.x) / GROUP;
     if (row >= A.s.rows) return; /* the whole group returns */
     const int64_t begin = A.row_ptr[row],
-                  end = min((int64_t)A.row_ptr[row + 1], begin + BITTCF_HASHED);
-    uint32_t least[BITTCF_HASHES] = {UINT32_MAX, UINT32_MAX, UINT32_MAX};
+                  end = min((int64_t)A.row_ptr[row + 1], begin + SPMV_ORDER_HASHED);
+    uint32_t least[SPMV_ORDER_HASHES] = {UINT32_MAX, UINT32_MAX, UINT32_MAX};
     for (int64_t k = begin + threadIdx.x % GROUP; k < end; k += GROUP)
-        for (int i = 0; i < BITTCF_HASHES; i++)
-            least[i] = min(least[i], bittcf_hash(A.col_idx[k], i));
-    for (int i = 0; i < BITTCF_HASHES; i++)
+        for (int i = 0; i < SPMV_ORDER_HASHES; i++)
+            least[i] = min(least[i], spmv_hash_of_column(A.col_idx[k], i));
+    for (int i = 0; i < SPMV_ORDER_HASHES; i++)
         for (int step = GROUP / 2; step > 0; step /= 2)
             least[i] = min(least[i], __shfl_xor_sync(lanes_of_group(), least[i], step));
-    if (threadIdx.x % GROUP == 0) key[row] = bittcf_hash_key(least);
+    if (threadIdx.x % GROUP == 0) key[row] = spmv_hash_key(least);
 }
 
 static __global__ void key_rows(csr A, uint64_t *key) {
     const int64_t row = (int64_t)blockIdx.x * THREADS + threadIdx.x;
     if (row >= A.s.rows) return;
     const int64_t begin = A.row_ptr[row];
-    key[row] = bittcf_ends_key(A.col_idx + begin, A.row_ptr[row + 1] - begin);
+    key[row] = spmv_ends_key(A.col_idx + begin, A.row_ptr[row + 1] - begin);
 }
 
 /* Computes a window's key: its first column; a window of fewer rows is last. */
@@ -77,7 +77,7 @@ static spmv_status sort_rows(spmv_device *d, const csr *A, int64_t windows, cons
     cudaStream_t stream = stream_of(d);
     key_rows<<<blocks_of(rows), THREADS, 0, stream>>>(*A, g->key);
     TRY(launched(d));
-    TRY(order_by_key(d, rows, g->key, 64, g->order[BITTCF_BY_ENDS]));
+    TRY(order_by_key(d, rows, g->key, 64, g->order[SPMV_ROWS_ENDS]));
     hash_rows<<<blocks_of(rows * GROUP), THREADS, 0, stream>>>(*A, g->key);
     TRY(launched(d));
     TRY(order_by_key(d, rows, g->key, 64, g->hashed));
@@ -85,7 +85,7 @@ static spmv_status sort_rows(spmv_device *d, const csr *A, int64_t windows, cons
     TRY(launched(d));
     TRY(order_by_key(d, windows, g->key, 32, g->window));
     order_windows<<<blocks_of(rows), THREADS, 0, stream>>>(rows, g->hashed, g->window,
-                                                           g->order[BITTCF_BY_HASH]);
+                                                           g->order[SPMV_ROWS_HASH]);
     return launched(d);
 }
 
@@ -95,8 +95,8 @@ static spmv_status find_best(spmv_device *d, const csr *A, int64_t windows, grou
     bittcf_sample of[BITTCF_ORDERS];
     const size_t bytes = (size_t)rows * sizeof(idx);
     TRY(d->backend->alloc(d, (size_t)rows * sizeof *g->key, (void **)&g->key));
-    TRY(d->backend->alloc(d, bytes, (void **)&g->order[BITTCF_BY_ENDS]));
-    TRY(d->backend->alloc(d, bytes, (void **)&g->order[BITTCF_BY_HASH]));
+    TRY(d->backend->alloc(d, bytes, (void **)&g->order[SPMV_ROWS_ENDS]));
+    TRY(d->backend->alloc(d, bytes, (void **)&g->order[SPMV_ROWS_HASH]));
     TRY(d->backend->alloc(d, bytes, (void **)&g->hashed));
     TRY(d->backend->alloc(d, (size_t)windows * sizeof *g->window, (void **)&g->window));
     TRY(d->backend->alloc(d, sizeof of, (void **)&g->sample));
@@ -114,15 +114,15 @@ static spmv_status find_best(spmv_device *d, const csr *A, int64_t windows, grou
 /* Chooses the order of the rows, and stores it as an array unless it is the original order. */
 static spmv_status order_rows(spmv_device *d, const csr *A, bittcf *head, bittcf *copy) {
     grouping g = {};
-    int best = BITTCF_AS_THEY_ARE;
+    int best = SPMV_ROWS_KEEP;
     spmv_status status = copy->windows > 0 ? find_best(d, A, copy->windows, &g, &best) : SPMV_OK;
-    if (status == SPMV_OK && g.order[best]) status = BUILD_ARRAY(d, head, copy, row, A->s.rows);
+    if (status == SPMV_OK && g.order[best]) status = BUILD_ARRAY(d, head, copy, s.order, A->s.rows);
     if (status == SPMV_OK && g.order[best] &&
-        cudaMemcpyAsync(copy->row, g.order[best], (size_t)A->s.rows * sizeof(idx),
+        cudaMemcpyAsync(copy->s.order, g.order[best], (size_t)A->s.rows * sizeof(idx),
                         cudaMemcpyDeviceToDevice, stream_of(d)) != cudaSuccess)
         status = launched(d);
     if (status == SPMV_OK) status = d->backend->sync(d);
-    idx *const order[] = {g.order[BITTCF_BY_ENDS], g.order[BITTCF_BY_HASH], g.hashed, g.window};
+    idx *const order[] = {g.order[SPMV_ROWS_ENDS], g.order[SPMV_ROWS_HASH], g.hashed, g.window};
     for (idx *memory : order) d->backend->release(d, memory);
     d->backend->release(d, g.key);
     d->backend->release(d, g.sample);

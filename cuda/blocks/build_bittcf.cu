@@ -53,7 +53,7 @@ static __global__ void merge_rows(csr A, bittcf B, const int64_t *first_segment,
     const int64_t p = ((int64_t)blockIdx.x * THREADS + threadIdx.x) / GROUP;
     const int lane = threadIdx.x % GROUP, shift = threadIdx.x % WARP / GROUP * GROUP;
     merge m = {0, 0, 0, 0, 1};
-    if (p < segments) m = merge_of(A, B.row, B.windows, first_segment, p);
+    if (p < segments) m = merge_of(A, B.s.order, B.windows, first_segment, p);
     __syncwarp();
     int64_t n = 0, slot = 0;
     if (FILL && p < segments) {
@@ -253,7 +253,7 @@ static spmv_status place_tiles(spmv_device *d, const csr *A, job *j, bittcf *hea
     const int64_t windows = copy->windows;
     int64_t found[2]; /* number of all tiles; of the longest window */
     cudaStream_t stream = stream_of(d);
-    TRY(find_segments(d, A, copy->row, windows, j));
+    TRY(find_segments(d, A, copy->s.order, windows, j));
     TRY(allocate(d, j->segments + 1, &j->columns));
     CU(d->ctx, cudaMemsetAsync(j->columns + j->segments, 0, sizeof *j->columns, stream));
     TRY(merge_all<false>(d, A, copy, j));
@@ -328,7 +328,7 @@ static spmv_status measure_on(spmv_device *d, const spmv_csr_view *A, const spmv
     end_job(d, &j);
     TRY(status);
     const bittcf *B = (const bittcf *)*copy;
-    *bytes = bittcf_bytes(A->rows, A->nnz, B->tiles, B->row != NULL);
+    *bytes = bittcf_bytes(A->rows, A->nnz, B->tiles, B->s.order != NULL);
     return SPMV_OK;
 }
 

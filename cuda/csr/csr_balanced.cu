@@ -5,8 +5,8 @@
  *          shares of both lists, and a segmented sum. Here tiles are equal shares of the nonzeros,
  *          divided further only where thousands of rows are empty, and blocks that share a row
  *          combine their sums in pairs instead of in another kernel.
- * Reads    csr: row_ptr[rows + 1], col_idx[nnz], values[nnz]; the plan's list of tiles; x[cols];
- *          y[rows] only if beta != 0.
+ * Reads    csr: row_ptr[rows + 1], col_idx[nnz], values[nnz], order[rows] if rows are in another
+ *          order; the plan's list of tiles; x[cols]; y[rows] only if beta != 0.
  * Writes   y[rows], each element once, by a block that has the row's end; a row of several blocks
  *          by the block that adds the last sum.
  * Work     A tile has 896 nonzeros, aligned to a cache line, and the row ends behind them. Each of
@@ -20,10 +20,11 @@
  *          bytes if x is read once, and 16 + sizeof real per tile.
  * Weak     Rows of about equal lengths: csr_lanes and SELL need no shared memory.
  * Repeats  bitwise: yes, but for the bits of a NaN.
- * Params   none.
+ * Params   order: of the rows in the store.
  */
 #include "cuda/ahead.cuh"
 #include "formats/csr/csr.h"
+#include "spmv_order.h"
 #include <limits.h>
 
 enum {
@@ -74,8 +75,14 @@ typedef struct operands {
     const ofs *row_ptr;
     const idx *col;
     const real *value, *x;
+    const idx *order; /* rows of y of the rows of the store; NULL: the same */
     result out;
 } operands;
+
+template <bool ORDERED>
+static __device__ __forceinline__ void put_sum(const operands &o, int64_t row, real sum) {
+    put_row(o.out, ORDERED ? o.order[row] : row, sum);
+}
 
 /* ---- planning -------------------------------------------------------------------------------- */
 
@@ -190,6 +197,7 @@ static __device__ __forceinline__ bool join_sums(real_bits *at, real *sum) {
  * sums, and the last one writes the row. The result does not depend on the order of blocks, no
  * block waits for another, and every product adds the same sums. Two groups of tiles combine at the
  * element between the groups, cut[t] behind tile t. */
+template <bool ORDERED>
 static __device__ __forceinline__ void join_tiles(const operands &o, const tiles &all, int t,
                                                   idx row, real sum) {
     const int last = tile_of(all, row, (int64_t)o.row_ptr[row + 1] - 1);
@@ -201,7 +209,7 @@ static __device__ __forceinline__ void join_tiles(const operands &o, const tiles
         if (right > last) continue; /* no partner */
         if (!join_sums(&all.cut[right - 1], &sum)) return;
     }
-    put_row(o.out, row, sum);
+    put_sum<ORDERED>(o, row, sum);
 }
 
 /* ---- the product ----------------------------------------------------------------------------- */
@@ -287,6 +295,7 @@ static __device__ __forceinline__ int multiply_nonzeros(shared &tile, const oper
     return behind;
 }
 
+template <bool ORDERED>
 static __global__ void __launch_bounds__(THREADS, RESIDENT / THREADS)
     multiply(const __grid_constant__ ahead read, const __grid_constant__ tiles all,
              const __grid_constant__ operands o) {
@@ -315,16 +324,16 @@ static __global__ void __launch_bounds__(THREADS, RESIDENT / THREADS)
     const real before = sum_before(sum, my_ends != 0, &open);
     if (my_ends) mine[__ffs((int)my_ends) - 1] += before;
     __syncthreads();
-    if (me == 0 && end.before > THREADS) join_tiles(o, all, t, end.row, open);
+    if (me == 0 && end.before > THREADS) join_tiles<ORDERED>(o, all, t, end.row, open);
     if (me == 0 && rows > 0 && begin.before > THREADS)
-        join_tiles(o, all, t, begin.row, product[behind - 1]);
+        join_tiles<ORDERED>(o, all, t, begin.row, product[behind - 1]);
     else if (me < rows)
-        put_row(o.out, (int64_t)begin.row + me, behind ? product[behind - 1] : 0);
+        put_sum<ORDERED>(o, (int64_t)begin.row + me, behind ? product[behind - 1] : 0);
 #pragma unroll 1
     for (int r = THREADS; r + me < rows; r += THREADS) {
         const ofs *at = o.row_ptr + begin.row + me + r;
         const int last = end_here(at[0], at[1], (ofs)begin.entry) - 1;
-        put_row(o.out, (int64_t)begin.row + r + me, last >= 0 ? product[last] : 0);
+        put_sum<ORDERED>(o, (int64_t)begin.row + r + me, last >= 0 ? product[last] : 0);
     }
 }
 
@@ -348,18 +357,21 @@ static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
  * an H200 this saves 4 to 7 % of the time if x is small and accessed irregularly (4 of 20
  * matrices); on the others, and in f64, times agree within 3 %. More blocks, for which there are
  * registers, gain less than the cache they cost. */
-static spmv_status leave_cache(const spmv_device *d) {
+static spmv_status leave_cache(const spmv_device *d, const void *kernel) {
     cudaFuncAttributes loaded;
     int all;
     CU(d->ctx,
        cudaDeviceGetAttribute(&all, cudaDevAttrMaxSharedMemoryPerMultiprocessor, d->number));
-    CU(d->ctx, cudaFuncGetAttributes(&loaded, (const void *)multiply));
+    CU(d->ctx, cudaFuncGetAttributes(&loaded, kernel));
     /* The driver reserves 1 KB per block; a block's share is a multiple of 128 bytes. */
     const int block = ((int)loaded.sharedSizeBytes + 1024 + 127) / 128 * 128;
-    CU(d->ctx,
-       cudaFuncSetAttribute((const void *)multiply, cudaFuncAttributePreferredSharedMemoryCarveout,
-                            min(100 * 12 * block / all + 1, 100)));
+    CU(d->ctx, cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout,
+                                    min(100 * 12 * block / all + 1, 100)));
     return SPMV_OK;
+}
+
+static const void *kernel_for(const csr *A) {
+    return A->s.order ? (const void *)multiply<true> : (const void *)multiply<false>;
 }
 
 static spmv_status prepare(spmv_plan *p) {
@@ -371,8 +383,8 @@ static spmv_status prepare(spmv_plan *p) {
     p->scratch_bytes = sizeof *all;
     all->n = tiles_of(A->s.nnz, A->s.rows);
     TRY(load_kernel(p, (const void *)find_tiles));
-    TRY(load_kernel(p, (const void *)multiply));
-    if (sizeof(real) == sizeof(float)) TRY(leave_cache(p->device));
+    TRY(load_kernel(p, kernel_for(A)));
+    if (sizeof(real) == sizeof(float)) TRY(leave_cache(p->device, kernel_for(A)));
     TRY(take_scratch(p, list_bytes(all->n), (void **)&all->begin));
     all->cut = (real_bits *)(all->begin + all->n + 1);
     find_tiles<<<(unsigned)blocks_for((all->n + 1) * WARP, PLANNING), PLANNING, 0, stream_of(p)>>>(
@@ -391,16 +403,16 @@ static void release(spmv_plan *p) {
 static spmv_status run(const spmv_plan *p, const spmv_operands *v) {
     const csr *A = (const csr *)p->store;
     tiles all = *(const tiles *)p->scratch;
-    operands o = {A->row_ptr, A->col_idx, A->values, (const real *)v->x, result_of(v)};
+    operands o = {A->row_ptr, A->col_idx, A->values, (const real *)v->x, A->s.order, result_of(v)};
     if (all.n == 0) return SPMV_OK;
     ahead read = ahead_of(p, A->row_ptr, (size_t)(A->s.rows + 1) * sizeof *A->row_ptr, A->col_idx,
                           A->values, A->s.nnz, o.x, A->s.cols, (unsigned)all.n);
     void *arguments[] = {&read, &all, &o};
-    return launch_overlapping(p, stream_of(v), (const void *)multiply, (unsigned)all.n,
-                              dim3(THREADS), 0, arguments);
+    return launch_overlapping(p, stream_of(v), kernel_for(A), (unsigned)all.n, dim3(THREADS), 0,
+                              arguments);
 }
 
-static const spmv_param params[] = {SPMV_NO_MORE_PARAMS};
+static const spmv_param params[] = {SPMV_PARAM_ORDER, SPMV_NO_MORE_PARAMS};
 
 SPMV_EXPORT_KERNEL(csr_balanced) = {
     .name = "csr_balanced",

@@ -3,7 +3,8 @@
  *
  * Source   Bell and Garland, SC'09, "CSR (vector)", there with T = 32; T from the mean row length,
  *          as in Kokkos Kernels; loads in flight: Volkov, GTC 2010.
- * Reads    csr: row_ptr[rows + 1], col_idx[nnz], values[nnz]; x[cols]; y[rows] only if beta != 0.
+ * Reads    csr: row_ptr[rows + 1], col_idx[nnz], values[nnz], order[rows] if rows are in another
+ *          order; x[cols]; y[rows] only if beta != 0.
  * Writes   y[rows], each element once, by the first lane of its group.
  * Work     Lane l of a group multiplies nonzeros row_ptr[i] + l, + T, ...: it loads 4 columns and
  *          values (8 if the mean row length exceeds 4 T and the matrix is large), then their
@@ -18,10 +19,11 @@
  *          (then csr_balanced).
  * Repeats  bitwise: yes, for equal T.
  * Params   block: threads per block, a multiple of 32 (256); lanes: T = 1, 2, 4 .. 32 (0: by the
- *          mean row length, more if the matrix is small).
+ *          mean row length, more if the matrix is small); order: of the rows in the store.
  */
 #include "cuda/ahead.cuh"
 #include "formats/csr/csr.h"
+#include "spmv_order.h"
 #include <math.h>
 
 enum {
@@ -69,11 +71,13 @@ static __device__ __forceinline__ real sum_entries(const operands &A, int64_t k,
     return sum;
 }
 
-/* All lanes of a warp reach the shuffles: lanes behind the last row have an empty row. */
-template <int T, int DEPTH>
+/* All lanes of a warp reach the shuffles: lanes behind the last row have an empty row. ORDERED: row
+ * i of the store is row order[i] of y. */
+template <int T, int DEPTH, bool ORDERED>
 static __global__ void multiply(const __grid_constant__ ahead all, idx rows,
                                 const ofs *__restrict__ row_ptr, const idx *__restrict__ col_idx,
-                                const real *__restrict__ values, const real *x, result out) {
+                                const real *__restrict__ values, const real *x,
+                                const idx *__restrict__ order, result out) {
     /* rows plus a block does not overflow */
     unsigned row = blockIdx.x * (blockDim.x / T) + threadIdx.x / T;
     int lane = threadIdx.x % WARP, first = lane % T;
@@ -100,7 +104,7 @@ static __global__ void multiply(const __grid_constant__ ahead all, idx rows,
         whole = __shfl_sync(ALL_LANES, whole, 0);
         if (lane == owner) sum = whole;
     }
-    if (is_row && first == 0) put_row(out, row, sum);
+    if (is_row && first == 0) put_row(out, ORDERED ? order[row] : row, sum);
 }
 
 /* ---- how many lanes -------------------------------------------------------------------------- */
@@ -127,21 +131,26 @@ static int64_t lanes_for(const spmv_store *A) {
     return s->lanes;
 }
 
-#define BOTH(lanes) \
-    { (const void *)multiply<lanes, FEW>, (const void *)multiply<lanes, MANY> }
+#define BOTH(lanes, ordered) \
+    { (const void *)multiply<lanes, FEW, ordered>, (const void *)multiply<lanes, MANY, ordered> }
+#define ALL(ordered) \
+    { \
+        BOTH(1, ordered), BOTH(2, ordered), BOTH(4, ordered), BOTH(8, ordered), BOTH(16, ordered), \
+            BOTH(32, ordered) \
+    }
 
-static const void *kernel_for(const spmv_store *A, int64_t lanes) {
-    static const void *const kernels[][2] = {BOTH(1), BOTH(2),  BOTH(4),
-                                             BOTH(8), BOTH(16), BOTH(32)};
+static const void *kernel_for(const spmv_plan *p, int64_t lanes) {
+    static const void *const kernels[][6][2] = {ALL(false), ALL(true)};
+    const spmv_store *A = p->host;
     int k = 0;
     while (1 << k < lanes) k++;
-    return kernels[k][!is_small(A) && mean_of(A) > FEW * (double)lanes];
+    return kernels[p->store->order != NULL][k][!is_small(A) && mean_of(A) > FEW * (double)lanes];
 }
 
 static spmv_status prepare(spmv_plan *p) {
     int64_t *lanes = &p->choice.value[SPMV_lanes];
     if (!*lanes) *lanes = lanes_for(p->host);
-    return load_kernel(p, kernel_for(p->host, *lanes));
+    return load_kernel(p, kernel_for(p, *lanes));
 }
 
 static spmv_status run(const spmv_plan *p, const spmv_operands *v) {
@@ -153,13 +162,14 @@ static spmv_status run(const spmv_plan *p, const spmv_operands *v) {
     if (rows == 0) return SPMV_OK;
     ahead all = ahead_of(p, A.row_ptr, (size_t)(A.s.rows + 1) * sizeof *A.row_ptr, A.col_idx,
                          A.values, A.s.nnz, (const real *)v->x, A.s.cols, grid);
-    void *arguments[] = {&all, &rows, &A.row_ptr, &A.col_idx, &A.values, (void *)&v->x, &out};
-    return launch_overlapping(p, stream_of(v), kernel_for(p->host, lanes), grid,
-                              dim3((unsigned)block), 0, arguments);
+    void *arguments[] = {&all,      &rows,         &A.row_ptr, &A.col_idx,
+                         &A.values, (void *)&v->x, &A.s.order, &out};
+    return launch_overlapping(p, stream_of(v), kernel_for(p, lanes), grid, dim3((unsigned)block), 0,
+                              arguments);
 }
 
 static const spmv_param params[] = {
-    PARAM_BLOCK_THREAD, {SPMV_lanes, 0, 0, WARP, 1, true}, SPMV_NO_MORE_PARAMS};
+    PARAM_BLOCK_THREAD, {SPMV_lanes, 0, 0, WARP, 1, true}, SPMV_PARAM_ORDER, SPMV_NO_MORE_PARAMS};
 
 SPMV_EXPORT_KERNEL(csr_lanes) = {
     .name = "csr_lanes",

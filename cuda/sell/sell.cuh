@@ -9,7 +9,7 @@
 static inline spmv_status sell_prepare(spmv_plan *p) {
     const sell *A = (const sell *)p->store;
     bool rowlens = p->choice.value[SPMV_rowlens] != 0;
-    size_t lists = (size_t)rowlens + (A->perm != NULL);
+    size_t lists = (size_t)rowlens + (A->perm != NULL || A->s.order != NULL);
     p->traffic_bytes = (size_t)(rowlens ? A->s.nnz : A->s.slots) * (sizeof(real) + sizeof(idx)) +
                        (size_t)(A->nslices + 1) * sizeof(ofs) +
                        lists * (size_t)A->s.rows * sizeof(idx);

@@ -4,7 +4,8 @@
  *          waits for each slot reached 72 to 78 percent of the bandwidth at 5 to 7 nonzeros per
  *          row; this loop reached 85 to 93.
  * Reads    sell: slice_ptr[slices + 1], col_idx[slots], values[slots], row_len[rows] with rowlens,
- *          perm[rows] if sigma is not 1; x[cols]; y[rows] only if beta != 0.
+ *          perm[rows] if sigma is not 1 and order[rows] if the store has one, as one list; x[cols];
+ *          y[rows] only if beta != 0.
  * Writes   y[rows], each entry once; if sigma is not 1, scattered inside a window.
  * Work     Thread i multiplies stored row i in steps of DEPTH slots: it loads DEPTH columns, then
  *          values, then entries of x, and sums in order; past the end of the row it loads the last
@@ -24,10 +25,12 @@
  * Weak     40 to 64 registers per thread; empty rows beside long rows; one thread multiplies even a
  *          very long row.
  * Repeats  bitwise: yes.
- * Params   block: threads per block, a multiple of 32 (256); rowlens (1).
+ * Params   block: threads per block, a multiple of 32 (256); rowlens (1); order: of the rows in the
+ *          store, inside which sigma sorts.
  */
 #include "cuda/ahead.cuh"
 #include "sell.cuh"
+#include "spmv_order.h"
 #include <stdlib.h>
 
 enum { MANY_ROWS = 1 << 21, ROWS_PER_THREAD = 2, MANY_BLOCKS = 512 };
@@ -176,11 +179,32 @@ static const void *kernel_for(const sell *A, int64_t longest) {
 typedef struct prepared { /* a plan's scratch memory */
     const void *kernel;
     unsigned steps; /* slots per row of every slice, if equal */
+    idx *places;    /* [rows] order[perm[i]], owned, if the store has both; else NULL */
 } prepared;
 
+static bool has_both(const spmv_choice *c) {
+    return c->value[SPMV_order] != SPMV_ROWS_KEEP && c->value[SPMV_sigma] != 1;
+}
+
 static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
-    (void)A, (void)c;
-    return sizeof(prepared);
+    return sizeof(prepared) + (has_both(c) ? (size_t)A->rows * sizeof(idx) : 0);
+}
+
+static __global__ void join_orders(idx rows, const idx *order, const idx *perm, idx *places) {
+    const idx i = (idx)(blockIdx.x * blockDim.x + threadIdx.x);
+    if (i < rows) places[i] = order[perm[i]];
+}
+
+/* Lists where y has the stored rows, if the store sorts rows of another order. */
+static spmv_status list_places(spmv_plan *p, idx **places) {
+    enum { THREADS = 256 };
+    const sell *A = (const sell *)p->store;
+    const idx rows = (idx)A->s.rows;
+    if (!A->s.order || !A->perm || rows == 0) return SPMV_OK;
+    TRY(take_scratch(p, (size_t)rows * sizeof **places, (void **)places));
+    join_orders<<<(unsigned)blocks_for(rows, THREADS), THREADS, 0, stream_of(p)>>>(
+        rows, A->s.order, A->perm, *places);
+    return launched(p);
 }
 
 static spmv_status prepare(spmv_plan *p) {
@@ -191,10 +215,12 @@ static spmv_status prepare(spmv_plan *p) {
     t->kernel = kernel_for((const sell *)p->host, spmv_longest(p->matrix));
     t->steps = (unsigned)spmv_longest(p->matrix);
     p->scratch_bytes = sizeof *t;
+    TRY(list_places(p, &t->places));
     return load_kernel(p, t->kernel);
 }
 
 static void release(spmv_plan *p) {
+    p->device->backend->release(p->device, ((prepared *)p->scratch)->places);
     free(p->scratch);
 }
 
@@ -205,16 +231,18 @@ static spmv_status run(const spmv_plan *p, const spmv_operands *v) {
     unsigned grid = (unsigned)blocks_for(A.s.rows, are_short(&A) ? ROWS_PER_THREAD * block : block);
     unsigned rows = (unsigned)A.s.rows, slice = (unsigned)A.slice;
     const idx *row_len = p->choice.value[SPMV_rowlens] ? A.row_len : NULL;
+    const idx *perm = t.places ? t.places : A.s.order ? A.s.order : A.perm;
     result out = result_of(v);
     if (rows == 0) return SPMV_OK;
     ahead all = ahead_of(p, A.slice_ptr, (size_t)(A.nslices + 1) * sizeof *A.slice_ptr, A.col_idx,
                          A.values, A.s.slots, (const real *)v->x, A.s.cols, grid);
-    void *arguments[] = {&all,    &rows,      &slice,    &t.steps,      &A.slice_ptr, &row_len,
-                         &A.perm, &A.col_idx, &A.values, (void *)&v->x, &out};
+    void *arguments[] = {&all,  &rows,      &slice,    &t.steps,      &A.slice_ptr, &row_len,
+                         &perm, &A.col_idx, &A.values, (void *)&v->x, &out};
     return launch_overlapping(p, stream_of(v), t.kernel, grid, dim3(block), 0, arguments);
 }
 
-static const spmv_param params[] = {PARAM_BLOCK_THREAD, PARAM_ROWLENS, SPMV_NO_MORE_PARAMS};
+static const spmv_param params[] = {PARAM_BLOCK_THREAD, PARAM_ROWLENS, SPMV_PARAM_ORDER,
+                                    SPMV_NO_MORE_PARAMS};
 
 SPMV_EXPORT_KERNEL(sell_thread_ahead) = {
     .name = "sell_thread_ahead",

@@ -195,12 +195,12 @@ typedef struct position {
 static __device__ __forceinline__ void load_rows(const bittcf &A, position *at, int lane) {
     const int64_t i = (int64_t)at->window * BITTCF_ROWS + lane;
     at->near = at->window;
-    at->near_row = A.row && i < A.s.rows ? __ldg(A.row + i) : INT_MAX;
+    at->near_row = A.s.order && i < A.s.rows ? __ldg(A.s.order + i) : INT_MAX;
 }
 
 /* Returns the lane's row of the current window; a value of at least A.s.rows if there is no row. */
 static __device__ __forceinline__ int64_t row_of(const bittcf &A, position *at, int lane) {
-    if (!A.row) return (int64_t)at->window * BITTCF_ROWS + lane / 4;
+    if (!A.s.order) return (int64_t)at->window * BITTCF_ROWS + lane / 4;
     if (at->window - at->near >= WARP / BITTCF_ROWS) load_rows(A, at, lane);
     return __shfl_sync(ALL_LANES, at->near_row, (at->window - at->near) * BITTCF_ROWS + lane / 4);
 }

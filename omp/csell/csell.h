@@ -97,7 +97,11 @@ static inline __attribute__((always_inline)) void put_long(const product *m, int
 static inline __attribute__((always_inline)) void put_slice(const product *m, int64_t k,
                                                             const real *sum) {
     int64_t first = k * CSELL_ROWS, rows = m->A->s.rows - first;
-    if (rows >= CSELL_ROWS)
+    const idx *order = m->A->s.order;
+    if (order)
+        for (int r = 0; r < CSELL_ROWS && r < rows; r++)
+            put_row(m->y + order[first + r], m->alpha, sum[r], m->beta);
+    else if (rows >= CSELL_ROWS)
         for (int r = 0; r < CSELL_ROWS; r++) put_row(m->y + first + r, m->alpha, sum[r], m->beta);
     else
         for (int r = 0; r < rows; r++) put_row(m->y + first + r, m->alpha, sum[r], m->beta);

@@ -4,8 +4,8 @@
  * Source   this project; the encodings after CSR-DU and CSR-VI (Kourtis, Goumas, Koziris, CF'08),
  *          and BRO-ELL (Tang et al., TPDS'15); the expanding loads after SPC5 (Bramas and Kus,
  *          PeerJ CS 2018).
- * Reads    csell: slice[slices], step[steps], columns, values, codebook; the long part; x[cols];
- *          y[rows] only if beta != 0.
+ * Reads    csell: slice[slices], step[steps], columns, values, codebook; the long part; order[rows]
+ *          if rows are in another order; x[cols]; y[rows] only if beta != 0.
  * Writes   y[rows], each element once, by the thread that takes the slice; by non-temporal stores
  *          if caches cannot hold the data of a product and beta = 0.
  * Work     the long rows come first, in 128 parts of equally many nonzeros; the partial sums of a
@@ -17,13 +17,14 @@
  * Weak     rows of very different lengths in a slice: its last steps hold few nonzeros.
  * Repeats  bitwise: yes, for any number of threads and an equal isa; equal with and without a
  *          dictionary.
- * Params   isa: vector instructions (0: the best of this CPU).
+ * Params   isa: vector instructions (0: the best of this CPU); order: of the rows in the store.
  */
 #include "csell_avx2.h"
 #include "csell_avx512.h"
 #include "csell_portable.h"
 #include "omp/vectors/columns.h"
 #include "spmv_host.h"
+#include "spmv_order.h"
 
 enum { LINE = 64, STACKED = 2048 /* most sums of long rows on the stack */ };
 
@@ -108,7 +109,7 @@ static void multiply_long(const csell *A, const real *x, int64_t s, const work *
 static product product_of(const spmv_plan *p, const spmv_operands *v) {
     const csell *A = (const csell *)p->store;
     const work *t = p->scratch;
-    const bool past = t->past && v->beta == 0 && (uintptr_t)v->z % LINE == 0;
+    const bool past = t->past && !A->s.order && v->beta == 0 && (uintptr_t)v->z % LINE == 0;
     return (product){A, v->x, v->z, (real)v->alpha, (real)v->beta, NULL, is_small(A), past};
 }
 
@@ -148,7 +149,7 @@ static spmv_status run_several(const spmv_plan *p, const spmv_operands *v) {
     return SPMV_OK;
 }
 
-static const spmv_param params[] = {PARAM_ISA, SPMV_NO_MORE_PARAMS};
+static const spmv_param params[] = {PARAM_ISA, SPMV_PARAM_ORDER, SPMV_NO_MORE_PARAMS};
 
 SPMV_EXPORT_ANY_OFFSETS_KERNEL(csell_slices) = {
     .name = "csell_slices",

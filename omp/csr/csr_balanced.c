@@ -4,7 +4,8 @@
  * Source   Merrill and Garland, SC'16, "Merge-based parallel sparse matrix-vector multiplication";
  *          several sums per row, and loads instead of the gather instruction if that is slow, as
  *          measured by gather.c.
- * Reads    csr: row_ptr[rows + 1], col_idx[nnz], values[nnz]; x[cols]; y[rows] only if beta != 0.
+ * Reads    csr: row_ptr[rows + 1], col_idx[nnz], values[nnz], order[rows] if rows are in another
+ *          order; x[cols]; y[rows] only if beta != 0.
  * Writes   y[rows], each element by the share in which the row ends; then one carry per share,
  *          serially, for rows that began in an earlier share.
  * Work     the ends of the rows and the nonzeros are merged into one list of rows + nnz items;
@@ -19,7 +20,7 @@
  *          delays all.
  * Repeats  bitwise: yes, for an equal number of threads, instructions and gather.
  * Params   isa: 0 the best, 1 portable, 2 AVX2, 3 AVX-512; gather: 0 the faster, 1 loads, 2 the
- *          gather instruction.
+ *          gather instruction; order: of the rows in the store.
  */
 #include "omp/vectors/csr_panels.h"
 #include "omp/csr/csr_shares.h"
@@ -29,6 +30,7 @@ typedef struct product {
     const csr *A;
     const real *x;
     real alpha, beta, *y;
+    const idx *order; /* rows of y of the rows of A; NULL: the same */
 } product;
 
 /* Writes the rows that end in the share; returns the carry of row s->last. */
@@ -52,16 +54,30 @@ static inline real dot_portable(const real *values, const idx *col, const real *
     return (sum[0] + sum[1]) + (sum[2] + sum[3]) + rest;
 }
 
-static real share_portable(const product *p, const share *s) {
+static inline __attribute__((always_inline)) int64_t place_of(const product *p, int64_t i,
+                                                              const bool ordered) {
+    return ordered ? p->order[i] : i;
+}
+
+static inline __attribute__((always_inline)) real rows_portable_in(const product *p, const share *s,
+                                                                   const bool ordered) {
     const csr *A = p->A;
     int64_t k = s->k;
     for (int64_t i = s->first; i < s->last; k = A->row_ptr[++i]) {
         prefetch_ahead(A->values + k, HALF_PAGE);
         prefetch_ahead(A->col_idx + k, HALF_PAGE / 2);
-        put_row(p->y + i, p->alpha,
+        put_row(p->y + place_of(p, i, ordered), p->alpha,
                 dot_portable(A->values + k, A->col_idx + k, p->x, A->row_ptr[i + 1] - k), p->beta);
     }
     return dot_portable(A->values + k, A->col_idx + k, p->x, s->end - k);
+}
+
+static real share_portable(const product *p, const share *s) {
+    return rows_portable_in(p, s, false);
+}
+
+static real share_portable_ordered(const product *p, const share *s) {
+    return rows_portable_in(p, s, true);
 }
 
 #ifdef __x86_64__
@@ -115,22 +131,31 @@ AVX2_INLINE real dot_avx2(const csr *A, const real *x, int64_t begin, int64_t en
     return a[0] + a[1];
 }
 
-AVX2_INLINE real share_256(const product *p, const share *s, bool instruction) {
+AVX2_INLINE real share_256(const product *p, const share *s, bool instruction, const bool ordered) {
     const csr A = *p->A;
     const real alpha = p->alpha, beta = p->beta, *x = p->x;
     real *y = p->y;
     int64_t k = s->k;
     for (int64_t i = s->first, last = s->last; i < last; k = A.row_ptr[++i])
-        put_row(y + i, alpha, dot_avx2(&A, x, k, A.row_ptr[i + 1], instruction), beta);
+        put_row(y + place_of(p, i, ordered), alpha,
+                dot_avx2(&A, x, k, A.row_ptr[i + 1], instruction), beta);
     return dot_avx2(&A, x, k, s->end, instruction);
 }
 
 static AVX2 real share_avx2(const product *p, const share *s) {
-    return share_256(p, s, false);
+    return share_256(p, s, false, false);
+}
+
+static AVX2 real share_avx2_ordered(const product *p, const share *s) {
+    return share_256(p, s, false, true);
 }
 
 static AVX2 real share_avx2_gather(const product *p, const share *s) {
-    return share_256(p, s, true);
+    return share_256(p, s, true, false);
+}
+
+static AVX2 real share_avx2_gather_ordered(const product *p, const share *s) {
+    return share_256(p, s, true, true);
 }
 
 /* ---- AVX-512: eight entries at a time, with its gather instruction --------------------------- */
@@ -170,26 +195,36 @@ AVX512_INLINE real dot_avx512(const csr *A, const real *x, int64_t begin, int64_
     return b[0] + b[1];
 }
 
-static AVX512 real share_avx512_gather(const product *p, const share *s) {
+AVX512_INLINE real share_512(const product *p, const share *s, const bool ordered) {
     const csr A = *p->A;
     const real alpha = p->alpha, beta = p->beta, *x = p->x;
     real *y = p->y;
     int64_t k = s->k;
     for (int64_t i = s->first, last = s->last; i < last; k = A.row_ptr[++i])
-        put_row(y + i, alpha, dot_avx512(&A, x, k, A.row_ptr[i + 1]), beta);
+        put_row(y + place_of(p, i, ordered), alpha, dot_avx512(&A, x, k, A.row_ptr[i + 1]), beta);
     return dot_avx512(&A, x, k, s->end);
 }
 
+static AVX512 real share_avx512_gather(const product *p, const share *s) {
+    return share_512(p, s, false);
+}
+
+static AVX512 real share_avx512_gather_ordered(const product *p, const share *s) {
+    return share_512(p, s, true);
+}
+
 /* Loads fill eight lanes no faster than four, and four suit short rows better. */
-static share_function *function_of(int64_t isa, bool instruction) {
-    if (isa == ISA_AVX512 && instruction) return share_avx512_gather;
-    if (isa != ISA_PORTABLE) return instruction ? share_avx2_gather : share_avx2;
-    return share_portable;
+static share_function *function_of(int64_t isa, bool instruction, bool ordered) {
+    if (isa == ISA_AVX512 && instruction)
+        return ordered ? share_avx512_gather_ordered : share_avx512_gather;
+    if (isa == ISA_PORTABLE) return ordered ? share_portable_ordered : share_portable;
+    if (instruction) return ordered ? share_avx2_gather_ordered : share_avx2_gather;
+    return ordered ? share_avx2_ordered : share_avx2;
 }
 #else
-static share_function *function_of(int64_t isa, bool instruction) {
+static share_function *function_of(int64_t isa, bool instruction, bool ordered) {
     (void)isa, (void)instruction;
-    return share_portable;
+    return ordered ? share_portable_ordered : share_portable;
 }
 #endif
 
@@ -215,9 +250,8 @@ static bool is_regular(const csr *A, int64_t rows, int64_t nnz, int threads) {
 
 static spmv_status prepare(spmv_plan *p) {
     const csr *A = (const csr *)p->store;
-    spmv_csr_view view = SPMV_OPTS(spmv_csr_view);
+    const bool ordered = A->s.order != NULL;
     TRY(choose_isa(p));
-    TRY(spmv_mat_rows(p->matrix, &view));
     const int64_t nshares = shares_of(p), isa = p->choice.value[SPMV_isa];
     int64_t *gather = &p->choice.value[SPMV_gather];
     if (*gather == GATHER_FASTER)
@@ -225,10 +259,11 @@ static spmv_status prepare(spmv_plan *p) {
     TRY(make_scratch(p, sizeof(balanced)));
     p->slots = 0;
     balanced *t = p->scratch;
-    t->run = function_of(isa, *gather == GATHER_INSTRUCTION);
-    if (t->run == function_of(isa, false) && is_regular(A, A->s.rows, A->s.nnz, p->device->threads))
-        t->run = share_portable;
-    cut_into_shares(A, &view, nshares, &t->panels.cut);
+    t->run = function_of(isa, *gather == GATHER_INSTRUCTION, ordered);
+    if (t->run == function_of(isa, false, ordered) &&
+        is_regular(A, A->s.rows, A->s.nnz, p->device->threads))
+        t->run = function_of(ISA_PORTABLE, false, ordered);
+    cut_into_shares(A, nshares, &t->panels.cut);
     make_panels(p, A, nshares, &t->panels);
     return SPMV_OK;
 }
@@ -245,7 +280,9 @@ static void multiply_one(const void *job, int64_t chunk) {
     const share part = chunk_of(one->shares, one->all.A, chunk);
     const int64_t s = share_ended(one->shares, chunk);
     const real sum = one->run(&one->all, &part);
-    if (s >= 0) one->carries[s] = (carry){part.begun, sum};
+    if (s < 0) return;
+    const int64_t row = part.begun < 0 ? -1 : spmv_stored_row(&one->all.A->s, part.begun);
+    one->carries[s] = (carry){row, sum};
 }
 
 static spmv_status run(const spmv_plan *p, const spmv_operands *v) {
@@ -253,7 +290,8 @@ static spmv_status run(const spmv_plan *p, const spmv_operands *v) {
     const balanced *t = p->scratch;
     const shares *cut = &t->panels.cut;
     carry carries[MOST_SHARES];
-    const one_vector one = {{A, v->x, (real)v->alpha, (real)v->beta, v->z}, cut, t->run, carries};
+    const one_vector one = {
+        {A, v->x, (real)v->alpha, (real)v->beta, v->z, A->s.order}, cut, t->run, carries};
     multiply_chunks(cut, shares_of(p), multiply_one, &one);
     add_carries(carries, shares_of(p), one.all.alpha, one.all.y);
     return SPMV_OK;
@@ -261,6 +299,7 @@ static spmv_status run(const spmv_plan *p, const spmv_operands *v) {
 
 static const spmv_param params[] = {
     PARAM_ISA,
+    SPMV_PARAM_ORDER,
     {SPMV_gather, GATHER_FASTER, GATHER_FASTER, GATHER_INSTRUCTION, 1, false},
     SPMV_NO_MORE_PARAMS};
 

@@ -5,6 +5,7 @@
 #include "omp/chunks.h"
 #include "formats/sell16/sell16.h"
 #include "formats/value_codes.h"
+#include "spmv_order.h"
 
 struct product {
     const sell16_slices *A;
@@ -73,14 +74,15 @@ INLINE void put_any(const product *m, int64_t s, real *sum) {
     if (A->slice[s].uneven >= 0) add_tails(m, A->slice + s, sum);
     for (int r = 0; r < SELL16_ROWS && i + r < A->s.rows; r++) {
         int64_t row = A->perm ? (i & ~(A->sigma - 1)) + A->perm[i + r] : i + r;
-        put_row(m->y + row, m->alpha, sum[r], m->beta);
+        put_row(m->y + spmv_stored_row(&A->s, row), m->alpha, sum[r], m->beta);
     }
 }
 
-/* Returns whether slice s is stored as alpha times its sums: beta = 0, eight rows, no tails. */
+/* Returns whether slice s is stored as alpha times its sums: beta = 0, eight rows of the order of
+ * the matrix, no tails. */
 INLINE bool is_plain(const product *m, int64_t s, const int32_t *length) {
     const sell16_slice *slice = m->A->slice + s;
-    return m->beta == 0 && (s + 1) * SELL16_ROWS <= m->A->s.rows &&
+    return m->beta == 0 && !m->A->s.order && (s + 1) * SELL16_ROWS <= m->A->s.rows &&
            (!length || length[0] == slice->width);
 }
 

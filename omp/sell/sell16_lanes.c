@@ -6,8 +6,9 @@
  *          instead of the gather instruction, which many CPUs run several times slower. Few
  *          distinct values are looked up in vector registers, after CSR&RV (Yang and others,
  *          AVX-512).
- * Reads    sell16: slice[slices], perm[rows] unless the rows' order is the matrix's, length of
- *          uneven slices, columns, values, codebook; x[cols]; y[rows] only if beta != 0.
+ * Reads    sell16: slice[slices], perm[rows] and order[rows] unless the rows' order is the
+ *          matrix's, length of uneven slices, columns, values, codebook; x[cols]; y[rows] only if
+ *          beta != 0.
  * Writes   y[rows], each element once, by the thread that takes the slice.
  * Work     a step is one nonzero of each of eight rows, with one sum per row; beyond the shortest
  *          row the products of padding are masked out. The remaining nonzeros of at most three
@@ -19,7 +20,7 @@
  *          threads waiting.
  * Repeats  bitwise: yes, for an equal isa; equal with and without a dictionary.
  * Params   isa: 0 the best, 1 portable, 2 AVX2, 3 AVX-512 (at most 8 and 16 values are looked up in
- *          registers).
+ *          registers); order: of the rows in the store.
  */
 #include "sell16_avx512.h"
 #include "omp/vectors/columns.h"
@@ -132,7 +133,7 @@ static product product_of(const spmv_plan *p, const spmv_operands *v) {
     return (product){(const sell16_slices *)p->store, x, y, alpha, beta, t->ahead};
 }
 
-static const spmv_param params[] = {PARAM_ISA, SPMV_NO_MORE_PARAMS};
+static const spmv_param params[] = {PARAM_ISA, SPMV_PARAM_ORDER, SPMV_NO_MORE_PARAMS};
 
 SPMV_EXPORT_ANY_OFFSETS_KERNEL(sell16_lanes) = {
     .name = "sell16_lanes",

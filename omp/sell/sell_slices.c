@@ -3,7 +3,8 @@
  * Source   Monakov et al., HiPEAC 2010, sliced ELLPACK; Kreutzer et al., SISC 2014, SELL-C-sigma;
  *          with rowlens SELL-R.
  * Reads    sell: slice_ptr[slices + 1], col_idx[slots], values[slots], row_len[rows] with rowlens,
- *          perm[rows] if sigma is not 1; x[cols]; y[rows] only if beta != 0.
+ *          perm[rows] if sigma is not 1, order[rows] if the store has one; x[cols]; y[rows] only if
+ *          beta != 0.
  * Writes   y[rows], each element once, by the thread that owns the slice.
  * Work     slot after slot, the rows of a slice side by side, with a sum each: in registers for 1,
  *          2, 4, 8, 16 or 32 rows, otherwise in the L1 cache. With rowlens unmasked up to the
@@ -15,11 +16,12 @@
  *          heights than those above, especially below 8 rows, are slow.
  * Repeats  bitwise: yes.
  * Params   schedule, chunk: of the slice loop; rowlens: 1 reads 4 more bytes per row and allows
- *          infinity in x (1).
+ *          infinity in x (1); order: of the rows in the store.
  */
 #include "omp/isa.h"
 #include "omp/kernel.h"
 #include "formats/sell/sell.h"
+#include "spmv_order.h"
 
 enum { TALLEST = 1024 }; /* rows in a slice: the format's limit */
 
@@ -55,8 +57,12 @@ multiply_slice(const product *m, int64_t i, int64_t begin, int64_t end, int n) {
     for (; k < longest; k++, values += n, col_idx += n)
 #pragma omp simd
         for (int r = 0; r < n; r++) sum[r] += k < length[r] ? values[r] * x[col_idx[r]] : 0;
-    for (int r = 0; r < n; r++)
-        put_row(m->y + (perm ? perm[i + r] : i + r), m->alpha, sum[r], m->beta);
+    if (m->A->s.order)
+        for (int r = 0; r < n; r++)
+            put_row(m->y + m->A->s.order[perm ? perm[i + r] : i + r], m->alpha, sum[r], m->beta);
+    else
+        for (int r = 0; r < n; r++)
+            put_row(m->y + (perm ? perm[i + r] : i + r), m->alpha, sum[r], m->beta);
 }
 
 static inline __attribute__((always_inline)) void multiply_any_slice(const product *m, int64_t s) {
@@ -116,14 +122,15 @@ static spmv_status run(const spmv_plan *p, const spmv_operands *v) {
 static spmv_status prepare(spmv_plan *p) {
     const sell *A = (const sell *)p->host;
     bool rowlens = p->choice.value[SPMV_rowlens];
-    size_t lists = (size_t)rowlens + (A->perm != NULL);
+    size_t lists = (size_t)rowlens + (A->perm != NULL) + (A->s.order != NULL);
     p->traffic_bytes = (size_t)(rowlens ? A->s.nnz : A->s.slots) * (sizeof(real) + sizeof(idx)) +
                        (size_t)(A->nslices + 1) * sizeof(ofs) +
                        lists * (size_t)A->s.rows * sizeof(idx);
     return SPMV_OK;
 }
 
-static const spmv_param params[] = {PARAMS_SCHEDULE, PARAM_ROWLENS, SPMV_NO_MORE_PARAMS};
+static const spmv_param params[] = {PARAMS_SCHEDULE, PARAM_ROWLENS, SPMV_PARAM_ORDER,
+                                    SPMV_NO_MORE_PARAMS};
 
 SPMV_EXPORT_KERNEL(sell_slices) = {
     .name = "sell_slices",

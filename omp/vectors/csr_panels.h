@@ -94,6 +94,7 @@ enum { CARRIED_BYTES = 1 << 14 }; /* bytes on the stack, for all shares together
 
 static panel panel_of(const spmv_plan *p, const spmv_operands *v) {
     return (panel){.A = (const csr *)p->store,
+                   .order = p->store->order,
                    .x = v->x,
                    .y = v->beta == 0 ? v->z : v->y, /* y is not read if beta = 0 */
                    .z = v->z,
@@ -108,8 +109,9 @@ static panel panel_of(const spmv_plan *p, const spmv_operands *v) {
 static void add_carried(const panels *t, int64_t nshares, const panel *p, const real *carried) {
     for (int64_t s = 0; s < nshares; s++, carried += p->columns) {
         const int64_t row = t->cut.share[s].begun;
+        const int64_t to = row >= 0 ? place_in(p, row) : row;
         for (int c = 0; row >= 0 && c < p->columns; c++) {
-            real *z = p->z + (p->in_columns ? c * p->ldz + row : row * p->ldz + c);
+            real *z = p->z + (p->in_columns ? c * p->ldz + to : to * p->ldz + c);
             *z = added(p->alpha, carried[c], *z, PORTABLE_FUSES);
         }
     }
@@ -164,15 +166,15 @@ static void choose_prefetch(const panels *t, panel *p, double x_bytes) {
 static bool may_stream(const panel *p, int64_t nshares, int64_t isa) {
     enum { LINE = 64 };
     const size_t vector = vector_bytes(isa), row = (size_t)p->columns * sizeof(real);
-    return vector > 0 && row >= LINE && row % vector == 0 && p->beta == 0 && p->ldz == p->columns &&
-           (uintptr_t)p->z % vector == 0 &&
+    return vector > 0 && !p->order && row >= LINE && row % vector == 0 && p->beta == 0 &&
+           p->ldz == p->columns && (uintptr_t)p->z % vector == 0 &&
            is_beyond((double)p->A->s.rows * p->columns * sizeof(real), nshares);
 }
 
 /* Returns the function that writes columns of z by non-temporal stores; NULL: caches keep z. */
 static put_lines_function *past_caches(const panel *all, int64_t nshares, int64_t isa) {
     const double bytes = (double)all->A->s.rows * all->columns * sizeof(real);
-    const bool may = all->beta == 0 && (uintptr_t)all->z % sizeof(real) == 0;
+    const bool may = all->beta == 0 && !all->order && (uintptr_t)all->z % sizeof(real) == 0;
     return may && is_beyond(bytes, nshares) ? way_past(isa) : NULL;
 }
 

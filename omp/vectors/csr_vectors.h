@@ -41,8 +41,9 @@ static inline __attribute__((always_inline)) void share_direct(const panel *give
         real sum[DIRECT];
         prefetch_row(p.A, k);
         sum_direct(&p, k, p.A->row_ptr[i + 1], columns, sum, fuses);
+        const int64_t row = place_in(&p, i);
         for (int c = 0; c < columns; c++)
-            p.z[c * p.ldz + i] = combined(p.alpha, sum[c], p.beta, p.y + c * p.ldy + i, fuses);
+            p.z[c * p.ldz + row] = combined(p.alpha, sum[c], p.beta, p.y + c * p.ldy + row, fuses);
     }
     sum_direct(&p, k, s->end, columns, carried, fuses);
 }

@@ -32,7 +32,12 @@ typedef struct panel { /* some columns of a product z <- alpha A x + beta y */
     bool prefetches_x;        /* prefetch rows of x */
     bool streams;             /* write rows of z by non-temporal stores (whole and aligned) */
     put_lines_function *past; /* non-temporal stores of columns of z; NULL: ordinary ones */
+    const idx *order;         /* rows of y and z of the rows of A; NULL: the same */
 } panel;
+
+static inline __attribute__((always_inline)) int64_t place_in(const panel *p, int64_t i) {
+    return p->order ? p->order[i] : i;
+}
 
 /* Multiplies a share or chunk of a panel; carried receives the carry of each column. */
 typedef void panel_function(const panel *p, const share *s, real *carried);
@@ -67,8 +72,9 @@ static inline __attribute__((always_inline)) real combined(real alpha, real sum,
     return beta == 0 ? scaled : added(beta, *y, scaled, fuses);
 }
 
-static inline __attribute__((always_inline)) void put_sums(const panel *p, int64_t row,
+static inline __attribute__((always_inline)) void put_sums(const panel *p, int64_t i,
                                                            const real *sum) {
+    const int64_t row = place_in(p, i);
     real *z = p->z + row * p->ldz;
     const real *y = p->y + row * p->ldy;
     for (int c = 0; c < p->columns; c++)
@@ -83,7 +89,13 @@ typedef struct turned_back { /* rows of sums that are transposed to columns toge
 
 static inline __attribute__((always_inline)) void put_back(const panel *p, turned_back *t,
                                                            const bool fuses) {
-    for (int c = 0; c < p->columns; c++) {
+    for (int c = 0; p->order && c < p->columns; c++)
+        for (int r = 0; r < t->n; r++) {
+            const int64_t row = p->order[t->first + r];
+            p->z[c * p->ldz + row] =
+                combined(p->alpha, t->sum[r][c], p->beta, p->y + c * p->ldy + row, fuses);
+        }
+    for (int c = 0; !p->order && c < p->columns; c++) {
         real *z = p->z + c * p->ldz + t->first;
         const real *y = p->y + c * p->ldy + t->first;
         for (int r = 0; r < t->n; r++)

@@ -67,7 +67,7 @@ AVX2_INLINE void end_lines(lines *l, put_lines_function *put) {
 /* Transposes the rows of sums, in squares, into columns: to the buffers for non-temporal stores, or
  * to z. A square that is not full contains old sums beyond its rows, which are ignored. */
 AVX2_INLINE void put_squares(const panel *p, turned_back *t, lines *out) {
-    if (!p->past && t->n < BACK) {
+    if (p->order || (!p->past && t->n < BACK)) {
         put_back(p, t, true);
         return;
     }
@@ -166,7 +166,7 @@ AVX2_INLINE void put_squares(const panel *p, turned_back *t, lines *out) {
             sum_row_##width##_##set(&A, p.x, p.ldx, k, A.row_ptr[i + 1], n, whole, rest, prefetch, \
                                     p.prefetches_x, sum); \
             if (!whole || !p.streams) \
-                put_row_##width##_##set(&p, i, n, whole, rest, sum); \
+                put_row_##width##_##set(&p, place_in(&p, i), n, whole, rest, sum); \
             else \
                 for (int v = 0; v < n; v++) \
                     stream_##width(p.z + i * p.ldz + v * LANES, p.alpha * sum[v]); \

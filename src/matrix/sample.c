@@ -23,6 +23,7 @@ static const struct extent {
     [SPMV_SAMPLE_NONE] = {0, 0, 0, 0, 0, false},
     [SPMV_SAMPLE_QUICK] = {1 << 7, 12, 4, 3 << 10, 1 << 14, false},
     [SPMV_SAMPLE_FULL] = {SAMPLE_LENGTHS, SAMPLE_SLICES, 16, 1 << 14, 1 << 15, true},
+    [SPMV_SAMPLE_WINDOWS] = {SAMPLE_LENGTHS, SAMPLE_SLICES, 16, 1 << 14, 1 << 15, true},
 };
 
 static sample_size size_for(int64_t rows, int64_t nnz, spmv_sampling_depth depth, int readers) {

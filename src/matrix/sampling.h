@@ -7,8 +7,9 @@
 
 typedef enum spmv_sampling_depth {
     SPMV_SAMPLE_NONE,
-    SPMV_SAMPLE_QUICK, /* 3,000 entries */
-    SPMV_SAMPLE_FULL   /* 16,000 entries; also repeated columns for a GPU, symmetry for a host */
+    SPMV_SAMPLE_QUICK,  /* 3,000 entries */
+    SPMV_SAMPLE_FULL,   /* 16,000 entries; also repeated columns for a GPU, symmetry for a host */
+    SPMV_SAMPLE_WINDOWS /* also windows of rows in other orders (spmv_windows.h), on the host */
 } spmv_sampling_depth;
 /* Samples a nonempty matrix with `threads` host threads, or on the device if only it has the rows.
  * readers: SPMV_FOR_... flags; depth: QUICK or FULL. The sample is valid as long as the matrix's

@@ -100,9 +100,12 @@ static spmv_sampling_depth depth_for(const spmv_mat *mat, const spmv_plan_opts *
     const double quick_s = 1.5e-4, full_s = 4.5e-4; /* on one thread */
     const double most_s = (backend->host ? for_sampling_host : for_sampling) * budget_of(opts) *
                           expected_product_s(mat, opts, backend, unsampled);
-    return most_s < quick_s  ? SPMV_SAMPLE_NONE
-           : most_s < full_s ? SPMV_SAMPLE_QUICK
-                             : SPMV_SAMPLE_FULL;
+    const double windows = 0.5; /* products that sampling them takes */
+    const double windows_s = 2 * full_s + windows * host_product_s(mat, opts);
+    return most_s < quick_s                       ? SPMV_SAMPLE_NONE
+           : most_s < full_s                      ? SPMV_SAMPLE_QUICK
+           : most_s < windows_s || !backend->host ? SPMV_SAMPLE_FULL
+                                                  : SPMV_SAMPLE_WINDOWS;
 }
 
 /* ---- the order ------------------------------------------------------------------------------ */
@@ -412,7 +415,7 @@ static spmv_status choose(spmv_mat *mat, const spmv_plan_opts *opts, const spmv_
     if (known.vectors > MOST_TRIED) known.vectors = MOST_TRIED;
     if (backend->host && depth == SPMV_SAMPLE_NONE) known.expected_calls = 1; /* prevents trials */
     /* A sleeping team is not woken for what one thread does in 0.5 ms: waking 16 took 10 ms. */
-    const int threads = backend->host && depth == SPMV_SAMPLE_FULL ? mat->ctx->threads : 1;
+    const int threads = backend->host && depth >= SPMV_SAMPLE_FULL ? mat->ctx->threads : 1;
     if (backend->host && depth != SPMV_SAMPLE_NONE)
         spmv_waiting_prepare(&mat->ctx->waiting, mat->ctx->threads);
     TRY(spmv_features_of(mat, opts->precision, depth, backend->host ? SPMV_FOR_HOST : SPMV_FOR_GPU,

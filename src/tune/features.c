@@ -4,6 +4,7 @@
 #include "host/context.h"
 #include "matrix/matrix.h"
 #include "matrix/sampling.h"
+#include "spmv_windows.h"
 #include "tune.h"
 #include <stdlib.h>
 
@@ -65,6 +66,20 @@ static spmv_status add_sampled(spmv_ctx *ctx, const spmv_sample *s, int threads,
     return SPMV_OK;
 }
 
+/* Adds how many nonzeros share a column, of rows in host memory. */
+static spmv_status add_windows(spmv_mat *mat, int threads, spmv_features *f) {
+    const double enough = 2; /* nonzeros per column of 8 rows: no order gains then */
+    spmv_csr_view A = SPMV_OPTS(spmv_csr_view);
+    spmv_windows windows;
+    if (mat->source) return SPMV_OK;
+    TRY(spmv_mat_rows(mat, &A));
+    TRY(spmv_windows_sample(mat->ctx, &A, threads, enough, &windows));
+    memcpy(f->shared, windows.kept, sizeof f->shared);
+    memcpy(f->shared_by_ends, windows.by_ends, sizeof f->shared_by_ends);
+    memcpy(f->shared_by_walk, windows.by_walk, sizeof f->shared_by_walk);
+    return SPMV_OK;
+}
+
 spmv_status spmv_features_of(spmv_mat *mat, spmv_precision precision, spmv_sampling_depth depth,
                              int readers, int threads, spmv_features *f) {
     const spmv_stats *s = &mat->stats;
@@ -82,5 +97,6 @@ spmv_status spmv_features_of(spmv_mat *mat, spmv_precision precision, spmv_sampl
     TRY(spmv_sample_take(mat, depth, readers, threads, &sample));
     spmv_status status = add_sampled(mat->ctx, &sample, threads, f);
     spmv_sample_free(&sample);
+    if (status == SPMV_OK && depth == SPMV_SAMPLE_WINDOWS) status = add_windows(mat, threads, f);
     return status;
 }

@@ -6,6 +6,7 @@
 #include "host/host.h"
 #include "matrix/csr.h"
 #include "matrix/matrix.h"
+#include "matrix/stores/ordered.h"
 #include "matrix/stores/stored.h"
 #include "matrix/transpose.h"
 #include "values.h"
@@ -18,7 +19,8 @@
 /* ---- whether it can be done ------------------------------------------------------------------ */
 
 static int places_of(const spmv_stored *s, spmv_places *out) {
-    return s->format->places && !s->only_on_device ? s->format->places(s->host, out) : 0;
+    const bool can = s->format->places && !s->only_on_device && !spmv_is_ordered(s);
+    return can ? s->format->places(s->host, out) : 0;
 }
 
 static bool is_f32(const spmv_places *p) {

@@ -1,4 +1,5 @@
-/* refill_device.c: writes new values into the stores of a matrix on devices. */
+/* refill_device.c: writes new values into the stores of a matrix on devices, and into stores that
+ * keep the rows in another order, wherever they are. */
 #include "host/context.h"
 #include "matrix/matrix.h"
 #include "matrix/arrays/source.h"
@@ -61,7 +62,7 @@ static spmv_status send_row_ptr(const spmv_plan *plan, const int64_t *row_ptr,
 
 /* Returns the row offsets on the device, or NULL if they are not there. */
 static const void *row_ptr_of(const spmv_plan *plan, const spmv_stored *stored) {
-    const spmv_stored *source = spmv_source_of(plan);
+    const spmv_stored *source = spmv_is_ordered(stored) ? NULL : spmv_source_of(plan);
     const bool fits = source && source->copy->array[SPMV_ROW_PTR].bytes == spmv_row_ptr_bytes(plan);
     return fits ? spmv_store_at(source->copy, SPMV_ROW_PTR) : stored->row_ptr;
 }
@@ -83,6 +84,14 @@ static spmv_status stage_narrow(const spmv_mat *mat, spmv_staging *staging) {
                            : spmv_fail(mat->ctx, SPMV_E_NOMEM, "out of memory for %zu values", nnz);
 }
 
+/* Brings the matrix's rows into the order of a store. */
+static spmv_csr_view order_rows_for(const spmv_mat *mat, const spmv_stored *stored, int threads,
+                                    spmv_staging *staging) {
+    const spmv_csr_view A = spmv_rows_with(mat, mat->csr.values);
+    spmv_ordered_fill(&A, spmv_order_of(stored), threads, &staging->ordered);
+    return spmv_ordered_view(&A, &staging->ordered);
+}
+
 /* Allocates staging memory for a store that exists only on the device and is not the source. */
 static spmv_status stage_for(const spmv_plan *plan, bool there, spmv_stored *stored,
                              spmv_staging *staging) {
@@ -92,7 +101,9 @@ static spmv_status stage_for(const spmv_plan *plan, bool there, spmv_stored *sto
     if (borrows_values(stored)) return SPMV_OK;
     if (!is_rows(stored) && !row_ptr_of(plan, stored)) {
         if (!mat->csr.row_ptr) TRY(spmv_mat_bring(mat));
-        TRY(send_row_ptr(plan, mat->csr.row_ptr, stored));
+        const int64_t *row_ptr = mat->csr.row_ptr;
+        if (spmv_is_ordered(stored)) row_ptr = order_rows_for(mat, stored, 1, staging).row_ptr;
+        TRY(send_row_ptr(plan, row_ptr, stored));
     }
     if (!there && p) TRY(stage_narrow(mat, staging));
     if (there || is_rows(stored) || staging->sent[p]) return SPMV_OK;
@@ -100,9 +111,21 @@ static spmv_status stage_for(const spmv_plan *plan, bool there, spmv_stored *sto
                                   &staging->sent[p]);
 }
 
+/* Allocates rows in another order if a store has them. */
+static spmv_status stage_ordered(const spmv_mat *mat, spmv_staging *staging) {
+    const spmv_stored *s = mat->stores;
+    while (s && !spmv_is_ordered(s)) s = s->next;
+    if (!s) return SPMV_OK;
+    staging->ctx = mat->ctx;
+    TRY(spmv_mat_bring(mat));
+    const spmv_csr_view A = spmv_rows_with(mat, NULL);
+    return spmv_ordered_take(mat->ctx, &A, &staging->ordered);
+}
+
 spmv_status spmv_stored_stage(const spmv_mat *mat, bool there, spmv_staging *staging) {
     if (mat->source && !there && mat->precision == SPMV_F32) TRY(stage_narrow(mat, staging));
     if (mat->source && !there) TRY(stage_source(mat, staging));
+    TRY(stage_ordered(mat, staging));
     for (spmv_stored *s = mat->stores; s; s = s->next)
         if (s->only_on_device && s != mat->source)
             TRY(stage_for(spmv_stored_plan(mat, s), there, s, staging));
@@ -114,6 +137,7 @@ void spmv_stored_unstage(spmv_staging *staging) {
     for (int k = 0; k < 3; k++)
         if (there[k]) staging->device->backend->release(staging->device, there[k]);
     spmv_host_free(staging->narrow);
+    if (staging->ctx) spmv_ordered_free(staging->ctx, &staging->ordered);
 }
 
 /* Uploads A's values to the staging memory. */
@@ -154,6 +178,30 @@ static spmv_status refill(const spmv_mat *mat, const spmv_csr_view *A, const voi
     return spmv_store_rewrite(device, stored->host, stored->copy);
 }
 
+/* Values of the other order go to memory of the device that the matrix's were sent to before. */
+static spmv_status refill_ordered_there(const spmv_mat *mat, const spmv_csr_view *rows, int threads,
+                                        const spmv_staging *staging, spmv_stored *stored) {
+    spmv_staging one = *staging;
+    const int other = !spmv_plan_is_f32(spmv_stored_plan(mat, stored));
+    one.sent[other] = NULL;
+    TRY(send_values(rows, threads, &one));
+    return refill_there(spmv_stored_plan(mat, stored), rows, NULL, &one, stored);
+}
+
+static spmv_status refill_ordered(const spmv_mat *mat, int threads, spmv_staging *staging,
+                                  spmv_stored *stored) {
+    const spmv_csr_view rows = order_rows_for(mat, stored, threads, staging);
+    const spmv_csr A = {.rows = rows.rows,
+                        .cols = rows.cols,
+                        .nnz = rows.nnz,
+                        .row_ptr = staging->ordered.row_ptr,
+                        .col_idx = staging->ordered.col_idx,
+                        .values = staging->ordered.values};
+    if (stored->only_on_device) return refill_ordered_there(mat, &rows, threads, staging, stored);
+    spmv_refill_one(&A, threads, stored);
+    return refill(mat, &rows, NULL, staging, stored);
+}
+
 static spmv_status refill_own(const spmv_plan *plan) {
     const spmv_stored *s = spmv_stored_of(plan);
     const bool is_host = plan->device->backend->host; /* the store may exist on host and device */
@@ -165,7 +213,9 @@ spmv_status spmv_stored_refill_all(const spmv_mat *mat, const spmv_csr_view *A, 
     TRY(send_values(A, threads, staging));
     if (mat->source) TRY(refill_source(mat, A, there, staging));
     for (spmv_stored *s = mat->stores; s; s = s->next)
-        if (s != mat->source) TRY(refill(mat, A, there, staging, s));
+        if (s != mat->source && !spmv_is_ordered(s)) TRY(refill(mat, A, there, staging, s));
+    for (spmv_stored *s = mat->stores; s; s = s->next)
+        if (spmv_is_ordered(s)) TRY(refill_ordered(mat, threads, staging, s));
     for (const spmv_plan *plan = mat->plans; plan; plan = plan->next)
         if (plan->own) TRY(refill_own(plan));
     return SPMV_OK;

@@ -4,6 +4,7 @@
  * nobody reads it soon, and to one store from the nearest cache. */
 #include "matrix/csr.h"
 #include "matrix/matrix.h"
+#include "matrix/stores/ordered.h"
 #include "matrix/origin.h"
 #include "matrix/stores/stored.h"
 #include "values.h"
@@ -192,11 +193,11 @@ void spmv_refill_here(const spmv_mat *mat, const spmv_new_values *v, int threads
     const spmv_csr *A = &mat->csr;
     /* the store that is filled together with the canonical CSR */
     const spmv_stored *near = mat->stores;
-    while (near && !is_by_rows(near)) near = near->next;
+    while (near && (spmv_is_ordered(near) || !is_by_rows(near))) near = near->next;
     if (near)
         refill_by_rows(v, threads, A, near);
     else
         spmv_widen(v, A->nnz, threads, A->values);
     for (const spmv_stored *s = mat->stores; s; s = s->next)
-        if (s != near && !s->only_on_device) spmv_refill_one(A, threads, s);
+        if (s != near && !s->only_on_device && !spmv_is_ordered(s)) spmv_refill_one(A, threads, s);
 }

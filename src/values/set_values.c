@@ -84,10 +84,22 @@ static spmv_status check_range(const spmv_mat *mat, const spmv_csr_view *A, int 
     return spmv_fits(mat->ctx, overflows);
 }
 
+static spmv_status check_store(const spmv_mat *mat, const spmv_csr_view *A, int threads,
+                               const spmv_stored *s) {
+    spmv_ordered rows;
+    if (!spmv_is_ordered(s)) return s->format->holds(mat->ctx, A, threads, s->host);
+    TRY(spmv_ordered_take(mat->ctx, A, &rows));
+    spmv_ordered_fill(A, spmv_order_of(s), threads, &rows);
+    const spmv_csr_view view = spmv_ordered_view(A, &rows);
+    const spmv_status status = s->format->holds(mat->ctx, &view, threads, s->host);
+    spmv_ordered_free(mat->ctx, &rows);
+    return status;
+}
+
 static spmv_status check_stores(const spmv_mat *mat, const spmv_csr_view *A, int threads) {
     TRY(check_range(mat, A, threads));
     for (spmv_stored *s = mat->stores; s; s = s->next)
-        if (!holds_any(s)) TRY(s->format->holds(mat->ctx, A, threads, s->host));
+        if (!holds_any(s)) TRY(check_store(mat, A, threads, s));
     return SPMV_OK;
 }
 
@@ -199,7 +211,8 @@ static bool can_stay(const spmv_mat *mat, const spmv_device *device) {
     for (const spmv_plan *plan = mat->plans; plan; plan = plan->next)
         can =
             can && plan->device == device && spmv_plan_is_f32(plan) == (mat->precision == SPMV_F32);
-    for (const spmv_stored *s = mat->stores; s; s = s->next) can = can && s->only_on_device;
+    for (const spmv_stored *s = mat->stores; s; s = s->next)
+        can = can && s->only_on_device && !spmv_is_ordered(s);
     return can;
 }
 

@@ -16,6 +16,8 @@ NAMED = {
     "src/app/sweep/sweep_values.c": "grid_rows sigma",  # which of many values --tune tries
     "src/plan/plan.c": "grid_rows codes isa",  # 0: the threads; off, if values change; with another one, other bits
     "src/app/cmd_list.c": "sigma",  # a twin's
+    "include/spmv_order.h": "order",  # whatever the kernel and format, the store cache makes it
+    "src/matrix/stores/ordered.h": "order",
     "src/app/record/write_table.c": "gather",  # the limit, as in limits.c
     "src/app/run/limits/limits.c": "gather",
     "src/app/run/timing/rounds.c": "rowlens",  # without it padding meets an infinite x

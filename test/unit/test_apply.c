@@ -127,6 +127,11 @@ static void try_kernel(const spmv_backend *backend, int k, const spmv_kernel *ke
                        const subject *s) {
     for (int variant = 0; variant < SPMV_NVARIANTS; variant++) {
         setup c = setup_of(backend, k, variant);
+        const spmv_param *order = spmv_param_of(kernel, SPMV_order);
+        try_plan(&c, s, SPMV_HOST, true);
+        try_plan(&c, s, SPMV_DEVICE, takes_device_scalars(backend, kernel));
+        if (!order) continue;
+        set(&c, order, 1 + variant % 2);
         try_plan(&c, s, SPMV_HOST, true);
         try_plan(&c, s, SPMV_DEVICE, takes_device_scalars(backend, kernel));
     }

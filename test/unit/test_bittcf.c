@@ -30,11 +30,11 @@ static bittcf *build(spmv_mat *mat) {
 TEST(rows_that_share_columns_are_found) {
     spmv_mat *band = shuffled_band(ROWS, true), *shuffled = shuffled_band(ROWS, false);
     bittcf *as_it_is = build(band), *grouped = build(shuffled);
-    assert_null(as_it_is->row);
-    assert_non_null(grouped->row);
+    assert_null(as_it_is->s.order);
+    assert_non_null(grouped->s.order);
     assert_int_equal(grouped->tiles, as_it_is->tiles);
     int64_t sum = 0;
-    for (int64_t i = 0; i < ROWS; i++) sum += grouped->row[i];
+    for (int64_t i = 0; i < ROWS; i++) sum += grouped->s.order[i];
     assert_int_equal(sum, (int64_t)ROWS * (ROWS - 1) / 2);
     spmv_store_free(&as_it_is->s);
     spmv_store_free(&grouped->s);
@@ -56,7 +56,7 @@ TEST(hashes_find_kinds_of_rows) {
     }
     spmv_mat *mat = matrix_of(ctx, &e);
     bittcf *B = build(mat);
-    assert_non_null(B->row);
+    assert_non_null(B->s.order);
     const double shared = (double)B->s.nnz / (double)(B->tiles * BITTCF_COLS);
     assert_true(shared > 2);
     spmv_store_free(&B->s);

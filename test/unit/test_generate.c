@@ -11,6 +11,8 @@ static const struct {
     {"poisson2d:37x11", 0xA78112DFED5B6F13},
     {"poisson3d:9", 0x7FA2F711A1B9ECBC},
     {"box27:7x5x3", 0x9007BD115D26AF88},
+    {"shuffled:9:4", 0x730D8FBE74E255D5},
+    {"splines:500:30", 0xF2ADC2A76C599E89},
     {"fem3d:4:3", 0x60245A41AB386171},
     {"mesh:10007", 0x165B5F351D623529},
     {"mesh:3001:3", 0xA0CA7D74D5E8FDAC},
@@ -105,7 +107,8 @@ TEST(odd_sizes_are_well_formed) {
                                         "ci:%d",        "ci:%d:1:1",         "ci:%d:0:0",
                                         "powerlaw:%d",  "powerlaw:%d:1:1.1", "powerlaw:%d:1:10",
                                         "dense:%d",     "dense:%dx3",        "permutation:%d",
-                                        "diagonal:%d",  "banded:%d"};
+                                        "diagonal:%d",  "banded:%d",         "splines:%d",
+                                        "splines:%d:4"};
     static const int sizes[] = {1, 2, 3, 4, 5, 7, 10, 63, 64, 65, 100, 257};
     for (size_t f = 0; f < sizeof forms / sizeof *forms; f++)
         for (size_t n = 0; n < sizeof sizes / sizeof *sizes; n++) {

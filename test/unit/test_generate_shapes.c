@@ -22,13 +22,43 @@ TEST(stencils_have_their_counts) {
         assert_counts(spec, n * n * n, n * n * n, cube);
         snprintf(spec, sizeof spec, "fem3d:%d:2", (int)n);
         assert_counts(spec, 2 * n * n * n, 2 * n * n * n, 4 * cube);
+        snprintf(spec, sizeof spec, "shuffled:%d:5", (int)n);
+        assert_counts(spec, n * n * n, n * n * n, cube);
     }
     assert_counts("poisson3d:128", 2097152, 2097152, 14581760);
     assert_counts("poisson3d:3x4x5", 60, 60, 60 + 2 * (2 * 20 + 3 * 15 + 4 * 12));
     assert_counts("fem3d:2x3x4:5", 120, 120, 25 * 4 * 7 * 10);
     assert_counts("dense:7:9", 7, 9, 63);
+    assert_counts("splines:50:9", 50, 81, 800);
     assert_counts("diagonal:8", 8, 8, 8);
     assert_counts("random:100:7:50", 100, 50, 700);
+}
+
+/* A shuffled box has the entries of the box, in the order of a permutation: lengths of rows that
+ * are neighbours agree from both sides, and no entry leaves the slabs beside its own. */
+TEST(slabs_are_shuffled_inside) {
+    enum { N = 11, LAYERS = 3, SLAB = N * N * LAYERS };
+    FREED(spmv_coo) A = make("shuffled:11:3", 1, NULL, 2);
+    int64_t moved = 0;
+    assert_structure_symmetric(&A);
+    for (int64_t k = 0; k < A.nnz; k++) {
+        assert_true(llabs(A.row[k] / SLAB - A.col[k] / SLAB) <= 1);
+        moved += llabs(A.row[k] - A.col[k]) > N * N + N + 1;
+    }
+    assert_true(4 * moved > A.nnz);
+}
+
+/* Each row has four successive columns in four successive lines of knots. */
+TEST(splines_have_squares_of_knots) {
+    enum { KNOTS = 30 };
+    FREED(spmv_coo) A = make("splines:500:30", 1, NULL, 2);
+    assert_int_equal(A.nnz, 8000);
+    for (int64_t k = 0; k < A.nnz; k++) {
+        const int32_t first = A.col[k / 16 * 16];
+        assert_int_equal(A.row[k], k / 16);
+        assert_int_equal(A.col[k], first + k % 16 / 4 * KNOTS + k % 4);
+        assert_true(first % KNOTS <= KNOTS - 4 && first / KNOTS <= KNOTS - 4);
+    }
 }
 
 TEST(a_permutation_is_one) {

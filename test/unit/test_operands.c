@@ -404,14 +404,20 @@ static bool try_call(const drawn *d, const spmv_plan *plan, spmv_op op, spmv_lay
     return is_right;
 }
 
-static spmv_plan *plan_for(const drawn *d, const char *kernel, const spmv_param *isa, spmv_op op,
+/* named: the kernel; NULL: that of arrays that may change. */
+static spmv_plan *plan_for(const drawn *d, const char *kernel, const spmv_kernel *named, spmv_op op,
                            uint64_t *seed) {
-    const spmv_setting setting = {"isa", isa ? draw_below(seed, best_isa() + 1) : 0};
+    const spmv_param *isa = named ? spmv_param_of(named, SPMV_isa) : NULL;
+    const spmv_param *order = named ? spmv_param_of(named, SPMV_order) : NULL;
+    spmv_setting setting[2];
+    int nsettings = 0;
+    if (isa) setting[nsettings++] = (spmv_setting){"isa", draw_below(seed, best_isa() + 1)};
+    if (order) setting[nsettings++] = (spmv_setting){"order", draw_below(seed, order->max)};
     const int64_t vectors = draw_below(seed, 3) * draw_below(seed, MOST);
     const spmv_plan_opts opts =
         WITH(spmv_plan_opts, .kernel = kernel, .precision = d->precision,
              .offset_bits = d->kind == KEPT ? d->ptr_bits : 0, .max_bytes = budget,
-             .settings = &setting, .nsettings = isa ? 1 : 0, .refill = d->kind == KEPT, .op = op,
+             .settings = setting, .nsettings = nsettings, .refill = d->kind == KEPT, .op = op,
              .vectors = vectors, .layout = vectors > 1 && draw_below(seed, 2) ? SPMV_ROWS : 0);
     spmv_plan *plan = NULL;
     const spmv_status status = spmv_plan_create(d->mat, &opts, &plan);
@@ -423,11 +429,11 @@ static spmv_plan *plan_for(const drawn *d, const char *kernel, const spmv_param 
 }
 
 static void try_seed(spmv_ctx *ctx, uint64_t seed, kind of, const char *kernel,
-                     const spmv_param *isa) {
+                     const spmv_kernel *named) {
     static const spmv_op ops[] = {SPMV_AS_IS, SPMV_TRANSPOSE, SPMV_BOTH};
     drawn d = drawn_of(ctx, seed, of);
     const spmv_op op = of == BLOCKS ? SPMV_AS_IS : ops[draw_below(&d.seed, 3)];
-    spmv_plan *plan = plan_for(&d, kernel, isa, op, &d.seed);
+    spmv_plan *plan = plan_for(&d, kernel, named, op, &d.seed);
     for (int n = 0; plan && n < CALLS; n++) {
         const spmv_op by = op != SPMV_BOTH          ? op
                            : draw_below(&d.seed, 2) ? SPMV_TRANSPOSE
@@ -474,8 +480,7 @@ TEST(every_kernel) {
             char name[64];
             full_name(*b, k, name);
             for (uint64_t seed = first; seed < first + n; seed++)
-                try_seed(ctx[seed % 3 > 0], seed, KEPT, name,
-                         spmv_param_of((*b)->kernels[k][0], SPMV_isa));
+                try_seed(ctx[seed % 3 > 0], seed, KEPT, name, (*b)->kernels[k][0]);
         }
     print_message("%lld products, %lld calls refused, %lld plans\n", (long long)counts.right,
                   (long long)counts.refused, (long long)counts.unsuitable);

@@ -3,6 +3,7 @@
  * program's own check of every column. Columns differ in their numbers, and what lies between them
  * must stay as it was. */
 #include "kernels.h"
+#include "spmv_order.h"
 #include "planted_vectors.h"
 
 enum { MOST = 100 /* vectors */, PADDING = 3 };
@@ -215,12 +216,15 @@ static spmv_plan *plan_for(const setup *c, const pair *p, spmv_op op, const shap
 }
 
 /* The plan is made for the first shape it multiplies, or for one vector. */
-static void try_kernel(const spmv_backend *backend, int k, const pair *p, int turn) {
+static void try_in_order(const spmv_backend *backend, int k, const pair *p, int turn,
+                         int64_t order) {
     static const spmv_op ops[] = {SPMV_AS_IS, SPMV_TRANSPOSE, SPMV_BOTH};
     for (int variant = 0; variant < SPMV_NVARIANTS; variant++)
         for (int o = 0; o < COUNT(ops); o++) {
             if (backend->host && (variant + o + turn) % 2) continue; /* to save time */
             setup c = setup_of(backend, k, variant);
+            const spmv_param *takes = spmv_param_of(backend->kernels[k][variant], SPMV_order);
+            if (takes) set(&c, takes, order);
             const spmv_param *isa = spmv_param_of(backend->kernels[k][variant], SPMV_isa);
             if (isa && o > 0) set(&c, isa, 1 + (turn + o) % best_isa()); /* 0 is the best */
             const shape *first = &shapes[(size_t)(turn + variant) % COUNT(shapes)];
@@ -231,6 +235,12 @@ static void try_kernel(const spmv_backend *backend, int k, const pair *p, int tu
                     if (ops[o] == SPMV_BOTH || (ops[o] == SPMV_TRANSPOSE) == t)
                         try_block(&c, p, plan, t, &shapes[n]);
         }
+}
+
+static void try_kernel(const spmv_backend *backend, int k, const pair *p, int turn) {
+    const bool takes_order = spmv_param_of(backend->kernels[k][0], SPMV_order) != NULL;
+    try_in_order(backend, k, p, turn, SPMV_ROWS_KEEP);
+    if (takes_order) try_in_order(backend, k, p, turn, SPMV_ROWS_ENDS + turn % 2);
 }
 
 static const char *const names[] = {"0 x 7",          "7 x 0",      "no entries", "one row",
@@ -256,13 +266,16 @@ TEST(every_kernel_multiplies_blocks) {
 /* A column's bits do not depend on the other columns and, for k > 1, not on k; each column is
  * right. */
 static void try_bits(const spmv_backend *backend, int k, const pair *p, spmv_layout layout,
-                     int variant, int64_t instructions) {
+                     int variant, int64_t instructions, int64_t order) {
     static const int64_t counts[] = {2, 3, 7, 16, 33, 64, 100};
     setup c = setup_of(backend, k, variant);
     const size_t width = width_of(c.precision);
     const spmv_param *isa = spmv_param_of(backend->kernels[k][0], SPMV_isa);
     if (!isa && instructions > 0) return;
     if (isa) set(&c, isa, instructions);
+    const spmv_param *takes = spmv_param_of(backend->kernels[k][0], SPMV_order);
+    if (!takes && order) return;
+    if (takes) set(&c, takes, order);
     const shape most = {MOST, layout, 0, false, 1.5, -0.7};
     if (!(backend->kernels[k][0]->traits & SPMV_DETERMINISTIC)) return;
     spmv_plan *plan = plan_for(&c, p, SPMV_AS_IS, &most);
@@ -300,9 +313,11 @@ TEST(bits_depend_on_no_other_column) {
             for (int k = 0; is_tested(p.mat->ctx, *b) && k < (*b)->nkernels; k++)
                 for (int64_t isa = 0; is_here(*b, k) && is_wanted(*b, k) && isa <= best_isa();
                      isa++) {
-                    try_bits(*b, k, &p, SPMV_COLUMNS, SPMV_F64_O32, isa);
-                    try_bits(*b, k, &p, SPMV_COLUMNS, SPMV_F32_O32, isa);
-                    try_bits(*b, k, &p, SPMV_ROWS, SPMV_F64_O32, isa);
+                    try_bits(*b, k, &p, SPMV_COLUMNS, SPMV_F64_O32, isa, SPMV_ROWS_KEEP);
+                    try_bits(*b, k, &p, SPMV_COLUMNS, SPMV_F32_O32, isa, SPMV_ROWS_KEEP);
+                    try_bits(*b, k, &p, SPMV_ROWS, SPMV_F64_O32, isa, SPMV_ROWS_KEEP);
+                    try_bits(*b, k, &p, SPMV_COLUMNS, SPMV_F64_O32, isa, SPMV_ROWS_HASH);
+                    try_bits(*b, k, &p, SPMV_ROWS, SPMV_F32_O32, isa, SPMV_ROWS_ENDS);
                 }
     }
     assert_int_equal(tally.wrong, 0);

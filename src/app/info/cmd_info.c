@@ -331,7 +331,7 @@ static int inform(spmv_ctx *ctx, const options *o, const bool wanted[MOST_PAIRS]
     }
     char reason[MOST_PAIRS][REASON];
     int code = 0;
-    if (!matrix_facts_of(&A, &stats, spmv_ctx_threads(ctx), &facts))
+    if (!matrix_facts_of(ctx, &A, &stats, &facts))
         code = complain(SPMV_E_NOMEM, "out of memory: some facts remain unknown");
     find_formats(ctx, o, wanted, &A, reason, &facts);
     facts.name = name;

@@ -2,6 +2,7 @@
  * it is expensive. */
 #include "app/record/record.h"
 #include "facts.h"
+#include "spmv_windows.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -202,8 +203,25 @@ spmv_status transpose_of(spmv_ctx *ctx, const spmv_mat *mat, spmv_mat **out) {
     return spmv_mat_create(ctx, &columns, out);
 }
 
-bool matrix_facts_of(const spmv_csr_view *A, const spmv_stats *stats, int threads,
+/* Unknown shares stay so. */
+static void put_known(const double *share_of, number *const *out) {
+    for (int s = 0; s < SPMV_WINDOW_SIZES; s++)
+        if (share_of[s] > 0) *out[s] = share_of[s];
+}
+
+static bool find_windows(spmv_ctx *ctx, const spmv_csr_view *A, matrix_facts *out) {
+    spmv_windows found;
+    if (spmv_windows_sample(ctx, A, spmv_ctx_threads(ctx), INFINITY, &found) != SPMV_OK)
+        return false;
+    put_known(found.kept, (number *[]){&out->shared_8, &out->shared_32, &out->shared_256});
+    put_known(found.by_ends, (number *[]){&out->ends_8, &out->ends_32, &out->ends_256});
+    put_known(found.by_walk, (number *[]){&out->walk_8, &out->walk_32, &out->walk_256});
+    return true;
+}
+
+bool matrix_facts_of(spmv_ctx *ctx, const spmv_csr_view *A, const spmv_stats *stats,
                      matrix_facts *out) {
+    const int threads = spmv_ctx_threads(ctx);
     memset(out, 0, sizeof *out);
     fields_clear(matrix_facts_fields(), out);
     out->rows = stats->rows;
@@ -227,5 +245,6 @@ bool matrix_facts_of(const spmv_csr_view *A, const spmv_stats *stats, int thread
     bool complete = find_gini(A, stats->row_max, &out->gini);
     complete &= find_columns(A, out);
     complete &= find_diagonals(A, out);
+    complete &= find_windows(ctx, A, out);
     return find_values(A, threads, out) && complete;
 }

@@ -13,7 +13,7 @@ fields matrix_facts_fields(void);
 /* Makes the transpose a matrix of its own. */
 spmv_status transpose_of(spmv_ctx *ctx, const spmv_mat *mat, spmv_mat **out);
 /* All facts but the texts. Returns false if memory ran out for some, which are unknown then. */
-bool matrix_facts_of(const spmv_csr_view *A, const spmv_stats *stats, int threads,
+bool matrix_facts_of(spmv_ctx *ctx, const spmv_csr_view *A, const spmv_stats *stats,
                      matrix_facts *out);
 
 #endif

@@ -26,24 +26,22 @@
 
 #include "spmv_format.h"
 #include "spmv_helpers.h"
+#include "spmv_order.h"
 
 enum {
     BITTCF_ROWS = 8, /* a tile is 8 x 4 */
     BITTCF_COLS = 4,
-    BITTCF_SAMPLE = 2048,      /* approximate number of sampled windows */
-    BITTCF_LONG_SAMPLE = 4096, /* maximum number of nonzeros of a sampled window */
-    BITTCF_HASHED = 1024,      /* maximum number of hashed columns per row */
-    BITTCF_HASHES = 3
+    BITTCF_SAMPLE = 2048,     /* windows that are sampled, about */
+    BITTCF_LONG_SAMPLE = 4096 /* nonzeros of a window: with more it is no sample */
 };
 
-/* Window w has the rows row[BITTCF_ROWS * w] on; the last window may have fewer. A window has at
- * least one tile, whose mask may be 0, so that every row belongs to a tile. The listed columns of a
- * window ascend. Slots behind its last column repeat that column (0 if there is none), and no row
+/* Window w has the stored rows BITTCF_ROWS * w on; the last window may have fewer. A window has one
+ * tile at least, whose mask may be 0, so that every row is of a tile. The listed columns of a
+ * window ascend. Slots behind its last column repeat that column (0: there is none), and no row
  * uses them. */
 typedef struct V(bittcf) {
     spmv_store s;
-    int64_t windows, tiles, longest; /* longest: maximum number of tiles per window */
-    idx *row;                        /* [rows] order of the rows; NULL: original order */
+    int64_t windows, tiles, longest; /* longest: tiles of a window, at most */
     ofs *tile_ptr;                   /* [windows + 1] first tile */
     ofs *value_ptr;                  /* [tiles + 1] first value */
     idx *col_idx;                    /* [tiles * BITTCF_COLS] */
@@ -58,11 +56,11 @@ static inline int64_t bittcf_windows(int64_t rows) {
 /* Returns row r of window w, or a number of at least `rows` if there is no such row. */
 SPMV_ANYWHERE int64_t bittcf_row(const bittcf *B, int64_t w, int64_t r) {
     const int64_t i = w * BITTCF_ROWS + r;
-    return B->row && i < B->s.rows ? B->row[i] : i;
+    return i < B->s.rows ? spmv_stored_row(&B->s, i) : i;
 }
 
-/* Candidate orders of the rows. */
-enum bittcf_order { BITTCF_AS_THEY_ARE, BITTCF_BY_ENDS, BITTCF_BY_HASH, BITTCF_ORDERS };
+/* Orders that are tried: those of spmv_row_order up to this one. */
+enum { BITTCF_ORDERS = SPMV_ROWS_HASH + 1 };
 
 typedef struct bittcf_sample { /* totals of the sampled windows of one order */
     int64_t entries, columns;
@@ -85,24 +83,6 @@ static inline int bittcf_best(const bittcf_sample *of) {
         if (shared > most) most = shared, best = k;
     }
     return best;
-}
-
-/* Sort keys of rows, for a stable sort. Rows without entries are last. */
-SPMV_ANYWHERE uint64_t bittcf_ends_key(const idx *col, int64_t n) {
-    return n == 0 ? UINT64_MAX : (uint64_t)col[0] << 32 | (uint32_t)~col[n - 1];
-}
-
-SPMV_ANYWHERE uint32_t bittcf_hash(idx col, int which) {
-    uint32_t h = (uint32_t)col ^ 0x9e3779b9u * (uint32_t)(which + 1);
-    h = (h ^ h >> 16) * 0x85ebca6bu;
-    h = (h ^ h >> 13) * 0xc2b2ae35u;
-    return h ^ h >> 16;
-}
-
-/* least: minimum of each hash over a row's columns; UINT32_MAX: no columns. */
-SPMV_ANYWHERE uint64_t bittcf_hash_key(const uint32_t least[BITTCF_HASHES]) {
-    if ((least[0] & least[1] & least[2]) == UINT32_MAX) return UINT64_MAX;
-    return (uint64_t)(least[0] >> 10) << 42 | (uint64_t)(least[1] >> 11) << 21 | least[2] >> 11;
 }
 
 /* features_bittcf.c */

@@ -1,7 +1,6 @@
 /* format_bittcf.c: windows of 8 rows, the columns of each listed once, in tiles of four columns. */
 #include "bittcf.h"
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { NO_COLUMN = INT32_MAX };
@@ -75,53 +74,6 @@ static int64_t tiles_of(int64_t columns) {
 
 /* ---- the order of rows ----------------------------------------------------------------------- */
 
-typedef struct keyed { /* a row or a window, with its sort key */
-    uint64_t key;
-    idx number;
-} keyed;
-
-static int by_key(const void *a, const void *b) {
-    const keyed *p = a, *q = b;
-    return p->key != q->key ? (p->key > q->key) - (p->key < q->key)
-                            : (p->number > q->number) - (p->number < q->number);
-}
-
-static uint64_t hash_key_of(const spmv_csr_view *A, int64_t row) {
-    const int64_t begin = A->row_ptr[row], n = A->row_ptr[row + 1] - begin;
-    uint32_t least[BITTCF_HASHES] = {UINT32_MAX, UINT32_MAX, UINT32_MAX};
-    for (int64_t k = 0; k < n && k < BITTCF_HASHED; k++)
-        for (int i = 0; i < BITTCF_HASHES; i++) {
-            const uint32_t h = bittcf_hash(A->col_idx[begin + k], i);
-            least[i] = h < least[i] ? h : least[i];
-        }
-    return bittcf_hash_key(least);
-}
-
-static void sort_rows(const spmv_csr_view *A, int how, keyed *of, idx *order) {
-    for (int64_t i = 0; i < A->rows; i++) {
-        const int64_t begin = A->row_ptr[i], n = A->row_ptr[i + 1] - begin;
-        of[i] = (keyed){how == BITTCF_BY_ENDS ? bittcf_ends_key(A->col_idx + begin, n)
-                                              : hash_key_of(A, i),
-                        (idx)i};
-    }
-    qsort(of, (size_t)A->rows, sizeof *of, by_key);
-    for (int64_t i = 0; i < A->rows; i++) order[i] = of[i].number;
-}
-
-/* Sorts windows by their first columns. from: an order of rows. */
-static void sort_windows(const spmv_csr_view *A, const idx *from, keyed *of, idx *to) {
-    const int64_t windows = bittcf_windows(A->rows);
-    for (int64_t w = 0; w < windows; w++) {
-        const front at = front_of(A, from, w);
-        of[w] = (keyed){NO_COLUMN, (idx)w};
-        for (int r = 0; r < at.rows && at.rows == BITTCF_ROWS; r++)
-            if ((uint64_t)at.column[r] < of[w].key) of[w].key = (uint64_t)at.column[r];
-    }
-    qsort(of, (size_t)windows, sizeof *of, by_key);
-    for (int64_t i = 0; i < A->rows; i++)
-        to[i] = from[of[i / BITTCF_ROWS].number * (int64_t)BITTCF_ROWS + i % BITTCF_ROWS];
-}
-
 static bittcf_sample sample_order(const spmv_csr_view *A, const idx *order) {
     const int64_t windows = bittcf_windows(A->rows), stride = bittcf_stride(windows);
     bittcf_sample all = {0, 0};
@@ -135,41 +87,23 @@ static bittcf_sample sample_order(const spmv_csr_view *A, const idx *order) {
     return all;
 }
 
-typedef struct grouping { /* memory for the candidate orders */
-    keyed *of;
-    idx *order[BITTCF_ORDERS], *scratch;
-} grouping;
-
-/* Returns the best order; NULL: original order. */
-static const idx *group_rows(const spmv_csr_view *A, grouping *g) {
+/* Finds the best order of the rows among those by keys, which becomes an array of the store unless
+ * it is their own. */
+static spmv_status order_rows(spmv_ctx *ctx, const spmv_csr_view *A, int threads, bittcf *B) {
     bittcf_sample of[BITTCF_ORDERS] = {sample_order(A, NULL)};
-    sort_rows(A, BITTCF_BY_ENDS, g->of, g->order[BITTCF_BY_ENDS]);
-    sort_rows(A, BITTCF_BY_HASH, g->of, g->scratch);
-    sort_windows(A, g->scratch, g->of, g->order[BITTCF_BY_HASH]);
-    for (int k = BITTCF_BY_ENDS; k < BITTCF_ORDERS; k++) of[k] = sample_order(A, g->order[k]);
-    return g->order[bittcf_best(of)];
-}
-
-/* Chooses the order of the rows, and stores it as an array unless it is the original order. */
-static spmv_status order_rows(spmv_ctx *ctx, const spmv_csr_view *A, bittcf *B) {
-    const size_t n = (size_t)A->rows;
-    grouping g = {
-        .of = spmv_host_alloc(n * sizeof *g.of),
-        .order = {NULL, spmv_host_alloc(n * sizeof(idx)), spmv_host_alloc(n * sizeof(idx))},
-        .scratch = spmv_host_alloc(n * sizeof(idx))};
+    idx *order[BITTCF_ORDERS] = {NULL};
     spmv_status status = SPMV_OK;
-    if (n > 0 && (!g.of || !g.order[BITTCF_BY_ENDS] || !g.order[BITTCF_BY_HASH] || !g.scratch)) {
-        status = spmv_fail(ctx, SPMV_E_NOMEM, "out of memory: grouping rows takes %.1f MB",
-                           1e-6 * (double)n * (sizeof *g.of + 3 * sizeof(idx)));
-    } else if (n > 0) {
-        const idx *best = group_rows(A, &g);
-        if (best) status = STORE_ARRAY(ctx, B, row, A->rows);
-        if (best && status == SPMV_OK) memcpy(B->row, best, n * sizeof *best);
+    for (int k = SPMV_ROWS_ENDS; k < BITTCF_ORDERS && status == SPMV_OK; k++) {
+        order[k] = spmv_host_alloc((size_t)A->rows * sizeof *order[k]);
+        status = order[k] ? spmv_order_rows(ctx, A, (spmv_row_order)k, threads, order[k])
+                          : spmv_fail(ctx, SPMV_E_NOMEM, "out of memory: ordering rows");
+        if (status == SPMV_OK) of[k] = sample_order(A, order[k]);
     }
-    spmv_host_free(g.of);
-    spmv_host_free(g.order[BITTCF_BY_ENDS]);
-    spmv_host_free(g.order[BITTCF_BY_HASH]);
-    spmv_host_free(g.scratch);
+    const int best = status == SPMV_OK ? bittcf_best(of) : SPMV_ROWS_KEEP;
+    if (order[best]) status = STORE_ARRAY(ctx, B, s.order, A->rows);
+    if (order[best] && status == SPMV_OK)
+        memcpy(B->s.order, order[best], (size_t)A->rows * sizeof(idx));
+    for (int k = SPMV_ROWS_ENDS; k < BITTCF_ORDERS; k++) spmv_host_free(order[k]);
     return status;
 }
 
@@ -199,7 +133,7 @@ static void put_columns(const tile *t, idx *to) {
 /* Fills the tiles of a window; a window without entries has one tile without entries. value_ptr of
  * the window's first tile is set on entry. */
 static int64_t fill_window(const spmv_csr_view *A, int64_t window, bittcf *B) {
-    front at = front_of(A, B->row, window);
+    front at = front_of(A, B->s.order, window);
     int64_t overflows = 0, value = B->value_ptr[B->tile_ptr[window]];
     for (int64_t n = B->tile_ptr[window]; n < B->tile_ptr[window + 1]; n++) {
         tile t;
@@ -216,7 +150,7 @@ static int64_t fill_window(const spmv_csr_view *A, int64_t window, bittcf *B) {
 static int64_t fill_windows(const spmv_csr_view *A, int threads, bittcf *B) {
     int64_t overflows = 0, before = 0;
     for (int64_t w = 0; w < B->windows; w++) {
-        const front at = front_of(A, B->row, w);
+        const front at = front_of(A, B->s.order, w);
         B->value_ptr[B->tile_ptr[w]] = (ofs)before;
         before += entries_of(&at);
     }
@@ -229,7 +163,7 @@ static int64_t fill_windows(const spmv_csr_view *A, int threads, bittcf *B) {
 static void place_tiles(const spmv_csr_view *A, int threads, bittcf *B) {
 #pragma omp parallel for schedule(static) num_threads(threads)
     for (int64_t w = 0; w < B->windows; w++)
-        B->tile_ptr[w + 1] = (ofs)tiles_of(count_columns(A, front_of(A, B->row, w)));
+        B->tile_ptr[w + 1] = (ofs)tiles_of(count_columns(A, front_of(A, B->s.order, w)));
     B->tile_ptr[0] = 0;
     for (int64_t w = 0; w < B->windows; w++) {
         const ofs tiles = B->tile_ptr[w + 1];
@@ -245,7 +179,7 @@ static spmv_status build(spmv_ctx *ctx, const spmv_csr_view *A, const spmv_choic
     bittcf *B = (bittcf *)*out;
     B->s.slots = A->nnz;
     B->windows = bittcf_windows(A->rows);
-    TRY(order_rows(ctx, A, B));
+    if (A->rows > 0) TRY(order_rows(ctx, A, threads, B));
     TRY(STORE_ARRAY(ctx, B, tile_ptr, B->windows + 1));
     place_tiles(A, threads, B);
     B->tiles = B->tile_ptr[B->windows];
@@ -260,7 +194,7 @@ static spmv_status build(spmv_ctx *ctx, const spmv_csr_view *A, const spmv_choic
 
 /* Writes new values of a window: each bit of a mask is the next entry of its row. */
 static void refill_window(const spmv_csr_view *A, int64_t window, bittcf *B) {
-    front at = front_of(A, B->row, window);
+    front at = front_of(A, B->s.order, window);
     real *to = B->values + B->value_ptr[B->tile_ptr[window]];
     for (int64_t n = B->tile_ptr[window]; n < B->tile_ptr[window + 1]; n++)
         for (uint32_t left = B->mask[n]; left; left &= left - 1)

@@ -26,6 +26,7 @@
 #include "csell_entries.h"
 #include "csell_fill.h"
 #include "formats/row_ends.h"
+#include "spmv_order.h"
 #include <stdlib.h>
 
 enum { LEAST_CUT = 64, CUT_MEANS = 4, AHEAD = 2 /* prefetch distance in slices */ };
@@ -421,6 +422,7 @@ static void entries(const spmv_store *store, int32_t *row, int32_t *col, double 
             col[n] = A->long_col[k];
             values[n] = (double)A->long_values[k];
         }
+    for (int64_t n = 0; n < store->nnz; n++) row[n] = (int32_t)spmv_stored_row(store, row[n]);
 }
 
 static const spmv_param params[] = {

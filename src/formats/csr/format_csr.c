@@ -1,6 +1,7 @@
 /* format_csr.c: compressed sparse rows in the variant's precision and offset width. Arrays that the
  * matrix has in that width are borrowed, not copied: columns always, values in f64. */
 #include "csr.h"
+#include "spmv_order.h"
 #include <math.h>
 
 static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
@@ -80,7 +81,7 @@ static void entries(const spmv_store *store, int32_t *row, int32_t *col, double 
     const csr *A = (const csr *)store;
     for (int64_t i = 0; i < store->rows; i++)
         for (int64_t k = A->row_ptr[i]; k < A->row_ptr[i + 1]; k++) {
-            row[k] = (int32_t)i;
+            row[k] = (int32_t)spmv_stored_row(store, i);
             col[k] = A->col_idx[k];
             values[k] = (double)A->values[k];
         }

@@ -6,6 +6,7 @@
 #include "formats/row_order.h"
 #include "formats/side_by_side.h"
 #include "sell.h"
+#include "spmv_order.h"
 #include "spmv_sample.h"
 #include <math.h>
 
@@ -205,7 +206,7 @@ static void entries(const spmv_store *store, int32_t *row, int32_t *col, double 
         int64_t height = store->rows - first < A->slice ? store->rows - first : A->slice;
         for (int64_t k = 0; k < A->row_len[i]; k++, n++) {
             int64_t at = A->slice_ptr[s] + k * height + i - first;
-            row[n] = A->perm ? A->perm[i] : (int32_t)i;
+            row[n] = (int32_t)spmv_stored_row(store, A->perm ? A->perm[i] : i);
             col[n] = A->col_idx[at];
             values[n] = (double)A->values[at];
         }

@@ -1,6 +1,7 @@
 /* format_sell16.c: slices of eight rows sorted by length, columns in 16 bits if the column range of
  * the slice allows it, values in the fewest bytes that hold them all. */
 #include "formats/row_order.h"
+#include "spmv_order.h"
 #include "formats/value_set.h"
 #include "sell16.h"
 
@@ -302,7 +303,7 @@ static void entries(const spmv_store *store, int32_t *row, int32_t *col, double 
                 slice->uneven < 0 ? slice->width : A->length[slice->uneven * SELL16_ROWS + r];
             for (int64_t e = 0; e < length; e++, n++) {
                 int64_t at = place_of(slice, r, e, tail);
-                row[n] = (int32_t)(A->perm ? first + A->perm[i] : i);
+                row[n] = (int32_t)spmv_stored_row(store, A->perm ? first + A->perm[i] : i);
                 col[n] = column_at(A, slice, at);
                 values[n] =
                     (double)coded_value(A->values, A->codebook, slice->slot + at, A->value_code);

@@ -4,15 +4,17 @@
 #include "host/context.h"
 #include "host/host.h"
 #include "matrix/matrix.h"
+#include "ordered.h"
 #include "stored.h"
 #include <stdio.h>
 #include <stdlib.h>
 
 static const char host_converted[] = "converted by the host: the device has no room for that";
 
-/* Returns whether two stores are equal: parameters of the format count, parameters of kernels do
- * not. */
+/* Stores differ by format, variant, order of rows and the parameters of the format, but not by
+ * those of the kernel. */
 static bool same_shape(const spmv_format *format, const spmv_choice *a, const spmv_choice *b) {
+    if (spmv_order_in(a) != spmv_order_in(b)) return false;
     for (const spmv_param *p = spmv_param_list(format->params); p->id != SPMV_NPARAMS; p++)
         if (a->value[p->id] != b->value[p->id]) return false;
     return true;
@@ -61,6 +63,10 @@ static spmv_csr_view outline_of(const spmv_mat *mat) {
 /* Gets the rows, in host memory if building the store or preparing the kernel reads them there. */
 static spmv_status get_rows(const spmv_plan *plan, const spmv_device_format *own,
                             spmv_csr_view *out) {
+    if (plan->ordered) {
+        *out = *plan->ordered;
+        return SPMV_OK;
+    }
     bool stays = own && spmv_source_of(plan) && !(plan->kernel->traits & SPMV_READS_ROWS) &&
                  !(own->reads_rows && own->reads_rows(&plan->choice));
     if (!stays) TRY(spmv_mat_bring(plan->matrix));
@@ -87,6 +93,7 @@ void spmv_stored_free(spmv_ctx *ctx, spmv_stored *list) {
             }
         }
         for (int k = 0; k < SPMV_MOST_PLACES; k++) spmv_host_give(ctx, list->given[k]);
+        spmv_host_give(ctx, list->order);
         spmv_store_free(list->host);
         free(list);
         list = next;
@@ -186,10 +193,16 @@ typedef struct room { /* bytes needed to build a store, and their limit */
     bool by_device; /* the device has memory to build the store there */
 } room;
 
+/* Returns the bytes of the order of the rows, which the format does not know of. */
+static size_t order_bytes(const spmv_plan *plan) {
+    return plan->ordered ? (size_t)plan->ordered->rows * sizeof(int32_t) : 0;
+}
+
 /* Compares the bytes that the store needs with the limits: of the device, and of the host if it
  * builds the store. */
 static room find_room(const spmv_plan *plan, const spmv_csr_view *view, size_t store,
                       size_t max_bytes, const spmv_device_format *own) {
+    store = sum_or_max(store, order_bytes(plan));
     spmv_device *device = plan->device;
     bool is_host = device->backend->host;
     size_t scratch = plan->kernel->estimate ? plan->kernel->estimate(view, &plan->choice) : 0;
@@ -219,10 +232,7 @@ static spmv_status exact_bytes(const spmv_plan *plan, const spmv_format *format,
         spmv_store_free(head);
         if (status != SPMV_E_NOMEM) return status;
     }
-    if (format != rows_format(plan)) {
-        TRY(spmv_mat_bring(plan->matrix));
-        *view = outline_of(plan->matrix);
-    }
+    if (format != rows_format(plan)) TRY(get_rows(plan, NULL, view));
     *out = format->estimate(view, &plan->choice);
     return SPMV_OK;
 }
@@ -276,7 +286,7 @@ static spmv_status build_there(const spmv_plan *plan, const spmv_csr_view *view,
     spmv_device *device = plan->device;
     const spmv_device_format *first = builder_of(plan, "csr");
     const spmv_stored *there = own == first ? NULL : find_stored(plan, rows_format(plan), device);
-    const spmv_stored *source = spmv_source_of(plan);
+    const spmv_stored *source = plan->ordered ? NULL : spmv_source_of(plan);
     spmv_stored sent = {.host = NULL};
     spmv_store *rows = there ? there->copy : source ? source->copy : NULL;
     spmv_status status = SPMV_OK;
@@ -364,14 +374,10 @@ static spmv_status build_anywhere(const spmv_plan *plan, const spmv_format *form
     return SPMV_OK;
 }
 
-static spmv_status find_or_build(const spmv_plan *plan, const spmv_format *format, size_t max_bytes,
-                                 bool only_quick, spmv_stored **out) {
-    const spmv_device_format *own = builder_of(plan, format->name);
-    double start = spmv_now();
+static spmv_status build_as_it_is(spmv_plan *plan, const spmv_format *format, size_t max_bytes,
+                                  const spmv_device_format *own, bool only_quick,
+                                  spmv_stored **out) {
     bool by_device;
-    TRY(check_offsets(plan, own));
-    *out = find_own(plan, format);
-    if (*out) return check_rest(plan, *out, max_bytes);
     TRY(check_budget(plan, format, max_bytes, own, &by_device));
     if (own && !by_device && only_quick)
         return spmv_fail(plan->device->ctx, SPMV_E_TOOBIG,
@@ -379,6 +385,36 @@ static spmv_status find_or_build(const spmv_plan *plan, const spmv_format *forma
                          plan->kernel->name, plan->kernel->name);
     TRY(build_anywhere(plan, format, max_bytes, by_device ? own : NULL, only_quick, out));
     if (own && !by_device) (*out)->note = host_converted;
+    return SPMV_OK;
+}
+
+/* Builds the store of the matrix's rows in another order, which is made for it. */
+static spmv_status build_ordered(spmv_plan *plan, const spmv_format *format, size_t max_bytes,
+                                 const spmv_device_format *own, bool only_quick,
+                                 spmv_stored **out) {
+    spmv_mat *mat = plan->matrix;
+    spmv_ordered rows;
+    TRY(spmv_ordered_make(plan, &rows));
+    const spmv_csr_view A = outline_of(mat), view = spmv_ordered_view(&A, &rows);
+    plan->ordered = &view;
+    spmv_status status = build_as_it_is(plan, format, max_bytes, own, only_quick, out);
+    plan->ordered = NULL;
+    if (status == SPMV_OK) status = spmv_ordered_keep(plan, &rows, *out);
+    if (status != SPMV_OK && *out) spmv_stored_drop(mat->ctx, &mat->stores);
+    spmv_ordered_free(mat->ctx, &rows);
+    return status;
+}
+
+static spmv_status find_or_build(spmv_plan *plan, const spmv_format *format, size_t max_bytes,
+                                 bool only_quick, spmv_stored **out) {
+    const spmv_device_format *own = builder_of(plan, format->name);
+    double start = spmv_now();
+    TRY(check_offsets(plan, own));
+    *out = find_own(plan, format);
+    if (*out) return check_rest(plan, *out, max_bytes);
+    const bool is_ordered = spmv_order_in(&plan->choice) != SPMV_ROWS_KEEP;
+    TRY((is_ordered ? build_ordered : build_as_it_is)(plan, format, max_bytes, own, only_quick,
+                                                      out));
     (*out)->convert_s = spmv_now() - start + (*out)->rows_s - (*out)->upload_s;
     return SPMV_OK;
 }
@@ -440,6 +476,7 @@ void spmv_plan_add_resident(const spmv_plan *plan, size_t *host, size_t *device)
     const spmv_stored *s = spmv_stored_of(plan);
     size_t *here = plan->device->backend->host ? host : device;
     if (!s->only_on_device) *host += spmv_store_own_bytes(s->host) + s->given_bytes;
+    if (s->order) *host += (size_t)s->host->rows * sizeof *s->order;
     const spmv_stored *source = spmv_source_of(plan);
     if (s->copy) *device += spmv_store_own_bytes(s->copy);
     if (source && source != s) *device += spmv_store_own_bytes(source->copy);

@@ -12,6 +12,8 @@ struct spmv_stored { /* a store of a matrix, and its copy on a device */
     bool only_on_device;       /* host has sizes but no arrays */
     void *row_ptr;             /* offsets of rows on the device, for new values; NULL: not needed
                                   yet */
+    int32_t *order; /* [rows] order of the rows of a store that is only on the device, in host
+                       memory; NULL: none */
     /* For each slot of a values array: 1 + index of the given value that the slot holds; 0:
      * padding. NULL: unknown. */
     uint32_t *given[SPMV_MOST_PLACES];
