@@ -29,6 +29,15 @@
     structure.fill_4x4         0.1875           the same of the 4x4 blocks
     structure.fill_8x8         0.046875         the same of the 8x8 blocks
     structure.contiguous       0                share of entries whose left neighbour is stored too
+    windows.kept_8             1.5              nonzeros per distinct column of 8 rows in the order of the matrix
+    windows.kept_32            1.5              nonzeros per distinct column of 32 rows in the order of the matrix
+    windows.kept_256           1.5              nonzeros per distinct column of 256 rows in the order of the matrix
+    windows.by_ends_8          1.5              nonzeros per distinct column of 8 rows of rows sorted by first and last column
+    windows.by_ends_32         1.5              nonzeros per distinct column of 32 rows of rows sorted by first and last column
+    windows.by_ends_256        1.5              nonzeros per distinct column of 256 rows of rows sorted by first and last column
+    windows.by_walk_8          1.33333          nonzeros per distinct column of 8 rows of rows met in a breadth-first walk
+    windows.by_walk_32         1.33333          nonzeros per distinct column of 32 rows of rows met in a breadth-first walk
+    windows.by_walk_256        1.33333          nonzeros per distinct column of 256 rows of rows met in a breadth-first walk
     values.distinct            3                distinct values, by bits
     values.exact_f32           1                share that f32 holds exactly
     product.op                 as-is            as-is, or transpose (-T): then all this is of the transpose, but what is of the file

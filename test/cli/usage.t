@@ -51,7 +51,7 @@
   ! spmv: list: unknown topic 'nonsense'; the topics are kernels, formats, matrices, twins
   [64]
   $ $SPMV -m gen:poisson4d:10 -k omp:csr1 --no-log -q
-  ! spmv: gen:poisson4d:10: no generator 'poisson4d': did you mean 'poisson2d'? Otherwise there are poisson2d, poisson3d, box27, fem3d, mesh, road, random, rmat, powerlaw, banded, giantrow, ci, dense, permutation, diagonal, twin
+  ! spmv: gen:poisson4d:10: no generator 'poisson4d': did you mean 'poisson2d'? Otherwise there are poisson2d, poisson3d, box27, fem3d, mesh, road, random, rmat, powerlaw, banded, giantrow, ci, dense, shuffled, splines, permutation, diagonal, twin
   [64]
   $ $SPMV -m gen:poisson3d:ten -k omp:csr1 --no-log -q
   ! spmv: gen:poisson3d:ten: 'ten' is not a size; usage: gen:poisson3d:N or N1xN2xN3
@@ -99,7 +99,7 @@
   ! spmv: list does not take --samples; 'spmv help list' lists what it takes
   [64]
   $ $SPMV sweep gen:nosuch:5 --dry-run
-  ! spmv: gen:nosuch:5: no generator 'nosuch'; there are poisson2d, poisson3d, box27, fem3d, mesh, road, random, rmat, powerlaw, banded, giantrow, ci, dense, permutation, diagonal, twin
+  ! spmv: gen:nosuch:5: no generator 'nosuch'; there are poisson2d, poisson3d, box27, fem3d, mesh, road, random, rmat, powerlaw, banded, giantrow, ci, dense, shuffled, splines, permutation, diagonal, twin
   [64]
   $ $SPMV -k omp:sell_slices --slice=1025
   ! spmv: --slice: '1025' is invalid; sell_slices takes 1 to 1024

@@ -14,7 +14,7 @@ static matrix_facts facts_of(const entries *e) {
     matrix_facts facts;
     spmv_mat_stats(mat, &stats);
     spmv_csr_view A = rows_of(mat);
-    assert_true(matrix_facts_of(&A, &stats, 3, &facts));
+    assert_true(matrix_facts_of(ctx, &A, &stats, &facts));
     return facts;
 }
 
@@ -91,10 +91,10 @@ TEST(distinct_values_take_little_memory) {
     spmv_csr_view A = rows_of(mat);
     assert_int_equal(A.nnz, N);
     const struct rlimit little = {bytes_mapped() + 8 * N, before.rlim_max};
-    assert_true(matrix_facts_of(&A, &stats, 1, &facts));
+    assert_true(matrix_facts_of(ctx, &A, &stats, &facts));
     const int64_t distinct = facts.distinct;
     assert_int_equal(setrlimit(RLIMIT_AS, &little), 0);
-    const bool is_found = matrix_facts_of(&A, &stats, 1, &facts);
+    const bool is_found = matrix_facts_of(ctx, &A, &stats, &facts);
     assert_int_equal(setrlimit(RLIMIT_AS, &before), 0);
     assert_true(is_found);
     assert_int_equal(facts.distinct, distinct);

@@ -75,8 +75,8 @@ static void open_scene(scene *s, const char *kernel, int threads, double budget)
                      .rows = rows,
                      .cols = rows,
                      .alpha = 1,
-                     .lent_x = (char *)s->x,
-                     .lent_y = (char *)s->y};
+                     .borrowed_x = (char *)s->x,
+                     .borrowed_y = (char *)s->y};
     assert_int_equal(problem_open(&e->p), SPMV_OK);
     samples = 0;
 }
