@@ -274,6 +274,8 @@ class PaperTest(TableCase):
         self.assertEqual(heads("-k", "peers"), ["mkl_csr"])
         self.assertEqual(heads("-k", "cuda:*"), ["hubs"])
         self.assertEqual(len(heads("-k", "all")), 5)
+        self.assertEqual(len(heads("-k", "Everything")), 5)
+        self.assertEqual(heads("-k", "CSR1"), ["csr_rows"])
         self.assertEqual(len(heads("-k", "omp:all")), 4)
         out = self.table(log, "-k", "omp:all")[1]  # the fastest first, not as a glob finds them
         self.assertEqual(out.splitlines()[1].split()[1:], ["spc5_rows", "csr_blocks", "mkl_csr", "csr_rows"])

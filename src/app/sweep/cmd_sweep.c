@@ -47,10 +47,14 @@ static void show_progress(const sweep *s, int m, int active) {
         100 * finished_count(s) / s->total, left, s->source[m].name, label);
 }
 
+/* Prints a line for a cell that ended; with -q only for errors. */
 static void say_finished(const sweep *s, int m, const report *r) {
     char label[256], median[TIME_TEXT], head[64];
-    bool ok = strcmp(r->status, "ok") == 0;
-    if (s->run.o->quiet || s->failing || (ok && s->run.o->progress && !s->run.o->verbose)) return;
+    const bool ok = strcmp(r->status, "ok") == 0;
+    const bool is_error = !ok && strcmp(r->status, "skipped") != 0;
+    if (s->failing || (s->run.o->quiet && !is_error) ||
+        (ok && s->run.o->progress && !s->run.o->verbose))
+        return;
     cell_label(&s->run.cell[r->cell], label, sizeof label);
     if (s->run.o->progress) say("\r\033[K");
     time_text(r->median_s, median);
@@ -265,8 +269,8 @@ static int do_record(const assignment *a, void *arg) {
 
 /* ---- one matrix in one pass ----------------------------------------------------------------- */
 
+/* Prints why no cell of a matrix was measured, also with -q. */
 static void say_failed(const sweep *s, int m, const char *status, const char *reason) {
-    if (s->run.o->quiet) return;
     if (s->run.o->progress) say("\r\033[K");
     say("[%4d/%d] %s  %s: %s\n", finished_count(s), s->total, s->source[m].name, status, reason);
 }

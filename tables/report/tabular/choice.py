@@ -56,14 +56,21 @@ def kernel_names(unit):
 
 
 def is_kernel(pattern, unit):
-    """Says whether -k means the unit's kernel by this word, as spmv run would: all, peers, a glob; after a backend,
-    that one's."""
+    """Says whether -k means the unit's kernel by this word, as spmv run would: all, peers, a glob, in any case; after a
+    backend, that one's."""
     backend, colon, name = pattern.rpartition(":")
     if colon and backend != unit.identity.system.backend:
         return False
-    if name in ("all", "peers"):
-        return name == "all" or is_peer(unit.identity.kernel)
-    return any(fnmatch.fnmatchcase(known, name) for known in kernel_names(unit))
+    if name.lower() in ("all", "everything", "peers"):
+        return name.lower() != "peers" or is_peer(unit.identity.kernel)
+    return any(fnmatch.fnmatchcase(known, name.lower()) for known in kernel_names(unit))
+
+
+def is_format(pattern, unit):
+    """Says whether -k means the unit's kernel by the name of its format: not a kernel of other libraries, as in spmv run."""
+    backend, colon, name = pattern.rpartition(":")
+    return ((not colon or backend == unit.identity.system.backend) and not is_peer(unit.identity.kernel)
+            and name.lower() == unit.record.get("config.format"))
 
 
 def matrix_names(unit):
@@ -81,7 +88,7 @@ def is_matrix_of_log(pattern, unit):
     return fnmatch.fnmatchcase(unit.record["matrix.name"], pattern)
 
 
-KERNEL, MATRIX = (is_kernel,), (is_matrix, is_matrix_of_log)
+KERNEL, MATRIX = (is_kernel, is_format), (is_matrix, is_matrix_of_log)
 
 
 def meant(pattern, units, meanings):
