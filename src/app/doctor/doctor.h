@@ -20,6 +20,7 @@ typedef struct doctor_facts {
     double others;            /* processors that other programs use now; NaN: unknown */
     double stolen, stolen_up; /* share of processors, now and since the start; NaN: unknown */
     char peers[512];          /* kernels of other libraries that are not built in */
+    const char *probe_folder; /* of --probe=DIR; NULL: the usual one */
     bool probed, gpu_probed;  /* results of doctor --probe are there */
     bool probed_beside;       /* other programs, and so too low */
 

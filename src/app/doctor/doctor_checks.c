@@ -305,7 +305,8 @@ static void check_probe(const doctor_facts *f, finding *out) {
            f->probed_beside
                ? "runs report upper bounds of stream and gather, and call no time impossible"
                : "runs cannot report how close they come to the machine's limits",
-           "%s doctor --probe", program_typed());
+           "%s doctor --probe%s%s", program_typed(), f->probe_folder ? " --probe=" : "",
+           f->probe_folder ? f->probe_folder : "");
 }
 
 const check doctor_checks[] = {

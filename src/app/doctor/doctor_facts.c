@@ -102,6 +102,7 @@ void doctor_look_around(const options *o, spmv_ctx *ctx, doctor_facts *f) {
     if (!f->places) f->places = getenv("GOMP_CPU_AFFINITY");
     f->available = (int64_t)spmv_host_free_bytes();
     find_peers(f);
+    f->probe_folder = o->probe && strcmp(o->probe, "off") != 0 ? o->probe : NULL;
     f->probed = is_probed(o, f, spmv_backend_named("omp"));
     look_at_gpu(o, ctx, f);
     watch(f);
