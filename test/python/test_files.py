@@ -700,6 +700,9 @@ class Files(unittest.TestCase):
                                  ("rua", where + values.replace("-2.500E-01", "-2.5zzE-01"), "in line 7, expected a number")):
             self.boeing(kind, "(3E10.3)", rest)
             self.refused("a.rb", text)
+        for form in ("(3E10.4294967299)", "(10000003E10.3)", "(3E4294967306.3)", "(99999(99999(99999(3E10.3))))", "(9999999X,3E10.3)"):
+            self.boeing("rua", form, where + values)  # numbers that no format has, small ones modulo 2^32
+            self.refused("a.rb", "a.rb:1")
         self.save("a.rb", self.RUA.replace("             3             3             3", "             3   99999999999             3").format(
             type="rua", forms="(4I10)          (3I10)          (3E10.3)            ", rest=where + values).encode())
         self.refused("a.rb", "found 99999999999 columns and 3 entries in a file of")

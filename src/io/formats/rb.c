@@ -50,6 +50,12 @@ static void copy_line(const char *p, const char *end, char *to, size_t size) {
     snprintf(to, size, "%.*s", (int)(n < size ? n : size - 1), p);
 }
 
+/* Parses a width; one that no field may have is LONGEST_FIELD. */
+static int64_t width_at(const char *p, char **end) {
+    const long n = strtol(p, end, 10);
+    return n < 0 || n > LONGEST_FIELD ? LONGEST_FIELD : n;
+}
+
 /* Parses a format such as (10I8), (1P,3D25.17) or (4(1X,I13)); *end: behind it. */
 static bool read_form(const char *p, form *out, const char **end) {
     int64_t number = 0;
@@ -61,7 +67,8 @@ static bool read_form(const char *p, form *out, const char **end) {
     for (; *p; p++) {
         const int c = toupper((unsigned char)*p);
         if (isdigit(c)) {
-            number = has_number && number < 1000000 ? 10 * number + c - '0' : c - '0';
+            if (!has_number) number = 0;
+            if (number < 1000000) number = 10 * number + c - '0';
             has_number = true;
             continue;
         }
@@ -73,8 +80,8 @@ static bool read_form(const char *p, form *out, const char **end) {
             if (has_number) out->count *= number;
             p += toupper((unsigned char)p[1]) == 'S' || toupper((unsigned char)p[1]) == 'N';
             char *stop;
-            out->width += strtol(p + 1, &stop, 10);
-            if (*stop == '.') out->digits = (int)strtol(stop + 1, &stop, 10);
+            out->width += width_at(p + 1, &stop);
+            if (*stop == '.') out->digits = (int)width_at(stop + 1, &stop);
             out->integers = c == 'I';
             p = strchr(stop, ')');
             while (p && depth-- > 1) p = strchr(p + 1, ')');
@@ -88,6 +95,7 @@ static bool read_form(const char *p, form *out, const char **end) {
         } else if (c != ',' && c != ' ' && c != '-' && c != '+') {
             return false;
         }
+        if (out->count > MOST_FIELDS || out->width > LONGEST_FIELD) return false;
         negative = c == '-';
         has_number = false;
     }
