@@ -239,7 +239,7 @@ static void propose_csb(const model *m) {
  * not share; a row of y, which lies anywhere, costs half a wait. */
 static void propose_ordered(const model *m) {
     enum { ENDS = 1, RCM = 3, WINDOW = 1 }; /* values of the parameter; windows of 32 rows */
-    const double much = 1.3, walks = 1.15, ends_setup = 14, walk_setup = 60;
+    const double much = 1.3, walks = 1.15, ends_setup = 40, walk_setup = 150;
     const spmv_features *f = m->f;
     const bool by_walk = f->shared_by_walk[0] > walks * f->shared_by_ends[0];
     const double *shared = by_walk ? f->shared_by_walk : f->shared_by_ends;
