@@ -626,6 +626,13 @@ class Files(unittest.TestCase):
                              ({"ir": h5py.ExternalLink("other.h5", "/ir")}, "a link that may point outside"), ({"ir": numpy.array(["a", "b"], "S1")}, "ir of elements of another type")):
             save(**change)
             self.refused("a.h5", text)
+        save()
+        with h5py.File(self.path("a.h5"), "r+") as file:  # a complex variable beside a real one
+            file.copy("A", "Z")
+            del file["Z/data"]
+            file["Z/data"] = numpy.array([1j, 2])
+        self.same(self.read("a.h5"), [[1, 0], [0, 0], [0, 2]])
+        self.refused("a.h5:Z", "found Z of complex values")
         save(data=None)
         with h5py.File(self.path("a.h5"), "r+") as file:
             file["A"].create_dataset("data", (2**40,), "f8", chunks=(1024,))

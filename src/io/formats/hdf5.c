@@ -257,6 +257,19 @@ static char *read_text(const walk *w, hid_t object, const char *name) {
 
 /* ---- variables ------------------------------------------------------------------------------- */
 
+static const char complex_values[] = "of complex values: complex values are not supported";
+
+/* Refuses a matrix of the group whose array `data` has complex values; the file's other variables
+ * can be read. */
+static bool refuse_complex(const walk *w, spmv_held *h) {
+    const hid_t data = open_inside(w, "data");
+    if (data < 0) return false; /* find_array fails for the same reason */
+    const hid_t type = w->lib->H5Dget_type(data);
+    if (element_of(w->lib, type).kind == 'c') h->refused = complex_values;
+    w->lib->H5Tclose(type);
+    return h->refused != NULL;
+}
+
 /* Describes the group of a sparse matrix of MATLAB; without entries it has no `data` and `ir`. */
 static spmv_status describe_matlab(const walk *w, spmv_held *h) {
     h->shape = SPMV_HELD_COLUMNS;
@@ -269,6 +282,7 @@ static spmv_status describe_matlab(const walk *w, spmv_held *h) {
         h->idx.n = h->values.n = 0;
         return SPMV_OK;
     }
+    if (refuse_complex(w, h)) return SPMV_OK;
     TRY(find_array((void *)(uintptr_t)w, "ir", &h->idx));
     return find_array((void *)(uintptr_t)w, "data", &h->values);
 }
@@ -281,12 +295,11 @@ static spmv_status describe_anndata(const walk *w, bool by_rows, spmv_held *h) {
         return spmv_refuse(w->in, "%s without a shape of two integers", w->name);
     h->rows = size[0];
     h->cols = size[1];
+    if (refuse_complex(w, h)) return SPMV_OK;
     TRY(find_array((void *)(uintptr_t)w, "indptr", &h->ptr));
     TRY(find_array((void *)(uintptr_t)w, "indices", &h->idx));
     return find_array((void *)(uintptr_t)w, "data", &h->values);
 }
-
-static const char complex_values[] = "of complex values: complex values are not supported";
 
 /* Reads one integer that is a dataset of the group. */
 static spmv_status read_scalar(const walk *w, const char *name, int64_t *to) {
@@ -304,12 +317,7 @@ static spmv_status read_scalar(const walk *w, const char *name, int64_t *to) {
 
 /* Describes the value of a sparse matrix that Octave has saved with -hdf5. */
 static spmv_status describe_octave(const walk *value, spmv_held *h) {
-    const hid_t data = open_inside(value, "data");
-    if (data < 0) return SPMV_E_FORMAT;
-    const hid_t type = value->lib->H5Dget_type(data);
-    if (element_of(value->lib, type).kind == 'c') h->refused = complex_values;
-    value->lib->H5Tclose(type);
-    if (h->refused) return SPMV_OK;
+    if (refuse_complex(value, h)) return SPMV_OK;
     h->shape = SPMV_HELD_COLUMNS;
     TRY(read_scalar(value, "nr", &h->rows));
     TRY(read_scalar(value, "nc", &h->cols));
