@@ -707,6 +707,8 @@ class Files(unittest.TestCase):
                                  ("rua", where + values.replace("-2.500E-01", "-2.5zzE-01"), "in line 7, expected a number")):
             self.boeing(kind, "(3E10.3)", rest)
             self.refused("a.rb", text)
+        self.boeing("rua", "(3E10.3)", (where + values)[:-3])
+        self.refused("a.rb", "found line 7 of 28 characters and without an end, expected 30: is the file cut short?")
         for form in ("(3E10.4294967299)", "(10000003E10.3)", "(3E4294967306.3)", "(99999(99999(99999(3E10.3))))", "(9999999X,3E10.3)"):
             self.boeing("rua", form, where + values)  # numbers that no format has, small ones modulo 2^32
             self.refused("a.rb", "a.rb:1")

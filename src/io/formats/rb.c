@@ -159,6 +159,11 @@ static spmv_status read_line(const spmv_bytes *in, const text *t, array *a, int6
         while (q < end && *q != ' ' && *q != '\t') q++;
     }
     const int64_t length = end - p, even = fields ? length / fields : 0;
+    if (end == t->end && length < fields * a->as.width) /* it may end inside a number */
+        return spmv_refuse(in,
+                           "line %" PRId64 " of %" PRId64 " characters and without an end, "
+                           "expected %" PRId64 ": is the file cut short?",
+                           a->line + a->done / a->as.count, length, fields * a->as.width);
     const int64_t width =
         even * fields == length && even > 0 && even < a->as.width ? even : a->as.width;
     for (int64_t k = 0; k < fields; k++) {
