@@ -31,7 +31,7 @@
   $ $SPMV doctor -t 2 --probe=here | grep -A 2 '^  probe'
     probe       note     measured beside other programs, and so too low
         why:  runs report upper bounds of stream and gather, and call no time impossible
-        type: spmv doctor --probe
+        type: spmv doctor --probe --probe=here
   $ sed -i '/^others/d' "$kept"
   $ $SPMV doctor -t 2 --probe=here | grep '^  probe'
     probe       ok       this machine's limits are known
